@@ -1,0 +1,40 @@
+// Package require names what a test needs of the machine. What is missing skips the test with its reason,
+// except under CI=true, where a missing prerequisite is a failure: a suite that silently did not run proves nothing.
+package require
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+)
+
+// Root ends the test unless it runs as root on Linux.
+func Root(t testing.TB) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		Missing(t, "needs Linux, this is "+runtime.GOOS)
+	}
+	if os.Geteuid() != 0 {
+		Missing(t, "needs root")
+	}
+}
+
+// Tool ends the test unless the program is on PATH, and returns where it is.
+func Tool(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Missing(t, "needs the program "+name+" (make test installs it on Debian as root)")
+	}
+	return path
+}
+
+// Missing skips the test with the reason, or fails it under CI=true.
+func Missing(t testing.TB, reason string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("missing prerequisite under CI: %s", reason)
+	}
+	t.Skip(reason)
+}
