@@ -1,0 +1,109 @@
+package pluginv1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+
+	"github.com/machineadm/machineadm/contract/pluginv1/pb"
+	"github.com/machineadm/machineadm/contract/target"
+)
+
+// Client speaks to a plugin over a connection. It is safe for concurrent use.
+//
+// Its errors are *Error, ErrCrashed, or the context's own error.
+type Client struct {
+	plugin     pb.PluginClient
+	maintainer pb.MaintainerClient
+}
+
+var _ Maintainer = (*Client)(nil)
+
+// NewClient speaks to the plugin at the other end of conn.
+func NewClient(conn grpc.ClientConnInterface) *Client {
+	return &Client{plugin: pb.NewPluginClient(conn), maintainer: pb.NewMaintainerClient(conn)}
+}
+
+// Describe implements Maintainer.
+func (c *Client) Describe(ctx context.Context, root string, t target.Target) (Description, error) {
+	answer, err := c.plugin.Describe(ctx, &pb.DescribeRequest{Root: root, Target: targetToPB(t)})
+	if err != nil {
+		return Description{}, fromStatus(err)
+	}
+	return descriptionFromPB(answer), nil
+}
+
+// Plan implements Maintainer.
+func (c *Client) Plan(ctx context.Context, r Request) (Plan, error) {
+	answer, err := c.maintainer.Plan(ctx, &pb.PlanRequest{
+		Document: r.Document, Root: r.Root, Target: targetToPB(r.Target), StateDir: r.StateDir,
+	})
+	if err != nil {
+		return Plan{}, fromStatus(err)
+	}
+	return planFromPB(answer), nil
+}
+
+// Apply implements Maintainer. A stream that breaks the protocol (no Finished, two of them, an event after it) is an
+// Internal error, except that a stream which simply ends is ErrCrashed.
+func (c *Client) Apply(ctx context.Context, r Request, limit int, send func(Event) error) (Finished, error) {
+	if limit < 0 {
+		return Finished{}, &Error{Code: CodeInternal, Message: "the limit is negative"}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.maintainer.Apply(ctx, &pb.ApplyRequest{
+		Document: r.Document, Root: r.Root, Target: targetToPB(r.Target), StateDir: r.StateDir,
+		Limit: uint32(min(limit, 1<<31-1)), //nolint:gosec // bounded on both sides just above
+	})
+	if err != nil {
+		return Finished{}, fromStatus(err)
+	}
+	var finished *Finished
+	for {
+		message, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return Finished{}, applyError(err, finished != nil)
+		}
+		event := eventFromPB(message)
+		if finished != nil {
+			return Finished{}, &Error{Code: CodeInternal, Message: "the plugin sent an event after finished"}
+		}
+		if f, ok := event.(Finished); ok {
+			finished = &f
+			continue
+		}
+		if event == nil {
+			continue
+		}
+		if err := send(event); err != nil {
+			return Finished{}, fmt.Errorf("take an event: %w", err)
+		}
+	}
+	if finished == nil {
+		return Finished{}, fmt.Errorf("%w: the stream of Apply ended without finished", ErrCrashed)
+	}
+	return *finished, nil
+}
+
+// applyError judges a broken stream: after finished, losing the connection changes nothing of what was said, but a
+// plugin that fails then is not trusted with the next document.
+func applyError(err error, finished bool) error {
+	err = fromStatus(err)
+	if finished && !errors.Is(err, ErrCrashed) && !errors.Is(err, context.Canceled) {
+		return &Error{Code: CodeInternal, Message: "the plugin failed the call after finished"}
+	}
+	return err
+}
+
+// Stop implements Maintainer.
+func (c *Client) Stop(ctx context.Context) error {
+	_, err := c.maintainer.Stop(ctx, &pb.StopRequest{})
+	return fromStatus(err)
+}

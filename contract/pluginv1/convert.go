@@ -1,0 +1,171 @@
+package pluginv1
+
+import (
+	"github.com/machineadm/machineadm/contract/pluginv1/pb"
+	"github.com/machineadm/machineadm/contract/target"
+)
+
+func targetToPB(t target.Target) *pb.Target {
+	return &pb.Target{
+		Os: t.OS, Architecture: t.Architecture, Distribution: t.Distribution, Like: t.Like,
+		Version: t.Version, Name: clean(t.Name), Kernel: t.Kernel, Hostname: clean(t.Hostname),
+	}
+}
+
+func targetFromPB(t *pb.Target) target.Target {
+	return target.Target{
+		OS: t.GetOs(), Architecture: t.GetArchitecture(), Distribution: t.GetDistribution(), Like: t.GetLike(),
+		Version: t.GetVersion(), Name: t.GetName(), Kernel: t.GetKernel(), Hostname: t.GetHostname(),
+	}
+}
+
+func descriptionToPB(d Description) *pb.DescribeResponse {
+	out := &pb.DescribeResponse{
+		Name: d.Name, Version: clean(d.Version), FitnessReason: clean(d.FitnessReason), Capabilities: d.Capabilities,
+		Fitness: map[Fitness]pb.Fitness{
+			FitnessUnsupported: pb.Fitness_FITNESS_UNSUPPORTED, FitnessAbsent: pb.Fitness_FITNESS_ABSENT,
+			FitnessInstalled: pb.Fitness_FITNESS_INSTALLED, FitnessActive: pb.Fitness_FITNESS_ACTIVE,
+		}[d.Fitness],
+	}
+	for _, k := range d.Kinds {
+		out.Kinds = append(out.Kinds, &pb.Kind{
+			ApiVersion: k.APIVersion, Kind: k.Kind, JsonSchema: k.JSONSchema,
+			Phase: map[Phase]pb.Phase{
+				PhasePreparation: pb.Phase_PHASE_PREPARATION, PhaseProvisioning: pb.Phase_PHASE_PROVISIONING,
+			}[k.Phase],
+		})
+	}
+	return out
+}
+
+func descriptionFromPB(d *pb.DescribeResponse) Description {
+	out := Description{
+		Name: d.GetName(), Version: d.GetVersion(), FitnessReason: d.GetFitnessReason(), Capabilities: d.GetCapabilities(),
+		Fitness: map[pb.Fitness]Fitness{
+			pb.Fitness_FITNESS_UNSUPPORTED: FitnessUnsupported, pb.Fitness_FITNESS_ABSENT: FitnessAbsent,
+			pb.Fitness_FITNESS_INSTALLED: FitnessInstalled, pb.Fitness_FITNESS_ACTIVE: FitnessActive,
+		}[d.GetFitness()],
+	}
+	for _, k := range d.GetKinds() {
+		out.Kinds = append(out.Kinds, Kind{
+			APIVersion: k.GetApiVersion(), Kind: k.GetKind(), JSONSchema: k.GetJsonSchema(),
+			Phase: map[pb.Phase]Phase{
+				pb.Phase_PHASE_PREPARATION: PhasePreparation, pb.Phase_PHASE_PROVISIONING: PhaseProvisioning,
+			}[k.GetPhase()],
+		})
+	}
+	return out
+}
+
+func rebootToPB(r Reboot) pb.Reboot {
+	switch r {
+	case RebootAfterRun:
+		return pb.Reboot_REBOOT_AFTER_RUN
+	case RebootBeforeNext:
+		return pb.Reboot_REBOOT_BEFORE_NEXT
+	default:
+		return pb.Reboot_REBOOT_NONE
+	}
+}
+
+func rebootFromPB(r pb.Reboot) Reboot {
+	switch r {
+	case pb.Reboot_REBOOT_AFTER_RUN:
+		return RebootAfterRun
+	case pb.Reboot_REBOOT_BEFORE_NEXT:
+		return RebootBeforeNext
+	default:
+		return RebootNone
+	}
+}
+
+func changeToPB(c Change) *pb.Change {
+	return &pb.Change{
+		Id: clean(c.ID), Summary: clean(c.Summary), Diff: clean(c.Diff),
+		NeedsLive: c.NeedsLive, Reboot: rebootToPB(c.Reboot),
+	}
+}
+
+func changeFromPB(c *pb.Change) Change {
+	return Change{
+		ID: c.GetId(), Summary: c.GetSummary(), Diff: c.GetDiff(),
+		NeedsLive: c.GetNeedsLive(), Reboot: rebootFromPB(c.GetReboot()),
+	}
+}
+
+func changesFromPB(in []*pb.Change) []Change {
+	var out []Change
+	for _, c := range in {
+		out = append(out, changeFromPB(c))
+	}
+	return out
+}
+
+func planToPB(p Plan) *pb.PlanResponse {
+	out := &pb.PlanResponse{}
+	for _, c := range p.Changes {
+		out.Changes = append(out.Changes, changeToPB(c))
+	}
+	for _, w := range p.Warnings {
+		out.Warnings = append(out.Warnings, &pb.Warning{Field: clean(w.Field), Message: clean(w.Message)})
+	}
+	return out
+}
+
+func planFromPB(p *pb.PlanResponse) Plan {
+	out := Plan{Changes: changesFromPB(p.GetChanges())}
+	for _, w := range p.GetWarnings() {
+		out.Warnings = append(out.Warnings, Warning{Field: w.GetField(), Message: w.GetMessage()})
+	}
+	return out
+}
+
+func eventToPB(e Event) *pb.ApplyEvent {
+	switch e := e.(type) {
+	case Started:
+		return &pb.ApplyEvent{Event: &pb.ApplyEvent_Started{Started: &pb.Started{Change: changeToPB(e.Change)}}}
+	case Changed:
+		return &pb.ApplyEvent{Event: &pb.ApplyEvent_Changed{Changed: &pb.Changed{Id: clean(e.ID)}}}
+	case Progress:
+		return &pb.ApplyEvent{Event: &pb.ApplyEvent_Progress{Progress: &pb.Progress{
+			Id: clean(e.ID), Message: clean(e.Message), Reboot: rebootToPB(e.Reboot),
+		}}}
+	case Warning:
+		return &pb.ApplyEvent{Event: &pb.ApplyEvent_Warning{Warning: &pb.Warning{
+			Field: clean(e.Field), Message: clean(e.Message),
+		}}}
+	case Finished:
+		f := &pb.Finished{Stopped: e.Stopped}
+		if e.Error != nil {
+			f.Error = errorToPB(e.Error)
+		}
+		for _, c := range e.Deferred {
+			f.Deferred = append(f.Deferred, changeToPB(c))
+		}
+		return &pb.ApplyEvent{Event: &pb.ApplyEvent_Finished{Finished: f}}
+	default:
+		return &pb.ApplyEvent{}
+	}
+}
+
+// eventFromPB returns nil for an event that this side does not know: newer plugins may send more.
+func eventFromPB(e *pb.ApplyEvent) Event {
+	switch e := e.GetEvent().(type) {
+	case *pb.ApplyEvent_Started:
+		return Started{Change: changeFromPB(e.Started.GetChange())}
+	case *pb.ApplyEvent_Changed:
+		return Changed{ID: e.Changed.GetId()}
+	case *pb.ApplyEvent_Progress:
+		return Progress{ID: e.Progress.GetId(), Message: e.Progress.GetMessage(), Reboot: rebootFromPB(e.Progress.GetReboot())}
+	case *pb.ApplyEvent_Warning:
+		return Warning{Field: e.Warning.GetField(), Message: e.Warning.GetMessage()}
+	case *pb.ApplyEvent_Finished:
+		f := Finished{Stopped: e.Finished.GetStopped(), Deferred: changesFromPB(e.Finished.GetDeferred())}
+		if e.Finished.GetError() != nil {
+			f.Error = errorFromPB(e.Finished.GetError())
+		}
+		return f
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,95 @@
+package pluginv1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc"
+
+	"github.com/machineadm/machineadm/contract/pluginv1/pb"
+)
+
+// Register serves m on s. It is what Serve does; a test may serve a plugin without a process of its own.
+func Register(s grpc.ServiceRegistrar, m Maintainer) {
+	server := &server{impl: m}
+	pb.RegisterPluginServer(s, server)
+	pb.RegisterMaintainerServer(s, server)
+}
+
+type server struct {
+	pb.UnimplementedPluginServer
+	pb.UnimplementedMaintainerServer
+	impl Maintainer
+}
+
+func (s *server) Describe(ctx context.Context, r *pb.DescribeRequest) (answer *pb.DescribeResponse, err error) {
+	defer encode(&err)
+	defer recovered(&err)
+	d, err := s.impl.Describe(ctx, r.GetRoot(), targetFromPB(r.GetTarget()))
+	if err != nil {
+		return nil, err
+	}
+	return descriptionToPB(d), nil
+}
+
+func (s *server) Plan(ctx context.Context, r *pb.PlanRequest) (answer *pb.PlanResponse, err error) {
+	defer encode(&err)
+	defer recovered(&err)
+	plan, err := s.impl.Plan(ctx, Request{
+		Document: r.GetDocument(), Root: r.GetRoot(), Target: targetFromPB(r.GetTarget()), StateDir: r.GetStateDir(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return planToPB(plan), nil
+}
+
+// Apply ends the stream with Finished whatever the implementation does: an error becomes Finished{error}, status OK,
+// so that a stream without Finished always means a crash.
+func (s *server) Apply(r *pb.ApplyRequest, stream grpc.ServerStreamingServer[pb.ApplyEvent]) error {
+	finished, err := s.apply(r, stream)
+	if ctxErr := stream.Context().Err(); ctxErr != nil && err != nil {
+		return toStatus(ctxErr)
+	}
+	if err != nil {
+		finished.Error = AsError(err)
+	}
+	if err := stream.Send(eventToPB(finished)); err != nil {
+		return fmt.Errorf("send finished: %w", err)
+	}
+	return nil
+}
+
+func (s *server) apply(
+	r *pb.ApplyRequest, stream grpc.ServerStreamingServer[pb.ApplyEvent],
+) (finished Finished, err error) {
+	defer recovered(&err)
+	return s.impl.Apply(stream.Context(), Request{
+		Document: r.GetDocument(), Root: r.GetRoot(), Target: targetFromPB(r.GetTarget()), StateDir: r.GetStateDir(),
+	}, int(r.GetLimit()), func(e Event) error {
+		if _, ok := e.(Finished); ok {
+			return errors.New("finished is returned, not sent")
+		}
+		return stream.Send(eventToPB(e))
+	})
+}
+
+func (s *server) Stop(ctx context.Context, _ *pb.StopRequest) (answer *pb.StopResponse, err error) {
+	defer encode(&err)
+	defer recovered(&err)
+	if err := s.impl.Stop(ctx); err != nil {
+		return nil, err
+	}
+	return &pb.StopResponse{}, nil
+}
+
+// encode gives an error the form in which it travels.
+func encode(err *error) { *err = toStatus(*err) }
+
+// recovered turns a panic into an Internal error. The panic's value is not repeated: it may hold a secret.
+func recovered(err *error) {
+	if cause := recover(); cause != nil {
+		*err = &Error{Code: CodeInternal, Message: fmt.Sprintf("the plugin panicked (%T)", cause)}
+	}
+}

@@ -1,0 +1,81 @@
+package v1alpha1
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// Redacted is what a Secret shows of itself.
+const Redacted = "[redacted]"
+
+// ErrSecretMarshal is what marshalling a Secret answers: a secret leaves the process only through the document
+// encoder or an explicit Reveal.
+var ErrSecretMarshal = errors.New("a secret is not marshalled: write it with the document encoder")
+
+// Secret holds bytes that must not be seen. In a document it is a mapping with the single key value.
+//
+// The bytes stand behind a pointer, so that copying or comparing a Secret never copies them, and every verb of fmt,
+// slog and every marshaller shows "[redacted]" or answers an error. The zero Secret is empty.
+type Secret struct {
+	data *[]byte
+}
+
+// NewSecret keeps a copy of data.
+func NewSecret(data []byte) Secret {
+	kept := bytes.Clone(data)
+	return Secret{data: &kept}
+}
+
+// Reveal returns the bytes themselves, for the point of use. The caller neither changes nor keeps them.
+func (s Secret) Reveal() []byte {
+	if s.data == nil {
+		return nil
+	}
+	return *s.data
+}
+
+// IsZero says whether no secret was given.
+func (s Secret) IsZero() bool { return s.data == nil }
+
+// Format answers every verb with "[redacted]", so that not even %x or %#v opens the secret.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, Redacted) } // a fmt.State has nowhere to report to
+
+// String is "[redacted]".
+func (s Secret) String() string { return Redacted }
+
+// GoString is "[redacted]".
+func (s Secret) GoString() string { return Redacted }
+
+// LogValue is "[redacted]".
+func (s Secret) LogValue() slog.Value { return slog.StringValue(Redacted) }
+
+// MarshalJSON answers ErrSecretMarshal.
+func (s Secret) MarshalJSON() ([]byte, error) { return nil, ErrSecretMarshal }
+
+// MarshalYAML answers ErrSecretMarshal.
+func (s Secret) MarshalYAML() (any, error) { return nil, ErrSecretMarshal }
+
+// MarshalText answers ErrSecretMarshal.
+func (s Secret) MarshalText() ([]byte, error) { return nil, ErrSecretMarshal }
+
+// GobEncode answers ErrSecretMarshal.
+func (s Secret) GobEncode() ([]byte, error) { return nil, ErrSecretMarshal }
+
+// UnmarshalJSON reads {"value": "..."}. Its errors never quote what they read.
+func (s *Secret) UnmarshalJSON(data []byte) error {
+	shape := errors.New("must be a mapping with the single key value, a string")
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	var body struct {
+		Value *string `json:"value"`
+	}
+	if err := decoder.Decode(&body); err != nil || body.Value == nil {
+		return shape // never %w: encoding/json quotes what it read
+	}
+	*s = NewSecret([]byte(*body.Value))
+	return nil
+}
