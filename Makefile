@@ -1,0 +1,92 @@
+# machineadm: what a contributor types. Every target says what it does: `make help`.
+SHELL       := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS   += --no-print-directory
+
+# Caches live outside the checkout and may be removed at any time.
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/machineadm-testenv
+TOOL  := go run ./testenv/tools/cmd/tool
+
+## Build
+
+.PHONY: build
+build: ## all binaries of this machine's platform, into bin/ (VERSION= stamps another version)
+	@testenv/tools/build.sh all bin
+
+.PHONY: cross
+cross: ## linux/amd64, linux/arm64 and windows/amd64 into dist/<os>-<arch>/; fails when a binary is too large
+	@testenv/tools/build.sh cross dist
+
+.PHONY: clean
+clean: ## remove what the other targets left in the checkout (not the caches)
+	@rm -rf bin dist coverage.out
+
+## See it work
+
+.PHONY: demo
+demo: build ## apply examples/node.yaml to a scratch root; unprivileged, no network after the build
+	@testenv/demo/demo.sh
+
+.PHONY: demo-node
+demo-node: build nodes ## the same stream against a freshly booted systemd node; root on Debian
+	@testenv/demo/demo-node.sh
+
+## Check
+
+.PHONY: test
+test: deps nodes ## every test; installs what it needs (root on Debian), else skips what cannot run. TESTFLAGS= goes to go test
+	@testenv/tools/test.sh $(TESTFLAGS)
+
+.PHONY: lint
+lint: ## golangci-lint for Linux and for Windows, and the protocol's linter
+	@linter=$$($(TOOL) golangci-lint); \
+	export GOLANGCI_LINT_CACHE=$(CACHE)/golangci-lint; \
+	for os in linux windows; do \
+		echo "golangci-lint for $$os"; GOOS=$$os GOARCH=amd64 CGO_ENABLED=0 "$$linter" run ./...; \
+	done
+	@testenv/tools/generate.sh lint
+
+.PHONY: format
+format: ## gofumpt and the order of imports, in place
+	@linter=$$($(TOOL) golangci-lint); GOLANGCI_LINT_CACHE=$(CACHE)/golangci-lint "$$linter" fmt ./...
+
+.PHONY: bench
+bench: ## every benchmark (BENCH= is a pattern of names, BENCHFLAGS= goes to go test)
+	@go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem $(BENCHFLAGS) ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME each (default 10s)
+	@FUZZTIME=$(or $(FUZZTIME),10s) testenv/tools/fuzz.sh
+
+## Generate
+
+.PHONY: generate
+generate: ## the protocol's Go code from plugin.proto
+	@testenv/tools/generate.sh write
+
+.PHONY: generate-check
+generate-check: ## regenerate elsewhere and compare; fails with the difference
+	@testenv/tools/generate.sh check
+
+## Prepare
+
+.PHONY: deps
+deps: ## install the Debian packages of testenv/deps/packages that are missing (root on Debian; elsewhere it says what is missing)
+	@go run ./testenv/deps/cmd/deps
+
+.PHONY: tools
+tools: ## build every pinned tool of testenv/tools into the cache
+	@$(TOOL)
+
+.PHONY: nodes
+nodes: deps # the cached root filesystems of the test nodes; where they cannot be made, the suites that boot them skip
+	@if [[ -d testenv/nodes/cmd/nodes-cache && $$(id -u) == 0 ]] && grep -qs '^ID=debian$$' /etc/os-release; then \
+		go run ./testenv/nodes/cmd/nodes-cache; \
+	fi
+
+.PHONY: help
+help: ## this list
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^## / { printf "\n%s\n", substr($$0, 4) } \
+		/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

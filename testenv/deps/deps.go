@@ -1,0 +1,158 @@
+// Package deps installs the Debian packages that the tests need: those of the list beside this file, and nothing else.
+// apt's configuration is never changed, its lists are refreshed only when something is missing, and the network is
+// touched only then.
+package deps
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+//go:embed packages
+var packages string
+
+// Package is one line of the list.
+type Package struct {
+	Name string
+	Why  string // which suite needs it, and for what
+}
+
+// ErrMissing is returned where packages are missing and cannot be installed, which only CI=true makes an error.
+var ErrMissing = errors.New("prerequisites are missing under CI=true")
+
+// Packages returns the list of what the tests need.
+func Packages() ([]Package, error) { return Parse(packages) }
+
+// Parse reads a list: a name and `# reason` a line; empty lines and lines that start with # are passed over.
+func Parse(list string) ([]Package, error) {
+	var found []Package
+	scanner := bufio.NewScanner(strings.NewReader(list))
+	for line := 1; scanner.Scan(); line++ {
+		text := strings.TrimSpace(scanner.Text())
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		name, why, _ := strings.Cut(text, "#")
+		name, why = strings.TrimSpace(name), strings.TrimSpace(why)
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789+-.") != "" || strings.HasPrefix(name, "-") {
+			return nil, fmt.Errorf("line %d: not the name of a Debian package", line)
+		}
+		if why == "" {
+			return nil, fmt.Errorf("line %d: say after # which test needs it", line)
+		}
+		found = append(found, Package{Name: name, Why: why})
+	}
+	return found, scanner.Err()
+}
+
+// Missing returns the wanted packages that dpkg does not hold installed. status is the answer of
+// dpkg-query --show --showformat='${Package} ${db:Status-Abbrev}\n'.
+func Missing(wanted []Package, status string) []Package {
+	installed := map[string]bool{}
+	for line := range strings.Lines(status) {
+		name, state, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if len(state) > 1 && state[1] == 'i' {
+			installed[name] = true
+		}
+	}
+	var missing []Package
+	for _, p := range wanted {
+		if !installed[p.Name] {
+			missing = append(missing, p)
+		}
+	}
+	return missing
+}
+
+// Machine is what decides whether packages can be installed here.
+type Machine struct {
+	Debian bool
+	Root   bool
+	CI     bool // CI=true: what is missing is a failure, not a skip
+}
+
+// Detect looks at the machine it runs on.
+func Detect() Machine {
+	release, err := os.ReadFile("/etc/os-release")
+	return Machine{Debian: err == nil && isDebian(string(release)), Root: os.Geteuid() == 0, CI: os.Getenv("CI") == "true"}
+}
+
+func isDebian(release string) bool {
+	for line := range strings.Lines(release) {
+		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "ID="); ok {
+			return strings.Trim(id, `"'`) == "debian"
+		}
+	}
+	return false
+}
+
+// Obstacle says why nothing can be installed here; it is empty where installing is possible.
+func (m Machine) Obstacle() string {
+	switch {
+	case !m.Debian:
+		return "this machine is not Debian"
+	case !m.Root:
+		return "make test does not run as root"
+	}
+	return ""
+}
+
+// Install installs what is missing. Where that is impossible it says so on log, and which suites will be skipped;
+// that is an error (ErrMissing) under CI alone.
+func Install(ctx context.Context, log io.Writer, m Machine) error {
+	wanted, err := Packages()
+	if err != nil {
+		return fmt.Errorf("read testenv/deps/packages: %w", err)
+	}
+	missing := wanted
+	if m.Debian {
+		status, err := exec.CommandContext(ctx, "dpkg-query", "--show", "--showformat=${Package} ${db:Status-Abbrev}\n").Output()
+		if err != nil {
+			return fmt.Errorf("ask dpkg what is installed: %w", err)
+		}
+		missing = Missing(wanted, string(status))
+	}
+	if why := m.Obstacle(); why != "" {
+		return explain(log, m, why, missing)
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(missing))
+	for _, p := range missing {
+		names = append(names, p.Name)
+	}
+	fmt.Fprintf(log, "installing with apt-get: %s\n", strings.Join(names, " "))
+	if err := apt(ctx, log, "update"); err != nil {
+		return err
+	}
+	return apt(ctx, log, append([]string{"install", "--yes", "--no-install-recommends"}, names...)...)
+}
+
+func explain(log io.Writer, m Machine, why string, missing []Package) error {
+	fmt.Fprintf(log, "nothing is installed: %s; suites that need root or these packages are skipped:\n", why)
+	for _, p := range missing {
+		fmt.Fprintf(log, "  %-24s %s\n", p.Name, p.Why)
+	}
+	if m.CI {
+		return fmt.Errorf("%w: %s", ErrMissing, why)
+	}
+	return nil
+}
+
+func apt(ctx context.Context, log io.Writer, args ...string) error {
+	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"--quiet", "-o", "DPkg::Lock::Timeout=300"}, args...)...)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("apt-get %s: %w", args[0], err)
+	}
+	return nil
+}

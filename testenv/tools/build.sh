@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Builds the binaries of this checkout, flat into one directory.
+#
+#   build.sh names           prints `NAME PACKAGE` for every binary: what is built, and what it is called
+#   build.sh version         prints the version that is stamped
+#   build.sh all DIR         builds for GOOS/GOARCH (default: this machine)
+#   build.sh cross DIR       builds for every platform into DIR/<os>-<arch> and judges the sizes
+set -euo pipefail
+cd "${MACHINEADM_ROOT:-$(dirname "${BASH_SOURCE[0]}")/../..}"
+
+readonly platforms="linux/amd64 linux/arm64 windows/amd64"
+readonly mib=$((1024 * 1024)) cli_limit=20 plugin_limit=16
+
+# has_main DIR: the folder holds a main package.
+has_main() {
+	local file
+	for file in "$1"/*.go; do
+		[[ $file == *_test.go ]] || ! grep -qs '^package main$' "$file" || return 0
+	done
+	return 1
+}
+
+# plugin_name TYPE PROVIDER: the binary's name by design.md section 2; the last two types are irregular by the proposal.
+plugin_name() {
+	case $1 in
+	remote-config) echo "machineadm-remote-configuration-provider-$2" ;;
+	encrypted-config) echo "machineadm-plugin-encryption-provider-$2" ;;
+	*) echo "machineadm-$1-plugin-$2" ;;
+	esac
+}
+
+names() {
+	local dir name
+	for dir in host/cmd/* contract/conformance/cmd/*; do
+		name=${dir##*/}
+		[[ $name == machineadm* ]] || name=machineadm-$name
+		if has_main "$dir"; then echo "$name ./$dir"; fi
+	done
+	for dir in plugins/*/*; do
+		name=${dir#plugins/}
+		if has_main "$dir"; then echo "$(plugin_name "${name%/*}" "${name#*/}") ./$dir"; fi
+	done
+}
+
+# version: of the nearest tag; before the first tag, of the commit; outside git, "devel".
+version() {
+	if [[ -n ${VERSION:-} ]]; then
+		echo "$VERSION"
+	elif ! git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null; then
+		local commit
+		commit=$(git describe --always --match '' --dirty=.dirty 2>/dev/null) || { echo devel; return; }
+		echo "v0.0.0-devel+$commit"
+	fi
+}
+
+all() {
+	local out=$1 stamp name package suffix=""
+	stamp=$(version)
+	[[ $(go env GOOS) != windows ]] || suffix=.exe
+	mkdir -p "$out"
+	while read -r name package; do
+		CGO_ENABLED=0 go build -trimpath -buildvcs=false \
+			-ldflags "-s -w -X github.com/machineadm/machineadm/internal/version.version=$stamp" \
+			-o "$out/$name$suffix" "$package" || return 1
+		echo "$out/$name$suffix"
+	done < <(names)
+}
+
+# judge FILE: fails when a plugin or the node's command line has outgrown its limit.
+judge() {
+	local size limit=$plugin_limit name=${1##*/}
+	size=$(stat -c %s "$1") || return 1
+	case $name in
+	machineadm | machineadm.exe) limit=$cli_limit ;;
+	machineadm-*-plugin-* | machineadm-remote-configuration-provider-* | machineadm-plugin-encryption-provider-*) ;;
+	*) limit=0 ;; # not for nodes: no limit
+	esac
+	awk -v s="$size" -v l=$limit -v m=$mib -v f="$1" 'BEGIN {
+		printf "%6.1f MiB  %s\n", s / m, f
+		if (l && s > l * m) { printf "%s is larger than the %d MiB that it may have\n", f, l > "/dev/stderr"; exit 1 }
+	}'
+}
+
+cross() {
+	local platform built file failed=0
+	for platform in $platforms; do
+		built=$(GOOS=${platform%/*} GOARCH=${platform#*/} all "$1/${platform/\//-}")
+		for file in $built; do judge "$file" || failed=1; done
+	done
+	return $failed
+}
+
+case ${1:-} in
+names | version) "$1" ;;
+all | cross) "$1" "${2:?say where to: build.sh $1 DIR}" ;;
+judge) judge "${2:?}" ;;
+*) sed -n '2,/^set/{/^#/p}' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+esac

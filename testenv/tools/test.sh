@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Runs every test of the checkout and of its nested modules, and ends with gotestsum's summary: what failed, and every
+# skipped test with its reason. Arguments go to go test: test.sh -run TestX -count=1
+#
+# Everything but testenv runs with the race detector where the machine can link it. testenv boots real nodes and starts
+# real servers: nothing is gained there by a slower binary, and a remembered result proves nothing about this machine.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+# events ARGS: what gotestsum reads, go test's JSON events of all runs, one after the other.
+events() {
+	local status=0 module race=()
+	[[ ${MACHINEADM_RACE:-0} == 0 ]] || race=(-race)
+	CGO_ENABLED=${MACHINEADM_RACE:-0} go test -json -timeout 20m "${race[@]}" "$@" $(packages product) || status=1
+	CGO_ENABLED=0 go test -json -timeout 20m -p 2 -count=1 "$@" $(packages testenv) || status=1
+	for module in $(modules); do
+		CGO_ENABLED=0 GOWORK=off go -C "$module" test -json -timeout 20m "$@" ./... || status=1
+	done
+	return $status
+}
+
+# packages ROOM: the packages of the product, or those of testenv.
+packages() {
+	local invert=-v
+	[[ $1 == product ]] || invert=-e
+	go list ./... | grep "$invert" '^github.com/machineadm/machineadm/testenv\(/\|$\)'
+}
+
+# modules: the nested modules that hold tests.
+modules() {
+	local mod
+	find . -mindepth 2 -name go.mod -not -path './bin/*' -not -path './dist/*' | sort | while read -r mod; do
+		mod=${mod%/go.mod}
+		[[ -z $(find "$mod" -name '*_test.go' -print -quit) ]] || echo "$mod"
+	done
+}
+
+# race: whether this machine can link the race detector.
+race() {
+	CGO_ENABLED=1 go build -race -o /dev/null ./internal/version 2>/dev/null
+}
+
+if [[ ${1:-} == events ]]; then
+	shift
+	events "$@"
+	exit
+fi
+
+if race; then
+	export MACHINEADM_RACE=1
+else
+	echo "NOTE: no C compiler is found, so the tests run WITHOUT the race detector" >&2
+	if [[ ${CI:-} == true ]]; then
+		echo "missing prerequisite under CI: a C compiler for go test -race" >&2
+		exit 1
+	fi
+fi
+go mod download # here, because gotestsum takes what a download says for an error
+gotestsum=$(go run ./testenv/tools/cmd/tool gotestsum)
+exec "$gotestsum" --format pkgname --format-hide-empty-pkg --raw-command -- "${BASH_SOURCE[0]}" events "$@"
