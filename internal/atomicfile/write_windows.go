@@ -1,0 +1,112 @@
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/windows"
+)
+
+// Write puts data at name inside the directory that dir was opened as. Windows replaces files by name, so unlike on
+// Linux the directory must not be renamed meanwhile. Mode has no meaning here: the new file inherits the directory's
+// access list. A file that a reader keeps open without sharing is waited for.
+func Write(dir *os.File, name string, data []byte, o Options) error {
+	fail := func(step string, err error) error { return failed("write", dir.Name(), name, step, err) }
+	if err := checkName(name); err != nil {
+		return fail("check the name", err)
+	}
+	if o.Owner != nil {
+		return fail("set the owner", fmt.Errorf("numeric owners: %w", errors.ErrUnsupported))
+	}
+	temporary := filepath.Join(dir.Name(), temporaryName(name, temporarySuffix))
+	final := filepath.Join(dir.Name(), name)
+	for p := newPatience(ownerWait); ; {
+		step, err := replaceWith(temporary, final, data)
+		if err == nil {
+			return nil
+		}
+		if !busy(err) {
+			return fail(step, err)
+		}
+		if !p.wait() {
+			return fail(step, errors.Join(ErrBusy, err))
+		}
+	}
+}
+
+// replaceWith holds one handle from the first byte to the rename. It lets others read, rename and delete, but not
+// write: a second writer is refused with a sharing violation and knows that the first one lives. A handle ends with
+// its process, so what a killed writer left behind refuses nobody.
+func replaceWith(temporary, final string, data []byte) (step string, err error) {
+	path, err := windows.UTF16PtrFromString(temporary)
+	if err != nil {
+		return "create a temporary file", err
+	}
+	// A reparse point is opened itself, never what it leads to.
+	handle, err := windows.CreateFile(path, windows.GENERIC_WRITE, windows.FILE_SHARE_READ|windows.FILE_SHARE_DELETE, nil,
+		windows.CREATE_ALWAYS, windows.FILE_ATTRIBUTE_NORMAL|windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
+	if err != nil {
+		return "create a temporary file", err
+	}
+	file := os.NewFile(uintptr(handle), temporary)
+	step = "write the new contents"
+	if _, err = file.Write(data); err == nil {
+		step, err = "make the new contents durable", windows.FlushFileBuffers(handle)
+	}
+	if err == nil {
+		step, err = "put the new file in place", rename(temporary, final)
+	}
+	if err != nil {
+		// Removed while the handle is open, so that it cannot be another writer's.
+		return step, errors.Join(withoutPath(err), withoutPath(removeFile(temporary)), withoutPath(file.Close()))
+	}
+	return "close the new file, which is in place", withoutPath(file.Close())
+}
+
+func rename(from, to string) error {
+	source, err := windows.UTF16PtrFromString(from)
+	if err != nil {
+		return err
+	}
+	target, err := windows.UTF16PtrFromString(to)
+	if err != nil {
+		return err
+	}
+	return windows.MoveFileEx(source, target, windows.MOVEFILE_REPLACE_EXISTING|windows.MOVEFILE_WRITE_THROUGH)
+}
+
+// Symlink puts a link to target at name inside dir, replacing in one step what is there. Making links needs
+// SeCreateSymbolicLinkPrivilege or developer mode.
+func Symlink(dir *os.File, target, name string) error {
+	fail := func(step string, err error) error { return failed("symlink", dir.Name(), name, step, err) }
+	if err := checkName(name); err != nil {
+		return fail("check the name", err)
+	}
+	temporary := filepath.Join(dir.Name(), temporaryName(name, linkSuffix))
+	if err := removeFile(temporary); err != nil {
+		return fail("remove a stale temporary link", err)
+	}
+	if err := os.Symlink(target, temporary); err != nil {
+		return fail("create a temporary link", err)
+	}
+	if err := rename(temporary, filepath.Join(dir.Name(), name)); err != nil {
+		return fail("put the link in place", errors.Join(err, removeFile(temporary)))
+	}
+	return nil
+}
+
+// busy tells a file that somebody has open, which passes, from what will not. Replacing an open file is refused as
+// access denied, the same as a missing right, so a missing right is tried for a while, too.
+func busy(err error) bool {
+	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION) ||
+		errors.Is(err, windows.ERROR_ACCESS_DENIED)
+}
+
+func removeFile(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
