@@ -2,6 +2,8 @@
 // for the live machine and for an image root.
 package target
 
+import "slices"
+
 // Selector limits a document to some machines (metadata.when). An empty list matches every machine.
 type Selector struct {
 	// OS lists operating systems by their GOOS name, for example "linux".
@@ -10,4 +12,17 @@ type Selector struct {
 	Distributions []string `json:"distributions,omitempty"`
 	// Architectures lists processor architectures by their GOARCH name.
 	Architectures []string `json:"architectures,omitempty"`
+}
+
+// Matches reports whether t is one of the selected machines. An entry of Distributions matches the ID of t or one of
+// its ID_LIKE. Letters are compared exactly: all of these names are lower-case.
+func (s Selector) Matches(t Target) bool {
+	return among(s.OS, t.OS) && among(s.Architectures, t.Architecture) &&
+		(among(s.Distributions, t.Distribution) || slices.ContainsFunc(t.Like, func(like string) bool {
+			return among(s.Distributions, like)
+		}))
+}
+
+func among(list []string, value string) bool {
+	return len(list) == 0 || slices.Contains(list, value)
 }

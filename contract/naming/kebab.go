@@ -1,0 +1,48 @@
+package naming
+
+// Kebab turns the CamelCase of a kind into kebab-case, for ASCII letters and digits. A word begins
+//
+//   - at a capital that follows a small letter or a digit: FooBar is foo-bar, S3Source is s3-source;
+//   - at a capital that follows a capital and precedes a small letter, so that an acronym stays whole:
+//     HTTPProxy is http-proxy, OSUpdate is os-update, NTP is ntp.
+//
+// A digit belongs to the word before it. There is no list of exceptions, so that the rule can be restated in any
+// language: IPv6Address is i-pv6-address, and whoever wants ipv6-address names the kind IPV6Address or Ipv6Address.
+// Kinds that differ only in the case of letters can share a name (HTTPProxy, HttpProxy); such kinds share a binary,
+// which tells them apart by the kind that it is asked for.
+func Kebab(kind string) string {
+	out := make([]byte, 0, len(kind)+8)
+	for i := range len(kind) {
+		c := kind[i]
+		if isUpper(c) {
+			if i > 0 && (!isUpper(kind[i-1]) || i+1 < len(kind) && isLower(kind[i+1])) {
+				out = append(out, '-')
+			}
+			c += 'a' - 'A'
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+
+// isKebab reports whether s can be the kebab-case of a kind: words that begin with a letter, joined by single dashes.
+func isKebab(s string) bool {
+	start := true
+	for i := range len(s) {
+		switch c := s[i]; {
+		case start && !isLower(c):
+			return false
+		case c == '-':
+			start = true
+		case isLower(c) || isDigit(c):
+			start = false
+		default:
+			return false
+		}
+	}
+	return !start
+}
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
