@@ -1,0 +1,194 @@
+package document
+
+import (
+	"fmt"
+	"strconv"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// checker walks over a document once: it finds what the strict subset of YAML refuses, and writes the JSON.
+type checker struct {
+	chunk  chunk
+	out    []byte
+	steps  []step // the path of the value in hand; text is made of it only for a fault
+	faults []fault
+	more   bool // faults were left out
+}
+
+func (c *checker) fault(n *yaml.Node, message, hint string) {
+	if len(c.faults) == MaxErrors {
+		c.more = true
+		return
+	}
+	var p Path
+	for _, s := range c.steps {
+		p = s.in(p)
+	}
+	c.faults = append(c.faults, fault{field: p, at: c.chunk.at(n), message: message, hint: hint})
+}
+
+// value checks n, which stands inside depth mappings and lists.
+func (c *checker) value(n *yaml.Node, depth int) {
+	if n.Anchor != "" {
+		c.fault(n, "anchors are refused", "remove the & and its name, and write the value again where it is needed")
+	}
+	c.tag(n)
+	switch n.Kind {
+	case yaml.MappingNode, yaml.SequenceNode:
+		if depth == MaxDepth {
+			c.fault(n, depthMessage, "")
+			c.out = append(c.out, "null"...)
+			return
+		}
+		if n.Kind == yaml.MappingNode {
+			c.mapping(n, depth+1)
+		} else {
+			c.sequence(n, depth+1)
+		}
+	case yaml.ScalarNode:
+		c.scalar(n)
+	case yaml.AliasNode:
+		c.fault(n, "aliases are refused", "write the value itself; text that begins with * needs quotes")
+		c.out = append(c.out, "null"...)
+	default:
+		c.fault(n, "is not a value", "")
+		c.out = append(c.out, "null"...)
+	}
+}
+
+// tag refuses every tag that is written out, but for those that only say what the value is anyway.
+func (c *checker) tag(n *yaml.Node) {
+	if n.Style&yaml.TaggedStyle == 0 && n.Tag != "!" {
+		return
+	}
+	switch {
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!str",
+		n.Kind == yaml.MappingNode && n.Tag == "!!map",
+		n.Kind == yaml.SequenceNode && n.Tag == "!!seq":
+	case n.Tag == "!!binary":
+		c.fault(n, "binary values are refused", "remove the tag; base64 is written as a string where a field takes it")
+	default:
+		c.fault(n, "tags are refused", "remove the ! and its name; text that begins with ! needs quotes")
+	}
+}
+
+func (c *checker) sequence(n *yaml.Node, depth int) {
+	c.out = append(c.out, '[')
+	c.steps = append(c.steps, step{})
+	for i, item := range n.Content {
+		if i > 0 {
+			c.out = append(c.out, ',')
+		}
+		c.steps[len(c.steps)-1].index = i
+		c.value(item, depth)
+	}
+	c.steps = c.steps[:len(c.steps)-1]
+	c.out = append(c.out, ']')
+}
+
+func (c *checker) mapping(n *yaml.Node, depth int) {
+	c.out = append(c.out, '{')
+	first := len(c.out)
+	seen := keys{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		path, mark := len(c.steps), len(c.out)
+		named, again := c.key(key), false
+		if named {
+			c.steps = append(c.steps, step{name: key.Value, named: true})
+			var at *yaml.Node
+			if at, again = seen.add(key); again {
+				c.fault(key, fmt.Sprintf("duplicate key, first on line %d", c.chunk.at(at).Line), "remove one of the two")
+			}
+		}
+		if len(c.out) > first {
+			c.out = append(c.out, ',')
+		}
+		c.out = appendString(c.out, key.Value)
+		c.out = append(c.out, ':')
+		c.value(value, depth)
+		c.steps = c.steps[:path]
+		if !named || again { // the value was only checked: the document is refused, but what is left of it stays JSON
+			c.out = c.out[:mark]
+		}
+	}
+	c.out = append(c.out, '}')
+}
+
+// key checks the key of a mapping and says whether it is a name.
+func (c *checker) key(n *yaml.Node) bool {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		c.fault(n, "aliases are refused", "write the key itself; text that begins with * needs quotes")
+		return false
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!merge":
+		c.fault(n, "merge keys are refused", "write the fields out; the text << needs quotes")
+		return false
+	case n.Kind != yaml.ScalarNode:
+		c.fault(n, "a key that is not a string", "write a plain name before the colon; text that begins with [ or { needs quotes")
+		return false
+	case len(n.Value) > MaxKeyBytes:
+		c.fault(n, fmt.Sprintf("a key longer than %d bytes", MaxKeyBytes), "check that the colon is where it is meant to be")
+		return false
+	}
+	if n.Anchor != "" {
+		c.fault(n, "anchors are refused", "remove the & and its name")
+	}
+	c.tag(n)
+	if n.Style&yaml.TaggedStyle == 0 && n.Tag != "!!str" && n.Tag != "!!timestamp" && n.Tag != "!" {
+		c.fault(n, "a key that is not a string", "put the key in quotes")
+		return false
+	}
+	return true
+}
+
+func (c *checker) scalar(n *yaml.Node) {
+	if n.Style&yaml.TaggedStyle != 0 && n.Tag != "!!str" { // refused by its tag, and not resolved
+		c.out = append(c.out, "null"...)
+		return
+	}
+	switch n.Tag {
+	case "!!null":
+		c.out = append(c.out, "null"...)
+	case "!!bool":
+		c.out = strconv.AppendBool(c.out, n.Value[0] == 't' || n.Value[0] == 'T')
+	case "!!int", "!!float":
+		number, message, hint := number(n.Value)
+		if message != "" {
+			c.fault(n, message, hint)
+			number = "null"
+		}
+		c.out = append(c.out, number...)
+	default: // a timestamp is text, and so is << as a value
+		c.out = appendString(c.out, n.Value)
+	}
+}
+
+// keys finds duplicates; mappings are small, and a map is made only for large ones.
+type keys struct {
+	list  []*yaml.Node
+	table map[string]*yaml.Node
+}
+
+func (k *keys) add(n *yaml.Node) (first *yaml.Node, again bool) {
+	const small = 16
+	if k.table != nil {
+		if first, again = k.table[n.Value]; !again {
+			k.table[n.Value] = n
+		}
+		return first, again
+	}
+	for _, first := range k.list {
+		if first.Value == n.Value {
+			return first, true
+		}
+	}
+	if k.list = append(k.list, n); len(k.list) > small {
+		k.table = make(map[string]*yaml.Node, 2*small)
+		for _, n := range k.list {
+			k.table[n.Value] = n
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,125 @@
+package document
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Decode reads a stream. A document with a fault goes to Errors, with every fault that it has, and the others are judged all
+// the same; file only labels the errors. The error is for reading that fails: what is wrong with the stream, its
+// size included, is in Errors.
+func Decode(file string, r io.Reader) (*Stream, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxStreamBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the document stream: %w", err)
+	}
+	d := decoder{stream: &Stream{File: file}, names: map[string]int{}}
+	switch {
+	case len(data) > MaxStreamBytes:
+		d.whole(fmt.Sprintf("is larger than %d MiB", MaxStreamBytes>>20), "split it, or leave large files out of it")
+	case otherEncoding(data):
+		d.whole("is UTF-16 or UTF-32, or no text at all", "save the file as UTF-8")
+	default:
+		d.read(data)
+	}
+	return d.stream, nil
+}
+
+type decoder struct {
+	stream *Stream
+	names  map[string]int // kind/name -> line of the first
+	count  int            // documents that are not empty
+	json   []byte         // of the document in hand
+}
+
+// whole reports a fault of the stream itself.
+func (d *decoder) whole(message, hint string) {
+	d.stream.Errors = append(d.stream.Errors, &Error{File: d.stream.File, Index: -1, Message: message, Hint: hint})
+}
+
+func (d *decoder) read(data []byte) {
+	for c := range split(data) {
+		if len(d.stream.Errors) >= 10*MaxErrors {
+			d.whole(fmt.Sprintf("reading ended on line %d: the stream has too many faults", c.line), "mend those above first")
+			return
+		}
+		doc, faults := d.judge(c)
+		if doc == nil {
+			continue
+		}
+		if d.count == MaxDocuments {
+			d.whole(fmt.Sprintf("has more than %d documents: reading ended on line %d", MaxDocuments, c.line), "split the stream")
+			return
+		}
+		doc.Index = d.count
+		d.count++
+		if f := d.unique(doc); f != nil {
+			faults = append(faults, *f)
+		}
+		if len(faults) == 0 {
+			d.stream.Documents = append(d.stream.Documents, doc)
+			continue
+		}
+		d.report(doc, faults)
+	}
+	if d.count == 0 {
+		d.whole("holds no document", "write at least one document, with apiVersion, kind, metadata and spec")
+	}
+}
+
+// unique takes the name of a document, which may be empty, and finds whether it is taken.
+func (d *decoder) unique(doc *Document) *fault {
+	if doc.Kind == "" || doc.Name == "" {
+		return nil
+	}
+	first, taken := d.names[doc.Kind+"/"+doc.Name]
+	if !taken {
+		d.names[doc.Kind+"/"+doc.Name] = doc.nameAt.Line
+		return nil
+	}
+	return &fault{
+		field: "metadata.name", at: doc.nameAt,
+		message: fmt.Sprintf("the same name as the %s on line %d", doc.Kind, first),
+		hint:    "give each document of a kind a name of its own",
+	}
+}
+
+// report turns the faults of a document into errors, in the order of the text.
+func (d *decoder) report(doc *Document, faults []fault) {
+	slices.SortStableFunc(faults, func(a, b fault) int {
+		return cmp.Or(cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Column, b.at.Column))
+	})
+	for _, f := range faults {
+		d.stream.Errors = append(d.stream.Errors, &Error{
+			File: d.stream.File, Index: doc.Index, Kind: doc.Kind, Name: doc.Name,
+			Field: string(f.field), Position: f.at, Message: f.message, Hint: f.hint,
+		})
+	}
+}
+
+// judge reads one chunk. The document is nil when the chunk has none; with faults it says as much of itself as is in order.
+func (d *decoder) judge(c chunk) (*Document, []fault) {
+	doc := &Document{chunk: c}
+	root, failure := c.parse()
+	if failure != nil {
+		return doc, []fault{*failure}
+	}
+	if root == nil {
+		return nil, nil
+	}
+	doc.Position = c.at(root)
+	check := checker{chunk: c, out: d.json[:0]}
+	check.value(root, 0)
+	e := envelope{chunk: c, doc: doc}
+	e.read(root)
+	faults := append(check.faults, e.faults...)
+	if check.more {
+		faults = append(faults, fault{at: doc.Position, message: "has more faults than are listed"})
+	}
+	d.json = check.out
+	doc.json = bytes.Clone(check.out)
+	return doc, faults
+}

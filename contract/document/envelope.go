@@ -1,0 +1,214 @@
+package document
+
+import (
+	"fmt"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/contract/target"
+)
+
+// envelope reads the part of a document that is the same for every kind.
+type envelope struct {
+	chunk  chunk
+	doc    *Document
+	faults []fault
+}
+
+// entry is a field of a mapping. A field that is null counts as left out.
+type entry struct {
+	path       Path
+	key, value *yaml.Node
+}
+
+func (f entry) given() bool { return f.value != nil && f.value.Tag != "!!null" }
+
+func (e *envelope) fault(field Path, at *yaml.Node, message, hint string) {
+	e.faults = append(e.faults, fault{field: field, at: e.chunk.at(at), message: message, hint: hint})
+}
+
+// fields reads a mapping of which every field is known, and reports the others. The result has a (possibly empty) entry
+// for each of known; owner is where a field that is missing is reported.
+func (e *envelope) fields(p Path, n *yaml.Node, known ...string) map[string]entry {
+	found := make(map[string]entry, len(known))
+	for _, name := range known {
+		found[name] = entry{path: p.Field(name), key: n}
+	}
+	unknown := 0
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" || len(key.Value) > MaxKeyBytes {
+			continue // reported by the checker
+		}
+		f, ok := found[key.Value]
+		switch {
+		case !ok && unknown < MaxErrors:
+			unknown++
+			message, hint := unknownField(key.Value, known)
+			e.fault(p.Field(key.Value), key, message, hint)
+		case ok && f.value == nil: // of duplicates the first counts
+			found[key.Value] = entry{path: f.path, key: key, value: n.Content[i+1]}
+		}
+	}
+	return found
+}
+
+func (e *envelope) read(root *yaml.Node) {
+	if root.Kind != yaml.MappingNode {
+		e.fault("", root, "must be a mapping", "a document has the fields apiVersion, kind, metadata and spec")
+		return
+	}
+	fields := e.fields("", root, "apiVersion", "kind", "metadata", "spec")
+	e.text(fields["apiVersion"], true, validAPIVersion, "for example machineadm.cluster.x-k8s.io/v1alpha1", &e.doc.APIVersion)
+	e.text(fields["kind"], true, naming.ValidKind, "for example Timesync", &e.doc.Kind)
+	if metadata := fields["metadata"]; e.mapping(metadata, "add metadata with a name") {
+		e.metadata(metadata)
+	}
+	if spec := fields["spec"]; e.mapping(spec, "write spec: {} when there is nothing to say") {
+		e.spec(spec)
+	}
+}
+
+// mapping reports a field that is required and no mapping.
+func (e *envelope) mapping(f entry, hint string) bool {
+	switch {
+	case !f.given():
+		e.fault(f.path, f.key, "is required", hint)
+		return false
+	case f.value.Kind == yaml.AliasNode:
+		return false // reported by the checker
+	case f.value.Kind != yaml.MappingNode:
+		e.fault(f.path, f.key, "must be a mapping", "")
+		return false
+	}
+	return true
+}
+
+// text reads a string into into when it is valid.
+func (e *envelope) text(f entry, required bool, valid func(string) error, hint string, into *string) {
+	switch {
+	case !f.given():
+		if required {
+			e.fault(f.path, f.key, "is required", hint)
+		}
+	case f.value.Kind == yaml.AliasNode:
+	case f.value.Kind != yaml.ScalarNode || f.value.Tag != "!!str" && f.value.Tag != "!!timestamp" && f.value.Tag != "!!merge":
+		e.fault(f.path, f.key, "must be a string", "put the value in quotes")
+	default:
+		if err := valid(f.value.Value); err != nil {
+			e.fault(f.path, f.key, err.Error(), hint)
+			return
+		}
+		*into = f.value.Value
+	}
+}
+
+func (e *envelope) metadata(metadata entry) {
+	fields := e.fields(metadata.path, metadata.value, "name", "timeout", "when")
+	// What is missing is reported where metadata stands, not where its first field does.
+	for name, f := range fields {
+		if f.value == nil {
+			f.key = metadata.key
+			fields[name] = f
+		}
+	}
+	e.text(fields["name"], true, naming.ValidName, "for example site-time", &e.doc.Name)
+	e.doc.nameAt = e.chunk.at(fields["name"].key)
+	var timeout string
+	e.text(fields["timeout"], false, validTimeout, "for example 90s, 5m or 1h30m", &timeout)
+	if timeout != "" {
+		e.doc.Timeout, _ = time.ParseDuration(timeout) // validTimeout has parsed it
+	}
+	e.when(fields["when"])
+}
+
+// when reads the selector as strictly as a plugin reads its spec.
+func (e *envelope) when(when entry) {
+	if !when.given() || when.value.Kind == yaml.AliasNode {
+		return
+	}
+	check := checker{chunk: e.chunk}
+	check.value(when.value, 2)
+	if len(check.faults) > 0 {
+		return // reported already
+	}
+	var selector target.Selector
+	violations := Unmarshal(check.out, &selector)
+	places := e.chunk.placeOf("", when.key, when.value)
+	for _, v := range violations {
+		e.faults = append(e.faults, fault{
+			field: when.path.join(v.Field), at: places.find(v.Field), message: v.Message, hint: v.Hint,
+		})
+	}
+	e.identifiers(when)
+	e.doc.When = selector
+}
+
+// identifiers refuses names that no machine has, which would make the document apply nowhere without a word.
+func (e *envelope) identifiers(when entry) {
+	if when.value.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(when.value.Content); i += 2 {
+		list := when.value.Content[i+1]
+		if list.Kind != yaml.SequenceNode {
+			continue // reported as no list
+		}
+		field := when.path.Field(when.value.Content[i].Value)
+		for j, item := range list.Content {
+			if item.Kind == yaml.ScalarNode && item.Tag == "!!str" && !isIdentifier(item.Value) {
+				e.fault(field.Index(j), item, "must consist of a-z, 0-9, dots, dashes and underscores",
+					"write it in lower case, as os-release(5) and Go do")
+			}
+		}
+	}
+}
+
+func (e *envelope) spec(spec entry) {
+	n := spec.value
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if key := n.Content[i]; key.Kind == yaml.ScalarNode && key.Value == "provider" {
+			provider := entry{path: spec.path.Field("provider"), key: key, value: n.Content[i+1]}
+			e.text(provider, false, naming.ValidProvider, "for example chronyd", &e.doc.Provider)
+			return
+		}
+	}
+}
+
+// validAPIVersion takes GROUP/VERSION, as in machineadm.cluster.x-k8s.io/v1alpha1, or VERSION alone.
+func validAPIVersion(text string) error {
+	group, version, found := cutLast(text, '/')
+	if found && naming.ValidName(group) != nil || naming.ValidProvider(version) != nil {
+		return fmt.Errorf("must be a group, which is a DNS subdomain, a slash and a version")
+	}
+	return nil
+}
+
+func cutLast(s string, sep byte) (before, after string, found bool) {
+	for i := len(s) - 1; i >= 0; i-- {
+		if s[i] == sep {
+			return s[:i], s[i+1:], true
+		}
+	}
+	return "", s, false
+}
+
+func validTimeout(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return fmt.Errorf("must be a duration above zero") // never %w: time quotes what it read
+	}
+	return nil
+}
+
+func isIdentifier(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,100 @@
+package document
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// field is a field of a Go struct as encoding/json names it.
+type field struct {
+	name      string
+	index     []int // as in reflect.Value.FieldByIndex
+	tagged    bool
+	omitEmpty bool
+	omitZero  bool
+}
+
+// structFields lists the fields that encoding/json would read and write, in the order of their declaration. Fields of
+// embedded structs stand where the struct is embedded; of equal names the one that is embedded least deep counts, then
+// the tagged one, then none.
+func structFields(t reflect.Type) []field {
+	var all []field
+	collectFields(t, nil, nil, &all)
+	byName := map[string][]field{}
+	for _, f := range all {
+		byName[f.name] = append(byName[f.name], f)
+	}
+	return slices.DeleteFunc(all, func(f field) bool {
+		rivals := byName[f.name]
+		if len(rivals) == 1 {
+			return false
+		}
+		best := slices.MinFunc(rivals, compareFields)
+		ties := 0
+		for _, r := range rivals {
+			if compareFields(r, best) == 0 {
+				ties++
+			}
+		}
+		return ties > 1 || !slices.Equal(f.index, best.index)
+	})
+}
+
+func compareFields(a, b field) int {
+	rank := func(f field) int {
+		if f.tagged {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(len(a.index), len(b.index)), cmp.Compare(rank(a), rank(b)))
+}
+
+func collectFields(t reflect.Type, index []int, within []reflect.Type, all *[]field) {
+	if slices.Contains(within, t) {
+		return // a struct that embeds itself by a pointer
+	}
+	within = append(slices.Clip(within), t)
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag := f.Tag.Get("json")
+		if tag == "-" {
+			continue
+		}
+		name, options, _ := strings.Cut(tag, ",")
+		at := append(slices.Clip(index), i)
+		if f.Anonymous && name == "" {
+			inner := f.Type
+			if inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			// Like encoding/json: an unexported struct is embedded, but nothing can be set behind a pointer to one.
+			if inner.Kind() == reflect.Struct && (f.IsExported() || f.Type.Kind() == reflect.Struct) {
+				collectFields(inner, at, within, all)
+				continue
+			}
+		}
+		if !f.IsExported() {
+			continue
+		}
+		has := func(option string) bool { return slices.Contains(strings.Split(options, ","), option) }
+		*all = append(*all, field{
+			name: cmp.Or(name, f.Name), index: at, tagged: name != "",
+			omitEmpty: has("omitempty"), omitZero: has("omitzero"),
+		})
+	}
+}
+
+// typeFields remembers the fields of the types of one operation.
+type typeFields map[reflect.Type][]field
+
+func (known typeFields) of(t reflect.Type) []field {
+	fields, ok := known[t]
+	if !ok {
+		fields = structFields(t)
+		known[t] = fields
+	}
+	return fields
+}

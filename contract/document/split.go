@@ -1,0 +1,128 @@
+package document
+
+import (
+	"bytes"
+	"iter"
+)
+
+// chunk is the part of a stream that holds one document: from the end of the one before it to its own end, markers,
+// directives and comments included.
+type chunk struct {
+	text []byte
+	line int // of the first byte, from 1
+	// blank: neither content nor a directive, so that there is nothing to parse.
+	blank bool
+	// directives: lines that begin with % stand before the ---.
+	directives bool
+}
+
+const byteOrderMark = "\uFEFF"
+
+// splitter walks over the lines of a stream. Markers count at the start of a line wherever they stand, so that no part
+// of the YAML grammar is needed to find the documents.
+type splitter struct {
+	data  []byte
+	start int // of the chunk
+	line  int // of the chunk
+
+	marked     bool  // the chunk has its ---
+	content    bool  // and content
+	directives bool  // and directives
+	cut        []int // offsets of byte order marks to leave out
+}
+
+// split yields the chunks of a stream, empty ones included.
+func split(data []byte) iter.Seq[chunk] {
+	return func(yield func(chunk) bool) {
+		s := splitter{data: data, line: 1}
+		line := 1
+		for at := 0; at < len(data); line++ {
+			end := len(data)
+			if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
+				end = at + n + 1
+			}
+			text, mark := bytes.CutPrefix(data[at:end], []byte(byteOrderMark))
+			switch {
+			case isMarker(text, '-'):
+				if s.marked || s.content {
+					if !yield(s.flush(at, line)) {
+						return
+					}
+				}
+				s.begin(text[3:], mark, at)
+			case isMarker(text, '.'):
+				if mark {
+					s.cut = append(s.cut, at)
+				}
+				if !yield(s.flush(end, line+1)) {
+					return
+				}
+			default:
+				s.add(data[at:end], at)
+			}
+			at = end
+		}
+		if s.start < len(data) {
+			yield(s.flush(len(data), line))
+		}
+	}
+}
+
+// begin takes a line with a --- marker; rest is what follows it.
+func (s *splitter) begin(rest []byte, mark bool, at int) {
+	s.marked = true
+	if mark {
+		s.cut = append(s.cut, at)
+	}
+	if !isBlank(rest) {
+		s.content = true
+	}
+}
+
+// add takes a line without a marker.
+func (s *splitter) add(text []byte, at int) {
+	if s.content {
+		return
+	}
+	if bare, mark := bytes.CutPrefix(text, []byte(byteOrderMark)); mark {
+		s.cut = append(s.cut, at)
+		text = bare
+	}
+	switch {
+	case isBlank(text):
+	case text[0] == '%' && !s.marked:
+		s.directives = true
+	default:
+		s.content = true
+	}
+}
+
+// flush ends the chunk at offset end; the next one begins there, on the given line.
+func (s *splitter) flush(end, line int) chunk {
+	c := chunk{text: s.data[s.start:end], line: s.line, blank: !s.content && !s.directives, directives: s.directives}
+	if len(s.cut) > 0 {
+		var kept []byte
+		from := s.start
+		for _, at := range s.cut {
+			kept = append(kept, s.data[from:at]...)
+			from = at + len(byteOrderMark)
+		}
+		c.text = append(kept, s.data[from:end]...)
+	}
+	*s = splitter{data: s.data, start: end, line: line}
+	return c
+}
+
+// isMarker says whether a line begins with three of the given character and then ends or goes on after a blank.
+func isMarker(line []byte, of byte) bool {
+	if len(line) < 3 || line[0] != of || line[1] != of || line[2] != of {
+		return false
+	}
+	return len(line) == 3 || line[3] == ' ' || line[3] == '\t' || line[3] == '\n' || line[3] == '\r'
+}
+
+// isBlank says whether a line, or what is left of one, holds nothing but a comment.
+func isBlank(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t")
+	return len(line) == 0 || line[0] == '#' || line[0] == '\n' || line[0] == '\r'
+}

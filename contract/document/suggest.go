@@ -1,0 +1,65 @@
+package document
+
+import (
+	"slices"
+	"strings"
+)
+
+const (
+	maxListed  = 12
+	maxGuessed = 64 // bytes of a name that can be a misspelling
+)
+
+// unknownField says what may have been meant by a name that is none of known.
+func unknownField(name string, known []string) (message, hint string) {
+	message = "unknown field"
+	if meant := nearest(name, known); meant != "" {
+		return message, "did you mean " + meant + "?"
+	}
+	switch {
+	case len(known) == 0:
+		return message, "remove it: no field is known here"
+	case len(known) > maxListed:
+		return message, "remove it, or correct its spelling"
+	}
+	sorted := slices.Sorted(slices.Values(known))
+	return message, "remove it, or use one of: " + strings.Join(sorted, ", ")
+}
+
+// nearest is the known name that differs from name by its case or by a few letters, or empty.
+func nearest(name string, known []string) string {
+	if len(name) > maxGuessed {
+		return ""
+	}
+	best, bestDistance := "", 1+min(2, (len(name)+1)/3)
+	lower := strings.ToLower(name)
+	for _, candidate := range known {
+		if d := distance(lower, strings.ToLower(candidate)); d < bestDistance {
+			best, bestDistance = candidate, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to insert, remove, replace or swap with a neighbor (optimal string alignment).
+func distance(a, b string) int {
+	before, last, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		current[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			current[j] = min(last[j]+1, current[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				current[j] = min(current[j], before[j-2]+1)
+			}
+		}
+		before, last, current = last, current, before
+	}
+	return last[len(b)]
+}

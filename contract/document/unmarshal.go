@@ -1,0 +1,278 @@
+package document
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxViolations bounds what one Unmarshal reports.
+const maxViolations = 10 * MaxErrors
+
+// Unmarshal reads a JSON document into the struct that into points to, by its json tags, and returns everything that is
+// wrong with it: unknown and duplicate fields, wrong types, numbers out of range. Only when nothing is wrong is into
+// changed. Names match exactly; a field that is null counts as left out and keeps what into has.
+//
+// Types that implement json.Unmarshaler or encoding.TextUnmarshaler read themselves: the text of their error becomes the
+// message and must not quote the value (errors of the standard library, which do, are replaced). Into an any, an
+// integer is read as int64 or uint64. No message quotes a value. Unmarshal panics when into is no pointer, or holds
+// a type that JSON has no form of, such as a channel.
+func Unmarshal(data []byte, into any) []Violation {
+	target := reflect.ValueOf(into)
+	if target.Kind() != reflect.Pointer || target.IsNil() {
+		panic("document.Unmarshal: into must be a pointer")
+	}
+	root, err := readTree(data)
+	if err != nil {
+		return []Violation{{Message: err.Error()}}
+	}
+	u := unmarshaler{fields: typeFields{}, own: map[uintptr]bool{}}
+	result := reflect.New(target.Type().Elem()).Elem()
+	result.Set(target.Elem())
+	u.fill(result, &root, "")
+	if len(u.violations) == 0 {
+		target.Elem().Set(result)
+	}
+	return u.violations
+}
+
+type unmarshaler struct {
+	violations []Violation
+	fields     typeFields
+	own        map[uintptr]bool // embedded pointers that are not the caller's
+}
+
+func (u *unmarshaler) refuse(p Path, message, hint string) {
+	switch {
+	case len(u.violations) < maxViolations:
+		u.violations = append(u.violations, Violation{Field: string(p), Message: message, Hint: hint})
+	case len(u.violations) == maxViolations:
+		u.violations = append(u.violations, Violation{Message: "has more faults than are listed"})
+	}
+}
+
+// fill sets dst, which is addressable and shares nothing with the caller's value, to t.
+func (u *unmarshaler) fill(dst reflect.Value, t *tree, p Path) {
+	if dst.Kind() == reflect.Pointer {
+		if t.kind == kindNull {
+			return
+		}
+		fresh := reflect.New(dst.Type().Elem())
+		if !dst.IsNil() {
+			fresh.Elem().Set(dst.Elem())
+		}
+		u.fill(fresh.Elem(), t, p)
+		dst.Set(fresh)
+		return
+	}
+	if u.self(dst, t, p) {
+		return
+	}
+	if dst.Kind() == reflect.Interface && dst.NumMethod() == 0 {
+		if value := u.plain(t, p); value != nil {
+			dst.Set(reflect.ValueOf(value))
+		} else {
+			dst.SetZero()
+		}
+		return
+	}
+	if t.kind == kindNull {
+		u.refuse(p, "must have a value", "write one, or remove the entry")
+		return
+	}
+	switch dst.Kind() {
+	case reflect.Struct:
+		u.object(dst, t, p)
+	case reflect.Map:
+		u.table(dst, t, p)
+	case reflect.Slice, reflect.Array:
+		u.list(dst, t, p)
+	default:
+		u.scalar(dst, t, p)
+	}
+}
+
+// self lets a type read itself, if it can.
+func (u *unmarshaler) self(dst reflect.Value, t *tree, p Path) bool {
+	switch reader := dst.Addr().Interface().(type) {
+	case *json.Number:
+		if t.kind != kindNumber {
+			u.refuse(p, "must be a number", "")
+			return true
+		}
+		*reader = json.Number(t.text)
+	case json.Unmarshaler:
+		if u.duplicates(t, p) {
+			return true
+		}
+		if err := reader.UnmarshalJSON(bytes.Clone(t.raw)); err != nil {
+			u.refuse(p, safeText(err, t), "")
+		}
+	case encoding.TextUnmarshaler:
+		if t.kind != kindString {
+			u.refuse(p, "must be a string", "put the value in quotes")
+			return true
+		}
+		if err := reader.UnmarshalText([]byte(t.text)); err != nil {
+			u.refuse(p, safeText(err, t), "")
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// safeText is the text of a type's own error, unless it comes from the standard library or can be seen to quote the value.
+func safeText(err error, t *tree) string {
+	const general = "is not in the form that this field takes"
+	var (
+		syntax *json.SyntaxError
+		typed  *json.UnmarshalTypeError
+		number *strconv.NumError
+		moment *time.ParseError
+		base   base64.CorruptInputError
+	)
+	text := err.Error()
+	if errors.As(err, &syntax) || errors.As(err, &typed) || errors.As(err, &number) || errors.As(err, &moment) ||
+		errors.As(err, &base) || text == "" {
+		return general
+	}
+	const telling = 6 // a shorter value can be a word of the message by chance
+	if len(t.raw) >= telling && strings.Contains(text, string(t.raw)) || len(t.text) >= telling && strings.Contains(text, t.text) {
+		return general
+	}
+	return text
+}
+
+// duplicates finds duplicate keys in a value that is not read field by field.
+func (u *unmarshaler) duplicates(t *tree, p Path) (found bool) {
+	seen := map[string]bool{}
+	for i := range t.members {
+		m := &t.members[i]
+		if seen[m.name] {
+			u.duplicate(p.Field(m.name))
+			found = true
+		}
+		seen[m.name] = true
+		found = u.duplicates(&m.value, p.Field(m.name)) || found
+	}
+	for i := range t.items {
+		found = u.duplicates(&t.items[i], p.Index(i)) || found
+	}
+	return found
+}
+
+func (u *unmarshaler) duplicate(p Path) { u.refuse(p, "duplicate field", "remove one of the two") }
+
+func (u *unmarshaler) object(dst reflect.Value, t *tree, p Path) {
+	if t.kind != kindMapping {
+		u.refuse(p, "must be a mapping", "")
+		return
+	}
+	fields := u.fields.of(dst.Type())
+	seen := map[string]bool{}
+	for i := range t.members {
+		m := &t.members[i]
+		at := p.Field(m.name)
+		if seen[m.name] {
+			u.duplicate(at)
+			continue
+		}
+		seen[m.name] = true
+		known := false
+		for _, f := range fields {
+			if f.name == m.name {
+				known = true
+				if m.value.kind != kindNull {
+					u.fill(u.reach(dst, f.index), &m.value, at)
+				}
+			}
+		}
+		if !known {
+			names := make([]string, len(fields))
+			for i, f := range fields {
+				names[i] = f.name
+			}
+			message, hint := unknownField(m.name, names)
+			u.refuse(at, message, hint)
+		}
+	}
+}
+
+// reach is the field at index. What embedded pointers of the caller point to is copied before it is written to.
+func (u *unmarshaler) reach(v reflect.Value, index []int) reflect.Value {
+	for i, n := range index {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if !u.own[v.Pointer()] {
+				fresh := reflect.New(v.Type().Elem())
+				if !v.IsNil() {
+					fresh.Elem().Set(v.Elem())
+				}
+				v.Set(fresh)
+				u.own[v.Pointer()] = true
+			}
+			v = v.Elem()
+		}
+		v = v.Field(n)
+	}
+	return v
+}
+
+func (u *unmarshaler) table(dst reflect.Value, t *tree, p Path) {
+	if dst.Type().Key().Kind() != reflect.String {
+		panic(fmt.Sprintf("document.Unmarshal: the keys of %s are no strings", dst.Type()))
+	}
+	if t.kind != kindMapping {
+		u.refuse(p, "must be a mapping", "")
+		return
+	}
+	result := reflect.MakeMapWithSize(dst.Type(), len(t.members))
+	seen := map[string]bool{}
+	for i := range t.members {
+		m := &t.members[i]
+		at := p.Key(m.name)
+		if seen[m.name] {
+			u.duplicate(at)
+			continue
+		}
+		seen[m.name] = true
+		element := reflect.New(dst.Type().Elem()).Elem()
+		u.fill(element, &m.value, at)
+		result.SetMapIndex(reflect.ValueOf(m.name).Convert(dst.Type().Key()), element)
+	}
+	dst.Set(result)
+}
+
+func (u *unmarshaler) list(dst reflect.Value, t *tree, p Path) {
+	if dst.Type().Elem().Kind() == reflect.Uint8 && dst.Kind() == reflect.Slice && t.kind == kindString {
+		data, err := base64.StdEncoding.DecodeString(t.text)
+		if err != nil {
+			u.refuse(p, "must be base64", "")
+			return
+		}
+		dst.SetBytes(data)
+		return
+	}
+	if t.kind != kindList {
+		u.refuse(p, "must be a list", "")
+		return
+	}
+	result := reflect.New(dst.Type()).Elem()
+	if dst.Kind() == reflect.Slice {
+		result = reflect.MakeSlice(dst.Type(), len(t.items), len(t.items))
+	} else if result.Len() != len(t.items) {
+		u.refuse(p, fmt.Sprintf("must be a list of %d items", result.Len()), "")
+		return
+	}
+	for i := range t.items {
+		u.fill(result.Index(i), &t.items[i], p.Index(i))
+	}
+	dst.Set(result)
+}
