@@ -1,0 +1,209 @@
+package sdk
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// DefaultHealthTimeout is how long a daemon may take to become healthy after a restart.
+const DefaultHealthTimeout = time.Minute
+
+// Activation is the configuration of a daemon that takes effect only as a whole, and only if the daemon comes up with
+// it; else the old configuration is put back and the daemon runs with that.
+type Activation struct {
+	// Unit is the daemon's service, as in chronyd.service.
+	Unit string
+	// Files are the configuration. With unit files or drop-ins among them, systemd reads its files again before the
+	// restart.
+	Files []FileSpec
+	// Check has the daemon's own checker judge the files before anything is changed; nil where a daemon has none. It is
+	// given where each of Files lies for now, by its path: beside it, under a hidden name, with its mode and owner. Any
+	// error refuses the configuration; what a *machine.CommandError's program said reaches the administrator.
+	Check func(ctx context.Context, m Machine, candidates map[string]string) error
+	// Healthy says whether the daemon does its work; nil means yes. It is asked again and again after a restart, and
+	// must heed its context. It judges the old configuration too, so it asks for nothing that only the new one
+	// brings. Its errors quote no values of the document.
+	Healthy func(ctx context.Context, m Machine) error
+	// Timeout is how long the daemon may take to become healthy, with the new configuration and, if need be, once more
+	// with the old one; 0 means DefaultHealthTimeout.
+	Timeout time.Duration
+}
+
+// Activate returns the change that makes a configuration so and brings it into effect; none when the files are so, the
+// daemon runs and no activation was interrupted.
+//
+// In an image root the files are changes of their own, and the restart is left for first boot.
+func Activate(ctx context.Context, m Machine, a Activation) ([]*Change, error) {
+	w := &activator{
+		Activation: a, machine: m, files: disk{m.FS}, memory: m.State, services: m.Services, pause: firstPause,
+	}
+	return w.plan(ctx)
+}
+
+// activator carries an Activation out.
+//
+// What it must not forget is in one record, which is saved before the first file is swapped and deleted when the
+// daemon runs well with the new configuration or everything is as it was. The process may end anywhere; the next run
+// goes by what the record says and what it sees:
+//
+//	no record                 nothing was swapped: begin, or nothing to do
+//	record, other wish        the document changed since: undo, then begin anew
+//	record, swapping          some files are new: swap the others, note the invocation that has not seen them
+//	record, swapped, files    a restart is due while the unit is still that invocation (or does not run); then
+//	  as wanted               wait until healthy. The verdict is made now, whoever restarted it
+//	record, swapped, files    it ended while undoing: swap again, and let the daemon judge again
+//	  not as wanted
+//
+// So each run ends with the new configuration in effect, or with the old one back and an error. A record is only saved
+// for what the checker took, so what is continued is not checked again.
+type activator struct {
+	Activation
+	machine  Machine // for Check and Healthy
+	files    files
+	memory   memory
+	services machine.Services
+	pause    time.Duration // the first pause between two looks at the daemon
+}
+
+// sight is one look at the machine.
+type sight struct {
+	record *record // nil when no activation was interrupted
+	unit   machine.ServiceState
+	have   []version // of Files, in their order
+	differ int       // how many are not as wanted
+	stray  []string  // candidates that were left behind
+}
+
+func (a *activator) look(ctx context.Context) (sight, error) {
+	var s sight
+	var err error
+	if s.unit, err = a.services.State(ctx, a.Unit); err != nil {
+		return s, err
+	}
+	if err := usable(a.Unit, s.unit); err != nil {
+		return s, err
+	}
+	if s.record, err = loadRecord(a.memory, a.Unit); err != nil {
+		return s, err
+	}
+	if s.stray, err = loadProposal(a.memory, a.Unit); err != nil {
+		return s, err
+	}
+	for _, spec := range a.Files {
+		have, err := look(a.files, spec.Path)
+		if err != nil {
+			return s, err
+		}
+		if !have.is(spec.version()) {
+			s.differ++
+		}
+		s.have = append(s.have, have)
+	}
+	return s, nil
+}
+
+func (a *activator) plan(ctx context.Context) ([]*Change, error) {
+	if len(a.Files) == 0 {
+		return nil, fmt.Errorf("the activation of %s has no files", a.Unit)
+	}
+	for _, spec := range a.Files {
+		if err := spec.check(); err != nil {
+			return nil, err
+		}
+	}
+	s, err := a.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	change := &Change{ID: "activate:" + a.Unit, Summary: a.summary(s), NeedsLive: true, Do: a.do}
+	if a.machine.Offline() {
+		return a.planImage(change)
+	}
+	if s.record == nil && s.differ == 0 && !down(s.unit) && len(s.stray) == 0 {
+		return nil, nil
+	}
+	for i, spec := range a.Files {
+		if want := spec.version(); !s.have[i].is(want) {
+			change.Diff += difference(spec.Path, s.have[i], want, spec.Sensitive)
+		}
+	}
+	return []*Change{change}, nil
+}
+
+func (a *activator) planImage(restart *Change) ([]*Change, error) {
+	var changes []*Change
+	for _, spec := range a.Files {
+		change, err := fileChange(a.files, spec)
+		if err != nil {
+			return nil, err
+		}
+		if change != nil {
+			changes = append(changes, change)
+		}
+	}
+	restart.Summary = "see that " + a.Unit + " runs with its configuration"
+	return append(changes, restart), nil
+}
+
+func (a *activator) summary(s sight) string {
+	switch {
+	case s.record != nil:
+		return "finish the interrupted activation of the configuration of " + a.Unit
+	case s.differ == 1:
+		return "change the configuration of " + a.Unit + " (1 file) and restart it"
+	case s.differ > 1:
+		return fmt.Sprintf("change the configuration of %s (%d files) and restart it", a.Unit, s.differ)
+	case down(s.unit):
+		return "start " + a.Unit
+	default:
+		return "remove what an interrupted check of the configuration of " + a.Unit + " left"
+	}
+}
+
+// candidate is where a file lies while it is only proposed: in the same directory, so that relative includes work, and
+// under a name that daemons pass over when they read a directory of drop-ins.
+func candidate(path string) string {
+	const suffix, nameMax = ".machineadm-candidate", 255
+	dir, base := filepath.Split(path)
+	if len(base)+len(suffix)+1 > nameMax {
+		sum := sha256.Sum256([]byte(base))
+		base = hex.EncodeToString(sum[:16])
+	}
+	return dir + "." + base + suffix
+}
+
+// digest tells one wished configuration from another.
+func (a *activator) digest() (string, error) {
+	type file struct {
+		Path    string
+		Version version
+	}
+	var all []file
+	for _, spec := range a.Files {
+		all = append(all, file{spec.Path, spec.version()})
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return "", fmt.Errorf("encode the configuration of %s", a.Unit) // never %w: it could quote the content
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// hasUnitFiles says whether systemd itself reads one of the files.
+func (a *activator) hasUnitFiles() bool {
+	for _, spec := range a.Files {
+		if strings.HasPrefix(spec.Path, "/etc/systemd/system/") || strings.Contains(spec.Path, "/lib/systemd/system/") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,289 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+func (a *activator) do(ctx context.Context, p Progress) error {
+	wish, err := a.digest()
+	if err != nil {
+		return err
+	}
+	s, err := a.look(ctx)
+	if err != nil {
+		return err
+	}
+	if len(s.stray) > 0 {
+		if err := a.tidy(s.stray); err != nil {
+			return fmt.Errorf("remove what an interrupted check left: %w", err)
+		}
+	}
+	if s.record != nil && s.record.Wish != wish {
+		p.Report("undoing the interrupted activation of another configuration")
+		end, err := a.undo(ctx, s.record)
+		if err != nil {
+			return a.notPutBack(ctx, err, nil)
+		}
+		p.Report(end)
+		if s, err = a.look(ctx); err != nil {
+			return err
+		}
+	}
+	if s.record == nil {
+		if s.differ == 0 {
+			return a.asItIs(ctx, p, s)
+		}
+		if err := a.check(ctx, p); err != nil {
+			return err
+		}
+		if s.record, err = a.begin(wish, s); err != nil {
+			return err
+		}
+	}
+	cause := a.bringIn(ctx, p, s.record)
+	if cause == nil {
+		return s.record.forget(a.memory)
+	}
+	return a.fail(ctx, p, s.record, cause)
+}
+
+// asItIs is for files that are as they shall be already.
+func (a *activator) asItIs(ctx context.Context, p Progress, s sight) error {
+	var err error
+	if down(s.unit) {
+		p.Report("starting " + a.Unit)
+		err = a.restart(ctx)
+	}
+	if err == nil {
+		err = a.settle(ctx, p)
+	}
+	if err == nil || ctx.Err() != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	return a.failed(fmt.Sprintf("%s does not run well with its configuration: %s", a.Unit, words(err)), err)
+}
+
+// check proposes the files to the daemon's checker. Nothing of the proposal is left, whatever it says.
+func (a *activator) check(ctx context.Context, p Progress) error {
+	if a.Check == nil {
+		return nil
+	}
+	p.Report("checking the new configuration of " + a.Unit)
+	candidates := map[string]string{}
+	var names []string
+	for _, spec := range a.Files {
+		candidates[spec.Path] = candidate(spec.Path)
+		names = append(names, candidate(spec.Path))
+	}
+	if err := saveProposal(a.memory, a.Unit, names); err != nil {
+		return err
+	}
+	proposed, refused := a.propose(), error(nil)
+	if proposed == nil {
+		refused = a.Check(ctx, a.machine, candidates)
+	}
+	if err := errors.Join(proposed, a.tidy(names)); err != nil {
+		return fmt.Errorf("propose the new configuration of %s: %w", a.Unit, err)
+	}
+	if refused == nil || ctx.Err() != nil {
+		return errors.Join(refused, ctx.Err())
+	}
+	if known, ok := asContract(refused); ok {
+		return known
+	}
+	return a.failed(fmt.Sprintf("the check of the new configuration of %s failed, nothing was changed: %s",
+		a.Unit, words(refused)), refused)
+}
+
+func (a *activator) propose() error {
+	for _, spec := range a.Files {
+		if err := a.files.put(candidate(spec.Path), spec.version()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidy removes candidates, and forgets them when none is left.
+func (a *activator) tidy(candidates []string) error {
+	var errs []error
+	for _, name := range candidates {
+		errs = append(errs, a.files.put(name, version{}))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return a.memory.Delete(memoryName("proposal", a.Unit))
+}
+
+// begin makes the record, after which nothing is forgotten.
+func (a *activator) begin(wish string, s sight) (*record, error) {
+	r := &record{
+		Version: recordVersion, Unit: a.Unit, Wish: wish, Ran: !down(s.unit), Invocation: s.unit.InvocationID,
+	}
+	for i, spec := range a.Files {
+		if !s.have[i].Exists { // a link that leads nowhere could not be put back
+			if _, err := a.files.Lstat(spec.Path); !errors.Is(err, fs.ErrNotExist) {
+				return nil, errors.Join(err, Precondition(spec.Path+" is a link that leads nowhere", "remove it, then run again"))
+			}
+		}
+		r.Old = append(r.Old, oldFile{Path: spec.Path, Version: s.have[i]})
+	}
+	return r, r.save(a.memory)
+}
+
+// bringIn swaps the files and gets the daemon to run with them.
+func (a *activator) bringIn(ctx context.Context, p Progress, r *record) error {
+	if err := a.swap(ctx, p, r); err != nil {
+		return err
+	}
+	state, err := a.services.State(ctx, a.Unit)
+	if err != nil {
+		return err
+	}
+	if state.InvocationID == r.Invocation || down(state) {
+		p.Report("restarting " + a.Unit)
+		if err := a.restart(ctx); err != nil {
+			return err
+		}
+	}
+	return a.settle(ctx, p)
+}
+
+// swap makes every file new, and notes the invocation that cannot have read them all.
+func (a *activator) swap(ctx context.Context, p Progress, r *record) error {
+	begun := false
+	for _, spec := range a.Files {
+		want := spec.version()
+		have, err := look(a.files, spec.Path)
+		if err != nil {
+			return err
+		}
+		if have.is(want) {
+			continue
+		}
+		if !begun {
+			p.Report("swapping the configuration of " + a.Unit)
+			if err := a.unswapped(r); err != nil {
+				return err
+			}
+			begun = true
+		}
+		if err := a.files.put(spec.Path, want); err != nil {
+			return err
+		}
+	}
+	if r.Swapped {
+		return nil
+	}
+	state, err := a.services.State(ctx, a.Unit)
+	if err != nil {
+		return err
+	}
+	r.Swapped, r.Restarted, r.Invocation = true, true, state.InvocationID
+	return r.save(a.memory)
+}
+
+// unswapped takes back what an earlier run noted, when files are to be swapped a second time: an invocation that came
+// up since may have read the old ones.
+func (a *activator) unswapped(r *record) error {
+	if !r.Swapped {
+		return nil
+	}
+	r.Swapped = false
+	return r.save(a.memory)
+}
+
+// fail puts the old configuration back and says how that ended. When the context is over there is no time for that:
+// the record stays, and the next run goes on.
+func (a *activator) fail(ctx context.Context, p Progress, r *record, cause error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("the activation of %s was interrupted, the next run finishes it: %w", a.Unit, err)
+	}
+	p.Report("putting the old configuration of " + a.Unit + " back: " + words(cause))
+	end, err := a.undo(ctx, r)
+	if err != nil {
+		return a.notPutBack(ctx, err, cause)
+	}
+	return a.failed(fmt.Sprintf("the new configuration of %s did not take effect (%s); %s", a.Unit, words(cause), end), cause)
+}
+
+func (a *activator) notPutBack(ctx context.Context, err, cause error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("the activation of %s was interrupted, the next run finishes it: %w", a.Unit, ctx.Err())
+	}
+	why := ""
+	if cause != nil {
+		why = " after the new one did not take effect (" + words(cause) + ")"
+	}
+	return a.failed(fmt.Sprintf("the old configuration of %s could not be put back%s: %s; "+
+		"the machine is between two configurations, the next run tries again", a.Unit, why, words(err)), errors.Join(err, cause))
+}
+
+// undo puts everything back to where it was before the record and forgets the record. It says how that ended; its
+// error means that it did not, and that the record is kept.
+func (a *activator) undo(ctx context.Context, r *record) (string, error) {
+	for _, old := range r.Old {
+		have, err := look(a.files, old.Path)
+		if err != nil {
+			return "", err
+		}
+		if have.is(old.Version) {
+			continue
+		}
+		if err := a.files.put(old.Path, old.Version); err != nil {
+			return "", err
+		}
+	}
+	state, err := a.services.State(ctx, a.Unit)
+	if err != nil {
+		return "", err
+	}
+	end, err := a.resume(ctx, r, state)
+	if err != nil {
+		return "", err
+	}
+	return end, r.forget(a.memory)
+}
+
+// resume has the unit do again what it did before the record. A daemon that will not is no error: it is the end that
+// is told.
+func (a *activator) resume(ctx context.Context, r *record, state machine.ServiceState) (string, error) {
+	switch {
+	case !r.Ran:
+		if !ended(state) {
+			if err := a.services.Do(ctx, a.Unit, machine.Stop); err != nil {
+				return "", err
+			}
+		}
+		return "the old configuration is back, and " + a.Unit + " does not run, as before", nil
+	case !r.Restarted && state.InvocationID == r.Invocation && !down(state):
+		return "the old configuration is back, and " + a.Unit + " was not restarted", nil
+	}
+	err := a.revive(ctx)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if err != nil {
+		return "the old configuration is back, but " + a.Unit + " does not run with it either (" + words(err) + ")", nil
+	}
+	return "the old configuration is back, and " + a.Unit + " runs with it", nil
+}
+
+// failed is what an administrator has to look into. Its cause goes into words: a context's error in it would be taken
+// for the caller's.
+func (a *activator) failed(message string, cause error) error {
+	_, hint := judge(cause)
+	if known, ok := asContract(cause); ok {
+		hint = known.Hint
+	}
+	if hint == "" {
+		hint = "correct the configuration, then run again; " + whereItSays(a.Unit)
+	}
+	return WithDetail(Precondition(message, hint), outputOf(cause))
+}

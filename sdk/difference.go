@@ -1,0 +1,65 @@
+package sdk
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+const (
+	contentDiffers = "content differs\n"
+	// maxDiffBytes is the largest file whose lines are compared: a diff is for people.
+	maxDiffBytes = 256 << 10
+)
+
+// difference describes a change of a file for people: what changes of its mode and owner, then a unified diff. The
+// content is not shown where either side is not for everyone's eyes, is no text or is too large.
+func difference(path string, have, want version, sensitive bool) string {
+	text := ""
+	if have.Exists && want.Exists {
+		if have.otherMode(want) {
+			text += fmt.Sprintf("mode %s -> %s\n", octal(have.Mode), octal(want.Mode))
+		}
+		if have.otherOwner(want) {
+			text += fmt.Sprintf("owner %d:%d -> %d:%d\n", have.UID, have.GID, want.UID, want.GID)
+		}
+		if bytes.Equal(have.Content, want.Content) {
+			return text
+		}
+	}
+	if sensitive || !have.showable() || !want.showable() {
+		return text + contentDiffers
+	}
+	from, to := "a"+path, "b"+path
+	if !have.Exists {
+		from = "/dev/null"
+	}
+	if !want.Exists {
+		to = "/dev/null"
+	}
+	return text + udiff.Unified(from, to, string(have.Content), string(want.Content))
+}
+
+func (v version) showable() bool {
+	if !v.Exists {
+		return true
+	}
+	return v.Mode&0o004 != 0 && len(v.Content) <= maxDiffBytes &&
+		utf8.Valid(v.Content) && !bytes.ContainsRune(v.Content, 0)
+}
+
+// octal is a mode as chmod(1) takes it.
+func octal(mode fs.FileMode) string {
+	bits := mode.Perm()
+	for _, special := range []struct{ flag, bit fs.FileMode }{
+		{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000},
+	} {
+		if mode&special.flag != 0 {
+			bits |= special.bit
+		}
+	}
+	return fmt.Sprintf("%04o", uint32(bits))
+}

@@ -1,0 +1,150 @@
+package sdk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"syscall"
+)
+
+// FileSpec is a file as it shall be. Formatted or logged it shows its path, never its content.
+type FileSpec struct {
+	// Path is an absolute path of the target.
+	Path string
+	// Content is the whole content.
+	Content []byte
+	// Mode holds the permission bits, which are set whatever the umask. It must not be 0. Windows has none.
+	Mode fs.FileMode
+	// Owner is whom the file shall belong to. Nil: nobody asks, and a file that is written belongs to the user of this
+	// process. Windows: must be nil.
+	Owner *Owner
+	// Sensitive keeps the content out of the diff, even where Mode lets everyone read the file.
+	Sensitive bool
+}
+
+// Owner is a numeric user and group.
+type Owner struct{ UID, GID int }
+
+// Format shows the path.
+func (s FileSpec) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.Path) } // a fmt.State has nowhere to report to
+
+// LogValue shows the path.
+func (s FileSpec) LogValue() slog.Value { return slog.StringValue(s.Path) }
+
+// check finds what an author forgot.
+func (s FileSpec) check() error {
+	if s.Mode == 0 || s.Mode&^modeBits != 0 {
+		return fmt.Errorf("file %s: %w: its mode is missing or holds more than permission bits", s.Path, fs.ErrInvalid)
+	}
+	return nil
+}
+
+func (s FileSpec) version() version {
+	v := version{Exists: true, Content: bytes.Clone(s.Content), Mode: s.Mode, UID: -1, GID: -1}
+	if s.Owner != nil {
+		v.UID, v.GID = s.Owner.UID, s.Owner.GID
+	}
+	return v
+}
+
+// File returns the change that gives a file its content, mode and owner; nil when it is so already. Where its path is
+// a link, the file at its end is meant. Directories that are missing are made with mode 0755.
+//
+// The diff is unified, or "content differs" where the old or the new file is not for everyone to read.
+func File(m Machine, spec FileSpec) (*Change, error) { return fileChange(disk{m.FS}, spec) }
+
+func fileChange(f files, spec FileSpec) (*Change, error) {
+	if err := spec.check(); err != nil {
+		return nil, err
+	}
+	want := spec.version()
+	have, err := look(f, spec.Path)
+	if err != nil || have.is(want) {
+		return nil, err
+	}
+	return &Change{
+		ID: "file:" + spec.Path, Summary: fileSummary(spec.Path, have, want),
+		Diff: difference(spec.Path, have, want, spec.Sensitive),
+		Do: func(context.Context, Progress) error {
+			now, err := look(f, spec.Path)
+			if err != nil || now.is(want) {
+				return err
+			}
+			return f.put(spec.Path, want)
+		},
+	}, nil
+}
+
+func fileSummary(path string, have, want version) string {
+	switch {
+	case !have.Exists:
+		return "create " + path
+	case !bytes.Equal(have.Content, want.Content):
+		return "change " + path
+	default:
+		return "change who may use " + path
+	}
+}
+
+// Absent returns the change that removes a file or a link; nil when there is none. A link is removed itself, not what
+// it leads to. A directory is a Precondition.
+func Absent(m Machine, path string) (*Change, error) {
+	f := disk{m.FS}
+	info, err := f.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look at a file: %w", err)
+	case info.Mode.IsDir():
+		return nil, Precondition(path+" is a directory where no file shall be", "move it away, then run again")
+	}
+	change := &Change{
+		ID: "file:" + path, Summary: "remove " + path, Diff: path + ": removed\n",
+		Do: func(context.Context, Progress) error { return f.Remove(path) },
+	}
+	if info.Mode.IsRegular() {
+		have, err := look(f, path)
+		if err != nil {
+			return nil, err
+		}
+		change.Diff = difference(path, have, version{}, false)
+	}
+	return change, nil
+}
+
+// Directory returns the change that makes a directory with this mode, and those above it that are missing with 0755;
+// nil when it is there. One that is there with another mode is a Precondition: what is in it was put there under
+// other rules.
+func Directory(m Machine, path string, mode fs.FileMode) (*Change, error) {
+	if mode == 0 || mode&^fs.ModePerm != 0 {
+		return nil, fmt.Errorf("directory %s: %w: its mode is missing or holds more than permission bits", path, fs.ErrInvalid)
+	}
+	info, err := m.FS.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("look at a directory: %w", err)
+	case !info.Mode.IsDir():
+		return nil, Precondition(path+" is not a directory", "move it away, then run again")
+	case info.UID >= 0 && info.Mode.Perm() != mode:
+		return nil, Precondition(fmt.Sprintf("the directory %s has the mode %s instead of %s",
+			path, octal(info.Mode), octal(mode)), fmt.Sprintf("chmod %s %s", octal(mode), path))
+	default:
+		return nil, nil
+	}
+	return &Change{
+		ID: "directory:" + path, Summary: "make the directory " + path, Diff: "mode " + octal(mode) + "\n",
+		Do: func(context.Context, Progress) error {
+			if err := m.FS.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return err
+			}
+			return m.FS.MkdirAll(path, mode)
+		},
+	}, nil
+}

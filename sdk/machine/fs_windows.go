@@ -1,0 +1,184 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/windows"
+
+	"github.com/machineadm/machineadm/internal/atomicfile"
+)
+
+// rootHandle opens the volume of a name for each access: the live machine has several.
+type rootHandle string
+
+func openRoot(root string) (rootHandle, error) {
+	if live(root) {
+		return "", nil
+	}
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return "", err
+	}
+	return rootHandle(root), dir.Close()
+}
+
+func (rootHandle) Close() error { return nil }
+
+// enter opens the directory that contains everything an access may reach, and the name relative to it.
+func (f *FS) enter(name string) (*os.Root, string, error) {
+	volume := filepath.VolumeName(name)
+	rest := filepath.ToSlash(name[len(volume):])
+	if rest == "" || rest[0] != '/' {
+		return nil, "", fmt.Errorf("%w: not an absolute path of the target", fs.ErrInvalid)
+	}
+	if slices.Contains(strings.Split(rest, "/"), "..") || !filepath.IsLocal("."+filepath.FromSlash(rest)) {
+		return nil, "", fmt.Errorf("%w: the path leaves its volume", fs.ErrInvalid)
+	}
+	base := string(f.handle)
+	if base == "" {
+		if volume == "" {
+			// Not from the environment: a plugin is started without one.
+			system, err := windows.GetSystemWindowsDirectory()
+			if err != nil {
+				return nil, "", err
+			}
+			volume = filepath.VolumeName(system)
+		}
+		base = volume + `\`
+	}
+	root, err := os.OpenRoot(base)
+	return root, filepath.Clean("." + filepath.FromSlash(rest)), err
+}
+
+func (f *FS) open(name string) (_ *os.File, err error) {
+	root, relative, err := f.enter(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	info, err := root.Stat(relative)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, ErrNotRegular
+	}
+	return root.Open(relative)
+}
+
+func (f *FS) stat(name string) (Info, error) { return f.describe(name, (*os.Root).Stat) }
+
+func (f *FS) lstat(name string) (Info, error) { return f.describe(name, (*os.Root).Lstat) }
+
+func (f *FS) describe(name string, look func(*os.Root, string) (fs.FileInfo, error)) (_ Info, err error) {
+	root, relative, err := f.enter(name)
+	if err != nil {
+		return Info{}, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	info, err := look(root, relative)
+	if err != nil {
+		return Info{}, err
+	}
+	return Info{Mode: info.Mode(), UID: -1, GID: -1, Size: info.Size()}, nil
+}
+
+func (f *FS) readDir(name string) (_ []string, err error) {
+	root, relative, err := f.enter(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	dir, err := root.Open(relative)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	return dir.Readdirnames(-1)
+}
+
+func (f *FS) readlink(name string) (_ string, err error) {
+	root, relative, err := f.enter(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return root.Readlink(relative)
+}
+
+func (f *FS) mkdirAll(name string, mode fs.FileMode) (err error) {
+	root, relative, err := f.enter(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return root.MkdirAll(relative, mode)
+}
+
+// place opens the directory in which base shall be replaced. Containment was checked when it was opened; the
+// replacement itself goes by name, see atomicfile.Write.
+func (f *FS) place(name string) (_ *os.File, base string, err error) {
+	root, relative, err := f.enter(name)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	parent, base := filepath.Dir(relative), filepath.Base(relative)
+	if base == "." {
+		return nil, "", fmt.Errorf("%w: the root itself", fs.ErrInvalid)
+	}
+	if err := root.MkdirAll(parent, parentMode); err != nil {
+		return nil, "", err
+	}
+	inside, err := root.OpenRoot(parent)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := inside.Close(); err != nil {
+		return nil, "", err
+	}
+	dir, err := os.Open(filepath.Join(root.Name(), parent))
+	return dir, base, err
+}
+
+func (f *FS) write(name string, data []byte, o atomicfile.Options) (err error) {
+	switch info, err := f.lstat(name); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case info.Mode.Type() == fs.ModeSymlink:
+		return fmt.Errorf("writing through a link: %w", ErrUnsupported)
+	case !info.Mode.IsRegular():
+		return ErrNotRegular
+	}
+	dir, base, err := f.place(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	return atomicfile.Write(dir, base, data, o)
+}
+
+func (f *FS) symlink(target, name string) (err error) {
+	dir, base, err := f.place(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	return atomicfile.Symlink(dir, target, base)
+}
+
+func (f *FS) remove(name string) (err error) {
+	root, relative, err := f.enter(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return root.Remove(relative)
+}

@@ -1,0 +1,155 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// jobTimeout is how long a service may take to start or stop. It is longer than systemd's own patience (90 s to
+// start, as long to stop), so that systemd's verdict is heard.
+const jobTimeout = 5 * time.Minute
+
+// systemd is the service manager of a machine that it booted.
+type systemd struct {
+	commands Runner
+	// booted exists where systemd is the running init, see sd_booted(3).
+	booted string
+}
+
+func liveServices(commands Runner) Services {
+	return &systemd{commands: commands, booted: "/run/systemd/system"}
+}
+
+// State implements Services.
+func (s *systemd) State(ctx context.Context, unit string) (ServiceState, error) {
+	unit, err := s.prepare(unit)
+	if err != nil {
+		return ServiceState{}, err
+	}
+	properties, err := s.show(ctx, unit)
+	if err != nil {
+		return ServiceState{}, err
+	}
+	return stateOf(properties)
+}
+
+func (s *systemd) show(ctx context.Context, unit string) (map[string]string, error) {
+	const wanted = "LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath"
+	result, err := s.commands.Run(ctx, Command{Name: "systemctl", Args: []string{"show", "--property=" + wanted, "--", unit}})
+	if err != nil {
+		return nil, &ServiceError{Unit: unit, Action: "query", Hint: "systemctl status " + unit, Err: err}
+	}
+	properties := map[string]string{}
+	for line := range strings.Lines(string(result.Stdout)) {
+		if key, value, ok := strings.Cut(strings.TrimRight(line, "\n"), "="); ok {
+			properties[key] = value
+		}
+	}
+	if properties["LoadState"] == "" {
+		err := errors.New("systemctl show says nothing of it")
+		return nil, &ServiceError{Unit: unit, Action: "query", Hint: "systemctl status " + unit, Err: err}
+	}
+	return properties, nil
+}
+
+func stateOf(properties map[string]string) (ServiceState, error) {
+	load, file := properties["LoadState"], properties["UnitFileState"]
+	state := ServiceState{
+		Exists:       load != "not-found",
+		Masked:       load == "masked" || strings.HasPrefix(file, "masked"),
+		Enabled:      file == "enabled",
+		Active:       properties["ActiveState"],
+		Sub:          properties["SubState"],
+		InvocationID: properties["InvocationID"],
+		Fragment:     properties["FragmentPath"],
+	}
+	if pid := properties["MainPID"]; pid != "" { // Only services have one.
+		var err error
+		if state.MainPID, err = strconv.Atoi(pid); err != nil {
+			return state, fmt.Errorf("systemctl show: MainPID is no number: %w", err)
+		}
+	}
+	return state, nil
+}
+
+// SetEnabled implements Services.
+func (s *systemd) SetEnabled(ctx context.Context, unit string, enabled bool) error {
+	unit, err := s.prepare(unit)
+	if err != nil {
+		return err
+	}
+	action := "disable"
+	if enabled {
+		action = "enable"
+	}
+	if err := s.run(ctx, DefaultTimeout, action, unit); err != nil {
+		return err
+	}
+	// systemctl answers 0 for a unit without an installation section, too.
+	properties, err := s.show(ctx, unit)
+	if err != nil {
+		return err
+	}
+	if file := properties["UnitFileState"]; (file == "enabled") != enabled {
+		err := fmt.Errorf("systemd still calls it %q", file)
+		return &ServiceError{Unit: unit, Action: action, Hint: "its [Install] section: systemctl cat " + unit, Err: err}
+	}
+	return nil
+}
+
+// Do implements Services.
+func (s *systemd) Do(ctx context.Context, unit string, a Action) error {
+	unit, err := s.prepare(unit)
+	if err != nil {
+		return err
+	}
+	if a < Start || a > Reload {
+		return fmt.Errorf("unit %s: %w: %v", unit, fs.ErrInvalid, a)
+	}
+	return s.run(ctx, jobTimeout, a.String(), unit)
+}
+
+// DaemonReload implements Services.
+func (s *systemd) DaemonReload(ctx context.Context) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if _, err := s.commands.Run(ctx, Command{Name: "systemctl", Args: []string{"--no-ask-password", "daemon-reload"}}); err != nil {
+		return &ServiceError{Unit: "systemd", Action: "reload", Hint: "journalctl -b _PID=1", Err: err}
+	}
+	return nil
+}
+
+func (s *systemd) run(ctx context.Context, timeout time.Duration, action, unit string) error {
+	_, err := s.commands.Run(ctx, Command{
+		Name: "systemctl", Args: []string{"--no-ask-password", "--quiet", action, "--", unit}, Timeout: timeout,
+	})
+	if err == nil {
+		return nil
+	}
+	hint := "journalctl -u " + unit + " says why"
+	if errors.Is(err, ErrTimeout) {
+		hint = "systemctl list-jobs shows what it waits for"
+	}
+	return &ServiceError{Unit: unit, Action: action, Hint: hint, Err: err}
+}
+
+func (s *systemd) prepare(unit string) (string, error) {
+	if err := s.check(); err != nil {
+		return "", err
+	}
+	return unitName(unit)
+}
+
+func (s *systemd) check() error {
+	if _, err := os.Lstat(s.booted); err != nil {
+		return fmt.Errorf("services: %w: it was not booted by systemd (%s is absent)", ErrUnsupported, s.booted)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package machine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/machineadm/machineadm/sdk/machine"
+	"github.com/machineadm/machineadm/sdk/machinetest"
+)
+
+const showLine = "systemctl show --property=LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath -- "
+
+func liveSystemd(t *testing.T) (machine.Services, *machinetest.Runner) {
+	t.Helper()
+	commands := machinetest.NewRunner(t)
+	return machine.NewSystemd(commands, t.TempDir()), commands
+}
+
+func said(lines ...string) machine.Result {
+	return machine.Result{Stdout: []byte(strings.Join(lines, "\n") + "\n")}
+}
+
+func TestSystemdState(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		said []string
+		want machine.ServiceState
+	}{
+		"running": {
+			[]string{
+				"MainPID=42", "FragmentPath=/lib/systemd/system/chrony.service", "LoadState=loaded",
+				"ActiveState=active", "SubState=running", "UnitFileState=enabled", "InvocationID=0123abc",
+			},
+			machine.ServiceState{
+				Exists: true, Enabled: true, Active: "active", Sub: "running", InvocationID: "0123abc",
+				MainPID: 42, Fragment: "/lib/systemd/system/chrony.service",
+			},
+		},
+		"absent": {
+			[]string{"LoadState=not-found", "ActiveState=inactive", "SubState=dead", "MainPID=0"},
+			machine.ServiceState{Active: "inactive", Sub: "dead"},
+		},
+		"masked": {[]string{"LoadState=masked", "UnitFileState=masked"}, machine.ServiceState{Exists: true, Masked: true}},
+		"masked while running": {
+			[]string{"LoadState=loaded", "UnitFileState=masked-runtime", "ActiveState=active"},
+			machine.ServiceState{Exists: true, Masked: true, Active: "active"},
+		},
+		"static":             {[]string{"LoadState=loaded", "UnitFileState=static"}, machine.ServiceState{Exists: true}},
+		"until reboot":       {[]string{"LoadState=loaded", "UnitFileState=enabled-runtime"}, machine.ServiceState{Exists: true}},
+		"broken":             {[]string{"LoadState=bad-setting", "UnitFileState=enabled"}, machine.ServiceState{Exists: true, Enabled: true}},
+		"not even a service": {[]string{"LoadState=loaded", "UnitFileState="}, machine.ServiceState{Exists: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			services, commands := liveSystemd(t)
+			commands.On(showLine+"chrony.service", said(test.said...))
+			if got, err := services.State(context.Background(), "chrony"); err != nil || got != test.want {
+				t.Errorf("state %+v, %v, want %+v", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestSystemdActions(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	services, commands := liveSystemd(t)
+	commands.On("systemctl --no-ask-password ...", machine.Result{})
+	must(t, services.Do(ctx, "a", machine.Start), services.Do(ctx, "a.socket", machine.Stop),
+		services.Do(ctx, "a@b", machine.Restart), services.Do(ctx, "a", machine.Reload), services.DaemonReload(ctx))
+	want := "systemctl --no-ask-password --quiet start -- a.service\nsystemctl --no-ask-password --quiet stop -- a.socket\n" +
+		"systemctl --no-ask-password --quiet restart -- a@b.service\nsystemctl --no-ask-password --quiet reload -- a.service\n" +
+		"systemctl --no-ask-password daemon-reload"
+	if got := strings.Join(commands.Lines(), "\n"); got != want {
+		t.Errorf("commands\n%s\nwant\n%s", got, want)
+	}
+	if err := services.Do(ctx, "a", machine.Action(0)); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("error %v for no action, want fs.ErrInvalid", err)
+	}
+}
+
+func TestSystemdErrorsNameTheUnitAndWhereToLook(t *testing.T) {
+	t.Parallel()
+	services, commands := liveSystemd(t)
+	commands.On("systemctl ...", machine.Result{ExitCode: 1, Stderr: []byte("Job for chrony.service failed")})
+	err := services.Do(context.Background(), "chrony", machine.Restart)
+	failure, ok := errors.AsType[*machine.ServiceError](err)
+	if !ok || failure.Unit != "chrony.service" || failure.Action != "restart" {
+		t.Errorf("error %#v, want a ServiceError", err)
+	}
+	if got := fmt.Sprint(err); got != "restart chrony.service: systemctl: exit code 1 (journalctl -u chrony.service says why)" {
+		t.Errorf("error %q", got)
+	}
+	if command, ok := errors.AsType[*machine.CommandError](err); !ok || command.Stderr != "Job for chrony.service failed" {
+		t.Error("what systemctl said is lost")
+	}
+}
+
+func TestSystemdEnablingIsVerified(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		enable bool
+		after  string
+		fails  bool
+	}{
+		{true, "enabled", false},
+		{true, "static", true},
+		{true, "disabled", true},
+		{true, "indirect", true},
+		{false, "disabled", false},
+		{false, "static", false},
+		{false, "enabled", true},
+	} {
+		services, commands := liveSystemd(t)
+		commands.On("systemctl --no-ask-password ...", machine.Result{})
+		commands.On(showLine+"a.service", said("LoadState=loaded", "UnitFileState="+test.after))
+		err := services.SetEnabled(context.Background(), "a", test.enable)
+		if test.fails != (err != nil) || err != nil && !strings.Contains(err.Error(), test.after) {
+			t.Errorf("enable %v, then %s: error %v", test.enable, test.after, err)
+		}
+	}
+}
+
+func TestNotBootedBySystemd(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	services := machine.NewSystemd(machinetest.NewRunner(t), filepath.Join(t.TempDir(), "absent"))
+	_, state := services.State(ctx, "a")
+	for _, err := range []error{state, services.SetEnabled(ctx, "a", true), services.Do(ctx, "a", machine.Start), services.DaemonReload(ctx)} {
+		if !errors.Is(err, machine.ErrUnsupported) || !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("error %v, want ErrUnsupported", err)
+		}
+	}
+}
+
+func TestUnitNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "-H", "--now", ".service", "a b", "a/b", "../a", "a@", "a@.service", "a\n", "ä", strings.Repeat("a", 201)} {
+		services, _ := liveSystemd(t) // Its script has no answers: a command would fail the test.
+		_, live := services.State(context.Background(), name)
+		m, _ := machinetest.NewImage(t)
+		_, image := m.Services.State(context.Background(), name)
+		for _, err := range []error{live, image} {
+			if !errors.Is(err, fs.ErrInvalid) {
+				t.Errorf("%.20q: error %v, want fs.ErrInvalid", name, err)
+			}
+		}
+	}
+}

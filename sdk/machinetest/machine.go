@@ -1,0 +1,90 @@
+package machinetest
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// Fixture is a machine and what stands behind it.
+type Fixture struct {
+	// Machine is what the code under test is given.
+	Machine machine.Machine
+	// Root is the directory that the machine's files are below.
+	Root     string
+	Commands *Runner
+	Kernel   *Kernel
+	Services *Services
+}
+
+// New returns a live machine: not an image, yet its files are in a temporary directory, and its programs, services and
+// kernel are scripted.
+func New(t testing.TB) *Fixture {
+	t.Helper()
+	f := &Fixture{Root: Root(t), Commands: NewRunner(t), Kernel: NewKernel(nil), Services: NewServices()}
+	files, err := machine.OpenFS(f.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := files.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	f.Machine = machine.Machine{
+		Target: Target(), FS: files, Commands: f.Commands, Services: f.Services, Kernel: f.Kernel,
+		State: machine.NewState(filepath.Join(t.TempDir(), "state")),
+	}
+	return f
+}
+
+// NewImage returns an image root: the real thing on a temporary directory.
+func NewImage(t testing.TB) (machine.Machine, string) {
+	t.Helper()
+	root := Root(t)
+	m, closeMachine, err := machine.New(root, filepath.Join(t.TempDir(), "state"), Target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := closeMachine(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m, root
+}
+
+// Root returns a temporary directory with a mode that a machine accepts, whatever the umask.
+func Root(t testing.TB) string {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// Target is a Debian 12 machine on Linux; a machine of this operating system elsewhere.
+func Target() target.Target {
+	if runtime.GOOS != "linux" {
+		return target.Target{OS: runtime.GOOS, Architecture: runtime.GOARCH, Distribution: runtime.GOOS}
+	}
+	return target.Target{
+		OS: "linux", Architecture: runtime.GOARCH, Distribution: "debian", Version: "12",
+		Name: "Debian GNU/Linux 12 (bookworm)", Kernel: "6.1.0-test", Hostname: "node",
+	}
+}
+
+// WriteFiles puts files below the fixture's root, by path, each with mode 0644.
+func (f *Fixture) WriteFiles(t testing.TB, files map[string]string) {
+	t.Helper()
+	for name, contents := range files {
+		if err := f.Machine.FS.WriteFile(name, []byte(contents), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

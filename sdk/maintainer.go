@@ -1,0 +1,140 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// NewMaintainer is the plugin as the wire sees it, on a machine of this GOOS. Main serves it; tests call it directly.
+func NewMaintainer(p Plugin, goos string) pluginv1.Maintainer {
+	return &maintainer{plugin: p, goos: goos}
+}
+
+type maintainer struct {
+	plugin Plugin
+	goos   string
+
+	applying sync.Mutex // one Apply at a time in this process
+	stopping sync.Mutex
+	stop     chan struct{} // closed by Stop; nil while nothing is applied
+}
+
+// Describe implements pluginv1.Maintainer.
+func (s *maintainer) Describe(ctx context.Context, root string, t target.Target) (pluginv1.Description, error) {
+	d := pluginv1.Description{
+		Name: s.plugin.Name, Version: s.plugin.Version,
+		Fitness: FitnessInstalled, FitnessReason: "serves " + t.OS,
+	}
+	for _, k := range s.plugin.Kinds {
+		d.Kinds = append(d.Kinds, pluginv1.Kind{APIVersion: k.apiVersion, Kind: k.kind, Phase: k.phase})
+	}
+	if err := s.supports(t); err != nil {
+		d.Fitness, d.FitnessReason = FitnessUnsupported, pluginv1.AsError(err).Message
+		return d, nil
+	}
+	if s.plugin.Fit == nil {
+		return d, nil
+	}
+	m, closeMachine, err := machine.New(root, "", t)
+	if err != nil {
+		return d, classify(ctx, err)
+	}
+	defer func() { _ = closeMachine() }() // only descriptors that were read
+	d.Fitness, d.FitnessReason, err = s.plugin.Fit(ctx, m)
+	return d, classify(ctx, err)
+}
+
+// supports refuses a machine of another operating system: a plugin never reports success on the wrong one.
+func (s *maintainer) supports(t target.Target) error {
+	switch {
+	case t.OS != s.goos:
+		return Unsupported("", fmt.Sprintf("the plugin was built for %s, the target is %s", s.goos, t.OS), "")
+	case !slices.Contains(s.plugin.OS, t.OS):
+		return Unsupported("", fmt.Sprintf("provider %s does not serve %s", s.plugin.Name, t.OS), "")
+	}
+	return nil
+}
+
+// Plan implements pluginv1.Maintainer.
+func (s *maintainer) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
+	var out pluginv1.Plan
+	err := s.planned(ctx, r, func(_ Machine, plan Plan) error {
+		for _, c := range plan.Changes {
+			out.Changes = append(out.Changes, wireChange(c))
+		}
+		out.Warnings = plan.Warnings
+		return nil
+	})
+	return out, err
+}
+
+// planned decodes, plans, checks the plan and hands it on, with the machine open.
+func (s *maintainer) planned(ctx context.Context, r pluginv1.Request, use func(Machine, Plan) error) (err error) {
+	if err := s.supports(r.Target); err != nil {
+		return err
+	}
+	kind, err := s.kindOf(r.Document)
+	if err != nil {
+		return err
+	}
+	m, closeMachine, err := machine.New(r.Root, r.StateDir, r.Target)
+	if err != nil {
+		return classify(ctx, err)
+	}
+	defer func() { err = errors.Join(err, closeMachine()) }()
+	plan, err := kind.plan(ctx, m, r.Document)
+	if err != nil {
+		return classify(ctx, err)
+	}
+	if err := check(plan); err != nil {
+		return err
+	}
+	return use(m, plan)
+}
+
+func (s *maintainer) kindOf(doc []byte) (Kind, error) {
+	var header struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := json.Unmarshal(doc, &header); err != nil {
+		// never %w: encoding/json may quote the document
+		return Kind{}, &pluginv1.Error{Code: pluginv1.CodeInternal, Message: "the document that the host sent is not JSON"}
+	}
+	for _, k := range s.plugin.Kinds {
+		if k.apiVersion == header.APIVersion && k.kind == header.Kind {
+			return k, nil
+		}
+	}
+	return Kind{}, Unsupported("kind",
+		fmt.Sprintf("provider %s does not serve %s of %s", s.plugin.Name, header.Kind, header.APIVersion), "")
+}
+
+// check refuses a plan that could not be carried out or reported honestly.
+func check(plan Plan) error {
+	seen := map[string]bool{}
+	for _, c := range plan.Changes {
+		switch {
+		case c.ID == "" || c.Summary == "":
+			return &pluginv1.Error{Code: pluginv1.CodeInternal, Message: "a planned change has no ID or no summary"}
+		case seen[c.ID]:
+			return &pluginv1.Error{Code: pluginv1.CodeInternal, Message: "two planned changes have the ID " + c.ID}
+		case c.Do == nil:
+			return &pluginv1.Error{Code: pluginv1.CodeInternal, Message: "the change " + c.ID + " does nothing"}
+		}
+		seen[c.ID] = true
+	}
+	return nil
+}
+
+func wireChange(c Change) pluginv1.Change {
+	return pluginv1.Change{ID: c.ID, Summary: c.Summary, Diff: c.Diff, NeedsLive: c.NeedsLive, Reboot: c.Reboot}
+}

@@ -1,0 +1,36 @@
+package sdk
+
+import (
+	"log/slog"
+	"os"
+	"runtime"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/internal/proctree"
+)
+
+// Main serves the plugin to the host that started this process, and ends when the host says so. It is all that a
+// plugin's main does.
+func Main(p Plugin) {
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: hclogNames})))
+	if err := proctree.NoCoreDumps(); err != nil { // a dump would hold the secrets of the document
+		slog.Warn("core dumps stay on", "error", err)
+	}
+	pluginv1.Serve(NewMaintainer(p, runtime.GOOS))
+}
+
+// hclogNames gives records the names that a go-plugin host reads on a plugin's stderr.
+func hclogNames(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) > 0 {
+		return a
+	}
+	switch a.Key {
+	case slog.TimeKey:
+		a.Key = "@timestamp"
+	case slog.LevelKey:
+		a.Key = "@level"
+	case slog.MessageKey:
+		a.Key = "@message"
+	}
+	return a
+}

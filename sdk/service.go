@@ -1,0 +1,143 @@
+package sdk
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// ServiceSpec is a service as it shall be.
+type ServiceSpec struct {
+	// Enabled says that it is started at boot.
+	Enabled bool
+	// Running says that it runs now.
+	Running bool
+}
+
+// ServiceState returns the changes that enable or disable a unit and start or stop it; none when it is so already. A
+// unit that shall be enabled or run and is not installed, or is masked, is a Precondition.
+//
+// In an image root the unit is enabled by links, and its start is left for first boot; nothing is stopped there.
+func ServiceState(ctx context.Context, m Machine, unit string, want ServiceSpec) ([]*Change, error) {
+	state, err := m.Services.State(ctx, unit)
+	if err != nil {
+		return nil, err
+	}
+	if want.Enabled || want.Running {
+		if err := usable(unit, state); err != nil {
+			return nil, err
+		}
+	} else if !state.Exists {
+		return nil, nil
+	}
+	var changes []*Change
+	if state.Enabled != want.Enabled {
+		changes = append(changes, enablement(m.Services, unit, want.Enabled))
+	}
+	switch {
+	case want.Running && (m.Offline() || down(state)):
+		changes = append(changes, &Change{
+			ID: "start:" + unit, Summary: "start " + unit, NeedsLive: true,
+			Do: func(ctx context.Context, _ Progress) error { return start(ctx, m.Services, unit) },
+		})
+	case !want.Running && !m.Offline() && !ended(state):
+		changes = append(changes, &Change{
+			ID: "stop:" + unit, Summary: "stop " + unit, NeedsLive: true,
+			Do: func(ctx context.Context, _ Progress) error { return m.Services.Do(ctx, unit, machine.Stop) },
+		})
+	}
+	return changes, nil
+}
+
+func enablement(services machine.Services, unit string, enabled bool) *Change {
+	word := map[bool]string{true: "enable", false: "disable"}[enabled]
+	return &Change{
+		ID: word + ":" + unit, Summary: word + " " + unit,
+		Do: func(ctx context.Context, _ Progress) error { return services.SetEnabled(ctx, unit, enabled) },
+	}
+}
+
+// start starts a unit and looks whether it is still there: a simple service counts as started before it has done
+// anything.
+func start(ctx context.Context, services machine.Services, unit string) error {
+	if err := services.Do(ctx, unit, machine.Start); err != nil {
+		return err
+	}
+	state, err := services.State(ctx, unit)
+	if err != nil {
+		return err
+	}
+	if down(state) {
+		return Precondition(unit+" ended right after its start", whereItSays(unit))
+	}
+	return nil
+}
+
+// usable refuses a unit that cannot be started.
+func usable(unit string, state machine.ServiceState) error {
+	switch {
+	case !state.Exists:
+		return Precondition(unit+" is not installed", "install the package that it comes with, then run again")
+	case state.Masked:
+		return Precondition(unit+" is masked: it cannot be started", "find out why, then: systemctl unmask "+unit)
+	}
+	return nil
+}
+
+func whereItSays(unit string) string { return "journalctl -u " + unit + " says why" }
+
+// ended says that the unit does not run, and will not by itself.
+func ended(s machine.ServiceState) bool { return s.Active == "inactive" || s.Active == "failed" }
+
+// down says that the unit does not run. One that is restarted over and over does not.
+func down(s machine.ServiceState) bool { return ended(s) || strings.HasPrefix(s.Sub, "auto-restart") }
+
+// up says that the unit runs.
+func up(s machine.ServiceState) bool {
+	return slices.Contains([]string{"active", "reloading", "refreshing"}, s.Active)
+}
+
+// DropIn returns the change that makes /etc/systemd/system/UNIT.d/NAME.conf so and has systemd read it; nil when both
+// are so already. The unit is not restarted: where it must be, make the file one of an Activation. Unit is a whole
+// name, as in chronyd.service. Source: systemd.unit(5).
+func DropIn(ctx context.Context, m Machine, unit, name, content string) (*Change, error) {
+	if m.Target.OS != "linux" {
+		return nil, Unsupported("", "drop-ins of units are systemd's", "")
+	}
+	for _, part := range []string{unit, name} {
+		if part == "" || part[0] == '.' || strings.ContainsAny(part, "/\x00") {
+			return nil, fmt.Errorf("drop-in %q of the unit %q: not a name", name, unit)
+		}
+	}
+	if !strings.Contains(unit, ".") {
+		return nil, fmt.Errorf("drop-in %q of the unit %q: name the unit with its type", name, unit)
+	}
+	path := "/etc/systemd/system/" + unit + ".d/" + name + ".conf"
+	change, err := File(m, FileSpec{Path: path, Content: []byte(content), Mode: 0o644})
+	if err != nil || m.Offline() { // an image is read as a whole when it boots
+		return change, err
+	}
+	r := reload{machine: m, memory: m.State, unit: unit}
+	due, err := r.due(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case change == nil && !due:
+		return nil, nil
+	case change == nil:
+		change = &Change{ID: "file:" + path, Summary: "have systemd read " + path}
+	}
+	write := change.Do
+	change.Do = func(ctx context.Context, p Progress) error {
+		return r.around(ctx, func() error {
+			if write == nil {
+				return nil
+			}
+			return write(ctx, p)
+		})
+	}
+	return change, nil
+}
