@@ -1,0 +1,204 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/sysctl/internal/sysctld"
+)
+
+func sysctl(t *testing.T, spec string) v1alpha1.Sysctl {
+	t.Helper()
+	doc := v1alpha1.Sysctl{Header: v1alpha1.Header{
+		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindSysctl, Metadata: v1alpha1.Metadata{Name: "node"},
+	}}
+	if err := json.Unmarshal([]byte(spec), &doc.Spec); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestResolveRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, spec string
+		want       []string // "FIELD: part of the message", all of them
+	}{
+		{"nothing asked", `{}`, []string{"spec: asks for nothing"}},
+		{"bad keys", `{"parameters":{"a..b":1,"net.*.x":1,"-k.k":1}}`, []string{
+			`spec.parameters["-k.k"]: does not begin`, `spec.parameters["a..b"]: empty segment`,
+			`spec.parameters["net.*.x"]: wildcards`,
+		}},
+		{"two spellings", `{"parameters":{"kernel.panic":1,"kernel/panic":1}}`, []string{
+			`spec.parameters["kernel/panic"]: names the same parameter as spec.parameters["kernel.panic"]`,
+		}},
+		{"a value of two lines", `{"parameters":{"kernel.panic":"1\nvm.x=2"}}`, []string{
+			`spec.parameters["kernel.panic"]: control characters`,
+		}},
+		{"a value that no write can carry", `{"parameters":{"kernel.core_pattern":"` + strings.Repeat("x", 4096) + `"}}`, []string{
+			`spec.parameters["kernel.core_pattern"]: 4095 bytes`,
+		}},
+		{"unknown profile", `{"profiles":["kubernetes","kubernets"]}`, []string{"spec.profiles[1]: unknown profile"}},
+		{"module names", `{"modules":["overlay","../x","a b","-r",""]}`, []string{
+			"spec.modules[1]: module name", "spec.modules[2]: module name", "spec.modules[3]: module name",
+			"spec.modules[4]: module name",
+		}},
+		{"ignoreMissing", `{"parameters":{"kernel.panic":1},"ignoreMissing":["kernel/panic","kernel.painc","x"]}`, []string{
+			"spec.ignoreMissing[1]: no parameter of this document", "spec.ignoreMissing[2]: two segments",
+		}},
+		{"providerConfig", `{"modules":["overlay"],"providerConfig":{"b":1,"a":2}}`, []string{
+			"spec.providerConfig.a: unknown field", "spec.providerConfig.b: unknown field",
+		}},
+		{"providerConfig of another type", `{"modules":["overlay"],"providerConfig":[]}`, []string{
+			"spec.providerConfig: must be a mapping",
+		}},
+		{"everything at once", `{"parameters":{"x":1},"profiles":["p"],"modules":["."]}`, []string{
+			`spec.parameters["x"]: two segments`, "spec.profiles[0]: unknown profile", "spec.modules[0]: module name",
+		}},
+	} {
+		_, violations := resolve(sysctl(t, c.spec), profiles())
+		if len(violations) != len(c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, violations, c.want)
+			continue
+		}
+		for i, want := range c.want {
+			field, message, _ := strings.Cut(want, ": ")
+			if violations[i].Field != field || !strings.Contains(violations[i].Message, message) {
+				t.Errorf("%s: got %+v, want %s", c.name, violations[i], want)
+			}
+		}
+	}
+}
+
+func TestResolveRefusesABadName(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a.", 118)
+	for name, violations := range map[string]int{
+		"../../etc/passwd": 1, "": 1, long + "aa": 1, long + "a": 1, strings.Repeat("a.", 117) + "aa": 0, "site.node": 0,
+	} {
+		doc := sysctl(t, `{"modules":["overlay"]}`)
+		doc.Metadata.Name = name
+		if _, got := resolve(doc, profiles()); len(got) != violations || violations > 0 && got[0].Field != "metadata.name" {
+			t.Errorf("%d characters: got %v", len(name), got)
+		}
+	}
+}
+
+func TestUnknownProfileListsTheKnownOnes(t *testing.T) {
+	t.Parallel()
+	_, violations := resolve(sysctl(t, `{"profiles":["x"]}`), profiles())
+	if len(violations) != 1 || !strings.Contains(violations[0].Hint, "kubelet-protect-defaults, kubernetes") {
+		t.Errorf("got %v", violations)
+	}
+}
+
+func TestViolationsNeverQuoteValues(t *testing.T) {
+	t.Parallel()
+	_, violations := resolve(sysctl(t, `{"parameters":{"kernel.panic":"canary\n"},"profiles":["canary"],
+		"modules":["canary canary"],"ignoreMissing":["canary"],"providerConfig":{"a":"canary"}}`), profiles())
+	for _, v := range violations {
+		if strings.Contains(v.Field+v.Message+v.Hint, "canary") {
+			t.Errorf("quotes a value: %+v", v)
+		}
+	}
+}
+
+func TestParametersRefuseOtherTypes(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"true", "1.5", "null", "[1]", `{"a":1}`} {
+		var doc v1alpha1.Sysctl
+		violations := document.Unmarshal([]byte(`{"apiVersion":"a/v1","kind":"Sysctl","metadata":{"name":"n"},`+
+			`"spec":{"parameters":{"kernel.panic":`+value+`}}}`), &doc)
+		if len(violations) != 1 || violations[0].Field != `spec.parameters["kernel.panic"]` {
+			t.Errorf("%s: got %v", value, violations)
+		}
+	}
+}
+
+func TestProfileValues(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"kubernetes": "net.ipv4.ip_forward=1 net.bridge.bridge-nf-call-ip6tables=1 net.bridge.bridge-nf-call-iptables=1" +
+			" modules overlay br_netfilter",
+		"kubelet-protect-defaults": "kernel.keys.root_maxbytes=25000000 kernel.keys.root_maxkeys=1000000 kernel.panic=10" +
+			" kernel.panic_on_oops=1 vm.overcommit_memory=1 vm.panic_on_oom=0 modules",
+	} {
+		got, violations := resolve(sysctl(t, `{"profiles":["`+name+`"]}`), profiles())
+		if len(violations) > 0 {
+			t.Fatal(violations)
+		}
+		var words []string
+		for _, p := range got.parameters {
+			words = append(words, p.key.String()+"="+p.value)
+		}
+		words = append(append(words, "modules"), got.modules...)
+		if text := strings.Join(words, " "); text != want {
+			t.Errorf("%s: got %s, want %s", name, text, want)
+		}
+	}
+}
+
+func TestTheHandWinsOverAProfile(t *testing.T) {
+	t.Parallel()
+	got, violations := resolve(sysctl(t, `{"profiles":["kubernetes","kubelet-protect-defaults"],"parameters":{
+		"net/ipv4/ip_forward":0,"kernel.panic":" 10 ","vm.overcommit_memory":2}}`), profiles())
+	if len(violations) > 0 {
+		t.Fatal(violations)
+	}
+	for _, p := range got.parameters {
+		if p.key == ipForward && p.value != "0" {
+			t.Errorf("got %+v", p)
+		}
+	}
+	if len(got.warnings) != 2 {
+		t.Fatalf("got %v, want a warning for each value that differs", got.warnings)
+	}
+	forward, memory := got.warnings[0], got.warnings[1]
+	if forward.Field != `spec.parameters["net/ipv4/ip_forward"]` || !strings.Contains(forward.Message, "kubeadm's preflight") {
+		t.Errorf("got %+v", forward)
+	}
+	if memory.Field != `spec.parameters["vm.overcommit_memory"]` || !strings.Contains(memory.Message, "kubelet-protect-defaults") {
+		t.Errorf("got %+v", memory)
+	}
+}
+
+func TestProfilesThatDisagree(t *testing.T) {
+	t.Parallel()
+	known := []profile{
+		{name: "a", parameters: map[sysctld.Key]string{"kernel/panic": "1", "kernel/sysrq": "1\t2"}, modules: []string{"m-x"}},
+		{name: "b", parameters: map[sysctld.Key]string{"kernel/panic": "2", "kernel/sysrq": "1 2"}, modules: []string{"m_x"}},
+	}
+	_, violations := resolve(sysctl(t, `{"profiles":["a","b"]}`), known)
+	if len(violations) != 1 || violations[0].Field != "spec.profiles[1]" ||
+		!strings.Contains(violations[0].Message, "kernel.panic") || !strings.Contains(violations[0].Message, "spec.profiles[0]") {
+		t.Errorf("got %v", violations)
+	}
+	got, violations := resolve(sysctl(t, `{"profiles":["a","b"],"parameters":{"kernel.panic":3}}`), known)
+	if len(violations) > 0 {
+		t.Errorf("the hand decides, but got %v", violations)
+	}
+	if !slices.Equal(got.modules, []string{"m-x"}) {
+		t.Errorf("one module in two spellings: got %v", got.modules)
+	}
+}
+
+func TestWritingOrder(t *testing.T) {
+	t.Parallel()
+	got, _ := resolve(sysctl(t, `{"parameters":{"abi.x":1,"net.ipv4.conf.a0.rp_filter":1,"net.ipv4.conf.default.rp_filter":1,
+		"net.ipv4.conf.all.rp_filter":1,"net.ipv4.ip_forward":1,"net.ipv6.conf.all.forwarding":1,"vm.default.x":1}}`), nil)
+	var order []string
+	for _, p := range got.parameters {
+		order = append(order, p.key.String())
+	}
+	want := []string{
+		"net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding", "net.ipv4.conf.all.rp_filter",
+		"net.ipv4.conf.default.rp_filter", "abi.x", "net.ipv4.conf.a0.rp_filter", "vm.default.x",
+	}
+	if !slices.Equal(order, want) {
+		t.Errorf("got %v, want %v", order, want)
+	}
+}

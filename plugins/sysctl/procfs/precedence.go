@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/machineadm/machineadm/plugins/sysctl/internal/sysctld"
+	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// files lets sysctld read the machine's file system.
+type files struct{ *machine.FS }
+
+func (f files) Regular(name string) (bool, error) {
+	info, err := f.Stat(name)
+	return err == nil && info.Mode.IsRegular(), err
+}
+
+// checkOthers refuses what another document of ours sets differently: both would be right and neither would hold.
+func checkOthers(source sysctld.Source, d desired) error {
+	names, err := source.ReadDir("/etc/sysctl.d")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var conflicts, others []string
+	for _, name := range names {
+		other, ours := strings.CutPrefix(name, ownedPrefix)
+		other, conf := strings.CutSuffix(other, ownedSuffix)
+		if !ours || !conf || other == d.name {
+			continue
+		}
+		found, err := differences(source, d, other)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			conflicts, others = append(conflicts, found...), append(others, ownedBy(other))
+		}
+	}
+	if len(conflicts) == 0 {
+		return nil
+	}
+	return sdk.Precondition(
+		"two documents set one parameter differently: "+strings.Join(conflicts, "; "),
+		"keep each parameter in one document; if the other document is gone or no longer says so, delete "+
+			strings.Join(others, ", ")+" and run again")
+}
+
+// linesOf parses one file of ours; a file that is not there, or is a link to /dev/null, has no lines.
+func linesOf(source sysctld.Source, path string) ([]sysctld.Line, error) {
+	regular, err := source.Regular(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !regular {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := source.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	lines, _ := sysctld.Parse(data, sysctld.Systemd)
+	return lines, nil
+}
+
+func differences(source sysctld.Source, d desired, other string) ([]string, error) {
+	path := ownedBy(other)
+	lines, err := linesOf(source, path)
+	if err != nil {
+		return nil, err
+	}
+	last := map[string]sysctld.Line{}
+	for _, line := range lines {
+		last[line.Key] = line
+	}
+	var found []string
+	for _, p := range d.parameters {
+		if line, ok := last[string(p.key)]; ok && !line.Exclude && !sameValue(line.Value, p.value) {
+			found = append(found, fmt.Sprintf("Sysctl/%s sets %s to %s, Sysctl/%s to %s (%s line %d)",
+				d.name, p.key, p.value, other, line.Value, path, line.Number))
+		}
+	}
+	return found, nil
+}
+
+// checkBoot refuses what would not hold at the next boot: a file that is read after ours and says something else.
+func checkBoot(source sysctld.Source, d desired) error {
+	own := sysctld.File{Path: d.sysctlFile(), Data: renderSysctl(d)}
+	var overrides []string
+	conf := false
+	for _, by := range []struct {
+		rules   sysctld.Rules
+		program string
+	}{{sysctld.Systemd, "systemd-sysctl"}, {sysctld.Procps, "sysctl --system"}} {
+		configuration, err := sysctld.Load(source, by.rules, own)
+		if err != nil {
+			return err
+		}
+		for _, p := range d.parameters {
+			setting, _ := configuration.Effective(p.key)
+			if !setting.Excluded && sameValue(setting.Value, p.value) {
+				continue
+			}
+			effect := "sets it to " + setting.Value
+			if setting.Excluded {
+				effect = "excludes it"
+			}
+			conf = conf || setting.File == "/etc/sysctl.conf"
+			overrides = append(overrides, fmt.Sprintf("%s: %s line %d %s (%s)",
+				p.key, setting.File, setting.Line, effect, by.program))
+		}
+	}
+	if len(overrides) == 0 {
+		return nil
+	}
+	hint := "remove those lines, give them the value of the document, or rename the file so that it sorts before " +
+		ownedPrefix + d.name + ownedSuffix
+	if conf {
+		hint += "; /etc/sysctl.conf is read after every other file, there the lines have to go"
+	}
+	return sdk.Precondition("other files would override the document at boot: "+strings.Join(overrides, "; "), hint)
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// TestRealKernel applies documents to the real kernel, to the parameters of a network namespace that lives as long as
+// the test's own thread.
+func TestRealKernel(t *testing.T) {
+	require.Root(t)
+	runtime.LockOSThread() // never unlocked: the thread ends with the test, and its namespace with it
+	if err := syscall.Unshare(syscall.CLONE_NEWNET); err != nil {
+		require.Missing(t, "needs a network namespace of its own: "+err.Error())
+	}
+	b := newBed(t, nil)
+	kernel := machine.NewKernel("/", nil)
+	b.machine.Kernel = kernel
+	spec := `{"parameters":{"net.ipv4.ip_forward":1,"net/ipv4/tcp_rmem":"8192 100000  200000","net.ipv4.conf.lo.rp_filter":2}}`
+	if _, err := b.apply(t, spec); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := kernel.Parameter("net/ipv4/tcp_rmem"); err != nil || got != "8192\t100000\t200000" {
+		t.Errorf("tcp_rmem is %q, %v", got, err)
+	}
+	if again := string(show(b.plan(t, spec))); again != "converged\n" {
+		t.Errorf("the second plan is not empty:\n%s", again)
+	}
+	former := b.read(t, ownSysctl)
+	_, err := b.apply(t, `{"parameters":{"net.ipv4.ip_forward":0,"net.ipv4.ip_default_ttl":0}}`)
+	wantPrecondition(t, err, "net.ipv4.ip_default_ttl = 0", "EINVAL", "the former values are back")
+	if got, err := kernel.Parameter("net/ipv4/ip_forward"); err != nil || got != "1" {
+		t.Errorf("ip_forward was not put back: %q, %v", got, err)
+	}
+	if got := b.read(t, ownSysctl); got != former {
+		t.Errorf("the file changed to %q", got)
+	}
+	for spec, part := range map[string]string{
+		`{"parameters":{"net.ipv4.route.flush":1}}`:   "EACCES",
+		`{"parameters":{"net.ipv4.conf":1}}`:          "group of parameters",
+		`{"parameters":{"net.ipv4.nosuch":1}}`:        "no parameter net.ipv4.nosuch",
+		`{"parameters":{"net.ipv4.ip_forward.x":1}}`:  "no parameter net.ipv4.ip_forward.x",
+		`{"modules":["machineadm_test_no_module"]}`:   "no module machineadm_test_no_module",
+		`{"parameters":{"kernel.osrelease":"0.0.1"}}`: "EACCES",
+	} {
+		_, err := b.apply(t, spec)
+		wantPrecondition(t, err, part)
+	}
+}
