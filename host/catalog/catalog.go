@@ -1,0 +1,191 @@
+// Package catalog finds the installed plugins and opens those that can be trusted.
+package catalog
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/internal/trust"
+)
+
+// Options say where plugins are looked for.
+type Options struct {
+	// First are directories named by the user, in order; the first hit wins.
+	First []string
+	// Fixed are the platform's directories. A name in two of them is an error.
+	Fixed []string
+	// Path is a PATH, whose absolute directories come last, if PluginsOnPath is set.
+	Path          string
+	PluginsOnPath bool
+}
+
+// Plugin is an installed plugin.
+type Plugin struct {
+	Binary string // without .exe
+	Path   string
+}
+
+// Catalog finds plugins. It keeps nothing: each call looks again.
+type Catalog struct {
+	first, fixed, path []string
+}
+
+// NotFoundError says that no directory has the file.
+type NotFoundError struct {
+	File        string
+	Directories []string
+}
+
+// Error names the file and where it was looked for.
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("the file %s is not installed in any of %s", e.File, strings.Join(e.Directories, ", "))
+}
+
+// DuplicateError says that two of the platform's directories have the file.
+type DuplicateError struct{ Paths []string }
+
+// Error names both.
+func (e *DuplicateError) Error() string {
+	return "installed more than once: " + strings.Join(e.Paths, " and ") + "; remove all but one"
+}
+
+// New makes relative directories absolute.
+func New(o Options) (*Catalog, error) {
+	c := &Catalog{fixed: o.Fixed}
+	for _, dir := range o.First {
+		absolute, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, fmt.Errorf("--plugin-dir: %w", err)
+		}
+		c.first = append(c.first, absolute)
+	}
+	if o.PluginsOnPath {
+		for _, dir := range filepath.SplitList(o.Path) {
+			if filepath.IsAbs(dir) { // an empty or relative entry means the working directory, which anyone may have chosen
+				c.path = append(c.path, filepath.Clean(dir))
+			}
+		}
+	}
+	return c, nil
+}
+
+func (c *Catalog) directories() []string { return slices.Concat(c.first, c.fixed, c.path) }
+
+// Find is the one plugin of this name. The errors are *NotFoundError, *DuplicateError, or that a directory cannot be
+// looked into.
+func (c *Catalog) Find(binary string) (Plugin, error) {
+	file := naming.File(runtime.GOOS, binary)
+	for _, dir := range c.first {
+		if found, err := has(dir, file); found || err != nil {
+			return Plugin{Binary: binary, Path: filepath.Join(dir, file)}, err
+		}
+	}
+	var paths []string
+	for _, dir := range c.fixed {
+		found, err := has(dir, file)
+		if err != nil {
+			return Plugin{}, err
+		}
+		if found {
+			paths = append(paths, filepath.Join(dir, file))
+		}
+	}
+	switch len(paths) {
+	case 0:
+	case 1:
+		return Plugin{Binary: binary, Path: paths[0]}, nil
+	default:
+		return Plugin{}, &DuplicateError{Paths: paths}
+	}
+	for _, dir := range c.path {
+		if found, err := has(dir, file); found || err != nil {
+			return Plugin{Binary: binary, Path: filepath.Join(dir, file)}, err
+		}
+	}
+	return Plugin{}, &NotFoundError{File: file, Directories: c.directories()}
+}
+
+// has does not judge: an untrusted file, or a dangling link, is a hit, and an error later, never skipped.
+func has(dir, file string) (bool, error) {
+	_, err := os.Lstat(filepath.Join(dir, file))
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	default:
+		return false, fmt.Errorf("look for plugins: %w", err)
+	}
+}
+
+// List is every installed plugin, sorted by name, and what is wrong with the rest.
+func (c *Catalog) List() ([]Plugin, []error) {
+	names := map[string]bool{}
+	var problems []error
+	for _, dir := range c.directories() {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			problems = append(problems, fmt.Errorf("look for plugins: %w", err))
+		}
+		for _, e := range entries {
+			if binary, ok := naming.Trim(runtime.GOOS, e.Name()); ok && naming.IsPlugin(runtime.GOOS, e.Name()) {
+				names[binary] = true
+			}
+		}
+	}
+	var plugins []Plugin
+	for binary := range names {
+		p, err := c.Find(binary)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		plugins = append(plugins, p)
+	}
+	slices.SortFunc(plugins, func(a, b Plugin) int { return cmp.Compare(a.Binary, b.Binary) })
+	return plugins, problems
+}
+
+// ByType is every installed provider of a kind, sorted by name. A problem with one of them is an error: choosing among
+// the others would hide it.
+func (c *Catalog) ByType(kind string) ([]Plugin, error) {
+	all, problems := c.List()
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	prefix := naming.Prefix(kind)
+	var out []Plugin
+	for _, p := range all {
+		if strings.HasPrefix(p.Binary, prefix) {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// Open opens a plugin if it can be trusted; a refusal is a *trust.Error.
+func (c *Catalog) Open(p Plugin) (*os.File, error) { return trust.Open(p.Path, trust.Program()) }
+
+// Digest is the SHA-256 of an open file, in hex. The file's offset is not used.
+func Digest(file *os.File) (string, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(file, 0, info.Size())); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/windows/registry"
+
+	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/internal/trust"
+)
+
+// defaultsFile is where the OS vendor names a provider for each kind.
+const defaultsFile = `C:\ProgramData\machineadm\defaults.yaml`
+
+func defaultStateDir() string { return `C:\ProgramData\machineadm` }
+
+func defaultRunDir() string { return `C:\ProgramData\machineadm\run` }
+
+// imageLock is a file: Windows locks no directories.
+func imageLock(_, runDir string) string { return filepath.Join(runDir, "lock") }
+
+// machineID binds state to a machine; an image has none.
+func machineID(root string) string {
+	if root != "" {
+		return ""
+	}
+	key, err := registry.OpenKey(registry.LOCAL_MACHINE, `SOFTWARE\Microsoft\Cryptography`, registry.QUERY_VALUE)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = key.Close() }() // only read from
+	id, _, err := key.GetStringValue("MachineGuid")
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// bootID is unknown: Windows has no identifier of a boot.
+func bootID(string) string { return "" }
+
+// openStream opens the stream, judged like a plugin.
+func openStream(path string) (*os.File, error) { return trust.Open(path, trust.Stream()) }
+
+func readInRoot(root, path string) ([]byte, error) {
+	if root == "" {
+		file, err := openStream(path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }() // only read from
+		return readAll(file)
+	}
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }() // only read from
+	return dir.ReadFile(path[len(filepath.VolumeName(path))+1:])
+}
+
+func newSentinel() *journal.Sentinel {
+	return journal.NewSentinel(`C:\run\cluster-api\bootstrap-success.complete`)
+}

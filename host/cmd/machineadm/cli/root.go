@@ -1,0 +1,170 @@
+// Package cli is the command line of machineadm.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/internal/proctree"
+	"github.com/machineadm/machineadm/internal/version"
+)
+
+// streams are the standard streams of the process.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// globals are the flags that every command takes.
+type globals struct {
+	logLevel, logFormat string
+	stateDir, runDir    string
+	pluginDirs          []string
+	pluginsOnPath       bool
+	timeout             time.Duration
+}
+
+// exitError ends the process with a code. Text, if there is any, was not shown yet.
+type exitError struct {
+	code int
+	text string
+}
+
+// Error is the text.
+func (e *exitError) Error() string { return e.text }
+
+// Main runs the command line and returns the exit code.
+func Main(args []string, in io.Reader, out, err io.Writer) int {
+	if dumpErr := proctree.NoCoreDumps(); dumpErr != nil { // a dump would hold the secrets of the stream
+		_, _ = fmt.Fprintln(err, "warning: core dumps stay on:", dumpErr) // nowhere else to say it
+	}
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe must not end a run half-way
+	return Execute(context.Background(), args, streams{in: in, out: out, err: err})
+}
+
+// Execute is Main without the process around it.
+func Execute(ctx context.Context, args []string, s streams) int {
+	root := NewRoot(s.in, s.out, s.err)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var exit *exitError
+	switch {
+	case err == nil:
+		return report.ExitOK
+	case errors.As(err, &exit):
+		if exit.text != "" {
+			_, _ = fmt.Fprintln(s.err, exit.text) // nowhere else to say it
+		}
+		return exit.code
+	default: // cobra's own: an unknown flag or command, a missing argument
+		_, _ = fmt.Fprintf(s.err, "error: %s\n  hint: see machineadm --help\n", err)
+		return report.ExitUsage
+	}
+}
+
+// NewRoot is the tree of commands. The generator of the manual pages walks it too.
+func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
+	s := streams{in: in, out: out, err: errOut}
+	g := &globals{}
+	o := &applyFlags{}
+	bootstrap := false
+	root := &cobra.Command{
+		Use:   "machineadm",
+		Short: "Prepare this machine to be a Kubernetes node",
+		Long: "machineadm reads a stream of documents that say what a Kubernetes node must be, and drives a plugin for\n" +
+			"each of them, in order, until the machine is so. It can be repeated at any time.",
+		Version:       version.String(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !bootstrap {
+				return c.Help()
+			}
+			o.reboot = true
+			return g.apply(c.Context(), s, o)
+		},
+	}
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	root.SetVersionTemplate("machineadm {{.Version}}\n")
+	f := root.Flags()
+	f.BoolVar(&bootstrap, "bootstrap", false, "apply the stream at first boot: apply --reboot")
+	f.StringVar(&o.path, "path", "", "with --bootstrap: the stream's `FILE`, or - for standard input")
+	p := root.PersistentFlags()
+	p.StringVar(&g.logLevel, "log-level", "warn", "`LEVEL` of the log on standard error: debug, info, warn, error")
+	p.StringVar(&g.logFormat, "log-format", "text", "`FORMAT` of the log: text, json")
+	p.StringVar(&g.stateDir, "state-dir", "", "`DIR` for what must outlive a run (default: "+defaultStateDir()+"; with --root a temporary one)")
+	p.StringVar(&g.runDir, "run-dir", "", "`DIR` for the report and the lock (default: "+defaultRunDir()+"; with --root a temporary one)")
+	p.StringArrayVar(&g.pluginDirs, "plugin-dir", nil, "`DIR` to look for plugins in first; may be repeated")
+	p.BoolVar(&g.pluginsOnPath, "plugins-on-path", false, "look for plugins in the absolute directories of PATH too, last")
+	p.DurationVar(&g.timeout, "timeout", run.RunTimeout, "how long the whole run may take")
+	root.AddCommand(newApply(g, s), newPlan(g, s), newValidate(g, s), newStatus(g, s), newPlugins(g, s), newVersion(s))
+	return root
+}
+
+func newVersion(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Show the version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(s.out, "machineadm %s\n", version.String())
+			return err
+		},
+	}
+}
+
+// logger is the log on standard error. Its handlers quote what could forge a line.
+func (g *globals) logger(w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(g.logLevel)); err != nil || strings.ContainsAny(g.logLevel, "+-") {
+		return nil, usage("--log-level takes debug, info, warn or error")
+	}
+	options := &slog.HandlerOptions{Level: level}
+	switch g.logFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	}
+	return nil, usage("--log-format takes text or json")
+}
+
+func usage(text string) error {
+	return &exitError{code: report.ExitUsage, text: "error: " + text + "\n  hint: see machineadm --help"}
+}
+
+// interrupts closes the first channel at the first signal that asks for an end, and cancels at the second.
+func interrupts(ctx context.Context) (context.Context, <-chan struct{}, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	first := make(chan struct{})
+	go func() {
+		for n := 0; n < 2; n++ {
+			select {
+			case <-signals:
+			case <-ctx.Done():
+				return
+			}
+			if n == 0 {
+				close(first)
+			} else {
+				cancel()
+			}
+		}
+	}()
+	return ctx, first, func() { signal.Stop(signals); cancel() }
+}

@@ -1,0 +1,201 @@
+// Package journal keeps what must outlive the host's process: the lock, the choice of providers, the key of the
+// generation digest, the private directories of plugins, and the run reports.
+//
+// State is bound to the machine: on a machine with another machine-id (a cloned disk image) all of it is void.
+package journal
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/internal/atomicfile"
+)
+
+const (
+	machineFile  = "machine-id"
+	bindingsFile = "bindings.json"
+	keyFile      = "generation.key"
+	reportsDir   = "reports"
+	pluginsDir   = "plugins"
+	keptReports  = 20
+	nameMax      = 255 // NAME_MAX of every file system that matters here
+)
+
+// ErrState says that state could not be read or written. The run must not go on as if it had been.
+var ErrState = errors.New("the state cannot be kept")
+
+// Journal is the state directory of one machine. Only a process that holds the lock writes to it.
+type Journal struct {
+	dir string
+}
+
+// Open makes the state directory ready for this machine. State of another machine is removed: on a clone, what was
+// chosen and counted for the original is void. An empty machineID binds nothing (a temporary directory).
+func Open(dir, machineID string) (*Journal, error) {
+	j := &Journal{dir: dir}
+	if err := private(dir); err != nil {
+		return nil, stateError(err)
+	}
+	if machineID == "" {
+		return j, nil
+	}
+	bound, err := os.ReadFile(filepath.Join(dir, machineFile))
+	switch {
+	case err == nil && string(bound) == machineID+"\n":
+		return j, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, stateError(err)
+	}
+	if err := j.void(); err != nil {
+		return nil, stateError(err)
+	}
+	if err := j.write(machineFile, []byte(machineID+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// stateNames are all the names that this package makes in a state directory.
+func stateNames() []string {
+	return []string{bindingsFile, keyFile, pluginsDir, reportsDir, machineFile}
+}
+
+// void removes what is bound to another machine, the mark that says so last: a run that is killed here begins again.
+// Only names that this package makes are touched.
+func (j *Journal) void() error {
+	for _, name := range stateNames() {
+		if err := os.RemoveAll(filepath.Join(j.dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Dir is the state directory.
+func (j *Journal) Dir() string { return j.dir }
+
+// PluginDir is the private directory of a plugin for one document. It exists afterwards, with mode 0700.
+func (j *Journal) PluginDir(binary, kind, name string) (string, error) {
+	document := kind + "-" + name
+	if len(document) > nameMax { // a name alone may have 253 bytes
+		sum := sha256.Sum256([]byte(document))
+		document = kind + "-" + hex.EncodeToString(sum[:])
+	}
+	dir := j.dir
+	for _, part := range []string{pluginsDir, binary, document} {
+		if part != filepath.Base(part) || part == ".." || part == "." {
+			return "", stateError(errors.New("a plugin's directory cannot bear this name"))
+		}
+		dir = filepath.Join(dir, part)
+		if err := inner(dir); err != nil {
+			return "", stateError(err)
+		}
+	}
+	return dir, nil
+}
+
+// Bindings are the providers chosen for this machine, by kind.
+func (j *Journal) Bindings() (map[string]string, error) {
+	data, err := os.ReadFile(filepath.Join(j.dir, bindingsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]string{}, nil
+	}
+	if err != nil {
+		return nil, stateError(err)
+	}
+	out, err := parseBindings(data)
+	if err != nil {
+		return nil, stateError(fmt.Errorf("%s is damaged: %w; remove it, and the providers are chosen anew",
+			filepath.Join(j.dir, bindingsFile), err))
+	}
+	return out, nil
+}
+
+func parseBindings(data []byte) (map[string]string, error) {
+	out := map[string]string{}
+	if err := json.Unmarshal(data, &out); err != nil {
+		return nil, err
+	}
+	if out == nil {
+		return nil, errors.New("null is not an object")
+	}
+	for kind, provider := range out {
+		if err := naming.ValidKind(kind); err != nil {
+			return nil, fmt.Errorf("a kind %w", err)
+		}
+		if err := naming.ValidProvider(provider); err != nil {
+			return nil, fmt.Errorf("the provider of %s %w", kind, err)
+		}
+	}
+	return out, nil
+}
+
+// Bind keeps the provider chosen for a kind, so that a later run never switches.
+func (j *Journal) Bind(kind, provider string) error {
+	bindings, err := j.Bindings()
+	if err != nil {
+		return err
+	}
+	if bindings[kind] == provider {
+		return nil
+	}
+	bindings[kind] = provider
+	data, err := json.MarshalIndent(bindings, "", "  ")
+	if err != nil {
+		return stateError(err)
+	}
+	return j.write(bindingsFile, append(data, '\n'), 0o600)
+}
+
+// Generation names a stream: half of an HMAC-SHA-256 under a key that never leaves this directory, in hex, so that a
+// report that everyone reads tells nothing about a short secret in the stream. A damaged key is replaced: all that is
+// lost is that the same stream gets another name.
+func (j *Journal) Generation(stream []byte) (string, error) {
+	path := filepath.Join(j.dir, keyFile)
+	key, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", stateError(err)
+	}
+	if len(key) != sha256.Size {
+		key = make([]byte, sha256.Size)
+		if _, err := rand.Read(key); err != nil {
+			return "", fmt.Errorf("make a key: %w", err)
+		}
+		if err := j.write(keyFile, key, 0o600); err != nil {
+			return "", err
+		}
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write(stream)
+	return hex.EncodeToString(mac.Sum(nil)[:16]), nil
+}
+
+func (j *Journal) write(name string, data []byte, mode fs.FileMode) error {
+	return stateError(atomicfile.WriteFile(filepath.Join(j.dir, name), data, atomicfile.Options{Mode: mode, KeepLabel: true}))
+}
+
+func stateError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrState, err)
+}
+
+// Peek is the journal of a run that writes nothing: nil when there is none, when it is another machine's, or when
+// this user may not look into it.
+func Peek(dir, machineID string) *Journal {
+	bound, err := os.ReadFile(filepath.Join(dir, machineFile))
+	if err != nil || machineID == "" || string(bound) != machineID+"\n" {
+		return nil
+	}
+	return &Journal{dir: dir}
+}

@@ -1,0 +1,365 @@
+package journal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// fill puts something of everything into a journal.
+func fill(t *testing.T, j *Journal) {
+	t.Helper()
+	if err := j.Bind("Sysctl", "procfs"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Generation([]byte("stream")); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "intent"), "half done", 0o600)
+	if err := (Reports{RunDir: t.TempDir(), Journal: j}).Write(full(), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSameMachineKeepsItsState(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a", "state")
+	fill(t, opened(t, dir, "machine-1"))
+	before := tree(t, dir)
+	opened(t, dir, "machine-1")
+	if after := tree(t, dir); after != before {
+		t.Errorf("opening changed the state from\n%s\nto\n%s", before, after)
+	}
+}
+
+func TestStateOfAnotherMachineIsVoid(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(t *testing.T, dir string){
+		"a clone":                  func(*testing.T, string) {},
+		"no mark":                  func(t *testing.T, dir string) { remove(t, filepath.Join(dir, machineFile)) },
+		"killed while it was void": func(t *testing.T, dir string) { write(t, filepath.Join(dir, machineFile), "", 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "state")
+			first := opened(t, dir, "machine-1")
+			fill(t, first)
+			generation, err := first.Generation([]byte("stream"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, "lock"), "", 0o600)
+			spoil(t, dir)
+			second := opened(t, dir, "machine-2")
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var left []string
+			for _, e := range entries {
+				left = append(left, e.Name())
+			}
+			if got := strings.Join(left, " "); got != "lock machine-id" {
+				t.Errorf("what survives is %s", got)
+			}
+			if bindings, err := second.Bindings(); err != nil || len(bindings) != 0 {
+				t.Errorf("bindings %v (%v)", bindings, err)
+			}
+			if other, err := second.Generation([]byte("stream")); err != nil || other == generation {
+				t.Errorf("the key survived (%v)", err)
+			}
+			if Peek(dir, "machine-2") == nil || Peek(dir, "machine-1") != nil {
+				t.Error("the state is not bound to the new machine")
+			}
+		})
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A run on an image has no machine-id: it binds nothing and voids nothing.
+func TestWithoutMachine(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "state")
+	fill(t, opened(t, dir, "machine-1"))
+	before := tree(t, dir)
+	opened(t, dir, "")
+	if after := tree(t, dir); after != before {
+		t.Errorf("opening changed the state from\n%s\nto\n%s", before, after)
+	}
+	other := filepath.Join(t.TempDir(), "state")
+	opened(t, other, "")
+	if exists(t, filepath.Join(other, machineFile)) {
+		t.Error("the state is bound to no machine")
+	}
+}
+
+func TestPeekWritesNothing(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "state")
+	if Peek(dir, "machine-1") != nil || exists(t, dir) {
+		t.Error("there is no journal, and none is to be made")
+	}
+	fill(t, opened(t, dir, "machine-1"))
+	before := tree(t, dir)
+	j := Peek(dir, "machine-1")
+	if j == nil {
+		t.Fatal("there is a journal")
+	}
+	if bindings, err := j.Bindings(); err != nil || bindings["Sysctl"] != "procfs" {
+		t.Errorf("bindings %v (%v)", bindings, err)
+	}
+	for name, machine := range map[string]string{"another machine": "machine-2", "no machine": ""} {
+		if Peek(dir, machine) != nil {
+			t.Errorf("%s sees the journal", name)
+		}
+	}
+	if after := tree(t, dir); after != before {
+		t.Errorf("peeking changed the state from\n%s\nto\n%s", before, after)
+	}
+}
+
+func TestBindings(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "state")
+	j := opened(t, dir, "machine-1")
+	if bindings, err := j.Bindings(); err != nil || bindings == nil || len(bindings) != 0 {
+		t.Errorf("at first %v (%v)", bindings, err)
+	}
+	for _, b := range [][2]string{{"Timesync", "chronyd"}, {"Sysctl", "procfs"}, {"Timesync", "systemd"}, {"Sysctl", "procfs"}} {
+		if err := j.Bind(b[0], b[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := opened(t, dir, "machine-1").Bindings()
+	if err != nil || len(got) != 2 || got["Timesync"] != "systemd" || got["Sysctl"] != "procfs" {
+		t.Errorf("%v (%v)", got, err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, bindingsFile))
+	if want := "{\n  \"Sysctl\": \"procfs\",\n  \"Timesync\": \"systemd\"\n}\n"; err != nil || string(data) != want {
+		t.Errorf("the file holds %q (%v), want %q", data, err, want)
+	}
+}
+
+func TestDamagedBindings(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{
+		"empty": "", "half of it": `{"Sysctl": "pro`, "null": "null", "a list": `["procfs"]`, "not a name": `{"Sysctl": 7}`,
+		"a path": `{"Sysctl": "../../tmp/x"}`, "no provider": `{"Sysctl": ""}`, "not a kind": `{"s": "procfs"}`,
+		"more behind": `{"Sysctl": "procfs"} {}`, "zeros": "\x00\x00\x00\x00",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "state")
+			j := opened(t, dir, "machine-1")
+			path := filepath.Join(dir, bindingsFile)
+			write(t, path, content, 0o600)
+			_, err := j.Bindings()
+			wantState(t, err, path, "remove it")
+			wantState(t, j.Bind("Timesync", "chronyd"), path)
+			if strings.Contains(err.Error(), "/tmp/x") {
+				t.Errorf("%q quotes the value", err)
+			}
+			if data, err := os.ReadFile(path); err != nil || string(data) != content {
+				t.Errorf("the file now holds %q (%v)", data, err)
+			}
+		})
+	}
+}
+
+func TestGeneration(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "state")
+	name := func(j *Journal, stream string) string {
+		t.Helper()
+		generation, err := j.Generation([]byte(stream))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(generation) != 32 || strings.Trim(generation, "0123456789abcdef") != "" {
+			t.Errorf("%q is not 32 hexadecimal digits", generation)
+		}
+		return generation
+	}
+	j := opened(t, dir, "machine-1")
+	first := name(j, "password: 1234")
+	if again := name(opened(t, dir, "machine-1"), "password: 1234"); again != first {
+		t.Errorf("the same stream is %s and %s", first, again)
+	}
+	if name(j, "password: 1235") == first {
+		t.Error("two streams have one name")
+	}
+	// Whoever reads the report can try every password, and must not find it.
+	if name(opened(t, filepath.Join(t.TempDir(), "state"), "machine-1"), "password: 1234") == first {
+		t.Error("two keys give one name")
+	}
+	key, err := os.ReadFile(filepath.Join(dir, keyFile))
+	if err != nil || len(key) != 32 || strings.Contains(string(key), "1234") {
+		t.Errorf("the key has %d bytes (%v)", len(key), err)
+	}
+}
+
+func TestDamagedKeyIsReplaced(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "state")
+	j := opened(t, dir, "machine-1")
+	path := filepath.Join(dir, keyFile)
+	seen := map[string]bool{}
+	for _, content := range []string{"", "short", strings.Repeat("long", 20)} {
+		write(t, path, content, 0o644)
+		generation, err := j.Generation([]byte("stream"))
+		if err != nil || seen[generation] {
+			t.Errorf("%q (%v)", generation, err)
+		}
+		seen[generation] = true
+		info, err := os.Stat(path)
+		if err != nil || info.Size() != 32 || runtime.GOOS != "windows" && info.Mode() != 0o600 {
+			t.Errorf("the key is %v (%v)", info, err)
+		}
+	}
+	remove(t, path)
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := j.Generation([]byte("stream"))
+	wantState(t, err, path)
+}
+
+func TestPluginDirectories(t *testing.T) {
+	t.Parallel()
+	j := opened(t, filepath.Join(t.TempDir(), "state"), "machine-1")
+	long := strings.Repeat(strings.Repeat("a", 63)+".", 3) + strings.Repeat("b", 61)
+	seen := map[string]bool{}
+	for _, p := range [][3]string{
+		{"machineadm-sysctl-plugin-procfs", "Sysctl", "base"},
+		{"machineadm-sysctl-plugin-procfs", "Sysctl", "base.more"},
+		{"machineadm-sysctl-plugin-procfs", "Timesync", "base"},
+		{"machineadm-sysctl-plugin-other", "Sysctl", "base"},
+		{"machineadm-sysctl-plugin-procfs", "Sysctl", long},
+		{"machineadm-sysctl-plugin-procfs", "Sysctl", long[:252] + "c"},
+	} {
+		dir, err := j.PluginDir(p[0], p[1], p[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := j.PluginDir(p[0], p[1], p[2])
+		if seen[dir] || again != dir || err != nil {
+			t.Errorf("%v has %s and %s (%v)", p, dir, again, err)
+		}
+		seen[dir] = true
+	}
+	for _, p := range [][3]string{{"..", "Sysctl", "a"}, {"", "Sysctl", "a"}, {"a/b", "Sysctl", "a"}, {"a", "Sysctl", "../../a"}} {
+		if dir, err := j.PluginDir(p[0], p[1], p[2]); err == nil {
+			t.Errorf("%v has %s", p, dir)
+		}
+	}
+}
+
+func TestSomethingInPlaceOfADirectory(t *testing.T) {
+	t.Parallel()
+	elsewhere := t.TempDir()
+	attempts := map[string]func(j *Journal) error{
+		"":         func(j *Journal) error { _, err := Open(j.dir, "machine-1"); return err },
+		pluginsDir: func(j *Journal) error { _, err := j.PluginDir("machineadm-a-plugin-b", "A", "c"); return err },
+		pluginsDir + "/machineadm-a-plugin-b": func(j *Journal) error {
+			_, err := j.PluginDir("machineadm-a-plugin-b", "A", "c")
+			return err
+		},
+		reportsDir: func(j *Journal) error { return Reports{RunDir: t.TempDir(), Journal: j}.Write(full(), nil) },
+	}
+	kinds := map[string]func(path string) error{
+		"a file":                      func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"a link to a directory":       func(path string) error { return os.Symlink(elsewhere, path) },
+		"a link that leads nowhere":   func(path string) error { return os.Symlink(filepath.Join(elsewhere, "gone"), path) },
+		"a link to the directory's .": func(path string) error { return os.Symlink(".", path) },
+	}
+	for place, attempt := range attempts {
+		for kind, put := range kinds {
+			t.Run(kind+" at "+place, func(t *testing.T) {
+				if runtime.GOOS == "windows" && kind != "a file" {
+					t.Skip("making a link needs a privilege")
+				}
+				j := &Journal{dir: filepath.Join(t.TempDir(), "state")}
+				path := filepath.Join(j.dir, filepath.FromSlash(place))
+				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := put(path); err != nil {
+					t.Fatal(err)
+				}
+				wantState(t, attempt(j), path, "remove it")
+			})
+		}
+	}
+	if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) > 0 {
+		t.Errorf("a link was followed: %v (%v)", entries, err)
+	}
+}
+
+func TestVoidDoesNotFollowLinks(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("making a link needs a privilege")
+	}
+	dir, elsewhere := filepath.Join(t.TempDir(), "state"), t.TempDir()
+	opened(t, dir, "machine-1")
+	write(t, filepath.Join(elsewhere, "precious"), "", 0o600)
+	for _, name := range []string{pluginsDir, reportsDir} {
+		if err := os.Symlink(elsewhere, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened(t, dir, "machine-2")
+	if !exists(t, filepath.Join(elsewhere, "precious")) {
+		t.Error("what a link leads to was removed")
+	}
+}
+
+func TestSentinel(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "run", "cluster-api", "bootstrap-success.complete")
+	s := NewSentinel(path)
+	if err := s.Remove(); err != nil {
+		t.Errorf("an absent sentinel: %v", err)
+	}
+	for range 2 {
+		if err := s.Write(); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := os.ReadFile(path); err != nil || string(data) != "success\n" {
+			t.Errorf("%q (%v)", data, err)
+		}
+	}
+	if err := s.Remove(); err != nil || exists(t, path) {
+		t.Errorf("it is still there (%v)", err)
+	}
+	write(t, filepath.Join(path, "occupied"), "", 0o600)
+	if err := s.Remove(); err == nil {
+		t.Error("a sentinel that cannot be removed must not pass")
+	}
+	if err := s.Write(); err == nil {
+		t.Error("a sentinel that cannot be written must not pass")
+	}
+}
+
+func TestErrorsAreOfTheState(t *testing.T) {
+	t.Parallel()
+	if stateError(nil) != nil {
+		t.Error("no error became one")
+	}
+	if err := stateError(os.ErrPermission); !errors.Is(err, ErrState) || !errors.Is(err, os.ErrPermission) {
+		t.Errorf("%v lost its cause", err)
+	}
+}

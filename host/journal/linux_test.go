@@ -1,0 +1,351 @@
+package journal
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/machineadm/machineadm/internal/require"
+)
+
+// alone runs a test once more in a process with mounts of its own, and reports whether this is that process.
+func alone(t *testing.T) bool {
+	t.Helper()
+	const mark = "JOURNAL_TEST_ALONE"
+	if os.Getenv(mark) == t.Name() {
+		return true
+	}
+	require.Root(t)
+	command := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
+	command.Env = append(os.Environ(), mark+"="+t.Name())
+	command.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
+	out, err := command.CombinedOutput()
+	if errors.Is(err, unix.EPERM) {
+		require.Missing(t, "needs the right to make a mount namespace")
+	}
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
+// withUmask is for tests that run alone: the umask is the whole process's.
+func withUmask(t *testing.T, mask int) {
+	t.Helper()
+	before := syscall.Umask(mask)
+	t.Cleanup(func() { syscall.Umask(before) })
+}
+
+func wantMode(t *testing.T, path string, want fs.FileMode) {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if info.Mode() != want {
+		t.Errorf("%s has mode %v, want %v", path, info.Mode(), want)
+	}
+}
+
+//nolint:paralleltest // the umask is the whole process's
+func TestModesWhateverTheUmask(t *testing.T) {
+	for name, mask := range map[string]int{"000": 0, "077": 0o077, "022": 0o022} {
+		t.Run(name, func(t *testing.T) {
+			base := t.TempDir()
+			withUmask(t, mask)
+			state, run := filepath.Join(base, "lib", "state"), filepath.Join(base, "var", "run")
+			j := opened(t, state, "machine-1")
+			if err := (Reports{RunDir: run, Journal: j}).Write(full(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := j.Bind("Sysctl", "procfs"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := j.Generation(nil); err != nil {
+				t.Fatal(err)
+			}
+			plugin, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base")
+			if err != nil {
+				t.Fatal(err)
+			}
+			acquired(t, filepath.Join(run, "lock"))
+			complete := filepath.Join(base, "cluster-api", "bootstrap-success.complete")
+			if err := NewSentinel(complete).Write(); err != nil {
+				t.Fatal(err)
+			}
+			for _, dir := range []string{state, plugin, filepath.Dir(plugin), filepath.Join(state, pluginsDir), filepath.Join(state, reportsDir)} {
+				wantMode(t, dir, fs.ModeDir|0o700)
+			}
+			for _, file := range []string{
+				filepath.Join(state, machineFile), filepath.Join(state, bindingsFile), filepath.Join(state, keyFile),
+				filepath.Join(state, reportsDir, kept(t, j)[0]), filepath.Join(run, DetailsFile), filepath.Join(run, "lock"),
+			} {
+				wantMode(t, file, 0o600)
+			}
+			for _, dir := range []string{filepath.Dir(run), run, filepath.Dir(complete)} {
+				wantMode(t, dir, fs.ModeDir|0o755)
+			}
+			wantMode(t, filepath.Join(run, ReportFile), 0o644)
+			wantMode(t, complete, 0o644)
+		})
+	}
+}
+
+func TestAnOpenDirectoryIsClosed(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []fs.FileMode{0o755, 0o777, 0o701, 0o710} {
+		dir := filepath.Join(t.TempDir(), "state")
+		j := opened(t, dir, "machine-1")
+		fill(t, j)
+		plugin, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []string{dir, filepath.Join(dir, pluginsDir), plugin} {
+			if err := os.Chmod(d, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j = opened(t, dir, "machine-1")
+		if _, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base"); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []string{dir, filepath.Join(dir, pluginsDir), plugin} {
+			wantMode(t, d, fs.ModeDir|0o700)
+		}
+		if bindings, err := j.Bindings(); err != nil || bindings["Sysctl"] != "procfs" {
+			t.Errorf("the state is lost: %v (%v)", bindings, err)
+		}
+	}
+}
+
+// TestASharedDirectoryIsNotClosed: a mistyped --state-dir must not lock everyone out of it.
+func TestASharedDirectoryIsNotClosed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "etc")
+	write(t, filepath.Join(dir, "machine-id"), "machine-1\n", 0o644)
+	write(t, filepath.Join(dir, "passwd"), "", 0o644)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, dir)
+	_, err := Open(dir, "machine-1")
+	wantState(t, err, dir, "passwd")
+	if after := tree(t, dir); after != before {
+		t.Errorf("it was changed from\n%s\nto\n%s", before, after)
+	}
+	both := filepath.Join(t.TempDir(), "both") // state and run directory in one are fine
+	if err := MakeRunDir(filepath.Join(both, "run")); err != nil {
+		t.Fatal(err)
+	}
+	acquired(t, filepath.Join(both, "lock"))
+	if err := (Reports{RunDir: both, Journal: opened(t, both, "machine-1")}).Write(full(), nil); err != nil {
+		t.Error(err)
+	}
+	wantMode(t, both, fs.ModeDir|0o700)
+}
+
+func TestADirectoryOfAnotherUserIsRefused(t *testing.T) {
+	t.Parallel()
+	require.Root(t)
+	dir := filepath.Join(t.TempDir(), "state")
+	opened(t, dir, "machine-1")
+	if err := os.Chown(dir, 65534, -1); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(dir, "machine-1")
+	wantState(t, err, dir, "user 65534")
+	if !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("%v is not about a permission", err)
+	}
+}
+
+func everyWrite(t *testing.T, dir string) map[string]error {
+	t.Helper()
+	j := &Journal{dir: dir}
+	_, opening := Open(dir, "machine-2")
+	_, generation := j.Generation([]byte("stream"))
+	_, plugin := j.PluginDir("machineadm-a-plugin-b", "A", "b")
+	l, lock := Acquire(filepath.Join(dir, "lock"))
+	if lock == nil {
+		release(t, l)
+	}
+	return map[string]error{
+		"open": opening, "generation": generation, "plugin directory": plugin, "lock": lock,
+		"bind":   j.Bind("Sysctl", strings.Repeat("a", 63)),
+		"report": Reports{RunDir: dir}.Write(full(), nil),
+		"reports": Reports{RunDir: filepath.Join(dir, "run"), Journal: j}.
+			Write(full(), map[string]string{"a": strings.Repeat("a", 1<<20)}),
+	}
+}
+
+func mount(t *testing.T, options string, flags uintptr) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", flags, options); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+//nolint:paralleltest // in a process of its own
+func TestReadOnly(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	dir := mount(t, "mode=0700", 0)
+	opened(t, dir, "machine-1")
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, dir)
+	for what, err := range everyWrite(t, dir) {
+		if wantState(t, err); !errors.Is(err, unix.EROFS) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if after := tree(t, dir); after != before {
+		t.Errorf("it was changed from\n%s\nto\n%s", before, after)
+	}
+	opened(t, dir, "machine-1") // nothing to write
+}
+
+//nolint:paralleltest // in a process of its own
+func TestFull(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	dir := mount(t, "mode=0700,size=256k", 0)
+	j := opened(t, dir, "machine-1")
+	fill(t, j)
+	if err := (Reports{RunDir: dir, Journal: j}).Write(full(), nil); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, ReportFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("it is not full: %v", err)
+	}
+	remove(t, filepath.Join(dir, keyFile))
+	if err := os.WriteFile(filepath.Join(dir, "more"), make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("it is not full: %v", err)
+	}
+	other := full()
+	other.RunID = "another"
+	for what, err := range map[string]error{
+		"bind":   j.Bind("Timesync", "chronyd"),
+		"report": Reports{RunDir: dir, Journal: j}.Write(other, nil),
+		"generation": func() error {
+			_, err := j.Generation([]byte("stream"))
+			return err
+		}(),
+	} {
+		if wantState(t, err); !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, ReportFile)); err != nil || string(after) != string(before) {
+		t.Errorf("the report of the earlier run is now %q (%v)", after, err)
+	}
+	if bindings, err := j.Bindings(); err != nil || len(bindings) != 1 {
+		t.Errorf("the bindings are now %v (%v)", bindings, err)
+	}
+}
+
+// nobody runs a test once more in a process without rights, and reports whether this is that process.
+func nobody(t *testing.T, path string) (string, bool) {
+	t.Helper()
+	const mark = "JOURNAL_TEST_NOBODY"
+	if path, ok := os.LookupEnv(mark); ok {
+		if err := syscall.Setuid(65534); err != nil {
+			t.Fatal(err)
+		}
+		return path, true
+	}
+	command := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
+	command.Env = append(os.Environ(), mark+"="+path)
+	if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return "", false
+}
+
+//nolint:paralleltest // changes its user in a process of its own
+func TestHeldForEveryone(t *testing.T) {
+	require.Root(t)
+	dir := openToAll(t)
+	free, taken := filepath.Join(dir, "free"), filepath.Join(dir, "taken")
+	if _, ok := os.LookupEnv("JOURNAL_TEST_NOBODY"); !ok {
+		release(t, acquired(t, free))
+		acquired(t, taken)
+	}
+	dir, ok := nobody(t, dir)
+	if !ok {
+		return
+	}
+	if _, err := os.Open(filepath.Join(dir, "taken")); !errors.Is(err, fs.ErrPermission) {
+		t.Fatalf("a user without rights can open the lock, and so hold it: %v", err)
+	}
+	if !Held(filepath.Join(dir, "taken")) || Held(filepath.Join(dir, "free")) {
+		t.Errorf("taken: %v, free: %v", Held(filepath.Join(dir, "taken")), Held(filepath.Join(dir, "free")))
+	}
+}
+
+// openToAll is a directory to which every user can find the way: that of the test can be private.
+func openToAll(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "journal-") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// A user who may not look into the state directory must not be told that there is no report.
+//
+//nolint:paralleltest // changes its user in a process of its own
+func TestLastForEveryone(t *testing.T) {
+	require.Root(t)
+	dir := openToAll(t)
+	if _, ok := os.LookupEnv("JOURNAL_TEST_NOBODY"); !ok {
+		if err := (Reports{RunDir: filepath.Join(dir, "run"), Journal: opened(t, filepath.Join(dir, "state"), "machine-1")}).Write(full(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, ok := nobody(t, dir)
+	if !ok {
+		return
+	}
+	if last, _, err := Last(filepath.Join(dir, "run"), filepath.Join(dir, "state")); err != nil || last.RunID != full().RunID {
+		t.Errorf("the report is for everyone: %v", err)
+	}
+	if _, _, err := Last(filepath.Join(dir, "gone"), filepath.Join(dir, "state")); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("%v, want that it may not be looked for", err)
+	}
+	if Peek(filepath.Join(dir, "state"), "machine-1") != nil {
+		t.Error("another user sees the journal")
+	}
+}

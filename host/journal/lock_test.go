@@ -1,0 +1,194 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func acquired(t *testing.T, path string) *Lock {
+	t.Helper()
+	l, err := Acquire(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Release(); err != nil && !errors.Is(err, os.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func release(t *testing.T, l *Lock) {
+	t.Helper()
+	if err := l.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+func wantLocked(t *testing.T, path string, words ...string) {
+	t.Helper()
+	l, err := Acquire(path)
+	if err == nil {
+		release(t, l)
+		t.Fatal("the lock was had twice")
+	}
+	if !errors.Is(err, ErrLocked) || errors.Is(err, ErrState) {
+		t.Errorf("%v, want that it is locked", err)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q does not say %q", err, word)
+		}
+	}
+}
+
+func TestLockExcludesInOneProcess(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	l := acquired(t, path)
+	wantLocked(t, path, fmt.Sprintf("(process %d)", os.Getpid()))
+	if !Held(path) {
+		t.Error("it is held")
+	}
+	release(t, l)
+	if Held(path) {
+		t.Error("it is not held any more")
+	}
+	acquired(t, path)
+}
+
+func TestLockExcludesOtherProcesses(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	write(t, path, "99999999 and a longer text of somebody else\n", 0o600)
+	pid, end := process(t, "hold", path)
+	wantLocked(t, path, fmt.Sprintf("another run is in progress (process %d)", pid))
+	if !Held(path) {
+		t.Error("it is held")
+	}
+	end()
+	if Held(path) {
+		t.Error("its holder is gone")
+	}
+	acquired(t, path)
+}
+
+// TestChildKeepsTheLock: while a plugin of an earlier run is still at work, no other run begins.
+func TestChildKeepsTheLock(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows hands no locks on: there the job object ends the children")
+	}
+	dir := t.TempDir()
+	for _, path := range []string{filepath.Join(dir, "lock"), dir} {
+		l := acquired(t, path)
+		_, end := process(t, "keep", path, l.File())
+		release(t, l)
+		wantLocked(t, path)
+		if !Held(path) {
+			t.Error("a child holds it")
+		}
+		end()
+		if Held(path) {
+			t.Error("the child is gone")
+		}
+		release(t, acquired(t, path))
+	}
+}
+
+func TestDirectoryLock(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows locks no directories")
+	}
+	dir := t.TempDir()
+	before := tree(t, dir)
+	l := acquired(t, dir)
+	wantLocked(t, dir)
+	if during := tree(t, dir); during != before {
+		t.Errorf("the directory gained\n%s", during)
+	}
+	release(t, l)
+	if after := tree(t, dir); after != before {
+		t.Errorf("the directory gained\n%s", after)
+	}
+}
+
+// TestGlancesDisturbNobody: looking at the status neither fails a run that begins, nor passes for one.
+func TestGlancesDisturbNobody(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	release(t, acquired(t, path))
+	stop := make(chan struct{})
+	var glances sync.WaitGroup
+	for range 3 {
+		glances.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					Held(path)
+				}
+			}
+		})
+	}
+	for range 50 {
+		l, err := Acquire(path)
+		if err != nil {
+			t.Errorf("a glance took the lock away: %v", err)
+			continue
+		}
+		release(t, l)
+	}
+	close(stop)
+	glances.Wait()
+	glances.Add(2)
+	for range 2 {
+		go func() {
+			defer glances.Done()
+			for range 1000 {
+				if Held(path) {
+					t.Error("a glance was taken for a run")
+					return
+				}
+			}
+		}()
+	}
+	glances.Wait()
+}
+
+func TestHeldMakesNoFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	if Held(path) || exists(t, path) {
+		t.Error("there is no lock")
+	}
+}
+
+func TestNotALock(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, err := Acquire(filepath.Join(dir, "missing", "lock"))
+	wantState(t, err, "missing")
+	if runtime.GOOS == "windows" {
+		return
+	}
+	victim, link := filepath.Join(dir, "victim"), filepath.Join(dir, "lock")
+	write(t, victim, "precious", 0o600)
+	if err := os.Symlink(victim, link); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Acquire(link)
+	wantState(t, err, link, "remove it")
+	if data, err := os.ReadFile(victim); err != nil || string(data) != "precious" {
+		t.Errorf("what the link leads to now holds %q (%v)", data, err)
+	}
+}

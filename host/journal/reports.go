@@ -1,0 +1,176 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/atomicfile"
+)
+
+// The files of the run directory.
+const (
+	ReportFile  = "report.json"  // 0644: the last run
+	DetailsFile = "details.json" // 0600: other programs' words
+)
+
+// Reports writes the report of a run to the run directory and, when there is a journal, among the last reports.
+type Reports struct {
+	RunDir  string
+	Journal *Journal // nil for a run that keeps no state
+}
+
+// Write replaces the report on disk. Details are written first, so that a report never points at what is not there.
+func (r Reports) Write(run report.Report, details map[string]string) error {
+	if err := MakeRunDir(r.RunDir); err != nil {
+		return err
+	}
+	if details == nil {
+		details = map[string]string{}
+	}
+	if run.Documents == nil {
+		run.Documents = []report.Document{}
+	}
+	if err := writeJSON(r.RunDir, DetailsFile, 0o600, report.Details{RunID: run.RunID, Entries: details}); err != nil {
+		return err
+	}
+	if err := writeJSON(r.RunDir, ReportFile, 0o644, run); err != nil {
+		return err
+	}
+	if r.Journal == nil {
+		return nil
+	}
+	dir := filepath.Join(r.Journal.dir, reportsDir)
+	if err := inner(dir); err != nil {
+		return stateError(err)
+	}
+	names, err := reportNames(dir)
+	if err != nil {
+		return stateError(err)
+	}
+	name := nameFor(run, names)
+	if err := writeJSON(dir, name, 0o600, run); err != nil {
+		return err
+	}
+	return stateError(prune(dir, names, name))
+}
+
+func writeJSON(dir, name string, mode fs.FileMode, value any) error {
+	var data bytes.Buffer
+	encoder := json.NewEncoder(&data)
+	encoder.SetEscapeHTML(false) // people read these files
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return stateError(err)
+	}
+	return stateError(atomicfile.WriteFile(filepath.Join(dir, name), data.Bytes(),
+		atomicfile.Options{Mode: mode, KeepLabel: true}))
+}
+
+// nameFor is the name of a run's report: that of its last writing, or the next number. A number, because runs set the
+// clock: the last run may well be the one with the earliest time.
+func nameFor(run report.Report, names []string) string {
+	suffix := "-" + run.RunID + ".json"
+	for _, name := range names {
+		if strings.HasSuffix(name, suffix) {
+			return name
+		}
+	}
+	next := 1
+	if len(names) > 0 {
+		next = number(names[len(names)-1]) + 1
+	}
+	return fmt.Sprintf("%0*d-%s%s", digits, next, run.StartedAt.UTC().Format("20060102T150405Z"), suffix)
+}
+
+// digits of the number that begins the name of a report: names sort by it.
+const digits = 8
+
+// number is 0 for a name that does not begin with one.
+func number(name string) int {
+	head, _, _ := strings.Cut(name, "-")
+	n, err := strconv.Atoi(head)
+	if len(head) != digits || err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// prune keeps the last reports.
+func prune(dir string, names []string, written string) error {
+	if !slices.Contains(names, written) {
+		names = append(names, written)
+	}
+	for len(names) > keptReports {
+		if err := os.Remove(filepath.Join(dir, names[0])); err != nil {
+			return err
+		}
+		names = names[1:]
+	}
+	return nil
+}
+
+// reportNames are the reports of dir, oldest first. Files of other names are not ours.
+func reportNames(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries { // in the order of their names
+		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".json") && number(e.Name()) > 0 {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// ErrNoReport says that no run has left a report.
+var ErrNoReport = errors.New("no run has left a report")
+
+// Last reads the report of the last run: the one in the run directory, else (after a reboot, when that is gone) the
+// newest one of the state directory. It also says which file that is.
+func Last(runDir, stateDir string) (report.Report, string, error) {
+	path := filepath.Join(runDir, ReportFile)
+	last, err := read(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return last, path, err
+	}
+	dir := filepath.Join(stateDir, reportsDir)
+	names, err := reportNames(dir)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return report.Report{}, dir, fmt.Errorf("look for reports: %w", err)
+	case len(names) == 0:
+		return report.Report{}, "", ErrNoReport
+	}
+	path = filepath.Join(dir, names[len(names)-1])
+	last, err = read(path)
+	return last, path, err
+}
+
+func read(path string) (report.Report, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return report.Report{}, fmt.Errorf("read the report: %w", err)
+	}
+	var r report.Report
+	if err := json.Unmarshal(data, &r); err != nil {
+		return report.Report{}, fmt.Errorf("%s is not a report: %w", path, err)
+	}
+	if r.Kind != report.Kind {
+		return report.Report{}, fmt.Errorf("%s is not a report: its kind is not %s", path, report.Kind)
+	}
+	if r.APIVersion != report.APIVersion {
+		return report.Report{}, fmt.Errorf("%s is the report of another release: its apiVersion is not %s", path, report.APIVersion)
+	}
+	return r, nil
+}

@@ -1,0 +1,73 @@
+package launch
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/catalog"
+	"github.com/machineadm/machineadm/internal/trust"
+)
+
+// StartError says that a plugin could not be started, did not shake hands or did not say what it is.
+type StartError struct {
+	Path   string
+	Cause  error
+	Stderr string // its last words, for details.json
+}
+
+// Error names the file and the cause.
+func (e *StartError) Error() string { return e.Path + ": " + e.Cause.Error() }
+
+// Unwrap is the cause.
+func (e *StartError) Unwrap() error { return e.Cause }
+
+// ExitCode is the command line's exit code for an error of Find or Start.
+func ExitCode(err error) int {
+	switch {
+	case isUntrusted(err):
+		return report.ExitUntrusted
+	case isMissing(err):
+		return report.ExitPrecondition
+	default:
+		return report.ExitFailed
+	}
+}
+
+// ReportCode is the report's code for an error of Find or Start.
+func ReportCode(err error) string {
+	switch {
+	case isUntrusted(err):
+		return report.CodeUntrusted
+	case isMissing(err):
+		return report.CodeNoPlugin
+	default:
+		return report.CodeCrashed
+	}
+}
+
+// Hint is what a person does about an error of Find or Start.
+func Hint(err error) string {
+	var refused *trust.Error
+	if errors.As(err, &refused) {
+		return refused.Remedy
+	}
+	if isMissing(err) {
+		return "install it in one of these directories, or name the directory with --plugin-dir"
+	}
+	return "details.json holds its last words; machineadm plugins inspect starts it alone"
+}
+
+func isUntrusted(err error) bool {
+	var refused *trust.Error
+	return errors.As(err, &refused)
+}
+
+func isMissing(err error) bool {
+	var missing *catalog.NotFoundError
+	var twice *catalog.DuplicateError
+	return errors.As(err, &missing) || errors.As(err, &twice)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

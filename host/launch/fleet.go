@@ -1,0 +1,181 @@
+// Package launch starts plugins, keeps watch over them and ends them.
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/host/catalog"
+	"github.com/machineadm/machineadm/internal/proctree"
+)
+
+// Plugin is a plugin that runs.
+type Plugin struct {
+	pluginv1.Maintainer
+	Description pluginv1.Description
+	Path        string
+	SHA256      string        // of the file that was judged and executed
+	Stderr      func() string // the end of what it wrote to its stderr
+	Kill        func()        // ends it and everything that it started; idempotent
+}
+
+// Options say how a Fleet starts plugins.
+type Options struct {
+	Log *slog.Logger
+	// SocketDir is a directory that only this user can enter.
+	SocketDir string
+	// Environment is the whole environment of every plugin.
+	Environment []string
+	// Inherit are descriptors that every plugin and its children hold: the lock.
+	Inherit []*os.File
+	// Tree is the tree of processes to which orphans come; KillAll ends what is left of it.
+	Tree *proctree.Tree
+	// Root and Target are what plugins are asked to describe themselves for.
+	Root   string
+	Target target.Target
+	// StartTimeout bounds the start of one plugin; 0 means pluginv1.DefaultStartTimeout.
+	StartTimeout time.Duration
+}
+
+// Fleet starts each plugin once. It is safe for concurrent use; KillAll ends it.
+type Fleet struct {
+	o       Options
+	catalog *catalog.Catalog
+
+	mu      sync.Mutex
+	started map[string]*start
+	ended   bool
+}
+
+type start struct {
+	done   chan struct{}
+	plugin *Plugin
+	err    error
+}
+
+// NewFleet starts plugins out of c.
+func NewFleet(c *catalog.Catalog, o Options) *Fleet {
+	return &Fleet{o: o, catalog: c, started: map[string]*start{}}
+}
+
+// Find implements run.Plugins.
+func (f *Fleet) Find(binary string) (catalog.Plugin, error) { return f.catalog.Find(binary) }
+
+// ByType implements run.Plugins.
+func (f *Fleet) ByType(kind string) ([]catalog.Plugin, error) { return f.catalog.ByType(kind) }
+
+// Start starts a plugin and asks what it is, or returns the one that runs already. A plugin that could not be started
+// is not tried again: its error stays.
+func (f *Fleet) Start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
+	f.mu.Lock()
+	if f.ended {
+		f.mu.Unlock()
+		return nil, errors.New("the run has ended")
+	}
+	s, known := f.started[p.Path]
+	if !known {
+		s = &start{done: make(chan struct{})}
+		f.started[p.Path] = s
+	}
+	f.mu.Unlock()
+	if !known {
+		s.plugin, s.err = f.start(ctx, p)
+		close(s.done)
+	}
+	select {
+	case <-s.done:
+		return s.plugin, s.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
+	file, err := f.catalog.Open(p)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read from
+	digest, err := catalog.Digest(file)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", p.Path, err)
+	}
+	words := &stderr{log: f.o.Log.With(slog.String("plugin", p.Binary))}
+	command := exec.Command(p.Path) //nolint:noctx // the process ends by Kill, in order; a context would kill it at once
+	command.Args = []string{p.Path}
+	command.ExtraFiles = slices.Clone(f.o.Inherit)
+	guarded, err := proctree.Wrap(command, file)
+	if err != nil {
+		return nil, &StartError{Path: p.Path, Cause: err}
+	}
+	process, err := pluginv1.Launch(ctx, pluginv1.LaunchOptions{
+		Command: command, Environment: f.o.Environment, SocketDir: f.o.SocketDir,
+		StartTimeout: f.o.StartTimeout, Stderr: words, Terminate: func(*os.Process) error { return guarded.Kill() },
+	})
+	if err != nil {
+		err = errors.Join(err, guarded.Kill())
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &StartError{Path: p.Path, Cause: err, Stderr: words.Tail()}
+	}
+	out := &Plugin{Maintainer: process, Path: p.Path, SHA256: digest, Stderr: words.Tail, Kill: func() {
+		process.Kill()
+		_ = guarded.Kill() // the tree is gone: this frees what kept watch over it
+	}}
+	if err := f.describe(ctx, out); err != nil {
+		out.Kill()
+		return nil, err
+	}
+	return out, nil
+}
+
+func (f *Fleet) describe(ctx context.Context, p *Plugin) error {
+	timeout := f.o.StartTimeout
+	if timeout == 0 {
+		timeout = pluginv1.DefaultStartTimeout
+	}
+	asked, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var err error
+	p.Description, err = p.Describe(asked, f.o.Root, f.o.Target)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case asked.Err() != nil:
+		err = fmt.Errorf("the plugin did not describe itself within %s", timeout)
+	}
+	return &StartError{Path: p.Path, Cause: err, Stderr: p.Stderr()}
+}
+
+// KillAll ends every plugin, side by side, and all that they started. It returns when they are gone, or with an error
+// that names what is not. No plugin starts afterwards.
+func (f *Fleet) KillAll(ctx context.Context) error {
+	f.mu.Lock()
+	f.ended = true
+	starts := slices.Collect(maps.Values(f.started))
+	f.mu.Unlock()
+	var wait sync.WaitGroup
+	for _, s := range starts {
+		wait.Go(func() {
+			<-s.done
+			if s.plugin != nil {
+				s.plugin.Kill()
+			}
+		})
+	}
+	wait.Wait()
+	return f.o.Tree.KillDescendants(ctx)
+}

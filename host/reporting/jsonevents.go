@@ -1,0 +1,82 @@
+package reporting
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/run"
+)
+
+// JSON writes one JSON object on a line for each event. The last one, run-finished, holds the report.
+type JSON struct {
+	Out io.Writer
+}
+
+type jsonEvent struct {
+	Time     time.Time      `json:"time"`
+	Type     run.EventType  `json:"type"`
+	Document *jsonDocument  `json:"document,omitempty"`
+	Planned  []jsonChange   `json:"planned,omitempty"`
+	Pending  string         `json:"pending,omitempty"`
+	Change   *jsonChange    `json:"change,omitempty"`
+	Message  string         `json:"message,omitempty"`
+	Outcome  report.Outcome `json:"outcome,omitempty"`
+	Report   *report.Report `json:"report,omitempty"`
+}
+
+type jsonDocument struct {
+	Index    int    `json:"index"`
+	Kind     string `json:"kind"`
+	Name     string `json:"name"`
+	Provider string `json:"provider,omitempty"`
+}
+
+type jsonChange struct {
+	ID         string         `json:"id"`
+	Summary    string         `json:"summary"`
+	Diff       string         `json:"diff,omitempty"`
+	NeedsLive  bool           `json:"needsLive,omitempty"`
+	Reboot     string         `json:"reboot,omitempty"`
+	Outcome    report.Outcome `json:"outcome,omitempty"`
+	DurationMs int64          `json:"durationMs,omitempty"`
+}
+
+// Observe takes an event.
+func (j JSON) Observe(e run.Event) {
+	out := jsonEvent{Time: e.Time.UTC(), Type: e.Type, Pending: e.Pending, Message: e.Message}
+	if d := e.Document; d != nil {
+		out.Document = &jsonDocument{Index: d.Index, Kind: d.Kind, Name: d.Name, Provider: d.Provider}
+		if e.Type == run.EventDocumentFinished {
+			out.Outcome = d.Outcome
+		}
+	}
+	for _, c := range e.Planned {
+		out.Planned = append(out.Planned, planned(c))
+	}
+	if e.Change != nil {
+		c := planned(*e.Change)
+		out.Change = &c
+	}
+	if c := e.Result; c != nil {
+		out.Change = &jsonChange{ID: c.ID, Summary: c.Summary, Outcome: c.Outcome, DurationMs: c.DurationMs}
+	}
+	if e.Report != nil && e.Type == run.EventRunFinished {
+		out.Outcome, out.Report = e.Report.Outcome, e.Report
+	}
+	data, err := json.Marshal(out)
+	if err != nil { // only strings and numbers: cannot happen, and must not stop the run
+		return
+	}
+	_, _ = j.Out.Write(append(data, '\n')) // a closed pipe must not stop a machine half-way
+}
+
+func planned(c pluginv1.Change) jsonChange {
+	out := jsonChange{ID: c.ID, Summary: c.Summary, Diff: c.Diff, NeedsLive: c.NeedsLive}
+	if c.Reboot != pluginv1.RebootNone {
+		out.Reboot = c.Reboot.String()
+	}
+	return out
+}

@@ -1,0 +1,139 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/launch"
+)
+
+// failure ends a run: its exit code, and what is wrong.
+type failure struct {
+	exit   int
+	err    report.Error
+	detail string // other programs' words, for details.json
+}
+
+// Error is the message.
+func (f *failure) Error() string { return f.err.Message }
+
+// refusal ends a run before anything was changed: everything that is wrong with the stream, at once.
+type refusal struct {
+	exit   int // 0 means ExitUsage
+	errors []report.Error
+}
+
+// Error counts the errors.
+func (r *refusal) Error() string { return fmt.Sprintf("%d errors in the configuration", len(r.errors)) }
+
+func (r *refusal) add(e *document.Error) {
+	r.errors = append(r.errors, report.Error{
+		Code: pluginv1.CodeInvalidConfig.String(), Message: e.Message, Field: e.Field, File: e.File,
+		Line: e.Position.Line, Column: e.Position.Column, Hint: e.Hint, Document: label(e.Kind, e.Name),
+	})
+}
+
+func (r *refusal) orNil() error {
+	if len(r.errors) == 0 {
+		return nil
+	}
+	return r
+}
+
+func label(kind, name string) string {
+	switch {
+	case kind == "":
+		return name
+	case name == "":
+		return kind
+	default:
+		return kind + "/" + name
+	}
+}
+
+func stateFailure(err error) *failure {
+	return &failure{exit: report.ExitState, err: report.Error{
+		Code: report.CodeState, Message: err.Error(),
+		Hint: "see that the state and run directories are writable and not full, then run again",
+	}}
+}
+
+// pluginFailure judges what a plugin answered. Overdue and cancelled calls were judged before.
+func (it *item) failure(file string, err error) *failure {
+	if errors.Is(err, pluginv1.ErrCrashed) {
+		return &failure{exit: report.ExitFailed, detail: it.stderr(), err: it.located(file, report.Error{
+			Code: report.CodeCrashed, Message: fmt.Sprintf("the plugin %s crashed: %s", it.binary, err),
+			Hint: "details.json holds its last words; running again is safe",
+		}, "")}
+	}
+	e := pluginv1.AsError(err)
+	out := report.Error{Code: e.Code.String(), Message: e.Message, Hint: e.Hint}
+	field := ""
+	if len(e.Violations) > 0 {
+		field = e.Violations[0].Field
+		if out.Message == "" || e.Code == pluginv1.CodeInvalidConfig {
+			out.Message = e.Violations[0].Message
+		}
+		if out.Hint == "" {
+			out.Hint = e.Violations[0].Hint
+		}
+	}
+	f := &failure{exit: report.ExitFailed, detail: e.Detail}
+	switch e.Code {
+	case pluginv1.CodeUnsupported, pluginv1.CodePrecondition:
+		f.exit = report.ExitPrecondition
+	case pluginv1.CodeRetry:
+		f.exit = report.ExitDeadline
+	case pluginv1.CodeInternal:
+		out.Hint = fmt.Sprintf("this is a defect of the plugin %s: report it to its author with details.json", it.binary)
+		f.detail = joinDetails(e.Detail, it.stderr())
+	case pluginv1.CodeInvalidConfig:
+	}
+	f.err = it.located(file, out, field)
+	return f
+}
+
+func (it *item) stderr() string {
+	if it.plugin == nil || it.plugin.Stderr == nil {
+		return ""
+	}
+	return it.plugin.Stderr()
+}
+
+func joinDetails(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n--- stderr of the plugin ---\n" + b
+}
+
+// located adds where in the stream the field stands.
+func (it *item) located(file string, e report.Error, field string) report.Error {
+	if field == "" {
+		return e
+	}
+	position := it.doc.Locate(field)
+	e.Field, e.File, e.Line, e.Column = field, file, position.Line, position.Column
+	return e
+}
+
+// launchFailure judges a plugin that could not be found or started.
+func launchFailure(binary string, err error) *failure {
+	var refused *launch.StartError
+	detail := ""
+	if errors.As(err, &refused) {
+		detail = refused.Stderr
+	}
+	return &failure{exit: launch.ExitCode(err), detail: detail, err: report.Error{
+		Code: launch.ReportCode(err), Message: fmt.Sprintf("plugin %s: %s", binary, err), Hint: launch.Hint(err),
+	}}
+}
+
+// expired says whether err is the end of a call's own context.
+func expired(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

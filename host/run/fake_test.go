@@ -1,0 +1,251 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/host/catalog"
+	"github.com/machineadm/machineadm/host/launch"
+)
+
+// world is a machine with plugins, written down: what it did stands in its log.
+type world struct {
+	t        *testing.T
+	mu       sync.Mutex
+	log      []string
+	plugins  map[string]*fakePlugin // by provider
+	bindings map[string]string
+	events   []Event
+	reports  int
+	failAt   int // the record call that fails, from 1; 0: none
+	sentinel bool
+}
+
+type fakePlugin struct {
+	world    *world
+	provider string
+	kinds    []pluginv1.Kind
+	fitness  pluginv1.Fitness
+	plan     func(name string, calls int) (pluginv1.Plan, error)
+	apply    func(ctx context.Context, name string, send func(pluginv1.Event) error) (pluginv1.Finished, error)
+	calls    map[string]int
+	stopped  chan struct{}
+	killed   chan struct{}
+	once     sync.Once
+}
+
+func newWorld(t *testing.T) *world {
+	return &world{t: t, plugins: map[string]*fakePlugin{}, bindings: map[string]string{}}
+}
+
+func (w *world) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = append(w.log, fmt.Sprintf(format, args...))
+}
+
+func (w *world) lines() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(w.log, "\n")
+}
+
+// add installs a provider of the kind Thing that has one change for every document and then none.
+func (w *world) add(provider string) *fakePlugin {
+	p := &fakePlugin{
+		world: w, provider: provider, fitness: pluginv1.FitnessInstalled, calls: map[string]int{},
+		kinds:   []pluginv1.Kind{{APIVersion: "example.com/v1", Kind: "Thing", Phase: pluginv1.PhasePreparation}},
+		stopped: make(chan struct{}), killed: make(chan struct{}),
+	}
+	p.plan = func(string, int) (pluginv1.Plan, error) { return oneChange(), nil }
+	p.apply = func(_ context.Context, _ string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
+		return pluginv1.Finished{}, change(send, oneChange().Changes[0])
+	}
+	w.plugins[provider] = p
+	return p
+}
+
+func oneChange() pluginv1.Plan {
+	return pluginv1.Plan{Changes: []pluginv1.Change{{ID: "a", Summary: "do a"}}}
+}
+
+func change(send func(pluginv1.Event) error, c pluginv1.Change) error {
+	if err := send(pluginv1.Started{Change: c}); err != nil {
+		return err
+	}
+	return send(pluginv1.Changed{ID: c.ID})
+}
+
+func (w *world) Find(binary string) (catalog.Plugin, error) {
+	for provider := range w.plugins {
+		if naming.Binary("Thing", provider) == binary || strings.HasSuffix(binary, "-plugin-"+provider) {
+			return catalog.Plugin{Binary: binary, Path: "/plugins/" + binary}, nil
+		}
+	}
+	return catalog.Plugin{}, errors.New("not installed")
+}
+
+func (w *world) ByType(kind string) ([]catalog.Plugin, error) {
+	var out []catalog.Plugin
+	for provider := range w.plugins {
+		binary := naming.Binary(kind, provider)
+		out = append(out, catalog.Plugin{Binary: binary, Path: "/plugins/" + binary})
+	}
+	slices.SortFunc(out, func(a, b catalog.Plugin) int { return strings.Compare(a.Binary, b.Binary) })
+	return out, nil
+}
+
+func (w *world) Start(_ context.Context, p catalog.Plugin) (*launch.Plugin, error) {
+	provider := p.Binary[strings.LastIndex(p.Binary, "-plugin-")+len("-plugin-"):]
+	fake, ok := w.plugins[provider]
+	if !ok {
+		return nil, errors.New("not installed")
+	}
+	return &launch.Plugin{
+		Maintainer: fake, Path: p.Path, SHA256: "00", Stderr: func() string { return "last words of " + provider },
+		Kill: func() { fake.once.Do(func() { w.note("kill %s", provider); close(fake.killed) }) },
+		Description: pluginv1.Description{
+			Name: provider, Version: "1", Kinds: fake.kinds, Fitness: fake.fitness, FitnessReason: "as the test says",
+		},
+	}, nil
+}
+
+func (p *fakePlugin) Describe(context.Context, string, target.Target) (pluginv1.Description, error) {
+	return pluginv1.Description{}, nil
+}
+
+func docName(r pluginv1.Request) string {
+	var d struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(r.Document, &d); err != nil {
+		return err.Error()
+	}
+	return d.Metadata.Name
+}
+
+func (p *fakePlugin) Plan(_ context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
+	name := docName(r)
+	p.world.mu.Lock()
+	p.calls[name]++
+	calls := p.calls[name]
+	p.world.mu.Unlock()
+	p.world.note("plan %s by %s", name, p.provider)
+	return p.plan(name, calls)
+}
+
+func (p *fakePlugin) Apply(
+	ctx context.Context, r pluginv1.Request, _ int, send func(pluginv1.Event) error,
+) (pluginv1.Finished, error) {
+	p.world.note("apply %s by %s", docName(r), p.provider)
+	return p.apply(ctx, docName(r), send)
+}
+
+func (p *fakePlugin) Stop(context.Context) error {
+	p.world.note("stop %s", p.provider)
+	close(p.stopped)
+	return nil
+}
+
+func (w *world) PluginDir(binary, kind, name string) (string, error) {
+	return "/state/" + binary + "/" + kind + "-" + name, nil
+}
+
+func (w *world) Bindings() (map[string]string, error) { return w.bindings, nil }
+
+func (w *world) Bind(kind, provider string) error {
+	w.note("bind %s to %s", kind, provider)
+	w.bindings[kind] = provider
+	return nil
+}
+
+func (w *world) Remove() error {
+	w.note("remove sentinel")
+	w.sentinel = false
+	return nil
+}
+
+func (w *world) Write() error {
+	w.note("write sentinel")
+	w.sentinel = true
+	return nil
+}
+
+// execute runs a stream in this world.
+func (w *world) execute(o Options) report.Report {
+	w.t.Helper()
+	o.File = "node.yaml"
+	if o.Target.OS == "" {
+		o.Target = target.Target{OS: "linux", Distribution: "debian", Architecture: "amd64"}
+	}
+	if o.Retry == (RetryPolicy{}) {
+		o.Retry = RetryPolicy{First: time.Millisecond, Most: 4 * time.Millisecond, Total: 200 * time.Millisecond}
+	}
+	with := Surroundings{
+		Plugins: w, State: w, Sentinel: w,
+		Observe: func(e Event) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.events = append(w.events, e)
+		},
+		Record: func(report.Report, map[string]string) error {
+			w.reports++
+			if w.failAt > 0 && w.reports >= w.failAt {
+				return errors.New("no space left on device")
+			}
+			return nil
+		},
+	}
+	if o.Root != "" {
+		with.Sentinel = nil
+	}
+	got, _ := Execute(w.t.Context(), o, with, report.Report{Documents: []report.Document{}})
+	return got
+}
+
+// stream writes one Thing for each spec, named a, b, c ...
+func stream(specs ...string) []byte {
+	var b strings.Builder
+	for i, spec := range specs {
+		fmt.Fprintf(&b, "---\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: %c}\nspec: %s\n", 'a'+i, spec)
+	}
+	return []byte(b.String())
+}
+
+func outcomes(r report.Report) string {
+	var out []string
+	for _, d := range r.Documents {
+		text := string(d.Outcome)
+		if d.Reason != "" {
+			text += "/" + d.Reason
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, " ")
+}
+
+func errorsOf(r report.Report) string {
+	var out []string
+	for _, e := range r.Errors {
+		out = append(out, e.Code+": "+e.Message)
+	}
+	for _, d := range r.Documents {
+		if d.Error != nil {
+			out = append(out, d.Error.Code+": "+d.Error.Message)
+		}
+	}
+	return strings.Join(out, "\n")
+}

@@ -1,0 +1,131 @@
+// Package run drives the documents of a stream through their plugins, in stream order: bind, plan all, apply each.
+//
+// It decides; it reads no file and starts no process by itself. What it needs of the machine comes in as arguments.
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/host/catalog"
+	"github.com/machineadm/machineadm/host/launch"
+)
+
+// Mode says how far a run goes.
+type Mode int
+
+// The modes, from the least.
+const (
+	ModeValidate Mode = iota // configuration errors only
+	ModePlan                 // what would change
+	ModeApply                // change it
+)
+
+// The default deadlines of the contract.
+const (
+	PlanTimeout  = 60 * time.Second
+	ApplyTimeout = 15 * time.Minute
+	RunTimeout   = 60 * time.Minute
+	StopGrace    = 30 * time.Second
+)
+
+// Options say what is run, and where.
+type Options struct {
+	Mode   Mode
+	File   string // the stream's name in messages
+	Stream []byte
+	// Root is the absolute path of an image root, or of an empty directory for ModeValidate; empty: the live machine.
+	Root   string
+	Target target.Target
+	// Phase picks documents by the phase of their kind; PhaseUnspecified picks all.
+	Phase pluginv1.Phase
+	// AllowSecrets lets a document that holds a secret into an image.
+	AllowSecrets bool
+	// Defaults maps a kind to the provider that the OS vendor chose (defaults.yaml).
+	Defaults map[string]string
+	// Timeout bounds the whole run; 0 means RunTimeout.
+	Timeout time.Duration
+	// Interrupt asks for an early, orderly end when it is closed.
+	Interrupt <-chan struct{}
+	// Grace is how long a change in hand may still take after an interruption or a deadline; 0 means StopGrace.
+	Grace time.Duration
+	// Retry bounds the retries of one document.
+	Retry RetryPolicy
+}
+
+// RetryPolicy says how often a document that answers Retry is tried again.
+type RetryPolicy struct {
+	First, Most, Total time.Duration
+}
+
+// DefaultRetry backs off from 1 s to 30 s, at most 5 min in all.
+func DefaultRetry() RetryPolicy {
+	return RetryPolicy{First: time.Second, Most: 30 * time.Second, Total: 5 * time.Minute}
+}
+
+// Plugins finds and starts plugins.
+type Plugins interface {
+	// Find is the one plugin of this binary's name.
+	Find(binary string) (catalog.Plugin, error)
+	// ByType lists every installed provider of a kind.
+	ByType(kind string) ([]catalog.Plugin, error)
+	// Start starts a plugin, or returns the one that runs already.
+	Start(ctx context.Context, p catalog.Plugin) (*launch.Plugin, error)
+}
+
+// State is what a run keeps. A run that must leave no trace has none.
+type State interface {
+	PluginDir(binary, kind, name string) (string, error)
+	Bindings() (map[string]string, error)
+	Bind(kind, provider string) error
+}
+
+// Sentinel is the file that tells Cluster API of success.
+type Sentinel interface {
+	Remove() error
+	Write() error
+}
+
+// Surroundings are what a run works with.
+type Surroundings struct {
+	Plugins  Plugins
+	State    State    // nil: keep nothing
+	Sentinel Sentinel // nil: not a live run
+	// Observe takes every event, in order. It must not block.
+	Observe func(Event)
+	// Record keeps the report, while the run goes on and at its end; nil keeps none.
+	Record func(report.Report, map[string]string) error
+}
+
+// EventType says what an Event tells.
+type EventType string
+
+// The types of events, in the order in which they come.
+const (
+	EventRunStarted       EventType = "run-started"
+	EventDocumentPlanned  EventType = "document-planned"
+	EventDocumentStarted  EventType = "document-started"
+	EventChangeStarted    EventType = "change-started"
+	EventProgress         EventType = "progress"
+	EventChangeFinished   EventType = "change-finished"
+	EventWarning          EventType = "warning"
+	EventRetry            EventType = "retry"
+	EventDocumentFinished EventType = "document-finished"
+	EventRunFinished      EventType = "run-finished"
+)
+
+// Event is one thing that happened.
+type Event struct {
+	Type     EventType
+	Time     time.Time
+	Document *report.Document  // the document that it is about; nil for the run's own events
+	Planned  []pluginv1.Change // document-planned
+	Pending  string            // document-planned: why it cannot be decided yet
+	Change   *pluginv1.Change  // change-started
+	Result   *report.Change    // change-finished
+	Message  string            // progress, warning, retry
+	Report   *report.Report    // run-started, run-finished
+}
