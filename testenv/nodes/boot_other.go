@@ -1,0 +1,29 @@
+//go:build !linux
+
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/machineadm/machineadm/internal/require"
+)
+
+func prerequisites(t testing.TB) {
+	t.Helper()
+	require.Root(t)
+}
+
+func newNode(testing.TB, Options) (*Node, func() error, error) { return nil, nil, unsupported() }
+
+// BuildCache is possible on Linux alone.
+func BuildCache(context.Context, Suite, []Layer, func(format string, args ...any)) error {
+	return unsupported()
+}
+
+func unsupported() error {
+	return fmt.Errorf("nodes need Linux, this is %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}

@@ -1,0 +1,181 @@
+package nodes
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// cache holds built systems, one directory per key, and the directories of running nodes beside them: an overlay's
+// upper and lower sides live on one file system.
+type cache struct{ dir string }
+
+const buildTimeout = 20 * time.Minute
+
+func openCache() (cache, error) {
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return cache{}, fmt.Errorf("where to cache root file systems: %w", err)
+	}
+	c := cache{dir: filepath.Join(user, "machineadm-testenv")}
+	return c, os.MkdirAll(c.runDir(), 0o755)
+}
+
+func (c cache) runDir() string { return filepath.Join(c.dir, "run") }
+
+func (c cache) newInstance() (instance, error) {
+	self, err := thisProcess()
+	if err != nil {
+		return instance{}, err
+	}
+	inst := newInstance(c.runDir(), self)
+	return inst, os.Mkdir(inst.dir, 0o700)
+}
+
+// artefact is one directory to be cached: how it is built, and the key that changes with whatever changes the result.
+type artefact struct {
+	what  string // for people
+	key   string
+	tree  string // the directory inside the artefact that becomes a lower layer
+	build func(ctx context.Context, site buildSite) error
+}
+
+// buildSite is where one build works. The lock is to be inherited by the build's processes: it stays taken until the
+// last of them is gone, so that nobody starts over while they still write.
+type buildSite struct {
+	dir  string
+	lock *os.File
+	log  *os.File
+}
+
+// system returns the directories of a suite and its layers, in overlayfs's order: topmost first.
+func (c cache) system(ctx context.Context, suite Suite, layers []Layer, logf func(string, ...any)) ([]string, error) {
+	var lowers []string
+	for _, a := range c.artefacts(suite, layers) {
+		dir, err := c.once(ctx, a, logf)
+		if err != nil {
+			return nil, err
+		}
+		lowers = append([]string{filepath.Join(dir, a.tree)}, lowers...)
+	}
+	return lowers, nil
+}
+
+func (c cache) has(suite Suite, layers []Layer) bool {
+	for _, a := range c.artefacts(suite, layers) {
+		if _, err := os.Stat(filepath.Join(c.dir, a.key)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// artefacts lists the base and then each layer, which is keyed by and built upon everything before it: the package
+// database of a layer hides the one below.
+func (c cache) artefacts(suite Suite, layers []Layer) []artefact {
+	all := []artefact{rootfs(suite)}
+	lowers := []string{filepath.Join(c.dir, all[0].key, all[0].tree)}
+	for _, l := range layers {
+		a := overlayLayer(suite, all[len(all)-1].key, lowers, l)
+		all = append(all, a)
+		lowers = append([]string{filepath.Join(c.dir, a.key, a.tree)}, lowers...)
+	}
+	return all
+}
+
+// once builds the artefact unless it is there: beside, then renamed, under a lock that excludes other processes.
+func (c cache) once(ctx context.Context, a artefact, logf func(string, ...any)) (string, error) {
+	final := filepath.Join(c.dir, a.key)
+	if ok, err := exists(final); ok || err != nil {
+		return final, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
+	defer cancel()
+	lock, err := lockFile(ctx, final+".lock")
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close() //nolint:errcheck // nothing was written to it
+	if ok, err := exists(final); ok || err != nil {
+		return final, err
+	}
+	began := time.Now()
+	if err := build(ctx, a, final, lock); err != nil {
+		return "", fmt.Errorf("build %s: %w", a.what, err)
+	}
+	logf("built %s in %s", a.what, time.Since(began).Round(time.Second))
+	return final, nil
+}
+
+func build(ctx context.Context, a artefact, final string, lock *os.File) (err error) {
+	site := buildSite{dir: final + ".building", lock: lock}
+	if err := os.RemoveAll(site.dir); err != nil {
+		return fmt.Errorf("remove an earlier, unfinished build: %w", err)
+	}
+	if err := os.Mkdir(site.dir, 0o755); err != nil {
+		return err
+	}
+	logPath := final + ".log"
+	if site.log, err = os.OpenFile(logPath, os.O_CREATE|os.O_TRUNC|os.O_RDWR|os.O_APPEND, 0o600); err != nil {
+		return err
+	}
+	err = a.build(ctx, site)
+	if err = errors.Join(err, site.log.Close()); err != nil {
+		text, _ := os.ReadFile(logPath) // the build's own error counts
+		return errors.Join(fmt.Errorf("%w; end of the log:\n%s", err, lastLines(string(text), 30)), os.RemoveAll(site.dir))
+	}
+	if err := syncFilesystem(site.dir); err != nil {
+		return err
+	}
+	return os.Rename(site.dir, final)
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// lockFile waits for an exclusive flock(2), which ends with the last descriptor of the opened file.
+func lockFile(ctx context.Context, path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = poll(ctx, 5*pollInterval, "the lock "+path, func() (bool, error) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// syncFilesystem makes the build durable before its name says that it is complete.
+func syncFilesystem(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Syncfs(int(d.Fd())), d.Close())
+}
+
+// keyOf hashes a recipe; the readable prefix is for people who look into the cache.
+func keyOf(prefix string, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return fmt.Sprintf("%s-%x", prefix, sum[:12])
+}

@@ -1,0 +1,49 @@
+// Command nodes-cache builds the root file systems that tests boot, so that a test run does not have to wait for them.
+// It needs root, Debian, mmdebstrap and the Debian mirror of the machine. What is already built is left alone.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"time"
+
+	"github.com/machineadm/machineadm/testenv/nodes"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "nodes-cache:", err)
+		os.Exit(1) //nolint:gocritic // stop only puts the signal handler back
+	}
+}
+
+func run(ctx context.Context) error {
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("building a root file system needs root (on Debian); run it as root, or leave out the tests on nodes")
+	}
+	for tool, pkg := range map[string]string{"mmdebstrap": "mmdebstrap", "systemd-nspawn": "systemd-container"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return fmt.Errorf("%s is missing; install it: apt-get install --no-install-recommends %s", tool, pkg)
+		}
+	}
+	for _, suite := range nodes.Suites() {
+		began := time.Now()
+		built := false
+		logf := func(format string, args ...any) {
+			built = true
+			fmt.Printf(format+"\n", args...)
+		}
+		if err := nodes.BuildCache(ctx, suite, nil, logf); err != nil {
+			return err
+		}
+		if !built {
+			fmt.Printf("%s is cached (looked for %s)\n", suite, time.Since(began).Round(time.Microsecond))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package nodes_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/nodes"
+)
+
+func TestStopLeavesNothing(t *testing.T) {
+	t.Parallel()
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Bookworm})
+	n.MustExec(t, "sh", "-c", "setsid sleep 600 >/dev/null 2>&1 &")
+	network := netNS(t, n)
+	if len(tracesOf(t, n.Name())) == 0 || len(holdersOf(t, n.Name(), network)) == 0 {
+		t.Fatal("a running node leaves no traces: this test cannot see them")
+	}
+	began := time.Now()
+	if err := n.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("stopped in %s", time.Since(began).Round(time.Millisecond))
+	wantNothing(t, n.Name(), network)
+	if _, err := n.Exec(t.Context(), "true"); err == nil {
+		t.Error("a stopped node still runs commands")
+	}
+}
+
+// childEnv makes TestChild, in a process of its own, end in the way that it names.
+const childEnv = "MACHINEADM_NODES_TEST_CHILD"
+
+// TestChild is the other process of the tests below.
+func TestChild(t *testing.T) {
+	how := os.Getenv(childEnv)
+	if how == "" {
+		return
+	}
+	options := nodes.Options{Suite: nodes.Trixie}
+	switch how {
+	case "unprepared":
+		options.Prepare = func(string) error { return errors.New("as wanted") }
+	case "never up":
+		options.BootTimeout = 2 * time.Second
+		options.Prepare = func(root string) error {
+			unit := "[Service]\nType=oneshot\nExecStart=/bin/sleep infinity\n"
+			if err := os.WriteFile(filepath.Join(root, "etc/systemd/system/hung.service"), []byte(unit), 0o644); err != nil {
+				return err
+			}
+			return os.Symlink("/etc/systemd/system/hung.service", filepath.Join(root, "etc/systemd/system/multi-user.target.wants/hung.service"))
+		}
+	}
+	n := nodes.Boot(t, options)
+	fmt.Printf("child: %s %s\n", n.Name(), netNS(t, n))
+	switch how {
+	case "fail":
+		t.Fatal("as wanted")
+	case "panic":
+		panic("as wanted")
+	case "killed":
+		select {}
+	}
+}
+
+func TestFailureLeavesNothing(t *testing.T) {
+	t.Parallel()
+	require.Root(t)
+	for _, how := range []string{"fail", "panic"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			c := startChild(t, how)
+			rest := c.wait(t)
+			wantNothing(t, c.name, c.network)
+			if how == "fail" && !strings.Contains(rest, "Reached target multi-user.target") {
+				t.Errorf("the failed test does not show the console:\n%s", rest)
+			}
+		})
+	}
+}
+
+// A Boot that fails says why, shows the console and leaves nothing.
+func TestFailedBootLeavesNothing(t *testing.T) {
+	t.Parallel()
+	require.Root(t)
+	for how, wants := range map[string][]string{
+		"unprepared": {"prepare the node's files: as wanted"},
+		"never up":   {"waiting for the end of the boot: context deadline exceeded", "console of", "hung.service"},
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			cmd := childCommand(t, how)
+			out, err := cmd.CombinedOutput()
+			if err == nil {
+				t.Error("the child succeeded")
+			}
+			for _, want := range wants {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("the child does not say %q:\n%s", want, out)
+				}
+			}
+			ofChild := fmt.Sprintf("machineadm-node-%d-", cmd.Process.Pid)
+			eventually(t, "the node's processes to end", func() bool { return len(processesOf(t, ofChild)) == 0 })
+			if traces := tracesOf(t, ofChild); len(traces) > 0 {
+				t.Errorf("left: %q", traces)
+			}
+		})
+	}
+}
+
+// A test process that is killed takes its node's processes with it; the rest is swept by whoever boots next.
+func TestNextBootSweepsAfterAKill(t *testing.T) {
+	t.Parallel()
+	require.Root(t)
+	bystander := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie})
+	c := startChild(t, "killed")
+	release := holdSweeps(t)
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	c.wait(t)
+	eventually(t, "the killed test's node to die", func() bool { return len(processesOf(t, c.name)) == 0 })
+	if len(tracesOf(t, c.name)) == 0 {
+		t.Fatal("a killed test leaves no traces: there is nothing to sweep")
+	}
+	release()
+	nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, NoWait: true})
+	wantNothing(t, c.name, c.network)
+	bystander.MustExec(t, "true")
+}
+
+// holdSweeps keeps every Boot on this machine, also those of other test processes, from sweeping until it is released.
+func holdSweeps(t *testing.T) (release func()) {
+	t.Helper()
+	user, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.OpenFile(filepath.Join(user, "machineadm-testenv/sweep.lock"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var once sync.Once
+	release = func() {
+		once.Do(func() {
+			if err := lock.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Cleanup(release)
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return release
+}
+
+type child struct {
+	cmd           *exec.Cmd
+	out           *bufio.Reader
+	name, network string
+}
+
+func childCommand(t *testing.T, how string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$", "-test.v")
+	cmd.Env = append(os.Environ(), childEnv+"="+how)
+	return cmd
+}
+
+func startChild(t *testing.T, how string) *child {
+	t.Helper()
+	cmd := childCommand(t, how)
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &child{cmd: cmd, out: bufio.NewReader(pipe)}
+	for {
+		line, err := c.out.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the child ended before its node was up: %v %v", err, cmd.Wait())
+		}
+		if _, err := fmt.Sscanf(line, "child: %s %s", &c.name, &c.network); err == nil {
+			return c
+		}
+	}
+}
+
+// wait returns what the child still had to say. Every child ends badly, as it was told to.
+func (c *child) wait(t *testing.T) string {
+	t.Helper()
+	var rest strings.Builder
+	if _, err := c.out.WriteTo(&rest); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Wait(); err == nil {
+		t.Errorf("the child succeeded:\n%s", rest.String())
+	}
+	return rest.String()
+}

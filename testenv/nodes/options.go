@@ -1,0 +1,77 @@
+package nodes
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// Suite is the code name of a Debian release.
+type Suite string
+
+const (
+	// Bookworm is Debian 12: systemd 252, cloud-init 22.4.
+	Bookworm Suite = "bookworm"
+	// Trixie is Debian 13: systemd 257, cloud-init 25.1.
+	Trixie Suite = "trixie"
+)
+
+// Suites lists every release that can be booted, oldest first.
+func Suites() []Suite { return []Suite{Bookworm, Trixie} }
+
+// Layer is a set of Debian packages on top of the base system, built once and shared by all tests that name it.
+// Packages that conflict with each other go into layers that are not used together.
+type Layer struct {
+	Packages []string
+}
+
+// Options says what to boot. The zero value of every field but Suite is a usable default.
+type Options struct {
+	Suite Suite
+	// Layers are stacked in this order; a later one may depend on packages of an earlier one.
+	Layers []Layer
+	// Prepare edits the node's own files before the first boot. root is the node's root directory; what is
+	// written stays in this node. Links inside root are the node's: do not follow absolute ones.
+	Prepare func(root string) error
+	// Hostname is "node" when empty.
+	Hostname string
+	// BootTimeout bounds one boot and one orderly shutdown, each; 60 s when zero.
+	BootTimeout time.Duration
+	// NoWait makes Boot return as soon as PID 1 runs, for tests that act during the boot.
+	NoWait bool
+}
+
+const defaultBootTimeout = time.Minute
+
+func (o Options) checked() (Options, error) {
+	if !slices.Contains(Suites(), o.Suite) {
+		return o, fmt.Errorf("suite %q is none of %v", o.Suite, Suites())
+	}
+	for _, l := range o.Layers {
+		if err := l.check(); err != nil {
+			return o, err
+		}
+	}
+	if o.Hostname == "" {
+		o.Hostname = "node"
+	}
+	if o.BootTimeout == 0 {
+		o.BootTimeout = defaultBootTimeout
+	}
+	return o, nil
+}
+
+// check keeps options and shell words out of apt-get's argument vector (names as in deb-control(5)).
+func (l Layer) check() error {
+	if len(l.Packages) == 0 {
+		return fmt.Errorf("a layer names no package")
+	}
+	name := regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`)
+	for _, p := range l.Packages {
+		if !name.MatchString(p) {
+			return fmt.Errorf("layer: %q is no Debian package name", p)
+		}
+	}
+	return nil
+}

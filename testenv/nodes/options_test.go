@@ -1,0 +1,94 @@
+package nodes
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		options Options
+		wrong   string // part of the error
+	}{
+		{"a suite", Options{Suite: Trixie}, ""},
+		{"a layer", Options{Suite: Trixie, Layers: []Layer{{Packages: []string{"libstdc++6", "python3.11-minimal"}}}}, ""},
+		{"no suite", Options{}, "suite"},
+		{"an unknown suite", Options{Suite: "sid"}, "sid"},
+		{"an empty layer", Options{Suite: Trixie, Layers: []Layer{{}}}, "no package"},
+		{"an option as package", Options{Suite: Trixie, Layers: []Layer{{Packages: []string{"-oDPkg::Pre-Invoke=x"}}}}, "package name"},
+		{"a shell word as package", Options{Suite: Trixie, Layers: []Layer{{Packages: []string{"tree hello"}}}}, "package name"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := c.options.checked()
+			if c.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), c.wrong) {
+					t.Errorf("error %v, want one about %q", err, c.wrong)
+				}
+				return
+			}
+			if err != nil || got.Hostname != "node" || got.BootTimeout != time.Minute {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestInstanceNames(t *testing.T) {
+	t.Parallel()
+	owner := process{pid: "4194304", start: "18446744073709551615"}
+	inst := newInstance("/run/of/nodes", owner)
+	if len(inst.name) > 63 {
+		t.Errorf("%q is too long for a host name label", inst.name)
+	}
+	if got, ok := ownerOf(inst.name); !ok || got != owner {
+		t.Errorf("owner read back as %+v, %v", got, ok)
+	}
+	if inst.dir != filepath.Join("/run/of/nodes", inst.name) || inst == newInstance("/run/of/nodes", owner) {
+		t.Errorf("instance %+v", inst)
+	}
+	for _, other := range []string{"", "machineadm-node-", "machineadm-node-1-2", "machineadm-node-1-2-0123456", "machineadm-node-x-2-01234567", "machineadm-node-1-2-01234567x", "xmachineadm-node-1-2-01234567"} {
+		if owner, ok := ownerOf(other); ok {
+			t.Errorf("%q is taken for a node of %+v", other, owner)
+		}
+	}
+}
+
+func TestCloudInitSeed(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	flag := filepath.Join(root, "etc/cloud/cloud-init.disabled")
+	if err := os.MkdirAll(filepath.Dir(flag), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(flag, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	instances := map[string]bool{}
+	for _, userData := range []string{"#cloud-config\n{}\n", "#cloud-config\n{}\n", "#!/bin/sh\n"} {
+		if err := CloudInitSeed(userData)(root); err != nil {
+			t.Fatal(err)
+		}
+		seed := filepath.Join(root, "var/lib/cloud/seed/nocloud")
+		got, err := os.ReadFile(filepath.Join(seed, "user-data"))
+		if err != nil || string(got) != userData {
+			t.Errorf("user-data %q, %v", got, err)
+		}
+		meta, err := os.ReadFile(filepath.Join(seed, "meta-data"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		instances[string(meta)] = true
+	}
+	if len(instances) != 2 {
+		t.Errorf("two different user-data made %d instances", len(instances))
+	}
+	if _, err := os.Lstat(flag); !os.IsNotExist(err) {
+		t.Errorf("cloud-init is still disabled: %v", err)
+	}
+}
