@@ -139,6 +139,20 @@ func TestDecodeNames(t *testing.T) {
 	expect(t, brief(stream.Errors), []string{"5:1 spec: must be a mapping", "9:12 metadata.name: the same name as the A on line 4"})
 }
 
+// Of duplicates the first names the document.
+func TestDecodeDuplicateHeader(t *testing.T) {
+	t.Parallel()
+	stream := decode(t, "apiVersion: v1\nkind: A\nkind: B\nmetadata: {name: a, name: b}\nspec: {}\n")
+	expect(t, brief(stream.Errors), []string{
+		"3:1 kind: duplicate key, first on line 2", "4:21 metadata.name: duplicate key, first on line 4",
+	})
+	for _, e := range stream.Errors {
+		if e.Kind != "A" || e.Name != "a" {
+			t.Errorf("the document is called %s/%s", e.Kind, e.Name)
+		}
+	}
+}
+
 func TestDecodeIndex(t *testing.T) {
 	t.Parallel()
 	stream := decode(t, "---\n# nothing\n---\n"+withSpec("a: 1")+"---\n...\n---\na: b: c\n---\n"+strings.Replace(withSpec("a: 1"), "site", "other", 1))

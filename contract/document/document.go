@@ -17,7 +17,7 @@ const (
 	MaxKeyBytes    = 1024
 	// MaxStructure bounds the commas, colons, brackets, dashes and the like of one document, wherever they stand: the
 	// memory that parsing takes grows with them, hundreds of bytes each.
-	MaxStructure = 400_000
+	MaxStructure = 200_000
 	// MaxErrors of one document are reported, and ten times as many of a stream.
 	MaxErrors = 100
 )

@@ -46,8 +46,7 @@ func (e *envelope) fields(p Path, n *yaml.Node, known ...string) map[string]entr
 		switch {
 		case !ok && unknown < MaxErrors:
 			unknown++
-			message, hint := unknownField(key.Value, known)
-			e.fault(p.Field(key.Value), key, message, hint)
+			e.fault(p.Field(key.Value), key, unknownField, instead(key.Value, known))
 		case ok && f.value == nil: // of duplicates the first counts
 			found[key.Value] = entry{path: f.path, key: key, value: n.Content[i+1]}
 		}

@@ -68,14 +68,14 @@ func appendString(out []byte, s string) []byte {
 			}
 		}
 		out = append(out, s[start:i]...)
-		switch {
-		case r == '"' || r == '\\':
+		switch r {
+		case '"', '\\':
 			out = append(out, '\\', c)
-		case r == '\n':
+		case '\n':
 			out = append(out, '\\', 'n')
-		case r == '\t':
+		case '\t':
 			out = append(out, '\\', 't')
-		case r == '\r':
+		case '\r':
 			out = append(out, '\\', 'r')
 		default:
 			out = append(out, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])

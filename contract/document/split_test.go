@@ -73,6 +73,7 @@ func TestSyntaxErrorEndsItsDocument(t *testing.T) {
 		"lone CR":        {"spec: {}\ra: b\n", "6:9 : holds a carriage return without a line feed"},
 		"NEL":            {"spec: a\u0085b\n", "6:8 : holds a line break that only old versions of YAML know (NEL, LS or PS)"},
 		"LS":             {"spec: # \u2028kind: B\n", "6:9 : holds a line break that only old versions of YAML know (NEL, LS or PS)"},
+		"PS":             {"spec: \u2029\n", "6:7 : holds a line break that only old versions of YAML know (NEL, LS or PS)"},
 		"inner BOM":      {"spec: {}\n\uFEFFkind: A\n", "7:1 : holds a byte order mark in its midst"},
 		"noncharacter":   {"spec: \uFFFE\n", "6:7 : holds a character that Unicode never assigns"},
 	} {

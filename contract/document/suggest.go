@@ -10,20 +10,21 @@ const (
 	maxGuessed = 64 // bytes of a name that can be a misspelling
 )
 
-// unknownField says what may have been meant by a name that is none of known.
-func unknownField(name string, known []string) (message, hint string) {
-	message = "unknown field"
+const unknownField = "unknown field"
+
+// instead says what may have been meant by a name that is none of known.
+func instead(name string, known []string) (hint string) {
 	if meant := nearest(name, known); meant != "" {
-		return message, "did you mean " + meant + "?"
+		return "did you mean " + meant + "?"
 	}
 	switch {
 	case len(known) == 0:
-		return message, "remove it: no field is known here"
+		return "remove it: no field is known here"
 	case len(known) > maxListed:
-		return message, "remove it, or correct its spelling"
+		return "remove it, or correct its spelling"
 	}
 	sorted := slices.Sorted(slices.Values(known))
-	return message, "remove it, or use one of: " + strings.Join(sorted, ", ")
+	return "remove it, or use one of: " + strings.Join(sorted, ", ")
 }
 
 // nearest is the known name that differs from name by its case or by a few letters, or empty.

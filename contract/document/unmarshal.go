@@ -200,8 +200,7 @@ func (u *unmarshaler) object(dst reflect.Value, t *tree, p Path) {
 			for i, f := range fields {
 				names[i] = f.name
 			}
-			message, hint := unknownField(m.name, names)
-			u.refuse(at, message, hint)
+			u.refuse(at, unknownField, instead(m.name, names))
 		}
 	}
 }

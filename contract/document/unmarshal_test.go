@@ -71,7 +71,6 @@ type sample struct {
 	Named    map[named]named        `json:"named"`
 	Untagged string
 	Ignored  string `json:"-"`
-	Dash     string `json:"-,"`
 	hidden   string
 }
 
@@ -89,7 +88,7 @@ const full = `{"apiVersion":"v1","metadata":{"name":"n"},"more":"m","behind":"b"
  "big":9223372036854775807,"wide":18446744073709551615,"ratio":1.5e3,"small":1,"on":true,
  "servers":[{"address":"a","port":65535},{"address":"b"}],"params":{"net.ipv4.ip_forward":1,"x":"y"},
  "free":{"a":[1, 2]},"any":{"a":[1,2.5,"x",null,true,18446744073709551615]},"address":"10.0.0.1","pair":[1,2],"data":"aGk=",
- "deep":{"address":"c"},"number":12,"named":{"k":"v"},"Untagged":"u","-":"d"}`
+ "deep":{"address":"c"},"number":12,"named":{"k":"v"},"Untagged":"u"}`
 
 func TestUnmarshal(t *testing.T) {
 	t.Parallel()
@@ -104,7 +103,7 @@ func TestUnmarshal(t *testing.T) {
 		Servers: []server{{"a", 65535}, {"b", 0}}, Params: map[string]intOrString{"net.ipv4.ip_forward": "1", "x": "y"},
 		Free: json.RawMessage(`{"a":[1, 2]}`), Any: map[string]any{"a": []any{int64(1), 2.5, "x", nil, true, uint64(math.MaxUint64)}},
 		Address: netip.MustParseAddr("10.0.0.1"), Pair: [2]int{1, 2}, Data: []byte("hi"), Deep: &deep, Number: "12",
-		Named: map[named]named{"k": "v"}, Untagged: "u", Dash: "d",
+		Named: map[named]named{"k": "v"}, Untagged: "u",
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -130,7 +129,7 @@ func TestUnmarshalViolations(t *testing.T) {
 		`{"hidden":"x"}`:                    "hidden: unknown field (remove it, or correct its spelling)",
 		`{"Ignored":"x"}`:                   "Ignored: unknown field (remove it, or correct its spelling)",
 		`{"metadata":{"labels":{}}}`:        "metadata.labels: unknown field (remove it, or use one of: name)",
-		`{"servers":[{"adress":"a"}]}`:      "servers[0].adress: unknown field (did you mean address?)",
+		`{"servers":[{"addresss":"a"}]}`:    "servers[0].addresss: unknown field (did you mean address?)",
 		`{"text":1}`:                        "text: must be a string (put the value in quotes)",
 		`{"text":true}`:                     "text: must be a string (put the value in quotes)",
 		`{"text":[]}`:                       "text: must be a string ()",
