@@ -2,13 +2,13 @@
 package catalog
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -49,6 +49,9 @@ type NotFoundError struct {
 
 // Error names the file and where it was looked for.
 func (e *NotFoundError) Error() string {
+	if len(e.Directories) == 0 {
+		return fmt.Sprintf("the file %s is not installed: there are no directories to look in", e.File)
+	}
 	return fmt.Sprintf("the file %s is not installed in any of %s", e.File, strings.Join(e.Directories, ", "))
 }
 
@@ -82,10 +85,13 @@ func New(o Options) (*Catalog, error) {
 
 func (c *Catalog) directories() []string { return slices.Concat(c.first, c.fixed, c.path) }
 
-// Find is the one plugin of this name. The errors are *NotFoundError, *DuplicateError, or that a directory cannot be
-// looked into.
+// Find is the one plugin of this name. The errors are *NotFoundError, *DuplicateError, that a directory cannot be
+// looked into, or that this is no plugin's name: no path is made of such.
 func (c *Catalog) Find(binary string) (Plugin, error) {
 	file := naming.File(runtime.GOOS, binary)
+	if !naming.IsPlugin(runtime.GOOS, file) {
+		return Plugin{}, errors.New("look for plugins: this is not the name of a plugin")
+	}
 	for _, dir := range c.first {
 		if found, err := has(dir, file); found || err != nil {
 			return Plugin{Binary: binary, Path: filepath.Join(dir, file)}, err
@@ -131,21 +137,36 @@ func has(dir, file string) (bool, error) {
 
 // List is every installed plugin, sorted by name, and what is wrong with the rest.
 func (c *Catalog) List() ([]Plugin, []error) {
+	return c.list(func(string) bool { return true })
+}
+
+// ByType is every installed provider of a kind, sorted by name. A problem with one of them is an error: choosing among
+// the others would hide it.
+func (c *Catalog) ByType(kind string) ([]Plugin, error) {
+	plugins, problems := c.list(func(binary string) bool {
+		provider, ok := strings.CutPrefix(binary, naming.Prefix(kind))
+		return ok && binary == naming.Binary(kind, provider)
+	})
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return plugins, nil
+}
+
+func (c *Catalog) list(wanted func(binary string) bool) (plugins []Plugin, problems []error) {
 	names := map[string]bool{}
-	var problems []error
 	for _, dir := range c.directories() {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			problems = append(problems, fmt.Errorf("look for plugins: %w", err))
 		}
 		for _, e := range entries {
-			if binary, ok := naming.Trim(runtime.GOOS, e.Name()); ok && naming.IsPlugin(runtime.GOOS, e.Name()) {
+			if binary, ok := naming.Trim(runtime.GOOS, e.Name()); ok && wanted(binary) {
 				names[binary] = true
 			}
 		}
 	}
-	var plugins []Plugin
-	for binary := range names {
+	for _, binary := range slices.Sorted(maps.Keys(names)) {
 		p, err := c.Find(binary)
 		if err != nil {
 			problems = append(problems, err)
@@ -153,25 +174,7 @@ func (c *Catalog) List() ([]Plugin, []error) {
 		}
 		plugins = append(plugins, p)
 	}
-	slices.SortFunc(plugins, func(a, b Plugin) int { return cmp.Compare(a.Binary, b.Binary) })
 	return plugins, problems
-}
-
-// ByType is every installed provider of a kind, sorted by name. A problem with one of them is an error: choosing among
-// the others would hide it.
-func (c *Catalog) ByType(kind string) ([]Plugin, error) {
-	all, problems := c.List()
-	if len(problems) > 0 {
-		return nil, errors.Join(problems...)
-	}
-	prefix := naming.Prefix(kind)
-	var out []Plugin
-	for _, p := range all {
-		if strings.HasPrefix(p.Binary, prefix) {
-			out = append(out, p)
-		}
-	}
-	return out, nil
 }
 
 // Open opens a plugin if it can be trusted; a refusal is a *trust.Error.

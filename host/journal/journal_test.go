@@ -129,6 +129,10 @@ func TestPeekWritesNothing(t *testing.T) {
 	if after := tree(t, dir); after != before {
 		t.Errorf("peeking changed the state from\n%s\nto\n%s", before, after)
 	}
+	write(t, filepath.Join(dir, machineFile), "\n", 0o600)
+	if Peek(dir, "") != nil {
+		t.Error("no machine is like another")
+	}
 }
 
 func TestBindings(t *testing.T) {
@@ -299,7 +303,11 @@ func TestSomethingInPlaceOfADirectory(t *testing.T) {
 				if err := put(path); err != nil {
 					t.Fatal(err)
 				}
-				wantState(t, attempt(j), path, "remove it")
+				what := strings.Join(strings.Fields(kind)[:2], " ") // a file, a link
+				if what == "a file" {
+					what = "is not a directory"
+				}
+				wantState(t, attempt(j), path, what, "remove it")
 			})
 		}
 	}

@@ -50,10 +50,10 @@ func Acquire(path string) (*Lock, error) {
 func takeLock(file *os.File) error {
 	for try := 0; ; try++ {
 		err := tryLock(file, exclusive)
-		if !errors.Is(err, ErrLocked) || try == 10 {
+		if !errors.Is(err, ErrLocked) || try == 20 {
 			return err
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 )
 
 func acquired(t *testing.T, path string) *Lock {
@@ -126,43 +126,32 @@ func TestGlancesDisturbNobody(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	release(t, acquired(t, path))
-	stop := make(chan struct{})
-	var glances sync.WaitGroup
-	for range 3 {
-		glances.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					Held(path)
-				}
-			}
-		})
+	glance, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for range 50 {
+	if err := tryLock(glance, shared); err != nil {
+		t.Fatal(err)
+	}
+	if Held(path) {
+		t.Error("a glance was taken for a run")
+	}
+	over := make(chan error)
+	time.AfterFunc(10*time.Millisecond, func() { over <- glance.Close() })
+	got := make(chan error)
+	go func() {
 		l, err := Acquire(path)
-		if err != nil {
-			t.Errorf("a glance took the lock away: %v", err)
-			continue
+		if err == nil {
+			err = l.Release()
 		}
-		release(t, l)
+		got <- err
+	}()
+	if err := <-over; err != nil {
+		t.Error(err)
 	}
-	close(stop)
-	glances.Wait()
-	glances.Add(2)
-	for range 2 {
-		go func() {
-			defer glances.Done()
-			for range 1000 {
-				if Held(path) {
-					t.Error("a glance was taken for a run")
-					return
-				}
-			}
-		}()
+	if err := <-got; err != nil {
+		t.Errorf("a glance failed a run: %v", err)
 	}
-	glances.Wait()
 }
 
 func TestHeldMakesNoFile(t *testing.T) {

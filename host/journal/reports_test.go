@@ -215,7 +215,7 @@ func TestLast(t *testing.T) {
 func TestLastIsBroken(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{
-		"empty": "", "half": `{"kind": "RunRep`, "another kind": `{"kind": "Sysctl"}`, "another type": `{"runID": 7}`,
+		"empty": "", "half": `{"kind": "RunRep`, "another kind": `{"apiVersion": "machineadm.cluster.x-k8s.io/v1alpha1", "kind": "Sysctl"}`, "another type": `{"runID": 7}`,
 		"another version": `{"apiVersion": "machineadm.cluster.x-k8s.io/v9", "kind": "RunReport"}`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,25 +2,34 @@
 package reporting
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
-// Escape makes a text safe to show on one line: control characters, line breaks, and the characters that change the
-// direction of a text are written as escapes, so that what a plugin says cannot forge another line or hide a word.
+// Escape makes a text safe to show on one line: line breaks, control characters, what is invisible and what changes the
+// direction of a text are written as Go writes them in a string, so that what a plugin says cannot forge another line or
+// hide a word. Backslashes stay, so a text that was escaped before stays as it is; what a text meant is not to be read
+// back from it.
 func Escape(text string) string {
-	if !strings.ContainsFunc(text, unsafe) {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, unsafe) {
 		return text
 	}
 	var b strings.Builder
-	for _, r := range text {
-		if unsafe(r) {
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[0])
+		case unsafe(r):
 			quoted := strconv.QuoteRuneToASCII(r)
 			b.WriteString(quoted[1 : len(quoted)-1])
-			continue
+		default:
+			b.WriteRune(r)
 		}
-		b.WriteRune(r)
+		text = text[size:]
 	}
 	return b.String()
 }
@@ -38,7 +47,8 @@ func EscapeLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
+// unsafe: IsPrint leaves out controls, formats (bidi, zero width), private use, and every space but the plain one; the
+// other property holds letters that have no shape, such as the Hangul fillers.
 func unsafe(r rune) bool {
-	return r == unicode.ReplacementChar || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) ||
-		r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Cf, r)
+	return !unicode.IsPrint(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }

@@ -1,6 +1,7 @@
 package reporting
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"time"
@@ -24,6 +25,8 @@ type jsonEvent struct {
 	Change   *jsonChange    `json:"change,omitempty"`
 	Message  string         `json:"message,omitempty"`
 	Outcome  report.Outcome `json:"outcome,omitempty"`
+	Reason   string         `json:"reason,omitempty"`
+	Error    *report.Error  `json:"error,omitempty"`
 	Report   *report.Report `json:"report,omitempty"`
 }
 
@@ -50,7 +53,7 @@ func (j JSON) Observe(e run.Event) {
 	if d := e.Document; d != nil {
 		out.Document = &jsonDocument{Index: d.Index, Kind: d.Kind, Name: d.Name, Provider: d.Provider}
 		if e.Type == run.EventDocumentFinished {
-			out.Outcome = d.Outcome
+			out.Outcome, out.Reason, out.Error = d.Outcome, d.Reason, d.Error
 		}
 	}
 	for _, c := range e.Planned {
@@ -66,11 +69,13 @@ func (j JSON) Observe(e run.Event) {
 	if e.Report != nil && e.Type == run.EventRunFinished {
 		out.Outcome, out.Report = e.Report.Outcome, e.Report
 	}
-	data, err := json.Marshal(out)
-	if err != nil { // only strings and numbers: cannot happen, and must not stop the run
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(out); err != nil { // only strings and numbers: cannot happen, and must not stop the run
 		return
 	}
-	_, _ = j.Out.Write(append(data, '\n')) // a closed pipe must not stop a machine half-way
+	_, _ = j.Out.Write(line.Bytes()) // a closed pipe must not stop a machine half-way
 }
 
 func planned(c pluginv1.Change) jsonChange {

@@ -6,147 +6,230 @@ import (
 	"strings"
 	"time"
 
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 )
 
 // Status writes the last run for a person at 3 a.m. Its first line says how it ended, at which document and phase,
-// why, what to do, and whether running again is safe.
+// why, what to do, and whether running again is safe. alive says whether the run is still at work.
 func Status(w io.Writer, r report.Report, alive bool) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, Headline(r, alive))
-	fmt.Fprintf(&b, "run %s, started %s", Escape(r.RunID), r.StartedAt.UTC().Format(time.RFC3339))
-	if !r.FinishedAt.IsZero() {
-		fmt.Fprintf(&b, ", took %s", r.FinishedAt.Sub(r.StartedAt).Round(time.Millisecond))
+	statusRun(&b, r)
+	if len(r.Documents) > 0 {
+		fmt.Fprintln(&b, "documents:")
 	}
-	fmt.Fprintf(&b, ", exit code %d, machineadm %s\n", r.ExitCode, Escape(r.Host.Machineadm))
 	for i := range r.Documents {
-		statusDocument(&b, &r.Documents[i])
+		statusDocument(&b, r, i, alive)
 	}
-	if len(r.Errors) > 0 {
+	if all := allErrors(&r); len(all) > 0 {
 		fmt.Fprintln(&b, "errors:")
-		for _, e := range r.Errors {
-			fmt.Fprintf(&b, "  %s\n", ErrorText(e))
-			if e.Hint != "" {
-				fmt.Fprintf(&b, "    hint: %s\n", Escape(e.Hint))
-			}
+		var text strings.Builder
+		for _, e := range all {
+			writeError(&text, e)
+		}
+		for line := range strings.Lines(text.String()) {
+			b.WriteString("  " + line)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func statusDocument(b *strings.Builder, d *report.Document) {
-	outcome := string(d.Outcome)
-	if outcome == "" {
-		outcome = "not reached"
-	}
-	fmt.Fprintf(b, "  %-14s %s%s", outcome, name(d), by(d))
-	if d.DurationMs > 0 {
-		fmt.Fprintf(b, " in %s", duration(d.DurationMs))
+func statusRun(b *strings.Builder, r report.Report) {
+	fmt.Fprintf(b, "run: %s by machineadm %s\n", Escape(r.RunID), Escape(r.Host.Machineadm))
+	fmt.Fprintf(b, "started: %s", r.StartedAt.UTC().Format(time.RFC3339))
+	// A run that set the clock can have ended before it began.
+	if took := r.FinishedAt.Sub(r.StartedAt); !r.FinishedAt.IsZero() && took >= 0 {
+		fmt.Fprintf(b, ", took %s", duration(took.Milliseconds()))
 	}
 	fmt.Fprintln(b)
+	if r.Outcome != report.RunRunning {
+		fmt.Fprintf(b, "exit code: %d\n", r.ExitCode)
+	}
+	if r.Root != "" {
+		fmt.Fprintf(b, "image: %s\n", Escape(r.Root))
+	}
+	if r.Phase != "" && r.Phase != "all" {
+		fmt.Fprintf(b, "phase: %s only\n", Escape(r.Phase))
+	}
+}
+
+func statusDocument(b *strings.Builder, r report.Report, i int, alive bool) {
+	d := &r.Documents[i]
+	fmt.Fprintf(b, "  %s%s: %s\n", name(d), by(d), standing(r, i, alive))
 	for _, c := range d.Changes {
-		if c.Outcome != report.Changed || d.Error != nil {
-			fmt.Fprintf(b, "    %-12s %s\n", changeWordStatus(c.Outcome), Escape(c.Summary))
+		// Of a document that is done, what was done is of no interest any more.
+		if c.Outcome == report.Changed && d.Outcome == report.Changed {
+			continue
 		}
+		word := changeWord(c.Outcome)
+		if c.Outcome == report.Interrupted && r.Outcome == report.RunRunning && alive {
+			word = "doing"
+		}
+		fmt.Fprintf(b, "    %s: %s\n", word, Escape(c.Summary))
 	}
 	for _, warning := range d.Warnings {
 		fmt.Fprintf(b, "    warning: %s\n", Escape(warning))
 	}
-	if d.Error != nil {
-		fmt.Fprintf(b, "    %s: %s\n", Escape(d.Error.Code), ErrorText(*d.Error))
-		if d.Error.Hint != "" {
-			fmt.Fprintf(b, "    hint: %s\n", Escape(d.Error.Hint))
-		}
-		if d.Error.Details != "" {
-			fmt.Fprintf(b, "    details: entry %s of details.json\n", Escape(d.Error.Details))
-		}
+}
+
+// standing says how a document ended or, in a report that was written while the run went on, where it stood.
+func standing(r report.Report, i int, alive bool) string {
+	at, begun := turn(r)
+	switch d := &r.Documents[i]; {
+	case d.Outcome != "":
+		return ending(d)
+	case begun && i == at && alive:
+		return "at work"
+	case begun && i == at:
+		return "interrupted"
+	case alive:
+		return "waiting for its turn"
+	default:
+		return "not reached"
 	}
 }
 
-func changeWordStatus(o report.Outcome) string {
-	if o == report.Deferred {
-		return "deferred"
-	}
-	return changeWord(o)
-}
-
-// Headline is the first line of a status: document, phase, cause, remedy, safe to retry.
+// Headline is the first line of a status: outcome, document, phase, cause, remedy, safe to retry.
 func Headline(r report.Report, alive bool) string {
-	if r.Outcome == report.RunRunning {
-		if alive {
-			return "Running: " + at(r)
-		}
-		return "Interrupted: " + at(r) + ": its process ended without a word (killed, or the machine went down); run it again: that is safe"
-	}
-	if r.Outcome == report.RunSucceeded {
+	switch {
+	case r.Outcome == report.RunRunning && alive:
+		return "Running: " + progress(r)
+	case r.Outcome == report.RunRunning:
+		return died(r)
+	case r.Outcome == report.RunSucceeded:
 		return Summary(&r)
 	}
-	cause, document := firstError(r)
-	parts := []string{string(r.Outcome)}
-	if document != "" {
-		parts = append(parts, Escape(document))
+	all := allErrors(&r)
+	if len(all) == 0 {
+		all = []report.Error{{Message: "no cause was recorded"}}
 	}
-	if phase := phaseOf(r); phase != "" {
-		parts = append(parts, phase)
+	first := all[0]
+	text := runWord(r.Outcome) + where(first.Document) + " while " + phaseOf(r, first)
+	if first.Code != report.CodeInterrupted { // the first word has said it
+		text += ": " + cause(first)
 	}
-	text := strings.Join(parts, ": ") + ": " + Escape(cause.Message)
-	if cause.Hint != "" {
-		text += "; " + Escape(cause.Hint)
+	if more := len(all) - 1; more > 0 {
+		text += " (and " + plural(more, "more error") + ")"
 	}
-	return text + "; " + retry(r)
+	switch {
+	case first.Hint != "":
+		text += "; remedy: " + sentence(first.Hint)
+	case first.Code == pluginv1.CodeInvalidConfig.String():
+		text += "; remedy: correct the stream"
+	}
+	return text + retry(r, first.Hint)
 }
 
-// at says where a run stood when its last word was written.
-func at(r report.Report) string {
-	for i := range r.Documents {
-		d := &r.Documents[i]
-		for _, c := range d.Changes {
-			if c.Outcome == report.Interrupted {
-				return name(d) + ": " + Escape(c.Summary)
-			}
-		}
+func where(document string) string {
+	if document == "" {
+		return ""
 	}
-	return "before or between changes"
+	return " at " + Escape(document)
 }
 
-func firstError(r report.Report) (report.Error, string) {
-	for _, d := range r.Documents {
-		if d.Error != nil {
-			return *d.Error, d.Kind + "/" + d.Name
-		}
+func cause(e report.Error) string {
+	var parts []string
+	if e.File != "" {
+		parts = append(parts, place(e))
 	}
-	if len(r.Errors) > 0 {
-		return r.Errors[0], r.Errors[0].Document
+	if e.Field != "" {
+		parts = append(parts, Escape(e.Field))
 	}
-	return report.Error{Message: "no cause was recorded"}, ""
+	return strings.Join(append(parts, sentence(e.Message)), ": ")
 }
 
-// phaseOf says how far a run came: reading, planning or applying.
-func phaseOf(r report.Report) string {
-	if len(r.Documents) == 0 {
-		return "reading"
-	}
-	for _, d := range r.Documents {
-		for _, c := range d.Changes {
-			if c.Outcome != "" {
-				return "applying"
-			}
-		}
-		if d.DurationMs > 0 {
-			return "applying"
-		}
-	}
-	return "planning"
-}
+// sentence is a text that more follows.
+func sentence(text string) string { return strings.TrimRight(Escape(text), ".; ") }
 
-func retry(r report.Report) string {
+// retry says whether running again is safe, unless the remedy has said it.
+func retry(r report.Report, hint string) string {
+	safe := "; running again is safe"
+	if strings.Contains(hint, "running again is safe") {
+		safe = ""
+	}
 	switch r.Outcome {
 	case report.RunInvalid:
-		return "nothing was changed, running again needs a corrected stream"
+		return "; nothing was changed" + safe
 	case report.RunRebootRequired:
-		return "running again before the reboot changes nothing"
+		return "; running again is safe after the reboot"
 	default:
-		return "running again is safe"
+		return safe
+	}
+}
+
+// died is the headline of a run whose report stayed at Running.
+func died(r report.Report) string {
+	text := "Interrupted while " + progress(r) + ": the run's process ended without a word"
+	if i, _ := turn(r); i >= 0 {
+		d := &r.Documents[i]
+		text = "Interrupted" + where(d.Kind+"/"+d.Name) + " while applying: the run's process ended "
+		if c := inHand(d); c != nil {
+			text += "in the middle of this change: " + sentence(c.Summary)
+		} else {
+			text += "without a word"
+		}
+	}
+	return text + "; it was killed, or the machine went down; remedy: run the same command again; running again is safe"
+}
+
+// progress says where a run stood when its last word was written.
+func progress(r report.Report) string {
+	i, begun := turn(r)
+	switch {
+	case len(r.Documents) == 0:
+		return "reading the stream"
+	case !begun:
+		return "planning " + documents(len(r.Documents))
+	case i < 0:
+		return "finishing"
+	}
+	text := fmt.Sprintf("applying %s (document %d of %d)", name(&r.Documents[i]), i+1, len(r.Documents))
+	if c := inHand(&r.Documents[i]); c != nil {
+		text += ": doing: " + Escape(c.Summary)
+	}
+	return text
+}
+
+// turn is the place of the document whose turn it is: the first that is open once the first of all has begun. It is
+// -1 when none is open.
+func turn(r report.Report) (i int, begun bool) {
+	for i := range r.Documents {
+		d := &r.Documents[i]
+		begun = begun || len(d.Changes) > 0 || d.DurationMs > 0
+		if begun && d.Outcome == "" {
+			return i, true
+		}
+	}
+	return -1, begun
+}
+
+// inHand is the change that was begun and whose end is not known.
+func inHand(d *report.Document) *report.Change {
+	for k := range d.Changes {
+		if d.Changes[k].Outcome == report.Interrupted {
+			return &d.Changes[k]
+		}
+	}
+	return nil
+}
+
+// phaseOf says how far a run came.
+func phaseOf(r report.Report, e report.Error) string {
+	bound := false
+	for _, d := range r.Documents {
+		if len(d.Changes) > 0 || d.DurationMs > 0 {
+			return "applying"
+		}
+		bound = bound || d.Plugin != nil
+	}
+	switch {
+	case len(r.Documents) == 0, !bound && e.Code == pluginv1.CodeInvalidConfig.String():
+		return "reading the stream"
+	case e.Code == report.CodeNoPlugin, e.Code == report.CodeUntrusted, e.Code == report.CodeCrashed && !bound:
+		return "starting the plugins"
+	default:
+		return "planning"
 	}
 }

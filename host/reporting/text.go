@@ -3,8 +3,8 @@ package reporting
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
@@ -20,35 +20,28 @@ type Text struct {
 // Observe takes an event.
 func (t Text) Observe(e run.Event) {
 	switch e.Type {
+	case run.EventDocumentPlanned:
+		for _, w := range e.Document.Warnings {
+			t.line("%s: warning: %s", name(e.Document), Escape(w))
+		}
 	case run.EventDocumentStarted:
-		t.line("%s: start%s", name(e.Document), by(e.Document))
+		t.line("%s: started%s", name(e.Document), by(e.Document))
 	case run.EventChangeStarted:
 		t.line("%s: doing: %s", name(e.Document), Escape(e.Change.Summary))
 	case run.EventChangeFinished:
 		t.line("%s: %s: %s (%s)", name(e.Document), changeWord(e.Result.Outcome), Escape(e.Result.Summary),
 			duration(e.Result.DurationMs))
 	case run.EventProgress:
-		t.line("%s: %s", name(e.Document), Escape(e.Message))
+		t.line("%s: progress: %s", name(e.Document), Escape(e.Message))
 	case run.EventWarning:
 		t.line("%s: warning: %s", name(e.Document), Escape(e.Message))
 	case run.EventRetry:
 		t.line("%s: waiting: %s", name(e.Document), Escape(e.Message))
 	case run.EventDocumentFinished:
-		t.finished(e.Document)
+		t.line("%s: %s", name(e.Document), ending(e.Document))
 	case run.EventRunFinished:
 		t.end(e.Report)
-	case run.EventRunStarted, run.EventDocumentPlanned:
-	}
-}
-
-func (t Text) finished(d *report.Document) {
-	switch d.Outcome {
-	case report.Changed, report.Unchanged:
-		t.line("%s: %s (%s)", name(d), d.Outcome, duration(d.DurationMs))
-	case report.Deferred:
-		t.line("%s: Deferred: %s", name(d), deferredWhy(d))
-	default:
-		t.line("%s: %s", name(d), d.Outcome)
+	case run.EventRunStarted:
 	}
 }
 
@@ -75,11 +68,8 @@ func (p Plan) Observe(e run.Event) {
 	case run.EventRunFinished:
 		for i := range e.Report.Documents {
 			d := &e.Report.Documents[i]
-			if d.Outcome == report.NotApplicable {
-				p.print("%s: NotApplicable: metadata.when does not match this machine\n", name(d))
-			}
-			if d.Outcome == report.Deferred && d.Reason == report.ReasonPhase {
-				p.print("%s%s: Deferred: %s\n", name(d), by(d), deferredWhy(d))
+			if d.Outcome == report.NotApplicable || d.Outcome == report.Deferred && d.Reason == report.ReasonPhase {
+				p.print("%s%s: %s\n", name(d), by(d), ending(d)) // these were not planned
 			}
 		}
 		Errors(p.Err, e.Report)
@@ -126,22 +116,29 @@ func (p Plan) print(format string, args ...any) { _, _ = fmt.Fprintf(p.Out, form
 
 // Errors writes every error of a report: FILE:LINE:COLUMN: KIND/NAME: FIELD: MESSAGE, then what to do.
 func Errors(w io.Writer, r *report.Report) {
-	for _, e := range r.Errors {
-		writeError(w, e)
-	}
-	for _, d := range r.Documents {
-		if d.Error == nil || listed(r.Errors, *d.Error) {
-			continue
-		}
-		e := *d.Error
-		e.Document = d.Kind + "/" + d.Name
+	for _, e := range allErrors(r) {
 		writeError(w, e)
 	}
 }
 
-func listed(all []report.Error, e report.Error) bool {
+// allErrors are the errors of the run and of its documents, each once.
+func allErrors(r *report.Report) []report.Error {
+	all := slices.Clone(r.Errors)
+	for _, d := range r.Documents {
+		if d.Error == nil || listed(r.Errors, d.Kind+"/"+d.Name, *d.Error) {
+			continue
+		}
+		e := *d.Error
+		e.Document = d.Kind + "/" + d.Name
+		all = append(all, e)
+	}
+	return all
+}
+
+func listed(all []report.Error, document string, e report.Error) bool {
 	for _, known := range all {
-		if known.Message == e.Message && known.Field == e.Field && known.Line == e.Line {
+		if known.Message == e.Message && known.Field == e.Field && known.Line == e.Line &&
+			(known.Document == "" || known.Document == document) {
 			return true
 		}
 	}
@@ -154,21 +151,15 @@ func writeError(w io.Writer, e report.Error) {
 		_, _ = fmt.Fprintf(w, "  hint: %s\n", Escape(e.Hint))
 	}
 	if e.Details != "" {
-		_, _ = fmt.Fprintf(w, "  details: entry %s of details.json\n", Escape(e.Details))
+		_, _ = fmt.Fprintf(w, "  details: %s in details.json, beside the report, for root alone\n", Escape(e.Details))
 	}
 }
 
 // ErrorText is an error on one line.
 func ErrorText(e report.Error) string {
-	var parts []string
+	parts := []string{"error"}
 	if e.File != "" {
-		place := Escape(e.File)
-		if e.Line > 0 {
-			place = fmt.Sprintf("%s:%d:%d", place, e.Line, e.Column)
-		}
-		parts = append(parts, place)
-	} else {
-		parts = append(parts, "error")
+		parts[0] = place(e)
 	}
 	for _, part := range []string{e.Document, e.Field, e.Message} {
 		if part != "" {
@@ -178,33 +169,55 @@ func ErrorText(e report.Error) string {
 	return strings.Join(parts, ": ")
 }
 
-// Summary counts how the documents of an apply ended.
-func Summary(r *report.Report) string {
-	counts := count(r)
-	text := fmt.Sprintf("%s: %s: %d changed, %d unchanged, %d deferred", r.Outcome, documents(len(r.Documents)),
-		counts[report.Changed], counts[report.Unchanged], counts[report.Deferred])
-	for _, o := range []report.Outcome{report.NotApplicable, report.RebootRequired, report.Failed, report.Skipped} {
-		if counts[o] > 0 {
-			text += fmt.Sprintf(", %d %s", counts[o], outcomeWord(o))
+// place is FILE:LINE:COLUMN, as far as it is known.
+func place(e report.Error) string {
+	text := Escape(e.File)
+	if e.Line > 0 {
+		text += fmt.Sprintf(":%d", e.Line)
+		if e.Column > 0 {
+			text += fmt.Sprintf(":%d", e.Column)
 		}
 	}
 	return text
 }
 
+// Summary counts how the documents of an apply ended.
+func Summary(r *report.Report) string {
+	if r.Outcome == report.RunInvalid {
+		return invalid(r)
+	}
+	c := count(r)
+	text := fmt.Sprintf("%s: %s: %d changed, %d unchanged, %d deferred", runWord(r.Outcome), documents(len(r.Documents)),
+		c[report.Changed], c[report.Unchanged], c[report.Deferred])
+	return text + rest(c, report.NotApplicable, report.RebootRequired, report.Failed, report.Skipped)
+}
+
 // PlanSummary counts what the documents of a plan would do.
 func PlanSummary(r *report.Report) string {
-	counts := count(r)
+	if r.Outcome == report.RunInvalid {
+		return invalid(r)
+	}
+	c := count(r)
 	text := fmt.Sprintf("%s: %d to change, %d unchanged, %d deferred", documents(len(r.Documents)),
-		counts[report.Changed], counts[report.Unchanged], counts[report.Deferred])
-	if n := counts[""]; n > 0 {
-		text += fmt.Sprintf(", %d pending", n)
+		c[report.Changed], c[report.Unchanged], c[report.Deferred])
+	if c[""] > 0 {
+		text += fmt.Sprintf(", %d not to be decided yet", c[""])
 	}
-	for _, o := range []report.Outcome{report.NotApplicable, report.Failed, report.Skipped} {
-		if counts[o] > 0 {
-			text += fmt.Sprintf(", %d %s", counts[o], outcomeWord(o))
-		}
+	return text + rest(c, report.NotApplicable, report.Failed, report.Skipped)
+}
+
+// ValidSummary says that a stream has no configuration errors.
+func ValidSummary(r *report.Report) string {
+	return documents(len(r.Documents)) + ": no configuration errors"
+}
+
+// invalid: how the documents ended tells nothing when none was begun.
+func invalid(r *report.Report) string {
+	text := "Invalid: " + plural(len(allErrors(r)), "error")
+	if len(r.Documents) > 0 {
+		text += " in " + documents(len(r.Documents))
 	}
-	return text
+	return text + "; nothing was changed"
 }
 
 func count(r *report.Report) map[report.Outcome]int {
@@ -215,50 +228,21 @@ func count(r *report.Report) map[report.Outcome]int {
 	return out
 }
 
-func documents(n int) string {
-	if n == 1 {
-		return "1 document"
+func rest(counts map[report.Outcome]int, outcomes ...report.Outcome) string {
+	text := ""
+	for _, o := range outcomes {
+		if counts[o] > 0 {
+			text += fmt.Sprintf(", %d %s", counts[o], outcomeWord(o))
+		}
 	}
-	return fmt.Sprintf("%d documents", n)
+	return text
 }
 
-func outcomeWord(o report.Outcome) string {
-	return map[report.Outcome]string{
-		report.NotApplicable: "not applicable", report.RebootRequired: "waiting for a reboot",
-		report.Failed: "failed", report.Skipped: "skipped",
-	}[o]
-}
+func documents(n int) string { return plural(n, "document") }
 
-func changeWord(o report.Outcome) string {
-	switch o {
-	case report.Changed:
-		return "done"
-	case report.Interrupted:
-		return "interrupted"
-	default:
-		return "failed"
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
 	}
-}
-
-func deferredWhy(d *report.Document) string {
-	if d.Reason == report.ReasonPhase {
-		return "its phase was not picked"
-	}
-	return "what is left needs the live machine"
-}
-
-func name(d *report.Document) string { return Escape(d.Kind) + "/" + Escape(d.Name) }
-
-func by(d *report.Document) string {
-	if d.Provider == "" {
-		return ""
-	}
-	return " (" + Escape(d.Provider) + ")"
-}
-
-func duration(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
-
-// ValidSummary says that a stream has no configuration errors.
-func ValidSummary(r *report.Report) string {
-	return documents(len(r.Documents)) + ": no configuration errors"
+	return fmt.Sprintf("%d %s", n, noun)
 }

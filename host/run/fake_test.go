@@ -30,6 +30,7 @@ type world struct {
 	reports  int
 	failAt   int // the record call that fails, from 1; 0: none
 	sentinel bool
+	reboots  int
 }
 
 type fakePlugin struct {
@@ -184,6 +185,17 @@ func (w *world) Write() error {
 	return nil
 }
 
+func (w *world) CountReboot(string) (int, error) {
+	w.reboots++
+	w.note("count reboot %d", w.reboots)
+	return w.reboots, nil
+}
+
+func (w *world) ForgetReboots() error {
+	w.reboots = 0
+	return nil
+}
+
 // execute runs a stream in this world.
 func (w *world) execute(o Options) report.Report {
 	w.t.Helper()
@@ -195,7 +207,7 @@ func (w *world) execute(o Options) report.Report {
 		o.Retry = RetryPolicy{First: time.Millisecond, Most: 4 * time.Millisecond, Total: 200 * time.Millisecond}
 	}
 	with := Surroundings{
-		Plugins: w, State: w, Sentinel: w,
+		Plugins: w, State: w, Sentinel: w, Reboots: w,
 		Observe: func(e Event) {
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -36,32 +36,63 @@ func (r *run) rebootRequired(it *item) error {
 	}}
 }
 
-// finish gives the run its outcome and exit code, and writes the sentinel when everything is so.
+// finish gives the run its outcome and exit code. The sentinel comes last: when it is there, the report is too.
 func (r *run) finish(err error) {
 	r.settle(err)
-	if r.report.ExitCode == report.ExitOK && r.o.Mode == ModeApply {
-		if err := r.complete(); err != nil {
+	if r.done() {
+		r.settleAnyway(r.wantedReboot())
+	}
+	if r.report.ExitCode == report.ExitReboot {
+		if err := r.countReboot(); err != nil {
+			r.report.Errors = nil // the reboot that was asked for and will not be
 			r.settle(err)
 		}
 	}
 	for i := range r.report.Documents {
 		d := &r.report.Documents[i]
-		if d.Outcome == "" && !(r.o.Mode == ModePlan && err == nil) {
+		open := r.o.Mode == ModePlan && err == nil // what a plan cannot decide yet has no outcome
+		if d.Outcome == "" && !open {
 			d.Outcome = report.Skipped
 		}
 	}
 	r.report.FinishedAt = time.Now().UTC()
-	if recordErr := r.record(); recordErr != nil && r.report.ExitCode == report.ExitOK {
-		r.settle(recordErr)
+	if err := r.record(); err != nil && r.report.ExitCode == report.ExitOK {
+		r.settle(err)
+	}
+	if r.done() {
+		if err := r.succeed(); err != nil {
+			r.settle(err)
+			r.settleAnyway(r.record())
+		}
 	}
 	r.emit(Event{Type: EventRunFinished, Report: r.report})
 }
 
-// complete is the end of a run without errors: a reboot that some change asked for, or success.
-func (r *run) complete() error {
+// done says whether an apply has ended without an error.
+func (r *run) done() bool { return r.report.ExitCode == report.ExitOK && r.o.Mode == ModeApply }
+
+// settleAnyway adds an error to those of a run that has failed already.
+func (r *run) settleAnyway(err error) {
+	if err != nil {
+		r.settle(err)
+	}
+}
+
+// wantedReboot is the reboot that some change asked for once every document is done.
+func (r *run) wantedReboot() error {
 	for _, it := range r.items {
 		if it.reboot() == pluginv1.RebootAfterRun {
 			return r.rebootAfterRun(it)
+		}
+	}
+	return nil
+}
+
+// succeed tells everyone, if everything is so: only a live run of all phases in which nothing was left.
+func (r *run) succeed() error {
+	if r.with.Reboots != nil {
+		if err := r.with.Reboots.ForgetReboots(); err != nil {
+			return stateFailure(err)
 		}
 	}
 	if r.with.Sentinel == nil || r.o.Phase != pluginv1.PhaseUnspecified {
@@ -76,6 +107,25 @@ func (r *run) complete() error {
 		return stateFailure(fmt.Errorf("write the sentinel: %w", err))
 	}
 	return nil
+}
+
+// countReboot counts the reboot that is due, durably, before it happens: a stream that asks for ever must not reboot
+// for ever.
+func (r *run) countReboot() error {
+	if r.with.Reboots == nil {
+		return nil
+	}
+	n, err := r.with.Reboots.CountReboot(r.report.Generation)
+	if err != nil {
+		return stateFailure(fmt.Errorf("count the reboot: %w", err))
+	}
+	if n <= MaxReboots {
+		return nil
+	}
+	return &failure{exit: report.ExitDeadline, err: report.Error{
+		Code: report.CodeReboot, Message: fmt.Sprintf("the stream asks for reboot %d; at most %d are made", n, MaxReboots),
+		Hint: "see in the report which change asks each time; a run without --reboot starts the count again once it succeeds",
+	}}
 }
 
 func (r *run) rebootAfterRun(it *item) error {

@@ -32,6 +32,9 @@ const (
 	StopGrace    = 30 * time.Second
 )
 
+// MaxReboots is how often one stream may reboot the machine.
+const MaxReboots = 3
+
 // Options say what is run, and where.
 type Options struct {
 	Mode   Mode
@@ -89,11 +92,18 @@ type Sentinel interface {
 	Write() error
 }
 
+// Reboots counts the reboots of a stream, by its generation.
+type Reboots interface {
+	CountReboot(generation string) (int, error)
+	ForgetReboots() error
+}
+
 // Surroundings are what a run works with.
 type Surroundings struct {
 	Plugins  Plugins
 	State    State    // nil: keep nothing
 	Sentinel Sentinel // nil: not a live run
+	Reboots  Reboots  // nil: this run does not reboot
 	// Observe takes every event, in order. It must not block.
 	Observe func(Event)
 	// Record keeps the report, while the run goes on and at its end; nil keeps none.

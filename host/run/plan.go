@@ -108,6 +108,9 @@ func (r *run) judgeFirst(it *item, plan pluginv1.Plan, err error) error {
 		return &refusal{exit: f.exit, errors: []report.Error{f.err}}
 	case pluginv1.CodePrecondition, pluginv1.CodeRetry:
 		it.pending = firstOf(e.Message, "the machine is not ready")
+		if e.Hint != "" {
+			it.pending += "; " + e.Hint
+		}
 		return nil
 	default:
 		return r.judge(it, err)

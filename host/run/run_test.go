@@ -198,6 +198,20 @@ func TestExecuteOutcomes(t *testing.T) {
 			options: Options{Mode: ModeApply, Stream: stream(named, named)},
 			exit:    report.ExitReboot, outcome: report.RunRebootRequired, outcomes: "Changed Changed",
 		},
+		"reboots are counted, and end": {
+			setup: func(w *world) {
+				w.reboots = MaxReboots
+				w.plugins["x"].plan = func(string, int) (pluginv1.Plan, error) {
+					return pluginv1.Plan{Changes: []pluginv1.Change{{ID: "a", Summary: "do a"}}}, nil
+				}
+				w.plugins["x"].apply = func(_ context.Context, _ string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
+					return pluginv1.Finished{}, change(send, pluginv1.Change{ID: "a", Summary: "do a", Reboot: pluginv1.RebootAfterRun})
+				}
+			},
+			options: Options{Mode: ModeApply, Stream: stream(named)},
+			exit:    report.ExitDeadline, outcome: report.RunFailed, outcomes: "Changed",
+			errors: []string{"the stream asks for reboot 4; at most 3 are made"},
+		},
 		"retries end": {
 			setup: func(w *world) {
 				w.plugins["x"].plan = planFor(map[string]error{"a": &pluginv1.Error{Code: pluginv1.CodeRetry, Message: "busy"}})

@@ -55,6 +55,7 @@ func binaries(t *testing.T) string {
 	for name, pkg := range map[string]string{
 		"machineadm":                      "../../host/cmd/machineadm",
 		"machineadm-sysctl-plugin-procfs": "../../plugins/sysctl/procfs",
+		"machineadm-noop-plugin-test":     "../noop",
 	} {
 		build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), pkg)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0") // the node has its own C library
@@ -70,6 +71,7 @@ func install(dir, root string) error {
 	for name, at := range map[string]string{
 		"machineadm":                      "/usr/bin/machineadm",
 		"machineadm-sysctl-plugin-procfs": libexec + "/machineadm-sysctl-plugin-procfs",
+		"machineadm-noop-plugin-test":     libexec + "/machineadm-noop-plugin-test",
 	} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -100,6 +102,18 @@ ExecStart=/usr/bin/machineadm --bootstrap --path /etc/machineadm/node.yaml
 WantedBy=multi-user.target
 `
 
+// atBoot makes the node apply /etc/machineadm/node.yaml at every boot.
+func atBoot(root string) error {
+	if err := write(root, "/etc/systemd/system/machineadm.service", unit, 0o644); err != nil {
+		return err
+	}
+	wants := filepath.Join(root, "/etc/systemd/system/multi-user.target.wants")
+	if err := os.MkdirAll(wants, 0o755); err != nil {
+		return err
+	}
+	return os.Symlink("/etc/systemd/system/machineadm.service", filepath.Join(wants, "machineadm.service"))
+}
+
 func TestSystemdUnit(t *testing.T) {
 	dir := binaries(t)
 	for _, suite := range nodes.Suites() {
@@ -107,14 +121,7 @@ func TestSystemdUnit(t *testing.T) {
 			n := nodes.Boot(t, nodes.Options{Suite: suite, Prepare: nodes.InOrder(
 				func(root string) error { return install(dir, root) },
 				func(root string) error { return write(root, "/etc/machineadm/node.yaml", stream, 0o600) },
-				func(root string) error { return write(root, "/etc/systemd/system/machineadm.service", unit, 0o644) },
-				func(root string) error {
-					wants := filepath.Join(root, "/etc/systemd/system/multi-user.target.wants")
-					if err := os.MkdirAll(wants, 0o755); err != nil {
-						return err
-					}
-					return os.Symlink("/etc/systemd/system/machineadm.service", filepath.Join(wants, "machineadm.service"))
-				},
+				atBoot,
 			)})
 			if got := strings.TrimSpace(n.MustExec(t, "systemctl", "show", "-P", "Result", "machineadm.service").Stdout); got != "success" {
 				t.Fatalf("the unit ended with %s:\n%s", got, n.MustExec(t, "journalctl", "-u", "machineadm", "--no-pager").Stdout)

@@ -42,7 +42,7 @@ func (s *server) Apply(r *pb.ApplyRequest, out stream) error {
 				return err
 			}
 		}
-		if err := touch(filepath.Join(r.GetRoot(), strings.TrimPrefix(c.GetId(), "file:")), want.Content); err != nil {
+		if err := touch(inRoot(r.GetRoot(), strings.TrimPrefix(c.GetId(), "file:")), want.Content); err != nil {
 			return finish(out, &pb.Finished{Error: &pb.ErrorDetail{Code: pb.Code_CODE_INTERNAL, Message: err.Error()}})
 		}
 		if err := out.Send(&pb.ApplyEvent{Event: &pb.ApplyEvent_Changed{Changed: &pb.Changed{Id: c.GetId()}}}); err != nil {

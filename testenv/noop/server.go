@@ -168,15 +168,18 @@ func answer(ctx context.Context, want spec) error {
 	return s.Err()
 }
 
+// inRoot is a file of the image, or of the live machine when there is none.
+func inRoot(root, name string) string { return filepath.Join("/", root, name) }
+
 func exists(root, name string) bool {
-	_, err := os.Lstat(filepath.Join(root, name))
+	_, err := os.Lstat(inRoot(root, name))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func missing(root string, want spec) []*pb.Change {
 	var out []*pb.Change
 	for _, name := range want.Touch {
-		data, err := os.ReadFile(filepath.Join(root, name))
+		data, err := os.ReadFile(inRoot(root, name))
 		if err == nil && string(data) == want.Content {
 			continue
 		}

@@ -66,21 +66,26 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	}
 	defer endAll(fleet, log)
 	with := run.Surroundings{Plugins: fleet, Observe: observe}
-	where.furnish(&with, mode)
+	where.furnish(&with, mode, o.reboot)
 	result, _ := run.Execute(ctx, options, with, head)
-	return o.end(result, where, s)
+	endAll(fleet, log) // before a reboot, not in its middle
+	return o.end(ctx, result, with.Reboots != nil, where, s)
 }
 
-// end turns the report into the exit code, and says what a reboot needs.
-func (o *applyFlags) end(result report.Report, where *place, s streams) error {
-	if result.ExitCode == report.ExitReboot && o.reboot {
-		_, _ = fmt.Fprintln(s.err, "this release does not reboot by itself: reboot the machine, then run the same command again")
-	}
+// end turns the report into the exit code, and reboots when that is due and allowed.
+func (o *applyFlags) end(ctx context.Context, result report.Report, mayReboot bool, where *place, s streams) error {
 	if where.reportPath != "" && result.ExitCode != report.ExitOK {
 		_, _ = fmt.Fprintf(s.err, "report: %s (machineadm status reads it)\n", where.reportPath)
 	}
-	if result.ExitCode == report.ExitOK {
+	switch {
+	case result.ExitCode == report.ExitOK:
 		return nil
+	case result.ExitCode == report.ExitReboot && mayReboot:
+		_, _ = fmt.Fprintln(s.err, "rebooting; run the same command again after it")
+		if err := launch.Reboot(context.WithoutCancel(ctx)); err != nil {
+			return &exitError{code: report.ExitReboot, text: fmt.Sprintf(
+				"error: the reboot could not be asked for: %s\n  hint: reboot the machine, then run the same command again", err)}
+		}
 	}
 	return &exitError{code: result.ExitCode}
 }

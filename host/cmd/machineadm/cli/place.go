@@ -134,7 +134,7 @@ func (p *place) imageRoot() string {
 }
 
 // furnish gives the run what it keeps. A plan keeps nothing and only looks at what an apply chose.
-func (p *place) furnish(with *run.Surroundings, mode run.Mode) {
+func (p *place) furnish(with *run.Surroundings, mode run.Mode, reboot bool) {
 	if p.journal != nil {
 		with.State = p.journal
 	}
@@ -145,6 +145,9 @@ func (p *place) furnish(with *run.Surroundings, mode run.Mode) {
 	with.Record = kept.Write
 	if p.root == "" {
 		with.Sentinel = newSentinel()
+		if reboot {
+			with.Reboots = p.journal
+		}
 	}
 }
 

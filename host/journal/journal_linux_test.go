@@ -55,7 +55,7 @@ func wantMode(t *testing.T, path string, want fs.FileMode) {
 	}
 }
 
-//nolint:paralleltest // the umask is the whole process's
+// It is not parallel: the umask is the whole process's.
 func TestModesWhateverTheUmask(t *testing.T) {
 	for name, mask := range map[string]int{"000": 0, "077": 0o077, "022": 0o022} {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +201,6 @@ func mount(t *testing.T, options string, flags uintptr) string {
 	return dir
 }
 
-//nolint:paralleltest // in a process of its own
 func TestReadOnly(t *testing.T) {
 	if !alone(t) {
 		return
@@ -223,7 +222,6 @@ func TestReadOnly(t *testing.T) {
 	opened(t, dir, "machine-1") // nothing to write
 }
 
-//nolint:paralleltest // in a process of its own
 func TestFull(t *testing.T) {
 	if !alone(t) {
 		return
@@ -267,34 +265,33 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// nobody runs a test once more in a process without rights, and reports whether this is that process.
-func nobody(t *testing.T, path string) (string, bool) {
+// nobody runs a test once more in a process without rights, with what prepare left in a directory to which every user
+// can find the way, and returns that directory if this is that process.
+func nobody(t *testing.T, prepare func(dir string)) (dir string, ok bool) {
 	t.Helper()
 	const mark = "JOURNAL_TEST_NOBODY"
-	if path, ok := os.LookupEnv(mark); ok {
+	if dir, ok := os.LookupEnv(mark); ok {
 		if err := syscall.Setuid(65534); err != nil {
 			t.Fatal(err)
 		}
-		return path, true
+		return dir, true
 	}
+	require.Root(t)
+	dir = openToAll(t)
+	prepare(dir)
 	command := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
-	command.Env = append(os.Environ(), mark+"="+path)
+	command.Env = append(os.Environ(), mark+"="+dir)
 	if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	return "", false
 }
 
-//nolint:paralleltest // changes its user in a process of its own
 func TestHeldForEveryone(t *testing.T) {
-	require.Root(t)
-	dir := openToAll(t)
-	free, taken := filepath.Join(dir, "free"), filepath.Join(dir, "taken")
-	if _, ok := os.LookupEnv("JOURNAL_TEST_NOBODY"); !ok {
-		release(t, acquired(t, free))
-		acquired(t, taken)
-	}
-	dir, ok := nobody(t, dir)
+	dir, ok := nobody(t, func(dir string) {
+		release(t, acquired(t, filepath.Join(dir, "free")))
+		acquired(t, filepath.Join(dir, "taken"))
+	})
 	if !ok {
 		return
 	}
@@ -303,6 +300,28 @@ func TestHeldForEveryone(t *testing.T) {
 	}
 	if !Held(filepath.Join(dir, "taken")) || Held(filepath.Join(dir, "free")) {
 		t.Errorf("taken: %v, free: %v", Held(filepath.Join(dir, "taken")), Held(filepath.Join(dir, "free")))
+	}
+}
+
+// A user who may not look into the state directory must not be told that there is no report.
+func TestLastForEveryone(t *testing.T) {
+	dir, ok := nobody(t, func(dir string) {
+		j := opened(t, filepath.Join(dir, "state"), "machine-1")
+		if err := (Reports{RunDir: filepath.Join(dir, "run"), Journal: j}).Write(full(), nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if !ok {
+		return
+	}
+	if last, _, err := Last(filepath.Join(dir, "run"), filepath.Join(dir, "state")); err != nil || last.RunID != full().RunID {
+		t.Errorf("the report is for everyone: %v", err)
+	}
+	if _, _, err := Last(filepath.Join(dir, "gone"), filepath.Join(dir, "state")); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("%v, want that it may not be looked for", err)
+	}
+	if Peek(filepath.Join(dir, "state"), "machine-1") != nil {
+		t.Error("another user sees the journal")
 	}
 }
 
@@ -322,30 +341,4 @@ func openToAll(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-// A user who may not look into the state directory must not be told that there is no report.
-//
-//nolint:paralleltest // changes its user in a process of its own
-func TestLastForEveryone(t *testing.T) {
-	require.Root(t)
-	dir := openToAll(t)
-	if _, ok := os.LookupEnv("JOURNAL_TEST_NOBODY"); !ok {
-		if err := (Reports{RunDir: filepath.Join(dir, "run"), Journal: opened(t, filepath.Join(dir, "state"), "machine-1")}).Write(full(), nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	dir, ok := nobody(t, dir)
-	if !ok {
-		return
-	}
-	if last, _, err := Last(filepath.Join(dir, "run"), filepath.Join(dir, "state")); err != nil || last.RunID != full().RunID {
-		t.Errorf("the report is for everyone: %v", err)
-	}
-	if _, _, err := Last(filepath.Join(dir, "gone"), filepath.Join(dir, "state")); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("%v, want that it may not be looked for", err)
-	}
-	if Peek(filepath.Join(dir, "state"), "machine-1") != nil {
-		t.Error("another user sees the journal")
-	}
 }

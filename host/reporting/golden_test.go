@@ -1,0 +1,162 @@
+package reporting
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden compares with testdata/NAME, where NAME may be the words of a test case.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", filepath.FromSlash(strings.NewReplacer(" ", "-", ",", "").Replace(name)))
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got\n%s\nwant, as in %s,\n%s", got, path, want)
+	}
+}
+
+func moment() time.Time { return time.Date(2026, 3, 1, 3, 4, 5, 678000000, time.UTC) }
+
+// forged is what a plugin says that wants to pass for the host.
+const forged = "fine\nSysctl/base: changed\r\x1b[2K\u202egnihton\u2066\u200b\u2028\u0085\x00\u3164\xff"
+
+func plugin() *report.Plugin {
+	return &report.Plugin{Path: "/usr/libexec/machineadm/machineadm-sysctl-plugin-procfs", Version: "v0.1.0", SHA256: "abcd"}
+}
+
+func sysctl() report.Document {
+	return report.Document{Index: 0, Kind: "Sysctl", Name: "base", Provider: "procfs", Plugin: plugin()}
+}
+
+func timesync() report.Document {
+	return report.Document{Index: 1, Kind: "Timesync", Name: "site", Provider: "chronyd", Plugin: plugin()}
+}
+
+func join() report.Document {
+	return report.Document{Index: 2, Kind: "DomainJoin", Name: "corp", Provider: "activedirectory", Plugin: plugin()}
+}
+
+func head(outcome report.Outcome, exit int, documents ...report.Document) report.Report {
+	return report.Report{
+		APIVersion: report.APIVersion, Kind: report.Kind, RunID: "0011223344556677", StartedAt: moment(),
+		FinishedAt: moment().Add(4200 * time.Millisecond), Outcome: outcome, ExitCode: exit, Phase: "all",
+		Host:      report.Host{Hostname: "node-1", OS: "debian", Arch: "amd64", Machineadm: "v0.1.0"},
+		Documents: documents,
+	}
+}
+
+func ended(d report.Document, outcome report.Outcome, ms int64, changes ...report.Change) report.Document {
+	d.Outcome, d.DurationMs, d.Changes = outcome, ms, changes
+	return d
+}
+
+func with(d report.Document, e report.Error) report.Document {
+	d.Error = &e
+	return d
+}
+
+func change(summary string, outcome report.Outcome, ms int64) report.Change {
+	return report.Change{ID: "id", Summary: summary, Outcome: outcome, DurationMs: ms}
+}
+
+const writeFile, setValue = "write /etc/sysctl.d/99-machineadm-base.conf", "set net.ipv4.ip_forward to 1"
+
+func refused() report.Error {
+	return report.Error{
+		Code: pluginv1.CodePrecondition.String(), Message: "the kernel refuses net.ipv4.ip_forward: read-only file system (EROFS).",
+		Hint: "mount /proc/sys writable", Field: `spec.parameters["net.ipv4.ip_forward"]`, File: "node.yaml", Line: 7, Column: 5,
+		Details: "document-0",
+	}
+}
+
+// reports are the ways a run can end, or be found.
+func reports() map[string]report.Report {
+	interrupted := report.Error{Code: report.CodeInterrupted, Message: "the run was interrupted", Hint: "run the same command again"}
+	reboot := report.Error{
+		Code: report.CodeReboot, Document: "Sysctl/base", Message: "the machine must reboot before the next document",
+		Hint: "reboot, then run the same command again",
+	}
+	invalid := head(report.RunInvalid, report.ExitUsage, with(ended(sysctl(), report.Failed, 0), report.Error{
+		Code: "InvalidConfig", Document: "Sysctl/base", Field: `spec.parameters["vm..x"]`, Message: "has an empty segment", File: "node.yaml", Line: 7, Column: 5,
+	}), ended(timesync(), report.Skipped, 0))
+	invalid.Errors = []report.Error{*invalid.Documents[0].Error, {
+		Code: "InvalidConfig", Document: "Timesync/site", Field: "spec.servers[0].adress", Message: "unknown field", Hint: "did you mean address?", File: "node.yaml", Line: 16, Column: 9,
+	}}
+	unreadable := head(report.RunInvalid, report.ExitUntrusted)
+	unreadable.Errors = []report.Error{{Code: report.CodeUntrusted, File: "/tmp/node.yaml", Message: "others can write to it (mode 0666)", Hint: "chmod go-w /tmp/node.yaml"}}
+	rebooting := head(report.RunRebootRequired, report.ExitReboot, ended(sysctl(), report.RebootRequired, 1200, change(writeFile, report.Changed, 12)), ended(timesync(), report.Skipped, 0))
+	rebooting.Errors = []report.Error{reboot}
+	early := head(report.RunInterrupted, report.ExitInterrupted, ended(sysctl(), report.Skipped, 0), ended(timesync(), report.Skipped, 0))
+	early.Errors = []report.Error{interrupted}
+	deadline := head(report.RunFailed, report.ExitDeadline, ended(sysctl(), report.Skipped, 0))
+	deadline.Errors = []report.Error{{Code: report.CodeDeadline, Message: "the run took longer than its 1h0m0s", Hint: "run it again, with a longer --timeout if it needs one"}}
+	missing := sysctl()
+	missing.Plugin = nil
+	running := head(report.RunRunning, 0, ended(sysctl(), report.Changed, 34, change(writeFile, report.Changed, 12)),
+		ended(timesync(), "", 0, change("restart chrony", report.Interrupted, 0)), join())
+	running.FinishedAt = time.Time{}
+	between := head(report.RunRunning, 0, ended(sysctl(), report.Changed, 34), timesync(), join())
+	between.FinishedAt = time.Time{}
+	planning := head(report.RunRunning, 0, sysctl())
+	planning.FinishedAt = time.Time{}
+	image := head(report.RunSucceeded, report.ExitOK, ended(sysctl(), report.Deferred, 5,
+		change(writeFile, report.Changed, 12), change(setValue, report.Deferred, 0)), ended(join(), report.Deferred, 0))
+	image.Root, image.Phase, image.Documents[0].Reason, image.Documents[1].Reason = "/mnt/image", "preparation", report.ReasonLive, report.ReasonPhase
+	image.FinishedAt = image.StartedAt.Add(-time.Hour)
+	warned := ended(sysctl(), report.Changed, 1234, change(writeFile, report.Changed, 12))
+	warned.Warnings = []string{"spec.parameters: net.ipv4.ip_forward is given by a profile and by hand: the hand wins"}
+	evil := with(ended(sysctl(), report.Failed, 1, change(forged, report.Failed, 1)), report.Error{
+		Code: "Internal", Message: forged, Hint: forged, Field: forged, File: "a\nb", Line: 1, Details: forged,
+	})
+	evil.Name, evil.Provider, evil.Warnings = "x\ny", "p\x1b", []string{forged}
+	forging := head(report.RunFailed, report.ExitFailed, evil)
+	forging.RunID, forging.Host.Machineadm, forging.Root, forging.Phase = "a\nb", "v\n1", "/mnt/\n", "\n"
+	return map[string]report.Report{
+		"succeeded":    head(report.RunSucceeded, report.ExitOK, warned, ended(timesync(), report.Unchanged, 0), ended(join(), report.NotApplicable, 0)),
+		"one document": head(report.RunSucceeded, report.ExitOK, ended(sysctl(), report.Unchanged, 75432)),
+		"no document":  head(report.RunSucceeded, report.ExitOK),
+		"image":        image,
+		"failed": head(report.RunFailed, report.ExitPrecondition, ended(timesync(), report.Unchanged, 12),
+			with(ended(sysctl(), report.Failed, 2300, change(writeFile, report.Changed, 12), change(setValue, report.Failed, 3)), refused()),
+			ended(join(), report.Skipped, 0)),
+		"crashed": head(report.RunFailed, report.ExitFailed, with(ended(sysctl(), report.Failed, 2300, change(writeFile, report.Failed, 3)), report.Error{
+			Code: report.CodeCrashed, Message: "the plugin machineadm-sysctl-plugin-procfs crashed: it ended without an answer",
+			Hint: "details.json holds its last words; running again is safe", Details: "document-0",
+		})),
+		"no plugin": head(report.RunFailed, report.ExitPrecondition, with(ended(missing, report.Failed, 0), report.Error{
+			Code: report.CodeNoPlugin, Message: "no plugin for Sysctl is installed",
+			Hint: "install one as machineadm-sysctl-plugin-PROVIDER, or see machineadm plugins list",
+		}), ended(timesync(), report.Skipped, 0)),
+		"deadline":                   deadline,
+		"no cause":                   head(report.RunFailed, report.ExitFailed, ended(sysctl(), report.Skipped, 0)),
+		"invalid":                    invalid,
+		"unreadable":                 unreadable,
+		"reboot required":            rebooting,
+		"interrupted":                head(report.RunInterrupted, report.ExitInterrupted, with(ended(sysctl(), report.Failed, 900, change(writeFile, report.Changed, 12), change(setValue, report.Interrupted, 30)), interrupted), ended(timesync(), report.Skipped, 0)),
+		"interrupted while planning": early,
+		"running":                    running,
+		"running, between":           between,
+		"running, planning":          planning,
+		"forged":                     forging,
+	}
+}

@@ -1,0 +1,56 @@
+package firstboot
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/testenv/nodes"
+)
+
+const noopHeader = "---\napiVersion: example.com/v1\nkind: Noop\nmetadata: {name: NAME}\nspec: {provider: test, SPEC}\n"
+
+func noop(name, spec string) string {
+	return strings.NewReplacer("NAME", name, "SPEC", spec).Replace(noopHeader)
+}
+
+// TestReboot: a change in the middle of a stream needs a reboot, the host makes it, and the same command finishes the
+// stream after it.
+func TestReboot(t *testing.T) {
+	dir := binaries(t)
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
+		func(root string) error { return install(dir, root) }, atBoot,
+		func(root string) error {
+			return write(root, "/etc/machineadm/node.yaml",
+				noop("before", "touch: [/var/before], reboot: BeforeNext")+noop("after", "touch: [/var/after]"), 0o600)
+		},
+	)})
+	r := lastReport(t, n)
+	if r.Outcome != report.RunSucceeded || r.Documents[0].Outcome != report.Unchanged || r.Documents[1].Outcome != report.Changed {
+		t.Fatalf("after the reboot: %+v", r)
+	}
+	n.MustExec(t, "test", "-s", sentinel)
+	n.MustExec(t, "test", "!", "-e", "/var/lib/machineadm/reboots.json")
+	boots := n.MustExec(t, "sh", "-c", "ls /var/lib/machineadm/reports | wc -l").Stdout
+	if strings.TrimSpace(boots) != "2" {
+		t.Errorf("%s runs, want two", boots)
+	}
+}
+
+// TestRebootsEnd: a change that asks for a reboot at every boot is stopped, with a report that says so.
+func TestRebootsEnd(t *testing.T) {
+	dir := binaries(t)
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
+		func(root string) error { return install(dir, root) }, atBoot,
+		func(root string) error { // /run is empty after a reboot: the change is always missing
+			return write(root, "/etc/machineadm/node.yaml", noop("storm", "touch: [/run/storm], reboot: AfterRun"), 0o600)
+		},
+	)})
+	r := lastReport(t, n)
+	if r.ExitCode != report.ExitDeadline || len(r.Errors) != 1 || !strings.Contains(r.Errors[0].Message, "reboot 4; at most 3") {
+		t.Fatalf("report: %+v", r)
+	}
+	if out, err := n.Exec(t.Context(), "test", "-e", sentinel); err != nil || out.ExitCode == 0 {
+		t.Errorf("there is a sentinel (%v)", err)
+	}
+}
