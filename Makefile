@@ -18,6 +18,11 @@ build: ## all binaries of this machine's platform, into bin/ (VERSION= stamps an
 cross: ## linux/amd64, linux/arm64 and windows/amd64 into dist/<os>-<arch>/; fails when a binary is too large
 	@testenv/tools/build.sh cross dist
 
+.PHONY: man
+man: ## the manual pages, into dist/man/
+	@go run ./host/cmd/machineadm/mangen dist/man
+	@ls dist/man
+
 .PHONY: clean
 clean: ## remove what the other targets left in the checkout (not the caches)
 	@rm -rf bin dist coverage.out

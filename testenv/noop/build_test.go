@@ -20,7 +20,7 @@ import (
 type binaries struct{ dir string }
 
 // build is set by TestMain; a test binary has no other way to hand something to its tests.
-var build binaries //nolint:gochecknoglobals // see above
+var build binaries
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "machineadm-noop-")

@@ -53,7 +53,7 @@ type adapter struct {
 	server *server
 }
 
-func (a *adapter) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
+func (a *adapter) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error { //nolint:unparam // go-plugin's interface
 	pb.RegisterPluginServer(s, a.server)
 	pb.RegisterMaintainerServer(s, a.server)
 	return nil
