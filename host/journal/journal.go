@@ -58,7 +58,7 @@ func Open(dir, machineID string) (*Journal, error) {
 	if err := j.void(); err != nil {
 		return nil, stateError(err)
 	}
-	if err := j.write(machineFile, []byte(machineID+"\n"), 0o600); err != nil {
+	if err := j.write(machineFile, []byte(machineID+"\n")); err != nil {
 		return nil, err
 	}
 	return j, nil
@@ -66,7 +66,7 @@ func Open(dir, machineID string) (*Journal, error) {
 
 // stateNames are all the names that this package makes in a state directory.
 func stateNames() []string {
-	return []string{bindingsFile, keyFile, pluginsDir, reportsDir, machineFile}
+	return []string{bindingsFile, keyFile, rebootsFile, pluginsDir, reportsDir, machineFile}
 }
 
 // void removes what is bound to another machine, the mark that says so last: a run that is killed here begins again.
@@ -153,7 +153,7 @@ func (j *Journal) Bind(kind, provider string) error {
 	if err != nil {
 		return stateError(err)
 	}
-	return j.write(bindingsFile, append(data, '\n'), 0o600)
+	return j.write(bindingsFile, append(data, '\n'))
 }
 
 // Generation names a stream: half of an HMAC-SHA-256 under a key that never leaves this directory, in hex, so that a
@@ -170,7 +170,7 @@ func (j *Journal) Generation(stream []byte) (string, error) {
 		if _, err := rand.Read(key); err != nil {
 			return "", fmt.Errorf("make a key: %w", err)
 		}
-		if err := j.write(keyFile, key, 0o600); err != nil {
+		if err := j.write(keyFile, key); err != nil {
 			return "", err
 		}
 	}
@@ -179,8 +179,8 @@ func (j *Journal) Generation(stream []byte) (string, error) {
 	return hex.EncodeToString(mac.Sum(nil)[:16]), nil
 }
 
-func (j *Journal) write(name string, data []byte, mode fs.FileMode) error {
-	return stateError(atomicfile.WriteFile(filepath.Join(j.dir, name), data, atomicfile.Options{Mode: mode, KeepLabel: true}))
+func (j *Journal) write(name string, data []byte) error {
+	return stateError(atomicfile.WriteFile(filepath.Join(j.dir, name), data, atomicfile.Options{Mode: 0o600, KeepLabel: true}))
 }
 
 func stateError(err error) error {

@@ -72,6 +72,9 @@ func TestModesWhateverTheUmask(t *testing.T) {
 			if _, err := j.Generation(nil); err != nil {
 				t.Fatal(err)
 			}
+			if _, err := j.CountReboot("generation"); err != nil {
+				t.Fatal(err)
+			}
 			plugin, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base")
 			if err != nil {
 				t.Fatal(err)
@@ -85,7 +88,7 @@ func TestModesWhateverTheUmask(t *testing.T) {
 				wantMode(t, dir, fs.ModeDir|0o700)
 			}
 			for _, file := range []string{
-				filepath.Join(state, machineFile), filepath.Join(state, bindingsFile), filepath.Join(state, keyFile),
+				filepath.Join(state, machineFile), filepath.Join(state, bindingsFile), filepath.Join(state, keyFile), filepath.Join(state, rebootsFile),
 				filepath.Join(state, reportsDir, kept(t, j)[0]), filepath.Join(run, DetailsFile), filepath.Join(run, "lock"),
 			} {
 				wantMode(t, file, 0o600)
@@ -173,13 +176,14 @@ func everyWrite(t *testing.T, dir string) map[string]error {
 	j := &Journal{dir: dir}
 	_, opening := Open(dir, "machine-2")
 	_, generation := j.Generation([]byte("stream"))
+	_, reboot := j.CountReboot("generation")
 	_, plugin := j.PluginDir("machineadm-a-plugin-b", "A", "b")
 	l, lock := Acquire(filepath.Join(dir, "lock"))
 	if lock == nil {
 		release(t, l)
 	}
 	return map[string]error{
-		"open": opening, "generation": generation, "plugin directory": plugin, "lock": lock,
+		"open": opening, "generation": generation, "plugin directory": plugin, "lock": lock, "reboot": reboot,
 		"bind":   j.Bind("Sysctl", strings.Repeat("a", 63)),
 		"report": Reports{RunDir: dir}.Write(full(), nil),
 		"reports": Reports{RunDir: filepath.Join(dir, "run"), Journal: j}.
@@ -248,6 +252,10 @@ func TestFull(t *testing.T) {
 	for what, err := range map[string]error{
 		"bind":   j.Bind("Timesync", "chronyd"),
 		"report": Reports{RunDir: dir, Journal: j}.Write(other, nil),
+		"reboot": func() error {
+			_, err := j.CountReboot("generation")
+			return err
+		}(),
 		"generation": func() error {
 			_, err := j.Generation([]byte("stream"))
 			return err

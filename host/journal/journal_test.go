@@ -18,6 +18,9 @@ func fill(t *testing.T, j *Journal) {
 	if _, err := j.Generation([]byte("stream")); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := j.CountReboot("generation"); err != nil {
+		t.Fatal(err)
+	}
 	dir, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base")
 	if err != nil {
 		t.Fatal(err)
@@ -239,6 +242,34 @@ func TestDamagedKeyIsReplaced(t *testing.T) {
 	}
 	_, err := j.Generation([]byte("stream"))
 	wantState(t, err, path)
+}
+
+func TestReboots(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "state")
+	for _, step := range []struct {
+		generation string
+		want       int
+	}{{"a", 1}, {"a", 2}, {"a", 3}, {"b", 1}, {"b", 2}, {"a", 1}, {"", 0}, {"a", 1}} {
+		j := opened(t, dir, "machine-1") // each after a boot
+		if step.generation == "" {
+			for range 2 {
+				if err := j.ForgetReboots(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			continue
+		}
+		if got, err := j.CountReboot(step.generation); err != nil || got != step.want {
+			t.Errorf("%s: %d (%v), want %d", step.generation, got, err, step.want)
+		}
+	}
+	path := filepath.Join(dir, rebootsFile)
+	for _, content := range []string{"", "null", "{}", "7", `{"generation": "a"`, `{"generation": "a", "count": -5}`} {
+		write(t, path, content, 0o600)
+		_, err := opened(t, dir, "machine-1").CountReboot("a")
+		wantState(t, err, path, "remove it")
+	}
 }
 
 func TestPluginDirectories(t *testing.T) {

@@ -20,26 +20,38 @@ type reboots struct {
 // CountReboot adds one to the reboots of a stream and returns their number. The count is on disk when it returns; it
 // starts again with another stream.
 func (j *Journal) CountReboot(generation string) (int, error) {
-	counted := reboots{}
-	path := filepath.Join(j.dir, rebootsFile)
-	data, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	counted, err := j.reboots()
+	if err != nil {
 		return 0, stateError(err)
-	default:
-		if err := json.Unmarshal(data, &counted); err != nil {
-			return 0, stateError(fmt.Errorf("%s: %w", path, err))
-		}
 	}
 	if counted.Generation != generation {
 		counted = reboots{Generation: generation}
 	}
 	counted.Count++
-	if data, err = json.Marshal(counted); err != nil {
+	data, err := json.Marshal(counted)
+	if err != nil {
 		return 0, stateError(err)
 	}
-	return counted.Count, j.write(rebootsFile, append(data, '\n'), 0o600)
+	return counted.Count, j.write(rebootsFile, append(data, '\n'))
+}
+
+func (j *Journal) reboots() (reboots, error) {
+	path := filepath.Join(j.dir, rebootsFile)
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return reboots{}, nil
+	case err != nil:
+		return reboots{}, err
+	}
+	var counted reboots
+	if err = json.Unmarshal(data, &counted); err == nil && counted.Count < 1 {
+		err = errors.New("it holds no count")
+	}
+	if err != nil {
+		return reboots{}, fmt.Errorf("%s is damaged: %w; remove it, and the count starts again", path, err)
+	}
+	return counted, nil
 }
 
 // ForgetReboots starts the count again: the stream has succeeded.

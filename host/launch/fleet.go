@@ -52,10 +52,16 @@ type Fleet struct {
 	o       Options
 	catalog *catalog.Catalog
 
+	ending  chan struct{} // closed by KillAll
 	mu      sync.Mutex
 	started map[string]*start
 	ended   bool
 }
+
+// killGrace is how long a plugin may take to exit in order. go-plugin would wait for one that does not answer at all.
+const killGrace = 3 * time.Second
+
+var errEnded = errors.New("the run has ended")
 
 type start struct {
 	done   chan struct{}
@@ -65,7 +71,7 @@ type start struct {
 
 // NewFleet starts plugins out of c.
 func NewFleet(c *catalog.Catalog, o Options) *Fleet {
-	return &Fleet{o: o, catalog: c, started: map[string]*start{}}
+	return &Fleet{o: o, catalog: c, ending: make(chan struct{}), started: map[string]*start{}}
 }
 
 // Find implements run.Plugins.
@@ -80,7 +86,7 @@ func (f *Fleet) Start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 	f.mu.Lock()
 	if f.ended {
 		f.mu.Unlock()
-		return nil, errors.New("the run has ended")
+		return nil, errEnded
 	}
 	s, known := f.started[p.Path]
 	if !known {
@@ -89,7 +95,7 @@ func (f *Fleet) Start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 	}
 	f.mu.Unlock()
 	if !known {
-		s.plugin, s.err = f.start(ctx, p)
+		s.plugin, s.err = f.startUntilEnd(ctx, p)
 		close(s.done)
 	}
 	select {
@@ -98,6 +104,24 @@ func (f *Fleet) Start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// startUntilEnd gives a start up when KillAll is called meanwhile.
+func (f *Fleet) startUntilEnd(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
+	starting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-f.ending:
+			cancel(errEnded)
+		case <-starting.Done():
+		}
+	}()
+	plugin, err := f.start(starting, p)
+	if err != nil && errors.Is(context.Cause(starting), errEnded) {
+		return nil, errEnded
+	}
+	return plugin, err
 }
 
 func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
@@ -124,17 +148,25 @@ func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 	})
 	if err != nil {
 		err = errors.Join(err, guarded.Kill())
+		words.Flush()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		return nil, &StartError{Path: p.Path, Cause: err, Stderr: words.Tail()}
 	}
 	out := &Plugin{Maintainer: process, Path: p.Path, SHA256: digest, Stderr: words.Tail, Kill: func() {
+		hard := time.AfterFunc(killGrace, func() { _ = guarded.Kill() }) // Kill below then finds it gone
+		defer hard.Stop()
 		process.Kill()
 		_ = guarded.Kill() // the tree is gone: this frees what kept watch over it
+		words.Flush()
 	}}
 	if err := f.describe(ctx, out); err != nil {
 		out.Kill()
+		var failed *StartError
+		if errors.As(err, &failed) {
+			failed.Stderr = words.Tail() // only now it is read to the end
+		}
 		return nil, err
 	}
 	return out, nil
@@ -157,14 +189,17 @@ func (f *Fleet) describe(ctx context.Context, p *Plugin) error {
 	case asked.Err() != nil:
 		err = fmt.Errorf("the plugin did not describe itself within %s", timeout)
 	}
-	return &StartError{Path: p.Path, Cause: err, Stderr: p.Stderr()}
+	return &StartError{Path: p.Path, Cause: err}
 }
 
-// KillAll ends every plugin, side by side, and all that they started. It returns when they are gone, or with an error
-// that names what is not. No plugin starts afterwards.
+// KillAll ends every plugin, side by side, and all that they started, and gives up what is being started. It returns
+// when they are gone, or, when ctx has ended, with an error that names what is not. No plugin starts afterwards.
 func (f *Fleet) KillAll(ctx context.Context) error {
 	f.mu.Lock()
-	f.ended = true
+	if !f.ended {
+		f.ended = true
+		close(f.ending)
+	}
 	starts := slices.Collect(maps.Values(f.started))
 	f.mu.Unlock()
 	var wait sync.WaitGroup
@@ -176,6 +211,14 @@ func (f *Fleet) KillAll(ctx context.Context) error {
 			}
 		})
 	}
-	wait.Wait()
+	gone := make(chan struct{})
+	go func() {
+		wait.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+	case <-ctx.Done():
+	}
 	return f.o.Tree.KillDescendants(ctx)
 }

@@ -20,7 +20,7 @@ type stderr struct {
 	log *slog.Logger
 
 	mu   sync.Mutex
-	tail []byte
+	tail []byte // at most twice tailBytes, so that it is seldom moved
 	line []byte
 	lost bool // the rest of an overlong line
 }
@@ -29,10 +29,10 @@ type stderr struct {
 func (s *stderr) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tail = append(s.tail, p...)
-	if over := len(s.tail) - tailBytes; over > 0 {
-		s.tail = append(s.tail[:0], s.tail[over:]...)
+	if len(s.tail)+len(p) > 2*tailBytes {
+		s.tail = append(s.tail[:0], last(s.tail, tailBytes)...)
 	}
+	s.tail = append(s.tail, last(p, tailBytes)...)
 	for rest := p; len(rest) > 0; {
 		text, after, complete := bytes.Cut(rest, []byte{'\n'})
 		s.take(text)
@@ -53,28 +53,41 @@ func (s *stderr) take(text []byte) {
 }
 
 func (s *stderr) flush() {
-	level, message, attributes := parseLine(s.line)
+	level, message, fields := parseLine(s.line)
+	var attributes []slog.Attr
+	if len(fields) > 0 { // in a group: the plugin must not give the line another plugin's name or the host's words
+		attributes = append(attributes, slog.GroupAttrs("fields", fields...))
+	}
 	if s.lost {
 		attributes = append(attributes, slog.Bool("truncated", true))
 	}
-	if message != "" {
+	if message != "" || len(attributes) > 0 {
 		s.log.LogAttrs(context.Background(), level, message, attributes...)
 	}
 	s.line, s.lost = s.line[:0], false
+}
+
+// Flush logs a last line that was not ended. It is for a plugin that is gone.
+func (s *stderr) Flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flush()
 }
 
 // Tail is the end of what was written.
 func (s *stderr) Tail() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return strings.ToValidUTF8(string(s.tail), "\uFFFD")
+	return strings.ToValidUTF8(string(last(s.tail, tailBytes)), "\uFFFD")
 }
+
+func last(p []byte, n int) []byte { return p[max(0, len(p)-n):] }
 
 // parseLine reads the JSON that go-plugin's convention has for a log line; any other text is a line of level info.
 func parseLine(line []byte) (slog.Level, string, []slog.Attr) {
 	text := strings.TrimRight(strings.ToValidUTF8(string(line), "\uFFFD"), "\r")
-	var record map[string]any
-	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &record) != nil {
+	record, ok := parseRecord(line)
+	if !ok {
 		return slog.LevelInfo, text, nil
 	}
 	message, ok := record["@message"].(string)
@@ -97,4 +110,16 @@ func parseLine(line []byte) (slog.Level, string, []slog.Attr) {
 		}
 	}
 	return level, message, attributes
+}
+
+// parseRecord keeps numbers as they are written.
+func parseRecord(line []byte) (map[string]any, bool) {
+	if len(line) == 0 || line[0] != '{' || !json.Valid(line) {
+		return nil, false
+	}
+	var record map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.UseNumber()
+	err := decoder.Decode(&record)
+	return record, err == nil
 }

@@ -38,7 +38,7 @@ func golden(t *testing.T, name, got string) {
 func moment() time.Time { return time.Date(2026, 3, 1, 3, 4, 5, 678000000, time.UTC) }
 
 // forged is what a plugin says that wants to pass for the host.
-const forged = "fine\nSysctl/base: changed\r\x1b[2K\u202egnihton\u2066\u200b\u2028\u0085\x00\u3164\xff"
+const forged = "fine\nSysctl/base: changed\r\x1b[2K\u202egnihton\u2066\u200b\u2028\u0085\x00\u3164\U000e0041\x7f\xff"
 
 func plugin() *report.Plugin {
 	return &report.Plugin{Path: "/usr/libexec/machineadm/machineadm-sysctl-plugin-procfs", Version: "v0.1.0", SHA256: "abcd"}
@@ -100,7 +100,7 @@ func reports() map[string]report.Report {
 		Code: "InvalidConfig", Document: "Sysctl/base", Field: `spec.parameters["vm..x"]`, Message: "has an empty segment", File: "node.yaml", Line: 7, Column: 5,
 	}), ended(timesync(), report.Skipped, 0))
 	invalid.Errors = []report.Error{*invalid.Documents[0].Error, {
-		Code: "InvalidConfig", Document: "Timesync/site", Field: "spec.servers[0].adress", Message: "unknown field", Hint: "did you mean address?", File: "node.yaml", Line: 16, Column: 9,
+		Code: "InvalidConfig", Document: "Timesync/site", Field: "spec.servers[0].host", Message: "unknown field", Hint: "did you mean address?", File: "node.yaml", Line: 16, Column: 9,
 	}}
 	unreadable := head(report.RunInvalid, report.ExitUntrusted)
 	unreadable.Errors = []report.Error{{Code: report.CodeUntrusted, File: "/tmp/node.yaml", Message: "others can write to it (mode 0666)", Hint: "chmod go-w /tmp/node.yaml"}}

@@ -3,8 +3,11 @@ package reporting
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
@@ -75,7 +78,23 @@ func (j JSON) Observe(e run.Event) {
 	if err := encoder.Encode(out); err != nil { // only strings and numbers: cannot happen, and must not stop the run
 		return
 	}
-	_, _ = j.Out.Write(line.Bytes()) // a closed pipe must not stop a machine half-way
+	_, _ = j.Out.Write(append(visible(bytes.TrimSuffix(line.Bytes(), []byte("\n"))), '\n')) // a closed pipe must not stop a machine half-way
+}
+
+// visible writes what Escape would escape as JSON does, so that the meaning stays: an encoder leaves bidi and other
+// invisible characters as they are.
+func visible(line []byte) []byte {
+	var out []byte
+	for _, r := range string(line) {
+		if !unsafe(r) {
+			out = utf8.AppendRune(out, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+	}
+	return out
 }
 
 func planned(c pluginv1.Change) jsonChange {

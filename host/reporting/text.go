@@ -96,14 +96,18 @@ func (p Plan) document(e run.Event) {
 }
 
 func (p Plan) change(c pluginv1.Change) {
-	notes := ""
+	var notes []string
 	if p.Root != "" && c.NeedsLive {
-		notes += " (left for first boot)"
+		notes = append(notes, "left for first boot")
 	}
 	if c.Reboot != pluginv1.RebootNone {
-		notes += " (needs a reboot)"
+		notes = append(notes, "needs a reboot")
 	}
-	p.print("  %s%s\n", Escape(c.Summary), notes)
+	note := ""
+	if len(notes) > 0 {
+		note = " (" + strings.Join(notes, ", ") + ")"
+	}
+	p.print("  %s%s\n", Escape(c.Summary), note)
 	if c.Diff == "" {
 		return
 	}
@@ -201,7 +205,7 @@ func PlanSummary(r *report.Report) string {
 	text := fmt.Sprintf("%s: %d to change, %d unchanged, %d deferred", documents(len(r.Documents)),
 		c[report.Changed], c[report.Unchanged], c[report.Deferred])
 	if c[""] > 0 {
-		text += fmt.Sprintf(", %d not to be decided yet", c[""])
+		text += fmt.Sprintf(", %d undecided", c[""])
 	}
 	return text + rest(c, report.NotApplicable, report.Failed, report.Skipped)
 }

@@ -152,11 +152,18 @@ func TestJSON(t *testing.T) {
 	}
 	for i, line := range lines {
 		var got struct {
-			Type   run.EventType  `json:"type"`
-			Report *report.Report `json:"report"`
+			Type    run.EventType  `json:"type"`
+			Message string         `json:"message"`
+			Report  *report.Report `json:"report"`
+		}
+		if Escape(line) != line {
+			t.Errorf("line %d is not safe to show: %q", i, line)
 		}
 		if err := json.Unmarshal([]byte(line), &got); err != nil {
 			t.Errorf("line %d: %v", i, err)
+		}
+		if want := strings.ToValidUTF8(all[i].Message, "\ufffd"); got.Message != want {
+			t.Errorf("line %d says %q, want %q", i, got.Message, want)
 		}
 		if got.Type != all[i].Type || (got.Report != nil) != (got.Type == run.EventRunFinished) {
 			t.Errorf("line %d is %s with report %v", i, got.Type, got.Report != nil)
@@ -247,7 +254,7 @@ func TestCounts(t *testing.T) {
 	if got, want := Summary(&r), "Failed: 36 documents: 1 changed, 2 unchanged, 3 deferred, 4 not applicable, 7 reboot needed, 5 failed, 6 skipped"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := PlanSummary(&r), "36 documents: 1 to change, 2 unchanged, 3 deferred, 8 not to be decided yet, 4 not applicable, 5 failed, 6 skipped"; got != want {
+	if got, want := PlanSummary(&r), "36 documents: 1 to change, 2 unchanged, 3 deferred, 8 undecided, 4 not applicable, 5 failed, 6 skipped"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	design := head(report.RunSucceeded, 0, documents[0], documents[0], documents[1])

@@ -1,0 +1,136 @@
+package launch
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/host/catalog"
+	"github.com/machineadm/machineadm/internal/proctree"
+)
+
+// binariesVariable names a directory that holds the binary noop already, for a run without a Go toolchain.
+const binariesVariable = "MACHINEADM_TEST_BINARIES"
+
+// noop is the scripted plugin of testenv/noop. It is executed, not imported.
+var noop string
+
+func TestMain(m *testing.M) {
+	proctree.MainIfGuard()
+	os.Exit(testMain(m))
+}
+
+func testMain(m *testing.M) (code int) {
+	dir := os.Getenv(binariesVariable)
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "launch-"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer func() {
+			if err := os.RemoveAll(dir); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = 1
+			}
+		}()
+		if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "noop"), "../../testenv/noop").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build the scripted plugin: %v\n%s", err, out)
+			return 1
+		}
+	}
+	noop = filepath.Join(dir, "noop")
+	return m.Run()
+}
+
+// script is what testenv/noop reads from the file beside it, as far as it is needed here.
+type script struct {
+	Start    string `json:"start,omitempty"`
+	Describe string `json:"describe,omitempty"`
+	Child    string `json:"child,omitempty"`
+	Witness  string `json:"witness,omitempty"`
+	Say      string `json:"say,omitempty"`
+}
+
+// shelf is a directory of plugins.
+type shelf struct {
+	t   *testing.T
+	dir string
+}
+
+func newShelf(t *testing.T) *shelf {
+	t.Helper()
+	s := &shelf{t: t, dir: filepath.Join(t.TempDir(), "plugins")}
+	if err := os.Mkdir(s.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// put installs a scripted plugin.
+func (s *shelf) put(provider string, what script) catalog.Plugin {
+	s.t.Helper()
+	p := catalog.Plugin{Binary: "machineadm-noop-plugin-" + provider}
+	p.Path = filepath.Join(s.dir, p.Binary)
+	program, err := os.ReadFile(noop)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(p.Path, program, 0o755); err != nil { //nolint:gosec // a program
+		s.t.Fatal(err)
+	}
+	data, err := json.Marshal(what)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(p.Path+".script", data, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return p
+}
+
+// fleet starts plugins of this shelf. What is left of them is ended with the test.
+//
+// KillAll ends every child of this process: the tests of this package that have any do not run side by side.
+func (s *shelf) fleet(change func(*Options)) *Fleet {
+	s.t.Helper()
+	tree, err := proctree.Contain()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c, err := catalog.New(catalog.Options{First: []string{s.dir}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	sockets, err := os.MkdirTemp("", "fleet-") // t.TempDir is too long for a socket's name
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	o := Options{
+		Log: slog.New(slog.DiscardHandler), SocketDir: sockets, Environment: pluginv1.Environment("linux", os.LookupEnv),
+		Tree: tree, Target: target.Target{OS: "linux", Distribution: "debian"},
+	}
+	if change != nil {
+		change(&o)
+	}
+	f := NewFleet(c, o)
+	s.t.Cleanup(func() {
+		if err := f.KillAll(s.t.Context()); err != nil && s.t.Context().Err() == nil {
+			s.t.Error(err)
+		}
+		left, err := os.ReadDir(sockets)
+		if err != nil || len(left) > 0 {
+			s.t.Errorf("in the directory of the sockets is left: %v (%v)", left, err)
+		}
+		if err := os.RemoveAll(sockets); err != nil {
+			s.t.Error(err)
+		}
+	})
+	return f
+}
