@@ -47,8 +47,9 @@ func runGuard(argv []string) (int, error) {
 		return exitSignal + int(syscall.SIGKILL), nil
 	}
 	syscall.CloseOnExec(o.lifeline())
-	end := make(chan os.Signal, 1)
-	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+	// Taken and dropped, not ignored: the program would inherit that. A service manager that stops the host signals
+	// every process of the unit; what happens then is the host's to decide, in its own order.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	exited := make(chan os.Signal, 1)
 	signal.Notify(exited, syscall.SIGCHLD)
 	hostGone := make(chan struct{})
@@ -67,7 +68,6 @@ func runGuard(argv []string) (int, error) {
 		case <-exited:
 			g.reap()
 			continue
-		case <-end:
 		case <-hostGone:
 		}
 		break

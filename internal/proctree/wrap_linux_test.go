@@ -43,7 +43,7 @@ func show() error {
 		if !inherited(fd) || strings.Contains(os.Getenv(strangersVariable), fmt.Sprintf(",%d,", fd)) {
 			continue
 		}
-		data, err := io.ReadAll(os.NewFile(uintptr(fd), ""))
+		data, err := io.ReadAll(io.LimitReader(os.NewFile(uintptr(fd), ""), 64))
 		fmt.Printf("descriptor %d: %q %v\n", fd, data, err)
 	}
 	data, err := io.ReadAll(os.Stdin)

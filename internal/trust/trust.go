@@ -34,9 +34,12 @@ func (e *Error) Error() string { return fmt.Sprintf("%s %s", e.Path, e.Problem) 
 
 // Open opens a file for reading and judges it: it must be a regular file; it and every directory up to the root must be
 // owned by root or by the user of this process (for root: by root alone) and not be writable by others; a link is
-// judged where it stands and where it leads. The open file is the one that was judged.
+// judged where it stands and where it leads. The open file is the one that was judged. A write permission of a POSIX
+// access control list counts: it shows in the group's bits (acl(5)); the lists of network file systems are not seen.
 //
-// On Windows, owners and writers must be among Administrators, SYSTEM and TrustedInstaller, or the user of this process.
+// On Windows, owners and writers must be among Administrators, SYSTEM and TrustedInstaller, or the user of this process
+// if it is not elevated; links and other reparse points are refused wherever they stand. While the file is open, nobody
+// can write, rename or delete it: keep it open until a program was started.
 //
 // A refusal is an *Error. Any other error says that the file could not be opened.
 func Open(path string, p Policy) (*os.File, error) {

@@ -122,8 +122,8 @@ func (w *walker) follow(fd int, name string, stat unix.Stat_t) error {
 	path := filepath.Join(w.at, name)
 	if !w.trusted(stat.Uid) {
 		return &Error{
-			Path: path, Problem: "is a link that belongs to " + user(stat.Uid),
-			Remedy: "remove it: rm " + quote(path),
+			Path: path, Problem: "is a link that belongs to " + user(stat.Uid) + ", who could change it",
+			Remedy: "chown -h " + w.owner() + " " + quote(path),
 		}
 	}
 	if w.links++; w.links > maxLinks {
@@ -155,6 +155,10 @@ func (w *walker) last() (_ *os.File, err error) {
 		if w.policy.noLink {
 			return nil, &Error{Path: path, Problem: "is a link", Remedy: "give the file itself: " + quote(path) + " leads elsewhere"}
 		}
+		// The link is found by its name, as the file would be: its directory is judged like the file's.
+		if err := w.judgeDir(true); err != nil {
+			return nil, err
+		}
 		return nil, w.follow(fd, name, stat)
 	}
 	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
@@ -180,7 +184,14 @@ func (w *walker) judgeDir(own bool) error {
 	if err := unix.Fstat(w.dir, &stat); err != nil {
 		return &os.PathError{Op: "stat", Path: w.at, Err: err}
 	}
-	if stat.Mode&unix.S_ISVTX != 0 && (!own || w.policy.stickyParent) {
+	if shared := stat.Mode&unix.S_ISVTX != 0 && stat.Mode&0o022 != 0; shared {
+		if own && !w.policy.stickyParent && w.trusted(stat.Uid) {
+			// Not chmod: that would break /tmp for everyone.
+			return &Error{
+				Path: w.at, Problem: "is a directory in which others can put files",
+				Remedy: "move " + quote(filepath.Join(w.at, w.rest[0])) + " to a directory that nobody else can write",
+			}
+		}
 		stat.Mode &^= 0o022
 	}
 	return w.judge(w.at, stat)
@@ -188,13 +199,9 @@ func (w *walker) judgeDir(own bool) error {
 
 func (w *walker) judge(path string, stat unix.Stat_t) error {
 	if !w.trusted(stat.Uid) {
-		owner := "root:root"
-		if w.euid != 0 {
-			owner = strconv.Itoa(w.euid)
-		}
 		return &Error{
 			Path: path, Problem: "belongs to " + user(stat.Uid) + ", who could change it",
-			Remedy: "chown " + owner + " " + quote(path),
+			Remedy: "chown " + w.owner() + " " + quote(path),
 		}
 	}
 	if writers := stat.Mode & 0o022; writers != 0 {
@@ -205,6 +212,14 @@ func (w *walker) judge(path string, stat unix.Stat_t) error {
 }
 
 func (w *walker) trusted(uid uint32) bool { return uid == 0 || int(uid) == w.euid }
+
+// owner is who should own what is refused, as chown takes it.
+func (w *walker) owner() string {
+	if w.euid != 0 {
+		return strconv.Itoa(w.euid)
+	}
+	return "root:root"
+}
 
 func user(uid uint32) string { return fmt.Sprintf("user %d", uid) }
 

@@ -1,0 +1,164 @@
+package trust
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// open goes down a path and keeps every directory open on the way. It does not share the right to delete, so that none
+// can be renamed or replaced between its judgement and the opening of the file.
+func open(path string, p Policy) (_ *os.File, err error) {
+	j, err := newACLJudge()
+	if err != nil {
+		return nil, err
+	}
+	volume := filepath.VolumeName(path)
+	at := volume + `\`
+	if err := local(path, at); err != nil {
+		return nil, err
+	}
+	var directories []windows.Handle
+	defer func() {
+		for _, h := range directories {
+			err = errors.Join(err, windows.CloseHandle(h))
+		}
+	}()
+	names := strings.FieldsFunc(path[len(volume):], func(r rune) bool { return r == '\\' || r == '/' })
+	for i := range names {
+		h, err := openHandle(at, windows.FILE_LIST_DIRECTORY|windows.READ_CONTROL, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE)
+		if err != nil {
+			return nil, err
+		}
+		directories = append(directories, h)
+		own := i == len(names)-1
+		if err := look(j, h, at, true, own && !p.stickyParent); err != nil {
+			return nil, err
+		}
+		at = filepath.Join(at, names[i])
+	}
+	h, err := openHandle(at, windows.GENERIC_READ|windows.READ_CONTROL, windows.FILE_SHARE_READ)
+	if err != nil {
+		return nil, err
+	}
+	if err := look(j, h, at, false, true); err != nil {
+		return nil, errors.Join(err, windows.CloseHandle(h))
+	}
+	return os.NewFile(uintptr(h), path), nil
+}
+
+// local refuses what another machine keeps: its Administrators are not ours.
+func local(path, root string) error {
+	name, err := windows.UTF16PtrFromString(root)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	switch windows.GetDriveType(name) {
+	case windows.DRIVE_FIXED, windows.DRIVE_REMOVABLE, windows.DRIVE_RAMDISK, windows.DRIVE_CDROM:
+		return nil
+	case windows.DRIVE_NO_ROOT_DIR:
+		return &os.PathError{Op: "open", Path: path, Err: windows.ERROR_PATH_NOT_FOUND}
+	default:
+		return &Error{Path: path, Problem: "is not on a local drive", Remedy: "copy it to a local directory that only Administrators can write"}
+	}
+}
+
+func openHandle(path string, access, share uint32) (windows.Handle, error) {
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return 0, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	// Backup semantics open directories too; a reparse point is opened itself, not what it leads to.
+	h, err := windows.CreateFile(name, access, share, nil, windows.OPEN_EXISTING,
+		windows.FILE_FLAG_BACKUP_SEMANTICS|windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
+	if err != nil {
+		return 0, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return h, nil
+}
+
+// look judges an open object: what it is, and who can write it.
+func look(j aclJudge, h windows.Handle, path string, directory, adding bool) error {
+	var info windows.ByHandleFileInformation
+	if err := windows.GetFileInformationByHandle(h, &info); err != nil {
+		return &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	kind, err := windows.GetFileType(h)
+	if err != nil {
+		return &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	isDirectory := info.FileAttributes&windows.FILE_ATTRIBUTE_DIRECTORY != 0
+	switch {
+	case info.FileAttributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0:
+		return &Error{Path: path, Problem: "is a link or another reparse point", Remedy: "give the path of what it leads to"}
+	case directory && !isDirectory:
+		return &os.PathError{Op: "open", Path: path, Err: windows.ERROR_DIRECTORY}
+	case !directory && (isDirectory || kind != windows.FILE_TYPE_DISK):
+		return &Error{Path: path, Problem: "is not a regular file", Remedy: "put a regular file in its place"}
+	}
+	d, err := readDescriptor(h)
+	if err != nil {
+		return &os.PathError{Op: "read the security descriptor of", Path: path, Err: err}
+	}
+	return j.judge(path, d, adding)
+}
+
+func newACLJudge() (aclJudge, error) {
+	token := windows.GetCurrentProcessToken()
+	if token.IsElevated() {
+		return aclJudge{}, nil
+	}
+	user, err := token.GetTokenUser()
+	if err != nil {
+		return aclJudge{}, &os.SyscallError{Syscall: "GetTokenInformation", Err: err}
+	}
+	return aclJudge{user: user.User.Sid.String()}, nil
+}
+
+func readDescriptor(h windows.Handle) (descriptor, error) {
+	sd, err := windows.GetSecurityInfo(h, windows.SE_FILE_OBJECT, windows.OWNER_SECURITY_INFORMATION|windows.DACL_SECURITY_INFORMATION)
+	if err != nil {
+		return descriptor{}, err
+	}
+	owner, _, err := sd.Owner()
+	if err != nil {
+		return descriptor{}, err
+	}
+	d := descriptor{owner: accountOf(owner)}
+	list, _, err := sd.DACL()
+	if errors.Is(err, windows.ERROR_OBJECT_NOT_FOUND) || err == nil && list == nil {
+		d.missing = true
+		return d, nil
+	}
+	if err != nil {
+		return descriptor{}, err
+	}
+	for i := range list.AceCount {
+		var ace *windows.ACCESS_ALLOWED_ACE
+		if err := windows.GetAce(list, uint32(i), &ace); err != nil {
+			return descriptor{}, err
+		}
+		e := aclEntry{kind: ace.Header.AceType, flags: ace.Header.AceFlags}
+		if e.kind == aceAllowed || e.kind == aceAllowedCallback { // of the others only the kind is of interest
+			e.mask = uint32(ace.Mask)
+			e.account = accountOf((*windows.SID)(unsafe.Pointer(&ace.SidStart)))
+		}
+		d.entries = append(d.entries, e)
+	}
+	return d, nil
+}
+
+func accountOf(sid *windows.SID) account {
+	if sid == nil {
+		return account{name: "nobody"}
+	}
+	a := account{sid: sid.String(), name: sid.String()}
+	if name, domain, _, err := sid.LookupAccount(""); err == nil {
+		a.name = domain + `\` + name + " (" + a.sid + ")"
+	}
+	return a
+}
