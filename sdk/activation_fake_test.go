@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/machineadm/machineadm/sdk/machine"
 )
@@ -108,7 +109,7 @@ func (h *house) healthy() error {
 func (h *house) process(f *fuse, files ...FileSpec) *activator {
 	return &activator{
 		Activation: Activation{
-			Unit: "d.service", Files: files,
+			Unit: "d.service", Files: files, Timeout: time.Second,
 			Check: func(_ context.Context, _ Machine, candidates map[string]string) error {
 				f.tick()
 				for _, spec := range files {

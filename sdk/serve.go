@@ -3,7 +3,9 @@ package sdk
 import (
 	"log/slog"
 	"os"
+	"os/signal"
 	"runtime"
+	"syscall"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/internal/proctree"
@@ -16,6 +18,9 @@ func Main(p Plugin) {
 	if err := proctree.NoCoreDumps(); err != nil { // a dump would hold the secrets of the document
 		slog.Warn("core dumps stay on", "error", err)
 	}
+	// Taken and dropped, not ignored, which commands would inherit: a service manager that stops the host signals every
+	// process of the unit, and it is the host that asks for the end, with Stop, so that a change in hand is finished.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGHUP)
 	pluginv1.Serve(NewMaintainer(p, runtime.GOOS))
 }
 

@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -98,46 +97,4 @@ func down(s machine.ServiceState) bool { return ended(s) || strings.HasPrefix(s.
 // up says that the unit runs.
 func up(s machine.ServiceState) bool {
 	return slices.Contains([]string{"active", "reloading", "refreshing"}, s.Active)
-}
-
-// DropIn returns the change that makes /etc/systemd/system/UNIT.d/NAME.conf so and has systemd read it; nil when both
-// are so already. The unit is not restarted: where it must be, make the file one of an Activation. Unit is a whole
-// name, as in chronyd.service. Source: systemd.unit(5).
-func DropIn(ctx context.Context, m Machine, unit, name, content string) (*Change, error) {
-	if m.Target.OS != "linux" {
-		return nil, Unsupported("", "drop-ins of units are systemd's", "")
-	}
-	for _, part := range []string{unit, name} {
-		if part == "" || part[0] == '.' || strings.ContainsAny(part, "/\x00") {
-			return nil, fmt.Errorf("drop-in %q of the unit %q: not a name", name, unit)
-		}
-	}
-	if !strings.Contains(unit, ".") {
-		return nil, fmt.Errorf("drop-in %q of the unit %q: name the unit with its type", name, unit)
-	}
-	path := "/etc/systemd/system/" + unit + ".d/" + name + ".conf"
-	change, err := File(m, FileSpec{Path: path, Content: []byte(content), Mode: 0o644})
-	if err != nil || m.Offline() { // an image is read as a whole when it boots
-		return change, err
-	}
-	r := reload{machine: m, memory: m.State, unit: unit}
-	due, err := r.due(ctx)
-	switch {
-	case err != nil:
-		return nil, err
-	case change == nil && !due:
-		return nil, nil
-	case change == nil:
-		change = &Change{ID: "file:" + path, Summary: "have systemd read " + path}
-	}
-	write := change.Do
-	change.Do = func(ctx context.Context, p Progress) error {
-		return r.around(ctx, func() error {
-			if write == nil {
-				return nil
-			}
-			return write(ctx, p)
-		})
-	}
-	return change, nil
 }

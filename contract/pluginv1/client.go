@@ -31,7 +31,7 @@ func NewClient(conn grpc.ClientConnInterface) *Client {
 func (c *Client) Describe(ctx context.Context, root string, t target.Target) (Description, error) {
 	answer, err := c.plugin.Describe(ctx, &pb.DescribeRequest{Root: root, Target: targetToPB(t)})
 	if err != nil {
-		return Description{}, fromStatus(err)
+		return Description{}, fromStatus(ctx, err)
 	}
 	return descriptionFromPB(answer), nil
 }
@@ -42,7 +42,7 @@ func (c *Client) Plan(ctx context.Context, r Request) (Plan, error) {
 		Document: r.Document, Root: r.Root, Target: targetToPB(r.Target), StateDir: r.StateDir,
 	})
 	if err != nil {
-		return Plan{}, fromStatus(err)
+		return Plan{}, fromStatus(ctx, err)
 	}
 	return planFromPB(answer), nil
 }
@@ -60,7 +60,7 @@ func (c *Client) Apply(ctx context.Context, r Request, limit int, send func(Even
 		Limit: uint32(min(limit, 1<<31-1)), //nolint:gosec // bounded on both sides just above
 	})
 	if err != nil {
-		return Finished{}, fromStatus(err)
+		return Finished{}, fromStatus(ctx, err)
 	}
 	var finished *Finished
 	for {
@@ -69,7 +69,7 @@ func (c *Client) Apply(ctx context.Context, r Request, limit int, send func(Even
 			break
 		}
 		if err != nil {
-			return Finished{}, applyError(err, finished != nil)
+			return Finished{}, applyError(ctx, err, finished != nil)
 		}
 		event := eventFromPB(message)
 		if finished != nil {
@@ -94,8 +94,8 @@ func (c *Client) Apply(ctx context.Context, r Request, limit int, send func(Even
 
 // applyError judges a broken stream: after finished, losing the connection changes nothing of what was said, but a
 // plugin that fails then is not trusted with the next document.
-func applyError(err error, finished bool) error {
-	err = fromStatus(err)
+func applyError(ctx context.Context, err error, finished bool) error {
+	err = fromStatus(ctx, err)
 	if finished && !errors.Is(err, ErrCrashed) && !errors.Is(err, context.Canceled) {
 		return &Error{Code: CodeInternal, Message: "the plugin failed the call after finished"}
 	}
@@ -105,5 +105,5 @@ func applyError(err error, finished bool) error {
 // Stop implements Maintainer.
 func (c *Client) Stop(ctx context.Context) error {
 	_, err := c.maintainer.Stop(ctx, &pb.StopRequest{})
-	return fromStatus(err)
+	return fromStatus(ctx, err)
 }

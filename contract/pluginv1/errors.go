@@ -98,7 +98,7 @@ func toStatus(err error) error {
 		CodeInvalidConfig: codes.InvalidArgument, CodeUnsupported: codes.Unimplemented,
 		CodePrecondition: codes.FailedPrecondition, CodeRetry: codes.Unavailable, CodeInternal: codes.Internal,
 	}[e.Code]
-	s, detailErr := status.New(grpcCode, e.Message).WithDetails(errorToPB(e))
+	s, detailErr := status.New(grpcCode, clean(e.Message)).WithDetails(errorToPB(e))
 	if detailErr != nil {
 		return status.Error(codes.Internal, "the error could not be encoded")
 	}
@@ -122,7 +122,7 @@ func contextError(err error) error {
 
 // fromStatus is the client's side: only a status that carries ErrorDetail is one of the five codes, except that the
 // end of a call's own context stays that, and a lost connection is a crash.
-func fromStatus(err error) error {
+func fromStatus(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -135,13 +135,16 @@ func fromStatus(err error) error {
 			return errorFromPB(detail)
 		}
 	}
-	switch s.Code() {
-	case codes.Canceled:
-		return context.Canceled
-	case codes.DeadlineExceeded:
-		return context.DeadlineExceeded
-	case codes.Unavailable:
+	if s.Code() == codes.Canceled || s.Code() == codes.DeadlineExceeded {
+		if own := over(ctx); own != nil {
+			return own
+		}
+	}
+	const closed = "grpc: the client connection is closing" // gRPC's words and code for a call after Process.Kill
+	if s.Code() == codes.Unavailable || s.Code() == codes.Canceled && s.Message() == closed {
 		return fmt.Errorf("%w: the connection is gone", ErrCrashed)
+	}
+	switch s.Code() {
 	case codes.Unimplemented:
 		return &Error{Code: CodeInternal, Message: "the plugin does not serve this call of the protocol"}
 	case codes.ResourceExhausted:
@@ -149,6 +152,15 @@ func fromStatus(err error) error {
 	default:
 		return &Error{Code: CodeInternal, Message: "the plugin answered " + s.Code().String(), Detail: s.Message()}
 	}
+}
+
+// over is why ctx is over, nil while it is not. Its deadline counts by the clock: the plugin may notice it before the
+// timer of this side does.
+func over(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 func errorToPB(e *Error) *pb.ErrorDetail {

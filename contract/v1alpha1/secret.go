@@ -18,16 +18,19 @@ var ErrSecretMarshal = errors.New("a secret is not marshalled: write it with the
 
 // Secret holds bytes that must not be seen. In a document it is a mapping with the single key value.
 //
-// The bytes stand behind a pointer, so that copying or comparing a Secret never copies them, and every verb of fmt,
+// The bytes stand behind pointers, so that copying or comparing a Secret never copies them, and every verb of fmt,
 // slog and every marshaller shows "[redacted]" or answers an error. The zero Secret is empty.
 type Secret struct {
-	data *[]byte
+	// Two pointers: in an unexported field of a struct fmt finds no methods, and a verb that it does not know of a
+	// pointer, %s for one, makes it print what a single one points to.
+	data **[]byte
 }
 
 // NewSecret keeps a copy of data.
 func NewSecret(data []byte) Secret {
 	kept := bytes.Clone(data)
-	return Secret{data: &kept}
+	inner := &kept
+	return Secret{data: &inner}
 }
 
 // Reveal returns the bytes themselves, for the point of use. The caller neither changes nor keeps them.
@@ -35,7 +38,7 @@ func (s Secret) Reveal() []byte {
 	if s.data == nil {
 		return nil
 	}
-	return *s.data
+	return **s.data
 }
 
 // IsZero says whether no secret was given.
@@ -68,14 +71,11 @@ func (s Secret) GobEncode() ([]byte, error) { return nil, ErrSecretMarshal }
 // UnmarshalJSON reads {"value": "..."}. Its errors never quote what they read.
 func (s *Secret) UnmarshalJSON(data []byte) error {
 	shape := errors.New("must be a mapping with the single key value, a string")
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	var body struct {
-		Value *string `json:"value"`
-	}
-	if err := decoder.Decode(&body); err != nil || body.Value == nil {
+	var body map[string]json.RawMessage // names match exactly, other than in a struct
+	var value *string
+	if json.Unmarshal(data, &body) != nil || len(body) != 1 || json.Unmarshal(body["value"], &value) != nil || value == nil {
 		return shape // never %w: encoding/json quotes what it read
 	}
-	*s = NewSecret([]byte(*body.Value))
+	*s = NewSecret([]byte(*value))
 	return nil
 }

@@ -1,0 +1,157 @@
+package pluginv1_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/target"
+)
+
+// asPlugin as the only argument makes the test binary a plugin that tells of itself.
+const asPlugin = "serve-as-plugin"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == asPlugin {
+		pluginv1.Serve(mirror())
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// mirror describes its own environment, and plans as many bytes as the document has.
+func mirror() pluginv1.Maintainer {
+	return &fake{
+		describe: func() (pluginv1.Description, error) {
+			stdin, err := io.ReadAll(os.Stdin)
+			return pluginv1.Description{Name: string(stdin), Capabilities: os.Environ()}, err
+		},
+		plan: func(r pluginv1.Request) (pluginv1.Plan, error) {
+			return pluginv1.Plan{Changes: []pluginv1.Change{{ID: "a", Diff: string(r.Document)}}}, nil
+		},
+		apply: func(r pluginv1.Request, _ int, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
+			return pluginv1.Finished{}, send(pluginv1.Progress{Message: string(r.Document)})
+		},
+		stop: func() error { return nil },
+	}
+}
+
+// launch starts the test binary as a plugin.
+func launch(t *testing.T, environment []string, stderr io.Writer) *pluginv1.Process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sockets, err := os.MkdirTemp("", "p") //nolint:usetesting // t.TempDir is too long for the path of a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(sockets); err != nil {
+			t.Error(err)
+		}
+	})
+	p, err := pluginv1.Launch(t.Context(), pluginv1.LaunchOptions{
+		Command: exec.Command(self, asPlugin), Environment: environment, SocketDir: sockets, Stderr: stderr,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		if left, err := filepath.Glob(filepath.Join(sockets, "*", "*")); err != nil || len(left) > 0 {
+			t.Errorf("sockets are left: %q (%v)", left, err)
+		}
+	})
+	return p
+}
+
+// buffer may be written to by several goroutines.
+type buffer struct {
+	mutex sync.Mutex
+	data  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.data.Write(p)
+}
+
+// TestPluginProcess: what a plugin gets of its host is its constructed environment, go-plugin's own few names, and
+// nothing to read.
+func TestPluginProcess(t *testing.T) {
+	t.Setenv("CANARY", "canary")
+	t.Setenv("HTTP_PROXY", "http://canary:canary@proxy:3128")
+	given := pluginv1.Environment(runtime.GOOS, os.LookupEnv)
+	p := launch(t, given, &buffer{})
+	d, err := p.Describe(t.Context(), "", target.Target{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Name != "" {
+		t.Error("the plugin could read from its host's stdin")
+	}
+	for _, entry := range d.Capabilities {
+		name, _, _ := strings.Cut(entry, "=")
+		if !slices.Contains(given, entry) && !strings.HasPrefix(name, "PLUGIN_") && name != "MACHINEADM_PLUGIN_COOKIE" {
+			t.Errorf("the plugin's environment has %s", name)
+		}
+		if strings.Contains(entry, "canary") {
+			t.Errorf("the value of %s leaks", name)
+		}
+	}
+	if len(d.Capabilities) < len(given) {
+		t.Errorf("the plugin's environment is only %q", d.Capabilities)
+	}
+}
+
+// TestLargeMessages: gRPC's own limit is 4 MiB, on both sides.
+func TestLargeMessages(t *testing.T) {
+	t.Parallel()
+	p := launch(t, pluginv1.Environment(runtime.GOOS, os.LookupEnv), &buffer{})
+	doc := bytes.Repeat([]byte("x"), 5<<20)
+	plan, err := p.Plan(t.Context(), pluginv1.Request{Document: doc})
+	if err != nil || len(plan.Changes) != 1 || len(plan.Changes[0].Diff) != len(doc) {
+		t.Errorf("the answer has %d changes, %v", len(plan.Changes), err)
+	}
+	heard := 0
+	_, err = p.Apply(t.Context(), pluginv1.Request{Document: doc}, 0, func(e pluginv1.Event) error {
+		progress, ok := e.(pluginv1.Progress)
+		if !ok {
+			return fmt.Errorf("heard a %T", e)
+		}
+		heard = len(progress.Message)
+		return nil
+	})
+	if err != nil || heard != len(doc) {
+		t.Errorf("heard %d bytes, %v", heard, err)
+	}
+	_, err = p.Plan(t.Context(), pluginv1.Request{Document: bytes.Repeat([]byte("x"), pluginv1.MaxMessageBytes)})
+	if e, ok := errors.AsType[*pluginv1.Error](err); !ok || !strings.Contains(e.Message, "larger than 64 MiB") {
+		t.Errorf("error %v for a message beyond the limit", err)
+	}
+}
+
+// TestCrashedPlugin: a plugin that ends is a crash, whatever call it was in.
+func TestCrashedPlugin(t *testing.T) {
+	t.Parallel()
+	p := launch(t, pluginv1.Environment(runtime.GOOS, os.LookupEnv), &buffer{})
+	p.Kill()
+	_, err := p.Plan(context.WithoutCancel(t.Context()), pluginv1.Request{})
+	if !errors.Is(err, pluginv1.ErrCrashed) || !p.Exited() {
+		t.Errorf("error %v, want ErrCrashed", err)
+	}
+}
