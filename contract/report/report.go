@@ -37,7 +37,7 @@ const (
 	RebootRequired Outcome = "RebootRequired"
 )
 
-// How a change ended, beside Changed, Failed and Deferred. Interrupted: it was begun and its end is not known.
+// Interrupted says of a change that it was begun and that its end is not known. Else it is Changed, Failed or Deferred.
 const Interrupted Outcome = "Interrupted"
 
 // Why a document is Deferred.

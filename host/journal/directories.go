@@ -6,9 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-
-	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
 // private makes the state directory, or makes sure that nobody else can look into the one that is there.
@@ -47,22 +44,6 @@ func directory(dir string) (fs.FileInfo, error) {
 		return nil, fmt.Errorf("%s is not a directory: remove it", dir)
 	}
 	return info, nil
-}
-
-// strange names something in dir that is not machineadm's, or nothing. State and run directory may be one, or one
-// inside the other.
-func strange(dir string) (string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return "", err
-	}
-	ours := append(stateNames(), "run", "lock", ReportFile, DetailsFile)
-	for _, e := range entries {
-		if !slices.Contains(ours, e.Name()) && !atomicfile.Reserved(e.Name()) {
-			return e.Name(), nil
-		}
-	}
-	return "", nil
 }
 
 // MakeRunDir makes the run directory, and what is missing above it, for everyone to look into, whatever the umask: the

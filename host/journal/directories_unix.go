@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
+
+	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
 // tighten judges a directory and closes it to others. One that holds other things than ours is refused instead: a
@@ -35,4 +38,20 @@ func tightenInner(dir string, info fs.FileInfo) error {
 		return nil
 	}
 	return os.Chmod(dir, 0o700)
+}
+
+// strange names something in dir that is not machineadm's, or nothing. State and run directory may be one, or one
+// inside the other.
+func strange(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	ours := append(stateNames(), "run", "lock", ReportFile, DetailsFile)
+	for _, e := range entries {
+		if !slices.Contains(ours, e.Name()) && !atomicfile.Reserved(e.Name()) {
+			return e.Name(), nil
+		}
+	}
+	return "", nil
 }
