@@ -71,7 +71,10 @@ func crashCases() []crashCase {
 			cases = append(cases, c)
 		}
 	}
-	return cases
+	// A restart that is refused is no proof of anything: the daemon may still run with what it had.
+	return append(cases, crashCase{
+		name: "hangs, the next restart is refused", running: true, old: old, first: hangs, between: func(h *house) { h.daemon.busy = 1 },
+	})
 }
 
 // TestActivationSurvivesItsEnd ends the process before each of its operations, and the process after it before each of

@@ -238,3 +238,30 @@ func TestActivationDamagedRecord(t *testing.T) {
 		})
 	}
 }
+
+// TestActivationOfADaemonThatIsDown: with its files in place, a daemon that does not run is not converged.
+func TestActivationOfADaemonThatIsDown(t *testing.T) {
+	t.Parallel()
+	for content, message := range map[string]string{
+		"as wanted": "", "die": "does not run well with its configuration: it ended (failed)",
+	} {
+		t.Run(content, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				files := map[string]string{pathA: content}
+				h := newHouse(false, files)
+				_, planned, err := h.run(forever(), wish(files)...)
+				if planned != 1 || h.daemon.starts != 1 {
+					t.Errorf("%d changes were planned, %d starts", planned, h.daemon.starts)
+				}
+				if message == "" {
+					if err != nil || !h.daemon.active {
+						t.Errorf("the daemon runs: %v (%v)", h.daemon.active, err)
+					}
+					return
+				}
+				wantError(t, err, pluginv1.CodePrecondition, message)
+			})
+		})
+	}
+}

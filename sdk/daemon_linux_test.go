@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -64,6 +65,10 @@ func scripted(args []string) int {
 	case mode == "hang":
 		signal.Ignore(syscall.SIGTERM)
 	}
+	go func() { // the pipe of the test's process: nothing outlives that, however it ends
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(6)
+	}()
 	return serve(mode, args[1])
 }
 
@@ -131,12 +136,15 @@ func (s *supervisor) Do(_ context.Context, _ string, a machine.Action) error {
 	if err := s.end(); err != nil || a == machine.Stop {
 		return err
 	}
-	s.command = exec.Command(s.program, s.config, s.socket)
-	if err := s.command.Start(); err != nil {
-		s.command = nil
+	command := exec.Command(s.program, s.config, s.socket)
+	if _, err := command.StdinPipe(); err != nil { // Wait closes it
 		return err
 	}
-	gone, command := make(chan struct{}), s.command
+	if err := command.Start(); err != nil {
+		return err
+	}
+	s.command = command
+	gone := make(chan struct{})
 	s.gone, s.invocation = gone, rand.Text()
 	s.starts++
 	go func() {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
@@ -137,9 +138,7 @@ func TestFile(t *testing.T) {
 
 func TestFileOwner(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: files are given to somebody else")
-	}
+	require.Root(t) // files are given to somebody else
 	f := machinetest.New(t)
 	f.WriteFiles(t, map[string]string{motd: "a\n"})
 	spec := sdk.FileSpec{Path: motd, Content: []byte("a\n"), Mode: 0o644, Owner: &sdk.Owner{UID: 12, GID: 34}}

@@ -98,8 +98,10 @@ func TestEverythingArrives(t *testing.T) {
 	}}
 	plan := pluginv1.Plan{Changes: []pluginv1.Change{change, other}, Warnings: []pluginv1.Warning{warning}}
 	events := []pluginv1.Event{
-		pluginv1.Started{Change: change}, pluginv1.Progress{ID: "a", Message: "m", Reboot: pluginv1.RebootAfterRun},
-		warning, pluginv1.Changed{ID: "a"},
+		pluginv1.Started{Change: change},
+		pluginv1.Progress{ID: "a", Message: "m", Reboot: pluginv1.RebootAfterRun},
+		warning,
+		pluginv1.Changed{ID: "a"},
 	}
 	end := pluginv1.Finished{Stopped: true, Deferred: []pluginv1.Change{other}}
 	client := serveFake(t, &fake{

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	plugin "github.com/hashicorp/go-plugin"
@@ -107,7 +108,7 @@ func (s script) begin() error {
 	case "silent":
 		os.Exit(0)
 	case "hang":
-		select {}
+		time.Sleep(24 * time.Hour) // not select {}: the runtime would call that a deadlock and end the process
 	case "garbage":
 		fmt.Println("hello, I am not a handshake")
 	}
