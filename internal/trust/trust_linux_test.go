@@ -85,7 +85,7 @@ func as(t *testing.T, uid uint32, j job) string {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
-	cmd.Env = []string{jobVariable + "=" + string(text)}
+	cmd.Env = []string{jobVariable + "=" + string(text), "GORACE=" + os.Getenv("GORACE")} // see testenv/tools/test.sh
 	cmd.Dir = "/"
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
