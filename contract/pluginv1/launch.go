@@ -67,7 +67,8 @@ func Launch(ctx context.Context, o LaunchOptions) (*Process, error) {
 		HandshakeConfig:  Handshake(),
 		VersionedPlugins: versions(nil),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
+		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, dir string) (runner.Runner, error) {
+			run.socketDir = dir
 			return run, run.prepare(o.Command, spec.Env)
 		},
 		SkipHostEnv:      true,
@@ -101,7 +102,12 @@ func Launch(ctx context.Context, o LaunchOptions) (*Process, error) {
 // at most every 5 minutes unless the server allows more; a shorter one would end a healthy connection.
 const keepaliveTime = 5 * time.Minute
 
-func (p *Process) connect() error {
+func (p *Process) connect() (err error) {
+	defer func() { // go-plugin panics at a line that offers a certificate nobody asked for
+		if cause := recover(); cause != nil {
+			err = &LaunchError{Cause: errors.New("the plugin's handshake cannot be understood")}
+		}
+	}()
 	protocol, err := p.client.Client()
 	if err != nil {
 		return &LaunchError{Cause: err}
@@ -149,9 +155,17 @@ func (p *Process) Exited() bool { return p.client.Exited() }
 // PID is the process ID of what was started; 0 before the start.
 func (p *Process) PID() int { return p.runner.pid() }
 
-// Kill ends the plugin: it is asked to exit, and killed when it does not within 2 s. It returns when the process is
-// gone and its stderr is read to the end. It may be called more than once.
-func (p *Process) Kill() { p.client.Kill() }
+// shutdownGrace is how long a plugin may take to answer Shutdown, and then again to exit.
+const shutdownGrace = 2 * time.Second
+
+// Kill ends the plugin: it is asked to exit, and killed when it does not answer within 2 s or not exit within another
+// 2 s. It returns when the process is gone and its stderr is read to the end. It may be called more than once.
+func (p *Process) Kill() {
+	// go-plugin itself waits for the answer for ever.
+	overdue := time.AfterFunc(shutdownGrace, func() { _ = p.runner.Kill(context.Background()) })
+	defer overdue.Stop()
+	p.client.Kill()
+}
 
 // Environment is the whole environment that a plugin gets: a fixed PATH, HOME, LANG, and the proxies of lookup
 // without the user part of their URLs, since credentials do not belong into an environment.

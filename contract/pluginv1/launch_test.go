@@ -27,6 +27,13 @@ func TestMain(m *testing.M) {
 		pluginv1.Serve(mirror())
 		return
 	}
+	if len(os.Args) == 3 && os.Args[1] == asStranger {
+		if err := stranger(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 

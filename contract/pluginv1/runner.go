@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 )
@@ -17,6 +19,7 @@ type processRunner struct {
 	command        *exec.Cmd
 	stdout, stderr io.ReadCloser
 	terminate      func(*os.Process) error
+	socketDir      string // where the plugin must listen; it was made for it, and nobody else can enter it
 
 	waitOnce sync.Once
 	waitErr  error
@@ -92,13 +95,19 @@ func (r *processRunner) ID() string { return strconv.Itoa(r.pid()) }
 // Diagnose implements runner.Runner; it has nothing to add.
 func (r *processRunner) Diagnose(context.Context) string { return "" }
 
-// PluginToHost implements runner.AttachedRunner: both sides share one namespace.
+// PluginToHost implements runner.AttachedRunner: both sides share one namespace. A plugin that listens elsewhere than
+// it was told to could be spoken to by others.
 func (r *processRunner) PluginToHost(network, address string) (hostNet, hostAddr string, err error) {
-	if network != "unix" && network != "tcp" {
-		return "", "", errors.New("the plugin listens on another kind of address than unix or tcp")
+	switch {
+	case runtime.GOOS == "windows" && network == "tcp":
+		return network, address, nil
+	case runtime.GOOS != "windows" && network == "unix" && filepath.Dir(filepath.Clean(address)) == filepath.Clean(r.socketDir):
+		return network, address, nil
 	}
-	return network, address, nil
+	return "", "", errElsewhere
 }
+
+var errElsewhere = errors.New("the plugin listens elsewhere than in PLUGIN_UNIX_SOCKET_DIR")
 
 // HostToPlugin implements runner.AttachedRunner.
 func (r *processRunner) HostToPlugin(network, address string) (pluginNet, pluginAddr string, err error) {

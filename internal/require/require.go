@@ -9,12 +9,18 @@ import (
 	"testing"
 )
 
-// Root ends the test unless it runs as root on Linux.
-func Root(t testing.TB) {
+// Linux ends the test on another operating system.
+func Linux(t testing.TB) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		Missing(t, "needs Linux, this is "+runtime.GOOS)
 	}
+}
+
+// Root ends the test unless it runs as root on Linux.
+func Root(t testing.TB) {
+	t.Helper()
+	Linux(t)
 	if os.Geteuid() != 0 {
 		Missing(t, "needs root")
 	}

@@ -1,0 +1,123 @@
+package pluginv1_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/internal/require"
+)
+
+// asStranger makes the test binary a plugin that keeps the letter of the handshake and little else; the second argument
+// says how.
+const asStranger = "serve-as-stranger"
+
+// stranger serves every call by never answering it.
+func stranger(how string) error {
+	network, address, certificate := "unix", filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "s"), ""
+	switch how {
+	case "deaf":
+	case "tcp":
+		network, address = "tcp", "127.0.0.1:0"
+	case "elsewhere":
+		address = filepath.Join(filepath.Dir(filepath.Dir(address)), "elsewhere")
+	case "certificate":
+		der, err := selfSigned()
+		if err != nil {
+			return err
+		}
+		certificate = base64.RawStdEncoding.EncodeToString(der)
+	}
+	listener, err := net.Listen(network, address)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("1|%d|%s|%s|grpc|%s\n", pluginv1.ProtocolVersion, network, listener.Addr(), certificate)
+	return grpc.NewServer(grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
+		time.Sleep(time.Hour) // longer than any test: a call that is not answered
+		return nil
+	})).Serve(listener)
+}
+
+func selfSigned() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	return x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+}
+
+func launchStranger(t *testing.T, how string) (*pluginv1.Process, error) {
+	t.Helper()
+	require.Linux(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sockets, err := os.MkdirTemp("", "p") //nolint:usetesting // t.TempDir is too long for the path of a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(sockets); err != nil {
+			t.Error(err)
+		}
+	})
+	return pluginv1.Launch(t.Context(), pluginv1.LaunchOptions{
+		Command: exec.Command(self, asStranger, how), SocketDir: sockets, Stderr: &strings.Builder{},
+		Environment: []string{"GORACE=" + os.Getenv("GORACE")},
+	})
+}
+
+func TestStrangersAreRefused(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[string]string{
+		"tcp": "listens elsewhere", "elsewhere": "listens elsewhere", "certificate": "handshake cannot be understood",
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			p, err := launchStranger(t, how)
+			if err == nil {
+				p.Kill()
+				t.Fatal("it was taken")
+			}
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
+	}
+}
+
+// TestKillDoesNotWaitForShutdown: a plugin that answers nothing, not even Shutdown, is gone soon all the same.
+func TestKillDoesNotWaitForShutdown(t *testing.T) {
+	t.Parallel()
+	p, err := launchStranger(t, "deaf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { p.Kill(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("Kill still waits")
+	}
+	if !p.Exited() {
+		t.Error("the process is still there")
+	}
+}
