@@ -112,6 +112,14 @@ func TestEightPluginsAtOnce(t *testing.T) {
 	if n := len(children(t)); n != len(plugins) {
 		t.Errorf("%d children, want one guard for each of %d plugins", n, len(plugins))
 	}
+	if err := f.KillAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := children(t); len(left) > 0 {
+		t.Errorf("children are left: %v", left)
+	}
+	eventually(t, fmt.Sprintf("descriptors are back at %d", openBefore), func() bool { return descriptors(t) <= openBefore })
+	eventually(t, fmt.Sprintf("goroutines are back at %d", runningBefore), func() bool { return runtime.NumGoroutine() <= runningBefore })
 	var ends sync.WaitGroup
 	for range 3 { // idempotent, and safe at once
 		ends.Go(func() {
@@ -122,11 +130,6 @@ func TestEightPluginsAtOnce(t *testing.T) {
 	}
 	ends.Wait()
 	started[0].Kill()
-	if left := children(t); len(left) > 0 {
-		t.Errorf("children are left: %v", left)
-	}
-	eventually(t, fmt.Sprintf("descriptors are back at %d", openBefore), func() bool { return descriptors(t) <= openBefore })
-	eventually(t, fmt.Sprintf("goroutines are back at %d", runningBefore), func() bool { return runtime.NumGoroutine() <= runningBefore })
 	if _, err := f.Start(t.Context(), plugins[0]); !errors.Is(err, errEnded) {
 		t.Errorf("after the end a plugin is not started; error %v", err)
 	}

@@ -17,12 +17,17 @@ func (r *run) applyAll(ctx context.Context) error {
 			r.emit(Event{Type: EventDocumentFinished, Document: it.out})
 			continue
 		}
+		if err := r.checkpoint(ctx); err != nil {
+			return err // this document was not begun
+		}
 		started := time.Now()
 		r.emit(Event{Type: EventDocumentStarted, Document: it.out})
 		err := r.applyWithRetry(ctx, it)
 		it.out.DurationMs = time.Since(started).Milliseconds()
 		if err != nil {
 			err = r.fail(it, err)
+		} else if it.asked == pluginv1.RebootBeforeNext && len(r.active()) > 0 {
+			err = rebootRequired(it)
 		}
 		r.emit(Event{Type: EventDocumentFinished, Document: it.out})
 		if err != nil {
@@ -30,9 +35,6 @@ func (r *run) applyAll(ctx context.Context) error {
 		}
 		if err := r.record(); err != nil {
 			return err
-		}
-		if it.reboot() == pluginv1.RebootBeforeNext {
-			return r.rebootRequired(it)
 		}
 	}
 	return nil
@@ -77,11 +79,10 @@ func retryOf(err error) *pluginv1.Error {
 
 // applyOnce plans a document again unless nothing can have changed since, and applies what is missing.
 func (r *run) applyOnce(ctx context.Context, it *item) error {
-	if err := r.checkpoint(ctx); err != nil {
-		return err
-	}
 	if !it.fresh || r.changed {
-		plan, err := r.plan(ctx, it)
+		planning, cancel := r.untilInterrupted(ctx)
+		defer cancel()
+		plan, err := r.plan(planning, it)
 		if retry := retryOf(err); retry != nil {
 			return retry
 		}
@@ -137,7 +138,7 @@ func (r *run) keepChoice(it *item) error {
 	if r.with.State == nil || it.doc.Provider != "" || r.o.Root != "" {
 		return nil
 	}
-	if err := r.with.State.Bind(it.doc.Kind, it.plugin.Description.Name); err != nil {
+	if err := r.with.State.Bind(it.doc.Kind, it.out.Provider); err != nil {
 		return stateFailure(err)
 	}
 	return nil
@@ -145,33 +146,32 @@ func (r *run) keepChoice(it *item) error {
 
 // carryOut runs Apply, with the deadline of the document and the orderly end that an interruption asks for.
 func (r *run) carryOut(ctx context.Context, it *item) error {
-	request := pluginv1.Request{Document: it.json, Root: r.o.Root, Target: r.o.Target}
-	if r.with.State != nil {
-		var err error
-		if request.StateDir, err = r.with.State.PluginDir(it.binary, it.doc.Kind, it.doc.Name); err != nil {
-			return stateFailure(err)
-		}
+	request, err := r.request(it)
+	if err != nil {
+		return err
 	}
 	limit := ApplyTimeout
 	if it.doc.Timeout > 0 {
 		limit = it.doc.Timeout
 	}
-	watch := r.watch(ctx, it, limit)
+	call, watch := r.watch(ctx, it, limit)
 	listen := &listener{run: r, item: it, begun: map[string]time.Time{}}
-	finished, err := it.plugin.Apply(watch.ctx, request, 0, listen.take)
+	finished, err := it.plugin.Apply(call, request, 0, listen.take)
 	cause := watch.end()
-	listen.abandon()
+	listen.abandon(err == nil && finished.Error != nil)
 	switch {
 	case r.recordErr != nil:
 		return stateFailure(r.recordErr)
 	case cause != nil && (err != nil || finished.Stopped):
 		return r.cutShort(it, cause, limit)
+	case expired(err):
+		return r.judge(it, unprompted(err))
 	case err != nil:
 		return r.judge(it, err)
 	case finished.Error != nil && finished.Error.Code == pluginv1.CodeRetry:
 		return finished.Error
 	case finished.Error != nil:
-		return it.failure(r.o.File, finished.Error)
+		return r.judge(it, finished.Error)
 	case finished.Stopped:
 		return it.failure(r.o.File, &pluginv1.Error{Message: "the plugin stopped early without having been asked to"})
 	}
@@ -187,17 +187,11 @@ func (r *run) carryOut(ctx context.Context, it *item) error {
 
 // cutShort says why a document was not finished.
 func (r *run) cutShort(it *item, cause error, limit time.Duration) error {
-	f := &failure{exit: report.ExitInterrupted, err: report.Error{
-		Code: report.CodeInterrupted, Message: "the run was interrupted", Hint: "run the same command again",
-	}}
-	if errors.Is(cause, errOverdue) {
-		f = &failure{exit: report.ExitDeadline, detail: it.stderr(), err: it.located(r.o.File, report.Error{
-			Code: report.CodeDeadline, Message: fmt.Sprintf("it took longer than its %s", limit),
-			Hint: "running again is safe; raise metadata.timeout if it needs longer",
-		}, "metadata.timeout")}
-	}
-	if errors.Is(cause, context.DeadlineExceeded) {
+	if !errors.Is(cause, errOverdue) {
 		return r.overdue(cause)
 	}
-	return f
+	return &failure{exit: report.ExitDeadline, detail: it.stderr(), err: it.located(r.o.File, report.Error{
+		Code: report.CodeDeadline, Message: fmt.Sprintf("it took longer than its %s", limit),
+		Hint: "running again is safe; raise metadata.timeout if it needs longer",
+	}, "metadata.timeout")}
 }

@@ -13,12 +13,11 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
-	"github.com/machineadm/machineadm/host/launch"
 )
 
 // bindAll finds a plugin for every document that applies to this machine. All that the stream needs are started at
-// once; the choice itself is made in stream order.
-func (r *run) bindAll(ctx context.Context) error {
+// once; the choice itself is made in stream order. Documents without a plugin go to bad.
+func (r *run) bindAll(ctx context.Context, bad *refusal) error {
 	if err := r.checkpoint(ctx); err != nil {
 		return err
 	}
@@ -29,8 +28,9 @@ func (r *run) bindAll(ctx context.Context) error {
 			return stateFailure(err)
 		}
 	}
-	for _, it := range r.items {
-		if r.o.Mode != ModeValidate && !it.doc.When.Matches(r.o.Target) {
+	for _, it := range r.active() {
+		// Validating, a document for other machines is read too, if somebody here can.
+		if !it.doc.When.Matches(r.o.Target) && (r.o.Mode != ModeValidate || len(r.wanted(it)) == 0) {
 			it.out.Outcome = report.NotApplicable
 			continue
 		}
@@ -49,8 +49,30 @@ func (r *run) bindAll(ctx context.Context) error {
 	}
 	for _, it := range r.active() {
 		if err := r.bind(ctx, it); err != nil {
-			return r.fail(it, err)
+			if err := r.collect(it, err, bad); err != nil {
+				return err
+			}
 		}
+	}
+	return nil
+}
+
+// collect settles a document that cannot be planned. Where that is no reason to leave the others unread, it goes to
+// bad; else collect returns the end of the run.
+func (r *run) collect(it *item, err error, bad *refusal) error {
+	var invalid *refusal
+	if errors.As(err, &invalid) {
+		bad.errors = append(bad.errors, invalid.errors...)
+		first := invalid.errors[0]
+		it.out.Outcome, it.out.Error = report.Failed, &first
+		return nil
+	}
+	f := r.fail(it, err)
+	if f.exit != report.ExitPrecondition && f.exit != report.ExitUntrusted {
+		return f
+	}
+	if bad.other == nil {
+		bad.other = f
 	}
 	return nil
 }
@@ -108,28 +130,40 @@ func (r *run) bind(ctx context.Context, it *item) error {
 	it.binary = naming.Binary(it.doc.Kind, it.provider)
 	p, err := r.with.Plugins.Find(it.binary)
 	if err != nil {
-		return launchFailure(it.binary, err)
+		return it.launchFailure(r.o.File, it.binary, err)
 	}
 	return r.attach(ctx, it, p)
 }
 
 // attach starts a plugin for a document and checks that it serves it.
 func (r *run) attach(ctx context.Context, it *item, p catalog.Plugin) error {
+	it.detach()
+	it.binary = p.Binary
 	started, err := r.with.Plugins.Start(ctx, p)
 	if err != nil {
 		if expired(err) && ctx.Err() != nil {
 			return r.overdue(ctx.Err())
 		}
-		return launchFailure(p.Binary, err)
+		return it.launchFailure(r.o.File, p.Binary, err)
 	}
 	kind, ok := started.Description.Serves(it.doc.APIVersion, it.doc.Kind)
 	if !ok {
 		return r.unserved(it, p, started.Description)
 	}
-	it.plugin, it.kind, it.binary = started, kind, p.Binary
-	it.out.Provider = started.Description.Name
+	it.plugin, it.kind = started, kind
+	it.out.Provider = it.providerOf(p)
 	it.out.Plugin = &report.Plugin{Path: p.Path, Version: started.Description.Version, SHA256: started.SHA256}
 	return nil
+}
+
+// detach forgets a plugin that was only tried.
+func (it *item) detach() {
+	it.plugin, it.out.Plugin, it.out.Provider = nil, nil, it.doc.Provider
+}
+
+// providerOf is the provider that a binary's name tells: by that name it is found again, whatever it calls itself.
+func (it *item) providerOf(p catalog.Plugin) string {
+	return strings.TrimPrefix(p.Binary, naming.Prefix(it.doc.Kind))
 }
 
 // unserved: an unknown version of a kind of ours is an error of the configuration; of any other kind, the plugin and
@@ -139,17 +173,17 @@ func (r *run) unserved(it *item, p catalog.Plugin, d pluginv1.Description) error
 	for _, k := range d.Kinds {
 		served = append(served, k.Kind+" of "+k.APIVersion)
 	}
-	f := &failure{exit: report.ExitPrecondition, err: report.Error{
+	e := it.located(r.o.File, report.Error{
 		Code: pluginv1.CodeUnsupported.String(),
 		Message: fmt.Sprintf("plugin %s does not serve %s of %s; it serves %s", p.Binary, it.doc.Kind, it.doc.APIVersion,
 			firstOf(strings.Join(served, ", "), "nothing")),
 		Hint: "install a plugin that serves this version, or write the document for one that is served",
-	}}
+	}, "apiVersion")
 	if ours(it.doc) && !knownVersion(it.doc.APIVersion) {
-		f.exit, f.err.Code = report.ExitUsage, pluginv1.CodeInvalidConfig.String()
+		e.Code, e.Document = pluginv1.CodeInvalidConfig.String(), label(it.doc.Kind, it.doc.Name)
+		return &refusal{errors: []report.Error{e}}
 	}
-	f.err = it.located(r.o.File, f.err, "apiVersion")
-	return f
+	return &failure{exit: report.ExitPrecondition, err: e}
 }
 
 // candidates are the installed providers of a kind that serve the document here, best first. Each group of equal
@@ -157,14 +191,14 @@ func (r *run) unserved(it *item, p catalog.Plugin, d pluginv1.Description) error
 func (r *run) candidates(ctx context.Context, it *item) ([][]catalog.Plugin, []string, error) {
 	installed, err := r.with.Plugins.ByType(it.doc.Kind)
 	if err != nil {
-		return nil, nil, launchFailure(it.doc.Kind, err)
+		return nil, nil, it.launchFailure(r.o.File, naming.Prefix(it.doc.Kind)+"*", err)
 	}
 	if len(installed) == 0 {
-		return nil, nil, &failure{exit: report.ExitPrecondition, err: report.Error{
+		return nil, nil, &failure{exit: report.ExitPrecondition, err: it.located(r.o.File, report.Error{
 			Code:    report.CodeNoPlugin,
 			Message: fmt.Sprintf("no plugin for %s is installed", it.doc.Kind),
-			Hint:    fmt.Sprintf("install one as %s, or see machineadm plugins list", naming.Binary(it.doc.Kind, "PROVIDER")),
-		}}
+			Hint:    fmt.Sprintf("install one as %sPROVIDER, or see machineadm plugins list", naming.Prefix(it.doc.Kind)),
+		}, "")}
 	}
 	byFitness := map[pluginv1.Fitness][]catalog.Plugin{}
 	var refusals []string
@@ -179,13 +213,14 @@ func (r *run) candidates(ctx context.Context, it *item) ([][]catalog.Plugin, []s
 			return nil, nil, err
 		}
 		d := it.plugin.Description
-		if d.Fitness <= pluginv1.FitnessUnsupported {
-			refusals = append(refusals, fmt.Sprintf("%s: %s", d.Name, firstOf(d.FitnessReason, "does not serve this machine")))
+		// Validating asks them all: a document is not wrong because it is meant for another machine.
+		if d.Fitness <= pluginv1.FitnessUnsupported && r.o.Mode != ModeValidate {
+			refusals = append(refusals, it.providerOf(p)+": "+firstOf(d.FitnessReason, "does not serve this machine"))
 			continue
 		}
 		byFitness[d.Fitness] = append(byFitness[d.Fitness], p)
 	}
-	it.plugin, it.out.Plugin, it.out.Provider = nil, nil, "" // none is chosen yet
+	it.detach()
 	var ranked [][]catalog.Plugin
 	for _, fitness := range slices.Backward(slices.Sorted(maps.Keys(byFitness))) {
 		ranked = append(ranked, byFitness[fitness])
@@ -208,16 +243,3 @@ func firstOf(texts ...string) string {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// planDocument asks a plugin for its plan, within the deadline for one.
-func planDocument(ctx context.Context, p *launch.Plugin, request pluginv1.Request) (pluginv1.Plan, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, PlanTimeout, errPlanOverdue)
-	defer cancel()
-	plan, err := p.Plan(ctx, request)
-	if err != nil && expired(err) && errors.Is(context.Cause(ctx), errPlanOverdue) {
-		return plan, errPlanOverdue
-	}
-	return plan, err
-}
-
-var errPlanOverdue = errors.New("the plugin did not plan within " + PlanTimeout.String())

@@ -21,14 +21,32 @@ type failure struct {
 // Error is the message.
 func (f *failure) Error() string { return f.err.Message }
 
+// interruptedFailure is the end that somebody asked for.
+func interruptedFailure() *failure {
+	return &failure{exit: report.ExitInterrupted, err: report.Error{
+		Code: report.CodeInterrupted, Message: "the run was interrupted", Hint: "run the same command again",
+	}}
+}
+
 // refusal ends a run before anything was changed: everything that is wrong with the stream, at once.
 type refusal struct {
-	exit   int // 0 means ExitUsage
 	errors []report.Error
+	// other is the first document that is not wrong, but cannot be served here. It counts when no error is left to tell.
+	other *failure
 }
 
 // Error counts the errors.
 func (r *refusal) Error() string { return fmt.Sprintf("%d errors in the configuration", len(r.errors)) }
+
+// exit is that of a wrong configuration, if any of the errors is one: it is what has to be mended first.
+func (r *refusal) exit() int {
+	for _, e := range r.errors {
+		if e.Code == pluginv1.CodeInvalidConfig.String() {
+			return report.ExitUsage
+		}
+	}
+	return report.ExitPrecondition
+}
 
 func (r *refusal) add(e *document.Error) {
 	r.errors = append(r.errors, report.Error{
@@ -38,10 +56,14 @@ func (r *refusal) add(e *document.Error) {
 }
 
 func (r *refusal) orNil() error {
-	if len(r.errors) == 0 {
+	switch {
+	case len(r.errors) > 0:
+		return r
+	case r.other != nil:
+		return r.other
+	default:
 		return nil
 	}
-	return r
 }
 
 func label(kind, name string) string {
@@ -62,12 +84,13 @@ func stateFailure(err error) *failure {
 	}}
 }
 
-// pluginFailure judges what a plugin answered. Overdue and cancelled calls were judged before.
+// failure judges what a plugin answered. Overdue and cancelled calls were judged before.
 func (it *item) failure(file string, err error) *failure {
 	if errors.Is(err, pluginv1.ErrCrashed) {
+		it.plugin.Kill() // it is gone, or as good as gone; its last words are read to the end then
 		return &failure{exit: report.ExitFailed, detail: it.stderr(), err: it.located(file, report.Error{
 			Code: report.CodeCrashed, Message: fmt.Sprintf("the plugin %s crashed: %s", it.binary, err),
-			Hint: "details.json holds its last words; running again is safe",
+			Hint: "running again is safe; details.json holds its last words",
 		}, "")}
 	}
 	e := pluginv1.AsError(err)
@@ -92,6 +115,7 @@ func (it *item) failure(file string, err error) *failure {
 		out.Hint = fmt.Sprintf("this is a defect of the plugin %s: report it to its author with details.json", it.binary)
 		f.detail = joinDetails(e.Detail, it.stderr())
 	case pluginv1.CodeInvalidConfig:
+		f.exit = report.ExitUsage
 	}
 	f.err = it.located(file, out, field)
 	return f
@@ -111,29 +135,43 @@ func joinDetails(a, b string) string {
 	return a + "\n--- stderr of the plugin ---\n" + b
 }
 
-// located adds where in the stream the field stands.
+// located adds where in the stream the field stands, or the document when no field is at fault.
 func (it *item) located(file string, e report.Error, field string) report.Error {
-	if field == "" {
-		return e
+	position := it.doc.Position
+	if field != "" {
+		position = it.doc.Locate(field)
 	}
-	position := it.doc.Locate(field)
 	e.Field, e.File, e.Line, e.Column = field, file, position.Line, position.Column
 	return e
 }
 
 // launchFailure judges a plugin that could not be found or started.
-func launchFailure(binary string, err error) *failure {
-	var refused *launch.StartError
-	detail := ""
-	if errors.As(err, &refused) {
-		detail = refused.Stderr
+func (it *item) launchFailure(file, binary string, err error) *failure {
+	f := &failure{exit: launch.ExitCode(err)}
+	e := report.Error{Code: launch.ReportCode(err), Message: fmt.Sprintf("plugin %s: %s", binary, err), Hint: launch.Hint(err)}
+	var broken *launch.StartError
+	switch {
+	case errors.As(err, &broken):
+		f.detail = broken.Stderr
+	case f.exit == report.ExitFailed: // nothing was started: it could not even be looked for, or read
+		f.exit, e.Code = report.ExitPrecondition, report.CodeNoPlugin
+		e.Hint = "see that this user may look into the plugin directories and read what is in them"
 	}
-	return &failure{exit: launch.ExitCode(err), detail: detail, err: report.Error{
-		Code: launch.ReportCode(err), Message: fmt.Sprintf("plugin %s: %s", binary, err), Hint: launch.Hint(err),
-	}}
+	field := ""
+	if it.doc.Provider != "" {
+		field = "spec.provider"
+	}
+	f.err = it.located(file, e, field)
+	return f
 }
 
-// expired says whether err is the end of a call's own context.
+// expired says whether err has the form of a context's end. Whose context that was is not told: a plugin that gives up
+// by itself answers the same.
 func expired(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// unprompted is the defect of a plugin that gave a call up although nobody had asked for it.
+func unprompted(err error) error {
+	return &pluginv1.Error{Message: "the plugin gave up by itself: " + err.Error()}
 }

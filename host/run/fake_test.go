@@ -28,7 +28,8 @@ type world struct {
 	bindings map[string]string
 	events   []Event
 	reports  int
-	failAt   int // the record call that fails, from 1; 0: none
+	failAt   int  // the record call that fails, from 1; 0: none
+	fail     bool // every record call from now on
 	sentinel bool
 	reboots  int
 }
@@ -38,9 +39,12 @@ type fakePlugin struct {
 	provider string
 	kinds    []pluginv1.Kind
 	fitness  pluginv1.Fitness
+	named    string // what it calls itself, if not provider
+	onPlan   func(ctx context.Context, r pluginv1.Request) error
 	plan     func(name string, calls int) (pluginv1.Plan, error)
 	apply    func(ctx context.Context, name string, send func(pluginv1.Event) error) (pluginv1.Finished, error)
 	calls    map[string]int
+	stateDir string // of the last Apply
 	stopped  chan struct{}
 	killed   chan struct{}
 	once     sync.Once
@@ -117,7 +121,7 @@ func (w *world) Start(_ context.Context, p catalog.Plugin) (*launch.Plugin, erro
 		Maintainer: fake, Path: p.Path, SHA256: "00", Stderr: func() string { return "last words of " + provider },
 		Kill: func() { fake.once.Do(func() { w.note("kill %s", provider); close(fake.killed) }) },
 		Description: pluginv1.Description{
-			Name: provider, Version: "1", Kinds: fake.kinds, Fitness: fake.fitness, FitnessReason: "as the test says",
+			Name: firstOf(fake.named, provider), Version: "1", Kinds: fake.kinds, Fitness: fake.fitness, FitnessReason: "as the test says",
 		},
 	}, nil
 }
@@ -138,7 +142,12 @@ func docName(r pluginv1.Request) string {
 	return d.Metadata.Name
 }
 
-func (p *fakePlugin) Plan(_ context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
+func (p *fakePlugin) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
+	if p.onPlan != nil {
+		if err := p.onPlan(ctx, r); err != nil {
+			return pluginv1.Plan{}, err
+		}
+	}
 	name := docName(r)
 	p.world.mu.Lock()
 	p.calls[name]++
@@ -152,6 +161,7 @@ func (p *fakePlugin) Apply(
 	ctx context.Context, r pluginv1.Request, _ int, send func(pluginv1.Event) error,
 ) (pluginv1.Finished, error) {
 	p.world.note("apply %s by %s", docName(r), p.provider)
+	p.stateDir = r.StateDir
 	return p.apply(ctx, docName(r), send)
 }
 
@@ -199,6 +209,11 @@ func (w *world) ForgetReboots() error {
 // execute runs a stream in this world.
 func (w *world) execute(o Options) report.Report {
 	w.t.Helper()
+	return w.executeIn(w.t.Context(), o)
+}
+
+func (w *world) executeIn(ctx context.Context, o Options) report.Report {
+	w.t.Helper()
 	o.File = "node.yaml"
 	if o.Target.OS == "" {
 		o.Target = target.Target{OS: "linux", Distribution: "debian", Architecture: "amd64"}
@@ -215,7 +230,7 @@ func (w *world) execute(o Options) report.Report {
 		},
 		Record: func(report.Report, map[string]string) error {
 			w.reports++
-			if w.failAt > 0 && w.reports >= w.failAt {
+			if w.failAt > 0 && w.reports >= w.failAt || w.fail {
 				return errors.New("no space left on device")
 			}
 			return nil
@@ -224,7 +239,7 @@ func (w *world) execute(o Options) report.Report {
 	if o.Root != "" {
 		with.Sentinel = nil
 	}
-	got, _ := Execute(w.t.Context(), o, with, report.Report{Documents: []report.Document{}})
+	got, _ := Execute(ctx, o, with, report.Report{Documents: []report.Document{}})
 	return got
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// fail settles the document at which a run ends.
-func (r *run) fail(it *item, err error) error {
+// fail settles a document that failed. The failure is the end of the run, if nothing else is.
+func (r *run) fail(it *item, err error) *failure {
 	var f *failure
 	if !errors.As(err, &f) {
 		f = &failure{exit: report.ExitFailed, err: report.Error{Code: pluginv1.CodeInternal.String(), Message: err.Error()}}
@@ -28,7 +28,7 @@ func (r *run) fail(it *item, err error) error {
 	return f
 }
 
-func (r *run) rebootRequired(it *item) error {
+func rebootRequired(it *item) error {
 	it.out.Outcome = report.RebootRequired
 	return &failure{exit: report.ExitReboot, err: report.Error{
 		Code: report.CodeReboot, Document: label(it.doc.Kind, it.doc.Name), Message: "the machine must reboot before the next document",
@@ -56,8 +56,10 @@ func (r *run) finish(err error) {
 		}
 	}
 	r.report.FinishedAt = time.Now().UTC()
-	if err := r.record(); err != nil && r.report.ExitCode == report.ExitOK {
-		r.settle(err)
+	if r.recordErr == nil {
+		if err := r.record(); err != nil {
+			r.unrecorded(err)
+		}
 	}
 	if r.done() {
 		if err := r.succeed(); err != nil {
@@ -78,11 +80,20 @@ func (r *run) settleAnyway(err error) {
 	}
 }
 
-// wantedReboot is the reboot that some change asked for once every document is done.
+// unrecorded tells that the last words of a run were not kept. The exit code stays that of what went wrong before.
+func (r *run) unrecorded(err error) {
+	code, outcome := r.report.ExitCode, r.report.Outcome
+	r.settle(err)
+	if code != report.ExitOK && code != report.ExitReboot {
+		r.report.ExitCode, r.report.Outcome = code, outcome
+	}
+}
+
+// wantedReboot is the reboot that some change asked for and that is still due once every document is done.
 func (r *run) wantedReboot() error {
 	for _, it := range r.items {
-		if it.reboot() == pluginv1.RebootAfterRun {
-			return r.rebootAfterRun(it)
+		if it.asked != pluginv1.RebootNone {
+			return rebootAfterRun(it)
 		}
 	}
 	return nil
@@ -112,7 +123,7 @@ func (r *run) succeed() error {
 // countReboot counts the reboot that is due, durably, before it happens: a stream that asks for ever must not reboot
 // for ever.
 func (r *run) countReboot() error {
-	if r.with.Reboots == nil {
+	if r.with.Reboots == nil || !r.o.Reboot {
 		return nil
 	}
 	n, err := r.with.Reboots.CountReboot(r.report.Generation)
@@ -124,11 +135,11 @@ func (r *run) countReboot() error {
 	}
 	return &failure{exit: report.ExitDeadline, err: report.Error{
 		Code: report.CodeReboot, Message: fmt.Sprintf("the stream asks for reboot %d; at most %d are made", n, MaxReboots),
-		Hint: "see in the report which change asks each time; a run without --reboot starts the count again once it succeeds",
+		Hint: "see in the report which change asks each time; a run that succeeds, also one without --reboot, starts the count again",
 	}}
 }
 
-func (r *run) rebootAfterRun(it *item) error {
+func rebootAfterRun(it *item) error {
 	return &failure{exit: report.ExitReboot, err: report.Error{
 		Code: report.CodeReboot, Document: label(it.doc.Kind, it.doc.Name), Message: "every document is done; the machine must reboot",
 		Hint: "reboot, then run the same command again",
@@ -143,7 +154,7 @@ func (r *run) settle(err error) {
 	case err == nil:
 		r.report.Outcome, r.report.ExitCode = report.RunSucceeded, r.success()
 	case errors.As(err, &bad):
-		r.report.Outcome, r.report.ExitCode = report.RunInvalid, max(bad.exit, report.ExitUsage)
+		r.report.Outcome, r.report.ExitCode = report.RunInvalid, bad.exit()
 		r.report.Errors = append(r.report.Errors, bad.errors...)
 	case errors.As(err, &f):
 		r.report.ExitCode = f.exit
@@ -159,12 +170,12 @@ func (r *run) settle(err error) {
 }
 
 func (r *run) outcomeOf(f *failure) report.Outcome {
-	switch {
-	case f.exit == report.ExitReboot:
+	switch f.exit {
+	case report.ExitReboot:
 		return report.RunRebootRequired
-	case f.exit == report.ExitInterrupted:
+	case report.ExitInterrupted:
 		return report.RunInterrupted
-	case f.exit == report.ExitUsage:
+	case report.ExitUsage:
 		return report.RunInvalid
 	default:
 		return report.RunFailed

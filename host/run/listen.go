@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -23,7 +24,7 @@ func (l *listener) take(event pluginv1.Event) error {
 	case pluginv1.Changed:
 		return l.ended(e.ID, report.Changed)
 	case pluginv1.Progress:
-		l.item.askReboot(e.Reboot)
+		l.askReboot(e.Reboot)
 		if e.Message != "" {
 			l.run.emit(Event{Type: EventProgress, Document: l.item.out, Message: e.Message})
 		}
@@ -44,7 +45,11 @@ func (l *listener) started(c pluginv1.Change) error {
 		return &pluginv1.Error{Message: fmt.Sprintf("the plugin started the change %q twice", c.ID)}
 	}
 	l.begun[c.ID] = time.Now()
-	l.item.askReboot(c.Reboot)
+	l.askReboot(c.Reboot)
+	// What an earlier try of the document did not finish is told once, by its last try.
+	l.item.out.Changes = slices.DeleteFunc(l.item.out.Changes, func(old report.Change) bool {
+		return old.ID == c.ID && old.Outcome != report.Changed
+	})
 	l.item.out.Changes = append(l.item.out.Changes,
 		report.Change{ID: c.ID, Summary: c.Summary, Outcome: report.Interrupted})
 	l.run.emit(Event{Type: EventChangeStarted, Document: l.item.out, Change: &c})
@@ -70,19 +75,21 @@ func (l *listener) ended(id string, outcome report.Outcome) error {
 	return nil
 }
 
-// abandon settles the changes that were begun and not done: the one in hand failed, or its end is not known.
-func (l *listener) abandon() {
-	for id := range l.begun {
-		outcome := report.Failed
-		if l.run.interrupted() {
-			outcome = report.Interrupted
-		}
+// abandon settles the changes that were begun and not done: the plugin has said that they failed, or their end is not
+// known.
+func (l *listener) abandon(said bool) {
+	outcome := report.Interrupted
+	if said {
+		outcome = report.Failed
+	}
+	for _, id := range sortedKeys(l.begun) {
 		_ = l.ended(id, outcome) // it was begun
 	}
 }
 
-func (it *item) askReboot(r pluginv1.Reboot) {
-	it.asked = max(it.asked, r)
+// askReboot notes the soonest reboot that was asked for. An image has nothing to reboot.
+func (l *listener) askReboot(r pluginv1.Reboot) {
+	if l.run.o.Root == "" {
+		l.item.asked = max(l.item.asked, r)
+	}
 }
-
-func (it *item) reboot() pluginv1.Reboot { return it.asked }

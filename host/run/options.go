@@ -49,8 +49,12 @@ type Options struct {
 	AllowSecrets bool
 	// Defaults maps a kind to the provider that the OS vendor chose (defaults.yaml).
 	Defaults map[string]string
+	// Reboot says that the caller reboots the machine when the exit code asks for it: then reboots are counted.
+	Reboot bool
 	// Timeout bounds the whole run; 0 means RunTimeout.
 	Timeout time.Duration
+	// PlanTimeout bounds each planning of a document; 0 means the constant of that name.
+	PlanTimeout time.Duration
 	// Interrupt asks for an early, orderly end when it is closed.
 	Interrupt <-chan struct{}
 	// Grace is how long a change in hand may still take after an interruption or a deadline; 0 means StopGrace.
@@ -103,7 +107,7 @@ type Surroundings struct {
 	Plugins  Plugins
 	State    State    // nil: keep nothing
 	Sentinel Sentinel // nil: not a live run
-	Reboots  Reboots  // nil: this run does not reboot
+	Reboots  Reboots  // nil: not a live run
 	// Observe takes every event, in order. It must not block.
 	Observe func(Event)
 	// Record keeps the report, while the run goes on and at its end; nil keeps none.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
@@ -18,16 +19,10 @@ func (r *run) planAll(ctx context.Context, bad *refusal) error {
 		if err := r.checkpoint(ctx); err != nil {
 			return err
 		}
-		err := r.planFirst(ctx, it)
-		var invalid *refusal
-		switch {
-		case errors.As(err, &invalid):
-			bad.errors = append(bad.errors, invalid.errors...)
-			bad.exit = max(bad.exit, invalid.exit)
-			it.out.Outcome, it.out.Error = report.Failed, &invalid.errors[0]
-			continue
-		case err != nil:
-			return r.fail(it, err)
+		if err := r.planFirst(ctx, it); err != nil {
+			if err := r.collect(it, err, bad); err != nil {
+				return err
+			}
 		}
 		if it.out.Outcome != "" {
 			continue
@@ -95,7 +90,8 @@ func (r *run) judgeFirst(it *item, plan pluginv1.Plan, err error) error {
 		it.plan, it.fresh = plan, true
 		return nil
 	}
-	if expired(err) || errors.Is(err, errPlanOverdue) || errors.Is(err, pluginv1.ErrCrashed) {
+	var f *failure
+	if errors.As(err, &f) || expired(err) || errors.Is(err, errPlanOverdue) || errors.Is(err, pluginv1.ErrCrashed) {
 		return r.judge(it, err)
 	}
 	e := pluginv1.AsError(err)
@@ -103,9 +99,12 @@ func (r *run) judgeFirst(it *item, plan pluginv1.Plan, err error) error {
 	case pluginv1.CodeInvalidConfig:
 		return r.invalid(it, e)
 	case pluginv1.CodeUnsupported:
-		f := it.failure(r.o.File, err)
-		f.err.Document = label(it.doc.Kind, it.doc.Name)
-		return &refusal{exit: f.exit, errors: []report.Error{f.err}}
+		if r.elsewhere(e) {
+			return nil
+		}
+		refused := it.failure(r.o.File, err).err
+		refused.Document = label(it.doc.Kind, it.doc.Name)
+		return &refusal{errors: []report.Error{refused}}
 	case pluginv1.CodePrecondition, pluginv1.CodeRetry:
 		it.pending = firstOf(e.Message, "the machine is not ready")
 		if e.Hint != "" {
@@ -117,33 +116,43 @@ func (r *run) judgeFirst(it *item, plan pluginv1.Plan, err error) error {
 	}
 }
 
+// elsewhere: no field is at fault, but this machine, on which a stream that is only validated need not be for.
+func (r *run) elsewhere(e *pluginv1.Error) bool {
+	return r.o.Mode == ModeValidate && e.Code == pluginv1.CodeUnsupported && len(e.Violations) == 0
+}
+
+// invalid is everything that a plugin finds wrong with a document.
 func (r *run) invalid(it *item, e *pluginv1.Error) *refusal {
 	out := &refusal{}
 	for _, v := range e.Violations {
 		out.add(it.locate(r.o.File, v))
 	}
 	if len(out.errors) == 0 { // a plugin that names no field is still taken at its word
-		out.errors = append(out.errors, report.Error{
-			Code: e.Code.String(), Message: e.Message, Hint: e.Hint, File: r.o.File,
-			Line: it.doc.Position.Line, Column: it.doc.Position.Column, Document: label(it.doc.Kind, it.doc.Name),
-		})
+		out.errors = append(out.errors, it.located(r.o.File, report.Error{
+			Code: e.Code.String(), Message: e.Message, Hint: e.Hint, Document: label(it.doc.Kind, it.doc.Name),
+		}, ""))
 	}
 	return out
 }
 
-// judge turns what a plugin answered into the end of the run.
+// judge turns what a plugin answered, or the end of the run's own context, into the end of the run.
 func (r *run) judge(it *item, err error) error {
+	var f *failure
 	switch {
+	case errors.As(err, &f):
+		return f
 	case errors.Is(err, errPlanOverdue):
-		return &failure{exit: report.ExitDeadline, detail: it.stderr(), err: report.Error{
-			Code: report.CodeDeadline, Message: fmt.Sprintf("plugin %s: %s", it.binary, err),
+		return &failure{exit: report.ExitDeadline, detail: it.stderr(), err: it.located(r.o.File, report.Error{
+			Code: report.CodeDeadline, Message: fmt.Sprintf("plugin %s did not plan within %s", it.binary, r.o.PlanTimeout),
 			Hint: "running again is safe; details.json holds the plugin's last words",
-		}}
+		}, "")}
 	case expired(err):
 		return r.overdue(err)
-	default:
-		return it.failure(r.o.File, err)
 	}
+	if e := pluginv1.AsError(err); e.Code == pluginv1.CodeInvalidConfig { // the document's own error is the first of them
+		r.report.Errors = append(r.report.Errors, r.invalid(it, e).errors[1:]...)
+	}
+	return it.failure(r.o.File, err)
 }
 
 // choose tries the installed providers of a document that names none: the active one, else the installed one; one
@@ -176,13 +185,12 @@ func (r *run) choose(ctx context.Context, it *item) error {
 	if wrong != nil {
 		return wrong
 	}
-	it.plugin, it.out.Plugin, it.out.Provider = nil, nil, "" // tried, not chosen
-	return &refusal{exit: report.ExitPrecondition, errors: []report.Error{{
-		Code: pluginv1.CodeUnsupported.String(), Document: label(it.doc.Kind, it.doc.Name), File: r.o.File,
-		Line: it.doc.Position.Line, Column: it.doc.Position.Column,
+	it.detach()
+	return &refusal{errors: []report.Error{it.located(r.o.File, report.Error{
+		Code: pluginv1.CodeUnsupported.String(), Document: label(it.doc.Kind, it.doc.Name),
 		Message: "no installed provider can do this: " + strings.Join(refusals, "; "),
-		Hint:    "install a provider that can, or change what it refuses",
-	}}}
+		Hint:    "install a provider that can, or change what they refuse",
+	}, "")}}
 }
 
 func (r *run) tie(it *item, group []catalog.Plugin) error {
@@ -190,6 +198,7 @@ func (r *run) tie(it *item, group []catalog.Plugin) error {
 	for _, p := range group {
 		names = append(names, p.Binary)
 	}
+	it.detach()
 	return &failure{exit: report.ExitPrecondition, err: it.located(r.o.File, report.Error{
 		Code:    pluginv1.CodePrecondition.String(),
 		Message: "several providers fit equally well: " + strings.Join(names, " and "),
@@ -206,14 +215,53 @@ func (r *run) try(ctx context.Context, it *item, p catalog.Plugin) (refused stri
 		return "", nil
 	}
 	plan, err := r.plan(ctx, it)
-	if e := pluginv1.AsError(err); e != nil && e.Code == pluginv1.CodeUnsupported && !expired(err) {
-		return fmt.Sprintf("%s: %s", it.plugin.Description.Name, firstOf(e.Message, e.Error())), nil
+	if e := pluginv1.AsError(err); e != nil && e.Code == pluginv1.CodeUnsupported && !r.elsewhere(e) {
+		return it.providerOf(p) + ": " + firstOf(e.Message, e.Error()), nil
 	}
 	return "", r.judgeFirst(it, plan, err)
 }
 
+var errPlanOverdue = errors.New("the planning took too long")
+
+// plan asks the plugin of a document for its plan. The error is what the plugin answered, errPlanOverdue, or the end of
+// ctx.
 func (r *run) plan(ctx context.Context, it *item) (pluginv1.Plan, error) {
-	return planDocument(ctx, it.plugin, pluginv1.Request{Document: it.json, Root: r.o.Root, Target: r.o.Target})
+	request, err := r.request(it)
+	if err != nil {
+		return pluginv1.Plan{}, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, r.o.PlanTimeout, errPlanOverdue)
+	defer cancel()
+	plan, err := it.plugin.Plan(ctx, request)
+	if !expired(err) {
+		return plan, err
+	}
+	// gRPC tells the plugin the deadline too: its answer can come a moment before our own timer.
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < time.Second {
+		<-ctx.Done()
+	}
+	switch {
+	case errors.Is(context.Cause(ctx), errPlanOverdue):
+		return pluginv1.Plan{}, errPlanOverdue
+	case ctx.Err() != nil:
+		return pluginv1.Plan{}, ctx.Err()
+	default:
+		return pluginv1.Plan{}, unprompted(err)
+	}
+}
+
+// request is what a plugin is asked with. An apply plans with the plugin's memory too: a restart that an earlier run
+// did not live to make is known from nowhere else.
+func (r *run) request(it *item) (pluginv1.Request, error) {
+	request := pluginv1.Request{Document: it.json, Root: r.o.Root, Target: r.o.Target}
+	if r.with.State == nil || r.o.Mode != ModeApply {
+		return request, nil
+	}
+	var err error
+	if request.StateDir, err = r.with.State.PluginDir(it.binary, it.doc.Kind, it.doc.Name); err != nil {
+		return request, stateFailure(err)
+	}
+	return request, nil
 }
 
 func (it *item) noteWarnings(warnings []pluginv1.Warning) {

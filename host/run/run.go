@@ -47,6 +47,9 @@ func Execute(ctx context.Context, o Options, with Surroundings, head report.Repo
 	if o.Timeout == 0 {
 		o.Timeout = RunTimeout
 	}
+	if o.PlanTimeout == 0 {
+		o.PlanTimeout = PlanTimeout
+	}
 	if o.Grace == 0 {
 		o.Grace = StopGrace
 	}
@@ -82,22 +85,39 @@ func (r *run) execute(ctx context.Context) error {
 	return r.applyAll(ctx)
 }
 
-// prepare binds and plans every document. Documents that could not be decoded stop nothing here: what is wrong with
-// the others is told in the same breath.
+// prepare binds and plans every document. A document that is refused stops nothing here: what is wrong with the others
+// is told in the same breath.
 func (r *run) prepare(ctx context.Context, bad *refusal) error {
-	err := r.bindAll(ctx)
+	ctx, cancel := r.untilInterrupted(ctx)
+	defer cancel()
+	err := r.bindAll(ctx, bad)
 	if err == nil {
 		err = r.planAll(ctx, bad)
 	}
 	var f *failure
 	if errors.As(err, &f) && len(bad.errors) > 0 && f.exit != report.ExitInterrupted && f.exit != report.ExitState {
-		bad.errors = append(bad.errors, f.err)
+		if !r.ownError(f) {
+			bad.errors = append(bad.errors, f.err)
+		}
 		return bad
 	}
 	if err != nil {
 		return err
 	}
 	return bad.orNil()
+}
+
+// untilInterrupted is for work that changes nothing: it need not end in order.
+func (r *run) untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-r.o.Interrupt:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // decode judges the stream itself. What is wrong with single documents is collected.
@@ -144,9 +164,7 @@ func (r *run) interrupted() bool {
 // checkpoint is passed before each step that could also be left undone.
 func (r *run) checkpoint(ctx context.Context) error {
 	if r.interrupted() {
-		return &failure{exit: report.ExitInterrupted, err: report.Error{
-			Code: report.CodeInterrupted, Message: "the run was interrupted", Hint: "run the same command again",
-		}}
+		return interruptedFailure()
 	}
 	if err := ctx.Err(); err != nil {
 		return r.overdue(err)
@@ -154,6 +172,7 @@ func (r *run) checkpoint(ctx context.Context) error {
 	return nil
 }
 
+// overdue is the end of a run whose context has ended with err.
 func (r *run) overdue(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &failure{exit: report.ExitDeadline, err: report.Error{
@@ -161,9 +180,7 @@ func (r *run) overdue(err error) error {
 			Hint: "run it again, with a longer --timeout if it needs one",
 		}}
 	}
-	return &failure{exit: report.ExitInterrupted, err: report.Error{
-		Code: report.CodeInterrupted, Message: "the run was interrupted", Hint: "run the same command again",
-	}}
+	return interruptedFailure()
 }
 
 func (r *run) emit(e Event) {
@@ -173,12 +190,11 @@ func (r *run) emit(e Event) {
 
 // record keeps the report on disk. A run whose report cannot be kept must not go on changing things.
 func (r *run) record() error {
-	if r.with.Record == nil || r.recordErr != nil {
-		return nil
+	if r.with.Record != nil && r.recordErr == nil {
+		r.recordErr = r.with.Record(*r.report, r.details)
 	}
-	if err := r.with.Record(*r.report, r.details); err != nil {
-		r.recordErr = err
-		return stateFailure(err)
+	if r.recordErr != nil {
+		return stateFailure(r.recordErr)
 	}
 	return nil
 }

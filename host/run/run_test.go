@@ -125,7 +125,7 @@ func TestExecuteOutcomes(t *testing.T) {
 		},
 		"a missing plugin": {
 			options: Options{Mode: ModeApply, Stream: stream("{provider: y}")},
-			exit:    report.ExitFailed, outcome: report.RunFailed, outcomes: "Failed",
+			exit:    report.ExitPrecondition, outcome: report.RunFailed, outcomes: "Failed",
 			errors: []string{"machineadm-thing-plugin-y"}, log: " ",
 		},
 		"RemoteConfig is not resolved yet, and says so": {
@@ -208,7 +208,7 @@ func TestExecuteOutcomes(t *testing.T) {
 					return pluginv1.Finished{}, change(send, pluginv1.Change{ID: "a", Summary: "do a", Reboot: pluginv1.RebootAfterRun})
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: stream(named)},
+			options: Options{Mode: ModeApply, Stream: stream(named), Reboot: true},
 			exit:    report.ExitDeadline, outcome: report.RunFailed, outcomes: "Changed",
 			errors: []string{"the stream asks for reboot 4; at most 3 are made"},
 		},
@@ -406,7 +406,7 @@ func TestInterruptFinishesTheChangeInHand(t *testing.T) {
 	w := newWorld(t)
 	interrupt := make(chan struct{})
 	p := w.add("x")
-	p.apply = func(ctx context.Context, _ string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
+	p.apply = func(_ context.Context, _ string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
 		if err := send(pluginv1.Started{Change: pluginv1.Change{ID: "a", Summary: "do a"}}); err != nil {
 			return pluginv1.Finished{}, err
 		}

@@ -6,24 +6,21 @@ import (
 	"time"
 )
 
-var (
-	errOverdue     = errors.New("the document is overdue")
-	errInterrupted = errors.New("an interruption was asked for")
-)
+var errOverdue = errors.New("the document is overdue")
 
 // watcher ends an Apply early when it must: first by Stop, so that the change in hand is finished, and after a grace
 // by cancelling the call, which the plugin's death follows.
 type watcher struct {
-	ctx    context.Context
 	cancel context.CancelFunc
 	done   chan struct{} // closed by end
 	result chan error    // why it was ended early, or nil
 }
 
-func (r *run) watch(ctx context.Context, it *item, limit time.Duration) *watcher {
+// watch returns the context of the call to watch over.
+func (r *run) watch(ctx context.Context, it *item, limit time.Duration) (context.Context, *watcher) {
 	// The call itself must outlive the run's own deadline by the grace: Stop comes first.
-	callCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w := &watcher{ctx: callCtx, cancel: cancel, done: make(chan struct{}), result: make(chan error, 1)}
+	call, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	w := &watcher{cancel: cancel, done: make(chan struct{}), result: make(chan error, 1)}
 	go func() {
 		timer := time.NewTimer(limit)
 		defer timer.Stop()
@@ -35,28 +32,37 @@ func (r *run) watch(ctx context.Context, it *item, limit time.Duration) *watcher
 		case <-timer.C:
 			cause = errOverdue
 		case <-r.o.Interrupt:
-			cause = errInterrupted
+			cause = context.Canceled
 		case <-ctx.Done():
 			cause = ctx.Err()
 		}
-		r.stop(it, w)
+		r.stop(ctx, it, w)
 		w.result <- cause
 	}()
-	return w
+	return call, w
 }
 
-// stop asks the plugin to end, waits for the grace, then kills it.
-func (r *run) stop(it *item, w *watcher) {
+// stop asks the plugin to end, waits for the grace, then kills it. Cancelling the run's ctx ends the grace: somebody
+// has asked a second time.
+func (r *run) stop(ctx context.Context, it *item, w *watcher) {
 	grace := time.NewTimer(r.o.Grace)
 	defer grace.Stop()
-	asked, cancel := context.WithTimeout(w.ctx, r.o.Grace)
+	asked, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.Grace)
 	defer cancel()
 	go func() { _ = it.plugin.Stop(asked) }() // a plugin that does not answer is what the grace is for
-	select {
-	case <-w.done:
-	case <-grace.C:
+	for ended := ctx.Done(); ; ended = nil {  // it ends once, and its deadline is no hurry
+		select {
+		case <-w.done:
+			return
+		case <-ended:
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				continue
+			}
+		case <-grace.C:
+		}
 		w.cancel()
 		it.plugin.Kill()
+		return
 	}
 }
 

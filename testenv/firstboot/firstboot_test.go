@@ -98,6 +98,8 @@ After=network.target
 [Service]
 Type=oneshot
 ExecStart=/usr/bin/machineadm --bootstrap --path /etc/machineadm/node.yaml
+# The host alone is told to stop: it lets its plugins finish the change in hand.
+KillMode=mixed
 [Install]
 WantedBy=multi-user.target
 `

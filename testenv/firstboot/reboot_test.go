@@ -54,3 +54,28 @@ func TestRebootsEnd(t *testing.T) {
 		t.Errorf("there is a sentinel (%v)", err)
 	}
 }
+
+// TestServiceManagerStopsTheRun: systemctl stop in the middle of a change lets it be finished, starts no other, and
+// leaves a report that says so.
+func TestServiceManagerStopsTheRun(t *testing.T) {
+	dir := binaries(t)
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
+		func(root string) error { return install(dir, root) },
+		func(root string) error { return write(root, "/etc/systemd/system/machineadm.service", unit, 0o644) },
+		func(root string) error {
+			return write(root, "/etc/machineadm/node.yaml", noop("slow", "touch: [/var/one, /var/two], apply: hang"), 0o600)
+		},
+	)})
+	n.MustExec(t, "systemctl", "start", "--no-block", "machineadm")
+	n.MustExec(t, "timeout", "30", "sh", "-c", `until grep -qs file:/var/one /run/machineadm/report.json; do sleep 0.05; done`)
+	n.MustExec(t, "systemctl", "stop", "machineadm")
+	n.MustExec(t, "test", "-e", "/var/one")
+	n.MustExec(t, "test", "!", "-e", "/var/two")
+	if r := lastReport(t, n); r.Outcome != report.RunInterrupted || r.ExitCode != report.ExitInterrupted {
+		t.Errorf("report: %+v", r)
+	}
+	out := n.MustExec(t, "machineadm", "status").Stdout
+	if !strings.HasPrefix(out, "Interrupted") {
+		t.Errorf("status:\n%s", out)
+	}
+}

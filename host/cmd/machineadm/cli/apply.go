@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/run"
@@ -21,7 +20,7 @@ type applyFlags struct {
 func newApply(g *globals, s streams) *cobra.Command {
 	o := &applyFlags{}
 	c := &cobra.Command{
-		Use: "apply --path FILE", Short: "Make this machine, or an image root, what a stream describes", Args: cobra.NoArgs,
+		Use: "apply --path FILE", Short: "Make this machine, or an image root, what a stream describes", Args: noArguments,
 		Example: "  machineadm apply --path /run/machineadm/config.yaml\n  machineadm apply --path node.yaml --root /mnt/image --phase preparation",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.dryRun {
@@ -39,9 +38,9 @@ func newApply(g *globals, s streams) *cobra.Command {
 }
 
 func newPlan(g *globals, s streams) *cobra.Command {
-	o := &applyFlags{phase: "all"}
+	o := &applyFlags{}
 	c := &cobra.Command{
-		Use: "plan --path FILE", Short: "Show what apply would change, as a diff", Args: cobra.NoArgs,
+		Use: "plan --path FILE", Short: "Show what apply would change, as a diff", Args: noArguments,
 		Long: "plan shows what apply would change. It exits with 0 when there is nothing to change, and with 10 when there is.",
 		RunE: func(c *cobra.Command, _ []string) error { return g.plan(c.Context(), s, o) },
 	}
@@ -54,7 +53,7 @@ func newPlan(g *globals, s streams) *cobra.Command {
 func newValidate(g *globals, s streams) *cobra.Command {
 	o := &applyFlags{phase: "all"}
 	c := &cobra.Command{
-		Use: "validate --path FILE", Short: "Find the configuration errors of a stream", Args: cobra.NoArgs,
+		Use: "validate --path FILE", Short: "Find the configuration errors of a stream", Args: noArguments,
 		Long: "validate finds the configuration errors of a stream. It needs no privileges and looks at nothing of the machine.",
 		RunE: func(c *cobra.Command, _ []string) error { return g.validate(c.Context(), s, o) },
 	}
@@ -70,33 +69,12 @@ func (o *applyFlags) bind(c *cobra.Command, root bool) {
 	}
 }
 
-// check judges the flags, before anything is read.
-func (o *applyFlags) check() (pluginv1.Phase, error) {
-	if o.path == "" {
-		return 0, usage("--path is missing: it names the stream's file, or - for standard input")
-	}
-	if o.output != "" && o.output != "text" && o.output != "json" {
-		return 0, usage("--output takes text or json")
-	}
-	switch o.phase {
-	case "", "all":
-		return pluginv1.PhaseUnspecified, nil
-	case "preparation":
-		return pluginv1.PhasePreparation, nil
-	case "provisioning":
-		return pluginv1.PhaseProvisioning, nil
-	}
-	return 0, usage("--phase takes preparation, provisioning or all")
-}
-
 func (g *globals) apply(ctx context.Context, s streams, o *applyFlags) error {
-	var observe func(run.Event) = reporting.Text{Out: s.out, Err: s.err}.Observe
-	return g.drive(ctx, s, o, run.ModeApply, choose(o, s.out, observe))
+	return g.drive(ctx, s, o, run.ModeApply, choose(o, s.out, reporting.Text{Out: s.out, Err: s.err}.Observe))
 }
 
 func (g *globals) plan(ctx context.Context, s streams, o *applyFlags) error {
-	var observe func(run.Event) = reporting.Plan{Out: s.out, Err: s.err, Root: o.root}.Observe
-	return g.drive(ctx, s, o, run.ModePlan, choose(o, s.out, observe))
+	return g.drive(ctx, s, o, run.ModePlan, choose(o, s.out, reporting.Plan{Out: s.out, Err: s.err, Root: o.root}.Observe))
 }
 
 func (g *globals) validate(ctx context.Context, s streams, o *applyFlags) error {
@@ -112,6 +90,7 @@ func (g *globals) validate(ctx context.Context, s streams, o *applyFlags) error 
 	return g.drive(ctx, s, o, run.ModeValidate, choose(o, s.out, observe))
 }
 
+// choose is the observer of this output.
 func choose(o *applyFlags, out io.Writer, text func(run.Event)) func(run.Event) {
 	if o.output == "json" {
 		return reporting.JSON{Out: out}.Observe

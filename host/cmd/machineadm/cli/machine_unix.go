@@ -4,9 +4,11 @@ package cli
 
 import (
 	"os"
+	"strconv"
 	"strings"
 
 	securejoin "github.com/cyphar/filepath-securejoin"
+	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/internal/trust"
@@ -47,27 +49,24 @@ func bootID(root string) string {
 
 // openStream opens the stream. What root reads must be trusted: others could swap it under the run.
 func openStream(path string) (*os.File, error) {
-	if os.Geteuid() != 0 {
-		return os.Open(path)
+	if os.Geteuid() == 0 {
+		return trust.Open(path, trust.Stream())
 	}
-	return trust.Open(path, trust.Stream())
+	return regular(os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)) // non-blocking: a FIFO has no writer yet
 }
 
-// readInRoot reads a file of the machine, or of the image with links resolved inside it.
-func readInRoot(root, path string) ([]byte, error) {
-	if root != "" {
-		inside, err := securejoin.SecureJoin(root, path)
-		if err != nil {
-			return nil, err
-		}
-		return os.ReadFile(inside)
-	}
-	file, err := openStream(path)
+// openInRoot opens a file of an image, links resolved inside it.
+func openInRoot(root, path string) (*os.File, error) {
+	inside, err := securejoin.SecureJoin(root, path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // only read from
-	return readAll(file)
+	return os.OpenFile(inside, os.O_RDONLY|unix.O_NONBLOCK, 0) // as above
+}
+
+// moreTempDirs are where everybody, or at least this user, can make directories when TMPDIR is of no use.
+func moreTempDirs() []string {
+	return []string{"/tmp", "/var/tmp", "/run/user/" + strconv.Itoa(os.Geteuid()), "/dev/shm", "/run"}
 }
 
 func newSentinel() *journal.Sentinel {

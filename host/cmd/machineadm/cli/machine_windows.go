@@ -43,22 +43,18 @@ func bootID(string) string { return "" }
 // openStream opens the stream, judged like a plugin.
 func openStream(path string) (*os.File, error) { return trust.Open(path, trust.Stream()) }
 
-func readInRoot(root, path string) ([]byte, error) {
-	if root == "" {
-		file, err := openStream(path)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = file.Close() }() // only read from
-		return readAll(file)
-	}
+// openInRoot opens a file of an image.
+func openInRoot(root, path string) (*os.File, error) {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = dir.Close() }() // only read from
-	return dir.ReadFile(path[len(filepath.VolumeName(path))+1:])
+	defer func() { _ = dir.Close() }() // the file stays open
+	return dir.Open(path[len(filepath.VolumeName(path))+1:])
 }
+
+// moreTempDirs is empty: Windows gives every user a directory of his own.
+func moreTempDirs() []string { return nil }
 
 func newSentinel() *journal.Sentinel {
 	return journal.NewSentinel(`C:\run\cluster-api\bootstrap-success.complete`)

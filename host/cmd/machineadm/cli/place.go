@@ -7,34 +7,55 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
-	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/run"
-	"github.com/machineadm/machineadm/internal/trust"
 	"github.com/machineadm/machineadm/internal/version"
 )
 
-// open makes ready what a run needs of the machine before it reads anything: only an apply takes the lock and writes.
+// place is where a run happens: the machine or an image, and the directories that go with it.
+type place struct {
+	root       string // of the image, or an empty directory when validating
+	image      string // what --root names
+	target     target.Target
+	runDir     string
+	stateDir   string
+	reportPath string // empty when no report is kept
+	passing    bool   // the run directory ends with the run
+	lock       *journal.Lock
+	journal    *journal.Journal
+	cleanup    []func()
+}
+
+func (p *place) close() {
+	for i := len(p.cleanup) - 1; i >= 0; i-- {
+		p.cleanup[i]()
+	}
+	p.cleanup = nil
+}
+
+// open makes ready what a run needs of the machine: only an apply takes the lock and writes.
 func (g *globals) open(root string, mode run.Mode) (_ *place, err error) {
-	p := &place{}
+	p := &place{root: root, image: root}
 	defer func() {
 		if err != nil {
 			p.close()
 		}
 	}()
-	if p.root, err = absoluteRoot(root); err != nil {
-		return nil, err
-	}
-	if p.target, err = target.Detect(p.root); err != nil {
-		return nil, &exitError{code: report.ExitPrecondition, text: "error: find out which machine this is: " + err.Error()}
-	}
+	p.target, err = target.Detect(root)
 	if mode == run.ModeValidate { // an empty root: nothing of this machine is looked at
-		p.root, err = p.temporary("")
-		return p, stateExit(err)
+		if err != nil {
+			p.target = target.Target{OS: runtime.GOOS, Architecture: runtime.GOARCH}
+		}
+		p.root, err = p.temporary(maxPath)
+		return p, err
+	}
+	if err != nil {
+		return nil, &exitError{code: report.ExitPrecondition, message: "find out which machine this is: " + err.Error()}
 	}
 	if err := g.directories(p, mode); err != nil {
 		return nil, err
@@ -49,11 +70,12 @@ func (g *globals) open(root string, mode run.Mode) (_ *place, err error) {
 // directories settles where state and report go. A run on an image leaves none of them in the image.
 func (g *globals) directories(p *place, mode run.Mode) error {
 	p.stateDir, p.runDir = g.stateDir, g.runDir
-	var err error
+	p.passing = g.runDir == "" && p.root != ""
 	for _, dir := range []struct {
 		path     *string
 		fallback string
 	}{{&p.stateDir, defaultStateDir()}, {&p.runDir, defaultRunDir()}} {
+		var err error
 		switch {
 		case *dir.path != "":
 			if *dir.path, err = filepath.Abs(*dir.path); err != nil {
@@ -62,8 +84,8 @@ func (g *globals) directories(p *place, mode run.Mode) error {
 		case p.root == "" || mode != run.ModeApply:
 			*dir.path = dir.fallback
 		default:
-			if *dir.path, err = p.temporary(""); err != nil {
-				return stateExit(err)
+			if *dir.path, err = p.temporary(maxPath); err != nil {
+				return err
 			}
 		}
 	}
@@ -72,17 +94,16 @@ func (g *globals) directories(p *place, mode run.Mode) error {
 
 // keep takes the lock and opens the state.
 func (p *place) keep() error {
-	if err := os.MkdirAll(p.runDir, 0o755); err != nil {
+	if err := journal.MakeRunDir(p.runDir); err != nil {
 		return stateExit(err)
 	}
-	lockAt := filepath.Join(p.runDir, "lock")
-	if p.root != "" {
-		lockAt = imageLock(p.root, p.runDir)
-	}
-	lock, err := journal.Acquire(lockAt)
+	at := lockAt(p.root, p.runDir)
+	lock, err := journal.Acquire(at)
 	if errors.Is(err, journal.ErrLocked) {
-		return &exitError{code: report.ExitLocked, text: fmt.Sprintf(
-			"error: %s\n  hint: wait for it to end; machineadm status tells where it is", err)}
+		return &exitError{
+			code: report.ExitLocked, message: fmt.Sprintf("%s: the lock %s is held", err, at),
+			hint: "wait for it to end; machineadm status tells where it is",
+		}
 	}
 	if err != nil {
 		return stateExit(err)
@@ -93,21 +114,15 @@ func (p *place) keep() error {
 		return stateExit(err)
 	}
 	p.reportPath = filepath.Join(p.runDir, journal.ReportFile)
-	return sweep(p.runDir)
+	return p.sweep()
 }
 
-// sweep removes the socket directories that a killed run left behind. The lock says that they are nobody's.
-func sweep(runDir string) error {
-	left, err := filepath.Glob(filepath.Join(runDir, "machineadm-*"))
-	if err != nil {
-		return stateExit(err)
+// lockAt is what a run on the live machine, or on an image, locks.
+func lockAt(root, runDir string) string {
+	if root != "" {
+		return imageLock(root, runDir)
 	}
-	for _, dir := range left {
-		if err := os.RemoveAll(dir); err != nil {
-			return stateExit(err)
-		}
-	}
-	return nil
+	return filepath.Join(runDir, "lock")
 }
 
 // head is the report before anything was done.
@@ -117,7 +132,7 @@ func (p *place) head(o *applyFlags) report.Report {
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind,
 		RunID: hex.EncodeToString(id), BootID: bootID(p.root), StartedAt: time.Now().UTC(),
-		Outcome: report.RunRunning, Phase: o.phase, Root: p.imageRoot(),
+		Outcome: report.RunRunning, Phase: o.phase, Root: p.image,
 		Host: report.Host{
 			Hostname: p.target.Hostname, OS: p.target.Distribution, OSVersion: p.target.Version,
 			Arch: p.target.Architecture, Kernel: p.target.Kernel, Machineadm: version.String(),
@@ -126,49 +141,60 @@ func (p *place) head(o *applyFlags) report.Report {
 	}
 }
 
-func (p *place) imageRoot() string {
-	if p.reportPath == "" {
-		return ""
-	}
-	return p.root
-}
-
 // furnish gives the run what it keeps. A plan keeps nothing and only looks at what an apply chose.
-func (p *place) furnish(with *run.Surroundings, mode run.Mode, reboot bool) {
+func (p *place) furnish(with *run.Surroundings, mode run.Mode) {
 	if p.journal != nil {
 		with.State = p.journal
 	}
 	if mode != run.ModeApply {
 		return
 	}
-	kept := journal.Reports{RunDir: p.runDir, Journal: p.journal}
-	with.Record = kept.Write
+	with.Record = p.reports().Write
 	if p.root == "" {
 		with.Sentinel = newSentinel()
-		if reboot {
-			with.Reboots = p.journal
-		}
+		with.Reboots = p.journal
 	}
 }
 
+func (p *place) reports() journal.Reports {
+	return journal.Reports{RunDir: p.runDir, Journal: p.journal}
+}
+
 // refuse ends a run whose input could not be read, with a report like any other.
-func (p *place) refuse(
-	head report.Report, file string, cause error, observe func(run.Event), s streams,
-) error {
-	head.Outcome, head.ExitCode, head.FinishedAt = report.RunInvalid, report.ExitUsage, time.Now().UTC()
-	e := report.Error{Code: report.CodeUsage, Message: cause.Error(), File: file}
-	var untrusted *trust.Error
-	if errors.As(cause, &untrusted) {
-		head.ExitCode, e.Code, e.Hint = report.ExitUntrusted, report.CodeUntrusted, untrusted.Remedy
-	}
-	head.Errors = append(head.Errors, e)
+func (p *place) refuse(head report.Report, wrong []report.Error, observe func(run.Event), s streams) error {
+	head.FinishedAt = time.Now().UTC()
+	head.Outcome, head.ExitCode = ending(wrong[0])
+	head.Errors = append(head.Errors, wrong...)
 	observe(run.Event{Type: run.EventRunFinished, Time: head.FinishedAt, Report: &head})
 	if p.reportPath != "" {
-		if err := (journal.Reports{RunDir: p.runDir, Journal: p.journal}).Write(head, nil); err != nil {
-			_, _ = fmt.Fprintln(s.err, "error: "+err.Error()) // the exit code is the input's
+		if err := p.reports().Write(head, nil); err != nil {
+			(&exitError{message: err.Error()}).show(s.err) // the exit code is the input's
 		}
 	}
+	p.tell(head, nil, s)
 	return &exitError{code: head.ExitCode}
+}
+
+// tell says where the report of a run that did not succeed is. Words of other programs that would be lost with the run
+// are kept in a directory that only this user can enter.
+func (p *place) tell(result report.Report, details map[string]string, s streams) {
+	if result.ExitCode == report.ExitOK || result.ExitCode == report.ExitDiffers {
+		return
+	}
+	switch {
+	case p.reportPath != "" && !p.passing:
+		_, _ = fmt.Fprintf(s.err, "report: %s (machineadm status reads it)\n", p.reportPath) // nowhere else to say it
+	case len(details) > 0:
+		dir, err := temporary(maxPath)
+		if err == nil {
+			err = journal.Reports{RunDir: dir}.Write(result, details)
+		}
+		if err != nil {
+			(&exitError{message: "the details are lost: " + err.Error()}).show(s.err)
+			return
+		}
+		_, _ = fmt.Fprintf(s.err, "report: %s (remove its directory when it is read)\n", filepath.Join(dir, journal.ReportFile)) // as above
+	}
 }
 
 // stateExit is the end of a run that cannot keep its state.
@@ -180,20 +206,5 @@ func stateExit(err error) error {
 	if errors.Is(err, os.ErrPermission) {
 		hint = "run as root, or give --state-dir and --run-dir"
 	}
-	return &exitError{code: report.ExitState, text: "error: " + err.Error() + "\n  hint: " + hint}
-}
-
-// defaults reads the providers that the OS vendor chose, of the machine or of the image.
-func (p *place) defaults(mode run.Mode) (map[string]string, error) {
-	if mode == run.ModeValidate {
-		return nil, nil //nolint:nilnil // none is a fine set of defaults
-	}
-	data, err := readInRoot(p.root, defaultsFile)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil //nolint:nilnil // none is a fine set of defaults
-	}
-	if err != nil {
-		return nil, err
-	}
-	return document.Strings(defaultsFile, data)
+	return &exitError{code: report.ExitState, message: err.Error(), hint: hint}
 }

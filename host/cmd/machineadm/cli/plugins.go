@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
@@ -21,14 +23,18 @@ import (
 )
 
 func newPlugins(g *globals, s streams) *cobra.Command {
-	c := &cobra.Command{Use: "plugins", Short: "Show the installed plugins", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "plugins", Short: "Show the installed plugins"}
+	onlyOthers(c)
 	output := "text"
 	list := &cobra.Command{
-		Use: "list", Short: "List the installed plugins and whether they are trusted", Args: cobra.NoArgs,
+		Use: "list", Short: "List the installed plugins and whether they are trusted", Args: noArguments,
 		RunE: func(*cobra.Command, []string) error { return g.pluginsList(s, output) },
 	}
 	inspect := &cobra.Command{
 		Use: "inspect [BINARY...]", Short: "Start plugins and show what they serve and how they fit this machine",
+		Long: "inspect starts the named plugins, or all that are trusted, and shows what they serve and how they fit this machine.\n" +
+			"BINARY is a name as plugins list shows it. A plugin that is not trusted is not started.",
+		Example: "  machineadm plugins inspect machineadm-sysctl-plugin-procfs", Args: pluginNames,
 		RunE: func(c *cobra.Command, names []string) error { return g.pluginsInspect(c.Context(), s, output, names) },
 	}
 	for _, sub := range []*cobra.Command{list, inspect} {
@@ -36,6 +42,15 @@ func newPlugins(g *globals, s streams) *cobra.Command {
 	}
 	c.AddCommand(list, inspect)
 	return c
+}
+
+func pluginNames(_ *cobra.Command, names []string) error {
+	for _, name := range names {
+		if !naming.IsPlugin(runtime.GOOS, naming.File(runtime.GOOS, name)) {
+			return usage(fmt.Sprintf("%q is not the name of a plugin: machineadm plugins list shows some", name))
+		}
+	}
+	return nil
 }
 
 // pluginInfo is one installed plugin, as plugins list and inspect show it.
@@ -50,10 +65,14 @@ type pluginInfo struct {
 	Fitness string   `json:"fitness,omitempty"`
 	Reason  string   `json:"reason,omitempty"`
 	Kinds   []string `json:"kinds,omitempty"`
+	Stderr  string   `json:"stderr,omitempty"` // the last words of one that could not be started
 }
 
 func (g *globals) pluginsList(s streams, output string) error {
-	_, infos, problems, err := g.installed(nil)
+	if err := checkOutput(output); err != nil {
+		return err
+	}
+	infos, problems, err := g.installed(nil)
 	if err != nil {
 		return err
 	}
@@ -75,10 +94,10 @@ func (g *globals) pluginsList(s streams, output string) error {
 }
 
 // installed lists and judges every plugin, or those named.
-func (g *globals) installed(names []string) (*catalog.Catalog, []pluginInfo, []error, error) {
+func (g *globals) installed(names []string) ([]pluginInfo, []error, error) {
 	c, err := g.catalog()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	var plugins []catalog.Plugin
 	var problems []error
@@ -97,7 +116,7 @@ func (g *globals) installed(names []string) (*catalog.Catalog, []pluginInfo, []e
 	for _, p := range plugins {
 		infos = append(infos, judge(c, p))
 	}
-	return c, infos, problems, nil
+	return infos, problems, nil
 }
 
 func judge(c *catalog.Catalog, p catalog.Plugin) pluginInfo {
@@ -121,8 +140,11 @@ func judge(c *catalog.Catalog, p catalog.Plugin) pluginInfo {
 
 func listProblems(s streams, problems []error, infos []pluginInfo) error {
 	code := report.ExitOK
+	if len(problems)+len(infos) == 0 {
+		_, _ = fmt.Fprintln(s.err, "no plugin is installed") // nowhere else to say it
+	}
 	for _, problem := range problems {
-		_, _ = fmt.Fprintf(s.err, "error: %s\n  hint: %s\n", problem, launch.Hint(problem)) // nowhere else to say it
+		(&exitError{message: problem.Error(), hint: launch.Hint(problem)}).show(s.err)
 		code = launch.ExitCode(problem)
 	}
 	for _, i := range infos {
@@ -139,6 +161,9 @@ func listProblems(s streams, problems []error, infos []pluginInfo) error {
 }
 
 func (g *globals) pluginsInspect(ctx context.Context, s streams, output string, names []string) error {
+	if err := checkOutput(output); err != nil {
+		return err
+	}
 	log, err := g.logger(s.err)
 	if err != nil {
 		return err
@@ -148,7 +173,7 @@ func (g *globals) pluginsInspect(ctx context.Context, s streams, output string, 
 		return err
 	}
 	defer where.close()
-	_, infos, problems, err := g.installed(names)
+	infos, problems, err := g.installed(names)
 	if err != nil {
 		return err
 	}
@@ -183,6 +208,10 @@ func (g *globals) inspect(ctx context.Context, where *place, log *slog.Logger, i
 		started, err := fleet.Start(ctx, catalog.Plugin{Binary: i.Binary, Path: i.Path})
 		if err != nil {
 			i.Problem = err.Error()
+			var broken *launch.StartError
+			if errors.As(err, &broken) {
+				i.Stderr = broken.Stderr
+			}
 			continue
 		}
 		d := started.Description
@@ -211,22 +240,24 @@ func (i pluginInfo) write(w io.Writer) error {
 			return err
 		}
 	}
+	for line := range strings.Lines(i.Stderr) {
+		if _, err := fmt.Fprintf(w, "  stderr\t%s\n", reporting.Escape(strings.TrimRight(line, "\r\n"))); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 // show writes infos as JSON or as a table.
 func show(out io.Writer, output string, infos []pluginInfo, table func(io.Writer) error) error {
-	switch output {
-	case "json":
+	if output == "json" {
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(infos)
-	case "text":
-		w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-		if err := table(w); err != nil {
-			return err
-		}
-		return w.Flush()
 	}
-	return usage("--output takes text or json")
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	if err := table(w); err != nil {
+		return err
+	}
+	return w.Flush()
 }

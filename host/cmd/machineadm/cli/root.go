@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/internal/proctree"
 	"github.com/machineadm/machineadm/internal/version"
@@ -36,14 +38,25 @@ type globals struct {
 	timeout             time.Duration
 }
 
-// exitError ends the process with a code. Text, if there is any, was not shown yet.
+// exitError ends the process with a code. The message, if there is one, was not shown yet.
 type exitError struct {
-	code int
-	text string
+	code          int
+	message, hint string
 }
 
-// Error is the text.
-func (e *exitError) Error() string { return e.text }
+// Error is the message.
+func (e *exitError) Error() string { return e.message }
+
+// show writes the message and what to do about it.
+func (e *exitError) show(w io.Writer) {
+	if e.message == "" {
+		return
+	}
+	_, _ = fmt.Fprintln(w, "error: "+reporting.EscapeLines(e.message)) // nowhere else to say it
+	if e.hint != "" {
+		_, _ = fmt.Fprintln(w, "  hint: "+reporting.Escape(e.hint)) // nor this
+	}
+}
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, err io.Writer) int {
@@ -59,26 +72,22 @@ func Execute(ctx context.Context, args []string, s streams) int {
 	root := NewRoot(s.in, s.out, s.err)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	var exit *exitError
-	switch {
-	case err == nil:
+	if err == nil {
 		return report.ExitOK
-	case errors.As(err, &exit):
-		if exit.text != "" {
-			_, _ = fmt.Fprintln(s.err, exit.text) // nowhere else to say it
-		}
-		return exit.code
-	default: // cobra's own: an unknown flag or command, a missing argument
-		_, _ = fmt.Fprintf(s.err, "error: %s\n  hint: see machineadm --help\n", err)
-		return report.ExitUsage
 	}
+	var exit *exitError
+	if !errors.As(err, &exit) { // not foreseen: standard output that cannot be written
+		exit = &exitError{code: report.ExitFailed, message: err.Error()}
+	}
+	exit.show(s.err)
+	return exit.code
 }
 
 // NewRoot is the tree of commands. The generator of the manual pages walks it too.
 func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
 	s := streams{in: in, out: out, err: errOut}
 	g := &globals{}
-	o := &applyFlags{}
+	o := &applyFlags{output: "text", phase: "all", reboot: true}
 	bootstrap := false
 	root := &cobra.Command{
 		Use:   "machineadm",
@@ -88,23 +97,46 @@ func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
 		Version:       version.String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          knownCommand,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			return g.check(c.Flags())
+		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			if !bootstrap {
-				return c.Help()
+			switch {
+			case bootstrap:
+				return g.apply(c.Context(), s, o)
+			case c.Flags().Changed("path"):
+				return usage("--path alone does nothing: give a command, such as apply, or --bootstrap")
 			}
-			o.reboot = true
-			return g.apply(c.Context(), s, o)
+			return c.Help()
 		},
 	}
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
+	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("machineadm {{.Version}}\n")
 	f := root.Flags()
 	f.BoolVar(&bootstrap, "bootstrap", false, "apply the stream at first boot: apply --reboot")
 	f.StringVar(&o.path, "path", "", "with --bootstrap: the stream's `FILE`, or - for standard input")
-	p := root.PersistentFlags()
+	g.bind(root.PersistentFlags())
+	root.AddCommand(newApply(g, s), newPlan(g, s), newValidate(g, s), newStatus(g, s), newPlugins(g, s), newVersion(s))
+	root.InitDefaultCompletionCmd() // now, so that it has its manual page
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			onlyOthers(c)
+		}
+	}
+	return root
+}
+
+// onlyOthers is for a command that only has others: alone it shows its help.
+func onlyOthers(c *cobra.Command) {
+	c.Args = knownCommand
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+}
+
+func (g *globals) bind(p *pflag.FlagSet) {
 	p.StringVar(&g.logLevel, "log-level", "warn", "`LEVEL` of the log on standard error: debug, info, warn, error")
 	p.StringVar(&g.logFormat, "log-format", "text", "`FORMAT` of the log: text, json")
 	p.StringVar(&g.stateDir, "state-dir", "", "`DIR` for what must outlive a run (default: "+defaultStateDir()+"; with --root a temporary one)")
@@ -112,13 +144,11 @@ func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
 	p.StringArrayVar(&g.pluginDirs, "plugin-dir", nil, "`DIR` to look for plugins in first; may be repeated")
 	p.BoolVar(&g.pluginsOnPath, "plugins-on-path", false, "look for plugins in the absolute directories of PATH too, last")
 	p.DurationVar(&g.timeout, "timeout", run.RunTimeout, "how long the whole run may take")
-	root.AddCommand(newApply(g, s), newPlan(g, s), newValidate(g, s), newStatus(g, s), newPlugins(g, s), newVersion(s))
-	return root
 }
 
 func newVersion(s streams) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Show the version", Args: cobra.NoArgs,
+		Use: "version", Short: "Show the version", Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(s.out, "machineadm %s\n", version.String())
 			return err
@@ -142,18 +172,17 @@ func (g *globals) logger(w io.Writer) (*slog.Logger, error) {
 	return nil, usage("--log-format takes text or json")
 }
 
-func usage(text string) error {
-	return &exitError{code: report.ExitUsage, text: "error: " + text + "\n  hint: see machineadm --help"}
-}
-
 // interrupts closes the first channel at the first signal that asks for an end, and cancels at the second.
 func interrupts(ctx context.Context) (context.Context, <-chan struct{}, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	first := make(chan struct{})
 	go func() {
-		for n := 0; n < 2; n++ {
+		for n := range 2 {
 			select {
 			case <-signals:
 			case <-ctx.Done():

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +16,7 @@ import (
 func newStatus(g *globals, s streams) *cobra.Command {
 	output := "text"
 	c := &cobra.Command{
-		Use: "status", Short: "Show how the last run ended", Args: cobra.NoArgs,
+		Use: "status", Short: "Show how the last run ended", Args: noArguments,
 		Long: "status shows how the last run ended. The first line says at which document and phase, why, what to do, and whether\n" +
 			"running again is safe.",
 		RunE: func(*cobra.Command, []string) error { return g.status(s, output) },
@@ -28,6 +26,9 @@ func newStatus(g *globals, s streams) *cobra.Command {
 }
 
 func (g *globals) status(s streams, output string) error {
+	if err := checkOutput(output); err != nil {
+		return err
+	}
 	runDir, stateDir := g.runDir, g.stateDir
 	if runDir == "" {
 		runDir = defaultRunDir()
@@ -37,25 +38,26 @@ func (g *globals) status(s streams, output string) error {
 	}
 	last, path, err := journal.Last(runDir, stateDir)
 	if errors.Is(err, journal.ErrNoReport) {
-		return &exitError{code: report.ExitFailed, text: fmt.Sprintf(
-			"no run has left a report in %s or %s\n  hint: machineadm apply makes one", runDir, stateDir)}
+		return &exitError{
+			code: report.ExitFailed, message: fmt.Sprintf("no run has left a report in %s or %s", runDir, stateDir),
+			hint: "machineadm apply makes one; one with --run-dir or --state-dir is found by the same flags",
+		}
 	}
 	if err != nil {
-		return &exitError{code: report.ExitFailed, text: "error: " + err.Error()}
+		exit := &exitError{code: report.ExitFailed, message: err.Error()}
+		if errors.Is(err, fs.ErrPermission) {
+			exit.hint = "run as root: after a reboot the report is among the state, which is root's alone"
+		}
+		return exit
 	}
-	switch output {
-	case "json":
+	if output == "json" {
 		encoder := json.NewEncoder(s.out)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(last)
-	case "text":
-		if err := reporting.Status(s.out, last, journal.Held(filepath.Join(runDir, "lock"))); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(s.out, "report: %s\n", path)
+	}
+	if err := reporting.Status(s.out, last, journal.Held(lockAt(last.Root, runDir))); err != nil {
 		return err
 	}
-	return usage("--output takes text or json")
+	_, err = fmt.Fprintf(s.out, "report: %s\n", path)
+	return err
 }
-
-func readAll(file *os.File) ([]byte, error) { return io.ReadAll(io.LimitReader(file, 1<<20)) }

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/internal/trust"
+)
+
+// errNotRegular is for what a stream cannot be read from without an end: a directory, a device, a FIFO.
+var errNotRegular = errors.New("is not a regular file")
+
+// awaitStream is readStream for a standard input that may never end.
+func awaitStream(
+	ctx context.Context, interrupt <-chan struct{}, timeout time.Duration, path string, in io.Reader,
+) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	type answer struct {
+		data []byte
+		err  error
+	}
+	read := make(chan answer, 1)
+	go func() {
+		data, err := readStream(path, in)
+		read <- answer{data, err}
+	}()
+	select {
+	case a := <-read:
+		return a.data, a.err
+	case <-interrupt:
+		return nil, context.Canceled
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// readStream reads the stream, at most one byte more than a stream may have: the decoder says what is wrong with it.
+func readStream(path string, in io.Reader) (data []byte, err error) {
+	if path != "-" {
+		file, err := openStream(path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }() // only read from
+		in = file
+	}
+	return io.ReadAll(io.LimitReader(in, document.MaxStreamBytes+1))
+}
+
+func streamName(path string) string {
+	if path == "-" {
+		return "<stdin>"
+	}
+	return path
+}
+
+// inputErrors are what is wrong with a file that could not be read, or not be understood.
+func inputErrors(path string, err error) []report.Error {
+	var several interface{ Unwrap() []error }
+	if errors.As(err, &several) {
+		var out []report.Error
+		for _, e := range several.Unwrap() {
+			out = append(out, inputErrors(path, e)...)
+		}
+		return out
+	}
+	out := report.Error{Code: report.CodeUsage, File: streamName(path), Message: "cannot be read: " + reason(err)}
+	var wrong *document.Error
+	var untrusted *trust.Error
+	switch {
+	case errors.As(err, &wrong):
+		out = report.Error{
+			Code: report.CodeUsage, File: wrong.File, Line: wrong.Position.Line, Column: wrong.Position.Column,
+			Field: wrong.Field, Message: wrong.Message, Hint: wrong.Hint,
+		}
+	case errors.As(err, &untrusted):
+		out.Code, out.Message, out.Hint = report.CodeUntrusted, "is not trusted: "+untrusted.Error(), untrusted.Remedy
+	case errors.Is(err, context.DeadlineExceeded):
+		out.Code, out.Message = report.CodeDeadline, "was not read to its end in time"
+		out.Hint = "see who writes it, or give more time with --timeout"
+	case errors.Is(err, context.Canceled):
+		out.Code, out.Message, out.Hint = report.CodeInterrupted, "the run was interrupted", "run the same command again"
+	case errors.Is(err, fs.ErrNotExist):
+		out.Hint = "name a file that exists, or - for standard input"
+	case errors.Is(err, fs.ErrPermission):
+		out.Hint = "run as a user who may read it"
+	case errors.Is(err, errNotRegular):
+		out.Hint = "copy it to a file, or pipe it in with --path -"
+	}
+	return []report.Error{out}
+}
+
+// reason leaves out the path, which stands before it.
+func reason(err error) string {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err.Error()
+	}
+	return err.Error()
+}
+
+// ending is the outcome and the exit code of a run whose input is wrong.
+func ending(e report.Error) (report.Outcome, int) {
+	switch e.Code {
+	case report.CodeUntrusted:
+		return report.RunInvalid, report.ExitUntrusted
+	case report.CodeDeadline:
+		return report.RunFailed, report.ExitDeadline
+	case report.CodeInterrupted:
+		return report.RunInterrupted, report.ExitInterrupted
+	default:
+		return report.RunInvalid, report.ExitUsage
+	}
+}
+
+// regular opens a file that is one: a FIFO or a device would hold the run up.
+func regular(file *os.File, err error) (*os.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+		if info.IsDir() {
+			err = fmt.Errorf("%w but a directory", errNotRegular)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// warnReadable says that a file of secrets is readable by more than its owner.
+func warnReadable(path string, o run.Options, log interface{ Warn(string, ...any) }) {
+	if path == "-" || runtime.GOOS == "windows" {
+		return
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o044 == 0 {
+		return
+	}
+	if run.StreamHoldsSecret(o.File, o.Stream) {
+		log.Warn("the stream holds a secret and others can read it", "file", path, "remedy", "chmod 600 "+path)
+	}
+}

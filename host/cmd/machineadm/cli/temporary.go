@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/machineadm/machineadm/contract/report"
+)
+
+const (
+	maxPath = 4096
+	// A socket's name has 107 bytes, of which go-plugin and we take 60.
+	maxSocketParent = 40
+	// socketPrefix begins the names of the directories that sweep may remove.
+	socketPrefix = ".sockets-"
+)
+
+// temporary makes a directory that goes with the run.
+func (p *place) temporary(longest int) (string, error) {
+	dir, err := temporary(longest)
+	if err != nil {
+		return "", err
+	}
+	p.cleanup = append(p.cleanup, func() { _ = os.RemoveAll(dir) }) // it is empty of anything that matters
+	return dir, nil
+}
+
+// temporary makes a private directory below one whose path is not longer than that. Validating needs no privileges,
+// not even a TMPDIR that works: what the platform has beside it will do.
+func temporary(longest int) (string, error) {
+	var failures []error
+	for _, parent := range append([]string{os.TempDir()}, moreTempDirs()...) {
+		if len(parent) > longest || !filepath.IsAbs(parent) {
+			continue
+		}
+		dir, err := os.MkdirTemp(parent, "machineadm-")
+		if err == nil {
+			return dir, nil
+		}
+		failures = append(failures, err)
+	}
+	return "", &exitError{
+		code: report.ExitState, message: errors.Join(failures...).Error(),
+		hint: "set TMPDIR to a directory that this user can write, with a short name",
+	}
+}
+
+// socketDir is a private directory with a path short enough for a socket's name. That of a live run is found again by
+// sweep if the run is killed.
+func (p *place) socketDir() (string, error) {
+	if p.reportPath == "" || p.root != "" || len(p.runDir) > maxSocketParent {
+		return p.temporary(maxSocketParent)
+	}
+	dir, err := os.MkdirTemp(p.runDir, socketPrefix)
+	if err != nil {
+		return "", stateExit(err)
+	}
+	p.cleanup = append(p.cleanup, func() { _ = os.RemoveAll(dir) }) // only sockets were in it
+	return dir, nil
+}
+
+// sweep removes the socket directories that a killed run left behind. Only the lock of the live machine says that they
+// are nobody's: images have locks of their own, and may share a run directory.
+func (p *place) sweep() error {
+	if p.root != "" {
+		return nil
+	}
+	left, err := filepath.Glob(filepath.Join(p.runDir, socketPrefix+"*"))
+	if err != nil {
+		return stateExit(err)
+	}
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return stateExit(err)
+		}
+	}
+	return nil
+}
