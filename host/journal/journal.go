@@ -35,7 +35,8 @@ var ErrState = errors.New("the state cannot be kept")
 
 // Journal is the state directory of one machine. Only a process that holds the lock writes to it.
 type Journal struct {
-	dir string
+	dir  string
+	peek bool // nothing is made
 }
 
 // Open makes the state directory ready for this machine. State of another machine is removed: on a clone, what was
@@ -83,7 +84,8 @@ func (j *Journal) void() error {
 // Dir is the state directory.
 func (j *Journal) Dir() string { return j.dir }
 
-// PluginDir is the private directory of a plugin for one document. It exists afterwards, with mode 0700.
+// PluginDir is the private directory of a plugin for one document. It exists afterwards, with mode 0700; from Peek it is
+// empty when there is none.
 func (j *Journal) PluginDir(binary, kind, name string) (string, error) {
 	document := kind + "-" + name
 	if len(document) > nameMax { // a name alone may have 253 bytes
@@ -91,6 +93,9 @@ func (j *Journal) PluginDir(binary, kind, name string) (string, error) {
 		document = kind + "-" + hex.EncodeToString(sum[:])
 	}
 	dir := j.dir
+	if j.peek {
+		return existing(filepath.Join(dir, pluginsDir, filepath.Base(binary), filepath.Base(document)))
+	}
 	for _, part := range []string{pluginsDir, binary, document} {
 		if part != filepath.Base(part) || part == ".." || part == "." {
 			return "", stateError(errors.New("a plugin's directory cannot bear this name"))
@@ -99,6 +104,20 @@ func (j *Journal) PluginDir(binary, kind, name string) (string, error) {
 		if err := inner(dir); err != nil {
 			return "", stateError(err)
 		}
+	}
+	return dir, nil
+}
+
+// existing is a directory that is there, or nothing.
+func existing(dir string) (string, error) {
+	info, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", stateError(err)
+	case !info.IsDir():
+		return "", stateError(fmt.Errorf("%s is not a directory: remove it", dir))
 	}
 	return dir, nil
 }
@@ -197,5 +216,5 @@ func Peek(dir, machineID string) *Journal {
 	if err != nil || machineID == "" || string(bound) != machineID+"\n" {
 		return nil
 	}
-	return &Journal{dir: dir}
+	return &Journal{dir: dir, peek: true}
 }

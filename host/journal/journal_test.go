@@ -124,6 +124,12 @@ func TestPeekWritesNothing(t *testing.T) {
 	if bindings, err := j.Bindings(); err != nil || bindings["Sysctl"] != "procfs" {
 		t.Errorf("bindings %v (%v)", bindings, err)
 	}
+	if got, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base"); err != nil || !exists(t, got) {
+		t.Errorf("what an apply kept for a plugin: %q (%v)", got, err)
+	}
+	if got, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "other"); err != nil || got != "" {
+		t.Errorf("what no apply kept: %q (%v)", got, err)
+	}
 	for name, machine := range map[string]string{"another machine": "machine-2", "no machine": ""} {
 		if Peek(dir, machine) != nil {
 			t.Errorf("%s sees the journal", name)

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"errors"
+	"io/fs"
 	"maps"
 	"slices"
 
@@ -28,7 +29,7 @@ func ExitCode(err error) int {
 	switch {
 	case isUntrusted(err):
 		return report.ExitUntrusted
-	case isMissing(err):
+	case isMissing(err), isForbidden(err):
 		return report.ExitPrecondition
 	default:
 		return report.ExitFailed
@@ -40,7 +41,7 @@ func ReportCode(err error) string {
 	switch {
 	case isUntrusted(err):
 		return report.CodeUntrusted
-	case isMissing(err):
+	case isMissing(err), isForbidden(err):
 		return report.CodeNoPlugin
 	default:
 		return report.CodeCrashed
@@ -53,7 +54,13 @@ func Hint(err error) string {
 	if errors.As(err, &refused) {
 		return refused.Remedy
 	}
-	if isMissing(err) {
+	var twice *catalog.DuplicateError
+	switch {
+	case errors.As(err, &twice):
+		return "remove all but one of them, or name the right directory with --plugin-dir"
+	case isForbidden(err):
+		return "run as root, or let this user read the directory of the plugins"
+	case isMissing(err):
 		return "install it in one of these directories, or name the directory with --plugin-dir"
 	}
 	return "details.json holds its last words; machineadm plugins inspect starts it alone"
@@ -62,6 +69,12 @@ func Hint(err error) string {
 func isUntrusted(err error) bool {
 	var refused *trust.Error
 	return errors.As(err, &refused)
+}
+
+// isForbidden says that the plugin could not be looked at: it never ran.
+func isForbidden(err error) bool {
+	var started *StartError
+	return errors.Is(err, fs.ErrPermission) && !errors.As(err, &started)
 }
 
 func isMissing(err error) bool {

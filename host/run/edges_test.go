@@ -40,8 +40,8 @@ func TestPlanRemembersWhatApplyDoes(t *testing.T) {
 	}
 	planned = map[string]bool{}
 	w.execute(Options{Mode: ModePlan, Stream: stream(named)})
-	if len(planned) != 1 || !planned[""] {
-		t.Errorf("a plan makes no directory, but had %v", planned)
+	if len(planned) != 1 || !planned["/state/machineadm-thing-plugin-x/Thing-a"] {
+		t.Errorf("a plan looks at what an apply kept, but had %v", planned)
 	}
 }
 

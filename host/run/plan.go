@@ -250,11 +250,11 @@ func (r *run) plan(ctx context.Context, it *item) (pluginv1.Plan, error) {
 	}
 }
 
-// request is what a plugin is asked with. An apply plans with the plugin's memory too: a restart that an earlier run
-// did not live to make is known from nowhere else.
+// request is what a plugin is asked with, its memory included: a restart that an earlier run did not live to make is
+// known from nowhere else.
 func (r *run) request(it *item) (pluginv1.Request, error) {
 	request := pluginv1.Request{Document: it.json, Root: r.o.Root, Target: r.o.Target}
-	if r.with.State == nil || r.o.Mode != ModeApply {
+	if r.with.State == nil {
 		return request, nil
 	}
 	var err error
