@@ -1,0 +1,205 @@
+package spec
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Reserved begins the text of a clause about what is not built.
+const Reserved = "Reserved: "
+
+// definitions is the section whose clauses oblige nobody.
+const definitions = "T"
+
+// Numbers finds clauses that stand in the wrong section, are there twice, or leave a gap.
+func Numbers(s Spec) []string {
+	var problems []string
+	next := map[string]int{}
+	var order []string
+	for _, c := range s.Clauses {
+		if c.Prefix != c.Section {
+			problems = append(problems, fmt.Sprintf("line %d: %s stands in section %q", c.Line, c.ID, c.Section))
+		}
+		if want := next[c.Prefix] + 1; c.Number != want {
+			problems = append(problems, fmt.Sprintf("line %d: %s, want %s-%d", c.Line, c.ID, c.Prefix, want))
+		}
+		next[c.Prefix] = c.Number
+		if len(order) > 0 && order[len(order)-1] != c.Prefix && slices.Contains(order, c.Prefix) {
+			problems = append(problems, fmt.Sprintf("line %d: %s comes after its section", c.Line, c.ID))
+		}
+		order = append(order, c.Prefix)
+	}
+	return problems
+}
+
+// Held finds clauses that nothing holds, and reserved ones that claim a test.
+func Held(s Spec) []string {
+	var problems []string
+	for _, c := range s.Clauses {
+		reserved := strings.HasPrefix(c.Text[0].Text, Reserved)
+		switch {
+		case len(c.Tests) == 0 && len(c.Reviews) == 0:
+			problems = append(problems, fmt.Sprintf("line %d: %s names neither a test nor a review", c.Line, c.ID))
+		case reserved && (len(c.Tests) > 0 || len(c.Reviews) == 0):
+			problems = append(problems, fmt.Sprintf("line %d: %s is reserved: a review says why, and no test holds it", c.Line, c.ID))
+		case len(c.Reviews) > 1:
+			problems = append(problems, fmt.Sprintf("line %d: %s has two reviews", c.Line, c.ID))
+		}
+	}
+	return problems
+}
+
+// TestFile is what a test file has: its functions, and every text that it spells out.
+type TestFile struct {
+	Functions, Texts map[string]bool
+}
+
+// Tests finds references to tests that are not there. files returns the test files of a package.
+func Tests(s Spec, files func(pkg string) ([]TestFile, error)) []string {
+	var problems []string
+	for _, c := range s.Clauses {
+		for i, r := range c.Tests {
+			if slices.ContainsFunc(c.Tests[:i], func(other Ref) bool { return other.String() == r.String() }) {
+				problems = append(problems, fmt.Sprintf("line %d: %s names %s twice", r.Line, c.ID, r))
+			}
+			all, err := files(r.Package)
+			if err != nil {
+				problems = append(problems, fmt.Sprintf("line %d: %s: %v", r.Line, c.ID, err))
+				continue
+			}
+			at := slices.IndexFunc(all, func(f TestFile) bool { return f.Functions[r.Function] })
+			switch {
+			case at < 0:
+				problems = append(problems, fmt.Sprintf("line %d: %s: there is no test %s", r.Line, c.ID, r))
+			case r.Case != "" && !all[at].Texts[r.Case]:
+				problems = append(problems, fmt.Sprintf("line %d: %s: %s has no case of that name", r.Line, c.ID, r))
+			}
+		}
+	}
+	return problems
+}
+
+// Sentences finds lines of prose, of clauses and of reviews that are not one sentence.
+func Sentences(s Spec) []string {
+	code := regexp.MustCompile("`[^`]*`")
+	inner := regexp.MustCompile(`[.!?]["')*]*\s+\S`)
+	var problems []string
+	check := func(l Line, end string) {
+		text := code.ReplaceAllString(l.Text, "x")
+		switch {
+		case inner.MatchString(text):
+			problems = append(problems, fmt.Sprintf("line %d: two sentences: %s", l.Number, l.Text))
+		case !strings.ContainsAny(text[len(text)-1:], end):
+			problems = append(problems, fmt.Sprintf("line %d: a sentence that does not end: %s", l.Number, l.Text))
+		}
+	}
+	for _, l := range s.Outside {
+		if l.Kind == Prose {
+			check(l, ".:?")
+		}
+	}
+	for _, c := range s.Clauses {
+		for _, l := range c.Text {
+			check(l, ".")
+		}
+		for _, l := range c.Reviews {
+			check(l, ".")
+		}
+	}
+	return problems
+}
+
+// Words finds the words of RFC 2119 where nobody is obliged, clauses that oblige nobody, and small letters where capitals
+// are meant.
+func Words(s Spec) []string {
+	capitals := regexp.MustCompile(`\b(MUST|SHALL|SHOULD|MAY|REQUIRED|RECOMMENDED|OPTIONAL)\b`)
+	known := regexp.MustCompile(`\b(MUST|SHOULD|MAY)\b`)
+	others := regexp.MustCompile(`\b(SHALL|REQUIRED|RECOMMENDED|OPTIONAL|must|shall|should|may)\b`)
+	code := regexp.MustCompile("`[^`]*`")
+	var problems []string
+	for _, l := range s.Outside {
+		if word := capitals.FindString(l.Text); word != "" {
+			problems = append(problems, fmt.Sprintf("line %d: %s outside of a clause", l.Number, word))
+		}
+	}
+	for _, c := range s.Clauses {
+		var text strings.Builder
+		for _, l := range c.Text {
+			text.WriteString(code.ReplaceAllString(l.Text, "x") + "\n")
+		}
+		obliges := known.MatchString(text.String())
+		reserved := strings.HasPrefix(c.Text[0].Text, Reserved)
+		if word := others.FindString(text.String()); word != "" {
+			problems = append(problems, fmt.Sprintf("line %d: %s says %q", c.Line, c.ID, word))
+		}
+		switch {
+		case reserved && obliges:
+			problems = append(problems, fmt.Sprintf("line %d: %s is reserved and obliges all the same", c.Line, c.ID))
+		case !obliges && !reserved && c.Prefix != definitions:
+			problems = append(problems, fmt.Sprintf("line %d: %s obliges nobody", c.Line, c.ID))
+		}
+		for _, l := range c.Reviews {
+			if word := capitals.FindString(l.Text); word != "" {
+				problems = append(problems, fmt.Sprintf("line %d: %s in a review", l.Number, word))
+			}
+		}
+	}
+	return problems
+}
+
+// Same finds rows that a table has and should not have, lacks, or has otherwise. Rows are known by their first cell.
+func Same(what string, got, want [][]string) []string {
+	var problems []string
+	find := func(rows [][]string, name string) []string {
+		for _, r := range rows {
+			if r[0] == name {
+				return r
+			}
+		}
+		return nil
+	}
+	for i, w := range want {
+		switch g := find(got, w[0]); {
+		case g == nil:
+			problems = append(problems, fmt.Sprintf("%s: %q is missing", what, w[0]))
+		case len(g) < len(w) || !slices.Equal(g[:len(w)], w):
+			problems = append(problems, fmt.Sprintf("%s: got %q, want %q", what, g, w))
+		case i < len(got) && got[i][0] != w[0]:
+			problems = append(problems, fmt.Sprintf("%s: %q is not where it belongs", what, w[0]))
+		}
+	}
+	for i, g := range got {
+		if find(want, g[0]) == nil {
+			problems = append(problems, fmt.Sprintf("%s: %q is not in the code", what, g[0]))
+		}
+		if len(find(got[:i], g[0])) > 0 {
+			problems = append(problems, fmt.Sprintf("%s: %q is there twice", what, g[0]))
+		}
+	}
+	return problems
+}
+
+// Used finds values that the clauses named beside them do not hold. A row is a value's name, the value, clauses.
+func Used(s Spec, rows [][]string) []string {
+	var problems []string
+	for _, row := range rows {
+		if len(row) < 3 {
+			problems = append(problems, fmt.Sprintf("values: %q has no clauses", row))
+			continue
+		}
+		// Not a part of another number or word.
+		value := regexp.MustCompile(`(^|[^0-9A-Za-z.,_-])` + regexp.QuoteMeta(row[1]) + `($|[^0-9A-Za-z_-])`)
+		for id := range strings.SplitSeq(row[2], ", ") {
+			at := slices.IndexFunc(s.Clauses, func(c Clause) bool { return c.ID == id })
+			switch {
+			case at < 0:
+				problems = append(problems, fmt.Sprintf("values: %s names %s, which is not there", row[0], id))
+			case !slices.ContainsFunc(s.Clauses[at].Text, func(l Line) bool { return value.MatchString(l.Text) }):
+				problems = append(problems, fmt.Sprintf("values: %s does not say %s", id, row[1]))
+			}
+		}
+	}
+	return problems
+}

@@ -1,0 +1,323 @@
+package spec
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/pluginv1/pb"
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/host/run"
+)
+
+const (
+	root = "../.."
+	file = root + "/contract/SPEC.md"
+)
+
+func read(t *testing.T) (Spec, string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, problems := Parse(string(data))
+	complain(t, problems)
+	if len(s.Clauses) < 100 {
+		t.Fatalf("%d clauses are found: the checks would hold over nothing", len(s.Clauses))
+	}
+	return s, string(data)
+}
+
+func complain(t *testing.T, problems []string) {
+	t.Helper()
+	for _, p := range problems {
+		t.Errorf("SPEC.md: %s", p)
+	}
+}
+
+func TestSpec(t *testing.T) {
+	t.Parallel()
+	s, _ := read(t)
+	for name, problems := range map[string][]string{
+		"numbers": Numbers(s), "held": Held(s), "sentences": Sentences(s), "words": Words(s), "tests": Tests(s, remembered(Source{Root: root})),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			complain(t, problems)
+		})
+	}
+}
+
+func remembered(s Source) func(string) ([]TestFile, error) {
+	known := map[string][]TestFile{}
+	return func(pkg string) ([]TestFile, error) {
+		if files, ok := known[pkg]; ok {
+			return files, nil
+		}
+		files, err := s.TestFiles(pkg)
+		known[pkg] = files
+		return files, err
+	}
+}
+
+// TestSpecEqualsTheCode compares what SPEC.md says with the constants that the code goes by.
+func TestSpecEqualsTheCode(t *testing.T) {
+	t.Parallel()
+	s, text := read(t)
+	code := code{t: t, Source: Source{Root: root}}
+	for _, table := range []struct {
+		heading, head string
+		want          [][]string
+	}{
+		{"15 Values", "value|is|clauses", code.values()},
+		{"Exit codes", "code|meaning|what the caller does", code.exits()},
+		{"10 Errors (E)", "code|gRPC status|when a plugin says it|what the runtime does", [][]string{
+			{pluginv1.CodeInvalidConfig.String(), "INVALID_ARGUMENT"},
+			{pluginv1.CodeUnsupported.String(), "UNIMPLEMENTED"},
+			{pluginv1.CodePrecondition.String(), "FAILED_PRECONDITION"},
+			{pluginv1.CodeRetry.String(), "UNAVAILABLE"},
+			{pluginv1.CodeInternal.String(), "INTERNAL"},
+		}},
+		{"10 Errors (E)", "code|meaning|exit code", code.reportCodes()},
+		{"3 Directories (D)", "what|Linux|Windows|mode", code.directories()},
+		{"How a plugin is started", "variable|value|where", code.environment()},
+		{"7 Protocol (P)", "call|served by a plugin", calls()},
+	} {
+		complain(t, Same(table.heading, s.TableRows(table.heading, table.head), table.want))
+	}
+	complain(t, Used(s, s.TableRows("15 Values", "value|is|clauses")))
+	for _, outcome := range code.outcomes() {
+		if !strings.Contains(text, outcome) {
+			t.Errorf("SPEC.md does not know the outcome %s", outcome)
+		}
+	}
+	line := fmt.Sprintf("\n1|%d|unix|", pluginv1.ProtocolVersion)
+	if !strings.Contains(text, line) {
+		t.Errorf("SPEC.md has no example of the line that begins with %q", line[1:])
+	}
+}
+
+// code reads what the code has, and fails the test where it has not.
+type code struct {
+	t *testing.T
+	Source
+}
+
+func (c code) number(pkg, name string) int64 {
+	c.t.Helper()
+	n, err := c.Number(pkg, name)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return n
+}
+
+func (c code) constants(pkg string) []Constant {
+	c.t.Helper()
+	all, err := c.Constants(pkg)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return all
+}
+
+func duration(d time.Duration) string {
+	if d >= 2*time.Minute && d%time.Minute == 0 {
+		return fmt.Sprintf("%d min", d/time.Minute)
+	}
+	return fmt.Sprintf("%d s", d/time.Second)
+}
+
+func size(n int64) string {
+	if n >= 1<<20 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d KiB", n>>10)
+}
+
+func count(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}
+
+func (c code) values() [][]string {
+	c.t.Helper()
+	retry := run.DefaultRetry()
+	return [][]string{
+		{"name of the cookie", pluginv1.Handshake().MagicCookieKey},
+		{"cookie", pluginv1.Handshake().MagicCookieValue},
+		{"protocol version", strconv.Itoa(pluginv1.ProtocolVersion)},
+		{"start deadline", duration(pluginv1.DefaultStartTimeout)},
+		{"largest message", size(pluginv1.MaxMessageBytes)},
+		{"keepalive", duration(time.Duration(c.number("contract/pluginv1", "keepaliveTime")))},
+		{"plan deadline", duration(run.PlanTimeout)},
+		{"apply deadline", duration(run.ApplyTimeout)},
+		{"run deadline", duration(run.RunTimeout)},
+		{"grace after Stop", duration(run.StopGrace)},
+		{"wait for processes at the end", duration(time.Duration(c.number("host/cmd/machineadm/cli", "killTimeout")))},
+		{"first pause before a retry", duration(retry.First)},
+		{"longest pause before a retry", duration(retry.Most)},
+		{"longest time of retries", duration(retry.Total)},
+		{"reboots of a stream", strconv.Itoa(run.MaxReboots)},
+		{"kept reports", strconv.FormatInt(c.number("host/journal", "keptReports"), 10)},
+		{"shown of a log line", size(c.number("host/launch", "lineBytes"))},
+		{"kept of standard error", size(c.number("host/launch", "tailBytes"))},
+		{"largest stream", size(document.MaxStreamBytes)},
+		{"most documents", count(document.MaxDocuments)},
+		{"deepest nesting", count(document.MaxDepth)},
+		{"longest key", count(document.MaxKeyBytes) + " bytes"},
+		{"most structure", count(document.MaxStructure)},
+		{"most errors of a document", count(document.MaxErrors)},
+	}
+}
+
+// exits are the codes with the meaning that the code itself gives them.
+func (c code) exits() [][]string {
+	var out [][]string
+	for _, k := range c.constants("contract/report") {
+		if strings.HasPrefix(k.Name, "Exit") {
+			out = append(out, []string{k.Value, k.Comment})
+		}
+	}
+	return out
+}
+
+func (c code) reportCodes() [][]string {
+	var out [][]string
+	for _, k := range c.constants("contract/report") {
+		if strings.HasPrefix(k.Name, "Code") {
+			out = append(out, []string{strings.Trim(k.Value, `"`)})
+		}
+	}
+	return out
+}
+
+func (c code) outcomes() []string {
+	var out []string
+	for _, k := range c.constants("contract/report") {
+		if k.Type == "Outcome" {
+			out = append(out, strings.Trim(k.Value, `"`))
+		}
+	}
+	if len(out) < 10 {
+		c.t.Errorf("only the outcomes %q are found", out)
+	}
+	return out
+}
+
+func (c code) directories() [][]string {
+	c.t.Helper()
+	const cli = "host/cmd/machineadm/cli"
+	text := func(suffix, name string) string {
+		value, err := c.Text(cli, suffix, name)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return value
+	}
+	row := func(what, unixBase, windowsBase string, below ...string) []string {
+		join := func(base, sep string) string { return strings.Join(append([]string{base}, below...), sep) }
+		return []string{what, join(unixBase, "/"), join(windowsBase, `\`)}
+	}
+	state, stateW := text("_unix.go", "defaultStateDir"), text("_windows.go", "defaultStateDir")
+	runDir, runDirW := text("_unix.go", "defaultRunDir"), text("_windows.go", "defaultRunDir")
+	return [][]string{
+		row("plugin directories", strings.Join(naming.SearchDirectories("linux"), ", "), strings.Join(naming.SearchDirectories("windows"), ", ")),
+		row("defaults file", text("_unix.go", "defaultsFile"), text("_windows.go", "defaultsFile")),
+		row("state directory", state, stateW),
+		row("kept reports", state, stateW, "reports"),
+		row("plugins' own state", state, stateW, "plugins", "BINARY", "KIND-NAME"),
+		row("run directory", runDir, runDirW),
+		row("report", runDir, runDirW, journal.ReportFile),
+		row("details", runDir, runDirW, journal.DetailsFile),
+		row("lock", runDir, runDirW, "lock"),
+		row("sentinel", text("_unix.go", "newSentinel"), text("_windows.go", "newSentinel")),
+	}
+}
+
+// environment is what a plugin is given, as far as the code of this repository gives it.
+func (c code) environment() [][]string {
+	c.t.Helper()
+	everything := func(string) (string, bool) { return "given", true }
+	nothing := func(string) (string, bool) { return "", false }
+	values := map[string]string{}
+	for _, entry := range pluginv1.Environment("linux", nothing) {
+		name, value, _ := strings.Cut(entry, "=")
+		values[name] = value
+	}
+	names := func(goos string, drop ...string) string {
+		var out []string
+		for _, entry := range pluginv1.Environment(goos, everything) {
+			name, _, _ := strings.Cut(entry, "=")
+			if !slices.Contains(drop, name) && !strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
+				out = append(out, name)
+			}
+		}
+		slices.Sort(out)
+		return strings.Join(out, ", ")
+	}
+	if got := names("linux", "LANG", "HOME", "PATH"); got != "" {
+		c.t.Errorf("a plugin on Linux is given %s, of which SPEC.md does not know", got)
+	}
+	windows := "PATH, SystemRoot, SystemDrive, windir, ProgramData, ProgramFiles, TEMP, TMP"
+	sorted := strings.Split(windows, ", ")
+	slices.Sort(sorted)
+	if got := names("windows", "LANG"); got != strings.Join(sorted, ", ") {
+		c.t.Errorf("a plugin on Windows is given %s, and SPEC.md says %s", got, windows)
+	}
+	return [][]string{
+		{pluginv1.Handshake().MagicCookieKey, pluginv1.Handshake().MagicCookieValue},
+		{"PLUGIN_PROTOCOL_VERSIONS"},
+		{"PLUGIN_UNIX_SOCKET_DIR"},
+		{"PLUGIN_MIN_PORT, PLUGIN_MAX_PORT"},
+		{"PLUGIN_CLIENT_CERT"},
+		{"LANG", values["LANG"]},
+		{"HOME", "that of the runtime, else " + values["HOME"]},
+		{"PATH", values["PATH"]},
+		{windows},
+		{"HTTP_PROXY, HTTPS_PROXY, NO_PROXY, also in small letters"},
+	}
+}
+
+// calls are those that a plugin serves: ours, and go-plugin's.
+func calls() [][]string {
+	var out [][]string
+	add := func(service, method string, stream bool) {
+		name := "/" + service + "/" + method
+		if stream {
+			name += " (a stream of events)"
+		}
+		out = append(out, []string{name})
+	}
+	add(pb.Plugin_ServiceDesc.ServiceName, pb.Plugin_ServiceDesc.Methods[0].MethodName, false)
+	maintainer := pb.Maintainer_ServiceDesc
+	add(maintainer.ServiceName, maintainer.Methods[0].MethodName, false)
+	for _, s := range maintainer.Streams {
+		add(maintainer.ServiceName, s.StreamName, true)
+	}
+	for _, m := range maintainer.Methods[1:] {
+		add(maintainer.ServiceName, m.MethodName, false)
+	}
+	return append(out, []string{"/plugin.GRPCController/Shutdown"}, []string{"/grpc.health.v1.Health/Check"},
+		[]string{"/plugin.GRPCStdio/StreamStdio"}, []string{"/plugin.GRPCBroker/StartStream"})
+}
+
+// TestExitCodesAreKnown keeps the table of exit codes from being compared with nothing.
+func TestExitCodesAreKnown(t *testing.T) {
+	t.Parallel()
+	exits := code{t: t, Source: Source{Root: root}}.exits()
+	if len(exits) != report.ExitDiffers+1 || exits[0][0] != "0" || exits[0][1] == "" {
+		t.Errorf("exit codes %q", exits)
+	}
+}
