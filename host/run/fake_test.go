@@ -46,6 +46,8 @@ type fakePlugin struct {
 	calls    map[string]int
 	stateDir string // of the last Apply
 	stopped  chan struct{}
+	stops    int
+	deaf     int // how many times Stop is not heard
 	killed   chan struct{}
 	once     sync.Once
 }
@@ -166,8 +168,14 @@ func (p *fakePlugin) Apply(
 }
 
 func (p *fakePlugin) Stop(context.Context) error {
-	p.world.note("stop %s", p.provider)
-	close(p.stopped)
+	p.world.mu.Lock()
+	p.stops++
+	stops := p.stops
+	p.world.mu.Unlock()
+	if stops == p.deaf+1 {
+		p.world.note("stop %s", p.provider)
+		close(p.stopped)
+	}
 	return nil
 }
 

@@ -401,6 +401,24 @@ func TestValidateAsksEveryProvider(t *testing.T) {
 	}
 }
 
+// TestStopIsAskedAgain: a Stop that reaches the plugin before the call that it is meant for stops nothing.
+func TestStopIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	interrupt := make(chan struct{})
+	p := w.add("x")
+	p.deaf = 1
+	p.apply = func(_ context.Context, _ string, _ func(pluginv1.Event) error) (pluginv1.Finished, error) {
+		close(interrupt)
+		<-p.stopped
+		return pluginv1.Finished{Stopped: true}, nil
+	}
+	got := w.execute(Options{Mode: ModeApply, Stream: stream(named), Interrupt: interrupt, Grace: 20 * time.Second})
+	if got.ExitCode != report.ExitInterrupted || strings.Contains(w.lines(), "kill") {
+		t.Errorf("exit %d\n%s", got.ExitCode, w.lines())
+	}
+}
+
 func TestInterruptFinishesTheChangeInHand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// stopEvery is how often a plugin that goes on is asked to stop.
+const stopEvery = time.Second
+
 var errOverdue = errors.New("the document is overdue")
 
 // watcher ends an Apply early when it must: first by Stop, so that the change in hand is finished, and after a grace
@@ -49,8 +52,19 @@ func (r *run) stop(ctx context.Context, it *item, w *watcher) {
 	defer grace.Stop()
 	asked, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.Grace)
 	defer cancel()
-	go func() { _ = it.plugin.Stop(asked) }() // a plugin that does not answer is what the grace is for
-	for ended := ctx.Done(); ; ended = nil {  // it ends once, and its deadline is no hurry
+	go func() {
+		for { // again and again: a Stop that overtakes the call it is meant for stops nothing
+			_ = it.plugin.Stop(asked) // a plugin that does not answer is what the grace is for
+			select {
+			case <-w.done:
+				return
+			case <-asked.Done():
+				return
+			case <-time.After(stopEvery):
+			}
+		}
+	}()
+	for ended := ctx.Done(); ; ended = nil { // it ends once, and its deadline is no hurry
 		select {
 		case <-w.done:
 			return

@@ -230,6 +230,10 @@ func TestCloudInit(t *testing.T) {
 					t.Errorf("cloud-init:\n%s\n%s", status, n.MustExec(t, "cat", "/var/log/cloud-init-output.log").Stdout)
 				}
 				prepared(t, n)
+				if err := n.Reboot(t.Context()); err != nil { // cloud-init runs its commands at first boot alone
+					t.Fatal(err)
+				}
+				live(t, n)
 			})
 		}
 	}
