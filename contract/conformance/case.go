@@ -1,0 +1,229 @@
+package conformance
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/pluginv1"
+)
+
+// Case is one directory of cases, read.
+type Case struct {
+	// Name is the directory's name.
+	Name string
+
+	dir    string
+	config []byte // with the placeholder
+	expect expectation
+}
+
+// expectation is expect.yaml.
+type expectation struct {
+	Errors  []expectedError   `json:"errors,omitempty"`
+	Changes *[]string         `json:"changes,omitempty"`
+	Reboot  string            `json:"reboot,omitempty"`
+	Secrets []string          `json:"secrets,omitempty"`
+	Modes   map[string]string `json:"modes,omitempty"`
+}
+
+type expectedError struct {
+	Code  string `json:"code"`
+	Field string `json:"field,omitempty"`
+}
+
+// codes are the codes that a case can expect: Internal is never right.
+func codes() []string {
+	var out []string
+	for _, code := range []pluginv1.Code{
+		pluginv1.CodeInvalidConfig, pluginv1.CodeUnsupported, pluginv1.CodePrecondition, pluginv1.CodeRetry,
+	} {
+		out = append(out, code.String())
+	}
+	return out
+}
+
+// refused says whether the document is expected to be refused.
+func (c *Case) refused() bool { return len(c.expect.Errors) > 0 }
+
+// refusedWith says whether the document is expected to be refused with this code.
+func (c *Case) refusedWith(code pluginv1.Code) bool {
+	return slices.ContainsFunc(c.expect.Errors, func(e expectedError) bool { return e.Code == code.String() })
+}
+
+// LoadCases reads every case in a directory, sorted by name. A case that is not in order is an error that names the file.
+func LoadCases(dir string) ([]*Case, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the cases: %w", err)
+	}
+	var cases []*Case
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		c, err := loadCase(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		cases = append(cases, c)
+	}
+	if len(cases) == 0 {
+		return nil, fmt.Errorf("%s holds no case: a case is a directory with a config.yaml", dir)
+	}
+	return cases, nil
+}
+
+func loadCase(dir string) (*Case, error) {
+	c := &Case{Name: filepath.Base(dir), dir: dir}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read a case: %w", err)
+	}
+	for _, e := range entries {
+		if known := []string{"config.yaml", "root", "expect", "expect.yaml", "README.md"}; !slices.Contains(known, e.Name()) {
+			return nil, fmt.Errorf("%s does not belong into a case: it holds %s",
+				filepath.Join(dir, e.Name()), strings.Join(known, ", "))
+		}
+	}
+	if c.config, err = os.ReadFile(filepath.Join(dir, "config.yaml")); err != nil {
+		return nil, fmt.Errorf("read a case: %w", err)
+	}
+	if err := c.readExpectation(filepath.Join(dir, "expect.yaml")); err != nil {
+		return nil, err
+	}
+	_, err = c.document(newCanary())
+	return c, err
+}
+
+func (c *Case) readExpectation(name string) error {
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read a case: %w", err)
+	}
+	if err := readYAML(name, data, &c.expect); err != nil {
+		return err
+	}
+	var complaints []string
+	complain := func(field, message string) { complaints = append(complaints, name+": "+field+": "+message) }
+	for i, e := range c.expect.Errors {
+		if !slices.Contains(codes(), e.Code) {
+			complain(fmt.Sprintf("errors[%d].code", i), "must be one of "+strings.Join(codes(), ", "))
+		}
+	}
+	if !slices.Contains([]string{"", "None", "AfterRun", "BeforeNext"}, c.expect.Reboot) {
+		complain("reboot", "must be None, AfterRun or BeforeNext")
+	}
+	for file, mode := range c.expect.Modes {
+		if bits, err := strconv.ParseUint(mode, 8, 32); err != nil || bits > 0o777 {
+			complain("modes."+file, `must be an octal string such as "0600"`)
+		}
+	}
+	if c.refused() && c.expect.Changes != nil {
+		complain("changes", "a document that is refused has none")
+	}
+	if len(complaints) > 0 {
+		return errors.New(strings.Join(complaints, "\n"))
+	}
+	return nil
+}
+
+// readYAML reads a mapping with the document's own reader, the only one of YAML there is: as the spec of a document.
+// The lines of its errors are those of the file.
+func readYAML(name string, data []byte, into any) error {
+	const head = "apiVersion: conformance/v1\nkind: Expectation\nmetadata: {name: expectation}\nspec:\n"
+	var text bytes.Buffer
+	text.WriteString(head)
+	for line := range bytes.Lines(data) {
+		text.WriteString("  ")
+		text.Write(line)
+	}
+	stream, err := document.Decode(name, &text)
+	if err != nil {
+		return err
+	}
+	var complaints []error
+	for _, e := range stream.Errors {
+		e.Position.Line -= strings.Count(head, "\n")
+		e.Position.Column -= len("  ")
+		e.Kind, e.Name, e.Field = "", "", strings.TrimPrefix(e.Field, "spec.")
+		complaints = append(complaints, e)
+	}
+	if len(complaints) > 0 {
+		return errors.Join(complaints...)
+	}
+	if len(stream.Documents) != 1 {
+		return fmt.Errorf("%s: must be one mapping", name)
+	}
+	body, err := stream.Documents[0].JSON()
+	if err != nil {
+		return err
+	}
+	return unwrap(name, body, into)
+}
+
+func unwrap(name string, body []byte, into any) error {
+	root, err := parse(body)
+	if err != nil {
+		return err
+	}
+	spec, err := encode(root["spec"])
+	if err != nil {
+		return err
+	}
+	for _, v := range document.Unmarshal(spec, into) {
+		return fmt.Errorf("%s: %s: %s", name, v.Field, v.Message)
+	}
+	return nil
+}
+
+// document is the case's document as JSON, with the canary in its place.
+func (c *Case) document(canary string) ([]byte, error) {
+	name := filepath.Join(c.dir, "config.yaml")
+	stream, err := document.Decode(name, bytes.NewReader(fill(c.config, canary)))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range stream.Errors {
+		return nil, fmt.Errorf("a host would refuse the document before a plugin sees it: %w", e)
+	}
+	if len(stream.Documents) != 1 {
+		return nil, fmt.Errorf("%s holds %d documents: a case has one", name, len(stream.Documents))
+	}
+	data, err := stream.Documents[0].JSON()
+	if err != nil {
+		return nil, err
+	}
+	at, err := fieldsWith(data, canary)
+	if err != nil {
+		return nil, err
+	}
+	if !sameFields(c.expect.Secrets, at) {
+		return nil, fmt.Errorf("%s: %s stands in %q, but the secrets of expect.yaml are %q",
+			name, placeholder, at, c.expect.Secrets)
+	}
+	return data, nil
+}
+
+// sameFields says whether the canary stands in the secret fields and nowhere else. A secret is a string, or a mapping
+// with a value.
+func sameFields(secrets, at []string) bool {
+	named := func(field string) bool {
+		return slices.Contains(secrets, field) || slices.Contains(secrets, strings.TrimSuffix(field, ".value"))
+	}
+	return len(secrets) == len(at) && !slices.ContainsFunc(at, func(field string) bool { return !named(field) })
+}
+
+func fill(data []byte, canary string) []byte {
+	return bytes.ReplaceAll(data, []byte(placeholder), []byte(canary))
+}

@@ -1,0 +1,101 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+)
+
+func events(ctx context.Context, b *bench) (finding, error) {
+	p, err := b.start(ctx)
+	if err != nil {
+		return finding{}, err
+	}
+	run := p.apply(ctx, b.applying(), 0, nil)
+	if broken := trouble(run.err); broken != "" {
+		return failed("the stream of Apply: %s", broken), nil
+	}
+	if run.finished.Stopped {
+		return failed("finished says stopped, but neither Stop nor a limit was given"), nil
+	}
+	inHand := ""
+	for i, e := range run.events {
+		switch e := e.(type) {
+		case pluginv1.Started:
+			if inHand != "" {
+				return failed("event %d starts %q while %q is not done", i+1, e.Change.ID, inHand), nil
+			}
+			if inHand = e.Change.ID; inHand == "" {
+				return failed("event %d starts a change without an ID", i+1), nil
+			}
+		case pluginv1.Changed:
+			if inHand == "" || e.ID != inHand {
+				return failed("event %d says that %q is done, which is not the change in hand (%q)", i+1, e.ID, inHand), nil
+			}
+			inHand = ""
+		}
+	}
+	if inHand != "" && run.finished.Error == nil {
+		return failed("%q was started, and finished reports no error, but it was never said to be done", inHand), nil
+	}
+	return passed(), nil
+}
+
+func limits(ctx context.Context, b *bench) (finding, error) {
+	want, err := b.trial.undisturbed(ctx)
+	if err != nil {
+		return finding{}, err
+	}
+	total := len(want.run.changed())
+	if want.reason != "" || total == 0 {
+		return notJudged(want, "no change can be made in this image"), nil
+	}
+	for limit := 1; limit <= total; limit++ {
+		if f, err := b.trial.fresh(func(b *bench) (finding, error) { return b.limited(ctx, want, limit, total) }); f.verdict != Pass || err != nil {
+			return f, err
+		}
+	}
+	return passed(), nil
+}
+
+// notJudged is the reason why there is no undisturbed run, or the other one.
+func notJudged(r reference, other string) finding {
+	if r.reason != "" {
+		return skipped("%s", r.reason)
+	}
+	return skipped("%s", other)
+}
+
+// fresh judges on a bench of its own.
+func (t *trial) fresh(judge func(*bench) (finding, error)) (finding, error) {
+	b, err := t.bench()
+	if err != nil {
+		return finding{}, err
+	}
+	defer b.close()
+	return judge(b)
+}
+
+func (b *bench) limited(ctx context.Context, want reference, limit, total int) (finding, error) {
+	p, err := b.start(ctx)
+	if err != nil {
+		return finding{}, err
+	}
+	run := p.apply(ctx, b.applying(), limit, nil)
+	failure := trouble(run.failure())
+	switch {
+	case failure != "":
+		return failed("Apply with limit %d of %d changes fails: %s", limit, total, failure), nil
+	case len(run.changed()) != limit || len(run.started()) != limit:
+		return failed("Apply with limit %d of %d changes started %d and made %d",
+			limit, total, len(run.started()), len(run.changed())), nil
+	case limit < total && !run.finished.Stopped:
+		return failed("Apply with limit %d of %d changes does not say stopped when it has finished", limit, total), nil
+	}
+	f, err := b.again(ctx, want.after, "after Apply with a limit")
+	if f.verdict == Fail {
+		f.reason += fmt.Sprintf("\n(the limit was %d of %d changes)", limit, total)
+	}
+	return f, err
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/conformance"
+)
+
+// reporter collects results and writes them.
+type reporter struct {
+	plugin  string
+	out     io.Writer
+	results []conformance.Result
+	tell    func(conformance.Result) // may be nil
+}
+
+func (r *reporter) take(result conformance.Result) {
+	r.results = append(r.results, result)
+	if r.tell != nil {
+		r.tell(result)
+	}
+}
+
+func (r *reporter) count(v conformance.Verdict) int {
+	n := 0
+	for _, result := range r.results {
+		if result.Verdict == v {
+			n++
+		}
+	}
+	return n
+}
+
+// line is a result for people. What is not applicable is summed up at the end: a line for each would hide the others.
+func (r *reporter) line(result conformance.Result) {
+	if result.Verdict == conformance.NotApplicable {
+		return
+	}
+	fmt.Fprintf(r.out, "%-4s  %s/%s\n", result.Verdict, result.Case, result.Check)
+	if result.Verdict == conformance.Fail {
+		fmt.Fprintf(r.out, "      %s\n", strings.ReplaceAll(printable(result.Reason), "\n", "\n      "))
+		for _, check := range conformance.Checks() {
+			if check.Name == result.Check {
+				fmt.Fprintf(r.out, "      broken: %s [SPEC %s]\n", check.Says, check.Clause)
+			}
+		}
+	}
+}
+
+// summary names the checks that judged no case at all: that is easily taken for a pass.
+func (r *reporter) summary() error {
+	for _, check := range conformance.Checks() {
+		reasons := map[string]bool{}
+		judged := false
+		var order []string
+		for _, result := range r.results {
+			if result.Check != check.Name {
+				continue
+			}
+			judged = judged || result.Verdict != conformance.NotApplicable
+			if !reasons[result.Reason] {
+				reasons[result.Reason] = true
+				order = append(order, result.Reason)
+			}
+		}
+		if !judged {
+			fmt.Fprintf(r.out, "n/a   %s judged no case: %s\n", check.Name, printable(strings.Join(order, "; ")))
+		}
+	}
+	cases := map[string]bool{}
+	for _, result := range r.results {
+		cases[result.Case] = true
+	}
+	_, err := fmt.Fprintf(r.out, "%d cases: %d passed, %d failed, %d not applicable\n", len(cases),
+		r.count(conformance.Pass), r.count(conformance.Fail), r.count(conformance.NotApplicable))
+	return err
+}
+
+func (r *reporter) json() error {
+	encoder := json.NewEncoder(r.out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(struct {
+		Plugin        string               `json:"plugin"`
+		Passed        int                  `json:"passed"`
+		Failed        int                  `json:"failed"`
+		NotApplicable int                  `json:"notApplicable"`
+		Results       []conformance.Result `json:"results"`
+	}{
+		r.plugin, r.count(conformance.Pass), r.count(conformance.Fail), r.count(conformance.NotApplicable),
+		r.results,
+	})
+}
+
+// The elements of JUnit's XML that every reader knows.
+type (
+	junitSuites struct {
+		XMLName xml.Name     `xml:"testsuites"`
+		Suites  []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Skipped  int         `xml:"skipped,attr"`
+		Time     string      `xml:"time,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Name    string        `xml:"name,attr"`
+		Class   string        `xml:"classname,attr"`
+		Time    string        `xml:"time,attr"`
+		Failure *junitMessage `xml:"failure"`
+		Skipped *junitMessage `xml:"skipped"`
+	}
+	junitMessage struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// junit writes one suite for each case.
+func (r *reporter) junit() error {
+	var all junitSuites
+	var seconds []float64
+	for _, result := range r.results {
+		at := slices.IndexFunc(all.Suites, func(s junitSuite) bool { return s.Name == result.Case })
+		if at < 0 {
+			at = len(all.Suites)
+			all.Suites = append(all.Suites, junitSuite{Name: result.Case})
+			seconds = append(seconds, 0)
+		}
+		suite := &all.Suites[at]
+		c := junitCase{Name: result.Check, Class: result.Case, Time: fmt.Sprintf("%.3f", result.Seconds)}
+		first, _, _ := strings.Cut(result.Reason, "\n")
+		message := &junitMessage{Message: printable(first), Text: printable(result.Reason)}
+		switch result.Verdict {
+		case conformance.Fail:
+			message.Text += "\nSPEC " + result.Clause
+			c.Failure = message
+			suite.Failures++
+		case conformance.NotApplicable:
+			c.Skipped = message
+			suite.Skipped++
+		}
+		suite.Tests++
+		suite.Cases = append(suite.Cases, c)
+		seconds[at] += result.Seconds
+		suite.Time = fmt.Sprintf("%.3f", seconds[at])
+	}
+	if _, err := io.WriteString(r.out, xml.Header); err != nil {
+		return err
+	}
+	encoder := xml.NewEncoder(r.out)
+	encoder.Indent("", "  ")
+	if err := encoder.Encode(all); err != nil {
+		return err
+	}
+	_, err := io.WriteString(r.out, "\n")
+	return err
+}
+
+// printable keeps a plugin's words from steering a terminal, or breaking the XML.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' && c != '\n' || c >= 0x7f && c < 0xa0 || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
+			return '\uFFFD'
+		}
+		return c
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}

@@ -1,0 +1,106 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+)
+
+// unknownName is a field that no kind has.
+const unknownName = "conformanceUnknownField"
+
+// parse reads a JSON document for editing. Numbers stay as they are written.
+func parse(data []byte) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var out map[string]any
+	if err := decoder.Decode(&out); err != nil {
+		return nil, fmt.Errorf("read the document: %w", err)
+	}
+	return out, nil
+}
+
+// with returns the document with the field name set in the mapping at parents, which is made where it is missing.
+// The error says that a parent is no mapping.
+func with(data []byte, value any, parents []string, name string) ([]byte, error) {
+	root, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	at := root
+	for _, parent := range parents {
+		if at[parent] == nil {
+			at[parent] = map[string]any{}
+		}
+		next, ok := at[parent].(map[string]any)
+		if !ok {
+			return nil, errors.New(parent + " is no mapping")
+		}
+		at = next
+	}
+	at[name] = value
+	return json.Marshal(root)
+}
+
+// replaceWord returns the document with every string that holds the word replaced by what replace makes of it.
+func replaceWord(data []byte, word string, replace func(string) any) ([]byte, error) {
+	root, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	edited := walk(root, "", func(_ document.Path, text string) any {
+		if strings.Contains(text, word) {
+			return replace(text)
+		}
+		return text
+	})
+	return json.Marshal(edited)
+}
+
+// fieldsWith returns the paths of the strings that hold the word.
+func fieldsWith(data []byte, word string) ([]string, error) {
+	root, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	walk(root, "", func(p document.Path, text string) any {
+		if strings.Contains(text, word) {
+			out = append(out, string(p))
+		}
+		return text
+	})
+	slices.Sort(out)
+	return out, nil
+}
+
+// walk returns value with every string replaced by what visit answers, in the order of the keys.
+func walk(value any, p document.Path, visit func(document.Path, string) any) any {
+	switch value := value.(type) {
+	case string:
+		return visit(p, value)
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			value[key] = walk(value[key], p.Field(key), visit)
+		}
+	case []any:
+		for i := range value {
+			value[i] = walk(value[i], p.Index(i), visit)
+		}
+	}
+	return value
+}
+
+// encode is JSON for document.Unmarshal; a mapping that was left empty is one.
+func encode(value any) ([]byte, error) {
+	if value == nil {
+		value = map[string]any{}
+	}
+	return json.Marshal(value)
+}

@@ -1,0 +1,158 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+)
+
+// start launches from a thread of its own. That thread has its own umask, so that nobody else's files get another
+// mode, and lives as long as the process, whose death signal is sent when the thread that started it ends (PR_SET_PDEATHSIG).
+func start(ctx context.Context, umask int, o pluginv1.LaunchOptions) (*pluginv1.Process, func(), error) {
+	o.Command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	type launched struct {
+		process *pluginv1.Process
+		err     error
+	}
+	ready, over := make(chan launched, 1), make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine, and its umask with it
+		if err := unix.Unshare(unix.CLONE_FS); err != nil {
+			ready <- launched{err: fmt.Errorf("get a umask of its own for a thread: %w", err)}
+			return
+		}
+		unix.Umask(umask)
+		process, err := pluginv1.Launch(ctx, o)
+		ready <- launched{process, err}
+		if err == nil {
+			<-over
+		}
+	}()
+	got := <-ready
+	return got.process, func() { close(over) }, got.err
+}
+
+// canSetUmask says whether start obeys its umask.
+const canSetUmask = true
+
+// freeze stops all threads of a process; thaw lets them go on.
+func freeze(pid int) error { return unix.Kill(pid, unix.SIGSTOP) }
+
+func thaw(pid int) error { return unix.Kill(pid, unix.SIGCONT) }
+
+// canFreeze says whether freeze and thaw work.
+const canFreeze = true
+
+// stat is what is read of proc_pid_stat(5).
+type stat struct {
+	parent, group int
+	start         string // when it was started, which tells it from another process of the same ID
+	reaped        uint64 // minor faults of the children that it has waited for
+}
+
+// relatives are processes by their IDs.
+type relatives map[int]stat
+
+// family is a plugin, its descendants, and what is left in its process group of those whose parents are gone.
+func family(pid int) relatives {
+	names, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	all, children := relatives{}, map[int][]int{}
+	for _, n := range names {
+		if id, err := strconv.Atoi(n.Name()); err == nil {
+			if s, ok := readStat(id); ok {
+				all[id] = s
+				children[s.parent] = append(children[s.parent], id)
+			}
+		}
+	}
+	out := relatives{}
+	next := []int{pid}
+	for id, s := range all {
+		if s.group == pid {
+			next = append(next, id)
+		}
+	}
+	for len(next) > 0 {
+		id := next[0]
+		next = next[1:]
+		if _, known := out[id]; known {
+			continue
+		}
+		if s, there := all[id]; there {
+			out[id] = s
+			next = append(next, children[id]...)
+		}
+	}
+	return out
+}
+
+// kill sends SIGKILL to those that are still the same.
+func (r relatives) kill() {
+	for id, was := range r {
+		if now, ok := readStat(id); ok && now.start == was.start {
+			_ = unix.Kill(id, unix.SIGKILL) // its error says that it is gone meanwhile
+		}
+	}
+}
+
+func readStat(pid int) (stat, bool) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return stat{}, false
+	}
+	_, after, ok := bytes.Cut(data[max(0, bytes.LastIndexByte(data, ')')):], []byte(" "))
+	fields := bytes.Fields(after)
+	const parent, group, reaped, start = 1, 2, 8, 19 // counted from the state, which is field 3 there
+	if !ok || len(fields) <= start {
+		return stat{}, false
+	}
+	s := stat{start: string(fields[start])}
+	if s.parent, err = strconv.Atoi(string(fields[parent])); err != nil {
+		return stat{}, false
+	}
+	if s.group, err = strconv.Atoi(string(fields[group])); err != nil {
+		return stat{}, false
+	}
+	s.reaped, err = strconv.ParseUint(string(fields[reaped]), 10, 64)
+	return s, err == nil
+}
+
+// canCount says whether a family tells anything.
+const canCount = true
+
+// grew says that processes came, or were waited for, since before. A process that has ended adds its page faults to
+// those of its parent's waited-for children, and no program runs without one: so this misses none that was waited for,
+// however short its life, and one that was not is still there, as a zombie at least.
+func (r relatives) grew(before relatives) bool {
+	for id, s := range r {
+		if was, known := before[id]; !known || s.start != was.start || s.reaped > was.reaped {
+			return true
+		}
+	}
+	return false
+}
+
+// shown is what everybody can see of a family: arguments and environments.
+func (r relatives) shown() []byte {
+	var out []byte
+	for id := range r {
+		for _, file := range []string{"cmdline", "environ"} {
+			// One that is gone, or that hides its environment, shows nothing.
+			if data, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/" + file); err == nil {
+				out = append(append(out, data...), 0)
+			}
+		}
+	}
+	return out
+}

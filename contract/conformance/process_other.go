@@ -1,0 +1,45 @@
+//go:build !linux
+
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+)
+
+// start launches; there is no umask here.
+func start(ctx context.Context, _ int, o pluginv1.LaunchOptions) (*pluginv1.Process, func(), error) {
+	process, err := pluginv1.Launch(ctx, o)
+	return process, func() {}, err
+}
+
+const canSetUmask = false
+
+func freeze(int) error { return unsupported("stopping a process") }
+
+func thaw(int) error { return unsupported("stopping a process") }
+
+func unsupported(what string) error { return fmt.Errorf("%s: %w", what, errors.ErrUnsupported) }
+
+const canFreeze = false
+
+// relatives knows the plugin alone: what it started is not looked up here.
+type relatives struct{ pid int }
+
+func family(pid int) relatives { return relatives{pid} }
+
+func (r relatives) kill() {
+	if process, err := os.FindProcess(r.pid); err == nil {
+		_ = process.Kill() // its error says that it is gone already
+	}
+}
+
+const canCount = false
+
+func (relatives) grew(relatives) bool { return false }
+
+func (relatives) shown() []byte { return nil }

@@ -1,0 +1,48 @@
+package conformance
+
+import (
+	"testing"
+)
+
+// Run judges a plugin binary by a directory of cases: each case is a sub-test, and each check one of that. A check that
+// is not applicable is skipped, with the reason.
+func Run(t *testing.T, binary, cases string) {
+	t.Helper()
+	loaded, err := LoadCases(cases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite := Suite{Binary: binary, Cases: loaded}
+	for i, c := range loaded {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			suite.runCase(t, i)
+		})
+	}
+}
+
+func (s Suite) runCase(t *testing.T, index int) {
+	t.Helper()
+	tried, err := s.begin(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := tried.end(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, check := range Checks() {
+		t.Run(check.Name, func(t *testing.T) {
+			result, err := tried.judge(t.Context(), check)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case result.Verdict == Fail:
+				t.Errorf("%s\nbroken: %s [SPEC %s]", result.Reason, check.Says, check.Clause)
+			case result.Verdict == NotApplicable:
+				t.Skip("not applicable: " + result.Reason)
+			}
+		})
+	}
+}

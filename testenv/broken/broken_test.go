@@ -1,0 +1,89 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/machineadm/machineadm/contract/conformance"
+	"github.com/machineadm/machineadm/contract/naming"
+)
+
+// TestEachDefectIsFound: each defect is found by its check, with a reason that says what it is, and by no other check; the
+// plugin without a defect passes every check.
+func TestEachDefectIsFound(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	built := build(t, dir, "broken", ".")
+	cases, err := conformance.LoadCases("testdata/cases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range defects() {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			binary := filepath.Join(dir, naming.Binary(kind, d.name))
+			if err := os.Link(built, binary); err != nil {
+				t.Fatal(err)
+			}
+			reasons, judged := map[string]string{}, map[string]bool{}
+			err := conformance.Suite{Binary: binary, Cases: cases}.Judge(t.Context(), func(r conformance.Result) {
+				if r.Verdict == conformance.Fail {
+					reasons[r.Check] += r.Case + ": " + r.Reason + "\n"
+				}
+				judged[r.Check] = judged[r.Check] || r.Verdict != conformance.NotApplicable
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.check == "" {
+				for _, check := range conformance.Checks() {
+					if !judged[check.Name] {
+						t.Errorf("%s judges no case", check.Name)
+					}
+				}
+			}
+			for check, reason := range reasons {
+				if check != d.check {
+					t.Errorf("%s fails too:\n%s", check, reason)
+				}
+			}
+			if got := reasons[d.check]; d.check != "" && !strings.Contains(got, d.says) {
+				t.Errorf("%s does not say %q:\n%s", d.check, d.says, got)
+			}
+			t.Log(reasons[d.check])
+		})
+	}
+}
+
+// TestEveryCheckHasADefect, so that none is taken on trust.
+func TestEveryCheckHasADefect(t *testing.T) {
+	t.Parallel()
+	known, without := map[string]bool{"": true}, map[string]bool{}
+	for _, check := range conformance.Checks() {
+		known[check.Name], without[check.Name] = true, true
+	}
+	for _, d := range defects() {
+		if !known[d.check] {
+			t.Errorf("%s: there is no check %s", d.name, d.check)
+		}
+		delete(without, d.check)
+	}
+	if len(without) > 0 {
+		t.Errorf("checks without a defect: %q", slices.Sorted(maps.Keys(without)))
+	}
+}
+
+// build builds a program and returns its path.
+func build(t *testing.T, dir, name, pkg string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", name, err, out)
+	}
+	return path
+}

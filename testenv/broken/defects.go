@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/pluginv1/pb"
+	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// defect is one way to be wrong.
+type defect struct {
+	// name is the provider that has it.
+	name string
+	// check is the one that finds it; empty for sound.
+	check string
+	// says is part of the reason that the check gives.
+	says string
+
+	// write takes the place of how a file is written; sound writes it well.
+	write func(root string, spec sdk.FileSpec, sound func() error) error
+	// wrap takes the place of the whole.
+	wrap func(pluginv1.Maintainer) pluginv1.Maintainer
+	// stream takes the place of the server's streams.
+	stream grpc.StreamServerInterceptor
+	// smallMessages keeps gRPC's own limit of 4 MiB.
+	smallMessages bool
+}
+
+// pause is long enough for something to come in between.
+const pause = 60 * time.Millisecond
+
+func defects() []defect {
+	return []defect{
+		{name: "sound"},
+		{name: "misnamed", check: "describe", says: `the name is "somebody-else"`, wrap: with(&wrapper{describe: misnamed})},
+		{name: "never-done", check: "outcome", says: `still wants "again"`, wrap: with(&wrapper{planned: neverDone})},
+		{name: "finished-twice", check: "events", says: "after finished", stream: finishedTwice},
+		{name: "never-finished", check: "events", says: "without finished", stream: neverFinished},
+		{name: "lenient", check: "unknown-field", says: "succeeded instead of answering InvalidConfig", wrap: with(&wrapper{request: lenient})},
+		{name: "touching", check: "plan-writes-nothing", says: "root: was touched", wrap: with(&wrapper{beforePlan: touch})},
+		{name: "needs-etc", check: "empty-root", says: "instead of Precondition", wrap: with(&wrapper{beforePlan: needEtc})},
+		{name: "any-target", check: "other-target", says: "instead of answering Unsupported", wrap: with(&wrapper{request: anyTarget})},
+		{name: "small-messages", check: "large-document", says: "10 MiB", smallMessages: true},
+		{name: "talkative", check: "secrets", says: "stderr", wrap: with(&wrapper{beforeApply: talk})},
+		{name: "endless", check: "limit", says: "limit 1 of 3 changes started 3", wrap: with(&wrapper{noLimit: true})},
+		{name: "deaf", check: "stop", says: "each time all were made", wrap: with(&wrapper{deaf: true}), write: slowly},
+		{name: "resentful", check: "stop", says: "stops the Apply that comes later", wrap: with(&wrapper{resentful: true})},
+		{name: "littering", check: "kill", says: "should not be there", write: litter},
+		{name: "in-place", check: "kill", says: "holds only the beginning", write: inPlace},
+		{name: "in-halves", check: "two-at-once", says: "has other content", write: inHalves},
+		{name: "umasked", check: "umask", says: "has the mode", write: umasked},
+		{name: "trusting", check: "links-out", says: "followed it out", write: trusting},
+		{name: "diary", check: "nothing-outside", says: "root.log should not be there", wrap: with(&wrapper{beforeApply: diary})},
+		{name: "shell", check: "no-command", says: "Apply on an image root ran a command", wrap: with(&wrapper{beforeApply: runTrue})},
+	}
+}
+
+func find(name string) (defect, error) {
+	all := defects()
+	at := slices.IndexFunc(all, func(d defect) bool { return d.name == name })
+	if at < 0 {
+		return defect{}, fmt.Errorf("there is no defect %q", name)
+	}
+	return all[at], nil
+}
+
+// wrapper is a Maintainer around another one.
+type wrapper struct {
+	pluginv1.Maintainer
+	describe    func(*pluginv1.Description)
+	planned     func(*pluginv1.Plan)
+	request     func(*pluginv1.Request) error
+	beforePlan  func(pluginv1.Request) error
+	beforeApply func(pluginv1.Request) error
+	noLimit     bool
+	deaf        bool
+	resentful   bool
+	applying    atomic.Bool
+	stopped     atomic.Bool // while nothing was applied
+}
+
+func with(w *wrapper) func(pluginv1.Maintainer) pluginv1.Maintainer {
+	return func(m pluginv1.Maintainer) pluginv1.Maintainer {
+		w.Maintainer = m
+		return w
+	}
+}
+
+func (w *wrapper) change(r pluginv1.Request, before func(pluginv1.Request) error) (pluginv1.Request, error) {
+	if w.request != nil {
+		if err := w.request(&r); err != nil {
+			return r, err
+		}
+	}
+	if before != nil {
+		return r, before(r)
+	}
+	return r, nil
+}
+
+func (w *wrapper) Describe(ctx context.Context, root string, t target.Target) (pluginv1.Description, error) {
+	r, err := w.change(pluginv1.Request{Root: root, Target: t, Document: []byte("{}")}, nil)
+	if err != nil {
+		return pluginv1.Description{}, err
+	}
+	d, err := w.Maintainer.Describe(ctx, root, r.Target)
+	if w.describe != nil {
+		w.describe(&d)
+	}
+	return d, err
+}
+
+func (w *wrapper) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
+	r, err := w.change(r, w.beforePlan)
+	if err != nil {
+		return pluginv1.Plan{}, err
+	}
+	plan, err := w.Maintainer.Plan(ctx, r)
+	if w.planned != nil && err == nil {
+		w.planned(&plan)
+	}
+	return plan, err
+}
+
+func (w *wrapper) Apply(
+	ctx context.Context, r pluginv1.Request, limit int, send func(pluginv1.Event) error,
+) (pluginv1.Finished, error) {
+	r, err := w.change(r, w.beforeApply)
+	if err != nil {
+		return pluginv1.Finished{}, err
+	}
+	if w.noLimit {
+		limit = 0
+	}
+	if w.stopped.Load() {
+		return pluginv1.Finished{Stopped: true}, nil
+	}
+	w.applying.Store(true)
+	defer w.applying.Store(false)
+	return w.Maintainer.Apply(ctx, r, limit, send)
+}
+
+func (w *wrapper) Stop(ctx context.Context) error {
+	if w.deaf {
+		return nil
+	}
+	if w.resentful && !w.applying.Load() {
+		w.stopped.Store(true)
+	}
+	return w.Maintainer.Stop(ctx)
+}
+
+func misnamed(d *pluginv1.Description) { d.Name = "somebody-else" }
+
+func neverDone(p *pluginv1.Plan) {
+	if len(p.Changes) == 0 {
+		p.Changes = append(p.Changes, pluginv1.Change{ID: "again", Summary: "do it again"})
+	}
+}
+
+// lenient drops what it does not know.
+func lenient(r *pluginv1.Request) error {
+	var doc map[string]any
+	if err := json.Unmarshal(r.Document, &doc); err != nil {
+		return errors.New("the document is not JSON")
+	}
+	if spec, ok := doc["spec"].(map[string]any); ok {
+		for name := range spec {
+			if !slices.Contains([]string{"provider", "files", "tokenFile", "token"}, name) {
+				delete(spec, name)
+			}
+		}
+	}
+	var err error
+	r.Document, err = json.Marshal(doc)
+	return err
+}
+
+// touch leaves everything as it is, but for the times of the root.
+func touch(r pluginv1.Request) error { return os.Chtimes(r.Root, time.Now(), time.Now()) }
+
+func needEtc(r pluginv1.Request) error {
+	_, err := os.Stat(filepath.Join(r.Root, "etc"))
+	return err
+}
+
+func anyTarget(r *pluginv1.Request) error {
+	r.Target.OS = runtime.GOOS
+	return nil
+}
+
+// talk encodes what it logs, so that nobody sees at a glance what is in it.
+func talk(r pluginv1.Request) error {
+	_, err := fmt.Fprintln(os.NewFile(2, "stderr"), "got", base64.StdEncoding.EncodeToString(r.Document))
+	return err
+}
+
+func diary(r pluginv1.Request) error { return os.WriteFile(r.Root+".log", []byte("applied\n"), 0o600) }
+
+// withheld sends no finished.
+type withheld struct{ grpc.ServerStream }
+
+func neverFinished(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	return handler(service, withheld{stream})
+}
+
+func (s withheld) SendMsg(message any) error {
+	if event, ok := message.(*pb.ApplyEvent); ok && event.GetFinished() != nil {
+		return nil
+	}
+	return s.ServerStream.SendMsg(message)
+}
+
+// repeated sends finished twice.
+type repeated struct{ grpc.ServerStream }
+
+func finishedTwice(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	return handler(service, repeated{stream})
+}
+
+func (s repeated) SendMsg(message any) error {
+	if event, ok := message.(*pb.ApplyEvent); ok && event.GetFinished() != nil {
+		if err := s.ServerStream.SendMsg(message); err != nil {
+			return err
+		}
+	}
+	return s.ServerStream.SendMsg(message)
+}

@@ -1,0 +1,154 @@
+// Command broken is a plugin with one defect, for the conformance kit to find. Its provider's name, the last part of the
+// binary's name, says which; sound is none at all.
+//
+// It serves the kind Files of example.com/v1 with the SDK, and its defects are laid around that: so each breaks one rule
+// and keeps all others.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+	plugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+const (
+	apiVersion = "example.com/v1"
+	kind       = "Files"
+)
+
+// files is the document: files with their contents, and a token in a file of its own.
+type files struct {
+	v1alpha1.Header
+	Spec struct {
+		Provider  string           `json:"provider,omitempty"`
+		Files     []file           `json:"files,omitempty"`
+		TokenFile string           `json:"tokenFile,omitempty"`
+		Token     *v1alpha1.Secret `json:"token,omitempty"`
+	} `json:"spec"`
+}
+
+type file struct {
+	Path    string `json:"path"`
+	Content string `json:"content,omitempty"`
+}
+
+func main() {
+	name := provider()
+	d, err := find(name)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "broken:", err)
+		os.Exit(64)
+	}
+	served := sdk.NewMaintainer(sdk.Plugin{
+		Name: name, Version: "0.0.0-broken", OS: []string{runtime.GOOS},
+		Kinds: []sdk.Kind{sdk.For(apiVersion, kind, sdk.PhasePreparation, d.plan)},
+	}, runtime.GOOS)
+	served = rooted{served}
+	if d.wrap != nil {
+		served = d.wrap(served)
+	}
+	serve(d, served)
+}
+
+// provider is the last part of the binary's name.
+func provider() string {
+	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	return name[strings.LastIndex(name, "-plugin-")+len("-plugin-"):]
+}
+
+// serve is pluginv1.Serve, but for what a defect does to the server.
+func serve(d defect, m pluginv1.Maintainer) {
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig: pluginv1.Handshake(),
+		VersionedPlugins: map[int]plugin.PluginSet{
+			pluginv1.ProtocolVersion: {pluginv1.PluginName: &adapter{served: m}},
+		},
+		Logger: hclog.NewNullLogger(),
+		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
+			if !d.smallMessages {
+				options = append(options,
+					grpc.MaxRecvMsgSize(pluginv1.MaxMessageBytes), grpc.MaxSendMsgSize(pluginv1.MaxMessageBytes))
+			}
+			if d.stream != nil {
+				options = append(options, grpc.StreamInterceptor(d.stream))
+			}
+			return grpc.NewServer(options...)
+		},
+	})
+}
+
+type adapter struct {
+	plugin.NetRPCUnsupportedPlugin
+	served pluginv1.Maintainer
+}
+
+func (a *adapter) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error { //nolint:unparam // go-plugin's interface
+	pluginv1.Register(s, a.served)
+	return nil
+}
+
+func (*adapter) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, errors.New("broken is no host")
+}
+
+// rootKey is the key of the image root in the context of a change: the SDK shows none, defects need it.
+type rootKey struct{}
+
+// rooted puts the root into the context.
+type rooted struct{ pluginv1.Maintainer }
+
+func (r rooted) Apply(
+	ctx context.Context, request pluginv1.Request, limit int, send func(pluginv1.Event) error,
+) (pluginv1.Finished, error) {
+	return r.Maintainer.Apply(context.WithValue(ctx, rootKey{}, request.Root), request, limit, send)
+}
+
+// plan is sound, but for how the defect writes.
+func (d defect) plan(_ context.Context, m sdk.Machine, doc files) (sdk.Plan, error) {
+	var violations []sdk.Violation
+	specs := make([]sdk.FileSpec, 0, len(doc.Spec.Files)+1)
+	for i, f := range doc.Spec.Files {
+		at := document.Path("spec").Field("files").Index(i).Field("path")
+		if !strings.HasPrefix(f.Path, "/") {
+			violations = append(violations, sdk.Violation{Field: string(at), Message: "must be absolute"})
+		}
+		specs = append(specs, sdk.FileSpec{Path: f.Path, Content: []byte(f.Content), Mode: 0o644})
+	}
+	if doc.Spec.Token != nil {
+		specs = append(specs, sdk.FileSpec{
+			Path: doc.Spec.TokenFile, Content: doc.Spec.Token.Reveal(), Mode: 0o600, Sensitive: true,
+		})
+	}
+	if len(violations) > 0 {
+		return sdk.Plan{}, sdk.InvalidConfig(violations...)
+	}
+	var out sdk.Plan
+	for _, spec := range specs {
+		change, err := sdk.File(m, spec)
+		if err != nil {
+			return sdk.Plan{}, err
+		}
+		if change != nil && d.write != nil {
+			sound := change.Do
+			change.Do = func(ctx context.Context, p sdk.Progress) error {
+				root, _ := ctx.Value(rootKey{}).(string)
+				return d.write(root, spec, func() error { return sound(ctx, p) })
+			}
+		}
+		out.Add(change)
+	}
+	return out, nil
+}
