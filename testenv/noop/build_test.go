@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +25,9 @@ type binaries struct{ dir string }
 var build binaries
 
 func TestMain(m *testing.M) {
+	// Under nohup this process ignores SIGHUP, and so would the host, which rightly honours that. What is handled here
+	// is at its default there.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	dir, err := os.MkdirTemp("", "machineadm-noop-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -145,7 +145,9 @@ func TestNothingOutlivesTheHost(t *testing.T) {
 			b := newBench(t)
 			child, witness := filepath.Join(b.dir, "child.pid"), filepath.Join(b.dir, "witness")
 			b.install(binary, script{Child: child, Witness: witness})
-			c := b.command(context.Background(), "apply", "--root", b.root, "--path", b.stream(doc("a", tt.spec)))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a host that does not end must not hold up the rest
+			defer cancel()
+			c := b.command(ctx, "apply", "--root", b.root, "--path", b.stream(doc("a", tt.spec)))
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
