@@ -60,7 +60,28 @@ func (r Reports) Write(run report.Report, details map[string]string) error {
 	if err := writeJSON(dir, name, 0o600, run); err != nil {
 		return err
 	}
+	if err := sweep(dir); err != nil {
+		return stateError(err)
+	}
 	return stateError(prune(dir, names, name))
+}
+
+// sweep removes what a killed run left half-written. No other run removes it: each report has a name of its own. Only
+// the holder of the lock writes here.
+func sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !atomicfile.Reserved(e.Name()) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func writeJSON(dir, name string, mode fs.FileMode, value any) error {

@@ -256,3 +256,22 @@ func TestRunDirIsAFile(t *testing.T) {
 	}
 	wantState(t, MakeRunDir(dangling), "no such file")
 }
+
+// TestHalfReportOfAKilledRunIsSwept: what is left of its writing bears a name that no later run writes.
+func TestHalfReportOfAKilledRunIsSwept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := opened(t, filepath.Join(dir, "state"), "machine-1")
+	reports := Reports{RunDir: filepath.Join(dir, "run"), Journal: j}
+	if err := reports.Write(full(), nil); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(j.Dir(), reportsDir, ".00000002-20261121T000000.000Z-dead.json.machineadm-tmp")
+	write(t, left, `{"kind": "Run`, 0o600)
+	if err := reports.Write(full(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if exists(t, left) {
+		t.Error("it is still there")
+	}
+}
