@@ -1,0 +1,181 @@
+package crash
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// process is what is read of proc_pid_stat(5) and proc_pid_cmdline(5).
+type process struct {
+	id, parent int
+	start      string // tells it from another process of the same ID
+	arguments  []string
+}
+
+func (p process) program() string { return filepath.Base(p.arguments[0]) }
+
+func (p process) String() string { return fmt.Sprintf("%d %q", p.id, p.arguments) }
+
+// processes are those that live: the dead that nobody has waited for are not among them. One that is just being started
+// or on its way out has no arguments.
+func processes(t testing.TB) map[int]process {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[int]process{}
+	for _, e := range entries {
+		id, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if p, ok := readProcess(id); ok {
+			all[id] = p
+		}
+	}
+	return all
+}
+
+func readProcess(id int) (process, bool) {
+	dir := filepath.Join("/proc", strconv.Itoa(id))
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return process{}, false
+	}
+	line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	const parent, start = 1, 19 // counted from the state
+	if err != nil || len(fields) <= start || fields[0] == "Z" || fields[0] == "X" {
+		return process{}, false
+	}
+	up, err := strconv.Atoi(fields[parent])
+	return process{
+		id: id, parent: up, start: fields[start],
+		arguments: strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00"),
+	}, err == nil
+}
+
+// descends says whether a process is ancestor, or below it.
+func descends(all map[int]process, id, ancestor int) bool {
+	for steps := 0; steps <= len(all); steps++ {
+		if id == ancestor {
+			return true
+		}
+		p, known := all[id]
+		if !known {
+			return false
+		}
+		id = p.parent
+	}
+	return false
+}
+
+// marked are the living processes with the mark in their arguments, except a process (0: none) and those below it.
+func marked(all map[int]process, mark string, except int) []process {
+	var found []process
+	for id, p := range all {
+		if strings.Contains(strings.Join(p.arguments, "\x00"), mark) && (except == 0 || !descends(all, id, except)) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// victims are the processes of the run with this host that are to be killed. There are none for a plugin that is not
+// started yet, or for a run that has ended.
+func victims(t testing.TB, host int, who victim) []process {
+	t.Helper()
+	all := processes(t)
+	var found []process
+	for id, p := range all {
+		switch {
+		case !descends(all, id, host):
+		case who == victimBoth, who == victimHost && id == host, who == victimPlugin && p.program() == pluginBinary:
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// kill sends SIGKILL, and says whether the process was there to get it. It cannot hit another one of the same ID.
+func kill(t testing.TB, p process) bool {
+	t.Helper()
+	fd, err := unix.PidfdOpen(p.id, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return false
+	}
+	if err != nil {
+		t.Fatalf("pidfd_open: %v", err)
+	}
+	defer func() { _ = unix.Close(fd) }() // a descriptor without data
+	if now, ok := readProcess(p.id); !ok || now.start != p.start {
+		return false
+	}
+	err = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	if err != nil && !errors.Is(err, unix.ESRCH) {
+		t.Fatalf("pidfd_send_signal: %v", err)
+	}
+	return err == nil
+}
+
+// strike waits for the moment of an attack, counted from now or from the start of the plugin that is its victim, and
+// kills. It returns how many processes it hit. When there was none any more, it says how long there had been one.
+func strike(t testing.TB, a attack, span time.Duration, host int, ended <-chan struct{}) (hits int, lasted time.Duration) {
+	t.Helper()
+	if a.victim == victimPlugin {
+		awaitPlugin(t, host, ended)
+	}
+	began := time.Now()
+	// No condition is waited for here: a random moment is what this is about.
+	moment := time.NewTimer(time.Duration(a.part * float64(span)))
+	defer moment.Stop()
+	select {
+	case <-moment.C:
+	case <-ended:
+	}
+	for _, p := range victims(t, host, a.victim) {
+		if kill(t, p) {
+			hits++
+		}
+	}
+	return hits, time.Since(began)
+}
+
+// awaitPlugin returns when the plugin of this host lives, or when the run has ended.
+func awaitPlugin(t testing.TB, host int, ended <-chan struct{}) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for len(victims(t, host, victimPlugin)) == 0 {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// duration is how long an undisturbed run takes, and how much of that is over when its plugin lives.
+type duration struct{ whole, beforePlugin time.Duration }
+
+// of is the time in which the victim lives.
+func (d duration) of(v victim) time.Duration {
+	if v == victimPlugin {
+		return d.whole - d.beforePlugin
+	}
+	return d.whole
+}
+
+func (d duration) String() string {
+	return fmt.Sprintf("%s (%s until its plugin lives)", d.whole.Round(time.Millisecond), d.beforePlugin.Round(time.Millisecond))
+}
