@@ -52,6 +52,7 @@ func TestMain(m *testing.M) {
 type bench struct {
 	t                              *testing.T
 	root, plugins, state, run, dir string
+	tmp                            string // for the host's sockets, which a killed host leaves behind
 }
 
 func newBench(t *testing.T) *bench {
@@ -61,6 +62,15 @@ func newBench(t *testing.T) *bench {
 		t: t, dir: dir, root: filepath.Join(dir, "root"), plugins: filepath.Join(dir, "plugins"),
 		state: filepath.Join(dir, "state"), run: filepath.Join(dir, "run"),
 	}
+	var err error
+	if b.tmp, err = os.MkdirTemp("", "nb"); err != nil { //nolint:usetesting // t.TempDir is too long for the path of a socket
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(b.tmp); err != nil {
+			t.Error(err)
+		}
+	})
 	for _, d := range []string{b.root, b.plugins} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -106,7 +116,9 @@ type result struct {
 // command is the host on this bench, unstarted.
 func (b *bench) command(ctx context.Context, args ...string) *exec.Cmd {
 	all := append([]string{"--plugin-dir", b.plugins, "--state-dir", b.state, "--run-dir", b.run}, args...)
-	return exec.CommandContext(ctx, filepath.Join(build.dir, "machineadm"), all...)
+	c := exec.CommandContext(ctx, filepath.Join(build.dir, "machineadm"), all...)
+	c.Env = append(os.Environ(), "TMPDIR="+b.tmp)
+	return c
 }
 
 // apply applies a stream to the image root of the bench.
