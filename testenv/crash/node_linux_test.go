@@ -232,6 +232,7 @@ func TestNode(t *testing.T) {
 			}
 			if hits == 0 {
 				missed++
+				a = a.sooner()
 			}
 		}
 		hit[a.victim]++

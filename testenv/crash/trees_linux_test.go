@@ -241,6 +241,7 @@ func TestTrees(t *testing.T) {
 					if hits, span = crashTree(t, a, span, want, all); hits > 0 {
 						return
 					}
+					a = a.sooner()
 				}
 				t.Errorf("every one of %d runs ended before its moment", maxTries)
 			})
