@@ -20,7 +20,7 @@ has_main() {
 	return 1
 }
 
-# plugin_name TYPE PROVIDER: the binary's name by design.md section 2; the last two types are irregular by the proposal.
+# plugin_name TYPE PROVIDER: the name of the binary (contract/SPEC.md, section 4); the last two types are irregular by the proposal.
 plugin_name() {
 	case $1 in
 	remote-config) echo "machineadm-remote-configuration-provider-$2" ;;
