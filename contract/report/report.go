@@ -46,6 +46,15 @@ const (
 	ReasonLive  = "live"  // some changes are impossible in an image root
 )
 
+// Resume is how a run goes on whose stream was kept over a reboot.
+type Resume string
+
+// The ways to go on.
+const (
+	ResumeAtBoot Resume = "AtBoot" // the next boot goes on with it
+	ResumeByHand Resume = "ByHand" // machineadm apply --resume goes on with it
+)
+
 // The exit codes of the command line, which the report repeats.
 const (
 	ExitOK           = 0  // done, or already so
@@ -73,8 +82,10 @@ type Report struct {
 	Outcome    Outcome   `json:"outcome"`
 	ExitCode   int       `json:"exitCode"`
 	// Phase is what --phase picked; Root is the image root, empty for the live machine.
-	Phase     string     `json:"phase,omitempty"`
-	Root      string     `json:"root,omitempty"`
+	Phase string `json:"phase,omitempty"`
+	Root  string `json:"root,omitempty"`
+	// Resume says how a run that is not at its end goes on; empty when nothing of it was kept.
+	Resume    Resume     `json:"resume,omitempty"`
 	Host      Host       `json:"host"`
 	Errors    []Error    `json:"errors,omitempty"` // what is wrong with the run or the stream, not with one document
 	Documents []Document `json:"documents"`

@@ -1,5 +1,5 @@
 // Package journal keeps what must outlive the host's process: the lock, the choice of providers, the key of the
-// generation digest, the private directories of plugins, and the run reports.
+// generation digest, the run that waits for a reboot, the private directories of plugins, and the run reports.
 //
 // State is bound to the machine: on a machine with another machine-id (a cloned disk image) all of it is void.
 package journal
@@ -67,7 +67,7 @@ func Open(dir, machineID string) (*Journal, error) {
 
 // stateNames are all the names that this package makes in a state directory.
 func stateNames() []string {
-	return []string{bindingsFile, keyFile, rebootsFile, pluginsDir, reportsDir, machineFile}
+	return []string{bindingsFile, keyFile, rebootsFile, PendingFile, RestingFile, pluginsDir, reportsDir, machineFile}
 }
 
 // void removes what is bound to another machine, the mark that says so last: a run that is killed here begins again.

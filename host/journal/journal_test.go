@@ -21,6 +21,9 @@ func fill(t *testing.T, j *Journal) {
 	if _, err := j.CountReboot("generation"); err != nil {
 		t.Fatal(err)
 	}
+	if err := j.KeepPending(waiting()); err != nil {
+		t.Fatal(err)
+	}
 	dir, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base")
 	if err != nil {
 		t.Fatal(err)

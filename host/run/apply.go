@@ -27,7 +27,7 @@ func (r *run) applyAll(ctx context.Context) error {
 		if err != nil {
 			err = r.fail(it, err)
 		} else if it.asked == pluginv1.RebootBeforeNext && len(r.active()) > 0 {
-			err = rebootRequired(it)
+			err = r.rebootRequired(it)
 		}
 		r.emit(Event{Type: EventDocumentFinished, Document: it.out})
 		if err != nil {

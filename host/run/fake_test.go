@@ -32,6 +32,7 @@ type world struct {
 	fail     bool // every record call from now on
 	sentinel bool
 	reboots  int
+	resume   *fakeResume // nil: none
 }
 
 type fakePlugin struct {
@@ -246,6 +247,9 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 	}
 	if o.Root != "" {
 		with.Sentinel = nil
+	}
+	if w.resume != nil {
+		w.resume.world, with.Resume = w, w.resume
 	}
 	got, _ := Execute(ctx, o, with, report.Report{Documents: []report.Document{}})
 	return got

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -28,26 +29,20 @@ func (r *run) fail(it *item, err error) *failure {
 	return f
 }
 
-func rebootRequired(it *item) error {
-	it.out.Outcome = report.RebootRequired
-	return &failure{exit: report.ExitReboot, err: report.Error{
-		Code: report.CodeReboot, Document: label(it.doc.Kind, it.doc.Name), Message: "the machine must reboot before the next document",
-		Hint: "reboot, then run the same command again",
-	}}
-}
-
-// finish gives the run its outcome and exit code. The sentinel comes last: when it is there, the report is too.
-func (r *run) finish(err error) {
+// finish gives the run its outcome and exit code. The sentinel comes last: when it is there, the report is too, and
+// nothing of the run is left to go on with.
+func (r *run) finish(ctx context.Context, err error) {
 	r.settle(err)
 	if r.done() {
 		r.settleAnyway(r.wantedReboot())
 	}
 	if r.report.ExitCode == report.ExitReboot {
-		if err := r.countReboot(); err != nil {
+		if err := r.prepareReboot(ctx); err != nil {
 			r.report.Errors = nil // the reboot that was asked for and will not be
 			r.settle(err)
 		}
 	}
+	r.settleAnyway(r.endResume(ctx))
 	for i := range r.report.Documents {
 		d := &r.report.Documents[i]
 		open := r.o.Mode == ModePlan && err == nil // what a plan cannot decide yet has no outcome
@@ -62,7 +57,7 @@ func (r *run) finish(err error) {
 		}
 	}
 	if r.done() {
-		if err := r.succeed(); err != nil {
+		if err := r.succeed(ctx); err != nil {
 			r.settle(err)
 			r.settleAnyway(r.record())
 		}
@@ -89,18 +84,11 @@ func (r *run) unrecorded(err error) {
 	}
 }
 
-// wantedReboot is the reboot that some change asked for and that is still due once every document is done.
-func (r *run) wantedReboot() error {
-	for _, it := range r.items {
-		if it.asked != pluginv1.RebootNone {
-			return rebootAfterRun(it)
-		}
-	}
-	return nil
-}
-
 // succeed tells everyone, if everything is so: only a live run of all phases in which nothing was left.
-func (r *run) succeed() error {
+func (r *run) succeed(ctx context.Context) error {
+	if err := r.forgetResume(ctx); err != nil {
+		return err
+	}
 	if r.with.Reboots != nil {
 		if err := r.with.Reboots.ForgetReboots(); err != nil {
 			return stateFailure(err)
@@ -118,32 +106,6 @@ func (r *run) succeed() error {
 		return stateFailure(fmt.Errorf("write the sentinel: %w", err))
 	}
 	return nil
-}
-
-// countReboot counts the reboot that is due, durably, before it happens: a stream that asks for ever must not reboot
-// for ever.
-func (r *run) countReboot() error {
-	if r.with.Reboots == nil || !r.o.Reboot {
-		return nil
-	}
-	n, err := r.with.Reboots.CountReboot(r.report.Generation)
-	if err != nil {
-		return stateFailure(fmt.Errorf("count the reboot: %w", err))
-	}
-	if n <= MaxReboots {
-		return nil
-	}
-	return &failure{exit: report.ExitDeadline, err: report.Error{
-		Code: report.CodeReboot, Message: fmt.Sprintf("the stream asks for reboot %d; at most %d are made", n, MaxReboots),
-		Hint: "see in the report which change asks each time; a run that succeeds, also one without --reboot, starts the count again",
-	}}
-}
-
-func rebootAfterRun(it *item) error {
-	return &failure{exit: report.ExitReboot, err: report.Error{
-		Code: report.CodeReboot, Document: label(it.doc.Kind, it.doc.Name), Message: "every document is done; the machine must reboot",
-		Hint: "reboot, then run the same command again",
-	}}
 }
 
 // settle writes an end of the run into the report.

@@ -49,7 +49,8 @@ type Options struct {
 	AllowSecrets bool
 	// Defaults maps a kind to the provider that the OS vendor chose (defaults.yaml).
 	Defaults map[string]string
-	// Reboot says that the caller reboots the machine when the exit code asks for it: then reboots are counted.
+	// Reboot says that the caller reboots the machine when the exit code asks for it: then reboots are counted, and the
+	// run is kept over each.
 	Reboot bool
 	// Timeout bounds the whole run; 0 means RunTimeout.
 	Timeout time.Duration
@@ -102,12 +103,25 @@ type Reboots interface {
 	ForgetReboots() error
 }
 
+// Resume has a run go on after the reboot that it asks for.
+type Resume interface {
+	// Due says whether an earlier run of this stream has asked for a reboot that has not happened yet.
+	Due() (bool, error)
+	// Begin is called before the first change: a run of another stream that waits for a reboot is superseded.
+	Begin(ctx context.Context) error
+	// Keep has the next boot go on with this run. An error means that nothing will.
+	Keep(ctx context.Context) error
+	// End is called when the run has ended otherwise, and says how it can still go on.
+	End(ctx context.Context, outcome report.Outcome) (report.Resume, error)
+}
+
 // Surroundings are what a run works with.
 type Surroundings struct {
 	Plugins  Plugins
 	State    State    // nil: keep nothing
 	Sentinel Sentinel // nil: not a live run
 	Reboots  Reboots  // nil: not a live run
+	Resume   Resume   // nil: not a live run
 	// Observe takes every event, in order. It must not block.
 	Observe func(Event)
 	// Record keeps the report, while the run goes on and at its end; nil keeps none.

@@ -22,6 +22,7 @@ type run struct {
 	items     []*item
 	changed   bool  // something on the machine was changed, or may have been
 	recordErr error // the first time that the report could not be kept
+	rebootDue bool  // an earlier run of the stream asked for a reboot, and the machine has not made it yet
 }
 
 // item is one document on its way.
@@ -63,7 +64,7 @@ func Execute(ctx context.Context, o Options, with Surroundings, head report.Repo
 	r := &run{o: o, with: with, report: &head, details: map[string]string{}}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	r.finish(r.execute(ctx))
+	r.finish(context.WithoutCancel(ctx), r.execute(ctx))
 	return *r.report, r.details
 }
 
@@ -81,6 +82,9 @@ func (r *run) execute(ctx context.Context) error {
 	}
 	if r.o.Mode != ModeApply {
 		return nil
+	}
+	if err := r.begin(ctx); err != nil {
+		return err
 	}
 	return r.applyAll(ctx)
 }

@@ -241,6 +241,8 @@ func (c code) directories() [][]string {
 		row("run directory", runDir, runDirW),
 		row("report", runDir, runDirW, journal.ReportFile),
 		row("details", runDir, runDirW, journal.DetailsFile),
+		row("stream that waits for a reboot", state, stateW, journal.PendingFile),
+		row("stream that failed after one", state, stateW, journal.RestingFile),
 		row("lock", runDir, runDirW, "lock"),
 		row("sentinel", text("_unix.go", "newSentinel"), text("_windows.go", "newSentinel")),
 	}

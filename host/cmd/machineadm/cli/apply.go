@@ -15,12 +15,13 @@ import (
 type applyFlags struct {
 	path, root, phase, output    string
 	dryRun, reboot, allowSecrets bool
+	resume                       bool
 }
 
 func newApply(g *globals, s streams) *cobra.Command {
 	o := &applyFlags{}
 	c := &cobra.Command{
-		Use: "apply --path FILE", Short: "Make this machine, or an image root, what a stream describes", Args: noArguments,
+		Use: "apply {--path FILE | --resume}", Short: "Make this machine, or an image root, what a stream describes", Args: noArguments,
 		Example: "  machineadm apply --path /run/machineadm/config.yaml\n  machineadm apply --path node.yaml --root /mnt/image --phase preparation",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.dryRun {
@@ -34,6 +35,7 @@ func newApply(g *globals, s streams) *cobra.Command {
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would change, and change nothing: plan")
 	c.Flags().BoolVar(&o.reboot, "reboot", false, "reboot the machine when a change needs it")
 	c.Flags().BoolVar(&o.allowSecrets, "allow-secrets", false, "with --root: let documents that hold secrets into the image")
+	c.Flags().BoolVar(&o.resume, "resume", false, "go on with the run whose stream was kept over a reboot, instead of --path")
 	return c
 }
 

@@ -34,13 +34,27 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	}
 	ctx, interrupt, restore := interrupts(ctx)
 	defer restore()
-	// Before the lock is taken: standard input may be a person who thinks.
-	stream, streamErr := awaitStream(ctx, interrupt, g.timeout, o.path, s.in)
+	var stream []byte
+	var streamErr error
+	if !o.resume { // before the lock is taken: standard input may be a person who thinks
+		stream, streamErr = awaitStream(ctx, interrupt, g.timeout, o.path, s.in)
+	}
 	where, err := g.open(root, mode)
 	if err != nil {
 		return o.unopened(err, observe)
 	}
 	defer where.close()
+	if o.resume {
+		if stream, err = g.recall(where, o); err != nil {
+			return o.unopened(stateExit(err), observe)
+		}
+		if stream == nil {
+			return g.nothingWaits(ctx, where, o, s, observe)
+		}
+		if phase, err = phaseOf(o.phase); err != nil {
+			return err
+		}
+	}
 
 	head := where.head(o)
 	if streamErr != nil {
@@ -65,10 +79,15 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	}
 	defer endAll(fleet, log)
 	with := run.Surroundings{Plugins: fleet, Observe: observe}
-	where.furnish(&with, mode)
+	if err := g.furnish(where, &with, options, head); err != nil {
+		return o.unopened(err, observe)
+	}
 	result, details := run.Execute(ctx, options, with, head)
 	endAll(fleet, log) // before a reboot, not in its middle
 	where.tell(result, details, s)
+	if result.Resume == report.ResumeByHand {
+		_, _ = fmt.Fprintln(s.err, g.toGoOn(where.stateDir, where.runDir)) // nowhere else to say it
+	}
 	return o.end(ctx, result, s)
 }
 
@@ -97,11 +116,11 @@ func (o *applyFlags) end(ctx context.Context, result report.Report, s streams) e
 	case result.ExitCode == report.ExitOK:
 		return nil
 	case result.ExitCode == report.ExitReboot && o.reboot:
-		_, _ = fmt.Fprintln(s.err, "rebooting; run the same command again after it") // nowhere else to say it
+		_, _ = fmt.Fprintln(s.err, "rebooting; the run goes on after it") // nowhere else to say it
 		if err := launch.Reboot(context.WithoutCancel(ctx)); err != nil {
 			return &exitError{
 				code: report.ExitReboot, message: fmt.Sprintf("the reboot could not be asked for: %s", err),
-				hint: "reboot the machine, then run the same command again",
+				hint: "reboot the machine: the run goes on after it",
 			}
 		}
 	}
@@ -135,7 +154,7 @@ func (g *globals) fleet(where *place, log *slog.Logger) (*launch.Fleet, error) {
 		return nil, &exitError{code: report.ExitFailed, message: "contain the plugins' processes: " + err.Error()}
 	}
 	o := launch.Options{
-		Log: log, SocketDir: sockets, Environment: pluginv1.Environment(runtime.GOOS, os.LookupEnv),
+		Log: log, SocketDir: sockets, Environment: pluginv1.Environment(runtime.GOOS, g.lookupEnv),
 		Root: where.root, Target: where.target, Tree: tree,
 	}
 	if where.lock != nil {
@@ -148,7 +167,7 @@ func (g *globals) fleet(where *place, log *slog.Logger) (*launch.Fleet, error) {
 func (g *globals) catalog() (*catalog.Catalog, error) {
 	c, err := catalog.New(catalog.Options{
 		First: g.pluginDirs, Fixed: naming.SearchDirectories(runtime.GOOS),
-		Path: os.Getenv("PATH"), PluginsOnPath: g.pluginsOnPath,
+		Path: g.searchPath(), PluginsOnPath: g.pluginsOnPath,
 	})
 	if err != nil {
 		return nil, usage(err.Error())

@@ -92,8 +92,11 @@ func (o *applyFlags) check() (pluginv1.Phase, error) {
 	if err := checkOutput(o.output); err != nil {
 		return 0, err
 	}
+	if err := o.checkResume(); err != nil {
+		return 0, err
+	}
 	switch {
-	case o.path == "":
+	case o.path == "" && !o.resume:
 		return 0, usage("--path is missing: it names the stream's file, or - for standard input")
 	case o.dryRun && o.reboot:
 		return 0, usage("--dry-run changes nothing, and so --reboot has nothing to reboot for: leave one out")
@@ -102,7 +105,12 @@ func (o *applyFlags) check() (pluginv1.Phase, error) {
 	case o.root == "" && o.allowSecrets:
 		return 0, usage("--allow-secrets is for images: it goes with --root")
 	}
-	switch o.phase {
+	return phaseOf(o.phase)
+}
+
+// phaseOf is the phase that --phase names.
+func phaseOf(name string) (pluginv1.Phase, error) {
+	switch name {
 	case "all":
 		return pluginv1.PhaseUnspecified, nil
 	case "preparation":

@@ -142,18 +142,23 @@ func (p *place) head(o *applyFlags) report.Report {
 }
 
 // furnish gives the run what it keeps. A plan keeps nothing and only looks at what an apply chose.
-func (p *place) furnish(with *run.Surroundings, mode run.Mode) {
+func (g *globals) furnish(p *place, with *run.Surroundings, o run.Options, head report.Report) error {
 	if p.journal != nil {
 		with.State = p.journal
 	}
-	if mode != run.ModeApply {
-		return
+	if o.Mode != run.ModeApply {
+		return nil
 	}
 	with.Record = p.reports().Write
-	if p.root == "" {
-		with.Sentinel = newSentinel()
-		with.Reboots = p.journal
+	if p.root != "" {
+		return nil
 	}
+	kept, err := g.resume(p, o, head)
+	if err != nil {
+		return err
+	}
+	with.Sentinel, with.Reboots, with.Resume = newSentinel(), p.journal, kept
+	return nil
 }
 
 func (p *place) reports() journal.Reports {

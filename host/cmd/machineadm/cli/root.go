@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/internal/proctree"
@@ -36,7 +37,14 @@ type globals struct {
 	pluginDirs          []string
 	pluginsOnPath       bool
 	timeout             time.Duration
+	kept                *journal.Pending // the run that is gone on with; nil when none is
 }
+
+// What the log is like unless flags say otherwise.
+const (
+	defaultLogLevel  = "warn"
+	defaultLogFormat = "text"
+)
 
 // exitError ends the process with a code. The message, if there is one, was not shown yet.
 type exitError struct {
@@ -137,8 +145,8 @@ func onlyOthers(c *cobra.Command) {
 }
 
 func (g *globals) bind(p *pflag.FlagSet) {
-	p.StringVar(&g.logLevel, "log-level", "warn", "`LEVEL` of the log on standard error: debug, info, warn, error")
-	p.StringVar(&g.logFormat, "log-format", "text", "`FORMAT` of the log: text, json")
+	p.StringVar(&g.logLevel, "log-level", defaultLogLevel, "`LEVEL` of the log on standard error: debug, info, warn, error")
+	p.StringVar(&g.logFormat, "log-format", defaultLogFormat, "`FORMAT` of the log: text, json")
 	p.StringVar(&g.stateDir, "state-dir", "", "`DIR` for what must outlive a run (default: "+defaultStateDir()+"; with --root a temporary one)")
 	p.StringVar(&g.runDir, "run-dir", "", "`DIR` for the report and the lock (default: "+defaultRunDir()+"; with --root a temporary one)")
 	p.StringArrayVar(&g.pluginDirs, "plugin-dir", nil, "`DIR` to look for plugins in first; may be repeated")

@@ -58,6 +58,11 @@ func (g *globals) status(s streams, output string) error {
 	if err := reporting.Status(s.out, last, journal.Held(lockAt(last.Root, runDir))); err != nil {
 		return err
 	}
+	if last.Resume == report.ResumeByHand {
+		if _, err := fmt.Fprintln(s.out, g.toGoOn(stateDir, runDir)); err != nil {
+			return err
+		}
+	}
 	_, err = fmt.Fprintf(s.out, "report: %s\n", path)
 	return err
 }

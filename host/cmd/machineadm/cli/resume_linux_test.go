@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/host/run"
+)
+
+// keep has a run wait in the state directory of the bench. It is one that fails, so that it changes nothing and writes
+// no sentinel.
+func keep(b *bench, stream string) {
+	b.t.Helper()
+	j, err := journal.Open(b.state, machineID(""))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	generation, err := j.Generation([]byte(stream))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	err = j.KeepPending(journal.Pending{
+		Generation: generation, BootID: "an earlier boot", File: "/run/gone.yaml", Phase: "all", Timeout: run.RunTimeout,
+		PluginDirs: []string{b.plugins}, Proxies: []string{"https_proxy=http://kept:3128", "HTTP_PROXY=http://kept:3128"}, Stream: []byte(stream),
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// resumed goes on with what waits, without a flag that was kept with it.
+func (b *bench) resumed(args ...string) result {
+	b.t.Helper()
+	return execute(b.t, nil, append([]string{"apply", "--resume", "--state-dir", b.state, "--run-dir", b.runs}, args...)...)
+}
+
+func TestResumeNeedsNoStream(t *testing.T) {
+	b := newBench(t)
+	b.noop("")
+	keep(b, noopDoc("waits", "plan: precondition"))
+	for range 2 {
+		got := b.resumed()
+		want := "the stream was kept; to go on: machineadm apply --resume --state-dir " + b.state + " --run-dir " + b.runs
+		if got.code != report.ExitPrecondition || !strings.Contains(got.errOut, "/run/gone.yaml:2:1: Noop/waits") || !strings.Contains(got.errOut, want) {
+			t.Fatalf("%s", got)
+		}
+		if r := b.report(); r.Resume != report.ResumeByHand || r.Generation == "" {
+			t.Errorf("report: %+v", r)
+		}
+		status := execute(t, nil, "status", "--state-dir", b.state, "--run-dir", b.runs)
+		if !strings.Contains(status.out, want) {
+			t.Errorf("status: %s", status)
+		}
+	}
+}
+
+func TestDamagedResume(t *testing.T) {
+	b := newBench(t)
+	keep(b, "kind: X\n")
+	path := filepath.Join(b.state, journal.PendingFile)
+	if err := os.WriteFile(path, []byte(`{"version": 1, "stream": "c4n4ry"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := b.resumed()
+	if got.code != report.ExitState || !strings.Contains(got.errOut, path+" is damaged") || strings.Contains(got.errOut, "c4n4ry") {
+		t.Errorf("%s", got)
+	}
+	if got := b.resumed("--output", "json"); got.code != report.ExitState || !strings.Contains(got.out, `"code":"State"`) {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestNothingWaits(t *testing.T) {
+	b := newBench(t)
+	if got := b.resumed(); got.code != report.ExitOK || got.out != "nothing waits in "+b.state+" to be gone on with\n" || got.errOut != "" {
+		t.Errorf("%s", got)
+	}
+	if got := b.resumed("--output", "json"); got.code != report.ExitOK || !strings.Contains(got.out, `"outcome":"Succeeded"`) {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestWhatIsKept: what starts a command at boot knows neither the directory nor the proxies of the first run.
+func TestWhatIsKept(t *testing.T) {
+	t.Setenv("HTTP_PROXY", "http://user:c4n4ry@now:3128")
+	t.Setenv("PATH", "/srv/bin")
+	g := &globals{pluginDirs: []string{"relative"}, pluginsOnPath: true}
+	kept, err := g.pending(run.Options{File: "x", Stream: []byte("y"), Timeout: time.Hour}, report.Report{Phase: "all", BootID: "b", Generation: "g"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept.PluginDirs[0] != filepath.Join(here, "relative") || kept.PluginPath != "/srv/bin" || kept.BootID != "b" || kept.Generation != "g" ||
+		!slices.Contains(kept.Proxies, "HTTP_PROXY=http://now:3128") {
+		t.Errorf("kept: %+v", kept)
+	}
+	t.Setenv("PATH", "/usr/bin")
+	b := newBench(t)
+	g = &globals{timeout: run.RunTimeout}
+	keep(b, "kind: X\n")
+	j, err := journal.Open(b.state, machineID(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &applyFlags{}
+	if _, err := g.recall(&place{journal: j}, o); err != nil {
+		t.Fatal(err)
+	}
+	if o.path != "/run/gone.yaml" || o.phase != "all" || !o.reboot || !slices.Equal(g.pluginDirs, []string{b.plugins}) || g.pluginsOnPath {
+		t.Errorf("recalled: %+v %+v", o, g)
+	}
+	for name, want := range map[string]string{"https_proxy": "http://kept:3128", "HTTP_PROXY": "http://user:c4n4ry@now:3128"} {
+		if got, ok := g.lookupEnv(name); !ok || got != want {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+	if _, ok := g.lookupEnv("no_such_proxy"); ok {
+		t.Error("a proxy that nobody knows is known")
+	}
+}

@@ -1,0 +1,32 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// RegisterTask gives the Task Scheduler the task that an XML file describes, in place of one of the same name.
+func RegisterTask(ctx context.Context, name, file string) error {
+	return schtasks(ctx, "/Create", "/TN", name, "/XML", file, "/F")
+}
+
+// RemoveTask takes a task away. Absent is fine, as far as the Task Scheduler tells it apart.
+func RemoveTask(ctx context.Context, name string) error {
+	if err := schtasks(ctx, "/Query", "/TN", name); err != nil {
+		return nil //nolint:nilerr // there is no such task; or what ails the scheduler, a task is not removed from it
+	}
+	return schtasks(ctx, "/Delete", "/TN", name, "/F")
+}
+
+func schtasks(ctx context.Context, arguments ...string) error {
+	program := filepath.Join(os.Getenv("SystemRoot"), "System32", "schtasks.exe")
+	out, err := exec.CommandContext(ctx, program, arguments...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("schtasks %s: %w: %s", arguments[0], err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package resume
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/journal"
+)
+
+// fakeStarter knows whether a boot would start the command.
+type fakeStarter struct {
+	on   bool
+	fail error
+}
+
+func (f *fakeStarter) Install(context.Context) error {
+	f.on = f.on || f.fail == nil
+	return f.fail
+}
+
+func (f *fakeStarter) Remove(context.Context) error {
+	f.on = false
+	return nil
+}
+
+func state(t *testing.T) *journal.Journal {
+	t.Helper()
+	j, err := journal.Open(filepath.Join(t.TempDir(), "state"), "machine-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func aRun(generation, boot string) journal.Pending {
+	return journal.Pending{
+		Generation: generation, BootID: boot, File: "/run/node.yaml", Phase: allPhases, Timeout: time.Minute, Stream: []byte("kind: X\n"),
+	}
+}
+
+func waits(t *testing.T, j *journal.Journal) bool {
+	t.Helper()
+	p, err := j.Pending()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p != nil
+}
+
+// TestAcrossTheReboot follows one stream from the boot that asks to the one that ends it.
+func TestAcrossTheReboot(t *testing.T) {
+	t.Parallel()
+	for outcome, want := range map[report.Outcome]struct {
+		left     report.Resume
+		kept, on bool
+	}{
+		report.RunSucceeded:   {},
+		report.RunFailed:      {left: report.ResumeByHand, kept: true},
+		report.RunInvalid:     {left: report.ResumeByHand, kept: true},
+		report.RunInterrupted: {left: report.ResumeAtBoot, kept: true, on: true},
+	} {
+		t.Run(string(outcome), func(t *testing.T) {
+			t.Parallel()
+			j, s := state(t), &fakeStarter{}
+			first := New(j, s, aRun("stream", "boot-1"))
+			due(t, first, false)
+			if err := first.Begin(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := first.Keep(t.Context()); err != nil || !s.on || !waits(t, j) {
+				t.Fatalf("kept: %t, starts: %t (%v)", waits(t, j), s.on, err)
+			}
+			due(t, New(j, s, aRun("stream", "boot-1")), true)
+			second := New(j, s, aRun("stream", "boot-2"))
+			due(t, second, false)
+			if err := second.Begin(t.Context()); err != nil || !waits(t, j) {
+				t.Fatalf("the run forgets itself (%v)", err)
+			}
+			left, err := second.End(t.Context(), outcome)
+			if err != nil || left != want.left || waits(t, j) != want.kept || s.on != want.on {
+				t.Errorf("goes on %q, kept %t, starts %t; want %+v (%v)", left, waits(t, j), s.on, want, err)
+			}
+		})
+	}
+}
+
+func due(t *testing.T, r *Resume, want bool) {
+	t.Helper()
+	if got, err := r.Due(); err != nil || got != want {
+		t.Errorf("a reboot is due: %t, want %t (%v)", got, want, err)
+	}
+}
+
+// TestGoneOnWithByHand: a run that failed does not start at boot any more, also when a second try is interrupted.
+func TestGoneOnWithByHand(t *testing.T) {
+	t.Parallel()
+	j, s := state(t), &fakeStarter{}
+	r := New(j, s, aRun("stream", "boot-2"))
+	if err := r.Keep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, outcome := range []report.Outcome{report.RunFailed, report.RunInterrupted} {
+		if left, err := r.End(t.Context(), outcome); err != nil || left != report.ResumeByHand || s.on {
+			t.Errorf("%s: goes on %q, starts %t (%v)", outcome, left, s.on, err)
+		}
+	}
+}
+
+func TestAnotherStream(t *testing.T) {
+	t.Parallel()
+	j, s := state(t), &fakeStarter{}
+	if err := New(j, s, aRun("old", "boot-1")).Keep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	other := New(j, s, aRun("new", "boot-1"))
+	due(t, other, false)
+	if left, err := other.End(t.Context(), report.RunInvalid); err != nil || left != "" || !waits(t, j) || !s.on {
+		t.Errorf("a run that was refused touches one that waits: %q (%v)", left, err)
+	}
+	if err := other.Begin(t.Context()); err != nil || waits(t, j) || s.on {
+		t.Errorf("a run that begins leaves an older one to undo it (%v)", err)
+	}
+	if left, err := other.End(t.Context(), report.RunFailed); err != nil || left != "" {
+		t.Errorf("nothing was kept, and it goes on %q (%v)", left, err)
+	}
+}
+
+// TestOnePhase: a run of a part does not end the whole that waits.
+func TestOnePhase(t *testing.T) {
+	t.Parallel()
+	j, s := state(t), &fakeStarter{}
+	whole := New(j, s, aRun("stream", "boot-1"))
+	if err := whole.Keep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	part := aRun("stream", "boot-2")
+	part.Phase = "preparation"
+	if left, err := New(j, s, part).End(t.Context(), report.RunSucceeded); err != nil || left != report.ResumeAtBoot || !waits(t, j) {
+		t.Errorf("goes on %q, kept %t (%v)", left, waits(t, j), err)
+	}
+	if left, err := whole.End(t.Context(), report.RunSucceeded); err != nil || left != "" || waits(t, j) || s.on {
+		t.Errorf("goes on %q, kept %t, starts %t (%v)", left, waits(t, j), s.on, err)
+	}
+}
+
+func TestKeepFails(t *testing.T) {
+	t.Parallel()
+	j, s := state(t), &fakeStarter{fail: errors.New("read-only file system")}
+	if err := New(j, s, aRun("stream", "boot-1")).Keep(t.Context()); !errors.Is(err, s.fail) {
+		t.Errorf("%v, want %v", err, s.fail)
+	}
+	if waits(t, j) {
+		t.Error("a run that nothing starts is kept")
+	}
+}

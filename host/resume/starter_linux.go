@@ -1,0 +1,135 @@
+package resume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/internal/atomicfile"
+)
+
+const (
+	adminUnits  = "/etc/systemd/system"
+	vendorUnits = "/usr/lib/systemd/system"
+	wants       = "multi-user.target.wants"
+)
+
+// unit is a Starter that writes a unit of systemd and the link that enables it. No daemon-reload is needed: what reads
+// them is the next boot.
+type unit struct {
+	root string // of the file system, for tests; else empty
+	text string
+	// vendor says whether a unit that the operating system ships would do: it knows the default directories alone.
+	vendor bool
+}
+
+// NewStarter has a boot run argv. plain says that argv is what a unit of the operating system would run too, so that
+// such a unit is used where it is enabled.
+func NewStarter(argv []string, stateDir string, plain bool) Starter {
+	return &unit{text: unitText(argv, stateDir, filepath.Join(stateDir, journal.PendingFile)), vendor: plain}
+}
+
+// Install implements Starter.
+func (u *unit) Install(context.Context) error {
+	if u.vendor && u.shipped() {
+		return nil
+	}
+	path := u.at(adminUnits, UnitName)
+	switch there, err := look(path); {
+	case err != nil:
+		return err
+	case there == foreign:
+		return fmt.Errorf("%s is not machineadm's own and does not start at boot: enable it, or remove it", path)
+	}
+	dir := u.at(adminUnits, wants)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := atomicfile.WriteFile(path, []byte(u.text), atomicfile.Options{Mode: 0o644, KeepLabel: true}); err != nil {
+		return err
+	}
+	return enable(dir)
+}
+
+func enable(wants string) (err error) {
+	dir, err := os.Open(wants)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	return atomicfile.Symlink(dir, adminUnits+"/"+UnitName, UnitName)
+}
+
+// Remove implements Starter. The link goes first: a unit without it is inert, and still known as ours.
+func (u *unit) Remove(context.Context) error {
+	path := u.at(adminUnits, UnitName)
+	if there, err := look(path); err != nil || there != own {
+		return err
+	}
+	for _, name := range []string{u.at(adminUnits, wants, UnitName), path} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// shipped says whether the operating system, or its administrator, brings a unit of this name that starts at boot.
+func (u *unit) shipped() bool {
+	switch there, err := look(u.at(adminUnits, UnitName)); {
+	case err != nil || there == own:
+		return false
+	case there == foreign:
+		masked := func() bool {
+			to, err := os.Readlink(u.at(adminUnits, UnitName))
+			return err == nil && to == os.DevNull
+		}
+		return !masked() && (u.enabled(adminUnits) || u.enabled(vendorUnits))
+	}
+	there, err := look(u.at(vendorUnits, UnitName))
+	return err == nil && there != absent && (u.enabled(adminUnits) || u.enabled(vendorUnits))
+}
+
+// enabled says whether a directory of units has the unit start at boot.
+func (u *unit) enabled(units string) bool {
+	_, err := os.Lstat(u.at(units, wants, UnitName))
+	return err == nil
+}
+
+func (u *unit) at(parts ...string) string {
+	return filepath.Join(append([]string{u.root}, parts...)...)
+}
+
+// owner says whose a unit file is.
+type owner int
+
+const (
+	absent owner = iota
+	own          // it bears our mark
+	foreign
+)
+
+func look(path string) (owner, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return absent, nil
+	case err != nil:
+		return absent, err
+	case !info.Mode().IsRegular():
+		return foreign, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return absent, err
+	}
+	if strings.HasPrefix(string(text), unitMark) {
+		return own, nil
+	}
+	return foreign, nil
+}

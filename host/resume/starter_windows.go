@@ -1,0 +1,36 @@
+package resume
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/internal/atomicfile"
+)
+
+// taskFile is where schtasks.exe reads the task from, in the state directory.
+const taskFile = "resume-task.xml"
+
+// task is a Starter that registers a task with the Task Scheduler.
+type task struct {
+	file string
+	xml  []byte
+}
+
+// NewStarter has a start of the machine run argv. Windows ships no task of this name.
+func NewStarter(argv []string, stateDir string, _ bool) Starter {
+	return &task{file: filepath.Join(stateDir, taskFile), xml: taskXML(argv)}
+}
+
+// Install implements Starter.
+func (t *task) Install(ctx context.Context) error {
+	if err := atomicfile.WriteFile(t.file, t.xml, atomicfile.Options{}); err != nil {
+		return err
+	}
+	return errors.Join(launch.RegisterTask(ctx, TaskName, t.file), os.Remove(t.file))
+}
+
+// Remove implements Starter.
+func (t *task) Remove(ctx context.Context) error { return launch.RemoveTask(ctx, TaskName) }
