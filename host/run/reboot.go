@@ -31,7 +31,7 @@ func (r *run) begin(ctx context.Context) error {
 func (r *run) rebootFailure(document, message string) *failure {
 	hint := "reboot, then run the same command again"
 	if r.o.Reboot || r.rebootDue {
-		hint = "nothing: the run goes on by itself after the reboot"
+		hint = "wait: the run goes on by itself after the reboot"
 	}
 	return &failure{exit: report.ExitReboot, err: report.Error{
 		Code: report.CodeReboot, Document: document, Message: message, Hint: hint,
