@@ -82,14 +82,20 @@ func judge(err error) (pluginv1.Code, string) {
 		return pluginv1.CodeInternal, ""
 	case is(machine.ErrUnsupported):
 		return pluginv1.CodeUnsupported, ""
-	case is(syscall.ENOSPC, syscall.EDQUOT):
-		return pluginv1.CodePrecondition, "free some space on that file system, then run again"
+	case is(syscall.ENOSPC):
+		return pluginv1.CodePrecondition, "free some space on that file system (df), or some inodes (df -i), then run again"
+	case is(syscall.EDQUOT):
+		return pluginv1.CodePrecondition, "free some space, or raise the quota on that file system, then run again"
+	case is(syscall.EFBIG):
+		return pluginv1.CodePrecondition, "raise the limit on the size of files (ulimit -f, LimitFSIZE= of the unit), then run again"
+	case is(syscall.EIO):
+		return pluginv1.CodePrecondition, "see in the kernel's log whether that disk is failing"
 	case is(syscall.EROFS):
 		return pluginv1.CodePrecondition, "make that file system writable, or choose a root that is, then run again"
 	case is(machine.ErrUnsafe): // its text says what mends it
 		return pluginv1.CodePrecondition, "do what the message says, then run again"
 	case is(machine.ErrNotRegular, machine.ErrTooLarge, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP):
-		return pluginv1.CodePrecondition, "something else stands in its place: move it away, then run again"
+		return pluginv1.CodePrecondition, "move it away, then run again: something else stands in its place"
 	case is(fs.ErrPermission):
 		return pluginv1.CodePrecondition, "run as root, and look for an immutable file (lsattr) or a read-only mount"
 	case isService && service.Hint != "":

@@ -26,7 +26,10 @@ func TestClassification(t *testing.T) {
 		detail string
 	}{
 		"full":             {path(syscall.ENOSPC), pluginv1.CodePrecondition, "free some space", ""},
-		"over quota":       {path(syscall.EDQUOT), pluginv1.CodePrecondition, "free some space", ""},
+		"no inodes":        {path(syscall.ENOSPC), pluginv1.CodePrecondition, "df -i", ""},
+		"over quota":       {path(syscall.EDQUOT), pluginv1.CodePrecondition, "raise the quota", ""},
+		"over a limit":     {path(syscall.EFBIG), pluginv1.CodePrecondition, "ulimit -f", ""},
+		"failing disk":     {path(syscall.EIO), pluginv1.CodePrecondition, "kernel's log", ""},
 		"read-only":        {path(syscall.EROFS), pluginv1.CodePrecondition, "writable", ""},
 		"not allowed":      {path(syscall.EACCES), pluginv1.CodePrecondition, "root", ""},
 		"immutable":        {path(syscall.EPERM), pluginv1.CodePrecondition, "lsattr", ""},

@@ -17,6 +17,9 @@ func Symlink(dir *os.File, target, name string) error {
 	if err := checkName(name); err != nil {
 		return fail("check the name", err)
 	}
+	if err := refuseAppendOnly(fd); err != nil {
+		return fail("put the link in place", err)
+	}
 	temporary := temporaryName(name, linkSuffix)
 	for p := newPatience(ownerWait); ; {
 		lost, err := placeLink(fd, target, temporary, name)

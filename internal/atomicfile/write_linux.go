@@ -29,6 +29,9 @@ func Write(dir *os.File, name string, data []byte, o Options) error {
 	if err != nil {
 		return w.failed("check the mode", err)
 	}
+	if err := refuseAppendOnly(w.dir); err != nil {
+		return w.failed("create a temporary file", err)
+	}
 	if err := w.acquire(newPatience(ownerWait)); err != nil {
 		return w.failed("create a temporary file", err)
 	}
@@ -253,6 +256,16 @@ func openat(dir int, name string, flags int, mode uint32) (fd int, err error) {
 		return err
 	})
 	return fd, err
+}
+
+// refuseAppendOnly keeps a temporary file out of a directory (chattr +a) that would take it and never let go of it.
+func refuseAppendOnly(dir int) error {
+	var st unix.Statx_t
+	err := unix.Statx(dir, "", unix.AT_EMPTY_PATH, 0, &st)
+	if err == nil && st.Attributes&unix.STATX_ATTR_APPEND != 0 {
+		return fmt.Errorf("the directory is append-only (chattr -a): %w", unix.EPERM)
+	}
+	return nil // whatever is wrong with the directory, the next step says
 }
 
 func syncDirectory(dir int) error {

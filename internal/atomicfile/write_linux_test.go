@@ -146,29 +146,58 @@ func TestFailureLeavesTheOldFile(t *testing.T) {
 	}
 }
 
-func TestImmutableFileStaysWhole(t *testing.T) {
+// The attributes of chattr(1), FS_IMMUTABLE_FL and FS_APPEND_FL of linux/fs.h.
+const (
+	immutable  = 0x10
+	appendOnly = 0x20
+)
+
+// TestAttributes: an attribute of the file, or of its directory, keeps the old file; and of a new one nothing stays, also
+// where it could be made and not be removed.
+func TestAttributes(t *testing.T) {
 	t.Parallel()
 	require.Root(t)
-	path := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
+	for name, test := range map[string]struct {
+		flag        int
+		ofDirectory bool
+		step        string
+	}{
+		"immutable file":        {immutable, false, "put the new file in place"},
+		"append-only file":      {appendOnly, false, "put the new file in place"},
+		"immutable directory":   {immutable, true, "create a temporary file"},
+		"append-only directory": {appendOnly, true, "the directory is append-only (chattr -a)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "f")
+			if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			target := path
+			if test.ofDirectory {
+				target = filepath.Dir(path)
+			}
+			if err := setAttribute(target, test.flag, true); err != nil {
+				require.Missing(t, "this file system knows no such attributes: "+err.Error())
+			}
+			t.Cleanup(func() {
+				if err := setAttribute(target, test.flag, false); err != nil {
+					t.Error(err)
+				}
+			})
+			err := WriteFile(path, []byte("new"), Options{Mode: 0o644})
+			wantFailure(t, err, path, unix.EPERM, test.step)
+			dir, err := os.Open(filepath.Dir(path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = Symlink(dir, "/somewhere", "f")
+			wantFailure(t, errors.Join(err, dir.Close()), path, unix.EPERM, "put the link in place")
+		})
 	}
-	if err := setImmutable(path, true); err != nil {
-		require.Missing(t, "this file system knows no immutable files: "+err.Error())
-	}
-	t.Cleanup(func() {
-		if err := setImmutable(path, false); err != nil {
-			t.Error(err)
-		}
-	})
-	err := WriteFile(path, []byte("new"), Options{Mode: 0o644})
-	wantFailure(t, err, path, unix.EPERM, "put the new file in place")
 }
 
-// immutableFlag is FS_IMMUTABLE_FL of linux/fs.h.
-const immutableFlag = 0x10
-
-func setImmutable(path string, on bool) error {
+func setAttribute(path string, flag int, on bool) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -176,9 +205,9 @@ func setImmutable(path string, on bool) error {
 	fd := int(file.Fd())
 	flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
 	if err == nil {
-		flags &^= immutableFlag
+		flags &^= flag
 		if on {
-			flags |= immutableFlag
+			flags |= flag
 		}
 		err = unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags)
 	}

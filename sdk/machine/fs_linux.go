@@ -216,7 +216,7 @@ func (f *FS) write(name string, data []byte, o atomicfile.Options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
+	defer func() { err = single(errors.Join(err, dir.Close())) }()
 	return atomicfile.Write(dir, base, data, o)
 }
 
@@ -225,7 +225,7 @@ func (f *FS) symlink(target, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
+	defer func() { err = single(errors.Join(err, dir.Close())) }()
 	return atomicfile.Symlink(dir, target, base)
 }
 
