@@ -54,7 +54,7 @@ func (r *run) applyWithRetry(ctx context.Context, it *item) error {
 		pause = min(2*pause, r.o.Retry.Most)
 		if time.Now().Add(wait).After(deadline) {
 			f := it.failure(r.o.File, e)
-			f.err.Hint = firstOf(e.Hint, fmt.Sprintf("it was tried for %s; run it again when the cause is gone", r.o.Retry.Total))
+			f.err.Hint = firstOf(e.Hint, fmt.Sprintf("run it again when the cause is gone: it was tried for %s", r.o.Retry.Total))
 			return f
 		}
 		r.emit(Event{Type: EventRetry, Document: it.out, Message: fmt.Sprintf("%s; trying again in %s", e.Message, wait)})
@@ -155,7 +155,7 @@ func (r *run) carryOut(ctx context.Context, it *item) error {
 		limit = it.doc.Timeout
 	}
 	call, watch := r.watch(ctx, it, limit)
-	listen := &listener{run: r, item: it, begun: map[string]time.Time{}}
+	listen := &listener{run: r, item: it, begun: map[string]time.Time{}, unkept: watch.unkept}
 	finished, err := it.plugin.Apply(call, request, 0, listen.take)
 	cause := watch.end()
 	listen.abandon(err == nil && finished.Error != nil)
@@ -191,7 +191,7 @@ func (r *run) cutShort(it *item, cause error, limit time.Duration) error {
 		return r.overdue(cause)
 	}
 	return &failure{exit: report.ExitDeadline, detail: it.stderr(), err: it.located(r.o.File, report.Error{
-		Code: report.CodeDeadline, Message: fmt.Sprintf("it took longer than its %s", limit),
-		Hint: "running again is safe; raise metadata.timeout if it needs longer",
+		Code: report.CodeDeadline, Message: fmt.Sprintf("applying it took longer than its %s", limit),
+		Hint: "raise metadata.timeout if it needs longer; running again is safe",
 	}, "metadata.timeout")}
 }

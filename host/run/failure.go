@@ -90,7 +90,7 @@ func (it *item) failure(file string, err error) *failure {
 		it.plugin.Kill() // it is gone, or as good as gone; its last words are read to the end then
 		return &failure{exit: report.ExitFailed, detail: it.stderr(), err: it.located(file, report.Error{
 			Code: report.CodeCrashed, Message: fmt.Sprintf("the plugin %s crashed: %s", it.binary, err),
-			Hint: "running again is safe; details.json holds its last words",
+			Hint: "read its last words in details.json; running again is safe",
 		}, "")}
 	}
 	e := pluginv1.AsError(err)
@@ -112,7 +112,7 @@ func (it *item) failure(file string, err error) *failure {
 	case pluginv1.CodeRetry:
 		f.exit = report.ExitDeadline
 	case pluginv1.CodeInternal:
-		out.Hint = fmt.Sprintf("this is a defect of the plugin %s: report it to its author with details.json", it.binary)
+		out.Hint = fmt.Sprintf("report it to its author with details.json: this is a defect of the plugin %s", it.binary)
 		f.detail = joinDetails(e.Detail, it.stderr())
 	case pluginv1.CodeInvalidConfig:
 		f.exit = report.ExitUsage

@@ -53,8 +53,11 @@ func (r *run) finish(ctx context.Context, err error) {
 	r.report.FinishedAt = time.Now().UTC()
 	if r.recordErr == nil {
 		if err := r.record(); err != nil {
-			r.unrecorded(err)
+			r.unrecorded(ctx, err)
 		}
+	}
+	if r.recordErr != nil {
+		_ = r.with.Record(*r.report, r.details) // one of its places may still take it; the error is that of before
 	}
 	if r.done() {
 		if err := r.succeed(ctx); err != nil {
@@ -75,10 +78,18 @@ func (r *run) settleAnyway(err error) {
 	}
 }
 
-// unrecorded tells that the last words of a run were not kept. The exit code stays that of what went wrong before.
-func (r *run) unrecorded(err error) {
+// unrecorded tells that the last words of a run were not kept. The exit code stays that of what went wrong before. There
+// is no reboot then, and so nothing that goes on after it, unless it is that of an earlier run.
+func (r *run) unrecorded(ctx context.Context, err error) {
 	code, outcome := r.report.ExitCode, r.report.Outcome
+	own := code == report.ExitReboot && !r.rebootDue
+	if own {
+		r.report.Errors = nil
+	}
 	r.settle(err)
+	if own {
+		r.settleAnyway(r.endResume(ctx))
+	}
 	if code != report.ExitOK && code != report.ExitReboot {
 		r.report.ExitCode, r.report.Outcome = code, outcome
 	}

@@ -11,9 +11,10 @@ import (
 
 // listener turns the events of one Apply into the report and into events for people.
 type listener struct {
-	run   *run
-	item  *item
-	begun map[string]time.Time
+	run    *run
+	item   *item
+	begun  map[string]time.Time
+	unkept chan<- struct{} // the watcher's
 }
 
 // take implements the callback of Apply.
@@ -53,7 +54,14 @@ func (l *listener) started(c pluginv1.Change) error {
 	l.item.out.Changes = append(l.item.out.Changes,
 		report.Change{ID: c.ID, Summary: c.Summary, Outcome: report.Interrupted})
 	l.run.emit(Event{Type: EventChangeStarted, Document: l.item.out, Change: &c})
-	return l.run.record() // before it is done: a report that survives a crash names the change in hand
+	// Before it is done: a report that survives a crash names the change in hand. That one is finished, and no other begun.
+	if err := l.run.record(); err != nil {
+		select {
+		case l.unkept <- struct{}{}:
+		default: // the watcher knows
+		}
+	}
+	return nil
 }
 
 func (l *listener) ended(id string, outcome report.Outcome) error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
@@ -124,8 +125,13 @@ func (r *run) elsewhere(e *pluginv1.Error) bool {
 // invalid is everything that a plugin finds wrong with a document.
 func (r *run) invalid(it *item, e *pluginv1.Error) *refusal {
 	out := &refusal{}
-	for _, v := range e.Violations {
+	for _, v := range e.Violations[:min(len(e.Violations), document.MaxErrors)] {
 		out.add(it.locate(r.o.File, v))
+	}
+	if len(e.Violations) > document.MaxErrors {
+		out.add(it.locate(r.o.File, document.Violation{
+			Message: "has more errors than are listed", Hint: "mend those that are listed first",
+		}))
 	}
 	if len(out.errors) == 0 { // a plugin that names no field is still taken at its word
 		out.errors = append(out.errors, it.located(r.o.File, report.Error{
@@ -144,7 +150,7 @@ func (r *run) judge(it *item, err error) error {
 	case errors.Is(err, errPlanOverdue):
 		return &failure{exit: report.ExitDeadline, detail: it.stderr(), err: it.located(r.o.File, report.Error{
 			Code: report.CodeDeadline, Message: fmt.Sprintf("plugin %s did not plan within %s", it.binary, r.o.PlanTimeout),
-			Hint: "running again is safe; details.json holds the plugin's last words",
+			Hint: "read the plugin's last words in details.json; running again is safe",
 		}, "")}
 	case expired(err):
 		return r.overdue(err)

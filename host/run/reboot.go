@@ -73,7 +73,9 @@ func (r *run) prepareReboot(ctx context.Context) error {
 		return nil
 	}
 	if err := r.with.Resume.Keep(ctx); err != nil {
-		return stateFailure(err)
+		f := stateFailure(err)
+		f.err.Hint = "see that the directory in the message is writable and not full, then run again; or run without --reboot, and reboot by hand"
+		return f
 	}
 	return nil
 }

@@ -9,12 +9,17 @@ import (
 // stopEvery is how often a plugin that goes on is asked to stop.
 const stopEvery = time.Second
 
-var errOverdue = errors.New("the document is overdue")
+// Why an Apply is ended early, besides an interruption and the deadline of the run.
+var (
+	errOverdue = errors.New("the document is overdue")
+	errUnkept  = errors.New("the report cannot be kept")
+)
 
 // watcher ends an Apply early when it must: first by Stop, so that the change in hand is finished, and after a grace
 // by cancelling the call, which the plugin's death follows.
 type watcher struct {
 	cancel context.CancelFunc
+	unkept chan struct{} // gets something when the report cannot be kept any more
 	done   chan struct{} // closed by end
 	result chan error    // why it was ended early, or nil
 }
@@ -23,7 +28,7 @@ type watcher struct {
 func (r *run) watch(ctx context.Context, it *item, limit time.Duration) (context.Context, *watcher) {
 	// The call itself must outlive the run's own deadline by the grace: Stop comes first.
 	call, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w := &watcher{cancel: cancel, done: make(chan struct{}), result: make(chan error, 1)}
+	w := &watcher{cancel: cancel, unkept: make(chan struct{}, 1), done: make(chan struct{}), result: make(chan error, 1)}
 	go func() {
 		timer := time.NewTimer(limit)
 		defer timer.Stop()
@@ -34,6 +39,8 @@ func (r *run) watch(ctx context.Context, it *item, limit time.Duration) (context
 			return
 		case <-timer.C:
 			cause = errOverdue
+		case <-w.unkept:
+			cause = errUnkept
 		case <-r.o.Interrupt:
 			cause = context.Canceled
 		case <-ctx.Done():

@@ -44,9 +44,12 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 		return o.unopened(err, observe)
 	}
 	defer where.close()
+	if where.stateErr != nil {
+		return where.broken(where.head(o), where.stateErr, observe, s)
+	}
 	if o.resume {
 		if stream, err = g.recall(where, o); err != nil {
-			return o.unopened(stateExit(err), observe)
+			return where.broken(where.head(o), err, observe, s)
 		}
 		if stream == nil {
 			return g.nothingWaits(ctx, where, o, s, observe)
@@ -69,7 +72,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	}
 	if where.journal != nil && mode == run.ModeApply {
 		if head.Generation, err = where.journal.Generation(stream); err != nil {
-			return o.unopened(stateExit(err), observe)
+			return where.broken(head, err, observe, s)
 		}
 	}
 	warnReadable(o.path, options, log)

@@ -34,7 +34,7 @@ func TestExitCodes(t *testing.T) {
 		"0 done": {stream: good, exit: report.ExitOK, outcome: report.RunSucceeded},
 		"1 a document failed": {
 			stream: noopDoc("a", "touch: [a], apply: crash"), exit: report.ExitFailed, outcome: report.RunFailed,
-			says: []string{"stream.yaml:2:1: Noop/a: the plugin " + testPlugin + " crashed", "hint: running again is safe", "run/report.json"},
+			says: []string{"stream.yaml:2:1: Noop/a: the plugin " + testPlugin + " crashed", "; running again is safe", "run/report.json"},
 		},
 		"2 the configuration": {
 			stream: good + noopDoc("b", "plan: invalid, field: spec.plan") + noopDoc("a", "touch: [b]"),
@@ -83,7 +83,7 @@ func TestExitCodes(t *testing.T) {
 		},
 		"9 no state": {
 			prepare: func(t *testing.T, b *bench) { t.Helper(); write(t, b.state, "a file") },
-			stream:  good, exit: report.ExitState, says: []string{"/state is not a directory", "hint: "}, noReport: true,
+			stream:  good, exit: report.ExitState, outcome: report.RunFailed, says: []string{"/state is not a directory", "hint: "},
 		},
 	}
 	for name, tt := range tests {

@@ -26,6 +26,8 @@ type place struct {
 	stateDir   string
 	reportPath string // empty when no report is kept
 	passing    bool   // the run directory ends with the run
+	unkept     bool   // the report on disk is not that of this run, or not its last word
+	stateErr   error  // why there is no journal; the lock is held all the same
 	lock       *journal.Lock
 	journal    *journal.Journal
 	cleanup    []func()
@@ -110,11 +112,12 @@ func (p *place) keep() error {
 	}
 	p.lock = lock
 	p.cleanup = append(p.cleanup, func() { _ = lock.Release() }) // the process ends right after
-	if p.journal, err = journal.Open(p.stateDir, machineID(p.root)); err != nil {
-		return stateExit(err)
-	}
 	p.reportPath = filepath.Join(p.runDir, journal.ReportFile)
-	return p.sweep()
+	if err := p.sweep(); err != nil {
+		return err
+	}
+	p.journal, p.stateErr = journal.Open(p.stateDir, machineID(p.root))
+	return nil
 }
 
 // lockAt is what a run on the live machine, or on an image, locks.
@@ -149,7 +152,7 @@ func (g *globals) furnish(p *place, with *run.Surroundings, o run.Options, head 
 	if o.Mode != run.ModeApply {
 		return nil
 	}
-	with.Record = p.reports().Write
+	with.Record = p.record
 	if p.root != "" {
 		return nil
 	}
@@ -161,8 +164,17 @@ func (g *globals) furnish(p *place, with *run.Surroundings, o run.Options, head 
 	return nil
 }
 
-func (p *place) reports() journal.Reports {
-	return journal.Reports{RunDir: p.runDir, Journal: p.journal}
+// record keeps the report, where there is no journal in the run directory alone.
+func (p *place) record(r report.Report, details map[string]string) error {
+	err := journal.Reports{RunDir: p.runDir, Journal: p.journal}.Write(r, details)
+	p.unkept = err != nil
+	return err
+}
+
+// broken ends a run that cannot use its state, with a report like any other as long as one can be written.
+func (p *place) broken(head report.Report, err error, observe func(run.Event), s streams) error {
+	exit := stateExit(err)
+	return p.refuse(head, []report.Error{{Code: report.CodeState, Message: exit.message, Hint: exit.hint}}, observe, s)
 }
 
 // refuse ends a run whose input could not be read, with a report like any other.
@@ -172,7 +184,7 @@ func (p *place) refuse(head report.Report, wrong []report.Error, observe func(ru
 	head.Errors = append(head.Errors, wrong...)
 	observe(run.Event{Type: run.EventRunFinished, Time: head.FinishedAt, Report: &head})
 	if p.reportPath != "" {
-		if err := p.reports().Write(head, nil); err != nil {
+		if err := p.record(head, nil); err != nil {
 			(&exitError{message: err.Error()}).show(s.err) // the exit code is the input's
 		}
 	}
@@ -187,6 +199,7 @@ func (p *place) tell(result report.Report, details map[string]string, s streams)
 		return
 	}
 	switch {
+	case p.reportPath != "" && p.unkept: // what lies there is another run's
 	case p.reportPath != "" && !p.passing:
 		_, _ = fmt.Fprintf(s.err, "report: %s (machineadm status reads it)\n", p.reportPath) // nowhere else to say it
 	case len(details) > 0:
@@ -203,10 +216,7 @@ func (p *place) tell(result report.Report, details map[string]string, s streams)
 }
 
 // stateExit is the end of a run that cannot keep its state.
-func stateExit(err error) error {
-	if err == nil {
-		return nil
-	}
+func stateExit(err error) *exitError {
 	hint := "see that the directory is writable and not full"
 	if errors.Is(err, os.ErrPermission) {
 		hint = "run as root, or give --state-dir and --run-dir"

@@ -116,6 +116,8 @@ func ending(e report.Error) (report.Outcome, int) {
 		return report.RunInvalid, report.ExitUntrusted
 	case report.CodeDeadline:
 		return report.RunFailed, report.ExitDeadline
+	case report.CodeState:
+		return report.RunFailed, report.ExitState
 	case report.CodeInterrupted:
 		return report.RunInterrupted, report.ExitInterrupted
 	default:
