@@ -1,0 +1,99 @@
+// Package hardship runs the real host with real plugins against a hostile disk: full, without inodes, read-only,
+// immutable, over its quota, or with a directory that is exchanged for a link while it is written. A run fails in
+// order, leaves each file whole, and the next one succeeds once the cause is gone.
+package hardship
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	hostBinary   = "machineadm"
+	sysctlBinary = "machineadm-sysctl-plugin-procfs"
+	motdBinary   = "machineadm-motd-plugin-file"
+	noopBinary   = "machineadm-noop-plugin-test"
+	// The directories of built: of the plugins, and of all that the tests make.
+	plugins = "p"
+	benches = "b"
+	// patience bounds every wait; a run takes well under a second.
+	patience = 30 * time.Second
+)
+
+// built is where the host and the directories of the tests are; short, because the name of a socket is.
+var built string
+
+func TestMain(m *testing.M) {
+	// Under nohup this process ignores SIGHUP, and so would the host. What is handled here is at its default there.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	os.Exit(testMain(m))
+}
+
+func testMain(m *testing.M) (code int) {
+	var err error
+	if built, err = os.MkdirTemp("", "hard-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() {
+		if err := leave(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}()
+	if err := os.Mkdir(filepath.Join(built, benches), 0o700); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for name, pkg := range map[string]string{
+		hostBinary: "host/cmd/machineadm", plugins + "/" + sysctlBinary: "plugins/sysctl/procfs",
+		plugins + "/" + motdBinary: "testenv/outside/motd", plugins + "/" + noopBinary: "testenv/noop",
+	} {
+		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(built, name), ".")
+		build.Dir = filepath.Join("../..", pkg) // motd is a module of its own, and needs no downloads but ours
+		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", name, err, out)
+			return 1
+		}
+	}
+	return m.Run()
+}
+
+// leave removes what the tests made, and makes sure that every loop device was given back: the kernel takes one back a
+// moment after its last mount is gone.
+func leave() error {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		used, err := loopDevices(filepath.Base(built))
+		if err != nil {
+			return err
+		}
+		if len(used) == 0 {
+			return os.RemoveAll(built)
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("not given back: %q", used)
+		}
+	}
+}
+
+// loopDevices are those whose backing file has this mark in its name. The rest of its path is another one in another
+// namespace.
+func loopDevices(mark string) ([]string, error) {
+	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	var used []string
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err == nil && strings.Contains(string(data), mark) { // else it was given back meanwhile
+			used = append(used, file)
+		}
+	}
+	return used, err
+}
