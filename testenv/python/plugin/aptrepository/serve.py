@@ -1,0 +1,203 @@
+"""The process and its calls (SPEC sections 6 and 7)."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import threading
+from concurrent import futures
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator
+
+import grpc
+from google.protobuf import any_pb2
+
+from aptrepository import API_VERSION, KIND, PROVIDER, VERSION, controller_pb2, document, errors, health_pb2, status_pb2
+from aptrepository import plugin_pb2 as pb
+from aptrepository.files import Tree
+from aptrepository.plan import Plan, plan
+
+_COOKIE = ("MACHINEADM_PLUGIN_COOKIE", "4d0f3d0c6f6a4c8db1a1c7a2b9e5f3d871f1be1b6e0a4b0c")
+_PROTOCOL = 1
+_SOCKET = "apt-repository.s"  # as long as SPEC H-7 leaves room for, so that the tests see it
+_LARGEST_MESSAGE = 64 << 20
+_WAIT = 0.1  # s, between looks at whether a caller who waits is still there
+
+# The gRPC status of each code (SPEC section 10).
+_STATUS = {
+    pb.CODE_INVALID_CONFIG: grpc.StatusCode.INVALID_ARGUMENT,
+    pb.CODE_UNSUPPORTED: grpc.StatusCode.UNIMPLEMENTED,
+    pb.CODE_PRECONDITION: grpc.StatusCode.FAILED_PRECONDITION,
+    pb.CODE_RETRY: grpc.StatusCode.UNAVAILABLE,
+    pb.CODE_INTERNAL: grpc.StatusCode.INTERNAL,
+}
+
+
+def _abort(context: grpc.ServicerContext, refusal: errors.Refusal) -> None:
+    """Ends a call with the refusal as the detail of its status (SPEC E-1, E-2)."""
+    code = _STATUS[refusal.code]
+    packed = any_pb2.Any()
+    packed.Pack(refusal.message_of())
+    status = status_pb2.Status(code=code.value[0], message=refusal.message, details=[packed])
+    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+    context.abort(code, refusal.message)
+
+
+class Maintainer:
+    """Describe, Plan, Apply and Stop."""
+
+    def __init__(self) -> None:
+        self._one = threading.Lock()  # held by the Apply at work (SPEC G-17)
+        self._guard = threading.Lock()
+        self._stops: set[threading.Event] = set()  # of every Apply that has begun
+
+    def describe(self, request: pb.DescribeRequest, _: grpc.ServicerContext) -> pb.DescribeResponse:
+        fitness, reason = self._fitness(request)
+        return pb.DescribeResponse(
+            name=PROVIDER,
+            version=VERSION,
+            kinds=[pb.Kind(api_version=API_VERSION, kind=KIND, phase=pb.PHASE_PREPARATION)],
+            fitness=fitness,
+            fitness_reason=reason,
+        )
+
+    @staticmethod
+    def _fitness(request: pb.DescribeRequest) -> tuple[int, str]:
+        if request.target.os != "linux":
+            return pb.FITNESS_UNSUPPORTED, "apt runs on Linux"
+        tree = Tree(request.root)
+        try:
+            # apt reads these files wherever it is, so that it is in use when it is installed.
+            if tree.exists("/usr/bin/apt-get"):
+                return pb.FITNESS_ACTIVE, "apt is installed"
+            return pb.FITNESS_ABSENT, "apt is not installed"
+        except errors.Refusal as refusal:
+            return pb.FITNESS_ABSENT, refusal.message
+        finally:
+            tree.close()
+
+    def plan(self, request: pb.PlanRequest, context: grpc.ServicerContext) -> pb.PlanResponse:
+        try:
+            with _planned(request) as made:
+                return pb.PlanResponse(changes=[c.message for c in made.changes], warnings=made.warnings)
+        except Exception as error:  # noqa: BLE001  whatever it is, the answer is one of the contract
+            refusal = errors.of(error)
+        _abort(context, refusal)
+        raise AssertionError("abort raises")
+
+    def apply(self, request: pb.ApplyRequest, context: grpc.ServicerContext) -> Iterator[pb.ApplyEvent]:
+        stop = threading.Event()
+        with self._guard:
+            self._stops.add(stop)
+        try:
+            if self._wait(context):
+                try:
+                    yield from self._apply(request, context, stop)
+                finally:
+                    self._one.release()
+        finally:
+            with self._guard:
+                self._stops.discard(stop)
+
+    def _wait(self, context: grpc.ServicerContext) -> bool:
+        """Waits for its turn, unless the caller goes away first."""
+        while context.is_active():
+            if self._one.acquire(timeout=_WAIT):
+                return True
+        return False
+
+    @staticmethod
+    def _apply(
+        request: pb.ApplyRequest, context: grpc.ServicerContext, stop: threading.Event
+    ) -> Iterator[pb.ApplyEvent]:
+        finished = pb.Finished()
+        try:
+            with _planned(request) as made:
+                for n, change in enumerate(made.changes):
+                    if stop.is_set() or (request.limit and n >= request.limit):
+                        finished.stopped = True
+                        break
+                    yield pb.ApplyEvent(started=pb.Started(change=change.message))
+                    if not context.is_active():  # nobody heard of it, so it is not begun (SPEC G-16)
+                        return
+                    change.make()
+                    yield pb.ApplyEvent(changed=pb.Changed(id=change.message.id))
+        except Exception as error:  # noqa: BLE001  likewise
+            finished.error.CopyFrom(errors.of(error).message_of())
+        yield pb.ApplyEvent(finished=finished)
+
+    def stop(self, _: pb.StopRequest, __: grpc.ServicerContext) -> pb.StopResponse:
+        with self._guard:
+            for stop in self._stops:
+                stop.set()
+        return pb.StopResponse()
+
+
+@contextmanager
+def _planned(request: pb.PlanRequest | pb.ApplyRequest) -> Iterator[Plan]:
+    if request.target.os != "linux":
+        raise errors.unsupported(f"apt runs on Linux, not on {request.target.os or 'an unknown system'}")
+    want = document.read(request.document)
+    tree = Tree(request.root)
+    try:
+        yield plan(want, tree)
+    finally:
+        tree.close()
+
+
+def _unary(behavior: Callable[[Any, Any], Any], request: Any) -> grpc.RpcMethodHandler:
+    return grpc.unary_unary_rpc_method_handler(behavior, request.FromString, lambda answer: answer.SerializeToString())
+
+
+def _handlers(m: Maintainer, ended: threading.Event) -> tuple[grpc.GenericRpcHandler, ...]:
+    """Every call that the table of SPEC section 7 marks "always"."""
+
+    def shutdown(_: Any, __: grpc.ServicerContext) -> controller_pb2.Empty:
+        ended.set()
+        return controller_pb2.Empty()
+
+    def check(request: health_pb2.HealthCheckRequest, context: grpc.ServicerContext) -> health_pb2.HealthCheckResponse:
+        if request.service != "plugin":
+            context.abort(grpc.StatusCode.NOT_FOUND, "there is no such service")
+        return health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
+
+    apply = grpc.unary_stream_rpc_method_handler(m.apply, pb.ApplyRequest.FromString, pb.ApplyEvent.SerializeToString)
+    services = {
+        "machineadm.plugin.v1.Plugin": {"Describe": _unary(m.describe, pb.DescribeRequest)},
+        "machineadm.plugin.v1.Maintainer": {
+            "Plan": _unary(m.plan, pb.PlanRequest),
+            "Apply": apply,
+            "Stop": _unary(m.stop, pb.StopRequest),
+        },
+        "plugin.GRPCController": {"Shutdown": _unary(shutdown, controller_pb2.Empty)},
+        "grpc.health.v1.Health": {"Check": _unary(check, health_pb2.HealthCheckRequest)},
+    }
+    return tuple(grpc.method_handlers_generic_handler(name, calls) for name, calls in services.items())
+
+
+def main() -> None:
+    if os.environ.get(_COOKIE[0]) != _COOKIE[1]:
+        sys.exit("This is a plugin of machineadm, which starts it by itself (machineadm apply).")
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a dump would hold the password
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # when a run ends early is the runtime's to say (SPEC H-6)
+    ended = threading.Event()
+    # Threads enough that Stop and Shutdown are served while others work and wait (SPEC P-5).
+    server = grpc.server(
+        futures.ThreadPoolExecutor(max_workers=16),
+        options=[
+            ("grpc.max_receive_message_length", _LARGEST_MESSAGE),
+            ("grpc.max_send_message_length", _LARGEST_MESSAGE),
+        ],
+    )
+    server.add_generic_rpc_handlers(_handlers(Maintainer(), ended))
+    socket = os.path.join(os.environ["PLUGIN_UNIX_SOCKET_DIR"], _SOCKET)
+    server.add_insecure_port(f"unix:{socket}")
+    server.start()
+    # One version is known, so it is the highest that both know, or the one to tell of (SPEC H-12).
+    print(f"1|{_PROTOCOL}|unix|{socket}|grpc|", flush=True)
+    ended.wait()
+    server.stop(grace=1).wait()
+    os._exit(0)  # not by the end of the threads: one can be in the middle of a change

@@ -1,0 +1,1 @@
+a file where a directory belongs
