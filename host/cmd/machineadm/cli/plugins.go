@@ -23,7 +23,7 @@ import (
 )
 
 func newPlugins(g *globals, s streams) *cobra.Command {
-	c := &cobra.Command{Use: "plugins", Short: "Show the installed plugins"}
+	c := &cobra.Command{Use: "plugins", Short: "Show the installed plugins, and begin a new one"}
 	onlyOthers(c)
 	output := "text"
 	list := &cobra.Command{
@@ -40,7 +40,7 @@ func newPlugins(g *globals, s streams) *cobra.Command {
 	for _, sub := range []*cobra.Command{list, inspect} {
 		sub.Flags().StringVarP(&output, "output", "o", "text", "`FORMAT` of the output: text, json")
 	}
-	c.AddCommand(list, inspect)
+	c.AddCommand(list, inspect, newPluginsNew(s))
 	return c
 }
 
