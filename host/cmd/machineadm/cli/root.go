@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -71,6 +72,7 @@ func Main(args []string, in io.Reader, out, err io.Writer) int {
 	if dumpErr := proctree.NoCoreDumps(); dumpErr != nil { // a dump would hold the secrets of the stream
 		_, _ = fmt.Fprintln(err, "warning: core dumps stay on:", dumpErr) // nowhere else to say it
 	}
+	debug.SetTraceback("crash")    // a panic would end with 2, which promises that nothing was changed
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe must not end a run half-way
 	return Execute(context.Background(), args, streams{in: in, out: out, err: err})
 }
