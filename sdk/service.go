@@ -86,7 +86,7 @@ func usable(unit string, state machine.ServiceState) error {
 	return nil
 }
 
-func whereItSays(unit string) string { return "journalctl -u " + unit + " says why" }
+func whereItSays(unit string) string { return "see journalctl -u " + unit }
 
 // ended says that the unit does not run, and will not by itself.
 func ended(s machine.ServiceState) bool { return s.Active == "inactive" || s.Active == "failed" }

@@ -37,7 +37,7 @@ func (c *checker) value(n *yaml.Node, depth int) {
 	switch n.Kind {
 	case yaml.MappingNode, yaml.SequenceNode:
 		if depth == MaxDepth {
-			c.fault(n, depthMessage, "")
+			c.fault(n, depthMessage, depthHint)
 			c.out = append(c.out, "null"...)
 			return
 		}

@@ -43,7 +43,7 @@ func (d *decoder) whole(message, hint string) {
 func (d *decoder) read(data []byte) {
 	for c := range split(data) {
 		if len(d.stream.Errors) >= 10*MaxErrors {
-			d.whole(fmt.Sprintf("reading ended on line %d: the stream has too many faults", c.line), "mend those above first")
+			d.whole(fmt.Sprintf("reading ended on line %d: the stream has too many errors", c.line), "mend those above first")
 			return
 		}
 		doc, faults := d.judge(c)
@@ -117,7 +117,7 @@ func (d *decoder) judge(c chunk) (*Document, []fault) {
 	e.read(root)
 	faults := append(check.faults, e.faults...)
 	if check.more {
-		faults = append(faults, fault{at: doc.Position, message: "has more faults than are listed"})
+		faults = append(faults, fault{at: doc.Position, message: "has more errors than are listed", hint: "mend those that are listed first"})
 	}
 	d.json = check.out
 	doc.json = bytes.Clone(check.out)

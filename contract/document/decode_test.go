@@ -197,7 +197,7 @@ func TestDecodeStreamFaults(t *testing.T) {
 		"UTF-16 no BOM": {"a\x00:\x00 \x00b\x00", "f.yaml: is UTF-16 or UTF-32, or no text at all"},
 		"too many": {
 			strings.Repeat("---\na\n", MaxDocuments+1),
-			"f.yaml: reading ended on line 2001: the stream has too many faults",
+			"f.yaml: reading ended on line 2001: the stream has too many errors",
 		},
 	} {
 		stream := decode(t, c.text)
@@ -255,7 +255,7 @@ func TestDecodeMany(t *testing.T) {
 	if n := len(stream.Errors); n < MaxErrors || n > MaxErrors+1 {
 		t.Errorf("got %d errors", n)
 	}
-	if last := stream.Errors[0]; last.Message != "has more faults than are listed" {
+	if last := stream.Errors[0]; last.Message != "has more errors than are listed" {
 		t.Errorf("the first of the document is %v", last)
 	}
 }

@@ -56,12 +56,12 @@ func (e *envelope) fields(p Path, n *yaml.Node, known ...string) map[string]entr
 
 func (e *envelope) read(root *yaml.Node) {
 	if root.Kind != yaml.MappingNode {
-		e.fault("", root, "must be a mapping", "a document has the fields apiVersion, kind, metadata and spec")
+		e.fault("", root, "must be a mapping", "write the fields apiVersion, kind, metadata and spec")
 		return
 	}
 	fields := e.fields("", root, "apiVersion", "kind", "metadata", "spec")
-	e.text(fields["apiVersion"], true, validAPIVersion, "for example machineadm.cluster.x-k8s.io/v1alpha1", &e.doc.APIVersion)
-	e.text(fields["kind"], true, naming.ValidKind, "for example Timesync", &e.doc.Kind)
+	e.text(fields["apiVersion"], true, validAPIVersion, "write one, such as machineadm.cluster.x-k8s.io/v1alpha1", &e.doc.APIVersion)
+	e.text(fields["kind"], true, naming.ValidKind, "write one, such as Timesync", &e.doc.Kind)
 	if metadata := fields["metadata"]; e.mapping(metadata, "add metadata with a name") {
 		e.metadata(metadata)
 	}
@@ -113,10 +113,10 @@ func (e *envelope) metadata(metadata entry) {
 			fields[name] = f
 		}
 	}
-	e.text(fields["name"], true, naming.ValidName, "for example site-time", &e.doc.Name)
+	e.text(fields["name"], true, naming.ValidName, "write one, such as site-time", &e.doc.Name)
 	e.doc.nameAt = e.chunk.at(fields["name"].key)
 	var timeout string
-	e.text(fields["timeout"], false, validTimeout, "for example 90s, 5m or 1h30m", &timeout)
+	e.text(fields["timeout"], false, validTimeout, "write one, such as 90s, 5m or 1h30m", &timeout)
 	if timeout != "" {
 		e.doc.Timeout, _ = time.ParseDuration(timeout) // validTimeout has parsed it
 	}
@@ -170,7 +170,7 @@ func (e *envelope) spec(spec entry) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if key := n.Content[i]; key.Kind == yaml.ScalarNode && key.Value == "provider" {
 			provider := entry{path: spec.path.Field("provider"), key: key, value: n.Content[i+1]}
-			e.text(provider, false, naming.ValidProvider, "for example chronyd", &e.doc.Provider)
+			e.text(provider, false, naming.ValidProvider, "write one, such as chronyd", &e.doc.Provider)
 			return
 		}
 	}

@@ -7,7 +7,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-const depthMessage = "nests deeper than 64 levels"
+const (
+	depthMessage = "nests deeper than 64 levels"
+	depthHint    = "check the indentation and the brackets"
+)
 
 // syntax turns an error of the parser into a fault. The parser's texts can quote the document, so only known ones are
 // passed on, in our words.
@@ -25,7 +28,7 @@ func (c chunk) syntax(err error, r *rules) *fault {
 		f.at = c.inside(Position{Line: c.line + mark.Line - 1, Column: mark.Column})
 	}
 	if r.tooDeep {
-		f.message, f.hint = depthMessage, ""
+		f.message, f.hint = depthMessage, depthHint
 		return f
 	}
 	text, hint := explain(load)

@@ -54,7 +54,7 @@ func (u *unmarshaler) refuse(p Path, message, hint string) {
 	case len(u.violations) < maxViolations:
 		u.violations = append(u.violations, Violation{Field: string(p), Message: message, Hint: hint})
 	case len(u.violations) == maxViolations:
-		u.violations = append(u.violations, Violation{Message: "has more faults than are listed"})
+		u.violations = append(u.violations, Violation{Message: "has more errors than are listed"})
 	}
 }
 

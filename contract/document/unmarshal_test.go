@@ -222,7 +222,7 @@ func TestUnmarshalManyViolations(t *testing.T) {
 		List []string `json:"list"`
 	}
 	v := Unmarshal([]byte(`{"list":[`+strings.Repeat("1,", 5*maxViolations)+`1]}`), &into)
-	if len(v) != maxViolations+1 || v[maxViolations].Message != "has more faults than are listed" {
+	if len(v) != maxViolations+1 || v[maxViolations].Message != "has more errors than are listed" {
 		t.Errorf("got %d violations, the last %v", len(v), v[len(v)-1])
 	}
 }

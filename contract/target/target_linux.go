@@ -45,7 +45,7 @@ func detectLive() (Target, error) {
 	t.Architecture = runtime.GOARCH
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
-		return Target{}, fmt.Errorf("uname: %w", err)
+		return Target{}, fmt.Errorf("read the release of the kernel and the host name: %w", err)
 	}
 	t.Kernel = text(unix.ByteSliceToString(name.Release[:]))
 	t.Hostname = text(unix.ByteSliceToString(name.Nodename[:]))

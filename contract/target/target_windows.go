@@ -20,7 +20,7 @@ func detect(root string) (Target, error) {
 	version := fmt.Sprintf("%d.%d.%d", v.MajorVersion, v.MinorVersion, v.BuildNumber)
 	hostname, err := os.Hostname()
 	if err != nil {
-		return Target{}, fmt.Errorf("host name: %w", err)
+		return Target{}, fmt.Errorf("read the host name: %w", err)
 	}
 	return Target{
 		OS:           "windows",

@@ -14,7 +14,7 @@ const Redacted = "[redacted]"
 
 // ErrSecretMarshal is what marshalling a Secret answers: a secret leaves the process only through the document
 // encoder or an explicit Reveal.
-var ErrSecretMarshal = errors.New("a secret is not marshalled: write it with the document encoder")
+var ErrSecretMarshal = errors.New("a secret is written by the document encoder alone")
 
 // Secret holds bytes that must not be seen. In a document it is a mapping with the single key value.
 //

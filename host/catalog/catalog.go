@@ -60,7 +60,7 @@ type DuplicateError struct{ Paths []string }
 
 // Error names both.
 func (e *DuplicateError) Error() string {
-	return "installed more than once: " + strings.Join(e.Paths, " and ") + "; remove all but one"
+	return "installed more than once: " + strings.Join(e.Paths, " and ")
 }
 
 // New makes relative directories absolute.

@@ -145,7 +145,7 @@ func parseBindings(data []byte) (map[string]string, error) {
 		return nil, err
 	}
 	if out == nil {
-		return nil, errors.New("null is not an object")
+		return nil, errors.New("it holds no choice of providers")
 	}
 	for kind, provider := range out {
 		if err := naming.ValidKind(kind); err != nil {

@@ -23,7 +23,7 @@ func unitText(argv []string, stateDir, condition string) string {
 	return fmt.Sprintf(`%s
 [Unit]
 Description=Go on preparing this machine to be a Kubernetes node
-Documentation=man:machineadm(1)
+Documentation=man:machineadm(8)
 ConditionPathExists=%s
 RequiresMountsFor=%s
 Wants=network-online.target

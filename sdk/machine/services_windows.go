@@ -17,7 +17,7 @@ import (
 const jobTimeout = 5 * time.Minute
 
 // eventLog is where Windows keeps what a service says of itself.
-const eventLog = "event log System, source Service Control Manager"
+const eventLog = "see the event log System, source Service Control Manager"
 
 // windowsServices is the service control manager.
 type windowsServices struct{}

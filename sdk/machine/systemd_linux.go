@@ -98,7 +98,7 @@ func (s *systemd) SetEnabled(ctx context.Context, unit string, enabled bool) err
 	}
 	if file := properties["UnitFileState"]; (file == "enabled") != enabled {
 		err := fmt.Errorf("systemd still calls it %q", file)
-		return &ServiceError{Unit: unit, Action: action, Hint: "its [Install] section: systemctl cat " + unit, Err: err}
+		return &ServiceError{Unit: unit, Action: action, Hint: "see its [Install] section: systemctl cat " + unit, Err: err}
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (s *systemd) DaemonReload(ctx context.Context) error {
 		return err
 	}
 	if _, err := s.commands.Run(ctx, Command{Name: "systemctl", Args: []string{"--no-ask-password", "daemon-reload"}}); err != nil {
-		return &ServiceError{Unit: "systemd", Action: "reload", Hint: "journalctl -b _PID=1", Err: err}
+		return &ServiceError{Unit: "systemd", Action: "reload", Hint: "see journalctl -b _PID=1", Err: err}
 	}
 	return nil
 }
@@ -133,9 +133,9 @@ func (s *systemd) run(ctx context.Context, timeout time.Duration, action, unit s
 	if err == nil {
 		return nil
 	}
-	hint := "journalctl -u " + unit + " says why"
+	hint := "see journalctl -u " + unit
 	if errors.Is(err, ErrTimeout) {
-		hint = "systemctl list-jobs shows what it waits for"
+		hint = "see what it waits for: systemctl list-jobs"
 	}
 	return &ServiceError{Unit: unit, Action: action, Hint: hint, Err: err}
 }

@@ -93,7 +93,7 @@ func TestSystemdErrorsNameTheUnitAndWhereToLook(t *testing.T) {
 	if !ok || failure.Unit != "chrony.service" || failure.Action != "restart" {
 		t.Errorf("error %#v, want a ServiceError", err)
 	}
-	if got := fmt.Sprint(err); got != "restart chrony.service: systemctl: exit code 1 (journalctl -u chrony.service says why)" {
+	if got := fmt.Sprint(err); got != "restart chrony.service: systemctl: exit code 1 (see journalctl -u chrony.service)" {
 		t.Errorf("error %q", got)
 	}
 	if command, ok := errors.AsType[*machine.CommandError](err); !ok || command.Stderr != "Job for chrony.service failed" {

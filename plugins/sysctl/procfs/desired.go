@@ -138,7 +138,7 @@ func (r *resolver) profiles(spec document.Path) {
 		at := spec.Field("profiles").Index(i)
 		found := slices.IndexFunc(r.known, func(p profile) bool { return p.name == name })
 		if found < 0 {
-			r.refuse(at, "unknown profile", "the profiles are "+strings.Join(profileNames(r.known), ", "))
+			r.refuse(at, "unknown profile", "use one of "+strings.Join(profileNames(r.known), ", "))
 			continue
 		}
 		p := r.known[found]
@@ -179,7 +179,7 @@ func (r *resolver) explicitModules(field document.Path) {
 	valid := regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,54}$`)
 	for i, module := range r.spec.Modules {
 		if !valid.MatchString(module) {
-			r.refuse(field.Index(i), "is not a module name", "a name has letters, digits, _ and -, and no options")
+			r.refuse(field.Index(i), "is not a module name", "use letters, digits, _ and - alone, and no options")
 			continue
 		}
 		r.addModule(module)

@@ -19,7 +19,7 @@ func ownFile(m sdk.Machine, name string, content []byte) (*sdk.Change, error) {
 		return nil, err
 	}
 	if err == nil && !info.Mode.IsRegular() {
-		return nil, sdk.Precondition(name+" is not a regular file", "somebody masked it or put a link there: remove "+name)
+		return nil, sdk.Precondition(name+" is not a regular file", "remove "+name+": somebody masked it or put a link there")
 	}
 	return sdk.File(m, sdk.FileSpec{Path: name, Content: content, Mode: 0o644})
 }
