@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates code from its one source.
+# Generates code and the pages of docs/reference, each from its one source.
 #
 #   generate.sh write     into the checkout
 #   generate.sh check     into a scratch directory, and compares: fails with the diff, changes nothing
@@ -8,23 +8,39 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 readonly protos=contract/pluginv1/pb config=testenv/tools/buf
+readonly reference=docs/reference pages="cli.md documents.md errors.md"
 
 tools=$(go run ./testenv/tools/cmd/tool buf protoc-gen-go protoc-gen-go-grpc)
 while read -r tool; do PATH=${tool%/*}:$PATH; done <<<"$tools"
 export PATH
 
-generate() { buf generate . --path "$protos" --config $config/buf.yaml --template $config/buf.gen.yaml --output "$1"; }
+# generate DIR: into a directory that is laid out as the checkout is. What the documentation says does not depend on the
+# machine on which it is made.
+generate() {
+	buf generate . --path "$protos" --config $config/buf.yaml --template $config/buf.gen.yaml --output "$1"
+	mkdir -p "$1/$reference"
+	go run ./host/cmd/machineadm/mangen --reference "$1/$reference/cli.md"
+	go run ./testenv/reference/cmd/reference . "$1/$reference"
+}
 
 check() {
+	local page failed=0
 	scratch=$(mktemp -d)
 	trap 'rm -rf "$scratch"' EXIT
 	generate "$scratch"
+	for page in $pages; do
+		if ! diff --unified --new-file "$reference/$page" "$scratch/$reference/$page"; then
+			echo "$reference/$page differs from its source: read what is new, run 'make generate' and commit the result" >&2
+			failed=1
+		fi
+	done
 	# What is in one place alone counts as different: a generated file may be missing, or left over.
 	mkdir -p "$scratch/$protos"
 	if ! diff --recursive --unified --new-file --exclude='*.proto' "$protos" "$scratch/$protos"; then
 		echo "generated code differs from its source: run 'make generate' and commit the result" >&2
-		return 1
+		failed=1
 	fi
+	return $failed
 }
 
 case ${1:-} in

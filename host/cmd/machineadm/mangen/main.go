@@ -1,10 +1,16 @@
-// Command mangen writes the manual pages of machineadm, one for each command, into a directory.
+// Command mangen writes what the command line says of itself: the manual pages, one for each command, into a directory,
+// or the page of the reference.
+//
+//	mangen DIR
+//	mangen --reference FILE
 package main
 
 import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra/doc"
@@ -14,11 +20,17 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: mangen DIR")
+	var err error
+	switch args := os.Args[1:]; {
+	case len(args) == 1:
+		err = generate(args[0])
+	case len(args) == 2 && args[0] == "--reference":
+		err = reference(args[1])
+	default:
+		fmt.Fprintln(os.Stderr, "usage: mangen DIR | mangen --reference FILE")
 		os.Exit(2)
 	}
-	if err := generate(os.Args[1]); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "mangen:", err)
 		os.Exit(1)
 	}
@@ -31,7 +43,40 @@ func generate(dir string) error {
 	root := cli.NewRoot(nil, io.Discard, io.Discard)
 	root.DisableAutoGenTag = true
 	epoch := time.Unix(0, 0).UTC() // the same pages from the same source
-	return doc.GenManTree(root, &doc.GenManHeader{
+	if err := doc.GenManTree(root, &doc.GenManHeader{
 		Title: "MACHINEADM", Section: "8", Source: "machineadm " + version.String(), Manual: "machineadm", Date: &epoch,
-	}, dir)
+	}, dir); err != nil {
+		return err
+	}
+	return complete(filepath.Join(dir, "machineadm.8"))
+}
+
+// complete adds to a page what the tree of commands does not know, before the pages that are to be seen beside it.
+func complete(file string) error {
+	page, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, section := range []struct {
+		title string
+		rows  []fact
+	}{{"EXIT STATUS", exits()}, {"ENVIRONMENT", environment()}, {"FILES", files()}} {
+		fmt.Fprintf(&b, ".SH %s\n", section.title)
+		for _, f := range section.rows {
+			text := f.meaning
+			if f.remedy != "" {
+				text += ": " + f.remedy
+			}
+			fmt.Fprintf(&b, ".TP\n\\fB%s\\fP\n%s\n", roff(f.name), roff(text))
+		}
+		b.WriteString("\n")
+	}
+	head, tail, _ := strings.Cut(string(page), ".SH SEE ALSO")
+	return os.WriteFile(file, []byte(head+b.String()+".SH SEE ALSO"+tail), 0o644) //nolint:gosec // documentation
+}
+
+// roff is a text as the manual page shows it.
+func roff(text string) string {
+	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", "").Replace(text)
 }
