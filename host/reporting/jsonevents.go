@@ -19,18 +19,21 @@ type JSON struct {
 	Out io.Writer
 }
 
+// jsonEvent is documented in docs/reference/events.md, which a test compares with it.
 type jsonEvent struct {
-	Time     time.Time      `json:"time"`
-	Type     run.EventType  `json:"type"`
-	Document *jsonDocument  `json:"document,omitempty"`
-	Planned  []jsonChange   `json:"planned,omitempty"`
-	Pending  string         `json:"pending,omitempty"`
-	Change   *jsonChange    `json:"change,omitempty"`
-	Message  string         `json:"message,omitempty"`
-	Outcome  report.Outcome `json:"outcome,omitempty"`
-	Reason   string         `json:"reason,omitempty"`
-	Error    *report.Error  `json:"error,omitempty"`
-	Report   *report.Report `json:"report,omitempty"`
+	Time       time.Time      `json:"time"`
+	Type       run.EventType  `json:"type"`
+	Document   *jsonDocument  `json:"document,omitempty"`
+	Planned    []jsonChange   `json:"planned,omitempty"`
+	Pending    string         `json:"pending,omitempty"`
+	Warnings   []string       `json:"warnings,omitempty"`
+	Change     *jsonChange    `json:"change,omitempty"`
+	Message    string         `json:"message,omitempty"`
+	Outcome    report.Outcome `json:"outcome,omitempty"`
+	Reason     string         `json:"reason,omitempty"`
+	DurationMs int64          `json:"durationMs,omitempty"`
+	Error      *report.Error  `json:"error,omitempty"`
+	Report     *report.Report `json:"report,omitempty"`
 }
 
 type jsonDocument struct {
@@ -55,8 +58,12 @@ func (j JSON) Observe(e run.Event) {
 	out := jsonEvent{Time: e.Time.UTC(), Type: e.Type, Pending: e.Pending, Message: e.Message}
 	if d := e.Document; d != nil {
 		out.Document = &jsonDocument{Index: d.Index, Kind: d.Kind, Name: d.Name, Provider: d.Provider}
-		if e.Type == run.EventDocumentFinished {
-			out.Outcome, out.Reason, out.Error = d.Outcome, d.Reason, d.Error
+		switch e.Type {
+		case run.EventDocumentPlanned:
+			out.Warnings = d.Warnings
+		case run.EventDocumentFinished:
+			out.Outcome, out.Reason, out.DurationMs, out.Error = d.Outcome, d.Reason, d.DurationMs, d.Error
+		default:
 		}
 	}
 	for _, c := range e.Planned {

@@ -11,10 +11,16 @@ import (
 )
 
 // Status writes the last run for a person at 3 a.m. Its first line says how it ended, at which document and phase,
-// why, what to do, and whether running again is safe. alive says whether the run is still at work.
-func Status(w io.Writer, r report.Report, alive bool) error {
+// why, what to do, and whether running again is safe. alive says whether the run is still at work. At most the first
+// word is coloured.
+func Status(w io.Writer, r report.Report, alive bool, color Color) error {
 	var b strings.Builder
-	fmt.Fprintln(&b, Headline(r, alive))
+	headline, outcome := Headline(r, alive), r.Outcome
+	if outcome == report.RunRunning && !alive {
+		outcome = report.RunInterrupted
+	}
+	first := headline[:strings.IndexAny(headline+" ", " :")]
+	fmt.Fprintln(&b, color.paint(outcomeStyle(outcome), first)+headline[len(first):])
 	statusRun(&b, r)
 	if len(r.Documents) > 0 {
 		fmt.Fprintln(&b, "documents:")
@@ -161,17 +167,16 @@ func retry(r report.Report, hint string) string {
 
 // died is the headline of a run whose report stayed at Running.
 func died(r report.Report) string {
-	text := "Interrupted while " + progress(r) + ": the run's process ended without a word"
+	text, change := "Interrupted while "+progress(r), ""
 	if i, _ := turn(r); i >= 0 {
 		d := &r.Documents[i]
-		text = "Interrupted" + where(d.Kind+"/"+d.Name) + " while applying: the run's process ended "
+		text = "Interrupted" + where(d.Kind+"/"+d.Name) + " while applying"
 		if c := inHand(d); c != nil {
-			text += "in the middle of this change: " + sentence(c.Summary)
-		} else {
-			text += "without a word"
+			change = ", in the middle of this change: " + sentence(c.Summary)
 		}
 	}
-	return text + "; it was killed, or the machine went down; remedy: run the same command again; running again is safe"
+	return text + ": the run was killed, or the machine went down" + change +
+		"; remedy: run the same command again; running again is safe"
 }
 
 // progress says where a run stood when its last word was written.

@@ -15,7 +15,7 @@ func TestStatus(t *testing.T) {
 			t.Parallel()
 			for _, alive := range []bool{true, false} {
 				var b strings.Builder
-				if err := Status(&b, r, alive); err != nil {
+				if err := Status(&b, r, alive, false); err != nil {
 					t.Fatal(err)
 				}
 				file := "status/" + name + ".txt"
@@ -57,9 +57,27 @@ func TestHeadlineSaysEverything(t *testing.T) {
 	}
 }
 
+// TestStatusColorsOneWord: the first.
+func TestStatusColorsOneWord(t *testing.T) {
+	t.Parallel()
+	for name, r := range reports() {
+		for _, alive := range []bool{true, false} {
+			var plain, colored strings.Builder
+			if err := errors.Join(Status(&plain, r, alive, false), Status(&colored, r, alive, true)); err != nil {
+				t.Fatal(err)
+			}
+			word, rest, _ := strings.Cut(strings.TrimPrefix(colored.String(), "\x1b["), "\x1b[0m")
+			_, word, _ = strings.Cut(word, "m")
+			if word+rest != plain.String() || strings.Contains(plain.String(), "\x1b") || strings.ContainsAny(word, " :\n") || len(word) < 6 {
+				t.Errorf("%s: coloured:\n%q\nplain:\n%q", name, colored.String(), plain.String())
+			}
+		}
+	}
+}
+
 func TestStatusTellsThatItCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	if err := Status(broken{}, reports()["failed"], false); !errors.Is(err, errBroken) {
+	if err := Status(broken{}, reports()["failed"], false, false); !errors.Is(err, errBroken) {
 		t.Errorf("%v, want the error of the writer", err)
 	}
 }

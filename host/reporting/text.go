@@ -47,7 +47,7 @@ func (t Text) Observe(e run.Event) {
 
 func (t Text) end(r *report.Report) {
 	Errors(t.Err, r)
-	t.line("%s", Summary(r))
+	t.line("%s", closing(r))
 }
 
 func (t Text) line(format string, args ...any) {
@@ -58,6 +58,7 @@ func (t Text) line(format string, args ...any) {
 type Plan struct {
 	Out, Err io.Writer
 	Root     string
+	Color    Color
 }
 
 // Observe takes an event.
@@ -111,8 +112,26 @@ func (p Plan) change(c pluginv1.Change) {
 	if c.Diff == "" {
 		return
 	}
-	for line := range strings.Lines(strings.TrimSuffix(EscapeLines(c.Diff), "\n") + "\n") {
-		p.print("      %s", line)
+	head := true
+	for line := range strings.SplitSeq(strings.TrimSuffix(EscapeLines(c.Diff), "\n"), "\n") {
+		head = head && !strings.HasPrefix(line, "@@")
+		p.print("      %s\n", p.Color.paint(diffStyle(line, head), line))
+	}
+}
+
+// diffStyle tells the lines of a unified diff apart. Its head names the files.
+func diffStyle(line string, head bool) style {
+	switch {
+	case head && (strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ")):
+		return bold
+	case strings.HasPrefix(line, "-"):
+		return red
+	case strings.HasPrefix(line, "+"):
+		return green
+	case strings.HasPrefix(line, "@@"):
+		return cyan
+	default:
+		return plain
 	}
 }
 
@@ -185,6 +204,18 @@ func place(e report.Error) string {
 	return text
 }
 
+// closing is the last line of an apply: its summary, and how long it took.
+func closing(r *report.Report) string {
+	text := Summary(r)
+	if r.Outcome == report.RunInvalid {
+		return text
+	}
+	if took := r.FinishedAt.Sub(r.StartedAt); !r.FinishedAt.IsZero() && took >= 0 { // else the run has set the clock
+		text += "; took " + duration(took.Milliseconds())
+	}
+	return text
+}
+
 // Summary counts how the documents of an apply ended.
 func Summary(r *report.Report) string {
 	if r.Outcome == report.RunInvalid {
@@ -202,7 +233,11 @@ func PlanSummary(r *report.Report) string {
 		return invalid(r)
 	}
 	c := count(r)
-	text := fmt.Sprintf("%s: %d to change, %d unchanged, %d deferred", documents(len(r.Documents)),
+	text := ""
+	if r.Outcome != report.RunSucceeded {
+		text = runWord(r.Outcome) + ": "
+	}
+	text += fmt.Sprintf("%s: %d to change, %d unchanged, %d deferred", documents(len(r.Documents)),
 		c[report.Changed], c[report.Unchanged], c[report.Deferred])
 	if c[""] > 0 {
 		text += fmt.Sprintf(", %d undecided", c[""])

@@ -126,6 +126,11 @@ func TestPlan(t *testing.T) {
 		}
 		golden(t, "plan/"+name+".txt", both(&out, &errOut))
 	}
+	var out, errOut strings.Builder
+	for _, e := range planEvents() {
+		Plan{Out: &out, Err: &errOut, Color: true}.Observe(e)
+	}
+	golden(t, "plan/color.txt", both(&out, &errOut))
 	for _, name := range []string{"invalid", "unreadable", "no plugin"} {
 		r := reports()[name]
 		var out, errOut strings.Builder
@@ -194,7 +199,7 @@ func TestNobodyForgesALine(t *testing.T) {
 			Text{Out: &b, Err: &b}.Observe(e)
 			Plan{Out: &b, Err: &b}.Observe(e)
 		}
-		if err := Status(&b, same, false); err != nil {
+		if err := Status(&b, same, false, false); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -254,7 +259,7 @@ func TestCounts(t *testing.T) {
 	if got, want := Summary(&r), "Failed: 36 documents: 1 changed, 2 unchanged, 3 deferred, 4 not applicable, 7 reboot needed, 5 failed, 6 skipped"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := PlanSummary(&r), "36 documents: 1 to change, 2 unchanged, 3 deferred, 8 undecided, 4 not applicable, 5 failed, 6 skipped"; got != want {
+	if got, want := PlanSummary(&r), "Failed: 36 documents: 1 to change, 2 unchanged, 3 deferred, 8 undecided, 4 not applicable, 5 failed, 6 skipped"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	design := head(report.RunSucceeded, 0, documents[0], documents[0], documents[1])
@@ -297,7 +302,7 @@ func TestAnErrorIsShownOnce(t *testing.T) {
 
 func TestDuration(t *testing.T) {
 	t.Parallel()
-	for ms, want := range map[int64]string{0: "under 1ms", 1: "1ms", 1234: "1.234s", 12345: "12.3s", 754321: "12m34s", 3600000: "1h0m0s"} {
+	for ms, want := range map[int64]string{0: "under 1ms", 1: "1ms", 1234: "1.234s", 12345: "12.3s", 754321: "12m34s", 3600000: "1h", 60000: "1m", 5400000: "1h30m", 3601000: "1h0m1s"} {
 		if got := duration(ms); got != want {
 			t.Errorf("%d is %s, want %s", ms, got, want)
 		}

@@ -1,6 +1,7 @@
 package reporting
 
 import (
+	"strings"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
@@ -15,24 +16,30 @@ func by(d *report.Document) string {
 	return " (" + Escape(d.Provider) + ")"
 }
 
-// ending says how a document ended, and why if that is not in an error.
+// ending says how a document ended, how long it took, and why if that is not in an error.
 func ending(d *report.Document) string {
 	text := outcomeWord(d.Outcome)
-	switch d.Outcome {
-	case report.Changed, report.Unchanged:
+	if d.DurationMs > 0 || d.Outcome == report.Changed || d.Outcome == report.Unchanged {
 		text += " (" + duration(d.DurationMs) + ")"
-	case report.Deferred:
-		text += ": what is left needs the live machine"
-		if d.Reason == report.ReasonPhase {
-			text = outcomeWord(d.Outcome) + ": this run leaves its phase out"
-		}
-	case report.NotApplicable:
-		text += ": metadata.when does not match this machine"
-	case report.Skipped:
-		text += ": the run ended before its turn"
-	default:
 	}
-	return text
+	return text + because(d)
+}
+
+// because says why a document was left as it is; empty when it was not, or when an error says it.
+func because(d *report.Document) string {
+	switch d.Outcome {
+	case report.Deferred:
+		if d.Reason == report.ReasonPhase {
+			return ": this run leaves its phase out"
+		}
+		return ": what is left needs the live machine"
+	case report.NotApplicable:
+		return ": metadata.when does not match this machine"
+	case report.Skipped:
+		return ": the run ended before its turn"
+	default:
+		return ""
+	}
 }
 
 func runWord(o report.Outcome) string {
@@ -76,6 +83,32 @@ func changeWord(o report.Outcome) string {
 	}
 }
 
+func outcomeStyle(o report.Outcome) style {
+	switch o {
+	case report.Changed, report.RunSucceeded:
+		return green
+	case report.Deferred, report.RebootRequired, report.RunInterrupted: // a document or a run, they share the words
+		return yellow
+	case report.Failed, report.RunInvalid:
+		return alarm
+	case report.RunRunning:
+		return cyan
+	default:
+		return plain
+	}
+}
+
+func changeStyle(o report.Outcome) style {
+	switch o {
+	case report.Changed:
+		return green
+	case report.Deferred, report.Interrupted:
+		return yellow
+	default:
+		return alarm
+	}
+}
+
 // duration is as exact as a person wants it.
 func duration(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
@@ -87,5 +120,17 @@ func duration(ms int64) string {
 	case d >= 10*time.Second:
 		d = d.Round(100 * time.Millisecond)
 	}
-	return d.String()
+	return brief(d)
+}
+
+// brief leaves out the zeros at the end: 1h0m0s is 1h.
+func brief(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

@@ -72,11 +72,16 @@ func (o *applyFlags) bind(c *cobra.Command, root bool) {
 }
 
 func (g *globals) apply(ctx context.Context, s streams, o *applyFlags) error {
-	return g.drive(ctx, s, o, run.ModeApply, choose(o, s.out, reporting.Text{Out: s.out, Err: s.err}.Observe))
+	observe, s, end := o.show(s)
+	defer end()
+	return g.drive(ctx, s, o, run.ModeApply, observe)
 }
 
 func (g *globals) plan(ctx context.Context, s streams, o *applyFlags) error {
-	return g.drive(ctx, s, o, run.ModePlan, choose(o, s.out, reporting.Plan{Out: s.out, Err: s.err, Root: o.root}.Observe))
+	color, end := coloring(s.out)
+	defer end()
+	text := reporting.Plan{Out: s.out, Err: s.err, Root: o.root, Color: color}
+	return g.drive(ctx, s, o, run.ModePlan, choose(o, s.out, text.Observe))
 }
 
 func (g *globals) validate(ctx context.Context, s streams, o *applyFlags) error {

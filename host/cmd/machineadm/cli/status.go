@@ -40,7 +40,7 @@ func (g *globals) status(s streams, output string) error {
 	if errors.Is(err, journal.ErrNoReport) {
 		return &exitError{
 			code: report.ExitFailed, message: fmt.Sprintf("no run has left a report in %s or %s", runDir, stateDir),
-			hint: "machineadm apply makes one; one with --run-dir or --state-dir is found by the same flags",
+			hint: "run machineadm apply, which leaves one; after a run with --run-dir or --state-dir give the same flags",
 		}
 	}
 	if err != nil {
@@ -55,7 +55,9 @@ func (g *globals) status(s streams, output string) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(last)
 	}
-	if err := reporting.Status(s.out, last, journal.Held(lockAt(last.Root, runDir))); err != nil {
+	color, end := coloring(s.out)
+	defer end()
+	if err := reporting.Status(s.out, last, journal.Held(lockAt(last.Root, runDir)), color); err != nil {
 		return err
 	}
 	if last.Resume == report.ResumeByHand {

@@ -1,0 +1,25 @@
+package reporting
+
+// Color says whether what is written may be coloured. Nothing else depends on it.
+type Color bool
+
+// style is what ECMA-48 calls a graphic rendition: the parameters of SGR.
+type style string
+
+const (
+	plain  style = ""
+	bold   style = "1"
+	faint  style = "2"
+	red    style = "31"
+	green  style = "32"
+	yellow style = "33"
+	cyan   style = "36"
+	alarm  style = "1;31"
+)
+
+func (c Color) paint(s style, text string) string {
+	if !c || s == plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+}
