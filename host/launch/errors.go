@@ -63,7 +63,7 @@ func Hint(err error) string {
 	case isMissing(err):
 		return "install it in one of these directories, or name the directory with --plugin-dir"
 	}
-	return "details.json holds its last words; machineadm plugins inspect starts it alone"
+	return "read its last words in details.json, or start it alone with machineadm plugins inspect"
 }
 
 func isUntrusted(err error) bool {

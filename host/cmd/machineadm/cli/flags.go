@@ -74,7 +74,7 @@ func (g *globals) check(given *pflag.FlagSet) error {
 	case empty != "":
 		return usage("--" + empty + " is given without a value")
 	case g.timeout <= 0:
-		return usage("--timeout takes a duration that is longer than nothing, such as 90s or 30m")
+		return usage("--timeout takes a duration above zero, such as 90s or 30m")
 	}
 	_, err := g.logger(nil)
 	return err
