@@ -1,0 +1,193 @@
+package tomledit
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Set makes a value be at a path: a string, bool, int64, float64, []string, []any of these, or map[string]any.
+//
+// A key that is there keeps everything but its value's bytes, and these, too, when they say the same already. Of an
+// array over several lines the comments stay, and the values before the first and behind the last difference. A key
+// that is not there is added where its table is written, in the way that the table is written.
+//
+// A map is set key by key where there is a table, and what the table has besides stays; it becomes a table of its own
+// where there is none. No key is ever removed: a table is not replaced by a value.
+//
+// An array of tables ([[a]]) and what is in it is not edited. The error is of type *Error, and the document is then as
+// it was.
+func (d *Document) Set(path []string, value any) error {
+	want, err := normal(value, len(path))
+	switch {
+	case err != nil:
+		return &Error{Path: path, Message: err.Error()}
+	case len(path) == 0:
+		return &Error{Message: "the document itself cannot be set"}
+	case slices.ContainsFunc(path, func(key string) bool { return !utf8.ValidString(key) }):
+		return &Error{Message: "a key that is not UTF-8"}
+	}
+	next, err := d.set(path, want)
+	if err != nil {
+		return about(path, err)
+	}
+	*d = *next
+	return nil
+}
+
+// about says which path an error is about, unless it does so already.
+func about(path []string, err error) error {
+	var fault *Error
+	if errors.As(err, &fault) && fault.Path == nil {
+		fault.Path = path
+	}
+	return err
+}
+
+func (d *Document) set(path []string, want any) (*Document, error) {
+	at, rest := d.reach(path)
+	table, isTable := want.(map[string]any)
+	switch {
+	case at.form == series || at.form == leaf && len(rest) > 0:
+		return nil, d.obstacle(at, rest)
+	case at.form == leaf:
+		return d.replace(at, want)
+	case len(rest) == 0 && !isTable:
+		return nil, d.fault(d.place(at), "%s is a table, which a value does not replace", dottedKey(path))
+	case len(rest) == 0:
+		return d.merge(path, table)
+	case at.container() != nil:
+		return d.addInline(at, rest, want)
+	case at.form == dotted:
+		return d.addDotted(at, rest, want)
+	case at.form == headed && len(rest) == 1 && !isTable:
+		return d.addKey(at, rest[0], want)
+	case isTable:
+		return d.addTable(path, table, true)
+	default:
+		last := len(path) - 1
+		return d.addTable(path[:last], map[string]any{path[last]: want}, false)
+	}
+}
+
+func (d *Document) obstacle(at *node, rest []string) error {
+	if at.form == series {
+		return d.fault(d.place(at), "%s is an array of tables, which is not edited", dottedKey(at.path(nil)))
+	}
+	return d.fault(d.place(at), "%s is %s, so that %s cannot be in it", dottedKey(at.path(nil)), at.kind(), dottedKey(rest))
+}
+
+func (d *Document) merge(path []string, table map[string]any) (*Document, error) {
+	next := d
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		var err error
+		below := slices.Concat(path, []string{key})
+		if next, err = next.set(below, table[key]); err != nil {
+			return nil, about(below, err)
+		}
+	}
+	return next, nil
+}
+
+func (d *Document) replace(at *node, want any) (*Document, error) {
+	if equal(at.content, want) {
+		return d, nil
+	}
+	s := &d.statements[at.home]
+	var edits []edit
+	have, wasArray := at.content.([]any)
+	list, isArray := want.([]any)
+	if wasArray && isArray && d.lineEnd(at.value.from) < at.value.to {
+		edits = d.editArray(at, have, list)
+	} else {
+		edits = []edit{{at.value, render(want, d.quoteOf(at.value))}}
+	}
+	return d.apply(append(edits, d.with(s, item{at.path(s.node), true})...)...)
+}
+
+// quoteOf is the quote that the value at a place begins with, or else the one that the document uses first.
+func (d *Document) quoteOf(value span) byte {
+	if c := d.data[value.from]; c == '"' || c == '\'' {
+		return c
+	}
+	return d.textQuote
+}
+
+// addInline adds a key to an inline table, behind its relatives.
+func (d *Document) addInline(at *node, rest []string, want any) (*Document, error) {
+	table := at.container()
+	s := &d.statements[at.home]
+	text := d.assignment(at.spelled(table), rest, want)
+	mark := d.with(s, item{path: append(at.path(s.node), rest...)})
+	if relatives := at.pairs(); len(relatives) > 0 {
+		end := relatives[len(relatives)-1].pair.to
+		return d.apply(append([]edit{{span{end, end}, ", " + text}}, mark...)...)
+	}
+	begin := table.value.from + 1
+	if d.data[begin] != '}' {
+		text = " " + text
+	}
+	return d.apply(append([]edit{{span{begin, begin}, text}}, mark...)...)
+}
+
+// assignment is KEY = VALUE.
+func (d *Document) assignment(spelled, keys []string, want any) string {
+	key := strings.Join(slices.Concat(spelled, renderKeys(keys, d.keyQuote)), ".")
+	return key + " = " + render(want, d.textQuote)
+}
+
+// addDotted adds a key to a table that is written with dotted keys, behind the last of these.
+func (d *Document) addDotted(at *node, rest []string, want any) (*Document, error) {
+	section := d.statements[at.home].section
+	table := d.root
+	if section != noStatement {
+		table = d.statements[section].node
+	}
+	last := at.home
+	for i := at.home; i < len(d.statements) && d.statements[i].section == section; i++ {
+		if d.statements[i].node.within(at) {
+			last = i
+		}
+	}
+	s := &d.statements[last]
+	line := d.indent(s.body.from) + d.assignment(at.spelled(table), rest, want) + mark{whole: true}.text()
+	return d.insert(d.lines(s).to, []string{line})
+}
+
+// addKey adds a key to the section of a table that has one.
+func (d *Document) addKey(at *node, key string, want any) (*Document, error) {
+	line := d.assignment(nil, []string{key}, want) + mark{whole: true}.text()
+	last := at.home
+	for last+1 < len(d.statements) && !d.statements[last+1].header {
+		last++
+	}
+	if last == noStatement {
+		place := d.rootPlace()
+		lines := []string{line}
+		if place == 0 && !d.isBlank(span{0, len(d.data)}) {
+			lines = append(lines, "")
+		}
+		return d.insert(place, lines)
+	}
+	s := &d.statements[last]
+	indent := d.indent(s.body.from)
+	if s.header {
+		indent += d.keyIndent()
+	}
+	return d.insert(d.lines(s).to, []string{indent + line})
+}
+
+// insert adds lines at the end of a line, and keeps the document's last line as it is: with or without a line end.
+func (d *Document) insert(at int, lines []string) (*Document, error) {
+	newline := d.newline()
+	text := ""
+	for _, line := range lines {
+		text += line + newline
+	}
+	if at > 0 && d.data[at-1] != '\n' {
+		text = newline + text[:len(text)-len(newline)]
+	}
+	return d.apply(edit{span{at, at}, text})
+}
