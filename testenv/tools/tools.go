@@ -1,6 +1,9 @@
 // Package tools builds the programs that generate, check and test this repository.
 // Each is a nested Go module in the folder beside this file that bears the program's name: its go.mod pins the version,
-// its go.sum the content, and nothing of it enters the product's module graph.
+// its go.sum the content, and nothing of it enters the product's module graph. A folder whose go.mod names several
+// programs bears another name; its programs are the tools FOLDER/PROGRAM and are built together, into one directory.
+// A file ldflags in a folder holds what is given to the linker besides, such as the version that the program tells.
+// A folder may hold a main package of its own, where the authors' builds more than we need.
 package tools
 
 import (
@@ -13,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -23,6 +27,7 @@ import (
 const (
 	module = "module github.com/machineadm/machineadm\n"
 	folder = "testenv/tools" // where the nested modules live, below the root of the repository
+	flags  = "ldflags"       // the file with a tool's own linker flags
 )
 
 // Path returns the absolute path of the named tool and builds it first when the cache does not hold it yet.
@@ -32,26 +37,51 @@ func Path(ctx context.Context, log io.Writer, dir, name string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	source := filepath.Join(root, folder, name)
+	set, program, several := strings.Cut(name, "/")
+	if !several {
+		program = set
+	}
+	source := filepath.Join(root, folder, set)
 	key, err := Key(source)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("there is no tool %q below %s: %w", name, folder, err)
 	} else if err != nil {
 		return "", err
 	}
+	if all, err := programs(source); err != nil {
+		return "", err
+	} else if several != (len(all) > 1) || !slices.Contains(all, program) {
+		return "", fmt.Errorf("there is no tool %q below %s: %s builds %q", name, folder, set, all)
+	}
 	caches, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("find the cache directory (set HOME): %w", err)
 	}
 	cache := filepath.Join(caches, "machineadm-testenv", "tools", key)
-	binary := filepath.Join(cache, name)
+	binary := filepath.Join(cache, program)
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
 	}
 	if _, err := os.Stat(binary); err == nil {
 		return binary, nil
 	}
-	return binary, build(ctx, log, source, cache, filepath.Base(binary))
+	return binary, buildOnce(ctx, log, source, cache, binary)
+}
+
+// buildOnce builds, unless somebody else has built the binary while it was waited for them.
+func buildOnce(ctx context.Context, log io.Writer, source, cache, binary string) (err error) {
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return fmt.Errorf("make the tool cache: %w", err)
+	}
+	held, err := lock(ctx, cache)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.Close()) }()
+	if _, err := os.Stat(binary); err == nil {
+		return nil
+	}
+	return build(ctx, log, source, cache)
 }
 
 // Names lists the tools of the checkout that holds dir, sorted.
@@ -66,9 +96,44 @@ func Names(dir string) ([]string, error) {
 	}
 	names := make([]string, 0, len(mods))
 	for _, mod := range mods {
-		names = append(names, filepath.Base(filepath.Dir(mod)))
+		source := filepath.Dir(mod)
+		all, err := programs(source)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 1 {
+			names = append(names, filepath.Base(source))
+			continue
+		}
+		for _, program := range all {
+			names = append(names, filepath.Base(source)+"/"+program)
+		}
 	}
 	slices.Sort(names)
+	return names, nil
+}
+
+// programs are the names of what the module at source builds, in the order of its go.mod.
+func programs(source string) ([]string, error) {
+	data, err := os.ReadFile(filepath.Join(source, "go.mod"))
+	if err != nil {
+		return nil, fmt.Errorf("read the pins of a tool: %w", err)
+	}
+	var names []string
+	block := false
+	for line := range strings.Lines(string(data)) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 2 && words[0] == "tool" && words[1] == "(":
+			block = true
+		case len(words) == 1 && words[0] == ")":
+			block = false
+		case len(words) == 2 && words[0] == "tool":
+			names = append(names, path.Base(words[1]))
+		case block && len(words) == 1:
+			names = append(names, path.Base(words[0]))
+		}
+	}
 	return names, nil
 }
 
@@ -91,11 +156,20 @@ func Root(dir string) (string, error) {
 	}
 }
 
-// Key names the build of the tool whose module is at source: it changes with the module's pins, the Go release and the platform.
+// Key names the build of the tool whose module is at source: it changes with the module's pins, its own source and flags,
+// the Go release and the platform.
 func Key(source string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	for _, file := range []string{"go.mod", "go.sum"} {
+	own, err := filepath.Glob(filepath.Join(source, "*.go"))
+	if err != nil {
+		return "", fmt.Errorf("list the source of a tool: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(source, flags)); err == nil {
+		own = append(own, flags)
+	}
+	for _, file := range append([]string{"go.mod", "go.sum"}, own...) {
+		file = filepath.Base(file)
 		data, err := os.ReadFile(filepath.Join(source, file))
 		if err != nil {
 			return "", fmt.Errorf("read the pins of a tool: %w", err)
@@ -106,28 +180,44 @@ func Key(source string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }
 
-// build compiles beside the cache entry and renames, so that neither a killed build nor two at once leave half a binary.
-func build(ctx context.Context, log io.Writer, source, cache, binary string) (err error) {
-	began := time.Now()
-	fmt.Fprintf(log, "building the tool %s (once; kept in %s)\n", binary, cache)
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return fmt.Errorf("make the tool cache: %w", err)
+// linkerFlags are the tool's own, most have none.
+func linkerFlags(source string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(source, flags))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("read the linker flags of a tool: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+// build compiles beside the cache entry and renames, so that a killed build does not leave half a binary.
+func build(ctx context.Context, log io.Writer, source, cache string) (err error) {
+	began, name := time.Now(), filepath.Base(source)
+	fmt.Fprintf(log, "building the tool %s (once; kept in %s)\n", name, cache)
+	own, err := linkerFlags(source)
+	if err != nil {
+		return err
 	}
 	scratch, err := os.MkdirTemp(cache, ".build-")
 	if err != nil {
 		return fmt.Errorf("make the tool cache: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", scratch+string(filepath.Separator), "tool")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w "+own, "-o", scratch+string(filepath.Separator), "tool")
 	cmd.Dir, cmd.Env = source, environment()
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("build the tool %s: %w", binary, err)
+		return fmt.Errorf("build the tool %s: %w", name, err)
 	}
-	if err := os.Rename(filepath.Join(scratch, binary), filepath.Join(cache, binary)); err != nil {
-		return fmt.Errorf("keep the tool %s: %w", binary, err)
+	built, err := os.ReadDir(scratch)
+	if err != nil {
+		return fmt.Errorf("keep the tool %s: %w", name, err)
 	}
-	fmt.Fprintf(log, "built %s in %s\n", binary, time.Since(began).Round(time.Second))
+	for _, binary := range built {
+		if err := os.Rename(filepath.Join(scratch, binary.Name()), filepath.Join(cache, binary.Name())); err != nil {
+			return fmt.Errorf("keep the tool %s: %w", name, err)
+		}
+	}
+	fmt.Fprintf(log, "built %s in %s\n", name, time.Since(began).Round(time.Second))
 	return nil
 }
 

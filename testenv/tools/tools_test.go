@@ -1,10 +1,14 @@
 package tools
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,25 +29,81 @@ func TestRootIsFoundFromBelow(t *testing.T) {
 
 func TestEveryToolIsPinned(t *testing.T) {
 	t.Parallel()
+	mods, err := filepath.Glob("*/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(mods) == 0 {
+		t.Fatal("there is no tool")
+	}
+	for _, mod := range mods {
+		name := filepath.Dir(mod)
+		switch all, err := programs(name); {
+		case err != nil:
+			t.Error(err)
+		case len(all) == 0:
+			t.Errorf("%s names no tool", mod)
+		case len(all) == 1 && all[0] != name:
+			t.Errorf("%s builds %s: the folder bears the binary's name", mod, all[0])
+		case len(all) > 1 && slices.Contains(all, name):
+			t.Errorf("%s builds %q: the folder of several bears another name", mod, all)
+		}
+		if _, err := os.Stat(filepath.Join(name, "go.sum")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A program must not tell another version than the one that is built.
+func TestStampsAreThePins(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*/" + flags)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stamp is found (%v)", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mod, err := os.ReadFile(filepath.Join(filepath.Dir(file), "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for stamp := range strings.SplitSeq(strings.TrimSpace(string(text)), "-X ") {
+			variable, version, ok := strings.Cut(strings.TrimSpace(stamp), "=")
+			if !ok {
+				continue
+			}
+			pinned := false
+			for line := range strings.Lines(string(mod)) {
+				words := strings.Fields(line)
+				pinned = pinned || len(words) >= 2 && strings.HasPrefix(variable, words[0]+"/") && words[1] == version
+			}
+			if !pinned {
+				t.Errorf("%s stamps %s, which go.mod does not pin", file, stamp)
+			}
+		}
+	}
+}
+
+func TestAFolderCanBuildSeveral(t *testing.T) {
+	t.Parallel()
 	names, err := Names(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(names) == 0 {
-		t.Fatal("there is no tool")
+	for _, name := range []string{"buf", "containerd-2.3/containerd", "containerd-2.3/ctr"} {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s is not among %q", name, names)
+		}
 	}
-	for _, name := range names {
-		mod, err := os.ReadFile(filepath.Join(name, "go.mod"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Count(string(mod), "\ntool ") != 1 {
-			t.Errorf("%s/go.mod does not name exactly one tool", name)
-		}
-		for line := range strings.Lines(string(mod)) {
-			if pkg, ok := strings.CutPrefix(strings.TrimSpace(line), "tool "); ok && filepath.Base(pkg) != name {
-				t.Errorf("%s/go.mod builds %s: the folder bears the binary's name", name, pkg)
-			}
+	if slices.Contains(names, "containerd-2.3") {
+		t.Errorf("a folder of several programs is a tool: %q", names)
+	}
+	for _, name := range []string{"containerd-2.3", "containerd-2.3/hammer", "buf/buf"} {
+		if _, err := Path(t.Context(), t.Output(), ".", name); err == nil || !strings.Contains(err.Error(), "builds [") {
+			t.Errorf("%s: error %v, want one that says what there is", name, err)
 		}
 	}
 }
@@ -58,9 +118,12 @@ func TestKeyChangesWithThePins(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{}
-	for _, pins := range [][2]string{{"a", "b"}, {"a", "c"}, {"ab", ""}, {"", "ab"}} {
+	for i, pins := range [][2]string{{"a", "b"}, {"a", "c"}, {"ab", ""}, {"", "ab"}, {"a", "b"}, {"a", "b"}} {
 		write("go.mod", pins[0])
 		write("go.sum", pins[1])
+		if i > 3 {
+			write([]string{"ldflags", "main.go"}[i-4], "b") // beside the same pins
+		}
 		key, err := Key(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -69,6 +132,48 @@ func TestKeyChangesWithThePins(t *testing.T) {
 			t.Errorf("the pins %q share a build with others", pins)
 		}
 		seen[key] = true
+	}
+}
+
+// Several tests ask for a tool that the cache does not hold yet: one of them builds it, the others wait.
+func TestOneBuildsTheOthersWait(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("nobody waits there")
+	}
+	source, cache := t.TempDir(), filepath.Join(t.TempDir(), "key")
+	for name, text := range map[string]string{
+		"go.mod": "module example.test/little\n\ngo 1.26\n\ntool example.test/little\n", "main.go": "package main\n\nfunc main() {}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(source, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var log bytes.Buffer // of whoever builds: two would be a race, and two lines
+	failed := make(chan error)
+	for range 4 {
+		go func() { failed <- buildOnce(t.Context(), &log, source, cache, filepath.Join(cache, "little")) }()
+	}
+	for range 4 {
+		if err := <-failed; err != nil {
+			t.Error(err)
+		}
+	}
+	if strings.Count(log.String(), "building the tool") != 1 {
+		t.Errorf("built more than once, or not at all:\n%s", &log)
+	}
+
+	held, err := lock(t.Context(), cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := lock(ctx, cache); !errors.Is(err, context.Canceled) {
+		t.Errorf("two hold the cache: %v", err)
+	}
+	if err := held.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,0 +1,115 @@
+// Package cri speaks the Container Runtime Interface, version 1: what the kubelet asks of a container runtime.
+// It is the only package of the product that imports k8s.io/cri-api.
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+var (
+	// ErrDown says that nobody listens on the endpoint, or that the connection broke.
+	ErrDown = errors.New("the container runtime is not up")
+	// ErrNotServed says that a daemon listens, but does not serve the interface: its CRI part is turned off or did not start.
+	ErrNotServed = errors.New("the daemon does not serve the Container Runtime Interface")
+)
+
+// receiveLimit is the kubelet's. gRPC's own is 4 MiB.
+const receiveLimit = 16 << 20
+
+// Client is a connection to one runtime. It follows a restart of the daemon: a call fails while it is down, a later one
+// connects again. Errors begin with the name of the call and carry what the daemon answered, as a status of gRPC.
+type Client struct {
+	conn    *grpc.ClientConn
+	runtime runtime.RuntimeServiceClient
+	images  runtime.ImageServiceClient
+}
+
+// Dial connects to a socket: a path, or unix:// and a path. It fails with ErrDown when nobody listens there. Whose the
+// socket is, is for the caller to judge. On Windows the answer is errors.ErrUnsupported.
+func Dial(ctx context.Context, endpoint string) (*Client, error) {
+	open, err := opener(endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("cri: %s: %w", endpoint, err)
+	}
+	// gRPC connects with the first call. A runtime that is not up is told here, and by what the system says.
+	first, err := open(ctx)
+	if err == nil {
+		err = first.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cri: %s: %w", endpoint, err)
+	}
+	conn, err := grpc.NewClient("passthrough:///cri",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return open(ctx) }),
+		grpc.WithAuthority("localhost"), // as gRPC itself says of a unix socket
+		grpc.WithUnaryInterceptor(explain),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(receiveLimit)),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("cri: %s: %w", endpoint, err)
+	}
+	return &Client{conn: conn, runtime: runtime.NewRuntimeServiceClient(conn), images: runtime.NewImageServiceClient(conn)}, nil
+}
+
+// Close ends the connection and every call on it.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// Version is who answers.
+type Version struct {
+	Runtime string // such as containerd
+	Version string // of the daemon that runs, as it tells it
+	API     string // of the interface, such as v1
+}
+
+// Version asks the daemon that runs; the program on the disk may be another one.
+func (c *Client) Version(ctx context.Context) (Version, error) {
+	r, err := c.runtime.Version(ctx, &runtime.VersionRequest{})
+	if err != nil {
+		return Version{}, err
+	}
+	return Version{Runtime: r.GetRuntimeName(), Version: r.GetRuntimeVersion(), API: r.GetRuntimeApiVersion()}, nil
+}
+
+// explain gives an error the name of its call and says what it means. gRPC has statuses of its own for the end of a context.
+func explain(
+	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption,
+) error {
+	var header, trailer metadata.MD
+	err := call(ctx, method, request, reply, conn, append(options, grpc.Header(&header), grpc.Trailer(&trailer))...)
+	if err == nil {
+		return nil
+	}
+	meaning := error(nil)
+	switch status.Code(err) {
+	case codes.Unavailable:
+		// A runtime says Unavailable also of others, such as a registry. gRPC says it when nobody has answered.
+		if len(header) == 0 && len(trailer) == 0 {
+			meaning = ErrDown
+		}
+	case codes.Unimplemented:
+		meaning = ErrNotServed
+	case codes.DeadlineExceeded:
+		// The daemon knows the deadline and may report it a moment before the context does.
+		if _, ours := ctx.Deadline(); ours {
+			meaning = context.DeadlineExceeded
+		}
+	case codes.Canceled:
+		meaning = ctx.Err()
+	}
+	if meaning == nil {
+		return fmt.Errorf("cri %s: %w", path.Base(method), err)
+	}
+	return fmt.Errorf("cri %s: %w: %w", path.Base(method), meaning, err)
+}

@@ -1,0 +1,126 @@
+//go:build !windows
+
+package cri_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"google.golang.org/grpc"
+	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/machineadm/machineadm/internal/cri"
+)
+
+// daemon is a runtime of functions; each is set by the tests that need it.
+type daemon struct {
+	runtime.UnimplementedRuntimeServiceServer
+	runtime.UnimplementedImageServiceServer
+	status func(context.Context, *runtime.StatusRequest) (*runtime.StatusResponse, error)
+	pull   func(*runtime.PullImageRequest) (*runtime.PullImageResponse, error)
+	images map[string]*runtime.Image
+}
+
+func (d *daemon) Status(ctx context.Context, r *runtime.StatusRequest) (*runtime.StatusResponse, error) {
+	return d.status(ctx, r)
+}
+
+func (d *daemon) PullImage(_ context.Context, r *runtime.PullImageRequest) (*runtime.PullImageResponse, error) {
+	return d.pull(r)
+}
+
+func (d *daemon) ImageStatus(_ context.Context, r *runtime.ImageStatusRequest) (*runtime.ImageStatusResponse, error) {
+	return &runtime.ImageStatusResponse{Image: d.images[r.GetImage().GetImage()]}, nil
+}
+
+func (d *daemon) RemoveImage(_ context.Context, r *runtime.RemoveImageRequest) (*runtime.RemoveImageResponse, error) {
+	delete(d.images, r.GetImage().GetImage())
+	return &runtime.RemoveImageResponse{}, nil
+}
+
+func (*daemon) Version(context.Context, *runtime.VersionRequest) (*runtime.VersionResponse, error) {
+	return &runtime.VersionResponse{Version: "0.1.0", RuntimeName: "fake", RuntimeVersion: "v9.8.7", RuntimeApiVersion: "v1"}, nil
+}
+
+func (*daemon) ListContainers(context.Context, *runtime.ListContainersRequest) (*runtime.ListContainersResponse, error) {
+	return &runtime.ListContainersResponse{Containers: []*runtime.Container{
+		{Id: "c1", Metadata: &runtime.ContainerMetadata{Name: "etcd"}, State: runtime.ContainerState_CONTAINER_RUNNING},
+		{Id: "c2", Metadata: &runtime.ContainerMetadata{Name: "init"}, State: runtime.ContainerState_CONTAINER_EXITED},
+	}}, nil
+}
+
+func (*daemon) ListPodSandbox(context.Context, *runtime.ListPodSandboxRequest) (*runtime.ListPodSandboxResponse, error) {
+	return &runtime.ListPodSandboxResponse{Items: []*runtime.PodSandbox{
+		{Id: "s1", Metadata: &runtime.PodSandboxMetadata{Name: "etcd-a", Namespace: "kube-system"}, State: runtime.PodSandboxState_SANDBOX_READY},
+		{Id: "s2", Metadata: &runtime.PodSandboxMetadata{Name: "old", Namespace: "default"}, State: runtime.PodSandboxState_SANDBOX_NOTREADY},
+	}}, nil
+}
+
+// socket is where a daemon listens in a test.
+func socket(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "cri-") //nolint:usetesting // t.TempDir is too long for the path of a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return filepath.Join(dir, "s")
+}
+
+// serve listens on the path until the test ends or stop is called; nil serves nothing of the interface.
+func serve(t *testing.T, path string, d *daemon) (stop func()) {
+	t.Helper()
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	if d != nil {
+		runtime.RegisterRuntimeServiceServer(server, d)
+		runtime.RegisterImageServiceServer(server, d)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		server.Stop()
+		if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) { // stopped before it served
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func dial(t *testing.T, endpoint string) *cri.Client {
+	t.Helper()
+	c, err := cri.Dial(t.Context(), endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func start(t *testing.T, d *daemon) *cri.Client {
+	t.Helper()
+	path := socket(t)
+	serve(t, path, d)
+	return dial(t, "unix://"+path)
+}

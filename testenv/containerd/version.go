@@ -1,0 +1,163 @@
+package containerd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/tools"
+)
+
+// Version is a minor version of containerd that tests can have.
+type Version string
+
+const (
+	// V16 is Debian 12's package.
+	V16 Version = "1.6"
+	// V17 is Debian 13's package.
+	V17 Version = "1.7"
+	// V21 is upstream's 2.1, on Debian 12.
+	V21 Version = "2.1"
+	// V23 is upstream's 2.3, on Debian 13.
+	V23 Version = "2.3"
+)
+
+// Versions lists every version, oldest first.
+func Versions() []Version { return []Version{V16, V17, V21, V23} }
+
+// Packaged says whether the version is a package of the distribution.
+func (v Version) Packaged() bool { return v == V16 || v == V17 }
+
+// askCommand is the program in the node that speaks to the daemon.
+const askCommand = "/usr/local/bin/testenv-cri"
+
+// upstreamUnit does what upstream's own unit does.
+const upstreamUnit = `[Unit]
+Description=containerd container runtime
+After=network.target dbus.service
+
+[Service]
+ExecStartPre=-/sbin/modprobe overlay
+ExecStart=/usr/local/bin/containerd
+Type=notify
+Delegate=yes
+KillMode=process
+Restart=always
+RestartSec=5
+LimitNPROC=infinity
+LimitCORE=infinity
+TasksMax=infinity
+OOMScoreAdjust=-999
+
+[Install]
+WantedBy=multi-user.target
+`
+
+// options is the node of the version. The packages are also those that a registry beside the daemon and a proxy need.
+func (v Version) options(t testing.TB, prepare []func(root string) error) nodes.Options {
+	t.Helper()
+	suite := nodes.Bookworm
+	if v == V17 || v == V23 {
+		suite = nodes.Trixie
+	}
+	packages := []string{"runc", "tinyproxy"}
+	if v.Packaged() {
+		packages = append(packages, "containerd")
+	}
+	programs := v.programs(t)
+	steps := []func(root string) error{
+		func(root string) error { return install(root, programs) },
+		v.files,
+	}
+	return nodes.Options{
+		Suite: suite, Layers: []nodes.Layer{{Packages: packages}}, Prepare: nodes.InOrder(append(steps, prepare...)...),
+	}
+}
+
+// files are those of every node, and of an installation of upstream's archive.
+func (v Version) files(root string) error {
+	texts := map[string]string{
+		// containerd's default snapshotter is an overlay, which does not stand on the overlay that the node's disk is.
+		"etc/fstab": "tmpfs /var/lib/containerd tmpfs mode=0711 0 0\n",
+	}
+	links := map[string]string{"etc/systemd/system/tinyproxy.service": "/dev/null"}
+	if !v.Packaged() {
+		const unitFile = "usr/local/lib/systemd/system/" + unit
+		texts[unitFile] = upstreamUnit
+		links["etc/systemd/system/multi-user.target.wants/"+unit] = "/" + unitFile
+	}
+	for path, text := range texts {
+		at := filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	for path, target := range links {
+		at := filepath.Join(root, path)
+		if err := os.Remove(at); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if err := os.Symlink(target, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// programs are what is installed beside the packages, by path in the node.
+func (v Version) programs(t testing.TB) map[string]string {
+	t.Helper()
+	ask := filepath.Join(t.TempDir(), "cri")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", ask, "github.com/machineadm/machineadm/testenv/containerd/cmd/cri")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the command cri: %v\n%s", err, out)
+	}
+	all := map[string]string{askCommand: ask}
+	if !v.Packaged() {
+		for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr"} {
+			all["/usr/local/bin/"+name] = tool(t, fmt.Sprintf("containerd-%s/%s", v, name))
+		}
+	}
+	return all
+}
+
+func tool(t testing.TB, name string) string {
+	t.Helper()
+	path, err := tools.Path(t.Context(), t.Output(), ".", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func install(root string, programs map[string]string) error {
+	for to, from := range programs {
+		if err := copyProgram(filepath.Join(root, to), from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyProgram(to, from string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Chmod(0o755), out.Close())
+}
