@@ -93,7 +93,7 @@ func (o Options) form() string {
 }
 
 // structs lists the kinds of machineadm's own that have a struct in contract/v1alpha1, which a test compares.
-func structs() []string { return []string{v1alpha1.KindSysctl} }
+func structs() []string { return []string{v1alpha1.KindContainerRuntime, v1alpha1.KindSysctl} }
 
 // facts are what the templates are filled with. All of it passed Check, so that nothing of it can end a line, a string
 // or a path.

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// desired is a document that was found to be right. What a release of containerd makes of it is in settings.go,
+// what it has no word for in unsupported.go.
+type desired struct {
+	// name is that of the document.
+	name string
+	// os is the target's operating system.
+	os   string
+	spec v1alpha1.ContainerRuntimeSpec
+	// version is the one to assume where no containerd is installed, as providerConfig has it. Empty where it has none.
+	version string
+	// imports are for the main file's list. They are no setting: the list has other entries besides.
+	imports    []string
+	runtimes   []handler  // by name
+	registries []registry // by host
+	// environment is the daemon's, as far as it is ours.
+	environment []variable
+	patches     []patch
+	warnings    []sdk.Warning
+}
+
+// resolver collects everything that is wrong with a document, so that all of it is reported at once. Nothing it says
+// quotes a value.
+type resolver struct {
+	spec       v1alpha1.ContainerRuntimeSpec
+	at         paths
+	violations []sdk.Violation
+	warnings   []sdk.Warning
+}
+
+func (r *resolver) refuse(field document.Path, message, hint string) {
+	r.violations = append(r.violations, sdk.Violation{Field: string(field), Message: message, Hint: hint})
+}
+
+func (r *resolver) warn(field document.Path, message string) {
+	r.warnings = append(r.warnings, sdk.Warning{Field: string(field), Message: message})
+}
+
+// resolve is pure: it reads the document and nothing else. The operating system decides what a path looks like.
+func resolve(doc v1alpha1.ContainerRuntime, os string) (desired, []sdk.Violation) {
+	r := resolver{spec: doc.Spec, at: pathsOf(os)}
+	if err := naming.ValidName(doc.Metadata.Name); err != nil {
+		r.refuse(document.Path("metadata").Field("name"), err.Error(), "")
+	}
+	spec := document.Path("spec")
+	d := desired{name: doc.Metadata.Name, os: os, spec: doc.Spec, imports: doc.Spec.Imports}
+	d.version, d.patches = r.providerConfig(spec.Field("providerConfig"))
+	r.scalars(spec)
+	r.interfaces(spec)
+	d.runtimes = r.runtimes(spec.Field("runtimes"))
+	r.defaultRuntime(spec.Field("defaultRuntime"))
+	d.registries = r.registries(spec.Field("registries"))
+	d.environment = r.environment(spec)
+	r.imports(spec.Field("imports"))
+	r.askedFor(spec, d.patches)
+	d.warnings = r.warnings
+	return d, r.violations
+}
+
+// askedFor refuses what would do nothing.
+func (r *resolver) askedFor(spec document.Path, patches []patch) {
+	const hint = "write what is wanted, or remove it"
+	asked := r.spec
+	asked.Provider, asked.ProviderConfig = "", nil
+	if reflect.ValueOf(asked).IsZero() && len(patches) == 0 && len(r.violations) == 0 {
+		r.refuse(spec, "asks for nothing", "write what is wanted, or remove the document")
+	}
+	nothing := func(name string, value any) {
+		if v := reflect.ValueOf(value); !v.IsNil() && v.Elem().IsZero() {
+			r.refuse(spec.Field(name), "asks for nothing", hint)
+		}
+	}
+	nothing("cdi", r.spec.CDI)
+	nothing("nri", r.spec.NRI)
+	nothing("cni", r.spec.CNI)
+	nothing("proxy", r.spec.Proxy)
+}
+
+func (r *resolver) scalars(spec document.Path) {
+	s := r.spec
+	r.oneOf(spec.Field("cgroupDriver"), s.CgroupDriver, cgroupDrivers()...)
+	r.oneOf(spec.Field("logLevel"), s.LogLevel, "trace", "debug", "info", "warn", "error", "fatal", "panic")
+	if s.SandboxImage != "" {
+		if err := checkImage(s.SandboxImage); err != nil {
+			r.refuse(spec.Field("sandboxImage"), err.Error(), "write it like registry.example.com/pause:3.10")
+		}
+	}
+	if s.Snapshotter != "" && !isIdentifier(s.Snapshotter) {
+		r.refuse(spec.Field("snapshotter"), "is not the name of a snapshotter", "use letters, digits, ., _ and -, as in overlayfs")
+	}
+	r.directory(spec.Field("rootDir"), s.RootDir)
+	r.directory(spec.Field("stateDir"), s.StateDir)
+	if s.RootDir != "" && s.RootDir == s.StateDir {
+		r.refuse(spec.Field("stateDir"), "must be another directory than spec.rootDir", "give it a directory of its own: what it holds ends with a boot")
+	}
+	if n := s.MaxConcurrentDownloads; n != nil && *n < 1 {
+		r.refuse(spec.Field("maxConcurrentDownloads"), "must be at least 1", "")
+	}
+	if s.MetricsAddress != "" {
+		if err := checkAddress(s.MetricsAddress); err != nil {
+			r.refuse(spec.Field("metricsAddress"), err.Error(), "write HOST:PORT, such as 127.0.0.1:1338 or [::1]:1338")
+		}
+	}
+	if n := s.OOMScore; n != nil && (*n < -1000 || *n > 1000) {
+		r.refuse(spec.Field("oomScore"), "must be from -1000 to 1000", "")
+	}
+}
+
+func cgroupDrivers() []string { return []string{"systemd", "cgroupfs"} }
+
+// oneOf refuses a value that is given and is none of these.
+func (r *resolver) oneOf(field document.Path, value string, known ...string) {
+	if value != "" && !slices.Contains(known, value) {
+		r.refuse(field, "is not a value of this field", "use one of "+strings.Join(known, ", "))
+	}
+}
+
+// directory refuses what is no absolute path in its shortest form.
+func (r *resolver) directory(field document.Path, value string) {
+	if value == "" {
+		return
+	}
+	if err := checkPath(value, r.at.windows); err != nil {
+		r.refuse(field, err.Error(), r.pathHint("an absolute path", "/var/lib/example", `C:\ProgramData\example`))
+	}
+}
+
+func (r *resolver) directories(field document.Path, values []string) {
+	for i, value := range values {
+		if value == "" {
+			r.refuse(field.Index(i), "is empty", "remove it")
+		}
+		if slices.Contains(values[:i], value) {
+			r.refuse(field.Index(i), "is listed twice", "remove one of the two")
+		}
+		r.directory(field.Index(i), value)
+	}
+}
+
+func (r *resolver) pathHint(what, linux, windows string) string {
+	example := linux
+	if r.at.windows {
+		example = windows
+	}
+	return fmt.Sprintf("write %s without . and .. and doubled or trailing separators, such as %s", what, example)
+}
+
+// interfaces checks what stands for CDI and CNI; NRI has nothing that could be wrong.
+func (r *resolver) interfaces(spec document.Path) {
+	if cdi := r.spec.CDI; cdi != nil {
+		r.directories(spec.Field("cdi").Field("specDirs"), cdi.SpecDirs)
+		if len(cdi.SpecDirs) > 0 && cdi.Enabled != nil && !*cdi.Enabled {
+			r.refuse(spec.Field("cdi").Field("specDirs"), "means nothing while spec.cdi.enabled is false", "remove one of the two")
+		}
+	}
+	if cni := r.spec.CNI; cni != nil {
+		r.directories(spec.Field("cni").Field("binDirs"), cni.BinDirs)
+		r.directory(spec.Field("cni").Field("confDir"), cni.ConfDir)
+	}
+}
+
+func (r *resolver) imports(field document.Path) {
+	for i, pattern := range r.spec.Imports {
+		at := field.Index(i)
+		switch err := checkPattern(pattern, r.at.windows); {
+		case err != nil:
+			r.refuse(at, err.Error(), r.pathHint("an absolute path or a pattern", "/etc/example/*.toml", `C:\ProgramData\example\*.toml`))
+		case slices.Contains(r.spec.Imports[:i], pattern):
+			r.refuse(at, "is listed twice", "remove one of the two")
+		case pattern == r.at.config || pattern == r.at.dropIn:
+			r.refuse(at, "is a file that this document is written to", "remove it")
+		}
+	}
+}

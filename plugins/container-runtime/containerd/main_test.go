@@ -1,0 +1,5 @@
+package main
+
+import "flag"
+
+var _ = flag.Bool("update", false, "write the golden files")

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// plan decides what is missing. What the daemon reads at every pull, the trees of registries, comes first and needs no
+// restart; then everything that it reads when it starts, as one activation; then what nothing refers to any more.
+func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sdk.Plan, error) {
+	want, violations := resolve(doc, m.Target.OS)
+	if len(violations) > 0 {
+		return sdk.Plan{}, sdk.InvalidConfig(violations...)
+	}
+	i, err := find(ctx, m, want.version)
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	settings, err := settingsFor(want, i.release)
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	result := sdk.Plan{Warnings: slices.Concat(want.warnings, want.overridden(i.release))}
+	base, settings, err := baseSpecs(ctx, m, i, want, settings, &result)
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	c, err := configure(m, i, settings, want.imports)
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	result.Warnings = append(result.Warnings, c.warnings...)
+	if err := sandboxWarning(ctx, m, want, &result); err != nil {
+		return sdk.Plan{}, err
+	}
+	if err := planCerts(m, want, i.release, &result); err != nil {
+		return sdk.Plan{}, err
+	}
+	files, err := activated(m, c, want, base)
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	changes, err := activation(ctx, m, i, c, files)
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	result.Add(changes...)
+	return result, planLeftovers(m, files, &result)
+}
+
+// settingsFor is what the document means to a release. What that one cannot say, another provider or release may.
+func settingsFor(want desired, r release) ([]setting, error) {
+	if lacking := want.unsupported(r); len(lacking) > 0 {
+		e := &pluginv1.Error{Code: pluginv1.CodeUnsupported, Message: lacking[0].Message, Hint: lacking[0].Hint, Violations: lacking}
+		for _, v := range lacking[1:] {
+			e.Message += "; " + v.Field + ": " + v.Message
+		}
+		return nil, e
+	}
+	if list, _ := want.serviceEnvironment(); want.os == "windows" && len(list) > 0 {
+		return nil, sdk.Unsupported("spec.proxy", "the environment of a service of Windows is not written yet",
+			"set the proxy of the service by hand (the value Environment of its registry key), and remove spec.proxy")
+	}
+	settings, violations := want.settings(r)
+	if len(violations) > 0 {
+		return nil, sdk.InvalidConfig(violations...)
+	}
+	return settings, nil
+}
+
+// activated are the files that take effect with a restart: first what is referred to, last what refers to it.
+func activated(m sdk.Machine, c configuration, want desired, base []sdk.FileSpec) ([]sdk.FileSpec, error) {
+	files := slices.Concat(base, want.serviceFiles())
+	if want.os != "windows" {
+		stub, err := emptiedDropIn(m, want, files)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, stub...)
+	}
+	if c.dropIn != nil {
+		files = append(files, *c.dropIn)
+	}
+	return append(files, c.main), nil
+}
+
+func activation(ctx context.Context, m sdk.Machine, i installation, c configuration, files []sdk.FileSpec) ([]*sdk.Change, error) {
+	if !i.present { // an image into which containerd is yet to be installed
+		return filesAlone(m, files)
+	}
+	k := checker{installation: i, c: c}
+	return sdk.Activate(ctx, m, sdk.Activation{Unit: unitOf(m), Files: files, Check: k.check, Healthy: k.healthy})
+}
+
+// filesAlone leaves everything but the files for first boot.
+func filesAlone(m sdk.Machine, files []sdk.FileSpec) ([]*sdk.Change, error) {
+	var changes []*sdk.Change
+	for _, spec := range files {
+		change, err := sdk.File(m, spec)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, change)
+	}
+	return append(changes, &sdk.Change{
+		ID: "activate:" + unit, Summary: "see that " + unit + " runs with its configuration", NeedsLive: true,
+		Do: func(context.Context, sdk.Progress) error { return errors.New("it is for first boot") },
+	}), nil
+}

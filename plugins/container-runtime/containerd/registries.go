@@ -1,0 +1,236 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+)
+
+// anyHost is the registry that stands for every one that is not listed.
+const anyHost = "_default"
+
+// hub is the host of the images whose reference names none, hubServer where that is served, and hubIndex what it is also
+// called. They are no constants: a page that is made of this source shall not name a real registry.
+func hub() string       { return strings.Join([]string{"docker", "io"}, ".") }
+func hubServer() string { return "registry-1." + hub() }
+func hubIndex() string  { return "index." + hub() }
+
+// registry is how the images of one host are pulled.
+type registry struct {
+	field document.Path
+	host  string
+	// server is asked last. Its url is empty where it is the host of the image, whichever that is.
+	server  endpoint
+	mirrors []endpoint
+	auth    *v1alpha1.RegistryAuth
+	// login is the host that auth is for.
+	login string
+}
+
+// endpoint is a host that is asked for images.
+type endpoint struct {
+	field  document.Path
+	url    string
+	access access
+}
+
+// hasTree says whether there is anything that a hosts.toml can say.
+func (g registry) hasTree() bool {
+	return len(g.mirrors) > 0 || g.server.field != "" || !g.server.access.empty()
+}
+
+func (r *resolver) registries(field document.Path) []registry {
+	var all []registry
+	directories := map[string]document.Path{}
+	logins := map[string]document.Path{}
+	for _, host := range sortedKeys(r.spec.Registries) {
+		at := field.Key(host)
+		if !r.registryHost(at, host) {
+			continue
+		}
+		directory := r.at.hostDirectory(host)
+		if r.at.windows {
+			directory = strings.ToLower(directory)
+		}
+		if twin, ok := directories[directory]; ok {
+			r.refuse(at, "has the same directory as "+string(twin), "keep one of the two: names of files do not tell them apart")
+		}
+		directories[directory] = at
+		g := r.registry(at, host, r.spec.Registries[host])
+		if g.login != "" {
+			if twin, ok := logins[g.login]; ok {
+				r.refuse(at.Field("auth"), "is for the same host as "+string(twin), "keep one of the two")
+			}
+			logins[g.login] = at.Field("auth")
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// registryHost checks the key of a registry: what stands there is compared with the host of an image, letter by letter.
+func (r *resolver) registryHost(at document.Path, host string) bool {
+	const hint = "write HOST or HOST:PORT as images name it, or " + anyHost
+	if host == anyHost {
+		return true
+	}
+	if _, err := portOf(host); err != nil {
+		r.refuse(at, err.Error(), hint)
+		return false
+	}
+	switch {
+	case !isRegistryHost(host):
+		r.refuse(at, "is never the host of an image: that has a dot or a port, or is localhost", hint)
+		return false
+	case host == hubIndex():
+		r.refuse(at, "is never the host of an image: what is named so is an image of "+hub(), "write "+hub())
+		return false
+	case host == hubServer():
+		r.warn(at, "images of Docker Hub are named by "+hub()+", so that this is for images alone whose reference says "+hubServer())
+	}
+	return true
+}
+
+func (r *resolver) registry(at document.Path, host string, want v1alpha1.Registry) registry {
+	g := registry{field: at, host: host, auth: want.Auth}
+	if reflect.ValueOf(want).IsZero() {
+		r.refuse(at, "asks for nothing", "give mirrors, a server, how it is reached or auth, or remove it")
+	}
+	var urls []string // as containerd tells hosts apart
+	for i, mirror := range want.Mirrors {
+		e := r.endpoint(at.Field("mirrors").Index(i), mirror.URL, mirror.RegistryAccess)
+		g.mirrors = append(g.mirrors, e)
+		same := sameURL(e.url)
+		if twin := slices.Index(urls, same); e.url != "" && twin >= 0 {
+			r.refuse(e.field.Field("url"), fmt.Sprintf("is the URL of %s", at.Field("mirrors").Index(twin)), "keep one of the two")
+		}
+		urls = append(urls, same)
+	}
+	g.server = r.server(at, host, want, g.mirrors)
+	r.auth(&g)
+	return g
+}
+
+// server is what is asked when no mirror has the image.
+func (r *resolver) server(at document.Path, host string, want v1alpha1.Registry, mirrors []endpoint) endpoint {
+	if want.Server == "" {
+		e := endpoint{url: originOf(host)}
+		e.access = r.access(at, want.RegistryAccess, e.url)
+		return e
+	}
+	field := at.Field("server")
+	u, ok := r.registryURL(field, want.Server)
+	if !ok {
+		r.access(at, want.RegistryAccess, "")
+		return endpoint{field: field}
+	}
+	e := endpoint{field: field, url: strings.TrimSuffix(u.String(), "/")}
+	for i, mirror := range mirrors {
+		if sameURL(mirror.url) != sameURL(e.url) {
+			continue
+		}
+		if !reflect.ValueOf(want.RegistryAccess).IsZero() {
+			r.refuse(field, fmt.Sprintf("is the URL of %s, which says how it is reached", at.Field("mirrors").Index(i)),
+				"move capabilities, ca, client, skipVerify, overridePath, headers and dialTimeout of the server to that mirror")
+		}
+		e.access = mirror.access
+		return e
+	}
+	e.access = r.access(at, want.RegistryAccess, e.url)
+	return e
+}
+
+// originOf is the URL of a registry that nothing else is said about; empty for every registry.
+func originOf(host string) string {
+	switch host {
+	case anyHost:
+		return ""
+	case hub():
+		return "https://" + hubServer()
+	}
+	return "https://" + host
+}
+
+func (r *resolver) endpoint(at document.Path, text string, want v1alpha1.RegistryAccess) endpoint {
+	e := endpoint{field: at}
+	if u, ok := r.registryURL(at.Field("url"), text); ok {
+		e.url = strings.TrimSuffix(u.String(), "/")
+	}
+	e.access = r.access(at, want, e.url)
+	return e
+}
+
+func (r *resolver) registryURL(field document.Path, text string) (*url.URL, bool) {
+	const hint = "write https://HOST[:PORT][/PATH], or http:// for a registry without TLS"
+	u, err := checkURL(text, "https", "http")
+	switch {
+	case text == "":
+		r.refuse(field, "is empty", hint)
+		return nil, false
+	case err != nil:
+		r.refuse(field, err.Error(), hint)
+		return nil, false
+	case u.User != nil:
+		r.refuse(field, "holds a user or a password", "remove them from the URL: credentials are given as auth of the registry of that host")
+		return nil, false
+	}
+	return u, true
+}
+
+// sameURL is equal for URLs that lead to the same place.
+func sameURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	host := strings.ToLower(u.Host)
+	switch u.Scheme {
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	}
+	return u.Scheme + "://" + host + strings.TrimSuffix(u.Path, "/")
+}
+
+func (r *resolver) auth(g *registry) {
+	if g.auth == nil {
+		return
+	}
+	at, a := g.field.Field("auth"), g.auth
+	const hint = "give username and password, or identityToken alone"
+	switch {
+	case !a.IdentityToken.IsZero() && (a.Username != "" || !a.Password.IsZero()):
+		r.refuse(at, "has both a password and a token", hint)
+	case a.IdentityToken.IsZero() && (a.Username == "" || a.Password.IsZero()):
+		r.refuse(at, "has neither username and password nor a token", hint)
+	}
+	if hasControl(a.Username) {
+		r.refuse(at.Field("username"), "has control characters", "")
+	}
+	r.secretText(at.Field("password"), a.Password)
+	r.secretText(at.Field("identityToken"), a.IdentityToken)
+	u, err := url.Parse(g.server.url)
+	switch {
+	case g.server.url == "" && g.host == anyHost && g.server.field == "":
+		r.refuse(at, "is for one host, and "+anyHost+" stands for all", "give the server that it is for, or move it to the registry of that host")
+	case err == nil:
+		g.login = u.Host
+	}
+}
+
+// secretText refuses an empty secret, and one that is not text: what it is written to is.
+func (r *resolver) secretText(field document.Path, s v1alpha1.Secret) {
+	switch text := string(s.Reveal()); {
+	case s.IsZero():
+	case text == "":
+		r.refuse(field, "is empty", "remove it, or give its value")
+	case hasControl(text) || !isText(text):
+		r.refuse(field, "has control characters", "look for a line end behind it")
+	}
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+)
+
+// handler is a runtime by the name that a RuntimeClass calls it.
+type handler struct {
+	field document.Path
+	name  string
+	kind  string // runtime_type
+	// binary is the program of an OCI runtime, or the shim of any other.
+	binary string
+	// cgroupDriver is its own, empty when it has none.
+	cgroupDriver string
+	options      map[string]any
+	rlimits      map[string]v1alpha1.Rlimit
+}
+
+// The types of runtimes that containerd itself brings along, and those of the well known others.
+const (
+	runcType   = "io.containerd.runc.v2"
+	runcV1Type = "io.containerd.runc.v1"
+	hcsType    = "io.containerd.runhcs.v1"
+)
+
+// isOCI says whether the shim runs an OCI runtime: it then has a cgroup driver and takes the name of a program.
+func isOCI(kind string) bool { return kind == runcType || kind == runcV1Type }
+
+// wellKnown is the type of a runtime that goes by this name; empty when none does.
+func wellKnown(name string) string {
+	is := func(prefix string) bool { return name == prefix || strings.HasPrefix(name, prefix+"-") }
+	switch {
+	case name == "runc" || name == "crun":
+		return runcType
+	case is("kata"):
+		return "io.containerd.kata.v2"
+	case name == "runsc":
+		return "io.containerd.runsc.v1"
+	case is("runhcs"):
+		return hcsType
+	}
+	return ""
+}
+
+// builtin are the runtimes that containerd has without any configuration, its own default first.
+func builtin(windows bool) []string {
+	if windows {
+		return []string{"runhcs-wcow-process", "runhcs-wcow-hypervisor"}
+	}
+	return []string{"runc"}
+}
+
+func (r *resolver) runtimes(field document.Path) []handler {
+	var all []handler
+	for _, name := range sortedKeys(r.spec.Runtimes) {
+		at := field.Key(name)
+		if !regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$`).MatchString(name) {
+			r.refuse(at, "is not a name that a RuntimeClass can have as its handler", "use at most 63 of a-z, 0-9 and -")
+			continue
+		}
+		all = append(all, r.runtime(at, name, r.spec.Runtimes[name]))
+	}
+	return all
+}
+
+func (r *resolver) runtime(at document.Path, name string, want v1alpha1.Runtime) handler {
+	h := handler{field: at, name: name, kind: want.Type, binary: want.Binary, cgroupDriver: want.CgroupDriver}
+	switch {
+	case h.kind == "":
+		if h.kind = wellKnown(name); h.kind == "" {
+			r.refuse(at.Field("type"), "is missing, and this name is not one that tells it", "write it like "+runcType)
+		}
+	case !regexp.MustCompile(`^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+\.v[0-9]+$`).MatchString(h.kind):
+		r.refuse(at.Field("type"), "is not a type of runtime", "write it like "+runcType+": containerd runs containerd-shim-runc-v2 for it")
+		h.kind = ""
+	}
+	r.directory(at.Field("binary"), h.binary)
+	if h.binary == "" && name == "crun" && h.kind == runcType {
+		h.binary = name // the shim looks for it on the daemon's path; without a name it would run runc
+	}
+	r.oneOf(at.Field("cgroupDriver"), h.cgroupDriver, cgroupDrivers()...)
+	if h.cgroupDriver != "" && h.kind != "" && !isOCI(h.kind) {
+		r.refuse(at.Field("cgroupDriver"), "is for OCI runtimes alone, those of type "+runcType,
+			"remove it, and say it in the configuration of this runtime")
+	}
+	h.options = r.options(at.Field("options"), h.kind, want.Options)
+	h.rlimits = r.baseSpec(at.Field("baseSpec"), want.BaseSpec)
+	return h
+}
+
+// ociOptions are the options of the OCI shim and their types; containerd passes over all others without a word, and a
+// wrong type fails every pod. Source: api/types/runc/options/oci.proto of containerd.
+func ociOptions() map[string]string {
+	return map[string]string{
+		"NoPivotRoot": "a boolean", "NoNewKeyring": "a boolean", "ShimCgroup": "a string", "IoUid": "an integer",
+		"IoGid": "an integer", "Root": "a string", "CriuPath": "a string", "CriuImagePath": "a string",
+		"CriuWorkPath": "a string", "TaskApiAddress": "a string", "TaskApiVersion": "an integer",
+	}
+}
+
+func (r *resolver) options(field document.Path, kind string, want map[string]json.RawMessage) map[string]any {
+	all := map[string]any{}
+	for _, name := range sortedKeys(want) {
+		at := field.Key(name)
+		value, err := fromJSON(want[name])
+		if err != nil {
+			r.refuse(at, err.Error(), "")
+			continue
+		}
+		all[name] = value
+		if !isOCI(kind) {
+			continue
+		}
+		known := ociOptions()
+		switch shape, ok := known[name]; {
+		case name == "SystemdCgroup":
+			r.refuse(at, "is said by cgroupDriver", "write cgroupDriver: systemd or cgroupfs instead")
+		case name == "BinaryName":
+			r.refuse(at, "is said by binary", "write binary: and the path instead")
+		case !ok:
+			r.refuse(at, "is no option of this type of runtime", "use one of "+strings.Join(sortedKeys(known), ", "))
+		case shape != shapeOf(value):
+			r.refuse(at, "must be "+shape, "")
+		}
+	}
+	return all
+}
+
+func shapeOf(value any) string {
+	switch v := value.(type) {
+	case bool:
+		return "a boolean"
+	case string:
+		return "a string"
+	case int64:
+		if v >= 0 {
+			return "an integer"
+		}
+	}
+	return ""
+}
+
+// fromJSON makes of a value what TOML has for it.
+func fromJSON(raw json.RawMessage) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil { // never %w: it may quote
+		return nil, errors.New("is not a value")
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("is not a value")
+	}
+	return toTOML(value)
+}
+
+func toTOML(value any) (any, error) {
+	switch v := value.(type) {
+	case nil:
+		return nil, errors.New("holds null, which TOML cannot say")
+	case json.Number:
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return n, nil
+		}
+		if n, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") {
+			return n, nil
+		}
+		return nil, errors.New("holds a number that TOML cannot say")
+	case []any:
+		for i := range v {
+			part, err := toTOML(v[i])
+			if err != nil {
+				return nil, err
+			}
+			v[i] = part
+		}
+	case map[string]any:
+		for key := range v {
+			part, err := toTOML(v[key])
+			if err != nil {
+				return nil, err
+			}
+			v[key] = part
+		}
+	}
+	return value, nil
+}
+
+func (r *resolver) baseSpec(at document.Path, want *v1alpha1.BaseSpec) map[string]v1alpha1.Rlimit {
+	if want == nil {
+		return nil
+	}
+	field := at.Field("rlimits")
+	if len(want.Rlimits) == 0 {
+		r.refuse(at, "asks for nothing", "give rlimits, or remove it")
+	}
+	for _, name := range sortedKeys(want.Rlimits) {
+		if !slices.Contains(rlimits(), name) {
+			r.refuse(field.Key(name), "is not the name of a limit", "use one of "+strings.Join(rlimits(), ", "))
+		}
+		if limit := want.Rlimits[name]; limit.Soft > limit.Hard {
+			r.refuse(field.Key(name), "has a soft limit above the hard one", "raise hard or lower soft")
+		}
+	}
+	return want.Rlimits
+}
+
+// rlimits are those that the OCI runtime specification takes on Linux.
+func rlimits() []string {
+	return []string{
+		"RLIMIT_AS", "RLIMIT_CORE", "RLIMIT_CPU", "RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_LOCKS", "RLIMIT_MEMLOCK",
+		"RLIMIT_MSGQUEUE", "RLIMIT_NICE", "RLIMIT_NOFILE", "RLIMIT_NPROC", "RLIMIT_RSS", "RLIMIT_RTPRIO", "RLIMIT_RTTIME",
+		"RLIMIT_SIGPENDING", "RLIMIT_STACK",
+	}
+}
+
+func (r *resolver) defaultRuntime(field document.Path) {
+	name := r.spec.DefaultRuntime
+	if _, listed := r.spec.Runtimes[name]; listed || name == "" {
+		return
+	}
+	if own := builtin(r.at.windows); !slices.Contains(own, name) {
+		r.refuse(field, "is not one of spec.runtimes", "list it there, or use "+strings.Join(own, " or "))
+	}
+}

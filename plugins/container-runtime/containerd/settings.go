@@ -1,0 +1,265 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// The tables of containerd's configuration that this plugin writes to. In version 2 all of CRI is in one; version 3
+// divides it. Source: docs/cri/config.md of containerd, and `containerd config default` of every release.
+const (
+	criPlugin      = "io.containerd.grpc.v1.cri"
+	imagesPlugin   = "io.containerd.cri.v1.images"
+	runtimePlugin  = "io.containerd.cri.v1.runtime"
+	nriPlugin      = "io.containerd.nri.v1.nri"
+	transferPlugin = "io.containerd.transfer.v1.local"
+)
+
+// setting is one value of containerd's configuration. Formatted or logged it shows where it stands, never its value.
+type setting struct {
+	// path is the keys of its tables, then its own.
+	path []string
+	// value is a string, bool, int64, float64, []string, or of a patch an []any of these and of tables.
+	value any
+	// field is the field of the document that asks for it.
+	field string
+	// secret says that the value is not for everyone's eyes.
+	secret bool
+}
+
+// Format shows the path.
+func (s setting) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, dotted(s.path)) } // a fmt.State has nowhere to report to
+
+// LogValue shows the path.
+func (s setting) LogValue() slog.Value { return slog.StringValue(dotted(s.path)) }
+
+// dotted is a path as TOML writes it.
+func dotted(path []string) string {
+	keys := slices.Clone(path)
+	for i, key := range keys {
+		if !regexp.MustCompile(`^[A-Za-z0-9_-]+$`).MatchString(key) {
+			keys[i] = strconv.Quote(key)
+		}
+	}
+	return strings.Join(keys, ".")
+}
+
+// settings is what the document means in the words of a release, in the order of their paths, with the patches on top.
+// Violations are patches that cannot be put there. What the release has no word for is not said here, see unsupported.go.
+func (d desired) settings(r release) ([]setting, []sdk.Violation) {
+	b := builder{desired: d, release: r}
+	b.daemon()
+	b.images()
+	b.credentials()
+	b.handlers()
+	b.interfaces()
+	violations := b.patch()
+	slices.SortStableFunc(b.all, func(a, b setting) int { return slices.Compare(a.path, b.path) })
+	return b.all, violations
+}
+
+// builder puts settings where a release reads them.
+type builder struct {
+	desired
+	release release
+	all     []setting
+}
+
+func (b *builder) set(field string, value any, path ...string) {
+	b.all = append(b.all, setting{path: path, value: value, field: field})
+}
+
+// split is the place of a setting of CRI: in version 2, and in version 3.
+func (b *builder) split(two, three []string) []string {
+	if b.release.written() == 2 {
+		return append([]string{"plugins", criPlugin}, two...)
+	}
+	return append([]string{"plugins"}, three...)
+}
+
+// images3 and runtime3 are places in the two halves of CRI.
+func (b *builder) images3(keys ...string) []string { return append([]string{imagesPlugin}, keys...) }
+
+func (b *builder) runtime3(keys ...string) []string { return append([]string{runtimePlugin}, keys...) }
+
+func (b *builder) daemon() {
+	s := b.spec
+	text := func(field, value string, path ...string) {
+		if value != "" {
+			b.set("spec."+field, value, path...)
+		}
+	}
+	text("rootDir", s.RootDir, "root")
+	text("stateDir", s.StateDir, "state")
+	text("logLevel", s.LogLevel, "debug", "level")
+	text("metricsAddress", s.MetricsAddress, "metrics", "address")
+	if s.OOMScore != nil {
+		b.set("spec.oomScore", int64(*s.OOMScore), "oom_score")
+	}
+}
+
+func (b *builder) images() {
+	s := b.spec
+	if s.SandboxImage != "" {
+		b.set("spec.sandboxImage", s.SandboxImage, b.split([]string{"sandbox_image"}, b.images3("pinned_images", "sandbox"))...)
+	}
+	if s.Snapshotter != "" {
+		b.set("spec.snapshotter", s.Snapshotter, b.split([]string{"containerd", "snapshotter"}, b.images3("snapshotter"))...)
+	}
+	if b.otherSnapshotter() {
+		b.set("spec.snapshotter", true, "plugins", imagesPlugin, "use_local_image_pull")
+	}
+	if s.MaxConcurrentDownloads != nil {
+		b.downloads(int64(*s.MaxConcurrentDownloads))
+	}
+	if slices.ContainsFunc(b.registries, registry.hasTree) {
+		b.set("spec.registries", pathsOf(b.os).certs, b.registryPath("config_path")...)
+	}
+}
+
+// otherSnapshotter: since 2.1 the transfer service pulls, and unpacks for the snapshotter of the platform alone; with any
+// other every pull fails, unless containerd pulls in the old way.
+func (b *builder) otherSnapshotter() bool {
+	standard := "overlayfs"
+	if b.os == "windows" {
+		standard = "windows"
+	}
+	return b.release.since(2, 1) && b.spec.Snapshotter != "" && b.spec.Snapshotter != standard
+}
+
+// downloads: the transfer service has a limit of its own. With another limit than its default in CRI, containerd goes
+// back to the old way of pulling; so that one is set only where it pulls so anyway: for a snapshotter, or for credentials.
+func (b *builder) downloads(n int64) {
+	const field = "spec.maxConcurrentDownloads"
+	const key = "max_concurrent_downloads"
+	if b.release.since(2, 1) {
+		b.set(field, n, "plugins", transferPlugin, key)
+	}
+	signsIn := slices.ContainsFunc(b.registries, func(g registry) bool { return g.auth != nil })
+	if !b.release.since(2, 1) || signsIn || b.otherSnapshotter() {
+		b.set(field, n, b.split([]string{key}, b.images3(key))...)
+	}
+}
+
+func (b *builder) registryPath(keys ...string) []string {
+	keys = append([]string{"registry"}, keys...)
+	return b.split(keys, b.images3(keys...))
+}
+
+func (b *builder) credentials() {
+	for _, g := range b.registries {
+		if g.auth == nil {
+			continue
+		}
+		at := g.field.Field("auth")
+		put := func(field, key, value string) {
+			path := b.registryPath("configs", g.login, "auth", key)
+			b.all = append(b.all, setting{path: path, value: value, field: string(at.Field(field)), secret: true})
+		}
+		if !g.auth.IdentityToken.IsZero() {
+			put("identityToken", "identitytoken", string(g.auth.IdentityToken.Reveal()))
+			continue
+		}
+		put("username", "username", g.auth.Username)
+		put("password", "password", string(g.auth.Password.Reveal()))
+	}
+}
+
+// handlers writes the runtimes. The type of each is always said: containerd 1.x forgets its own default of it as soon as
+// a file says anything else about the runtime.
+func (b *builder) handlers() {
+	at := func(keys ...string) []string {
+		keys = append([]string{"containerd"}, keys...)
+		return b.split(keys, b.runtime3(keys...))
+	}
+	if name := b.spec.DefaultRuntime; name != "" {
+		b.set("spec.defaultRuntime", name, at("default_runtime_name")...)
+	}
+	for _, h := range b.withDefault() {
+		field := cmp.Or(string(h.field), "spec.cgroupDriver")
+		place := func(keys ...string) []string { return at(append([]string{"runtimes", h.name}, keys...)...) }
+		b.set(field, h.kind, place("runtime_type")...)
+		switch {
+		case h.binary == "":
+		case isOCI(h.kind):
+			b.set(field+".binary", h.binary, place("options", "BinaryName")...)
+		default:
+			b.set(field+".binary", h.binary, place("runtime_path")...)
+		}
+		if len(h.rlimits) > 0 {
+			b.set(field+".baseSpec", pathsOf(b.os).baseSpec(h.name), place("base_runtime_spec")...)
+		}
+		for _, name := range sortedKeys(h.options) {
+			b.option(string(h.field.Field("options").Key(name)), h.options[name], place("options", name))
+		}
+		driver, from := b.spec.CgroupDriver, "spec.cgroupDriver"
+		if h.cgroupDriver != "" {
+			driver, from = h.cgroupDriver, field+".cgroupDriver"
+		}
+		if driver != "" && isOCI(h.kind) {
+			b.set(from, driver == "systemd", place("options", "SystemdCgroup")...)
+		}
+	}
+}
+
+// option sets an option of a runtime, a table value by value.
+func (b *builder) option(field string, value any, path []string) {
+	table, ok := value.(map[string]any)
+	if !ok {
+		b.set(field, value, path...)
+		return
+	}
+	for _, key := range sortedKeys(table) {
+		b.option(field, table[key], append(slices.Clone(path), key))
+	}
+}
+
+// withDefault adds runc where only the cgroup driver of the document speaks of it.
+func (b *builder) withDefault() []handler {
+	listed := func(h handler) bool { return h.name == "runc" }
+	if b.spec.CgroupDriver == "" || b.os == "windows" || slices.ContainsFunc(b.runtimes, listed) {
+		return b.runtimes
+	}
+	return append(slices.Clone(b.runtimes), handler{name: "runc", kind: runcType})
+}
+
+func (b *builder) interfaces() {
+	if cdi := b.spec.CDI; cdi != nil {
+		// Since 2.4 it is always on, and the key is gone.
+		if cdi.Enabled != nil && b.release.since(1, 7) && !b.release.since(2, 4) {
+			b.set("spec.cdi.enabled", *cdi.Enabled, b.split([]string{"enable_cdi"}, b.runtime3("enable_cdi"))...)
+		}
+		if len(cdi.SpecDirs) > 0 && b.release.since(1, 7) {
+			b.set("spec.cdi.specDirs", slices.Clone(cdi.SpecDirs), b.split([]string{"cdi_spec_dirs"}, b.runtime3("cdi_spec_dirs"))...)
+		}
+	}
+	if nri := b.spec.NRI; nri != nil && nri.Enabled != nil && b.release.since(1, 7) {
+		b.set("spec.nri.enabled", !*nri.Enabled, "plugins", nriPlugin, "disable")
+	}
+	if cni := b.spec.CNI; cni != nil {
+		b.cni(*cni)
+	}
+}
+
+func (b *builder) cni(cni v1alpha1.CNI) {
+	at := func(key string) []string { return b.split([]string{"cni", key}, b.runtime3("cni", key)) }
+	switch {
+	case len(cni.BinDirs) == 0:
+	case b.release.since(2, 1):
+		b.set("spec.cni.binDirs", slices.Clone(cni.BinDirs), at("bin_dirs")...)
+	default:
+		b.set("spec.cni.binDirs", cni.BinDirs[0], at("bin_dir")...)
+	}
+	if cni.ConfDir != "" {
+		b.set("spec.cni.confDir", cni.ConfDir, at("conf_dir")...)
+	}
+}

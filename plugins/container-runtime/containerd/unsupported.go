@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// unsupported is what a release, or the operating system, has no word for. Another provider may.
+func (d desired) unsupported(r release) []sdk.Violation {
+	u := lacking{desired: d, release: r}
+	if d.os == "windows" {
+		u.windows()
+	}
+	u.daemon()
+	for _, h := range d.runtimes {
+		u.runtime(h)
+	}
+	for _, g := range d.registries {
+		u.registry(g)
+	}
+	return u.all
+}
+
+type lacking struct {
+	desired
+	release release
+	all     []sdk.Violation
+}
+
+func (u *lacking) refuse(given bool, field document.Path, message, hint string) {
+	if given {
+		u.all = append(u.all, sdk.Violation{Field: string(field), Message: message, Hint: hint})
+	}
+}
+
+// has refuses a field that came with a later release.
+func (u *lacking) has(given bool, field document.Path, what string, major, minor int) {
+	u.refuse(given && !u.release.since(major, minor), field,
+		fmt.Sprintf("containerd %s has no %s: it came with %d.%d", u.release, what, major, minor),
+		fmt.Sprintf("install containerd %d.%d or later, or remove it", major, minor))
+}
+
+func (u *lacking) daemon() {
+	s, spec := u.spec, document.Path("spec")
+	if cdi := s.CDI; cdi != nil && u.os != "windows" {
+		at := spec.Field("cdi")
+		on := cdi.Enabled != nil && *cdi.Enabled
+		u.has(on, at.Field("enabled"), "Container Device Interface", 1, 7)
+		u.has(len(cdi.SpecDirs) > 0, at.Field("specDirs"), "Container Device Interface", 1, 7)
+		u.refuse(cdi.Enabled != nil && !on && u.release.since(2, 4), at.Field("enabled"),
+			fmt.Sprintf("containerd %s has the Container Device Interface always on", u.release),
+			"remove it, or give directories without device specifications as spec.cdi.specDirs")
+	}
+	if nri := s.NRI; nri != nil {
+		u.has(nri.Enabled != nil && *nri.Enabled, spec.Field("nri").Field("enabled"), "such Node Resource Interface", 1, 7)
+	}
+	if cni := s.CNI; cni != nil {
+		u.has(len(cni.BinDirs) > 1, spec.Field("cni").Field("binDirs"), "list of directories for network plugins", 2, 1)
+	}
+	u.refuse(s.Snapshotter == "aufs" && u.release.since(2, 0), spec.Field("snapshotter"),
+		fmt.Sprintf("containerd %s has no such snapshotter any more", u.release), "use overlayfs")
+}
+
+func (u *lacking) runtime(h handler) {
+	u.refuse(h.kind == runcV1Type && u.release.since(2, 0), h.field.Field("type"),
+		fmt.Sprintf("containerd %s has no such type of runtime any more", u.release), "use "+runcType)
+	if !isOCI(h.kind) {
+		return
+	}
+	for _, name := range sortedKeys(h.options) {
+		at := h.field.Field("options").Key(name)
+		u.refuse(name == "CriuPath" && u.release.since(2, 0), at,
+			fmt.Sprintf("containerd %s has no such option any more", u.release), "put criu onto the daemon's path and remove it")
+		u.has(name == "TaskApiAddress" || name == "TaskApiVersion", at, "such option", 2, 0)
+	}
+}
+
+func (u *lacking) registry(g registry) {
+	// Until 2.0, a hosts.toml that names no host beside the server is passed over.
+	u.refuse(g.host == anyHost && len(g.mirrors) == 0 && g.server.url == "" && !g.server.access.empty() && !u.release.since(2, 0), g.field,
+		fmt.Sprintf("containerd %s needs a host to ask for %s", u.release, anyHost), "give mirrors or a server, or list the hosts that it is for")
+	u.refuse(g.auth != nil && u.release.since(2, 7), g.field.Field("auth"),
+		fmt.Sprintf("containerd %s takes no credentials in its configuration any more", u.release),
+		"use a credential provider of the kubelet or imagePullSecrets of the pods, or give the header Authorization as headers")
+	const timeout = "timeout for connections to registries"
+	u.has(g.server.access.DialTimeout != "" && !slices.ContainsFunc(g.mirrors, g.lends), g.field.Field("dialTimeout"), timeout, 2, 1)
+	for _, mirror := range g.mirrors {
+		u.has(mirror.access.DialTimeout != "", mirror.field.Field("dialTimeout"), timeout, 2, 1)
+	}
+}
+
+// lends says whether the server has its access from this mirror, because it is the same.
+func (g registry) lends(mirror endpoint) bool {
+	return g.server.field != "" && sameURL(mirror.url) == sameURL(g.server.url)
+}
+
+// windows is what only Linux has.
+func (u *lacking) windows() {
+	s, spec := u.spec, document.Path("spec")
+	linux := func(given bool, field document.Path, hint string) {
+		u.refuse(given, field, "containerd has none of it on Windows", hint)
+	}
+	linux(s.CgroupDriver != "", spec.Field("cgroupDriver"), "remove it: Windows has no cgroups")
+	linux(s.OOMScore != nil, spec.Field("oomScore"), "remove it")
+	linux(s.CDI != nil, spec.Field("cdi"), "remove it")
+	linux(s.NRI != nil && s.NRI.Enabled != nil && *s.NRI.Enabled, spec.Field("nri"), "remove it")
+	linux(s.TrustedCAs != "", spec.Field("trustedCAs"),
+		"add the certificates to the machine's store of trusted roots, or give them as ca of the registries")
+	for _, h := range u.runtimes {
+		linux(h.cgroupDriver != "", h.field.Field("cgroupDriver"), "remove it: Windows has no cgroups")
+		linux(len(h.rlimits) > 0, h.field.Field("baseSpec"), "remove it")
+	}
+}

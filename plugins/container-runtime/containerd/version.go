@@ -1,0 +1,222 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+const (
+	// unit is the service of every package and of upstream's archive.
+	unit = "containerd.service"
+	// service is the same on Windows (containerd --register-service).
+	service = "containerd"
+)
+
+// installation is the containerd that the unit runs.
+type installation struct {
+	release release
+	// binary is the program, empty when none is installed yet.
+	binary string
+	// config is the main configuration file.
+	config string
+	// present says that the service manager knows the unit.
+	present bool
+	// source says where the version comes from.
+	source string
+}
+
+// find finds out which containerd the machine runs. assumed is the version of providerConfig, which decides only where
+// the machine itself does not tell.
+func find(ctx context.Context, m sdk.Machine, assumed string) (installation, error) {
+	present, l, err := launchOfUnit(ctx, m)
+	if err != nil {
+		return installation{}, err
+	}
+	if !present && !m.Offline() {
+		return installation{}, notInstalled(m.Target)
+	}
+	i := installation{present: present, config: mainFile(m)}
+	if err := i.place(m, l); err != nil {
+		return i, err
+	}
+	var version string
+	if m.Offline() {
+		version, i.source, err = versionInImage(m, i.binary)
+	} else {
+		version, err = versionLive(ctx, m, i.binary)
+		i.source = i.binary + " --version"
+	}
+	if err != nil {
+		return i, err
+	}
+	if version == "" {
+		version, i.source = assumed, "spec.providerConfig.version"
+	}
+	if version == "" {
+		return i, unknownVersion(m, i)
+	}
+	if i.release, err = parseRelease(version); err != nil {
+		return i, sdk.Precondition("the version of containerd that "+i.source+" tells is not understood",
+			"install a release of containerd")
+	}
+	if !i.release.supported() {
+		return i, sdk.Unsupported("", "containerd "+i.release.String()+" is older than 1.6", "install containerd 1.7 or a later one")
+	}
+	return i, nil
+}
+
+func unitOf(m sdk.Machine) string {
+	if m.Target.OS == "windows" {
+		return service
+	}
+	return unit
+}
+
+// launchOfUnit asks systemd, in an image the unit file. On Windows it is the program of the service.
+func launchOfUnit(ctx context.Context, m sdk.Machine) (present bool, l launch, err error) {
+	if !m.Offline() && m.Target.OS != "windows" {
+		return launchLive(ctx, m)
+	}
+	state, err := m.Services.State(ctx, unitOf(m))
+	switch {
+	case errors.Is(err, machine.ErrUnsupported) && m.Offline(): // an offline image of Windows
+		return false, launch{}, nil
+	case err != nil || !state.Exists:
+		return false, launch{}, err
+	case m.Target.OS == "windows":
+		return true, launchOf(words(state.Fragment), nil), nil
+	}
+	l, err = launchInImage(m, state.Fragment)
+	return true, l, err
+}
+
+// launchLive asks systemd once for all.
+func launchLive(ctx context.Context, m sdk.Machine) (present bool, l launch, err error) {
+	result, err := m.Commands.Run(ctx, machine.Command{
+		Name: "systemctl", Args: []string{"show", "--property=LoadState,ExecStart,Environment", "--", unit},
+	})
+	if err != nil {
+		_, reason := m.Services.State(ctx, unit) // says so where there is no systemd
+		return false, launch{}, cmp.Or(reason, err)
+	}
+	if strings.Contains(string(result.Stdout), "LoadState=masked\n") {
+		return true, launch{}, sdk.Precondition(unit+" is masked: it cannot be started", "find out why, then: systemctl unmask "+unit)
+	}
+	present, l = launchShown(string(result.Stdout))
+	return present, l, nil
+}
+
+// place takes over what the unit says of the program and its configuration.
+func (i *installation) place(m sdk.Machine, l launch) error {
+	i.binary = l.binary
+	if l.binary == "" && i.present {
+		return sdk.Precondition(unit+" does not start containerd", "see systemctl cat "+unit+": its ExecStart must name the program")
+	}
+	if strings.HasPrefix(l.binary, "$") || strings.Contains(l.config, "$") {
+		return sdk.Precondition(unit+" starts containerd by a variable that it does not set itself",
+			"write paths into ExecStart of "+unit+", with a drop-in")
+	}
+	if l.binary != "" && !filepath.IsAbs(l.binary) && !m.Offline() {
+		found, err := m.Commands.Find(l.binary)
+		if err != nil {
+			return sdk.Precondition("the program that "+unit+" starts is not installed", installHint(m.Target))
+		}
+		i.binary = found
+	}
+	if l.config == "" {
+		return nil
+	}
+	if strings.HasPrefix(l.config, "/usr/") || !filepath.IsAbs(l.config) {
+		return sdk.Precondition(unit+" has containerd read "+l.config+", which belongs to the system image",
+			"give "+unit+" a drop-in whose ExecStart or Environment names "+mainFile(m)+", then run again")
+	}
+	i.config = l.config
+	return nil
+}
+
+// versionLive asks the program itself. It answers "containerd MODULE VERSION REVISION".
+func versionLive(ctx context.Context, m sdk.Machine, binary string) (string, error) {
+	result, err := commandsFor(m, binary).Run(ctx, machine.Command{Name: filepath.Base(binary), Args: []string{"--version"}})
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", sdk.Precondition(binary+", which "+unitOf(m)+" starts, is not installed", installHint(m.Target))
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask containerd for its version: %w", err)
+	}
+	answer := strings.Fields(string(result.Stdout))
+	if len(answer) < 3 {
+		return "", sdk.Precondition(binary+" --version does not answer as containerd does", installHint(m.Target))
+	}
+	return answer[2], nil
+}
+
+// commandsFor runs a program by its path: where the machine would find another one of this name first, as with one in
+// /usr/local/bin beside the distribution's, only its own directory is looked at.
+func commandsFor(m sdk.Machine, binary string) machine.Runner {
+	if found, err := m.Commands.Find(filepath.Base(binary)); err == nil && found == binary {
+		return m.Commands
+	}
+	return machine.NewRunner(filepath.Dir(binary))
+}
+
+func unknownVersion(m sdk.Machine, i installation) error {
+	const hint = "give spec.providerConfig.version, such as 1.7 or 2.1"
+	switch {
+	case i.binary != "":
+		return sdk.Precondition("nothing in the image tells the version of "+i.binary, hint)
+	case i.present:
+		return sdk.Precondition("nothing in the image tells the version of containerd", hint)
+	}
+	return sdk.Precondition("containerd is not installed in the image", hint+" for the one that will be installed; or "+installHint(m.Target))
+}
+
+func notInstalled(t sdk.Target) error {
+	return sdk.Precondition("containerd is not installed: there is no service "+unit, installHint(t))
+}
+
+// installHint names the package of the family of operating systems.
+func installHint(t sdk.Target) string {
+	is := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			return t.Distribution == name || slices.Contains(t.Like, name)
+		})
+	}
+	switch {
+	case t.OS == "windows":
+		return `install containerd's archive for Windows in C:\Program Files\containerd and run containerd.exe --register-service`
+	case is("flatcar", "coreos"):
+		return "see systemctl status " + unit + ": containerd is a part of the system image there"
+	case is("debian", "ubuntu"):
+		return "install the package containerd of the distribution, or containerd.io of Docker"
+	case is("rhel", "fedora", "centos"):
+		return "install the package containerd.io of Docker, or containerd where the distribution has it"
+	case is("suse", "sles", "opensuse"):
+		return "install the package containerd"
+	}
+	return "install containerd with its unit, by a package or by upstream's archive"
+}
+
+// fit says how the plugin fits the machine.
+func fit(ctx context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
+	state, err := m.Services.State(ctx, unitOf(m))
+	switch {
+	case errors.Is(err, machine.ErrUnsupported):
+		return sdk.FitnessUnsupported, "there is no service manager that it knows", nil
+	case err != nil:
+		return sdk.FitnessUnsupported, "", err
+	case !state.Exists:
+		return sdk.FitnessAbsent, "containerd is not installed", nil
+	case state.Active == "active":
+		return sdk.FitnessActive, "containerd is installed and runs", nil
+	}
+	return sdk.FitnessInstalled, "containerd is installed", nil
+}
