@@ -43,6 +43,10 @@ demo-node: build nodes ## the same stream against a freshly booted systemd node;
 test: deps nodes ## every test; installs what it needs (root on Debian), else skips what cannot run. TESTFLAGS= goes to go test
 	@testenv/tools/test.sh $(TESTFLAGS)
 
+.PHONY: test-vm
+test-vm: nodes-vm ## the tests that need a kernel of their own, on emulated virtual machines; minutes; root on Debian. TESTFLAGS= as above
+	@MACHINEADM_TEST_VM=1 CGO_ENABLED=0 go test -count=1 -v -timeout 90m ./testenv/vm $(TESTFLAGS)
+
 .PHONY: lint
 lint: ## golangci-lint for Linux and for Windows, and the protocol's linter
 	@linter=$$($(TOOL) golangci-lint); \
@@ -88,6 +92,12 @@ tools: ## build every pinned tool of testenv/tools into the cache
 nodes: deps # the cached root filesystems of the test nodes; where they cannot be made, the suites that boot them skip
 	@if [[ -d testenv/nodes/cmd/nodes-cache && $$(id -u) == 0 ]] && grep -qs '^ID=debian$$' /etc/os-release; then \
 		go run ./testenv/nodes/cmd/nodes-cache; \
+	fi
+
+.PHONY: nodes-vm
+nodes-vm: deps # the cached systems of the virtual machines, likewise
+	@if [[ $$(id -u) == 0 ]] && grep -qs '^ID=debian$$' /etc/os-release; then \
+		go run ./testenv/nodes/cmd/nodes-cache -vm; \
 	fi
 
 .PHONY: help

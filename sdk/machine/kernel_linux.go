@@ -109,13 +109,15 @@ func (k *kernel) LoadModule(ctx context.Context, name string) error {
 	if err != nil || state == ModuleLoaded || state == ModuleBuiltIn {
 		return err
 	}
-	if _, err := k.commands.Run(ctx, Command{Name: "modprobe", Args: []string{"--", name}}); err != nil {
+	// As systemd-modules-load(8) will do at boot: by itself modprobe also loads what the administrator denied.
+	if _, err := k.commands.Run(ctx, Command{Name: "modprobe", Args: []string{"-b", "--", name}}); err != nil {
 		return fmt.Errorf("load kernel module %s: %w", name, err)
 	}
-	// modprobe is content where the administrator replaced loading by a command of their own (modprobe.d(5)).
+	// modprobe is content where the administrator denied the module or replaced loading by a command of their own
+	// (modprobe.d(5)).
 	state, err = k.Module(name)
 	if err == nil && state != ModuleLoaded && state != ModuleBuiltIn {
-		err = fmt.Errorf("load kernel module %s: modprobe succeeded, yet it is %s; see `modprobe -c` for an install line",
+		err = fmt.Errorf("load kernel module %s: modprobe succeeded, yet it is %s; see `modprobe -c` for a blacklist or install line",
 			name, state)
 	}
 	return err

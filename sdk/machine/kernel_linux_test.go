@@ -140,18 +140,18 @@ func TestLoadModule(t *testing.T) {
 	ctx := context.Background()
 	k, root, commands := kernelOf(t, map[string]string{"proc/modules": "", "proc/filesystems": "nodev\toverlay\n"})
 	must(t, k.LoadModule(ctx, "overlay")) // Built in: nothing is run.
-	commands.OnFunc("modprobe -- br_netfilter", func(context.Context, machine.Command) (machine.Result, error) {
+	commands.OnFunc("modprobe -b -- br_netfilter", func(context.Context, machine.Command) (machine.Result, error) {
 		return machine.Result{}, os.WriteFile(filepath.Join(root, "proc/modules"), []byte("br_netfilter 1 0 - Live 0x0\n"), 0o644)
 	})
 	must(t, k.LoadModule(ctx, "br_netfilter"), k.LoadModule(ctx, "br-netfilter"))
-	if got := strings.Join(commands.Lines(), "; "); got != "modprobe -- br_netfilter" {
+	if got := strings.Join(commands.Lines(), "; "); got != "modprobe -b -- br_netfilter" {
 		t.Errorf("commands %q", got)
 	}
-	commands.On("modprobe -- gone", machine.Result{ExitCode: 1, Stderr: []byte("FATAL: Module gone not found")})
+	commands.On("modprobe -b -- gone", machine.Result{ExitCode: 1, Stderr: []byte("FATAL: Module gone not found")})
 	if err := k.LoadModule(ctx, "gone"); err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("error %v, want one that names the module", err)
 	}
-	commands.On("modprobe -- fooled", machine.Result{})
+	commands.On("modprobe -b -- fooled", machine.Result{})
 	if err := k.LoadModule(ctx, "fooled"); err == nil || !strings.Contains(err.Error(), "install line") {
 		t.Errorf("error %v, want one that says that it is not there", err)
 	}

@@ -3,16 +3,27 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/machineadm/machineadm/internal/require"
 )
 
-func prerequisites(t testing.TB) {
+func prerequisites(t testing.TB, o Options) {
 	t.Helper()
 	require.Root(t)
-	require.Tool(t, "systemd-nspawn")
-	require.Tool(t, "nsenter")
+	if !o.VM {
+		require.Tool(t, "systemd-nspawn")
+		require.Tool(t, "nsenter")
+		return
+	}
+	if runtime.GOARCH != "amd64" {
+		require.Missing(t, "virtual machines need amd64, this is "+runtime.GOARCH)
+	}
+	for _, program := range []string{qemuProgram, "mke2fs", "go"} {
+		require.Tool(t, program)
+	}
 }
 
 // newNode names a node and finds what it is made of. Nothing but its directory exists before assemble is called, so
@@ -27,10 +38,10 @@ func newNode(t testing.TB, o Options) (n *Node, assemble func() error, err error
 	if err := store.sweep(ctx); err != nil {
 		return nil, nil, fmt.Errorf("sweep what an earlier run left: %w", err)
 	}
-	if !store.has(o.Suite, o.Layers) {
+	if !store.has(o.Suite, o.stack()) {
 		require.Tool(t, "mmdebstrap")
 	}
-	lowers, err := store.system(ctx, o.Suite, o.Layers, t.Logf)
+	lowers, err := store.system(ctx, o.Suite, o.stack(), t.Logf)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -38,15 +49,29 @@ func newNode(t testing.TB, o Options) (n *Node, assemble func() error, err error
 	if err != nil {
 		return nil, nil, err
 	}
+	n = &Node{inst: inst, opts: o, tb: t}
+	if o.VM {
+		machine := &qemu{inst: inst, hostname: o.Hostname}
+		n.machine = machine
+		return n, func() error { return machine.assemble(ctx, lowers, o.Prepare) }, nil
+	}
 	machine := &nspawn{inst: inst, hostname: o.Hostname}
-	assemble = func() error { return machine.assemble(lowers, o.Prepare) }
-	return &Node{machine: machine, inst: inst, opts: o, tb: t}, assemble, nil
+	n.machine = machine
+	return n, func() error { return machine.assemble(lowers, o.Prepare) }, nil
 }
 
-// BuildCache makes sure that the base system of the suite and the layers are in the cache. logf gets one line for each
-// thing that had to be built.
-func BuildCache(ctx context.Context, suite Suite, layers []Layer, logf func(format string, args ...any)) error {
-	o, err := Options{Suite: suite, Layers: layers}.checked()
+// stack is every layer on top of the base system.
+func (o Options) stack() []Layer {
+	if !o.VM {
+		return o.Layers
+	}
+	return slices.Concat([]Layer{kernelLayer()}, o.Layers)
+}
+
+// BuildCache makes sure that everything a node with these options is made of is in the cache. Only Suite, VM and Layers
+// count. logf gets one line for each thing that had to be built.
+func BuildCache(ctx context.Context, o Options, logf func(format string, args ...any)) error {
+	o, err := o.checked()
 	if err != nil {
 		return err
 	}
@@ -54,6 +79,6 @@ func BuildCache(ctx context.Context, suite Suite, layers []Layer, logf func(form
 	if err != nil {
 		return err
 	}
-	_, err = store.system(ctx, o.Suite, o.Layers, logf)
+	_, err = store.system(ctx, o.Suite, o.stack(), logf)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 )
 
 // The time from a warm cache to a booted node that the whole test suite counts on.
@@ -115,69 +116,20 @@ func TestReboot(t *testing.T) {
 	for _, suite := range nodes.Suites() {
 		t.Run(string(suite), func(t *testing.T) {
 			t.Parallel()
-			n := nodes.Boot(t, nodes.Options{Suite: suite})
-			n.MustExec(t, "sh", "-c", "echo kept >/var/lib/kept; echo lost >/run/lost")
-			n.MustExec(t, "systemd-run", "--unit=goodbye", "sh", "-c", "trap 'echo stopped >/var/lib/goodbye; exit' TERM; while :; do sleep 1; done")
-			boot := n.MustExec(t, "cat", "/proc/sys/kernel/random/boot_id").Stdout
-			identity := n.MustExec(t, "cat", "/etc/machine-id").Stdout
-
-			if err := n.Reboot(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("up again in %s", n.BootTime().Round(time.Millisecond))
-			wantFiles(t, n, map[string]string{"/var/lib/kept": "kept\n", "/var/lib/goodbye": "stopped\n", "/run/lost": missing})
-			if now := n.MustExec(t, "cat", "/proc/sys/kernel/random/boot_id").Stdout; now == boot {
-				t.Error("the boot id is the same after a reboot")
-			}
-			if now := n.MustExec(t, "cat", "/etc/machine-id").Stdout; now != identity {
-				t.Errorf("machine-id changed from %q to %q", identity, now)
-			}
+			nodestest.Reboot(t, nodes.Boot(t, nodes.Options{Suite: suite}))
 		})
 	}
 }
 
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	n := nodes.Boot(t, nodes.Options{Suite: nodes.Bookworm})
-	n.MustExec(t, "sh", "-c", "echo kept >/var/lib/kept")
-	n.MustExec(t, "systemd-run", "--unit=goodbye", "sh", "-c", "trap 'echo stopped >/var/lib/goodbye; exit' TERM; while :; do sleep 1; done")
-	running := make(chan error)
-	go func() {
-		_, err := n.Exec(t.Context(), "sh", "-c", "touch /run/started; sleep 600")
-		running <- err
-	}()
-	n.MustExec(t, "sh", "-c", "until test -e /run/started; do sleep 0.05; done")
-
-	n.Crash()
-	if err := <-running; err == nil {
-		t.Error("a command that the power cut ended reports no error")
-	}
-	eventually(t, "the node's processes to end", func() bool { return len(processesOf(t, n.Name())) == 0 })
-	if _, err := n.Exec(t.Context(), "true"); err == nil || !strings.Contains(err.Error(), "the node is off") {
-		t.Errorf("a command on a node without power: %v", err)
-	}
-
-	if err := n.Reboot(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	wantFiles(t, n, map[string]string{"/var/lib/kept": "kept\n", "/var/lib/goodbye": missing})
+	nodestest.Crash(t, nodes.Boot(t, nodes.Options{Suite: nodes.Bookworm}))
 }
 
 // A node that reboots itself on its way up is started again, once more and no further.
 func TestSelfReboot(t *testing.T) {
 	t.Parallel()
-	once := "[Unit]\nConditionPathExists=!/var/lib/rebooted\n[Service]\nType=oneshot\n" +
-		"ExecStart=/bin/sh -c 'echo yes >/var/lib/rebooted; systemctl --no-block reboot'\n"
-	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: func(root string) error {
-		if err := os.WriteFile(filepath.Join(root, "etc/systemd/system/once.service"), []byte(once), 0o644); err != nil {
-			return err
-		}
-		return os.Symlink("/etc/systemd/system/once.service", filepath.Join(root, "etc/systemd/system/multi-user.target.wants/once.service"))
-	}})
-	wantFiles(t, n, map[string]string{"/var/lib/rebooted": "yes\n"})
-	if got := strings.TrimSpace(n.MustExec(t, "sh", "-c", "journalctl --list-boots --quiet --no-pager | grep -c .").Stdout); got != "2" {
-		t.Errorf("boots in the journal: %s, want 2", got)
-	}
+	nodestest.RebootedItself(t, nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodestest.RebootsItself}))
 }
 
 func TestNoWait(t *testing.T) {
@@ -224,24 +176,6 @@ func TestSysctl(t *testing.T) {
 	for _, k := range keys {
 		if got := n.MustExec(t, "cat", "/proc/sys/"+k).Stdout; got == "1\n" {
 			t.Errorf("%s outlived the reboot", k)
-		}
-	}
-}
-
-const missing = "(missing)"
-
-func wantFiles(t *testing.T, n *nodes.Node, files map[string]string) {
-	t.Helper()
-	for path, want := range files {
-		got, err := n.CopyOut(t.Context(), path)
-		switch {
-		case errors.Is(err, os.ErrNotExist):
-			got = []byte(missing)
-		case err != nil:
-			t.Fatal(err)
-		}
-		if string(got) != want {
-			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/machineadm/machineadm/internal/require"
 )
 
-func prerequisites(t testing.TB) {
+func prerequisites(t testing.TB, _ Options) {
 	t.Helper()
 	require.Root(t)
 }
@@ -20,7 +20,7 @@ func prerequisites(t testing.TB) {
 func newNode(testing.TB, Options) (*Node, func() error, error) { return nil, nil, unsupported() }
 
 // BuildCache is possible on Linux alone.
-func BuildCache(context.Context, Suite, []Layer, func(format string, args ...any)) error {
+func BuildCache(context.Context, Options, func(format string, args ...any)) error {
 	return unsupported()
 }
 

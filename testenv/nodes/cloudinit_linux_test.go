@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 )
 
 func TestCloudInit(t *testing.T) {
@@ -34,7 +35,7 @@ runcmd:
 					t.Errorf("cloud-init status has no %q:\n%s", want, status)
 				}
 			}
-			wantFiles(t, n, map[string]string{"/run/plain.txt": "plain", "/var/lib/ran": "packed", "/var/lib/runs": "run\n"})
+			nodestest.Files(t, n, map[string]string{"/run/plain.txt": "plain", "/var/lib/ran": "packed", "/var/lib/runs": "run\n"})
 			for script, want := range map[string]string{
 				"stat -c %a /run/plain.txt":                        "600",
 				"hostname":                                         "node",
@@ -50,7 +51,7 @@ runcmd:
 				t.Fatal(err)
 			}
 			t.Logf("up again in %s", n.BootTime())
-			wantFiles(t, n, map[string]string{"/var/lib/runs": "run\n"}) // once per instance
+			nodestest.Files(t, n, map[string]string{"/var/lib/runs": "run\n"}) // once per instance
 		})
 	}
 }

@@ -1,11 +1,13 @@
-// Package nodes gives tests real machines: Debian with systemd as PID 1, booted from a cached root file system
-// under an overlay that belongs to one test.
+// Package nodes gives tests real machines: Debian with systemd as PID 1, booted from a cached system, with a disk that
+// belongs to one test.
 //
-// Today a node is a systemd-nspawn container in its own network namespace. It has a real init, real services,
-// real cloud-init and its own net.* sysctls. It does not have: a kernel of its own (vm.*, kernel.* sysctls and
-// modules are the host's), a settable clock, memory or CPU limits. What needs those waits for a virtual machine,
-// which fits behind the same Node.
+// A node is one of two things behind the same methods. By default it is a systemd-nspawn container in its own network
+// namespace, which boots in a second or two. It has a real init, real services, real cloud-init and its own net.*
+// sysctls. It does not have: a kernel of its own (vm.*, kernel.* sysctls and modules are the host's), a settable clock,
+// memory or CPU limits. With Options.VM it is a virtual machine that has all of these, with Debian's kernel for clouds
+// and an ext4 disk that a power cut can interrupt, and without a network. It is emulated in software, which costs twenty
+// to thirty seconds of a processor for a boot: tests that need it stand in testenv/vm and run by make test-vm.
 //
-// Root file systems are built once into the user's cache directory (machineadm-testenv) and never change:
-// remove that directory to have them built from the mirror's newest packages.
+// Base systems are built once into the user's cache directory (machineadm-testenv) and never change: remove that
+// directory to have them built from the mirror's newest packages.
 package nodes

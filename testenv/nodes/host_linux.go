@@ -4,11 +4,32 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
+
+// startHeld starts a command that has a death signal and watches it until it ends. The signal fires when the starting
+// thread ends, so that thread is held as long as the command runs. ended gets what Wait returned.
+func startHeld(cmd *exec.Cmd, started func(), ended func(error)) error {
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		if err == nil {
+			started()
+		}
+		result <- err
+		if err == nil {
+			ended(cmd.Wait())
+		}
+	}()
+	return <-result
+}
 
 type mountPoint struct{ point, fstype string }
 

@@ -8,14 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 )
 
 func TestStopLeavesNothing(t *testing.T) {
@@ -23,7 +21,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	n := nodes.Boot(t, nodes.Options{Suite: nodes.Bookworm})
 	n.MustExec(t, "sh", "-c", "setsid sleep 600 >/dev/null 2>&1 &")
 	network := netNS(t, n)
-	if len(tracesOf(t, n.Name())) == 0 || len(holdersOf(t, n.Name(), network)) == 0 {
+	if len(nodestest.Traces(t, n.Name())) == 0 || len(holdersOf(t, n.Name(), network)) == 0 {
 		t.Fatal("a running node leaves no traces: this test cannot see them")
 	}
 	began := time.Now()
@@ -53,11 +51,16 @@ func TestChild(t *testing.T) {
 	case "never up":
 		options.BootTimeout = 2 * time.Second
 		options.Prepare = func(root string) error {
-			unit := "[Service]\nType=oneshot\nExecStart=/bin/sleep infinity\n"
+			// Among the first units, so that it is on the console in time also on a busy machine.
+			unit := "[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\nExecStart=/bin/sleep infinity\n"
 			if err := os.WriteFile(filepath.Join(root, "etc/systemd/system/hung.service"), []byte(unit), 0o644); err != nil {
 				return err
 			}
-			return os.Symlink("/etc/systemd/system/hung.service", filepath.Join(root, "etc/systemd/system/multi-user.target.wants/hung.service"))
+			wants := filepath.Join(root, "etc/systemd/system/sysinit.target.wants")
+			if err := os.MkdirAll(wants, 0o755); err != nil {
+				return err
+			}
+			return os.Symlink("/etc/systemd/system/hung.service", filepath.Join(wants, "hung.service"))
 		}
 	}
 	n := nodes.Boot(t, options)
@@ -109,8 +112,8 @@ func TestFailedBootLeavesNothing(t *testing.T) {
 				}
 			}
 			ofChild := fmt.Sprintf("machineadm-node-%d-", cmd.Process.Pid)
-			eventually(t, "the node's processes to end", func() bool { return len(processesOf(t, ofChild)) == 0 })
-			if traces := tracesOf(t, ofChild); len(traces) > 0 {
+			nodestest.Eventually(t, "the node's processes to end", func() bool { return len(nodestest.Processes(t, ofChild)) == 0 })
+			if traces := nodestest.Traces(t, ofChild); len(traces) > 0 {
 				t.Errorf("left: %q", traces)
 			}
 		})
@@ -123,45 +126,19 @@ func TestNextBootSweepsAfterAKill(t *testing.T) {
 	require.Root(t)
 	bystander := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie})
 	c := startChild(t, "killed")
-	release := holdSweeps(t)
+	release := nodestest.HoldSweeps(t)
 	if err := c.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	c.wait(t)
-	eventually(t, "the killed test's node to die", func() bool { return len(processesOf(t, c.name)) == 0 })
-	if len(tracesOf(t, c.name)) == 0 {
+	nodestest.Eventually(t, "the killed test's node to die", func() bool { return len(nodestest.Processes(t, c.name)) == 0 })
+	if len(nodestest.Traces(t, c.name)) == 0 {
 		t.Fatal("a killed test leaves no traces: there is nothing to sweep")
 	}
 	release()
 	nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, NoWait: true})
 	wantNothing(t, c.name, c.network)
 	bystander.MustExec(t, "true")
-}
-
-// holdSweeps keeps every Boot on this machine, also those of other test processes, from sweeping until it is released.
-func holdSweeps(t *testing.T) (release func()) {
-	t.Helper()
-	user, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock, err := os.OpenFile(filepath.Join(user, "machineadm-testenv/sweep.lock"), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var once sync.Once
-	release = func() {
-		once.Do(func() {
-			if err := lock.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	t.Cleanup(release)
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	return release
 }
 
 type child struct {

@@ -32,11 +32,11 @@ const teardownTimeout = 30 * time.Second
 // behind is swept here.
 func Boot(t testing.TB, o Options) *Node {
 	t.Helper()
-	prerequisites(t)
 	o, err := o.checked()
 	if err != nil {
 		t.Fatalf("nodes.Boot: %v", err)
 	}
+	prerequisites(t, o)
 	n, assemble, err := newNode(t, o)
 	if err != nil {
 		t.Fatalf("nodes.Boot %s: %v", o.Suite, err)
@@ -110,8 +110,9 @@ func (n *Node) logFailedUnits(ctx context.Context, state string) error {
 	return nil
 }
 
-// Crash is a power cut: everything in the node is killed at once, its files stay as they were written.
-// (Pages that were never synced survive: the kernel is the host's.) Reboot starts it again.
+// Crash is a power cut: everything in the node is killed at once. Reboot starts it again. A container finds its files
+// as they were written, synced or not, because the kernel is the host's. A virtual machine finds what it had synced, and
+// its file system recovers from the journal.
 func (n *Node) Crash() {
 	n.tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), teardownTimeout)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -142,27 +141,16 @@ func (m *nspawn) launch(ctx context.Context, group cgroup, console string) (_ *s
 
 // watch starts the command and keeps the session's channels until it ends.
 func (m *nspawn) watch(s *session, cmd *exec.Cmd, notices *net.UnixConn) error {
-	started := make(chan error)
-	go func() {
-		// The death signal fires when the starting thread ends, so this one is held as long as the machine is on.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		if err == nil {
-			m.mu.Lock()
-			m.last = s
-			m.mu.Unlock()
-		}
-		started <- err
-		if err != nil {
-			return
-		}
+	started := func() {
+		m.mu.Lock()
+		m.last = s
+		m.mu.Unlock()
 		go awaitReady(notices, s.up)
-		err = cmd.Wait()
+	}
+	return startHeld(cmd, started, func(err error) {
 		s.exit = errors.Join(err, notices.Close())
 		close(s.off)
-	}()
-	return <-started
+	})
 }
 
 // awaitReady reads sd_notify(3) datagrams until one says that the boot is finished or the socket is closed.

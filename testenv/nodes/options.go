@@ -29,6 +29,8 @@ type Layer struct {
 // Options says what to boot. The zero value of every field but Suite is a usable default.
 type Options struct {
 	Suite Suite
+	// VM boots a virtual machine instead of a container, see the package comment. It takes much longer.
+	VM bool
 	// Layers are stacked in this order; a later one may depend on packages of an earlier one.
 	Layers []Layer
 	// Prepare edits the node's own files before the first boot. root is the node's root directory; what is
@@ -36,13 +38,16 @@ type Options struct {
 	Prepare func(root string) error
 	// Hostname is "node" when empty.
 	Hostname string
-	// BootTimeout bounds one boot and one orderly shutdown, each; 60 s when zero.
+	// BootTimeout bounds one boot and one orderly shutdown, each; 60 s when zero, for a virtual machine 5 minutes.
 	BootTimeout time.Duration
 	// NoWait makes Boot return as soon as PID 1 runs, for tests that act during the boot.
 	NoWait bool
 }
 
-const defaultBootTimeout = time.Minute
+const (
+	defaultBootTimeout   = time.Minute
+	defaultVMBootTimeout = 5 * time.Minute
+)
 
 func (o Options) checked() (Options, error) {
 	if !slices.Contains(Suites(), o.Suite) {
@@ -56,7 +61,11 @@ func (o Options) checked() (Options, error) {
 	if o.Hostname == "" {
 		o.Hostname = "node"
 	}
-	if o.BootTimeout == 0 {
+	switch {
+	case o.BootTimeout != 0:
+	case o.VM:
+		o.BootTimeout = defaultVMBootTimeout
+	default:
 		o.BootTimeout = defaultBootTimeout
 	}
 	return o, nil

@@ -19,11 +19,11 @@ events() {
 	return $status
 }
 
-# packages ROOM: the packages of the product, or those of testenv.
+# packages ROOM: the packages of the product, or those of testenv but for the virtual machines, which make test-vm runs.
 packages() {
 	local invert=-v
 	[[ $1 == product ]] || invert=-e
-	go list ./... | grep "$invert" '^github.com/machineadm/machineadm/testenv\(/\|$\)'
+	go list ./... | grep "$invert" '^github.com/machineadm/machineadm/testenv\(/\|$\)' | grep -v '/testenv/vm$'
 }
 
 # modules: the nested modules that hold tests.

@@ -1,9 +1,10 @@
 // Command nodes-cache builds the root file systems that tests boot, so that a test run does not have to wait for them.
-// It needs root, Debian, mmdebstrap and the Debian mirror of the machine. What is already built is left alone.
+// With -vm it builds those of virtual machines, which have a kernel. It needs root, Debian, mmdebstrap and the Debian mirror of the machine. What is already built is left alone.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,19 +15,27 @@ import (
 )
 
 func main() {
+	vm := flag.Bool("vm", false, "what virtual machines boot from")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(ctx, *vm); err != nil {
 		fmt.Fprintln(os.Stderr, "nodes-cache:", err)
 		os.Exit(1) //nolint:gocritic // stop only puts the signal handler back
 	}
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context, vm bool) error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("building a root file system needs root (on Debian); run it as root, or leave out the tests on nodes")
 	}
-	for tool, pkg := range map[string]string{"mmdebstrap": "mmdebstrap", "systemd-nspawn": "systemd-container"} {
+	tools := map[string]string{"mmdebstrap": "mmdebstrap"}
+	if vm {
+		tools["qemu-system-x86_64"] = "qemu-system-x86"
+	} else {
+		tools["systemd-nspawn"] = "systemd-container"
+	}
+	for tool, pkg := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
 			return fmt.Errorf("%s is missing; install it: apt-get install --no-install-recommends %s", tool, pkg)
 		}
@@ -38,7 +47,7 @@ func run(ctx context.Context) error {
 			built = true
 			fmt.Printf(format+"\n", args...)
 		}
-		if err := nodes.BuildCache(ctx, suite, nil, logf); err != nil {
+		if err := nodes.BuildCache(ctx, nodes.Options{Suite: suite, VM: vm}, logf); err != nil {
 			return err
 		}
 		if !built {
