@@ -32,9 +32,9 @@
 //
 // # Processes
 //
-// A plugin gets a process group of its own and dies with the process that judges it. That needs no TestMain, unlike
-// proctree.Wrap, and leaves the children of the vendor's other tests alone, unlike proctree.Contain. What the plugin
-// has started is looked up in /proc and ended with it.
+// A plugin gets a process group of its own and dies with the process that judges it. That leaves
+// the children of the vendor's other tests alone, unlike proctree.Contain. What the plugin has started is looked up in
+// /proc and ended with it.
 //
 // Many checks observe through Linux; elsewhere they are not applicable.
 package conformance

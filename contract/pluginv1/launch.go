@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,8 +25,10 @@ const DefaultStartTimeout = 10 * time.Second
 // LaunchOptions say how a plugin process is started.
 type LaunchOptions struct {
 	// Command is the plugin, unstarted, with path, arguments, extra files and process attributes set. Its environment
-	// and its standard streams are Launch's. Contain a tree with internal/proctree before.
+	// and its standard streams are Launch's. It is ended by os.Process.Kill, which spares what it has started itself.
 	Command *exec.Cmd
+	// Program starts and ends the plugin instead of Command.
+	Program Program
 	// Environment is the plugin's whole environment, see Environment.
 	Environment []string
 	// SocketDir is an existing directory that only this user can enter; the socket's own directory is made in it.
@@ -36,8 +38,6 @@ type LaunchOptions struct {
 	// Stderr takes what the plugin writes to its stderr, and to stdout after the handshake. It must not be nil and
 	// must be safe for concurrent use.
 	Stderr io.Writer
-	// Terminate ends a process that does not exit by itself; nil means os.Process.Kill. A guarded tree has its own way.
-	Terminate func(*os.Process) error
 }
 
 // Process is a plugin that runs.
@@ -58,18 +58,17 @@ func Launch(ctx context.Context, o LaunchOptions) (*Process, error) {
 	if o.StartTimeout == 0 {
 		o.StartTimeout = DefaultStartTimeout
 	}
-	o.Command.Env = o.Environment
-	if o.Terminate == nil {
-		o.Terminate = (*os.Process).Kill
+	if o.Program == nil {
+		o.Program = &command{cmd: o.Command}
 	}
-	run := &processRunner{terminate: o.Terminate}
+	run := &processRunner{program: o.Program}
 	client := plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  Handshake(),
 		VersionedPlugins: versions(nil),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, dir string) (runner.Runner, error) {
-			run.socketDir = dir
-			return run, run.prepare(o.Command, spec.Env)
+			run.socketDir, run.environment = dir, slices.Concat(o.Environment, spec.Env)
+			return run, nil
 		},
 		SkipHostEnv:      true,
 		StartTimeout:     o.StartTimeout,
@@ -140,7 +139,7 @@ func (e *LaunchError) Error() string {
 	case strings.Contains(text, "Failed to read any lines"), strings.Contains(text, "plugin exited before"):
 		return "the plugin ended before it shook hands"
 	case strings.Contains(text, "Unrecognized remote plugin message"):
-		return "the plugin wrote something else than a handshake to its stdout"
+		return "the plugin wrote something else than a handshake to its standard output"
 	default:
 		return "the plugin could not be started: " + text
 	}

@@ -13,59 +13,112 @@ import (
 	"sync"
 )
 
+// Program is how Launch starts a plugin and ends it, for a host that has its own way with processes.
+type Program interface {
+	// Start starts it with this environment, the null device as stdin, and the given ends of pipes as stdout and stderr,
+	// which Launch closes afterwards. It is called once, and gives up when ctx ends, which is of no account afterwards.
+	Start(ctx context.Context, environment []string, stdout, stderr *os.File) error
+	// Wait returns when it is gone, and Kill ends it; neither is called before Start has succeeded. Both may be called
+	// more than once, and at once. To kill what is gone is no error.
+	Wait() error
+	Kill() error
+	// PID is its process ID.
+	PID() int
+}
+
+// command is an exec.Cmd as a Program.
+type command struct {
+	cmd  *exec.Cmd
+	once sync.Once
+	err  error
+}
+
+// Start implements Program.
+func (c *command) Start(_ context.Context, environment []string, stdout, stderr *os.File) error {
+	c.cmd.Env = environment
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = nil, stdout, stderr // os/exec opens the null device
+	return c.cmd.Start()
+}
+
+// Wait implements Program.
+func (c *command) Wait() error {
+	c.once.Do(func() { c.err = c.cmd.Wait() })
+	return c.err
+}
+
+// Kill implements Program.
+func (c *command) Kill() error {
+	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// PID implements Program.
+func (c *command) PID() int { return c.cmd.Process.Pid }
+
 // processRunner is go-plugin's view of the process. go-plugin's own runner hands the host's stdin to the plugin; this
 // one gives it /dev/null.
 type processRunner struct {
-	command        *exec.Cmd
-	stdout, stderr io.ReadCloser
-	terminate      func(*os.Process) error
-	socketDir      string // where the plugin must listen; it was made for it, and nobody else can enter it
+	program        Program
+	environment    []string
+	stdout, stderr *os.File // our ends of the pipes
+	socketDir      string   // where the plugin must listen; it was made for it, and nobody else can enter it
 
-	waitOnce sync.Once
-	waitErr  error
-	mu       sync.Mutex
-	started  bool
-}
-
-func (r *processRunner) prepare(command *exec.Cmd, env []string) error {
-	command.Env = append(command.Env, env...)
-	command.Stdin = nil // os/exec opens the null device
-	var err error
-	if r.stdout, err = command.StdoutPipe(); err != nil {
-		return fmt.Errorf("make the pipe of stdout: %w", err)
-	}
-	if r.stderr, err = command.StderrPipe(); err != nil {
-		return fmt.Errorf("make the pipe of stderr: %w", err)
-	}
-	r.command = command
-	return nil
+	mu      sync.Mutex
+	started bool
+	killed  bool // also before it was started
 }
 
 // Start implements runner.Runner.
-func (r *processRunner) Start(context.Context) error {
+func (r *processRunner) Start(ctx context.Context) error {
+	ours, theirs, err := pipes()
+	if err != nil {
+		return fmt.Errorf("make the pipes of its standard output and standard error: %w", err)
+	}
+	err = r.program.Start(ctx, r.environment, theirs[0], theirs[1])
+	if err != nil {
+		return errors.Join(fmt.Errorf("start the plugin: %w", err), closeAll(theirs), closeAll(ours))
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.command.Start(); err != nil {
-		return fmt.Errorf("start the plugin: %w", err)
+	r.stdout, r.stderr, r.started = ours[0], ours[1], true
+	err = closeAll(theirs)
+	if r.killed {
+		err = errors.Join(err, r.program.Kill())
 	}
-	r.started = true
-	return nil
+	return err
 }
 
-// Wait implements runner.AttachedRunner.
+// pipes makes two.
+func pipes() (ours, theirs [2]*os.File, err error) {
+	if ours[0], theirs[0], err = os.Pipe(); err != nil {
+		return ours, theirs, err
+	}
+	if ours[1], theirs[1], err = os.Pipe(); err != nil {
+		return ours, theirs, errors.Join(err, ours[0].Close(), theirs[0].Close())
+	}
+	return ours, theirs, nil
+}
+
+func closeAll(files [2]*os.File) error { return errors.Join(files[0].Close(), files[1].Close()) }
+
+// Wait implements runner.AttachedRunner. It is called when stdout and stderr are read to their ends.
 func (r *processRunner) Wait(context.Context) error {
-	r.waitOnce.Do(func() { r.waitErr = r.command.Wait() })
-	return r.waitErr
+	err := r.program.Wait()
+	_, _ = r.stdout.Close(), r.stderr.Close() // only read from
+	return err
 }
 
 // Kill implements runner.AttachedRunner. A process that is gone, or never was, is killed.
 func (r *processRunner) Kill(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.killed = true
 	if !r.started {
 		return nil
 	}
-	if err := r.terminate(r.command.Process); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := r.program.Kill(); err != nil {
 		return fmt.Errorf("end the plugin: %w", err)
 	}
 	return nil
@@ -77,7 +130,7 @@ func (r *processRunner) pid() int {
 	if !r.started {
 		return 0
 	}
-	return r.command.Process.Pid
+	return r.program.PID()
 }
 
 // Stdout implements runner.Runner.
@@ -87,7 +140,7 @@ func (r *processRunner) Stdout() io.ReadCloser { return r.stdout }
 func (r *processRunner) Stderr() io.ReadCloser { return r.stderr }
 
 // Name implements runner.Runner.
-func (r *processRunner) Name() string { return r.command.Path }
+func (r *processRunner) Name() string { return "plugin" }
 
 // ID implements runner.AttachedRunner.
 func (r *processRunner) ID() string { return strconv.Itoa(r.pid()) }

@@ -30,6 +30,9 @@ const (
 	nameMax      = 255 // NAME_MAX of every file system that matters here
 )
 
+// DigestsFile is where host/launch remembers which plugins it has read. It may be lost at any time.
+const DigestsFile = "digests.json"
+
 // ErrState says that state could not be read or written. The run must not go on as if it had been.
 var ErrState = errors.New("the state cannot be kept")
 
@@ -67,7 +70,9 @@ func Open(dir, machineID string) (*Journal, error) {
 
 // stateNames are all the names that this package makes in a state directory.
 func stateNames() []string {
-	return []string{bindingsFile, keyFile, rebootsFile, PendingFile, RestingFile, pluginsDir, reportsDir, machineFile}
+	return []string{
+		bindingsFile, keyFile, rebootsFile, PendingFile, RestingFile, DigestsFile, pluginsDir, reportsDir, machineFile,
+	}
 }
 
 // void removes what is bound to another machine, the mark that says so last: a run that is killed here begins again.

@@ -39,7 +39,7 @@ func (r Reports) Write(run report.Report, details map[string]string) error {
 	if run.Documents == nil {
 		run.Documents = []report.Document{}
 	}
-	if err := writeJSON(r.RunDir, DetailsFile, 0o600, report.Details{RunID: run.RunID, Entries: details}); err != nil {
+	if err := r.writeDetails(report.Details{RunID: run.RunID, Entries: details}); err != nil {
 		return err
 	}
 	if err := writeJSON(r.RunDir, ReportFile, 0o644, run); err != nil {
@@ -66,6 +66,22 @@ func (r Reports) Write(run report.Report, details map[string]string) error {
 	return stateError(prune(dir, names, name))
 }
 
+// writeDetails leaves details alone that are on disk already: most runs have none, and write many reports. They are this
+// run's own, since they hold its ID.
+func (r Reports) writeDetails(details report.Details) error {
+	want, err := render(details)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(r.RunDir, DetailsFile)
+	if info, err := os.Lstat(path); err == nil && info.Mode() == 0o600 {
+		if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, want) {
+			return nil
+		}
+	}
+	return writeFile(path, 0o600, want)
+}
+
 // sweep removes what a killed run left half-written. No other run removes it: each report has a name of its own. Only
 // the holder of the lock writes here.
 func sweep(dir string) error {
@@ -85,15 +101,26 @@ func sweep(dir string) error {
 }
 
 func writeJSON(dir, name string, mode fs.FileMode, value any) error {
+	data, err := render(value)
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(dir, name), mode, data)
+}
+
+func render(value any) ([]byte, error) {
 	var data bytes.Buffer
 	encoder := json.NewEncoder(&data)
 	encoder.SetEscapeHTML(false) // people read these files
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(value); err != nil {
-		return stateError(err)
+		return nil, stateError(err)
 	}
-	return stateError(atomicfile.WriteFile(filepath.Join(dir, name), data.Bytes(),
-		atomicfile.Options{Mode: mode, KeepLabel: true}))
+	return data.Bytes(), nil
+}
+
+func writeFile(path string, mode fs.FileMode, data []byte) error {
+	return stateError(atomicfile.WriteFile(path, data, atomicfile.Options{Mode: mode, KeepLabel: true}))
 }
 
 // nameFor is the name of a run's report: that of its last writing, or the next number. A number, because runs set the

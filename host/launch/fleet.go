@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
 	"sync"
 	"time"
@@ -43,6 +42,8 @@ type Options struct {
 	// Root and Target are what plugins are asked to describe themselves for.
 	Root   string
 	Target target.Target
+	// Digests remembers what plugins' files are; nil remembers nothing.
+	Digests *Digests
 	// StartTimeout bounds the start of one plugin; 0 means pluginv1.DefaultStartTimeout.
 	StartTimeout time.Duration
 }
@@ -130,35 +131,25 @@ func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read from
-	digest, err := catalog.Digest(file)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", p.Path, err)
-	}
+	digest := f.digest(p.Path, file)
+	defer func() { _, _ = digest.wait() }() // before the file is closed
 	words := &stderr{log: f.o.Log.With(slog.String("plugin", p.Binary))}
-	command := exec.Command(p.Path) //nolint:noctx // the process ends by Kill, in order; a context would kill it at once
-	command.Args = []string{p.Path}
-	command.ExtraFiles = slices.Clone(f.o.Inherit)
-	guarded, err := proctree.Wrap(command, file)
-	if err != nil {
-		return nil, &StartError{Path: p.Path, Cause: err}
-	}
+	program := &guarded{tree: f.o.Tree, command: proctree.Command{Path: p.Path, Program: file, Files: f.o.Inherit}}
 	process, err := pluginv1.Launch(ctx, pluginv1.LaunchOptions{
-		Command: command, Environment: f.o.Environment, SocketDir: f.o.SocketDir,
-		StartTimeout: f.o.StartTimeout, Stderr: words, Terminate: func(*os.Process) error { return guarded.Kill() },
+		Program: program, Environment: f.o.Environment, SocketDir: f.o.SocketDir,
+		StartTimeout: f.o.StartTimeout, Stderr: words,
 	})
 	if err != nil {
-		err = errors.Join(err, guarded.Kill())
 		words.Flush()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		return nil, &StartError{Path: p.Path, Cause: err, Stderr: words.Tail()}
 	}
-	out := &Plugin{Maintainer: process, Path: p.Path, SHA256: digest, Stderr: words.Tail, Kill: func() {
-		hard := time.AfterFunc(killGrace, func() { _ = guarded.Kill() }) // Kill below then finds it gone
+	out := &Plugin{Maintainer: process, Path: p.Path, Stderr: words.Tail, Kill: func() {
+		hard := time.AfterFunc(killGrace, func() { _ = program.Kill() }) // Kill below then finds it gone
 		defer hard.Stop()
 		process.Kill()
-		_ = guarded.Kill() // the tree is gone: this frees what kept watch over it
 		words.Flush()
 	}}
 	if err := f.describe(ctx, out); err != nil {
@@ -169,7 +160,33 @@ func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 		}
 		return nil, err
 	}
+	if out.SHA256, err = digest.wait(); err != nil {
+		out.Kill()
+		return nil, fmt.Errorf("read %s: %w", p.Path, err)
+	}
 	return out, nil
+}
+
+// reading is a digest that is being made.
+type reading struct {
+	done chan struct{}
+	sum  string
+	err  error
+}
+
+// digest reads the file while the plugin is being started.
+func (f *Fleet) digest(path string, file *os.File) *reading {
+	r := &reading{done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		r.sum, r.err = f.o.Digests.Of(path, file)
+	}()
+	return r
+}
+
+func (r *reading) wait() (string, error) {
+	<-r.done
+	return r.sum, r.err
 }
 
 func (f *Fleet) describe(ctx context.Context, p *Plugin) error {

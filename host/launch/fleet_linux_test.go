@@ -48,21 +48,38 @@ func descriptors(t *testing.T) int {
 	return len(entries)
 }
 
-// children are the processes that this one has, dead ones that nobody waited for included.
-func children(t *testing.T) []string {
+// children are the processes that another has, dead ones that nobody waited for included.
+func children(t *testing.T, pid int) (pids []int) {
 	t.Helper()
-	var pids []string
-	tasks, err := os.ReadDir("/proc/self/task")
+	dir := filepath.Join("/proc", strconv.Itoa(pid), "task")
+	tasks, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, task := range tasks {
-		data, err := os.ReadFile(filepath.Join("/proc/self/task", task.Name(), "children"))
-		if err == nil { // a thread may have ended meanwhile
-			pids = append(pids, strings.Fields(string(data))...)
+		data, err := os.ReadFile(filepath.Join(dir, task.Name(), "children"))
+		if err != nil { // a thread may have ended meanwhile
+			continue
+		}
+		for _, field := range strings.Fields(string(data)) {
+			child, err := strconv.Atoi(field)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, child)
 		}
 	}
 	return pids
+}
+
+// guard is the one child of this process as long as there is a fleet.
+func guard(t *testing.T) int {
+	t.Helper()
+	pids := children(t, os.Getpid())
+	if len(pids) != 1 {
+		t.Fatalf("children %d, want the guard alone", pids)
+	}
+	return pids[0]
 }
 
 // pidOf is the process of a plugin that has a witness.
@@ -109,13 +126,13 @@ func TestEightPluginsAtOnce(t *testing.T) {
 			t.Errorf("%s: described as %+v, digest %q", p.Binary, d, started[i].SHA256)
 		}
 	}
-	if n := len(children(t)); n != len(plugins) {
-		t.Errorf("%d children, want one guard for each of %d plugins", n, len(plugins))
+	if n := len(children(t, guard(t))); n != len(plugins) {
+		t.Errorf("%d children of the guard, want %d plugins", n, len(plugins))
 	}
 	if err := f.KillAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if left := children(t); len(left) > 0 {
+	if left := children(t, os.Getpid()); len(left) > 0 {
 		t.Errorf("children are left: %v", left)
 	}
 	eventually(t, fmt.Sprintf("descriptors are back at %d", openBefore), func() bool { return descriptors(t) <= openBefore })
@@ -153,12 +170,12 @@ func TestFailedStartsLeaveNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newShelf(t)
 			p := s.put("x", tt.script)
-			openBefore, runningBefore := descriptors(t), runtime.NumGoroutine()
 			f := s.fleet(func(o *Options) {
 				if strings.Contains(name, "hang") {
 					o.StartTimeout = 700 * time.Millisecond
 				}
 			})
+			openBefore, runningBefore := descriptors(t), runtime.NumGoroutine()
 			begun := time.Now()
 			_, err := f.Start(t.Context(), p)
 			var refused *StartError
@@ -174,7 +191,7 @@ func TestFailedStartsLeaveNothing(t *testing.T) {
 			if _, again := f.Start(t.Context(), p); !errors.Is(again, err) {
 				t.Errorf("a second try is not made: %v", again)
 			}
-			eventually(t, "no child is left", func() bool { return len(children(t)) == 0 })
+			eventually(t, "no child is left", func() bool { return len(children(t, guard(t))) == 0 })
 			eventually(t, "descriptors are back", func() bool { return descriptors(t) <= openBefore })
 			eventually(t, "goroutines are back", func() bool { return runtime.NumGoroutine() <= runningBefore })
 		})
@@ -211,7 +228,7 @@ func TestKillAllDoesNotWaitForAStart(t *testing.T) {
 	if err := <-answer; !errors.Is(err, errEnded) {
 		t.Errorf("error %v, want %v", err, errEnded)
 	}
-	if !gone(pid) || len(children(t)) > 0 {
+	if !gone(pid) || len(children(t, os.Getpid())) > 0 {
 		t.Error("the plugin, or what it started, is still there")
 	}
 }
@@ -243,7 +260,7 @@ func TestKillAllWhilePluginsStart(t *testing.T) {
 			t.Error(err)
 		}
 		wait.Wait()
-		if left := children(t); len(left) > 0 {
+		if left := children(t, os.Getpid()); len(left) > 0 {
 			t.Errorf("KillAll after %s left %v", after, left)
 		}
 	}

@@ -22,7 +22,6 @@ const binariesVariable = "MACHINEADM_TEST_BINARIES"
 var noop string
 
 func TestMain(m *testing.M) {
-	proctree.MainIfGuard()
 	os.Exit(testMain(m))
 }
 

@@ -33,6 +33,9 @@ func (r *run) applyAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if it.out.Outcome == report.Unchanged || len(r.active()) == 0 && r.wantedReboot() == nil {
+			continue // the report before the next change, or the last one, which comes next, tells it
+		}
 		if err := r.record(); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +18,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/machineadm/machineadm/internal/proctree/guard"
+	"github.com/machineadm/machineadm/internal/proctree/proc"
 )
 
 // The test binary plays the host and some programs too: roleVariable says which.
@@ -27,7 +31,6 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	MainIfGuard()
 	if role := os.Getenv(roleVariable); role != "" {
 		if err := play(role, os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, "role", role+":", err)
@@ -51,63 +54,55 @@ func play(role string, args []string) error {
 	}
 }
 
-// playHost wraps the command args and then does what the lines of its stdin say, answering each with a line.
+// playHost starts the program args and then does what the lines of its stdin say, answering each with a line.
 func playHost(args []string) error {
-	tree, err := Contain()
-	if err != nil {
-		return err
-	}
 	if err := NoCoreDumps(); err != nil {
 		return err
 	}
-	if err := os.Unsetenv(roleVariable); err != nil {
+	tree, guard, err := containOnDyingThread()
+	if err != nil {
 		return err
 	}
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Stderr = os.Stderr
+	c := Command{
+		Path: args[0], Arguments: args[1:], Stderr: os.Stderr,
+		Environment: slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, roleVariable+"=") }),
+	}
 	if _, err := unix.FcntlInt(3, unix.F_GETFD, 0); err == nil {
-		cmd.ExtraFiles = []*os.File{os.NewFile(3, "handed on")}
+		c.Files = []*os.File{os.NewFile(3, "handed on")}
 	}
-	g, err := Wrap(cmd, nil)
+	theirIn, stdin, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	stdin, err := cmd.StdinPipe()
+	stdout, theirOut, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	stdout, err := cmd.StdoutPipe()
+	c.Stdin, c.Stdout = theirIn, theirOut
+	p, err := tree.Start(context.Background(), c)
 	if err != nil {
 		return err
 	}
-	if err := startOnDyingThread(cmd); err != nil {
-		return err
-	}
-	for _, f := range cmd.ExtraFiles[:len(cmd.ExtraFiles)-1] {
+	for _, f := range append(c.Files, theirIn, theirOut) {
 		if err := f.Close(); err != nil {
 			return err
 		}
 	}
-	fmt.Println("guard", cmd.Process.Pid)
+	fmt.Println("guard", guard, "program", p.PID())
 	programSays := bufio.NewScanner(stdout)
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		switch line := lines.Text(); line {
 		case "kill":
-			err = g.Kill()
+			err = p.Kill()
 		case "wait":
-			err = cmd.Wait()
-			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-				err = nil
-			}
-			line = strconv.Itoa(cmd.ProcessState.ExitCode())
-			fmt.Print(line, " ")
+			var status int
+			status, err = p.Wait()
+			fmt.Print(status, " ")
 		case "kill descendants":
 			ctx, cancel := context.WithTimeout(context.Background(), deadline)
 			err = tree.KillDescendants(ctx)
 			cancel()
-		case "return":
-			return nil
 		default: // for the program, which answers
 			_, err = fmt.Fprintln(stdin, line)
 			programSays.Scan()
@@ -121,41 +116,49 @@ func playHost(args []string) error {
 	return lines.Err()
 }
 
-// startOnDyingThread starts cmd on a thread that ends, as threads of Go programs do now and then.
-func startOnDyingThread(cmd *exec.Cmd) error {
+// containOnDyingThread starts the guard on a thread that ends, as threads of Go programs do now and then.
+func containOnDyingThread() (*Tree, int, error) {
 	type started struct {
+		tree   *Tree
 		thread int
 		err    error
 	}
 	result := make(chan started)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		err := cmd.Start()
-		result <- started{unix.Gettid(), err}
+		tree, err := Contain()
+		result <- started{tree, unix.Gettid(), err}
 	}()
 	s := <-result
-	if s.err != nil || s.thread == os.Getpid() { // the first thread of a process cannot end
-		return s.err
+	if s.err != nil {
+		return nil, 0, s.err
+	}
+	children, err := proc.ChildrenByParent(os.Getpid())
+	if err != nil || len(children) != 1 {
+		return nil, 0, fmt.Errorf("children %d, want the guard alone (%w)", children, err)
+	}
+	if s.thread == os.Getpid() { // the first thread of a process cannot end
+		return s.tree, children[0], nil
 	}
 	for end := time.Now().Add(deadline); time.Now().Before(end); runtime.Gosched() {
 		if _, err := os.Stat("/proc/self/task/" + strconv.Itoa(s.thread)); errors.Is(err, os.ErrNotExist) {
-			return nil
+			return s.tree, children[0], nil
 		}
 	}
-	return errors.New("the starting thread did not end")
+	return nil, 0, errors.New("the starting thread did not end")
 }
 
-// host is a process that wraps a command, as the test sees it.
+// host is a process that starts a program, as the test sees it.
 type host struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	stdout *bufio.Scanner
-	mark   string
-	guard  int
+	t              *testing.T
+	cmd            *exec.Cmd
+	stdin          io.WriteCloser
+	stdout         *bufio.Scanner
+	mark           string
+	guard, program int
 }
 
-// startHost starts a host that wraps command. `$READY` in the command's environment is a file: startHost returns when it exists.
+// startHost starts a host that starts command. `$READY` in the command's environment is a file: startHost returns when it exists.
 func startHost(t *testing.T, extra []*os.File, command ...string) *host {
 	t.Helper()
 	h := &host{t: t, cmd: exec.Command("/proc/self/exe", command...), mark: mark(t)}
@@ -180,7 +183,7 @@ func startHost(t *testing.T, extra []*os.File, command ...string) *host {
 		_ = h.cmd.Wait()
 		endAll(t, h.mark)
 	})
-	if _, err := fmt.Sscanf(h.answer(), "guard %d", &h.guard); err != nil {
+	if _, err := fmt.Sscanf(h.answer(), "guard %d program %d", &h.guard, &h.program); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the tree is ready", func() bool { _, err := os.Stat(ready); return err == nil })
@@ -203,18 +206,6 @@ func (h *host) answer() string {
 	return h.stdout.Text()
 }
 
-// program is the guard's first child.
-func (h *host) program() int {
-	h.t.Helper()
-	for _, pid := range living(h.t, h.mark) {
-		if p, err := readProcess(pid); err == nil && p.parent == h.guard {
-			return pid
-		}
-	}
-	h.t.Fatal("the guard has no child")
-	return 0
-}
-
 func (h *host) killHost() {
 	h.t.Helper()
 	signalTo(h.t, h.cmd.Process.Pid, syscall.SIGKILL)
@@ -233,17 +224,17 @@ func mark(t *testing.T) string {
 	return fmt.Sprintf("%s=%s-%d-%d", markVariable, strings.ReplaceAll(t.Name(), "/", "-"), os.Getpid(), time.Now().UnixNano())
 }
 
-// living lists the processes that carry the mark and run.
+// living lists the processes that carry the mark and run. A guard carries none.
 func living(t *testing.T, mark string) []int {
 	t.Helper()
 	var found []int
-	err := eachProcess(func(pid int) error {
+	err := proc.Each(func(pid int) error {
 		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil || !strings.Contains("\x00"+string(environment), "\x00"+mark+"\x00") {
 			return nil //nolint:nilerr // gone, or another user's
 		}
-		p, err := readProcess(pid)
-		if err == nil && !p.dead() {
+		p, err := proc.Read(pid)
+		if err == nil && !p.Dead() {
 			found = append(found, pid)
 		}
 		return err
@@ -252,6 +243,15 @@ func living(t *testing.T, mark string) []int {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// guardGone waits for the end of the guard, which goes last.
+func (h *host) guardGone() {
+	h.t.Helper()
+	eventually(h.t, "the guard is gone", func() bool {
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", h.guard))
+		return err != nil || !strings.HasPrefix(string(name), guard.Name)
+	})
 }
 
 func allGone(t *testing.T, mark string) {

@@ -6,17 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"runtime"
 )
 
 func unsupported() error {
 	return fmt.Errorf("proctree on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
-
-// MainIfGuard does nothing: there are no guards on this operating system.
-func MainIfGuard() {}
 
 // Tree is this process with all its descendants.
 type Tree struct{}
@@ -27,14 +22,20 @@ func Contain() (*Tree, error) { return nil, unsupported() }
 // KillDescendants is not supported on this operating system.
 func (*Tree) KillDescendants(context.Context) error { return unsupported() }
 
-// Guarded is a command that cannot outlive this process.
-type Guarded struct{}
+// Process is a program that was started.
+type Process struct{}
 
-// Wrap is not supported on this operating system.
-func Wrap(*exec.Cmd, *os.File) (*Guarded, error) { return nil, unsupported() }
+// Start is not supported on this operating system.
+func (*Tree) Start(context.Context, Command) (*Process, error) { return nil, unsupported() }
+
+// PID is not supported on this operating system.
+func (*Process) PID() int { return 0 }
+
+// Wait is not supported on this operating system.
+func (*Process) Wait() (int, error) { return 0, unsupported() }
 
 // Kill is not supported on this operating system.
-func (*Guarded) Kill() error { return unsupported() }
+func (*Process) Kill() error { return unsupported() }
 
 // NoCoreDumps is not supported on this operating system.
 func NoCoreDumps() error { return unsupported() }

@@ -14,9 +14,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// MainIfGuard does nothing: Windows needs no guard.
-func MainIfGuard() {}
-
 // Tree is this process with all its descendants.
 type Tree struct{ job windows.Handle }
 
@@ -122,34 +119,59 @@ func isMember(process, job windows.Handle) (bool, error) {
 	return result != 0, nil
 }
 
-// Guarded is a command that cannot outlive this process, given Contain.
-type Guarded struct{ cmd *exec.Cmd }
-
-// Wrap keeps Ctrl-C on the console from cmd: the job of Contain does the rest. program, the checked file, must be open
-// without FILE_SHARE_DELETE and FILE_SHARE_WRITE until cmd was started, so that it cannot be replaced: Windows starts
-// programs by path only.
-func Wrap(cmd *exec.Cmd, _ *os.File) (*Guarded, error) {
-	if cmd.Err != nil {
-		return nil, cmd.Err
-	}
-	if cmd.Process != nil {
-		return nil, errors.New("proctree: the command was already started")
-	}
-	attributes := syscall.SysProcAttr{}
-	if cmd.SysProcAttr != nil {
-		attributes = *cmd.SysProcAttr
-	}
-	attributes.CreationFlags |= windows.CREATE_NEW_PROCESS_GROUP
-	cmd.SysProcAttr = &attributes
-	return &Guarded{cmd: cmd}, nil
+// Process is a program that was started.
+type Process struct {
+	cmd   *exec.Cmd
+	ended chan struct{}
 }
 
-// Kill kills the program if it was started. Its descendants end with this process, or by Tree.KillDescendants.
-func (g *Guarded) Kill() error {
-	if g.cmd.Process == nil {
-		return nil
+// Start starts a program, which is in the job from birth. Ctrl-C on the console does not reach it.
+func (*Tree) Start(_ context.Context, c Command) (*Process, error) {
+	if err := c.check(); err != nil {
+		return nil, err
 	}
-	if err := g.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	p := &Process{ended: make(chan struct{}), cmd: &exec.Cmd{
+		Path: c.Path, Args: append([]string{c.Path}, c.Arguments...), Env: c.Environment, Dir: c.Dir,
+		SysProcAttr: &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP},
+	}}
+	if p.cmd.Env == nil {
+		p.cmd.Env = []string{} // nil would mean this process's own
+	}
+	// Not without asking: a nil file in an interface is not a nil interface.
+	if c.Stdin != nil {
+		p.cmd.Stdin = c.Stdin
+	}
+	if c.Stdout != nil {
+		p.cmd.Stdout = c.Stdout
+	}
+	if c.Stderr != nil {
+		p.cmd.Stderr = c.Stderr
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Path, err)
+	}
+	go func() {
+		defer close(p.ended)
+		_ = p.cmd.Wait() // its status is in ProcessState
+	}()
+	return p, nil
+}
+
+// PID is the process ID of the program.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Wait returns when the program is gone, with its exit status. It may be called at any time and more than once.
+func (p *Process) Wait() (status int, err error) {
+	<-p.ended
+	if p.cmd.ProcessState == nil {
+		return 0, errors.New("proctree: the exit status cannot be had")
+	}
+	return p.cmd.ProcessState.ExitCode(), nil
+}
+
+// Kill kills the program. Its descendants end with this process, or by Tree.KillDescendants.
+func (p *Process) Kill() error {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
 	return nil

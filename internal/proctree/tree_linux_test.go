@@ -53,7 +53,7 @@ func TestNothingIsLeft(t *testing.T) {
 			h.expectStatus(t)
 		},
 		"program killed": func(t *testing.T, h *host) {
-			signalTo(t, h.program(), syscall.SIGKILL)
+			signalTo(t, h.program, syscall.SIGKILL)
 			h.expectStatus(t)
 		},
 		"guard killed, host cleans up": func(t *testing.T, h *host) {
@@ -71,6 +71,7 @@ func TestNothingIsLeft(t *testing.T) {
 					h.endHost()
 				}
 				allGone(t, h.mark)
+				h.guardGone()
 			})
 		}
 	}
@@ -119,8 +120,8 @@ func expect(t *testing.T, got, want string) {
 	}
 }
 
-// TestProgramOutlivesThread: the host started it from a thread that is gone (startOnDyingThread), which is where
-// Pdeathsig on the guard would have ended it.
+// TestProgramOutlivesThread: the host started the guard from a thread that is gone (containOnDyingThread), which is where
+// Pdeathsig on the guard would have ended it, and the program with it.
 func TestProgramOutlivesThread(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, nil, "/bin/sh", "-c", `: >"$READY"; exec cat`)
@@ -156,9 +157,8 @@ func TestProgramExitLeavesChild(t *testing.T) {
 func TestGuardKilled(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, nil, "/bin/sh", "-c", `: >"$READY"; exec cat`)
-	program := h.program()
 	h.signalGuard(t, syscall.SIGKILL)
-	eventually(t, "the program is gone", func() bool { return !slices.Contains(living(t, h.mark), program) })
+	eventually(t, "the program is gone", func() bool { return !slices.Contains(living(t, h.mark), h.program) })
 	h.endHost()
 	allGone(t, h.mark)
 }
@@ -187,32 +187,38 @@ func TestUnprivileged(t *testing.T) {
 	}
 }
 
-// TestLock: the lock on an inherited descriptor is free only when the last process of the tree is gone.
+// TestLock: the lock on an inherited descriptor is free only when the last process of the tree is gone, also when that
+// one has let go of it.
 func TestLock(t *testing.T) {
 	t.Parallel()
 	require.Tool(t, "setsid")
-	lock, err := os.Create(filepath.Join(t.TempDir(), "lock"))
-	if err != nil {
-		t.Fatal(err)
+	for name, script := range map[string]string{
+		"all hold it": daemonize + "; " + forever,
+		"nobody does": "exec 3>&-; " + daemonize + "; " + forever,
+	} {
+		t.Run(name, func(t *testing.T) {
+			lock, err := os.Create(filepath.Join(t.TempDir(), "lock"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+				t.Fatal(err)
+			}
+			h := startHost(t, []*os.File{lock}, "/bin/sh", "-c", script)
+			if err := lock.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.tryLock(lock.Name()); !errors.Is(err, unix.EWOULDBLOCK) {
+				t.Fatalf("the tree does not hold the lock: %v", err)
+			}
+			h.killHost()
+			eventually(t, "the lock is free", func() bool { return h.tryLock(lock.Name()) == nil })
+			if left := living(t, h.mark); len(left) > 0 {
+				t.Errorf("the lock is free, but processes %d are left, the program was %d", left, h.program)
+			}
+			allGone(t, h.mark)
+		})
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	h := startHost(t, []*os.File{lock}, "/bin/sh", "-c", daemonize+"; "+forever)
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.tryLock(lock.Name()); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Fatalf("the tree does not hold the lock: %v", err)
-	}
-	program := h.program()
-	h.killHost()
-	eventually(t, "the lock is free", func() bool { return h.tryLock(lock.Name()) == nil })
-	// The guard itself may still be on its way out.
-	if left := slices.DeleteFunc(living(t, h.mark), func(pid int) bool { return pid == h.guard }); len(left) > 0 {
-		t.Errorf("the lock is free, but processes %d are left, the program was %d", left, program)
-	}
-	allGone(t, h.mark)
 }
 
 func (h *host) tryLock(path string) error {

@@ -158,7 +158,7 @@ func (g *globals) fleet(where *place, log *slog.Logger) (*launch.Fleet, error) {
 	}
 	o := launch.Options{
 		Log: log, SocketDir: sockets, Environment: pluginv1.Environment(runtime.GOOS, g.lookupEnv),
-		Root: where.root, Target: where.target, Tree: tree,
+		Root: where.root, Target: where.target, Tree: tree, Digests: where.digests(log),
 	}
 	if where.lock != nil {
 		o.Inherit = []*os.File{where.lock.File()}

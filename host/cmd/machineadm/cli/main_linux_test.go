@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/internal/proctree"
 )
 
 // binariesVariable names a directory that holds the binaries of this list already, for a run without a Go toolchain.
@@ -35,7 +34,6 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	proctree.MainIfGuard()
 	flag.Parse()
 	os.Exit(testMain(m))
 }

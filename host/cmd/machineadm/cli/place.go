@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/internal/version"
 )
@@ -222,4 +224,20 @@ func stateExit(err error) *exitError {
 		hint = "run as root, or give --state-dir and --run-dir"
 	}
 	return &exitError{code: report.ExitState, message: err.Error(), hint: hint}
+}
+
+// digests are those of the plugins that earlier runs have read. Only an apply adds to them.
+func (p *place) digests(log *slog.Logger) *launch.Digests {
+	if p.journal == nil {
+		return nil
+	}
+	d := launch.OpenDigests(filepath.Join(p.journal.Dir(), journal.DigestsFile))
+	if p.lock != nil {
+		p.cleanup = append(p.cleanup, func() {
+			if err := d.Keep(); err != nil { // the next run reads the plugins again
+				log.Warn("the digests of plugins are not remembered", "error", err)
+			}
+		})
+	}
+	return d
 }

@@ -1,0 +1,44 @@
+package journal
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/machineadm/machineadm/contract/report"
+)
+
+// TestDetailsAreWrittenWhenTheyChange: a run writes many reports, and seldom another program's words.
+func TestDetailsAreWrittenWhenTheyChange(t *testing.T) {
+	t.Parallel()
+	r := Reports{RunDir: filepath.Join(t.TempDir(), "run")}
+	path := filepath.Join(r.RunDir, DetailsFile)
+	write := func(id string, details map[string]string) os.FileInfo {
+		t.Helper()
+		if err := r.Write(report.Report{RunID: id}, details); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	first := write("a", nil)
+	if same := write("a", nil); !os.SameFile(first, same) {
+		t.Error("the same details were written again")
+	}
+	words := write("a", map[string]string{"document-0": "words"})
+	if os.SameFile(first, words) {
+		t.Error("new details were not written")
+	}
+	if another := write("b", map[string]string{"document-0": "words"}); os.SameFile(words, another) {
+		t.Error("another run's details were left as they were")
+	}
+	if err := os.Chmod(path, 0o644); err != nil { //nolint:gosec // that is the point
+		t.Fatal(err)
+	}
+	if info := write("b", map[string]string{"document-0": "words"}); info.Mode().Perm() != 0o600 {
+		t.Errorf("details that everyone could read have the mode %v", info.Mode())
+	}
+}

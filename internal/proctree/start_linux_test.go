@@ -1,0 +1,504 @@
+package proctree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/machineadm/machineadm/internal/proctree/proc"
+	"github.com/machineadm/machineadm/internal/require"
+)
+
+// strangersVariable lists descriptors that whoever started the test left open: they are passed on as every exec does.
+const strangersVariable = "PROCTREE_TEST_STRANGERS"
+
+func strangers() string {
+	list := strangersVariable + "=,"
+	for fd := firstFile; fd < lastShown; fd++ {
+		if isInherited(fd) {
+			list += strconv.Itoa(fd) + ","
+		}
+	}
+	return list
+}
+
+const firstFile, lastShown = 3, 30
+
+// show prints what a program sees of itself.
+func show() error {
+	directory, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("args %q\ndir %s\nvalue %q\nsession leader %v\n", os.Args, directory, os.Getenv("VALUE"), unix.Getpid() == sessionID())
+	for fd := firstFile; fd < lastShown; fd++ {
+		if !isInherited(fd) || strings.Contains(os.Getenv(strangersVariable), fmt.Sprintf(",%d,", fd)) {
+			continue
+		}
+		data, err := io.ReadAll(io.LimitReader(os.NewFile(uintptr(fd), ""), 64))
+		fmt.Printf("descriptor %d: %q %v\n", fd, data, err)
+	}
+	data, err := io.ReadAll(os.Stdin)
+	fmt.Printf("stdin %q\n", data)
+	fmt.Fprintf(os.Stderr, "stderr\n")
+	return err
+}
+
+func sessionID() int {
+	p, err := proc.Read(os.Getpid())
+	if err != nil {
+		return -1
+	}
+	return p.Session
+}
+
+// isInherited reports whether a descriptor came with the exec. In gaps that were left, the Go runtime opens files of its
+// own, which are closed on exec.
+func isInherited(descriptor int) bool {
+	flags, err := unix.FcntlInt(uintptr(descriptor), unix.F_GETFD, 0)
+	return err == nil && flags&unix.FD_CLOEXEC == 0
+}
+
+// contain starts a guard for one test. It is not ended by KillDescendants, which collects the children of other tests too.
+func contain(t *testing.T) *Tree {
+	t.Helper()
+	tree, err := Contain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tree.socket.Close(); err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-tree.over:
+		case <-time.After(deadline):
+			t.Error("the guard does not end")
+		}
+	})
+	return tree
+}
+
+// run starts c and waits for it. It returns the exit status, stdout and stderr.
+func run(t *testing.T, c Command) (status int, stdout, stderr string) {
+	t.Helper()
+	var texts [2]string
+	var readers sync.WaitGroup
+	for i, stream := range []**os.File{&c.Stdout, &c.Stderr} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		*stream = w
+		readers.Go(func() {
+			data, err := io.ReadAll(r)
+			texts[i] = string(data)
+			if err = errors.Join(err, r.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	p, err := contain(t).Start(t.Context(), c)
+	if closed := errors.Join(c.Stdout.Close(), c.Stderr.Close()); closed != nil {
+		t.Error(closed)
+	}
+	readers.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, err = p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return status, texts[0], texts[1]
+}
+
+func open(t *testing.T, path string) *os.File {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return file
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	// By rename, as an installer would: another file by the same name.
+	if err := os.WriteFile(path+".new", []byte(content), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDescriptors: everything reaches the program unchanged, and nothing of the guard's does.
+func TestDescriptors(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	for _, name := range []string{"a", "b", "in"} {
+		write(t, filepath.Join(directory, name), "content of "+name)
+	}
+	c := Command{
+		Path: "/proc/self/exe", Arguments: []string{"one", "", "two three"}, Dir: directory,
+		Environment: []string{roleVariable + "=show", "VALUE=a b\nc", strangers()}, Stdin: open(t, filepath.Join(directory, "in")),
+		Files: []*os.File{open(t, filepath.Join(directory, "a")), nil, open(t, filepath.Join(directory, "b"))},
+	}
+	status, stdout, stderr := run(t, c)
+	expect(t, stdout, `args ["/proc/self/exe" "one" "" "two three"]
+dir `+directory+`
+value "a b\nc"
+session leader true
+descriptor 3: "content of a" <nil>
+descriptor 5: "content of b" <nil>
+stdin "content of in"
+`)
+	expect(t, stderr, "stderr\n")
+	if status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// TestManyDescriptors: numbers that the guard itself uses are overwritten in the program, and nowhere else.
+func TestManyDescriptors(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x")
+	write(t, path, "x")
+	c := Command{Path: "/bin/ls", Arguments: []string{"-l", "/proc/self/fd"}, Files: make([]*os.File, 240)}
+	for i := range c.Files {
+		c.Files[i] = open(t, path)
+	}
+	status, stdout, _ := run(t, c)
+	if n := strings.Count(stdout, " -> "+path+"\n"); status != 0 || n != len(c.Files) {
+		t.Errorf("status %d, %d descriptors, want %d:\n%s", status, n, len(c.Files), stdout)
+	}
+	c.Files = make([]*os.File, 251)
+	for i := range c.Files {
+		c.Files[i] = open(t, path)
+	}
+	if _, err := contain(t).Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "more than the 253") {
+		t.Errorf("more than can be handed on: %v", err)
+	}
+}
+
+// TestProgramBegins: what the guard has made of itself does not show in what it starts.
+func TestProgramBegins(t *testing.T) {
+	t.Parallel()
+	soft := "ulimit -S -n; "
+	signals := "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status; "
+	c := Command{Path: "/bin/sh", Arguments: []string{"-c", soft + signals + "umask; echo $PPID; env"}, Environment: []string{"A=1", "A=2"}}
+	_, got, _ := run(t, c)
+	plain := exec.CommandContext(t.Context(), c.Path, c.Arguments...)
+	plain.Env = []string{"A=2"}
+	out, err := plain.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := regexp.MustCompile(`(?m)^[0-9]+\n(PWD|A)=`) // the guard's, or this process's
+	want := parent.ReplaceAllString(string(out), "$1=")
+	// Whoever runs the tests may ignore signals, and what is started as usual inherits that: here nothing is ignored.
+	want = regexp.MustCompile(`(?m)^SigIgn:.*$`).ReplaceAllString(want, "SigIgn:\t"+strings.Repeat("0", 16))
+	expect(t, sorted(parent.ReplaceAllString(strings.Replace(got, "A=1\n", "", 1), "$1=")), sorted(want))
+}
+
+func sorted(text string) string {
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// TestOpenFile: the open file runs, not what has taken its name; and it does not stay open in the program.
+func TestOpenFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "program")
+	write(t, path, "#!/bin/sh\necho replaced\n")
+	_, stdout, stderr := run(t, Command{
+		Path: path, Arguments: []string{"x"}, Program: open(t, "/proc/self/exe"), Dir: "/",
+		Environment: []string{roleVariable + "=show", strangers()},
+	})
+	expect(t, stdout, fmt.Sprintf("args [%q \"x\"]\ndir /\nvalue \"\"\nsession leader true\nstdin \"\"\n", path))
+	expect(t, stderr, "stderr\n")
+}
+
+func TestScript(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "script")
+	write(t, path, "#!/bin/sh\necho \"checked $* $(cat <&3)\"\nexit 5\n")
+	file := open(t, path)
+	write(t, path, "#!/bin/sh\necho replaced\n")
+	write(t, path+".data", "data")
+	c := Command{Path: path, Program: file, Arguments: []string{"a", "b c"}, Files: []*os.File{open(t, path+".data")}}
+	status, stdout, stderr := run(t, c)
+	expect(t, stdout, "checked a b c data\n")
+	expect(t, stderr, "")
+	if status != 5 {
+		t.Errorf("status %d", status)
+	}
+	_, stdout, _ = run(t, Command{Path: path})
+	expect(t, stdout, "replaced\n")
+}
+
+func TestExitStatus(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]int{
+		"exit 0": 0, "exit 3": 3, "exit 255": 255, "kill -KILL $$": 128 + 9, "kill -TERM $$": 128 + 15,
+	} {
+		if got, _, _ := run(t, Command{Path: "/bin/sh", Arguments: []string{"-c", script}}); got != want {
+			t.Errorf("%s: status %d, want %d", script, got, want)
+		}
+	}
+}
+
+// TestNotStarted: the caller learns why.
+func TestNotStarted(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	write(t, filepath.Join(directory, "garbage"), "\x7fELF garbage")
+	write(t, filepath.Join(directory, "empty"), "")
+	write(t, filepath.Join(directory, "no interpreter"), "#!/nowhere/sh\n")
+	if err := os.WriteFile(filepath.Join(directory, "no x"), []byte("#!/bin/sh\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tree := contain(t)
+	for name, test := range map[string]struct {
+		opened bool
+		dir    string
+		want   error
+	}{
+		"missing":        {want: fs.ErrNotExist},
+		"garbage":        {opened: true, want: syscall.ENOEXEC},
+		"empty":          {opened: true, want: syscall.ENOEXEC},
+		"no x":           {opened: true, want: fs.ErrPermission},
+		"no interpreter": {opened: true, want: fs.ErrNotExist},
+		".":              {want: fs.ErrPermission},
+		"no x/below":     {want: syscall.ENOTDIR},
+	} {
+		c := Command{Path: filepath.Join(directory, name), Dir: test.dir}
+		if test.opened {
+			c.Program = open(t, c.Path)
+		}
+		_, err := tree.Start(t.Context(), c)
+		if !errors.Is(err, test.want) || !strings.HasPrefix(err.Error(), "start "+c.Path+": ") {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+	}
+	if _, err := tree.Start(t.Context(), Command{Path: "/bin/true", Dir: "/nowhere"}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no such directory: %v", err)
+	}
+	if _, err := tree.Start(t.Context(), Command{Path: "/bin/true", Arguments: []string{strings.Repeat("x", 4<<20)}}); !errors.Is(err, syscall.E2BIG) {
+		t.Errorf("too many arguments: %v", err)
+	}
+	if _, err := tree.Start(t.Context(), Command{Path: "/bin/true", Arguments: []string{"\x00"}}); err == nil {
+		t.Error("a NUL in an argument")
+	}
+	if _, err := tree.Start(t.Context(), Command{Path: "relative"}); err == nil || !strings.Contains(err.Error(), "not absolute") {
+		t.Errorf("relative: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 { // whichever comes first, the program and the end of the context: nothing hangs and nothing is left
+		if p, err := tree.Start(ended, Command{Path: "/bin/sleep", Arguments: []string{"1000"}}); err == nil {
+			if err := p.Kill(); err != nil {
+				t.Error(err)
+			}
+		} else if !errors.Is(err, context.Canceled) {
+			t.Errorf("without a context: %v", err)
+		}
+	}
+	p, err := tree.Start(t.Context(), Command{Path: "/bin/true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, err := p.Wait(); status != 0 || err != nil {
+		t.Errorf("after all that: status %d, %v", status, err)
+	}
+}
+
+// TestOthersGoOn: what one program has started ends with it, and what another has started goes on, also where both have
+// left their parents and their sessions.
+func TestOthersGoOn(t *testing.T) {
+	t.Parallel()
+	require.Tool(t, "setsid")
+	tree := contain(t)
+	type one struct {
+		*Process
+		mark string
+	}
+	var programs []one
+	for i := range 3 {
+		ready := filepath.Join(t.TempDir(), "ready")
+		m := mark(t) + strconv.Itoa(i)
+		// The daemon's parent ends at once: so it has long been adopted when its program ends.
+		p, err := tree.Start(t.Context(), Command{
+			Path: "/bin/sh", Arguments: []string{"-c", daemonize + "; " + daemonize + "; " + forever},
+			Environment: append(os.Environ(), m, "READY="+ready),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { endAll(t, m) })
+		eventually(t, "the tree is ready", func() bool { _, err := os.Stat(ready); return err == nil })
+		programs = append(programs, one{p, m})
+	}
+	for i, p := range programs {
+		var before [][]int
+		for _, other := range programs[i+1:] {
+			before = append(before, daemons(t, other.PID()))
+		}
+		if err := p.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if status, err := p.Wait(); status != 128+9 || err != nil {
+			t.Errorf("status %d, %v", status, err)
+		}
+		if left := living(t, p.mark); len(left) > 0 {
+			t.Errorf("processes %d of program %d are left", left, i)
+		}
+		for j, other := range programs[i+1:] {
+			if now := daemons(t, other.PID()); !slices.Equal(now, before[j]) {
+				t.Errorf("of another program lived %d, now %d", before[j], now)
+			}
+		}
+		if err := p.Kill(); err != nil { // of what is gone
+			t.Error(err)
+		}
+	}
+}
+
+// daemons are the two of a program that daemonizes twice: adopted by it, each in the session of its own parent, who is
+// gone. What they start themselves comes and goes.
+func daemons(t *testing.T, program int) []int {
+	t.Helper()
+	var found []int
+	eventually(t, "two daemons live", func() bool {
+		children, err := proc.ChildrenByParent(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = slices.DeleteFunc(children, func(pid int) bool {
+			p, err := proc.Read(pid)
+			return err != nil || p.Dead() || p.Session == pid || p.Session == program
+		})
+		return len(found) == 2
+	})
+	return found
+}
+
+// TestGuardThatIsGone: nobody waits for ever, and nothing is started any more.
+func TestGuardThatIsGone(t *testing.T) {
+	t.Parallel()
+	tree := contain(t)
+	p, err := tree.Start(t.Context(), Command{Path: "/bin/sleep", Arguments: []string{"1000"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := proc.Read(p.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	signalTo(t, own.Parent, syscall.SIGKILL)
+	if _, err := p.Wait(); !errors.Is(err, errGuardGone) {
+		t.Errorf("Wait: %v", err)
+	}
+	if err := p.Kill(); err != nil {
+		t.Errorf("Kill: %v", err)
+	}
+	if _, err := tree.Start(t.Context(), Command{Path: "/bin/true"}); !errors.Is(err, errGuardGone) {
+		t.Errorf("Start: %v", err)
+	}
+	// contain closes it once more
+	tree.socket, err = os.Open("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStoppedGuard: the caller's context still counts.
+func TestStoppedGuard(t *testing.T) {
+	t.Parallel()
+	tree := contain(t)
+	p, err := tree.Start(t.Context(), Command{Path: "/bin/sleep", Arguments: []string{"1000"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := proc.Read(p.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	signalTo(t, own.Parent, syscall.SIGSTOP)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := tree.Start(ctx, Command{Path: "/bin/true"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Start: %v", err)
+	}
+	signalTo(t, own.Parent, syscall.SIGCONT)
+	if p, err := tree.Start(t.Context(), Command{Path: "/bin/true"}); err != nil {
+		t.Errorf("Start after all: %v", err)
+	} else if status, err := p.Wait(); status != 0 || err != nil {
+		t.Errorf("status %d, %v", status, err)
+	}
+}
+
+// playSecret turns core dumps off and starts itself, both as a guard and as an open file, from a process that is not dumpable.
+func playSecret() error {
+	if err := NoCoreDumps(); err != nil {
+		return err
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil {
+		return err
+	}
+	dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("limit %d %d, dumpable %d\n", limit.Cur, limit.Max, dumpable)
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	tree, err := Contain()
+	if err != nil {
+		return err
+	}
+	p, err := tree.Start(context.Background(), Command{
+		Path: "/bin/echo", Program: self, Dir: "/", Environment: []string{roleVariable + "=show", strangers()},
+		Stdout: os.Stdout, Stderr: os.Stderr,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = p.Wait()
+	return errors.Join(err, self.Close())
+}
+
+func TestNoCoreDumps(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = []string{roleVariable + "=secret"}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, string(out), "limit 0 0, dumpable 0\nargs [\"/bin/echo\"]\ndir /\nvalue \"\"\nsession leader true\nstdin \"\"\n")
+}
