@@ -21,7 +21,8 @@ func identify(file *os.File) (id identity, known bool, err error) {
 	return id, err == nil, err
 }
 
-const beginningBytes = 64 << 10
+// beginningBytes hold the notes that linkers write (Go's build ID, GNU's), and of a script most or all.
+const beginningBytes = 8 << 10
 
 // beginning is the digest of the first bytes of a file.
 func beginning(file *os.File) (string, error) {

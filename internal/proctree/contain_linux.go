@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"sync"
 	"syscall"
 	"time"
@@ -41,29 +40,35 @@ func Contain() (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proctree: %w", err)
 	}
-	theirs := os.NewFile(uintptr(ends[1]), "guard")
-	defer func() { _ = theirs.Close() }() // nothing was written to it
-	if err := unix.SetNonblock(ends[0], true); err != nil {
-		return nil, errors.Join(fmt.Errorf("proctree: %w", err), unix.Close(ends[0]))
+	pid, err := startGuard(uintptr(ends[1]))
+	// The guard's end blocks, ours does not: that is how a read of it can be given up.
+	if err = errors.Join(err, unix.Close(ends[1]), unix.SetNonblock(ends[0], true)); err != nil {
+		return nil, errors.Join(fmt.Errorf("proctree: start the guard: %w", err), unix.Close(ends[0]))
 	}
-	ours := os.NewFile(uintptr(ends[0]), "guard")
-	cmd := exec.Command("/proc/self/exe") //nolint:noctx // it ends by itself when the socket is closed
-	cmd.Args = []string{guard.Name}
-	cmd.Env = []string{guard.Variable + "=", "GOMAXPROCS=1"} // it has one thing to do, and need not read how many CPUs it may use
-	cmd.ExtraFiles = []*os.File{theirs}
-	// A session of its own, so that neither the terminal's Ctrl-C nor a signal to the host's process group reaches what the
-	// host means to end in its own order. No Pdeathsig: that would fire when the starting thread ends.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("proctree: start the guard: %w", err), ours.Close())
-	}
-	t := &Tree{socket: ours, over: make(chan struct{}), processes: map[int]*Process{}}
-	go t.listen(cmd)
+	t := &Tree{socket: os.NewFile(uintptr(ends[0]), "guard"), over: make(chan struct{}), processes: map[int]*Process{}}
+	go t.listen(pid)
 	return t, nil
 }
 
+// startGuard starts this executable once more, with one end of the socket. It does so without package os, which before
+// its first process starts another one, to see how the kernel can wait.
+func startGuard(socket uintptr) (pid int, err error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, null.Close()) }()
+	return syscall.ForkExec("/proc/self/exe", []string{guard.Name}, &syscall.ProcAttr{
+		Env:   []string{guard.Variable + "=", "GOMAXPROCS=1"}, // it does one thing at a time
+		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), socket},
+		// A session of its own, so that neither the terminal's Ctrl-C nor a signal to the host's process group reaches
+		// what the host means to end in its own order. No Pdeathsig: that would fire when the starting thread ends.
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+}
+
 // listen takes the guard's answers until it says no more.
-func (t *Tree) listen(cmd *exec.Cmd) {
+func (t *Tree) listen(pid int) {
 	defer close(t.over)
 	for {
 		var message [guard.AnswerBytes]byte
@@ -78,10 +83,18 @@ func (t *Tree) listen(cmd *exec.Cmd) {
 	t.processes = nil
 	t.mu.Unlock()
 	_ = t.socket.Close() // it may be closed already, and nothing more can be said on it
-	// The guard ends when it has killed all it had. Its exit status says nothing that could be acted upon.
-	_ = cmd.Wait()
+	waitFor(pid)         // it ends when it has killed all it had
 	for _, p := range left {
 		p.lose()
+	}
+}
+
+// waitFor collects a child. Its exit status says nothing that could be acted upon; KillDescendants may have had it.
+func waitFor(pid int) {
+	for {
+		if _, err := syscall.Wait4(pid, nil, 0, nil); !errors.Is(err, syscall.EINTR) {
+			return
+		}
 	}
 }
 

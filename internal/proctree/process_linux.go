@@ -27,7 +27,8 @@ type Process struct {
 	lost   error // why its status is not known
 }
 
-// Start starts a program, which takes milliseconds, and gives up when ctx ends. The program has a session of its own, every signal as it is by default, and dies with the guard.
+// Start starts a program, which takes milliseconds, and gives up when ctx ends. The program has a process group of its own in
+// the guard's session, which has no terminal, every signal as it is by default, and dies with the guard.
 func (t *Tree) Start(ctx context.Context, c Command) (_ *Process, err error) {
 	if err := c.check(); err != nil {
 		return nil, err

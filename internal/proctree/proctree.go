@@ -16,7 +16,7 @@
 //
 // Should the guard itself be killed, the programs die with it (PR_SET_PDEATHSIG), and what they had started comes to
 // the host, which is a subreaper too and ends it with Tree.KillDescendants. Only if guard and host are both killed at
-// nearly the same moment can a grandchild escape, and only if it left the program's session.
+// nearly the same moment can a grandchild escape.
 //
 // On Windows everything shares a job object with the host that kills its members when the host is gone.
 package proctree

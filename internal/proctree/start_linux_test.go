@@ -45,7 +45,7 @@ func show() error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("args %q\ndir %s\nvalue %q\nsession leader %v\n", os.Args, directory, os.Getenv("VALUE"), unix.Getpid() == sessionID())
+	fmt.Printf("args %q\ndir %s\nvalue %q\ngroup leader %v\n", os.Args, directory, os.Getenv("VALUE"), unix.Getpid() == group())
 	for fd := firstFile; fd < lastShown; fd++ {
 		if !isInherited(fd) || strings.Contains(os.Getenv(strangersVariable), fmt.Sprintf(",%d,", fd)) {
 			continue
@@ -59,12 +59,12 @@ func show() error {
 	return err
 }
 
-func sessionID() int {
+func group() int {
 	p, err := proc.Read(os.Getpid())
 	if err != nil {
 		return -1
 	}
-	return p.Session
+	return p.Group
 }
 
 // isInherited reports whether a descriptor came with the exec. In gaps that were left, the Go runtime opens files of its
@@ -168,7 +168,7 @@ func TestDescriptors(t *testing.T) {
 	expect(t, stdout, `args ["/proc/self/exe" "one" "" "two three"]
 dir `+directory+`
 value "a b\nc"
-session leader true
+group leader true
 descriptor 3: "content of a" <nil>
 descriptor 5: "content of b" <nil>
 stdin "content of in"
@@ -236,7 +236,7 @@ func TestOpenFile(t *testing.T) {
 		Path: path, Arguments: []string{"x"}, Program: open(t, "/proc/self/exe"), Dir: "/",
 		Environment: []string{roleVariable + "=show", strangers()},
 	})
-	expect(t, stdout, fmt.Sprintf("args [%q \"x\"]\ndir /\nvalue \"\"\nsession leader true\nstdin \"\"\n", path))
+	expect(t, stdout, fmt.Sprintf("args [%q \"x\"]\ndir /\nvalue \"\"\ngroup leader true\nstdin \"\"\n", path))
 	expect(t, stderr, "stderr\n")
 }
 
@@ -392,12 +392,13 @@ func daemons(t *testing.T, program int) []int {
 	var found []int
 	eventually(t, "two daemons live", func() bool {
 		children, err := proc.ChildrenByParent(program)
-		if err != nil {
+		own, e := proc.Read(program)
+		if err = errors.Join(err, e); err != nil {
 			t.Fatal(err)
 		}
 		found = slices.DeleteFunc(children, func(pid int) bool {
 			p, err := proc.Read(pid)
-			return err != nil || p.Dead() || p.Session == pid || p.Session == program
+			return err != nil || p.Dead() || p.Session == pid || p.Session == own.Session
 		})
 		return len(found) == 2
 	})
@@ -500,5 +501,5 @@ func TestNoCoreDumps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, string(out), "limit 0 0, dumpable 0\nargs [\"/bin/echo\"]\ndir /\nvalue \"\"\nsession leader true\nstdin \"\"\n")
+	expect(t, string(out), "limit 0 0, dumpable 0\nargs [\"/bin/echo\"]\ndir /\nvalue \"\"\ngroup leader true\nstdin \"\"\n")
 }

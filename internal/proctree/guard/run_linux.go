@@ -18,9 +18,9 @@ const (
 
 // guard has programs and adopts what they leave behind.
 type guard struct {
-	socket        int
-	self, session int
-	running       []*program
+	socket  int
+	self    int
+	running []*program
 	// ended are programs that are dead, but not all that they left behind.
 	ended []*program
 	// pause is how long after the last time what they left behind is looked for again.
@@ -59,11 +59,6 @@ func run(socket int) (status int) {
 		return exitNoGuard
 	}
 	g := &guard{socket: socket, self: syscall.Getpid()}
-	own, err := proc.Read(g.self)
-	if err != nil {
-		return exitNoGuard
-	}
-	g.session = own.Session
 	for {
 		asked, err := g.wait()
 		if err == nil && asked {
@@ -231,16 +226,22 @@ func (g *guard) killAll() {
 	}
 }
 
-// kill sends SIGKILL to children, which keep their IDs until they are collected, and to the process groups of those that
-// have a session of their own: whoever made such a session is a descendant, and so are all members of its groups.
+// kill sends SIGKILL to children, which keep their IDs until they are collected, and to their process groups, whose
+// members are descendants too: all share the guard's session, or one that a descendant has made.
 func (g *guard) kill(children []int) {
 	for _, pid := range children {
 		p, err := proc.Read(pid)
-		if err == nil && !p.Dead() && p.Session != g.session && p.Group > 1 {
+		if err == nil && !p.Dead() && p.Group > 1 && !g.spares(p.Group) {
 			_ = syscall.Kill(-p.Group, syscall.SIGKILL) // ESRCH if it has left that group since: the next line is for it
 		}
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it cannot fail for a child
 	}
+}
+
+// spares says whether a process group is the guard's own or that of a program that runs: any process of a session can
+// move into each of its groups.
+func (g *guard) spares(group int) bool {
+	return group == g.self || slices.ContainsFunc(g.running, func(p *program) bool { return p.pid == group })
 }
 
 // kill ends a program that runs, with the group that it began with.
