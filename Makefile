@@ -61,8 +61,8 @@ format: ## gofumpt and the order of imports, in place
 	@linter=$$($(TOOL) golangci-lint); GOLANGCI_LINT_CACHE=$(CACHE)/golangci-lint "$$linter" fmt ./...
 
 .PHONY: bench
-bench: ## every benchmark (BENCH= is a pattern of names, BENCHFLAGS= goes to go test)
-	@go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem $(BENCHFLAGS) ./...
+bench: ## every benchmark, then the table of docs/performance.md (BENCH= is a pattern of names, BENCHFLAGS= goes to go test)
+	@go test -timeout 60m -run '^$$' -bench '$(or $(BENCH),.)' -benchmem $(BENCHFLAGS) ./... | go run ./testenv/bench/cmd/table
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME each (default 10s)

@@ -1,0 +1,204 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/testenv/bench/bare"
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// BenchmarkOneDocument writes one file through one document, in turn with the bare pair. first is the first run on a
+// machine, which does not know its plugins' files yet.
+func BenchmarkOneDocument(b *testing.B) {
+	s := newScene(b)
+	yaml, asJSON := document("one", "bench", oneFile())
+	stream, request := s.write(filepath.Join(s.in, "one.yaml"), yaml), s.write(filepath.Join(s.in, "one.json"), asJSON)
+	s.remember(stream)
+	var floor, ours, first Samples
+	for b.Loop() {
+		for range 15 {
+			s.forget()
+			floor = append(floor, s.measure(s.bare("apply", request, 1)...))
+			s.forget()
+			ours = append(ours, s.measure(s.machineadm("apply", stream, s.state)...))
+			s.forget()
+			first = append(first, s.measure(s.machineadm("apply", stream, b.TempDir())...))
+		}
+	}
+	b.ReportMetric(0, "ns/op") // what is measured are processes
+	b.ReportMetric(floor.CPU(), "bare-cpu-ms")
+	b.ReportMetric(ours.CPU(), "cpu-ms")
+	b.ReportMetric(first.CPU(), "first-cpu-ms")
+	b.ReportMetric(ours.CPU()/floor.CPU(), "x-bare")
+	b.ReportMetric(floor.Wall(), "bare-wall-ms")
+	b.ReportMetric(ours.Wall(), "wall-ms")
+	b.ReportMetric(ours.MaxRSS(), "host-RSS-MiB") // the largest of its processes
+}
+
+// BenchmarkEightPlugins plans eight documents of eight plugins, all of them converged.
+func BenchmarkEightPlugins(b *testing.B) {
+	s := newScene(b)
+	var all []string
+	one, asJSON := document("one", provider(0), oneFile())
+	for i := range many {
+		yaml, _ := document(fmt.Sprintf("d%d", i), provider(i), oneFile())
+		all = append(all, yaml)
+	}
+	stream, single := s.write(filepath.Join(s.in, "eight.yaml"), strings.Join(all, "---\n")), s.write(filepath.Join(s.in, "one.yaml"), one)
+	request := s.write(filepath.Join(s.in, "one.json"), asJSON)
+	s.remember(stream)
+	var floor, ours, alone Samples
+	for b.Loop() {
+		for range 10 {
+			floor = append(floor, s.measure(s.bare("plan", request, many)...))
+			ours = append(ours, s.measure(s.machineadm("apply", stream, s.state)...))
+			alone = append(alone, s.measure(s.machineadm("apply", single, s.state)...))
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(floor.CPU(), "bare-cpu-ms")
+	b.ReportMetric(ours.CPU(), "eight-cpu-ms")
+	b.ReportMetric(ours.CPU()/floor.CPU(), "x-bare")
+	b.ReportMetric(floor.Wall(), "bare-wall-ms")
+	b.ReportMetric(alone.Wall(), "one-wall-ms")
+	b.ReportMetric(ours.Wall(), "eight-wall-ms")
+	b.ReportMetric(ours.Wall()/alone.Wall(), "x-one")
+}
+
+// BenchmarkLargeStream validates 10 MiB in 4,000 documents.
+func BenchmarkLargeStream(b *testing.B) {
+	const documents, size = 4000, 10 << 20
+	s := newScene(b)
+	var text strings.Builder
+	for i := range documents {
+		yaml, _ := document(fmt.Sprintf("d%d", i), "bench", map[string]string{"/etc/bench/a.conf": "x"})
+		filler := strings.Repeat("x", size/documents-len(yaml)-len("---\n"))
+		yaml, _ = document(fmt.Sprintf("d%d", i), "bench", map[string]string{"/etc/bench/a.conf": "x" + filler})
+		text.WriteString("---\n" + yaml)
+	}
+	stream := s.write(filepath.Join(s.in, "large.yaml"), text.String())
+	b.SetBytes(int64(text.Len()))
+	var ours Samples
+	for b.Loop() {
+		for range 3 {
+			ours = append(ours, s.measure(s.machineadm("validate", stream, "")...))
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(ours.CPU(), "cpu-ms")
+	b.ReportMetric(ours.Wall(), "wall-ms")
+	b.ReportMetric(ours.MaxRSS(), "RSS-MiB")
+}
+
+// BenchmarkPluginMemory has each plugin plan and apply one document and asks the kernel for its peak.
+func BenchmarkPluginMemory(b *testing.B) {
+	s := newScene(b)
+	_, request := document("one", "bench", oneFile())
+	var floor, ours []float64
+	for b.Loop() {
+		for range 5 {
+			floor = append(floor, s.bareMemory([]byte(request)))
+			ours = append(ours, s.memory([]byte(request)))
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(Median(floor), "bare-RSS-MiB")
+	b.ReportMetric(Median(ours), "RSS-MiB")
+}
+
+func (s *scene) bareMemory(request []byte) float64 {
+	s.b.Helper()
+	s.forget()
+	h, err := bare.Start(s.b.Context(), s.path("bare-plugin"))
+	if err != nil {
+		s.b.Fatal(err)
+	}
+	defer h.Kill()
+	if err := h.Plan(s.b.Context(), request, s.root); err != nil {
+		s.b.Fatal(err)
+	}
+	if err := h.Apply(s.b.Context(), request, s.root); err != nil {
+		s.b.Fatal(err)
+	}
+	return s.peak(h.PID())
+}
+
+func (s *scene) memory(document []byte) float64 {
+	s.b.Helper()
+	s.forget()
+	binary := filepath.Join(s.plugins, "machineadm-files-plugin-bench")
+	p, err := pluginv1.Launch(s.b.Context(), pluginv1.LaunchOptions{
+		Command: exec.CommandContext(s.b.Context(), binary), Environment: pluginv1.Environment("linux", os.LookupEnv),
+		SocketDir: s.run, Stderr: io.Discard,
+	})
+	if err != nil {
+		s.b.Fatal(err)
+	}
+	defer p.Kill()
+	t := target.Target{OS: "linux", Architecture: "amd64", Distribution: "debian", Version: "12"}
+	if _, err := p.Describe(s.b.Context(), s.root, t); err != nil {
+		s.b.Fatal(err)
+	}
+	r := pluginv1.Request{Document: document, Root: s.root, Target: t, StateDir: s.state}
+	if _, err := p.Plan(s.b.Context(), r); err != nil {
+		s.b.Fatal(err)
+	}
+	finished, err := p.Apply(s.b.Context(), r, 0, func(pluginv1.Event) error { return nil })
+	if err != nil || finished.Error != nil {
+		s.b.Fatalf("%v %v", err, finished.Error)
+	}
+	return s.peak(p.PID())
+}
+
+func (s *scene) peak(pid int) float64 {
+	s.b.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		s.b.Fatal(err)
+	}
+	kib, err := PeakRSS(string(status))
+	if err != nil {
+		s.b.Fatal(err)
+	}
+	return float64(kib) / 1024
+}
+
+// TestRowsAreMeasured: each unit that the table reads is reported by its benchmark.
+func TestRowsAreMeasured(t *testing.T) {
+	t.Parallel()
+	var source strings.Builder
+	files, err := filepath.Glob("*_linux_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.Write(data)
+	}
+	for _, row := range Rows() {
+		_, body, found := strings.Cut(source.String(), "func "+row.Benchmark+"(")
+		body, _, _ = strings.Cut(body, "\n}\n")
+		if !found {
+			t.Errorf("%s is not there", row.Benchmark)
+		}
+		for _, unit := range Units(Rows(), row.Benchmark) {
+			if !strings.Contains(body, `"`+unit+`"`) {
+				t.Errorf("%s does not report %s", row.Benchmark, unit)
+			}
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package bench
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Results are what benchmarks have reported: by the benchmark's name without its number of CPUs, then by unit, every
+// value. Skipped holds the reasons of those that did not run.
+type Results struct {
+	Values  map[string]map[string][]float64
+	Skipped map[string]string
+}
+
+// ReadResults reads the output of go test -bench and copies it to out as it comes.
+func ReadResults(in io.Reader, out io.Writer) (Results, error) {
+	r := Results{Values: map[string]map[string][]float64{}, Skipped: map[string]string{}}
+	number := regexp.MustCompile(`-\d+$`)
+	skip := regexp.MustCompile(`--- SKIP: (\S+)`)
+	skipped := "" // the benchmark whose reason is awaited
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		if _, err := fmt.Fprintln(out, line); err != nil {
+			return r, err
+		}
+		if found := skip.FindStringSubmatch(line); found != nil {
+			skipped = number.ReplaceAllString(found[1], "")
+			r.Skipped[skipped] = "skipped"
+			continue
+		}
+		if skipped != "" && strings.HasPrefix(line, " ") {
+			_, reason, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			r.Skipped[skipped] = reason
+		}
+		skipped = ""
+		r.take(strings.Fields(line), number)
+	}
+	return r, lines.Err()
+}
+
+// take reads one line of the benchmark format: a name, a number of iterations, and pairs of a value and its unit.
+func (r Results) take(fields []string, number *regexp.Regexp) {
+	if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+		return
+	}
+	if _, err := strconv.Atoi(fields[1]); err != nil {
+		return
+	}
+	units := map[string][]float64{}
+	for i := 2; i+1 < len(fields); i += 2 {
+		value, err := strconv.ParseFloat(fields[i], 64)
+		if err != nil {
+			return
+		}
+		units[fields[i+1]] = append(units[fields[i+1]], value)
+	}
+	name := number.ReplaceAllString(fields[0], "")
+	if r.Values[name] == nil {
+		r.Values[name] = map[string][]float64{}
+	}
+	for unit, values := range units {
+		r.Values[name][unit] = append(r.Values[name][unit], values...)
+	}
+}
+
+// Row is one line of the table: two units of a benchmark and how they must stand to each other. Without a floor the value
+// itself is judged.
+type Row struct {
+	Measure     string
+	Benchmark   string
+	Floor, Ours string // units
+	How         How
+	Target      float64
+}
+
+// How a row is judged.
+type How int
+
+const (
+	// TimesAtMost means that ours is at most Target times the floor.
+	TimesAtMost How = iota
+	// TimesLess means that the floor is at least Target times ours.
+	TimesLess
+	// MoreAtMost means that ours is at most Target more than the floor.
+	MoreAtMost
+	// AtMost means that ours is at most Target.
+	AtMost
+)
+
+// Rows are the table of docs/performance.md.
+func Rows() []Row {
+	return []Row{
+		{"one document: start, handshake, plan, apply", "BenchmarkOneDocument", "bare-cpu-ms", "cpu-ms", TimesAtMost, 1.3},
+		{"a plugin's memory", "BenchmarkPluginMemory", "bare-RSS-MiB", "RSS-MiB", MoreAtMost, 3},
+		{"the host's memory", "BenchmarkOneDocument", "", "host-RSS-MiB", AtMost, 30},
+		{"8 plugins, beside one plugin", "BenchmarkEightPlugins", "one-wall-ms", "eight-wall-ms", TimesAtMost, 2},
+		{"8 converged documents, beside 8 bare plugins", "BenchmarkEightPlugins", "bare-cpu-ms", "eight-cpu-ms", TimesAtMost, 1.3},
+		{"validate 10 MiB in 4,000 documents: time", "BenchmarkLargeStream", "", "wall-ms", AtMost, 2000},
+		{"validate 10 MiB in 4,000 documents: memory", "BenchmarkLargeStream", "", "RSS-MiB", AtMost, 200},
+		{"the same four files: bash", "BenchmarkFourFiles", "bash-cpu-ms", "cpu-ms", TimesAtMost, 0},
+		{"the same four files: Ignition", "BenchmarkFourFiles", "ignition-cpu-ms", "cpu-ms", TimesAtMost, 2.5},
+		{"the same four files: cloud-init", "BenchmarkFourFiles", "cloud-init-cpu-ms", "cpu-ms", TimesLess, 20},
+		{"the same four files: ansible-core", "BenchmarkFourFiles", "ansible-cpu-ms", "cpu-ms", TimesLess, 0},
+	}
+}
+
+// WriteTable writes the rows in Markdown, and names those that were not measured.
+func WriteTable(out io.Writer, rows []Row, r Results) error {
+	table := [][]string{{"measure", "floor", "machineadm", "ratio", "target", "met"}}
+	var missing []string
+	for _, row := range rows {
+		cells, ok := row.cells(r.Values[row.Benchmark])
+		if !ok {
+			missing = append(missing, fmt.Sprintf("%s (%s)", row.Measure, firstOf(r.Skipped[row.Benchmark], "not run")))
+			continue
+		}
+		table = append(table, cells)
+	}
+	widths := make([]int, len(table[0]))
+	for _, cells := range table {
+		for i, c := range cells {
+			widths[i] = max(widths[i], len(c))
+		}
+	}
+	var text strings.Builder
+	for i, cells := range table {
+		for j, c := range cells {
+			fmt.Fprintf(&text, "| %-*s ", widths[j], c)
+		}
+		text.WriteString("|\n")
+		if i == 0 {
+			for _, w := range widths {
+				text.WriteString("|" + strings.Repeat("-", w+2))
+			}
+			text.WriteString("|\n")
+		}
+	}
+	for _, m := range missing {
+		fmt.Fprintf(&text, "left out: %s\n", m)
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// cells are those of one row; ok says whether it was measured.
+func (row Row) cells(values map[string][]float64) (cells []string, ok bool) {
+	ours, ok := median(values, row.Ours)
+	if !ok {
+		return nil, false
+	}
+	cells = []string{row.Measure, "", amount(ours, row.Ours), "", "", ""}
+	floor, has := median(values, row.Floor)
+	if row.Floor != "" && !has {
+		return nil, false
+	}
+	if has {
+		cells[1] = amount(floor, row.Floor)
+	}
+	met := false
+	switch row.How {
+	case TimesAtMost:
+		cells[3], cells[4] = fmt.Sprintf("%.2f x", ours/floor), fmt.Sprintf("<= %g x", row.Target)
+		met = ours <= row.Target*floor
+	case TimesLess:
+		cells[3], cells[4] = fmt.Sprintf("1/%.1f", floor/ours), fmt.Sprintf("<= 1/%g", row.Target)
+		met = floor >= row.Target*ours
+	case MoreAtMost:
+		cells[3], cells[4] = fmt.Sprintf("%+.1f", ours-floor), fmt.Sprintf("<= %+g MiB", row.Target)
+		met = ours-floor <= row.Target
+	case AtMost:
+		cells[4] = "<= " + amount(row.Target, row.Ours)
+		met = ours <= row.Target
+	}
+	if row.Target == 0 { // for comparison only
+		cells[4] = ""
+		return cells, true
+	}
+	cells[5] = "no"
+	if met {
+		cells[5] = "yes"
+	}
+	return cells, true
+}
+
+func median(values map[string][]float64, unit string) (float64, bool) {
+	all := values[unit]
+	return Median(all), len(all) > 0
+}
+
+// amount is a value with what is measured: bare-cpu-ms is CPU time in ms.
+func amount(value float64, unit string) string {
+	parts := strings.Split(unit, "-")
+	name := parts[len(parts)-1]
+	digits := 1
+	if value >= 100 {
+		digits = 0
+	}
+	text := fmt.Sprintf("%.*f %s", digits, value, name)
+	if name == "ms" {
+		text += " " + map[string]string{"cpu": "CPU", "wall": "wall"}[parts[len(parts)-2]]
+	}
+	return text
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// Units are all that rows read of a benchmark, sorted.
+func Units(rows []Row, benchmark string) []string {
+	units := map[string]bool{}
+	for _, row := range rows {
+		if row.Benchmark == benchmark {
+			units[row.Floor], units[row.Ours] = true, true
+		}
+	}
+	delete(units, "")
+	return slices.Sorted(maps.Keys(units))
+}
