@@ -24,7 +24,7 @@ func BenchmarkOneDocument(b *testing.B) {
 	s := newScene(b)
 	yaml, asJSON := document("one", "bench", oneFile())
 	stream, request := s.write(filepath.Join(s.in, "one.yaml"), yaml), s.write(filepath.Join(s.in, "one.json"), asJSON)
-	s.remember(stream)
+	s.remember(stream, "bench")
 	var floor, ours, first Samples
 	for b.Loop() {
 		for range 15 {
@@ -49,15 +49,15 @@ func BenchmarkOneDocument(b *testing.B) {
 // BenchmarkEightPlugins plans eight documents of eight plugins, all of them converged.
 func BenchmarkEightPlugins(b *testing.B) {
 	s := newScene(b)
-	var all []string
+	var all, providers []string
 	one, asJSON := document("one", provider(0), oneFile())
 	for i := range many {
 		yaml, _ := document(fmt.Sprintf("d%d", i), provider(i), oneFile())
-		all = append(all, yaml)
+		all, providers = append(all, yaml), append(providers, provider(i))
 	}
 	stream, single := s.write(filepath.Join(s.in, "eight.yaml"), strings.Join(all, "---\n")), s.write(filepath.Join(s.in, "one.yaml"), one)
 	request := s.write(filepath.Join(s.in, "one.json"), asJSON)
-	s.remember(stream)
+	s.remember(stream, providers...)
 	var floor, ours, alone Samples
 	for b.Loop() {
 		for range 10 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -199,17 +200,20 @@ func (s *scene) bare(verb, document string, n int) []string {
 	return argv
 }
 
-// remember applies until the machine knows its plugins, which were only just made: see launch.Digests.
-func (s *scene) remember(stream string) {
+// remember applies until the machine knows the plugins of a stream, which were only just made: see launch.Digests.
+func (s *scene) remember(stream string, providers ...string) {
 	s.b.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
 		s.measure(s.machineadm("apply", stream, s.state)...)
 		data, err := os.ReadFile(filepath.Join(s.state, "digests.json"))
-		if err == nil && bytes.Contains(data, []byte(s.plugins)) {
+		unknown := slices.DeleteFunc(slices.Clone(providers), func(p string) bool {
+			return bytes.Contains(data, []byte(filepath.Join(s.plugins, "machineadm-files-plugin-"+p)+`"`))
+		})
+		if len(unknown) == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.b.Fatalf("nothing is remembered: %v", err)
+			s.b.Fatalf("not remembered are %q (%v)", unknown, err)
 		}
 	}
 }
