@@ -12,7 +12,8 @@ import (
 )
 
 // Main serves the plugin to the host that started this process, and ends when the host says so. It is all that a
-// plugin's main does.
+// plugin's main does. Go code runs on one thread at a time; a plugin that computes for long sets runtime.GOMAXPROCS in Plan
+// or Apply.
 func Main(p Plugin) {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: hclogNames})))
 	if err := proctree.NoCoreDumps(); err != nil { // a dump would hold the secrets of the document
@@ -21,6 +22,9 @@ func Main(p Plugin) {
 	// Taken and dropped, not ignored, which commands would inherit: a service manager that stops the host signals every
 	// process of the unit, and it is the host that asks for the end, with Stop, so that a change in hand is finished.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGHUP)
+	// A plugin has one document in hand at a time, and waits for files and daemons: with more threads, its start costs an
+	// eighth more.
+	runtime.GOMAXPROCS(1)
 	pluginv1.Serve(NewMaintainer(p, runtime.GOOS))
 }
 
