@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/cyphar/filepath-securejoin/pathrs-lite"
@@ -43,11 +44,49 @@ func checkName(name string) error {
 
 // lookup opens name, links followed inside the root, as a mere reference (O_PATH): nothing happens to a device.
 func (f *FS) lookup(name string) (*os.File, error) {
-	file, err := pathrs.OpenatInRoot(f.handle, name)
+	file, err := f.openat2(name)
+	if err == nil || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return file, err
+	}
+	// Everything else is asked again of the library, which knows kernels without the call, and races.
+	file, err = pathrs.OpenatInRoot(f.handle, name)
 	if err != nil {
 		return nil, withoutPath(err)
 	}
 	return file, nil
+}
+
+// openat2 is what the library does first, without the search for what the file is really called: that costs it a proc
+// file system of its own, half a millisecond in each process.
+func (f *FS) openat2(name string) (*os.File, error) {
+	defer runtime.KeepAlive(f.handle)
+	fd, err := unix.Openat2(int(f.handle.Fd()), name, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// reopen opens the file that reference refers to, for reading; O_NONBLOCK is for one that turns out to be less than
+// regular. Should /proc be missing, or be something else, the library has means of its own.
+func reopen(reference *os.File) (*os.File, error) {
+	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	defer runtime.KeepAlive(reference)
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(reference.Fd())), flags, 0)
+	if err != nil {
+		return pathrs.Reopen(reference, flags)
+	}
+	file := os.NewFile(uintptr(fd), reference.Name())
+	same, err := sameFile(int(reference.Fd()), fd)
+	if same && err == nil {
+		return file, nil
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	return pathrs.Reopen(reference, flags)
 }
 
 func withoutPath(err error) error {
@@ -80,8 +119,7 @@ func (f *FS) open(name string) (_ *os.File, err error) {
 	default:
 		return nil, ErrNotRegular
 	}
-	// The very file that was judged is opened; O_NONBLOCK is for files that turn out to be less than regular.
-	return pathrs.Reopen(reference, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	return reopen(reference) // the very file that was judged
 }
 
 func (f *FS) stat(name string) (_ Info, err error) {
