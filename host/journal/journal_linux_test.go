@@ -63,7 +63,7 @@ func TestModesWhateverTheUmask(t *testing.T) {
 			withUmask(t, mask)
 			state, run := filepath.Join(base, "lib", "state"), filepath.Join(base, "var", "run")
 			j := opened(t, state, "machine-1")
-			if err := (Reports{RunDir: run, Journal: j}).Write(full(), nil); err != nil {
+			if err := (&Reports{RunDir: run, Journal: j}).Write(full(), nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := j.Bind("Sysctl", "procfs"); err != nil {
@@ -150,7 +150,7 @@ func TestASharedDirectoryIsNotClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	acquired(t, filepath.Join(both, "lock"))
-	if err := (Reports{RunDir: both, Journal: opened(t, both, "machine-1")}).Write(full(), nil); err != nil {
+	if err := (&Reports{RunDir: both, Journal: opened(t, both, "machine-1")}).Write(full(), nil); err != nil {
 		t.Error(err)
 	}
 	wantMode(t, both, fs.ModeDir|0o700)
@@ -184,10 +184,9 @@ func everyWrite(t *testing.T, dir string) map[string]error {
 	}
 	return map[string]error{
 		"open": opening, "generation": generation, "plugin directory": plugin, "lock": lock, "reboot": reboot,
-		"bind":   j.Bind("Sysctl", strings.Repeat("a", 63)),
-		"report": Reports{RunDir: dir}.Write(full(), nil),
-		"reports": Reports{RunDir: filepath.Join(dir, "run"), Journal: j}.
-			Write(full(), map[string]string{"a": strings.Repeat("a", 1<<20)}),
+		"bind":    j.Bind("Sysctl", strings.Repeat("a", 63)),
+		"report":  (&Reports{RunDir: dir}).Write(full(), nil),
+		"reports": (&Reports{RunDir: filepath.Join(dir, "run"), Journal: j}).Write(full(), map[string]string{"a": strings.Repeat("a", 1<<20)}),
 	}
 }
 
@@ -233,7 +232,7 @@ func TestFull(t *testing.T) {
 	dir := mount(t, "mode=0700,size=256k", 0)
 	j := opened(t, dir, "machine-1")
 	fill(t, j)
-	if err := (Reports{RunDir: dir, Journal: j}).Write(full(), nil); err != nil {
+	if err := (&Reports{RunDir: dir, Journal: j}).Write(full(), nil); err != nil {
 		t.Fatal(err)
 	}
 	before, err := os.ReadFile(filepath.Join(dir, ReportFile))
@@ -251,7 +250,7 @@ func TestFull(t *testing.T) {
 	other.RunID = "another"
 	for what, err := range map[string]error{
 		"bind":   j.Bind("Timesync", "chronyd"),
-		"report": Reports{RunDir: dir, Journal: j}.Write(other, nil),
+		"report": (&Reports{RunDir: dir, Journal: j}).Write(other, nil),
 		"reboot": func() error {
 			_, err := j.CountReboot("generation")
 			return err
@@ -315,7 +314,7 @@ func TestHeldForEveryone(t *testing.T) {
 func TestLastForEveryone(t *testing.T) {
 	dir, ok := nobody(t, func(dir string) {
 		j := opened(t, filepath.Join(dir, "state"), "machine-1")
-		if err := (Reports{RunDir: filepath.Join(dir, "run"), Journal: j}).Write(full(), nil); err != nil {
+		if err := (&Reports{RunDir: filepath.Join(dir, "run"), Journal: j}).Write(full(), nil); err != nil {
 			t.Fatal(err)
 		}
 	})

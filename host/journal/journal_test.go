@@ -29,7 +29,7 @@ func fill(t *testing.T, j *Journal) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "intent"), "half done", 0o600)
-	if err := (Reports{RunDir: t.TempDir(), Journal: j}).Write(full(), nil); err != nil {
+	if err := (&Reports{RunDir: t.TempDir(), Journal: j}).Write(full(), nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -321,7 +321,7 @@ func TestSomethingInPlaceOfADirectory(t *testing.T) {
 			_, err := j.PluginDir("machineadm-a-plugin-b", "A", "c")
 			return err
 		},
-		reportsDir: func(j *Journal) error { return Reports{RunDir: t.TempDir(), Journal: j}.Write(full(), nil) },
+		reportsDir: func(j *Journal) error { return (&Reports{RunDir: t.TempDir(), Journal: j}).Write(full(), nil) },
 	}
 	kinds := map[string]func(path string) error{
 		"a file":                      func(path string) error { return os.WriteFile(path, nil, 0o600) },

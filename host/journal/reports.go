@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,14 +23,19 @@ const (
 	DetailsFile = "details.json" // 0600: other programs' words
 )
 
-// Reports writes the report of a run to the run directory and, when there is a journal, among the last reports.
+// Reports writes the report of a run, as often as it changes, to the run directory and, when there is a journal, among
+// the last reports. It is not safe for concurrent use.
 type Reports struct {
 	RunDir  string
 	Journal *Journal // nil for a run that keeps no state
+
+	written *report.Details // the last ones
+	run     string          // whose report was written last
+	name    string          // of that report among the last ones
 }
 
 // Write replaces the report on disk. Details are written first, so that a report never points at what is not there.
-func (r Reports) Write(run report.Report, details map[string]string) error {
+func (r *Reports) Write(run report.Report, details map[string]string) error {
 	if err := MakeRunDir(r.RunDir); err != nil {
 		return err
 	}
@@ -42,13 +48,28 @@ func (r Reports) Write(run report.Report, details map[string]string) error {
 	if err := r.writeDetails(report.Details{RunID: run.RunID, Entries: details}); err != nil {
 		return err
 	}
-	if err := writeJSON(r.RunDir, ReportFile, 0o644, run); err != nil {
+	data, err := render(run)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(r.RunDir, ReportFile), 0o644, data); err != nil {
 		return err
 	}
 	if r.Journal == nil {
 		return nil
 	}
+	return r.keep(run, data)
+}
+
+// keep writes the copy among the last reports. That directory is put in order by the first report of a run; only the holder
+// of the lock writes there.
+func (r *Reports) keep(run report.Report, data []byte) error {
 	dir := filepath.Join(r.Journal.dir, reportsDir)
+	if r.name != "" && r.run == run.RunID {
+		if err := writeFile(filepath.Join(dir, r.name), 0o600, data); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		} // somebody has removed the directory: it is made again
+	}
 	if err := inner(dir); err != nil {
 		return stateError(err)
 	}
@@ -56,34 +77,33 @@ func (r Reports) Write(run report.Report, details map[string]string) error {
 	if err != nil {
 		return stateError(err)
 	}
-	name := nameFor(run, names)
-	if err := writeJSON(dir, name, 0o600, run); err != nil {
+	r.run, r.name = run.RunID, nameFor(run, names)
+	if err := writeFile(filepath.Join(dir, r.name), 0o600, data); err != nil {
 		return err
 	}
 	if err := sweep(dir); err != nil {
 		return stateError(err)
 	}
-	return stateError(prune(dir, names, name))
+	return stateError(prune(dir, names, r.name))
 }
 
-// writeDetails leaves details alone that are on disk already: most runs have none, and write many reports. They are this
-// run's own, since they hold its ID.
-func (r Reports) writeDetails(details report.Details) error {
-	want, err := render(details)
+// writeDetails leaves details alone that this run has written already: most runs have none, and write many reports.
+func (r *Reports) writeDetails(details report.Details) error {
+	if r.written != nil && r.written.RunID == details.RunID && maps.Equal(r.written.Entries, details.Entries) {
+		return nil
+	}
+	data, err := render(details)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(r.RunDir, DetailsFile)
-	if info, err := os.Lstat(path); err == nil && info.Mode() == 0o600 {
-		if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, want) {
-			return nil
-		}
+	if err := writeFile(filepath.Join(r.RunDir, DetailsFile), 0o600, data); err != nil {
+		return err
 	}
-	return writeFile(path, 0o600, want)
+	r.written = &report.Details{RunID: details.RunID, Entries: maps.Clone(details.Entries)}
+	return nil
 }
 
-// sweep removes what a killed run left half-written. No other run removes it: each report has a name of its own. Only
-// the holder of the lock writes here.
+// sweep removes what a killed run left half-written. No other run removes it: each report has a name of its own.
 func sweep(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -98,14 +118,6 @@ func sweep(dir string) error {
 		}
 	}
 	return nil
-}
-
-func writeJSON(dir, name string, mode fs.FileMode, value any) error {
-	data, err := render(value)
-	if err != nil {
-		return err
-	}
-	return writeFile(filepath.Join(dir, name), mode, data)
 }
 
 func render(value any) ([]byte, error) {

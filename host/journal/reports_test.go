@@ -52,7 +52,7 @@ func TestShape(t *testing.T) {
 	wantFull(t, "report", reflect.ValueOf(full()))
 	dir := filepath.Join(t.TempDir(), "run")
 	details := map[string]string{"document-1": "sysctl: \xff permission denied\n\tat 2>&1\n"}
-	if err := (Reports{RunDir: dir}).Write(full(), details); err != nil {
+	if err := (&Reports{RunDir: dir}).Write(full(), details); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{ReportFile, DetailsFile} {
@@ -104,7 +104,7 @@ func wantFull(t *testing.T, path string, v reflect.Value) {
 func TestEmptyListsAreLists(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := (Reports{RunDir: dir}).Write(report.Report{APIVersion: report.APIVersion, Kind: report.Kind}, nil); err != nil {
+	if err := (&Reports{RunDir: dir}).Write(report.Report{APIVersion: report.APIVersion, Kind: report.Kind}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{ReportFile: `"documents": []`, DetailsFile: `"entries": {}`} {
@@ -122,7 +122,7 @@ func TestDetailsComeFirst(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, ReportFile, "in the way"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	wantState(t, Reports{RunDir: dir}.Write(full(), nil), ReportFile)
+	wantState(t, (&Reports{RunDir: dir}).Write(full(), nil), ReportFile)
 	if !exists(t, filepath.Join(dir, DetailsFile)) {
 		t.Error("the report comes first")
 	}
@@ -132,7 +132,7 @@ func TestDetailsComeFirst(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, DetailsFile), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	wantState(t, Reports{RunDir: dir}.Write(full(), nil), DetailsFile)
+	wantState(t, (&Reports{RunDir: dir}).Write(full(), nil), DetailsFile)
 	if exists(t, filepath.Join(dir, ReportFile)) {
 		t.Error("a report was written whose details are missing")
 	}
@@ -198,7 +198,7 @@ func TestLast(t *testing.T) {
 	older, newer := full(), full()
 	older.RunID, newer.RunID = "older", "newer"
 	for _, r := range []report.Report{older, newer} {
-		if err := (Reports{RunDir: runDir, Journal: j}).Write(r, nil); err != nil {
+		if err := (&Reports{RunDir: runDir, Journal: j}).Write(r, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -221,7 +221,7 @@ func TestLastIsBroken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			runDir, stateDir := t.TempDir(), filepath.Join(t.TempDir(), "state")
-			if err := (Reports{RunDir: runDir, Journal: opened(t, stateDir, "machine-1")}).Write(full(), nil); err != nil {
+			if err := (&Reports{RunDir: runDir, Journal: opened(t, stateDir, "machine-1")}).Write(full(), nil); err != nil {
 				t.Fatal(err)
 			}
 			names := kept(t, &Journal{dir: stateDir})
@@ -246,7 +246,7 @@ func TestRunDirIsAFile(t *testing.T) {
 	write(t, path, "", 0o600)
 	wantState(t, MakeRunDir(path), path)
 	wantState(t, MakeRunDir(filepath.Join(path, "deeper")), path)
-	wantState(t, Reports{RunDir: path}.Write(full(), nil), path)
+	wantState(t, (&Reports{RunDir: path}).Write(full(), nil), path)
 	if runtime.GOOS == "windows" {
 		return
 	}
@@ -262,16 +262,35 @@ func TestHalfReportOfAKilledRunIsSwept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := opened(t, filepath.Join(dir, "state"), "machine-1")
-	reports := Reports{RunDir: filepath.Join(dir, "run"), Journal: j}
-	if err := reports.Write(full(), nil); err != nil {
+	runDir := filepath.Join(dir, "run")
+	if err := (&Reports{RunDir: runDir, Journal: j}).Write(full(), nil); err != nil {
 		t.Fatal(err)
 	}
 	left := filepath.Join(j.Dir(), reportsDir, ".00000002-20261121T000000.000Z-dead.json.machineadm-tmp")
 	write(t, left, `{"kind": "Run`, 0o600)
-	if err := reports.Write(full(), nil); err != nil {
+	if err := (&Reports{RunDir: runDir, Journal: j}).Write(full(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if exists(t, left) {
 		t.Error("it is still there")
+	}
+}
+
+// TestReportsAreRemovedUnderARun: whoever cleans up while a run goes on does not take its last words.
+func TestReportsAreRemovedUnderARun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := opened(t, filepath.Join(dir, "state"), "machine-1")
+	reports := Reports{RunDir: filepath.Join(dir, "run"), Journal: j}
+	for range 2 {
+		if err := reports.Write(full(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if names := kept(t, j); len(names) != 1 {
+			t.Fatalf("%d are kept: %v", len(names), names)
+		}
+		if err := os.RemoveAll(filepath.Join(j.dir, reportsDir)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -32,6 +32,7 @@ type place struct {
 	stateErr   error  // why there is no journal; the lock is held all the same
 	lock       *journal.Lock
 	journal    *journal.Journal
+	reports    journal.Reports // of this run, when reportPath is set
 	cleanup    []func()
 }
 
@@ -119,6 +120,7 @@ func (p *place) keep() error {
 		return err
 	}
 	p.journal, p.stateErr = journal.Open(p.stateDir, machineID(p.root))
+	p.reports = journal.Reports{RunDir: p.runDir, Journal: p.journal}
 	return nil
 }
 
@@ -168,7 +170,7 @@ func (g *globals) furnish(p *place, with *run.Surroundings, o run.Options, head 
 
 // record keeps the report, where there is no journal in the run directory alone.
 func (p *place) record(r report.Report, details map[string]string) error {
-	err := journal.Reports{RunDir: p.runDir, Journal: p.journal}.Write(r, details)
+	err := p.reports.Write(r, details)
 	p.unkept = err != nil
 	return err
 }
@@ -207,7 +209,7 @@ func (p *place) tell(result report.Report, details map[string]string, s streams)
 	case len(details) > 0:
 		dir, err := temporary(maxPath)
 		if err == nil {
-			err = journal.Reports{RunDir: dir}.Write(result, details)
+			err = (&journal.Reports{RunDir: dir}).Write(result, details)
 		}
 		if err != nil {
 			(&exitError{message: "the details are lost: " + err.Error()}).show(s.err)
