@@ -18,27 +18,38 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// BenchmarkOneDocument writes one file through one document, in turn with the bare pair. first is the first run on a
-// machine, which does not know its plugins' files yet.
+// BenchmarkOneDocument writes one file through one document, in turn with the bare pair: everything in memory, then again
+// with nothing left to do, then with image and state on disk, then as the first run on a machine, which does not know its
+// plugins' files yet.
 func BenchmarkOneDocument(b *testing.B) {
 	s := newScene(b)
 	yaml, asJSON := document("one", "bench", oneFile())
 	stream, request := s.write(filepath.Join(s.in, "one.yaml"), yaml), s.write(filepath.Join(s.in, "one.json"), asJSON)
+	onDisk := *s
+	onDisk.move(b.TempDir(), b.TempDir())
 	s.remember(stream, "bench")
-	var floor, ours, first Samples
+	onDisk.remember(stream, "bench")
+	var floor, ours, floorAgain, again, disk, first Samples
 	for b.Loop() {
 		for range 15 {
 			s.forget()
 			floor = append(floor, s.measure(s.bare("apply", request, 1)...))
 			s.forget()
 			ours = append(ours, s.measure(s.machineadm("apply", stream, s.state)...))
+			floorAgain = append(floorAgain, s.measure(s.bare("plan", request, 1)...))
+			again = append(again, s.measure(s.machineadm("apply", stream, s.state)...))
+			onDisk.forget()
+			disk = append(disk, onDisk.measure(onDisk.machineadm("apply", stream, onDisk.state)...))
 			s.forget()
-			first = append(first, s.measure(s.machineadm("apply", stream, b.TempDir())...))
+			first = append(first, s.measure(s.machineadm("apply", stream, filepath.Join(memoryDir(b), "state"))...))
 		}
 	}
 	b.ReportMetric(0, "ns/op") // what is measured are processes
 	b.ReportMetric(floor.CPU(), "bare-cpu-ms")
 	b.ReportMetric(ours.CPU(), "cpu-ms")
+	b.ReportMetric(floorAgain.CPU(), "bare-again-cpu-ms")
+	b.ReportMetric(again.CPU(), "again-cpu-ms")
+	b.ReportMetric(disk.CPU(), "disk-cpu-ms")
 	b.ReportMetric(first.CPU(), "first-cpu-ms")
 	b.ReportMetric(ours.CPU()/floor.CPU(), "x-bare")
 	b.ReportMetric(floor.Wall(), "bare-wall-ms")
@@ -120,7 +131,7 @@ func BenchmarkPluginMemory(b *testing.B) {
 func (s *scene) bareMemory(request []byte) float64 {
 	s.b.Helper()
 	s.forget()
-	h, err := bare.Start(s.b.Context(), s.path("bare-plugin"))
+	h, err := bare.Start(s.b.Context(), s.path(barePlugin(0)))
 	if err != nil {
 		s.b.Fatal(err)
 	}
@@ -137,7 +148,7 @@ func (s *scene) bareMemory(request []byte) float64 {
 func (s *scene) memory(document []byte) float64 {
 	s.b.Helper()
 	s.forget()
-	binary := filepath.Join(s.plugins, "machineadm-files-plugin-bench")
+	binary := s.path(filePlugin("bench"))
 	p, err := pluginv1.Launch(s.b.Context(), pluginv1.LaunchOptions{
 		Command: exec.CommandContext(s.b.Context(), binary), Environment: pluginv1.Environment("linux", os.LookupEnv),
 		SocketDir: s.run, Stderr: io.Discard,

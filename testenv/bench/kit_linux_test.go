@@ -51,26 +51,30 @@ func build() (kit, error) {
 			return k, err
 		}
 	}
-	for target, pkg := range map[string]string{
-		"machineadm": "host/cmd/machineadm", "bare-host": "testenv/bench/bare/host", "bare-plugin": "testenv/bench/bare/plugin",
-		"measure": "testenv/bench/cmd/measure", "plugins/machineadm-files-plugin-bench": "testenv/bench/files",
-	} {
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", k.path(target), module+pkg)
+	// Copied as a whole, each of them: how the linker writes a program lets it be mapped in smaller pieces than how a package
+	// manager does, which costs a millisecond. And copies, not links: eight plugins of a machine are eight programs, which
+	// share no pages of memory.
+	copies := map[string][]string{
+		"host/cmd/machineadm": {"machineadm"}, "testenv/bench/bare/host": {"bare-host"}, "testenv/bench/cmd/measure": {"measure"},
+		"testenv/bench/bare/plugin": nil, "testenv/bench/files": {filePlugin("bench")},
+	}
+	for i := range many {
+		copies["testenv/bench/bare/plugin"] = append(copies["testenv/bench/bare/plugin"], barePlugin(i))
+		copies["testenv/bench/files"] = append(copies["testenv/bench/files"], filePlugin(provider(i)))
+	}
+	for pkg, names := range copies {
+		built := k.path("built")
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", built, module+pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return k, fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 		}
-	}
-	// Copies, not links: eight plugins of a machine are eight programs, which share no pages of memory.
-	for i := range many {
-		for original, copied := range map[string]string{
-			"plugins/machineadm-files-plugin-bench": "plugins/machineadm-files-plugin-" + provider(i), "bare-plugin": barePlugin(i),
-		} {
-			data, err := os.ReadFile(k.path(original))
-			if err != nil {
-				return k, err
-			}
-			if err := os.WriteFile(k.path(copied), data, 0o755); err != nil { //nolint:gosec // a program
+		data, err := os.ReadFile(built)
+		if err != nil {
+			return k, err
+		}
+		for _, name := range names {
+			if err := os.WriteFile(k.path(name), data, 0o755); err != nil { //nolint:gosec // a program
 				return k, err
 			}
 		}
@@ -82,6 +86,8 @@ func build() (kit, error) {
 const many = 8
 
 func provider(i int) string { return fmt.Sprintf("p%d", i+1) }
+
+func filePlugin(provider string) string { return "plugins/machineadm-files-plugin-" + provider }
 
 func barePlugin(i int) string { return fmt.Sprintf("bare-plugin-%d", i+1) }
 
@@ -100,21 +106,29 @@ func newScene(b *testing.B) *scene {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &scene{kit: k, b: b, root: b.TempDir(), state: b.TempDir(), in: b.TempDir(), run: memoryDir(b)}
-	s.write(filepath.Join(s.root, "etc/os-release"), "ID=debian\nVERSION_ID=\"12\"\n")
+	s := &scene{kit: k, b: b, in: b.TempDir(), run: memoryDir(b)}
+	s.move(memoryDir(b), memoryDir(b))
 	return s
 }
 
-// memoryDir is a directory in memory where there is one: on a node /run, where reports go, is one.
+// move has the scene use other directories for the image and the state.
+func (s *scene) move(root, state string) {
+	s.b.Helper()
+	s.root, s.state = root, state
+	s.write(filepath.Join(root, "etc/os-release"), "ID=debian\nVERSION_ID=\"12\"\n")
+}
+
+// memoryDir is a directory in memory where there is one: so that not the disk of this machine is measured. On a node /run,
+// where reports go, is in memory too.
 func memoryDir(b *testing.B) string {
 	b.Helper()
 	const shared = "/dev/shm"
 	var fs unix.Statfs_t
 	if err := unix.Statfs(shared, &fs); err != nil || fs.Type != unix.TMPFS_MAGIC || unix.Access(shared, unix.W_OK) != nil {
-		b.Logf("%s is no file system in memory: reports go to disk", shared)
+		b.Logf("%s is no file system in memory: the disk is measured too", shared)
 		return b.TempDir()
 	}
-	dir, err := os.MkdirTemp(shared, "machineadm-bench-") //nolint:usetesting // b.TempDir is not in memory
+	dir, err := os.MkdirTemp(shared, "bench-") //nolint:usetesting // b.TempDir is not in memory
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -169,6 +183,7 @@ func oneFile() map[string]string {
 func (s *scene) measure(argv ...string) Usage {
 	s.b.Helper()
 	cmd := exec.CommandContext(s.b.Context(), s.path("measure"), argv...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+s.run) // for sockets
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()

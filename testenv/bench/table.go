@@ -99,6 +99,9 @@ const (
 func Rows() []Row {
 	return []Row{
 		{"one document: start, handshake, plan, apply", "BenchmarkOneDocument", "bare-cpu-ms", "cpu-ms", TimesAtMost, 1.3},
+		{"the same again, with nothing to do", "BenchmarkOneDocument", "bare-again-cpu-ms", "again-cpu-ms", TimesAtMost, 0},
+		{"the same, image and state on disk", "BenchmarkOneDocument", "bare-cpu-ms", "disk-cpu-ms", TimesAtMost, 0},
+		{"the same, first run on a machine", "BenchmarkOneDocument", "bare-cpu-ms", "first-cpu-ms", TimesAtMost, 0},
 		{"a plugin's memory", "BenchmarkPluginMemory", "bare-RSS-MiB", "RSS-MiB", MoreAtMost, 3},
 		{"the host's memory", "BenchmarkOneDocument", "", "host-RSS-MiB", AtMost, 30},
 		{"8 plugins, beside one plugin", "BenchmarkEightPlugins", "one-wall-ms", "eight-wall-ms", TimesAtMost, 2},
