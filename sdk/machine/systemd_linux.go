@@ -112,6 +112,31 @@ func (s *systemd) Do(ctx context.Context, unit string, a Action) error {
 	if a < Start || a > Reload {
 		return fmt.Errorf("unit %s: %w: %v", unit, fs.ErrInvalid, a)
 	}
+	if a == Start || a == Restart {
+		return s.start(ctx, unit, a)
+	}
+	return s.run(ctx, jobTimeout, a.String(), unit)
+}
+
+// start starts or restarts. systemd refuses more than so many starts within so many seconds, successful ones included
+// (StartLimitBurst=, systemd.unit(5)), without even trying. That is for services which die again and again; one that is asked
+// for is made. Result= does not always tell such a refusal, that no new invocation began does.
+func (s *systemd) start(ctx context.Context, unit string, a Action) error {
+	before, err := s.show(ctx, unit)
+	if err != nil {
+		return err
+	}
+	failure := s.run(ctx, jobTimeout, a.String(), unit)
+	if failure == nil || ctx.Err() != nil {
+		return failure
+	}
+	after, err := s.show(ctx, unit)
+	if err != nil || after["ActiveState"] != "failed" || after["InvocationID"] != before["InvocationID"] {
+		return failure
+	}
+	if err := s.run(ctx, DefaultTimeout, "reset-failed", unit); err != nil {
+		return failure // that it cannot be reset explains less
+	}
 	return s.run(ctx, jobTimeout, a.String(), unit)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,10 +72,13 @@ func TestSystemdActions(t *testing.T) {
 	ctx := context.Background()
 	services, commands := liveSystemd(t)
 	commands.On("systemctl --no-ask-password ...", machine.Result{})
+	commands.On("systemctl show ...", said("LoadState=loaded"))
 	must(t, services.Do(ctx, "a", machine.Start), services.Do(ctx, "a.socket", machine.Stop),
 		services.Do(ctx, "a@b", machine.Restart), services.Do(ctx, "a", machine.Reload), services.DaemonReload(ctx))
-	want := "systemctl --no-ask-password --quiet start -- a.service\nsystemctl --no-ask-password --quiet stop -- a.socket\n" +
-		"systemctl --no-ask-password --quiet restart -- a@b.service\nsystemctl --no-ask-password --quiet reload -- a.service\n" +
+	want := showLine + "a.service\nsystemctl --no-ask-password --quiet start -- a.service\n" +
+		"systemctl --no-ask-password --quiet stop -- a.socket\n" +
+		showLine + "a@b.service\nsystemctl --no-ask-password --quiet restart -- a@b.service\n" +
+		"systemctl --no-ask-password --quiet reload -- a.service\n" +
 		"systemctl --no-ask-password daemon-reload"
 	if got := strings.Join(commands.Lines(), "\n"); got != want {
 		t.Errorf("commands\n%s\nwant\n%s", got, want)
@@ -87,7 +91,8 @@ func TestSystemdActions(t *testing.T) {
 func TestSystemdErrorsNameTheUnitAndWhereToLook(t *testing.T) {
 	t.Parallel()
 	services, commands := liveSystemd(t)
-	commands.On("systemctl ...", machine.Result{ExitCode: 1, Stderr: []byte("Job for chrony.service failed")})
+	commands.On("systemctl --no-ask-password ...", machine.Result{ExitCode: 1, Stderr: []byte("Job for chrony.service failed")})
+	commands.On("systemctl show ...", said("LoadState=loaded", "ActiveState=inactive"))
 	err := services.Do(context.Background(), "chrony", machine.Restart)
 	failure, ok := errors.AsType[*machine.ServiceError](err)
 	if !ok || failure.Unit != "chrony.service" || failure.Action != "restart" {
@@ -98,6 +103,56 @@ func TestSystemdErrorsNameTheUnitAndWhereToLook(t *testing.T) {
 	}
 	if command, ok := errors.AsType[*machine.CommandError](err); !ok || command.Stderr != "Job for chrony.service failed" {
 		t.Error("what systemctl said is lost")
+	}
+}
+
+// TestSystemdStartLimit: a start that systemd did not even try is asked for once more; one that it tried is not.
+func TestSystemdStartLimit(t *testing.T) {
+	t.Parallel()
+	const restart, reset = "systemctl --no-ask-password --quiet restart -- a.service", "systemctl --no-ask-password --quiet reset-failed -- a.service"
+	for name, test := range map[string]struct {
+		invocation, active string // after the restart failed
+		again              int    // the exit status of the second restart
+		want               []string
+		fails              bool
+	}{
+		"too many starts":      {"one", "failed", 0, []string{restart, reset, restart}, false},
+		"and it dies":          {"one", "failed", 1, []string{restart, reset, restart}, true},
+		"it was tried":         {"two", "failed", 0, []string{restart}, true},
+		"something it needs":   {"one", "inactive", 0, []string{restart}, true},
+		"it is tried for ever": {"two", "activating", 0, []string{restart}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			services, commands := liveSystemd(t)
+			tried := 0
+			commands.OnFunc(restart, func(context.Context, machine.Command) (machine.Result, error) {
+				tried++
+				if tried == 1 {
+					return machine.Result{ExitCode: 1}, nil
+				}
+				return machine.Result{ExitCode: test.again}, nil
+			})
+			commands.OnFunc(showLine+"a.service", func(context.Context, machine.Command) (machine.Result, error) {
+				if tried == 0 {
+					return said("LoadState=loaded", "ActiveState=active", "InvocationID=one"), nil
+				}
+				return said("LoadState=loaded", "ActiveState="+test.active, "InvocationID="+test.invocation), nil
+			})
+			commands.On(reset, machine.Result{})
+			if err := services.Do(context.Background(), "a", machine.Restart); (err != nil) != test.fails {
+				t.Errorf("error %v", err)
+			}
+			var did []string
+			for _, line := range commands.Lines() {
+				if !strings.HasPrefix(line, "systemctl show") {
+					did = append(did, line)
+				}
+			}
+			if !slices.Equal(did, test.want) {
+				t.Errorf("did %q, want %q", did, test.want)
+			}
+		})
 	}
 }
 
