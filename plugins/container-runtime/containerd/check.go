@@ -212,8 +212,25 @@ func lookup(tree map[string]any, path []string) (any, bool) {
 	return here, true
 }
 
-// same compares what the daemon says with what was set: it has one kind of integer, and lists of anything.
-func same(now, want any) bool { return reflect.DeepEqual(general(now), general(want)) }
+// same compares what the daemon says with what was set: it has one kind of integer, lists of anything, and prints a table
+// of a list with all the keys that such a table can have.
+func same(now, want any) bool { return covers(general(now), general(want)) }
+
+func covers(now, want any) bool {
+	switch want := want.(type) {
+	case []any:
+		list, ok := now.([]any)
+		return ok && slices.EqualFunc(list, want, covers)
+	case map[string]any:
+		table, ok := now.(map[string]any)
+		for key, value := range want {
+			has, given := table[key]
+			ok = ok && (given && covers(has, value) || !given && isZero(value))
+		}
+		return ok
+	}
+	return reflect.DeepEqual(now, want)
+}
 
 func general(value any) any {
 	v := reflect.ValueOf(value)
