@@ -36,8 +36,13 @@ const (
 // product builds the host and the plugin, and returns what installs them where a package would.
 func product(t *testing.T) func(root string) error {
 	t.Helper()
+	return programs(t, map[string]string{hostPath: "../../host/cmd/machineadm", plugin: "../../plugins/sysctl/procfs"})
+}
+
+// programs builds packages, by where they are installed.
+func programs(t *testing.T, sources map[string]string) func(root string) error {
+	t.Helper()
 	dir := t.TempDir()
-	sources := map[string]string{hostPath: "../../host/cmd/machineadm", plugin: "../../plugins/sysctl/procfs"}
 	for at, source := range sources {
 		build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, filepath.Base(at)), source)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0") // the node has its own C library
