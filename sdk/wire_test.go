@@ -131,6 +131,11 @@ func TestPanicOverTheWire(t *testing.T) {
 		if strings.Contains(fmt.Sprintf("%v %+v", err, pluginv1.AsError(err)), canary) {
 			t.Errorf("%s: the panic's value shows: %v", name, err)
 		}
+		// Its author has nothing else to go by.
+		detail := pluginv1.AsError(err).Detail
+		if first, _, _ := strings.Cut(detail, "\n"); !strings.Contains(first, "TestPanicOverTheWire") || !strings.Contains(detail, "wire_test.go:") || strings.Contains(detail, canary) {
+			t.Errorf("%s: where it happened:\n%s", name, detail)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 
 	"google.golang.org/grpc"
 
@@ -87,9 +89,31 @@ func (s *server) Stop(ctx context.Context, _ *pb.StopRequest) (answer *pb.StopRe
 // encode gives an error the form in which it travels.
 func encode(err *error) { *err = toStatus(*err) }
 
-// recovered turns a panic into an Internal error. The panic's value is not repeated: it may hold a secret.
+// recovered turns a panic into an Internal error, whose detail says where. The panic's value is not repeated: it may hold a
+// secret.
 func recovered(err *error) {
 	if cause := recover(); cause != nil {
-		*err = &Error{Code: CodeInternal, Message: fmt.Sprintf("the plugin panicked (%T)", cause)}
+		*err = &Error{Code: CodeInternal, Message: fmt.Sprintf("the plugin panicked (%T)", cause), Detail: calls()}
+	}
+}
+
+// calls are the functions that a panic came through, innermost first, with their places. They are what a stack trace says
+// but for the arguments.
+func calls() string {
+	const most = 64
+	callers := make([]uintptr, most)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	var text strings.Builder
+	for {
+		frame, more := frames.Next()
+		switch {
+		case frame.Function == "runtime.gopanic": // what is above it is this package's
+			text.Reset()
+		case frame.Function != "":
+			fmt.Fprintf(&text, "%s\n\t%s:%d\n", frame.Function, frame.File, frame.Line)
+		}
+		if !more {
+			return text.String()
+		}
 	}
 }
