@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,6 +76,11 @@ func (g *globals) check(given *pflag.FlagSet) error {
 		return usage("--" + empty + " is given without a value")
 	case g.timeout <= 0:
 		return usage("--timeout takes a duration above zero, such as 90s or 30m")
+	}
+	for _, dir := range g.pluginDirs { // else what is said to be missing is the plugin
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist) {
+			return usage("--plugin-dir " + strconv.Quote(dir) + " is not a directory")
+		}
 	}
 	_, err := g.logger(nil)
 	return err

@@ -37,6 +37,8 @@ func TestWrongFlags(t *testing.T) {
 		{"apply", "--path", "node.yaml", "--root", "//.."},
 		{"apply", "--path", "node.yaml", "--root", "/proc/self/root"},
 		{"apply", "--path", "node.yaml", "--plugin-dir", ""},
+		{"apply", "--path", "node.yaml", "--plugin-dir", "/nonexistent/plugins"},
+		{"plugins", "list", "--plugin-dir", "/dev/null"},
 		{"apply", "--path", "node.yaml", "--state-dir", ""},
 		{"apply", "--path", "node.yaml", "--run-dir="},
 		{"apply", "--path", "node.yaml", "--timeout", "0"},
