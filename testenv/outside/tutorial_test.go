@@ -17,6 +17,12 @@ import (
 // block is a fenced block of a page: ```language file.
 type block struct{ language, file, text string }
 
+// part is in place of a file's name where a block shows a part of partsFile, which is compiled and run.
+const (
+	part      = "part"
+	partsFile = "sdk/example_parts_test.go"
+)
+
 // tutorial reads the blocks of the page, in order.
 func tutorial(t *testing.T) []block {
 	t.Helper()
@@ -54,6 +60,12 @@ func TestTutorialShowsTheFiles(t *testing.T) {
 			}
 			continue
 		}
+		if b.file == part {
+			if whole := unindented(read(t, filepath.Join(root, partsFile))); !strings.Contains(whole, unindented(b.text)) {
+				t.Errorf("this is no part of %s:\n%s", partsFile, b.text)
+			}
+			continue
+		}
 		shown = append(shown, b.file)
 		want, err := os.ReadFile(filepath.Join("motd", filepath.FromSlash(b.file)))
 		if err != nil {
@@ -81,6 +93,9 @@ func TestTutorial(t *testing.T) {
 	dir := t.TempDir()
 	commands := 0
 	for _, b := range tutorial(t) {
+		if b.file == part {
+			continue
+		}
 		if b.file != "" {
 			write(t, filepath.Join(dir, filepath.FromSlash(b.file)), b.text)
 			continue
@@ -98,6 +113,17 @@ func TestTutorial(t *testing.T) {
 		t.Errorf("the page has %d commands: nothing was tried", commands)
 	}
 	sameModule(t, dir, checkout)
+}
+
+func unindented(text string) string { return strings.ReplaceAll(text, "\t", "") }
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func write(t *testing.T, path, text string) {
