@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -102,7 +103,7 @@ func TestImageState(t *testing.T) {
 		"absent":       {},
 		"plain.socket": {},
 	} {
-		if got, err := m.Services.State(context.Background(), unit); err != nil || got != want {
+		if got, err := m.Services.State(context.Background(), unit); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: state %+v, %v, want %+v", unit, got, err, want)
 		}
 	}

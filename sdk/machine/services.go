@@ -22,6 +22,11 @@ type ServiceState struct {
 	MainPID int
 	// Fragment is the unit file, or the program of a Windows service.
 	Fragment string
+	// Command is what the service starts, with its arguments, all drop-ins read. systemd tells no blanks within an
+	// argument from those between two. Of a Windows service see Fragment.
+	Command []string
+	// Environment are the assignments that the unit itself makes (Environment=).
+	Environment []string
 }
 
 // Action is what can be done to a service that exists.

@@ -40,7 +40,7 @@ func (s *systemd) State(ctx context.Context, unit string) (ServiceState, error) 
 }
 
 func (s *systemd) show(ctx context.Context, unit string) (map[string]string, error) {
-	const wanted = "LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath"
+	const wanted = "LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath,ExecStart,Environment"
 	result, err := s.commands.Run(ctx, Command{Name: "systemctl", Args: []string{"show", "--property=" + wanted, "--", unit}})
 	if err != nil {
 		return nil, &ServiceError{Unit: unit, Action: "query", Hint: "systemctl status " + unit, Err: err}
@@ -68,6 +68,8 @@ func stateOf(properties map[string]string) (ServiceState, error) {
 		Sub:          properties["SubState"],
 		InvocationID: properties["InvocationID"],
 		Fragment:     properties["FragmentPath"],
+		Command:      argvOf(properties["ExecStart"]),
+		Environment:  assignmentsOf(properties["Environment"]),
 	}
 	if pid := properties["MainPID"]; pid != "" { // Only services have one.
 		var err error
@@ -76,6 +78,49 @@ func stateOf(properties map[string]string) (ServiceState, error) {
 		}
 	}
 	return state, nil
+}
+
+// argvOf reads "{ path=/bin/a ; argv[]=/bin/a -b ; ignore_errors=no ; ... }".
+func argvOf(shown string) []string {
+	_, rest, _ := strings.Cut(shown, "argv[]=")
+	argv, _, _ := strings.Cut(rest, " ;")
+	if argv == "" {
+		return nil
+	}
+	return strings.Fields(argv)
+}
+
+// assignmentsOf divides a line of assignments: one with blanks or special characters is in double quotes, with backslashes
+// as in a shell (systemctl show quotes so since systemd 236, what is plain stays plain).
+func assignmentsOf(shown string) []string {
+	var all []string
+	var word strings.Builder
+	quoted, escaped, begun := false, false, false
+	end := func() {
+		if begun {
+			all = append(all, word.String())
+		}
+		word.Reset()
+		begun = false
+	}
+	for _, r := range shown {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\':
+			escaped, begun = true, true
+		case r == '"':
+			quoted, begun = !quoted, true
+		case r == ' ' && !quoted:
+			end()
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	end()
+	return all
 }
 
 // SetEnabled implements Services.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-const showLine = "systemctl show --property=LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath -- "
+const showLine = "systemctl show --property=LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath,ExecStart,Environment -- "
 
 func liveSystemd(t *testing.T) (machine.Services, *machinetest.Runner) {
 	t.Helper()
@@ -42,6 +43,16 @@ func TestSystemdState(t *testing.T) {
 				MainPID: 42, Fragment: "/lib/systemd/system/chrony.service",
 			},
 		},
+		"what it starts": {
+			[]string{
+				"ExecStart={ path=/usr/sbin/chronyd ; argv[]=/usr/sbin/chronyd -F 1 ; ignore_errors=no ; start_time=[n/a] }",
+				`Environment=A=1 "B=two words" "C=a \"quote\" and \\" D= E=per%cent "F=dollar\$X" "G=it's"`, "LoadState=loaded",
+			},
+			machine.ServiceState{
+				Exists: true, Command: []string{"/usr/sbin/chronyd", "-F", "1"},
+				Environment: []string{"A=1", "B=two words", `C=a "quote" and \`, "D=", "E=per%cent", "F=dollar$X", "G=it's"},
+			},
+		},
 		"absent": {
 			[]string{"LoadState=not-found", "ActiveState=inactive", "SubState=dead", "MainPID=0"},
 			machine.ServiceState{Active: "inactive", Sub: "dead"},
@@ -60,7 +71,7 @@ func TestSystemdState(t *testing.T) {
 			t.Parallel()
 			services, commands := liveSystemd(t)
 			commands.On(showLine+"chrony.service", said(test.said...))
-			if got, err := services.State(context.Background(), "chrony"); err != nil || got != test.want {
+			if got, err := services.State(context.Background(), "chrony"); err != nil || !reflect.DeepEqual(got, test.want) {
 				t.Errorf("state %+v, %v, want %+v", got, err, test.want)
 			}
 		})
