@@ -190,6 +190,7 @@ func TestResolveRefusesProxies(t *testing.T) {
 			"spec.proxy.http: must begin with http://", "spec.proxy.httpsSecret: not a URL", "spec.proxy.noProxy[0]: not a host",
 			"spec.proxy.noProxy[2]: listed twice",
 		}},
+		{"a zone", `{"proxy":{"http":"http://p.test","noProxy":["fe80::1","fe80::1%c4n4ry\n\nUser=x"]}}`, []string{"spec.proxy.noProxy[1]: must have a port"}},
 		{"a path", `{"proxy":{"http":"http://p.test/c4n4ry"}}`, []string{"spec.proxy.http: must end behind its host"}},
 		{"an empty secret", `{"proxy":{"httpSecret":{"value":""}}}`, []string{"spec.proxy.httpSecret: must begin with http://"}},
 		{"exceptions from nothing", `{"proxy":{"noProxy":["*"]}}`, []string{"spec.proxy.noProxy: means nothing"}},

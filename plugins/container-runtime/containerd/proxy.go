@@ -120,7 +120,8 @@ func checkNoProxy(text string) error {
 		}
 		return nil
 	}
-	if _, err := netip.ParseAddr(text); err == nil {
+	// The zone of an address can be any text, line ends included, and no list of exceptions knows it.
+	if address, err := netip.ParseAddr(text); err == nil && address.Zone() == "" {
 		return nil
 	}
 	_, err := portOf(strings.TrimPrefix(strings.TrimPrefix(text, "*"), "."))
