@@ -24,13 +24,16 @@ type Activation struct {
 	// Files are the configuration. With unit files or drop-ins among them, systemd reads its files again before the
 	// restart.
 	Files []FileSpec
+	// Environment are variables of the service, which take effect with the files; nil: nobody asks. Windows alone keeps
+	// them for its services: elsewhere it is Unsupported, and a drop-in among Files says them.
+	Environment *ServiceEnvironment
 	// Check has the daemon's own checker judge the files before anything is changed; nil where a daemon has none. It is
 	// given where each of Files lies for now, by its path: beside it, under a hidden name, with its mode and owner. Any
 	// error refuses the configuration; what a *machine.CommandError's program said reaches the administrator.
 	Check func(ctx context.Context, m Machine, candidates map[string]string) error
 	// Healthy says whether the daemon does its work; nil means yes. It is asked again and again after a restart, and
 	// must heed its context. It judges the old configuration too, so it asks for nothing that only the new one
-	// brings. Its errors quote no values of the document.
+	// brings. Its errors quote no values of the document; Final marks one that waiting will not mend.
 	Healthy func(ctx context.Context, m Machine) error
 	// Timeout is how long the daemon may take to become healthy, with the new configuration and, if need be, once more
 	// with the old one; 0 means DefaultHealthTimeout.
@@ -44,6 +47,13 @@ type Activation struct {
 func Activate(ctx context.Context, m Machine, a Activation) ([]*Change, error) {
 	w := &activator{
 		Activation: a, machine: m, files: disk{m.FS}, memory: m.State, services: m.Services, pause: firstPause,
+	}
+	environments, err := machine.EnvironmentsOf(m.Services)
+	switch {
+	case err == nil: // also for what a record of another version of the plugin may hold
+		w.files = withEnvironment{w.files, environments, a.Unit}
+	case a.Environment != nil:
+		return nil, err
 	}
 	return w.plan(ctx)
 }
@@ -77,9 +87,33 @@ type activator struct {
 type sight struct {
 	record *record // nil when no activation was interrupted
 	unit   machine.ServiceState
-	have   []version // of Files, in their order
-	differ int       // how many are not as wanted
-	stray  []string  // candidates that were left behind
+	have   []version // of the items, in their order
+	want   []version
+	differ int      // how many are not as wanted
+	stray  []string // candidates that were left behind
+}
+
+// item is one part of the configuration: a file, or what is swapped like one.
+type item struct {
+	path string
+	// want is what it shall be, given what it is.
+	want func(have version) (version, error)
+	diff func(have, want version) string
+}
+
+func (a *activator) items() []item {
+	var all []item
+	for _, spec := range a.Files {
+		all = append(all, item{
+			path: spec.Path,
+			want: func(version) (version, error) { return spec.version(), nil },
+			diff: func(have, want version) string { return difference(spec.Path, have, want, spec.Sensitive) },
+		})
+	}
+	if a.Environment != nil {
+		all = append(all, a.Environment.item(a.Unit))
+	}
+	return all
 }
 
 func (a *activator) look(ctx context.Context) (sight, error) {
@@ -88,7 +122,7 @@ func (a *activator) look(ctx context.Context) (sight, error) {
 	if s.unit, err = a.services.State(ctx, a.Unit); err != nil {
 		return s, err
 	}
-	if err := usable(a.Unit, s.unit); err != nil {
+	if err := usable(a.machine, a.Unit, s.unit); err != nil {
 		return s, err
 	}
 	if s.record, err = loadRecord(a.memory, a.Unit); err != nil {
@@ -97,22 +131,31 @@ func (a *activator) look(ctx context.Context) (sight, error) {
 	if s.stray, err = loadProposal(a.memory, a.Unit); err != nil {
 		return s, err
 	}
-	for _, spec := range a.Files {
-		have, err := look(a.files, spec.Path)
+	for _, part := range a.items() {
+		have, err := look(a.files, part.path)
 		if err != nil {
 			return s, err
 		}
-		if !have.is(spec.version()) {
+		want, err := part.want(have)
+		if err != nil {
+			return s, err
+		}
+		if !have.is(want) {
 			s.differ++
 		}
-		s.have = append(s.have, have)
+		s.have, s.want = append(s.have, have), append(s.want, want)
 	}
 	return s, nil
 }
 
 func (a *activator) plan(ctx context.Context) ([]*Change, error) {
-	if len(a.Files) == 0 {
+	if len(a.Files) == 0 && a.Environment == nil {
 		return nil, fmt.Errorf("the activation of %s has no files", a.Unit)
+	}
+	if a.Environment != nil {
+		if err := a.Environment.check(); err != nil {
+			return nil, err
+		}
 	}
 	for _, spec := range a.Files {
 		if err := spec.check(); err != nil {
@@ -130,9 +173,9 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 	if s.record == nil && s.differ == 0 && !down(s.unit) && len(s.stray) == 0 {
 		return nil, nil
 	}
-	for i, spec := range a.Files {
-		if want := spec.version(); !s.have[i].is(want) {
-			change.Diff += difference(spec.Path, s.have[i], want, spec.Sensitive)
+	for i, part := range a.items() {
+		if !s.have[i].is(s.want[i]) {
+			change.Diff += part.diff(s.have[i], s.want[i])
 		}
 	}
 	return []*Change{change}, nil
@@ -157,14 +200,31 @@ func (a *activator) summary(s sight) string {
 	switch {
 	case s.record != nil:
 		return "finish the interrupted activation of the configuration of " + a.Unit
-	case s.differ == 1:
-		return "change the configuration of " + a.Unit + " (1 file) and restart it"
-	case s.differ > 1:
-		return fmt.Sprintf("change the configuration of %s (%d files) and restart it", a.Unit, s.differ)
+	case s.differ > 0:
+		return "change the configuration of " + a.Unit + " (" + a.counted(s) + ") and restart it"
 	case down(s.unit):
 		return "start " + a.Unit
 	default:
 		return "remove what an interrupted check of the configuration of " + a.Unit + " left"
+	}
+}
+
+// counted says how much of the configuration is not as wanted.
+func (a *activator) counted(s sight) string {
+	files, text := s.differ, ""
+	if last := len(a.Files); last < len(s.have) && !s.have[last].is(s.want[last]) {
+		files, text = files-1, "its environment"
+	}
+	if files > 0 && text != "" {
+		text = " and " + text
+	}
+	switch files {
+	case 0:
+		return text
+	case 1:
+		return "1 file" + text
+	default:
+		return fmt.Sprintf("%d files%s", files, text)
 	}
 }
 
@@ -189,6 +249,9 @@ func (a *activator) digest() (string, error) {
 	var all []file
 	for _, spec := range a.Files {
 		all = append(all, file{spec.Path, spec.version()})
+	}
+	if a.Environment != nil { // the wish, not the list that it makes: others may change theirs meanwhile
+		all = append(all, file{environmentPath(a.Unit), joined(a.Environment.entries())})
 	}
 	data, err := json.Marshal(all)
 	if err != nil {

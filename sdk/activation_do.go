@@ -126,13 +126,13 @@ func (a *activator) begin(wish string, s sight) (*record, error) {
 	r := &record{
 		Version: recordVersion, Unit: a.Unit, Wish: wish, Ran: !down(s.unit), Invocation: s.unit.InvocationID,
 	}
-	for i, spec := range a.Files {
+	for i, part := range a.items() {
 		if !s.have[i].Exists { // a link that leads nowhere could not be put back
-			if _, err := a.files.Lstat(spec.Path); !errors.Is(err, fs.ErrNotExist) {
-				return nil, errors.Join(err, Precondition(spec.Path+" is a link that leads nowhere", "remove it, then run again"))
+			if _, err := a.files.Lstat(part.path); !errors.Is(err, fs.ErrNotExist) {
+				return nil, errors.Join(err, Precondition(part.path+" is a link that leads nowhere", "remove it, then run again"))
 			}
 		}
-		r.Old = append(r.Old, oldFile{Path: spec.Path, Version: s.have[i]})
+		r.Old = append(r.Old, oldFile{Path: part.path, Version: s.have[i]})
 	}
 	return r, r.save(a.memory)
 }
@@ -158,9 +158,12 @@ func (a *activator) bringIn(ctx context.Context, p Progress, r *record) error {
 // swap makes every file new, and notes the invocation that cannot have read them all.
 func (a *activator) swap(ctx context.Context, p Progress, r *record) error {
 	begun := false
-	for _, spec := range a.Files {
-		want := spec.version()
-		have, err := look(a.files, spec.Path)
+	for _, part := range a.items() {
+		have, err := look(a.files, part.path)
+		if err != nil {
+			return err
+		}
+		want, err := part.want(have)
 		if err != nil {
 			return err
 		}
@@ -174,7 +177,7 @@ func (a *activator) swap(ctx context.Context, p Progress, r *record) error {
 			}
 			begun = true
 		}
-		if err := a.files.put(spec.Path, want); err != nil {
+		if err := a.files.put(part.path, want); err != nil {
 			return err
 		}
 	}
@@ -283,7 +286,7 @@ func (a *activator) failed(message string, cause error) error {
 		hint = known.Hint
 	}
 	if hint == "" {
-		hint = "correct the configuration, then run again; " + whereItSays(a.Unit)
+		hint = "correct the configuration, then run again; " + whereItSays(a.machine, a.Unit)
 	}
 	return WithDetail(Precondition(message, hint), outputOf(cause))
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,6 +47,9 @@ type house struct {
 	refuse func(content string) error
 	// full makes writes of a path fail.
 	full string
+	// environment is what the service manager keeps for the daemon, and variables what is wanted of it; nil: nobody asks.
+	environment []string
+	variables   *ServiceEnvironment
 }
 
 // fakeDaemon reads every file of /etc/d that is not hidden when it starts. With one that says "die" it ends, with one that says "hang" it
@@ -85,6 +89,9 @@ func (h *house) start() {
 	d.starts++
 	d.loaded = h.on()
 	maps.DeleteFunc(d.loaded, func(name, _ string) bool { return strings.HasPrefix(path.Base(name), ".") })
+	if len(h.environment) > 0 {
+		d.loaded[environmentPath("d.service")] = strings.Join(h.environment, "\n")
+	}
 	d.active, d.failed = true, false
 	for _, content := range d.loaded {
 		if strings.Contains(content, "die") {
@@ -109,7 +116,7 @@ func (h *house) healthy() error {
 func (h *house) process(f *fuse, files ...FileSpec) *activator {
 	return &activator{
 		Activation: Activation{
-			Unit: "d.service", Files: files, Timeout: time.Second,
+			Unit: "d.service", Files: files, Environment: h.variables, Timeout: time.Second,
 			Check: func(_ context.Context, _ Machine, candidates map[string]string) error {
 				f.tick()
 				for _, spec := range files {
@@ -127,7 +134,8 @@ func (h *house) process(f *fuse, files ...FileSpec) *activator {
 			},
 			Healthy: func(context.Context, Machine) error { f.tick(); return h.healthy() },
 		},
-		files: houseFiles{h, f}, memory: houseMemory{h, f}, services: houseServices{h, f}, pause: firstPause,
+		files:  withEnvironment{houseFiles{h, f}, houseEnvironments{h, f}, "d.service"},
+		memory: houseMemory{h, f}, services: houseServices{h, f}, pause: firstPause,
 	}
 }
 
@@ -156,7 +164,7 @@ func (h *house) run(f *fuse, files ...FileSpec) (ended bool, planned int, err er
 func (h *house) clone() *house {
 	c := *h
 	c.disk, c.memory = maps.Clone(h.disk), maps.Clone(h.memory)
-	c.daemon.loaded = maps.Clone(h.daemon.loaded)
+	c.daemon.loaded, c.environment = maps.Clone(h.daemon.loaded), slices.Clone(h.environment)
 	return &c
 }
 
@@ -257,5 +265,24 @@ func (s houseServices) SetEnabled(context.Context, string, bool) error { return 
 func (s houseServices) DaemonReload(context.Context) error {
 	s.f.tick()
 	s.h.daemon.reloads++
+	return nil
+}
+
+type houseEnvironments struct {
+	h *house
+	f *fuse
+}
+
+func (s houseEnvironments) Environment(string) ([]string, error) {
+	s.f.tick()
+	return slices.Clone(s.h.environment), nil
+}
+
+func (s houseEnvironments) SetEnvironment(unit string, entries []string) error {
+	s.f.tick()
+	if s.h.full == environmentPath(unit) {
+		return &machine.ServiceError{Unit: unit, Action: "set the environment of", Err: errors.New("no space left")}
+	}
+	s.h.environment = slices.Clone(entries)
 	return nil
 }

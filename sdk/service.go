@@ -26,7 +26,7 @@ func ServiceState(ctx context.Context, m Machine, unit string, want ServiceSpec)
 		return nil, err
 	}
 	if want.Enabled || want.Running {
-		if err := usable(unit, state); err != nil {
+		if err := usable(m, unit, state); err != nil {
 			return nil, err
 		}
 	} else if !state.Exists {
@@ -40,7 +40,7 @@ func ServiceState(ctx context.Context, m Machine, unit string, want ServiceSpec)
 	case want.Running && (m.Offline() || down(state)):
 		changes = append(changes, &Change{
 			ID: "start:" + unit, Summary: "start " + unit, NeedsLive: true,
-			Do: func(ctx context.Context, _ Progress) error { return start(ctx, m.Services, unit) },
+			Do: func(ctx context.Context, _ Progress) error { return start(ctx, m, unit) },
 		})
 	case !want.Running && !m.Offline() && !ended(state):
 		changes = append(changes, &Change{
@@ -61,32 +61,40 @@ func enablement(services machine.Services, unit string, enabled bool) *Change {
 
 // start starts a unit and looks whether it is still there: a simple service counts as started before it has done
 // anything.
-func start(ctx context.Context, services machine.Services, unit string) error {
-	if err := services.Do(ctx, unit, machine.Start); err != nil {
+func start(ctx context.Context, m Machine, unit string) error {
+	if err := m.Services.Do(ctx, unit, machine.Start); err != nil {
 		return err
 	}
-	state, err := services.State(ctx, unit)
+	state, err := m.Services.State(ctx, unit)
 	if err != nil {
 		return err
 	}
 	if down(state) {
-		return Precondition(unit+" ended right after its start", whereItSays(unit))
+		return Precondition(unit+" ended right after its start", whereItSays(m, unit))
 	}
 	return nil
 }
 
 // usable refuses a unit that cannot be started.
-func usable(unit string, state machine.ServiceState) error {
+func usable(m Machine, unit string, state machine.ServiceState) error {
 	switch {
 	case !state.Exists:
 		return Precondition(unit+" is not installed", "install the package that it comes with, then run again")
+	case state.Masked && m.Target.OS == "windows":
+		return Precondition("the service "+unit+" is disabled: it cannot be started",
+			"find out why, then: Set-Service -StartupType Automatic "+unit)
 	case state.Masked:
 		return Precondition(unit+" is masked: it cannot be started", "find out why, then: systemctl unmask "+unit)
 	}
 	return nil
 }
 
-func whereItSays(unit string) string { return "see journalctl -u " + unit }
+func whereItSays(m Machine, unit string) string {
+	if m.Target.OS == "windows" {
+		return "see the event logs System and Application"
+	}
+	return "see journalctl -u " + unit
+}
 
 // ended says that the unit does not run, and will not by itself.
 func ended(s machine.ServiceState) bool { return s.Active == "inactive" || s.Active == "failed" }
