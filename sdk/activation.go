@@ -21,6 +21,9 @@ const DefaultHealthTimeout = time.Minute
 type Activation struct {
 	// Unit is the daemon's service, as in chronyd.service.
 	Unit string
+	// Seen is the state of the unit, where the plan has asked for it already; nil: it is asked for. What is done later goes
+	// by what is then.
+	Seen *machine.ServiceState
 	// Files are the configuration. With unit files or drop-ins among them, systemd reads its files again before the
 	// restart.
 	Files []FileSpec
@@ -116,10 +119,12 @@ func (a *activator) items() []item {
 	return all
 }
 
-func (a *activator) look(ctx context.Context) (sight, error) {
+func (a *activator) look(ctx context.Context, seen *machine.ServiceState) (sight, error) {
 	var s sight
 	var err error
-	if s.unit, err = a.services.State(ctx, a.Unit); err != nil {
+	if seen != nil {
+		s.unit = *seen
+	} else if s.unit, err = a.services.State(ctx, a.Unit); err != nil {
 		return s, err
 	}
 	if err := usable(a.machine, a.Unit, s.unit); err != nil {
@@ -162,7 +167,7 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 			return nil, err
 		}
 	}
-	s, err := a.look(ctx)
+	s, err := a.look(ctx, a.Seen)
 	if err != nil {
 		return nil, err
 	}

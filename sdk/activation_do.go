@@ -14,7 +14,7 @@ func (a *activator) do(ctx context.Context, p Progress) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.look(ctx)
+	s, err := a.look(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (a *activator) do(ctx context.Context, p Progress) error {
 			return a.notPutBack(ctx, err, nil)
 		}
 		p.Report(end)
-		if s, err = a.look(ctx); err != nil {
+		if s, err = a.look(ctx, nil); err != nil {
 			return err
 		}
 	}

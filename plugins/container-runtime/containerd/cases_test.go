@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,7 +14,9 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/tomledit"
 	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
 // releases are those that every case is shown for.
@@ -20,7 +24,8 @@ func releases() []release {
 	return []release{{1, 6, 20}, {1, 7, 24}, {2, 0, 0}, {2, 1, 4}, {2, 3, 7}}
 }
 
-// TestCases: a case is a document, and what each release of containerd shall be told.
+// TestCases: a case is a document, and what each release of containerd shall be told, on each system. Where its paths are
+// those of Linux, document.windows.yaml is the same for Windows; the case windows is for that alone.
 func TestCases(t *testing.T) {
 	t.Parallel()
 	cases, err := filepath.Glob("testdata/cases/*/document.yaml")
@@ -29,19 +34,35 @@ func TestCases(t *testing.T) {
 	}
 	for _, file := range cases {
 		name := filepath.Base(filepath.Dir(file))
-		doc := readCase(t, file)
-		system := "linux"
-		if name == "windows" {
-			system = name
+		if name != "windows" {
+			renderCase(t, name, "linux", file)
+			name += "/windows"
 		}
-		d, violations := resolve(doc, system)
-		if len(violations) > 0 {
-			t.Errorf("%s: %+v", name, violations)
-			continue
+		if own := strings.TrimSuffix(file, ".yaml") + ".windows.yaml"; exists(t, own) {
+			file = own
 		}
-		for _, r := range releases() {
-			golden(t, fmt.Sprintf("cases/%s/%s.txt", name, r), shown(t, d, r))
-		}
+		renderCase(t, name, "windows", file)
+	}
+}
+
+func exists(t *testing.T, file string) bool {
+	t.Helper()
+	_, err := os.Stat(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func renderCase(t *testing.T, name, system, file string) {
+	t.Helper()
+	d, violations := resolve(readCase(t, file), system)
+	if len(violations) > 0 {
+		t.Errorf("%s for %s: %+v", name, system, violations)
+		return
+	}
+	for _, r := range releases() {
+		golden(t, fmt.Sprintf("cases/%s/%s.txt", name, r), shown(t, d, r))
 	}
 }
 
@@ -98,14 +119,55 @@ func shown(t *testing.T, d desired, r release) string {
 		fmt.Fprintf(&b, "%s: %s\n", w.Field, w.Message)
 	}
 	if d.os == "windows" {
-		list, secret := d.serviceEnvironment()
-		fmt.Fprintf(&b, "\n# service environment, secret: %v\n%s\n", secret, masked(strings.Join(list, "\n")))
+		b.WriteString("\n# service environment\n")
+		for _, v := range d.serviceEnvironment().Variables {
+			if strings.Contains(v.Value, canary) {
+				t.Errorf("%s is secret and in the open", v.Name)
+			}
+			fmt.Fprintf(&b, "%s=%s\n", v.Name, v.Value)
+		}
 	}
 	b.WriteString("\n# files\n")
+	if d.os == "windows" {
+		b.WriteString(showFile(t, fresh(t, r, settings)))
+	}
 	for _, f := range slices.Concat(d.certs(r), d.serviceFiles()) {
 		b.WriteString(showFile(t, f))
 	}
 	return b.String()
+}
+
+// fresh is the daemon's configuration on Windows where nobody has written one. On Linux, where the paths of Windows lead
+// nowhere, the files that are there cannot be looked for: TestConfigure has them.
+func fresh(t *testing.T, r release, settings []setting) sdk.FileSpec {
+	t.Helper()
+	m := machinetest.New(t).Machine
+	m.Target.OS = "windows"
+	var empty [2]*tomledit.Document
+	for i := range empty {
+		var err error
+		if empty[i], err = tomledit.Parse(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := mainDocument{path: mainFile(m), mode: 0o644, Document: empty[0], theirs: empty[1]}
+	c, i := configuration{}, installation{release: r, config: d.path}
+	settings = plain(settings)
+	if r.major() == 1 {
+		if err := c.inMain(m, d, i, settings, nil); err != nil {
+			t.Fatal(err)
+		}
+		return c.main
+	}
+	text, err := renderDropIn(m, d, i, nil, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := sdk.FileSpec{Path: dropInFile(m), Content: text, Mode: 0o644, Sensitive: anySecret(settings)}
+	if spec.Sensitive {
+		spec.Mode = 0o600
+	}
+	return spec
 }
 
 func showFile(t *testing.T, f sdk.FileSpec) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
@@ -58,7 +59,7 @@ func core(r release) []setting {
 }
 
 func installed(r release) installation {
-	return installation{release: r, binary: "/usr/bin/containerd", config: "/etc/containerd/config.toml", present: true, source: "a test"}
+	return installation{release: r, binary: "/usr/bin/containerd", config: "/etc/containerd/config.toml", state: machine.ServiceState{Exists: true}, source: "a test"}
 }
 
 func showConfiguration(c configuration, err error) string {

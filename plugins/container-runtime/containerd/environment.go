@@ -29,14 +29,20 @@ func (d desired) serviceFiles() []sdk.FileSpec {
 	return all
 }
 
-// serviceEnvironment is the daemon's environment on Windows, as the value Environment of its service has it: a list of
-// NAME=VALUE. Secret says that one of them is not for everyone's eyes.
-func (d desired) serviceEnvironment() (list []string, secret bool) {
-	for _, v := range d.environment {
-		list = append(list, v.text())
-		secret = secret || v.secret
+// serviceEnvironment is the daemon's environment on Windows, where its service keeps it; nil elsewhere. Without variables
+// it is what takes those away that an earlier version of the document asked for. What is not for everyone's eyes is
+// Unsupported there and never among them.
+func (d desired) serviceEnvironment() *sdk.ServiceEnvironment {
+	if d.os != "windows" {
+		return nil
 	}
-	return list, secret
+	e := &sdk.ServiceEnvironment{}
+	for _, v := range d.environment {
+		if !v.secret {
+			e.Variables = append(e.Variables, sdk.Variable{Name: v.name, Value: string(v.value.Reveal())})
+		}
+	}
+	return e
 }
 
 // unitDropIn is nil when the unit stays as it is. The variables that hold credentials stand in a file of their own:

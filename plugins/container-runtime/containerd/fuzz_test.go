@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
@@ -141,6 +142,14 @@ func FuzzResolve(f *testing.F) {
 					}
 				}
 				d.serviceFiles()
+			}
+			if system == "linux" {
+				continue
+			}
+			for _, v := range d.serviceEnvironment().Variables { // what the SDK refuses would be a defect
+				if v.Value == "" || !utf8.ValidString(v.Value) || strings.ContainsFunc(v.Value, unicode.IsControl) {
+					t.Errorf("%s: the variable %s is %q", spec, v.Name, v.Value)
+				}
 			}
 		}
 	})

@@ -45,7 +45,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	changes, err := activation(ctx, m, i, c, files)
+	changes, err := activation(ctx, m, i, want, c, files)
 	if err != nil {
 		return sdk.Plan{}, err
 	}
@@ -61,10 +61,6 @@ func settingsFor(want desired, r release) ([]setting, error) {
 			e.Message += "; " + v.Field + ": " + v.Message
 		}
 		return nil, e
-	}
-	if list, _ := want.serviceEnvironment(); want.os == "windows" && len(list) > 0 {
-		return nil, sdk.Unsupported("spec.proxy", "the environment of a service of Windows is not written yet",
-			"set the proxy of the service by hand (the value Environment of its registry key), and remove spec.proxy")
 	}
 	settings, violations := want.settings(r)
 	if len(violations) > 0 {
@@ -89,12 +85,18 @@ func activated(m sdk.Machine, c configuration, want desired, base []sdk.FileSpec
 	return append(files, c.main), nil
 }
 
-func activation(ctx context.Context, m sdk.Machine, i installation, c configuration, files []sdk.FileSpec) ([]*sdk.Change, error) {
-	if !i.present { // an image into which containerd is yet to be installed
+func activation(ctx context.Context, m sdk.Machine, i installation, want desired, c configuration, files []sdk.FileSpec) ([]*sdk.Change, error) {
+	if !i.state.Exists { // an image into which containerd is yet to be installed
 		return filesAlone(m, files)
 	}
+	return sdk.Activate(ctx, m, activationFor(m, i, want, c, files))
+}
+
+func activationFor(m sdk.Machine, i installation, want desired, c configuration, files []sdk.FileSpec) sdk.Activation {
 	k := checker{installation: i, c: c}
-	return sdk.Activate(ctx, m, sdk.Activation{Unit: unitOf(m), Files: files, Check: k.check, Healthy: k.healthy})
+	return sdk.Activation{
+		Unit: unitOf(m), Seen: &i.state, Files: files, Environment: want.serviceEnvironment(), Check: k.check, Healthy: k.healthy,
+	}
 }
 
 // filesAlone leaves everything but the files for first boot.

@@ -115,9 +115,11 @@ func TestUnsupported(t *testing.T) {
 		compare(t, c.release.String()+" "+c.spec, wanted(t, "linux", c.spec).unsupported(c.release), c.want)
 	}
 	d := wanted(t, "windows", `{"cgroupDriver":"systemd","oomScore":1,"cdi":{"specDirs":["C:\\a"]},"nri":{"enabled":true},"trustedCAs":"@CA@",
+		"proxy":{"httpSecret":{"value":"http://u:c4n4ry@p.test"},"httpsSecret":{"value":"http://p.test"}},
 		"runtimes":{"runc":{"cgroupDriver":"systemd","baseSpec":{"rlimits":{"RLIMIT_CORE":{"soft":0,"hard":0}}}}}}`)
 	compare(t, "windows", d.unsupported(release{2, 1, 0}), []string{
 		"spec.cgroupDriver: Windows", "spec.oomScore: Windows", "spec.cdi: Windows", "spec.nri: Windows", "spec.trustedCAs: Windows",
+		"spec.proxy.httpSecret: every user of the machine", "spec.proxy.httpsSecret: every user of the machine",
 		`spec.runtimes["runc"].cgroupDriver: Windows`, `spec.runtimes["runc"].baseSpec: Windows`,
 	})
 	auth := wanted(t, "linux", `{"registries":{"r.test":{"auth":{"identityToken":{"value":"x"}}}}}`).unsupported(release{2, 7, 0})

@@ -51,25 +51,6 @@ func expand(word string, environment []string) string {
 	return word
 }
 
-// launchShown reads what systemctl show prints of LoadState, ExecStart and Environment.
-func launchShown(text string) (present bool, l launch) {
-	var argv, environment []string
-	for line := range strings.Lines(text) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		switch key {
-		case "LoadState":
-			present = value != "not-found"
-		case "ExecStart":
-			_, rest, _ := strings.Cut(value, "argv[]=")
-			words, _, _ := strings.Cut(rest, " ;")
-			argv = strings.Fields(words)
-		case "Environment":
-			environment = words(value)
-		}
-	}
-	return present, launchOf(argv, environment)
-}
-
 // words divides a line as systemd does, as far as a command line of containerd needs it: quotes hold blanks together.
 func words(line string) []string {
 	var all []string

@@ -109,6 +109,13 @@ func (u *lacking) windows() {
 	linux(s.NRI != nil && s.NRI.Enabled != nil && *s.NRI.Enabled, spec.Field("nri"), "remove it")
 	linux(s.TrustedCAs != "", spec.Field("trustedCAs"),
 		"add the certificates to the machine's store of trusted roots, or give them as ca of the registries")
+	if p := s.Proxy; p != nil {
+		const open = "every user of the machine can read the environment of a service of Windows"
+		const hint = "use a proxy that admits the machine by its address, or one on the machine itself that signs in, and give its URL without credentials as "
+		at := spec.Field("proxy")
+		u.refuse(!p.HTTPSecret.IsZero(), at.Field("httpSecret"), open, hint+string(at.Field("http")))
+		u.refuse(!p.HTTPSSecret.IsZero(), at.Field("httpsSecret"), open, hint+string(at.Field("https")))
+	}
 	for _, h := range u.runtimes {
 		linux(h.cgroupDriver != "", h.field.Field("cgroupDriver"), "remove it: Windows has no cgroups")
 		linux(len(h.rlimits) > 0, h.field.Field("baseSpec"), "remove it")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,8 +27,8 @@ type installation struct {
 	binary string
 	// config is the main configuration file.
 	config string
-	// present says that the service manager knows the unit.
-	present bool
+	// state is what the service manager says of the unit; in an image it may not exist yet.
+	state machine.ServiceState
 	// source says where the version comes from.
 	source string
 }
@@ -37,14 +36,14 @@ type installation struct {
 // find finds out which containerd the machine runs. assumed is the version of providerConfig, which decides only where
 // the machine itself does not tell.
 func find(ctx context.Context, m sdk.Machine, assumed string) (installation, error) {
-	present, l, err := launchOfUnit(ctx, m)
+	state, l, err := launchOfUnit(ctx, m)
 	if err != nil {
 		return installation{}, err
 	}
-	if !present && !m.Offline() {
-		return installation{}, notInstalled(m.Target)
+	if !state.Exists && !m.Offline() {
+		return installation{}, notInstalled(m)
 	}
-	i := installation{present: present, config: mainFile(m)}
+	i := installation{state: state, config: mainFile(m)}
 	if err := i.place(m, l); err != nil {
 		return i, err
 	}
@@ -81,44 +80,33 @@ func unitOf(m sdk.Machine) string {
 	return unit
 }
 
-// launchOfUnit asks systemd, in an image the unit file. On Windows it is the program of the service.
-func launchOfUnit(ctx context.Context, m sdk.Machine) (present bool, l launch, err error) {
-	if !m.Offline() && m.Target.OS != "windows" {
-		return launchLive(ctx, m)
-	}
-	state, err := m.Services.State(ctx, unitOf(m))
+// launchOfUnit asks the service manager, once for all; in an image it reads the unit's files. On Windows it is the program
+// of the service.
+func launchOfUnit(ctx context.Context, m sdk.Machine) (state machine.ServiceState, l launch, err error) {
+	state, err = m.Services.State(ctx, unitOf(m))
 	switch {
 	case errors.Is(err, machine.ErrUnsupported) && m.Offline(): // an offline image of Windows
-		return false, launch{}, nil
+		return state, launch{}, nil
 	case err != nil || !state.Exists:
-		return false, launch{}, err
+		return state, launch{}, err
 	case m.Target.OS == "windows":
-		return true, launchOf(words(state.Fragment), nil), nil
+		return state, launchOf(words(state.Fragment), nil), nil
+	case m.Offline():
+		l, err = launchInImage(m, state.Fragment)
+		return state, l, err
+	case state.Masked:
+		return state, launch{}, sdk.Precondition(unit+" is masked: it cannot be started", "find out why, then: systemctl unmask "+unit)
 	}
-	l, err = launchInImage(m, state.Fragment)
-	return true, l, err
-}
-
-// launchLive asks systemd once for all.
-func launchLive(ctx context.Context, m sdk.Machine) (present bool, l launch, err error) {
-	result, err := m.Commands.Run(ctx, machine.Command{
-		Name: "systemctl", Args: []string{"show", "--property=LoadState,ExecStart,Environment", "--", unit},
-	})
-	if err != nil {
-		_, reason := m.Services.State(ctx, unit) // says so where there is no systemd
-		return false, launch{}, cmp.Or(reason, err)
-	}
-	if strings.Contains(string(result.Stdout), "LoadState=masked\n") {
-		return true, launch{}, sdk.Precondition(unit+" is masked: it cannot be started", "find out why, then: systemctl unmask "+unit)
-	}
-	present, l = launchShown(string(result.Stdout))
-	return present, l, nil
+	return state, launchOf(state.Command, state.Environment), nil
 }
 
 // place takes over what the unit says of the program and its configuration.
 func (i *installation) place(m sdk.Machine, l launch) error {
 	i.binary = l.binary
-	if l.binary == "" && i.present {
+	if l.binary == "" && i.state.Exists && m.Target.OS == "windows" {
+		return sdk.Precondition("the service "+service+" does not start containerd", installHint(m.Target))
+	}
+	if l.binary == "" && i.state.Exists {
 		return sdk.Precondition(unit+" does not start containerd", "see systemctl cat "+unit+": its ExecStart must name the program")
 	}
 	if strings.HasPrefix(l.binary, "$") || strings.Contains(l.config, "$") {
@@ -173,14 +161,14 @@ func unknownVersion(m sdk.Machine, i installation) error {
 	switch {
 	case i.binary != "":
 		return sdk.Precondition("nothing in the image tells the version of "+i.binary, hint)
-	case i.present:
+	case i.state.Exists:
 		return sdk.Precondition("nothing in the image tells the version of containerd", hint)
 	}
 	return sdk.Precondition("containerd is not installed in the image", hint+" for the one that will be installed; or "+installHint(m.Target))
 }
 
-func notInstalled(t sdk.Target) error {
-	return sdk.Precondition("containerd is not installed: there is no service "+unit, installHint(t))
+func notInstalled(m sdk.Machine) error {
+	return sdk.Precondition("containerd is not installed: there is no service "+unitOf(m), installHint(m.Target))
 }
 
 // installHint names the package of the family of operating systems.

@@ -3,6 +3,7 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -12,21 +13,14 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-const showLine = "systemctl show --property=LoadState,ExecStart,Environment -- containerd.service"
-
-// shows is what systemctl prints of a unit.
-func shows(argv string) machine.Result {
-	return machine.Result{Stdout: []byte("LoadState=loaded\nExecStart={ path=" + strings.Fields(argv)[0] + " ; argv[]=" + argv +
-		" ; ignore_errors=no ; start_time=[n/a] ; stop_time=[n/a] ; pid=0 ; code=(null) ; status=0/0 }\n" +
-		"Environment=CONTAINERD_CONFIG=/etc/c.toml \"TWO=a b\"\n")}
-}
-
 // live is a machine whose unit runs.
 func live(t *testing.T, argv, version string) *machinetest.Fixture {
 	t.Helper()
 	f := machinetest.New(t)
-	f.Services.Put("containerd", machine.ServiceState{Active: "active", Sub: "running", InvocationID: "1"})
-	f.Commands.On(showLine, shows(argv))
+	f.Services.Put("containerd", machine.ServiceState{
+		Active: "active", Sub: "running", InvocationID: "1",
+		Command: strings.Fields(argv), Environment: []string{"CONTAINERD_CONFIG=/etc/c.toml", "TWO=a b"},
+	})
 	f.Commands.On("containerd --version", machine.Result{Stdout: []byte("containerd github.com/containerd/containerd " + version + " 88bf19b2\n")})
 	return f
 }
@@ -70,8 +64,8 @@ func TestFindLive(t *testing.T) {
 				}
 				return
 			}
-			c.want.present, c.want.source = true, got.source
-			if err != nil || got != c.want {
+			c.want.source, c.want.state = got.source, got.state
+			if err != nil || !reflect.DeepEqual(got, c.want) || got.state.InvocationID != "1" {
 				t.Errorf("got %+v, %v, want %+v", got, err, c.want)
 			}
 		})
@@ -93,7 +87,6 @@ func TestNotInstalled(t *testing.T) {
 		"debian": "the package containerd of", "rocky": "containerd.io", "opensuse-leap": "the package containerd", "flatcar": "system image", "x": "upstream",
 	} {
 		f := machinetest.New(t)
-		f.Commands.On(showLine, machine.Result{Stdout: []byte("LoadState=not-found\n")})
 		m := f.Machine
 		m.Target.Distribution = distribution
 		m.Target.Like = map[string][]string{"rocky": {"rhel"}, "opensuse-leap": {"suse"}}[distribution]
@@ -101,6 +94,16 @@ func TestNotInstalled(t *testing.T) {
 		if known := pluginv1.AsError(err); known.Code != pluginv1.CodePrecondition || !strings.Contains(known.Hint, want) {
 			t.Errorf("%s: %v (%s)", distribution, err, known.Hint)
 		}
+	}
+}
+
+func TestMasked(t *testing.T) {
+	t.Parallel()
+	f := machinetest.New(t)
+	f.Services.Put("containerd", machine.ServiceState{Masked: true})
+	_, err := find(t.Context(), f.Machine, "2.1")
+	if known := pluginv1.AsError(err); known.Code != pluginv1.CodePrecondition || !strings.Contains(known.Hint, "systemctl unmask") {
+		t.Errorf("got %v (%s)", err, known.Hint)
 	}
 }
 

@@ -18,9 +18,6 @@ const defaultSocket = "/run/containerd/containerd.sock"
 // healthy asks the daemon what the kubelet will ask it. With the old configuration in place it asks no more; with the new
 // one, also whether the daemon has it.
 func (k checker) healthy(ctx context.Context, m sdk.Machine) error {
-	if m.Target.OS == "windows" {
-		return nil // cri speaks no named pipes yet: that the service runs is all that is known
-	}
 	client, err := cri.Dial(ctx, socketOf(m, k.c))
 	if err != nil {
 		return err
@@ -45,7 +42,7 @@ func (k checker) healthy(ctx context.Context, m sdk.Machine) error {
 		return nil
 	}
 	if running.Minor != k.installation.release.Minor {
-		return fmt.Errorf("containerd %s runs, not %s", running, k.installation.release)
+		return sdk.Final(fmt.Errorf("containerd %s runs, not %s", running, k.installation.release))
 	}
 	text, ok := status.Info.Reveal("config")
 	if !ok {
@@ -54,10 +51,11 @@ func (k checker) healthy(ctx context.Context, m sdk.Machine) error {
 	return k.shown(text)
 }
 
-// explained says what an operator can make of a daemon without CRI.
+// explained says what an operator can make of a daemon without CRI. It listens only when all its plugins are loaded, so that
+// waiting brings no more.
 func explained(err error) error {
 	if errors.Is(err, cri.ErrNotServed) {
-		return fmt.Errorf("it runs without the Container Runtime Interface; see \"failed to load plugin\" in journalctl -u %s: %w", unit, err)
+		return sdk.Final(fmt.Errorf("it runs without the Container Runtime Interface; see \"failed to load plugin\" in journalctl -u %s: %w", unit, err))
 	}
 	return err
 }
