@@ -219,18 +219,6 @@ func (b *bench) expectedFiles(dir string) error {
 	return copyTree(filepath.Join(b.trial.c.dir, "expect"), dir, true, filled)
 }
 
-// sameTree compares what is in the root with what an undisturbed run made of it.
-func (b *bench) sameTree(want tree) (string, error) {
-	got, err := readTree(b.root)
-	if err != nil {
-		return "", err
-	}
-	if d := differences(want, got, aspects{modes: true, owners: true}); len(d) > 0 {
-		return list(d), nil
-	}
-	return "", nil
-}
-
 // clone is the document with more in it.
 func clone(r pluginv1.Request, doc []byte) pluginv1.Request {
 	r.Document = doc

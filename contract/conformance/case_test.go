@@ -203,3 +203,28 @@ func TestChecksNameClauses(t *testing.T) {
 		}
 	}
 }
+
+// TestDocumentationListsTheChecks: what go doc says about the checks is what they say.
+func TestDocumentationListsTheChecks(t *testing.T) {
+	t.Parallel()
+	var want strings.Builder
+	want.WriteString("// The checks, in their order, with the clauses of SPEC.md that they hold a plugin to:\n//\n")
+	for _, check := range Checks() {
+		line := "//   - " + check.Name + ":"
+		for _, word := range strings.Fields(check.Says + " [" + check.Clause + "]") {
+			if len(line)+1+len(word) > 120 {
+				want.WriteString(line + "\n")
+				line = "//    "
+			}
+			line += " " + word
+		}
+		want.WriteString(line + "\n")
+	}
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(doc), want.String()) {
+		t.Errorf("doc.go must hold this, word for word:\n%s", want.String())
+	}
+}

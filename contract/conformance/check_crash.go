@@ -16,7 +16,7 @@ import (
 )
 
 func kills(ctx context.Context, b *bench) (finding, error) {
-	want, err := b.trial.undisturbed(ctx)
+	want, err := b.trial.settled(ctx)
 	if err != nil {
 		return finding{}, err
 	}
@@ -58,9 +58,9 @@ func (b *bench) killed(ctx context.Context, want reference, moment int) (finding
 		after = fmt.Sprintf("after SIGKILL at changed %q", e.ID)
 	}
 	if torn, err := b.torn(want); torn != "" || err != nil {
-		return failed("%s, /%s holds only the beginning of its new content", after, torn), err
+		return failed("%s, /%s holds only the beginning of its new content", after, torn).of("G-11"), err
 	}
-	return b.again(ctx, want.after, after)
+	return b.again(ctx, want, after)
 }
 
 // torn finds a file that is half written: neither as it was nor as it shall be, but as that begins.
@@ -89,7 +89,7 @@ func (b *bench) torn(want reference) (string, error) {
 }
 
 func twoAtOnce(ctx context.Context, b *bench) (finding, error) {
-	want, err := b.trial.undisturbed(ctx)
+	want, err := b.trial.settled(ctx)
 	if err != nil {
 		return finding{}, err
 	}
@@ -140,16 +140,16 @@ func (b *bench) both(ctx context.Context, want reference, processes int) (findin
 	}
 	after := "after two Applies at once " + where
 	if good == 0 {
-		return b.again(ctx, want.after, after+", both refused,")
+		return b.again(ctx, want, after+", both refused,")
 	}
-	return b.compare(want.after, after)
+	return b.compare(want, after)
 }
 
 func umasks(ctx context.Context, b *bench) (finding, error) {
 	if !canSetUmask {
 		return skipped("there is no umask on this operating system"), nil
 	}
-	want, err := b.trial.undisturbed(ctx)
+	want, err := b.trial.settled(ctx)
 	if err != nil {
 		return finding{}, err
 	}
@@ -165,7 +165,7 @@ func umasks(ctx context.Context, b *bench) (finding, error) {
 			if err := p.apply(ctx, b.applying(), 0, nil).failure(); err != nil {
 				return failed("with the umask %03o, Apply fails: %v", umask, err), nil
 			}
-			return b.compare(want.after, fmt.Sprintf("with the umask %03o", umask))
+			return b.compare(want, fmt.Sprintf("with the umask %03o", umask))
 		})
 		if f.verdict != Pass || err != nil {
 			return f, err

@@ -14,36 +14,41 @@ func events(ctx context.Context, b *bench) (finding, error) {
 	}
 	run := p.apply(ctx, b.applying(), 0, nil)
 	if broken := trouble(run.err); broken != "" {
-		return failed("the stream of Apply: %s", broken), nil
+		return failed("the stream of Apply: %s", broken).of("P-23"), nil
 	}
 	if run.finished.Stopped {
-		return failed("finished says stopped, but neither Stop nor a limit was given"), nil
+		return failed("finished says stopped, but neither Stop nor a limit was given").of("P-24"), nil
 	}
+	return run.order().of("P-22"), nil
+}
+
+// order judges that each change is started, then changed.
+func (a applied) order() finding {
 	inHand := ""
-	for i, e := range run.events {
+	for i, e := range a.events {
 		switch e := e.(type) {
 		case pluginv1.Started:
 			if inHand != "" {
-				return failed("event %d starts %q while %q is not done", i+1, e.Change.ID, inHand), nil
+				return failed("event %d starts %q while %q is not done", i+1, e.Change.ID, inHand)
 			}
 			if inHand = e.Change.ID; inHand == "" {
-				return failed("event %d starts a change without an ID", i+1), nil
+				return failed("event %d starts a change without an ID", i+1)
 			}
 		case pluginv1.Changed:
 			if inHand == "" || e.ID != inHand {
-				return failed("event %d says that %q is done, which is not the change in hand (%q)", i+1, e.ID, inHand), nil
+				return failed("event %d says that %q is done, which is not the change in hand (%q)", i+1, e.ID, inHand)
 			}
 			inHand = ""
 		}
 	}
-	if inHand != "" && run.finished.Error == nil {
-		return failed("%q was started, and finished reports no error, but it was never said to be done", inHand), nil
+	if inHand != "" && a.finished.Error == nil {
+		return failed("%q was started, and finished reports no error, but it was never said to be done", inHand)
 	}
-	return passed(), nil
+	return passed()
 }
 
 func limits(ctx context.Context, b *bench) (finding, error) {
-	want, err := b.trial.undisturbed(ctx)
+	want, err := b.trial.settled(ctx)
 	if err != nil {
 		return finding{}, err
 	}
@@ -86,14 +91,14 @@ func (b *bench) limited(ctx context.Context, want reference, limit, total int) (
 	failure := trouble(run.failure())
 	switch {
 	case failure != "":
-		return failed("Apply with limit %d of %d changes fails: %s", limit, total, failure), nil
+		return failed("Apply with limit %d of %d changes fails: %s", limit, total, failure).of("P-24"), nil
 	case len(run.changed()) != limit || len(run.started()) != limit:
 		return failed("Apply with limit %d of %d changes started %d and made %d",
-			limit, total, len(run.started()), len(run.changed())), nil
+			limit, total, len(run.started()), len(run.changed())).of("P-24"), nil
 	case limit < total && !run.finished.Stopped:
-		return failed("Apply with limit %d of %d changes does not say stopped when it has finished", limit, total), nil
+		return failed("Apply with limit %d of %d changes does not say stopped when it has finished", limit, total).of("P-24"), nil
 	}
-	f, err := b.again(ctx, want.after, "after Apply with a limit")
+	f, err := b.again(ctx, want, "after Apply with a limit")
 	if f.verdict == Fail {
 		f.reason += fmt.Sprintf("\n(the limit was %d of %d changes)", limit, total)
 	}

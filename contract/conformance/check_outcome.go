@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -21,29 +20,40 @@ func describes(ctx context.Context, b *bench) (finding, error) {
 	}
 	d, err := p.describe(ctx, b.planning())
 	if err != nil {
-		return failed("Describe fails: %v", err), nil
+		return failed("Describe fails: %v", err).of("P-10"), nil
 	}
 	header, err := b.trial.header()
 	if err != nil {
 		return finding{}, err
 	}
 	kind, serves := d.Serves(header.apiVersion, header.kind)
-	binary, _ := naming.Trim(runtime.GOOS, filepath.Base(b.trial.binary))
+	file := filepath.Base(b.trial.binary)
 	switch {
 	case trouble(naming.ValidProvider(d.Name)) != "":
-		return failed("the name %q is no provider's name", d.Name), nil
-	case binary != "" && !strings.HasSuffix(binary, "-"+d.Name):
-		return failed("the name is %q, but the binary is called %s", d.Name, binary), nil
+		return failed("the name %q is no provider's name", d.Name).of("P-11"), nil
 	case d.Version == "":
-		return failed("the version is empty"), nil
+		return failed("the version is empty").of("P-11"), nil
 	case d.Fitness == pluginv1.FitnessUnspecified:
-		return failed("it does not say how the plugin fits"), nil
+		return failed("it does not say how the plugin fits").of("P-12"), nil
 	case !serves && !b.trial.c.refusedWith(pluginv1.CodeUnsupported):
-		return failed("it does not list the kind %s of %s", header.kind, header.apiVersion), nil
+		return failed("it does not list the kind %s of %s", header.kind, header.apiVersion).of("P-11"), nil
 	case serves && kind.Phase == pluginv1.PhaseUnspecified:
-		return failed("the kind %s has no phase", header.kind), nil
+		return failed("the kind %s has no phase", header.kind).of("P-13"), nil
+	case !slices.Contains(filesOf(d), file):
+		return failed("the name is %q and the kinds are those of the files %s, which the host looks for, but the file is called %s: "+
+			"rename it, or correct the name or the kinds of Describe", d.Name, strings.Join(filesOf(d), ", "), file).of("N-1"), nil
 	}
 	return passed(), nil
+}
+
+// filesOf are the names under which a host looks for a plugin that describes itself so: one for each kind.
+func filesOf(d pluginv1.Description) []string {
+	var out []string
+	for _, kind := range d.Kinds {
+		out = append(out, naming.File(runtime.GOOS, naming.Binary(kind.Kind, d.Name)))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 type header struct{ apiVersion, kind string }
@@ -68,20 +78,20 @@ func outcome(ctx context.Context, b *bench) (finding, error) {
 		return b.refusal(ctx, p, err)
 	}
 	if err != nil {
-		return failed("Plan fails: %v", err), nil
+		return failed("Plan fails: %v", err).of("P-19"), nil
 	}
-	if f := b.trial.c.judgePlan(plan); f != "" {
-		return failed("%s", f), nil
+	if f := b.trial.c.judgePlan(plan); f.verdict != Pass {
+		return f, nil
 	}
 	run := p.apply(ctx, b.applying(), 0, nil)
 	if protocolBroken(run.err) {
 		return skipped("the events of Apply break the protocol, see %s", eventsName), nil
 	}
 	if err := run.failure(); err != nil {
-		return failed("Apply fails: %v", err), nil
+		return failed("Apply fails: %v", err).of("P-21"), nil
 	}
 	if f, err := b.judgeTree(); f != "" || err != nil {
-		return failed("%s", f), err
+		return failed("%s", f).of("P-21"), err
 	}
 	return b.converged(ctx, p, run)
 }
@@ -89,7 +99,7 @@ func outcome(ctx context.Context, b *bench) (finding, error) {
 // refusal judges a document that is to be refused, by Plan and by Apply, which changes nothing.
 func (b *bench) refusal(ctx context.Context, p *plugin, planned error) (finding, error) {
 	if f := b.trial.c.judgeErrors(planned); f != "" {
-		return failed("Plan %s", f), nil
+		return failed("Plan %s", f).of("E-7"), nil
 	}
 	before, err := readTree(b.root)
 	if err != nil {
@@ -100,14 +110,14 @@ func (b *bench) refusal(ctx context.Context, p *plugin, planned error) (finding,
 		return skipped("the events of Apply break the protocol, see %s", eventsName), nil
 	}
 	if f := b.trial.c.judgeErrors(run.failure()); f != "" {
-		return failed("Apply %s", f), nil
+		return failed("Apply %s", f).of("E-7"), nil
 	}
 	after, err := readTree(b.root)
 	if err != nil {
 		return finding{}, err
 	}
 	if d := differences(before, after, aspects{modes: true, owners: true, times: true}); len(d) > 0 {
-		return failed("Apply refused the document and changed something all the same:%s", list(d)), nil
+		return failed("Apply refused the document and changed something all the same:%s", list(d)).of("P-21"), nil
 	}
 	return passed(), nil
 }
@@ -139,12 +149,12 @@ func (c *Case) judgeErrors(answer error) string {
 }
 
 // judgePlan compares a first plan with what the case expects.
-func (c *Case) judgePlan(plan pluginv1.Plan) string {
+func (c *Case) judgePlan(plan pluginv1.Plan) finding {
 	ids, reboot := []string{}, pluginv1.RebootNone
 	for _, change := range plan.Changes {
 		ids, reboot = append(ids, change.ID), max(reboot, change.Reboot)
 		if change.ID == "" || change.Summary == "" || strings.ContainsRune(change.Summary, '\n') {
-			return "a planned change has no ID, or not one line of summary"
+			return failed("a planned change has no ID, or not one line of summary").of("P-20")
 		}
 	}
 	want := c.expect.Reboot
@@ -153,13 +163,13 @@ func (c *Case) judgePlan(plan pluginv1.Plan) string {
 	}
 	switch {
 	case c.expect.Changes != nil && !slices.Equal(ids, *c.expect.Changes):
-		return fmt.Sprintf("the plan has the changes %q, expected are %q", ids, *c.expect.Changes)
+		return failed("the plan has the changes %q, expected are %q", ids, *c.expect.Changes).of("P-19")
 	case len(slices.Compact(slices.Sorted(slices.Values(ids)))) != len(ids):
-		return fmt.Sprintf("two planned changes have one ID: %q", ids)
+		return failed("two planned changes have one ID: %q", ids).of("P-20")
 	case reboot.String() != want:
-		return fmt.Sprintf("the plan asks for the reboot %s, expected is %s", reboot, want)
+		return failed("the plan asks for the reboot %s, expected is %s", reboot, want).of("P-26")
 	}
-	return ""
+	return passed()
 }
 
 // judgeTree compares the root with expect/.
@@ -173,49 +183,24 @@ func (b *bench) judgeTree() (string, error) {
 		return "", err
 	}
 	if d := differences(want.withFiles(), got.withFiles(), aspects{modes: true}); len(d) > 0 {
-		return "after Apply, the tree is not that of expect/:" + list(d) + b.firstLine(want, got), nil
+		shall := func(name string) ([]byte, error) {
+			return os.ReadFile(filepath.Join(b.dir, "expect", filepath.FromSlash(name)))
+		}
+		return "after Apply, the tree is not that of expect/:" + list(d) + b.firstDifference(want, got, shall), nil
 	}
 	return "", nil
-}
-
-// firstLine shows where the first file begins to differ.
-func (b *bench) firstLine(want, got tree) string {
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if w, g := want[name], got[name]; !w.mode.IsRegular() || !g.mode.IsRegular() || w.content == g.content {
-			continue
-		}
-		is, err := os.ReadFile(filepath.Join(b.root, filepath.FromSlash(name)))
-		shall, shallErr := os.ReadFile(filepath.Join(b.dir, "expect", filepath.FromSlash(name)))
-		if err != nil || shallErr != nil {
-			return "" // it only adds to what is said already
-		}
-		isLines, shallLines := strings.SplitAfter(string(is), "\n"), strings.SplitAfter(string(shall), "\n")
-		for i := range max(len(isLines), len(shallLines)) {
-			if a, z := lineOf(isLines, i), lineOf(shallLines, i); a != z {
-				return fmt.Sprintf("\n  %s line %d is %q instead of %q", name, i+1, a, z)
-			}
-		}
-	}
-	return ""
-}
-
-func lineOf(lines []string, i int) string {
-	if i < len(lines) {
-		return lines[i]
-	}
-	return ""
 }
 
 // converged judges what comes after an Apply: an empty plan, but for what an image cannot do, and an Apply that does nothing.
 func (b *bench) converged(ctx context.Context, p *plugin, run applied) (finding, error) {
 	plan, err := p.plan(ctx, b.planning())
 	if err != nil {
-		return failed("after Apply, Plan fails: %v", err), nil
+		return failed("after Apply, Plan fails: %v", err).of("G-9"), nil
 	}
 	var left, deferred []string
 	for _, change := range plan.Changes {
 		if !change.NeedsLive {
-			return failed("after Apply, Plan still wants %q: %s", change.ID, change.Summary), nil
+			return failed("after Apply, Plan still wants %q: %s%s", change.ID, change.Summary, cut(change.Diff)).of("G-9"), nil
 		}
 		left = append(left, change.ID)
 	}
@@ -223,7 +208,7 @@ func (b *bench) converged(ctx context.Context, p *plugin, run applied) (finding,
 		deferred = append(deferred, change.ID)
 	}
 	if !slices.Equal(left, deferred) {
-		return failed("Apply deferred %q, and Plan then wants %q", deferred, left), nil
+		return failed("Apply deferred %q, and Plan then wants %q", deferred, left).of("P-25"), nil
 	}
 	before, err := readTree(b.root)
 	if err != nil {
@@ -231,17 +216,17 @@ func (b *bench) converged(ctx context.Context, p *plugin, run applied) (finding,
 	}
 	second := p.apply(ctx, b.applying(), 0, nil)
 	if err := second.failure(); err != nil {
-		return failed("a second Apply fails: %v", err), nil
+		return failed("a second Apply fails: %v", err).of("P-21"), nil
 	}
 	if again := second.started(); len(again) > 0 {
-		return failed("a second Apply starts %q once more", again), nil
+		return failed("a second Apply starts %q once more", again).of("P-21"), nil
 	}
 	after, err := readTree(b.root)
 	if err != nil {
 		return finding{}, err
 	}
 	if d := differences(before, after, aspects{modes: true, owners: true, times: true}); len(d) > 0 {
-		return failed("a second Apply, which starts no change, writes:%s", list(d)), nil
+		return failed("a second Apply, which starts no change, writes:%s", list(d)).of("P-21"), nil
 	}
 	return passed(), nil
 }

@@ -34,7 +34,7 @@ func unknownField(ctx context.Context, b *bench) (finding, error) {
 		}
 		_, err = p.plan(ctx, clone(b.planning(), doc))
 		if f := wrongAnswer(err, pluginv1.CodeInvalidConfig); f != "" {
-			return failed("with the unknown field %s, Plan %s", path, f), nil
+			return failed("with the unknown field %s, Plan %s", path, f).of("G-2"), nil
 		}
 		if e := contractError(err); !slices.ContainsFunc(e.Violations, func(v document.Violation) bool {
 			return slices.Contains(allowed, v.Field)
@@ -64,7 +64,8 @@ func planWritesNothing(ctx context.Context, b *bench) (finding, error) {
 			return finding{}, err
 		}
 		if d := differences(before, after, aspects{modes: true, owners: true, times: true}); len(d) > 0 {
-			return failed("Plan wrote:%s", list(d)), nil
+			return failed("Plan wrote:%s\nmake it in Apply, as a part of a change (with the SDK: in the change's Do), "+
+				"and let Plan look only", list(d)), nil
 		}
 	}
 	return passed(), nil
@@ -113,28 +114,28 @@ func otherTarget(ctx context.Context, b *bench) (finding, error) {
 	r.Target.OS, r.Target.Distribution, r.Target.Like = otherOS, otherOS, nil
 	_, err = p.plan(ctx, r)
 	if f := wrongAnswer(err, pluginv1.CodeUnsupported); f != "" {
-		return failed("for another operating system, Plan %s", f), nil
+		return failed("for another operating system, Plan %s", f).of("G-1"), nil
 	}
 	run := p.apply(ctx, r, 0, nil)
 	if protocolBroken(run.err) {
 		return skipped("the events of Apply break the protocol, see %s", eventsName), nil
 	}
 	if f := wrongAnswer(run.failure(), pluginv1.CodeUnsupported); f != "" {
-		return failed("for another operating system, Apply %s", f), nil
+		return failed("for another operating system, Apply %s", f).of("G-1"), nil
 	}
 	after, err := readTree(b.root)
 	if err != nil {
 		return finding{}, err
 	}
 	if d := differences(before, after, aspects{modes: true, owners: true}); len(d) > 0 {
-		return failed("for another operating system, Apply wrote:%s", list(d)), nil
+		return failed("for another operating system, Apply wrote:%s", list(d)).of("G-1"), nil
 	}
 	d, err := p.describe(ctx, r)
 	switch {
 	case err != nil:
-		return failed("for another operating system, Describe fails: %v", err), nil
+		return failed("for another operating system, Describe fails: %v", err).of("P-12"), nil
 	case d.Fitness != pluginv1.FitnessUnsupported:
-		return failed("for another operating system, Describe answers the fitness %s", d.Fitness), nil
+		return failed("for another operating system, Describe answers the fitness %s", d.Fitness).of("P-12"), nil
 	}
 	return passed(), nil
 }

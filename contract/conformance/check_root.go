@@ -14,32 +14,6 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-func nothingOutside(ctx context.Context, b *bench) (finding, error) {
-	p, err := b.start(ctx)
-	if err != nil {
-		return finding{}, err
-	}
-	before, err := readTree(b.dir, "root", "state")
-	if err != nil {
-		return finding{}, err
-	}
-	if _, err := p.plan(ctx, b.planning()); err != nil && contractError(err) == nil {
-		return finding{}, err
-	}
-	var died *crash
-	if run := p.apply(ctx, b.applying(), 0, nil); errors.As(run.err, &died) && !protocolBroken(run.err) {
-		return finding{}, run.err
-	}
-	after, err := readTree(b.dir, "root", "state")
-	if err != nil {
-		return finding{}, err
-	}
-	if d := differences(before, after, aspects{modes: true, owners: true, times: true}); len(d) > 0 {
-		return failed("beside the root, Plan or Apply wrote (home is the working and home directory):%s", list(d)), nil
-	}
-	return passed(), nil
-}
-
 // noCommand takes the census before and after: what a process has waited for shows in its own counters, so that no
 // command is too short to be seen, and no tracing is needed.
 func noCommand(ctx context.Context, b *bench) (finding, error) {
@@ -161,10 +135,10 @@ func (b *bench) detoured(ctx context.Context, d detour) (finding, error) {
 		return finding{}, err
 	}
 	if l := differences(before, after, aspects{modes: true, owners: true, times: true}); len(l) > 0 {
-		return failed("%s, and Apply followed it out:%s", d, list(l)), nil
+		return failed("%s, and Apply followed it out:%s", d, list(l)).of("P-16"), nil
 	}
 	if e := contractError(run.failure()); e != nil && e.Code == pluginv1.CodeInternal && !protocolBroken(run.err) {
-		return failed("%s, and Apply answers Internal instead of a refusal that says what to do: %v", d, e), nil
+		return failed("%s, and Apply answers Internal instead of a refusal that says what to do: %v", d, e).of("G-15"), nil
 	}
 	return passed(), nil
 }

@@ -23,7 +23,7 @@ func stops(ctx context.Context, b *bench) (finding, error) {
 	if !canFreeze {
 		return skipped("processes cannot be frozen on this operating system"), nil
 	}
-	want, err := b.trial.undisturbed(ctx)
+	want, err := b.trial.settled(ctx)
 	if err != nil {
 		return finding{}, err
 	}
@@ -54,7 +54,7 @@ func stops(ctx context.Context, b *bench) (finding, error) {
 		}
 	}
 	if deaf >= conclusiveAttempts {
-		return failed("Stop was sent while the first of %d changes was in hand, %d times, and each time all were made", total, deaf), nil
+		return failed("Stop was sent while the first of %d changes was in hand, %d times, and each time all were made", total, deaf).of("P-27"), nil
 	}
 	return skipped("the changes are made too quickly for a Stop between two of them"), nil
 }
@@ -68,16 +68,17 @@ func (b *bench) stoppedBefore(ctx context.Context, want reference) (finding, err
 	asked, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := p.Stop(asked); err != nil {
-		return failed("Stop fails while nothing is applied: %v", p.explain(err)), nil
+		return failed("Stop fails while nothing is applied: %v", p.explain(err)).of("P-28"), nil
 	}
 	run := p.apply(ctx, b.applying(), 0, nil)
 	if err := run.failure(); err != nil {
-		return failed("after a Stop while nothing was applied, Apply fails: %v", err), nil
+		return failed("after a Stop while nothing was applied, Apply fails: %v", err).of("P-28"), nil
 	}
 	if run.finished.Stopped {
-		return failed("a Stop while nothing was applied stops the Apply that comes later"), nil
+		return failed("a Stop while nothing was applied stops the Apply that comes later").of("P-28"), nil
 	}
-	return b.compare(want.after, "after a Stop while nothing was applied")
+	f, err := b.compare(want, "after a Stop while nothing was applied")
+	return f.of("P-28"), err
 }
 
 // stopAttempt is what happened.
@@ -156,15 +157,15 @@ func (b *bench) judgeStop(ctx context.Context, want reference, a stopAttempt, to
 	stop, failure := trouble(a.stop), trouble(a.run.failure())
 	switch {
 	case stop != "":
-		return failed("Stop fails: %s", stop), nil
+		return failed("Stop fails: %s", stop).of("P-27"), nil
 	case failure != "":
-		return failed("Apply fails after Stop: %s", failure), nil
+		return failed("Apply fails after Stop: %s", failure).of("P-27"), nil
 	case made != started:
-		return failed("after Stop, %d changes were started and %d finished: the change in hand was left", started, made), nil
+		return failed("after Stop, %d changes were started and %d finished: the change in hand was left", started, made).of("P-27"), nil
 	case a.run.finished.Stopped && made == total:
 		return passed(), nil // Stop came with the last
 	case !a.run.finished.Stopped && made < total:
-		return failed("after Stop, %d of %d changes were made, and finished does not say stopped", made, total), nil
+		return failed("after Stop, %d of %d changes were made, and finished does not say stopped", made, total).of("P-27"), nil
 	}
-	return b.again(ctx, want.after, "after Stop")
+	return b.again(ctx, want, "after Stop")
 }

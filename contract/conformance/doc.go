@@ -22,13 +22,47 @@
 //	secrets: [spec.password]      # the fields that are secret: exactly where ${canary} stands
 //	modes: {etc/secret: "0600"}   # permissions in expect/ other than 0755 for directories and programs, else 0644
 //
+// The answer must be the list of errors, whole and in any order: one entry for each field that it names. An entry without
+// a field stands for an answer that names none, because the document as a whole or the platform is at fault; it does not
+// mean any field.
+//
 // Version control keeps neither modes nor empty directories. So root/ and expect/ are read as if their directories and
 // programs had the mode 0755 and everything else 0644, and directories without a file are not compared with expect/.
 //
 // # What is judged
 //
-// Checks lists the checks. Each starts the plugin anew with a copy of the tree as an image root; the live machine is
-// never touched. A check that can say nothing about a case answers NotApplicable with the reason, which is not a pass.
+// Each check starts the plugin anew with a copy of the tree as an image root; the kit itself never touches the live
+// machine. A plugin that forgets the root does: nothing-outside finds that, and mends nothing. What such a plugin left
+// on this machine in an earlier run is not new in the next one.
+//
+// A check that can say nothing about a case answers NotApplicable with the reason, which is not a pass. The file must be
+// named as a host would look for it, also where a test builds it: describe compares the name.
+//
+// The checks, in their order, with the clauses of SPEC.md that they hold a plugin to:
+//
+//   - nothing-outside: nothing is written beside the root, and on this machine nothing at the absolute path of what the
+//     case has in root/ and expect/, and no name in a directory of these; other paths are not watched [P-16, C-5]
+//   - describe: Describe names the provider and the kind as the binary's file does, a version, and the phase of the
+//     case's kind [N-1, P-10, P-11, P-12, P-13]
+//   - outcome: Plan, Apply and Plan again end as the case expects, and a second Apply does nothing [P-19, P-20, P-21,
+//     P-25, P-26, G-9, E-7]
+//   - events: Apply ends with exactly one finished, and each change is started, then changed [P-22, P-23, P-24]
+//   - unknown-field: an unknown field is refused with its path [G-2, F-11]
+//   - plan-writes-nothing: Plan touches nothing, in the root or beside it [G-6]
+//   - empty-root: Plan on an empty root answers with changes or Precondition [G-8]
+//   - other-target: a target of another operating system is Unsupported, never a success [G-1, P-12]
+//   - large-document: a document of 10 MiB is answered, not dropped [P-6]
+//   - secrets: no secret shows in plans, events, errors, logs, arguments or environments [G-23]
+//   - limit: Apply stops after as many changes as asked for, and a rerun completes them [P-24, G-10]
+//   - stop: Stop lets the change in hand be finished, and no other started [P-27, P-28, G-10]
+//   - kill: after SIGKILL when the started or the changed of a change arrives, and at no other moment, no file is half
+//     written, and a rerun makes the tree of an undisturbed run [G-10, G-11, G-21]
+//   - in-one-step: Apply writes no file under its own name: it writes another one and renames it (seen by inotify; a
+//     write through mmap is not) [G-11]
+//   - two-at-once: two Applies at once end in one good state, or in a clear refusal [G-17]
+//   - umask: modes do not depend on the umask [G-11]
+//   - links-out: links that point out of the root are followed inside it, or refused [G-15, P-16]
+//   - no-command: an offline root runs no command [G-15]
 //
 // # Processes
 //

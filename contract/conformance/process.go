@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"os/exec"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -29,10 +28,10 @@ func launch(ctx context.Context, binary, sockets, home string, umask int) (*plug
 	command.Dir = home
 	process, over, err := start(ctx, umask, pluginv1.LaunchOptions{
 		Command: command, SocketDir: sockets, Stderr: said,
-		Environment: pluginv1.Environment(runtime.GOOS, func(name string) (string, bool) { return home, name == "HOME" }),
+		Environment: environment(home),
 	})
 	if err != nil {
-		return nil, &crash{cause: err, words: said.tail()}
+		return nil, &crash{cause: err, words: said.tail(), stillborn: true}
 	}
 	return &plugin{Process: process, stderr: said, over: over}, nil
 }
@@ -57,6 +56,8 @@ func (p *plugin) kill() {
 type crash struct {
 	cause error
 	words string
+	// stillborn says that it never came to a call.
+	stillborn bool
 }
 
 // Error is the cause and the last words.

@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -17,9 +19,11 @@ const (
 
 // Result is one check of one case.
 type Result struct {
-	Case    string  `json:"case"`
-	Check   string  `json:"check"`
-	Clause  string  `json:"clause"` // of SPEC.md, one or more
+	Case  string `json:"case"`
+	Check string `json:"check"`
+	// Clause names clauses of SPEC.md, parted by commas: what a failure violates, where the check knows it, else all that
+	// the check is about.
+	Clause  string  `json:"clause"`
 	Verdict Verdict `json:"verdict"`
 	// Reason is why it is not a pass: for people, of several lines perhaps.
 	Reason string `json:"reason,omitempty"`
@@ -27,10 +31,30 @@ type Result struct {
 	Seconds float64 `json:"seconds"`
 }
 
+// Explain is the reason of a failure, and then what it violates. A plugin that does not start violates none of the
+// check's clauses.
+func (r Result) Explain() string {
+	for _, check := range Checks() {
+		if check.Name == r.Check && strings.Contains(check.Clause, r.Clause) {
+			return fmt.Sprintf("%s\nviolates SPEC %s; the rule: %s", r.Reason, r.Clause, check.Says)
+		}
+	}
+	return fmt.Sprintf("%s\nviolates SPEC %s", r.Reason, r.Clause)
+}
+
 // finding is a verdict and its reason.
 type finding struct {
 	verdict Verdict
 	reason  string
+	clause  string // that a failure violates; empty: any of the check
+}
+
+// of says which clause a failure violates, where nothing closer to it has said so.
+func (f finding) of(clause string) finding {
+	if f.clause == "" && f.verdict == Fail {
+		f.clause = clause
+	}
+	return f
 }
 
 func passed() finding { return finding{verdict: Pass} }
@@ -45,7 +69,7 @@ func skipped(format string, args ...any) finding {
 
 func (f finding) result(c *Case, check Check, since time.Time) Result {
 	return Result{
-		Case: c.Name, Check: check.Name, Clause: check.Clause,
+		Case: c.Name, Check: check.Name, Clause: cmp.Or(f.clause, check.Clause),
 		Verdict: f.verdict, Reason: f.reason, Seconds: time.Since(since).Round(time.Millisecond).Seconds(),
 	}
 }

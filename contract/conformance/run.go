@@ -14,6 +14,9 @@ func Run(t *testing.T, binary, cases string) {
 		t.Fatal(err)
 	}
 	suite := Suite{Binary: binary, Cases: loaded}
+	if err := suite.Startable(); err != nil {
+		t.Fatal(err)
+	}
 	for i, c := range loaded {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
@@ -44,7 +47,7 @@ func (s Suite) runCase(t *testing.T, index int) {
 			case err != nil:
 				t.Fatal(err)
 			case result.Verdict == Fail:
-				t.Errorf("%s\nbroken: %s [SPEC %s]", result.Reason, check.Says, check.Clause)
+				t.Errorf("%s", result.Explain())
 			}
 		})
 	}

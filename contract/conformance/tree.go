@@ -73,8 +73,7 @@ func readEntry(name string) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
-	e := entry{mode: info.Mode(), uid: -1, gid: -1, written: info.ModTime(), touched: info.ModTime()}
-	e.system(info)
+	e := statEntry(info)
 	switch info.Mode().Type() {
 	case 0:
 		e.size = info.Size()
@@ -83,6 +82,13 @@ func readEntry(name string) (entry, error) {
 		e.link, err = os.Readlink(name)
 	}
 	return e, err
+}
+
+// statEntry is what the information about a file says, without opening it.
+func statEntry(info fs.FileInfo) entry {
+	e := entry{mode: info.Mode(), uid: -1, gid: -1, written: info.ModTime(), touched: info.ModTime()}
+	e.system(info)
+	return e
 }
 
 func digest(name string) (sum [sha256.Size]byte, err error) {

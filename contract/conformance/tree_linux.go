@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"io/fs"
 	"syscall"
 	"time"
@@ -13,4 +14,12 @@ func (e *entry) system(info fs.FileInfo) {
 		e.uid, e.gid = int(st.Uid), int(st.Gid)
 		e.touched = time.Unix(st.Ctim.Unix())
 	}
+}
+
+// inodeOf tells a file from another one that took its name.
+func inodeOf(info fs.FileInfo) string {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+	}
+	return ""
 }

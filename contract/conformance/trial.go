@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,13 +35,21 @@ type trial struct {
 	// representative marks the case with which what depends on no case is judged.
 	representative bool
 
+	// unsettled says that outcome failed.
+	unsettled bool
+	// stillborn names the check for which the plugin did not start. It is told once.
+	stillborn string
+
 	once      sync.Once
 	reference reference
 }
 
 // Judge judges every case by every check, one after the other, and gives each result to tell. The error is the judge's own
-// trouble, or that of ctx.
+// trouble, that of Startable, or that of ctx.
 func (s Suite) Judge(ctx context.Context, tell func(Result)) error {
+	if err := s.Startable(); err != nil {
+		return err
+	}
 	for i := range s.Cases {
 		t, err := s.begin(i)
 		if err != nil {
@@ -104,6 +113,9 @@ func (t *trial) judge(ctx context.Context, check Check) (Result, error) {
 	if check.once && !t.representative {
 		return skipped("does not depend on the case: judged with another one").result(t.c, check, since), nil
 	}
+	if t.stillborn != "" {
+		return skipped("the plugin does not start, see %s", t.stillborn).result(t.c, check, since), nil
+	}
 	f, err := t.attempt(ctx, check)
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
@@ -111,6 +123,7 @@ func (t *trial) judge(ctx context.Context, check Check) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %s: %w", t.c.Name, check.Name, err)
 	}
+	t.unsettled = t.unsettled || check.Name == outcomeName && f.verdict == Fail
 	return f.result(t.c, check, since), nil
 }
 
@@ -122,10 +135,14 @@ func (t *trial) attempt(ctx context.Context, check Check) (finding, error) {
 	defer b.close()
 	f, err := check.run(ctx, b)
 	var died *crash
-	if errors.As(err, &died) {
-		return failed("%v", died), nil
+	if !errors.As(err, &died) {
+		return f, err
 	}
-	return f, err
+	if died.stillborn {
+		t.stillborn = check.Name
+		return failed("the plugin does not start: %v", died).of("H-10"), nil
+	}
+	return failed("%v", died), nil
 }
 
 // reference is an undisturbed run, which others are compared with.
@@ -143,6 +160,16 @@ func (t *trial) undisturbed(ctx context.Context) (reference, error) {
 	var err error
 	t.once.Do(func() { t.reference, err = t.makeReference(ctx) })
 	return t.reference, err
+}
+
+// settled is undisturbed for those that compare trees with it: where the case does not end as it shall, the plugin may make
+// another tree each time, and each of them would blame what it does for that.
+func (t *trial) settled(ctx context.Context) (reference, error) {
+	r, err := t.undisturbed(ctx)
+	if r.reason == "" && t.unsettled {
+		r.reason = "without disturbance the case does not end as it must, see " + outcomeName
+	}
+	return r, err
 }
 
 func (t *trial) makeReference(ctx context.Context) (r reference, err error) {
@@ -193,6 +220,19 @@ func (r reference) written(root string) (map[string][]byte, error) {
 		out[name] = data
 	}
 	return out, nil
+}
+
+// content is that of a file after the undisturbed run.
+func (t *trial) content(r reference, name string) ([]byte, error) {
+	if data, ok := r.contents[name]; ok {
+		return data, nil
+	}
+	below := filepath.FromSlash(name)
+	data, err := os.ReadFile(filepath.Join(t.c.dir, "root", below))
+	if errors.Is(err, fs.ErrNotExist) && t.base != "" {
+		return os.ReadFile(filepath.Join(t.base, below))
+	}
+	return data, err
 }
 
 // protocolBroken says that a plugin lives, and ended the stream of Apply as it must not: an error of the contract belongs

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -26,14 +28,19 @@ func TestEachDefectIsFound(t *testing.T) {
 	for _, d := range defects() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			binary := filepath.Join(dir, naming.Binary(kind, d.name))
+			binary := filepath.Join(dir, cmp.Or(d.file, naming.Binary(kind, d.name)))
 			if err := os.Link(built, binary); err != nil {
 				t.Fatal(err)
+			}
+			cases := cases
+			if d.machine {
+				cases = slices.Concat(cases, machineCases(t))
 			}
 			reasons, judged := map[string]string{}, map[string]bool{}
 			err := conformance.Suite{Binary: binary, Cases: cases}.Judge(t.Context(), func(r conformance.Result) {
 				if r.Verdict == conformance.Fail {
-					reasons[r.Check] += r.Case + ": " + r.Reason + "\n"
+					reasons[r.Check] += r.Case + ": " + r.Explain() + "\n"
+					judgeClause(t, r)
 				}
 				judged[r.Check] = judged[r.Check] || r.Verdict != conformance.NotApplicable
 			})
@@ -58,6 +65,45 @@ func TestEachDefectIsFound(t *testing.T) {
 			t.Log(reasons[d.check])
 		})
 	}
+}
+
+// judgeClause: a failure violates clauses that its check is about.
+func judgeClause(t *testing.T, r conformance.Result) {
+	t.Helper()
+	at := slices.IndexFunc(conformance.Checks(), func(c conformance.Check) bool { return c.Name == r.Check })
+	all := strings.Split(conformance.Checks()[at].Clause, ", ")
+	for clause := range strings.SplitSeq(r.Clause, ", ") {
+		if !slices.Contains(all, clause) {
+			t.Errorf("%s violates %s, which is none of its clauses %q", r.Check, clause, all)
+		}
+	}
+}
+
+// machineCases is a case whose file is also on this machine, at the same absolute path, below a directory of the test.
+func machineCases(t *testing.T) []*conformance.Case {
+	t.Helper()
+	dir := t.TempDir()
+	cases, machine := filepath.Join(dir, "cases"), filepath.Join(dir, machineName)
+	document := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: machine}\nspec: {files: [{path: %q, content: \"new\\n\"}]}\n",
+		apiVersion, kind, filepath.Join(machine, "settings"))
+	for name, content := range map[string]string{
+		filepath.Join(machine, "settings"):                             "old\n",
+		filepath.Join(cases, "machine", "config.yaml"):                 document,
+		filepath.Join(cases, "machine", "root", machine, "settings"):   "old\n",
+		filepath.Join(cases, "machine", "expect", machine, "settings"): "new\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	loaded, err := conformance.LoadCases(cases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
 }
 
 // TestEveryCheckHasADefect, so that none is taken on trust.

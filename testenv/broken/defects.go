@@ -29,6 +29,10 @@ type defect struct {
 	check string
 	// says is part of the reason that the check gives.
 	says string
+	// file is the binary's own name, where it is not that of the provider.
+	file string
+	// machine marks what is judged by a case that names a place of this machine too, which is the test's own.
+	machine bool
 
 	// write takes the place of how a file is written; sound writes it well.
 	write func(root string, spec sdk.FileSpec, sound func() error) error
@@ -36,6 +40,8 @@ type defect struct {
 	wrap func(pluginv1.Maintainer) pluginv1.Maintainer
 	// stream takes the place of the server's streams.
 	stream grpc.StreamServerInterceptor
+	// again makes one more change of a file that is as it should be.
+	again func(root string, spec sdk.FileSpec) error
 	// smallMessages keeps gRPC's own limit of 4 MiB.
 	smallMessages bool
 }
@@ -45,9 +51,11 @@ const pause = 60 * time.Millisecond
 
 func defects() []defect {
 	return []defect{
-		{name: "sound"},
+		{name: "sound", machine: true},
+		{name: "hosts", file: "hosts", check: "describe", says: "machineadm-files-plugin-hosts, which the host looks for, but the file is called hosts"},
 		{name: "misnamed", check: "describe", says: `the name is "somebody-else"`, wrap: with(&wrapper{describe: misnamed})},
 		{name: "never-done", check: "outcome", says: `still wants "again"`, wrap: with(&wrapper{planned: neverDone})},
+		{name: "appending", check: "outcome", says: "+hello, world", again: appendAgain},
 		{name: "finished-twice", check: "events", says: "after finished", stream: finishedTwice},
 		{name: "never-finished", check: "events", says: "without finished", stream: neverFinished},
 		{name: "lenient", check: "unknown-field", says: "succeeded instead of answering InvalidConfig", wrap: with(&wrapper{request: lenient})},
@@ -60,11 +68,14 @@ func defects() []defect {
 		{name: "deaf", check: "stop", says: "each time all were made", wrap: with(&wrapper{deaf: true}), write: slowly},
 		{name: "resentful", check: "stop", says: "stops the Apply that comes later", wrap: with(&wrapper{resentful: true})},
 		{name: "littering", check: "kill", says: "should not be there", write: litter},
-		{name: "in-place", check: "kill", says: "holds only the beginning", write: inPlace},
-		{name: "in-halves", check: "two-at-once", says: "has other content", write: inHalves},
+		{name: "in-two-steps", check: "kill", says: "/etc/app/farewell holds only the beginning", write: inTwoSteps},
+		{name: "in-place", check: "in-one-step", says: "/etc/app/farewell, /etc/app/greeting", machine: true, write: inPlace},
+		{name: "in-halves", check: "two-at-once", says: "+++ found/etc/app/", write: inHalves},
 		{name: "umasked", check: "umask", says: "has the mode", write: umasked},
 		{name: "trusting", check: "links-out", says: "followed it out", write: trusting},
 		{name: "diary", check: "nothing-outside", says: "root.log should not be there", wrap: with(&wrapper{beforeApply: diary})},
+		{name: "rootless", check: "nothing-outside", says: machineName + "/settings: was written or touched", machine: true, write: rootless},
+		{name: "rootless-directory", check: "nothing-outside", says: machineName + "/settings.d is new", machine: true, write: rootlessDirectory},
 		{name: "shell", check: "no-command", says: "Apply on an image root ran a command", wrap: with(&wrapper{beforeApply: runTrue})},
 	}
 }

@@ -63,10 +63,13 @@ func main() {
 	serve(d, served)
 }
 
-// provider is the last part of the binary's name.
+// provider is the last part of the binary's name, or the whole of a name that is no plugin's.
 func provider() string {
 	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
-	return name[strings.LastIndex(name, "-plugin-")+len("-plugin-"):]
+	if at := strings.LastIndex(name, "-plugin-"); at >= 0 {
+		return name[at+len("-plugin-"):]
+	}
+	return name
 }
 
 // serve is pluginv1.Serve, but for what a defect does to the server.
@@ -148,7 +151,23 @@ func (d defect) plan(_ context.Context, m sdk.Machine, doc files) (sdk.Plan, err
 				return d.write(root, spec, func() error { return sound(ctx, p) })
 			}
 		}
+		if change == nil && d.again != nil {
+			change = d.onceMore(spec)
+		}
 		out.Add(change)
 	}
 	return out, nil
+}
+
+// onceMore is a change of a file that needs none.
+func (d defect) onceMore(spec sdk.FileSpec) *sdk.Change {
+	change := &sdk.Change{ID: "file:" + spec.Path, Summary: "write " + spec.Path}
+	if !spec.Sensitive {
+		change.Diff = "+" + string(spec.Content)
+	}
+	change.Do = func(ctx context.Context, _ sdk.Progress) error {
+		root, _ := ctx.Value(rootKey{}).(string)
+		return d.again(root, spec)
+	}
+	return change
 }

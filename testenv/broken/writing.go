@@ -46,7 +46,8 @@ func makeDirectories(dir string) error {
 	if err := makeDirectories(filepath.Dir(dir)); err != nil {
 		return err
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	// At once as it shall be under the usual umask: a SIGKILL can come before chmod.
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) { //nolint:gosec // as everybody's
 		return err
 	}
 	return os.Chmod(dir, 0o755) //nolint:gosec // as everybody's
@@ -75,13 +76,71 @@ func inHalves(root string, spec sdk.FileSpec, _ func() error) error {
 	return errors.Join(halves(path+".new", os.O_APPEND, spec), rename(path))
 }
 
-// inPlace overwrites the file itself.
-func inPlace(root string, spec sdk.FileSpec, _ func() error) error {
+// inPlace overwrites the file itself, so fast that nobody sees half of it.
+func inPlace(root string, spec sdk.FileSpec, _ func() error) (err error) {
+	hold()
 	path, err := place(root, spec)
 	if err != nil {
 		return err
 	}
-	return halves(path, 0, spec)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	_, err = file.Write(spec.Content)
+	return errors.Join(err, file.Chmod(spec.Mode))
+}
+
+// inTwoSteps replaces files in one step each, but the second one twice: with the change of the first it gets half of its
+// content. So a SIGKILL between the two finds it so, whenever it comes.
+func inTwoSteps(root string, spec sdk.FileSpec, sound func() error) error {
+	hold()
+	if err := sound(); err != nil || spec.Path != "/etc/app/greeting" {
+		return err
+	}
+	path, err := place(root, sdk.FileSpec{Path: "/etc/app/farewell"})
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(path, []byte("goodb"), atomicfile.Options{Mode: 0o644})
+}
+
+// appendAgain writes the content once more behind what is there.
+func appendAgain(root string, spec sdk.FileSpec) error {
+	path, err := place(root, spec)
+	if err != nil {
+		return err
+	}
+	have, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(path, append(have, spec.Content...), atomicfile.Options{Mode: spec.Mode})
+}
+
+// machineName is the directory below which, on this machine, the test has everything that rootless and its like write.
+const machineName = "machine-of-the-test"
+
+// harmless says whether a path of a document is the test's own on this machine: /etc is in documents too.
+func harmless(path string) bool {
+	return strings.Contains(filepath.ToSlash(path), "/"+machineName+"/")
+}
+
+// rootless also writes the file where its path says, with no root before it.
+func rootless(_ string, spec sdk.FileSpec, sound func() error) error {
+	if err := sound(); err != nil || !harmless(spec.Path) {
+		return err
+	}
+	return os.WriteFile(spec.Path, spec.Content, spec.Mode)
+}
+
+// rootlessDirectory makes a directory beside it that no case names, which only the first of its runs does.
+func rootlessDirectory(_ string, spec sdk.FileSpec, sound func() error) error {
+	if err := sound(); err != nil || !harmless(spec.Path) {
+		return err
+	}
+	return os.MkdirAll(spec.Path+".d", 0o755) //nolint:gosec // as everybody's
 }
 
 // halves writes a file in two steps, with time for something to come in between.

@@ -2,8 +2,8 @@
 //
 //	machineadm-conformance --plugin BIN --cases DIR [--root DIR] [-o text|junit|json]
 //
-// It exits with 0 when nothing failed, 1 when something did or could not be judged, and 2 for a wrong command line or
-// cases that are not in order. Package conformance says what a case is. SIGINT and SIGTERM end it and its plugins.
+// It exits with 0 when nothing failed, 1 when something did or could not be judged, and 2 for a wrong command line, cases
+// that are not in order, or a plugin that cannot be started at all. Package conformance says what a case is. SIGINT and SIGTERM end it and its plugins.
 package main
 
 import (
@@ -111,11 +111,6 @@ func (o options) check(rest []string) error {
 }
 
 func (o options) suite() (conformance.Suite, error) {
-	if info, err := os.Stat(o.plugin); err != nil {
-		return conformance.Suite{}, fmt.Errorf("--plugin: %w", err)
-	} else if !info.Mode().IsRegular() {
-		return conformance.Suite{}, fmt.Errorf("--plugin: %s is not a file", o.plugin)
-	}
 	if o.root != "" {
 		if info, err := os.Stat(o.root); err != nil {
 			return conformance.Suite{}, fmt.Errorf("--root: %w", err)
@@ -123,6 +118,11 @@ func (o options) suite() (conformance.Suite, error) {
 			return conformance.Suite{}, fmt.Errorf("--root: %w", &fs.PathError{Op: "open", Path: o.root, Err: syscall.ENOTDIR})
 		}
 	}
-	cases, err := conformance.LoadCases(o.cases)
-	return conformance.Suite{Binary: o.plugin, Cases: cases, Root: o.root}, err
+	suite := conformance.Suite{Binary: o.plugin, Root: o.root}
+	if err := suite.Startable(); err != nil {
+		return suite, fmt.Errorf("--plugin: %w", err)
+	}
+	var err error
+	suite.Cases, err = conformance.LoadCases(o.cases)
+	return suite, err
 }

@@ -36,49 +36,61 @@ func (r *reporter) count(v conformance.Verdict) int {
 	return n
 }
 
-// line is a result for people. What is not applicable is summed up at the end: a line for each would hide the others.
+// line is a result for people. What is not applicable is listed at the end: a line for each would hide the others.
 func (r *reporter) line(result conformance.Result) {
 	if result.Verdict == conformance.NotApplicable {
 		return
 	}
 	fmt.Fprintf(r.out, "%-4s  %s/%s\n", result.Verdict, result.Case, result.Check)
 	if result.Verdict == conformance.Fail {
-		fmt.Fprintf(r.out, "      %s\n", strings.ReplaceAll(printable(result.Reason), "\n", "\n      "))
-		for _, check := range conformance.Checks() {
-			if check.Name == result.Check {
-				fmt.Fprintf(r.out, "      broken: %s [SPEC %s]\n", check.Says, check.Clause)
-			}
-		}
+		fmt.Fprintf(r.out, "      %s\n", strings.ReplaceAll(printable(result.Explain()), "\n", "\n      "))
 	}
 }
 
-// summary names the checks that judged no case at all: that is easily taken for a pass.
+// summary lists what was not applicable, by check, then by reason, each with its cases, so that the number at the end can
+// be counted. A check that judged no case at all is easily taken for a pass, so it says so.
 func (r *reporter) summary() error {
 	for _, check := range conformance.Checks() {
-		reasons := map[string]bool{}
-		judged := false
-		var order []string
-		for _, result := range r.results {
-			if result.Check != check.Name {
-				continue
-			}
-			judged = judged || result.Verdict != conformance.NotApplicable
-			if !reasons[result.Reason] {
-				reasons[result.Reason] = true
-				order = append(order, result.Reason)
-			}
-		}
-		if !judged {
-			fmt.Fprintf(r.out, "n/a   %s judged no case: %s\n", check.Name, printable(strings.Join(order, "; ")))
-		}
+		r.notApplicable(check.Name)
 	}
 	cases := map[string]bool{}
 	for _, result := range r.results {
 		cases[result.Case] = true
 	}
-	_, err := fmt.Fprintf(r.out, "%d cases: %d passed, %d failed, %d not applicable\n", len(cases),
+	_, err := fmt.Fprintf(r.out, "%d cases by %d checks: %d passed, %d failed, %d not applicable\n",
+		len(cases), len(conformance.Checks()),
 		r.count(conformance.Pass), r.count(conformance.Fail), r.count(conformance.NotApplicable))
 	return err
+}
+
+func (r *reporter) notApplicable(check string) {
+	cases := map[string][]string{}
+	var reasons []string
+	judged, not := 0, 0
+	for _, result := range r.results {
+		switch {
+		case result.Check != check:
+		case result.Verdict != conformance.NotApplicable:
+			judged++
+		default:
+			not++
+			if cases[result.Reason] == nil {
+				reasons = append(reasons, result.Reason)
+			}
+			cases[result.Reason] = append(cases[result.Reason], result.Case)
+		}
+	}
+	switch {
+	case not == 0:
+		return
+	case judged == 0:
+		fmt.Fprintf(r.out, "n/a   %s judged no case\n", check)
+	default:
+		fmt.Fprintf(r.out, "n/a   %s judged %d of %d cases\n", check, judged, judged+not)
+	}
+	for _, reason := range reasons {
+		fmt.Fprintf(r.out, "      %s: %s\n", strings.Join(cases[reason], ", "), printable(reason))
+	}
 }
 
 func (r *reporter) json() error {
@@ -140,7 +152,7 @@ func (r *reporter) junit() error {
 		message := &junitMessage{Message: printable(first), Text: printable(result.Reason)}
 		switch result.Verdict {
 		case conformance.Fail:
-			message.Text += "\nSPEC " + result.Clause
+			message.Text = printable(result.Explain())
 			c.Failure = message
 			suite.Failures++
 		case conformance.NotApplicable:

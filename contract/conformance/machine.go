@@ -1,0 +1,160 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// places are what a case names in root/ and expect/, with every directory above, slash-separated and below the root of a
+// machine, which is ".". What a base root holds is not among them: an image names all of this machine.
+func (c *Case) places() ([]string, error) {
+	all := map[string]bool{".": true}
+	for _, tree := range []string{"root", "expect"} {
+		dir := filepath.Join(c.dir, tree)
+		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			below, err := filepath.Rel(dir, name)
+			all[filepath.ToSlash(below)] = true
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read a case: %w", err)
+		}
+	}
+	return slices.Sorted(maps.Keys(all)), nil
+}
+
+// machine maps places to what this machine has there. A place that could not be looked at is left out.
+type machine map[string]spot
+
+// spot is what one place of this machine is compared by. Nothing is opened but a directory whose names are compared.
+type spot struct {
+	there bool
+	entry
+	inode string
+	names []string // of a directory, sorted
+	named bool     // names are compared
+}
+
+// look looks at places of this machine.
+func look(places []string) machine {
+	out := machine{}
+	for _, place := range places {
+		name := filepath.FromSlash(path.Join("/", place))
+		info, err := os.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+			out[place] = spot{}
+		case err == nil:
+			out[place] = spotOf(place, name, info)
+		}
+	}
+	return out
+}
+
+func spotOf(place, name string, info fs.FileInfo) spot {
+	s := spot{there: true, entry: statEntry(info), inode: inodeOf(info)}
+	switch info.Mode().Type() {
+	case fs.ModeDir:
+		s.size = 0 // grows with names that are gone again
+		if !unsteady(place, name, info) {
+			entries, err := os.ReadDir(name)
+			s.named = err == nil
+			for _, e := range entries {
+				s.names = append(s.names, e.Name())
+			}
+		}
+	case 0, fs.ModeSymlink:
+		s.size = info.Size()
+	}
+	if ofTheKernel(place) { // made anew whenever one looks, with another inode and another size at times
+		s.inode, s.size = "", 0
+	}
+	return s
+}
+
+// timely says whether the times tell of a change. Those of a directory also change with a temporary file that others
+// made and removed, those of a device whenever somebody uses it, and those of the kernel's files are made up.
+func (s spot) timely(place string) bool {
+	return (s.mode.IsRegular() || s.mode.Type() == fs.ModeSymlink) && !ofTheKernel(place)
+}
+
+func ofTheKernel(place string) bool { return isBelow(place, "proc") || isBelow(place, "sys") }
+
+// unsteady says that names come and go in this directory by themselves, so that a new one accuses nobody: where everybody
+// may write (/tmp), where temporary files go, and where a running system keeps what it knows of itself. In all others,
+// / and /etc among them, a name that comes or goes in the moment of an Apply is the plugin's, but for an installation
+// that goes on beside it.
+func unsteady(place, name string, info fs.FileInfo) bool {
+	const othersWrite = 0o002
+	return info.Mode().Perm()&othersWrite != 0 || name == filepath.Clean(os.TempDir()) ||
+		ofTheKernel(place) || isBelow(place, "dev") || isBelow(place, "run")
+}
+
+func isBelow(place, dir string) bool { return place == dir || strings.HasPrefix(place, dir+"/") }
+
+// differences returns a line for each change, by absolute paths.
+func (m machine) differences(now machine) []string {
+	out := map[string]bool{}
+	for _, place := range slices.Sorted(maps.Keys(m)) {
+		was, is := m[place], now[place]
+		if _, seen := now[place]; !seen {
+			continue
+		}
+		name := path.Join("/", place)
+		switch what := was.changed(is, place); {
+		case !was.there && is.there:
+			out[name+" is new"] = true
+		case was.there && !is.there:
+			out[name+" is gone"] = true
+		case what != "":
+			out[name+": "+what] = true
+		}
+		if !was.named || !is.named {
+			continue
+		}
+		for _, n := range is.names {
+			if _, known := slices.BinarySearch(was.names, n); !known {
+				out[path.Join(name, n)+" is new"] = true
+			}
+		}
+		for _, n := range was.names {
+			if _, still := slices.BinarySearch(is.names, n); !still {
+				out[path.Join(name, n)+" is gone"] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(out))
+}
+
+// changed says in words what is another in now, of what is there both times; "" for nothing.
+func (s spot) changed(now spot, place string) string {
+	timely := s.timely(place)
+	what := s.differs(now.entry, aspects{modes: true, owners: true})
+	switch {
+	case !s.there || !now.there:
+		return ""
+	case what != "":
+		return what
+	case s.inode != now.inode:
+		return "was replaced"
+	case s.size != now.size:
+		return fmt.Sprintf("has %d bytes instead of %d", now.size, s.size)
+	case timely && s.differs(now.entry, aspects{times: true}) != "":
+		return "was written or touched: its times are others"
+	}
+	return ""
+}

@@ -1,0 +1,110 @@
+package conformance
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+)
+
+// Startable says why the plugin's file cannot be started at all, and what mends it; nil when it can. It starts it once,
+// without the cookie by which a plugin knows its host, and ends it at once.
+func (s Suite) Startable() error {
+	binary, err := filepath.Abs(s.Binary)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(binary)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no plugin %s: build it, or correct the path", binary)
+	case err != nil:
+		return fmt.Errorf("look at the plugin: %w", err)
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory: give the plugin's own file", binary)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is no regular file: give the plugin's own file", binary)
+	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
+		return fmt.Errorf("%s cannot be executed: run chmod +x %s", binary, binary)
+	}
+	if err := interpreted(binary); err != nil {
+		return err
+	}
+	command := exec.Command(binary) //nolint:noctx // ended at once
+	command.Env = environment(os.TempDir())
+	err = command.Start()
+	switch {
+	case err == nil:
+		_ = command.Process.Kill() // its error says that it is gone already
+		_ = command.Wait()         // how it ended tells nothing
+		return nil
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("%s is no program for %s/%s, and no script whose first line names its interpreter, such as #!/usr/bin/python3: "+
+			"build it for this machine, or add the line", binary, runtime.GOOS, runtime.GOARCH)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s names a dynamic loader that is not there: build it for this machine, or install its libraries", binary)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s may not be executed by this user or from this file system: move it, or change its mode: %w", binary, err)
+	}
+	return nil // such as a file that is still being written: the first check has the last word
+}
+
+// interpreted judges the first line of a script; a program has none.
+func interpreted(binary string) error {
+	file, err := os.Open(binary)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // a program need not be readable
+	}
+	if err != nil {
+		return fmt.Errorf("look at the plugin: %w", err)
+	}
+	line, _ := bufio.NewReaderSize(file, 256).ReadSlice('\n') // its error says that the line is long or the last
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("look at the plugin: %w", err)
+	}
+	first, script := strings.CutPrefix(string(line), "#!")
+	words := strings.Fields(first)
+	if !script || len(words) == 0 || runtime.GOOS == "windows" {
+		return nil
+	}
+	missing := fmt.Errorf("the first line of %s names the interpreter %s, which is not there: install it, or correct the line",
+		binary, strings.Join(words, " "))
+	if strings.HasSuffix(first, "\r\n") {
+		return fmt.Errorf("the first line of %s ends with a carriage return: write the file with line feeds alone", binary)
+	}
+	if _, err := os.Stat(words[0]); errors.Is(err, fs.ErrNotExist) {
+		return missing
+	}
+	if filepath.Base(words[0]) == "env" && len(words) == 2 && !onPath(words[1]) {
+		return missing
+	}
+	return nil
+}
+
+// onPath says whether env(1) finds a program by the PATH that a plugin is given.
+func onPath(name string) bool {
+	list := ""
+	for _, variable := range environment("/") {
+		if value, is := strings.CutPrefix(variable, "PATH="); is {
+			list = value
+		}
+	}
+	return slices.ContainsFunc(filepath.SplitList(list), func(dir string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+	})
+}
+
+// environment is what a host gives a plugin beside the handshake, with this home.
+func environment(home string) []string {
+	return pluginv1.Environment(runtime.GOOS, func(name string) (string, bool) { return home, name == "HOME" })
+}
