@@ -57,6 +57,7 @@ func build() (kit, error) {
 	copies := map[string][]string{
 		"host/cmd/machineadm": {"machineadm"}, "testenv/bench/bare/host": {"bare-host"}, "testenv/bench/cmd/measure": {"measure"},
 		"testenv/bench/bare/plugin": nil, "testenv/bench/files": {filePlugin("bench")},
+		"testenv/noop": {noopPlugin}, "plugins/container-runtime/containerd": {containerdPlugin},
 	}
 	for i := range many {
 		copies["testenv/bench/bare/plugin"] = append(copies["testenv/bench/bare/plugin"], barePlugin(i))
@@ -81,6 +82,12 @@ func build() (kit, error) {
 	}
 	return k, nil
 }
+
+// Plugins that lie outside the directory of plugins.
+const (
+	noopPlugin       = "machineadm-noop-plugin-bench"
+	containerdPlugin = "machineadm-container-runtime-plugin-containerd"
+)
 
 // many is how many plugins are many.
 const many = 8

@@ -106,6 +106,8 @@ func Rows() []Row {
 		{"the host's memory", "BenchmarkOneDocument", "", "host-RSS-MiB", AtMost, 30},
 		{"8 plugins, beside one plugin", "BenchmarkEightPlugins", "one-wall-ms", "eight-wall-ms", TimesAtMost, 2},
 		{"8 converged documents, beside 8 bare plugins", "BenchmarkEightPlugins", "bare-cpu-ms", "eight-cpu-ms", TimesAtMost, 1.3},
+		{"plan of a converged ContainerRuntime, beside noop", "BenchmarkContainerRuntime", "noop-cpu-ms", "cpu-ms", MoreAtMost, 0},
+		{"the same, beside noop and containerd --version", "BenchmarkContainerRuntime", "noop-and-version-cpu-ms", "cpu-ms", MoreAtMost, 15},
 		{"validate 10 MiB in 4,000 documents: time", "BenchmarkLargeStream", "", "wall-ms", AtMost, 2000},
 		{"validate 10 MiB in 4,000 documents: memory", "BenchmarkLargeStream", "", "RSS-MiB", AtMost, 200},
 		{"the same four files: bash", "BenchmarkFourFiles", "bash-cpu-ms", "cpu-ms", TimesAtMost, 0},
@@ -176,7 +178,7 @@ func (row Row) cells(values map[string][]float64) (cells []string, ok bool) {
 		cells[3], cells[4] = fmt.Sprintf("1/%.1f", floor/ours), fmt.Sprintf("<= 1/%g", row.Target)
 		met = floor >= row.Target*ours
 	case MoreAtMost:
-		cells[3], cells[4] = fmt.Sprintf("%+.1f", ours-floor), fmt.Sprintf("<= %+g MiB", row.Target)
+		cells[3], cells[4] = fmt.Sprintf("%+.1f", ours-floor), fmt.Sprintf("<= %+g %s", row.Target, unitOf(row.Ours))
 		met = ours-floor <= row.Target
 	case AtMost:
 		cells[4] = "<= " + amount(row.Target, row.Ours)
@@ -197,6 +199,9 @@ func median(values map[string][]float64, unit string) (float64, bool) {
 	all := values[unit]
 	return Median(all), len(all) > 0
 }
+
+// unitOf is the last part of bare-cpu-ms.
+func unitOf(unit string) string { return unit[strings.LastIndexByte(unit, '-')+1:] }
 
 // amount is a value with what is measured: bare-cpu-ms is CPU time in ms.
 func amount(value float64, unit string) string {
