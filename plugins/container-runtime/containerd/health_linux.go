@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
+	"time"
 
 	"github.com/machineadm/machineadm/internal/cri"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/tomledit"
@@ -49,6 +51,17 @@ func (k checker) healthy(ctx context.Context, m sdk.Machine) error {
 		return nil
 	}
 	return k.shown(text)
+}
+
+// listens says whether a daemon has the socket that containerd has by default.
+func listens(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	connection, err := (&net.Dialer{}).DialContext(ctx, "unix", defaultSocket)
+	if err != nil {
+		return false
+	}
+	return connection.Close() == nil
 }
 
 // explained says what an operator can make of a daemon without CRI. It listens only when all its plugins are loaded, so that

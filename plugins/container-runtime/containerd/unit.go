@@ -85,6 +85,14 @@ func unitDirectories() []string {
 	return []string{"/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
 }
 
+// hasUnitFile says whether one of the directories has the unit. A link to nowhere is one that was turned off.
+func hasUnitFile(m sdk.Machine) bool {
+	return slices.ContainsFunc(unitDirectories(), func(directory string) bool {
+		info, err := m.FS.Stat(directory + "/" + unit)
+		return err == nil && info.Mode.IsRegular()
+	})
+}
+
 // launchInImage reads the unit file of an image, and its drop-ins in their order.
 func launchInImage(m sdk.Machine, fragment string) (launch, error) {
 	files := []string{fragment}

@@ -193,8 +193,12 @@ func installHint(t sdk.Target) string {
 	return "install containerd with its unit, by a package or by upstream's archive"
 }
 
-// fit says how the plugin fits the machine.
+// fit says how the plugin fits the machine. It is asked in every run, also when there is nothing to do: where a daemon
+// answers, the service manager, whose client is a program to start, is left alone.
 func fit(ctx context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
+	if m.Target.OS != "windows" && !m.Offline() && hasUnitFile(m) && listens(ctx) {
+		return sdk.FitnessActive, "containerd is installed and runs", nil
+	}
 	state, err := m.Services.State(ctx, unitOf(m))
 	switch {
 	case errors.Is(err, machine.ErrUnsupported):
