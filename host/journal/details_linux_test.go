@@ -24,8 +24,8 @@ func TestDetailsAreWrittenWhenTheyChange(t *testing.T) {
 		}
 		return info
 	}
-	first := write("a", nil)
-	if same := write("a", nil); !os.SameFile(first, same) {
+	first := write("a", map[string]string{"document-0": "first"})
+	if same := write("a", map[string]string{"document-0": "first"}); !os.SameFile(first, same) {
 		t.Error("the same details were written again")
 	}
 	words := write("a", map[string]string{"document-0": "words"})
@@ -41,5 +41,14 @@ func TestDetailsAreWrittenWhenTheyChange(t *testing.T) {
 	r = Reports{RunDir: r.RunDir} // of the next run
 	if info := write("b", map[string]string{"document-0": "words"}); info.Mode().Perm() != 0o600 {
 		t.Errorf("details that everyone could read have the mode %v", info.Mode())
+	}
+	for range 2 { // also where there are none to remove
+		r = Reports{RunDir: r.RunDir}
+		if err := r.Write(report.Report{RunID: "c"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(path); !os.IsNotExist(err) {
+			t.Errorf("another run's details are left (%v)", err)
+		}
 	}
 }

@@ -63,7 +63,7 @@ func TestModesWhateverTheUmask(t *testing.T) {
 			withUmask(t, mask)
 			state, run := filepath.Join(base, "lib", "state"), filepath.Join(base, "var", "run")
 			j := opened(t, state, "machine-1")
-			if err := (&Reports{RunDir: run, Journal: j}).Write(full(), nil); err != nil {
+			if err := (&Reports{RunDir: run, Journal: j}).Write(full(), map[string]string{"document-0": "words"}); err != nil {
 				t.Fatal(err)
 			}
 			if err := j.Bind("Sysctl", "procfs"); err != nil {

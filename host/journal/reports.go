@@ -20,7 +20,7 @@ import (
 // The files of the run directory.
 const (
 	ReportFile  = "report.json"  // 0644: the last run
-	DetailsFile = "details.json" // 0600: other programs' words
+	DetailsFile = "details.json" // 0600: other programs' words; missing when the run has none
 )
 
 // Reports writes the report of a run, as often as it changes, to the run directory and, when there is a journal, among
@@ -38,9 +38,6 @@ type Reports struct {
 func (r *Reports) Write(run report.Report, details map[string]string) error {
 	if err := MakeRunDir(r.RunDir); err != nil {
 		return err
-	}
-	if details == nil {
-		details = map[string]string{}
 	}
 	if run.Documents == nil {
 		run.Documents = []report.Document{}
@@ -87,17 +84,25 @@ func (r *Reports) keep(run report.Report, data []byte) error {
 	return stateError(prune(dir, names, r.name))
 }
 
-// writeDetails leaves details alone that this run has written already: most runs have none, and write many reports.
+// writeDetails leaves details alone that this run has written already: it writes many reports. Most runs have none, and then
+// there is no file either; that of an earlier run goes.
 func (r *Reports) writeDetails(details report.Details) error {
 	if r.written != nil && r.written.RunID == details.RunID && maps.Equal(r.written.Entries, details.Entries) {
 		return nil
 	}
-	data, err := render(details)
-	if err != nil {
-		return err
-	}
-	if err := writeFile(filepath.Join(r.RunDir, DetailsFile), 0o600, data); err != nil {
-		return err
+	path := filepath.Join(r.RunDir, DetailsFile)
+	if len(details.Entries) == 0 {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return stateError(err)
+		} // durable with the report, which is written next
+	} else {
+		data, err := render(details)
+		if err != nil {
+			return err
+		}
+		if err := writeFile(path, 0o600, data); err != nil {
+			return err
+		}
 	}
 	r.written = &report.Details{RunID: details.RunID, Entries: maps.Clone(details.Entries)}
 	return nil

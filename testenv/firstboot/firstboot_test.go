@@ -161,7 +161,7 @@ func prepared(t *testing.T, n *nodes.Node) {
 		t.Errorf("report: %+v", r)
 	}
 	for path, mode := range map[string]string{
-		"/run/machineadm/report.json": "644", "/run/machineadm/details.json": "600", "/var/lib/machineadm": "700",
+		"/run/machineadm/report.json": "644", "/var/lib/machineadm": "700",
 		"/etc/sysctl.d/99-machineadm-kubernetes.conf": "644", "/etc/modules-load.d/machineadm-kubernetes.conf": "644",
 	} {
 		if got := strings.TrimSpace(n.MustExec(t, "stat", "-c", "%a", path).Stdout); got != mode {

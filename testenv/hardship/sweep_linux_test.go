@@ -33,7 +33,7 @@ func sweeps() map[string]sweep {
 		"blocks of tmpfs, later run":   {mountTmpfs, blocks, all, true, 3},
 		"blocks of tmpfs, target only": {mountTmpfs, blocks, places()["target"].move, true, 2},
 		"blocks of tmpfs, state only":  {mountTmpfs, blocks, places()["state"].move, false, 2},
-		"blocks of tmpfs, run only":    {mountTmpfs, blocks, places()["run"].move, false, 2},
+		"blocks of tmpfs, run only":    {mountTmpfs, blocks, places()["run"].move, false, 1},
 		"blocks of ext4, first run":    {mountExt4, blocks, all, false, 4},
 		"blocks of ext4, later run":    {mountExt4, blocks, all, true, 4},
 		"inodes of tmpfs, first run":   {mountTmpfs, takeInodes, all, false, 4},
