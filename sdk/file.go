@@ -18,7 +18,8 @@ type FileSpec struct {
 	Path string
 	// Content is the whole content.
 	Content []byte
-	// Mode holds the permission bits, which are set whatever the umask. It must not be 0. Windows has none.
+	// Mode holds the permission bits, which are set whatever the umask. It must not be 0. On Windows a file that gives others
+	// nothing (0600) is for SYSTEM, the Administrators and this user alone, and any other inherits its access list.
 	Mode fs.FileMode
 	// Owner is whom the file shall belong to. Nil: nobody asks, and a file that is written belongs to the user of this
 	// process. Windows: must be nil.

@@ -30,8 +30,15 @@ func (v version) is(want version) bool {
 	return bytes.Equal(v.Content, want.Content) && !v.otherMode(want) && !v.otherOwner(want)
 }
 
-// otherMode is never true on Windows, where a mode says nothing.
-func (v version) otherMode(want version) bool { return v.UID >= 0 && v.Mode != want.Mode }
+// otherMode compares modes. On Windows they say no more than whether others are kept out.
+func (v version) otherMode(want version) bool {
+	if v.UID >= 0 {
+		return v.Mode != want.Mode
+	}
+	return keepsOut(want.Mode) && !keepsOut(v.Mode)
+}
+
+func keepsOut(mode fs.FileMode) bool { return mode != 0 && mode&0o007 == 0 }
 
 func (v version) otherOwner(want version) bool {
 	return v.UID >= 0 && (want.UID >= 0 && v.UID != want.UID || want.GID >= 0 && v.GID != want.GID)

@@ -10,8 +10,7 @@ import (
 )
 
 // Write puts data at name inside the directory that dir was opened as. Windows replaces files by name, so unlike on
-// Linux the directory must not be renamed meanwhile. Mode has no meaning here: the new file inherits the directory's
-// access list. A file that a reader keeps open without sharing is waited for.
+// Linux the directory must not be renamed meanwhile. A file that a reader keeps open without sharing is waited for.
 func Write(dir *os.File, name string, data []byte, o Options) error {
 	fail := func(step string, err error) error { return failed("write", dir.Name(), name, step, err) }
 	if err := checkName(name); err != nil {
@@ -23,7 +22,7 @@ func Write(dir *os.File, name string, data []byte, o Options) error {
 	temporary := filepath.Join(dir.Name(), temporaryName(name, temporarySuffix))
 	final := filepath.Join(dir.Name(), name)
 	for p := newPatience(ownerWait); ; {
-		step, err := replaceWith(temporary, final, data)
+		step, err := replaceWith(temporary, final, data, o.closed())
 		if err == nil {
 			return nil
 		}
@@ -39,14 +38,8 @@ func Write(dir *os.File, name string, data []byte, o Options) error {
 // replaceWith holds one handle from the first byte to the rename. It lets others read, rename and delete, but not
 // write: a second writer is refused with a sharing violation and knows that the first one lives. A handle ends with
 // its process, so what a killed writer left behind refuses nobody.
-func replaceWith(temporary, final string, data []byte) (step string, err error) {
-	path, err := windows.UTF16PtrFromString(temporary)
-	if err != nil {
-		return "create a temporary file", err
-	}
-	// A reparse point is opened itself, never what it leads to.
-	handle, err := windows.CreateFile(path, windows.GENERIC_WRITE, windows.FILE_SHARE_READ|windows.FILE_SHARE_DELETE, nil,
-		windows.CREATE_ALWAYS, windows.FILE_ATTRIBUTE_NORMAL|windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
+func replaceWith(temporary, final string, data []byte, closed bool) (step string, err error) {
+	handle, err := create(temporary, closed)
 	if err != nil {
 		return "create a temporary file", err
 	}
@@ -63,6 +56,41 @@ func replaceWith(temporary, final string, data []byte) (step string, err error) 
 		return step, errors.Join(withoutPath(err), withoutPath(removeFile(temporary)), withoutPath(file.Close()))
 	}
 	return "close the new file, which is in place", withoutPath(file.Close())
+}
+
+const (
+	// shared: see replaceWith.
+	shared = windows.FILE_SHARE_READ | windows.FILE_SHARE_DELETE
+	// itself: a reparse point is opened itself, never what it leads to.
+	itself = windows.FILE_ATTRIBUTE_NORMAL | windows.FILE_FLAG_OPEN_REPARSE_POINT
+)
+
+func create(temporary string, closed bool) (windows.Handle, error) {
+	path, err := windows.UTF16PtrFromString(temporary)
+	if err != nil {
+		return 0, err
+	}
+	if !closed {
+		return windows.CreateFile(path, windows.GENERIC_WRITE, shared, nil, windows.CREATE_ALWAYS, itself, 0)
+	}
+	list, err := closedList()
+	if err != nil {
+		return 0, err
+	}
+	handle, err := windows.CreateFile(path, windows.GENERIC_WRITE, shared, list, windows.CREATE_NEW, itself, 0)
+	if !errors.Is(err, windows.ERROR_FILE_EXISTS) {
+		return handle, err
+	}
+	// Whoever has opened what a killed writer left can read what is written to it, whatever its list says by then: it goes.
+	// A writer that lives refuses this.
+	stale, err := windows.CreateFile(path, windows.DELETE, shared, nil, windows.OPEN_EXISTING, itself|windows.FILE_FLAG_DELETE_ON_CLOSE, 0)
+	if err != nil {
+		return 0, err
+	}
+	if err := windows.CloseHandle(stale); err != nil {
+		return 0, err
+	}
+	return windows.CreateFile(path, windows.GENERIC_WRITE, shared, list, windows.CREATE_NEW, itself, 0)
 }
 
 func rename(from, to string) error {

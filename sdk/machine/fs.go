@@ -26,7 +26,7 @@ const (
 // cannot lead out of the root. What changes something refuses, with ErrUnsafe, a directory that others can write,
 // or whose ancestors inside the root others can exchange: one that is not owned by root or by this user, or that is
 // writable by its group or by everyone (a sticky one such as /tmp may be an ancestor, not the directory itself).
-// On Windows containment is that of os.Root; access lists are not judged.
+// On Windows containment is that of os.Root; access lists of directories are not judged.
 //
 // Errors are *fs.PathError and name the path as this process sees it, the root included.
 type FS struct {
@@ -36,7 +36,7 @@ type FS struct {
 
 // Info is what the file system says of a file.
 type Info struct {
-	// Mode has the type and permission bits.
+	// Mode has the type and permission bits. On Windows these tell only whether a file is closed to others (0600).
 	Mode fs.FileMode
 	// UID and GID are -1 on Windows.
 	UID, GID int

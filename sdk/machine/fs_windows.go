@@ -86,7 +86,24 @@ func (f *FS) describe(name string, look func(*os.Root, string) (fs.FileInfo, err
 	if err != nil {
 		return Info{}, err
 	}
-	return Info{Mode: info.Mode(), UID: -1, GID: -1, Size: info.Size()}, nil
+	return Info{Mode: info.Mode() &^ forOthers(root, relative, info), UID: -1, GID: -1, Size: info.Size()}, nil
+}
+
+// forOthers are the bits of a mode that a file does not have: see atomicfile.Options. One that cannot be opened now is
+// taken for open to all, so that it is written anew where it must not be.
+func forOthers(root *os.Root, relative string, info fs.FileInfo) fs.FileMode {
+	if !info.Mode().IsRegular() {
+		return 0
+	}
+	file, err := root.Open(relative)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = file.Close() }() // only looked at
+	if closed, err := atomicfile.Closed(file); err != nil || !closed {
+		return 0
+	}
+	return 0o077
 }
 
 func (f *FS) readDir(name string) (_ []string, err error) {
