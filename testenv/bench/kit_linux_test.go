@@ -65,7 +65,7 @@ func build() (kit, error) {
 	}
 	for pkg, names := range copies {
 		built := k.path("built")
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", built, module+pkg)
+		cmd := exec.Command("go", "build", "-tags", "grpcnotrace", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", built, module+pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return k, fmt.Errorf("build %s: %w\n%s", pkg, err, out)
