@@ -195,6 +195,9 @@ func (w *writer) fill(data []byte, mode uint32, o Options) (step string, err err
 	return "", nil
 }
 
+// maxLabel is the most that any attribute has (XATTR_SIZE_MAX).
+const maxLabel = 64 << 10
+
 // copyLabel gives the temporary file the label of the file that it will replace, if that has one.
 func (w *writer) copyLabel(temporary int) error {
 	old, err := openat(w.dir, w.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -217,15 +220,20 @@ func (w *writer) copyLabel(temporary int) error {
 }
 
 func readLabel(path string) (string, error) {
-	buffer := make([]byte, 64<<10)
-	n, err := unix.Getxattr(path, labelAttribute, buffer)
-	if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.EOPNOTSUPP) {
-		return "", nil
+	// Labels have less than a hundred bytes, and the kernel makes room for all that it is offered.
+	for size := 256; ; size *= 4 {
+		buffer := make([]byte, size)
+		n, err := unix.Getxattr(path, labelAttribute, buffer)
+		switch {
+		case errors.Is(err, unix.ENODATA), errors.Is(err, unix.EOPNOTSUPP):
+			return "", nil
+		case errors.Is(err, unix.ERANGE) && size < maxLabel:
+			continue
+		case err != nil:
+			return "", err
+		}
+		return string(buffer[:n]), nil
 	}
-	if err != nil {
-		return "", err
-	}
-	return string(buffer[:n]), nil
 }
 
 // abandon removes the temporary file while the lock still says that it is ours.

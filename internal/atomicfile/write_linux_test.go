@@ -88,25 +88,28 @@ func TestOwner(t *testing.T) {
 func TestSELinuxLabel(t *testing.T) {
 	t.Parallel()
 	require.Root(t)
-	path := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	const label = "system_u:object_r:chronyd_etc_t:s0\x00"
-	if err := unix.Setxattr(path, labelAttribute, []byte(label), 0); err != nil {
-		require.Missing(t, "this file system takes no SELinux labels: "+err.Error())
-	}
-	if err := WriteFile(path, []byte("new"), Options{Mode: 0o644, KeepLabel: true}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := readLabel(path); err != nil || got != label {
-		t.Errorf("label %q (%v) after a write that keeps it, want %q", got, err, label)
-	}
-	if err := WriteFile(path, []byte("newer"), Options{Mode: 0o644}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := readLabel(path); err != nil || got == label {
-		t.Errorf("label %q (%v) after a write that was not asked to keep it", got, err)
+	for name, label := range map[string]string{
+		"usual": "system_u:object_r:chronyd_etc_t:s0\x00", "long": "system_u:object_r:t:s0:" + strings.Repeat("c1,", 500) + "\x00",
+	} {
+		path := filepath.Join(t.TempDir(), "f")
+		if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Setxattr(path, labelAttribute, []byte(label), 0); err != nil {
+			require.Missing(t, "this file system takes no SELinux labels: "+err.Error())
+		}
+		if err := WriteFile(path, []byte("new"), Options{Mode: 0o644, KeepLabel: true}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readLabel(path); err != nil || got != label {
+			t.Errorf("%s: label %q (%v) after a write that keeps it, want %q", name, got, err, label)
+		}
+		if err := WriteFile(path, []byte("newer"), Options{Mode: 0o644}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readLabel(path); err != nil || got == label {
+			t.Errorf("%s: label %q (%v) after a write that was not asked to keep it", name, got, err)
+		}
 	}
 }
 
