@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
@@ -39,13 +40,8 @@ func (s Suite) Startable() error {
 	if err := interpreted(binary); err != nil {
 		return err
 	}
-	command := exec.Command(binary) //nolint:noctx // ended at once
-	command.Env = environment(os.TempDir())
-	err = command.Start()
-	switch {
+	switch err := startOnce(binary); {
 	case err == nil:
-		_ = command.Process.Kill() // its error says that it is gone already
-		_ = command.Wait()         // how it ended tells nothing
 		return nil
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%s is no program for %s/%s, and no script whose first line names its interpreter, such as #!/usr/bin/python3: "+
@@ -55,7 +51,25 @@ func (s Suite) Startable() error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s may not be executed by this user or from this file system: move it, or change its mode: %w", binary, err)
 	}
-	return nil // such as a file that is still being written: the first check has the last word
+	return nil // the first check has the last word
+}
+
+// startOnce starts a program and ends it. A file that was just written can be busy for a moment (ETXTBSY): a child that
+// another goroutine forks meanwhile has it open until its exec.
+func startOnce(binary string) error {
+	const most, pause = 2 * time.Second, 5 * time.Millisecond
+	for deadline := time.Now().Add(most); ; time.Sleep(pause) {
+		command := exec.Command(binary) //nolint:noctx // ended at once
+		command.Env = environment(os.TempDir())
+		err := command.Start()
+		if err == nil {
+			_ = command.Process.Kill() // its error says that it is gone already
+			_ = command.Wait()         // how it ended tells nothing
+		}
+		if !errors.Is(err, syscall.ETXTBSY) || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 // interpreted judges the first line of a script; a program has none.
