@@ -139,7 +139,7 @@ func TestKeyChangesWithThePins(t *testing.T) {
 func TestOneBuildsTheOthersWait(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("nobody waits there")
+		t.Skip("the tool cache has no lock on this system: nobody waits")
 	}
 	source, cache := t.TempDir(), filepath.Join(t.TempDir(), "key")
 	for name, text := range map[string]string{

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -53,15 +52,15 @@ func (k checker) healthy(ctx context.Context, m sdk.Machine) error {
 	return k.shown(text)
 }
 
-// listens says whether a daemon has the socket that containerd has by default.
+// listens says whether a daemon has the socket that containerd has by default. To dial is to connect; nothing is asked.
 func listens(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	connection, err := (&net.Dialer{}).DialContext(ctx, "unix", defaultSocket)
+	client, err := cri.Dial(ctx, defaultSocket)
 	if err != nil {
 		return false
 	}
-	return connection.Close() == nil
+	return client.Close() == nil
 }
 
 // explained says what an operator can make of a daemon without CRI. It listens only when all its plugins are loaded, so that
