@@ -79,7 +79,10 @@ func (g *globals) check(given *pflag.FlagSet) error {
 	}
 	for _, dir := range g.pluginDirs { // else what is said to be missing is the plugin
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist) {
-			return usage("--plugin-dir " + strconv.Quote(dir) + " is not a directory")
+			return &exitError{
+				code: report.ExitUsage, message: "--plugin-dir " + strconv.Quote(dir) + " is not a directory",
+				hint: "make it, or give the directory that holds the plugins",
+			}
 		}
 	}
 	_, err := g.logger(nil)
