@@ -71,7 +71,7 @@ fuzz: ## every fuzz target for FUZZTIME each (default 10s)
 ## Generate
 
 .PHONY: generate
-generate: ## the protocol's Go code from plugin.proto; docs/reference from the command line, the document kinds and the error texts
+generate: ## the protocol's Go code from plugin.proto; docs/reference from the command line and the document kinds
 	@testenv/tools/generate.sh write
 
 .PHONY: generate-check

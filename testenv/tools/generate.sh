@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 readonly protos=contract/pluginv1/pb config=testenv/tools/buf
-readonly reference=docs/reference pages="cli.md documents.md errors.md"
+readonly reference=docs/reference pages="cli.md documents.md"
 
 tools=$(go run ./testenv/tools/cmd/tool buf protoc-gen-go protoc-gen-go-grpc)
 while read -r tool; do PATH=${tool%/*}:$PATH; done <<<"$tools"
