@@ -7,9 +7,9 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// Apply implements pluginv1.Maintainer. It plans again, from what the machine is now, so that it can be repeated
+// Apply implements pluginv1.Configurator. It plans again, from what the machine is now, so that it can be repeated
 // after a crash at any point.
-func (s *maintainer) Apply(
+func (s *configurator) Apply(
 	ctx context.Context, r pluginv1.Request, limit int, send func(pluginv1.Event) error,
 ) (pluginv1.Finished, error) {
 	s.applying.Lock()
@@ -60,8 +60,8 @@ func carryOut(
 	return finished, out.failed()
 }
 
-// Stop implements pluginv1.Maintainer.
-func (s *maintainer) Stop(context.Context) error {
+// Stop implements pluginv1.Configurator.
+func (s *configurator) Stop(context.Context) error {
 	s.stopping.Lock()
 	defer s.stopping.Unlock()
 	if s.stop != nil {
@@ -71,14 +71,14 @@ func (s *maintainer) Stop(context.Context) error {
 	return nil
 }
 
-func (s *maintainer) arm() <-chan struct{} {
+func (s *configurator) arm() <-chan struct{} {
 	s.stopping.Lock()
 	defer s.stopping.Unlock()
 	s.stop = make(chan struct{})
 	return s.stop
 }
 
-func (s *maintainer) disarm() {
+func (s *configurator) disarm() {
 	s.stopping.Lock()
 	defer s.stopping.Unlock()
 	s.stop = nil

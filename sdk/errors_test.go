@@ -53,8 +53,8 @@ func TestClassification(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			planning := maintainer(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) { return sdk.Plan{}, c.err })
-			applying := maintainer(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
+			planning := configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) { return sdk.Plan{}, c.err })
+			applying := configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
 				var plan sdk.Plan
 				plan.Add(&sdk.Change{ID: "a", Summary: "a", Do: func(context.Context, sdk.Progress) error { return c.err }})
 				return plan, nil

@@ -50,7 +50,7 @@ func Example() {
 	}
 	defer func() { _ = os.RemoveAll(root) }()
 
-	plugin := sdk.NewMaintainer(motdPlugin(), runtime.GOOS)
+	plugin := sdk.NewConfigurator(motdPlugin(), runtime.GOOS)
 	plan, err := plugin.Plan(context.Background(), pluginv1.Request{
 		Document: []byte(`{"apiVersion":"example.com/v1","kind":"Motd","metadata":{"name":"x"},"spec":{"text":"hello"}}`),
 		Root:     root, Target: sdk.Target{OS: runtime.GOOS},

@@ -18,7 +18,7 @@ import (
 )
 
 // connect serves a plugin over gRPC and returns the host's end of it.
-func connect(t *testing.T, m pluginv1.Maintainer) *pluginv1.Client {
+func connect(t *testing.T, m pluginv1.Configurator) *pluginv1.Client {
 	t.Helper()
 	listener := bufconn.Listen(1 << 16)
 	server := grpc.NewServer()
@@ -42,7 +42,7 @@ func connect(t *testing.T, m pluginv1.Maintainer) *pluginv1.Client {
 
 func TestApplyOverTheWire(t *testing.T) {
 	t.Parallel()
-	client := connect(t, maintainer(func(_ context.Context, _ sdk.Machine, want probe) (sdk.Plan, error) {
+	client := connect(t, configurator(func(_ context.Context, _ sdk.Machine, want probe) (sdk.Plan, error) {
 		var done []string
 		plan := changes(want.Spec.Count, &done)
 		plan.Changes[1].Do = func(_ context.Context, p sdk.Progress) error {
@@ -84,7 +84,7 @@ func TestApplyOverTheWire(t *testing.T) {
 
 func TestFailureOverTheWire(t *testing.T) {
 	t.Parallel()
-	client := connect(t, maintainer(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
+	client := connect(t, configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
 		var done []string
 		plan := changes(3, &done)
 		plan.Changes[1].Do = func(context.Context, sdk.Progress) error { return sdk.Precondition("not yet", "wait") }
@@ -116,8 +116,8 @@ func TestPanicOverTheWire(t *testing.T) {
 		return plan, nil
 	})
 	p.Fit = func(context.Context, sdk.Machine) (sdk.Fitness, string, error) { panic(canary) }
-	client := connect(t, sdk.NewMaintainer(p, machinetest.Target().OS))
-	_, describeErr := client.Describe(t.Context(), "", machinetest.Target())
+	client := connect(t, sdk.NewConfigurator(p, machinetest.Target().OS))
+	_, describeErr := client.Describe(t.Context(), pluginv1.DescribeRequest{Target: machinetest.Target()})
 	_, planErr := client.Plan(t.Context(), live(document(`{}`)))
 	planned, planInApply := client.Apply(t.Context(), live(document(`{}`)), 0, nothing)
 	done, doErr := client.Apply(t.Context(), live(document(`{"count":1}`)), 0, nothing)
@@ -142,7 +142,7 @@ func TestPanicOverTheWire(t *testing.T) {
 func TestCancelledOverTheWire(t *testing.T) {
 	t.Parallel()
 	entered := make(chan struct{})
-	client := connect(t, maintainer(func(ctx context.Context, _ sdk.Machine, _ probe) (sdk.Plan, error) {
+	client := connect(t, configurator(func(ctx context.Context, _ sdk.Machine, _ probe) (sdk.Plan, error) {
 		close(entered)
 		<-ctx.Done()
 		return sdk.Plan{}, fmt.Errorf("wait for a daemon: %w", ctx.Err())
@@ -162,7 +162,7 @@ func TestStopOverTheWire(t *testing.T) {
 	t.Parallel()
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var done []string
-	client := connect(t, maintainer(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
+	client := connect(t, configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
 		plan := changes(2, &done)
 		plan.Changes[0].Do = func(context.Context, sdk.Progress) error {
 			close(entered)

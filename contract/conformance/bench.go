@@ -103,7 +103,7 @@ func targetOf(root string) target.Target {
 func (p *plugin) describe(ctx context.Context, r pluginv1.Request) (pluginv1.Description, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	d, err := p.Describe(ctx, r.Root, r.Target)
+	d, err := p.Describe(ctx, pluginv1.DescribeRequest{Root: r.Root, Target: r.Target})
 	return d, p.explain(err)
 }
 

@@ -7,39 +7,42 @@ import (
 	"io"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
-	"github.com/machineadm/machineadm/contract/target"
 )
 
 // Client speaks to a plugin over a connection. It is safe for concurrent use.
 //
 // Its errors are *Error, ErrCrashed, or the context's own error.
 type Client struct {
-	plugin     pb.PluginClient
-	maintainer pb.MaintainerClient
+	plugin       pb.PluginClient
+	configurator pb.ConfiguratorClient
 }
 
-var _ Maintainer = (*Client)(nil)
+var _ Configurator = (*Client)(nil)
 
 // NewClient speaks to the plugin at the other end of conn.
 func NewClient(conn grpc.ClientConnInterface) *Client {
-	return &Client{plugin: pb.NewPluginClient(conn), maintainer: pb.NewMaintainerClient(conn)}
+	return &Client{plugin: pb.NewPluginClient(conn), configurator: pb.NewConfiguratorClient(conn)}
 }
 
-// Describe implements Maintainer.
-func (c *Client) Describe(ctx context.Context, root string, t target.Target) (Description, error) {
-	answer, err := c.plugin.Describe(ctx, &pb.DescribeRequest{Root: root, Target: targetToPB(t)})
+// Describe implements Configurator.
+func (c *Client) Describe(ctx context.Context, r DescribeRequest) (Description, error) {
+	answer, err := c.plugin.Describe(ctx, &pb.DescribeRequest{
+		Root: r.Root, Target: targetToPB(r.Target), RuntimeVersion: clean(r.RuntimeVersion), JsonSchema: r.JSONSchema,
+	})
 	if err != nil {
 		return Description{}, fromStatus(ctx, err)
 	}
 	return descriptionFromPB(answer), nil
 }
 
-// Plan implements Maintainer.
+// Plan implements Configurator.
 func (c *Client) Plan(ctx context.Context, r Request) (Plan, error) {
-	answer, err := c.maintainer.Plan(ctx, &pb.PlanRequest{
+	answer, err := c.configurator.Plan(ctx, &pb.PlanRequest{
 		Document: r.Document, Root: r.Root, Target: targetToPB(r.Target), StateDir: r.StateDir,
+		ClaimKey: r.ClaimKey,
 	})
 	if err != nil {
 		return Plan{}, fromStatus(ctx, err)
@@ -47,7 +50,7 @@ func (c *Client) Plan(ctx context.Context, r Request) (Plan, error) {
 	return planFromPB(answer), nil
 }
 
-// Apply implements Maintainer. A stream that breaks the protocol (no Finished, two of them, an event after it) is an
+// Apply implements Configurator. A stream that breaks the protocol (no Finished, two of them, an event after it) is an
 // Internal error, except that a stream which simply ends is ErrCrashed.
 func (c *Client) Apply(ctx context.Context, r Request, limit int, send func(Event) error) (Finished, error) {
 	if limit < 0 {
@@ -55,9 +58,14 @@ func (c *Client) Apply(ctx context.Context, r Request, limit int, send func(Even
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := c.maintainer.Apply(ctx, &pb.ApplyRequest{
+	var left *durationpb.Duration
+	if r.TimeLeft > 0 {
+		left = durationpb.New(r.TimeLeft)
+	}
+	stream, err := c.configurator.Apply(ctx, &pb.ApplyRequest{
 		Document: r.Document, Root: r.Root, Target: targetToPB(r.Target), StateDir: r.StateDir,
-		Limit: uint32(min(limit, 1<<31-1)), //nolint:gosec // bounded on both sides just above
+		TimeLeft: left,
+		Limit:    uint32(min(limit, 1<<31-1)), //nolint:gosec // bounded on both sides just above
 	})
 	if err != nil {
 		return Finished{}, fromStatus(ctx, err)
@@ -102,8 +110,8 @@ func applyError(ctx context.Context, err error, finished bool) error {
 	return err
 }
 
-// Stop implements Maintainer.
+// Stop implements Configurator.
 func (c *Client) Stop(ctx context.Context) error {
-	_, err := c.maintainer.Stop(ctx, &pb.StopRequest{})
+	_, err := c.configurator.Stop(ctx, &pb.StopRequest{})
 	return fromStatus(ctx, err)
 }

@@ -22,6 +22,7 @@ func targetFromPB(t *pb.Target) target.Target {
 func descriptionToPB(d Description) *pb.DescribeResponse {
 	out := &pb.DescribeResponse{
 		Name: d.Name, Version: clean(d.Version), FitnessReason: clean(d.FitnessReason), Capabilities: d.Capabilities,
+		Distributions: d.Distributions,
 		Fitness: map[Fitness]pb.Fitness{
 			FitnessUnsupported: pb.Fitness_FITNESS_UNSUPPORTED, FitnessAbsent: pb.Fitness_FITNESS_ABSENT,
 			FitnessInstalled: pb.Fitness_FITNESS_INSTALLED, FitnessActive: pb.Fitness_FITNESS_ACTIVE,
@@ -29,7 +30,7 @@ func descriptionToPB(d Description) *pb.DescribeResponse {
 	}
 	for _, k := range d.Kinds {
 		out.Kinds = append(out.Kinds, &pb.Kind{
-			ApiVersion: k.APIVersion, Kind: k.Kind, JsonSchema: k.JSONSchema,
+			ApiVersion: k.APIVersion, Kind: k.Kind, JsonSchema: k.JSONSchema, SecretFields: k.SecretFields,
 			Phase: map[Phase]pb.Phase{
 				PhasePreparation: pb.Phase_PHASE_PREPARATION, PhaseProvisioning: pb.Phase_PHASE_PROVISIONING,
 			}[k.Phase],
@@ -41,6 +42,7 @@ func descriptionToPB(d Description) *pb.DescribeResponse {
 func descriptionFromPB(d *pb.DescribeResponse) Description {
 	out := Description{
 		Name: d.GetName(), Version: d.GetVersion(), FitnessReason: d.GetFitnessReason(), Capabilities: d.GetCapabilities(),
+		Distributions: d.GetDistributions(),
 		Fitness: map[pb.Fitness]Fitness{
 			pb.Fitness_FITNESS_UNSUPPORTED: FitnessUnsupported, pb.Fitness_FITNESS_ABSENT: FitnessAbsent,
 			pb.Fitness_FITNESS_INSTALLED: FitnessInstalled, pb.Fitness_FITNESS_ACTIVE: FitnessActive,
@@ -48,7 +50,7 @@ func descriptionFromPB(d *pb.DescribeResponse) Description {
 	}
 	for _, k := range d.GetKinds() {
 		out.Kinds = append(out.Kinds, Kind{
-			APIVersion: k.GetApiVersion(), Kind: k.GetKind(), JSONSchema: k.GetJsonSchema(),
+			APIVersion: k.GetApiVersion(), Kind: k.GetKind(), JSONSchema: k.GetJsonSchema(), SecretFields: k.GetSecretFields(),
 			Phase: map[pb.Phase]Phase{
 				pb.Phase_PHASE_PREPARATION: PhasePreparation, pb.Phase_PHASE_PROVISIONING: PhaseProvisioning,
 			}[k.GetPhase()],
@@ -101,8 +103,24 @@ func changesFromPB(in []*pb.Change) []Change {
 	return out
 }
 
+func claimsToPB(in []Claim) []*pb.Claim {
+	var out []*pb.Claim
+	for _, c := range in {
+		out = append(out, &pb.Claim{Id: clean(c.ID), Digest: c.Digest, Field: clean(c.Field)})
+	}
+	return out
+}
+
+func claimsFromPB(in []*pb.Claim) []Claim {
+	var out []Claim
+	for _, c := range in {
+		out = append(out, Claim{ID: c.GetId(), Digest: c.GetDigest(), Field: c.GetField()})
+	}
+	return out
+}
+
 func planToPB(p Plan) *pb.PlanResponse {
-	out := &pb.PlanResponse{}
+	out := &pb.PlanResponse{Claims: claimsToPB(p.Claims)}
 	for _, c := range p.Changes {
 		out.Changes = append(out.Changes, changeToPB(c))
 	}
@@ -113,7 +131,7 @@ func planToPB(p Plan) *pb.PlanResponse {
 }
 
 func planFromPB(p *pb.PlanResponse) Plan {
-	out := Plan{Changes: changesFromPB(p.GetChanges())}
+	out := Plan{Changes: changesFromPB(p.GetChanges()), Claims: claimsFromPB(p.GetClaims())}
 	for _, w := range p.GetWarnings() {
 		out.Warnings = append(out.Warnings, Warning{Field: w.GetField(), Message: w.GetMessage()})
 	}

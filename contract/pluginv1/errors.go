@@ -48,9 +48,12 @@ type Error struct {
 	Code       Code
 	Message    string               // one sentence
 	Hint       string               // what to do about it
-	Violations []document.Violation // InvalidConfig: every one; Unsupported: the field, if one is at fault
+	Violations []document.Violation // InvalidConfig: every one; Unsupported, Precondition: the fields at fault, if any
 	RetryAfter time.Duration        // Retry: not before
-	Detail     string               // raw words of other programs, for details.json alone
+	Detail     string               // raw output of other programs, for details.json alone
+	Final      bool                 // Precondition: no other document of the stream can cure it
+	Facts      map[string]string    // for programs; they reach the report
+	Claims     []Claim              // Precondition, Retry of Plan: what the document owns, as far as the planning got
 }
 
 // Error is the code, the message and every violation, on one line.
@@ -175,6 +178,13 @@ func errorToPB(e *Error) *pb.ErrorDetail {
 	if e.RetryAfter > 0 {
 		out.RetryAfter = durationpb.New(e.RetryAfter)
 	}
+	out.Final, out.Claims = e.Final, claimsToPB(e.Claims)
+	for key, value := range e.Facts {
+		if out.Facts == nil {
+			out.Facts = map[string]string{}
+		}
+		out.Facts[clean(key)] = clean(value)
+	}
 	for _, v := range e.Violations {
 		out.Violations = append(out.Violations,
 			&pb.Violation{Field: clean(v.Field), Message: clean(v.Message), Hint: clean(v.Hint)})
@@ -183,7 +193,10 @@ func errorToPB(e *Error) *pb.ErrorDetail {
 }
 
 func errorFromPB(d *pb.ErrorDetail) *Error {
-	e := &Error{Message: d.GetMessage(), Hint: d.GetHint(), Detail: d.GetDetail()}
+	e := &Error{
+		Message: d.GetMessage(), Hint: d.GetHint(), Detail: d.GetDetail(),
+		Final: d.GetFinal(), Facts: d.GetFacts(), Claims: claimsFromPB(d.GetClaims()),
+	}
 	switch d.GetCode() {
 	case pb.Code_CODE_INVALID_CONFIG:
 		e.Code = CodeInvalidConfig

@@ -30,14 +30,14 @@ func Handshake() plugin.HandshakeConfig {
 }
 
 // versions maps each protocol version that this build speaks to what is served or dispensed under it.
-func versions(impl Maintainer) map[int]plugin.PluginSet {
+func versions(impl Configurator) map[int]plugin.PluginSet {
 	return map[int]plugin.PluginSet{ProtocolVersion: {PluginName: &adapter{impl: impl}}}
 }
 
-// adapter joins a Maintainer to go-plugin: the server side has an implementation, the client side makes a Client.
+// adapter joins a Configurator to go-plugin: the server side has an implementation, the client side makes a Client.
 type adapter struct {
 	plugin.NetRPCUnsupportedPlugin
-	impl Maintainer
+	impl Configurator
 }
 
 // GRPCServer implements plugin.GRPCPlugin.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
-	"github.com/machineadm/machineadm/contract/target"
 )
 
 // serve serves over gRPC in memory and returns the host's end.
@@ -38,7 +37,7 @@ func serve(t *testing.T, register func(grpc.ServiceRegistrar)) *pluginv1.Client 
 	return pluginv1.NewClient(conn)
 }
 
-// fake is a Maintainer of functions; each is set by the tests that need it.
+// fake is a Configurator of functions; each is set by the tests that need it.
 type fake struct {
 	describe func() (pluginv1.Description, error)
 	plan     func(pluginv1.Request) (pluginv1.Plan, error)
@@ -46,7 +45,7 @@ type fake struct {
 	stop     func() error
 }
 
-func (f *fake) Describe(context.Context, string, target.Target) (pluginv1.Description, error) {
+func (f *fake) Describe(context.Context, pluginv1.DescribeRequest) (pluginv1.Description, error) {
 	return f.describe()
 }
 
@@ -68,7 +67,7 @@ func serveFake(t *testing.T, f *fake) *pluginv1.Client {
 // raw is a plugin that was not written with this package.
 type raw struct {
 	pb.UnimplementedPluginServer
-	pb.UnimplementedMaintainerServer
+	pb.UnimplementedConfiguratorServer
 	plan  error
 	apply func(grpc.ServerStreamingServer[pb.ApplyEvent]) error
 }
@@ -83,7 +82,7 @@ func serveRaw(t *testing.T, r *raw) *pluginv1.Client {
 	t.Helper()
 	return serve(t, func(s grpc.ServiceRegistrar) {
 		pb.RegisterPluginServer(s, r)
-		pb.RegisterMaintainerServer(s, r)
+		pb.RegisterConfiguratorServer(s, r)
 	})
 }
 

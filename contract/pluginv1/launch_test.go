@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
-	"github.com/machineadm/machineadm/contract/target"
 )
 
 // asPlugin as the only argument makes the test binary a plugin that tells of itself.
@@ -38,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 // mirror describes its own environment, and plans as many bytes as the document has.
-func mirror() pluginv1.Maintainer {
+func mirror() pluginv1.Configurator {
 	return &fake{
 		describe: func() (pluginv1.Description, error) {
 			stdin, err := io.ReadAll(os.Stdin)
@@ -104,7 +103,7 @@ func TestPluginProcess(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://canary:canary@proxy:3128")
 	given := pluginv1.Environment(runtime.GOOS, os.LookupEnv)
 	p := launch(t, given, &buffer{})
-	d, err := p.Describe(t.Context(), "", target.Target{})
+	d, err := p.Describe(t.Context(), pluginv1.DescribeRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
-	"github.com/machineadm/machineadm/contract/target"
 )
 
 // TestStatusWithoutDetail: gRPC's own codes decide nothing, only ErrorDetail does.
@@ -52,7 +51,7 @@ func TestUnknownCode(t *testing.T) {
 
 func TestCallThatIsNotServed(t *testing.T) {
 	t.Parallel()
-	_, err := serveRaw(t, &raw{}).Describe(t.Context(), "", target.Target{})
+	_, err := serveRaw(t, &raw{}).Describe(t.Context(), pluginv1.DescribeRequest{})
 	if e := pluginv1.AsError(err); e == nil || e.Code != pluginv1.CodeInternal || !strings.Contains(e.Message, "does not serve") {
 		t.Errorf("error %+v", e)
 	}

@@ -12,7 +12,7 @@ import (
 // says so on stderr and exits with 1.
 //
 // Logs go to the stderr of before Serve: go-plugin redirects os.Stderr into a stream that the host may not read.
-func Serve(m Maintainer) {
+func Serve(m Configurator) {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  Handshake(),
 		VersionedPlugins: versions(m),

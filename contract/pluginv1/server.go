@@ -13,22 +13,25 @@ import (
 )
 
 // Register serves m on s. It is what Serve does; a test may serve a plugin without a process of its own.
-func Register(s grpc.ServiceRegistrar, m Maintainer) {
+func Register(s grpc.ServiceRegistrar, m Configurator) {
 	server := &server{impl: m}
 	pb.RegisterPluginServer(s, server)
-	pb.RegisterMaintainerServer(s, server)
+	pb.RegisterConfiguratorServer(s, server)
 }
 
 type server struct {
 	pb.UnimplementedPluginServer
-	pb.UnimplementedMaintainerServer
-	impl Maintainer
+	pb.UnimplementedConfiguratorServer
+	impl Configurator
 }
 
 func (s *server) Describe(ctx context.Context, r *pb.DescribeRequest) (answer *pb.DescribeResponse, err error) {
 	defer encode(&err)
 	defer recovered(&err)
-	d, err := s.impl.Describe(ctx, r.GetRoot(), targetFromPB(r.GetTarget()))
+	d, err := s.impl.Describe(ctx, DescribeRequest{
+		Root: r.GetRoot(), Target: targetFromPB(r.GetTarget()),
+		RuntimeVersion: r.GetRuntimeVersion(), JSONSchema: r.GetJsonSchema(),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +43,7 @@ func (s *server) Plan(ctx context.Context, r *pb.PlanRequest) (answer *pb.PlanRe
 	defer recovered(&err)
 	plan, err := s.impl.Plan(ctx, Request{
 		Document: r.GetDocument(), Root: r.GetRoot(), Target: targetFromPB(r.GetTarget()), StateDir: r.GetStateDir(),
+		ClaimKey: r.GetClaimKey(),
 	})
 	if err != nil {
 		return nil, err
@@ -69,6 +73,7 @@ func (s *server) apply(
 	defer recovered(&err)
 	return s.impl.Apply(stream.Context(), Request{
 		Document: r.GetDocument(), Root: r.GetRoot(), Target: targetFromPB(r.GetTarget()), StateDir: r.GetStateDir(),
+		TimeLeft: max(0, r.GetTimeLeft().AsDuration()),
 	}, int(r.GetLimit()), func(e Event) error {
 		if _, ok := e.(Finished); ok {
 			return errors.New("finished is returned, not sent")

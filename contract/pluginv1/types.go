@@ -6,6 +6,7 @@ package pluginv1
 
 import (
 	"context"
+	"time"
 
 	"github.com/machineadm/machineadm/contract/target"
 )
@@ -87,7 +88,17 @@ type Kind struct {
 	APIVersion string
 	Kind       string
 	Phase      Phase
-	JSONSchema []byte // optional
+	JSONSchema []byte // optional; only when DescribeRequest.JSONSchema asks for it
+	// SecretFields are field paths, with [] for any element of a list or map: "spec.registries[].auth.password".
+	SecretFields []string
+}
+
+// DescribeRequest says for which machine a plugin describes itself, and to which runtime.
+type DescribeRequest struct {
+	Root           string // absolute path of an image root; empty for the live machine
+	Target         target.Target
+	RuntimeVersion string
+	JSONSchema     bool // asks for the schema of each kind
 }
 
 // Description is what a plugin says of itself.
@@ -98,6 +109,7 @@ type Description struct {
 	Fitness       Fitness
 	FitnessReason string // one sentence
 	Capabilities  []string
+	Distributions []string // os-release(5) IDs that this provider was written for; empty for a generic one
 }
 
 // Serves returns the kind that the plugin serves under this apiVersion and kind.
@@ -116,6 +128,17 @@ type Request struct {
 	Root     string // absolute path of an image root; empty for the live machine
 	Target   target.Target
 	StateDir string // private to plugin and document; empty when there is none
+	// ClaimKey is the key of the digests in claims; empty when none are wanted. Plan alone.
+	ClaimKey []byte
+	// TimeLeft is what is left of the document's time limit; 0 when there is none. Apply alone.
+	TimeLeft time.Duration
+}
+
+// Claim is one attribute or part of the machine that a document owns.
+type Claim struct {
+	ID     string // canonical, for example "sysctl:net.core.somaxconn", "file:/etc/motd", "unit:x.service#enabled"
+	Digest []byte // HMAC-SHA-256 of the desired value under Request.ClaimKey
+	Field  string // field path that asks for it; empty for the whole document
 }
 
 // Change is one step, planned from observation.
@@ -137,6 +160,7 @@ type Warning struct {
 type Plan struct {
 	Changes  []Change
 	Warnings []Warning
+	Claims   []Claim // everything that the document owns, also where it matches already
 }
 
 // Event is what Apply sends: Started, Changed, Progress, Warning, and last, exactly once, Finished.
@@ -168,10 +192,10 @@ func (Progress) event() {}
 func (Warning) event()  {}
 func (Finished) event() {}
 
-// Maintainer is a plugin that brings documents about: what a server implements and what a Client offers.
-type Maintainer interface {
-	// Describe says what the plugin is and how it fits the target at root (empty: the live machine).
-	Describe(ctx context.Context, root string, t target.Target) (Description, error)
+// Configurator is a plugin that configures a machine: what a server implements and what a Client offers.
+type Configurator interface {
+	// Describe says what the plugin is and how it fits the target.
+	Describe(ctx context.Context, r DescribeRequest) (Description, error)
 	// Plan reports every configuration error, else the changes that are missing. It writes nothing.
 	Plan(ctx context.Context, r Request) (Plan, error)
 	// Apply makes what is missing so, at most limit changes (0: all). Each event but Finished goes to send.

@@ -41,7 +41,7 @@ func TestErrorsArriveWhole(t *testing.T) {
 				},
 				stop: func() error { return wrapped },
 			})
-			_, describeErr := client.Describe(t.Context(), "", target.Target{})
+			_, describeErr := client.Describe(t.Context(), pluginv1.DescribeRequest{})
 			_, planErr := client.Plan(t.Context(), pluginv1.Request{})
 			finished, err := client.Apply(t.Context(), pluginv1.Request{}, 0, nothing)
 			if err != nil {
@@ -127,7 +127,7 @@ func TestEverythingArrives(t *testing.T) {
 		},
 		stop: func() error { return nil },
 	})
-	if got, err := client.Describe(t.Context(), "/image", request.Target); err != nil || !reflect.DeepEqual(got, description) {
+	if got, err := client.Describe(t.Context(), pluginv1.DescribeRequest{Root: "/image", Target: request.Target}); err != nil || !reflect.DeepEqual(got, description) {
 		t.Errorf("description %+v, %v", got, err)
 	}
 	if got, err := client.Plan(t.Context(), request); err != nil || !reflect.DeepEqual(got, plan) {

@@ -16,11 +16,12 @@ import (
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/internal/proctree"
+	"github.com/machineadm/machineadm/internal/version"
 )
 
 // Plugin is a plugin that runs.
 type Plugin struct {
-	pluginv1.Maintainer
+	pluginv1.Configurator
 	Description pluginv1.Description
 	Path        string
 	SHA256      string        // of the file that was judged and executed
@@ -146,7 +147,7 @@ func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 		}
 		return nil, &StartError{Path: p.Path, Cause: err, Stderr: words.Tail()}
 	}
-	out := &Plugin{Maintainer: process, Path: p.Path, Stderr: words.Tail, Kill: func() {
+	out := &Plugin{Configurator: process, Path: p.Path, Stderr: words.Tail, Kill: func() {
 		hard := time.AfterFunc(killGrace, func() { _ = program.Kill() }) // Kill below then finds it gone
 		defer hard.Stop()
 		process.Kill()
@@ -197,7 +198,9 @@ func (f *Fleet) describe(ctx context.Context, p *Plugin) error {
 	asked, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var err error
-	p.Description, err = p.Describe(asked, f.o.Root, f.o.Target)
+	p.Description, err = p.Describe(asked, pluginv1.DescribeRequest{
+		Root: f.o.Root, Target: f.o.Target, RuntimeVersion: version.String(),
+	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		<-asked.Done() // the deadline can pass a moment before its timer fires
 	}

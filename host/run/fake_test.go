@@ -121,7 +121,7 @@ func (w *world) Start(_ context.Context, p catalog.Plugin) (*launch.Plugin, erro
 		return nil, errors.New("not installed")
 	}
 	return &launch.Plugin{
-		Maintainer: fake, Path: p.Path, SHA256: "00", Stderr: func() string { return "last words of " + provider },
+		Configurator: fake, Path: p.Path, SHA256: "00", Stderr: func() string { return "last words of " + provider },
 		Kill: func() { fake.once.Do(func() { w.note("kill %s", provider); close(fake.killed) }) },
 		Description: pluginv1.Description{
 			Name: firstOf(fake.named, provider), Version: "1", Kinds: fake.kinds, Fitness: fake.fitness, FitnessReason: "as the test says",
@@ -129,7 +129,7 @@ func (w *world) Start(_ context.Context, p catalog.Plugin) (*launch.Plugin, erro
 	}, nil
 }
 
-func (p *fakePlugin) Describe(context.Context, string, target.Target) (pluginv1.Description, error) {
+func (p *fakePlugin) Describe(context.Context, pluginv1.DescribeRequest) (pluginv1.Description, error) {
 	return pluginv1.Description{}, nil
 }
 

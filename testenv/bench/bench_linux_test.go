@@ -158,7 +158,7 @@ func (s *scene) memory(document []byte) float64 {
 	}
 	defer p.Kill()
 	t := target.Target{OS: "linux", Architecture: "amd64", Distribution: "debian", Version: "12"}
-	if _, err := p.Describe(s.b.Context(), s.root, t); err != nil {
+	if _, err := p.Describe(s.b.Context(), pluginv1.DescribeRequest{Root: s.root, Target: t}); err != nil {
 		s.b.Fatal(err)
 	}
 	r := pluginv1.Request{Document: document, Root: s.root, Target: t, StateDir: s.state}

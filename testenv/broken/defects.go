@@ -17,7 +17,6 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
-	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -37,7 +36,7 @@ type defect struct {
 	// write takes the place of how a file is written; sound writes it well.
 	write func(root string, spec sdk.FileSpec, sound func() error) error
 	// wrap takes the place of the whole.
-	wrap func(pluginv1.Maintainer) pluginv1.Maintainer
+	wrap func(pluginv1.Configurator) pluginv1.Configurator
 	// stream takes the place of the server's streams.
 	stream grpc.StreamServerInterceptor
 	// again makes one more change of a file that is as it should be.
@@ -89,9 +88,9 @@ func find(name string) (defect, error) {
 	return all[at], nil
 }
 
-// wrapper is a Maintainer around another one.
+// wrapper is a Configurator around another one.
 type wrapper struct {
-	pluginv1.Maintainer
+	pluginv1.Configurator
 	describe    func(*pluginv1.Description)
 	planned     func(*pluginv1.Plan)
 	request     func(*pluginv1.Request) error
@@ -104,9 +103,9 @@ type wrapper struct {
 	stopped     atomic.Bool // while nothing was applied
 }
 
-func with(w *wrapper) func(pluginv1.Maintainer) pluginv1.Maintainer {
-	return func(m pluginv1.Maintainer) pluginv1.Maintainer {
-		w.Maintainer = m
+func with(w *wrapper) func(pluginv1.Configurator) pluginv1.Configurator {
+	return func(m pluginv1.Configurator) pluginv1.Configurator {
+		w.Configurator = m
 		return w
 	}
 }
@@ -123,12 +122,12 @@ func (w *wrapper) change(r pluginv1.Request, before func(pluginv1.Request) error
 	return r, nil
 }
 
-func (w *wrapper) Describe(ctx context.Context, root string, t target.Target) (pluginv1.Description, error) {
-	r, err := w.change(pluginv1.Request{Root: root, Target: t, Document: []byte("{}")}, nil)
+func (w *wrapper) Describe(ctx context.Context, r pluginv1.DescribeRequest) (pluginv1.Description, error) {
+	changed, err := w.change(pluginv1.Request{Root: r.Root, Target: r.Target, Document: []byte("{}")}, nil)
 	if err != nil {
 		return pluginv1.Description{}, err
 	}
-	d, err := w.Maintainer.Describe(ctx, root, r.Target)
+	d, err := w.Configurator.Describe(ctx, pluginv1.DescribeRequest{Root: r.Root, Target: changed.Target})
 	if w.describe != nil {
 		w.describe(&d)
 	}
@@ -140,7 +139,7 @@ func (w *wrapper) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, 
 	if err != nil {
 		return pluginv1.Plan{}, err
 	}
-	plan, err := w.Maintainer.Plan(ctx, r)
+	plan, err := w.Configurator.Plan(ctx, r)
 	if w.planned != nil && err == nil {
 		w.planned(&plan)
 	}
@@ -162,7 +161,7 @@ func (w *wrapper) Apply(
 	}
 	w.applying.Store(true)
 	defer w.applying.Store(false)
-	return w.Maintainer.Apply(ctx, r, limit, send)
+	return w.Configurator.Apply(ctx, r, limit, send)
 }
 
 func (w *wrapper) Stop(ctx context.Context) error {
@@ -172,7 +171,7 @@ func (w *wrapper) Stop(ctx context.Context) error {
 	if w.resentful && !w.applying.Load() {
 		w.stopped.Store(true)
 	}
-	return w.Maintainer.Stop(ctx)
+	return w.Configurator.Stop(ctx)
 }
 
 func misnamed(d *pluginv1.Description) { d.Name = "somebody-else" }

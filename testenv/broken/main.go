@@ -52,7 +52,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "broken:", err)
 		os.Exit(64)
 	}
-	served := sdk.NewMaintainer(sdk.Plugin{
+	served := sdk.NewConfigurator(sdk.Plugin{
 		Name: name, Version: "0.0.0-broken", OS: []string{runtime.GOOS},
 		Kinds: []sdk.Kind{sdk.For(apiVersion, kind, sdk.PhasePreparation, d.plan)},
 	}, runtime.GOOS)
@@ -73,7 +73,7 @@ func provider() string {
 }
 
 // serve is pluginv1.Serve, but for what a defect does to the server.
-func serve(d defect, m pluginv1.Maintainer) {
+func serve(d defect, m pluginv1.Configurator) {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: pluginv1.Handshake(),
 		VersionedPlugins: map[int]plugin.PluginSet{
@@ -95,7 +95,7 @@ func serve(d defect, m pluginv1.Maintainer) {
 
 type adapter struct {
 	plugin.NetRPCUnsupportedPlugin
-	served pluginv1.Maintainer
+	served pluginv1.Configurator
 }
 
 func (a *adapter) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error { //nolint:unparam // go-plugin's interface
@@ -111,12 +111,12 @@ func (*adapter) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn
 type rootKey struct{}
 
 // rooted puts the root into the context.
-type rooted struct{ pluginv1.Maintainer }
+type rooted struct{ pluginv1.Configurator }
 
 func (r rooted) Apply(
 	ctx context.Context, request pluginv1.Request, limit int, send func(pluginv1.Event) error,
 ) (pluginv1.Finished, error) {
-	return r.Maintainer.Apply(context.WithValue(ctx, rootKey{}, request.Root), request, limit, send)
+	return r.Configurator.Apply(context.WithValue(ctx, rootKey{}, request.Root), request, limit, send)
 }
 
 // plan is sound, but for how the defect writes.

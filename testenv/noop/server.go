@@ -55,7 +55,7 @@ type adapter struct {
 
 func (a *adapter) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error { //nolint:unparam // go-plugin's interface
 	pb.RegisterPluginServer(s, a.server)
-	pb.RegisterMaintainerServer(s, a.server)
+	pb.RegisterConfiguratorServer(s, a.server)
 	return nil
 }
 
@@ -65,7 +65,7 @@ func (a *adapter) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientCo
 
 type server struct {
 	pb.UnimplementedPluginServer
-	pb.UnimplementedMaintainerServer
+	pb.UnimplementedConfiguratorServer
 	script script
 	name   string
 	stop   chan struct{}

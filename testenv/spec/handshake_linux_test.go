@@ -20,7 +20,6 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
-	"github.com/machineadm/machineadm/contract/target"
 )
 
 // asPlugin as the first argument makes the test binary a plugin that was written by SPEC.md alone: gRPC and no
@@ -155,7 +154,7 @@ func TestHandshakeByHand(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v; the plugin said: %s", err, words)
 			}
-			if d, err := p.Describe(t.Context(), "", target.Target{}); err != nil || d.Name != "by-hand" {
+			if d, err := p.Describe(t.Context(), pluginv1.DescribeRequest{}); err != nil || d.Name != "by-hand" {
 				t.Errorf("described as %+v, %v", d, err)
 			}
 			p.Kill()
@@ -172,7 +171,7 @@ func TestPluginWithoutShutdownIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := p.Describe(t.Context(), "", target.Target{}); err != nil || d.Name != "by-hand" {
+	if d, err := p.Describe(t.Context(), pluginv1.DescribeRequest{}); err != nil || d.Name != "by-hand" {
 		t.Errorf("described as %+v, %v", d, err)
 	}
 	p.Kill()

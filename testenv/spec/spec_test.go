@@ -303,13 +303,13 @@ func calls() [][]string {
 		out = append(out, []string{name})
 	}
 	add(pb.Plugin_ServiceDesc.ServiceName, pb.Plugin_ServiceDesc.Methods[0].MethodName, false)
-	maintainer := pb.Maintainer_ServiceDesc
-	add(maintainer.ServiceName, maintainer.Methods[0].MethodName, false)
-	for _, s := range maintainer.Streams {
-		add(maintainer.ServiceName, s.StreamName, true)
+	configurator := pb.Configurator_ServiceDesc
+	add(configurator.ServiceName, configurator.Methods[0].MethodName, false)
+	for _, s := range configurator.Streams {
+		add(configurator.ServiceName, s.StreamName, true)
 	}
-	for _, m := range maintainer.Methods[1:] {
-		add(maintainer.ServiceName, m.MethodName, false)
+	for _, m := range configurator.Methods[1:] {
+		add(configurator.ServiceName, m.MethodName, false)
 	}
 	return append(out, []string{"/plugin.GRPCController/Shutdown"}, []string{"/grpc.health.v1.Health/Check"},
 		[]string{"/plugin.GRPCStdio/StreamStdio"}, []string{"/plugin.GRPCBroker/StartStream"})

@@ -109,7 +109,7 @@ func target() *pb.Target {
 
 type calls struct {
 	pb.PluginClient
-	pb.MaintainerClient
+	pb.ConfiguratorClient
 }
 
 type adapter struct{ plugin.NetRPCUnsupportedPlugin }
@@ -117,18 +117,18 @@ type adapter struct{ plugin.NetRPCUnsupportedPlugin }
 // GRPCServer implements plugin.GRPCPlugin.
 func (*adapter) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
 	pb.RegisterPluginServer(s, &server{})
-	pb.RegisterMaintainerServer(s, &server{})
+	pb.RegisterConfiguratorServer(s, &server{})
 	return nil
 }
 
 // GRPCClient implements plugin.GRPCPlugin.
 func (*adapter) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, connection *grpc.ClientConn) (any, error) {
-	return &calls{pb.NewPluginClient(connection), pb.NewMaintainerClient(connection)}, nil
+	return &calls{pb.NewPluginClient(connection), pb.NewConfiguratorClient(connection)}, nil
 }
 
 type server struct {
 	pb.UnimplementedPluginServer
-	pb.UnimplementedMaintainerServer
+	pb.UnimplementedConfiguratorServer
 }
 
 // Describe implements pb.PluginServer.
@@ -159,7 +159,7 @@ func change(f file) *pb.Change {
 	return &pb.Change{Id: "file:" + f.Path, Summary: "create " + f.Path, Diff: f.Content}
 }
 
-// Plan implements pb.MaintainerServer.
+// Plan implements pb.ConfiguratorServer.
 func (*server) Plan(_ context.Context, r *pb.PlanRequest) (*pb.PlanResponse, error) {
 	files, err := decode(r.GetDocument())
 	if err != nil {
@@ -175,7 +175,7 @@ func (*server) Plan(_ context.Context, r *pb.PlanRequest) (*pb.PlanResponse, err
 	return out, nil
 }
 
-// Apply implements pb.MaintainerServer.
+// Apply implements pb.ConfiguratorServer.
 func (*server) Apply(r *pb.ApplyRequest, stream grpc.ServerStreamingServer[pb.ApplyEvent]) error {
 	files, err := decode(r.GetDocument())
 	if err != nil {

@@ -59,7 +59,7 @@ type adapter struct {
 
 func (a *adapter) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error { //nolint:unparam // go-plugin's interface
 	pb.RegisterPluginServer(s, a.server)
-	pb.RegisterMaintainerServer(s, a.server)
+	pb.RegisterConfiguratorServer(s, a.server)
 	return nil
 }
 
@@ -69,7 +69,7 @@ func (*adapter) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn
 
 type server struct {
 	pb.UnimplementedPluginServer
-	pb.UnimplementedMaintainerServer
+	pb.UnimplementedConfiguratorServer
 	name string
 }
 

@@ -45,7 +45,7 @@ def _abort(context: grpc.ServicerContext, refusal: errors.Refusal) -> None:
     context.abort(code, refusal.message)
 
 
-class Maintainer:
+class Configurator:
     """Describe, Plan, Apply and Stop."""
 
     def __init__(self) -> None:
@@ -151,7 +151,7 @@ def _unary(behavior: Callable[[Any, Any], Any], request: Any) -> grpc.RpcMethodH
     return grpc.unary_unary_rpc_method_handler(behavior, request.FromString, lambda answer: answer.SerializeToString())
 
 
-def _handlers(m: Maintainer, ended: threading.Event) -> tuple[grpc.GenericRpcHandler, ...]:
+def _handlers(m: Configurator, ended: threading.Event) -> tuple[grpc.GenericRpcHandler, ...]:
     """Every call that the table of SPEC section 7 marks "always"."""
 
     def shutdown(_: Any, __: grpc.ServicerContext) -> controller_pb2.Empty:
@@ -166,7 +166,7 @@ def _handlers(m: Maintainer, ended: threading.Event) -> tuple[grpc.GenericRpcHan
     apply = grpc.unary_stream_rpc_method_handler(m.apply, pb.ApplyRequest.FromString, pb.ApplyEvent.SerializeToString)
     services = {
         "machineadm.plugin.v1.Plugin": {"Describe": _unary(m.describe, pb.DescribeRequest)},
-        "machineadm.plugin.v1.Maintainer": {
+        "machineadm.plugin.v1.Configurator": {
             "Plan": _unary(m.plan, pb.PlanRequest),
             "Apply": apply,
             "Stop": _unary(m.stop, pb.StopRequest),
@@ -192,7 +192,7 @@ def main() -> None:
             ("grpc.max_send_message_length", _LARGEST_MESSAGE),
         ],
     )
-    server.add_generic_rpc_handlers(_handlers(Maintainer(), ended))
+    server.add_generic_rpc_handlers(_handlers(Configurator(), ended))
     socket = os.path.join(os.environ["PLUGIN_UNIX_SOCKET_DIR"], _SOCKET)
     server.add_insecure_port(f"unix:{socket}")
     server.start()

@@ -13,12 +13,12 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// NewMaintainer is the plugin as the wire sees it, on a machine of this GOOS. Main serves it; tests call it directly.
-func NewMaintainer(p Plugin, goos string) pluginv1.Maintainer {
-	return &maintainer{plugin: p, goos: goos}
+// NewConfigurator is the plugin as the wire sees it, on a machine of this GOOS. Main serves it; tests call it directly.
+func NewConfigurator(p Plugin, goos string) pluginv1.Configurator {
+	return &configurator{plugin: p, goos: goos}
 }
 
-type maintainer struct {
+type configurator struct {
 	plugin Plugin
 	goos   string
 
@@ -27,23 +27,23 @@ type maintainer struct {
 	stop     chan struct{} // closed by Stop; nil while nothing is applied
 }
 
-// Describe implements pluginv1.Maintainer.
-func (s *maintainer) Describe(ctx context.Context, root string, t target.Target) (pluginv1.Description, error) {
+// Describe implements pluginv1.Configurator.
+func (s *configurator) Describe(ctx context.Context, r pluginv1.DescribeRequest) (pluginv1.Description, error) {
 	d := pluginv1.Description{
 		Name: s.plugin.Name, Version: s.plugin.Version,
-		Fitness: FitnessInstalled, FitnessReason: "serves " + t.OS,
+		Fitness: FitnessInstalled, FitnessReason: "serves " + r.Target.OS,
 	}
 	for _, k := range s.plugin.Kinds {
 		d.Kinds = append(d.Kinds, pluginv1.Kind{APIVersion: k.apiVersion, Kind: k.kind, Phase: k.phase})
 	}
-	if err := s.supports(t); err != nil {
+	if err := s.supports(r.Target); err != nil {
 		d.Fitness, d.FitnessReason = FitnessUnsupported, pluginv1.AsError(err).Message
 		return d, nil
 	}
 	if s.plugin.Fit == nil {
 		return d, nil
 	}
-	m, closeMachine, err := machine.New(root, "", t)
+	m, closeMachine, err := machine.New(r.Root, "", r.Target)
 	if err != nil {
 		return d, classify(ctx, err)
 	}
@@ -53,7 +53,7 @@ func (s *maintainer) Describe(ctx context.Context, root string, t target.Target)
 }
 
 // supports refuses a machine of another operating system: a plugin never reports success on the wrong one.
-func (s *maintainer) supports(t target.Target) error {
+func (s *configurator) supports(t target.Target) error {
 	switch {
 	case t.OS != s.goos:
 		return Unsupported("", fmt.Sprintf("the plugin was built for %s, the target is %s", s.goos, t.OS), "")
@@ -63,8 +63,8 @@ func (s *maintainer) supports(t target.Target) error {
 	return nil
 }
 
-// Plan implements pluginv1.Maintainer.
-func (s *maintainer) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
+// Plan implements pluginv1.Configurator.
+func (s *configurator) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
 	var out pluginv1.Plan
 	err := s.planned(ctx, r, func(_ Machine, plan Plan) error {
 		for _, c := range plan.Changes {
@@ -77,7 +77,7 @@ func (s *maintainer) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Pla
 }
 
 // planned decodes, plans, checks the plan and hands it on, with the machine open.
-func (s *maintainer) planned(ctx context.Context, r pluginv1.Request, use func(Machine, Plan) error) (err error) {
+func (s *configurator) planned(ctx context.Context, r pluginv1.Request, use func(Machine, Plan) error) (err error) {
 	if err := s.supports(r.Target); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *maintainer) planned(ctx context.Context, r pluginv1.Request, use func(M
 	return use(m, plan)
 }
 
-func (s *maintainer) kindOf(doc []byte) (Kind, error) {
+func (s *configurator) kindOf(doc []byte) (Kind, error) {
 	var header struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`

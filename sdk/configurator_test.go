@@ -46,8 +46,8 @@ func plugin(plan sdk.PlanFunc[probe]) sdk.Plugin {
 	}
 }
 
-func maintainer(plan sdk.PlanFunc[probe]) pluginv1.Maintainer {
-	return sdk.NewMaintainer(plugin(plan), machinetest.Target().OS)
+func configurator(plan sdk.PlanFunc[probe]) pluginv1.Configurator {
+	return sdk.NewConfigurator(plugin(plan), machinetest.Target().OS)
 }
 
 // live is a request for the machine that the test runs on: what it plans does not touch it.
@@ -72,7 +72,7 @@ func nothing(pluginv1.Event) error { return nil }
 
 func TestStrictDocument(t *testing.T) {
 	t.Parallel()
-	m := maintainer(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
+	m := configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
 		t.Error("a document with errors was planned")
 		return sdk.Plan{}, nil
 	})
@@ -97,7 +97,7 @@ func TestStrictDocument(t *testing.T) {
 
 func TestUnservedDocument(t *testing.T) {
 	t.Parallel()
-	m := maintainer(nil)
+	m := configurator(nil)
 	_, err := m.Plan(t.Context(), live([]byte(`{"apiVersion":"example.com/v2","kind":"Probe"}`)))
 	wantCode(t, err, pluginv1.CodeUnsupported, "does not serve Probe of example.com/v2")
 	_, err = m.Plan(t.Context(), live([]byte(`{"canary`)))
@@ -121,7 +121,7 @@ func TestDishonestPlans(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := maintainer(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) { return sdk.Plan{Changes: c.changes}, nil })
+			m := configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) { return sdk.Plan{Changes: c.changes}, nil })
 			_, planErr := m.Plan(t.Context(), live(document(`{}`)))
 			_, applyErr := m.Apply(t.Context(), live(document(`{}`)), 0, nothing)
 			wantCode(t, planErr, pluginv1.CodeInternal, c.text)
@@ -150,8 +150,8 @@ func TestWrongOperatingSystem(t *testing.T) {
 			p := plugin(never)
 			p.OS = []string{"linux"}
 			p.Fit = func(context.Context, sdk.Machine) (sdk.Fitness, string, error) { return sdk.FitnessActive, "fits", nil }
-			m := sdk.NewMaintainer(p, c.goos)
-			d, err := m.Describe(t.Context(), "", c.t)
+			m := sdk.NewConfigurator(p, c.goos)
+			d, err := m.Describe(t.Context(), pluginv1.DescribeRequest{Target: c.t})
 			if err != nil || d.Fitness != sdk.FitnessUnsupported || !strings.Contains(d.FitnessReason, c.text) {
 				t.Errorf("described as %v, %q (%v)", d.Fitness, d.FitnessReason, err)
 			}
@@ -169,7 +169,7 @@ func TestDescribe(t *testing.T) {
 	p := plugin(nil)
 	describe := func() pluginv1.Description {
 		t.Helper()
-		d, err := sdk.NewMaintainer(p, machinetest.Target().OS).Describe(t.Context(), "", machinetest.Target())
+		d, err := sdk.NewConfigurator(p, machinetest.Target().OS).Describe(t.Context(), pluginv1.DescribeRequest{Target: machinetest.Target()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("described as %+v", d)
 	}
 	p.Fit = func(context.Context, sdk.Machine) (sdk.Fitness, string, error) { return 0, "", errors.New("broken") }
-	_, err := sdk.NewMaintainer(p, machinetest.Target().OS).Describe(t.Context(), "", machinetest.Target())
+	_, err := sdk.NewConfigurator(p, machinetest.Target().OS).Describe(t.Context(), pluginv1.DescribeRequest{Target: machinetest.Target()})
 	wantCode(t, err, pluginv1.CodeInternal, "broken")
 }
 
@@ -197,7 +197,7 @@ func TestDescribe(t *testing.T) {
 func TestNeedsLive(t *testing.T) {
 	t.Parallel()
 	var done []string
-	m := maintainer(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
+	m := configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
 		plan := changes(3, &done)
 		plan.Changes[0].NeedsLive, plan.Changes[2].NeedsLive = true, true
 		return plan, nil
@@ -224,7 +224,7 @@ func TestLimit(t *testing.T) {
 		stopped bool
 	}{0: {3, false}, 1: {1, true}, 2: {2, true}, 3: {3, false}, 4: {3, false}} {
 		var done []string
-		m := maintainer(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) { return changes(3, &done), nil })
+		m := configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) { return changes(3, &done), nil })
 		finished, err := m.Apply(t.Context(), live(document(`{}`)), limit, nothing)
 		if err != nil || len(done) != want.done || finished.Stopped != want.stopped {
 			t.Errorf("limit %d: %d done, stopped %v (%v); want %+v", limit, len(done), finished.Stopped, err, want)
@@ -235,9 +235,9 @@ func TestLimit(t *testing.T) {
 // TestStop: the change in hand is finished, none is begun.
 func TestStop(t *testing.T) {
 	t.Parallel()
-	var m pluginv1.Maintainer
+	var m pluginv1.Configurator
 	var done []string
-	m = maintainer(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
+	m = configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
 		plan := changes(3, &done)
 		first := plan.Changes[0].Do
 		plan.Changes[0].Do = func(ctx context.Context, p sdk.Progress) error {
@@ -252,7 +252,7 @@ func TestStop(t *testing.T) {
 	if err != nil || !finished.Stopped || fmt.Sprint(done) != "[change-0]" {
 		t.Errorf("finished %+v (%v), done %v", finished, err, done)
 	}
-	m = maintainer(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) { return changes(1, &done), nil })
+	m = configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) { return changes(1, &done), nil })
 	if err := m.Stop(t.Context()); err != nil { // nothing is running
 		t.Error(err)
 	}
@@ -266,7 +266,7 @@ func TestHostIsGone(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("gone")
 	var done []string
-	m := maintainer(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) { return changes(2, &done), nil })
+	m := configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) { return changes(2, &done), nil })
 	_, err := m.Apply(t.Context(), live(document(`{}`)), 0, func(e pluginv1.Event) error {
 		if s, ok := e.(pluginv1.Started); ok && s.Change.ID == "change-1" {
 			return gone
@@ -283,7 +283,7 @@ func TestSecretStaysInside(t *testing.T) {
 	t.Parallel()
 	const canary = "c4n4ry"
 	var heard strings.Builder
-	m := maintainer(func(_ context.Context, _ sdk.Machine, want probe) (sdk.Plan, error) {
+	m := configurator(func(_ context.Context, _ sdk.Machine, want probe) (sdk.Plan, error) {
 		if string(want.Spec.Password.Reveal()) != canary {
 			t.Error("the plugin did not get its secret")
 		}
