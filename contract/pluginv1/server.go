@@ -45,10 +45,24 @@ func (s *server) Plan(ctx context.Context, r *pb.PlanRequest) (answer *pb.PlanRe
 		Document: r.GetDocument(), Root: r.GetRoot(), Target: targetFromPB(r.GetTarget()), StateDir: r.GetStateDir(),
 		ClaimKey: r.GetClaimKey(),
 	})
+	if len(r.GetClaimKey()) == 0 {
+		plan.Claims, err = nil, withoutClaims(err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return planToPB(plan), nil
+}
+
+// withoutClaims drops the claims of an error: a digest without a key could be searched for.
+func withoutClaims(err error) error {
+	var e *Error
+	if !errors.As(err, &e) || e.Claims == nil {
+		return err
+	}
+	bare := *e
+	bare.Claims = nil
+	return &bare
 }
 
 // Apply ends the stream with Finished whatever the implementation does: an error becomes Finished{error}, status OK,

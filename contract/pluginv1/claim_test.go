@@ -1,0 +1,65 @@
+package pluginv1_test
+
+import (
+	"encoding/hex"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+)
+
+func TestNewClaim(t *testing.T) {
+	t.Parallel()
+	key := []byte("0123456789abcdef0123456789abcdef")
+	bytesOf := func(parts ...string) (out [][]byte) {
+		for _, p := range parts {
+			out = append(out, []byte(p))
+		}
+		return out
+	}
+	digests := map[string]string{}
+	for name, parts := range map[string][][]byte{
+		"absent": nil, "empty": bytesOf(""), "two empty": bytesOf("", ""), "value": bytesOf("ab"),
+		"split": bytesOf("a", "b"), "swapped": bytesOf("b", "a"),
+	} {
+		c := pluginv1.NewClaim(key, "file:/etc/motd", "spec.text", parts...)
+		assert.Equal(t, "file:/etc/motd", c.ID)
+		assert.Equal(t, "spec.text", c.Field)
+		digest := hex.EncodeToString(c.Digest)
+		assert.Len(t, c.Digest, 32)
+		assert.NotContains(t, digests, digest, name)
+		digests[digest] = name
+		assert.Equal(t, c, pluginv1.NewClaim(key, c.ID, c.Field, parts...), "the digest is stable")
+		assert.NotEqual(t, c.Digest, pluginv1.NewClaim(key[1:], c.ID, c.Field, parts...).Digest, "the digest is keyed")
+		assert.Empty(t, pluginv1.NewClaim(nil, c.ID, c.Field, parts...).Digest)
+	}
+	// The vector of contract/SPEC.md.
+	require.Equal(t, "value", digests["a701e662e638896a40b42580f7d8b4234078ce43fb61615477c414c68a4ffc72"])
+}
+
+// TestClaimsWithoutKey: a digest without a key could be searched for, so no claim is sent then.
+func TestClaimsWithoutKey(t *testing.T) {
+	t.Parallel()
+	claims := []pluginv1.Claim{{ID: "file:/etc/motd", Digest: make([]byte, 32)}}
+	for name, key := range map[string][]byte{"without": nil, "with": {1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var failure error
+			client := serveFake(t, &fake{plan: func(pluginv1.Request) (pluginv1.Plan, error) {
+				return pluginv1.Plan{Claims: claims}, failure
+			}})
+			want := claims
+			if key == nil {
+				want = nil
+			}
+			plan, err := client.Plan(t.Context(), pluginv1.Request{ClaimKey: key})
+			require.NoError(t, err)
+			assert.Equal(t, want, plan.Claims)
+			failure = &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "not ready", Claims: claims}
+			_, err = client.Plan(t.Context(), pluginv1.Request{ClaimKey: key})
+			assert.Equal(t, want, pluginv1.AsError(err).Claims)
+		})
+	}
+}
