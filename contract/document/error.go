@@ -1,6 +1,7 @@
 package document
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -56,6 +57,28 @@ func (e *Error) Error() string {
 
 // Violation is a fault of a document of which only the field is known; Document.Locate knows where that is.
 type Violation struct{ Field, Message, Hint string }
+
+// Join adds to the violations that Unmarshal returned those that the caller's own validation of the decoded value found.
+// It leaves out what only follows from a decoding fault: a finding about the same field, about a part of it, or about a
+// mapping or list that contains it.
+func Join(decoding, validation []Violation) []Violation {
+	follows := func(v Violation) bool {
+		return slices.ContainsFunc(decoding, func(d Violation) bool { return within(v.Field, d.Field) || within(d.Field, v.Field) })
+	}
+	joined := slices.Clip(decoding)
+	for _, v := range validation {
+		if !follows(v) {
+			joined = append(joined, v)
+		}
+	}
+	return joined
+}
+
+// within says whether field is above or a part of it.
+func within(field, above string) bool {
+	rest, ok := strings.CutPrefix(field, above)
+	return ok && (rest == "" || above == "" || rest[0] == '.' || rest[0] == '[')
+}
 
 // shownField is how much of a path an error shows: the keys of a hostile document are long.
 const shownField = 256

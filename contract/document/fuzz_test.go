@@ -115,15 +115,31 @@ func countDocuments(text string) (int, error) {
 	}
 }
 
-// What Unmarshal takes, encoding/json takes as well and reads as the same; what it refuses changes nothing.
+// What Unmarshal takes, encoding/json takes as well and reads as the same. What it refuses does not change how the other
+// fields are read.
 func FuzzUnmarshal(f *testing.F) {
 	f.Add([]byte(full))
+	f.Add([]byte("{\"text\":\"\xef\xef\"}"))
+	f.Add([]byte(`{"text":1,"servers":[{"port":"x"},{"address":"a"}],"size":3,"behind":"b"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		into := sample{Text: "before"}
 		violations := Unmarshal(data, &into)
 		if len(violations) > 0 {
-			if !reflect.DeepEqual(into, sample{Text: "before"}) {
-				t.Errorf("filled in spite of %v", violations)
+			rest, refused := withoutRefused(data, violations)
+			var again sample
+			if refused[""] {
+				return
+			}
+			if v := Unmarshal(rest, &again); len(v) > 0 {
+				t.Fatalf("%q: refused without %v for %v", rest, violations, v)
+			}
+			for _, field := range structFields(reflect.TypeFor[sample]()) {
+				got, _ := reflect.ValueOf(into).FieldByIndexErr(field.index)
+				want, _ := reflect.ValueOf(again).FieldByIndexErr(field.index)
+				if !refused[field.name] && field.name != "text" && want.IsValid() &&
+					(!got.IsValid() || !reflect.DeepEqual(got.Interface(), want.Interface())) {
+					t.Errorf("%q: %s is %v, alone %v", data, field.name, got, want)
+				}
 			}
 			return
 		}
@@ -139,6 +155,28 @@ func FuzzUnmarshal(f *testing.F) {
 			t.Errorf("got %+v, want %+v", into, standard)
 		}
 	})
+}
+
+// withoutRefused is the object without the fields in which something is refused, and the names of those.
+func withoutRefused(data []byte, violations []Violation) (rest []byte, refused map[string]bool) {
+	refused = map[string]bool{}
+	for _, v := range violations {
+		first, _, _ := nextStep(v.Field)
+		refused[first.name] = true
+	}
+	object, _ := readTree(data)
+	rest = []byte{'{'}
+	for _, m := range object.members {
+		if refused[m.name] {
+			continue
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		rest = append(appendString(rest, m.name), ':')
+		rest = append(rest, m.value.raw...)
+	}
+	return append(rest, '}'), refused
 }
 
 // Any text survives, as a value and as a key, at every place where it can stand.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"strings"
+	"unicode/utf8"
 )
 
 // kind is the kind of a JSON value.
@@ -134,8 +134,8 @@ func (r *treeReader) text() (string, error) {
 	}
 	r.at++
 	raw := r.data[start:r.at]
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return strings.ToValidUTF8(string(raw[1:len(raw)-1]), "\uFFFD"), nil
+	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw[1 : len(raw)-1]), nil
 	}
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,8 +18,16 @@ import (
 const maxViolations = 10 * MaxErrors
 
 // Unmarshal reads a JSON document into the struct that into points to, by its json tags, and returns everything that is
-// wrong with it: unknown and duplicate fields, wrong types, numbers out of range. Only when nothing is wrong is into
-// changed. Names match exactly; a field that is null counts as left out and keeps what into has.
+// wrong with it: unknown and duplicate fields, wrong types, numbers out of range. What decodes is filled in beside the
+// violations: a field that does not decode keeps what into has, an item or entry of a new list or map that does not
+// decode is zero, and of duplicates the first counts. Names match exactly; a field that is null counts as left out.
+//
+// Validation that a type cannot express runs on what did decode, so that one pass reports everything:
+//
+//	violations := document.Unmarshal(data, &doc)
+//	violations = document.Join(violations, validate(doc))
+//
+// A caller that does not validate must not use into when there are violations.
 //
 // Types that implement json.Unmarshaler or encoding.TextUnmarshaler read themselves: the text of their error becomes the
 // message and must not quote the value (errors of the standard library, which do, are replaced). Into an any, an
@@ -34,12 +43,9 @@ func Unmarshal(data []byte, into any) []Violation {
 		return []Violation{{Message: err.Error()}}
 	}
 	u := unmarshaler{fields: typeFields{}, own: map[uintptr]bool{}}
-	result := reflect.New(target.Type().Elem()).Elem()
-	result.Set(target.Elem())
+	result := copyOf(target.Elem())
 	u.fill(result, &root, "")
-	if len(u.violations) == 0 {
-		target.Elem().Set(result)
-	}
+	target.Elem().Set(result)
 	return u.violations
 }
 
@@ -58,18 +64,11 @@ func (u *unmarshaler) refuse(p Path, message, hint string) {
 	}
 }
 
-// fill sets dst, which is addressable and shares nothing with the caller's value, to t.
+// fill sets dst, which is addressable and shares nothing with the caller's value, to t. It leaves dst as it is when t has
+// another type; parts of t that do not decode leave theirs.
 func (u *unmarshaler) fill(dst reflect.Value, t *tree, p Path) {
 	if dst.Kind() == reflect.Pointer {
-		if t.kind == kindNull {
-			return
-		}
-		fresh := reflect.New(dst.Type().Elem())
-		if !dst.IsNil() {
-			fresh.Elem().Set(dst.Elem())
-		}
-		u.fill(fresh.Elem(), t, p)
-		dst.Set(fresh)
+		u.pointer(dst, t, p)
 		return
 	}
 	if u.self(dst, t, p) {
@@ -99,7 +98,23 @@ func (u *unmarshaler) fill(dst reflect.Value, t *tree, p Path) {
 	}
 }
 
-// self lets a type read itself, if it can.
+// pointer sets dst to a new value. Of t that does not decode as a whole it makes none.
+func (u *unmarshaler) pointer(dst reflect.Value, t *tree, p Path) {
+	if t.kind == kindNull {
+		return
+	}
+	fresh := reflect.New(dst.Type().Elem())
+	if !dst.IsNil() {
+		fresh.Elem().Set(dst.Elem())
+	}
+	before := len(u.violations)
+	u.fill(fresh.Elem(), t, p)
+	if !slices.ContainsFunc(u.violations[before:], func(v Violation) bool { return v.Field == string(p) }) {
+		dst.Set(fresh)
+	}
+}
+
+// self lets a type read itself, if it can. A type that fails can have read a part: the value of before is put back.
 func (u *unmarshaler) self(dst reflect.Value, t *tree, p Path) bool {
 	switch reader := dst.Addr().Interface().(type) {
 	case *json.Number:
@@ -112,21 +127,31 @@ func (u *unmarshaler) self(dst reflect.Value, t *tree, p Path) bool {
 		if u.duplicates(t, p) {
 			return true
 		}
+		before := copyOf(dst)
 		if err := reader.UnmarshalJSON(bytes.Clone(t.raw)); err != nil {
 			u.refuse(p, safeText(err, t), "")
+			dst.Set(before)
 		}
 	case encoding.TextUnmarshaler:
 		if t.kind != kindString {
 			u.refuse(p, "must be a string", "put the value in quotes")
 			return true
 		}
+		before := copyOf(dst)
 		if err := reader.UnmarshalText([]byte(t.text)); err != nil {
 			u.refuse(p, safeText(err, t), "")
+			dst.Set(before)
 		}
 	default:
 		return false
 	}
 	return true
+}
+
+func copyOf(v reflect.Value) reflect.Value {
+	c := reflect.New(v.Type()).Elem()
+	c.Set(v)
+	return c
 }
 
 // safeText is the text of a type's own error, unless it comes from the standard library or can be seen to quote the value.
