@@ -2,11 +2,9 @@ package target
 
 import (
 	"encoding/binary"
-	"os"
 	"runtime"
 
-	securejoin "github.com/cyphar/filepath-securejoin"
-	"golang.org/x/sys/unix"
+	"github.com/machineadm/machineadm/internal/rooted"
 )
 
 // elfHeader is as much of the header as says the machine: elf(5), e_ident and e_machine.
@@ -25,11 +23,7 @@ func imageArchitecture(root string) string {
 
 // elfArchitecture is empty for whatever is not a program of a known architecture.
 func elfArchitecture(root, name string) string {
-	path, err := securejoin.SecureJoin(root, name)
-	if err != nil {
-		return ""
-	}
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	file, err := rooted.Open(root, name)
 	if err != nil {
 		return ""
 	}

@@ -10,8 +10,9 @@ import (
 	"runtime"
 	"strings"
 
-	securejoin "github.com/cyphar/filepath-securejoin"
 	"golang.org/x/sys/unix"
+
+	"github.com/machineadm/machineadm/internal/rooted"
 )
 
 // maxOSRelease bounds what is read: a real os-release file has about a kibibyte.
@@ -91,25 +92,12 @@ func fromOSRelease(root string) (Target, error) {
 // readInside reads a regular file below root. Links, absolute ones too, are followed as the image itself would follow
 // them, so that an image never shows the os-release file of the machine that bakes it.
 func readInside(root, name string) (data []byte, err error) {
-	path := name
-	if root != "/" {
-		if path, err = securejoin.SecureJoin(root, name); err != nil {
-			return nil, fmt.Errorf("%s in %s: %w", name, root, err)
-		}
-	}
-	// O_NONBLOCK: a FIFO in the image must not hold the run up.
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	path := filepath.Join(root, name)
+	file, err := rooted.Open(root, name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
 	data, err = io.ReadAll(io.LimitReader(file, maxOSRelease+1))
 	if err != nil {
 		return nil, err

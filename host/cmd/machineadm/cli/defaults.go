@@ -10,6 +10,7 @@ import (
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/internal/rooted"
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
@@ -37,14 +38,14 @@ func (p *place) defaultsFile() string { return filepath.Join(p.root, defaultsFil
 // readDefaults reads the machine's own file like a program, links and all: whoever can write it chooses what is run. An
 // image is the baker's.
 func (p *place) readDefaults() ([]byte, error) {
-	open := func() (*os.File, error) { return openInRoot(p.root, defaultsFile) }
+	open := func() (*os.File, error) { return rooted.Open(p.root, defaultsFile) }
 	if p.root == "" {
 		if _, err := os.Lstat(defaultsFile); err != nil {
 			return nil, err
 		}
 		open = func() (*os.File, error) { return trust.Open(defaultsFile, trust.Program()) }
 	}
-	file, err := regular(open())
+	file, err := open()
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	securejoin "github.com/cyphar/filepath-securejoin"
 	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/host/journal"
@@ -53,15 +52,6 @@ func openStream(path string) (*os.File, error) {
 		return trust.Open(path, trust.Stream())
 	}
 	return regular(os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)) // non-blocking: a FIFO has no writer yet
-}
-
-// openInRoot opens a file of an image, links resolved inside it.
-func openInRoot(root, path string) (*os.File, error) {
-	inside, err := securejoin.SecureJoin(root, path)
-	if err != nil {
-		return nil, err
-	}
-	return os.OpenFile(inside, os.O_RDONLY|unix.O_NONBLOCK, 0) // as above
 }
 
 // moreTempDirs are where everybody, or at least this user, can make directories when TMPDIR is of no use.

@@ -43,16 +43,6 @@ func bootID(string) string { return "" }
 // openStream opens the stream, judged like a plugin.
 func openStream(path string) (*os.File, error) { return trust.Open(path, trust.Stream()) }
 
-// openInRoot opens a file of an image.
-func openInRoot(root, path string) (*os.File, error) {
-	dir, err := os.OpenRoot(root)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = dir.Close() }() // the file stays open
-	return dir.Open(path[len(filepath.VolumeName(path))+1:])
-}
-
 // moreTempDirs is empty: Windows gives every user a directory of his own.
 func moreTempDirs() []string { return nil }
 

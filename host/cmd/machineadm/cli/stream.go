@@ -13,11 +13,9 @@ import (
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/internal/rooted"
 	"github.com/machineadm/machineadm/internal/trust"
 )
-
-// errNotRegular is for what a stream cannot be read from without an end: a directory, a device, a FIFO.
-var errNotRegular = errors.New("is not a regular file")
 
 // awaitStream is readStream for a standard input that may never end.
 func awaitStream(
@@ -94,7 +92,7 @@ func inputErrors(path string, err error) []report.Error {
 		out.Hint = "name a file that exists, or - for standard input"
 	case errors.Is(err, fs.ErrPermission):
 		out.Hint = "run as a user who may read it"
-	case errors.Is(err, errNotRegular):
+	case errors.Is(err, rooted.ErrNotRegular):
 		out.Hint = "copy it to a file, or pipe it in with --path -"
 	}
 	return []report.Error{out}
@@ -132,9 +130,9 @@ func regular(file *os.File, err error) (*os.File, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errNotRegular
+		err = rooted.ErrNotRegular
 		if info.IsDir() {
-			err = fmt.Errorf("%w but a directory", errNotRegular)
+			err = fmt.Errorf("%w but a directory", rooted.ErrNotRegular)
 		}
 	}
 	if err != nil {

@@ -1,0 +1,34 @@
+//go:build !linux
+
+package rooted
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+func open(root, path string) (*os.File, error) {
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }() // the file stays open
+	inside := strings.TrimLeft(path[len(filepath.VolumeName(path)):], `/\`)
+	info, err := dir.Stat(inside)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, ErrNotRegular
+	}
+	file, err := dir.Open(inside)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := file.Stat(); err != nil || !now.Mode().IsRegular() {
+		return nil, errors.Join(ErrNotRegular, err, file.Close())
+	}
+	return file, nil
+}
