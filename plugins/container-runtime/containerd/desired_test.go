@@ -206,6 +206,7 @@ func TestResolveRefusesPatches(t *testing.T) {
 	refuses(t, "linux", []refusal{
 		{"fields", `{"logLevel":"info","providerConfig":{"versions":"1.7","version":"c4n4ry","patches":[1]}}`, []string{
 			"spec.providerConfig.versions: unknown", "spec.providerConfig.patches[0]: must be a string",
+			"spec.providerConfig.version: not a version",
 		}},
 		{"no mapping", `{"logLevel":"info","providerConfig":["c4n4ry"]}`, []string{"spec.providerConfig: must be a mapping"}},
 		{"versions", `{"logLevel":"info","providerConfig":{"version":"c4n4ry"}}`, []string{"spec.providerConfig.version: not a version"}},

@@ -42,17 +42,19 @@ func (r *resolver) providerConfig(field document.Path) (version string, patches 
 		return "", nil
 	}
 	var config providerConfig
-	violations := document.Unmarshal(r.spec.ProviderConfig, &config)
-	for _, v := range violations {
-		at := field
+	decoding := document.Unmarshal(r.spec.ProviderConfig, &config)
+	for i, v := range decoding {
 		switch {
 		case strings.HasPrefix(v.Field, "["):
-			at += document.Path(v.Field)
+			decoding[i].Field = string(field) + v.Field
 		case v.Field != "":
-			at += document.Path("." + v.Field)
+			decoding[i].Field = string(field) + "." + v.Field
+		default:
+			decoding[i].Field = string(field)
 		}
-		r.refuse(at, v.Message, v.Hint)
 	}
+	before := len(r.violations)
+	defer func() { r.violations = append(r.violations[:before], document.Join(decoding, r.violations[before:])...) }()
 	if config.Version != "" {
 		const hint = "write it like 1.7 or 2.1.4"
 		if release, err := parseRelease(config.Version); err != nil {
