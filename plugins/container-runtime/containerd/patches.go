@@ -54,7 +54,9 @@ func (r *resolver) providerConfig(field document.Path) (version string, patches 
 		}
 	}
 	before := len(r.violations)
-	defer func() { r.violations = append(r.violations[:before], document.Join(decoding, r.violations[before:])...) }()
+	defer func() {
+		r.violations = append(r.violations[:before], document.Join(decoding, r.violations[before:])...)
+	}()
 	if config.Version != "" {
 		const hint = "write it like 1.7 or 2.1.4"
 		if release, err := parseRelease(config.Version); err != nil {
