@@ -3,6 +3,8 @@ package rooted
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -20,10 +22,25 @@ func Open(root, path string) (*os.File, error) {
 	return file, nil
 }
 
-func withoutPath(err error) error {
-	var at *os.PathError
-	if errors.As(err, &at) {
-		return at.Err
+// ReadFile returns the contents of a regular file of at most limit bytes.
+func (r *Root) ReadFile(name string, limit int64) ([]byte, error) {
+	file, err := r.OpenFile(name)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("it is larger than %d bytes", limit)
+	}
+	return data, errors.Join(err, file.Close())
+}
+
+func withoutPath(err error) error {
+	for {
+		at, ok := errors.AsType[*os.PathError](err)
+		if !ok {
+			return err
+		}
+		err = at.Err
+	}
 }

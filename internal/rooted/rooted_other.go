@@ -15,7 +15,10 @@ func open(root, path string) (*os.File, error) {
 		return nil, err
 	}
 	defer func() { _ = dir.Close() }() // the file stays open
-	inside := strings.TrimLeft(path[len(filepath.VolumeName(path)):], `/\`)
+	return openFile(dir, strings.TrimLeft(path[len(filepath.VolumeName(path)):], `/\`))
+}
+
+func openFile(dir *os.Root, inside string) (*os.File, error) {
 	info, err := dir.Stat(inside)
 	if err != nil {
 		return nil, err

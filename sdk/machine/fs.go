@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/machineadm/machineadm/internal/atomicfile"
+	"github.com/machineadm/machineadm/internal/rooted"
 )
 
 const (
@@ -31,7 +32,7 @@ const (
 // Errors are *fs.PathError and name the path as this process sees it, the root included.
 type FS struct {
 	root   string
-	handle rootHandle
+	handle *rooted.Root
 }
 
 // Info is what the file system says of a file.
@@ -46,14 +47,15 @@ type Info struct {
 
 // OpenFS opens the file system whose root directory is root; "" and "/" mean the live machine.
 func OpenFS(root string) (*FS, error) {
+	below := ""
 	if !live(root) {
 		absolute, err := filepath.Abs(root)
 		if err != nil {
 			return nil, err
 		}
-		root = absolute
+		root, below = absolute, absolute
 	}
-	handle, err := openRoot(root)
+	handle, err := rooted.OpenRoot(below)
 	if err != nil {
 		return nil, fmt.Errorf("open the root directory: %w", err)
 	}

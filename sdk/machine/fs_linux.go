@@ -7,26 +7,16 @@ import (
 	"os"
 	"path"
 	"runtime"
-	"strconv"
 	"strings"
 
-	"github.com/cyphar/filepath-securejoin/pathrs-lite"
 	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/internal/atomicfile"
+	"github.com/machineadm/machineadm/internal/rooted"
 )
 
 // linksMax is how many links a name may lead through, as in the kernel.
 const linksMax = 40
-
-type rootHandle = *os.File
-
-func openRoot(root string) (rootHandle, error) {
-	if live(root) {
-		root = "/"
-	}
-	return os.OpenFile(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-}
 
 // checkName refuses ".." because it would mean one thing to a reader of the path and another one to the kernel when
 // a link stands before it. In the text of a link it means what the kernel says.
@@ -42,52 +32,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// lookup opens name, links followed inside the root, as a mere reference (O_PATH): nothing happens to a device.
-func (f *FS) lookup(name string) (*os.File, error) {
-	file, err := f.openat2(name)
-	if err == nil || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-		return file, err
-	}
-	// Everything else is asked again of the library, which knows kernels without the call, and races.
-	file, err = pathrs.OpenatInRoot(f.handle, name)
-	if err != nil {
-		return nil, withoutPath(err)
-	}
-	return file, nil
-}
-
-// openat2 is what the library does first, without the search for what the file is really called: that costs it a proc
-// file system of its own, half a millisecond in each process.
-func (f *FS) openat2(name string) (*os.File, error) {
-	defer runtime.KeepAlive(f.handle)
-	fd, err := unix.Openat2(int(f.handle.Fd()), name, &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
-}
-
-// reopen opens the file that reference refers to, for reading; O_NONBLOCK is for one that turns out to be less than
-// regular. Should /proc be missing, or be something else, the library has means of its own.
-func reopen(reference *os.File) (*os.File, error) {
-	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
-	defer runtime.KeepAlive(reference)
-	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(reference.Fd())), flags, 0)
-	if err != nil {
-		return pathrs.Reopen(reference, flags)
-	}
-	file := os.NewFile(uintptr(fd), reference.Name())
-	same, err := sameFile(int(reference.Fd()), fd)
-	if same && err == nil {
-		return file, nil
-	}
-	if err := errors.Join(err, file.Close()); err != nil {
-		return nil, err
-	}
-	return pathrs.Reopen(reference, flags)
-}
+// lookup opens name, links followed inside the root, as a reference (O_PATH).
+func (f *FS) lookup(name string) (*os.File, error) { return f.handle.Lookup(name) }
 
 func withoutPath(err error) error {
 	for {
@@ -99,27 +45,11 @@ func withoutPath(err error) error {
 	}
 }
 
-func (f *FS) open(name string) (_ *os.File, err error) {
+func (f *FS) open(name string) (*os.File, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	reference, err := f.lookup(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, reference.Close()) }()
-	info, err := describe(reference)
-	if err != nil {
-		return nil, err
-	}
-	switch info.Mode.Type() {
-	case 0:
-	case fs.ModeDir:
-		return nil, unix.EISDIR
-	default:
-		return nil, ErrNotRegular
-	}
-	return reopen(reference) // the very file that was judged
+	return f.handle.OpenFile(name)
 }
 
 func (f *FS) stat(name string) (_ Info, err error) {
@@ -205,26 +135,12 @@ func (f *FS) readDir(name string) (_ []string, err error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	reference, err := f.lookup(name)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := reopenDirectory(reference)
+	dir, err := f.handle.OpenDir(name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	return dir.Readdirnames(-1)
-}
-
-// reopenDirectory turns a reference into a directory that can be listed and made durable. The reference is closed.
-func reopenDirectory(reference *os.File) (*os.File, error) {
-	fd, err := unix.Openat(int(reference.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	name := reference.Name()
-	if err = errors.Join(err, reference.Close()); err != nil {
-		return nil, single(err)
-	}
-	return os.NewFile(uintptr(fd), name), nil
 }
 
 func (f *FS) readlink(name string) (_ string, err error) {
@@ -236,17 +152,7 @@ func (f *FS) readlink(name string) (_ string, err error) {
 	if base == "" {
 		return "", unix.EINVAL
 	}
-	return readlinkAt(dir, base)
-}
-
-func readlinkAt(dir *os.File, base string) (string, error) {
-	buffer := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(int(dir.Fd()), base, buffer)
-	runtime.KeepAlive(dir)
-	if err != nil {
-		return "", err
-	}
-	return string(buffer[:n]), nil
+	return rooted.Readlink(dir, base)
 }
 
 func (f *FS) write(name string, data []byte, o atomicfile.Options) (err error) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/machineadm/machineadm/internal/rooted"
 )
 
 // place finds, and where needed makes, the directory in which a new file called base shall replace what is there.
@@ -37,7 +39,7 @@ func (f *FS) place(name string, follow bool) (_ *os.File, base string, err error
 			return dir, base, nil
 		case info.Mode.Type() == fs.ModeSymlink:
 			var said string
-			if said, err = readlinkAt(dir, base); err == nil {
+			if said, err = rooted.Readlink(dir, base); err == nil {
 				name = said
 				if !strings.HasPrefix(said, "/") {
 					name = parent + said

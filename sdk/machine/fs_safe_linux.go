@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/machineadm/machineadm/internal/rooted"
 )
 
 // safeDirectory opens a directory for writing into it, or refuses it with ErrUnsafe.
@@ -30,7 +32,7 @@ func (f *FS) safeDirectory(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := reopenDirectory(reference)
+	dir, err := rooted.ReopenDir(reference)
 	if err != nil {
 		return nil, err
 	}
@@ -53,14 +55,14 @@ func (f *FS) judgeAncestors(dir *os.File) error {
 		return err
 	}
 	for {
-		if same, err := sameFile(here, int(f.handle.Fd())); same || err != nil {
+		if same, err := rooted.SameFile(here, int(f.handle.File().Fd())); same || err != nil {
 			return errors.Join(err, unix.Close(here))
 		}
 		above, err := unix.Openat(here, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return single(errors.Join(err, unix.Close(here)))
 		}
-		top, err := sameFile(here, above)
+		top, err := rooted.SameFile(here, above)
 		if top {
 			err = fmt.Errorf("%w: the directory was moved out of the root", ErrUnsafe)
 		}
@@ -72,14 +74,6 @@ func (f *FS) judgeAncestors(dir *os.File) error {
 		}
 		here = above
 	}
-}
-
-func sameFile(a, b int) (bool, error) {
-	var first, second unix.Stat_t
-	if err := errors.Join(unix.Fstat(a, &first), unix.Fstat(b, &second)); err != nil {
-		return false, err
-	}
-	return first.Ino == second.Ino && first.Dev == second.Dev, nil
 }
 
 // judge refuses a directory that others can write. A sticky one keeps them from renaming what is not theirs, so it

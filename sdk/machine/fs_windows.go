@@ -6,78 +6,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-
-	"golang.org/x/sys/windows"
 
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
-// rootHandle opens the volume of a name for each access: the live machine has several.
-type rootHandle string
-
-func openRoot(root string) (rootHandle, error) {
-	if live(root) {
-		return "", nil
-	}
-	dir, err := os.OpenRoot(root)
-	if err != nil {
-		return "", err
-	}
-	return rootHandle(root), dir.Close()
-}
-
-func (rootHandle) Close() error { return nil }
-
-// enter opens the directory that contains everything an access may reach, and the name relative to it.
-func (f *FS) enter(name string) (*os.Root, string, error) {
-	volume := filepath.VolumeName(name)
-	rest := filepath.ToSlash(name[len(volume):])
-	if rest == "" || rest[0] != '/' {
-		return nil, "", fmt.Errorf("%w: not an absolute path of the target", fs.ErrInvalid)
-	}
-	if slices.Contains(strings.Split(rest, "/"), "..") || !filepath.IsLocal("."+filepath.FromSlash(rest)) {
-		return nil, "", fmt.Errorf("%w: the path leaves its volume", fs.ErrInvalid)
-	}
-	base := string(f.handle)
-	if base == "" {
-		if volume == "" {
-			// Not from the environment: a plugin is started without one.
-			system, err := windows.GetSystemWindowsDirectory()
-			if err != nil {
-				return nil, "", err
-			}
-			volume = filepath.VolumeName(system)
-		}
-		base = volume + `\`
-	}
-	root, err := os.OpenRoot(base)
-	return root, filepath.Clean("." + filepath.FromSlash(rest)), err
-}
-
-func (f *FS) open(name string) (_ *os.File, err error) {
-	root, relative, err := f.enter(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	info, err := root.Stat(relative)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, ErrNotRegular
-	}
-	return root.Open(relative)
-}
+func (f *FS) open(name string) (*os.File, error) { return f.handle.OpenFile(name) }
 
 func (f *FS) stat(name string) (Info, error) { return f.describe(name, (*os.Root).Stat) }
 
 func (f *FS) lstat(name string) (Info, error) { return f.describe(name, (*os.Root).Lstat) }
 
 func (f *FS) describe(name string, look func(*os.Root, string) (fs.FileInfo, error)) (_ Info, err error) {
-	root, relative, err := f.enter(name)
+	root, relative, err := f.handle.Enter(name)
 	if err != nil {
 		return Info{}, err
 	}
@@ -107,7 +47,7 @@ func forOthers(root *os.Root, relative string, info fs.FileInfo) fs.FileMode {
 }
 
 func (f *FS) readDir(name string) (_ []string, err error) {
-	root, relative, err := f.enter(name)
+	root, relative, err := f.handle.Enter(name)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +61,7 @@ func (f *FS) readDir(name string) (_ []string, err error) {
 }
 
 func (f *FS) readlink(name string) (_ string, err error) {
-	root, relative, err := f.enter(name)
+	root, relative, err := f.handle.Enter(name)
 	if err != nil {
 		return "", err
 	}
@@ -130,7 +70,7 @@ func (f *FS) readlink(name string) (_ string, err error) {
 }
 
 func (f *FS) mkdirAll(name string, mode fs.FileMode) (err error) {
-	root, relative, err := f.enter(name)
+	root, relative, err := f.handle.Enter(name)
 	if err != nil {
 		return err
 	}
@@ -141,7 +81,7 @@ func (f *FS) mkdirAll(name string, mode fs.FileMode) (err error) {
 // place opens the directory in which base shall be replaced. Containment was checked when it was opened; the
 // replacement itself goes by name, see atomicfile.Write.
 func (f *FS) place(name string) (_ *os.File, base string, err error) {
-	root, relative, err := f.enter(name)
+	root, relative, err := f.handle.Enter(name)
 	if err != nil {
 		return nil, "", err
 	}
@@ -153,14 +93,7 @@ func (f *FS) place(name string) (_ *os.File, base string, err error) {
 	if err := root.MkdirAll(parent, parentMode); err != nil {
 		return nil, "", err
 	}
-	inside, err := root.OpenRoot(parent)
-	if err != nil {
-		return nil, "", err
-	}
-	if err := inside.Close(); err != nil {
-		return nil, "", err
-	}
-	dir, err := os.Open(filepath.Join(root.Name(), parent))
+	dir, err := f.handle.OpenDir(filepath.Dir(name))
 	return dir, base, err
 }
 
@@ -192,7 +125,7 @@ func (f *FS) symlink(target, name string) (err error) {
 }
 
 func (f *FS) remove(name string) (err error) {
-	root, relative, err := f.enter(name)
+	root, relative, err := f.handle.Enter(name)
 	if err != nil {
 		return err
 	}

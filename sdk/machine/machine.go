@@ -9,6 +9,7 @@ import (
 	"errors"
 
 	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/internal/rooted"
 )
 
 var (
@@ -21,7 +22,7 @@ var (
 	// wrong with it and the command that mends it.
 	ErrUnsafe = errors.New("others could interfere here")
 	// ErrNotRegular is a refusal to read or replace a device, a pipe or a socket.
-	ErrNotRegular = errors.New("not a regular file")
+	ErrNotRegular = rooted.ErrNotRegular
 	// ErrTooLarge is a refusal to read a file beyond the limit.
 	ErrTooLarge = errors.New("file too large")
 )

@@ -1,4 +1,4 @@
-package machine
+package rooted
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/cyphar/filepath-securejoin/pathrs-lite"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
 
@@ -31,7 +33,7 @@ func TestLookupIsTheLibrarys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f, err := OpenFS(root)
+	f, err := OpenRoot(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +48,8 @@ func TestLookupIsTheLibrarys(t *testing.T) {
 		"/etc/up/etc/file", "/var/run", "/var/run/x", "/loop", "/magic", "/long", "/gone", "/gone/x", "//etc//file", "/./etc/./file",
 		"/" + strings.Repeat("x", 300), "/" + strings.Repeat("x/", 3000), "",
 	} {
-		short, err := f.lookup(name)
-		long, want := pathrs.OpenatInRoot(f.handle, name)
+		short, err := f.Lookup(name)
+		long, want := pathrs.OpenatInRoot(f.dir, name)
 		var errno unix.Errno
 		if (err == nil) != (want == nil) || errors.As(want, &errno) && !errors.Is(err, errno) {
 			t.Errorf("%.40q: %v, the library says %v", name, err, want)
@@ -56,7 +58,7 @@ func TestLookupIsTheLibrarys(t *testing.T) {
 			refused++
 			continue
 		}
-		if same, err := sameFile(int(short.Fd()), int(long.Fd())); !same || err != nil {
+		if same, err := SameFile(int(short.Fd()), int(long.Fd())); !same || err != nil {
 			t.Errorf("%q is %q, for the library %q (%v)", name, short.Name(), long.Name(), err)
 		}
 		if err := errors.Join(short.Close(), long.Close()); err != nil {
@@ -66,4 +68,37 @@ func TestLookupIsTheLibrarys(t *testing.T) {
 	if refused == 0 {
 		t.Error("nothing was refused")
 	}
+}
+
+func TestOpenFile(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	outside := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(outside, []byte("outside"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(root, "etc"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "etc/file"), []byte("content"), 0o600))
+	require.NoError(t, os.Symlink("/etc/file", filepath.Join(root, "link")))
+	require.NoError(t, os.Symlink(outside, filepath.Join(root, "out")))
+	require.NoError(t, unix.Mkfifo(filepath.Join(root, "pipe"), 0o600))
+	r, err := OpenRoot(root)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, r.Close()) })
+	for name, test := range map[string]struct {
+		limit int64
+		want  string
+		err   error
+	}{
+		"/etc/file": {7, "content", nil},
+		"/link":     {7, "content", nil},
+		"/out":      {7, "", unix.ENOENT},
+		"/pipe":     {7, "", ErrNotRegular},
+		"/etc":      {7, "", ErrNotRegular},
+		"/gone":     {7, "", unix.ENOENT},
+	} {
+		data, err := r.ReadFile(name, test.limit)
+		require.ErrorIs(t, err, test.err, name)
+		assert.Equal(t, test.want, string(data), name)
+	}
+	_, err = r.ReadFile("/etc/file", 6)
+	assert.ErrorContains(t, err, "larger than 6 bytes")
 }
