@@ -167,6 +167,7 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 			return nil, err
 		}
 	}
+	a.claim()
 	s, err := a.look(ctx, a.Seen)
 	if err != nil {
 		return nil, err
@@ -184,6 +185,17 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 		}
 	}
 	return []*Change{change}, nil
+}
+
+// claim records the configuration as the document's own, and that the unit runs with it.
+func (a *activator) claim() {
+	for _, spec := range a.Files {
+		spec.claim(a.machine)
+	}
+	if a.Environment != nil {
+		a.machine.Claim("unit:"+a.Unit+"#environment", "", a.Environment.entries()...)
+	}
+	a.machine.Claim("unit:"+a.Unit+"#running", "", "true")
 }
 
 func (a *activator) planImage(restart *Change) ([]*Change, error) {

@@ -18,7 +18,7 @@ func (s *configurator) Apply(
 	defer s.disarm()
 
 	var finished pluginv1.Finished
-	err := s.planned(ctx, r, func(m Machine, plan Plan) error {
+	err := s.planned(ctx, r, &claims{}, func(m Machine, plan Plan) error {
 		out := &events{send: send}
 		for _, w := range plan.Warnings {
 			out.emit(w)

@@ -66,18 +66,21 @@ func (s *configurator) supports(t target.Target) error {
 // Plan implements pluginv1.Configurator.
 func (s *configurator) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
 	var out pluginv1.Plan
-	err := s.planned(ctx, r, func(_ Machine, plan Plan) error {
+	owned := &claims{key: r.ClaimKey}
+	err := s.planned(ctx, r, owned, func(_ Machine, plan Plan) error {
 		for _, c := range plan.Changes {
 			out.Changes = append(out.Changes, wireChange(c))
 		}
-		out.Warnings = plan.Warnings
-		return nil
+		out.Warnings, out.Claims = plan.Warnings, owned.all
+		return owned.check()
 	})
-	return out, err
+	return out, owned.attach(err)
 }
 
 // planned decodes, plans, checks the plan and hands it on, with the machine open.
-func (s *configurator) planned(ctx context.Context, r pluginv1.Request, use func(Machine, Plan) error) (err error) {
+func (s *configurator) planned(
+	ctx context.Context, r pluginv1.Request, owned *claims, use func(Machine, Plan) error,
+) (err error) {
 	if err := s.supports(r.Target); err != nil {
 		return err
 	}
@@ -90,6 +93,7 @@ func (s *configurator) planned(ctx context.Context, r pluginv1.Request, use func
 		return classify(ctx, err)
 	}
 	defer func() { err = errors.Join(err, closeMachine()) }()
+	m.Claims = owned.add
 	plan, err := kind.plan(ctx, m, r.Document)
 	if err != nil {
 		return classify(ctx, err)

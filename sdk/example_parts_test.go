@@ -21,7 +21,9 @@ func planHosts(_ context.Context, m sdk.Machine, want []byte) (sdk.Plan, error) 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return plan, err
 	}
-	spec := sdk.FileSpec{Path: hosts, Content: withOurLines(content, want), Mode: 0o644}
+	spec := sdk.FileSpec{
+		Path: hosts, Content: withOurLines(content, want), Mode: 0o644, Part: &sdk.Part{Name: "node", Content: want},
+	}
 	if info, err := m.FS.Stat(hosts); err == nil {
 		spec.Mode, spec.Owner = info.Mode.Perm(), &sdk.Owner{UID: info.UID, GID: info.GID}
 	}

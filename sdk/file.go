@@ -26,6 +26,17 @@ type FileSpec struct {
 	Owner *Owner
 	// Sensitive keeps the content out of the diff, even where Mode lets everyone read the file.
 	Sensitive bool
+	// Part is what the document owns of a file that it shares with others; nil: all of it.
+	Part *Part
+}
+
+// Part is a part of a file. Another document that asks for the same part differently is a conflict; one that asks for
+// another part is not.
+type Part struct {
+	// Name tells the part from others of the file, for example the name of a section or of the document.
+	Name string
+	// Content is what the document asks for in it; nil when the part has to be absent.
+	Content []byte
 }
 
 // Owner is a numeric user and group.
@@ -36,6 +47,23 @@ func (s FileSpec) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.Path)
 
 // LogValue shows the path.
 func (s FileSpec) LogValue() slog.Value { return slog.StringValue(s.Path) }
+
+// claim records the file as the document's own. Whether the diff shows the content is no property of the file.
+func (s FileSpec) claim(m Machine) {
+	if s.Part != nil {
+		var value []string
+		if s.Part.Content != nil {
+			value = []string{string(s.Part.Content)}
+		}
+		m.Claim("file:"+s.Path+"#"+s.Part.Name, "", value...)
+		return
+	}
+	owner := ""
+	if s.Owner != nil {
+		owner = fmt.Sprintf("%d:%d", s.Owner.UID, s.Owner.GID)
+	}
+	m.Claim("file:"+s.Path, "", string(s.Content), octal(s.Mode), owner)
+}
 
 // check finds what an author forgot.
 func (s FileSpec) check() error {
@@ -57,7 +85,10 @@ func (s FileSpec) version() version {
 // a link, the file at its end is meant. Directories that are missing are made with mode 0755.
 //
 // The diff is unified, or "content differs" where the old or the new file is not for everyone to read.
-func File(m Machine, spec FileSpec) (*Change, error) { return fileChange(disk{m.FS}, spec) }
+func File(m Machine, spec FileSpec) (*Change, error) {
+	spec.claim(m)
+	return fileChange(disk{m.FS}, spec)
+}
 
 func fileChange(f files, spec FileSpec) (*Change, error) {
 	if err := spec.check(); err != nil {
@@ -96,6 +127,7 @@ func fileSummary(path string, have, want version) string {
 // it leads to. A directory is a Precondition.
 func Absent(m Machine, path string) (*Change, error) {
 	f := disk{m.FS}
+	m.Claim("file:"+path, "")
 	info, err := f.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
@@ -126,6 +158,7 @@ func Directory(m Machine, path string, mode fs.FileMode) (*Change, error) {
 	if mode == 0 || mode&^fs.ModePerm != 0 {
 		return nil, fmt.Errorf("directory %s: %w: its mode is missing or holds more than permission bits", path, fs.ErrInvalid)
 	}
+	m.Claim("directory:"+path, "", octal(mode))
 	info, err := m.FS.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

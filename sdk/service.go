@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/machineadm/machineadm/sdk/machine"
@@ -21,6 +22,8 @@ type ServiceSpec struct {
 //
 // In an image root the unit is enabled by links, and its start is left for first boot; nothing is stopped there.
 func ServiceState(ctx context.Context, m Machine, unit string, want ServiceSpec) ([]*Change, error) {
+	m.Claim("unit:"+unit+"#enabled", "", strconv.FormatBool(want.Enabled))
+	m.Claim("unit:"+unit+"#running", "", strconv.FormatBool(want.Running))
 	state, err := m.Services.State(ctx, unit)
 	if err != nil {
 		return nil, err

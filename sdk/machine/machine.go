@@ -48,7 +48,10 @@ type Machine struct {
 	Kernel Kernel
 	// State is the plugin's private memory between runs.
 	State *State
+	// Claims takes what the document owns; nil drops it. See Claim.
+	Claims func(Claim)
 
+	field   string
 	offline bool
 }
 

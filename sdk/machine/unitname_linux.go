@@ -29,14 +29,3 @@ func unitName(unit string) (string, error) {
 	}
 	return unit, nil
 }
-
-func hasUnitSuffix(name string) bool {
-	for _, suffix := range []string{
-		".service", ".socket", ".target", ".timer", ".path", ".mount", ".automount", ".swap", ".slice", ".scope", ".device",
-	} {
-		if strings.HasSuffix(name, suffix) {
-			return true
-		}
-	}
-	return false
-}

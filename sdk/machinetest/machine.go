@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/target"
@@ -19,6 +21,22 @@ type Fixture struct {
 	Commands *Runner
 	Kernel   *Kernel
 	Services *Services
+
+	mutex  sync.Mutex
+	claims []machine.Claim
+}
+
+// Claims returns what the code under test has claimed so far, in order.
+func (f *Fixture) Claims() []machine.Claim {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return slices.Clone(f.claims)
+}
+
+func (f *Fixture) claim(c machine.Claim) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.claims = append(f.claims, c)
 }
 
 // New returns a live machine: not an image, yet its files are in a temporary directory, and its programs, services and
@@ -37,7 +55,7 @@ func New(t testing.TB) *Fixture {
 	})
 	f.Machine = machine.Machine{
 		Target: Target(), FS: files, Commands: f.Commands, Services: f.Services, Kernel: f.Kernel,
-		State: machine.NewState(filepath.Join(t.TempDir(), "state")),
+		State: machine.NewState(filepath.Join(t.TempDir(), "state")), Claims: f.claim,
 	}
 	return f
 }

@@ -1,0 +1,65 @@
+package sdk
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// claims collects what a plan function and the helpers that it calls claim. Without a key the runtime wants none.
+type claims struct {
+	key   []byte
+	mutex sync.Mutex
+	all   []pluginv1.Claim
+	index map[string]int
+	twice string // an ID that is claimed with two values
+}
+
+func (c *claims) add(claim machine.Claim) {
+	if len(c.key) == 0 {
+		return
+	}
+	var value [][]byte
+	for _, part := range claim.Value {
+		value = append(value, []byte(part))
+	}
+	made := pluginv1.NewClaim(c.key, claim.ID, claim.Field, value...)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	at, known := c.index[made.ID]
+	switch {
+	case !known:
+		if c.index == nil {
+			c.index = map[string]int{}
+		}
+		c.index[made.ID] = len(c.all)
+		c.all = append(c.all, made)
+	case !bytes.Equal(c.all[at].Digest, made.Digest):
+		c.twice = made.ID
+	}
+}
+
+// check refuses what no machine can be.
+func (c *claims) check() error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.twice != "" {
+		return &pluginv1.Error{Code: pluginv1.CodeInternal, Message: "the plan claims " + c.twice + " with two values"}
+	}
+	return nil
+}
+
+// attach gives an error of planning the claims that were made until then.
+func (c *claims) attach(err error) error {
+	known, ok := asContract(err)
+	if !ok || known.Code != pluginv1.CodePrecondition && known.Code != pluginv1.CodeRetry {
+		return err
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	claiming := *known
+	claiming.Claims = c.all
+	return &claiming
+}

@@ -1,0 +1,127 @@
+package sdk_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
+	"github.com/machineadm/machineadm/sdk/machinetest"
+)
+
+// TestHelpersClaim: the helpers claim what they manage, whether it matches already or not.
+func TestHelpersClaim(t *testing.T) {
+	t.Parallel()
+	unix(t)
+	spec := sdk.FileSpec{Path: "/etc/./x", Content: []byte("x\n"), Mode: 0o640}
+	owned, part, none := spec, spec, spec
+	owned.Owner = &sdk.Owner{UID: 1, GID: 2}
+	part.Part = &sdk.Part{Name: "ours", Content: []byte("x")}
+	none.Part = &sdk.Part{Name: "ours"}
+	file := machine.Claim{ID: "file:/etc/x", Field: "spec.x", Value: []string{"x\n", "0640", ""}}
+	claim := func(id string, value ...string) machine.Claim {
+		return machine.Claim{ID: id, Field: "spec.x", Value: value}
+	}
+	one := func(_ *sdk.Change, err error) error { return err }
+	for name, c := range map[string]struct {
+		plan func(ctx context.Context, m sdk.Machine) error
+		want []machine.Claim
+	}{
+		"file":      {func(_ context.Context, m sdk.Machine) error { return one(sdk.File(m, spec)) }, []machine.Claim{file}},
+		"owner":     {func(_ context.Context, m sdk.Machine) error { return one(sdk.File(m, owned)) }, []machine.Claim{claim("file:/etc/x", "x\n", "0640", "1:2")}},
+		"part":      {func(_ context.Context, m sdk.Machine) error { return one(sdk.File(m, part)) }, []machine.Claim{claim("file:/etc/x#ours", "x")}},
+		"no part":   {func(_ context.Context, m sdk.Machine) error { return one(sdk.File(m, none)) }, []machine.Claim{claim("file:/etc/x#ours")}},
+		"absent":    {func(_ context.Context, m sdk.Machine) error { return one(sdk.Absent(m, "/etc/x")) }, []machine.Claim{claim("file:/etc/x")}},
+		"directory": {func(_ context.Context, m sdk.Machine) error { return one(sdk.Directory(m, "/d/", 0o700)) }, []machine.Claim{claim("directory:/d", "0700")}},
+		"drop-in": {func(ctx context.Context, m sdk.Machine) error {
+			return one(sdk.DropIn(ctx, m, "x.service", "a", "y\n"))
+		}, []machine.Claim{claim("file:/etc/systemd/system/x.service.d/a.conf", "y\n", "0644", "")}},
+		"service": {func(ctx context.Context, m sdk.Machine) error {
+			_, err := sdk.ServiceState(ctx, m, "x", sdk.ServiceSpec{Enabled: true})
+			return err
+		}, []machine.Claim{claim("unit:x.service#enabled", "true"), claim("unit:x.service#running", "false")}},
+		"activation": {func(ctx context.Context, m sdk.Machine) error {
+			_, err := sdk.Activate(ctx, m, sdk.Activation{Unit: "x.service", Files: []sdk.FileSpec{spec}})
+			return err
+		}, []machine.Claim{file, claim("unit:x.service#running", "true")}},
+		"by hand": {func(_ context.Context, m sdk.Machine) error {
+			m.Claim("sysctl:kernel.panic", "spec.y", "10")
+			return nil
+		}, []machine.Claim{{ID: "sysctl:kernel.panic", Field: "spec.y", Value: []string{"10"}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := machinetest.New(t)
+			f.Services.Put("x.service", running())
+			f.Commands.On(needReload, machine.Result{Stdout: []byte("NeedDaemonReload=no\n")})
+			require.NoError(t, c.plan(t.Context(), f.Machine.Field("spec.x")))
+			assert.Equal(t, c.want, f.Claims())
+		})
+	}
+}
+
+func TestClaimsOnWindowsHaveOneSpelling(t *testing.T) {
+	t.Parallel()
+	var got []string
+	m := sdk.Machine{Target: target.Target{OS: "windows"}, Claims: func(c machine.Claim) { got = append(got, c.ID) }}
+	m.Claim(`file:C:\ProgramData/X`, "")
+	m.Claim("unit:W32Time#running", "", "true")
+	m.Claim("other:X", "")
+	assert.Equal(t, []string{`file:c:\programdata\x`, "unit:w32time#running", "other:X"}, got)
+}
+
+// TestClaimsOverTheWire: a converged plan has claims, and an error that stays pending has those that were made before it.
+func TestClaimsOverTheWire(t *testing.T) {
+	t.Parallel()
+	key := []byte("key")
+	want := []pluginv1.Claim{pluginv1.NewClaim(key, "a:1", "", []byte("x")), pluginv1.NewClaim(key, "a:2", "spec.count")}
+	for name, c := range map[string]struct {
+		err  error
+		key  []byte
+		want []pluginv1.Claim
+	}{
+		"converged":    {nil, key, want},
+		"no key":       {nil, nil, nil},
+		"precondition": {sdk.Precondition("not yet", ""), key, want},
+		"retry":        {sdk.Retry(0, "not yet"), key, want},
+		"invalid":      {sdk.InvalidConfig(sdk.Violation{Message: "no"}), key, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := connect(t, configurator(func(_ context.Context, m sdk.Machine, _ probe) (sdk.Plan, error) {
+				m.Claim("a:1", "", "x")
+				m.Claim("a:2", "spec.count")
+				m.Claim("a:1", "", "x") // twice the same is one
+				return sdk.Plan{}, c.err
+			}))
+			request := live(document(`{}`))
+			request.ClaimKey = c.key
+			plan, err := client.Plan(t.Context(), request)
+			if c.err == nil {
+				require.NoError(t, err)
+				assert.Equal(t, c.want, plan.Claims)
+				return
+			}
+			assert.Equal(t, c.want, pluginv1.AsError(err).Claims)
+		})
+	}
+}
+
+func TestClaimWithTwoValues(t *testing.T) {
+	t.Parallel()
+	m := configurator(func(_ context.Context, m sdk.Machine, _ probe) (sdk.Plan, error) {
+		m.Claim("a:1", "", "canary")
+		m.Claim("a:1", "", "y")
+		return sdk.Plan{}, nil
+	})
+	request := live(document(`{}`))
+	request.ClaimKey = []byte("key")
+	_, err := m.Plan(t.Context(), request)
+	wantCode(t, err, pluginv1.CodeInternal, "the plan claims a:1 with two values")
+	assert.NotContains(t, err.Error(), "canary")
+}
