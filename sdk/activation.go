@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/machineadm/machineadm/internal/atomicfile"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -245,16 +246,10 @@ func (a *activator) counted(s sight) string {
 	}
 }
 
-// candidate is where a file lies while it is only proposed: in the same directory, so that relative includes work, and
-// under a name that daemons pass over when they read a directory of drop-ins.
+// candidate is where a file lies while it is only proposed.
 func candidate(path string) string {
-	const suffix, nameMax = ".machineadm-candidate", 255
 	dir, base := filepath.Split(path)
-	if len(base)+len(suffix)+1 > nameMax {
-		sum := sha256.Sum256([]byte(base))
-		base = hex.EncodeToString(sum[:16])
-	}
-	return dir + "." + base + suffix
+	return dir + atomicfile.CandidateName(base)
 }
 
 // digest tells one wished configuration from another.

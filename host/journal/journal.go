@@ -71,14 +71,17 @@ func Open(dir, machineID string) (*Journal, error) {
 // stateNames are all the names that this package makes in a state directory.
 func stateNames() []string {
 	return []string{
-		bindingsFile, keyFile, rebootsFile, PendingFile, RestingFile, DigestsFile, pluginsDir, reportsDir, machineFile,
+		bindingsFile, keyFile, rebootsFile, PendingFile, RestingFile, DigestsFile, pluginsDir, reportsDir, machineFile, writesFile,
 	}
 }
 
 // void removes what is bound to another machine, the mark that says so last: a run that is killed here begins again.
-// Only names that this package makes are touched.
+// Only names that this package makes are touched. The record of writes stays: the clone has the same leftovers.
 func (j *Journal) void() error {
 	for _, name := range stateNames() {
+		if name == writesFile {
+			continue
+		}
 		if err := os.RemoveAll(filepath.Join(j.dir, name)); err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ import (
 const (
 	temporarySuffix = ".machineadm-tmp"
 	linkSuffix      = ".machineadm-tmplink"
+	candidateSuffix = ".machineadm-candidate"
 	// nameMax is NAME_MAX of every file system that matters here.
 	nameMax = 255
 	// ownerWait bounds how long a write waits for another live writer of the same file.
@@ -59,6 +60,30 @@ func WriteFile(path string, data []byte, o Options) (err error) {
 // Reserved reports whether a file name is one that this package keeps for its temporary files.
 func Reserved(name string) bool {
 	return strings.HasPrefix(name, ".") && (strings.HasSuffix(name, temporarySuffix) || strings.HasSuffix(name, linkSuffix))
+}
+
+// CandidateName is the name of a file that a daemon's checker reads before its content is written to name: in the same
+// directory, so that relative includes work, and passed over by daemons that read a directory of drop-ins.
+func CandidateName(name string) string { return temporaryName(name, candidateSuffix) }
+
+// Leftover reports whether a file name is one that only an interrupted write leaves behind.
+func Leftover(name string) bool {
+	return Reserved(name) || strings.HasPrefix(name, ".") && strings.HasSuffix(name, candidateSuffix)
+}
+
+// CleanUp removes from dir what interrupted writes of name left there: temporary files, links and candidates.
+func CleanUp(dir *os.File, name string) error {
+	if checkName(name) != nil {
+		return nil //nolint:nilerr // no write of this package has such a name
+	}
+	candidate := CandidateName(name)
+	var errs []error
+	for _, left := range []string{
+		temporaryName(name, temporarySuffix), temporaryName(name, linkSuffix), candidate, temporaryName(candidate, temporarySuffix),
+	} {
+		errs = append(errs, Remove(dir, left))
+	}
+	return errors.Join(errs...)
 }
 
 // temporaryName is deterministic, so that the next writer finds what a killed one left behind. It starts with a dot

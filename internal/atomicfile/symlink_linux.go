@@ -59,7 +59,7 @@ func removeLink(dir int, temporary string) error {
 	var st unix.Stat_t
 	err := unix.Fstatat(dir, temporary, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK {
-		return fmt.Errorf("%s is in the way and is not a link", temporary)
+		return fmt.Errorf("%s is %w: not a link", temporary, errForeign)
 	}
 	if err == nil {
 		err = unix.Unlinkat(dir, temporary, 0)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -100,6 +101,26 @@ func (w *writer) tryAcquire() (bool, error) {
 	return true, nil
 }
 
+// errForeign says that a file of a reserved name was not made by this package.
+var errForeign = errors.New("in the way and was not made by machineadm")
+
+// Remove removes a leftover from dir. What a live process holds, and what this package cannot have made, stays.
+func Remove(dir *os.File, leftover string) error {
+	defer runtime.KeepAlive(dir)
+	w := writer{dir: int(dir.Fd()), dirName: dir.Name(), temporary: leftover}
+	var err error
+	switch {
+	case strings.HasSuffix(leftover, linkSuffix):
+		err = removeLink(w.dir, leftover)
+	case Leftover(leftover):
+		err = w.clearStale()
+	}
+	if err != nil && !errors.Is(err, errForeign) {
+		return failed("remove", dir.Name(), leftover, "clean up after an interrupted write", err)
+	}
+	return nil
+}
+
 // clearStale removes the temporary file if its writer is dead. What bears the reserved name but cannot be ours is
 // left alone, with an error that names it.
 func (w *writer) clearStale() error {
@@ -110,7 +131,7 @@ func (w *writer) clearStale() error {
 	}
 	// Looked at before it is opened: opening a device can do things.
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return fmt.Errorf("%s is in the way and is not a regular file", w.temporary)
+		return fmt.Errorf("%s is %w: not a regular file", w.temporary, errForeign)
 	}
 	const flags = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	fd, err := openat(w.dir, w.temporary, unix.O_RDWR|flags, 0)
@@ -133,11 +154,11 @@ func (w *writer) removeIfDead(fd int) error {
 		return err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return fmt.Errorf("%s is in the way and is not a regular file", w.temporary)
+		return fmt.Errorf("%s is %w: not a regular file", w.temporary, errForeign)
 	}
 	// Root's may bear any owner: a write that hands its file to a user can die after the change of owner.
 	if os.Geteuid() != 0 && int(st.Uid) != os.Geteuid() || st.Nlink > 1 {
-		return fmt.Errorf("%s is in the way and is not ours (owned by uid %d, %d links)", w.temporary, st.Uid, st.Nlink)
+		return fmt.Errorf("%s is %w: owned by uid %d, %d links", w.temporary, errForeign, st.Uid, st.Nlink)
 	}
 	held, err := w.lock(fd)
 	if !held || err != nil {

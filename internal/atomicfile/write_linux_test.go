@@ -243,7 +243,7 @@ func TestStaleTemporary(t *testing.T) {
 		"a second name of a file": {func(path string) error {
 			other := filepath.Join(filepath.Dir(path), "z")
 			return errors.Join(os.WriteFile(other, []byte("z"), 0o600), os.Link(other, path))
-		}, "is not ours"},
+		}, "not made by machineadm"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

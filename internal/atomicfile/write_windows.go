@@ -132,6 +132,19 @@ func busy(err error) bool {
 		errors.Is(err, windows.ERROR_ACCESS_DENIED)
 }
 
+// Remove removes a leftover from dir. What a live process holds, and what this package cannot have made, stays.
+func Remove(dir *os.File, leftover string) error {
+	path := filepath.Join(dir.Name(), leftover)
+	info, err := os.Lstat(path)
+	if err != nil || !Leftover(leftover) || !info.Mode().IsRegular() && info.Mode()&os.ModeSymlink == 0 {
+		return nil //nolint:nilerr // nothing that a write left
+	}
+	if err := removeFile(path); err != nil && !busy(err) {
+		return failed("remove", dir.Name(), leftover, "clean up after an interrupted write", withoutPath(err))
+	}
+	return nil
+}
+
 func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

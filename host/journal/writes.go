@@ -1,0 +1,204 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/internal/atomicfile"
+	"github.com/machineadm/machineadm/internal/rooted"
+)
+
+const (
+	writesFile    = "writes.json"
+	writesVersion = 1
+	maxWrites     = 16 << 20
+	// linksMax is the number of links that a path may lead through, as in the kernel.
+	linksMax = 40
+)
+
+// Writes records which paths a run is about to write, so that a later run of any stream finds the temporary files that
+// a killed one left beside them: they can hold secrets. On the live machine the record is in the state directory, in an
+// image it is the file ImageWrites of the image, which the first boot and every later bake read.
+//
+// Only a process that holds the lock uses it.
+type Writes struct {
+	root     string   // of the image; "" is the live machine
+	stateDir string   // cleaned up as a whole
+	records  []string // below root; Record writes the first
+	own      []string // files of the host itself, on the live machine
+	paths    map[string]bool
+}
+
+// NewWrites returns the record of the live machine (root "") or of an image. own are the files that the host itself
+// replaces outside of stateDir, in the file system of this process.
+func NewWrites(root, stateDir string, own ...string) *Writes {
+	w := &Writes{root: root, stateDir: stateDir, own: own, records: []string{ImageWrites}, paths: map[string]bool{}}
+	if root == "" {
+		w.records = []string{filepath.Join(stateDir, writesFile), ImageWrites}
+	}
+	return w
+}
+
+// Record adds paths of the target. They are on disk when it returns; call it before the change that writes them.
+func (w *Writes) Record(paths []string) error {
+	all := maps.Clone(w.paths)
+	for _, p := range paths {
+		all[p] = true
+	}
+	if len(all) == len(w.paths) {
+		return nil
+	}
+	data, err := json.Marshal(writes{Version: writesVersion, Paths: slices.Sorted(maps.Keys(all))})
+	if err == nil {
+		err = w.within(func(root *rooted.Root) error { return writeBelow(root, w.records[0], append(data, '\n')) })
+	}
+	if err != nil {
+		return stateError(fmt.Errorf("record what is written: %w", err))
+	}
+	w.paths = all
+	return nil
+}
+
+// CleanUp removes the leftovers of interrupted writes beside every recorded path, and then the record. Call it at the
+// start of a run, and at its end when all plugins have ended. A record with a path that could not be cleaned up stays.
+func (w *Writes) CleanUp() error {
+	errs := []error{cleanBelow(w.stateDir), within("", func(live *rooted.Root) error { return cleanBeside(live, w.own) })}
+	for _, name := range w.records {
+		errs = append(errs, w.within(func(root *rooted.Root) error { return cleanRecord(root, name) }))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("remove what interrupted writes left: %w", err)
+	}
+	w.paths = map[string]bool{}
+	return nil
+}
+
+func (w *Writes) within(do func(*rooted.Root) error) error { return within(w.root, do) }
+
+func within(dir string, do func(*rooted.Root) error) (err error) {
+	root, err := rooted.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return do(root)
+}
+
+// writes is the form of the record.
+type writes struct {
+	Version int      `json:"version"`
+	Paths   []string `json:"paths"`
+}
+
+func parseWrites(data []byte) ([]string, error) {
+	var w writes
+	if err := json.Unmarshal(data, &w); err != nil {
+		return nil, err
+	}
+	if w.Version != writesVersion {
+		return nil, fmt.Errorf("it has the form %d, and this release reads %d", w.Version, writesVersion)
+	}
+	return w.Paths, nil
+}
+
+func writeBelow(root *rooted.Root, name string, data []byte) (err error) {
+	dir, err := root.OpenDir(filepath.Dir(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		dir, err = makeDir(root, filepath.Dir(name))
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	return atomicfile.Write(dir, filepath.Base(name), data, atomicfile.Options{Mode: 0o600, KeepLabel: true})
+}
+
+func cleanRecord(root *rooted.Root, name string) error {
+	if err := cleanBeside(root, []string{name}); err != nil {
+		return err
+	}
+	data, err := root.ReadFile(name, maxWrites)
+	if absent(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	paths, err := parseWrites(data)
+	if err != nil {
+		return fmt.Errorf("%s is damaged: %w; remove it", name, err)
+	}
+	if err := cleanBeside(root, paths); err != nil {
+		return err
+	}
+	dir, err := root.OpenDir(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(removeAt(dir, filepath.Base(name)), dir.Close())
+}
+
+// cleanBeside removes the leftovers of writes to these paths, also where a write followed links.
+func cleanBeside(root *rooted.Root, paths []string) error {
+	var errs []error
+	for _, name := range paths {
+		for range linksMax {
+			next, err := cleanOne(root, name)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", name, err))
+			}
+			if name = next; name == "" {
+				break
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// cleanOne removes the leftovers of writes to name, and returns where name leads if it is a link.
+func cleanOne(root *rooted.Root, name string) (string, error) {
+	parent, base := filepath.Split(name)
+	if base == "" || strings.ContainsRune(name, 0) {
+		return "", nil
+	}
+	dir, err := root.OpenDir(parent)
+	if absent(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	err = atomicfile.CleanUp(dir, base)
+	to, linkErr := rooted.Readlink(dir, base)
+	if linkErr != nil {
+		to = ""
+	} else if !path.IsAbs(to) {
+		to = parent + to
+	}
+	return to, errors.Join(err, dir.Close())
+}
+
+// cleanBelow removes every leftover below a directory that only this user can enter.
+func cleanBelow(name string) error {
+	return filepath.WalkDir(name, func(at string, e fs.DirEntry, err error) (_ error) {
+		if err != nil || e.IsDir() || !atomicfile.Leftover(e.Name()) {
+			if absent(err) {
+				err = nil
+			}
+			return err
+		}
+		dir, err := os.Open(filepath.Dir(at))
+		if err != nil {
+			return err
+		}
+		return errors.Join(atomicfile.Remove(dir, e.Name()), dir.Close())
+	})
+}

@@ -1,0 +1,44 @@
+package journal
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/machineadm/machineadm/internal/rooted"
+)
+
+// ImageWrites is the record of an image.
+const ImageWrites = "/etc/machineadm/.pending"
+
+// absent says that a path has nothing, so nothing was left beside it either.
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }
+
+func removeAt(dir *os.File, base string) error {
+	defer runtime.KeepAlive(dir)
+	return unix.Unlinkat(int(dir.Fd()), base, 0)
+}
+
+// makeDir makes a directory and what is missing above it, for everyone to look into.
+func makeDir(root *rooted.Root, name string) (_ *os.File, err error) {
+	above, err := root.OpenDir(path.Dir(name))
+	if absent(err) && name != "/" {
+		above, err = makeDir(root, path.Dir(name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, above.Close()) }()
+	err = unix.Mkdirat(int(above.Fd()), path.Base(name), 0o755)
+	if err == nil {
+		err = unix.Fchmodat(int(above.Fd()), path.Base(name), 0o755, 0)
+	}
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return nil, err
+	}
+	return root.OpenDir(name)
+}

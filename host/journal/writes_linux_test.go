@@ -1,0 +1,172 @@
+package journal
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// plant writes a file and what is missing above it.
+func plant(t *testing.T, path string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte("PRIVATE KEY"), 0o600))
+}
+
+// names lists the files, links and other nodes below dir.
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	out := []string{}
+	require.NoError(t, filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			at, err = filepath.Rel(dir, at)
+			out = append(out, at)
+		}
+		return err
+	}))
+	return out
+}
+
+// TestWritesOfAKilledRun: whatever the next run is about, it removes what a killed one left beside its paths, and that alone.
+func TestWritesOfAKilledRun(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	root := t.TempDir()
+	killed := NewWrites(root, t.TempDir())
+	recorded := []string{
+		"/etc/app/key", "/etc/link", "/etc/out", "/etc/new/file", "/etc/taken", "/etc/loop", "/etc/full",
+		"relative", "/nul\x00", "/", "", "/etc/../etc/up",
+	}
+	require.NoError(t, killed.Record(recorded[:2]))
+	require.NoError(t, killed.Record(recorded))
+	for _, name := range []string{
+		"etc/app/.key.machineadm-tmp", "etc/app/.key.machineadm-candidate", "etc/app/..key.machineadm-candidate.machineadm-tmp",
+		"srv/.real.machineadm-tmp", "etc/.up.machineadm-tmp", "etc/machineadm/..pending.machineadm-tmp",
+	} {
+		plant(t, filepath.Join(root, name))
+	}
+	stay := []string{"etc/app/.other.machineadm-tmp", "etc/app/key", "etc/app/key.machineadm-tmp"}
+	for _, name := range stay {
+		plant(t, filepath.Join(root, name))
+	}
+	plant(t, filepath.Join(outside, ".file.machineadm-tmp"))
+	for name, to := range map[string]string{
+		"etc/link": "../srv/real", "etc/out": outside + "/file", "etc/loop": "loop", "etc/.full.machineadm-tmplink": "x",
+	} {
+		require.NoError(t, os.Symlink(to, filepath.Join(root, name)))
+	}
+	require.NoError(t, unix.Mkfifo(filepath.Join(root, "etc/.taken.machineadm-tmp"), 0o600))
+	info, err := os.Stat(filepath.Join(root, ImageWrites))
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o600), info.Mode())
+
+	require.NoError(t, NewWrites(root, t.TempDir()).CleanUp())
+	assert.ElementsMatch(t, append(stay, "etc/link", "etc/out", "etc/loop", "etc/.taken.machineadm-tmp"), names(t, root))
+	assert.Equal(t, []string{".file.machineadm-tmp"}, names(t, outside))
+}
+
+// TestWritesOfTheMachine covers the state directory, the files of the host itself, and what a killed bake left.
+func TestWritesOfTheMachine(t *testing.T) {
+	t.Parallel()
+	root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+	live := func() *Writes {
+		w := NewWrites("", state, filepath.Join(root, "run/report.json"))
+		w.records[1] = filepath.Join(root, "pending") // that of the machine that runs the tests is not ours
+		return w
+	}
+	require.NoError(t, live().CleanUp(), "nothing is there")
+	require.NoError(t, os.Mkdir(state, 0o700))
+	killed := live()
+	require.NoError(t, killed.Record([]string{filepath.Join(root, "live")}))
+	plant(t, filepath.Join(root, ".live.machineadm-tmp"))
+	plant(t, filepath.Join(root, "run/.report.json.machineadm-tmp"))
+	plant(t, filepath.Join(state, ".bindings.json.machineadm-tmp"))
+	plant(t, filepath.Join(state, "plugins/a/b/.intent.machineadm-tmp"))
+	plant(t, filepath.Join(state, "plugins/a/b/intent"))
+	bake := NewWrites("", state)
+	bake.records = []string{filepath.Join(root, "pending")}
+	require.NoError(t, bake.Record([]string{filepath.Join(root, "baked")}))
+	plant(t, filepath.Join(root, ".baked.machineadm-tmp"))
+	clone, err := Open(state, "another-machine")
+	require.NoError(t, err)
+	plant(t, filepath.Join(clone.Dir(), "plugins/a/b/intent"))
+
+	require.NoError(t, live().CleanUp())
+	assert.Empty(t, names(t, root))
+	assert.ElementsMatch(t, []string{"machine-id", "plugins/a/b/intent"}, names(t, state))
+}
+
+// TestWritesOfALiveWriter: a temporary file that is locked belongs to a process that is still at work.
+func TestWritesOfALiveWriter(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	temporary := filepath.Join(root, ".f.machineadm-tmp")
+	plant(t, temporary)
+	file, err := os.Open(temporary)
+	require.NoError(t, err)
+	require.NoError(t, unix.Flock(int(file.Fd()), unix.LOCK_EX))
+	w := NewWrites(root, t.TempDir())
+	require.NoError(t, w.Record([]string{"/f"}))
+	require.NoError(t, w.CleanUp())
+	assert.FileExists(t, temporary)
+	require.NoError(t, file.Close())
+}
+
+// TestWritesRecordOnce: only a new path costs a write.
+func TestWritesRecordOnce(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	w := NewWrites(root, t.TempDir())
+	record := filepath.Join(root, ImageWrites)
+	require.NoError(t, w.Record(nil))
+	assert.NoFileExists(t, record)
+	require.NoError(t, w.Record([]string{"/b", "/a"}))
+	first, err := os.Stat(record)
+	require.NoError(t, err)
+	require.NoError(t, w.Record([]string{"/a"}))
+	second, err := os.Stat(record)
+	require.NoError(t, err)
+	assert.True(t, os.SameFile(first, second))
+	require.NoError(t, w.CleanUp())
+	assert.NoFileExists(t, record)
+	require.NoError(t, w.Record([]string{"/a"}))
+	assert.FileExists(t, record)
+}
+
+func TestWritesDamaged(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string]string{
+		"no JSON": "{", "another form": `{"version": 2}`, "another type": `{"version": 1, "paths": "/etc/x"}`,
+	} {
+		root := t.TempDir()
+		record := filepath.Join(root, ImageWrites)
+		plant(t, record)
+		require.NoError(t, os.WriteFile(record, []byte(data), 0o600))
+		w := NewWrites(root, t.TempDir())
+		assert.ErrorContains(t, w.CleanUp(), "is damaged", name)
+		require.NoError(t, w.Record([]string{"/etc/x"}), name)
+		assert.NoError(t, w.CleanUp(), name)
+	}
+}
+
+func FuzzWrites(f *testing.F) {
+	for _, seed := range []string{"", "{}", `{"version":1,"paths":["/etc/x","relative",""]}`, `{"version":2}`, "[]", "null"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		root := t.TempDir()
+		record := filepath.Join(root, ImageWrites)
+		plant(t, record)
+		require.NoError(t, os.WriteFile(record, data, 0o600))
+		plant(t, filepath.Join(root, "etc/x"))
+		if err := NewWrites(root, t.TempDir()).CleanUp(); err == nil {
+			assert.NoFileExists(t, record)
+		}
+		assert.FileExists(t, filepath.Join(root, "etc/x"))
+	})
+}
