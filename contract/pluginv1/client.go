@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
@@ -29,29 +30,31 @@ func NewClient(conn grpc.ClientConnInterface) *Client {
 
 // Describe implements Configurator.
 func (c *Client) Describe(ctx context.Context, r DescribeRequest) (Description, error) {
+	var trailer metadata.MD
 	answer, err := c.plugin.Describe(ctx, &pb.DescribeRequest{
 		Root: r.Root, Target: targetToPB(r.Target), RuntimeVersion: clean(r.RuntimeVersion), JsonSchema: r.JSONSchema,
-	})
+	}, grpc.Trailer(&trailer))
 	if err != nil {
-		return Description{}, fromStatus(ctx, err)
+		return Description{}, fromStatus(ctx, "Describe", err, trailer)
 	}
-	return descriptionFromPB(answer), nil
+	return receivedDescription(answer)
 }
 
 // Plan implements Configurator.
 func (c *Client) Plan(ctx context.Context, r Request) (Plan, error) {
+	var trailer metadata.MD
 	answer, err := c.configurator.Plan(ctx, &pb.PlanRequest{
 		Document: r.Document, Root: r.Root, Target: targetToPB(r.Target), StateDir: r.StateDir,
 		ClaimKey: r.ClaimKey,
-	})
+	}, grpc.Trailer(&trailer))
 	if err != nil {
-		return Plan{}, fromStatus(ctx, err)
+		return Plan{}, fromStatus(ctx, "Plan", err, trailer)
 	}
-	return planFromPB(answer), nil
+	return receivedPlan(answer, len(r.ClaimKey) > 0)
 }
 
-// Apply implements Configurator. A stream that breaks the protocol (no Finished, two of them, an event after it) is an
-// Internal error, except that a stream which simply ends is ErrCrashed.
+// Apply implements Configurator. A stream whose events contradict each other is an Internal error, except that a stream
+// which simply ends is ErrCrashed.
 func (c *Client) Apply(ctx context.Context, r Request, limit int, send func(Event) error) (Finished, error) {
 	if limit < 0 {
 		return Finished{}, &Error{Code: CodeInternal, Message: "the limit is negative"}
@@ -68,26 +71,36 @@ func (c *Client) Apply(ctx context.Context, r Request, limit int, send func(Even
 		Limit:    uint32(min(limit, 1<<31-1)), //nolint:gosec // bounded on both sides just above
 	})
 	if err != nil {
-		return Finished{}, fromStatus(ctx, err)
+		return Finished{}, fromStatus(ctx, "Apply", err, nil)
 	}
+	return receive(ctx, stream, send)
+}
+
+// receive reads the events of an Apply to their end.
+func receive(ctx context.Context, stream grpc.ServerStreamingClient[pb.ApplyEvent], send func(Event) error) (Finished, error) {
 	var finished *Finished
+	var events sequence
 	for {
 		message, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return Finished{}, applyError(ctx, err, finished != nil)
+			return Finished{}, applyError(ctx, err, stream.Trailer(), finished != nil)
+		}
+		if finished != nil {
+			return Finished{}, breach("P-23", "Apply sent an event after finished")
 		}
 		event := eventFromPB(message)
-		if finished != nil {
-			return Finished{}, &Error{Code: CodeInternal, Message: "the plugin sent an event after finished"}
+		pass, err := events.take(event)
+		if err != nil {
+			return Finished{}, err
 		}
 		if f, ok := event.(Finished); ok {
 			finished = &f
-			continue
+			event, pass = events.omitted()
 		}
-		if event == nil {
+		if !pass {
 			continue
 		}
 		if err := send(event); err != nil {
@@ -100,18 +113,19 @@ func (c *Client) Apply(ctx context.Context, r Request, limit int, send func(Even
 	return *finished, nil
 }
 
-// applyError judges a broken stream: after finished, losing the connection changes nothing of what was said, but a
-// plugin that fails then is not trusted with the next document.
-func applyError(ctx context.Context, err error, finished bool) error {
-	err = fromStatus(ctx, err)
+// applyError classifies the end of a broken stream: after finished, losing the connection changes nothing of what was
+// said, but a plugin that fails then is not trusted with the next document.
+func applyError(ctx context.Context, err error, trailer metadata.MD, finished bool) error {
+	err = fromStatus(ctx, "Apply", err, trailer)
 	if finished && !errors.Is(err, ErrCrashed) && !errors.Is(err, context.Canceled) {
-		return &Error{Code: CodeInternal, Message: "the plugin failed the call after finished"}
+		return breach("P-23", "Apply failed the call after finished")
 	}
 	return err
 }
 
 // Stop implements Configurator.
 func (c *Client) Stop(ctx context.Context) error {
-	_, err := c.configurator.Stop(ctx, &pb.StopRequest{})
-	return fromStatus(ctx, err)
+	var trailer metadata.MD
+	_, err := c.configurator.Stop(ctx, &pb.StopRequest{}, grpc.Trailer(&trailer))
+	return fromStatus(ctx, "Stop", err, trailer)
 }

@@ -166,8 +166,9 @@ func eventToPB(e Event) *pb.ApplyEvent {
 	}
 }
 
-// eventFromPB returns nil for an event that this side does not know: newer plugins may send more.
+// eventFromPB bounds and converts an event. It returns nil for an event that this side does not know: newer plugins may send more.
 func eventFromPB(e *pb.ApplyEvent) Event {
+	bound(e)
 	switch e := e.GetEvent().(type) {
 	case *pb.ApplyEvent_Started:
 		return Started{Change: changeFromPB(e.Started.GetChange())}
@@ -180,7 +181,8 @@ func eventFromPB(e *pb.ApplyEvent) Event {
 	case *pb.ApplyEvent_Finished:
 		f := Finished{Stopped: e.Finished.GetStopped(), Deferred: changesFromPB(e.Finished.GetDeferred())}
 		if e.Finished.GetError() != nil {
-			f.Error = errorFromPB(e.Finished.GetError())
+			f.Error = received(e.Finished.GetError())
+			f.Error.Claims = nil // Plan alone claims
 		}
 		return f
 	default:

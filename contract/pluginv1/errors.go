@@ -1,14 +1,10 @@
 package pluginv1
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/machineadm/machineadm/contract/document"
@@ -54,6 +50,8 @@ type Error struct {
 	Final      bool                 // Precondition: no other document of the stream can cure it
 	Facts      map[string]string    // for programs; they reach the report
 	Claims     []Claim              // Precondition, Retry of Plan: what the document owns, as far as the planning got
+	// Clause names the clauses of SPEC.md that the plugin breaks, parted by commas. The Client sets it; it is never sent.
+	Clause string
 }
 
 // Error is the code, the message and every violation, on one line.
@@ -87,84 +85,6 @@ func AsError(err error) *Error {
 
 // ErrCrashed says that the plugin's process or its stream ended where the protocol does not allow it.
 var ErrCrashed = errors.New("the plugin ended without an answer")
-
-// toStatus turns an error of a plugin's function into the gRPC status that carries ErrorDetail.
-func toStatus(err error) error {
-	if err == nil {
-		return nil
-	}
-	if ctxErr := contextError(err); ctxErr != nil {
-		return ctxErr
-	}
-	e := AsError(err)
-	grpcCode := map[Code]codes.Code{
-		CodeInvalidConfig: codes.InvalidArgument, CodeUnsupported: codes.Unimplemented,
-		CodePrecondition: codes.FailedPrecondition, CodeRetry: codes.Unavailable, CodeInternal: codes.Internal,
-	}[e.Code]
-	s, detailErr := status.New(grpcCode, clean(e.Message)).WithDetails(errorToPB(e))
-	if detailErr != nil {
-		return status.Error(codes.Internal, "the error could not be encoded")
-	}
-	return s.Err()
-}
-
-// contextError keeps a cancelled or overdue call what it is, so that the host does not take it for a plugin's defect.
-func contextError(err error) error {
-	var e *Error
-	if errors.As(err, &e) {
-		return nil
-	}
-	switch {
-	case errors.Is(err, context.Canceled):
-		return status.Error(codes.Canceled, "cancelled")
-	case errors.Is(err, context.DeadlineExceeded):
-		return status.Error(codes.DeadlineExceeded, "deadline exceeded")
-	}
-	return nil
-}
-
-// fromStatus is the client's side: only a status that carries ErrorDetail is one of the five codes, except that the
-// end of a call's own context stays that, and a lost connection is a crash.
-func fromStatus(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	s, ok := status.FromError(err)
-	if !ok {
-		return &Error{Code: CodeInternal, Message: err.Error()}
-	}
-	for _, d := range s.Details() {
-		if detail, ok := d.(*pb.ErrorDetail); ok {
-			return errorFromPB(detail)
-		}
-	}
-	if s.Code() == codes.Canceled || s.Code() == codes.DeadlineExceeded {
-		if own := over(ctx); own != nil {
-			return own
-		}
-	}
-	const closed = "grpc: the client connection is closing" // gRPC's words and code for a call after Process.Kill
-	if s.Code() == codes.Unavailable || s.Code() == codes.Canceled && s.Message() == closed {
-		return fmt.Errorf("%w: the connection is gone", ErrCrashed)
-	}
-	switch s.Code() {
-	case codes.Unimplemented:
-		return &Error{Code: CodeInternal, Message: "the plugin does not serve this call of the protocol"}
-	case codes.ResourceExhausted:
-		return &Error{Code: CodeInternal, Message: fmt.Sprintf("a message is larger than %d MiB", MaxMessageBytes>>20)}
-	default:
-		return &Error{Code: CodeInternal, Message: "the plugin answered " + s.Code().String(), Detail: s.Message()}
-	}
-}
-
-// over is why ctx is over, nil while it is not. Its deadline counts by the clock: the plugin may notice it before the
-// timer of this side does.
-func over(ctx context.Context) error {
-	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(deadline) {
-		return context.DeadlineExceeded
-	}
-	return ctx.Err()
-}
 
 func errorToPB(e *Error) *pb.ErrorDetail {
 	out := &pb.ErrorDetail{
@@ -207,7 +127,7 @@ func errorFromPB(d *pb.ErrorDetail) *Error {
 	case pb.Code_CODE_RETRY:
 		e.Code = CodeRetry
 		if d.GetRetryAfter().IsValid() {
-			e.RetryAfter = d.GetRetryAfter().AsDuration()
+			e.RetryAfter = max(0, d.GetRetryAfter().AsDuration())
 		}
 	default:
 		e.Code = CodeInternal

@@ -41,10 +41,10 @@ func mirror() pluginv1.Configurator {
 	return &fake{
 		describe: func() (pluginv1.Description, error) {
 			stdin, err := io.ReadAll(os.Stdin)
-			return pluginv1.Description{Name: string(stdin), Capabilities: os.Environ()}, err
+			return pluginv1.Description{Name: "x" + string(stdin), Version: "v", Capabilities: os.Environ()}, err
 		},
 		plan: func(r pluginv1.Request) (pluginv1.Plan, error) {
-			return pluginv1.Plan{Changes: []pluginv1.Change{{ID: "a", Diff: string(r.Document)}}}, nil
+			return pluginv1.Plan{Changes: []pluginv1.Change{{ID: "a", Summary: "do a", Diff: string(r.Document)}}}, nil
 		},
 		apply: func(r pluginv1.Request, _ int, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
 			return pluginv1.Finished{}, send(pluginv1.Progress{Message: string(r.Document)})
@@ -107,7 +107,7 @@ func TestPluginProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Name != "" {
+	if d.Name != "x" {
 		t.Error("the plugin could read from its host's stdin")
 	}
 	for _, entry := range d.Capabilities {
@@ -124,13 +124,13 @@ func TestPluginProcess(t *testing.T) {
 	}
 }
 
-// TestLargeMessages: gRPC's own limit is 4 MiB, on both sides.
+// TestLargeMessages: gRPC's own limit is 4 MiB, on both sides. What is said in them is cut.
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
 	p := launch(t, pluginv1.Environment(runtime.GOOS, os.LookupEnv), &buffer{})
 	doc := bytes.Repeat([]byte("x"), 5<<20)
 	plan, err := p.Plan(t.Context(), pluginv1.Request{Document: doc})
-	if err != nil || len(plan.Changes) != 1 || len(plan.Changes[0].Diff) != len(doc) {
+	if err != nil || len(plan.Changes) != 1 || len(plan.Changes[0].Diff) != pluginv1.MaxDiffBytes {
 		t.Errorf("the answer has %d changes, %v", len(plan.Changes), err)
 	}
 	heard := 0
@@ -142,7 +142,7 @@ func TestLargeMessages(t *testing.T) {
 		heard = len(progress.Message)
 		return nil
 	})
-	if err != nil || heard != len(doc) {
+	if err != nil || heard != pluginv1.MaxTextBytes {
 		t.Errorf("heard %d bytes, %v", heard, err)
 	}
 	_, err = p.Plan(t.Context(), pluginv1.Request{Document: bytes.Repeat([]byte("x"), pluginv1.MaxMessageBytes)})

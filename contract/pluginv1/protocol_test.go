@@ -80,6 +80,11 @@ func TestOwnContext(t *testing.T) {
 func TestBrokenStreams(t *testing.T) {
 	t.Parallel()
 	finished := &pb.ApplyEvent{Event: &pb.ApplyEvent_Finished{Finished: &pb.Finished{}}}
+	started := &pb.ApplyEvent{Event: &pb.ApplyEvent_Started{Started: &pb.Started{Change: &pb.Change{Id: "a", Summary: "do a"}}}}
+	other := &pb.ApplyEvent{Event: &pb.ApplyEvent_Started{Started: &pb.Started{Change: &pb.Change{Id: "b", Summary: "do b"}}}}
+	mute := &pb.ApplyEvent{Event: &pb.ApplyEvent_Started{Started: &pb.Started{Change: &pb.Change{Id: "a"}}}}
+	failed := &pb.ApplyEvent{Event: &pb.ApplyEvent_Finished{Finished: &pb.Finished{Error: &pb.ErrorDetail{Message: "no"}}}}
+	deferred := &pb.ApplyEvent{Event: &pb.ApplyEvent_Finished{Finished: &pb.Finished{Deferred: []*pb.Change{{Summary: "x"}}}}}
 	changed := &pb.ApplyEvent{Event: &pb.ApplyEvent_Changed{Changed: &pb.Changed{Id: "a"}}}
 	newer := &pb.ApplyEvent{}
 	for name, c := range map[string]struct {
@@ -88,18 +93,27 @@ func TestBrokenStreams(t *testing.T) {
 		crashed bool
 		message string // none: it is in order
 	}{
-		"in order":               {events: []*pb.ApplyEvent{changed, finished}},
-		"an event of later":      {events: []*pb.ApplyEvent{newer, changed, finished}},
+		"in order":               {events: []*pb.ApplyEvent{started, changed, finished}},
+		"an event of later":      {events: []*pb.ApplyEvent{newer, started, newer, changed, finished}},
 		"none":                   {crashed: true},
-		"no finished":            {events: []*pb.ApplyEvent{changed}, crashed: true},
+		"no finished":            {events: []*pb.ApplyEvent{started, changed}, crashed: true},
 		"two finished":           {events: []*pb.ApplyEvent{finished, finished}, message: "after finished"},
 		"an event after it":      {events: []*pb.ApplyEvent{finished, changed}, message: "after finished"},
 		"an unknown one after":   {events: []*pb.ApplyEvent{finished, newer}, message: "after finished"},
 		"a failure after it":     {events: []*pb.ApplyEvent{finished}, end: status.Error(codes.Unknown, "x"), message: "failed the call after finished"},
-		"a failure without it":   {end: status.Error(codes.Unknown, "x"), message: "answered Unknown"},
-		"cancelled by itself":    {end: status.Error(codes.Canceled, "x"), message: "answered Canceled"},
+		"a failure without it":   {end: status.Error(codes.Unknown, "x"), message: "the status Unknown without an ErrorDetail"},
+		"cancelled by itself":    {end: status.Error(codes.Canceled, "x"), message: "the status Canceled without an ErrorDetail"},
 		"lost after finished":    {events: []*pb.ApplyEvent{finished}, end: status.Error(codes.Unavailable, "x"), crashed: true},
-		"lost without finished":  {events: []*pb.ApplyEvent{changed}, end: status.Error(codes.Unavailable, "x"), crashed: true},
+		"lost without finished":  {events: []*pb.ApplyEvent{started, changed}, end: status.Error(codes.Unavailable, "x"), crashed: true},
+		"a failed change":        {events: []*pb.ApplyEvent{started, failed}},
+		"started twice":          {events: []*pb.ApplyEvent{started, started}, message: `(P-22): Apply sent started twice for the change "a"`},
+		"made twice":             {events: []*pb.ApplyEvent{started, changed, started}, message: `(P-22): Apply sent started twice for the change "a"`},
+		"two at once":            {events: []*pb.ApplyEvent{started, other}, message: `(P-22): Apply sent started for "b" before changed for "a"`},
+		"changed, not started":   {events: []*pb.ApplyEvent{changed}, message: `(P-22): Apply sent changed for "a", which is not`},
+		"changed twice":          {events: []*pb.ApplyEvent{started, changed, changed}, message: `(P-22): Apply sent changed for "a", which is not`},
+		"never changed":          {events: []*pb.ApplyEvent{started, finished}, message: `(P-22): Apply sent finished without an error`},
+		"without a summary":      {events: []*pb.ApplyEvent{mute}, message: `(P-20): Apply has the change "a" without a summary`},
+		"deferred without an id": {events: []*pb.ApplyEvent{deferred}, message: "(P-20): finished has a change without an id"},
 		"finished without a sum": {events: []*pb.ApplyEvent{{Event: &pb.ApplyEvent_Finished{}}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 // full has every field set, so that one that is lost on the way shows.
 func full(code pluginv1.Code) *pluginv1.Error {
 	e := &pluginv1.Error{
-		Code: code, Message: "message", Hint: "hint", Detail: "raw words",
+		Code: code, Message: "message", Hint: "hint", Detail: "raw words", Final: code == pluginv1.CodePrecondition,
+		Facts:      map[string]string{"exitCode": "1", "phase": "preflight"},
 		Violations: []document.Violation{{Field: "spec.a[0]", Message: "is wrong", Hint: "mend it"}, {Field: "spec.b"}},
 	}
 	if code == pluginv1.CodeRetry {
@@ -88,15 +89,21 @@ func TestEverythingArrives(t *testing.T) {
 	warning := pluginv1.Warning{Field: "spec.x", Message: "hm"}
 	description := pluginv1.Description{
 		Name: "n", Version: "v", Fitness: pluginv1.FitnessActive, FitnessReason: "r", Capabilities: []string{"c"},
+		Distributions: []string{"debian"},
 		Kinds: []pluginv1.Kind{
-			{APIVersion: "a/v1", Kind: "K", Phase: pluginv1.PhaseProvisioning, JSONSchema: []byte("{}")},
+			{APIVersion: "a/v1", Kind: "K", Phase: pluginv1.PhaseProvisioning, JSONSchema: []byte("{}"), SecretFields: []string{"spec.a[].b"}},
 			{APIVersion: "a/v1", Kind: "L", Phase: pluginv1.PhasePreparation},
 		},
 	}
 	request := pluginv1.Request{Document: []byte("{}"), Root: "/image", StateDir: "/state", Target: target.Target{
 		OS: "linux", Architecture: "amd64", Distribution: "debian", Like: []string{"x"}, Version: "12", Name: "Debian", Kernel: "6", Hostname: "h",
 	}}
-	plan := pluginv1.Plan{Changes: []pluginv1.Change{change, other}, Warnings: []pluginv1.Warning{warning}}
+	planning, applying := request, request
+	planning.ClaimKey, applying.TimeLeft = []byte("key"), 90*time.Second
+	claim := pluginv1.NewClaim(planning.ClaimKey, "file:/a", "spec.a", []byte("x"))
+	plan := pluginv1.Plan{
+		Changes: []pluginv1.Change{change, other}, Warnings: []pluginv1.Warning{warning}, Claims: []pluginv1.Claim{claim},
+	}
 	events := []pluginv1.Event{
 		pluginv1.Started{Change: change},
 		pluginv1.Progress{ID: "a", Message: "m", Reboot: pluginv1.RebootAfterRun},
@@ -107,13 +114,13 @@ func TestEverythingArrives(t *testing.T) {
 	client := serveFake(t, &fake{
 		describe: func() (pluginv1.Description, error) { return description, nil },
 		plan: func(r pluginv1.Request) (pluginv1.Plan, error) {
-			if !reflect.DeepEqual(r, request) {
-				t.Errorf("request %+v, want %+v", r, request)
+			if !reflect.DeepEqual(r, planning) {
+				t.Errorf("request %+v, want %+v", r, planning)
 			}
 			return plan, nil
 		},
 		apply: func(r pluginv1.Request, limit int, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
-			if !reflect.DeepEqual(r, request) || limit != 7 {
+			if !reflect.DeepEqual(r, applying) || limit != 7 {
 				t.Errorf("request %+v with the limit %d", r, limit)
 			}
 			var errs []error
@@ -130,11 +137,11 @@ func TestEverythingArrives(t *testing.T) {
 	if got, err := client.Describe(t.Context(), pluginv1.DescribeRequest{Root: "/image", Target: request.Target}); err != nil || !reflect.DeepEqual(got, description) {
 		t.Errorf("description %+v, %v", got, err)
 	}
-	if got, err := client.Plan(t.Context(), request); err != nil || !reflect.DeepEqual(got, plan) {
+	if got, err := client.Plan(t.Context(), planning); err != nil || !reflect.DeepEqual(got, plan) {
 		t.Errorf("plan %+v, %v", got, err)
 	}
 	var got []pluginv1.Event
-	finished, err := client.Apply(t.Context(), request, 7, func(e pluginv1.Event) error {
+	finished, err := client.Apply(t.Context(), applying, 7, func(e pluginv1.Event) error {
 		got = append(got, e)
 		return nil
 	})
@@ -155,7 +162,7 @@ func TestHostStopsListening(t *testing.T) {
 	full := errors.New("the journal is full")
 	client := serveFake(t, &fake{
 		apply: func(_ pluginv1.Request, _ int, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
-			return pluginv1.Finished{}, send(pluginv1.Changed{ID: "a"})
+			return pluginv1.Finished{}, send(pluginv1.Progress{Message: "a"})
 		},
 	})
 	if _, err := client.Apply(t.Context(), pluginv1.Request{}, 0, func(pluginv1.Event) error { return full }); !errors.Is(err, full) {

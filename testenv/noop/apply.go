@@ -38,7 +38,7 @@ func (s *server) Apply(r *pb.ApplyRequest, out stream) error {
 			return err
 		}
 		if n == 0 && (want.ApplyUntil == "" || !exists(r.GetRoot(), want.ApplyUntil)) {
-			if done, err := s.misbehave(want, out); done || err != nil {
+			if done, err := s.misbehave(want, c.GetId(), out); done || err != nil {
 				return err
 			}
 		}
@@ -73,7 +73,7 @@ func (s *server) stopped() bool {
 }
 
 // misbehave does what the document asks for in the middle of a change. Done means that Apply ends here.
-func (s *server) misbehave(want spec, out stream) (done bool, err error) {
+func (s *server) misbehave(want spec, id string, out stream) (done bool, err error) {
 	fail := func(code pb.Code) (bool, error) {
 		return true, finish(out, &pb.Finished{Error: &pb.ErrorDetail{
 			Code: code, Message: "noop says " + want.Apply, Hint: "ask noop for something else",
@@ -100,11 +100,17 @@ func (s *server) misbehave(want spec, out stream) (done bool, err error) {
 	case "none":
 		return true, nil
 	case "two":
+		if err := out.Send(&pb.ApplyEvent{Event: &pb.ApplyEvent_Changed{Changed: &pb.Changed{Id: id}}}); err != nil {
+			return true, err
+		}
 		if err := finish(out, &pb.Finished{}); err != nil {
 			return true, err
 		}
 		return true, finish(out, &pb.Finished{})
 	case "after":
+		if err := out.Send(&pb.ApplyEvent{Event: &pb.ApplyEvent_Changed{Changed: &pb.Changed{Id: id}}}); err != nil {
+			return true, err
+		}
 		if err := finish(out, &pb.Finished{}); err != nil {
 			return true, err
 		}

@@ -67,7 +67,7 @@ func servePlugin(output string, deaf bool) error {
 type described struct{ pb.UnimplementedPluginServer }
 
 func (described) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {
-	return &pb.DescribeResponse{Name: "by-hand"}, nil
+	return &pb.DescribeResponse{Name: "by-hand", Version: "1"}, nil
 }
 
 // controller is go-plugin's GRPCController. An empty message of any name has the same form.

@@ -91,6 +91,18 @@ func TestSpecEqualsTheCode(t *testing.T) {
 		{"3 Directories (D)", "what|Linux|Windows|mode", code.directories()},
 		{"How a plugin is started", "variable|value|where", code.environment()},
 		{"7 Protocol (P)", "call|served by a plugin", calls()},
+		{"Bounds", "what|at most|what exceeds it", [][]string{
+			{"diff of a change", size(pluginv1.MaxDiffBytes)},
+			{"detail of an error", size(pluginv1.MaxDetailBytes)},
+			{"every other text", size(pluginv1.MaxTextBytes)},
+			{"json_schema of a kind", size(pluginv1.MaxSchemaBytes)},
+			{"changes of a plan or an Apply", count(pluginv1.MaxChanges)},
+			{"claims of a plan", count(pluginv1.MaxClaims)},
+			{"warnings of a plan, and of an Apply", count(pluginv1.MaxWarnings)},
+			{"violations of an error", count(pluginv1.MaxViolations)},
+			{"facts of an error", count(pluginv1.MaxFacts)},
+			{"names in a list of Describe", count(pluginv1.MaxNames)},
+		}},
 	} {
 		complain(t, Same(table.heading, s.TableRows(table.heading, table.head), table.want))
 	}

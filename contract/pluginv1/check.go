@@ -1,0 +1,160 @@
+package pluginv1
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/pluginv1/pb"
+)
+
+// breach is an Internal error that names the clause of SPEC.md that the plugin breaks.
+func breach(clause, format string, args ...any) *Error {
+	return &Error{
+		Code: CodeInternal, Clause: clause,
+		Message: fmt.Sprintf("the plugin breaks the contract (%s): ", clause) + fmt.Sprintf(format, args...),
+	}
+}
+
+// receivedDescription converts and checks an answer of Describe.
+func receivedDescription(answer *pb.DescribeResponse) (Description, error) {
+	bound(answer)
+	d := descriptionFromPB(answer)
+	for what, number := range map[string]int{
+		"kinds": len(d.Kinds), "capabilities": len(d.Capabilities), "distributions": len(d.Distributions),
+	} {
+		if number > MaxNames {
+			return Description{}, breach("P-31", "Describe lists %d %s, more than %d", number, what, MaxNames)
+		}
+	}
+	if d.Name == "" || d.Version == "" {
+		return Description{}, breach("P-11", "Describe names no provider or no version")
+	}
+	for _, k := range d.Kinds {
+		switch {
+		case k.APIVersion == "" || k.Kind == "":
+			return Description{}, breach("P-11", "Describe lists a kind without a name or an apiVersion")
+		case len(k.JSONSchema) > MaxSchemaBytes:
+			return Description{}, breach("P-31", "the JSON schema of the kind %s is larger than %d bytes", k.Kind, MaxSchemaBytes)
+		case len(k.SecretFields) > MaxNames:
+			return Description{}, breach("P-31", "the kind %s lists %d secret fields, more than %d", k.Kind, len(k.SecretFields), MaxNames)
+		}
+	}
+	return d, nil
+}
+
+// receivedPlan converts and checks an answer of Plan.
+func receivedPlan(answer *pb.PlanResponse, keyed bool) (Plan, error) {
+	bound(answer)
+	p := planFromPB(answer)
+	if err := checkChanges("the plan", p.Changes); err != nil {
+		return Plan{}, err
+	}
+	if more := len(p.Warnings) - MaxWarnings; more > 0 {
+		p.Warnings = append(p.Warnings[:MaxWarnings:MaxWarnings], moreWarnings(more))
+	}
+	if !keyed {
+		p.Claims = nil
+		return p, nil
+	}
+	var err error
+	if p.Claims, err = checkClaims(p.Claims); err != nil {
+		return Plan{}, err
+	}
+	return p, nil
+}
+
+func moreWarnings(n int) Warning { return Warning{Message: fmt.Sprintf("and %d more warnings", n)} }
+
+// checkChanges holds planned or deferred changes to P-20.
+func checkChanges(what string, changes []Change) error {
+	if len(changes) > MaxChanges {
+		return breach("P-31", "%s has %d changes, more than %d", what, len(changes), MaxChanges)
+	}
+	seen := make(map[string]bool, len(changes))
+	for _, c := range changes {
+		if err := checkChange(what, c); err != nil {
+			return err
+		}
+		if seen[c.ID] {
+			return breach("P-20", "%s has two changes with the id %q", what, c.ID)
+		}
+		seen[c.ID] = true
+	}
+	return nil
+}
+
+func checkChange(what string, c Change) error {
+	switch {
+	case c.ID == "":
+		return breach("P-20", "%s has a change without an id", what)
+	case len(c.ID) > MaxTextBytes:
+		return breach("P-31", "%s has a change whose id has %d bytes, more than %d", what, len(c.ID), MaxTextBytes)
+	case c.Summary == "":
+		return breach("P-20", "%s has the change %q without a summary", what, c.ID)
+	}
+	return nil
+}
+
+// checkClaims holds claims to P-32 and returns them with each id once.
+func checkClaims(claims []Claim) ([]Claim, error) {
+	if len(claims) > MaxClaims {
+		return nil, breach("P-31", "the answer has %d claims, more than %d", len(claims), MaxClaims)
+	}
+	var out []Claim
+	digests := make(map[string][]byte, len(claims))
+	for _, c := range claims {
+		switch known, twice := digests[c.ID]; {
+		case c.ID == "":
+			return nil, breach("P-32", "a claim has no id")
+		case len(c.ID) > MaxTextBytes:
+			return nil, breach("P-31", "the id of a claim has %d bytes, more than %d", len(c.ID), MaxTextBytes)
+		case len(c.Digest) != sha256.Size:
+			return nil, breach("P-32", "the digest of the claim %q has %d bytes instead of %d", c.ID, len(c.Digest), sha256.Size)
+		case twice && !bytes.Equal(known, c.Digest):
+			return nil, breach("P-32", "the answer claims %q twice, with different values", c.ID)
+		case !twice:
+			digests[c.ID] = c.Digest
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// received converts and checks an error. One that breaks the contract becomes an Internal error that says so and keeps
+// the detail.
+func received(d *pb.ErrorDetail) *Error {
+	bound(d)
+	e := errorFromPB(d)
+	if e.Message == "" && len(e.Violations) == 0 {
+		broken := breach("E-7", "an error of the code %s has neither a message nor violations", e.Code)
+		broken.Detail = e.Detail
+		return broken
+	}
+	if more := len(e.Violations) - MaxViolations; more > 0 {
+		e.Violations = append(e.Violations[:MaxViolations:MaxViolations],
+			document.Violation{Message: fmt.Sprintf("and %d more violations", more)})
+	}
+	if more := len(e.Facts) - MaxFacts; more > 0 {
+		for _, key := range slices.Sorted(maps.Keys(e.Facts))[MaxFacts:] {
+			delete(e.Facts, key)
+		}
+		e.Facts[omittedFacts] = strconv.Itoa(more)
+	}
+	e.Final = e.Final && e.Code == CodePrecondition
+	if e.Code != CodePrecondition && e.Code != CodeRetry {
+		e.Claims = nil
+	}
+	var err error
+	if e.Claims, err = checkClaims(e.Claims); err != nil {
+		return AsError(err)
+	}
+	return e
+}
+
+// omittedFacts is the fact that says how many were left out.
+const omittedFacts = "omitted"
