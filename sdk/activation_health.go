@@ -47,14 +47,6 @@ func (a *activator) revive(ctx context.Context) error {
 	}
 }
 
-// Final marks an error of Activation.Healthy that waiting will not mend: the daemon has come up, and not as it must. The
-// configuration is given up at once instead of after the timeout.
-func Final(err error) error { return finalError{err} }
-
-type finalError struct{ error }
-
-func (e finalError) Unwrap() error { return e.error }
-
 // settle waits until the daemon is healthy, and a pause later still the same and healthy: one that answers once and
 // dies, or that is restarted over and over, is not.
 func (a *activator) settle(ctx context.Context, p Progress) error {
@@ -73,7 +65,7 @@ func (a *activator) settle(ctx context.Context, p Progress) error {
 		case a.Healthy != nil:
 			err = a.Healthy(limited, a.machine)
 		}
-		if _, ok := errors.AsType[finalError](err); ok {
+		if isFinal(err) {
 			return err
 		}
 		seen := "invocation " + state.InvocationID

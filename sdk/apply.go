@@ -2,36 +2,54 @@ package sdk
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
+
+// ErrStopped is the cause of the end of an interruptible change's context when the host asks for Stop.
+var ErrStopped = errors.New("stopped by the host")
+
+// overtaking is how long a Stop waits for the Apply that it is meant for: gRPC runs handlers in any order.
+const overtaking = 500 * time.Millisecond
 
 // Apply implements pluginv1.Configurator. It plans again, from what the machine is now, so that it can be repeated
 // after a crash at any point.
 func (s *configurator) Apply(
 	ctx context.Context, r pluginv1.Request, limit int, send func(pluginv1.Event) error,
-) (pluginv1.Finished, error) {
+) (finished pluginv1.Finished, err error) {
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	stop := s.arm()
+	limited := ctx
+	if r.TimeLeft > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, r.TimeLeft)
+		defer cancel()
+	}
+	stopping := s.arm(limited)
 	defer s.disarm()
 
-	var finished pluginv1.Finished
-	err := s.planned(ctx, r, &claims{}, func(m Machine, plan Plan) error {
+	err = s.planned(limited, r, &claims{}, func(m Machine, plan Plan) error {
 		out := &events{send: send}
 		for _, w := range plan.Warnings {
 			out.emit(w)
 		}
 		var err error
-		finished, err = carryOut(ctx, m, plan, limit, stop, out)
+		finished, err = carryOut(limited, m, plan, limit, stopping, out)
 		return err
 	})
+	if ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
+		// Retry, because the host knows best that there is no time left to try again.
+		err = WithDetail(Retry(0, "the time limit of the document has passed: "+err.Error()), outputOf(err))
+	}
 	return finished, err
 }
 
+// carryOut makes the changes. Stop ends stopping, which is the context of the changes that it may interrupt.
 func carryOut(
-	ctx context.Context, m Machine, plan Plan, limit int, stop <-chan struct{}, out *events,
+	ctx context.Context, m Machine, plan Plan, limit int, stopping context.Context, out *events,
 ) (pluginv1.Finished, error) {
 	var finished pluginv1.Finished
 	done := 0
@@ -40,7 +58,7 @@ func carryOut(
 			finished.Deferred = append(finished.Deferred, wireChange(c))
 			continue
 		}
-		if stopped(stop) || (limit > 0 && done >= limit) {
+		if stopped(stopping) || (limit > 0 && done >= limit) {
 			finished.Stopped = true
 			return finished, nil
 		}
@@ -51,7 +69,16 @@ func carryOut(
 		if err := out.failed(); err != nil { // a host that is gone must not find more changed than it heard of
 			return finished, err
 		}
-		if err := c.Do(ctx, &progress{id: c.ID, out: out}); err != nil {
+		during := ctx
+		if c.Interruptible {
+			during = stopping
+		}
+		err := c.Do(during, &progress{id: c.ID, out: out})
+		if c.Interruptible && stopped(stopping) && (errors.Is(err, ErrStopped) || errors.Is(err, context.Canceled)) {
+			finished.Stopped = true
+			return finished, nil
+		}
+		if err != nil {
 			return finished, classify(ctx, err)
 		}
 		out.emit(pluginv1.Changed{ID: c.ID})
@@ -60,38 +87,48 @@ func carryOut(
 	return finished, out.failed()
 }
 
-// Stop implements pluginv1.Configurator.
-func (s *configurator) Stop(context.Context) error {
-	s.stopping.Lock()
-	defer s.stopping.Unlock()
-	if s.stop != nil {
-		close(s.stop)
-		s.stop = nil
+// Stop implements pluginv1.Configurator. It stops the Apply in hand, or one that begins at once: that was sent before it.
+func (s *configurator) Stop(ctx context.Context) error {
+	cancel, begun := s.inHand()
+	if cancel == nil {
+		ctx, over := context.WithTimeout(ctx, overtaking)
+		defer over()
+		select {
+		case <-begun:
+			cancel, _ = s.inHand()
+		case <-ctx.Done():
+		}
+	}
+	if cancel != nil {
+		cancel(ErrStopped)
 	}
 	return nil
 }
 
-func (s *configurator) arm() <-chan struct{} {
+// inHand returns what stops the Apply in hand, nil when there is none, and what is closed when the next one begins.
+func (s *configurator) inHand() (context.CancelCauseFunc, <-chan struct{}) {
 	s.stopping.Lock()
 	defer s.stopping.Unlock()
-	s.stop = make(chan struct{})
-	return s.stop
+	return s.stop, s.begun
+}
+
+// arm returns the context that Stop ends.
+func (s *configurator) arm(ctx context.Context) context.Context {
+	s.stopping.Lock()
+	defer s.stopping.Unlock()
+	ctx, s.stop = context.WithCancelCause(ctx)
+	close(s.begun)
+	return ctx
 }
 
 func (s *configurator) disarm() {
 	s.stopping.Lock()
 	defer s.stopping.Unlock()
-	s.stop = nil
+	s.stop(nil)
+	s.stop, s.begun = nil, make(chan struct{})
 }
 
-func stopped(stop <-chan struct{}) bool {
-	select {
-	case <-stop:
-		return true
-	default:
-		return false
-	}
-}
+func stopped(stopping context.Context) bool { return errors.Is(context.Cause(stopping), ErrStopped) }
 
 // events sends in order, also from several goroutines of one change, and keeps the first failure.
 type events struct {

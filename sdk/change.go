@@ -49,11 +49,14 @@ type Change struct {
 	Summary string
 	// Diff is a unified diff; "content differs" where the old or the new side is not for everyone's eyes.
 	Diff string
+	// Interruptible lets Stop cancel the context of Do, with the cause ErrStopped: for changes that mostly wait. Do then
+	// returns the context's error, and the change is made again by a later run. Any other change is finished first.
+	Interruptible bool
 	// NeedsLive marks what is impossible in an image root and left for first boot.
 	NeedsLive bool
 	// Reboot says whether the change needs a reboot.
 	Reboot Reboot
-	// Do makes the change.
+	// Do makes the change. Its context ends with the time limit of the document.
 	Do func(ctx context.Context, p Progress) error
 }
 

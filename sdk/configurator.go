@@ -15,7 +15,7 @@ import (
 
 // NewConfigurator is the plugin as the wire sees it, on a machine of this GOOS. Main serves it; tests call it directly.
 func NewConfigurator(p Plugin, goos string) pluginv1.Configurator {
-	return &configurator{plugin: p, goos: goos}
+	return &configurator{plugin: p, goos: goos, begun: make(chan struct{})}
 }
 
 type configurator struct {
@@ -24,7 +24,8 @@ type configurator struct {
 
 	applying sync.Mutex // one Apply at a time in this process
 	stopping sync.Mutex
-	stop     chan struct{} // closed by Stop; nil while nothing is applied
+	stop     context.CancelCauseFunc // nil while nothing is applied
+	begun    chan struct{}           // closed when the next Apply begins
 }
 
 // Describe implements pluginv1.Configurator.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -43,16 +45,81 @@ func Retry(after time.Duration, message string) error {
 	return &pluginv1.Error{Code: pluginv1.CodeRetry, Message: message, RetryAfter: after}
 }
 
-// WithDetail attaches what another program said to an error of this package. It reaches the administrator alone, in
-// details.json: it may quote what must not stand in a report. Any other error becomes a Precondition.
-func WithDetail(err error, words string) error {
-	e, ok := asContract(err)
-	if !ok {
-		e = &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: err.Error()}
+// Preconditions says that the machine is not ready for several fields of the document, each with what an operator does.
+func Preconditions(violations ...Violation) error {
+	e := &pluginv1.Error{
+		Code: pluginv1.CodePrecondition, Message: "the machine is not ready for the document", Violations: violations,
 	}
-	detailed := *e
-	detailed.Detail = words
-	return &detailed
+	if len(violations) == 1 {
+		e.Message, e.Hint = violations[0].Message, violations[0].Hint
+	}
+	return e
+}
+
+// At says which field of the document an error is about. Errors of the machine are classified first. A Retry and a defect
+// of the plugin are about no field and stay as they are.
+func At(err error, field string) error {
+	return amended(err, func(e *pluginv1.Error) {
+		if e.Code != pluginv1.CodeRetry && e.Code != pluginv1.CodeInternal {
+			e.Violations = append(slices.Clip(e.Violations), Violation{Field: field, Message: e.Message, Hint: e.Hint})
+		}
+	})
+}
+
+// WithFacts attaches facts for programs, such as an exit code or the name of a failed check. They reach the report: no value
+// of the document belongs there.
+func WithFacts(err error, facts map[string]string) error {
+	return amended(err, func(e *pluginv1.Error) {
+		all := maps.Clone(facts)
+		maps.Copy(all, e.Facts)
+		e.Facts = all
+	})
+}
+
+// WithDetail attaches what another program said. It reaches the administrator alone, in details.json: it may quote what
+// must not stand in a report. An error that says neither what the caller does next nor why becomes a Precondition.
+func WithDetail(err error, words string) error {
+	if _, ok := asContract(err); !ok && err != nil {
+		err = &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: err.Error()}
+	}
+	return amended(err, func(e *pluginv1.Error) { e.Detail = words })
+}
+
+// Final marks an error that neither waiting nor another document of the stream can cure. The host ends the first planning
+// with such a Precondition, and an Activation gives up at once when Healthy returns one.
+func Final(err error) error {
+	if _, ok := asContract(err); !ok && err != nil {
+		return finalError{err}
+	}
+	return amended(err, func(e *pluginv1.Error) { e.Final = true })
+}
+
+// finalError is a final error that is not yet classified.
+type finalError struct{ error }
+
+func (e finalError) Unwrap() error { return e.error }
+
+func isFinal(err error) bool {
+	_, marked := errors.AsType[finalError](err)
+	known, ok := asContract(err)
+	return marked || ok && known.Final
+}
+
+// amended changes a copy of an error, which is classified first. The end of a context stays what it is.
+func amended(err error, change func(*pluginv1.Error)) error {
+	if err == nil {
+		return nil
+	}
+	known, ok := asContract(err)
+	if !ok {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		known = pluginv1.AsError(classified(err))
+	}
+	e := *known
+	change(&e)
+	return &e
 }
 
 func asContract(err error) (*pluginv1.Error, bool) { return errors.AsType[*pluginv1.Error](err) }
@@ -66,8 +133,15 @@ func classify(ctx context.Context, err error) error {
 	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return err
 	}
+	return classified(err)
+}
+
+func classified(err error) error {
 	code, hint := judge(err)
-	return &pluginv1.Error{Code: code, Message: err.Error(), Hint: hint, Detail: outputOf(err)}
+	return &pluginv1.Error{
+		Code: code, Message: err.Error(), Hint: hint, Detail: outputOf(err),
+		Final: code == pluginv1.CodePrecondition && isFinal(err),
+	}
 }
 
 // judge looks for a refusal that an operator can do something about.
@@ -100,14 +174,14 @@ func judge(err error) (pluginv1.Code, string) {
 		return pluginv1.CodePrecondition, "run as root, and look for an immutable file (lsattr) or a read-only mount"
 	case isService && service.Hint != "":
 		return pluginv1.CodePrecondition, service.Hint
-	case isCommand && command.Stderr != "":
+	case isCommand && command.Stderr+command.Stdout != "":
 		return pluginv1.CodePrecondition, "see the output of the program in details.json"
 	case isCommand, isService:
 		return pluginv1.CodePrecondition, ""
 	case is(context.DeadlineExceeded): // of the plugin's own; the caller's was judged before
 		return pluginv1.CodeRetry, ""
 	default:
-		return pluginv1.CodeInternal, ""
+		return judgeNetwork(err)
 	}
 }
 
@@ -125,7 +199,7 @@ func outputOf(err error) string {
 		return known.Detail
 	}
 	if command, ok := errors.AsType[*machine.CommandError](err); ok {
-		return command.Stderr
+		return strings.Trim(command.Stderr+"\n"+command.Stdout, "\n")
 	}
 	return ""
 }

@@ -27,6 +27,8 @@ type CommandError struct {
 	// Stderr is the end of its error output, at most 4 KiB, with control characters other than line feeds and tabs
 	// escaped. It is another program's text, so Error leaves it out: show it to the administrator alone.
 	Stderr string
+	// Stdout is the end of its output, in the same form.
+	Stdout string
 	// Err is why the program was ended or did not start, nil when it failed by itself.
 	Err error
 }

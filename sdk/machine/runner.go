@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -85,6 +86,7 @@ func (r *runner) Find(name string) (string, error) {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || filepath.Base(name) != name {
 		return "", fmt.Errorf("find %s: %w: a program is named without a directory", printable(name), fs.ErrInvalid)
 	}
+	var unknown error // says more than that no directory has it
 	for _, directory := range r.directories {
 		for _, suffix := range programSuffixes() {
 			path := filepath.Join(directory, name+suffix)
@@ -92,7 +94,13 @@ func (r *runner) Find(name string) (string, error) {
 			if err == nil && info.Mode().IsRegular() && isProgram(info) {
 				return path, nil
 			}
+			if err != nil && unknown == nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+				unknown = err
+			}
 		}
+	}
+	if unknown != nil {
+		return "", fmt.Errorf("find %s: %w", printable(name), unknown)
 	}
 	return "", fmt.Errorf("find %s: %w: no such program in %s", printable(name), fs.ErrNotExist,
 		strings.Join(r.directories, string(os.PathListSeparator)))
@@ -133,7 +141,8 @@ func (r *runner) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	result.ExitCode = state.ExitCode()
 	failure := &CommandError{
-		Name: c.Name, ExitCode: result.ExitCode, Signal: signalOf(state), Stderr: stderr.end(), Err: ioError(err),
+		Name: c.Name, ExitCode: result.ExitCode, Signal: signalOf(state),
+		Stderr: stderr.end(), Stdout: stdout.end(), Err: ioError(err),
 	}
 	if wasKilled(state) {
 		failure.Err = ended(ctx, limited)

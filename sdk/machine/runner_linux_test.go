@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -74,6 +75,31 @@ func TestRunResults(t *testing.T) {
 				t.Errorf("error %#v, want a CommandError", err)
 			}
 		})
+	}
+}
+
+// TestFindTellsAFaultFromAMissingProgram: a directory that cannot be searched is no missing package.
+func TestFindTellsAFaultFromAMissingProgram(t *testing.T) {
+	t.Parallel()
+	loop := filepath.Join(t.TempDir(), "loop")
+	if err := os.Symlink(loop, loop); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := machine.NewRunner(loop, "/bin").Find("sh"); err != nil || path != "/bin/sh" {
+		t.Errorf("found %q, %v", path, err)
+	}
+	_, err := machine.NewRunner(loop, "/bin").Find("no-such-program")
+	if !errors.Is(err, syscall.ELOOP) || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v, want that of the directory", err)
+	}
+}
+
+func TestCommandErrorHasBothOutputs(t *testing.T) {
+	t.Parallel()
+	_, err := shell(t.Context(), "echo out; echo err >&2; exit 1")
+	failure, ok := errors.AsType[*machine.CommandError](err)
+	if !ok || failure.Stdout != "out" || failure.Stderr != "err" {
+		t.Errorf("error %#v", err)
 	}
 }
 

@@ -98,7 +98,7 @@ func (r *Runner) Run(ctx context.Context, c machine.Command) (machine.Result, er
 	}
 	result, err := do(ctx, c)
 	if err == nil && result.ExitCode != 0 && !slices.Contains(c.OK, result.ExitCode) {
-		err = &machine.CommandError{Name: c.Name, ExitCode: result.ExitCode, Stderr: string(result.Stderr)}
+		err = &machine.CommandError{Name: c.Name, ExitCode: result.ExitCode, Stderr: string(result.Stderr), Stdout: string(result.Stdout)}
 	}
 	return result, err
 }

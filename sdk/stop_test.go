@@ -1,0 +1,113 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// waiting plans two changes, of which the first waits as do says.
+func waiting(interruptible bool, done *[]string, do func(context.Context) error) pluginv1.Configurator {
+	return configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
+		plan := changes(2, done)
+		plan.Changes[0].Interruptible = interruptible
+		plan.Changes[0].Do = func(ctx context.Context, _ sdk.Progress) error { return do(ctx) }
+		return plan, nil
+	})
+}
+
+// TestInterruptibleChange: Stop ends its context, and only that of a change that says so.
+func TestInterruptibleChange(t *testing.T) {
+	t.Parallel()
+	oops := errors.New("oops")
+	for name, c := range map[string]struct {
+		interruptible bool
+		answer        func(context.Context) error // once it was stopped
+		stopped       bool
+		fails         error
+	}{
+		"ends":              {true, func(ctx context.Context) error { return fmt.Errorf("wait: %w", ctx.Err()) }, true, nil},
+		"ends by its cause": {true, context.Cause, true, nil},
+		"kills its command": {true, func(ctx context.Context) error { return &machine.CommandError{Name: "x", Err: ctx.Err()} }, true, nil},
+		"ends well":         {true, func(context.Context) error { return nil }, true, nil},
+		"fails":             {true, func(context.Context) error { return oops }, false, oops},
+		"not interruptible": {false, func(ctx context.Context) error { return ctx.Err() }, true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var m pluginv1.Configurator
+			var done []string
+			m = waiting(c.interruptible, &done, func(ctx context.Context) error {
+				require.NoError(t, m.Stop(ctx))
+				assert.Equal(t, c.interruptible, ctx.Err() != nil)
+				if c.interruptible {
+					require.ErrorIs(t, context.Cause(ctx), sdk.ErrStopped)
+				}
+				return c.answer(ctx)
+			})
+			finished, err := m.Apply(t.Context(), live(document(`{}`)), 0, nothing)
+			if c.fails != nil {
+				assert.ErrorContains(t, err, c.fails.Error())
+			} else {
+				require.NoError(t, err)
+			}
+			assert.Equal(t, c.stopped, finished.Stopped)
+			assert.Empty(t, done)
+		})
+	}
+}
+
+// TestTimeLeft: the time limit of the document ends the context of a change, and is no defect of the plugin.
+func TestTimeLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, answer := range []func(context.Context) error{
+			func(ctx context.Context) error { return ctx.Err() },
+			func(ctx context.Context) error {
+				return &machine.CommandError{Name: "x", Err: ctx.Err(), Stderr: "raw"}
+			},
+		} {
+			var done []string
+			m := waiting(false, &done, func(ctx context.Context) error {
+				deadline, ok := ctx.Deadline()
+				require.True(t, ok)
+				assert.Equal(t, time.Minute, time.Until(deadline))
+				<-ctx.Done()
+				return answer(ctx)
+			})
+			request := live(document(`{}`))
+			request.TimeLeft = time.Minute
+			_, err := m.Apply(t.Context(), request, 0, nothing)
+			wantCode(t, err, pluginv1.CodeRetry, "the time limit of the document has passed")
+		}
+	})
+}
+
+// TestStopThatOvertakes: the handler of Stop can run before that of the Apply that was sent earlier.
+func TestStopThatOvertakes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var done []string
+		m := configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
+			synctest.Wait() // until Stop has seen that there is an Apply
+			return changes(1, &done), nil
+		})
+		answered := make(chan error, 1)
+		go func() { answered <- m.Stop(t.Context()) }()
+		synctest.Wait()
+		finished, err := m.Apply(t.Context(), live(document(`{}`)), 0, nothing)
+		require.NoError(t, errors.Join(err, <-answered))
+		assert.True(t, finished.Stopped)
+		assert.Empty(t, done)
+	})
+}
