@@ -63,7 +63,7 @@ const (
 	ExitReboot       = 3  // reboot needed, run again after it
 	ExitPrecondition = 4  // precondition, missing or unfitting plugin
 	ExitLocked       = 5  // another run holds the lock
-	ExitUntrusted    = 6  // untrusted plugin or input
+	ExitUntrusted    = 6  // untrusted plugin, input or directory
 	ExitDeadline     = 7  // deadline or retries exhausted
 	ExitInterrupted  = 8  // interrupted
 	ExitState        = 9  // state cannot be written

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tighten gives a directory an access list of its own that lets in SYSTEM, the Administrators and this user, and
-// inherits nothing: everyone may make directories in ProgramData, and so may have made this one.
+// tighten gives a directory an access list of its own that lets in SYSTEM, the Administrators and this user, if that is no
+// elevated Administrator, and inherits nothing: everyone may make directories in ProgramData, and so may have made this one.
 func tighten(dir string, _ fs.FileInfo) error {
 	user, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
@@ -19,16 +19,20 @@ func tighten(dir string, _ fs.FileInfo) error {
 		return err
 	}
 	const full = "(A;OICI;FA;;;"
-	wanted, err := windows.SecurityDescriptorFromString("D:P" + full + "SY)" + full + "BA)" + full + user.User.Sid.String() + ")")
+	list := "D:P" + full + "SY)" + full + "BA)"
+	if !windows.GetCurrentProcessToken().IsElevated() {
+		list += full + user.User.Sid.String() + ")"
+	}
+	wanted, err := windows.SecurityDescriptorFromString(list)
 	if err != nil {
 		return fmt.Errorf("make an access list: %w", err)
 	}
-	list, _, err := wanted.DACL()
+	acl, _, err := wanted.DACL()
 	if err != nil {
 		return fmt.Errorf("make an access list: %w", err)
 	}
 	if err := windows.SetNamedSecurityInfo(dir, windows.SE_FILE_OBJECT,
-		windows.DACL_SECURITY_INFORMATION|windows.PROTECTED_DACL_SECURITY_INFORMATION, nil, nil, list, nil); err != nil {
+		windows.DACL_SECURITY_INFORMATION|windows.PROTECTED_DACL_SECURITY_INFORMATION, nil, nil, acl, nil); err != nil {
 		return fmt.Errorf("close %s to other users: %w", dir, err)
 	}
 	return nil

@@ -1,6 +1,6 @@
 package trust
 
-// The judgement of Windows access control lists, apart from the calls that read them, so that it is tested everywhere.
+// Checks of Windows access control lists, apart from the calls that read them, so that they are tested everywhere.
 // Numbers are those of winnt.h.
 
 const (
@@ -16,16 +16,17 @@ const (
 	rightWriteData       = 0x2 // of a directory: add a file
 	rightAppendData      = 0x4 // of a directory: add a directory
 	rightDeleteChild     = 0x40
-	rightWriteAttributes = 0x100 // also makes a link of an empty directory
+	rightWriteAttributes = 0x100 // of a directory that is empty: make a link of it
 	rightDelete          = 0x10000
 	rightWriteDAC        = 0x40000
 	rightWriteOwner      = 0x80000
 	rightGenericAll      = 0x10000000
 	rightGenericWrite    = 0x40000000
 
-	// rightsAdd let one put something new into a directory, but not replace what is there.
-	rightsAdd     = rightWriteData | rightAppendData | rightGenericWrite
-	rightsReplace = rightDeleteChild | rightWriteAttributes | rightDelete | rightWriteDAC | rightWriteOwner | rightGenericAll
+	// rightsAdd change a file, and add to a directory. Above a directory or file that is checked they are harmless: what
+	// is there stays, and a directory that is not empty cannot become a link. C:\ProgramData gives them to all users.
+	rightsAdd     = rightWriteData | rightAppendData | rightWriteAttributes | rightGenericWrite
+	rightsReplace = rightDeleteChild | rightDelete | rightWriteDAC | rightWriteOwner | rightGenericAll
 )
 
 const (
@@ -64,20 +65,15 @@ func (j aclJudge) trusted(sid string) bool {
 	}
 }
 
-// judge judges one object. adding is whether the right to add to it is refused: true for a file, false for a directory
-// that need only keep what is there.
-func (j aclJudge) judge(path string, d descriptor, adding bool) error {
+// judge says how another account can change an object, and the command against it; empty: none can. adding is whether the
+// right to add to it is refused: true for a file, false for a directory that need only keep what is there.
+func (j aclJudge) judge(path string, d descriptor, adding bool) (problem, remedy string) {
+	icacls := "icacls " + `"` + path + `"`
 	if !j.trusted(d.owner.sid) {
-		return &Error{
-			Path: path, Problem: "belongs to " + d.owner.name + ", who could change it",
-			Remedy: "icacls " + quoteWindows(path) + " /setowner *" + sidAdministrators,
-		}
+		return "belongs to " + d.owner.name + ", who could change it", icacls + " /setowner *" + sidAdministrators
 	}
 	if d.missing {
-		return &Error{
-			Path: path, Problem: "has no access control list, so that everyone can write it",
-			Remedy: "icacls " + quoteWindows(path) + " /reset",
-		}
+		return "has no access control list, so that everyone can write it", icacls + " /reset"
 	}
 	refused := uint32(rightsReplace)
 	if adding {
@@ -89,25 +85,16 @@ func (j aclJudge) judge(path string, d descriptor, adding bool) error {
 		}
 		switch e.kind {
 		case aceDenied, aceDeniedObject, aceDeniedCallback, aceDeniedCallbackObject:
-			continue // a prohibition that something depends on would be a poor one
+			continue // trust must not depend on a prohibition
 		case aceAllowed, aceAllowedCallback:
 		default:
-			return &Error{
-				Path: path, Problem: "has an access control list with an entry of a kind that files do not have",
-				Remedy: "icacls " + quoteWindows(path) + " /reset",
-			}
+			return "has an access control list with an entry of a kind that files do not have", icacls + " /reset"
 		}
-		// The owner, whom these two stand for, was judged above.
+		// The owner, whom these two stand for, was checked above.
 		if e.mask&refused == 0 || j.trusted(e.account.sid) || e.account.sid == sidCreatorOwner || e.account.sid == sidOwnerRights {
 			continue
 		}
-		return &Error{
-			Path: path, Problem: "can be written by " + e.account.name,
-			Remedy: "icacls " + quoteWindows(path) + " /inheritance:d /remove:g *" + e.account.sid,
-		}
+		return "can be written by " + e.account.name, icacls + " /inheritance:d /remove:g *" + e.account.sid
 	}
-	return nil
+	return "", ""
 }
-
-// quoteWindows makes a path one word for cmd and PowerShell: a Windows path holds no quotes.
-func quoteWindows(path string) string { return `"` + path + `"` }

@@ -1,8 +1,12 @@
 package trust
 
 import (
-	"errors"
+	"strconv"
+	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestACL(t *testing.T) {
@@ -56,7 +60,8 @@ func TestACL(t *testing.T) {
 		"delete above":                {descriptor: with(aceAllowed, 0, rightDelete, users), problem: `can be written by BUILTIN\Users`, remedy: `icacls "C:\x" /inheritance:d /remove:g *S-1-5-32-545`},
 		"change permissions above":    {descriptor: with(aceAllowed, 0, rightWriteDAC, users), problem: `can be written by BUILTIN\Users`, remedy: `icacls "C:\x" /inheritance:d /remove:g *S-1-5-32-545`},
 		"take ownership above":        {descriptor: with(aceAllowed, 0, rightWriteOwner, users), problem: `can be written by BUILTIN\Users`, remedy: `icacls "C:\x" /inheritance:d /remove:g *S-1-5-32-545`},
-		"make a link of it":           {descriptor: with(aceAllowed, 0, rightWriteAttributes, users), problem: `can be written by BUILTIN\Users`, remedy: `icacls "C:\x" /inheritance:d /remove:g *S-1-5-32-545`},
+		"write attributes above":      {descriptor: with(aceAllowed, 0, rightWriteAttributes, users)},
+		"make a link of it":           {descriptor: with(aceAllowed, 0, rightWriteAttributes, users), adding: true, problem: `can be written by BUILTIN\Users`, remedy: `icacls "C:\x" /inheritance:d /remove:g *S-1-5-32-545`},
 		"everything above":            {descriptor: with(aceAllowed, 0, rightGenericAll, users), problem: `can be written by BUILTIN\Users`, remedy: `icacls "C:\x" /inheritance:d /remove:g *S-1-5-32-545`},
 		"read and execute":            {descriptor: with(aceAllowed, 0, 0x1200a9, users), adding: true},
 		"only for children":           {descriptor: with(aceAllowed, aceInheritOnly, rightGenericAll, users), adding: true},
@@ -67,17 +72,86 @@ func TestACL(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := aclJudge{user: test.user}.judge(`C:\x`, test.descriptor, test.adding)
-			if test.problem == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			var refused *Error
-			if !errors.As(err, &refused) || refused.Problem != test.problem || refused.Remedy != test.remedy || refused.Path != `C:\x` {
-				t.Fatalf("%#v", err)
-			}
+			problem, remedy := aclJudge{user: test.user}.judge(`C:\x`, test.descriptor, test.adding)
+			assert.Equal(t, test.problem, problem)
+			assert.Equal(t, test.remedy, remedy)
 		})
 	}
+}
+
+// TestStockACLs checks the lists that Windows Server 2022 sets up, in the security descriptor definition language.
+func TestStockACLs(t *testing.T) {
+	t.Parallel()
+	const (
+		drive    = "O:TID:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)(A;OICIIO;GA;;;CO)"
+		client   = "O:TID:PAI(A;;LC;;;AU)(A;OICIIO;SDGXGWGR;;;AU)(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)"
+		data     = "O:SYD:PAI(A;OICIIO;GA;;;CO)(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;CI;DCLCRPCR;;;BU)"
+		made     = "O:BAD:AI(A;OICIID;FA;;;SY)(A;OICIID;FA;;;BA)(A;OICIIOID;GA;;;CO)(A;OICIID;0x1200a9;;;BU)(A;CIID;DCLCRPCR;;;BU)"
+		stream   = "O:BAD:AI(A;ID;FA;;;SY)(A;ID;FA;;;BA)(A;ID;0x1200a9;;;BU)"
+		own      = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+		users    = "O:SYD:PAI(A;OICIIO;GA;;;CO)(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;OICI;0x1200a9;;;WD)"
+		deleting = "O:SYD:PAI(A;CI;DCLCRPCRDT;;;BU)"
+	)
+	for name, test := range map[string]struct {
+		sddl    string
+		adding  bool
+		problem string
+	}{
+		`above: C:\ of a server`:                        {sddl: drive},
+		`above: C:\ of a client`:                        {sddl: client},
+		`above: C:\ProgramData`:                         {sddl: data},
+		`above: a directory made in C:\ProgramData`:     {sddl: made},
+		`above: C:\Users`:                               {sddl: users},
+		`above: users can delete what is in it`:         {sddl: deleting, problem: "can be written by BU"},
+		`the stream in C:\ProgramData`:                  {sddl: stream, adding: true},
+		`C:\ProgramData as a run directory`:             {sddl: data, adding: true, problem: "can be written by BU"},
+		`made in C:\ProgramData, as a plugin directory`: {sddl: made, adding: true, problem: "can be written by BU"},
+		`machineadm's own directory`:                    {sddl: own, adding: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			problem, _ := aclJudge{}.judge(`C:\x`, parseSDDL(t, test.sddl), test.adding)
+			assert.Equal(t, test.problem, problem)
+		})
+	}
+}
+
+// parseSDDL reads the subset that the test uses; an account is named by its abbreviation.
+func parseSDDL(t *testing.T, text string) descriptor {
+	t.Helper()
+	accounts := map[string]string{
+		"BA": sidAdministrators, "SY": sidSystem, "TI": sidTrustedInstaller, "CO": sidCreatorOwner,
+		"BU": "S-1-5-32-545", "AU": "S-1-5-11", "WD": "S-1-1-0",
+	}
+	flags := map[string]byte{"OI": 0x1, "CI": 0x2, "IO": aceInheritOnly, "ID": 0x10}
+	rights := map[string]uint32{
+		"DC": rightWriteData, "LC": rightAppendData, "RP": 0x10, "DT": rightDeleteChild, "CR": rightWriteAttributes, "SD": rightDelete,
+		"FA": 0x1f01ff, "GA": rightGenericAll, "GX": 0x20000000, "GW": rightGenericWrite, "GR": 0x80000000,
+	}
+	owner, list, found := strings.Cut(strings.TrimPrefix(text, "O:"), "D:")
+	require.True(t, found)
+	d := descriptor{owner: account{accounts[owner], owner}}
+	for _, entry := range strings.Split(list, "(")[1:] {
+		fields := strings.Split(strings.TrimSuffix(entry, ")"), ";")
+		require.Len(t, fields, 6)
+		require.Equal(t, "A", fields[0])
+		e := aclEntry{kind: aceAllowed, account: account{accounts[fields[5]], fields[5]}}
+		require.NotEmpty(t, e.account.sid, fields[5])
+		for i := 0; i < len(fields[1]); i += 2 {
+			require.Contains(t, flags, fields[1][i:i+2])
+			e.flags |= flags[fields[1][i:i+2]]
+		}
+		if mask, ok := strings.CutPrefix(fields[2], "0x"); ok {
+			n, err := strconv.ParseUint(mask, 16, 32)
+			require.NoError(t, err)
+			e.mask = uint32(n)
+		} else {
+			for i := 0; i < len(fields[2]); i += 2 {
+				require.Contains(t, rights, fields[2][i:i+2])
+				e.mask |= rights[fields[2][i:i+2]]
+			}
+		}
+		d.entries = append(d.entries, e)
+	}
+	return d
 }

@@ -14,7 +14,7 @@ import (
 // maxLinks is the kernel's own limit (path_resolution(7)).
 const maxLinks = 40
 
-// walker goes down a path step by step, by descriptors, so that what was judged is what the next step starts from.
+// walker goes down a path step by step, by descriptors, so that each step starts from what was checked.
 type walker struct {
 	policy Policy
 	euid   int
@@ -31,22 +31,32 @@ func open(path string, p Policy) (_ *os.File, err error) {
 	if err := w.enterRoot(); err != nil {
 		return nil, err
 	}
-	for len(w.rest) > 1 || w.rest[0] == ".." {
-		if err := w.step(); err != nil {
-			return nil, err
-		}
-	}
 	for {
-		file, err := w.last()
-		if file != nil || err != nil {
-			return file, err
-		}
 		for len(w.rest) > 1 || w.rest[0] == ".." {
 			if err := w.step(); err != nil {
 				return nil, err
 			}
 		}
+		file, err := w.last()
+		if file != nil || err != nil {
+			return file, err
+		}
 	}
+}
+
+func directory(path string, p Policy) (_ string, err error) {
+	w := &walker{policy: p, euid: os.Geteuid(), dir: -1}
+	defer func() { err = errors.Join(err, w.leave()) }()
+	w.rest = steps(path)
+	if err := w.enterRoot(); err != nil {
+		return "", err
+	}
+	for len(w.rest) > 0 {
+		if err := w.step(); err != nil {
+			return "", err
+		}
+	}
+	return w.at, w.judgeDir(true)
 }
 
 func steps(path string) []string {
@@ -123,7 +133,7 @@ func (w *walker) follow(fd int, name string, stat unix.Stat_t) error {
 	if !w.trusted(stat.Uid) {
 		return &Error{
 			Path: path, Problem: "is a link that belongs to " + user(stat.Uid) + ", who could change it",
-			Remedy: "chown -h " + w.owner() + " " + quote(path),
+			Remedy: "use the path of what it leads to",
 		}
 	}
 	if w.links++; w.links > maxLinks {
@@ -153,7 +163,7 @@ func (w *walker) last() (_ *os.File, err error) {
 	defer func() { err = errors.Join(err, unix.Close(fd)) }()
 	if stat.Mode&unix.S_IFMT == unix.S_IFLNK {
 		if w.policy.noLink {
-			return nil, &Error{Path: path, Problem: "is a link", Remedy: "give the file itself: " + quote(path) + " leads elsewhere"}
+			return nil, &Error{Path: path, Problem: "is a link", Remedy: "use the path of what it leads to"}
 		}
 		// The link is found by its name, as the file would be: its directory is judged like the file's.
 		if err := w.judgeDir(true); err != nil {
@@ -161,13 +171,16 @@ func (w *walker) last() (_ *os.File, err error) {
 		}
 		return nil, w.follow(fd, name, stat)
 	}
-	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
+	switch kind := stat.Mode & unix.S_IFMT; {
+	case kind == unix.S_IFDIR && w.policy.noLink:
+		return nil, &os.PathError{Op: "open", Path: path, Err: ErrDirectory}
+	case kind != unix.S_IFREG:
 		return nil, &Error{Path: path, Problem: "is not a regular file", Remedy: "put a regular file in its place"}
 	}
 	if err := w.judgeDir(true); err != nil {
 		return nil, err
 	}
-	if err := w.judge(path, stat); err != nil {
+	if err := w.judgeFile(path, stat); err != nil {
 		return nil, err
 	}
 	// Through the descriptor: the name could lead elsewhere by now.
@@ -178,58 +191,59 @@ func (w *walker) last() (_ *os.File, err error) {
 	return file, nil
 }
 
-// judgeDir judges the directory reached. The file's own directory may be sticky only where the policy says so.
-func (w *walker) judgeDir(own bool) error {
+// judgeDir checks the directory reached. The last one may be sticky only where the policy says so.
+func (w *walker) judgeDir(last bool) error {
 	var stat unix.Stat_t
 	if err := unix.Fstat(w.dir, &stat); err != nil {
 		return &os.PathError{Op: "stat", Path: w.at, Err: err}
 	}
-	if shared := stat.Mode&unix.S_ISVTX != 0 && stat.Mode&0o022 != 0; shared {
-		if own && !w.policy.stickyParent && w.trusted(stat.Uid) {
-			// Not chmod: that would break /tmp for everyone.
-			return &Error{
-				Path: w.at, Problem: "is a directory in which others can put files",
-				Remedy: "move " + quote(filepath.Join(w.at, w.rest[0])) + " to a directory that nobody else can write",
-			}
-		}
+	shared := stat.Mode&unix.S_ISVTX != 0 && stat.Mode&0o022 != 0
+	if shared && !(last && !w.policy.stickyParent) {
 		stat.Mode &^= 0o022
 	}
-	return w.judge(w.at, stat)
+	problem := w.problem(stat)
+	if problem == "" {
+		return nil
+	}
+	if shared && w.trusted(stat.Uid) {
+		problem = "is a directory in which others can put files"
+	}
+	return &Error{Path: w.at, Problem: problem, Remedy: "use another directory, one that only " + w.owners() +
+		" can write, as every directory above it"}
 }
 
-func (w *walker) judge(path string, stat unix.Stat_t) error {
+// judgeFile checks the file that was asked for.
+func (w *walker) judgeFile(path string, stat unix.Stat_t) error {
+	problem, remedy := w.problem(stat), "chmod go-w "+Quote(path)
+	switch {
+	case problem == "" && w.policy.executable && stat.Mode&0o111 == 0:
+		problem, remedy = "has no execute permission", "chmod a+x "+Quote(path)
+	case problem == "":
+		return nil
+	case !w.trusted(stat.Uid):
+		remedy = "check what it holds, and use a copy that belongs to " + w.owners()
+	}
+	return &Error{Path: path, Problem: problem, Remedy: remedy}
+}
+
+// problem says how another user can change the object; empty: none can.
+func (w *walker) problem(stat unix.Stat_t) string {
 	if !w.trusted(stat.Uid) {
-		return &Error{
-			Path: path, Problem: "belongs to " + user(stat.Uid) + ", who could change it",
-			Remedy: "chown " + w.owner() + " " + quote(path),
-		}
+		return "belongs to " + user(stat.Uid) + ", who could change it"
 	}
-	if writers := stat.Mode & 0o022; writers != 0 {
-		who := map[uint32]string{0o020: "its group", 0o002: "everyone", 0o022: "its group and everyone"}[writers]
-		return &Error{Path: path, Problem: "can be written by " + who, Remedy: "chmod go-w " + quote(path)}
-	}
-	return nil
+	return map[uint32]string{
+		0o020: "can be written by its group", 0o002: "can be written by everyone", 0o022: "can be written by its group and everyone",
+	}[stat.Mode&0o022]
 }
 
 func (w *walker) trusted(uid uint32) bool { return uid == 0 || int(uid) == w.euid }
 
-// owner is who should own what is refused, as chown takes it.
-func (w *walker) owner() string {
-	if w.euid != 0 {
-		return strconv.Itoa(w.euid)
+// owners are the users that may own and write what is checked.
+func (w *walker) owners() string {
+	if w.euid == 0 {
+		return "root"
 	}
-	return "root:root"
+	return "root or " + user(uint32(w.euid)) //nolint:gosec // a user ID fits
 }
 
 func user(uid uint32) string { return fmt.Sprintf("user %d", uid) }
-
-// quote makes a path one word of a shell's command line.
-func quote(path string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+=:,@%", r)
-	}
-	if strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}

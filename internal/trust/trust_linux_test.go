@@ -2,6 +2,7 @@ package trust_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -16,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/internal/require"
@@ -36,12 +38,17 @@ const (
 type job struct {
 	Path   string
 	Stream bool
+	// Directory checks a directory instead: private, shared, or the place of one that is to be made.
+	Directory string `json:",omitempty"`
 }
 
 func (j job) do() string {
 	policy := trust.Program()
 	if j.Stream {
 		policy = trust.Stream()
+	}
+	if j.Directory != "" {
+		return j.directory()
 	}
 	file, err := trust.Open(j.Path, policy)
 	if err != nil {
@@ -56,6 +63,19 @@ func (j job) do() string {
 		return "error: " + err.Error()
 	}
 	return "opened: " + string(content)
+}
+
+func (j job) directory() string {
+	path, err := j.Path, error(nil)
+	if j.Directory == "place" {
+		err = trust.Place(j.Path)
+	} else {
+		path, err = trust.Directory(j.Path, j.Directory == "shared")
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return path
 }
 
 func TestMain(m *testing.M) {
@@ -324,7 +344,7 @@ func TestRemedies(t *testing.T) {
 			}
 		}
 	}
-	if mended < 15 {
+	if mended < 5 {
 		t.Errorf("only %d remedies were tried", mended)
 	}
 }
@@ -428,4 +448,45 @@ func descriptors(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return len(entries)
+}
+
+func TestDirectory(t *testing.T) {
+	require.Root(t)
+	t.Parallel()
+	const sticky = "~/d is a directory in which others can put files"
+	for name, test := range map[string]struct{ setUp, ask, private, shared, place, asNobody string }{
+		"root's own":                        {setUp: "dir ~/d 700", private: "~/d", shared: "~/d", place: "~/d", asNobody: "~/d"},
+		"nobody's own":                      {setUp: "dir ~/d 700 65534", private: "~/d belongs to user 65534, who could change it", asNobody: "~/d"},
+		"a stranger's":                      {setUp: "dir ~/d 700 1234", private: "~/d belongs to user 1234, who could change it", asNobody: "~/d belongs to user 1234, who could change it"},
+		"below a stranger's":                {setUp: "dir ~/e 755 1234\ndir ~/e/d 755", ask: "~/e/d", private: "~/e belongs to user 1234, who could change it", asNobody: "~/e belongs to user 1234, who could change it"},
+		"written by its group":              {setUp: "dir ~/d 775", private: "~/d can be written by its group", asNobody: "~/d can be written by its group"},
+		"sticky":                            {setUp: "dir ~/d 1777", private: sticky, shared: "~/d", asNobody: sticky},
+		"in a sticky one":                   {setUp: "dir ~/e 1777\ndir ~/e/d 755", ask: "~/e/d", private: "~/e/d", asNobody: "~/e/d"},
+		"a link":                            {setUp: "dir ~/e 755\nlink ~/d e", private: "~/e", asNobody: "~/e"},
+		"a stranger's link":                 {setUp: "dir ~/e 755\nlink ~/d e 1234", private: "~/d is a link that belongs to user 1234, who could change it", asNobody: "~/d is a link that belongs to user 1234, who could change it"},
+		"a link through a stranger's":       {setUp: "dir ~/s 755 1234\ndir ~/e 755\nlink ~/s/l ~/e\nlink ~/d ~/s/l", private: "~/s belongs to user 1234, who could change it", asNobody: "~/s belongs to user 1234, who could change it"},
+		"dots":                              {setUp: "dir ~/d 755", ask: "~/./d/../d/.", private: "~/d", asNobody: "~/d"},
+		"a file":                            {setUp: "file ~/d 600", private: "open ~/d: not a directory", asNobody: "open ~/d: not a directory"},
+		"missing":                           {ask: "~/d", private: "open ~/d: no such file or directory", place: "~/d", asNobody: "open ~/d: no such file or directory"},
+		"missing below a stranger's":        {setUp: "dir ~/e 755 1234", ask: "~/e/x/d", private: "~/e belongs to user 1234, who could change it", place: "~/e belongs to user 1234, who could change it", asNobody: "~/e belongs to user 1234, who could change it"},
+		"missing below a sticky one":        {setUp: "dir ~/e 1777", ask: "~/e/x/d", private: "open ~/e/x: no such file or directory", place: "~/e/x/d", asNobody: "open ~/e/x: no such file or directory"},
+		"missing below one that others can": {setUp: "dir ~/e 777", ask: "~/e/d", private: "~/e can be written by its group and everyone", place: "~/e can be written by its group and everyone", asNobody: "~/e can be written by its group and everyone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			base := bench(t)
+			setUp(t, base, test.setUp)
+			ask := strings.ReplaceAll(cmp.Or(test.ask, "~/d"), "~", base)
+			answer := func(uid uint32, kind string) string {
+				return strings.ReplaceAll(as(t, uid, job{Path: ask, Directory: kind}), base, "~")
+			}
+			assert.Equal(t, test.private, answer(0, "private"))
+			assert.Equal(t, cmp.Or(test.shared, test.private), answer(0, "shared"))
+			if test.place != "" {
+				assert.Equal(t, test.place, answer(0, "place"))
+			}
+			assert.Equal(t, test.asNobody, answer(nobody, "private"))
+		})
+	}
+	assert.Equal(t, "/", job{Path: "/", Directory: "private"}.do())
 }

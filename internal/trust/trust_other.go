@@ -10,3 +10,7 @@ import (
 func open(path string, _ Policy) (*os.File, error) {
 	return nil, &os.PathError{Op: "judge", Path: path, Err: errors.ErrUnsupported}
 }
+
+func directory(path string, _ Policy) (string, error) {
+	return "", &os.PathError{Op: "judge", Path: path, Err: errors.ErrUnsupported}
+}

@@ -10,45 +10,69 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// open goes down a path and keeps every directory open on the way. It does not share the right to delete, so that none
-// can be renamed or replaced between its judgement and the opening of the file.
-func open(path string, p Policy) (_ *os.File, err error) {
-	j, err := newACLJudge()
-	if err != nil {
-		return nil, err
+// walk goes down to a directory and keeps every directory open on the way. It does not share the right to delete, so
+// that none can be renamed or replaced before the caller calls leave. Of the last one the policy says whether others may
+// add to it.
+func walk(path string, p Policy) (j aclJudge, leave func(), err error) {
+	var directories []windows.Handle
+	leave = func() {
+		for _, h := range directories {
+			_ = windows.CloseHandle(h) // only looked at
+		}
+	}
+	defer func() {
+		if err != nil {
+			leave()
+		}
+	}()
+	if j, err = newACLJudge(); err != nil {
+		return j, leave, err
 	}
 	volume := filepath.VolumeName(path)
 	at := volume + `\`
 	if err := local(path, at); err != nil {
-		return nil, err
+		return j, leave, err
 	}
-	var directories []windows.Handle
-	defer func() {
-		for _, h := range directories {
-			err = errors.Join(err, windows.CloseHandle(h))
-		}
-	}()
 	names := strings.FieldsFunc(path[len(volume):], func(r rune) bool { return r == '\\' || r == '/' })
-	for i := range names {
+	for i := range len(names) + 1 {
 		h, err := openHandle(at, windows.FILE_LIST_DIRECTORY|windows.READ_CONTROL, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE)
 		if err != nil {
-			return nil, err
+			return j, leave, err
 		}
 		directories = append(directories, h)
-		own := i == len(names)-1
-		if err := look(j, h, at, true, own && !p.stickyParent); err != nil {
-			return nil, err
+		if err := look(j, h, at, true, i == len(names) && !p.stickyParent); err != nil {
+			return j, leave, err
 		}
-		at = filepath.Join(at, names[i])
+		if i < len(names) {
+			at = filepath.Join(at, names[i])
+		}
 	}
-	h, err := openHandle(at, windows.GENERIC_READ|windows.READ_CONTROL, windows.FILE_SHARE_READ)
+	return j, leave, nil
+}
+
+func open(path string, p Policy) (*os.File, error) {
+	j, leave, err := walk(filepath.Dir(path), p)
 	if err != nil {
 		return nil, err
 	}
-	if err := look(j, h, at, false, true); err != nil {
+	defer leave()
+	h, err := openHandle(path, windows.GENERIC_READ|windows.READ_CONTROL, windows.FILE_SHARE_READ)
+	if err != nil {
+		return nil, err
+	}
+	if err := look(j, h, path, false, true); err != nil {
 		return nil, errors.Join(err, windows.CloseHandle(h))
 	}
 	return os.NewFile(uintptr(h), path), nil
+}
+
+func directory(path string, p Policy) (string, error) {
+	_, leave, err := walk(path, p)
+	if err != nil {
+		return "", err
+	}
+	leave()
+	return path, nil
 }
 
 // local refuses what another machine keeps: its Administrators are not ours.
@@ -81,7 +105,7 @@ func openHandle(path string, access, share uint32) (windows.Handle, error) {
 	return h, nil
 }
 
-// look judges an open object: what it is, and who can write it.
+// look checks an open object: what it is, and who can write it.
 func look(j aclJudge, h windows.Handle, path string, directory, adding bool) error {
 	var info windows.ByHandleFileInformation
 	if err := windows.GetFileInformationByHandle(h, &info); err != nil {
@@ -94,17 +118,26 @@ func look(j aclJudge, h windows.Handle, path string, directory, adding bool) err
 	isDirectory := info.FileAttributes&windows.FILE_ATTRIBUTE_DIRECTORY != 0
 	switch {
 	case info.FileAttributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0:
-		return &Error{Path: path, Problem: "is a link or another reparse point", Remedy: "give the path of what it leads to"}
+		return &Error{Path: path, Problem: "is a link or another reparse point", Remedy: "use the path of what it leads to"}
 	case directory && !isDirectory:
 		return &os.PathError{Op: "open", Path: path, Err: windows.ERROR_DIRECTORY}
-	case !directory && (isDirectory || kind != windows.FILE_TYPE_DISK):
+	case !directory && isDirectory:
+		return &os.PathError{Op: "open", Path: path, Err: ErrDirectory}
+	case !directory && kind != windows.FILE_TYPE_DISK:
 		return &Error{Path: path, Problem: "is not a regular file", Remedy: "put a regular file in its place"}
 	}
 	d, err := readDescriptor(h)
 	if err != nil {
 		return &os.PathError{Op: "read the security descriptor of", Path: path, Err: err}
 	}
-	return j.judge(path, d, adding)
+	problem, remedy := j.judge(path, d, adding)
+	if problem == "" {
+		return nil
+	}
+	if directory {
+		remedy = "use another directory, one that only Administrators can write, below directories in which only they can replace files"
+	}
+	return &Error{Path: path, Problem: problem, Remedy: remedy}
 }
 
 func newACLJudge() (aclJudge, error) {

@@ -43,7 +43,7 @@ func (p *place) readDefaults() ([]byte, error) {
 		if _, err := os.Lstat(defaultsFile); err != nil {
 			return nil, err
 		}
-		open = func() (*os.File, error) { return trust.Open(defaultsFile, trust.Program()) }
+		open = func() (*os.File, error) { return trust.Open(defaultsFile, trust.Settings()) }
 	}
 	file, err := open()
 	if err != nil {

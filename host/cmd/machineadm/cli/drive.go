@@ -30,7 +30,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	}
 	root, err := absoluteRoot(o.root)
 	if err != nil {
-		return err
+		return o.unopened(err, observe)
 	}
 	ctx, interrupt, restore := interrupts(ctx)
 	defer restore()
@@ -39,7 +39,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	if !o.resume { // before the lock is taken: standard input may be a person who thinks
 		stream, streamErr = awaitStream(ctx, interrupt, g.timeout, o.path, s.in)
 	}
-	where, err := g.open(root, mode)
+	where, err := g.open(log, root, mode)
 	if err != nil {
 		return o.unopened(err, observe)
 	}
@@ -100,7 +100,9 @@ func (o *applyFlags) unopened(err error, observe func(run.Event)) error {
 	if o.output != "json" || !errors.As(err, &exit) {
 		return err
 	}
-	codes := map[int]string{report.ExitLocked: report.CodeLocked, report.ExitState: report.CodeState}
+	codes := map[int]string{
+		report.ExitLocked: report.CodeLocked, report.ExitState: report.CodeState, report.ExitUntrusted: report.CodeUntrusted,
+	}
 	e := report.Error{Code: report.CodeUsage, Message: exit.message, Hint: exit.hint}
 	if code, ok := codes[exit.code]; ok {
 		e.Code = code

@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/trust"
 )
 
 func usage(message string) error {
@@ -130,14 +132,20 @@ func phaseOf(name string) (pluginv1.Phase, error) {
 	return 0, usage("--phase takes preparation, provisioning or all")
 }
 
-// absoluteRoot is the directory that --root names, without links; empty for the live machine.
+// absoluteRoot is the directory that --root names, without links; empty for the live machine. When root runs, other
+// users must not be able to put another directory into its place: everything is written below this path.
 func absoluteRoot(root string) (string, error) {
 	if root == "" {
 		return "", nil
 	}
 	path, err := filepath.Abs(root)
-	if err == nil {
+	if err == nil && privileged() {
+		path, err = trust.Directory(path, false)
+	} else if err == nil {
 		path, err = filepath.EvalSymlinks(path)
+	}
+	if err := untrusted("--root", err); err != nil {
+		return "", err
 	}
 	if err != nil {
 		return "", rootError(root, err)
@@ -168,6 +176,9 @@ func absoluteRoot(root string) (string, error) {
 func rootError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return usage("--root: " + path + " does not exist")
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return usage("--root: " + path + " is not a directory")
 	}
 	return usage("--root: " + err.Error())
 }

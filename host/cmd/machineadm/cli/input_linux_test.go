@@ -43,7 +43,7 @@ func TestStreamsThatAreNone(t *testing.T) {
 		says []string
 	}{
 		"a FIFO":               {path: fifo, exit: special, says: []string{says, "hint: "}},
-		"a directory":          {path: b.dir, exit: special, says: []string{says, "hint: "}},
+		"a directory":          {path: b.dir, exit: report.ExitUsage, says: []string{"is a directory", "hint: name the file itself"}},
 		"a device":             {path: "/dev/zero", exit: special, says: []string{says, "hint: "}},
 		"a missing file":       {path: filepath.Join(b.dir, "none.yaml"), exit: report.ExitUsage, says: []string{"none.yaml: cannot be read: no such file", "hint: name a file that exists, or -"}},
 		"17 MiB":               {path: large, exit: report.ExitUsage, says: []string{"larger than 16 MiB", "hint: "}},

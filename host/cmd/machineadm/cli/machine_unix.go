@@ -48,11 +48,17 @@ func bootID(root string) string {
 
 // openStream opens the stream. What root reads must be trusted: others could swap it under the run.
 func openStream(path string) (*os.File, error) {
-	if os.Geteuid() == 0 {
+	if privileged() {
 		return trust.Open(path, trust.Stream())
 	}
 	return regular(os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)) // non-blocking: a FIFO has no writer yet
 }
+
+// privileged says whether this process can do what other users cannot.
+func privileged() bool { return os.Geteuid() == 0 }
+
+// checkTemporary is the path without links of a directory in which a private one is safe from other users.
+func checkTemporary(dir string) (string, error) { return trust.Directory(dir, true) }
 
 // moreTempDirs are where everybody, or at least this user, can make directories when TMPDIR is of no use.
 func moreTempDirs() []string {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/internal/trust"
 	"github.com/machineadm/machineadm/internal/version"
 )
 
@@ -30,6 +32,7 @@ type place struct {
 	passing    bool   // the run directory ends with the run
 	unkept     bool   // the report on disk is not that of this run, or not its last word
 	stateErr   error  // why there is no journal; the lock is held all the same
+	log        *slog.Logger
 	lock       *journal.Lock
 	journal    *journal.Journal
 	reports    journal.Reports // of this run, when reportPath is set
@@ -44,8 +47,8 @@ func (p *place) close() {
 }
 
 // open makes ready what a run needs of the machine: only an apply takes the lock and writes.
-func (g *globals) open(root string, mode run.Mode) (_ *place, err error) {
-	p := &place{root: root, image: root}
+func (g *globals) open(log *slog.Logger, root string, mode run.Mode) (_ *place, err error) {
+	p := &place{root: root, image: root, log: log}
 	defer func() {
 		if err != nil {
 			p.close()
@@ -77,9 +80,9 @@ func (g *globals) directories(p *place, mode run.Mode) error {
 	p.stateDir, p.runDir = g.stateDir, g.runDir
 	p.passing = g.runDir == "" && p.root != ""
 	for _, dir := range []struct {
-		path     *string
-		fallback string
-	}{{&p.stateDir, defaultStateDir()}, {&p.runDir, defaultRunDir()}} {
+		path           *string
+		fallback, flag string
+	}{{&p.stateDir, defaultStateDir(), "--state-dir"}, {&p.runDir, defaultRunDir(), "--run-dir"}} {
 		var err error
 		switch {
 		case *dir.path != "":
@@ -92,15 +95,32 @@ func (g *globals) directories(p *place, mode run.Mode) error {
 			if *dir.path, err = p.temporary(maxPath); err != nil {
 				return err
 			}
+			continue
+		}
+		if err := untrusted(dir.flag, trust.Place(*dir.path)); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// untrusted is the end of a run that was given a directory which others can change; nil for every other error, which
+// whatever uses the directory finds again.
+func untrusted(flag string, err error) error {
+	var refused *trust.Error
+	if !errors.As(err, &refused) {
+		return nil
+	}
+	return &exitError{code: report.ExitUntrusted, message: flag + ": " + refused.Error(), hint: refused.Remedy}
 }
 
 // keep takes the lock and opens the state.
 func (p *place) keep() error {
 	if err := journal.MakeRunDir(p.runDir); err != nil {
 		return stateExit(err)
+	}
+	if _, err := trust.Directory(p.runDir, false); err != nil { // again: it can be another user's who was faster
+		return cmp.Or(untrusted("--run-dir", err), error(stateExit(err)))
 	}
 	at := lockAt(p.root, p.runDir)
 	lock, err := journal.Acquire(at)
@@ -207,7 +227,7 @@ func (p *place) tell(result report.Report, details map[string]string, s streams)
 	case p.reportPath != "" && !p.passing:
 		_, _ = fmt.Fprintf(s.err, "report: %s (machineadm status reads it)\n", p.reportPath) // nowhere else to say it
 	case len(details) > 0:
-		dir, err := temporary(maxPath)
+		dir, err := temporary(p.log, maxPath)
 		if err == nil {
 			err = (&journal.Reports{RunDir: dir}).Write(result, details)
 		}

@@ -168,7 +168,7 @@ func (g *globals) pluginsInspect(ctx context.Context, s streams, output string, 
 	if err != nil {
 		return err
 	}
-	where, err := g.open("", run.ModePlan)
+	where, err := g.open(log, "", run.ModePlan)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/resume"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/internal/trust"
 )
 
 // checkResume judges the flags beside --resume: what they would say was kept with the stream.
@@ -138,7 +139,11 @@ func (g *globals) unusual(stateDir, runDir string) []string {
 
 // toGoOn says that a run which has failed can still be gone on with, and how.
 func (g *globals) toGoOn(stateDir, runDir string) string {
-	return strings.Join(append([]string{"the stream was kept; to go on: machineadm apply --resume"}, g.unusual(stateDir, runDir)...), " ")
+	text := "the stream was kept; to go on: machineadm apply --resume"
+	for _, word := range g.unusual(stateDir, runDir) {
+		text += " " + trust.Quote(word)
+	}
+	return text
 }
 
 // nothingWaits ends a run that has nothing to go on with: that of a clone, say, whose state was void.

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -92,6 +91,8 @@ func inputErrors(path string, err error) []report.Error {
 		out.Hint = "name a file that exists, or - for standard input"
 	case errors.Is(err, fs.ErrPermission):
 		out.Hint = "run as a user who may read it"
+	case errors.Is(err, trust.ErrDirectory):
+		out.Hint = "name the file itself, or - for standard input"
 	case errors.Is(err, rooted.ErrNotRegular):
 		out.Hint = "copy it to a file, or pipe it in with --path -"
 	}
@@ -132,7 +133,7 @@ func regular(file *os.File, err error) (*os.File, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = rooted.ErrNotRegular
 		if info.IsDir() {
-			err = fmt.Errorf("%w but a directory", rooted.ErrNotRegular)
+			err = trust.ErrDirectory
 		}
 	}
 	if err != nil {
@@ -151,6 +152,6 @@ func warnReadable(path string, o run.Options, log interface{ Warn(string, ...any
 		return
 	}
 	if run.StreamHoldsSecret(o.File, o.Stream) {
-		log.Warn("the stream holds a secret and others can read it", "file", path, "remedy", "chmod 600 "+path)
+		log.Warn("the stream holds a secret and others can read it", "file", path, "remedy", "chmod 600 "+trust.Quote(path))
 	}
 }

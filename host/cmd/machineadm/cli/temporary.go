@@ -2,10 +2,12 @@ package cli
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/trust"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 
 // temporary makes a directory that goes with the run.
 func (p *place) temporary(longest int) (string, error) {
-	dir, err := temporary(longest)
+	dir, err := temporary(p.log, longest)
 	if err != nil {
 		return "", err
 	}
@@ -26,15 +28,23 @@ func (p *place) temporary(longest int) (string, error) {
 	return dir, nil
 }
 
-// temporary makes a private directory below one whose path is not longer than that. Validating needs no privileges,
-// not even a TMPDIR that works: what the platform has beside it will do.
-func temporary(longest int) (string, error) {
+// temporary makes a private directory below one whose path is not longer than that. A TMPDIR that cannot be used, or
+// that others could replace, is passed over for the directories that the platform has beside it.
+func temporary(log *slog.Logger, longest int) (string, error) {
 	var failures []error
 	for _, parent := range append([]string{os.TempDir()}, moreTempDirs()...) {
-		if len(parent) > longest || !filepath.IsAbs(parent) {
+		parent, err := checkTemporary(parent)
+		var refused *trust.Error
+		if errors.As(err, &refused) {
+			log.Warn("a directory for temporary files is not trusted and not used: "+refused.Error(), "hint", refused.Remedy)
+		}
+		if err == nil && (len(parent) > longest || !filepath.IsAbs(parent)) {
 			continue
 		}
-		dir, err := os.MkdirTemp(parent, "machineadm-")
+		dir := ""
+		if err == nil {
+			dir, err = os.MkdirTemp(parent, "machineadm-")
+		}
 		if err == nil {
 			return dir, nil
 		}
