@@ -71,7 +71,7 @@ func Open(dir, machineID string) (*Journal, error) {
 // stateNames are all the names that this package makes in a state directory.
 func stateNames() []string {
 	return []string{
-		bindingsFile, keyFile, rebootsFile, PendingFile, RestingFile, DigestsFile, pluginsDir, reportsDir, machineFile, writesFile,
+		bindingsFile, keyFile, rebootsFile, PendingFile, RestingFile, DigestsFile, pluginsDir, reportsDir, machineFile, WritesFile,
 	}
 }
 
@@ -79,7 +79,7 @@ func stateNames() []string {
 // Only names that this package makes are touched. The record of writes stays: the clone has the same leftovers.
 func (j *Journal) void() error {
 	for _, name := range stateNames() {
-		if name == writesFile {
+		if name == WritesFile {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(j.dir, name)); err != nil {

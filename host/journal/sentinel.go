@@ -16,6 +16,9 @@ type Sentinel struct{ path string }
 // NewSentinel is the sentinel at path.
 func NewSentinel(path string) *Sentinel { return &Sentinel{path: path} }
 
+// Path is where the sentinel is.
+func (s *Sentinel) Path() string { return s.path }
+
 // Remove takes the sentinel of an earlier success away. Absent is fine.
 func (s *Sentinel) Remove() error {
 	err := os.Remove(s.path)

@@ -16,8 +16,10 @@ import (
 	"github.com/machineadm/machineadm/internal/rooted"
 )
 
+// WritesFile is the record of the live machine, in the state directory.
+const WritesFile = "writes.json"
+
 const (
-	writesFile    = "writes.json"
 	writesVersion = 1
 	maxWrites     = 16 << 20
 	// linksMax is the number of links that a path may lead through, as in the kernel.
@@ -42,7 +44,7 @@ type Writes struct {
 func NewWrites(root, stateDir string, own ...string) *Writes {
 	w := &Writes{root: root, stateDir: stateDir, own: own, records: []string{ImageWrites}, paths: map[string]bool{}}
 	if root == "" {
-		w.records = []string{filepath.Join(stateDir, writesFile), ImageWrites}
+		w.records = []string{filepath.Join(stateDir, WritesFile), ImageWrites}
 	}
 	return w
 }

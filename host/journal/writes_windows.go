@@ -10,7 +10,7 @@ import (
 )
 
 // ImageWrites is the record of an image.
-const ImageWrites = `\ProgramData\machineadm\pending.json`
+const ImageWrites = `C:\ProgramData\machineadm\.pending`
 
 // absent says that a path has nothing, so nothing was left beside it either.
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }

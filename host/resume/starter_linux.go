@@ -19,6 +19,11 @@ const (
 	wants       = "multi-user.target.wants"
 )
 
+// Files are what a Starter writes.
+func Files() []string {
+	return []string{adminUnits + "/" + UnitName, adminUnits + "/" + wants + "/" + UnitName}
+}
+
 // unit is a Starter that writes a unit of systemd and the link that enables it. No daemon-reload is needed: what reads
 // them is the next boot.
 type unit struct {

@@ -20,3 +20,6 @@ func (none) Install(context.Context) error {
 
 // Remove implements Starter.
 func (none) Remove(context.Context) error { return nil }
+
+// Files are what a Starter writes outside of the state directory.
+func Files() []string { return nil }

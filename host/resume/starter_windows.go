@@ -34,3 +34,6 @@ func (t *task) Install(ctx context.Context) error {
 
 // Remove implements Starter.
 func (t *task) Remove(ctx context.Context) error { return launch.RemoveTask(ctx, TaskName) }
+
+// Files are what a Starter writes outside of the state directory.
+func Files() []string { return nil }

@@ -231,13 +231,14 @@ func (c code) outcomes() []string {
 func (c code) directories() [][]string {
 	c.t.Helper()
 	const cli = "host/cmd/machineadm/cli"
-	text := func(suffix, name string) string {
-		value, err := c.Text(cli, suffix, name)
+	textOf := func(folder, suffix, name string) string {
+		value, err := c.Text(folder, suffix, name)
 		if err != nil {
 			c.t.Fatal(err)
 		}
 		return value
 	}
+	text := func(suffix, name string) string { return textOf(cli, suffix, name) }
 	row := func(what, unixBase, windowsBase string, below ...string) []string {
 		join := func(base, sep string) string { return strings.Join(append([]string{base}, below...), sep) }
 		return []string{what, join(unixBase, "/"), join(windowsBase, `\`)}
@@ -255,6 +256,8 @@ func (c code) directories() [][]string {
 		row("details", runDir, runDirW, journal.DetailsFile),
 		row("stream that waits for a reboot", state, stateW, journal.PendingFile),
 		row("stream that failed after one", state, stateW, journal.RestingFile),
+		row("record of what is written", state, stateW, journal.WritesFile),
+		row("the same, of an image", textOf("host/journal", "_linux.go", "ImageWrites"), textOf("host/journal", "_windows.go", "ImageWrites")),
 		row("lock", runDir, runDirW, "lock"),
 		row("sentinel", text("_unix.go", "newSentinel"), text("_windows.go", "newSentinel")),
 	}

@@ -47,6 +47,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	if where.stateErr != nil {
 		return where.broken(where.head(o), where.stateErr, observe, s)
 	}
+	where.cleanUp()
 	if o.resume {
 		if stream, err = g.recall(where, o); err != nil {
 			return where.broken(where.head(o), err, observe, s)

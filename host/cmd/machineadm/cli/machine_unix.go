@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -63,6 +64,15 @@ func checkTemporary(dir string) (string, error) { return trust.Directory(dir, tr
 // moreTempDirs are where everybody, or at least this user, can make directories when TMPDIR is of no use.
 func moreTempDirs() []string {
 	return []string{"/tmp", "/var/tmp", "/run/user/" + strconv.Itoa(os.Geteuid()), "/dev/shm", "/run"}
+}
+
+// ownerLock is what the owner of a temporary directory locks: the directory itself, which stays empty.
+func ownerLock(dir string) string { return dir }
+
+// mine reports whether a file belongs to this user.
+func mine(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
 }
 
 func newSentinel() *journal.Sentinel {

@@ -53,6 +53,12 @@ func checkTemporary(dir string) (string, error) { return dir, nil }
 // moreTempDirs is empty: Windows gives every user a directory of his own.
 func moreTempDirs() []string { return nil }
 
+// ownerLock is what the owner of a temporary directory locks: a file beside it, since Windows locks no directories.
+func ownerLock(dir string) string { return dir + ".lock" }
+
+// mine is true: the directory for temporary files is this user's.
+func mine(os.FileInfo) bool { return true }
+
 func newSentinel() *journal.Sentinel {
 	return journal.NewSentinel(`C:\run\cluster-api\bootstrap-success.complete`)
 }

@@ -34,6 +34,7 @@ type place struct {
 	stateErr   error  // why there is no journal; the lock is held all the same
 	log        *slog.Logger
 	lock       *journal.Lock
+	writes     *journal.Writes // of an apply
 	journal    *journal.Journal
 	reports    journal.Reports // of this run, when reportPath is set
 	cleanup    []func()
@@ -140,6 +141,7 @@ func (p *place) keep() error {
 		return err
 	}
 	p.journal, p.stateErr = journal.Open(p.stateDir, machineID(p.root))
+	p.writes = p.newWrites()
 	p.reports = journal.Reports{RunDir: p.runDir, Journal: p.journal}
 	return nil
 }
@@ -227,7 +229,7 @@ func (p *place) tell(result report.Report, details map[string]string, s streams)
 	case p.reportPath != "" && !p.passing:
 		_, _ = fmt.Fprintf(s.err, "report: %s (machineadm status reads it)\n", p.reportPath) // nowhere else to say it
 	case len(details) > 0:
-		dir, err := temporary(p.log, maxPath)
+		dir, err := temporary(p.log, keptPrefix, maxPath)
 		if err == nil {
 			err = (&journal.Reports{RunDir: dir}).Write(result, details)
 		}

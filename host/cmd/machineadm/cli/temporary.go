@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
@@ -16,21 +17,35 @@ const (
 	maxSocketParent = 40
 	// socketPrefix begins the names of the directories that sweep may remove.
 	socketPrefix = ".sockets-"
+	// runPrefix begins the names of temporary directories that sweepTemporary may remove; keptPrefix those of others.
+	runPrefix, keptPrefix = "machineadm-run-", "machineadm-"
 )
 
-// temporary makes a directory that goes with the run.
+// temporary makes a directory that goes with the run. The lock on it ends with the process: see sweepTemporary.
 func (p *place) temporary(longest int) (string, error) {
-	dir, err := temporary(p.log, longest)
-	if err != nil {
-		return "", err
+	for {
+		dir, err := temporary(p.log, runPrefix, longest)
+		if err != nil {
+			return "", err
+		}
+		lock, err := journal.Acquire(ownerLock(dir))
+		if err == nil && there(dir) {
+			p.cleanup = append(p.cleanup, func() { removeOwned(dir, lock) })
+			return dir, nil
+		}
+		if err == nil {
+			err = lock.Release()
+		}
+		if err != nil && there(dir) && !errors.Is(err, journal.ErrLocked) {
+			return "", stateExit(errors.Join(err, os.RemoveAll(dir)))
+		}
+		// A run that removes what others left was faster than the lock.
 	}
-	p.cleanup = append(p.cleanup, func() { _ = os.RemoveAll(dir) }) // it is empty of anything that matters
-	return dir, nil
 }
 
 // temporary makes a private directory below one whose path is not longer than that. A TMPDIR that cannot be used, or
 // that others could replace, is passed over for the directories that the platform has beside it.
-func temporary(log *slog.Logger, longest int) (string, error) {
+func temporary(log *slog.Logger, prefix string, longest int) (string, error) {
 	var failures []error
 	for _, parent := range append([]string{os.TempDir()}, moreTempDirs()...) {
 		parent, err := checkTemporary(parent)
@@ -43,7 +58,7 @@ func temporary(log *slog.Logger, longest int) (string, error) {
 		}
 		dir := ""
 		if err == nil {
-			dir, err = os.MkdirTemp(parent, "machineadm-")
+			dir, err = os.MkdirTemp(parent, prefix)
 		}
 		if err == nil {
 			return dir, nil
