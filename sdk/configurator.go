@@ -15,12 +15,17 @@ import (
 
 // NewConfigurator is the plugin as the wire sees it, on a machine of this GOOS. Main serves it; tests call it directly.
 func NewConfigurator(p Plugin, goos string) pluginv1.Configurator {
-	return &configurator{plugin: p, goos: goos, begun: make(chan struct{})}
+	s := &configurator{plugin: p, goos: goos, begun: make(chan struct{})}
+	for _, k := range p.Kinds {
+		s.kinds = append(s.kinds, k.definition())
+	}
+	return s
 }
 
 type configurator struct {
 	plugin Plugin
 	goos   string
+	kinds  []definition
 
 	applying sync.Mutex // one Apply at a time in this process
 	stopping sync.Mutex
@@ -31,11 +36,15 @@ type configurator struct {
 // Describe implements pluginv1.Configurator.
 func (s *configurator) Describe(ctx context.Context, r pluginv1.DescribeRequest) (pluginv1.Description, error) {
 	d := pluginv1.Description{
-		Name: s.plugin.Name, Version: s.plugin.Version,
+		Name: s.plugin.Name, Version: s.plugin.Version, Distributions: s.plugin.Distributions,
 		Fitness: FitnessInstalled, FitnessReason: "serves " + r.Target.OS,
 	}
-	for _, k := range s.plugin.Kinds {
-		d.Kinds = append(d.Kinds, pluginv1.Kind{APIVersion: k.apiVersion, Kind: k.kind, Phase: k.phase})
+	for _, k := range s.kinds {
+		kind := pluginv1.Kind{APIVersion: k.apiVersion, Kind: k.kind, Phase: k.phase, SecretFields: k.secrets}
+		if r.JSONSchema {
+			kind.JSONSchema = k.schema
+		}
+		d.Kinds = append(d.Kinds, kind)
 	}
 	if err := s.supports(r.Target); err != nil {
 		d.Fitness, d.FitnessReason = FitnessUnsupported, pluginv1.AsError(err).Message
@@ -105,21 +114,21 @@ func (s *configurator) planned(
 	return use(m, plan)
 }
 
-func (s *configurator) kindOf(doc []byte) (Kind, error) {
+func (s *configurator) kindOf(doc []byte) (definition, error) {
 	var header struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 	}
 	if err := json.Unmarshal(doc, &header); err != nil {
 		// never %w: encoding/json may quote the document
-		return Kind{}, &pluginv1.Error{Code: pluginv1.CodeInternal, Message: "the document that the host sent is not JSON"}
+		return definition{}, &pluginv1.Error{Code: pluginv1.CodeInternal, Message: "the document that the host sent is not JSON"}
 	}
-	for _, k := range s.plugin.Kinds {
+	for _, k := range s.kinds {
 		if k.apiVersion == header.APIVersion && k.kind == header.Kind {
 			return k, nil
 		}
 	}
-	return Kind{}, Unsupported("kind",
+	return definition{}, Unsupported("kind",
 		fmt.Sprintf("provider %s does not serve %s of %s", s.plugin.Name, header.Kind, header.APIVersion), "")
 }
 

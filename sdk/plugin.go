@@ -15,7 +15,6 @@ package sdk
 import (
 	"context"
 
-	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/sdk/machine"
@@ -55,6 +54,9 @@ type Plugin struct {
 	Version string
 	// OS lists the operating systems that the plugin serves, as GOOS. On any other it answers Unsupported.
 	OS []string
+	// Distributions are the IDs of os-release(5) that the plugin was written for, the most specific first; empty for a generic
+	// one. Among providers that fit equally well the host takes one that names the distribution of the machine.
+	Distributions []string
 	// Kinds are the documents that it serves.
 	Kinds []Kind
 	// Fit says how the plugin fits the machine, and why, in one sentence. Nil means installed wherever OS matches.
@@ -66,26 +68,3 @@ type Plugin struct {
 // It writes nothing. Against an empty root it returns changes or Precondition. Its configuration errors are complete:
 // all violations at once.
 type PlanFunc[C any] func(ctx context.Context, m Machine, want C) (Plan, error)
-
-// Kind joins one kind of document to the function that plans it. Make it with For.
-type Kind struct {
-	apiVersion string
-	kind       string
-	phase      Phase
-	plan       func(ctx context.Context, m Machine, doc []byte) (Plan, error)
-}
-
-// For serves documents of this apiVersion and kind. C is the whole document, decoded strictly by its json tags: embed
-// v1alpha1.Header and add a Spec.
-func For[C any](apiVersion, kind string, phase Phase, plan PlanFunc[C]) Kind {
-	return Kind{
-		apiVersion: apiVersion, kind: kind, phase: phase,
-		plan: func(ctx context.Context, m Machine, doc []byte) (Plan, error) {
-			var want C
-			if violations := document.Unmarshal(doc, &want); len(violations) > 0 {
-				return Plan{}, InvalidConfig(violations...)
-			}
-			return plan(ctx, m, want)
-		},
-	}
-}

@@ -1,0 +1,88 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+)
+
+// Kind joins one kind of document to the function that plans it. Make it with For.
+type Kind interface{ definition() definition }
+
+type definition struct {
+	apiVersion string
+	kind       string
+	phase      Phase
+	secrets    []string
+	schema     []byte
+	plan       func(ctx context.Context, m Machine, doc []byte) (Plan, error)
+}
+
+// KindOf is a Kind whose documents are decoded into C.
+type KindOf[C any] struct {
+	apiVersion, kind string
+	phase            Phase
+	plan             PlanFunc[C]
+	validate         func(C) []Violation
+	schema           []byte
+}
+
+// For serves documents of this apiVersion and kind. C is the whole document, decoded strictly by its json tags: embed
+// v1alpha1.Header and add a Spec.
+func For[C any](apiVersion, kind string, phase Phase, plan PlanFunc[C]) KindOf[C] {
+	return KindOf[C]{apiVersion: apiVersion, kind: kind, phase: phase, plan: plan}
+}
+
+// Validate adds a function that finds what is wrong with a document by itself, whatever the machine is. It is called also
+// on what did decode of a document with errors, so that all of them are reported at once; a finding that only follows
+// from one of those is left out.
+func (k KindOf[C]) Validate(validate func(C) []Violation) KindOf[C] {
+	k.validate = validate
+	return k
+}
+
+// JSONSchema adds the JSON schema of the document, which a host can ask for.
+func (k KindOf[C]) JSONSchema(schema []byte) KindOf[C] {
+	k.schema = schema
+	return k
+}
+
+func (k KindOf[C]) definition() definition {
+	return definition{
+		apiVersion: k.apiVersion, kind: k.kind, phase: k.phase, schema: k.schema,
+		secrets: document.SecretFields(reflect.TypeFor[C]()),
+		plan: func(ctx context.Context, m Machine, doc []byte) (Plan, error) {
+			var want C
+			violations := document.Unmarshal(doc, &want)
+			if k.validate != nil {
+				violations = document.Join(violations, k.validate(want))
+			}
+			if len(violations) > 0 {
+				return Plan{}, InvalidConfig(violations...)
+			}
+			return k.plan(ctx, m, want)
+		},
+	}
+}
+
+// ProviderConfig decodes spec.providerConfig strictly, by the json tags of T, and returns what did decode and everything
+// that is wrong with it, with field paths of the document. A missing one is the zero T.
+func ProviderConfig[T any](raw json.RawMessage) (T, []Violation) {
+	const field = "spec.providerConfig"
+	var config T
+	if len(raw) == 0 {
+		return config, nil
+	}
+	violations := document.Unmarshal(raw, &config)
+	for i, v := range violations {
+		dot := "."
+		if v.Field == "" || strings.HasPrefix(v.Field, "[") {
+			dot = ""
+		}
+		violations[i].Field = field + dot + v.Field
+	}
+	return config, violations
+}

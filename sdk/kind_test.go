@@ -1,0 +1,114 @@
+package sdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machinetest"
+)
+
+func TestDescribeKinds(t *testing.T) {
+	t.Parallel()
+	p := plugin(nil)
+	p.Distributions = []string{"ubuntu", "debian"}
+	p.Kinds = []sdk.Kind{sdk.For[probe](apiVersion, kind, sdk.PhaseProvisioning, nil).JSONSchema([]byte("{}"))}
+	for _, asked := range []bool{false, true} {
+		d, err := sdk.NewConfigurator(p, machinetest.Target().OS).Describe(t.Context(),
+			pluginv1.DescribeRequest{Target: machinetest.Target(), JSONSchema: asked})
+		require.NoError(t, err)
+		want := pluginv1.Kind{
+			APIVersion: apiVersion, Kind: kind, Phase: sdk.PhaseProvisioning, SecretFields: []string{"spec.password"},
+		}
+		if asked {
+			want.JSONSchema = []byte("{}")
+		}
+		assert.Equal(t, []pluginv1.Kind{want}, d.Kinds)
+		assert.Equal(t, p.Distributions, d.Distributions)
+	}
+}
+
+// TestValidate: validation runs on what did decode, and what only follows from a fault of decoding is left out.
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	planned := false
+	m := sdk.NewConfigurator(sdk.Plugin{
+		Name: "tester", OS: []string{machinetest.Target().OS},
+		Kinds: []sdk.Kind{sdk.For(apiVersion, kind, sdk.PhasePreparation,
+			func(context.Context, sdk.Machine, probe) (sdk.Plan, error) { planned = true; return sdk.Plan{}, nil },
+		).Validate(func(want probe) (wrong []sdk.Violation) {
+			if want.Spec.Count < 1 {
+				wrong = append(wrong, sdk.Violation{Field: "spec.count", Message: "must be above 0"})
+			}
+			if len(want.Spec.Hosts) == 0 {
+				wrong = append(wrong, sdk.Violation{Field: "spec.hosts", Message: "is required"})
+			}
+			return wrong
+		})},
+	}, machinetest.Target().OS)
+	for name, c := range map[string]struct {
+		spec string
+		want []string
+	}{
+		"right":                {`{"count":1,"hosts":["a"]}`, nil},
+		"wrong":                {`{}`, []string{"spec.count: must be above 0", "spec.hosts: is required"}},
+		"beside an unknown":    {`{"hosts":["a"],"colour":1}`, []string{"spec.colour: unknown field", "spec.count: must be above 0"}},
+		"follows from a fault": {`{"count":"a"}`, []string{"spec.count: must be an integer", "spec.hosts: is required"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			planned = false
+			_, err := m.Plan(t.Context(), live(document(c.spec)))
+			assert.Equal(t, c.want == nil, planned)
+			if c.want == nil {
+				require.NoError(t, err)
+				return
+			}
+			wantCode(t, err, pluginv1.CodeInvalidConfig, "")
+			var got []string
+			for _, v := range pluginv1.AsError(err).Violations {
+				got = append(got, v.Field+": "+v.Message)
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestProviderConfig(t *testing.T) {
+	t.Parallel()
+	type config struct {
+		Level string         `json:"level,omitempty"`
+		Limit map[string]int `json:"limit,omitempty"`
+	}
+	for name, c := range map[string]struct {
+		raw  string
+		want config
+		at   []string
+	}{
+		"none":       {"", config{}, nil},
+		"empty":      {"{}", config{}, nil},
+		"right":      {`{"level":"info"}`, config{Level: "info"}, nil},
+		"unknown":    {`{"level":"info","levle":1}`, config{Level: "info"}, []string{"spec.providerConfig.levle"}},
+		"odd key":    {`{"a b":1}`, config{}, []string{`spec.providerConfig["a b"]`}},
+		"deep":       {`{"limit":{"x":"canary"}}`, config{}, []string{`spec.providerConfig.limit["x"]`}},
+		"no mapping": {`[]`, config{}, []string{"spec.providerConfig"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, violations := sdk.ProviderConfig[config](json.RawMessage(c.raw))
+			var at []string
+			for _, v := range violations {
+				at = append(at, v.Field)
+				assert.NotContains(t, v.Message+v.Hint, "canary")
+			}
+			assert.Equal(t, c.at, at)
+			if c.at == nil || c.want.Level != "" {
+				assert.Equal(t, c.want, got)
+			}
+		})
+	}
+}
