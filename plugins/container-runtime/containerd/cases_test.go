@@ -151,15 +151,16 @@ func fresh(t *testing.T, r release, settings []setting) sdk.FileSpec {
 		}
 	}
 	d := mainDocument{path: mainFile(m), mode: 0o644, Document: empty[0], theirs: empty[1]}
+	now := present{main: d, layers: []layer{{path: d.path, Document: d.theirs}}}
 	c, i := configuration{}, installation{release: r, config: d.path}
 	settings = plain(settings)
 	if r.major() == 1 {
-		if err := c.inMain(m, d, i, settings, nil); err != nil {
+		if err := c.inMain(m, now, i, settings); err != nil {
 			t.Fatal(err)
 		}
 		return c.main
 	}
-	text, err := renderDropIn(m, d, i, nil, settings)
+	text, err := renderDropIn(now, i, settings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,12 +103,12 @@ func TestCheckReadsTheProposal(t *testing.T) {
 	r := release{2, 1, 9}
 	f := live(t, "/usr/bin/containerd", "v2.1.9")
 	f.WriteFiles(t, map[string]string{
-		"/etc/containerd/config.toml":               "version = 3\nimports = ['/etc/containerd/conf.d/*.toml', 'other.toml']\n",
-		"/etc/containerd/conf.d/10.toml":            "",
+		"/etc/containerd/config.toml":    "version = 3\nimports = ['/etc/containerd/conf.d/*.toml', 'other.toml']\n",
+		"/etc/containerd/conf.d/10.toml": "", "/etc/containerd/other.toml": "",
 		"/etc/containerd/conf.d/zz-machineadm.toml": "version = 3\n# of an earlier run\n",
-		"/main.candidate":                           "",
+		"/main.candidate": "",
 	})
-	c, err := configure(f.Machine, installed(r), core(r), nil)
+	c, err := configured(f.Machine, r, core(r))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,25 +31,19 @@ type mainDocument struct {
 }
 
 // configure makes the configuration from the present one. It changes nothing.
-func configure(m sdk.Machine, i installation, settings []setting, imports []string) (configuration, error) {
-	d, err := readMain(m, i)
-	if err != nil {
-		return configuration{}, err
-	}
+func configure(m sdk.Machine, i installation, p present, settings []setting) (configuration, error) {
 	settings = plain(settings)
-	if err := registryConflict(d, settings, i); err != nil {
+	if err := registryConflict(p.main, settings, i); err != nil {
 		return configuration{}, err
 	}
 	c := configuration{}
-	if err := c.enableCRI(d); err != nil {
+	if err := c.enableCRI(p.main); err != nil {
 		return c, err
 	}
 	if i.release.major() == 1 {
-		err = c.inMain(m, d, i, settings, imports)
-	} else {
-		err = c.inDropIn(m, d, i, settings, imports)
+		return c, edited(p.main.path, c.inMain(m, p, i, settings))
 	}
-	return c, edited(d.path, err)
+	return c, edited(p.main.path, c.inDropIn(m, p, i, settings))
 }
 
 func readMain(m sdk.Machine, i installation) (mainDocument, error) {

@@ -11,23 +11,22 @@ import (
 )
 
 // inMain writes the settings into the main file: a file that containerd 1.x imports replaces whole tables of plugins.
-func (c *configuration) inMain(m sdk.Machine, d mainDocument, i installation, settings []setting, imports []string) error {
+func (c *configuration) inMain(m sdk.Machine, p present, i installation, settings []setting) error {
+	d := p.main
 	if err := toVersion2(d); err != nil {
 		return err
 	}
 	settings = ordered(completeRuntimes(d.theirs, settings))
-	if err := checkImported(m, d, i, settings, imports); err != nil {
+	if err := p.replaced(i.release, settings); err != nil {
 		return err
 	}
-	// The drop-in of a containerd 2.x that was here before: 1.7 would not start with it.
-	list, err := listImports(m, d, imports, nil)
-	if err != nil {
+	if err := p.overridden(i.release, settings); err != nil {
 		return err
 	}
 	if err := c.withdraw(d, settings, "version", "disabled_plugins", "imports"); err != nil {
 		return err
 	}
-	if err := setImports(d, list); err != nil {
+	if err := setImports(d, p.imports); err != nil {
 		return err
 	}
 	for _, s := range settings {
@@ -37,6 +36,7 @@ func (c *configuration) inMain(m sdk.Machine, d mainDocument, i installation, se
 	}
 	c.settings = settings
 	c.mainSpec(d, anySecret(settings))
+	// The drop-in of a containerd 2.x that was here before: 1.7 would not start with it.
 	if _, err := m.FS.Lstat(dropInFile(m)); err == nil {
 		c.dropIn = &sdk.FileSpec{Path: dropInFile(m), Content: []byte(unusedDropIn), Mode: 0o644}
 	}

@@ -3,11 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -18,10 +15,10 @@ const dropInHeader = "# Written by machineadm, which replaces this file. Others 
 
 // inDropIn writes the settings into a file of our own, which the main file imports. What is imported later wins, so the
 // settings do over the main file; an import behind ours is found out by the check of the whole.
-func (c *configuration) inDropIn(m sdk.Machine, d mainDocument, i installation, settings []setting, imports []string) error {
+func (c *configuration) inDropIn(m sdk.Machine, p present, i installation, settings []setting) error {
+	d := p.main
 	settings = noOldBinDir(d, settings)
-	list, err := listImports(m, d, imports, func(list []string) (string, error) { return ownPattern(m, d, list, c) })
-	if err != nil {
+	if err := p.overridden(i.release, settings); err != nil {
 		return err
 	}
 	blank := len(slices.DeleteFunc(d.theirs.Keys(), func(key string) bool { return key == "imports" || key == "version" })) == 0
@@ -34,7 +31,7 @@ func (c *configuration) inDropIn(m sdk.Machine, d mainDocument, i installation, 
 			return err
 		}
 	}
-	if err := setImports(d, list); err != nil {
+	if err := setImports(d, p.imports); err != nil {
 		return err
 	}
 	for _, s := range overMain {
@@ -42,7 +39,7 @@ func (c *configuration) inDropIn(m sdk.Machine, d mainDocument, i installation, 
 			return err
 		}
 	}
-	text, err := renderDropIn(m, d, i, list, settings)
+	text, err := renderDropIn(p, i, settings)
 	if err != nil {
 		return err
 	}
@@ -82,40 +79,14 @@ func noOldBinDir(d mainDocument, settings []setting) []setting {
 	return settings
 }
 
-// ownPattern is what imports must have besides; empty when it covers the drop-in. Other files that lie in conf.d and
-// were not read so far are not turned on by the way: then the drop-in alone is named.
-func ownPattern(m sdk.Machine, d mainDocument, list []string, c *configuration) (string, error) {
-	own := dropInFile(m)
-	covered, err := importedFiles(m, d.path, list, own)
-	if err != nil || slices.Contains(covered, own) {
-		return "", err
-	}
-	names, err := m.FS.ReadDir(filepath.Dir(own))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	idle := slices.DeleteFunc(names, func(name string) bool {
-		file := filepath.Join(filepath.Dir(own), name)
-		return filepath.Ext(name) != ".toml" || file == own || slices.Contains(covered, file)
-	})
-	if len(idle) == 0 {
-		return pathsOf(m.Target.OS).imports, nil
-	}
-	c.warnings = append(c.warnings, sdk.Warning{Message: "containerd does not read " + strings.Join(idle, ", ") + " in " +
-		filepath.Dir(own) + ", because imports of " + d.path + " does not name it; that stays so"})
-	return own, nil
-}
-
 // renderDropIn writes the settings as a file of its own. Until 2.2, containerd translates all files or none, by the
 // version of the last one: a main file of version 2 would lose what it says of CRI below a drop-in of version 3.
-func renderDropIn(m sdk.Machine, d mainDocument, i installation, list []string, settings []setting) ([]byte, error) {
-	format := int64(dropInFormat)
-	if !i.release.translatesEachFile() {
-		oldest, err := oldestFormat(m, d, list)
-		if err != nil {
-			return nil, err
-		}
-		format = min(format, oldest)
+func renderDropIn(p present, i installation, settings []setting) ([]byte, error) {
+	format := dropInFormat
+	if !i.release.translatesEachFile() && slices.ContainsFunc(p.foreign(), func(l layer) bool {
+		return versionOf(l.Document) == 2 && l.Has("plugins")
+	}) {
+		format = 2
 	}
 	tree := map[string]any{}
 	for _, s := range settings {
@@ -123,7 +94,7 @@ func renderDropIn(m sdk.Machine, d mainDocument, i installation, list []string, 
 		if format == 2 {
 			var ok bool
 			if place, value, ok = inVersion2(s); !ok {
-				return nil, sdk.Precondition(d.path+" is of format version 2, in which "+s.field+" cannot be said",
+				return nil, sdk.Precondition(p.main.path+" or what it imports is of format version 2, in which "+s.field+" cannot be said",
 					"write that file in version 3, or install containerd 2.3 or later")
 			}
 		}
@@ -134,30 +105,6 @@ func renderDropIn(m sdk.Machine, d mainDocument, i installation, list []string, 
 		return nil, errors.New("render the drop-in of containerd") // never %w: it could quote a value
 	}
 	return fmt.Appendf(nil, "%sversion = %d\n\n%s", dropInHeader, format, text), nil
-}
-
-// oldestFormat is 2 when a file that the daemon reads besides ours is of that version and has something to translate.
-func oldestFormat(m sdk.Machine, d mainDocument, list []string) (int64, error) {
-	if d.version == 2 && d.theirs.Has("plugins") {
-		return 2, nil
-	}
-	files, err := importedFiles(m, d.path, list)
-	if err != nil {
-		return 0, err
-	}
-	for _, file := range files {
-		if file == dropInFile(m) {
-			continue
-		}
-		imported, err := readImported(m, file)
-		if err != nil {
-			return 0, err
-		}
-		if imported != nil && versionOf(imported) == 2 && imported.Has("plugins") {
-			return 2, nil
-		}
-	}
-	return dropInFormat, nil
 }
 
 func put(tree map[string]any, place []string, value any) {

@@ -97,7 +97,7 @@ func TestConfigure(t *testing.T) {
 					}
 					f.WriteFiles(t, map[string]string{"/etc/containerd/config.toml": string(text)})
 				}
-				c, err := configure(f.Machine, installed(r), core(r), nil)
+				c, err := configured(f.Machine, r, core(r))
 				golden(t, "config/"+name+".txt", showConfiguration(c, err))
 				if err != nil {
 					return
@@ -128,7 +128,7 @@ func reconfigure(t *testing.T, f *machinetest.Fixture, c configuration, r releas
 			t.Fatal(err)
 		}
 	}
-	again, err := configure(f.Machine, installed(r), settings, nil)
+	again, err := configured(f.Machine, r, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestUpgrade(t *testing.T) {
 			}
 			var all strings.Builder
 			v17, v21, v23 := release{1, 7, 24}, release{2, 1, 9}, release{2, 3, 7}
-			c, err := configure(f.Machine, installed(v17), core(v17), nil)
+			c, err := configured(f.Machine, v17, core(v17))
 			for _, r := range []release{v17, v21, v23, v17} {
 				if err != nil {
 					t.Fatal(err)
@@ -175,7 +175,7 @@ func TestWithdraw(t *testing.T) {
 		f := machinetest.New(t)
 		text := "# by hand\nversion = 2\n\n[debug]\n  level = \"info\"\n"
 		f.WriteFiles(t, map[string]string{"/etc/containerd/config.toml": text})
-		c, err := configure(f.Machine, installed(r), core(r), nil)
+		c, err := configured(f.Machine, r, core(r))
 		if err != nil {
 			t.Fatal(err)
 		}

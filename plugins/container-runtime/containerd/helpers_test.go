@@ -103,3 +103,12 @@ func compare(t *testing.T, name string, got []sdk.Violation, want []string) {
 		}
 	}
 }
+
+// configured is the configuration that these settings make of the present one.
+func configured(m sdk.Machine, r release, settings []setting, imports ...string) (configuration, error) {
+	now, err := readPresent(m, installed(r), imports)
+	if err != nil {
+		return configuration{}, err
+	}
+	return configure(m, installed(r), now, settings)
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -12,33 +11,25 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// listImports is the list of the main file as it shall be: what is there, what the document asks for, and the own drop-in
-// where nothing covers it yet. own is nil where there is none.
-func listImports(m sdk.Machine, d mainDocument, asked []string, own func(list []string) (string, error)) ([]string, error) {
+// listImports is the list of imports of the main file: the entries that are there, those that the document asks for, and
+// the drop-in, last, where withDropIn asks for it and no pattern covers it. The drop-in is the one entry that is ours.
+func listImports(m sdk.Machine, d mainDocument, asked []string, withDropIn bool) ([]string, error) {
 	list, err := importsOf(d.Document, d.path)
 	if err != nil {
 		return nil, err
 	}
-	if own == nil { // a containerd 2.x was here before
-		list = slices.DeleteFunc(list, func(pattern string) bool {
-			return pattern == dropInFile(m) || pattern == pathsOf(m.Target.OS).imports
-		})
-	}
-	var front []string
-	for _, pattern := range asked {
-		if !slices.Contains(list, pattern) {
-			front = append(front, pattern)
-		}
-	}
+	own := dropInFile(m)
+	list = slices.DeleteFunc(list, func(entry string) bool { return entry == own })
+	front := slices.DeleteFunc(slices.Clone(asked), func(entry string) bool { return slices.Contains(list, entry) })
 	list = append(front, list...)
-	if own == nil {
+	if !withDropIn {
 		return list, nil
 	}
-	pattern, err := own(list)
-	if err != nil || pattern == "" {
+	files, err := importedFiles(m, d.path, list, own)
+	if err != nil || slices.Contains(files, own) {
 		return list, err
 	}
-	return append(list, pattern), nil
+	return append(list, own), nil
 }
 
 func importsOf(d *tomledit.Document, file string) ([]string, error) {
@@ -73,72 +64,73 @@ func setImports(d mainDocument, list []string) error {
 	return d.Set([]string{"imports"}, list)
 }
 
-// importedFiles are the files that a list leads to, in the order in which containerd reads them. A file that is planned,
-// but not there yet, counts.
-func importedFiles(m sdk.Machine, parent string, list []string, planned ...string) ([]string, error) {
+// maxPath is the length of a path that every file system takes in one name.
+const maxPath = 255
+
+// importedFiles are the files that a list leads to, in the order in which containerd reads them. The planned file counts
+// where it is not there yet. Source: resolveImports in containerd's cmd/containerd/server/config.
+func importedFiles(m sdk.Machine, parent string, list []string, planned string) ([]string, error) {
 	var files []string
 	for _, pattern := range list {
 		pattern = filepath.Clean(pattern)
 		if !filepath.IsAbs(pattern) {
 			pattern = filepath.Join(filepath.Dir(parent), pattern)
 		}
-		if !strings.Contains(pattern, "*") {
+		if !strings.Contains(pattern, "*") && !hasControl(pattern) && len(pattern) <= maxPath {
 			files = append(files, pattern)
 			continue
 		}
-		names, err := m.FS.ReadDir(filepath.Dir(pattern))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		found, err := glob(m, pattern, planned)
+		if errors.Is(err, filepath.ErrBadPattern) {
+			return nil, sdk.Precondition(parent+": imports has an entry that is neither a path nor a pattern", "correct the file, then run again")
+		}
+		if err != nil {
 			return nil, err
 		}
-		for _, file := range planned {
-			if filepath.Dir(file) == filepath.Dir(pattern) && !slices.Contains(names, filepath.Base(file)) {
-				names = append(names, filepath.Base(file))
-			}
+		files = append(files, found...)
+	}
+	return files, nil
+}
+
+// glob is filepath.Glob in the target.
+func glob(m sdk.Machine, pattern, planned string) ([]string, error) {
+	if _, err := filepath.Match(pattern, ""); err != nil || hasControl(pattern) || len(pattern) > maxPath {
+		return nil, filepath.ErrBadPattern
+	}
+	directories := []string{filepath.Dir(pattern)}
+	if hasMeta(directories[0]) {
+		var err error
+		if directories, err = glob(m, directories[0], filepath.Dir(planned)); err != nil {
+			return nil, err
+		}
+	}
+	var files []string
+	for _, directory := range directories {
+		names, err := listing(m, directory)
+		if err != nil {
+			return nil, err
+		}
+		if filepath.Dir(planned) == directory && !slices.Contains(names, filepath.Base(planned)) {
+			names = append(names, filepath.Base(planned))
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			// A name with a dot in front is matched by filepath.Glob, too.
 			if ok, err := filepath.Match(filepath.Base(pattern), name); err != nil {
-				return nil, sdk.Precondition(parent+": imports has a pattern that is none: "+pattern, "correct the file, then run again")
+				return nil, err
 			} else if ok {
-				files = append(files, filepath.Join(filepath.Dir(pattern), name))
+				files = append(files, filepath.Join(directory, name))
 			}
 		}
 	}
 	return files, nil
 }
 
-// checkImported refuses, on containerd 1.x, an imported file that would replace what the main file says of a plugin.
-func checkImported(m sdk.Machine, d mainDocument, i installation, settings []setting, asked []string) error {
-	list, err := importsOf(d.Document, d.path)
-	if err != nil {
-		return err
+func hasMeta(path string) bool {
+	special := `*?[\`
+	if filepath.Separator == '\\' {
+		special = `*?[`
 	}
-	files, err := importedFiles(m, d.path, append(slices.Clone(asked), list...))
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		if file == dropInFile(m) {
-			continue
-		}
-		imported, err := readImported(m, file)
-		if err != nil {
-			return err
-		}
-		if imported == nil {
-			return sdk.Precondition(d.path+" imports "+file+", which is not there: containerd "+i.release.String()+" does not start so",
-				"remove it from imports, or make the file")
-		}
-		for _, s := range settings {
-			if len(s.path) > 2 && s.path[0] == "plugins" && imported.Has("plugins", s.path[1]) {
-				return sdk.Precondition(fmt.Sprintf("%s, which %s imports, sets %s: containerd %s then forgets what the main file says of this plugin, %s among it",
-					file, d.path, dotted(s.path[:2]), i.release, s.field),
-					"move the keys of this table from "+file+" to "+d.path+", then run again")
-			}
-		}
-	}
-	return nil
+	return strings.ContainsAny(path, special)
 }
 
 // readImported is nil for a file that is not there.

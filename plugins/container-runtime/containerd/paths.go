@@ -13,8 +13,8 @@ type paths struct {
 	windows bool
 	// config is the daemon's main file, when nothing else is told.
 	config string
-	// imports is the pattern of files that a configuration imports, and dropIn the one of them that is ours.
-	imports, dropIn string
+	// dropIn is our part of the configuration, on containerd 2.x.
+	dropIn string
 	// certs has a directory for each registry.
 	certs string
 	// own holds what is ours alone: base specifications, trusted certificates, the environment with credentials.
@@ -28,15 +28,15 @@ func pathsOf(os string) paths {
 		const home = `C:\Program Files\containerd`
 		return paths{
 			windows: true, config: home + `\config.toml`,
-			imports: home + `\conf.d\*.toml`, dropIn: home + `\conf.d\zz-machineadm.toml`,
-			certs: home + `\certs.d`, own: home + `\machineadm`,
+			dropIn: home + `\conf.d\zz-machineadm.toml`,
+			certs:  home + `\certs.d`, own: home + `\machineadm`,
 		}
 	}
 	const home = "/etc/containerd"
 	return paths{
-		config:  home + "/config.toml",
-		imports: home + "/conf.d/*.toml", dropIn: home + "/conf.d/zz-machineadm.toml",
-		certs: home + "/certs.d", own: home + "/machineadm", units: "/etc/systemd/system",
+		config: home + "/config.toml",
+		dropIn: home + "/conf.d/zz-machineadm.toml",
+		certs:  home + "/certs.d", own: home + "/machineadm", units: "/etc/systemd/system",
 	}
 }
 

@@ -21,6 +21,10 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	if err != nil {
 		return sdk.Plan{}, err
 	}
+	now, err := readPresent(m, i, want.imports)
+	if err != nil {
+		return sdk.Plan{}, err
+	}
 	settings, err := settingsFor(want, i.release)
 	if err != nil {
 		return sdk.Plan{}, err
@@ -30,7 +34,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	c, err := configure(m, i, settings, want.imports)
+	c, err := configure(m, i, now, settings)
 	if err != nil {
 		return sdk.Plan{}, err
 	}
