@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,49 @@ import (
 
 // ErrLocked says that another run holds the lock.
 var ErrLocked = errors.New("another run is in progress")
+
+// Process is one that holds a lock.
+type Process struct {
+	PID     int
+	Command string
+}
+
+// LockedError is ErrLocked with the processes that hold the lock, as far as this user may see them.
+type LockedError struct {
+	Run  int       // the process of the run that goes on; 0: unknown, or gone
+	Left []Process // what the processes of a run that is gone have left behind
+}
+
+// Is makes it ErrLocked.
+func (*LockedError) Is(target error) bool { return target == ErrLocked }
+
+// Error names the run, or what is left of one.
+func (e *LockedError) Error() string {
+	switch {
+	case len(e.Left) > 0:
+		var left []string
+		for _, p := range e.Left {
+			left = append(left, fmt.Sprintf("%d (%s)", p.PID, p.Command))
+		}
+		return "processes of a run that was killed are still at work: " + strings.Join(left, ", ")
+	case e.Run > 0:
+		return fmt.Sprintf("%s (process %d)", ErrLocked, e.Run)
+	default:
+		return ErrLocked.Error()
+	}
+}
+
+// locked says who holds a lock. signer is the process ID in the file, 0 where there is none.
+func locked(file *os.File, signer int) error {
+	all, taker := holders(file)
+	if slices.ContainsFunc(all, func(p Process) bool { return p.PID == taker }) {
+		return &LockedError{Run: taker}
+	}
+	if len(all) > 0 {
+		return &LockedError{Left: all}
+	}
+	return &LockedError{Run: signer}
+}
 
 // Lock is held from Acquire to Release, and by every process that inherits its descriptor: nothing of an earlier run
 // is still at work once it can be had.
@@ -22,22 +66,19 @@ type Lock struct {
 }
 
 // Acquire takes the lock on a file, made when it is missing, or on a directory (an image root, which must not gain a
-// file). It does not wait for another run: a held lock is ErrLocked, with the holder's process ID when the file tells it.
+// file). It does not wait for another run: a held lock is a LockedError.
 func Acquire(path string) (*Lock, error) {
 	file, writable, err := openLock(path)
 	if err != nil {
 		return nil, stateError(err)
 	}
 	if err := takeLock(file); err != nil {
-		holder := ""
-		if writable {
-			holder = readHolder(file)
-		}
-		closeErr := file.Close()
 		if errors.Is(err, ErrLocked) {
-			return nil, fmt.Errorf("%w%s", ErrLocked, holder)
+			err = locked(file, readSigner(file, writable))
+			_ = file.Close() // only read from
+			return nil, err
 		}
-		return nil, stateError(errors.Join(fmt.Errorf("lock %s: %w", path, err), closeErr))
+		return nil, stateError(errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close()))
 	}
 	l := &Lock{file: file, writable: writable}
 	if err := l.sign(); err != nil {
@@ -84,16 +125,20 @@ func (l *Lock) sign() error {
 	return err
 }
 
-func readHolder(file *os.File) string {
+// readSigner is the process ID that sign has left in a lock file; 0 where there is none.
+func readSigner(file *os.File, writable bool) int {
+	if !writable { // a directory
+		return 0
+	}
 	data, err := io.ReadAll(io.NewSectionReader(file, 0, 32))
 	if err != nil {
-		return ""
+		return 0
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
 	if err != nil {
-		return ""
+		return 0
 	}
-	return fmt.Sprintf(" (process %d)", pid)
+	return pid
 }
 
 // File is the descriptor that child processes inherit.

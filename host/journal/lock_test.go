@@ -89,9 +89,10 @@ func TestChildKeepsTheLock(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range []string{filepath.Join(dir, "lock"), dir} {
 		l := acquired(t, path)
-		_, end := process(t, "keep", path, l.File())
+		pid, end := process(t, "keep", path, l.File())
+		wantLocked(t, path, fmt.Sprintf("another run is in progress (process %d)", os.Getpid()))
 		release(t, l)
-		wantLocked(t, path)
+		wantLocked(t, path, fmt.Sprintf("processes of a run that was killed are still at work: %d (%s", pid, os.Args[0]))
 		if !Held(path) {
 			t.Error("a child holds it")
 		}

@@ -125,11 +125,13 @@ func (p *place) keep() error {
 	}
 	at := lockAt(p.root, p.runDir)
 	lock, err := journal.Acquire(at)
-	if errors.Is(err, journal.ErrLocked) {
-		return &exitError{
-			code: report.ExitLocked, message: fmt.Sprintf("%s: the lock %s is held", err, at),
-			hint: "wait for it to end; machineadm status tells where it is",
+	var locked *journal.LockedError
+	if errors.As(err, &locked) {
+		hint := "wait for it to end; machineadm status shows where it is"
+		if len(locked.Left) > 0 {
+			hint = "end them, for example with kill, and run the command again"
 		}
+		return &exitError{code: report.ExitLocked, message: fmt.Sprintf("%s: the lock %s is held", err, at), hint: hint}
 	}
 	if err != nil {
 		return stateExit(err)
