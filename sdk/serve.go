@@ -16,6 +16,9 @@ import (
 // or Apply.
 func Main(p Plugin) {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: hclogNames})))
+	if err := proctree.DieWithParent(); err != nil {
+		slog.Warn("this process can outlive its host", "error", err)
+	}
 	if err := proctree.NoCoreDumps(); err != nil { // a dump would hold the secrets of the document
 		slog.Warn("core dumps stay on", "error", err)
 	}

@@ -135,7 +135,7 @@ func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 	digest := f.digest(p.Path, file)
 	defer func() { _, _ = digest.wait() }() // before the file is closed
 	words := &stderr{log: f.o.Log.With(slog.String("plugin", p.Binary))}
-	program := &guarded{tree: f.o.Tree, command: proctree.Command{Path: p.Path, Program: file, Files: f.o.Inherit}}
+	program := &child{tree: f.o.Tree, command: proctree.Command{Path: p.Path, Program: file, Files: f.o.Inherit}}
 	process, err := pluginv1.Launch(ctx, pluginv1.LaunchOptions{
 		Program: program, Environment: f.o.Environment, SocketDir: f.o.SocketDir,
 		StartTimeout: f.o.StartTimeout, Stderr: words,
@@ -147,7 +147,7 @@ func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 		}
 		return nil, &StartError{Path: p.Path, Cause: err, Stderr: words.Tail()}
 	}
-	out := &Plugin{Configurator: process, Path: p.Path, Stderr: words.Tail, Kill: func() {
+	out := &Plugin{Configurator: contained{process, f.o.Tree}, Path: p.Path, Stderr: words.Tail, Kill: func() {
 		hard := time.AfterFunc(killGrace, func() { _ = program.Kill() }) // Kill below then finds it gone
 		defer hard.Stop()
 		process.Kill()

@@ -72,16 +72,6 @@ func children(t *testing.T, pid int) (pids []int) {
 	return pids
 }
 
-// guard is the one child of this process as long as there is a fleet.
-func guard(t *testing.T) int {
-	t.Helper()
-	pids := children(t, os.Getpid())
-	if len(pids) != 1 {
-		t.Fatalf("children %d, want the guard alone", pids)
-	}
-	return pids[0]
-}
-
 // pidOf is the process of a plugin that has a witness.
 func pidOf(t *testing.T, witness string) int {
 	t.Helper()
@@ -126,8 +116,8 @@ func TestEightPluginsAtOnce(t *testing.T) {
 			t.Errorf("%s: described as %+v, digest %q", p.Binary, d, started[i].SHA256)
 		}
 	}
-	if n := len(children(t, guard(t))); n != len(plugins) {
-		t.Errorf("%d children of the guard, want %d plugins", n, len(plugins))
+	if n := len(children(t, os.Getpid())); n != len(plugins) {
+		t.Errorf("%d children, want %d plugins", n, len(plugins))
 	}
 	if err := f.KillAll(t.Context()); err != nil {
 		t.Fatal(err)
@@ -191,7 +181,7 @@ func TestFailedStartsLeaveNothing(t *testing.T) {
 			if _, again := f.Start(t.Context(), p); !errors.Is(again, err) {
 				t.Errorf("a second try is not made: %v", again)
 			}
-			eventually(t, "no child is left", func() bool { return len(children(t, guard(t))) == 0 })
+			eventually(t, "no child is left", func() bool { return len(children(t, os.Getpid())) == 0 })
 			eventually(t, "descriptors are back", func() bool { return descriptors(t) <= openBefore })
 			eventually(t, "goroutines are back", func() bool { return runtime.NumGoroutine() <= runningBefore })
 		})

@@ -19,11 +19,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/machineadm/machineadm/internal/proctree/guard"
-	"github.com/machineadm/machineadm/internal/proctree/proc"
+	"github.com/stretchr/testify/require"
 )
 
-// The test binary plays the host and some programs too: roleVariable says which.
+// The test binary plays the host and some programs as well: roleVariable says which.
 const (
 	roleVariable = "PROCTREE_TEST_ROLE"
 	markVariable = "PROCTREE_TEST_MARK" // in the environment of all processes of one test
@@ -47,6 +46,8 @@ func play(role string, args []string) error {
 		return playHost(args)
 	case "show":
 		return show()
+	case "mortal":
+		return playMortal(args[0])
 	case "secret":
 		return playSecret()
 	default:
@@ -57,10 +58,6 @@ func play(role string, args []string) error {
 // playHost starts the program args and then does what the lines of its stdin say, answering each with a line.
 func playHost(args []string) error {
 	if err := NoCoreDumps(); err != nil {
-		return err
-	}
-	tree, guard, err := containOnDyingThread()
-	if err != nil {
 		return err
 	}
 	c := Command{
@@ -79,7 +76,7 @@ func playHost(args []string) error {
 		return err
 	}
 	c.Stdin, c.Stdout = theirIn, theirOut
-	p, err := tree.Start(context.Background(), c)
+	tree, p, err := startOnDyingThread(c)
 	if err != nil {
 		return err
 	}
@@ -88,10 +85,11 @@ func playHost(args []string) error {
 			return err
 		}
 	}
-	fmt.Println("guard", guard, "program", p.PID())
+	fmt.Println("program", p.PID())
 	programSays := bufio.NewScanner(stdout)
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
+		ctx, cancel := context.WithTimeout(context.Background(), deadline)
 		switch line := lines.Text(); line {
 		case "kill":
 			err = p.Kill()
@@ -99,15 +97,16 @@ func playHost(args []string) error {
 			var status int
 			status, err = p.Wait()
 			fmt.Print(status, " ")
+		case "kill orphans":
+			err = tree.KillOrphans(ctx)
 		case "kill descendants":
-			ctx, cancel := context.WithTimeout(context.Background(), deadline)
 			err = tree.KillDescendants(ctx)
-			cancel()
 		default: // for the program, which answers
 			_, err = fmt.Fprintln(stdin, line)
 			programSays.Scan()
 			fmt.Print(programSays.Text(), " ")
 		}
+		cancel()
 		if err != nil {
 			return err
 		}
@@ -116,46 +115,36 @@ func playHost(args []string) error {
 	return lines.Err()
 }
 
-// containOnDyingThread starts the guard on a thread that ends, as threads of Go programs do now and then.
-func containOnDyingThread() (*Tree, int, error) {
-	type started struct {
-		tree   *Tree
-		thread int
-		err    error
-	}
-	result := make(chan started)
+// startOnDyingThread starts a program from a thread that ends, as threads of Go programs do now and then.
+func startOnDyingThread(c Command) (tree *Tree, p *Process, err error) {
+	thread := make(chan int)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		tree, err := Contain()
-		result <- started{tree, unix.Gettid(), err}
+		if tree, err = Contain(); err == nil {
+			p, err = tree.Start(context.Background(), c)
+		}
+		thread <- unix.Gettid()
 	}()
-	s := <-result
-	if s.err != nil {
-		return nil, 0, s.err
-	}
-	children, err := proc.ChildrenByParent(os.Getpid())
-	if err != nil || len(children) != 1 {
-		return nil, 0, fmt.Errorf("children %d, want the guard alone (%w)", children, err)
-	}
-	if s.thread == os.Getpid() { // the first thread of a process cannot end
-		return s.tree, children[0], nil
+	id := <-thread
+	if err != nil || id == os.Getpid() { // the first thread of a process cannot end
+		return tree, p, err
 	}
 	for end := time.Now().Add(deadline); time.Now().Before(end); runtime.Gosched() {
-		if _, err := os.Stat("/proc/self/task/" + strconv.Itoa(s.thread)); errors.Is(err, os.ErrNotExist) {
-			return s.tree, children[0], nil
+		if _, err := os.Stat("/proc/self/task/" + strconv.Itoa(id)); errors.Is(err, os.ErrNotExist) {
+			return tree, p, nil
 		}
 	}
-	return nil, 0, errors.New("the starting thread did not end")
+	return nil, nil, errors.New("the starting thread did not end")
 }
 
 // host is a process that starts a program, as the test sees it.
 type host struct {
-	t              *testing.T
-	cmd            *exec.Cmd
-	stdin          io.WriteCloser
-	stdout         *bufio.Scanner
-	mark           string
-	guard, program int
+	t       *testing.T
+	cmd     *exec.Cmd
+	stdin   io.WriteCloser
+	stdout  *bufio.Scanner
+	mark    string
+	program int
 }
 
 // startHost starts a host that starts command. `$READY` in the command's environment is a file: startHost returns when it exists.
@@ -167,25 +156,22 @@ func startHost(t *testing.T, extra []*os.File, command ...string) *host {
 	h.cmd.ExtraFiles = extra
 	h.cmd.Stderr = os.Stderr
 	var err error
-	if h.stdin, err = h.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
+	h.stdin, err = h.cmd.StdinPipe()
+	require.NoError(t, err)
 	stdout, err := h.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	h.stdout = bufio.NewScanner(stdout)
-	if err := h.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.cmd.Start())
 	t.Cleanup(func() {
 		_ = h.cmd.Process.Kill()
 		_ = h.cmd.Wait()
-		endAll(t, h.mark)
+		for _, pid := range living(t, h.mark) {
+			t.Errorf("process %d is left behind", pid)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 	})
-	if _, err := fmt.Sscanf(h.answer(), "guard %d program %d", &h.guard, &h.program); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Sscanf(h.answer(), "program %d", &h.program)
+	require.NoError(t, err)
 	eventually(t, "the tree is ready", func() bool { _, err := os.Stat(ready); return err == nil })
 	return h
 }
@@ -224,47 +210,32 @@ func mark(t *testing.T) string {
 	return fmt.Sprintf("%s=%s-%d-%d", markVariable, strings.ReplaceAll(t.Name(), "/", "-"), os.Getpid(), time.Now().UnixNano())
 }
 
-// living lists the processes that carry the mark and run. A guard carries none.
-func living(t *testing.T, mark string) []int {
+// living lists the processes that carry the mark and run.
+func living(t *testing.T, mark string) (found []int) {
 	t.Helper()
-	var found []int
-	err := proc.Each(func(pid int) error {
-		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	names, err := os.ReadDir("/proc")
+	require.NoError(t, err)
+	for _, name := range names {
+		environment, err := os.ReadFile("/proc/" + name.Name() + "/environ")
 		if err != nil || !strings.Contains("\x00"+string(environment), "\x00"+mark+"\x00") {
-			return nil //nolint:nilerr // gone, or another user's
+			continue // gone, or another user's
 		}
-		p, err := proc.Read(pid)
-		if err == nil && !p.Dead() {
+		pid, err := strconv.Atoi(name.Name())
+		if err != nil {
+			continue // "self"
+		}
+		s, err := readStat(pid)
+		require.NoError(t, err)
+		if !s.dead() {
 			found = append(found, pid)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return found
-}
-
-// guardGone waits for the end of the guard, which goes last.
-func (h *host) guardGone() {
-	h.t.Helper()
-	eventually(h.t, "the guard is gone", func() bool {
-		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", h.guard))
-		return err != nil || !strings.HasPrefix(string(name), guard.Name)
-	})
 }
 
 func allGone(t *testing.T, mark string) {
 	t.Helper()
 	eventually(t, "all processes are gone", func() bool { return len(living(t, mark)) == 0 })
-}
-
-func endAll(t *testing.T, mark string) {
-	t.Helper()
-	for _, pid := range living(t, mark) {
-		t.Errorf("process %d is left behind", pid)
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
 }
 
 func eventually(t *testing.T, what string, condition func() bool) {

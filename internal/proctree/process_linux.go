@@ -5,152 +5,148 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
-	"github.com/machineadm/machineadm/internal/proctree/guard"
+	"golang.org/x/sys/unix"
 )
 
 // Process is a program that was started.
 type Process struct {
 	tree   *Tree
-	id     int // the guard's
-	path   string
-	begun  chan struct{} // closed when it runs, or could not be started
-	ended  chan struct{} // closed when it and all that it started are gone
-	begin  sync.Once
 	pid    int
-	failed error // why it could not be started
+	ended  chan struct{} // closed when it and the orphans that it left are gone
 	status int
-	lost   error // why its status is not known
+
+	mu   sync.Mutex
+	gone bool // its ID may be another process's
 }
 
-// Start starts a program, which takes milliseconds, and gives up when ctx ends. The program has a process group of its own in
-// the guard's session, which has no terminal, every signal as it is by default, and dies with the guard.
-func (t *Tree) Start(ctx context.Context, c Command) (_ *Process, err error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
+// fork starts a program on the calling thread.
+func (t *Tree) fork(c Command) (_ *Process, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("proctree: %w", err)
 	}
-	defer func() { err = errors.Join(err, null.Close()) }()
-	o, descriptors, err := c.order(null)
+	defer func() { _ = null.Close() }() // nothing was written to it
+	path, files, release, err := c.descriptors(null)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start %s: %w", c.Path, err)
 	}
-	p := &Process{tree: t, path: c.Path, begun: make(chan struct{}), ended: make(chan struct{})}
+	defer release()
 	t.mu.Lock()
-	if t.gone {
-		t.mu.Unlock()
-		return nil, errGuardGone
+	defer t.mu.Unlock()
+	if t.ended {
+		return nil, errEnded
 	}
-	t.last++
-	p.id, o.ID = t.last, t.last
-	t.processes[p.id] = p
-	t.mu.Unlock()
-	if err := t.send(o, descriptors); err != nil {
-		t.mu.Lock()
-		delete(t.processes, p.id)
-		t.mu.Unlock()
-		return nil, err
+	// Not package os, which before its first process starts another one, to see how the kernel can wait.
+	pid, err := syscall.ForkExec(path, append([]string{c.Path}, c.Arguments...), &syscall.ProcAttr{
+		Dir: c.Dir, Env: c.Environment, Files: files,
+		// A session of its own keeps a program from the terminal, and from the signals of one that is lost. Elsewhere a
+		// process group is enough: to the kernel each session is a party of its own that competes for the processors
+		// (CONFIG_SCHED_AUTOGROUP), which costs a millisecond for each program.
+		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: t.self.terminal != 0, Setpgid: t.self.terminal == 0},
+	})
+	runtime.KeepAlive(c) // and so its files
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Path, err)
 	}
-	runtime.KeepAlive(c) // and so its files, until the kernel has its own references to them
-	select {
-	case <-p.begun:
-	case <-ctx.Done(): // the guard is stopped, or the machine is overloaded
-		return nil, errors.Join(ctx.Err(), p.Kill())
-	}
-	if p.failed != nil {
-		return nil, p.failed
-	}
+	p := &Process{tree: t, pid: pid, ended: make(chan struct{})}
+	t.running[pid] = p
 	return p, nil
 }
 
-// order is what the guard is told, and the descriptors that go with it.
-func (c Command) order(null *os.File) (o guard.Order, descriptors []int, err error) {
-	o = guard.Order{Path: c.Path, Arguments: append([]string{c.Path}, c.Arguments...), Environment: c.Environment}
-	if c.Dir != "" {
-		if o.Dir, err = filepath.Abs(c.Dir); err != nil {
-			return o, nil, fmt.Errorf("proctree: %w", err)
+// descriptors are the path by which the program is executed and its descriptors. What was opened for them is closed by
+// release.
+func (c Command) descriptors(null *os.File) (path string, files []uintptr, release func(), err error) {
+	const closed = ^uintptr(0)
+	for _, f := range append([]*os.File{c.Stdin, c.Stdout, c.Stderr}, c.Files...) {
+		switch {
+		case f != nil:
+			files = append(files, f.Fd())
+		case len(files) < 3:
+			files = append(files, null.Fd())
+		default:
+			files = append(files, closed)
 		}
 	}
-	files := []*os.File{null, null, null}
-	for i, f := range []*os.File{c.Stdin, c.Stdout, c.Stderr} {
-		if f != nil {
-			files[i] = f
+	path, release = c.Path, func() {}
+	if c.Program == nil {
+		return path, files, release, nil
+	}
+	// The interpreter of a script opens the script by the path that was executed, after the exec: a script gets the number
+	// after the program's own descriptors, anything else a number that is closed by the exec.
+	var magic [4]byte
+	n, err := c.Program.ReadAt(magic[:], 0)
+	if err != nil && n == 0 && !errors.Is(err, os.ErrClosed) {
+		err = nil // too short: the exec says why it is no program
+	}
+	if err == nil && string(magic[:n]) != "\x7fELF" {
+		files = append(files, c.Program.Fd())
+		return "/proc/self/fd/" + strconv.Itoa(len(files)-1), files, release, nil
+	}
+	// Above the numbers that syscall.ForkExec uses on its way, which follow the highest of files.
+	above := len(files)
+	for _, fd := range files {
+		if fd != closed {
+			above = max(above, int(fd)) //nolint:gosec // a descriptor fits an int
 		}
 	}
-	for _, f := range append(files, c.Files...) {
-		o.Files = append(o.Files, f != nil)
-		if f != nil {
-			descriptors = append(descriptors, int(f.Fd()))
-		}
+	const room = 16
+	program, err := unix.FcntlInt(c.Program.Fd(), unix.F_DUPFD_CLOEXEC, above+len(files)+room)
+	if err != nil {
+		return "", nil, nil, err
 	}
-	if c.Program != nil {
-		o.Opened = true
-		descriptors = append(descriptors, int(c.Program.Fd()))
-	}
-	if len(descriptors) > guard.MaxFiles {
-		return o, nil, fmt.Errorf("proctree: %d files are more than the %d that can be handed on", len(descriptors), guard.MaxFiles)
-	}
-	return o, descriptors, nil
+	return "/proc/self/fd/" + strconv.Itoa(program), files, func() { _ = unix.Close(program) }, nil // only executed
 }
 
-// take hears what the guard has to say of the process.
-func (p *Process) take(a guard.Answer) {
-	switch a.Event {
-	case guard.Started:
-		p.begin.Do(func() {
-			p.pid = a.Value
-			close(p.begun)
-		})
-	case guard.Failed:
-		p.begin.Do(func() {
-			p.failed = fmt.Errorf("start %s: %w", p.path, syscall.Errno(a.Value))
-			close(p.begun)
-			close(p.ended)
-		})
-	case guard.Ended:
-		p.status = a.Value
-		close(p.ended)
-	}
-}
+// orphanGrace bounds how long the end of a program waits for the orphans that it left: the kernel keeps a process that
+// waits for a device.
+const orphanGrace = 5 * time.Second
 
-// lose tells that the guard will say no more of the process.
-func (p *Process) lose() {
-	p.lost = errGuardGone
-	p.begin.Do(func() {
-		p.failed = errGuardGone
-		close(p.begun)
-	})
+// await collects the program, and kills its process group and what it orphaned.
+func (p *Process) await() {
+	for errors.Is(unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) { //nolint:revive // waits
+	}
+	t := p.tree
+	t.mu.Lock()
+	_ = p.Kill() // its group: the number is its own until it is collected
+	p.mu.Lock()
+	p.status, p.gone = collect(p.pid), true
+	p.mu.Unlock()
+	delete(t.running, p.pid)
+	t.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), orphanGrace)
+	defer cancel()
+	_ = t.KillOrphans(ctx) // what is left is killed again, and named, by KillDescendants
 	close(p.ended)
 }
 
 // PID is the process ID of the program.
 func (p *Process) PID() int { return p.pid }
 
-// Wait returns when the program and all its descendants are gone. The status is the program's exit status, or 128 and
-// the signal's number for a program that a signal ended. An error says that the guard was gone first: the program is
-// dying with it, and KillDescendants ends what it had started. Wait may be called at any time and more than once.
+// Wait returns when the program and the orphans that it left are gone. The status is the program's exit status, or 128
+// and the signal's number for a program that a signal ended. Wait may be called at any time and more than once.
 func (p *Process) Wait() (status int, err error) {
 	<-p.ended
-	return p.status, p.lost
+	return p.status, nil
 }
 
-// Kill has the guard kill the program and all its descendants; Wait returns when they are gone. It may be called at any
-// time and more than once. A guard that is gone has taken the program with it.
+// Kill kills the program and its process group; Wait returns when they are gone. It may be called at any time and more
+// than once.
 func (p *Process) Kill() error {
-	select {
-	case <-p.ended:
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone {
 		return nil
-	default:
 	}
-	if err := p.tree.send(guard.Order{ID: p.id}, nil); err != nil && !errors.Is(err, errGuardGone) {
-		return err
+	for _, pid := range []int{-p.pid, p.pid} { // the group may be one that the program has left
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("proctree: kill process %d: %w", p.pid, err)
+		}
 	}
 	return nil
 }

@@ -1,22 +1,14 @@
-// Package proctree keeps every process that this one starts, and all their descendants, from outliving it: on every exit
-// path, SIGKILL included.
+// Package proctree keeps the processes that this one, the host, starts from outliving it.
 //
-// On Linux a guard, which is this same executable started once more (internal/proctree/guard), stands between this
-// process, the host, and the programs:
+// On Linux the host starts programs from one thread that does not end while they run, each with PR_SET_PDEATHSIG: the
+// kernel kills a program when that thread ends, which is when the host does, SIGKILL included. The host is a child
+// subreaper (prctl(2)), so that it adopts what its descendants orphan, whatever session or group that is in, and kills
+// it when a program ends, when Tree.KillOrphans is called, and at its own end (Tree.KillDescendants). An orphan in
+// another control group than the host's was started through a service manager, such as systemd-run --scope, and stays.
 //
-//	host ── guard ─┬─ program ── whatever it starts
-//	               └─ program ── whatever it starts
-//
-// Guard and programs are child subreapers (prctl(2)): what a program orphans stays below it as long as it lives, whatever
-// session it made for itself, and comes to the guard when the program ends. The guard holds one end of a socket whose other
-// end only the host holds. When a program exits or is to be killed, the guard kills all that comes from it until nothing is
-// left. When the socket ends because the host is gone, it kills all it has, and exits. It takes no notice of SIGTERM,
-// SIGINT, SIGHUP and SIGQUIT: a service manager sends them to every process of a unit, and it is the host that decides
-// what they mean.
-//
-// Should the guard itself be killed, the programs die with it (PR_SET_PDEATHSIG), and what they had started comes to
-// the host, which is a subreaper too and ends it with Tree.KillDescendants. Only if guard and host are both killed at
-// nearly the same moment can a grandchild escape.
+// The kernel sends the signal to the program alone. Descendants that do not ask for it themselves, as DieWithParent and
+// the commands of sdk/machine do, survive a SIGKILL of the host. They still hold the descriptors of Command.Files, by
+// which the next run finds them.
 //
 // On Windows everything shares a job object with the host that kills its members when the host is gone.
 package proctree
@@ -43,9 +35,8 @@ type Command struct {
 	Dir string
 	// Stdin, Stdout and Stderr are the null device where they are nil.
 	Stdin, Stdout, Stderr *os.File
-	// Files become the descriptors 3, 4, ...; nil ones are closed there. All that the program starts is gone before the last
-	// descriptor of them is closed. Only a script's interpreter sees one more, the script, which it is given as
-	// /proc/self/fd/N. Windows hands on none.
+	// Files become the descriptors 3, 4, ..., which children of the program inherit as well; nil ones are closed there.
+	// Only a script's interpreter sees one more, the script, which it is given as /proc/self/fd/N. Windows hands on none.
 	Files []*os.File
 }
 

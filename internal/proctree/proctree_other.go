@@ -25,6 +25,9 @@ func (*Tree) KillDescendants(context.Context) error { return unsupported() }
 // Process is a program that was started.
 type Process struct{}
 
+// KillOrphans is not supported on this operating system.
+func (*Tree) KillOrphans(context.Context) error { return unsupported() }
+
 // Start is not supported on this operating system.
 func (*Tree) Start(context.Context, Command) (*Process, error) { return nil, unsupported() }
 
@@ -39,3 +42,6 @@ func (*Process) Kill() error { return unsupported() }
 
 // NoCoreDumps is not supported on this operating system.
 func NoCoreDumps() error { return unsupported() }
+
+// DieWithParent is not supported on this operating system.
+func DieWithParent() error { return unsupported() }

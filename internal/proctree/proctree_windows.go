@@ -44,6 +44,9 @@ func Contain() (*Tree, error) {
 	return &Tree{job: job}, nil
 }
 
+// KillOrphans has nothing to do on Windows: a job object tells no orphans from others. KillDescendants ends them.
+func (*Tree) KillOrphans(context.Context) error { return nil }
+
 // KillDescendants kills every other member of the job and returns when none is left. When ctx ends first, the error
 // names the processes that are left.
 func (t *Tree) KillDescendants(ctx context.Context) error {
@@ -164,7 +167,7 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 func (p *Process) Wait() (status int, err error) {
 	<-p.ended
 	if p.cmd.ProcessState == nil {
-		return 0, errors.New("proctree: the exit status cannot be had")
+		return 0, errors.New("proctree: the exit status is not available")
 	}
 	return p.cmd.ProcessState.ExitCode(), nil
 }
@@ -184,3 +187,6 @@ func NoCoreDumps() error {
 	windows.SetErrorMode(windows.SetErrorMode(flags) | flags)
 	return nil
 }
+
+// DieWithParent has nothing to do on Windows: the job object of the host kills its members.
+func DieWithParent() error { return nil }

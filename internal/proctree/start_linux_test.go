@@ -9,18 +9,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/machineadm/machineadm/internal/proctree/proc"
+	"github.com/stretchr/testify/require"
 )
 
 // strangersVariable lists descriptors that whoever started the test left open: they are passed on as every exec does.
@@ -59,11 +57,11 @@ func show() error {
 }
 
 func group() int {
-	p, err := proc.Read(os.Getpid())
+	s, err := readStat(os.Getpid())
 	if err != nil {
 		return -1
 	}
-	return p.Group
+	return s.group
 }
 
 // isInherited reports whether a descriptor came with the exec. In gaps that were left, the Go runtime opens files of its
@@ -73,23 +71,11 @@ func isInherited(descriptor int) bool {
 	return err == nil && flags&unix.FD_CLOEXEC == 0
 }
 
-// contain starts a guard for one test. It is not ended by KillDescendants, which collects the children of other tests too.
+// contain is not ended by KillDescendants, which collects the children of other tests too.
 func contain(t *testing.T) *Tree {
 	t.Helper()
 	tree, err := Contain()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := tree.socket.Close(); err != nil {
-			t.Error(err)
-		}
-		select {
-		case <-tree.over:
-		case <-time.After(deadline):
-			t.Error("the guard does not end")
-		}
-	})
+	require.NoError(t, err)
 	return tree
 }
 
@@ -151,7 +137,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// TestDescriptors: everything reaches the program unchanged, and nothing of the guard's does.
+// TestDescriptors: everything reaches the program unchanged, and nothing else of the host's does.
 func TestDescriptors(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
@@ -164,7 +150,7 @@ func TestDescriptors(t *testing.T) {
 		Files: []*os.File{open(t, filepath.Join(directory, "a")), nil, open(t, filepath.Join(directory, "b"))},
 	}
 	status, stdout, stderr := run(t, c)
-	expect(t, stdout, `args ["/proc/self/exe" "one" "" "two three"]
+	require.Equal(t, stdout, `args ["/proc/self/exe" "one" "" "two three"]
 dir `+directory+`
 value "a b\nc"
 group leader true
@@ -172,52 +158,41 @@ descriptor 3: "content of a" <nil>
 descriptor 5: "content of b" <nil>
 stdin "content of in"
 `)
-	expect(t, stderr, "stderr\n")
+	require.Equal(t, stderr, "stderr\n")
 	if status != 0 {
 		t.Errorf("status %d", status)
 	}
 }
 
-// TestManyDescriptors: numbers that the guard itself uses are overwritten in the program, and nowhere else.
+// TestManyDescriptors: the open program is executed, whatever numbers its own descriptors get.
 func TestManyDescriptors(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x")
 	write(t, path, "x")
-	c := Command{Path: "/bin/ls", Arguments: []string{"-l", "/proc/self/fd"}, Files: make([]*os.File, 240)}
-	for i := range c.Files {
-		c.Files[i] = open(t, path)
-	}
-	status, stdout, _ := run(t, c)
-	if n := strings.Count(stdout, " -> "+path+"\n"); status != 0 || n != len(c.Files) {
-		t.Errorf("status %d, %d descriptors, want %d:\n%s", status, n, len(c.Files), stdout)
-	}
-	c.Files = make([]*os.File, 251)
-	for i := range c.Files {
-		c.Files[i] = open(t, path)
-	}
-	if _, err := contain(t).Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "more than the 253") {
-		t.Errorf("more than can be handed on: %v", err)
+	for _, count := range []int{0, 1, 2, 7, 240} {
+		c := Command{Path: "/bin/ls", Program: open(t, "/bin/ls"), Arguments: []string{"-l", "/proc/self/fd"}, Files: make([]*os.File, count)}
+		for i := range c.Files {
+			c.Files[i] = open(t, path)
+		}
+		status, stdout, _ := run(t, c)
+		require.Zero(t, status)
+		require.Equal(t, count, strings.Count(stdout, " -> "+path+"\n"), stdout)
+		require.NotContains(t, stdout, "/ls\n")
 	}
 }
 
-// TestProgramBegins: what the guard has made of itself does not show in what it starts.
+// TestProgramBegins: what the host has made of itself does not show in what it starts.
 func TestProgramBegins(t *testing.T) {
 	t.Parallel()
 	soft := "ulimit -S -n; "
 	signals := "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status; "
-	c := Command{Path: "/bin/sh", Arguments: []string{"-c", soft + signals + "umask; echo $PPID; env"}, Environment: []string{"A=1", "A=2"}}
+	c := Command{Path: "/bin/sh", Arguments: []string{"-c", soft + signals + "umask; echo $PPID; env"}, Environment: []string{"A=1"}}
 	_, got, _ := run(t, c)
 	plain := exec.CommandContext(t.Context(), c.Path, c.Arguments...)
-	plain.Env = []string{"A=2"}
+	plain.Env = c.Environment
 	out, err := plain.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	parent := regexp.MustCompile(`(?m)^[0-9]+\n(PWD|A)=`) // the guard's, or this process's
-	want := parent.ReplaceAllString(string(out), "$1=")
-	// Whoever runs the tests may ignore signals, and what is started as usual inherits that: here nothing is ignored.
-	want = regexp.MustCompile(`(?m)^SigIgn:.*$`).ReplaceAllString(want, "SigIgn:\t"+strings.Repeat("0", 16))
-	expect(t, sorted(parent.ReplaceAllString(strings.Replace(got, "A=1\n", "", 1), "$1=")), sorted(want))
+	require.NoError(t, err)
+	require.Equal(t, sorted(string(out)), sorted(got))
 }
 
 func sorted(text string) string {
@@ -235,8 +210,8 @@ func TestOpenFile(t *testing.T) {
 		Path: path, Arguments: []string{"x"}, Program: open(t, "/proc/self/exe"), Dir: "/",
 		Environment: []string{roleVariable + "=show", strangers()},
 	})
-	expect(t, stdout, fmt.Sprintf("args [%q \"x\"]\ndir /\nvalue \"\"\ngroup leader true\nstdin \"\"\n", path))
-	expect(t, stderr, "stderr\n")
+	require.Equal(t, stdout, fmt.Sprintf("args [%q \"x\"]\ndir /\nvalue \"\"\ngroup leader true\nstdin \"\"\n", path))
+	require.Equal(t, stderr, "stderr\n")
 }
 
 func TestScript(t *testing.T) {
@@ -248,13 +223,13 @@ func TestScript(t *testing.T) {
 	write(t, path+".data", "data")
 	c := Command{Path: path, Program: file, Arguments: []string{"a", "b c"}, Files: []*os.File{open(t, path+".data")}}
 	status, stdout, stderr := run(t, c)
-	expect(t, stdout, "checked a b c data\n")
-	expect(t, stderr, "")
+	require.Equal(t, stdout, "checked a b c data\n")
+	require.Equal(t, stderr, "")
 	if status != 5 {
 		t.Errorf("status %d", status)
 	}
 	_, stdout, _ = run(t, Command{Path: path})
-	expect(t, stdout, "replaced\n")
+	require.Equal(t, stdout, "replaced\n")
 }
 
 func TestExitStatus(t *testing.T) {
@@ -315,20 +290,31 @@ func TestNotStarted(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 20 { // whichever comes first, the program and the end of the context: nothing hangs and nothing is left
-		if p, err := tree.Start(ended, Command{Path: "/bin/sleep", Arguments: []string{"1000"}}); err == nil {
-			if err := p.Kill(); err != nil {
-				t.Error(err)
-			}
-		} else if !errors.Is(err, context.Canceled) {
-			t.Errorf("without a context: %v", err)
-		}
-	}
+	_, err := tree.Start(ended, Command{Path: "/bin/true"})
+	require.ErrorIs(t, err, context.Canceled)
 	p, err := tree.Start(t.Context(), Command{Path: "/bin/true"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if status, err := p.Wait(); status != 0 || err != nil {
 		t.Errorf("after all that: status %d, %v", status, err)
+	}
+}
+
+// TestSession: with a controlling terminal a program has its own session, without one the host's.
+func TestSession(t *testing.T) {
+	t.Parallel()
+	for terminal, leads := range map[int]bool{0: false, 34816: true} {
+		tree := contain(t)
+		tree.self.terminal = terminal
+		p, err := tree.Start(t.Context(), Command{Path: "/bin/sleep", Arguments: []string{"1000"}})
+		require.NoError(t, err)
+		s, err := readStat(p.PID())
+		require.NoError(t, err)
+		require.Equal(t, p.PID(), s.group)
+		require.Equal(t, leads, s.session == p.PID())
+		require.NoError(t, p.Kill())
+		_, err = p.Wait()
+		require.NoError(t, err)
 	}
 }

@@ -1,15 +1,16 @@
 package proctree
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
+	testify "github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/internal/require"
@@ -19,59 +20,45 @@ const (
 	forever = `while :; do sleep 1; done`
 	// daemonize leaves the program's session, has init (or a subreaper) for its parent, and ignores what can be ignored.
 	daemonize = `setsid sh -c '(trap "" TERM INT HUP QUIT; : >"$READY"; ` + forever + `) &'`
+	ready     = `: >"$READY"; `
 )
 
-// trees are programs that would like to leave something behind. Each makes the file $READY.
-func trees(t *testing.T) map[string][]string {
-	t.Helper()
-	// Every process of this one lives for a moment, has its own session, and starts the next.
-	hop := filepath.Join(t.TempDir(), "hop")
-	if err := os.WriteFile(hop, []byte(`setsid sh "$0" & : >"$READY"`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	script := func(s string) []string { return []string{"/bin/sh", "-c", s} }
-	return map[string][]string{
-		"lone program":     script(`: >"$READY"; ` + forever),
-		"ignores SIGTERM":  script(`trap "" TERM; : >"$READY"; ` + forever),
-		"daemon":           script(daemonize + `; ` + forever),
-		"breeder":          script(`: >"$READY"; while :; do sleep 1000 & sleep 0.01; done`),
-		"breeding daemons": script(`: >"$READY"; while :; do setsid sleep 1000 & sleep 0.01; done`),
-		"stopped":          script(`: >"$READY"; kill -STOP $$; ` + forever),
-		"hops and stays":   script(`sh "` + hop + `"; ` + forever),
-	}
-}
+func script(s string) []string { return []string{"/bin/sh", "-c", s} }
 
-// TestNothingIsLeft ends each tree in each way.
+// TestNothingIsLeft ends each tree in each way that leaves the host time to clean up.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	require.Tool(t, "setsid")
+	// Every process of this one lives for a moment, has its own session, and starts the next.
+	hop := filepath.Join(t.TempDir(), "hop")
+	testify.NoError(t, os.WriteFile(hop, []byte(`setsid sh "$0" & `+ready), 0o600))
+	trees := map[string]string{
+		"lone program":     ready + forever,
+		"ignores SIGTERM":  `trap "" TERM; ` + ready + forever,
+		"daemon":           daemonize + "; " + forever,
+		"breeder":          ready + `while :; do sleep 1000 & sleep 0.01; done`,
+		"breeding daemons": ready + `while :; do setsid sleep 1000 & sleep 0.01; done`,
+		"stopped":          ready + `kill -STOP $$; ` + forever,
+		"hops and stays":   `sh "` + hop + `"; ` + forever,
+	}
 	ends := map[string]func(t *testing.T, h *host){
-		"host killed":  func(_ *testing.T, h *host) { h.killHost() },
-		"host returns": func(_ *testing.T, h *host) { h.endHost() },
 		"Kill": func(t *testing.T, h *host) {
-			expect(t, h.tell("kill"), "ok")
-			h.expectStatus(t)
+			testify.Equal(t, "ok", h.tell("kill"))
+			testify.Equal(t, "137 ok", h.tell("wait"))
 		},
 		"program killed": func(t *testing.T, h *host) {
 			signalTo(t, h.program, syscall.SIGKILL)
-			h.expectStatus(t)
+			testify.Equal(t, "137 ok", h.tell("wait"))
 		},
-		"guard killed, host cleans up": func(t *testing.T, h *host) {
-			h.signalGuard(t, syscall.SIGKILL)
-			h.cleanUp(t)
-		},
-		"host cleans up": func(t *testing.T, h *host) { h.cleanUp(t) },
+		"host cleans up": func(t *testing.T, h *host) { testify.Equal(t, "ok", h.tell("kill descendants")) },
 	}
-	for tree, command := range trees(t) {
+	for tree, command := range trees {
 		for end, do := range ends {
 			t.Run(tree+", "+end, func(t *testing.T) {
-				h := startHost(t, nil, command...)
+				h := startHost(t, nil, script(command)...)
 				do(t, h)
-				if h.cmd.ProcessState == nil {
-					h.endHost()
-				}
-				allGone(t, h.mark)
-				h.guardGone()
+				h.expectAlone(t)
+				h.endHost()
 			})
 		}
 	}
@@ -79,88 +66,97 @@ func TestNothingIsLeft(t *testing.T) {
 
 func (h *host) endHost() {
 	h.t.Helper()
-	if err := h.stdin.Close(); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := h.cmd.Wait(); err != nil {
-		h.t.Fatal(err)
-	}
+	testify.NoError(h.t, h.stdin.Close())
+	testify.NoError(h.t, h.cmd.Wait())
 }
 
-func (h *host) signalGuard(t *testing.T, s syscall.Signal) {
-	t.Helper()
-	signalTo(t, h.guard, s)
-}
-
-// cleanUp: KillDescendants promises that nothing is left when it returns, not some time later.
-func (h *host) cleanUp(t *testing.T) {
-	t.Helper()
-	expect(t, h.tell("kill descendants"), "ok")
-	h.expectAlone(t)
-}
-
-// expectStatus: the guard goes last, and says that the program was killed.
-func (h *host) expectStatus(t *testing.T) {
-	t.Helper()
-	expect(t, h.tell("wait"), "137 ok")
-	h.expectAlone(t)
-}
-
+// expectAlone: nothing is left when a call returns, not some time later.
 func (h *host) expectAlone(t *testing.T) {
 	t.Helper()
-	if left := slices.DeleteFunc(living(t, h.mark), func(pid int) bool { return pid == h.cmd.Process.Pid }); len(left) > 0 {
-		t.Errorf("processes %d are left", left)
-	}
+	left := slices.DeleteFunc(living(t, h.mark), func(pid int) bool { return pid == h.cmd.Process.Pid })
+	testify.Empty(t, left)
 }
 
-func expect(t *testing.T, got, want string) {
-	t.Helper()
-	if got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-// TestProgramOutlivesThread: the host started the guard from a thread that is gone (containOnDyingThread), which is where
-// Pdeathsig on the guard would have ended it, and the program with it.
-func TestProgramOutlivesThread(t *testing.T) {
+// TestProgramDiesWithTheHost: on every way that a host can end, and only then. The thread that called Start ended long before.
+func TestProgramDiesWithTheHost(t *testing.T) {
 	t.Parallel()
-	h := startHost(t, nil, "/bin/sh", "-c", `: >"$READY"; exec cat`)
-	expect(t, h.tell("echo"), "echo ok")
+	for name, end := range map[string]func(h *host){"killed": (*host).killHost, "returns": (*host).endHost} {
+		t.Run(name, func(t *testing.T) {
+			h := startHost(t, nil, script(ready+"exec cat")...)
+			testify.Equal(t, "echo ok", h.tell("echo"))
+			end(h)
+			allGone(t, h.mark)
+		})
+	}
+}
+
+// TestOrphansEnd: those of a program that goes on are killed on demand, and when any program ends.
+func TestOrphansEnd(t *testing.T) {
+	t.Parallel()
+	require.Tool(t, "setsid")
+	h := startHost(t, nil, script(daemonize+"; "+daemonize+"; exec cat")...)
+	testify.Equal(t, "echo ok", h.tell("echo")) // so both session leaders have ended
+	testify.Equal(t, "ok", h.tell("kill orphans"))
+	testify.ElementsMatch(t, []int{h.cmd.Process.Pid, h.program}, living(t, h.mark))
+	testify.Equal(t, "echo ok", h.tell("echo"))
+	testify.Equal(t, "ok", h.tell("kill descendants"))
 	h.endHost()
-	allGone(t, h.mark)
 }
 
-// TestGuardLeavesSignalsToTheHost: a program whose guard is asked to end goes on serving.
-func TestGuardLeavesSignalsToTheHost(t *testing.T) {
+// TestOtherCgroup: a service manager puts what it starts into a control group of its own. Such an orphan is spared, with
+// its process group.
+func TestOtherCgroup(t *testing.T) {
+	require.Root(t)
 	t.Parallel()
-	h := startHost(t, nil, "/bin/sh", "-c", `: >"$READY"; exec cat`)
-	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
-		h.signalGuard(t, s)
-		for range 20 { // each a round trip through the program, which the guard would have ended meanwhile
-			expect(t, h.tell("echo"), "echo ok")
+	require.Tool(t, "setsid")
+	cgroup := "/sys/fs/cgroup"
+	if _, err := os.Stat(cgroup + "/unified/cgroup.procs"); err == nil {
+		cgroup += "/unified"
+	}
+	cgroup, err := os.MkdirTemp(cgroup, "proctree-") //nolint:usetesting // made by the kernel, which removes it by rmdir alone
+	testify.NoError(t, err)
+	t.Cleanup(func() { eventually(t, "the control group is gone", func() bool { return os.Remove(cgroup) == nil }) })
+	h := startHost(t, nil, script(`setsid sh -c '(echo 0 >"`+cgroup+`/cgroup.procs"; `+ready+forever+`) & sleep 1000 &'; exec cat`)...)
+	testify.Equal(t, "echo ok", h.tell("echo")) // so the session leader has ended, and what it started is orphaned
+	t.Cleanup(func() {
+		h.endHost()
+		testify.NoError(t, os.WriteFile(cgroup+"/cgroup.kill", []byte("1"), 0o600))
+		allGone(t, h.mark)
+	})
+	for _, order := range []string{"kill orphans", "kill descendants"} {
+		testify.Equal(t, "ok", h.tell(order))
+		procs, err := os.ReadFile(cgroup + "/cgroup.procs")
+		testify.NoError(t, err)
+		left := slices.DeleteFunc(living(t, h.mark), func(pid int) bool {
+			return pid == h.cmd.Process.Pid || pid == h.program || inCgroup(string(procs), pid)
+		})
+		testify.Empty(t, left, order)
+		testify.NotEmpty(t, procs, order)
+	}
+}
+
+func TestOtherCgroupByName(t *testing.T) {
+	t.Parallel()
+	const own = "4:memory:/a\n1:name=systemd:/b.service\n0::/b.service\n"
+	for its, want := range map[string]bool{
+		own: false,
+		"4:memory:/a\n1:name=systemd:/c.scope\n0::/c.scope\n":   true,
+		"4:memory:/a\n1:name=systemd:/b.service\n0::/c.scope\n": true,
+		"4:memory:/\n1:name=systemd:/\n0::/b.service\n":         false, // exiting
+		"0::/b.service/below\n":                                 true,
+		"":                                                      false,
+	} {
+		testify.Equal(t, want, otherCgroup(own, its), its)
+	}
+}
+
+func inCgroup(procs string, pid int) bool {
+	for line := range strings.Lines(procs) {
+		if strings.TrimSpace(line) == strconv.Itoa(pid) {
+			return true
 		}
 	}
-	h.endHost()
-	allGone(t, h.mark)
-}
-
-// TestProgramExitLeavesChild: the status arrives only when the child that was left behind is gone.
-func TestProgramExitLeavesChild(t *testing.T) {
-	t.Parallel()
-	h := startHost(t, nil, "/bin/sh", "-c", daemonize+`; while ! [ -e "$READY" ]; do sleep 0.01; done; exit 7`)
-	expect(t, h.tell("wait"), "7 ok")
-	h.expectAlone(t)
-	h.endHost()
-}
-
-// TestGuardKilled: the program dies with its guard, whether or not the host does anything.
-func TestGuardKilled(t *testing.T) {
-	t.Parallel()
-	h := startHost(t, nil, "/bin/sh", "-c", `: >"$READY"; exec cat`)
-	h.signalGuard(t, syscall.SIGKILL)
-	eventually(t, "the program is gone", func() bool { return !slices.Contains(living(t, h.mark), h.program) })
-	h.endHost()
-	allGone(t, h.mark)
+	return false
 }
 
 // TestUnprivileged runs the tests again as a user without any rights, with a host that has turned core dumps off.
@@ -168,65 +164,42 @@ func TestUnprivileged(t *testing.T) {
 	require.Root(t)
 	t.Parallel()
 	// Under a strict umask the test binary is its builder's alone.
-	if err := os.Chmod("/proc/self/exe", 0o755); err != nil { //nolint:gosec // that is the point
-		t.Fatal(err)
-	}
-	tests := []string{
-		"TestNothingIsLeft/daemon,_host_killed", "TestProgramOutlivesThread", "TestGuardKilled", "TestProgramExitLeavesChild",
-		"TestOpenFile", "TestScript", "TestDescriptors", "TestNoCoreDumps", "TestLock",
-	}
-	for _, test := range tests {
+	testify.NoError(t, os.Chmod("/proc/self/exe", 0o755)) //nolint:gosec // that is the point
+	for _, test := range []string{
+		"TestNothingIsLeft/daemon,_host_cleans_up", "TestProgramDiesWithTheHost", "TestOpenFile", "TestScript", "TestDescriptors",
+		"TestNoCoreDumps", "TestLock",
+	} {
 		cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run", "^"+strings.ReplaceAll(test, "/", "$/^")+"$")
 		cmd.Env = append(os.Environ(), "TMPDIR=/tmp")
 		cmd.Dir = "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		out, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "--- PASS: "+test) {
-			t.Errorf("%s: %v\n%s", test, err, out)
-		}
+		testify.NoError(t, err, "%s", out)
+		testify.Contains(t, string(out), "--- PASS: "+test)
 	}
 }
 
-// TestLock: the lock on an inherited descriptor is free only when the last process of the tree is gone, also when that
-// one has let go of it.
+// TestLock: what survives the SIGKILL of a host holds the lock that it inherited.
 func TestLock(t *testing.T) {
 	t.Parallel()
 	require.Tool(t, "setsid")
-	for name, script := range map[string]string{
-		"all hold it": daemonize + "; " + forever,
-		"nobody does": "exec 3>&-; " + daemonize + "; " + forever,
-	} {
-		t.Run(name, func(t *testing.T) {
-			lock, err := os.Create(filepath.Join(t.TempDir(), "lock"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-				t.Fatal(err)
-			}
-			h := startHost(t, []*os.File{lock}, "/bin/sh", "-c", script)
-			if err := lock.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if err := h.tryLock(lock.Name()); !errors.Is(err, unix.EWOULDBLOCK) {
-				t.Fatalf("the tree does not hold the lock: %v", err)
-			}
-			h.killHost()
-			eventually(t, "the lock is free", func() bool { return h.tryLock(lock.Name()) == nil })
-			if left := living(t, h.mark); len(left) > 0 {
-				t.Errorf("the lock is free, but processes %d are left, the program was %d", left, h.program)
-			}
-			allGone(t, h.mark)
-		})
+	lock, err := os.Create(filepath.Join(t.TempDir(), "lock"))
+	testify.NoError(t, err)
+	testify.NoError(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
+	h := startHost(t, []*os.File{lock}, script(daemonize+"; "+forever)...)
+	testify.NoError(t, lock.Close())
+	h.killHost()
+	eventually(t, "the program is gone", func() bool { return !slices.Contains(living(t, h.mark), h.program) })
+	free := func() bool {
+		file, err := os.Open(lock.Name())
+		testify.NoError(t, err)
+		defer func() { testify.NoError(t, file.Close()) }()
+		return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 	}
-}
-
-func (h *host) tryLock(path string) error {
-	h.t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		h.t.Fatal(err)
+	testify.False(t, free())
+	for _, pid := range living(t, h.mark) {
+		signalTo(t, pid, syscall.SIGKILL)
 	}
-	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	return errors.Join(err, file.Close())
+	eventually(t, "the lock is free", free)
+	allGone(t, h.mark)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,19 @@ func TestDishonestReports(t *testing.T) {
 		}
 		if err := honest(r, tt.code); (err != nil) != tt.wrong {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	for words, want := range map[string][]string{
+		"machineadm: processes of a run that was killed are still at work: 12 (sh -c (sleep 5)), 345 ([x]): the lock /run/lock is held\n": {"12", "345"},
+		"machineadm: another run is in progress (process 7): the lock /run/lock is held\n":                                                nil,
+		"": nil,
+	} {
+		if got := named(words); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", words, got, want)
 		}
 	}
 }

@@ -61,7 +61,7 @@ type victim string
 const (
 	victimHost   victim = "host"
 	victimPlugin victim = "plugin"
-	victimBoth   victim = "host, guard and plugin"
+	victimBoth   victim = "host and plugin"
 )
 
 // attack is what a round does: whom it kills, and after which part, 0 to 1, of an undisturbed run.

@@ -169,10 +169,8 @@ func (m *machine) start(t *testing.T) *running {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		all := processes(t)
-		for _, p := range marked(all, m.mark, 0) {
-			// A guard on its way to its own name still has the host's: the host is the one above.
-			if above, known := all[p.parent]; p.program() == hostBinary && (!known || above.program() != hostBinary) {
+		for _, p := range marked(processes(t), m.mark, 0) {
+			if p.program() == hostBinary {
 				r.host = p.id
 				return r
 			}
@@ -185,7 +183,7 @@ func (m *machine) start(t *testing.T) *running {
 	}
 }
 
-// apply applies once, and again while a run that was killed still holds the lock.
+// apply applies once, and again while processes of a run that was killed hold the lock, which it ends.
 func (m *machine) apply(t *testing.T) *running {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -193,6 +191,9 @@ func (m *machine) apply(t *testing.T) *running {
 		<-r.ended
 		if r.code != report.ExitLocked || time.Now().After(deadline) {
 			return r
+		}
+		if left := named(r.words); len(left) > 0 {
+			m.MustExec(t, append([]string{"sh", "-c", `kill -KILL "$@" || true`, "sh"}, left...)...)
 		}
 	}
 }

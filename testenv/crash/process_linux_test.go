@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -126,6 +127,30 @@ func kill(t testing.TB, p process) bool {
 		t.Fatalf("pidfd_send_signal: %v", err)
 	}
 	return err == nil
+}
+
+// named are the processes that a run which met the lock of a killed one says are still at work.
+func named(words string) (ids []string) {
+	_, list, _ := strings.Cut(words, "still at work: ")
+	list, _, _ = strings.Cut(list, ": the lock ")
+	for _, found := range regexp.MustCompile(`(?:^|, )(\d+) \(`).FindAllStringSubmatch(list, -1) {
+		ids = append(ids, found[1])
+	}
+	return ids
+}
+
+// endNamed kills what a run names, as an operator would.
+func endNamed(t testing.TB, words string) {
+	t.Helper()
+	for _, text := range named(words) {
+		id, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, ok := readProcess(id); ok {
+			kill(t, p)
+		}
+	}
 }
 
 // strike waits for the moment of an attack, counted from now or from the start of the plugin that is its victim, and

@@ -143,7 +143,8 @@ func (b *bench) start(t *testing.T) *running {
 	return r
 }
 
-// apply applies once, and again while a run that was killed still holds the lock. It also says how often it did.
+// apply applies once, and again while processes of a run that was killed hold the lock, which it ends. It also says how
+// often it did.
 func (b *bench) apply(t *testing.T) (o outcome, locked int) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; locked++ {
@@ -152,6 +153,7 @@ func (b *bench) apply(t *testing.T) (o outcome, locked int) {
 		if r.code != report.ExitLocked || time.Now().After(deadline) {
 			return r.outcome, locked
 		}
+		endNamed(t, r.words)
 	}
 }
 

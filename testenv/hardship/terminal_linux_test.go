@@ -100,7 +100,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 }
 
 // TestTerminal: what becomes of a run whose terminal is lost, or on which somebody presses a key, in the middle of a
-// change. Neither guard nor plugin is to hear of it before the host has decided.
+// change. The plugin gets none of these signals: it has a session of its own.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	hangUp := func(t *testing.T, y terminal, _ *os.Process) { t.Helper(); y.hangUp(t) }

@@ -1,5 +1,5 @@
 // Package bare is the least that a host and a plugin of hashicorp/go-plugin can be that speak machineadm's protocol: one
-// process each, without a guard, trust, documents, reports, or a file that survives a power cut. What machineadm costs is
+// process each, without containment, trust, documents, reports, or a file that survives a power cut. What machineadm costs is
 // measured against it, in the same run, on the same machine.
 //
 // Both sides have go-plugin's defaults, but for a logger that says nothing. TLS is off, as it is between machineadm and
