@@ -47,7 +47,7 @@ func strange(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ours := append(stateNames(), "run", "lock", ReportFile, DetailsFile)
+	ours := append(stateNames(), "run", "lock", ReportFile, DetailsFile, earlierFile)
 	for _, e := range entries {
 		if !slices.Contains(ours, e.Name()) && !atomicfile.Reserved(e.Name()) {
 			return e.Name(), nil

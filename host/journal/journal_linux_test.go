@@ -264,8 +264,19 @@ func TestFull(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if after, err := os.ReadFile(filepath.Join(dir, ReportFile)); err != nil || string(after) != string(before) {
+	if after, err := os.ReadFile(filepath.Join(dir, earlierFile)); err != nil || string(after) != string(before) {
 		t.Errorf("the report of the earlier run is now %q (%v)", after, err)
+	}
+	if last, _, err := Last(dir, dir); !errors.Is(err, ErrLost) {
+		t.Errorf("the earlier run passes for the last one: %+v (%v)", last, err)
+	}
+	remove(t, filepath.Join(dir, "ballast"))
+	reports := &Reports{RunDir: dir, Journal: j}
+	if err := reports.Write(other, nil); err != nil {
+		t.Fatal(err)
+	}
+	if last, _, err := Last(dir, dir); err != nil || last.RunID != other.RunID || exists(t, filepath.Join(dir, earlierFile)) {
+		t.Errorf("%+v (%v)", last, err)
 	}
 	if bindings, err := j.Bindings(); err != nil || len(bindings) != 1 {
 		t.Errorf("the bindings are now %v (%v)", bindings, err)

@@ -15,12 +15,17 @@ import (
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/internal/atomicfile"
+	"github.com/machineadm/machineadm/internal/visible"
 )
 
 // The files of the run directory.
 const (
 	ReportFile  = "report.json"  // 0644: the last run
 	DetailsFile = "details.json" // 0600: other programs' words; missing when the run has none
+
+	// earlierFile is the report of an earlier run, from the beginning of a run until its own report is written. Without
+	// ReportFile beside it, the last run has left no report.
+	earlierFile = "report.earlier.json"
 )
 
 // Reports writes the report of a run, as often as it changes, to the run directory and, when there is a journal, among
@@ -29,33 +34,62 @@ type Reports struct {
 	RunDir  string
 	Journal *Journal // nil for a run that keeps no state
 
+	begun   bool            // the report of an earlier run is no longer in place
 	written *report.Details // the last ones
 	run     string          // whose report was written last
 	name    string          // of that report among the last ones
 }
 
-// Write replaces the report on disk. Details are written first, so that a report never points at what is not there.
-func (r *Reports) Write(run report.Report, details map[string]string) error {
-	if err := MakeRunDir(r.RunDir); err != nil {
-		return err
+// Begin moves the report of an earlier run aside, so that it does not pass for that of this run, which may find no room
+// for its own. Renaming needs none. Write begins by itself.
+func (r *Reports) Begin() error {
+	if r.begun {
+		return nil
 	}
+	path := filepath.Join(r.RunDir, ReportFile)
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+		if err := os.Rename(path, filepath.Join(r.RunDir, earlierFile)); err != nil {
+			return stateError(err)
+		}
+	}
+	r.begun = true
+	return nil
+}
+
+// Write replaces the report on disk. Where one of its places is full, the other still gets it.
+func (r *Reports) Write(run report.Report, details map[string]string) error {
 	if run.Documents == nil {
 		run.Documents = []report.Document{}
-	}
-	if err := r.writeDetails(report.Details{RunID: run.RunID, Entries: details}); err != nil {
-		return err
 	}
 	data, err := render(run)
 	if err != nil {
 		return err
 	}
+	err = r.publish(run.RunID, data, details)
+	if r.Journal == nil {
+		return err
+	}
+	return errors.Join(err, r.keep(run, data))
+}
+
+// publish writes to the run directory. Details are written first, so that a report never points at what is not there.
+func (r *Reports) publish(runID string, data []byte, details map[string]string) error {
+	if err := MakeRunDir(r.RunDir); err != nil {
+		return err
+	}
+	if err := r.Begin(); err != nil {
+		return err
+	}
+	if err := r.writeDetails(report.Details{RunID: runID, Entries: details}); err != nil {
+		return err
+	}
 	if err := writeFile(filepath.Join(r.RunDir, ReportFile), 0o644, data); err != nil {
 		return err
 	}
-	if r.Journal == nil {
-		return nil
+	if err := os.Remove(filepath.Join(r.RunDir, earlierFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return stateError(err)
 	}
-	return r.keep(run, data)
+	return nil
 }
 
 // keep writes the copy among the last reports. That directory is put in order by the first report of a run; only the holder
@@ -133,7 +167,7 @@ func render(value any) ([]byte, error) {
 	if err := encoder.Encode(value); err != nil {
 		return nil, stateError(err)
 	}
-	return data.Bytes(), nil
+	return visible.JSON(data.Bytes()), nil
 }
 
 func writeFile(path string, mode fs.FileMode, data []byte) error {
@@ -198,17 +232,31 @@ func reportNames(dir string) ([]string, error) {
 	return names, nil
 }
 
-// ErrNoReport says that no run has left a report.
-var ErrNoReport = errors.New("no run has left a report")
+var (
+	// ErrNoReport says that no run has left a report.
+	ErrNoReport = errors.New("no run has left a report")
+	// ErrLost says that the last run has left none, while an earlier one has.
+	ErrLost = errors.New("the last run has left no report")
+)
 
 // Last reads the report of the last run: the one in the run directory, else (after a reboot, when that is gone) the
-// newest one of the state directory. It also says which file that is.
+// newest one of the state directory. It also says which file that is. After ErrLost it is where an earlier report is.
 func Last(runDir, stateDir string) (report.Report, string, error) {
 	path := filepath.Join(runDir, ReportFile)
 	last, err := read(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return last, path, err
 	}
+	kept, path, err := newest(stateDir)
+	earlier := filepath.Join(runDir, earlierFile)
+	if before, beforeErr := read(earlier); beforeErr == nil && (err != nil || !kept.StartedAt.After(before.StartedAt)) {
+		return report.Report{}, earlier, ErrLost
+	}
+	return kept, path, err
+}
+
+// newest reads the report with the highest number.
+func newest(stateDir string) (report.Report, string, error) {
 	dir := filepath.Join(stateDir, reportsDir)
 	names, err := reportNames(dir)
 	switch {
@@ -217,8 +265,8 @@ func Last(runDir, stateDir string) (report.Report, string, error) {
 	case len(names) == 0:
 		return report.Report{}, "", ErrNoReport
 	}
-	path = filepath.Join(dir, names[len(names)-1])
-	last, err = read(path)
+	path := filepath.Join(dir, names[len(names)-1])
+	last, err := read(path)
 	return last, path, err
 }
 

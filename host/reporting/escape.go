@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/machineadm/machineadm/internal/visible"
 )
 
 // Escape makes a text safe to show on one line: line breaks, control characters, what is invisible and what changes the
@@ -14,7 +15,7 @@ import (
 // hide a word. Backslashes stay, so a text that was escaped before stays as it is; what a text meant is not to be read
 // back from it.
 func Escape(text string) string {
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, unsafe) {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, visible.Unsafe) {
 		return text
 	}
 	var b strings.Builder
@@ -23,7 +24,7 @@ func Escape(text string) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, text[0])
-		case unsafe(r):
+		case visible.Unsafe(r):
 			quoted := strconv.QuoteRuneToASCII(r)
 			b.WriteString(quoted[1 : len(quoted)-1])
 		default:
@@ -45,10 +46,4 @@ func EscapeLines(text string) string {
 		lines[i] = strings.Join(parts, "\t")
 	}
 	return strings.Join(lines, "\n")
-}
-
-// unsafe: IsPrint leaves out controls, formats (bidi, zero width), private use, and every space but the plain one; the
-// other property holds letters that have no shape, such as the Hangul fillers.
-func unsafe(r rune) bool {
-	return !unicode.IsPrint(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }

@@ -3,15 +3,13 @@ package reporting
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/internal/visible"
 )
 
 // JSON writes one JSON object on a line for each event. The last one, run-finished, holds the report.
@@ -85,23 +83,7 @@ func (j JSON) Observe(e run.Event) {
 	if err := encoder.Encode(out); err != nil { // only strings and numbers: cannot happen, and must not stop the run
 		return
 	}
-	_, _ = j.Out.Write(append(visible(bytes.TrimSuffix(line.Bytes(), []byte("\n"))), '\n')) // a closed pipe must not stop a machine half-way
-}
-
-// visible writes what Escape would escape as JSON does, so that the meaning stays: an encoder leaves bidi and other
-// invisible characters as they are.
-func visible(line []byte) []byte {
-	var out []byte
-	for _, r := range string(line) {
-		if !unsafe(r) {
-			out = utf8.AppendRune(out, r)
-			continue
-		}
-		for _, unit := range utf16.AppendRune(nil, r) {
-			out = fmt.Appendf(out, `\u%04x`, unit)
-		}
-	}
-	return out
+	_, _ = j.Out.Write(visible.JSON(line.Bytes())) // a closed pipe must not stop a machine half-way
 }
 
 func planned(c pluginv1.Change) jsonChange {

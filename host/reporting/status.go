@@ -175,7 +175,7 @@ func died(r report.Report) string {
 			change = ", in the middle of this change: " + sentence(c.Summary)
 		}
 	}
-	return text + ": the run was killed, or the machine went down" + change +
+	return text + ": the run was killed, the machine went down, or there was no room for its report" + change +
 		"; remedy: run the same command again; running again is safe"
 }
 

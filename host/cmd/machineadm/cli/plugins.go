@@ -20,6 +20,7 @@ import (
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/internal/trust"
+	"github.com/machineadm/machineadm/internal/visible"
 )
 
 func newPlugins(g *globals, s streams) *cobra.Command {
@@ -251,7 +252,7 @@ func (i pluginInfo) write(w io.Writer) error {
 // show writes infos as JSON or as a table.
 func show(out io.Writer, output string, infos []pluginInfo, table func(io.Writer) error) error {
 	if output == "json" {
-		encoder := json.NewEncoder(out)
+		encoder := json.NewEncoder(visible.Writer{Out: out})
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(infos)
 	}

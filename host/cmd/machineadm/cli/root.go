@@ -23,6 +23,7 @@ import (
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/internal/proctree"
 	"github.com/machineadm/machineadm/internal/version"
+	"github.com/machineadm/machineadm/internal/visible"
 )
 
 // streams are the standard streams of the process.
@@ -166,13 +167,14 @@ func newVersion(s streams) *cobra.Command {
 	}
 }
 
-// logger is the log on standard error. Its handlers quote what could forge a line.
+// logger is the log on standard error. Its handlers quote what could forge a line; the writer escapes what they leave.
 func (g *globals) logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(g.logLevel)); err != nil || strings.ContainsAny(g.logLevel, "+-") {
 		return nil, usage("--log-level takes debug, info, warn or error")
 	}
 	options := &slog.HandlerOptions{Level: level}
+	w = visible.Writer{Out: w}
 	switch g.logFormat {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, options)), nil

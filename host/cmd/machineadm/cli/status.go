@@ -11,6 +11,8 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/internal/trust"
+	"github.com/machineadm/machineadm/internal/visible"
 )
 
 func newStatus(g *globals, s streams) *cobra.Command {
@@ -43,6 +45,12 @@ func (g *globals) status(s streams, output string) error {
 			hint: "run machineadm apply, which leaves one; after a run with --run-dir or --state-dir give the same flags",
 		}
 	}
+	if errors.Is(err, journal.ErrLost) {
+		return &exitError{
+			code: report.ExitFailed, message: fmt.Sprintf("%s in %s, which it could not write", err, runDir),
+			hint: "make room in " + trust.Quote(runDir) + " and run again, which is safe; an earlier report is " + trust.Quote(path),
+		}
+	}
 	if err != nil {
 		exit := &exitError{code: report.ExitFailed, message: err.Error()}
 		if errors.Is(err, fs.ErrPermission) {
@@ -51,7 +59,7 @@ func (g *globals) status(s streams, output string) error {
 		return exit
 	}
 	if output == "json" {
-		encoder := json.NewEncoder(s.out)
+		encoder := json.NewEncoder(visible.Writer{Out: s.out})
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(last)
 	}

@@ -79,7 +79,7 @@ func (p *place) socketDir() (string, error) {
 	}
 	dir, err := os.MkdirTemp(p.runDir, socketPrefix)
 	if err != nil {
-		return "", stateExit(err)
+		return "", stateExit(errors.Join(err, p.reports.Begin()))
 	}
 	p.cleanup = append(p.cleanup, func() { _ = os.RemoveAll(dir) }) // only sockets were in it
 	return dir, nil

@@ -4,11 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	testify "github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/internal/require"
@@ -108,4 +110,66 @@ func TestHintsAreWordsOfAShell(t *testing.T) {
 	g := globals{logLevel: defaultLogLevel, logFormat: defaultLogFormat}
 	text := g.toGoOn("/var/my state", defaultRunDir())
 	assert.True(t, strings.HasSuffix(text, "--resume --state-dir '/var/my state'"), text)
+}
+
+// TestStatusOfARunWithoutRoom: the report of the earlier run, which succeeded, is not that of the last.
+func TestStatusOfARunWithoutRoom(t *testing.T) {
+	require.Root(t)
+	runtime.LockOSThread() // never unlocked: the thread has mounts of its own, and ends with the test
+	testify.NoError(t, unix.Unshare(unix.CLONE_NEWNS))
+	testify.NoError(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	b := newBench(t)
+	b.noop("{}")
+	testify.NoError(t, os.Mkdir(b.runs, 0o755))
+	testify.NoError(t, unix.Mount("tmpfs", b.runs, "tmpfs", 0, "size=64k,mode=0755"))
+	t.Cleanup(func() { assert.NoError(t, unix.Unmount(b.runs, unix.MNT_DETACH)) })
+	stream := noopDoc("a", "touch: [a]")
+	ballast := filepath.Join(b.runs, "ballast")
+	full := func() {
+		t.Helper()
+		testify.Equal(t, report.ExitOK, b.apply(stream).code)
+		testify.ErrorIs(t, os.WriteFile(ballast, make([]byte, 1<<20), 0o600), unix.ENOSPC)
+		got := b.apply(stream)
+		testify.Equal(t, report.ExitState, got.code, got.String())
+	}
+	full() // the state directory has room, and its copy of the report says what happened
+	got := b.run("status")
+	assert.Equal(t, report.ExitOK, got.code)
+	assert.Contains(t, got.out, "no space left on device")
+	assert.Contains(t, got.out, "exit code: 9")
+
+	testify.NoError(t, os.Remove(ballast))
+	b.state = filepath.Join(b.runs, "state")
+	full()
+	for _, output := range []string{"text", "json"} {
+		got = b.run("status", "-o", output)
+		assert.Equal(t, report.ExitFailed, got.code)
+		assert.Empty(t, got.out)
+		assert.Contains(t, got.errOut, "the last run has left no report in "+b.runs)
+		assert.Contains(t, got.errOut, "hint: make room in "+b.runs)
+	}
+	testify.NoError(t, os.Remove(ballast))
+	testify.Equal(t, report.ExitOK, b.apply(stream).code)
+	got = b.run("status")
+	assert.True(t, strings.HasPrefix(got.out, "Succeeded"), got.String())
+}
+
+// TestWordsOfAPluginAreEscaped in everything that programs read, and people look at with cat.
+func TestWordsOfAPluginAreEscaped(t *testing.T) {
+	b := newBench(t)
+	b.noop("{}")
+	const word = "\u202egnol\u2066\u007f\u0085"
+	doc := noopDoc("a", `touch: [a], warn: "\u202Egnol\u2066\x7F\x85", say: "\u202Egnol\u2066\x7F\x85"`)
+	got := b.apply(doc, "--output", "json", "--log-format", "json", "--log-level", "debug")
+	testify.Equal(t, report.ExitOK, got.code, got.String())
+	kept, err := os.ReadFile(filepath.Join(b.runs, "report.json"))
+	testify.NoError(t, err)
+	testify.Contains(t, b.report().Documents[0].Warnings, word)
+	status := b.run("status", "-o", "json")
+	for name, text := range map[string]string{
+		"the events": got.out, "the log": got.errOut, "report.json": string(kept), "status": status.out,
+	} {
+		assert.False(t, strings.ContainsAny(text, word[:3]+"\u2066\u007f\u0085"), "%s: %q", name, text)
+		assert.Contains(t, text, `gnol`, name)
+	}
 }

@@ -29,7 +29,7 @@ func exits() []fact {
 		},
 		{code(report.ExitPrecondition), "a precondition, a missing or an unfitting plugin", "do what the hint says"},
 		{code(report.ExitLocked), "another run holds the lock", "wait for it"},
-		{code(report.ExitUntrusted), "an untrusted plugin or stream", "run the command that is shown"},
+		{code(report.ExitUntrusted), "an untrusted plugin, stream or directory", "do what the hint says"},
 		{code(report.ExitDeadline), "a deadline has passed, or the tries or the reboots are used up", "run again when the cause is gone"},
 		{code(report.ExitInterrupted), "interrupted", "run again"},
 		{code(report.ExitState), "state cannot be written", "free the disk, make it writable"},
