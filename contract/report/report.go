@@ -84,11 +84,19 @@ type Report struct {
 	// Phase is what --phase picked; Root is the image root, empty for the live machine.
 	Phase string `json:"phase,omitempty"`
 	Root  string `json:"root,omitempty"`
-	// Resume says how a run that is not at its end goes on; empty when nothing of it was kept.
-	Resume    Resume     `json:"resume,omitempty"`
+	// Resume says how a run that is not complete is continued; empty when nothing of it was kept.
+	Resume Resume `json:"resume,omitempty"`
+	// Reboots are the reboots that were asked for in this boot and are still due.
+	Reboots   []Reboot   `json:"reboots,omitempty"`
 	Host      Host       `json:"host"`
-	Errors    []Error    `json:"errors,omitempty"` // what is wrong with the run or the stream, not with one document
+	Errors    []Error    `json:"errors,omitempty"` // every error, once; the first decides the exit code
 	Documents []Document `json:"documents"`
+}
+
+// Reboot is a reboot that a document asked for.
+type Reboot struct {
+	Document string `json:"document"` // KIND/NAME
+	When     string `json:"when"`     // AfterRun, BeforeNext
 }
 
 // Host is the machine that ran, or the image that was prepared.
@@ -104,6 +112,7 @@ type Host struct {
 // Document is one document of the stream.
 type Document struct {
 	Index      int      `json:"index"` // 0-based
+	ID         string   `json:"id"`    // the number from 1; "3.1" for the first document that document 3 expands to
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
 	Name       string   `json:"name"`
@@ -113,8 +122,10 @@ type Document struct {
 	Reason     string   `json:"reason,omitempty"`
 	Changes    []Change `json:"changes,omitempty"`
 	Warnings   []string `json:"warnings,omitempty"`
-	Error      *Error   `json:"error,omitempty"`
-	DurationMs int64    `json:"durationMs"`
+	// Omitted counts the changes and warnings that are left out because the document's part of the report is too large.
+	Omitted    int   `json:"omitted,omitempty"`
+	Errors     []int `json:"errors,omitempty"` // places in Report.Errors, from 0
+	DurationMs int64 `json:"durationMs"`
 }
 
 // Plugin is the binary that served a document.
@@ -136,7 +147,7 @@ type Change struct {
 type Error struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	// Document is KIND/NAME, given where the error does not stand inside its document.
+	// Document is KIND/NAME; empty for an error of the run or of the stream.
 	Document string `json:"document,omitempty"`
 	Field    string `json:"field,omitempty"`
 	File     string `json:"file,omitempty"`
@@ -145,6 +156,8 @@ type Error struct {
 	Hint     string `json:"hint,omitempty"`
 	// Details names the entry of details.json that holds other programs' words, if there are any.
 	Details string `json:"details,omitempty"`
+	// Facts are for programs: what the plugin found out, for example {"exitCode": "1", "phase": "preflight"}.
+	Facts map[string]string `json:"facts,omitempty"`
 }
 
 // The codes of Error beside the plugin's own (InvalidConfig, Unsupported, Precondition, Retry, Internal).
@@ -158,7 +171,33 @@ const (
 	CodeCrashed     = "Crashed"
 	CodeState       = "State"
 	CodeReboot      = "Reboot"
+	CodeReboots     = "TooManyReboots"
+	CodeConflict    = "Conflict" // two documents ask for different values of one thing
 )
+
+// ExitCode is the exit code of a run that ends with an error of this code.
+func ExitCode(code string) int {
+	switch code {
+	case "InvalidConfig", CodeConflict, CodeUsage:
+		return ExitUsage
+	case "Unsupported", "Precondition", CodeNoPlugin:
+		return ExitPrecondition
+	case "Retry", CodeDeadline, CodeReboots:
+		return ExitDeadline
+	case CodeUntrusted:
+		return ExitUntrusted
+	case CodeLocked:
+		return ExitLocked
+	case CodeInterrupted:
+		return ExitInterrupted
+	case CodeState:
+		return ExitState
+	case CodeReboot:
+		return ExitReboot
+	default: // Internal, Crashed
+		return ExitFailed
+	}
+}
 
 // Details is details.json: raw words of other programs, by the name that Error.Details gives. Readable by root alone.
 type Details struct {

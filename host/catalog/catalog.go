@@ -83,7 +83,8 @@ func New(o Options) (*Catalog, error) {
 	return c, nil
 }
 
-func (c *Catalog) directories() []string { return slices.Concat(c.first, c.fixed, c.path) }
+// Directories are those that are searched, in order.
+func (c *Catalog) Directories() []string { return slices.Concat(c.first, c.fixed, c.path) }
 
 // Find is the one plugin of this name. The errors are *NotFoundError, *DuplicateError, that a directory cannot be
 // looked into, or that this is no plugin's name: no path is made of such.
@@ -119,7 +120,7 @@ func (c *Catalog) Find(binary string) (Plugin, error) {
 			return Plugin{Binary: binary, Path: filepath.Join(dir, file)}, err
 		}
 	}
-	return Plugin{}, &NotFoundError{File: file, Directories: c.directories()}
+	return Plugin{}, &NotFoundError{File: file, Directories: c.Directories()}
 }
 
 // has does not judge: an untrusted file, or a dangling link, is a hit, and an error later, never skipped.
@@ -155,7 +156,7 @@ func (c *Catalog) ByType(kind string) ([]Plugin, error) {
 
 func (c *Catalog) list(wanted func(binary string) bool) (plugins []Plugin, problems []error) {
 	names := map[string]bool{}
-	for _, dir := range c.directories() {
+	for _, dir := range c.Directories() {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			problems = append(problems, fmt.Errorf("look for plugins: %w", err))

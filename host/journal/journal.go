@@ -9,25 +9,22 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
 const (
-	machineFile  = "machine-id"
-	bindingsFile = "bindings.json"
-	keyFile      = "generation.key"
-	reportsDir   = "reports"
-	pluginsDir   = "plugins"
-	keptReports  = 20
-	nameMax      = 255 // NAME_MAX of every file system that matters here
+	machineFile = "machine-id"
+	keyFile     = "generation.key"
+	reportsDir  = "reports"
+	pluginsDir  = "plugins"
+	keptReports = 20
+	nameMax     = 255 // NAME_MAX of every file system that matters here
 )
 
 // DigestsFile is where host/launch remembers which plugins it has read. It may be lost at any time.
@@ -71,7 +68,7 @@ func Open(dir, machineID string) (*Journal, error) {
 // stateNames are all the names that this package makes in a state directory.
 func stateNames() []string {
 	return []string{
-		bindingsFile, keyFile, rebootsFile, PendingFile, RestingFile, DigestsFile, pluginsDir, reportsDir, machineFile, WritesFile,
+		choicesFile, keyFile, rebootsFile, PendingFile, RestingFile, DigestsFile, pluginsDir, reportsDir, machineFile, WritesFile,
 	}
 }
 
@@ -128,59 +125,6 @@ func existing(dir string) (string, error) {
 		return "", stateError(fmt.Errorf("%s is not a directory: remove it", dir))
 	}
 	return dir, nil
-}
-
-// Bindings are the providers chosen for this machine, by kind.
-func (j *Journal) Bindings() (map[string]string, error) {
-	data, err := os.ReadFile(filepath.Join(j.dir, bindingsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]string{}, nil
-	}
-	if err != nil {
-		return nil, stateError(err)
-	}
-	out, err := parseBindings(data)
-	if err != nil {
-		return nil, stateError(fmt.Errorf("%s is damaged: %w; remove it, and the providers are chosen anew",
-			filepath.Join(j.dir, bindingsFile), err))
-	}
-	return out, nil
-}
-
-func parseBindings(data []byte) (map[string]string, error) {
-	out := map[string]string{}
-	if err := json.Unmarshal(data, &out); err != nil {
-		return nil, err
-	}
-	if out == nil {
-		return nil, errors.New("it holds no choice of providers")
-	}
-	for kind, provider := range out {
-		if err := naming.ValidKind(kind); err != nil {
-			return nil, fmt.Errorf("a kind %w", err)
-		}
-		if err := naming.ValidProvider(provider); err != nil {
-			return nil, fmt.Errorf("the provider of %s %w", kind, err)
-		}
-	}
-	return out, nil
-}
-
-// Bind keeps the provider chosen for a kind, so that a later run never switches.
-func (j *Journal) Bind(kind, provider string) error {
-	bindings, err := j.Bindings()
-	if err != nil {
-		return err
-	}
-	if bindings[kind] == provider {
-		return nil
-	}
-	bindings[kind] = provider
-	data, err := json.MarshalIndent(bindings, "", "  ")
-	if err != nil {
-		return stateError(err)
-	}
-	return j.write(bindingsFile, append(data, '\n'))
 }
 
 // Generation names a stream: half of an HMAC-SHA-256 under a key that never leaves this directory, in hex, so that a

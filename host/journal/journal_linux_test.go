@@ -66,13 +66,13 @@ func TestModesWhateverTheUmask(t *testing.T) {
 			if err := (&Reports{RunDir: run, Journal: j}).Write(full(), map[string]string{"document-0": "words"}); err != nil {
 				t.Fatal(err)
 			}
-			if err := j.Bind("Sysctl", "procfs"); err != nil {
+			if err := j.Choose("Sysctl/a", "procfs"); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := j.Generation(nil); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := j.CountReboot("generation"); err != nil {
+			if _, err := j.Reboots("boot").Count("generation"); err != nil {
 				t.Fatal(err)
 			}
 			plugin, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base")
@@ -88,7 +88,7 @@ func TestModesWhateverTheUmask(t *testing.T) {
 				wantMode(t, dir, fs.ModeDir|0o700)
 			}
 			for _, file := range []string{
-				filepath.Join(state, machineFile), filepath.Join(state, bindingsFile), filepath.Join(state, keyFile), filepath.Join(state, rebootsFile),
+				filepath.Join(state, machineFile), filepath.Join(state, choicesFile), filepath.Join(state, keyFile), filepath.Join(state, rebootsFile),
 				filepath.Join(state, reportsDir, kept(t, j)[0]), filepath.Join(run, DetailsFile), filepath.Join(run, "lock"),
 			} {
 				wantMode(t, file, 0o600)
@@ -124,8 +124,8 @@ func TestAnOpenDirectoryIsClosed(t *testing.T) {
 		for _, d := range []string{dir, filepath.Join(dir, pluginsDir), plugin} {
 			wantMode(t, d, fs.ModeDir|0o700)
 		}
-		if bindings, err := j.Bindings(); err != nil || bindings["Sysctl"] != "procfs" {
-			t.Errorf("the state is lost: %v (%v)", bindings, err)
+		if choices, err := j.Choices(); err != nil || choices["Sysctl/base"] != "procfs" {
+			t.Errorf("the state is lost: %v (%v)", choices, err)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func everyWrite(t *testing.T, dir string) map[string]error {
 	j := &Journal{dir: dir}
 	_, opening := Open(dir, "machine-2")
 	_, generation := j.Generation([]byte("stream"))
-	_, reboot := j.CountReboot("generation")
+	_, reboot := j.Reboots("boot").Count("generation")
 	_, plugin := j.PluginDir("machineadm-a-plugin-b", "A", "b")
 	l, lock := Acquire(filepath.Join(dir, "lock"))
 	if lock == nil {
@@ -184,7 +184,7 @@ func everyWrite(t *testing.T, dir string) map[string]error {
 	}
 	return map[string]error{
 		"open": opening, "generation": generation, "plugin directory": plugin, "lock": lock, "reboot": reboot,
-		"bind":    j.Bind("Sysctl", strings.Repeat("a", 63)),
+		"bind":    j.Choose("Sysctl/a", strings.Repeat("a", 63)),
 		"report":  (&Reports{RunDir: dir}).Write(full(), nil),
 		"reports": (&Reports{RunDir: filepath.Join(dir, "run"), Journal: j}).Write(full(), map[string]string{"a": strings.Repeat("a", 1<<20)}),
 	}
@@ -249,10 +249,10 @@ func TestFull(t *testing.T) {
 	other := full()
 	other.RunID = "another"
 	for what, err := range map[string]error{
-		"bind":   j.Bind("Timesync", "chronyd"),
+		"bind":   j.Choose("Timesync/a", "chronyd"),
 		"report": (&Reports{RunDir: dir, Journal: j}).Write(other, nil),
 		"reboot": func() error {
-			_, err := j.CountReboot("generation")
+			_, err := j.Reboots("another boot").Count("generation")
 			return err
 		}(),
 		"generation": func() error {
@@ -278,8 +278,8 @@ func TestFull(t *testing.T) {
 	if last, _, err := Last(dir, dir); err != nil || last.RunID != other.RunID || exists(t, filepath.Join(dir, earlierFile)) {
 		t.Errorf("%+v (%v)", last, err)
 	}
-	if bindings, err := j.Bindings(); err != nil || len(bindings) != 1 {
-		t.Errorf("the bindings are now %v (%v)", bindings, err)
+	if choices, err := j.Choices(); err != nil || len(choices) != 1 {
+		t.Errorf("the choices are now %v (%v)", choices, err)
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 // fill puts something of everything into a journal.
 func fill(t *testing.T, j *Journal) {
 	t.Helper()
-	if err := j.Bind("Sysctl", "procfs"); err != nil {
+	if err := j.Choose("Sysctl/base", "procfs"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := j.Generation([]byte("stream")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.CountReboot("generation"); err != nil {
+	if _, err := j.Reboots("boot").Count("generation"); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.KeepPending(waiting()); err != nil {
@@ -75,8 +75,8 @@ func TestStateOfAnotherMachineIsVoid(t *testing.T) {
 			if got := strings.Join(left, " "); got != "lock machine-id" {
 				t.Errorf("what survives is %s", got)
 			}
-			if bindings, err := second.Bindings(); err != nil || len(bindings) != 0 {
-				t.Errorf("bindings %v (%v)", bindings, err)
+			if choices, err := second.Choices(); err != nil || len(choices) != 0 {
+				t.Errorf("choices %v (%v)", choices, err)
 			}
 			if other, err := second.Generation([]byte("stream")); err != nil || other == generation {
 				t.Errorf("the key survived (%v)", err)
@@ -124,8 +124,8 @@ func TestPeekWritesNothing(t *testing.T) {
 	if j == nil {
 		t.Fatal("there is a journal")
 	}
-	if bindings, err := j.Bindings(); err != nil || bindings["Sysctl"] != "procfs" {
-		t.Errorf("bindings %v (%v)", bindings, err)
+	if choices, err := j.Choices(); err != nil || choices["Sysctl/base"] != "procfs" {
+		t.Errorf("choices %v (%v)", choices, err)
 	}
 	if got, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base"); err != nil || !exists(t, got) {
 		t.Errorf("what an apply kept for a plugin: %q (%v)", got, err)
@@ -144,54 +144,6 @@ func TestPeekWritesNothing(t *testing.T) {
 	write(t, filepath.Join(dir, machineFile), "\n", 0o600)
 	if Peek(dir, "") != nil {
 		t.Error("no machine is like another")
-	}
-}
-
-func TestBindings(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "state")
-	j := opened(t, dir, "machine-1")
-	if bindings, err := j.Bindings(); err != nil || bindings == nil || len(bindings) != 0 {
-		t.Errorf("at first %v (%v)", bindings, err)
-	}
-	for _, b := range [][2]string{{"Timesync", "chronyd"}, {"Sysctl", "procfs"}, {"Timesync", "systemd"}, {"Sysctl", "procfs"}} {
-		if err := j.Bind(b[0], b[1]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := opened(t, dir, "machine-1").Bindings()
-	if err != nil || len(got) != 2 || got["Timesync"] != "systemd" || got["Sysctl"] != "procfs" {
-		t.Errorf("%v (%v)", got, err)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, bindingsFile))
-	if want := "{\n  \"Sysctl\": \"procfs\",\n  \"Timesync\": \"systemd\"\n}\n"; err != nil || string(data) != want {
-		t.Errorf("the file holds %q (%v), want %q", data, err, want)
-	}
-}
-
-func TestDamagedBindings(t *testing.T) {
-	t.Parallel()
-	for name, content := range map[string]string{
-		"empty": "", "half of it": `{"Sysctl": "pro`, "null": "null", "a list": `["procfs"]`, "not a name": `{"Sysctl": 7}`,
-		"a path": `{"Sysctl": "../../tmp/x"}`, "no provider": `{"Sysctl": ""}`, "not a kind": `{"s": "procfs"}`,
-		"more behind": `{"Sysctl": "procfs"} {}`, "zeros": "\x00\x00\x00\x00",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := filepath.Join(t.TempDir(), "state")
-			j := opened(t, dir, "machine-1")
-			path := filepath.Join(dir, bindingsFile)
-			write(t, path, content, 0o600)
-			_, err := j.Bindings()
-			wantState(t, err, path, "remove it")
-			wantState(t, j.Bind("Timesync", "chronyd"), path)
-			if strings.Contains(err.Error(), "/tmp/x") {
-				t.Errorf("%q quotes the value", err)
-			}
-			if data, err := os.ReadFile(path); err != nil || string(data) != content {
-				t.Errorf("the file now holds %q (%v)", data, err)
-			}
-		})
 	}
 }
 
@@ -251,34 +203,6 @@ func TestDamagedKeyIsReplaced(t *testing.T) {
 	}
 	_, err := j.Generation([]byte("stream"))
 	wantState(t, err, path)
-}
-
-func TestReboots(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "state")
-	for _, step := range []struct {
-		generation string
-		want       int
-	}{{"a", 1}, {"a", 2}, {"a", 3}, {"b", 1}, {"b", 2}, {"a", 1}, {"", 0}, {"a", 1}} {
-		j := opened(t, dir, "machine-1") // each after a boot
-		if step.generation == "" {
-			for range 2 {
-				if err := j.ForgetReboots(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			continue
-		}
-		if got, err := j.CountReboot(step.generation); err != nil || got != step.want {
-			t.Errorf("%s: %d (%v), want %d", step.generation, got, err, step.want)
-		}
-	}
-	path := filepath.Join(dir, rebootsFile)
-	for _, content := range []string{"", "null", "{}", "7", `{"generation": "a"`, `{"generation": "a", "count": -5}`} {
-		write(t, path, content, 0o600)
-		_, err := opened(t, dir, "machine-1").CountReboot("a")
-		wantState(t, err, path, "remove it")
-	}
 }
 
 func TestPluginDirectories(t *testing.T) {

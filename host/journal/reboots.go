@@ -7,58 +7,139 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/host/run"
 )
 
 const rebootsFile = "reboots.json"
 
-// reboots counts what one stream has cost so far.
+// Reboots keeps the reboots that were requested in one boot, and counts those that a stream has cost. It implements
+// run.Reboots.
+type Reboots struct {
+	journal *Journal
+	bootID  string
+}
+
+// reboots is the file.
 type reboots struct {
-	Generation string `json:"generation"`
-	Count      int    `json:"count"`
+	BootID     string    `json:"bootID,omitempty"` // of Requests
+	Requests   []request `json:"requests,omitempty"`
+	Generation string    `json:"generation,omitempty"` // of Count
+	Count      int       `json:"count,omitempty"`
+	CountedIn  string    `json:"countedIn,omitempty"` // the boot that was counted last
 }
 
-// CountReboot adds one to the reboots of a stream and returns their number. The count is on disk when it returns; it
-// starts again with another stream.
-func (j *Journal) CountReboot(generation string) (int, error) {
-	counted, err := j.reboots()
-	if err != nil {
-		return 0, stateError(err)
-	}
-	if counted.Generation != generation {
-		counted = reboots{Generation: generation}
-	}
-	counted.Count++
-	data, err := json.Marshal(counted)
-	if err != nil {
-		return 0, stateError(err)
-	}
-	return counted.Count, j.write(rebootsFile, append(data, '\n'))
+type request struct {
+	Document string `json:"document"`
+	When     string `json:"when"`
+	Asked    bool   `json:"asked"`
 }
 
-func (j *Journal) reboots() (reboots, error) {
-	path := filepath.Join(j.dir, rebootsFile)
+// Reboots are those of the boot with this ID. Requests of another boot are done. Where a boot has no ID, a request is
+// known only to the run that made it.
+func (j *Journal) Reboots(bootID string) *Reboots { return &Reboots{journal: j, bootID: bootID} }
+
+// Requests implements run.Reboots.
+func (r *Reboots) Requests() ([]run.Request, error) {
+	kept, err := r.read()
+	if err != nil || kept.BootID != r.bootID || r.bootID == "" {
+		return nil, err
+	}
+	var out []run.Request
+	for _, q := range kept.Requests {
+		out = append(out, run.Request{Document: q.Document, When: whenOf(q.When), Asked: q.Asked})
+	}
+	return out, nil
+}
+
+func whenOf(text string) pluginv1.Reboot {
+	for _, when := range []pluginv1.Reboot{pluginv1.RebootAfterRun, pluginv1.RebootBeforeNext} {
+		if when.String() == text {
+			return when
+		}
+	}
+	return pluginv1.RebootNone
+}
+
+// Keep implements run.Reboots.
+func (r *Reboots) Keep(requests []run.Request) error {
+	kept, err := r.read()
+	if err != nil {
+		return err
+	}
+	kept.BootID, kept.Requests = r.bootID, nil
+	for _, q := range requests {
+		kept.Requests = append(kept.Requests, request{Document: q.Document, When: q.When.String(), Asked: q.Asked})
+	}
+	return r.write(kept)
+}
+
+// Count implements run.Reboots. The count is on disk when it returns; it starts again with another stream.
+func (r *Reboots) Count(generation string) (int, error) {
+	kept, err := r.read()
+	if err != nil {
+		return 0, err
+	}
+	if kept.Generation != generation {
+		kept.Generation, kept.Count, kept.CountedIn = generation, 0, ""
+	}
+	if r.bootID != "" && kept.CountedIn == r.bootID { // the machine has not made the one that was counted
+		return kept.Count, nil
+	}
+	kept.Count++
+	kept.CountedIn = r.bootID
+	return kept.Count, r.write(kept)
+}
+
+// Forget implements run.Reboots.
+func (r *Reboots) Forget() error {
+	kept, err := r.read()
+	if err != nil {
+		return err
+	}
+	if kept.BootID == r.bootID && len(kept.Requests) > 0 {
+		return r.write(reboots{BootID: kept.BootID, Requests: kept.Requests})
+	}
+	return stateError(r.journal.remove(rebootsFile))
+}
+
+func (r *Reboots) write(kept reboots) error {
+	data, err := json.Marshal(kept)
+	if err != nil {
+		return stateError(err)
+	}
+	return r.journal.write(rebootsFile, append(data, '\n'))
+}
+
+func (r *Reboots) read() (reboots, error) {
+	path := filepath.Join(r.journal.dir, rebootsFile)
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return reboots{}, nil
 	case err != nil:
-		return reboots{}, err
+		return reboots{}, stateError(err)
 	}
-	var counted reboots
-	if err = json.Unmarshal(data, &counted); err == nil && counted.Count < 1 {
-		err = errors.New("it holds no count")
-	}
+	kept, err := parseReboots(data)
 	if err != nil {
-		return reboots{}, fmt.Errorf("%s is damaged: %w; remove it, and the count starts again", path, err)
+		return reboots{}, stateError(fmt.Errorf("%s is damaged: %w; remove it, and reboot if a change has asked for it", path, err))
 	}
-	return counted, nil
+	return kept, nil
 }
 
-// ForgetReboots starts the count again: the stream has succeeded.
-func (j *Journal) ForgetReboots() error {
-	err := os.Remove(filepath.Join(j.dir, rebootsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+func parseReboots(data []byte) (reboots, error) {
+	var kept reboots
+	if err := json.Unmarshal(data, &kept); err != nil {
+		return kept, errors.New("it is not the JSON of requested reboots")
 	}
-	return stateError(err)
+	if kept.Count < 0 || kept.Count == 0 && len(kept.Requests) == 0 {
+		return kept, errors.New("it holds neither a request nor a count")
+	}
+	for _, q := range kept.Requests {
+		if q.Document == "" || whenOf(q.When) == pluginv1.RebootNone {
+			return kept, errors.New("a request in it is incomplete")
+		}
+	}
+	return kept, nil
 }

@@ -27,20 +27,21 @@ func full() report.Report {
 		},
 		Errors: []report.Error{{
 			Code: "InvalidConfig", Message: "must be a number", Document: "Sysctl/base", Field: `spec.parameters["vm.swappiness"]`,
-			File: "node.yaml", Line: 7, Column: 12, Hint: "write 10", Details: "document-0",
+			File: "node.yaml", Line: 7, Column: 12, Hint: "write 10", Details: "document-0", Facts: map[string]string{"exitCode": "1"},
+		}, {
+			Code: "InvalidConfig", Message: "must be a number", Document: "Sysctl/base", Field: `spec.parameters["vm.swappiness"]`,
+			File: "node.yaml", Line: 7, Column: 12, Hint: "write 10", Details: "document-0", Facts: map[string]string{"exitCode": "1"},
 		}},
+		Reboots: []report.Reboot{{Document: "Sysctl/base", When: "AfterRun"}},
 		Documents: []report.Document{{
-			Index: 1, APIVersion: "machineadm.cluster.x-k8s.io/v1alpha1", Kind: "Sysctl", Name: "base", Provider: "procfs",
+			Index: 1, ID: "2", Omitted: 3, APIVersion: "machineadm.cluster.x-k8s.io/v1alpha1", Kind: "Sysctl", Name: "base", Provider: "procfs",
 			Plugin: &report.Plugin{
 				Path: "/usr/libexec/machineadm/machineadm-sysctl-plugin-procfs", Version: "v0.1.0", SHA256: strings.Repeat("ab", 32),
 			},
 			Outcome: report.Failed, Reason: report.ReasonLive,
-			Changes:  []report.Change{{ID: "file", Summary: "write a > b & c", Outcome: report.Changed, DurationMs: 12}},
-			Warnings: []string{"the file is also written by hand"},
-			Error: &report.Error{
-				Code: "Internal", Message: "the value cannot be read back", Document: "Sysctl/base", Field: "spec", File: "node.yaml",
-				Line: 3, Column: 1, Hint: "report it", Details: "document-1",
-			},
+			Changes:    []report.Change{{ID: "file", Summary: "write a > b & c", Outcome: report.Changed, DurationMs: 12}},
+			Warnings:   []string{"the file is also written by hand"},
+			Errors:     []int{1},
 			DurationMs: 34,
 		}},
 	}

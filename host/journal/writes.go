@@ -60,7 +60,7 @@ func (w *Writes) Record(paths []string) error {
 	}
 	data, err := json.Marshal(writes{Version: writesVersion, Paths: slices.Sorted(maps.Keys(all))})
 	if err == nil {
-		err = w.within(func(root *rooted.Root) error { return writeBelow(root, w.records[0], append(data, '\n')) })
+		err = w.within(func(root *rooted.Root) error { return writeBelow(root, w.records[0], append(data, '\n'), 0o600) })
 	}
 	if err != nil {
 		return stateError(fmt.Errorf("record what is written: %w", err))
@@ -111,7 +111,7 @@ func parseWrites(data []byte) ([]string, error) {
 	return w.Paths, nil
 }
 
-func writeBelow(root *rooted.Root, name string, data []byte) (err error) {
+func writeBelow(root *rooted.Root, name string, data []byte, mode fs.FileMode) (err error) {
 	dir, err := root.OpenDir(filepath.Dir(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		dir, err = makeDir(root, filepath.Dir(name))
@@ -120,7 +120,7 @@ func writeBelow(root *rooted.Root, name string, data []byte) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	return atomicfile.Write(dir, filepath.Base(name), data, atomicfile.Options{Mode: 0o600, KeepLabel: true})
+	return atomicfile.Write(dir, filepath.Base(name), data, atomicfile.Options{Mode: mode, KeepLabel: true})
 }
 
 func cleanRecord(root *rooted.Root, name string) error {

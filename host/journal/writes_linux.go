@@ -12,6 +12,9 @@ import (
 	"github.com/machineadm/machineadm/internal/rooted"
 )
 
+// ImageChoices is where an image keeps which providers were chosen in its bake.
+const ImageChoices = "/etc/machineadm/choices.json"
+
 // ImageWrites is the record of an image.
 const ImageWrites = "/etc/machineadm/.pending"
 

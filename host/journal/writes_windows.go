@@ -9,6 +9,9 @@ import (
 	"github.com/machineadm/machineadm/internal/rooted"
 )
 
+// ImageChoices is where an image keeps which providers were chosen in its bake.
+const ImageChoices = "/ProgramData/machineadm/choices.json"
+
 // ImageWrites is the record of an image.
 const ImageWrites = `C:\ProgramData\machineadm\.pending`
 

@@ -59,7 +59,7 @@ func tableRows(section string) map[string][]string {
 func objects() map[string]any {
 	return map[string]any{
 		"Event": jsonEvent{}, "Document": jsonDocument{}, "Change": jsonChange{}, "Error": report.Error{}, "Report": report.Report{},
-		"Host": report.Host{}, "Documents of the report": report.Document{}, "Plugin": report.Plugin{}, "Changes of the report": report.Change{},
+		"Host": report.Host{}, "Reboot": report.Reboot{}, "Documents of the report": report.Document{}, "Plugin": report.Plugin{}, "Changes of the report": report.Change{},
 	}
 }
 
@@ -106,6 +106,8 @@ func jsonType(t *testing.T, of reflect.Type, headings map[reflect.Type]string) s
 		return "time"
 	case of.Kind() == reflect.Pointer:
 		return jsonType(t, of.Elem(), headings)
+	case of == reflect.TypeFor[map[string]string]():
+		return "object of strings"
 	case of.Kind() == reflect.Slice:
 		return "array of " + jsonType(t, of.Elem(), headings)
 	case of.Kind() == reflect.String:
@@ -300,10 +302,10 @@ func exampleEvents() []run.Event {
 	s.word(run.EventProgress, 2, "looking for a domain controller")
 	wait(2 * time.Second)
 	s.done(2, "join corp.example.com", report.Failed, 2000)
-	s.document(2).Error = &report.Error{
+	s.report = with(s.report, 2, report.Error{
 		Code: "Precondition", Message: "no domain controller of corp.example.com answers", Field: "spec.domain", File: "node.yaml", Line: 23, Column: 11,
-		Hint: "see that the name servers of this machine know the domain", Details: "document-2",
-	}
+		Hint: "see that the name servers of this machine know the domain", Details: "document-3",
+	})
 	s.finished(2, report.Failed, 2004)
 	s.report.StartedAt, s.report.FinishedAt = moment(), s.now
 	s.say(run.Event{Type: run.EventRunFinished, Report: &s.report})

@@ -70,9 +70,14 @@ func ended(d report.Document, outcome report.Outcome, ms int64, changes ...repor
 	return d
 }
 
-func with(d report.Document, e report.Error) report.Document {
-	d.Error = &e
-	return d
+// with adds the error of a document, which stands in the report once.
+func with(r report.Report, place int, e report.Error) report.Report {
+	d := &r.Documents[place]
+	if d.Errors = append(d.Errors, len(r.Errors)); e.Document == "" {
+		e.Document = d.Kind + "/" + d.Name
+	}
+	r.Errors = append(r.Errors, e)
+	return r
 }
 
 func change(summary string, outcome report.Outcome, ms int64) report.Change {
@@ -96,10 +101,10 @@ func reports() map[string]report.Report {
 		Code: report.CodeReboot, Document: "Sysctl/base", Message: "the machine must reboot before the next document",
 		Hint: "reboot, then run the same command again",
 	}
-	invalid := head(report.RunInvalid, report.ExitUsage, with(ended(sysctl(), report.Failed, 0), report.Error{
+	invalid := with(head(report.RunInvalid, report.ExitUsage, ended(sysctl(), report.Failed, 0), ended(timesync(), report.Skipped, 0)), 0, report.Error{
 		Code: "InvalidConfig", Document: "Sysctl/base", Field: `spec.parameters["vm..x"]`, Message: "has an empty segment", File: "node.yaml", Line: 7, Column: 5,
-	}), ended(timesync(), report.Skipped, 0))
-	invalid.Errors = []report.Error{*invalid.Documents[0].Error, {
+	})
+	invalid.Errors = []report.Error{invalid.Errors[0], {
 		Code: "InvalidConfig", Document: "Timesync/site", Field: "spec.servers[0].host", Message: "unknown field", Hint: "did you mean address?", File: "node.yaml", Line: 16, Column: 9,
 	}}
 	unreadable := head(report.RunInvalid, report.ExitUntrusted)
@@ -125,38 +130,45 @@ func reports() map[string]report.Report {
 	image.FinishedAt = image.StartedAt.Add(-time.Hour)
 	warned := ended(sysctl(), report.Changed, 1234, change(writeFile, report.Changed, 12))
 	warned.Warnings = []string{"spec.parameters: net.ipv4.ip_forward is given by a profile and by hand: the hand wins"}
-	evil := with(ended(sysctl(), report.Failed, 1, change(forged, report.Failed, 1)), report.Error{
+	evil := ended(sysctl(), report.Failed, 1, change(forged, report.Failed, 1))
+	evil.Name, evil.Provider, evil.Warnings = "x\ny", "p\x1b", []string{forged}
+	forging := with(head(report.RunFailed, report.ExitFailed, evil), 0, report.Error{
 		Code: "Internal", Message: forged, Hint: forged, Field: forged, File: "a\nb", Line: 1, Details: forged,
 	})
-	evil.Name, evil.Provider, evil.Warnings = "x\ny", "p\x1b", []string{forged}
-	forging := head(report.RunFailed, report.ExitFailed, evil)
 	forging.RunID, forging.Host.Machineadm, forging.Root, forging.Phase = "a\nb", "v\n1", "/mnt/\n", "\n"
 	return map[string]report.Report{
 		"succeeded":    head(report.RunSucceeded, report.ExitOK, warned, ended(timesync(), report.Unchanged, 0), ended(join(), report.NotApplicable, 0)),
 		"one document": head(report.RunSucceeded, report.ExitOK, ended(sysctl(), report.Unchanged, 75432)),
 		"no document":  head(report.RunSucceeded, report.ExitOK),
 		"image":        image,
-		"failed": head(report.RunFailed, report.ExitPrecondition, ended(timesync(), report.Unchanged, 12),
-			with(ended(sysctl(), report.Failed, 2300, change(writeFile, report.Changed, 12), change(setValue, report.Failed, 3)), refused()),
-			ended(join(), report.Skipped, 0)),
-		"crashed": head(report.RunFailed, report.ExitFailed, with(ended(sysctl(), report.Failed, 2300, change(writeFile, report.Failed, 3)), report.Error{
+		"failed": with(head(report.RunFailed, report.ExitPrecondition, ended(timesync(), report.Unchanged, 12),
+			ended(sysctl(), report.Failed, 2300, change(writeFile, report.Changed, 12), change(setValue, report.Failed, 3)),
+			ended(join(), report.Skipped, 0)), 1, refused()),
+		"failed, with a reboot due": due(with(head(report.RunFailed, report.ExitPrecondition, ended(timesync(), report.Changed, 12),
+			ended(sysctl(), report.Failed, 2300)), 1, refused())),
+		"crashed": with(head(report.RunFailed, report.ExitFailed, ended(sysctl(), report.Failed, 2300, change(writeFile, report.Failed, 3))), 0, report.Error{
 			Code: report.CodeCrashed, Message: "the plugin machineadm-sysctl-plugin-procfs crashed: it ended without an answer",
 			Hint: "details.json holds its last words; running again is safe", Details: "document-0",
-		})),
-		"no plugin": head(report.RunFailed, report.ExitPrecondition, with(ended(missing, report.Failed, 0), report.Error{
+		}),
+		"no plugin": with(head(report.RunFailed, report.ExitPrecondition, ended(missing, report.Failed, 0), ended(timesync(), report.Skipped, 0)), 0, report.Error{
 			Code: report.CodeNoPlugin, Message: "no plugin for Sysctl is installed",
 			Hint: "install one as machineadm-sysctl-plugin-PROVIDER, or see machineadm plugins list",
-		}), ended(timesync(), report.Skipped, 0)),
+		}),
 		"deadline":                   deadline,
 		"no cause":                   head(report.RunFailed, report.ExitFailed, ended(sysctl(), report.Skipped, 0)),
 		"invalid":                    invalid,
 		"unreadable":                 unreadable,
 		"reboot required":            rebooting,
-		"interrupted":                head(report.RunInterrupted, report.ExitInterrupted, with(ended(sysctl(), report.Failed, 900, change(writeFile, report.Changed, 12), change(setValue, report.Interrupted, 30)), interrupted), ended(timesync(), report.Skipped, 0)),
+		"interrupted":                with(head(report.RunInterrupted, report.ExitInterrupted, ended(sysctl(), report.Failed, 900, change(writeFile, report.Changed, 12), change(setValue, report.Interrupted, 30)), ended(timesync(), report.Skipped, 0)), 0, interrupted),
 		"interrupted while planning": early,
 		"running":                    running,
 		"running, between":           between,
 		"running, planning":          planning,
 		"forged":                     forging,
 	}
+}
+
+func due(r report.Report) report.Report {
+	r.Reboots = []report.Reboot{{Document: "Timesync/site", When: "AfterRun"}}
+	return r
 }

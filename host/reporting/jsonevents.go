@@ -30,7 +30,7 @@ type jsonEvent struct {
 	Outcome    report.Outcome `json:"outcome,omitempty"`
 	Reason     string         `json:"reason,omitempty"`
 	DurationMs int64          `json:"durationMs,omitempty"`
-	Error      *report.Error  `json:"error,omitempty"`
+	Errors     []report.Error `json:"errors,omitempty"`
 	Report     *report.Report `json:"report,omitempty"`
 }
 
@@ -60,7 +60,7 @@ func (j JSON) Observe(e run.Event) {
 		case run.EventDocumentPlanned:
 			out.Warnings = d.Warnings
 		case run.EventDocumentFinished:
-			out.Outcome, out.Reason, out.DurationMs, out.Error = d.Outcome, d.Reason, d.DurationMs, d.Error
+			out.Outcome, out.Reason, out.DurationMs, out.Errors = d.Outcome, d.Reason, d.DurationMs, e.Errors
 		default:
 		}
 	}

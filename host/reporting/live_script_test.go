@@ -72,7 +72,11 @@ func (s *script) finished(i int, outcome report.Outcome, ms int64) {
 	d := s.document(i)
 	d.Outcome, d.DurationMs = outcome, ms
 	also := *d
-	s.say(run.Event{Type: run.EventDocumentFinished, Document: &also})
+	e := run.Event{Type: run.EventDocumentFinished, Document: &also}
+	for _, at := range also.Errors {
+		e.Errors = append(e.Errors, s.report.Errors[at])
+	}
+	s.say(e)
 }
 
 // scenes are a run that has everything: words of the width of two, warnings, retries, more changes than fit, a failure.
@@ -131,7 +135,7 @@ func scenes() []scene {
 	s.word(run.EventProgress, 4, forged)
 	cut("wide letters, and a forger", 10*time.Minute)
 	s.done(4, "e\u0301toile", report.Failed, 400)
-	s.document(4).Error = &report.Error{Code: "Internal", Message: "no"}
+	s.report = with(s.report, 4, report.Error{Code: "Internal", Message: "no"})
 	s.finished(4, report.Failed, 0)
 	s.report.Outcome, s.report.ExitCode, s.report.FinishedAt = report.RunFailed, report.ExitFailed, s.now
 	s.say(run.Event{Type: run.EventRunFinished, Report: &s.report})

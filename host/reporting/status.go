@@ -28,10 +28,13 @@ func Status(w io.Writer, r report.Report, alive bool, color Color) error {
 	for i := range r.Documents {
 		statusDocument(&b, r, i, alive)
 	}
-	if all := allErrors(&r); len(all) > 0 {
+	for _, q := range r.Reboots {
+		fmt.Fprintln(&b, rebootDue(q))
+	}
+	if len(r.Errors) > 0 {
 		fmt.Fprintln(&b, "errors:")
 		var text strings.Builder
-		for _, e := range all {
+		for _, e := range r.Errors {
 			writeError(&text, e)
 		}
 		for line := range strings.Lines(text.String()) {
@@ -107,7 +110,7 @@ func Headline(r report.Report, alive bool) string {
 	case r.Outcome == report.RunSucceeded:
 		return Summary(&r)
 	}
-	all := allErrors(&r)
+	all := r.Errors
 	if len(all) == 0 {
 		all = []report.Error{{Message: "no cause was recorded"}}
 	}

@@ -47,6 +47,9 @@ func (t Text) Observe(e run.Event) {
 
 func (t Text) end(r *report.Report) {
 	Errors(t.Err, r)
+	for _, q := range r.Reboots {
+		t.line("%s", rebootDue(q))
+	}
 	t.line("%s", closing(r))
 }
 
@@ -74,6 +77,9 @@ func (p Plan) Observe(e run.Event) {
 			}
 		}
 		Errors(p.Err, e.Report)
+		for _, q := range e.Report.Reboots {
+			p.print("%s\n", rebootDue(q))
+		}
 		p.print("%s\n", PlanSummary(e.Report))
 	default:
 	}
@@ -137,35 +143,16 @@ func diffStyle(line string, head bool) style {
 
 func (p Plan) print(format string, args ...any) { _, _ = fmt.Fprintf(p.Out, format, args...) }
 
+// rebootDue is a reboot that was asked for and is not made.
+func rebootDue(q report.Reboot) string {
+	return "a reboot is due: " + Escape(q.Document) + " has asked for it in this boot"
+}
+
 // Errors writes every error of a report: FILE:LINE:COLUMN: KIND/NAME: FIELD: MESSAGE, then what to do.
 func Errors(w io.Writer, r *report.Report) {
-	for _, e := range allErrors(r) {
+	for _, e := range r.Errors {
 		writeError(w, e)
 	}
-}
-
-// allErrors are the errors of the run and of its documents, each once.
-func allErrors(r *report.Report) []report.Error {
-	all := slices.Clone(r.Errors)
-	for _, d := range r.Documents {
-		if d.Error == nil || listed(r.Errors, d.Kind+"/"+d.Name, *d.Error) {
-			continue
-		}
-		e := *d.Error
-		e.Document = d.Kind + "/" + d.Name
-		all = append(all, e)
-	}
-	return all
-}
-
-func listed(all []report.Error, document string, e report.Error) bool {
-	for _, known := range all {
-		if known.Message == e.Message && known.Field == e.Field && known.Line == e.Line &&
-			(known.Document == "" || known.Document == document) {
-			return true
-		}
-	}
-	return false
 }
 
 func writeError(w io.Writer, e report.Error) {
@@ -224,7 +211,7 @@ func Summary(r *report.Report) string {
 	c := count(r)
 	text := fmt.Sprintf("%s: %s: %d changed, %d unchanged, %d deferred", runWord(r.Outcome), documents(len(r.Documents)),
 		c[report.Changed], c[report.Unchanged], c[report.Deferred])
-	return text + rest(c, report.NotApplicable, report.RebootRequired, report.Failed, report.Skipped)
+	return text + inPart(r) + rest(c, report.NotApplicable, report.RebootRequired, report.Failed, report.Skipped)
 }
 
 // PlanSummary counts what the documents of a plan would do.
@@ -238,7 +225,7 @@ func PlanSummary(r *report.Report) string {
 		text = runWord(r.Outcome) + ": "
 	}
 	text += fmt.Sprintf("%s: %d to change, %d unchanged, %d deferred", documents(len(r.Documents)),
-		c[report.Changed], c[report.Unchanged], c[report.Deferred])
+		c[report.Changed], c[report.Unchanged], c[report.Deferred]) + inPart(r)
 	if c[""] > 0 {
 		text += fmt.Sprintf(", %d undecided", c[""])
 	}
@@ -252,7 +239,7 @@ func ValidSummary(r *report.Report) string {
 
 // invalid: how the documents ended tells nothing when none was begun.
 func invalid(r *report.Report) string {
-	text := "Invalid: " + plural(len(allErrors(r)), "error")
+	text := "Invalid: " + plural(len(r.Errors), "error")
 	if len(r.Documents) > 0 {
 		text += " in " + documents(len(r.Documents))
 	}
@@ -265,6 +252,20 @@ func count(r *report.Report) map[report.Outcome]int {
 		out[d.Outcome]++
 	}
 	return out
+}
+
+// inPart says how many of the deferred documents were changed as far as an image allows.
+func inPart(r *report.Report) string {
+	n := 0
+	for _, d := range r.Documents {
+		if d.Outcome == report.Deferred && slices.ContainsFunc(d.Changes, func(c report.Change) bool { return c.Outcome == report.Changed }) {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d changed in part)", n)
 }
 
 func rest(counts map[report.Outcome]int, outcomes ...report.Outcome) string {

@@ -38,7 +38,11 @@ func applied(r report.Report) []run.Event {
 					run.Event{Type: run.EventChangeFinished, Document: d, Result: &c})
 			}
 		}
-		events = append(events, run.Event{Type: run.EventDocumentFinished, Document: d})
+		finished := run.Event{Type: run.EventDocumentFinished, Document: d}
+		for _, at := range d.Errors {
+			finished.Errors = append(finished.Errors, r.Errors[at])
+		}
+		events = append(events, finished)
 	}
 	return times(append(events, run.Event{Type: run.EventRunFinished, Report: &r}))
 }
@@ -284,19 +288,6 @@ func TestErrorText(t *testing.T) {
 		if got := ErrorText(e); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-	}
-}
-
-// TestAnErrorIsShownOnce: the run's errors and the documents' errors overlap.
-func TestAnErrorIsShownOnce(t *testing.T) {
-	t.Parallel()
-	e := report.Error{Code: "Internal", Message: "same words", Document: "Sysctl/base"}
-	r := head(report.RunFailed, 1, with(sysctl(), e), with(timesync(), e))
-	r.Errors = []report.Error{e}
-	var b strings.Builder
-	Errors(&b, &r)
-	if got, want := b.String(), "error: Sysctl/base: same words\nerror: Timesync/site: same words\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 

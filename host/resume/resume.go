@@ -35,27 +35,7 @@ func New(j *journal.Journal, s Starter, run journal.Pending) *Resume {
 	return &Resume{journal: j, starter: s, run: run}
 }
 
-// Due says whether the machine has yet to reboot before this stream may go on: an earlier run of it asked for that in
-// this very boot.
-func (r *Resume) Due() (bool, error) {
-	waiting, err := r.journal.Pending()
-	if err != nil || waiting == nil {
-		return false, err
-	}
-	return r.mine(waiting) && waiting.BootID != "" && waiting.BootID == r.run.BootID, nil
-}
-
 func (r *Resume) mine(waiting *journal.Pending) bool { return waiting.Generation == r.run.Generation }
-
-// Begin is called before the first change. A run of another stream that waits is superseded: it would undo at the next
-// boot what this one does.
-func (r *Resume) Begin(ctx context.Context) error {
-	waiting, err := r.journal.Pending()
-	if err != nil || waiting == nil || r.mine(waiting) {
-		return err
-	}
-	return r.forget(ctx)
-}
 
 // Keep is called before a reboot. When it fails nothing is kept: the caller must not reboot.
 func (r *Resume) Keep(ctx context.Context) error {
@@ -69,16 +49,23 @@ func (r *Resume) Keep(ctx context.Context) error {
 	return nil
 }
 
-// End is called when a run has ended other than for a reboot, and says how it can still go on. One that succeeded
-// leaves nothing; one that was interrupted goes on at the next boot if it would have before; of one that failed the
-// stream stays, if it was kept, for a person to go on with.
-func (r *Resume) End(ctx context.Context, outcome report.Outcome) (report.Resume, error) {
+// End is called when a run has ended without Keep, and says how it can be continued. One that succeeded leaves nothing; one
+// that was interrupted, or that waits for a reboot, is continued at the next boot if it would have been before; of one that
+// failed the stream stays, if it was kept, for a person to continue it. A run of another stream that waits is replaced only
+// by a run that got to the end of its stream: it would undo at the next boot what this run has done.
+func (r *Resume) End(ctx context.Context, outcome report.Outcome, complete bool) (report.Resume, error) {
 	waiting, err := r.journal.Pending()
-	if err != nil || waiting == nil || !r.mine(waiting) { // another stream's: this run ended before it began
+	if err != nil || waiting == nil {
 		return "", err
 	}
+	if !r.mine(waiting) {
+		if complete {
+			return "", r.forget(ctx)
+		}
+		return "", nil
+	}
 	switch {
-	case outcome != report.RunSucceeded && outcome != report.RunInterrupted:
+	case outcome != report.RunSucceeded && outcome != report.RunInterrupted && outcome != report.RunRebootRequired:
 		// The journal first: a unit that the operating system ships is never removed, and starts by what it finds there.
 		return report.ResumeByHand, errors.Join(r.journal.RestPending(), r.starter.Remove(ctx))
 	case outcome == report.RunSucceeded && (r.run.Phase == allPhases || r.run.Phase == waiting.Phase):

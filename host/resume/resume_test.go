@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/journal"
 )
@@ -67,31 +70,15 @@ func TestAcrossTheReboot(t *testing.T) {
 			t.Parallel()
 			j, s := state(t), &fakeStarter{}
 			first := New(j, s, aRun("stream", "boot-1"))
-			due(t, first, false)
-			if err := first.Begin(t.Context()); err != nil {
-				t.Fatal(err)
-			}
 			if err := first.Keep(t.Context()); err != nil || !s.on || !waits(t, j) {
 				t.Fatalf("kept: %t, starts: %t (%v)", waits(t, j), s.on, err)
 			}
-			due(t, New(j, s, aRun("stream", "boot-1")), true)
 			second := New(j, s, aRun("stream", "boot-2"))
-			due(t, second, false)
-			if err := second.Begin(t.Context()); err != nil || !waits(t, j) {
-				t.Fatalf("the run forgets itself (%v)", err)
-			}
-			left, err := second.End(t.Context(), outcome)
+			left, err := second.End(t.Context(), outcome, outcome == report.RunSucceeded)
 			if err != nil || left != want.left || waits(t, j) != want.kept || s.on != want.on {
 				t.Errorf("goes on %q, kept %t, starts %t; want %+v (%v)", left, waits(t, j), s.on, want, err)
 			}
 		})
-	}
-}
-
-func due(t *testing.T, r *Resume, want bool) {
-	t.Helper()
-	if got, err := r.Due(); err != nil || got != want {
-		t.Errorf("a reboot is due: %t, want %t (%v)", got, want, err)
 	}
 }
 
@@ -104,28 +91,36 @@ func TestGoneOnWithByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, outcome := range []report.Outcome{report.RunFailed, report.RunInterrupted} {
-		if left, err := r.End(t.Context(), outcome); err != nil || left != report.ResumeByHand || s.on {
+		if left, err := r.End(t.Context(), outcome, false); err != nil || left != report.ResumeByHand || s.on {
 			t.Errorf("%s: goes on %q, starts %t (%v)", outcome, left, s.on, err)
 		}
 	}
 }
 
+// TestAnotherStream: a run of another stream replaces one that waits once it has got to the end of its own.
 func TestAnotherStream(t *testing.T) {
 	t.Parallel()
-	j, s := state(t), &fakeStarter{}
-	if err := New(j, s, aRun("old", "boot-1")).Keep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	other := New(j, s, aRun("new", "boot-1"))
-	due(t, other, false)
-	if left, err := other.End(t.Context(), report.RunInvalid); err != nil || left != "" || !waits(t, j) || !s.on {
-		t.Errorf("a run that was refused touches one that waits: %q (%v)", left, err)
-	}
-	if err := other.Begin(t.Context()); err != nil || waits(t, j) || s.on {
-		t.Errorf("a run that begins leaves an older one to undo it (%v)", err)
-	}
-	if left, err := other.End(t.Context(), report.RunFailed); err != nil || left != "" {
-		t.Errorf("nothing was kept, and it goes on %q (%v)", left, err)
+	for name, tt := range map[string]struct {
+		outcome        report.Outcome
+		complete, kept bool
+	}{
+		"refused":                           {report.RunInvalid, false, true},
+		"failed":                            {report.RunFailed, false, true},
+		"interrupted":                       {report.RunInterrupted, false, true},
+		"before the next document a reboot": {report.RunRebootRequired, false, true},
+		"after all documents a reboot":      {report.RunRebootRequired, true, false},
+		"succeeded":                         {report.RunSucceeded, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j, s := state(t), &fakeStarter{}
+			require.NoError(t, New(j, s, aRun("old", "boot-1")).Keep(t.Context()))
+			left, err := New(j, s, aRun("new", "boot-1")).End(t.Context(), tt.outcome, tt.complete)
+			require.NoError(t, err)
+			assert.Empty(t, left)
+			assert.Equal(t, tt.kept, waits(t, j))
+			assert.Equal(t, tt.kept, s.on)
+		})
 	}
 }
 
@@ -139,10 +134,10 @@ func TestOnePhase(t *testing.T) {
 	}
 	part := aRun("stream", "boot-2")
 	part.Phase = "preparation"
-	if left, err := New(j, s, part).End(t.Context(), report.RunSucceeded); err != nil || left != report.ResumeAtBoot || !waits(t, j) {
+	if left, err := New(j, s, part).End(t.Context(), report.RunSucceeded, true); err != nil || left != report.ResumeAtBoot || !waits(t, j) {
 		t.Errorf("goes on %q, kept %t (%v)", left, waits(t, j), err)
 	}
-	if left, err := whole.End(t.Context(), report.RunSucceeded); err != nil || left != "" || waits(t, j) || s.on {
+	if left, err := whole.End(t.Context(), report.RunSucceeded, true); err != nil || left != "" || waits(t, j) || s.on {
 		t.Errorf("goes on %q, kept %t, starts %t (%v)", left, waits(t, j), s.on, err)
 	}
 }

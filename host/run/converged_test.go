@@ -12,7 +12,7 @@ func TestConvergedRunWritesTwoReports(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.add("x").plan = func(string, int) (pluginv1.Plan, error) { return pluginv1.Plan{}, nil }
-	got := w.execute(Options{Mode: ModeApply, Stream: stream(named, named, named)})
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named, named)})
 	if got.ExitCode != report.ExitOK || outcomes(got) != "Unchanged Unchanged Unchanged" {
 		t.Fatalf("exit %d, outcomes %s", got.ExitCode, outcomes(got))
 	}

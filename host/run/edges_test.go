@@ -34,12 +34,12 @@ func TestPlanRemembersWhatApplyDoes(t *testing.T) {
 	p := w.add("x")
 	planned := map[string]bool{}
 	p.onPlan = func(_ context.Context, r pluginv1.Request) error { planned[r.StateDir] = true; return nil }
-	w.execute(Options{Mode: ModeApply, Stream: stream(named)})
+	w.execute(Options{Mode: ModeApply, Stream: things(named)})
 	if want := "/state/machineadm-thing-plugin-x/Thing-a"; p.stateDir != want || len(planned) != 1 || !planned[want] {
 		t.Errorf("Apply had the state directory %q, Plan %v, want %q", p.stateDir, planned, want)
 	}
 	planned = map[string]bool{}
-	w.execute(Options{Mode: ModePlan, Stream: stream(named)})
+	w.execute(Options{Mode: ModePlan, Stream: things(named)})
 	if len(planned) != 1 || !planned["/state/machineadm-thing-plugin-x/Thing-a"] {
 		t.Errorf("a plan looks at what an apply kept, but had %v", planned)
 	}
@@ -55,22 +55,22 @@ func TestEveryRefusalIsTold(t *testing.T) {
 		errors   []string
 	}{
 		"two missing plugins": {
-			stream: stream("{provider: y}", named, "{provider: z}"),
+			stream: things("{provider: y}", named, "{provider: z}"),
 			exit:   report.ExitPrecondition, outcome: report.RunFailed, outcomes: "Failed Skipped Failed",
 			errors: []string{"machineadm-thing-plugin-y", "machineadm-thing-plugin-z"},
 		},
 		"a missing plugin and an error of the configuration, which counts": {
-			stream: stream("{provider: y}", "{provider: x, bad: 1}"),
+			stream: things("{provider: y}", "{provider: x, bad: 1}"),
 			exit:   report.ExitUsage, outcome: report.RunInvalid, outcomes: "Failed Failed",
 			errors: []string{"machineadm-thing-plugin-y", "InvalidConfig: is wrong"},
 		},
 		"a document that is broken, and one without a plugin": {
-			stream: append(stream("{provider: y}"), "---\nkind: [\n"...),
+			stream: append(things("{provider: y}"), "---\nkind: [\n"...),
 			exit:   report.ExitUsage, outcome: report.RunInvalid, outcomes: "Failed",
 			errors: []string{"machineadm-thing-plugin-y", "InvalidConfig"},
 		},
 		"what no provider can do, and an error of the configuration": {
-			stream: stream("{provider: x, cannot: 1}", "{provider: x, bad: 1}"),
+			stream: things("{provider: x, cannot: 1}", "{provider: x, bad: 1}"),
 			exit:   report.ExitUsage, outcome: report.RunInvalid, outcomes: "Failed Failed",
 			errors: []string{"Unsupported: no such thing here", "InvalidConfig: is wrong"},
 		},
@@ -108,18 +108,21 @@ func TestEveryRefusalIsTold(t *testing.T) {
 func TestAllViolationsAtADocumentsTurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.add("x").plan = func(_ string, calls int) (pluginv1.Plan, error) {
-		if calls == 1 {
+	w.add("x").plan = func(name string, calls int) (pluginv1.Plan, error) {
+		switch {
+		case name == "a":
+			return oneChange(), nil
+		case calls == 1:
 			return pluginv1.Plan{}, precondition("not yet")
 		}
 		return pluginv1.Plan{}, invalid("spec.one", "spec.two", "spec.three")
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: stream(named)})
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named)})
 	var fields []string
-	for _, e := range append(got.Errors, *got.Documents[0].Error) {
+	for _, e := range got.Errors {
 		fields = append(fields, e.Field)
 	}
-	if got.ExitCode != report.ExitUsage || strings.Join(fields, " ") != "spec.two spec.three spec.one" {
+	if got.ExitCode != report.ExitFailed || strings.Join(fields, " ") != "spec.one spec.two spec.three" {
 		t.Errorf("exit %d, fields %q", got.ExitCode, fields)
 	}
 }
@@ -135,7 +138,7 @@ func TestReboots(t *testing.T) {
 	}{
 		"before the next, of which there is none":   {asks: pluginv1.RebootBeforeNext, options: Options{Reboot: true}, exit: report.ExitReboot, outcomes: "Changed", counted: 2},
 		"not made by this run, and so not counted":  {asks: pluginv1.RebootAfterRun, exit: report.ExitReboot, outcomes: "Changed", counted: 1},
-		"an image has nothing to reboot":            {asks: pluginv1.RebootBeforeNext, options: Options{Root: "/image"}, outcomes: "Changed"},
+		"an image has nothing to reboot":            {asks: pluginv1.RebootBeforeNext, options: Options{Root: "/image"}, outcomes: "Changed", counted: 1},
 		"success without --reboot ends the count":   {asks: pluginv1.RebootNone, outcomes: "Changed"},
 		"success with --reboot ends the count, too": {asks: pluginv1.RebootNone, options: Options{Reboot: true}, outcomes: "Changed"},
 	}
@@ -145,7 +148,7 @@ func TestReboots(t *testing.T) {
 			w := newWorld(t)
 			w.reboots = 1
 			w.add("x").apply = reboots(tt.asks)
-			tt.options.Mode, tt.options.Stream = ModeApply, stream(named)
+			tt.options.Mode, tt.options.Stream = ModeApply, things(named)
 			got := w.execute(tt.options)
 			if got.ExitCode != tt.exit || outcomes(got) != tt.outcomes || w.reboots != tt.counted {
 				t.Errorf("exit %d [%s], %d reboots; want %d [%s], %d; errors:\n%s", got.ExitCode, outcomes(got), w.reboots,
@@ -166,11 +169,11 @@ func TestValidate(t *testing.T) {
 	}{
 		"another platform is no error": {
 			setup:  func(w *world) { w.plugins["x"].plan = planFor(map[string]error{"a": unsupported("not on Linux")}) },
-			stream: stream(named), outcomes: "Skipped",
+			stream: things(named), outcomes: "Skipped",
 		},
 		"another platform is no error without a provider either": {
 			setup:  func(w *world) { w.plugins["x"].plan = planFor(map[string]error{"a": unsupported("not on Linux")}) },
-			stream: stream("{}"), outcomes: "Skipped",
+			stream: things("{}"), outcomes: "Skipped",
 		},
 		"a field that the named provider cannot express is one": {
 			setup: func(w *world) {
@@ -178,14 +181,14 @@ func TestValidate(t *testing.T) {
 				e.Code = pluginv1.CodeUnsupported
 				w.plugins["x"].plan = planFor(map[string]error{"a": e})
 			},
-			stream: stream(named), exit: report.ExitPrecondition, outcomes: "Failed",
+			stream: things(named), exit: report.ExitPrecondition, outcomes: "Failed",
 		},
 		"a provider that does not fit this machine is asked": {
 			setup: func(w *world) {
 				w.plugins["x"].fitness = pluginv1.FitnessUnsupported
 				w.plugins["x"].plan = planFor(map[string]error{"a": invalid("spec.one")})
 			},
-			stream: stream("{}"), exit: report.ExitUsage, outcomes: "Failed",
+			stream: things("{}"), exit: report.ExitUsage, outcomes: "Failed",
 		},
 		"a document for another machine is read, too": {
 			setup:  func(w *world) { w.plugins["x"].plan = planFor(map[string]error{"a": invalid("spec.one")}) },
@@ -195,7 +198,7 @@ func TestValidate(t *testing.T) {
 			stream: fmt.Appendf(nil, elsewhere, "y"), outcomes: "NotApplicable",
 		},
 		"a missing plugin leaves the question open": {
-			stream: stream("{provider: y}"), exit: report.ExitPrecondition, outcomes: "Failed",
+			stream: things("{provider: y}"), exit: report.ExitPrecondition, outcomes: "Failed",
 		},
 	}
 	for name, tt := range tests {
@@ -230,7 +233,7 @@ func TestChangesOfADocumentThatFailed(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.add("x").apply = tt.apply
-			got := w.execute(Options{Mode: ModeApply, Stream: stream(named)})
+			got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
 			var changes []string
 			for _, c := range got.Documents[0].Changes {
 				changes = append(changes, c.ID+" "+string(c.Outcome))
@@ -260,7 +263,7 @@ func TestLastWordsThatAreNotKept(t *testing.T) {
 		w.fail = true
 		return pluginv1.Finished{Error: pluginv1.AsError(precondition("not ready"))}, nil
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: stream(named)})
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
 	if got.ExitCode != report.ExitPrecondition || !strings.Contains(errorsOf(got), "State: no space left on device") {
 		t.Errorf("exit %d; errors:\n%s", got.ExitCode, errorsOf(got))
 	}
@@ -273,7 +276,7 @@ func TestSuccessThatIsNotKeptIsNone(t *testing.T) {
 		w.fail = true
 		return pluginv1.Plan{}, nil
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: stream(named)})
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
 	if got.ExitCode != report.ExitState || w.sentinel {
 		t.Errorf("exit %d, sentinel %v; errors:\n%s", got.ExitCode, w.sentinel, errorsOf(got))
 	}
@@ -283,9 +286,9 @@ func TestProviderIsWhatTheFileIsCalled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.add("x").named = "Something Else"
-	got := w.execute(Options{Mode: ModeApply, Stream: stream("{}")})
-	if got.Documents[0].Provider != "x" || w.bindings["Thing"] != "x" {
-		t.Errorf("provider %q, kept %q", got.Documents[0].Provider, w.bindings["Thing"])
+	got := w.execute(Options{Mode: ModeApply, Stream: things("{}")})
+	if got.Documents[0].Provider != "x" || w.choices["Thing/a"] != "x" {
+		t.Errorf("provider %q, kept %q", got.Documents[0].Provider, w.choices["Thing/a"])
 	}
 }
 
@@ -293,12 +296,12 @@ func TestErrorsSayWhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.add("x").apply = applyEnds(pluginv1.Finished{Error: pluginv1.AsError(precondition("not ready"))}, nil)
-	got := w.execute(Options{Mode: ModeApply, Stream: stream(named)})
-	if e := got.Documents[0].Error; e.File != "node.yaml" || e.Line != 2 || e.Hint == "" {
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
+	if e := got.Errors[got.Documents[0].Errors[0]]; e.File != "node.yaml" || e.Line != 2 || e.Hint == "" {
 		t.Errorf("error %+v", e)
 	}
-	got = w.execute(Options{Mode: ModeApply, Stream: stream("{provider: y}")})
-	if e := got.Documents[0].Error; e.Line != 5 || e.Field != "spec.provider" || e.Hint == "" {
+	got = w.execute(Options{Mode: ModeApply, Stream: things("{provider: y}")})
+	if e := got.Errors[got.Documents[0].Errors[0]]; e.Line != 5 || e.Field != "spec.provider" || e.Hint == "" {
 		t.Errorf("error %+v", e)
 	}
 }

@@ -52,7 +52,7 @@ func TestWhoseDeadlineItWas(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			tt.setup(w.add("x"))
-			tt.options.Mode, tt.options.Stream = ModeApply, stream(named)
+			tt.options.Mode, tt.options.Stream = ModeApply, things(named)
 			got := w.execute(tt.options)
 			if got.ExitCode != tt.exit || !strings.Contains(errorsOf(got), tt.says) {
 				t.Errorf("exit %d, want %d; errors:\n%s\nwant %q", got.ExitCode, tt.exit, errorsOf(got), tt.says)
@@ -70,7 +70,7 @@ func TestInterruptEndsPlanningAtOnce(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: stream(named, named), Interrupt: interrupt})
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named), Interrupt: interrupt})
 	if got.ExitCode != report.ExitInterrupted || got.Outcome != report.RunInterrupted || strings.Contains(w.lines(), "apply") {
 		t.Errorf("exit %d %s; errors:\n%s\nlog:\n%s", got.ExitCode, got.Outcome, errorsOf(got), w.lines())
 	}
@@ -93,7 +93,7 @@ func TestSecondInterruptEndsTheGrace(t *testing.T) {
 		<-p.killed // with a grace of an hour, only the second interruption does this
 		return pluginv1.Finished{}, pluginv1.ErrCrashed
 	}
-	got := w.executeIn(ctx, Options{Mode: ModeApply, Stream: stream(named), Interrupt: first, Grace: time.Hour})
+	got := w.executeIn(ctx, Options{Mode: ModeApply, Stream: things(named), Interrupt: first, Grace: time.Hour})
 	if got.ExitCode != report.ExitInterrupted || got.Documents[0].Changes[0].Outcome != report.Interrupted {
 		t.Errorf("exit %d, changes %+v; errors:\n%s", got.ExitCode, got.Documents[0].Changes, errorsOf(got))
 	}
@@ -107,7 +107,7 @@ func TestDocumentThatWasNotBegunIsSkipped(t *testing.T) {
 		defer close(interrupt)
 		return pluginv1.Finished{}, change(send, oneChange().Changes[0])
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: stream(named, named), Interrupt: interrupt})
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named), Interrupt: interrupt})
 	if got.ExitCode != report.ExitInterrupted || outcomes(got) != "Changed Skipped" || len(got.Errors) != 1 {
 		t.Errorf("exit %d [%s]; errors:\n%s", got.ExitCode, outcomes(got), errorsOf(got))
 	}

@@ -25,14 +25,18 @@ type world struct {
 	mu       sync.Mutex
 	log      []string
 	plugins  map[string]*fakePlugin // by provider
-	bindings map[string]string
+	choices  map[string]string      // by KIND/NAME
 	events   []Event
 	reports  int
 	failAt   int  // the record call that fails, from 1; 0: none
 	fail     bool // every record call from now on
 	sentinel bool
 	reboots  int
+	requests []Request
+	keepErr  error       // of Reboots.Keep
 	resume   *fakeResume // nil: none
+	writes   []string
+	details  map[string]string
 }
 
 type fakePlugin struct {
@@ -45,6 +49,8 @@ type fakePlugin struct {
 	plan     func(name string, calls int) (pluginv1.Plan, error)
 	apply    func(ctx context.Context, name string, send func(pluginv1.Event) error) (pluginv1.Finished, error)
 	calls    map[string]int
+	onApply  func(r pluginv1.Request)
+	silent   bool   // writes nothing to stderr
 	stateDir string // of the last Apply
 	stopped  chan struct{}
 	stops    int
@@ -54,7 +60,7 @@ type fakePlugin struct {
 }
 
 func newWorld(t *testing.T) *world {
-	return &world{t: t, plugins: map[string]*fakePlugin{}, bindings: map[string]string{}}
+	return &world{t: t, plugins: map[string]*fakePlugin{}, choices: map[string]string{}}
 }
 
 func (w *world) note(format string, args ...any) {
@@ -121,7 +127,12 @@ func (w *world) Start(_ context.Context, p catalog.Plugin) (*launch.Plugin, erro
 		return nil, errors.New("not installed")
 	}
 	return &launch.Plugin{
-		Configurator: fake, Path: p.Path, SHA256: "00", Stderr: func() string { return "last words of " + provider },
+		Configurator: fake, Path: p.Path, SHA256: "00", Stderr: func() string {
+			if fake.silent {
+				return ""
+			}
+			return "last words of " + provider
+		},
 		Kill: func() { fake.once.Do(func() { w.note("kill %s", provider); close(fake.killed) }) },
 		Description: pluginv1.Description{
 			Name: firstOf(fake.named, provider), Version: "1", Kinds: fake.kinds, Fitness: fake.fitness, FitnessReason: "as the test says",
@@ -165,6 +176,9 @@ func (p *fakePlugin) Apply(
 ) (pluginv1.Finished, error) {
 	p.world.note("apply %s by %s", docName(r), p.provider)
 	p.stateDir = r.StateDir
+	if p.onApply != nil {
+		p.onApply(r)
+	}
 	return p.apply(ctx, docName(r), send)
 }
 
@@ -184,13 +198,14 @@ func (w *world) PluginDir(binary, kind, name string) (string, error) {
 	return "/state/" + binary + "/" + kind + "-" + name, nil
 }
 
-func (w *world) Bindings() (map[string]string, error) { return w.bindings, nil }
+func (w *world) Choices() (map[string]string, error) { return w.choices, nil }
 
-func (w *world) Bind(kind, provider string) error {
-	w.note("bind %s to %s", kind, provider)
-	w.bindings[kind] = provider
+func (w *world) Choose(document, provider string) error {
+	w.choices[document] = provider
 	return nil
 }
+
+func (w *world) Directories() []string { return []string{"/plugins"} }
 
 func (w *world) Remove() error {
 	w.note("remove sentinel")
@@ -204,14 +219,35 @@ func (w *world) Write() error {
 	return nil
 }
 
-func (w *world) CountReboot(string) (int, error) {
+// fakeReboots and fakeWrites have methods of the same names as others of world.
+type (
+	fakeReboots struct{ *world }
+	fakeWrites  struct{ *world }
+)
+
+func (w fakeReboots) Requests() ([]Request, error) { return w.requests, nil }
+
+func (w fakeReboots) Keep(all []Request) error {
+	if w.keepErr != nil {
+		return w.keepErr
+	}
+	w.requests = slices.Clone(all)
+	return nil
+}
+
+func (w fakeReboots) Count(string) (int, error) {
 	w.reboots++
 	w.note("count reboot %d", w.reboots)
 	return w.reboots, nil
 }
 
-func (w *world) ForgetReboots() error {
+func (w fakeReboots) Forget() error {
 	w.reboots = 0
+	return nil
+}
+
+func (w fakeWrites) Record(paths []string) error {
+	w.writes = append(w.writes, paths...)
 	return nil
 }
 
@@ -230,8 +266,8 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 	if o.Retry == (RetryPolicy{}) {
 		o.Retry = RetryPolicy{First: time.Millisecond, Most: 4 * time.Millisecond, Total: 200 * time.Millisecond}
 	}
-	with := Surroundings{
-		Plugins: w, State: w, Sentinel: w, Reboots: w,
+	with := Dependencies{
+		Plugins: w, State: w, Sentinel: w, Reboots: fakeReboots{w}, Writes: fakeWrites{w},
 		Observe: func(e Event) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -246,17 +282,18 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 		},
 	}
 	if o.Root != "" {
-		with.Sentinel = nil
+		with.Sentinel, with.Reboots = nil, nil
 	}
 	if w.resume != nil {
 		w.resume.world, with.Resume = w, w.resume
 	}
-	got, _ := Execute(ctx, o, with, report.Report{Documents: []report.Document{}})
+	got, details := Execute(ctx, o, with, report.Report{Documents: []report.Document{}})
+	w.details = details
 	return got
 }
 
-// stream writes one Thing for each spec, named a, b, c ...
-func stream(specs ...string) []byte {
+// things writes one Thing for each spec, named a, b, c ...
+func things(specs ...string) []byte {
 	var b strings.Builder
 	for i, spec := range specs {
 		fmt.Fprintf(&b, "---\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: %c}\nspec: %s\n", 'a'+i, spec)
@@ -280,11 +317,6 @@ func errorsOf(r report.Report) string {
 	var out []string
 	for _, e := range r.Errors {
 		out = append(out, e.Code+": "+e.Message)
-	}
-	for _, d := range r.Documents {
-		if d.Error != nil {
-			out = append(out, d.Error.Code+": "+d.Error.Message)
-		}
 	}
 	return strings.Join(out, "\n")
 }

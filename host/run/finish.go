@@ -2,178 +2,174 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// fail settles a document that failed. The failure is the end of the run, if nothing else is.
-func (r *run) fail(it *item, err error) *failure {
-	var f *failure
-	if !errors.As(err, &f) {
-		f = &failure{exit: report.ExitFailed, err: report.Error{Code: pluginv1.CodeInternal.String(), Message: err.Error()}}
+// finish gives the run its outcome and exit code. The sentinel comes last: when it is there, the report is too, and
+// nothing of the run is left to be continued.
+func (r *runner) finish(ctx context.Context, err error) (report.Report, map[string]string) {
+	r.settle(err)
+	if q, due := r.dueReboot(); due && r.done() {
+		r.settle(r.rebootProblem(q.Document, "every document is done; the machine must reboot"))
 	}
-	if f.err.Code == pluginv1.CodeInvalidConfig.String() && r.changed {
-		f.exit = report.ExitFailed // exit 2 promises that nothing was changed
+	if r.progress.head.ExitCode == report.ExitReboot {
+		if err := r.prepareReboot(ctx); err != nil {
+			r.progress.problems = nil // the reboot that was asked for and will not be made
+			r.settle(&ending{asProblems(err)})
+		}
 	}
-	if f.detail != "" {
-		f.err.Details = fmt.Sprintf("document-%d", it.doc.Index)
-		r.details[f.err.Details] = f.detail
+	r.keepAnyway(r.endResume(ctx))
+	for i := range r.progress.results {
+		open := r.o.Mode == ModePlan && err == nil // what a plan cannot decide yet has no outcome
+		if !r.progress.results[i].settled && !open {
+			r.progress.results[i] = r.progress.results[i].end(report.Skipped, "")
+		}
 	}
-	it.out.Outcome = report.Failed
-	out := f.err
-	it.out.Error = &out
-	return f
+	r.progress.head.FinishedAt = time.Now().UTC()
+	r.recordEnd(ctx)
+	if r.done() {
+		if err := r.succeed(ctx); err != nil {
+			r.settle(err)
+			r.keepAnyway(r.record())
+		}
+	}
+	out, details := r.progress.report()
+	r.emit(Event{Type: EventRunFinished, Report: &out})
+	return out, details
 }
 
-// finish gives the run its outcome and exit code. The sentinel comes last: when it is there, the report is too, and
-// nothing of the run is left to go on with.
-func (r *run) finish(ctx context.Context, err error) {
-	r.settle(err)
-	if r.done() {
-		r.settleAnyway(r.wantedReboot())
-	}
-	if r.report.ExitCode == report.ExitReboot {
-		if err := r.prepareReboot(ctx); err != nil {
-			r.report.Errors = nil // the reboot that was asked for and will not be
-			r.settle(err)
-		}
-	}
-	r.settleAnyway(r.endResume(ctx))
-	for i := range r.report.Documents {
-		d := &r.report.Documents[i]
-		open := r.o.Mode == ModePlan && err == nil // what a plan cannot decide yet has no outcome
-		if d.Outcome == "" && !open {
-			d.Outcome = report.Skipped
-		}
-	}
-	r.report.FinishedAt = time.Now().UTC()
-	if r.recordErr == nil {
+// recordEnd keeps the last report. What cannot be kept is tried once more: one of its places may still take it.
+func (r *runner) recordEnd(ctx context.Context) {
+	if r.unkept == nil {
 		if err := r.record(); err != nil {
 			r.unrecorded(ctx, err)
 		}
 	}
-	if r.recordErr != nil {
-		_ = r.with.Record(*r.report, r.details) // one of its places may still take it; the error is that of before
+	if r.unkept != nil {
+		_ = r.with.Record(r.progress.report()) // the error is that of before
 	}
-	if r.done() {
-		if err := r.succeed(ctx); err != nil {
-			r.settle(err)
-			r.settleAnyway(r.record())
-		}
-	}
-	r.emit(Event{Type: EventRunFinished, Report: r.report})
 }
 
 // done says whether an apply has ended without an error.
-func (r *run) done() bool { return r.report.ExitCode == report.ExitOK && r.o.Mode == ModeApply }
+func (r *runner) done() bool {
+	return r.progress.head.ExitCode == report.ExitOK && r.o.Mode == ModeApply
+}
 
-// settleAnyway adds an error to those of a run that has failed already.
-func (r *run) settleAnyway(err error) {
+// keepAnyway adds an error to those of a run that may have failed already.
+func (r *runner) keepAnyway(err error) {
 	if err != nil {
 		r.settle(err)
 	}
 }
 
-// unrecorded tells that the last words of a run were not kept. The exit code stays that of what went wrong before. There
-// is no reboot then, and so nothing that goes on after it, unless it is that of an earlier run.
-func (r *run) unrecorded(ctx context.Context, err error) {
-	code, outcome := r.report.ExitCode, r.report.Outcome
-	own := code == report.ExitReboot && !r.rebootDue
-	if own {
-		r.report.Errors = nil
+// unrecorded reports that the end of a run was not kept. The exit code stays that of what went wrong before. There is no
+// reboot then, and so nothing that continues after it.
+func (r *runner) unrecorded(ctx context.Context, err error) {
+	head := &r.progress.head
+	code, outcome := head.ExitCode, head.Outcome
+	if code == report.ExitReboot {
+		r.progress.problems = nil
 	}
 	r.settle(err)
-	if own {
-		r.settleAnyway(r.endResume(ctx))
+	if code == report.ExitReboot {
+		r.keepAnyway(r.endResume(ctx))
 	}
 	if code != report.ExitOK && code != report.ExitReboot {
-		r.report.ExitCode, r.report.Outcome = code, outcome
+		head.ExitCode, head.Outcome = code, outcome
 	}
 }
 
-// succeed tells everyone, if everything is so: only a live run of all phases in which nothing was left.
-func (r *run) succeed(ctx context.Context) error {
-	if err := r.forgetResume(ctx); err != nil {
-		return err
+// settle puts an end of the run into the report's head. An *ending adds its problems; any others stand in the results.
+func (r *runner) settle(err error) {
+	head := &r.progress.head
+	found := asProblems(err)
+	if len(found) == 0 {
+		head.Outcome, head.ExitCode = report.RunSucceeded, r.success()
+		return
+	}
+	if _, placed := err.(problems); !placed { //nolint:errorlint // the type itself says where the problems stand
+		r.progress.problems = append(r.progress.problems, found...)
+	}
+	code := found[0].err.Code
+	head.ExitCode = report.ExitCode(code)
+	if head.ExitCode == report.ExitUsage && r.changed {
+		head.ExitCode = report.ExitFailed // exit 2 promises that nothing was changed
+	}
+	switch {
+	case head.ExitCode == report.ExitReboot:
+		head.Outcome = report.RunRebootRequired
+	case head.ExitCode == report.ExitInterrupted:
+		head.Outcome = report.RunInterrupted
+	case head.ExitCode == report.ExitUsage, code == pluginv1.CodeUnsupported.String() && !r.changed:
+		head.Outcome = report.RunInvalid
+	default:
+		head.Outcome = report.RunFailed
+	}
+}
+
+// success is the exit code of a run without errors: a plan that has something to do says so.
+func (r *runner) success() int {
+	if r.o.Mode != ModePlan {
+		return report.ExitOK
+	}
+	if _, due := r.dueReboot(); due {
+		return report.ExitDiffers
+	}
+	if slices.ContainsFunc(r.progress.results, func(res result) bool { return !res.settled || res.changed() }) {
+		return report.ExitDiffers
+	}
+	return report.ExitOK
+}
+
+// complete says whether the run got to the end of its stream.
+func (r *runner) complete() bool {
+	return !slices.ContainsFunc(r.progress.results, func(res result) bool {
+		return !res.settled || res.outcome == report.Failed || res.outcome == report.Skipped
+	})
+}
+
+// endResume settles how a run that has not succeeded is continued.
+func (r *runner) endResume(ctx context.Context) error {
+	head := &r.progress.head
+	switch {
+	case r.with.Resume == nil || head.ExitCode == report.ExitOK:
+		return nil
+	case head.ExitCode == report.ExitReboot && r.o.Reboot:
+		head.Resume = report.ResumeAtBoot
+		return nil
+	}
+	var err error
+	if head.Resume, err = r.with.Resume.End(ctx, head.Outcome, r.complete()); err != nil {
+		return &ending{stateProblem(err)}
+	}
+	return nil
+}
+
+// succeed ends what was kept over reboots, and writes the sentinel after a live run of all phases that left nothing.
+func (r *runner) succeed(ctx context.Context) error {
+	if r.with.Resume != nil {
+		if _, err := r.with.Resume.End(ctx, report.RunSucceeded, true); err != nil {
+			return &ending{stateProblem(err)}
+		}
 	}
 	if r.with.Reboots != nil {
-		if err := r.with.Reboots.ForgetReboots(); err != nil {
-			return stateFailure(err)
+		if err := r.with.Reboots.Forget(); err != nil {
+			return &ending{stateProblem(err)}
 		}
 	}
 	if r.with.Sentinel == nil || r.o.Phase != pluginv1.PhaseUnspecified {
 		return nil
 	}
-	for _, it := range r.items {
-		if it.out.Outcome == report.Deferred {
-			return nil
-		}
+	if slices.ContainsFunc(r.progress.results, func(res result) bool { return res.outcome == report.Deferred }) {
+		return nil
 	}
 	if err := r.with.Sentinel.Write(); err != nil {
-		return stateFailure(fmt.Errorf("write the sentinel: %w", err))
+		return &ending{stateProblem(fmt.Errorf("write the sentinel: %w", err))}
 	}
 	return nil
-}
-
-// settle writes an end of the run into the report.
-func (r *run) settle(err error) {
-	var f *failure
-	var bad *refusal
-	switch {
-	case err == nil:
-		r.report.Outcome, r.report.ExitCode = report.RunSucceeded, r.success()
-	case errors.As(err, &bad):
-		r.report.Outcome, r.report.ExitCode = report.RunInvalid, bad.exit()
-		r.report.Errors = append(r.report.Errors, bad.errors...)
-	case errors.As(err, &f):
-		r.report.ExitCode = f.exit
-		r.report.Outcome = r.outcomeOf(f)
-		if !r.ownError(f) {
-			r.report.Errors = append(r.report.Errors, f.err)
-		}
-	default:
-		r.report.Outcome, r.report.ExitCode = report.RunFailed, report.ExitFailed
-		r.report.Errors = append(r.report.Errors,
-			report.Error{Code: pluginv1.CodeInternal.String(), Message: err.Error()})
-	}
-}
-
-func (r *run) outcomeOf(f *failure) report.Outcome {
-	switch f.exit {
-	case report.ExitReboot:
-		return report.RunRebootRequired
-	case report.ExitInterrupted:
-		return report.RunInterrupted
-	case report.ExitUsage:
-		return report.RunInvalid
-	default:
-		return report.RunFailed
-	}
-}
-
-// ownError says whether a document of the report tells this error already.
-func (r *run) ownError(f *failure) bool {
-	for _, d := range r.report.Documents {
-		if d.Error != nil && d.Error.Message == f.err.Message && d.Error.Code == f.err.Code {
-			return true
-		}
-	}
-	return false
-}
-
-// success is the exit code of a run without errors: a plan that has something to do says so.
-func (r *run) success() int {
-	if r.o.Mode != ModePlan {
-		return report.ExitOK
-	}
-	for _, it := range r.items {
-		if it.pending != "" || it.out.Outcome == report.Changed {
-			return report.ExitDiffers
-		}
-	}
-	return report.ExitOK
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -9,12 +10,16 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// listener turns the events of one Apply into the report and into events for people.
+// listener turns the events of one Apply into a result, and passes them on to the observer within a budget.
 type listener struct {
-	run    *run
-	item   *item
-	begun  map[string]time.Time
-	unkept chan<- struct{} // the watcher's
+	run      *runner
+	doc      doc
+	result   result
+	begun    map[string]time.Time
+	shown    int             // bytes passed on
+	hidden   int             // events that were not
+	unkept   chan<- struct{} // the watcher's
+	stateErr error           // an *ending: the first time that the report or a requested reboot could not be kept
 }
 
 // take implements the callback of Apply.
@@ -25,20 +30,22 @@ func (l *listener) take(event pluginv1.Event) error {
 	case pluginv1.Changed:
 		return l.ended(e.ID, report.Changed)
 	case pluginv1.Progress:
-		l.askReboot(e.Reboot)
+		l.request(e.Reboot)
 		if e.Message != "" {
-			l.run.emit(Event{Type: EventProgress, Document: l.item.out, Message: e.Message})
+			l.emit(Event{Type: EventProgress, Message: e.Message}, len(e.Message))
 		}
 	case pluginv1.Warning:
-		text := e.Message
-		if e.Field != "" {
-			text = e.Field + ": " + e.Message
-		}
-		if l.item.noteWarning(text) {
-			l.run.emit(Event{Type: EventWarning, Document: l.item.out, Message: text})
+		text := warningText(pluginv1.Warning(e))
+		if before := len(l.result.warnings); before < len(l.warn(text)) {
+			l.emit(Event{Type: EventWarning, Message: text}, len(text))
 		}
 	}
 	return nil
+}
+
+func (l *listener) warn(text string) []string {
+	l.result = l.result.warn(text)
+	return l.result.warnings
 }
 
 func (l *listener) started(c pluginv1.Change) error {
@@ -46,21 +53,13 @@ func (l *listener) started(c pluginv1.Change) error {
 		return &pluginv1.Error{Message: fmt.Sprintf("the plugin started the change %q twice", c.ID)}
 	}
 	l.begun[c.ID] = time.Now()
-	l.askReboot(c.Reboot)
-	// What an earlier try of the document did not finish is told once, by its last try.
-	l.item.out.Changes = slices.DeleteFunc(l.item.out.Changes, func(old report.Change) bool {
-		return old.ID == c.ID && old.Outcome != report.Changed
-	})
-	l.item.out.Changes = append(l.item.out.Changes,
-		report.Change{ID: c.ID, Summary: c.Summary, Outcome: report.Interrupted})
-	l.run.emit(Event{Type: EventChangeStarted, Document: l.item.out, Change: &c})
-	// Before it is done: a report that survives a crash names the change in hand. That one is finished, and no other begun.
-	if err := l.run.record(); err != nil {
-		select {
-		case l.unkept <- struct{}{}:
-		default: // the watcher knows
-		}
-	}
+	l.run.changed = true
+	l.result = l.result.add(report.Change{ID: c.ID, Summary: c.Summary, Outcome: report.Interrupted})
+	l.request(c.Reboot)
+	l.emit(Event{Type: EventChangeStarted, Change: &c}, len(c.Summary)+len(c.Diff))
+	// Before it is done: a report that survives a crash names the change in hand. When it cannot be kept, that change is
+	// finished and no other is begun.
+	l.keep(l.run.recordWith(l.doc, l.result))
 	return nil
 }
 
@@ -70,34 +69,54 @@ func (l *listener) ended(id string, outcome report.Outcome) error {
 		return &pluginv1.Error{Message: fmt.Sprintf("the plugin ended the change %q, which it had not started", id)}
 	}
 	delete(l.begun, id)
-	changes := l.item.out.Changes
-	for i := len(changes) - 1; i >= 0; i-- {
-		if changes[i].ID == id {
-			changes[i].Outcome = outcome
-			changes[i].DurationMs = time.Since(begun).Milliseconds()
-			done := changes[i]
-			l.run.emit(Event{Type: EventChangeFinished, Document: l.item.out, Result: &done})
-			return nil
-		}
-	}
+	var done report.Change
+	l.result, done = l.result.finish(id, outcome, time.Since(begun))
+	l.emit(Event{Type: EventChangeFinished, Result: &done}, len(done.Summary))
 	return nil
 }
 
-// abandon settles the changes that were begun and not done: the plugin has said that they failed, or their end is not
-// known.
-func (l *listener) abandon(said bool) {
+// abandon settles the changes that were begun and not done, and returns the result. failed says that the plugin has
+// reported their failure; else their end is not known.
+func (l *listener) abandon(failed bool) result {
 	outcome := report.Interrupted
-	if said {
+	if failed {
 		outcome = report.Failed
 	}
-	for _, id := range sortedKeys(l.begun) {
+	for _, id := range slices.Sorted(maps.Keys(l.begun)) {
 		_ = l.ended(id, outcome) // it was begun
+	}
+	if l.hidden > 0 {
+		text := fmt.Sprintf("the plugin sent more than is shown: %d events are left out", l.hidden)
+		l.warn(text)
+		d := fold(l.doc, l.result)
+		l.run.emit(Event{Type: EventWarning, Document: &d, Message: text})
+	}
+	return l.result
+}
+
+// request makes a requested reboot durable.
+func (l *listener) request(when pluginv1.Reboot) {
+	l.keep(l.run.requestReboot(l.doc.label(), when, true))
+}
+
+func (l *listener) keep(err error) {
+	if err == nil || l.stateErr != nil {
+		return
+	}
+	l.stateErr = err
+	select {
+	case l.unkept <- struct{}{}:
+	default: // the watcher has it
 	}
 }
 
-// askReboot notes the soonest reboot that was asked for. An image has nothing to reboot.
-func (l *listener) askReboot(r pluginv1.Reboot) {
-	if l.run.o.Root == "" {
-		l.item.asked = max(l.item.asked, r)
+// emit passes an event on, unless the document has used up what it may say.
+func (l *listener) emit(e Event, bytes int) {
+	if l.shown += bytes; l.shown > documentBudget {
+		l.hidden++
+		return
 	}
+	d := fold(l.doc, l.result)
+	e.Document = &d
+	l.run.emit(e)
 }

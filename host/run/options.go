@@ -1,10 +1,12 @@
-// Package run drives the documents of a stream through their plugins, in stream order: bind, plan all, apply each.
+// Package run drives the documents of a stream through their plugins, in stream order. Each stage takes values and returns
+// values: read, expand, bind, plan, apply; the report is folded from the results.
 //
 // It decides; it reads no file and starts no process by itself. What it needs of the machine comes in as arguments.
 package run
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -49,6 +51,8 @@ type Options struct {
 	AllowSecrets bool
 	// Defaults maps a kind to the provider that the OS vendor chose (defaults.yaml).
 	Defaults map[string]string
+	// ImageChoices maps KIND/NAME to the provider that was chosen when the image was baked (choices.json).
+	ImageChoices map[string]string
 	// Reboot says that the caller reboots the machine when the exit code asks for it: then reboots are counted, and the
 	// run is kept over each.
 	Reboot bool
@@ -80,55 +84,80 @@ type Plugins interface {
 	Find(binary string) (catalog.Plugin, error)
 	// ByType lists every installed provider of a kind.
 	ByType(kind string) ([]catalog.Plugin, error)
+	// Directories are those that are searched.
+	Directories() []string
 	// Start starts a plugin, or returns the one that runs already.
 	Start(ctx context.Context, p catalog.Plugin) (*launch.Plugin, error)
 }
 
-// State is what a run keeps. A run that must leave no trace has none.
+// State is what a run keeps for the next one. A run that must leave no trace has none.
 type State interface {
+	// PluginDir is the private directory of a plugin for one document.
 	PluginDir(binary, kind, name string) (string, error)
-	Bindings() (map[string]string, error)
-	Bind(kind, provider string) error
+	// Choices are the providers that an earlier run chose on this machine, by KIND/NAME.
+	Choices() (map[string]string, error)
+	// Choose keeps a choice, durably.
+	Choose(document, provider string) error
 }
 
-// Sentinel is the file that tells Cluster API of success.
+// Sentinel is the file that reports success to Cluster API.
 type Sentinel interface {
 	Remove() error
 	Write() error
 }
 
-// Reboots counts the reboots of a stream, by its generation.
+// Request is a reboot that a document asks for in this boot.
+type Request struct {
+	Document string // KIND/NAME
+	When     pluginv1.Reboot
+	// Asked is false for a change that was planned and of which it is not known whether it was begun.
+	Asked bool
+}
+
+// Reboots keeps the requested reboots until the machine has rebooted, and counts them.
 type Reboots interface {
-	CountReboot(generation string) (int, error)
-	ForgetReboots() error
+	// Requests are those of this boot, in the order in which they were made.
+	Requests() ([]Request, error)
+	// Keep replaces them, durably.
+	Keep(requests []Request) error
+	// Count counts a reboot for a stream, once in a boot, and returns the number of its reboots so far.
+	Count(generation string) (int, error)
+	// Forget starts the count again.
+	Forget() error
 }
 
-// Resume has a run go on after the reboot that it asks for.
+// Resume makes the next boot continue the run.
 type Resume interface {
-	// Due says whether an earlier run of this stream has asked for a reboot that has not happened yet.
-	Due() (bool, error)
-	// Begin is called before the first change: a run of another stream that waits for a reboot is superseded.
-	Begin(ctx context.Context) error
-	// Keep has the next boot go on with this run. An error means that nothing will.
+	// Keep stores the run and makes the next boot continue it. After an error nothing does.
 	Keep(ctx context.Context) error
-	// End is called when the run has ended otherwise, and says how it can still go on.
-	End(ctx context.Context, outcome report.Outcome) (report.Resume, error)
+	// End is called when the run has ended without Keep. complete says that the run got to the end of its stream. It
+	// returns how the run can be continued.
+	End(ctx context.Context, outcome report.Outcome, complete bool) (report.Resume, error)
 }
 
-// Surroundings are what a run works with.
-type Surroundings struct {
+// Writes records which files will be written, so that a later run can remove what a killed one leaves beside them.
+type Writes interface {
+	// Record adds absolute paths of the target, durably.
+	Record(paths []string) error
+}
+
+// Dependencies are what a run works with.
+type Dependencies struct {
 	Plugins  Plugins
 	State    State    // nil: keep nothing
 	Sentinel Sentinel // nil: not a live run
 	Reboots  Reboots  // nil: not a live run
 	Resume   Resume   // nil: not a live run
+	Writes   Writes   // nil: nothing is applied
+	// Log takes decisions; nil discards them.
+	Log *slog.Logger
 	// Observe takes every event, in order. It must not block.
 	Observe func(Event)
-	// Record keeps the report, while the run goes on and at its end; nil keeps none.
+	// Record keeps the report, while the run is going on and at its end; nil keeps none.
 	Record func(report.Report, map[string]string) error
 }
 
-// EventType says what an Event tells.
+// EventType says what an Event reports.
 type EventType string
 
 // The types of events, in the order in which they come.
@@ -145,11 +174,12 @@ const (
 	EventRunFinished      EventType = "run-finished"
 )
 
-// Event is one thing that happened.
+// Event is one thing that happened. What it points to does not change afterwards.
 type Event struct {
 	Type     EventType
 	Time     time.Time
 	Document *report.Document  // the document that it is about; nil for the run's own events
+	Errors   []report.Error    // document-finished: why the document failed
 	Planned  []pluginv1.Change // document-planned
 	Pending  string            // document-planned: why it cannot be decided yet
 	Change   *pluginv1.Change  // change-started

@@ -4,289 +4,289 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/catalog"
 )
 
-// planAll is the first planning: every document is planned before any is applied, so that an error of the
-// configuration anywhere in the stream ends the run with nothing changed. Those errors go to bad.
-func (r *run) planAll(ctx context.Context, bad *refusal) error {
-	for _, it := range r.active() {
+// planned is a document with its plan, or with the reason why its turn must decide.
+type planned struct {
+	doc
+	by      *candidate // nil when none was chosen
+	plan    pluginv1.Plan
+	pending *pluginv1.Error // Precondition or Retry
+	result  result          // settled when the document is not applied
+}
+
+// planAll plans every document before any is applied, so that an error anywhere in the stream ends the run with nothing
+// changed. An error ends the run at once.
+func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
+	var out []planned
+	for _, b := range all {
 		if err := r.checkpoint(ctx); err != nil {
-			return err
+			return out, err
 		}
-		if err := r.planFirst(ctx, it); err != nil {
-			if err := r.collect(it, err, bad); err != nil {
-				return err
-			}
+		p, err := r.planFirst(ctx, b)
+		if err != nil {
+			return out, err
 		}
-		if it.out.Outcome != "" {
-			continue
+		if r.certain(p, out) {
+			p.result = failed(p.fromPlugin(p.by, p.pending)).with(p)
+			p.pending = nil
 		}
-		it.noteWarnings(it.plan.Warnings)
-		r.emit(Event{Type: EventDocumentPlanned, Document: it.out, Planned: it.plan.Changes, Pending: it.pending})
-		if r.o.Mode == ModePlan {
-			r.settlePlanned(it)
+		out = append(out, p)
+		if !p.result.settled {
+			r.announce(p)
 		}
 	}
-	return nil
+	for place, wrong := range conflicts(out) {
+		out[place].result = failed(wrong).with(out[place])
+	}
+	return out, nil
 }
 
-// settlePlanned gives a document of a dry run the outcome that it would have.
-func (r *run) settlePlanned(it *item) {
-	live := 0
-	for _, c := range it.plan.Changes {
-		out := report.Change{ID: c.ID, Summary: c.Summary, Outcome: report.Changed}
-		if r.o.Root != "" && c.NeedsLive {
-			out.Outcome = report.Deferred
-			live++
+// announce reports a plan to the observer, within the budget of a document.
+func (r *runner) announce(p planned) {
+	shown, omitted := withinBudget(p.plan.Changes)
+	d := fold(p.doc, p.preview(r.o.Root != ""))
+	if omitted > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%d changes or diffs are too large to be shown", omitted))
+	}
+	pending := ""
+	if p.pending != nil {
+		pending = firstOf(p.pending.Message, violationsOf(p.pending), "the machine is not ready")
+		if hint := hintOf(p.pending); hint != "" {
+			pending += "; " + hint
 		}
-		it.out.Changes = append(it.out.Changes, out)
 	}
-	switch {
-	case it.pending != "":
-		it.out.Outcome = "" // open: only its turn will tell
-	case len(it.plan.Changes) == 0:
-		it.out.Outcome = report.Unchanged
-	case live == len(it.plan.Changes):
-		it.out.Outcome, it.out.Reason = report.Deferred, report.ReasonLive
-	default:
-		it.out.Outcome = report.Changed
-	}
+	r.log.Debug("document planned", "document", p.label(), "changes", len(p.plan.Changes), "pending", pending != "")
+	r.emit(Event{Type: EventDocumentPlanned, Document: &d, Planned: shown, Pending: pending})
 }
 
-// planFirst plans one document for the first time. InvalidConfig, and Unsupported by the last candidate, are a
-// refusal; what the machine is not ready for yet is kept as pending.
-func (r *run) planFirst(ctx context.Context, it *item) error {
-	if it.plugin == nil {
-		return r.choose(ctx, it)
+func violationsOf(e *pluginv1.Error) string {
+	var texts []string
+	for _, v := range e.Violations {
+		texts = append(texts, firstOf(v.Field+": ", "")+v.Message)
 	}
-	if r.deferredByPhase(it) {
-		return nil
-	}
-	plan, err := r.plan(ctx, it)
-	return r.judgeFirst(it, plan, err)
+	return strings.Join(texts, "; ")
 }
 
-// deferredByPhase settles a document that --phase does not pick.
-func (r *run) deferredByPhase(it *item) bool {
-	phase := it.kind.Phase
-	if phase == pluginv1.PhaseUnspecified {
-		phase = pluginv1.PhaseProvisioning // the careful reading: not into an image
+func hintOf(e *pluginv1.Error) string {
+	if e.Hint == "" && len(e.Violations) > 0 {
+		return e.Violations[0].Hint
 	}
-	if r.o.Phase == pluginv1.PhaseUnspecified || r.o.Phase == phase {
+	return e.Hint
+}
+
+// certain says whether a Precondition of the first planning cannot be cured by the time of the document's turn: the plugin
+// says so, or no earlier document changes anything before it.
+func (r *runner) certain(p planned, earlier []planned) bool {
+	if r.o.Mode == ModeValidate || p.pending == nil || p.pending.Code != pluginv1.CodePrecondition {
 		return false
 	}
-	it.out.Outcome, it.out.Reason = report.Deferred, report.ReasonPhase
-	return true
+	return p.pending.Final || !slices.ContainsFunc(earlier, func(e planned) bool {
+		return e.pending != nil || e.result.outcome == report.Failed || live(e.plan.Changes, r.o.Root != "") < len(e.plan.Changes)
+	})
 }
 
-func (r *run) judgeFirst(it *item, plan pluginv1.Plan, err error) error {
-	if err == nil {
-		it.plan, it.fresh = plan, true
-		return nil
-	}
-	var f *failure
-	if errors.As(err, &f) || expired(err) || errors.Is(err, errPlanOverdue) || errors.Is(err, pluginv1.ErrCrashed) {
-		return r.judge(it, err)
-	}
-	e := pluginv1.AsError(err)
-	switch e.Code {
-	case pluginv1.CodeInvalidConfig:
-		return r.invalid(it, e)
-	case pluginv1.CodeUnsupported:
-		if r.elsewhere(e) {
-			return nil
+// live counts the changes that an image leaves for first boot.
+func live(changes []pluginv1.Change, image bool) int {
+	n := 0
+	for _, c := range changes {
+		if image && c.NeedsLive {
+			n++
 		}
-		refused := it.failure(r.o.File, err).err
-		refused.Document = label(it.doc.Kind, it.doc.Name)
-		return &refusal{errors: []report.Error{refused}}
-	case pluginv1.CodePrecondition, pluginv1.CodeRetry:
-		it.pending = firstOf(e.Message, "the machine is not ready")
-		if e.Hint != "" {
-			it.pending += "; " + e.Hint
+	}
+	return n
+}
+
+// preview is the result that a document has when it is applied now and nothing goes wrong.
+func (p planned) preview(image bool) result {
+	out := p.result
+	out.by = p.by
+	for _, w := range p.plan.Warnings {
+		out = out.warn(warningText(w))
+	}
+	for _, c := range p.plan.Changes {
+		outcome := report.Changed
+		if image && c.NeedsLive {
+			outcome = report.Deferred
 		}
-		return nil
-	default:
-		return r.judge(it, err)
-	}
-}
-
-// elsewhere: no field is at fault, but this machine, on which a stream that is only validated need not be for.
-func (r *run) elsewhere(e *pluginv1.Error) bool {
-	return r.o.Mode == ModeValidate && e.Code == pluginv1.CodeUnsupported && len(e.Violations) == 0
-}
-
-// invalid is everything that a plugin finds wrong with a document.
-func (r *run) invalid(it *item, e *pluginv1.Error) *refusal {
-	out := &refusal{}
-	for _, v := range e.Violations[:min(len(e.Violations), document.MaxErrors)] {
-		out.add(it.locate(r.o.File, v))
-	}
-	if len(e.Violations) > document.MaxErrors {
-		out.add(it.locate(r.o.File, document.Violation{
-			Message: "has more errors than are listed", Hint: "mend those that are listed first",
-		}))
-	}
-	if len(out.errors) == 0 { // a plugin that names no field is still taken at its word
-		out.errors = append(out.errors, it.located(r.o.File, report.Error{
-			Code: e.Code.String(), Message: e.Message, Hint: e.Hint, Document: label(it.doc.Kind, it.doc.Name),
-		}, ""))
+		out = out.add(report.Change{ID: c.ID, Summary: c.Summary, Outcome: outcome})
 	}
 	return out
 }
 
-// judge turns what a plugin answered, or the end of the run's own context, into the end of the run.
-func (r *run) judge(it *item, err error) error {
-	var f *failure
-	switch {
-	case errors.As(err, &f):
-		return f
-	case errors.Is(err, errPlanOverdue):
-		return &failure{exit: report.ExitDeadline, detail: it.stderr(), err: it.located(r.o.File, report.Error{
-			Code: report.CodeDeadline, Message: fmt.Sprintf("plugin %s did not plan within %s", it.binary, r.o.PlanTimeout),
-			Hint: "read the plugin's last words in details.json; running again is safe",
-		}, "")}
-	case expired(err):
-		return r.overdue(err)
+// outcome is the outcome of a document in a plan.
+func (p planned) outcome(image bool) result {
+	out := p.preview(image)
+	switch left := live(p.plan.Changes, image); {
+	case out.settled || p.pending != nil:
+	case len(p.plan.Changes) == 0:
+		out.settled, out.outcome = true, report.Unchanged
+	case left > 0:
+		out.settled, out.outcome, out.reason = true, report.Deferred, report.ReasonLive
+	default:
+		out.settled, out.outcome = true, report.Changed
 	}
-	if e := pluginv1.AsError(err); e.Code == pluginv1.CodeInvalidConfig { // the document's own error is the first of them
-		r.report.Errors = append(r.report.Errors, r.invalid(it, e).errors[1:]...)
-	}
-	return it.failure(r.o.File, err)
+	return out
 }
 
-// choose tries the installed providers of a document that names none: the active one, else the installed one; one
-// that cannot express a field makes way for the next.
-func (r *run) choose(ctx context.Context, it *item) error {
-	ranked, refusals, err := r.candidates(ctx, it)
-	if err != nil {
-		return err
+// planFirst plans one document for the first time, with the best candidate that can express it. An error ends the run.
+func (r *runner) planFirst(ctx context.Context, b bound) (planned, error) {
+	out := planned{doc: b.doc, result: b.result, by: b.result.by}
+	if b.result.settled {
+		return out, nil
 	}
-	var wrong *refusal // validate alone: the configuration is wrong only if every provider says so
-	for _, group := range ranked {
-		if len(group) > 1 && r.o.Mode != ModeValidate {
-			return r.tie(it, group)
+	refusals := b.refusals
+	var wrong *planned // validate alone: the configuration is wrong only if every provider says so
+	for _, rank := range b.ranks {
+		if len(rank) > 1 && r.o.Mode != ModeValidate {
+			out.result = failed(problems{{err: b.at("spec.provider", tie(rank))}})
+			return out, nil
 		}
-		for _, p := range group {
-			refused, err := r.try(ctx, it, p)
-			var invalid *refusal
-			if r.o.Mode == ModeValidate && errors.As(err, &invalid) {
+		for _, c := range rank {
+			tried, refused, err := r.try(ctx, b, c)
+			switch {
+			case err != nil:
+				return out, err
+			case refused != "":
+				refusals = append(refusals, refused)
+			case r.o.Mode == ModeValidate && b.provider == "" && tried.result.settled && tried.result.outcome == report.Failed:
 				if wrong == nil {
-					wrong = invalid
+					wrong = &tried
 				}
-				continue
+			default:
+				return tried, nil
 			}
-			if err != nil || refused == "" {
-				return err
-			}
-			refusals = append(refusals, refused)
 		}
 	}
 	if wrong != nil {
-		return wrong
+		return *wrong, nil
 	}
-	it.detach()
-	return &refusal{errors: []report.Error{it.located(r.o.File, report.Error{
-		Code: pluginv1.CodeUnsupported.String(), Document: label(it.doc.Kind, it.doc.Name),
-		Message: "no installed provider can do this: " + strings.Join(refusals, "; "),
-		Hint:    "install a provider that can, or change what they refuse",
-	}, "")}}
+	out.result = failed(problems{{err: b.at("", report.Error{
+		Code: pluginv1.CodeUnsupported.String(), Message: "no installed provider can do this: " + strings.Join(refusals, "; "),
+		Hint: "install a provider that can, or change what they refuse",
+	})}})
+	return out, nil
 }
 
-func (r *run) tie(it *item, group []catalog.Plugin) error {
+func tie(rank []*candidate) report.Error {
 	var names []string
-	for _, p := range group {
-		names = append(names, p.Binary)
+	for _, c := range rank {
+		names = append(names, c.binary)
 	}
-	it.detach()
-	return &failure{exit: report.ExitPrecondition, err: it.located(r.o.File, report.Error{
-		Code:    pluginv1.CodePrecondition.String(),
-		Message: "several providers fit equally well: " + strings.Join(names, " and "),
-		Hint:    "name one in spec.provider, or in /etc/machineadm/defaults.yaml for every stream of this machine",
-	}, "spec.provider")}
+	return report.Error{
+		Code: pluginv1.CodePrecondition.String(), Message: "several providers fit equally well: " + strings.Join(names, " and "),
+		Hint: "name one in spec.provider, or in /etc/machineadm/defaults.yaml for every stream of this machine",
+	}
 }
 
-// try plans a document with one candidate. A refusal to express it comes back as text.
-func (r *run) try(ctx context.Context, it *item, p catalog.Plugin) (refused string, err error) {
-	if err := r.attach(ctx, it, p); err != nil {
-		return "", err
+// try plans a document with one candidate. refused is why the next candidate has its turn.
+func (r *runner) try(ctx context.Context, b bound, c *candidate) (out planned, refused string, err error) {
+	out = planned{doc: b.doc, by: c}
+	if r.deferred(c.kind.Phase) {
+		out.result = settled(report.Deferred, report.ReasonPhase)
+		out.result.by = c
+		return out, "", nil
 	}
-	if r.deferredByPhase(it) {
-		return "", nil
+	out.plan, err = r.ask(ctx, b.doc, c)
+	var end *ending
+	var own problems
+	switch {
+	case err == nil:
+		return out, "", nil
+	case errors.As(err, &end):
+		return out, "", err
+	case errors.As(err, &own):
+		out.result = failed(own).with(out)
+		return out, "", nil
 	}
-	plan, err := r.plan(ctx, it)
-	if e := pluginv1.AsError(err); e != nil && e.Code == pluginv1.CodeUnsupported && !r.elsewhere(e) {
-		return it.providerOf(p) + ": " + firstOf(e.Message, e.Error()), nil
+	e := pluginv1.AsError(err)
+	crashed := errors.Is(err, pluginv1.ErrCrashed)
+	switch {
+	case !crashed && e.Code == pluginv1.CodeUnsupported && r.elsewhere(e):
+		out.pending = e
+	case !crashed && e.Code == pluginv1.CodeUnsupported && b.provider == "":
+		return out, c.provider + ": " + firstOf(e.Message, violationsOf(e), e.Error()), nil
+	case !crashed && (e.Code == pluginv1.CodePrecondition || e.Code == pluginv1.CodeRetry):
+		out.pending = e
+	default:
+		out.result = failed(b.fromPlugin(c, err)).with(out)
 	}
-	return "", r.judgeFirst(it, plan, err)
+	return out, "", nil
+}
+
+// elsewhere: Unsupported because of the platform; validate ignores it.
+func (r *runner) elsewhere(e *pluginv1.Error) bool {
+	return r.o.Mode == ModeValidate && len(e.Violations) == 0
+}
+
+// deferred says whether --phase leaves a kind out. A kind without a phase needs a machine's identity: the careful reading.
+func (r *runner) deferred(phase pluginv1.Phase) bool {
+	if phase == pluginv1.PhaseUnspecified {
+		phase = pluginv1.PhaseProvisioning
+	}
+	return r.o.Phase != pluginv1.PhaseUnspecified && r.o.Phase != phase
 }
 
 var errPlanOverdue = errors.New("the planning took too long")
 
-// plan asks the plugin of a document for its plan. The error is what the plugin answered, errPlanOverdue, or the end of
-// ctx.
-func (r *run) plan(ctx context.Context, it *item) (pluginv1.Plan, error) {
-	request, err := r.request(it)
+// ask asks a plugin for its plan. The error is what the plugin answered, problems of the document, or an *ending.
+func (r *runner) ask(ctx context.Context, d doc, c *candidate) (pluginv1.Plan, error) {
+	request, err := r.request(d, c)
 	if err != nil {
 		return pluginv1.Plan{}, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, r.o.PlanTimeout, errPlanOverdue)
+	request.ClaimKey = r.claimKey
+	call, cancel := context.WithTimeoutCause(ctx, r.o.PlanTimeout, errPlanOverdue)
 	defer cancel()
-	plan, err := it.plugin.Plan(ctx, request)
+	plan, err := c.plugin.Plan(call, request)
 	if !expired(err) {
 		return plan, err
 	}
-	// gRPC tells the plugin the deadline too: its answer can come a moment before our own timer.
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < time.Second {
-		<-ctx.Done()
+	// gRPC sends the deadline to the plugin too: its answer can come a moment before our own timer.
+	if deadline, ok := call.Deadline(); ok && time.Until(deadline) < time.Second {
+		<-call.Done()
 	}
 	switch {
-	case errors.Is(context.Cause(ctx), errPlanOverdue):
-		return pluginv1.Plan{}, errPlanOverdue
-	case ctx.Err() != nil:
-		return pluginv1.Plan{}, ctx.Err()
+	case errors.Is(context.Cause(call), errPlanOverdue):
+		out := report.Error{
+			Code: report.CodeDeadline, Message: fmt.Sprintf("plugin %s did not plan within %s", c.binary, r.o.PlanTimeout),
+			Hint: "running again is safe",
+		}
+		detail := c.stderr()
+		if detail != "" {
+			out.Hint = "read the end of the plugin's log in details.json; running again is safe"
+		}
+		return pluginv1.Plan{}, problems{{err: d.at("", out), detail: detail}}
+	case call.Err() != nil:
+		return pluginv1.Plan{}, r.overdue(call.Err())
 	default:
 		return pluginv1.Plan{}, unprompted(err)
 	}
 }
 
-// request is what a plugin is asked with, its memory included: a restart that an earlier run did not live to make is
-// known from nowhere else.
-func (r *run) request(it *item) (pluginv1.Request, error) {
-	request := pluginv1.Request{Document: it.json, Root: r.o.Root, Target: r.o.Target}
+// request is what a plugin is asked with. Its state directory goes along: a restart that an earlier run did not live to
+// make is recorded nowhere else.
+func (r *runner) request(d doc, c *candidate) (pluginv1.Request, error) {
+	request := pluginv1.Request{Document: d.json, Root: r.o.Root, Target: r.o.Target}
 	if r.with.State == nil {
 		return request, nil
 	}
 	var err error
-	if request.StateDir, err = r.with.State.PluginDir(it.binary, it.doc.Kind, it.doc.Name); err != nil {
-		return request, stateFailure(err)
+	if request.StateDir, err = r.with.State.PluginDir(c.binary, d.Kind, d.Name); err != nil {
+		return request, &ending{stateProblem(err)}
 	}
 	return request, nil
 }
 
-func (it *item) noteWarnings(warnings []pluginv1.Warning) {
-	for _, w := range warnings {
-		text := w.Message
-		if w.Field != "" {
-			text = w.Field + ": " + w.Message
-		}
-		it.noteWarning(text)
+func warningText(w pluginv1.Warning) string {
+	if w.Field == "" {
+		return w.Message
 	}
-}
-
-// noteWarning keeps a warning once: Plan and Apply both tell it.
-func (it *item) noteWarning(text string) bool {
-	for _, known := range it.out.Warnings {
-		if known == text {
-			return false
-		}
-	}
-	it.out.Warnings = append(it.out.Warnings, text)
-	return true
+	return w.Field + ": " + w.Message
 }

@@ -12,17 +12,9 @@ import (
 
 // fakeResume writes down what it is asked, and answers as the test says.
 type fakeResume struct {
-	world                   *world
-	due                     bool
-	dueErr, keepErr, endErr error
-	end                     report.Resume
-}
-
-func (f *fakeResume) Due() (bool, error) { return f.due, f.dueErr }
-
-func (f *fakeResume) Begin(context.Context) error {
-	f.world.note("begin")
-	return nil
+	world           *world
+	keepErr, endErr error
+	end             report.Resume
 }
 
 func (f *fakeResume) Keep(context.Context) error {
@@ -30,7 +22,7 @@ func (f *fakeResume) Keep(context.Context) error {
 	return f.keepErr
 }
 
-func (f *fakeResume) End(_ context.Context, o report.Outcome) (report.Resume, error) {
+func (f *fakeResume) End(_ context.Context, o report.Outcome, _ bool) (report.Resume, error) {
 	f.world.note("end %s", o)
 	return f.end, f.endErr
 }
@@ -38,7 +30,7 @@ func (f *fakeResume) End(_ context.Context, o report.Outcome) (report.Resume, er
 // TestResume: what is kept over a reboot, when, and what is left of it at the end.
 func TestResume(t *testing.T) {
 	t.Parallel()
-	const begun = "plan a by x\nbegin\nremove sentinel\napply a by x"
+	const begun = "plan a by x\nremove sentinel\napply a by x"
 	failing := func(code pluginv1.Code) func(*world) {
 		return func(w *world) {
 			w.plugins["x"].apply = func(context.Context, string, func(pluginv1.Event) error) (pluginv1.Finished, error) {
@@ -59,8 +51,8 @@ func TestResume(t *testing.T) {
 		errors  string
 	}{
 		"kept, once the reboot is counted": {
-			setup: asking(pluginv1.RebootBeforeNext), options: Options{Reboot: true, Stream: stream(named, named)},
-			exit: report.ExitReboot, left: report.ResumeAtBoot, log: strings.Replace(begun, "begin", "plan b by x\nbegin", 1) + "\ncount reboot 1\nkeep",
+			setup: asking(pluginv1.RebootBeforeNext), options: Options{Reboot: true, Stream: things(named, named)},
+			exit: report.ExitReboot, left: report.ResumeAtBoot, log: strings.Replace(begun, "remove", "plan b by x\nremove", 1) + "\ncount reboot 1\nkeep",
 			errors: "Reboot: the machine must reboot before the next document",
 		},
 		"kept for a reboot after the run, too": {
@@ -69,7 +61,7 @@ func TestResume(t *testing.T) {
 			errors: "Reboot: every document is done; the machine must reboot",
 		},
 		"not kept when this run does not reboot": {
-			setup: asking(pluginv1.RebootAfterRun), exit: report.ExitReboot, log: begun,
+			setup: asking(pluginv1.RebootAfterRun), exit: report.ExitReboot, log: begun + "\nend RebootRequired",
 			errors: "Reboot: every document is done; the machine must reboot",
 		},
 		"what cannot be kept is no reboot": {
@@ -80,7 +72,7 @@ func TestResume(t *testing.T) {
 			setup:   func(w *world) { asking(pluginv1.RebootAfterRun)(w); w.reboots = MaxReboots },
 			options: Options{Reboot: true}, resume: fakeResume{end: report.ResumeByHand},
 			exit: report.ExitDeadline, left: report.ResumeByHand, log: begun + "\ncount reboot 4\nend Failed",
-			errors: "Reboot: the stream asks for reboot 4; at most 3 are made",
+			errors: "TooManyReboots: the stream asks for reboot 4; at most 3 are made",
 		},
 		"success leaves nothing, and the sentinel comes after it": {
 			exit: report.ExitOK, log: begun + "\nend Succeeded\nwrite sentinel",
@@ -91,18 +83,6 @@ func TestResume(t *testing.T) {
 		"a failure says what was kept": {
 			setup: failing(pluginv1.CodePrecondition), resume: fakeResume{end: report.ResumeByHand},
 			exit: report.ExitPrecondition, left: report.ResumeByHand, log: begun + "\nend Failed", errors: "Precondition: no",
-		},
-		"a reboot that is still due": {
-			options: Options{Reboot: true, Stream: stream(named, named)}, resume: fakeResume{due: true},
-			exit: report.ExitReboot, left: report.ResumeAtBoot, log: "plan a by x\nplan b by x",
-			errors: "Reboot: an earlier run of this stream asked for a reboot, and the machine has not rebooted since",
-		},
-		"a reboot that is still due, and that somebody else makes": {
-			resume: fakeResume{due: true}, exit: report.ExitReboot, left: report.ResumeAtBoot, log: "plan a by x",
-			errors: "Reboot: an earlier run of this stream asked for a reboot, and the machine has not rebooted since",
-		},
-		"a state that cannot be read": {
-			resume: fakeResume{dueErr: errors.New("damaged")}, exit: report.ExitState, log: "plan a by x\nend Failed", errors: "State: damaged",
 		},
 		"a plan keeps nothing and ends nothing": {
 			options: Options{Mode: ModePlan}, exit: report.ExitDiffers, log: "plan a by x",
@@ -117,7 +97,7 @@ func TestResume(t *testing.T) {
 				tt.setup(w)
 			}
 			if tt.options.Stream == nil {
-				tt.options.Stream = stream(named)
+				tt.options.Stream = things(named)
 			}
 			if tt.options.Mode != ModePlan {
 				tt.options.Mode, w.resume = ModeApply, &tt.resume

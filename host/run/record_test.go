@@ -27,7 +27,7 @@ func TestUnkeptReportFinishesTheChangeInHand(t *testing.T) {
 		}
 		return pluginv1.Finished{Stopped: true}, send(pluginv1.Changed{ID: "a"})
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: stream(named, named)})
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named)})
 	if got.ExitCode != report.ExitState || outcomes(got) != "Failed Skipped" || !strings.Contains(errorsOf(got), "State: no space left") {
 		t.Errorf("exit %d, outcomes %s, errors:\n%s", got.ExitCode, outcomes(got), errorsOf(got))
 	}
@@ -50,14 +50,14 @@ func TestUnkeptReportIsTriedOnceMore(t *testing.T) {
 			w.add("x")
 			var told report.Report
 			times := 0
-			with := Surroundings{Plugins: w, State: w, Record: func(r report.Report, _ map[string]string) error {
+			with := Dependencies{Plugins: w, State: w, Record: func(r report.Report, _ map[string]string) error {
 				told = r
 				if times++; times >= fails {
 					return errors.New("no space left on device")
 				}
 				return nil
 			}}
-			got, _ := Execute(t.Context(), Options{Mode: ModeApply, File: "node.yaml", Stream: stream(named)}, with, report.Report{})
+			got, _ := Execute(t.Context(), Options{Mode: ModeApply, File: "node.yaml", Stream: things(named)}, with, report.Report{})
 			if got.ExitCode != report.ExitState || told.ExitCode != got.ExitCode || told.Outcome != report.RunFailed || told.FinishedAt.IsZero() {
 				t.Errorf("exit %d; told at last, time %d: exit %d, %s", got.ExitCode, times, told.ExitCode, told.Outcome)
 			}
@@ -72,7 +72,7 @@ func TestUnkeptReportIsTriedOnceMore(t *testing.T) {
 func TestUnkeptReportIsNoReboot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.failAt = 4
+	w.failAt = 3
 	p := w.add("x")
 	p.plan = func(string, int) (pluginv1.Plan, error) {
 		return pluginv1.Plan{Changes: []pluginv1.Change{{ID: "a", Summary: "do a", Reboot: pluginv1.RebootAfterRun}}}, nil
@@ -81,7 +81,10 @@ func TestUnkeptReportIsNoReboot(t *testing.T) {
 		return pluginv1.Finished{}, change(send, pluginv1.Change{ID: "a", Reboot: pluginv1.RebootAfterRun})
 	}
 	w.resume = &fakeResume{end: report.ResumeByHand}
-	got := w.execute(Options{Mode: ModeApply, Reboot: true, Stream: stream(named)})
+	got := w.execute(Options{Mode: ModeApply, Reboot: true, Stream: things(named)})
+	if len(w.requests) != 1 || !w.requests[0].Asked {
+		t.Errorf("requests %+v: the reboot is still due", w.requests)
+	}
 	if got.ExitCode != report.ExitState || errorsOf(got) != "State: no space left on device" || got.Resume != report.ResumeByHand {
 		t.Errorf("exit %d, errors:\n%s\nresume %q", got.ExitCode, errorsOf(got), got.Resume)
 	}

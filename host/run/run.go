@@ -1,50 +1,32 @@
 package run
 
 import (
-	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
-	"github.com/machineadm/machineadm/contract/document"
-	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/launch"
 )
 
-// run is one run.
-type run struct {
-	o         Options
-	with      Surroundings
-	report    *report.Report
-	details   map[string]string
-	items     []*item
-	changed   bool  // something on the machine was changed, or may have been
-	recordErr error // the first time that the report could not be kept
-	rebootDue bool  // an earlier run of the stream asked for a reboot, and the machine has not made it yet
+// runner is one run: what it works with, and what has come of it so far.
+type runner struct {
+	o        Options
+	with     Dependencies
+	log      *slog.Logger
+	claimKey []byte
+
+	progress progress
+	changed  bool  // something on the machine was changed, or may have been
+	unkept   error // the first time that the report could not be kept
 }
 
-// item is one document on its way.
-type item struct {
-	doc      *document.Document
-	out      *report.Document
-	json     []byte
-	provider string
-	refused  bool // by the host itself
-	binary   string
-	plugin   *launch.Plugin
-	kind     pluginv1.Kind
-
-	plan    pluginv1.Plan
-	pending string          // why the first planning could not decide; empty when it could
-	fresh   bool            // plan still tells how the machine is
-	asked   pluginv1.Reboot // the soonest reboot that a change asked for
-}
-
-// Execute runs a stream and fills the report, which comes with its head (run ID, host, start) filled in. Every way a
-// run can end is in the report: its outcome, its exit code, its errors.
-func Execute(ctx context.Context, o Options, with Surroundings, head report.Report) (report.Report, map[string]string) {
+// Execute runs a stream and returns its report, whose head (run ID, host, start) is given, and the raw output of other
+// programs by the names that its errors give. Every way a run can end is in the report: its outcome, its exit code, its
+// errors.
+func Execute(ctx context.Context, o Options, with Dependencies, head report.Report) (report.Report, map[string]string) {
 	if o.Timeout == 0 {
 		o.Timeout = RunTimeout
 	}
@@ -60,59 +42,97 @@ func Execute(ctx context.Context, o Options, with Surroundings, head report.Repo
 	if with.Observe == nil {
 		with.Observe = func(Event) {}
 	}
+	if with.Log == nil {
+		with.Log = slog.New(slog.DiscardHandler)
+	}
 	head.Outcome = report.RunRunning
-	r := &run{o: o, with: with, report: &head, details: map[string]string{}}
+	r := &runner{o: o, with: with, log: with.Log, claimKey: make([]byte, 32), progress: progress{head: head}}
+	_, _ = rand.Read(r.claimKey) // it never fails: crypto/rand ends the process instead
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	r.finish(context.WithoutCancel(ctx), r.execute(ctx))
-	return *r.report, r.details
+	return r.finish(context.WithoutCancel(ctx), r.execute(ctx))
 }
 
-func (r *run) execute(ctx context.Context) error {
-	bad, err := r.decode()
+// execute takes the stream through its stages. The error is what ended the run: problems that stand in the results of
+// documents already, or an *ending.
+func (r *runner) execute(ctx context.Context) error {
+	s, err := read(r.o.File, r.o.Stream)
 	if err != nil {
-		return err
+		return &ending{asProblems(err)}
 	}
-	r.emit(Event{Type: EventRunStarted, Report: r.report})
+	s = expand(s)
+	if r.o.Mode != ModeValidate && r.o.Root != "" && !r.o.AllowSecrets {
+		s = withoutSecrets(s)
+	}
+	r.progress.docs, r.progress.results = s.docs, make([]result, len(s.docs))
+	r.progress.problems = s.problems
+	for i, wrong := range s.refused {
+		r.progress.results[i] = failed(wrong)
+	}
+	if r.with.Reboots != nil {
+		if r.progress.requests, err = r.with.Reboots.Requests(); err != nil {
+			return &ending{stateProblem(err)}
+		}
+	}
+	started, _ := r.progress.report()
+	r.emit(Event{Type: EventRunStarted, Report: &started})
 	if err := r.record(); err != nil {
 		return err
 	}
-	if err := r.prepare(ctx, bad); err != nil {
+	all, err := r.prepare(ctx, s)
+	if err != nil || r.o.Mode != ModeApply {
 		return err
 	}
-	if r.o.Mode != ModeApply {
-		return nil
-	}
-	if err := r.begin(ctx); err != nil {
-		return err
-	}
-	return r.applyAll(ctx)
+	return r.applyAll(ctx, all)
 }
 
-// prepare binds and plans every document. A document that is refused stops nothing here: what is wrong with the others
-// is told in the same breath.
-func (r *run) prepare(ctx context.Context, bad *refusal) error {
+// prepare binds and plans every document. The errors of all documents are collected.
+func (r *runner) prepare(ctx context.Context, s stream) ([]planned, error) {
 	ctx, cancel := r.untilInterrupted(ctx)
 	defer cancel()
-	err := r.bindAll(ctx, bad)
-	if err == nil {
-		err = r.planAll(ctx, bad)
-	}
-	var f *failure
-	if errors.As(err, &f) && len(bad.errors) > 0 && f.exit != report.ExitInterrupted && f.exit != report.ExitState {
-		if !r.ownError(f) {
-			bad.errors = append(bad.errors, f.err)
-		}
-		return bad
-	}
+	bound, err := r.bindAll(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return bad.orNil()
+	all, err := r.planAll(ctx, bound)
+	wrong := s.problems
+	for i, p := range all {
+		r.progress.results[i] = p.result
+		r.progress.results[i].by = p.by
+		if r.o.Mode == ModePlan {
+			r.progress.results[i] = p.outcome(r.o.Root != "")
+		}
+		wrong = append(wrong, p.result.problems...)
+	}
+	if err == nil && len(wrong) == 0 {
+		err = r.applicable(all)
+	}
+	if err == nil {
+		err = wrong.sorted().orNil()
+	}
+	return all, err
+}
+
+// applicable refuses a stream of which no document applies to this machine: it would succeed without having done anything.
+func (r *runner) applicable(all []planned) error {
+	for _, p := range all {
+		if p.result.outcome != report.NotApplicable {
+			return nil
+		}
+	}
+	if len(all) == 0 || r.o.Mode == ModeValidate {
+		return nil
+	}
+	return &ending{one(report.Error{
+		Code: "Precondition", File: r.o.File,
+		Message: fmt.Sprintf("no document of the stream applies to this machine (os %s, distribution %s, architecture %s)",
+			r.o.Target.OS, firstOf(r.o.Target.Distribution, "unknown"), r.o.Target.Architecture),
+		Hint: "compare metadata.when of the documents with the machine",
+	})}
 }
 
 // untilInterrupted is for work that changes nothing: it need not end in order.
-func (r *run) untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+func (r *runner) untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		select {
@@ -124,39 +144,8 @@ func (r *run) untilInterrupted(ctx context.Context) (context.Context, context.Ca
 	return ctx, cancel
 }
 
-// decode judges the stream itself. What is wrong with single documents is collected.
-func (r *run) decode() (*refusal, error) {
-	stream, err := document.Decode(r.o.File, bytes.NewReader(r.o.Stream))
-	if err != nil {
-		return nil, &failure{exit: report.ExitUsage, err: report.Error{
-			Code: pluginv1.CodeInvalidConfig.String(), Message: err.Error(), File: r.o.File,
-		}}
-	}
-	bad := &refusal{}
-	for _, e := range stream.Errors {
-		bad.add(e)
-	}
-	for _, d := range stream.Documents {
-		refused := r.inspect(d)
-		for _, e := range refused {
-			bad.add(e)
-		}
-		r.items = append(r.items, &item{doc: d, provider: d.Provider, refused: len(refused) > 0})
-		r.report.Documents = append(r.report.Documents, report.Document{
-			Index: d.Index, APIVersion: d.APIVersion, Kind: d.Kind, Name: d.Name, Provider: d.Provider,
-		})
-	}
-	for i, it := range r.items { // only now: append moves the slice
-		it.out = &r.report.Documents[i]
-		if it.refused {
-			it.out.Outcome = report.Failed
-		}
-	}
-	return bad, nil
-}
-
 // interrupted says whether an early end was asked for.
-func (r *run) interrupted() bool {
+func (r *runner) interrupted() bool {
 	select {
 	case <-r.o.Interrupt:
 		return true
@@ -166,9 +155,9 @@ func (r *run) interrupted() bool {
 }
 
 // checkpoint is passed before each step that could also be left undone.
-func (r *run) checkpoint(ctx context.Context) error {
+func (r *runner) checkpoint(ctx context.Context) error {
 	if r.interrupted() {
-		return interruptedFailure()
+		return &ending{interrupted()}
 	}
 	if err := ctx.Err(); err != nil {
 		return r.overdue(err)
@@ -177,36 +166,54 @@ func (r *run) checkpoint(ctx context.Context) error {
 }
 
 // overdue is the end of a run whose context has ended with err.
-func (r *run) overdue(err error) error {
+func (r *runner) overdue(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &failure{exit: report.ExitDeadline, err: report.Error{
+		return &ending{one(report.Error{
 			Code: report.CodeDeadline, Message: fmt.Sprintf("the run took longer than its %s", r.o.Timeout),
 			Hint: "run it again, with a longer --timeout if it needs one",
-		}}
+		})}
 	}
-	return interruptedFailure()
+	return &ending{interrupted()}
 }
 
-func (r *run) emit(e Event) {
+func (r *runner) emit(e Event) {
 	e.Time = time.Now()
 	r.with.Observe(e)
 }
 
-// record keeps the report on disk. A run whose report cannot be kept must not go on changing things.
-func (r *run) record() error {
-	if r.with.Record != nil && r.recordErr == nil {
-		r.recordErr = r.with.Record(*r.report, r.details)
+func (r *runner) started(p planned) {
+	d := fold(p.doc, result{by: p.by})
+	r.emit(Event{Type: EventDocumentStarted, Document: &d})
+}
+
+// finished reports the end of a document's turn.
+func (r *runner) finished(place int) {
+	res := r.progress.results[place]
+	d := fold(r.progress.docs[place], res)
+	e := Event{Type: EventDocumentFinished, Document: &d}
+	for _, x := range res.problems {
+		e.Errors = append(e.Errors, x.err)
 	}
-	if r.recordErr != nil {
-		return stateFailure(r.recordErr)
+	r.emit(e)
+}
+
+// record keeps the report on disk. A run whose report cannot be kept must not go on changing things.
+func (r *runner) record() error {
+	if r.with.Record != nil && r.unkept == nil {
+		r.unkept = r.with.Record(r.progress.report())
+	}
+	if r.unkept != nil {
+		return &ending{stateProblem(r.unkept)}
 	}
 	return nil
 }
 
-// locate turns a violation into an error of the stream, with its place.
-func (it *item) locate(file string, v document.Violation) *document.Error {
-	return &document.Error{
-		File: file, Index: it.doc.Index, Kind: it.doc.Kind, Name: it.doc.Name,
-		Field: v.Field, Position: it.doc.Locate(v.Field), Message: v.Message, Hint: v.Hint,
+// recordWith is record in the middle of a document's turn.
+func (r *runner) recordWith(d doc, res result) error {
+	for i := range r.progress.docs {
+		if r.progress.docs[i].id == d.id {
+			r.progress.results[i] = res
+		}
 	}
+	return r.record()
 }

@@ -53,15 +53,15 @@ func TestExecuteOutcomes(t *testing.T) {
 		sentinel bool
 	}{
 		"applied in stream order, the sentinel last": {
-			options: Options{Mode: ModeApply, Stream: stream(named, named)},
+			options: Options{Mode: ModeApply, Stream: things(named, named)},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Changed Changed", sentinel: true,
-			log: "plan a by x\nplan b by x\nremove sentinel\napply a by x\nplan b by x\napply b by x\nwrite sentinel",
+			log: "plan a by x\nplan b by x\nremove sentinel\napply a by x\napply b by x\nwrite sentinel",
 		},
 		"a configuration error anywhere ends the run before any change, and every error is told": {
 			setup: func(w *world) {
 				w.plugins["x"].plan = planFor(map[string]error{"b": invalid("spec.one", "spec.two"), "c": invalid("spec.three")})
 			},
-			options: Options{Mode: ModeApply, Stream: stream(named, "{provider: x, one: 1,\n two: 2}", named)},
+			options: Options{Mode: ModeApply, Stream: things(named, "{provider: x, one: 1,\n two: 2}", named)},
 			exit:    report.ExitUsage, outcome: report.RunInvalid, outcomes: "Skipped Failed Failed",
 			log: "plan a by x\nplan b by x\nplan c by x",
 		},
@@ -71,7 +71,7 @@ func TestExecuteOutcomes(t *testing.T) {
 					return pluginv1.Finished{Error: pluginv1.AsError(precondition("not ready"))}, nil
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: stream(named, named)},
+			options: Options{Mode: ModeApply, Stream: things(named, named)},
 			exit:    report.ExitPrecondition, outcome: report.RunFailed, outcomes: "Failed Skipped",
 			errors: []string{"Precondition: not ready"},
 		},
@@ -84,34 +84,37 @@ func TestExecuteOutcomes(t *testing.T) {
 					return oneChange(), nil
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: stream(named, named)},
+			options: Options{Mode: ModeApply, Stream: things(named, named)},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Changed Changed", sentinel: true,
 		},
 		"a precondition at its turn stops": {
 			setup: func(w *world) {
 				w.plugins["x"].plan = planFor(map[string]error{"b": precondition("the clock is wrong")})
 			},
-			options: Options{Mode: ModeApply, Stream: stream(named, named, named)},
+			options: Options{Mode: ModeApply, Stream: things(named, named, named)},
 			exit:    report.ExitPrecondition, outcome: report.RunFailed, outcomes: "Changed Failed Skipped",
 			errors: []string{"the clock is wrong"},
 		},
 		"an error of the configuration that shows after a change is a failure, not a refusal": {
 			setup: func(w *world) {
 				w.plugins["x"].plan = func(name string, calls int) (pluginv1.Plan, error) {
-					if name == "b" && calls > 1 {
+					switch {
+					case name == "b" && calls == 1:
+						return pluginv1.Plan{}, precondition("not yet")
+					case name == "b":
 						return pluginv1.Plan{}, invalid("spec.late")
 					}
 					return oneChange(), nil
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: stream(named, named)},
+			options: Options{Mode: ModeApply, Stream: things(named, named)},
 			exit:    report.ExitFailed, outcome: report.RunFailed, outcomes: "Changed Failed",
 		},
 		"converged documents are not applied": {
 			setup: func(w *world) {
 				w.plugins["x"].plan = func(string, int) (pluginv1.Plan, error) { return pluginv1.Plan{}, nil }
 			},
-			options: Options{Mode: ModeApply, Stream: stream(named, named)},
+			options: Options{Mode: ModeApply, Stream: things(named, named)},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Unchanged Unchanged", sentinel: true,
 			log: "plan a by x\nplan b by x\nwrite sentinel",
 		},
@@ -119,12 +122,12 @@ func TestExecuteOutcomes(t *testing.T) {
 			setup: func(w *world) {
 				w.plugins["x"].plan = planFor(map[string]error{"a": unsupported("no such field here")})
 			},
-			options: Options{Mode: ModeApply, Stream: stream(named)},
+			options: Options{Mode: ModeApply, Stream: things(named)},
 			exit:    report.ExitPrecondition, outcome: report.RunInvalid, outcomes: "Failed",
 			errors: []string{"Unsupported: no such field here"},
 		},
 		"a missing plugin": {
-			options: Options{Mode: ModeApply, Stream: stream("{provider: y}")},
+			options: Options{Mode: ModeApply, Stream: things("{provider: y}")},
 			exit:    report.ExitPrecondition, outcome: report.RunFailed, outcomes: "Failed",
 			errors: []string{"machineadm-thing-plugin-y"}, log: " ",
 		},
@@ -135,7 +138,7 @@ func TestExecuteOutcomes(t *testing.T) {
 		},
 		"an unserved kind of another group names both": {
 			options: Options{Mode: ModeApply, Stream: []byte("apiVersion: example.com/v9\nkind: Thing\nmetadata: {name: a}\nspec: {provider: x}\n")},
-			exit:    report.ExitPrecondition, outcome: report.RunFailed, outcomes: "Failed",
+			exit:    report.ExitPrecondition, outcome: report.RunInvalid, outcomes: "Failed",
 			errors: []string{"machineadm-thing-plugin-x does not serve Thing of example.com/v9; it serves Thing of example.com/v1"},
 		},
 		"an unknown version of a kind of ours is an error of the configuration": {
@@ -144,10 +147,11 @@ func TestExecuteOutcomes(t *testing.T) {
 		},
 		"a document for another machine is not applicable": {
 			options: Options{Mode: ModeApply, Stream: []byte("apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a, when: {os: [windows]}}\nspec: {provider: x}\n")},
-			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "NotApplicable", sentinel: true,
+			exit:    report.ExitPrecondition, outcome: report.RunFailed, outcomes: "NotApplicable", log: " ",
+			errors: []string{"no document of the stream applies to this machine (os linux, distribution debian, architecture amd64)"},
 		},
 		"a phase that is not picked is deferred, and there is no sentinel": {
-			options: Options{Mode: ModeApply, Phase: pluginv1.PhaseProvisioning, Stream: stream(named)},
+			options: Options{Mode: ModeApply, Phase: pluginv1.PhaseProvisioning, Stream: things(named)},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Deferred/phase", log: " ",
 		},
 		"an image leaves what needs the live machine, and no sentinel": {
@@ -156,16 +160,16 @@ func TestExecuteOutcomes(t *testing.T) {
 					return pluginv1.Plan{Changes: []pluginv1.Change{{ID: "live", Summary: "start", NeedsLive: true}}}, nil
 				}
 			},
-			options: Options{Mode: ModeApply, Root: "/image", Stream: stream(named)},
+			options: Options{Mode: ModeApply, Root: "/image", Stream: things(named)},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Deferred/live", log: "plan a by x",
 		},
 		"a secret does not go into an image": {
-			options: Options{Mode: ModeApply, Root: "/image", Stream: stream("{provider: x, auth: [{password: {value: s3cr3t}}]}")},
+			options: Options{Mode: ModeApply, Root: "/image", Stream: things("{provider: x, auth: [{password: {value: s3cr3t}}]}")},
 			exit:    report.ExitUsage, outcome: report.RunInvalid, outcomes: "Failed", log: " ",
 			errors: []string{"a secret would be written into an image"},
 		},
 		"unless it may": {
-			options: Options{Mode: ModeApply, Root: "/image", AllowSecrets: true, Stream: stream("{provider: x, password: {value: s3cr3t}}")},
+			options: Options{Mode: ModeApply, Root: "/image", AllowSecrets: true, Stream: things("{provider: x, password: {value: s3cr3t}}")},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Changed",
 		},
 		"a crash of the plugin": {
@@ -174,7 +178,7 @@ func TestExecuteOutcomes(t *testing.T) {
 					return pluginv1.Finished{}, fmt.Errorf("%w: gone", pluginv1.ErrCrashed)
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: stream(named)},
+			options: Options{Mode: ModeApply, Stream: things(named)},
 			exit:    report.ExitFailed, outcome: report.RunFailed, outcomes: "Failed", errors: []string{"Crashed: the plugin"},
 		},
 		"a reboot before the next document": {
@@ -183,7 +187,7 @@ func TestExecuteOutcomes(t *testing.T) {
 					return pluginv1.Finished{}, change(send, pluginv1.Change{ID: "a", Summary: "do a", Reboot: pluginv1.RebootBeforeNext})
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: stream(named, named)},
+			options: Options{Mode: ModeApply, Stream: things(named, named)},
 			exit:    report.ExitReboot, outcome: report.RunRebootRequired, outcomes: "RebootRequired Skipped",
 		},
 		"a reboot after the run, asked for while a change runs": {
@@ -195,7 +199,7 @@ func TestExecuteOutcomes(t *testing.T) {
 					return pluginv1.Finished{}, send(pluginv1.Progress{ID: "a", Reboot: pluginv1.RebootAfterRun})
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: stream(named, named)},
+			options: Options{Mode: ModeApply, Stream: things(named, named)},
 			exit:    report.ExitReboot, outcome: report.RunRebootRequired, outcomes: "Changed Changed",
 		},
 		"reboots are counted, and end": {
@@ -208,7 +212,7 @@ func TestExecuteOutcomes(t *testing.T) {
 					return pluginv1.Finished{}, change(send, pluginv1.Change{ID: "a", Summary: "do a", Reboot: pluginv1.RebootAfterRun})
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: stream(named), Reboot: true},
+			options: Options{Mode: ModeApply, Stream: things(named), Reboot: true},
 			exit:    report.ExitDeadline, outcome: report.RunFailed, outcomes: "Changed",
 			errors: []string{"the stream asks for reboot 4; at most 3 are made"},
 		},
@@ -216,7 +220,7 @@ func TestExecuteOutcomes(t *testing.T) {
 			setup: func(w *world) {
 				w.plugins["x"].plan = planFor(map[string]error{"a": &pluginv1.Error{Code: pluginv1.CodeRetry, Message: "busy"}})
 			},
-			options: Options{Mode: ModeApply, Stream: stream(named)},
+			options: Options{Mode: ModeApply, Stream: things(named)},
 			exit:    report.ExitDeadline, outcome: report.RunFailed, outcomes: "Failed", errors: []string{"Retry: busy"},
 		},
 		"a retry of Apply that succeeds": {
@@ -229,42 +233,91 @@ func TestExecuteOutcomes(t *testing.T) {
 					return pluginv1.Finished{}, change(send, oneChange().Changes[0])
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: stream(named)},
+			options: Options{Mode: ModeApply, Stream: things(named)},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Changed", sentinel: true,
 		},
 		"a plan that has something to do": {
-			options: Options{Mode: ModePlan, Stream: stream(named)},
+			options: Options{Mode: ModePlan, Stream: things(named)},
 			exit:    report.ExitDiffers, outcome: report.RunSucceeded, outcomes: "Changed", log: "plan a by x",
 		},
-		"a plan that cannot be decided": {
+		"a plan that cannot be decided, because an earlier document may cure it": {
 			setup: func(w *world) {
-				w.plugins["x"].plan = planFor(map[string]error{"a": precondition("later")})
+				w.plugins["x"].plan = planFor(map[string]error{"b": precondition("later")})
 			},
-			options: Options{Mode: ModePlan, Stream: stream(named)},
-			exit:    report.ExitDiffers, outcome: report.RunSucceeded, outcomes: "",
+			options: Options{Mode: ModePlan, Stream: things(named, named)},
+			exit:    report.ExitDiffers, outcome: report.RunSucceeded, outcomes: "Changed ",
+		},
+		"a precondition that no earlier document can cure fails before any change": {
+			setup: func(w *world) {
+				w.plugins["x"].plan = planFor(map[string]error{"a": precondition("no such device")})
+			},
+			options: Options{Mode: ModeApply, Stream: things(named, named)},
+			exit:    report.ExitPrecondition, outcome: report.RunFailed, outcomes: "Failed Skipped",
+			errors: []string{"no such device"}, log: "plan a by x\nplan b by x",
+		},
+		"a precondition that the plugin calls final fails before any change": {
+			setup: func(w *world) {
+				e := pluginv1.AsError(precondition("containerd is not installed"))
+				e.Final = true
+				w.plugins["x"].plan = planFor(map[string]error{"b": e})
+			},
+			options: Options{Mode: ModePlan, Stream: things(named, named)},
+			exit:    report.ExitPrecondition, outcome: report.RunFailed, outcomes: "Changed Failed",
+			errors: []string{"containerd is not installed"},
+		},
+		"what only live changes of an image precede is not cured in it": {
+			setup: func(w *world) {
+				w.plugins["x"].plan = func(name string, _ int) (pluginv1.Plan, error) {
+					if name == "b" {
+						return pluginv1.Plan{}, precondition("not ready")
+					}
+					return pluginv1.Plan{Changes: []pluginv1.Change{{ID: "live", Summary: "start", NeedsLive: true}}}, nil
+				}
+			},
+			options: Options{Mode: ModeApply, Root: "/image", Stream: things(named, named)},
+			exit:    report.ExitPrecondition, outcome: report.RunFailed, outcomes: "Skipped Failed",
+		},
+		"a document behind a change is applied without another planning": {
+			setup: func(w *world) {
+				w.plugins["x"].plan = func(name string, _ int) (pluginv1.Plan, error) {
+					if name == "b" {
+						return pluginv1.Plan{}, nil
+					}
+					return oneChange(), nil
+				}
+				w.plugins["x"].apply = func(_ context.Context, name string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
+					if name == "b" {
+						return pluginv1.Finished{}, nil
+					}
+					return pluginv1.Finished{}, change(send, oneChange().Changes[0])
+				}
+			},
+			options: Options{Mode: ModeApply, Stream: things(named, named)},
+			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Changed Unchanged", sentinel: true,
+			log: "plan a by x\nplan b by x\nremove sentinel\napply a by x\napply b by x\nwrite sentinel",
 		},
 		"a converged plan": {
 			setup: func(w *world) {
 				w.plugins["x"].plan = func(string, int) (pluginv1.Plan, error) { return pluginv1.Plan{}, nil }
 			},
-			options: Options{Mode: ModePlan, Stream: stream(named)},
+			options: Options{Mode: ModePlan, Stream: things(named)},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Unchanged",
 		},
 		"validate takes preconditions for fine": {
 			setup: func(w *world) {
 				w.plugins["x"].plan = planFor(map[string]error{"a": precondition("later")})
 			},
-			options: Options{Mode: ModeValidate, Root: "/empty", Stream: stream(named)},
+			options: Options{Mode: ModeValidate, Root: "/empty", Stream: things(named)},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Skipped",
 		},
 		"a report that cannot be kept ends the run before the first change": {
 			setup:   func(w *world) { w.failAt = 1 },
-			options: Options{Mode: ModeApply, Stream: stream(named)},
+			options: Options{Mode: ModeApply, Stream: things(named)},
 			exit:    report.ExitState, outcome: report.RunFailed, outcomes: "Skipped", log: " ",
 		},
 		"a report that cannot be kept any more stops the change that would follow": {
 			setup:   func(w *world) { w.failAt = 2 },
-			options: Options{Mode: ModeApply, Stream: stream(named, named)},
+			options: Options{Mode: ModeApply, Stream: things(named, named)},
 			exit:    report.ExitState, outcome: report.RunFailed, outcomes: "Failed Skipped",
 		},
 	}
@@ -300,7 +353,7 @@ func TestEveryErrorOfTheStreamHasItsPlace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.add("x").plan = planFor(map[string]error{"b": invalid("spec.one", "spec.two")})
-	got := w.execute(Options{Mode: ModeApply, Stream: stream(named, "{provider: x, one: 1,\n  two: 2}")})
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named, "{provider: x, one: 1,\n  two: 2}")})
 	var places []string
 	for _, e := range got.Errors {
 		places = append(places, fmt.Sprintf("%s:%d:%d %s %s", e.File, e.Line, e.Column, e.Document, e.Field))
@@ -338,8 +391,16 @@ func TestChoiceOfProvider(t *testing.T) {
 			options: Options{Defaults: map[string]string{"Thing": "x"}}, by: "x", bound: "x",
 		},
 		"an earlier choice wins over the default": {
-			setup:   func(w *world) { w.add("x"); w.add("y"); w.bindings["Thing"] = "y" },
+			setup:   func(w *world) { w.add("x"); w.add("y"); w.choices["Thing/a"] = "y" },
 			options: Options{Defaults: map[string]string{"Thing": "x"}}, by: "y", bound: "y",
+		},
+		"the choice of the bake wins over the default": {
+			setup:   func(w *world) { w.add("x"); w.add("y") },
+			options: Options{Defaults: map[string]string{"Thing": "x"}, ImageChoices: map[string]string{"Thing/a": "y"}}, by: "y", bound: "y",
+		},
+		"this machine's choice wins over the bake's, and that of another document counts for nothing": {
+			setup:   func(w *world) { w.add("x"); w.add("y"); w.choices["Thing/a"] = "x"; w.choices["Thing/b"] = "y" },
+			options: Options{ImageChoices: map[string]string{"Thing/a": "y"}}, by: "x", bound: "x",
 		},
 		"one that cannot express a field makes way": {
 			setup: func(w *world) {
@@ -367,7 +428,7 @@ func TestChoiceOfProvider(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			tt.setup(w)
-			tt.options.Mode, tt.options.Stream = ModeApply, stream("{}")
+			tt.options.Mode, tt.options.Stream = ModeApply, things("{}")
 			got := w.execute(tt.options)
 			if got.ExitCode != tt.exit {
 				t.Errorf("exit %d, want %d; errors:\n%s", got.ExitCode, tt.exit, errorsOf(got))
@@ -380,8 +441,8 @@ func TestChoiceOfProvider(t *testing.T) {
 					t.Errorf("errors:\n%s\nwant %q among them", errorsOf(got), want)
 				}
 			}
-			if tt.bound != "" && w.bindings["Thing"] != tt.bound {
-				t.Errorf("kept the choice %q, want %q", w.bindings["Thing"], tt.bound)
+			if tt.bound != "" && w.choices["Thing/a"] != tt.bound {
+				t.Errorf("kept the choice %q, want %q", w.choices["Thing/a"], tt.bound)
 			}
 		})
 	}
@@ -392,11 +453,11 @@ func TestValidateAsksEveryProvider(t *testing.T) {
 	w := newWorld(t)
 	w.add("x").plan = planFor(map[string]error{"a": invalid("spec.one")})
 	w.add("y")
-	if got := w.execute(Options{Mode: ModeValidate, Root: "/empty", Stream: stream("{one: 1}")}); got.ExitCode != report.ExitOK {
+	if got := w.execute(Options{Mode: ModeValidate, Root: "/empty", Stream: things("{one: 1}")}); got.ExitCode != report.ExitOK {
 		t.Errorf("one provider takes it, but exit %d; errors:\n%s", got.ExitCode, errorsOf(got))
 	}
 	w.plugins["y"].plan = planFor(map[string]error{"a": invalid("spec.one")})
-	if got := w.execute(Options{Mode: ModeValidate, Root: "/empty", Stream: stream("{one: 1}")}); got.ExitCode != report.ExitUsage {
+	if got := w.execute(Options{Mode: ModeValidate, Root: "/empty", Stream: things("{one: 1}")}); got.ExitCode != report.ExitUsage {
 		t.Errorf("every provider refuses it, but exit %d; errors:\n%s", got.ExitCode, errorsOf(got))
 	}
 }
@@ -413,7 +474,7 @@ func TestStopIsAskedAgain(t *testing.T) {
 		<-p.stopped
 		return pluginv1.Finished{Stopped: true}, nil
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: stream(named), Interrupt: interrupt, Grace: 20 * time.Second})
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named), Interrupt: interrupt, Grace: 20 * time.Second})
 	if got.ExitCode != report.ExitInterrupted || strings.Contains(w.lines(), "kill") {
 		t.Errorf("exit %d\n%s", got.ExitCode, w.lines())
 	}
@@ -432,7 +493,7 @@ func TestInterruptFinishesTheChangeInHand(t *testing.T) {
 		<-p.stopped
 		return pluginv1.Finished{Stopped: true}, send(pluginv1.Changed{ID: "a"})
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: stream(named, named), Interrupt: interrupt})
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named), Interrupt: interrupt})
 	if got.ExitCode != report.ExitInterrupted || got.Outcome != report.RunInterrupted || outcomes(got) != "Failed Skipped" {
 		t.Errorf("exit %d %s [%s]", got.ExitCode, got.Outcome, outcomes(got))
 	}
@@ -473,7 +534,7 @@ func TestPluginThatDoesNotStopIsKilled(t *testing.T) {
 				o.Interrupt, want = interrupt, report.ExitInterrupted
 			}
 			if o.Stream == nil {
-				o.Stream = stream(named)
+				o.Stream = things(named)
 			}
 			o.Mode, o.Grace = ModeApply, 30*time.Millisecond
 			got := w.execute(o)
@@ -511,7 +572,7 @@ func TestBrokenEventsAreDefects(t *testing.T) {
 				}
 				return pluginv1.Finished{}, nil
 			}
-			got := w.execute(Options{Mode: ModeApply, Stream: stream(named)})
+			got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
 			if got.ExitCode != report.ExitFailed || !strings.Contains(errorsOf(got), "Internal") {
 				t.Errorf("exit %d; errors:\n%s", got.ExitCode, errorsOf(got))
 			}

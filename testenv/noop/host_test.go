@@ -68,8 +68,9 @@ func TestHostSurvivesEveryPlugin(t *testing.T) {
 				}
 				return
 			}
-			e := got.report.Documents[0].Error
-			if e == nil || e.Code != tt.code || !strings.Contains(e.Message, tt.says) {
+			require.Equal(t, []int{0}, got.report.Documents[0].Errors)
+			e := got.report.Errors[0]
+			if e.Code != tt.code || !strings.Contains(e.Message, tt.says) {
 				t.Fatalf("error %+v, want %s with %q", e, tt.code, tt.says)
 			}
 			if tt.details != "" && !strings.Contains(got.details.Entries[e.Details], tt.details) {
@@ -274,7 +275,7 @@ func TestCanaryOnStderrStaysWithRoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Mode().Perm() != 0o600 || !strings.Contains(got.details.Entries["document-0"], "c4n4ry in apply") {
+	if info.Mode().Perm() != 0o600 || !strings.Contains(got.details.Entries["document-1"], "c4n4ry in apply") {
 		t.Errorf("details.json has mode %v and entries %q", info.Mode(), got.details.Entries)
 	}
 }
@@ -321,25 +322,30 @@ func TestChoiceAmongInstalledPlugins(t *testing.T) {
 	b := newBench(t)
 	b.install("machineadm-noop-plugin-one", script{Fitness: "installed"})
 	b.install("machineadm-noop-plugin-two", script{Fitness: "active"})
-	stream := "apiVersion: example.com/v1\nkind: Noop\nmetadata: {name: a}\nspec: {touch: [a]}\n"
-	got := b.apply(stream)
+	stream := func(name string) string {
+		return "apiVersion: example.com/v1\nkind: Noop\nmetadata: {name: " + name + "}\nspec: {touch: [a]}\n"
+	}
+	got := b.apply(stream("a"))
 	if got.code != report.ExitOK || got.report.Documents[0].Provider != "two" {
 		t.Fatalf("provider %q\n%s", got.report.Documents[0].Provider, got)
 	}
 	b.script(filepath.Join(b.plugins, "machineadm-noop-plugin-one"), script{Fitness: "active"})
-	if got := b.apply(stream); got.code != report.ExitPrecondition || !strings.Contains(got.stderr, "plugin-one and machineadm-noop-plugin-two") {
+	if got := b.apply(stream("b")); got.code != report.ExitPrecondition || !strings.Contains(got.stderr, "plugin-one and machineadm-noop-plugin-two") {
 		t.Errorf("a tie: %s", got)
 	}
 	vendor := filepath.Join(b.root, "etc/machineadm")
-	if err := os.MkdirAll(vendor, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	if err := os.WriteFile(filepath.Join(vendor, "defaults.yaml"), []byte("Noop: one\n"), 0o644); err != nil { //nolint:gosec // read by everyone
 		t.Fatal(err)
 	}
-	if got := b.apply(stream); got.code != report.ExitOK || got.report.Documents[0].Provider != "one" {
+	if got := b.apply(stream("b")); got.code != report.ExitOK || got.report.Documents[0].Provider != "one" {
 		t.Errorf("the vendor's default: %s", got)
 	}
+	if got := b.apply(stream("a")); got.code != report.ExitOK || got.report.Documents[0].Provider != "two" {
+		t.Errorf("what the image chose for a document comes before the default: %s", got)
+	}
+	choices, err := os.ReadFile(filepath.Join(vendor, "choices.json"))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"Noop/a": "two", "Noop/b": "one"}`, string(choices))
 }
 
 func TestUntrustedPluginIsNeverStarted(t *testing.T) {

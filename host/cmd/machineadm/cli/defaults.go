@@ -9,6 +9,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/internal/rooted"
 	"github.com/machineadm/machineadm/internal/trust"
@@ -17,33 +18,51 @@ import (
 // maxDefaults is far above what a file of a few lines has.
 const maxDefaults = 1 << 20
 
-// defaults reads the providers that the OS vendor chose, of the machine or of the image.
-func (p *place) defaults(mode run.Mode) (map[string]string, error) {
+// vendorFiles are the files of the machine or the image that choose providers: the defaults of the OS vendor, by kind, and
+// the choices of the bake, by document. The error comes with the name of the file.
+func (p *place) vendorFiles(mode run.Mode) (defaults, choices map[string]string, at string, err error) {
 	if mode == run.ModeValidate {
-		return nil, nil //nolint:nilnil // none is a fine set of defaults
+		return nil, nil, "", nil
 	}
-	data, err := p.readDefaults()
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil //nolint:nilnil // none is a fine set of defaults
+	for _, f := range []struct {
+		path  string
+		parse func(file string, data []byte) (map[string]string, error)
+		to    *map[string]string
+	}{{defaultsFile, parseDefaults, &defaults}, {journal.ImageChoices, parseChoices, &choices}} {
+		at = filepath.Join(p.root, f.path)
+		data, err := p.readVendorFile(f.path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			*f.to, err = f.parse(at, data)
+		}
+		if err != nil {
+			return nil, nil, at, err
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return parseDefaults(p.defaultsFile(), data)
+	return defaults, choices, "", nil
 }
 
-// defaultsFile is its name in messages.
-func (p *place) defaultsFile() string { return filepath.Join(p.root, defaultsFile) }
+func parseChoices(file string, data []byte) (map[string]string, error) {
+	choices, err := journal.ParseChoices(data)
+	if err != nil {
+		return nil, &document.Error{
+			File: file, Index: -1, Message: err.Error(), Hint: "remove the file: the providers are chosen anew",
+		}
+	}
+	return choices, nil
+}
 
-// readDefaults reads the machine's own file like a program, links and all: whoever can write it chooses what is run. An
+// readVendorFile reads the machine's own file like a program, links and all: whoever can write it chooses what is run. An
 // image is the baker's.
-func (p *place) readDefaults() ([]byte, error) {
-	open := func() (*os.File, error) { return rooted.Open(p.root, defaultsFile) }
+func (p *place) readVendorFile(path string) ([]byte, error) {
+	open := func() (*os.File, error) { return rooted.Open(p.root, path) }
 	if p.root == "" {
-		if _, err := os.Lstat(defaultsFile); err != nil {
+		if _, err := os.Lstat(path); err != nil {
 			return nil, err
 		}
-		open = func() (*os.File, error) { return trust.Open(defaultsFile, trust.Settings()) }
+		open = func() (*os.File, error) { return trust.Open(path, trust.Settings()) }
 	}
 	file, err := open()
 	if err != nil {

@@ -68,8 +68,9 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 		Mode: mode, File: streamName(o.path), Stream: stream, Root: where.root, Target: where.target, Phase: phase,
 		AllowSecrets: o.allowSecrets, Reboot: o.reboot, Timeout: g.timeout, Interrupt: interrupt,
 	}
-	if options.Defaults, err = where.defaults(mode); err != nil {
-		return where.refuse(head, inputErrors(where.defaultsFile(), err), observe, s)
+	var at string
+	if options.Defaults, options.ImageChoices, at, err = where.vendorFiles(mode); err != nil {
+		return where.refuse(head, inputErrors(at, err), observe, s)
 	}
 	if where.journal != nil && mode == run.ModeApply {
 		if head.Generation, err = where.journal.Generation(stream); err != nil {
@@ -82,8 +83,8 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 		return o.unopened(err, observe)
 	}
 	defer endAll(fleet, log)
-	with := run.Surroundings{Plugins: fleet, Observe: observe}
-	if err := g.furnish(where, &with, options, head); err != nil {
+	with := run.Dependencies{Plugins: fleet, Observe: observe, Log: log}
+	if err := g.provide(where, &with, options, head); err != nil {
 		return o.unopened(err, observe)
 	}
 	result, details := run.Execute(ctx, options, with, head)

@@ -172,15 +172,19 @@ func (p *place) head(o *applyFlags) report.Report {
 	}
 }
 
-// furnish gives the run what it keeps. A plan keeps nothing and only looks at what an apply chose.
-func (g *globals) furnish(p *place, with *run.Surroundings, o run.Options, head report.Report) error {
-	if p.journal != nil {
-		with.State = p.journal
+// provide gives the run what it keeps. A plan keeps nothing and only reads what an apply has kept.
+func (g *globals) provide(p *place, with *run.Dependencies, o run.Options, head report.Report) error {
+	switch {
+	case p.journal == nil:
+	case p.root == "":
+		with.State, with.Reboots = p.journal, p.journal.Reboots(head.BootID)
+	default:
+		with.State = p.journal.ForImage(p.root, o.ImageChoices)
 	}
 	if o.Mode != run.ModeApply {
 		return nil
 	}
-	with.Record = p.record
+	with.Record, with.Writes = p.record, p.writes
 	if p.root != "" {
 		return nil
 	}
@@ -188,7 +192,7 @@ func (g *globals) furnish(p *place, with *run.Surroundings, o run.Options, head 
 	if err != nil {
 		return err
 	}
-	with.Sentinel, with.Reboots, with.Resume = newSentinel(), p.journal, kept
+	with.Sentinel, with.Resume = newSentinel(), kept
 	return nil
 }
 

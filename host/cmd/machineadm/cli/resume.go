@@ -74,7 +74,7 @@ func (g *globals) lookupEnv(name string) (string, bool) {
 	return "", false
 }
 
-// resume is what has this run go on after a reboot.
+// resume makes the next boot continue this run.
 func (g *globals) resume(where *place, o run.Options, head report.Report) (*resume.Resume, error) {
 	starter, err := g.starter(where)
 	if err != nil {
