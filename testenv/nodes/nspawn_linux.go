@@ -153,17 +153,18 @@ func (m *nspawn) watch(s *session, cmd *exec.Cmd, notices *net.UnixConn) error {
 	})
 }
 
-// awaitReady reads sd_notify(3) datagrams until one says that the boot is finished or the socket is closed.
+// awaitReady reads sd_notify(3) datagrams until the socket is closed, and closes up when the first one says that the boot
+// is finished. PID 1 blocks when its notices are not read: it sends some at each daemon-reload.
 func awaitReady(notices *net.UnixConn, up chan<- struct{}) {
 	datagram := make([]byte, 4096)
-	for {
+	for ready := false; ; {
 		n, err := notices.Read(datagram)
 		if err != nil {
 			return
 		}
-		if slices.Contains(strings.Split(string(datagram[:n]), "\n"), "READY=1") {
+		if !ready && slices.Contains(strings.Split(string(datagram[:n]), "\n"), "READY=1") {
+			ready = true
 			close(up)
-			return
 		}
 	}
 }
