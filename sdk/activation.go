@@ -2,15 +2,10 @@ package sdk
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"path/filepath"
-	"strings"
+	"io/fs"
 	"time"
 
-	"github.com/machineadm/machineadm/internal/atomicfile"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -28,17 +23,21 @@ type Activation struct {
 	// Files are the configuration. With unit files or drop-ins among them, systemd reads its files again before the
 	// restart.
 	Files []FileSpec
+	// Companions are files that the daemon reads whenever it needs them, such as those of its registries. They come and are
+	// rolled back together with Files, but alone they restart nothing.
+	Companions []FileSpec
 	// Environment are variables of the service, which take effect with the files; nil: nobody asks. Windows alone keeps
 	// them for its services: elsewhere it is Unsupported, and a drop-in among Files says them.
 	Environment *ServiceEnvironment
 	// Check has the daemon's own checker judge the files before anything is changed; nil where a daemon has none. It is
-	// given where each of Files lies for now, by its path: beside it, under a hidden name, with its mode and owner. Any
+	// given where each of Files that shall be there lies for now, by its path: beside it, under a hidden name, with its mode and owner. Any
 	// error refuses the configuration; what a *machine.CommandError's program said reaches the administrator.
 	Check func(ctx context.Context, m Machine, candidates map[string]string) error
 	// Healthy says whether the daemon does its work; nil means yes. It is asked again and again after a restart, and
 	// must heed its context. It judges the old configuration too, so it asks for nothing that only the new one
-	// brings. Its errors quote no values of the document; Final marks one that waiting will not mend.
-	Healthy func(ctx context.Context, m Machine) error
+	// brings. Its errors quote no values of the document; Final marks one that waiting does not cure. Progress is for what it
+	// waits for.
+	Healthy func(ctx context.Context, m Machine, p Progress) error
 	// Timeout is how long the daemon may take to become healthy, with the new configuration and, if need be, once more
 	// with the old one; 0 means DefaultHealthTimeout.
 	Timeout time.Duration
@@ -93,31 +92,9 @@ type sight struct {
 	unit   machine.ServiceState
 	have   []version // of the items, in their order
 	want   []version
-	differ int      // how many are not as wanted
+	differ int      // how many are not as wanted and need a restart
+	loose  int      // how many are not as wanted and need none
 	stray  []string // candidates that were left behind
-}
-
-// item is one part of the configuration: a file, or what is swapped like one.
-type item struct {
-	path string
-	// want is what it shall be, given what it is.
-	want func(have version) (version, error)
-	diff func(have, want version) string
-}
-
-func (a *activator) items() []item {
-	var all []item
-	for _, spec := range a.Files {
-		all = append(all, item{
-			path: spec.Path,
-			want: func(version) (version, error) { return spec.version(), nil },
-			diff: func(have, want version) string { return difference(spec.Path, have, want, spec.Sensitive) },
-		})
-	}
-	if a.Environment != nil {
-		all = append(all, a.Environment.item(a.Unit))
-	}
-	return all
 }
 
 func (a *activator) look(ctx context.Context, seen *machine.ServiceState) (sight, error) {
@@ -146,7 +123,17 @@ func (a *activator) look(ctx context.Context, seen *machine.ServiceState) (sight
 		if err != nil {
 			return s, err
 		}
-		if !have.is(want) {
+		if part.absent { // a link could not be put back
+			info, err := a.files.Lstat(part.path)
+			if err == nil && info.Mode.Type() == fs.ModeSymlink {
+				return s, Precondition(part.path+" is a link where no file shall be", "remove it, then run again")
+			}
+		}
+		switch {
+		case have.is(want):
+		case part.loose:
+			s.loose++
+		default:
 			s.differ++
 		}
 		s.have, s.want = append(s.have, have), append(s.want, want)
@@ -163,7 +150,7 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 			return nil, err
 		}
 	}
-	for _, spec := range a.Files {
+	for _, spec := range a.specs() {
 		if err := spec.check(); err != nil {
 			return nil, err
 		}
@@ -175,10 +162,12 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 	}
 	change := &Change{ID: "activate:" + a.Unit, Summary: a.summary(s), NeedsLive: true, Do: a.do}
 	if a.machine.Offline() {
-		return a.planImage(change)
+		changes, err := fileChanges(a.files, a.specs())
+		change.Summary = "see that " + a.Unit + " runs with its configuration"
+		return append(changes, change), err
 	}
 	if s.record == nil && s.differ == 0 && !down(s.unit) && len(s.stray) == 0 {
-		return nil, nil
+		return fileChanges(a.files, a.Companions)
 	}
 	for i, part := range a.items() {
 		if !s.have[i].is(s.want[i]) {
@@ -186,32 +175,6 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 		}
 	}
 	return []*Change{change}, nil
-}
-
-// claim records the configuration as the document's own, and that the unit runs with it.
-func (a *activator) claim() {
-	for _, spec := range a.Files {
-		spec.claim(a.machine)
-	}
-	if a.Environment != nil {
-		a.machine.Claim("unit:"+a.Unit+"#environment", "", a.Environment.entries()...)
-	}
-	a.machine.Claim("unit:"+a.Unit+"#running", "", "true")
-}
-
-func (a *activator) planImage(restart *Change) ([]*Change, error) {
-	var changes []*Change
-	for _, spec := range a.Files {
-		change, err := fileChange(a.files, spec)
-		if err != nil {
-			return nil, err
-		}
-		if change != nil {
-			changes = append(changes, change)
-		}
-	}
-	restart.Summary = "see that " + a.Unit + " runs with its configuration"
-	return append(changes, restart), nil
 }
 
 func (a *activator) summary(s sight) string {
@@ -229,8 +192,8 @@ func (a *activator) summary(s sight) string {
 
 // counted says how much of the configuration is not as wanted.
 func (a *activator) counted(s sight) string {
-	files, text := s.differ, ""
-	if last := len(a.Files); last < len(s.have) && !s.have[last].is(s.want[last]) {
+	files, text := s.differ+s.loose, ""
+	if last := len(a.Files); a.Environment != nil && !s.have[last].is(s.want[last]) {
 		files, text = files-1, "its environment"
 	}
 	if files > 0 && text != "" {
@@ -244,41 +207,4 @@ func (a *activator) counted(s sight) string {
 	default:
 		return fmt.Sprintf("%d files%s", files, text)
 	}
-}
-
-// candidate is where a file lies while it is only proposed.
-func candidate(path string) string {
-	dir, base := filepath.Split(path)
-	return dir + atomicfile.CandidateName(base)
-}
-
-// digest tells one wished configuration from another.
-func (a *activator) digest() (string, error) {
-	type file struct {
-		Path    string
-		Version version
-	}
-	var all []file
-	for _, spec := range a.Files {
-		all = append(all, file{spec.Path, spec.version()})
-	}
-	if a.Environment != nil { // the wish, not the list that it makes: others may change theirs meanwhile
-		all = append(all, file{environmentPath(a.Unit), joined(a.Environment.entries())})
-	}
-	data, err := json.Marshal(all)
-	if err != nil {
-		return "", fmt.Errorf("encode the configuration of %s", a.Unit) // never %w: it could quote the content
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
-}
-
-// hasUnitFiles says whether systemd itself reads one of the files.
-func (a *activator) hasUnitFiles() bool {
-	for _, spec := range a.Files {
-		if strings.HasPrefix(spec.Path, "/etc/systemd/system/") || strings.Contains(spec.Path, "/lib/systemd/system/") {
-			return true
-		}
-	}
-	return false
 }

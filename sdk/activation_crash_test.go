@@ -11,12 +11,18 @@ import (
 const (
 	pathA = "/etc/d/a.conf"
 	pathB = "/etc/d/b.conf"
+	pathC = "/etc/registries/c.conf" // a companion
 )
+
+// absent is the content of a file that shall not be there.
+const absent = "absent"
 
 func wish(contents map[string]string) []FileSpec {
 	var specs []FileSpec
-	for _, path := range []string{pathA, pathB} {
-		if content, ok := contents[path]; ok {
+	for _, path := range []string{pathA, pathB, pathC} {
+		if content, ok := contents[path]; ok && content == absent {
+			specs = append(specs, FileSpec{Path: path, Absent: true})
+		} else if ok {
 			specs = append(specs, FileSpec{Path: path, Content: []byte(content), Mode: 0o644})
 		}
 	}
@@ -64,6 +70,16 @@ func crashCases() []crashCase {
 		{name: "bad changed back", running: true, old: old, first: hangs, then: old},
 		{name: "a file is no longer managed", running: true, old: old, first: good, then: map[string]string{pathB: "new b"}},
 		{name: "stopped, changed to good", old: old, first: dies, then: good},
+		{name: "with a companion", running: true, old: old, first: map[string]string{pathA: "new a", pathC: "new c"}},
+		{name: "a companion alone", running: true, old: old, first: map[string]string{pathA: "old a", pathC: "new c"}},
+		{name: "stopped, with a companion", old: old, first: map[string]string{pathA: "old a", pathC: "new c"}},
+		{name: "dies, with a companion", running: true, old: old, first: map[string]string{pathA: "die", pathC: "new c"}},
+		{
+			name: "hangs, companions removed and changed", running: true, old: merged(old, map[string]string{pathC: "old c"}),
+			first: map[string]string{pathA: "hang", pathC: absent}, then: map[string]string{pathA: "hang", pathC: "new c"},
+		},
+		{name: "a file removed", running: true, old: old, first: map[string]string{pathA: "new a", pathB: absent}},
+		{name: "dies, a file removed", running: true, old: old, first: map[string]string{pathA: "die", pathB: absent}},
 	}
 	for _, c := range cases[:len(cases):len(cases)] {
 		c.name, c.between = c.name+", restarted by somebody", restart
@@ -125,11 +141,10 @@ func (c crashCase) everywhere(t *testing.T) {
 // judge wants the new configuration in effect, or the old one back and an error.
 func (c crashCase) judge(t *testing.T, h *house, err error, where string) {
 	t.Helper()
-	want, running := maps.Clone(c.old), true
-	maps.Copy(want, c.wanted())
+	want, running := merged(c.old, c.wanted()), true
 	for _, content := range want {
 		if strings.Contains(content, "die") || strings.Contains(content, "hang") {
-			want, running = c.old, c.running
+			want, running = maps.Clone(c.old), c.running
 		}
 	}
 	if bad := !maps.Equal(want, merged(c.old, c.wanted())); bad != (err != nil) {
@@ -144,6 +159,7 @@ func (c crashCase) judge(t *testing.T, h *house, err error, where string) {
 	if h.daemon.active != running {
 		t.Errorf("%s: the daemon runs: %v, want %v (%v)", where, h.daemon.active, running, err)
 	}
+	delete(want, pathC)
 	if running && !maps.Equal(h.daemon.loaded, want) {
 		t.Errorf("%s: the daemon runs with %v, want %v (%v)", where, h.daemon.loaded, want, err)
 	}
@@ -159,6 +175,7 @@ func (c crashCase) judge(t *testing.T, h *house, err error, where string) {
 func merged(a, b map[string]string) map[string]string {
 	out := maps.Clone(a)
 	maps.Copy(out, b)
+	maps.DeleteFunc(out, func(_, content string) bool { return content == absent })
 	return out
 }
 

@@ -96,7 +96,7 @@ func daemonFixture(t *testing.T, old string) (*machinetest.Fixture, *supervisor)
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(30 * time.Second); ; {
-		err := s.healthy(t.Context(), f.Machine)
+		err := s.healthy(t.Context(), f.Machine, &recorder{})
 		if err == nil {
 			return f, s
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-
-	"github.com/machineadm/machineadm/sdk/machine"
 )
 
 func (a *activator) do(ctx context.Context, p Progress) error {
@@ -52,12 +50,17 @@ func (a *activator) do(ctx context.Context, p Progress) error {
 	return a.fail(ctx, p, s.record, cause)
 }
 
-// asItIs is for files that are as they shall be already.
+// asItIs is for a configuration that needs no restart.
 func (a *activator) asItIs(ctx context.Context, p Progress, s sight) error {
 	var err error
-	if down(s.unit) {
+	for i, part := range a.items() { // companions
+		if err == nil && !s.have[i].is(s.want[i]) {
+			err = a.files.put(part.path, s.want[i])
+		}
+	}
+	if err == nil && down(s.unit) {
 		p.Report("starting " + a.Unit)
-		err = a.restart(ctx)
+		err = a.restart(ctx, nil)
 	}
 	if err == nil {
 		err = a.settle(ctx, p)
@@ -77,8 +80,10 @@ func (a *activator) check(ctx context.Context, p Progress) error {
 	candidates := map[string]string{}
 	var names []string
 	for _, spec := range a.Files {
-		candidates[spec.Path] = candidate(spec.Path)
-		names = append(names, candidate(spec.Path))
+		if !spec.Absent {
+			candidates[spec.Path] = candidate(spec.Path)
+			names = append(names, candidate(spec.Path))
+		}
 	}
 	if err := saveProposal(a.memory, a.Unit, names); err != nil {
 		return err
@@ -102,6 +107,9 @@ func (a *activator) check(ctx context.Context, p Progress) error {
 
 func (a *activator) propose() error {
 	for _, spec := range a.Files {
+		if spec.Absent {
+			continue
+		}
 		if err := a.files.put(candidate(spec.Path), spec.version()); err != nil {
 			return err
 		}
@@ -148,7 +156,7 @@ func (a *activator) bringIn(ctx context.Context, p Progress, r *record) error {
 	}
 	if state.InvocationID == r.Invocation || down(state) {
 		p.Report("restarting " + a.Unit)
-		if err := a.restart(ctx); err != nil {
+		if err := a.restart(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -188,7 +196,9 @@ func (a *activator) swap(ctx context.Context, p Progress, r *record) error {
 	if err != nil {
 		return err
 	}
-	r.Swapped, r.Restarted, r.Invocation = true, true, state.InvocationID
+	// One that is still that of the beginning has read none of the new files.
+	r.Restarted = r.Restarted || state.InvocationID != r.Invocation
+	r.Swapped, r.Invocation = true, state.InvocationID
 	return r.save(a.memory)
 }
 
@@ -200,93 +210,4 @@ func (a *activator) unswapped(r *record) error {
 	}
 	r.Swapped = false
 	return r.save(a.memory)
-}
-
-// fail puts the old configuration back and says how that ended. When the context is over there is no time for that:
-// the record stays, and the next run goes on.
-func (a *activator) fail(ctx context.Context, p Progress, r *record, cause error) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("the activation of %s was interrupted, the next run finishes it: %w", a.Unit, err)
-	}
-	p.Report("putting the old configuration of " + a.Unit + " back: " + words(cause))
-	end, err := a.undo(ctx, r)
-	if err != nil {
-		return a.notPutBack(ctx, err, cause)
-	}
-	return a.failed(fmt.Sprintf("the new configuration of %s did not take effect (%s); %s", a.Unit, words(cause), end), cause)
-}
-
-func (a *activator) notPutBack(ctx context.Context, err, cause error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("the activation of %s was interrupted, the next run finishes it: %w", a.Unit, ctx.Err())
-	}
-	why := ""
-	if cause != nil {
-		why = " after the new one did not take effect (" + words(cause) + ")"
-	}
-	return a.failed(fmt.Sprintf("the old configuration of %s could not be put back%s: %s; "+
-		"the machine is between two configurations, the next run tries again", a.Unit, why, words(err)), errors.Join(err, cause))
-}
-
-// undo puts everything back to where it was before the record and forgets the record. It says how that ended; its
-// error means that it did not, and that the record is kept.
-func (a *activator) undo(ctx context.Context, r *record) (string, error) {
-	for _, old := range r.Old {
-		have, err := look(a.files, old.Path)
-		if err != nil {
-			return "", err
-		}
-		if have.is(old.Version) {
-			continue
-		}
-		if err := a.files.put(old.Path, old.Version); err != nil {
-			return "", err
-		}
-	}
-	state, err := a.services.State(ctx, a.Unit)
-	if err != nil {
-		return "", err
-	}
-	end, err := a.resume(ctx, r, state)
-	if err != nil {
-		return "", err
-	}
-	return end, r.forget(a.memory)
-}
-
-// resume has the unit do again what it did before the record. A daemon that will not is no error: it is the end that
-// is told.
-func (a *activator) resume(ctx context.Context, r *record, state machine.ServiceState) (string, error) {
-	switch {
-	case !r.Ran:
-		if !ended(state) {
-			if err := a.services.Do(ctx, a.Unit, machine.Stop); err != nil {
-				return "", err
-			}
-		}
-		return "the old configuration is back, and " + a.Unit + " does not run, as before", nil
-	case !r.Restarted && state.InvocationID == r.Invocation && !down(state):
-		return "the old configuration is back, and " + a.Unit + " was not restarted", nil
-	}
-	err := a.revive(ctx)
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-	if err != nil {
-		return "the old configuration is back, but " + a.Unit + " does not run with it either (" + words(err) + ")", nil
-	}
-	return "the old configuration is back, and " + a.Unit + " runs with it", nil
-}
-
-// failed is what an administrator has to look into. Its cause goes into words: a context's error in it would be taken
-// for the caller's.
-func (a *activator) failed(message string, cause error) error {
-	_, hint := judge(cause)
-	if known, ok := asContract(cause); ok {
-		hint = known.Hint
-	}
-	if hint == "" {
-		hint = "correct the configuration, then run again; " + whereItSays(a.machine, a.Unit)
-	}
-	return WithDetail(Precondition(message, hint), outputOf(cause))
 }

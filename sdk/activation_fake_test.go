@@ -47,6 +47,8 @@ type house struct {
 	refuse func(content string) error
 	// full makes writes of a path fail.
 	full string
+	// masked makes the unit one that cannot be started.
+	masked bool
 	// environment is what the service manager keeps for the daemon, and variables what is wanted of it; nil: nobody asks.
 	environment []string
 	variables   *ServiceEnvironment
@@ -88,7 +90,7 @@ func (h *house) start() {
 	d := &h.daemon
 	d.starts++
 	d.loaded = h.on()
-	maps.DeleteFunc(d.loaded, func(name, _ string) bool { return strings.HasPrefix(path.Base(name), ".") })
+	maps.DeleteFunc(d.loaded, func(name, _ string) bool { return strings.HasPrefix(path.Base(name), ".") || name == pathC })
 	if len(h.environment) > 0 {
 		d.loaded[environmentPath("d.service")] = strings.Join(h.environment, "\n")
 	}
@@ -113,13 +115,24 @@ func (h *house) healthy() error {
 }
 
 // process is one run of the plugin in the house.
-func (h *house) process(f *fuse, files ...FileSpec) *activator {
+func (h *house) process(f *fuse, all ...FileSpec) *activator {
+	var files, companions []FileSpec
+	for _, spec := range all {
+		if spec.Path == pathC {
+			companions = append(companions, spec)
+		} else {
+			files = append(files, spec)
+		}
+	}
 	return &activator{
 		Activation: Activation{
-			Unit: "d.service", Files: files, Environment: h.variables, Timeout: time.Second,
+			Unit: "d.service", Files: files, Companions: companions, Environment: h.variables, Timeout: time.Second,
 			Check: func(_ context.Context, _ Machine, candidates map[string]string) error {
 				f.tick()
 				for _, spec := range files {
+					if spec.Absent {
+						continue
+					}
 					v, ok := h.disk[candidates[spec.Path]]
 					if !ok || v.Mode != spec.Mode {
 						return errors.New("there is no candidate of " + spec.Path)
@@ -132,7 +145,7 @@ func (h *house) process(f *fuse, files ...FileSpec) *activator {
 				}
 				return nil
 			},
-			Healthy: func(context.Context, Machine) error { f.tick(); return h.healthy() },
+			Healthy: func(context.Context, Machine, Progress) error { f.tick(); return h.healthy() },
 		},
 		files:  withEnvironment{houseFiles{h, f}, houseEnvironments{h, f}, "d.service"},
 		memory: houseMemory{h, f}, services: houseServices{h, f}, pause: firstPause,
@@ -235,7 +248,7 @@ type houseServices struct {
 
 func (s houseServices) State(context.Context, string) (machine.ServiceState, error) {
 	s.f.tick()
-	state := machine.ServiceState{Exists: true, Active: "inactive", InvocationID: fmt.Sprint(s.h.daemon.starts)}
+	state := machine.ServiceState{Exists: true, Masked: s.h.masked, Active: "inactive", InvocationID: fmt.Sprint(s.h.daemon.starts)}
 	if s.h.daemon.active {
 		state.Active = "active"
 	}
@@ -251,6 +264,8 @@ func (s houseServices) Do(_ context.Context, _ string, a machine.Action) error {
 	case a == machine.Stop:
 		s.h.daemon.active, s.h.daemon.failed = false, false
 		s.h.daemon.stops++
+	case s.h.masked:
+		return &machine.CommandError{Name: "systemctl", ExitCode: 1, Stderr: "Unit d.service is masked."}
 	case s.h.daemon.busy > 0:
 		s.h.daemon.busy--
 		return errors.New("start request repeated too quickly")

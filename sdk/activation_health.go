@@ -22,22 +22,25 @@ func (a *activator) timeout() time.Duration {
 	return DefaultHealthTimeout
 }
 
-func (a *activator) restart(ctx context.Context) error {
-	if a.hasUnitFiles() {
+func (a *activator) restart(ctx context.Context, r *record) error {
+	if a.hasUnitFiles(r) {
 		if err := a.services.DaemonReload(ctx); err != nil {
 			return err
 		}
 	}
-	return a.services.Do(ctx, a.Unit, machine.Restart)
+	return explained(ctx, a.machine, a.services, a.Unit, a.services.Do(ctx, a.Unit, machine.Restart))
 }
 
 // revive restarts the daemon with its old configuration. One that kept dying is refused by systemd for a while
 // (StartLimitIntervalSec), so a restart that fails is tried again until the time is over.
-func (a *activator) revive(ctx context.Context) error {
+func (a *activator) revive(ctx context.Context, r *record) error {
 	limited, cancel := context.WithTimeout(ctx, a.timeout())
 	defer cancel()
 	for pause := a.pause; ; pause = min(2*pause, longestPause) {
-		err := a.restart(limited)
+		err := a.restart(limited, r)
+		if _, refused := asContract(err); refused { // waiting does not unmask a unit
+			return err
+		}
 		if err == nil {
 			return a.settle(limited, silence{})
 		}
@@ -58,12 +61,14 @@ func (a *activator) settle(ctx context.Context, p Progress) error {
 		state, err := a.services.State(limited, a.Unit)
 		switch {
 		case err != nil:
+		case ended(state) && usable(a.machine, a.Unit, state) != nil:
+			return usable(a.machine, a.Unit, state)
 		case ended(state):
 			return fmt.Errorf("it ended (%s)", state.Active)
 		case !up(state):
 			err = fmt.Errorf("it is %s (%s)", state.Active, state.Sub)
 		case a.Healthy != nil:
-			err = a.Healthy(limited, a.machine)
+			err = a.Healthy(limited, a.machine, p)
 		}
 		if isFinal(err) {
 			return err

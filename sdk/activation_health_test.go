@@ -29,7 +29,7 @@ func TestActivationGivesUpAtOnce(t *testing.T) {
 				h := newHouse(true, map[string]string{pathA: "old a"})
 				w := h.process(forever(), wish(map[string]string{pathA: "new a"})...)
 				w.Timeout = time.Minute
-				w.Healthy = func(context.Context, Machine) error {
+				w.Healthy = func(context.Context, Machine, Progress) error {
 					if string(h.disk[pathA].Content) == "new a" {
 						return c.mark(errors.New("it speaks no CRI"))
 					}

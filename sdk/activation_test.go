@@ -3,10 +3,15 @@ package sdk
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/sdk/machine"
@@ -179,7 +184,7 @@ func TestActivationWantsADaemonThatStays(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHouse(true, map[string]string{pathA: "old a"})
 				w := h.process(forever(), wish(map[string]string{pathA: "new a"})...)
-				w.Healthy = func(context.Context, Machine) error {
+				w.Healthy = func(context.Context, Machine, Progress) error {
 					if string(h.disk[pathA].Content) == "new a" {
 						next(h)
 					}
@@ -264,4 +269,90 @@ func TestActivationOfADaemonThatIsDown(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestActivationOfAUnitThatIsMaskedMeanwhile: the daemon was never restarted, so it runs with its old configuration.
+func TestActivationOfAUnitThatIsMaskedMeanwhile(t *testing.T) {
+	t.Parallel()
+	const dropIn = "/etc/systemd/system/d.service.d/10-x.conf"
+	const masked = "d.service is masked: it cannot be started"
+	for name, c := range map[string]struct {
+		on    string
+		stop  bool
+		texts []string
+	}{
+		"before the restart":    {"restarting", false, []string{masked, "the old configuration is back, and d.service was not restarted"}},
+		"and stopped before it": {"restarting", true, []string{masked, "but d.service does not run with it either (" + masked + ")"}},
+		"after the restart":     {"waiting", false, nil},
+		"stopped after it":      {"waiting", true, []string{masked, "but d.service does not run with it either (" + masked + ")"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				old := map[string]string{pathA: "old a", dropIn: "old"}
+				h := newHouse(true, old)
+				w := h.process(forever(), append(wish(map[string]string{pathA: "new a"}),
+					FileSpec{Path: dropIn, Content: []byte("new"), Mode: 0o644})...)
+				began := time.Now()
+				err := w.do(t.Context(), &hook{on: c.on, do: func() {
+					h.masked, h.daemon.active = true, !c.stop
+				}})
+				if c.texts == nil { // it runs, and that it cannot be started again is not this activation's business
+					require.NoError(t, err)
+					return
+				}
+				wantError(t, err, pluginv1.CodePrecondition, c.texts...)
+				known, _ := asContract(err)
+				assert.Contains(t, known.Hint, "systemctl unmask d.service")
+				assert.Equal(t, old, h.on())
+				assert.Empty(t, h.memory)
+				assert.Less(t, time.Since(began), time.Second, "nothing unmasks it while it waits")
+				if !c.stop {
+					assert.Equal(t, 1, h.daemon.starts)
+					assert.Equal(t, 2, h.daemon.reloads, "systemd reads the new drop-in, then the old one again")
+				}
+			})
+		})
+	}
+}
+
+// TestActivationCompanions: they restart nothing, and are rolled back with the rest.
+func TestActivationCompanions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		old := map[string]string{pathA: "old a", pathC: "old c"}
+		h := newHouse(true, old)
+		_, _, err := h.run(forever(), wish(map[string]string{pathA: "die", pathC: "new c"})...)
+		wantError(t, err, pluginv1.CodePrecondition, "the old configuration is back, and d.service runs with it")
+		assert.Equal(t, old, h.on())
+		starts := h.daemon.starts
+		want := wish(map[string]string{pathA: "old a", pathC: "new c"})
+		changes, err := h.process(forever(), want...).plan(t.Context())
+		require.NoError(t, err)
+		require.Len(t, changes, 1)
+		assert.Equal(t, "file:"+pathC, changes[0].ID)
+		_, _, err = h.run(forever(), want...)
+		require.NoError(t, err)
+		assert.Equal(t, "new c", h.on()[pathC])
+		assert.Equal(t, starts, h.daemon.starts)
+	})
+}
+
+func TestActivationWithoutALink(t *testing.T) {
+	t.Parallel()
+	h := newHouse(true, map[string]string{pathA: "old a"})
+	h.disk[pathA] = version{Exists: true, Content: []byte("x"), Mode: fs.ModeSymlink | 0o777}
+	w := h.process(forever(), wish(map[string]string{pathA: absent})...)
+	w.files = linked{w.files}
+	_, err := w.plan(t.Context())
+	wantError(t, err, pluginv1.CodePrecondition, "is a link where no file shall be")
+}
+
+// linked is a file system whose files are the ends of links.
+type linked struct{ files }
+
+func (l linked) Stat(name string) (machine.Info, error) {
+	info, err := l.files.Stat(name)
+	info.Mode = info.Mode.Perm()
+	return info, err
 }

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -192,7 +193,7 @@ func (s *supervisor) ask(ctx context.Context) (string, error) {
 	return strings.TrimSpace(line), err
 }
 
-func (s *supervisor) healthy(ctx context.Context, _ machine.Machine) error {
+func (s *supervisor) healthy(ctx context.Context, _ machine.Machine, _ sdk.Progress) error {
 	answer, err := s.ask(ctx)
 	if err == nil && answer == "starting" {
 		err = errors.New("it is still starting")

@@ -16,6 +16,8 @@ import (
 type FileSpec struct {
 	// Path is an absolute path of the target.
 	Path string
+	// Absent says that there shall be no file, as by the function Absent; nothing else is given then.
+	Absent bool
 	// Content is the whole content.
 	Content []byte
 	// Mode holds the permission bits, which are set whatever the umask. It must not be 0. On Windows a file that gives others
@@ -50,6 +52,10 @@ func (s FileSpec) LogValue() slog.Value { return slog.StringValue(s.Path) }
 
 // claim records the file as the document's own. Whether the diff shows the content is no property of the file.
 func (s FileSpec) claim(m Machine) {
+	if s.Absent {
+		m.Claim("file:"+s.Path, "")
+		return
+	}
 	if s.Part != nil {
 		var value []string
 		if s.Part.Content != nil {
@@ -67,6 +73,9 @@ func (s FileSpec) claim(m Machine) {
 
 // check finds what an author forgot.
 func (s FileSpec) check() error {
+	if s.Absent {
+		return nil
+	}
 	if s.Mode == 0 || s.Mode&^modeBits != 0 {
 		return fmt.Errorf("file %s: %w: its mode is missing or holds more than permission bits", s.Path, fs.ErrInvalid)
 	}
@@ -74,6 +83,9 @@ func (s FileSpec) check() error {
 }
 
 func (s FileSpec) version() version {
+	if s.Absent {
+		return version{}
+	}
 	v := version{Exists: true, Content: bytes.Clone(s.Content), Mode: s.Mode, UID: -1, GID: -1}
 	if s.Owner != nil {
 		v.UID, v.GID = s.Owner.UID, s.Owner.GID
@@ -90,7 +102,25 @@ func File(m Machine, spec FileSpec) (*Change, error) {
 	return fileChange(disk{m.FS}, spec)
 }
 
+// fileChanges are the changes of those that are not so.
+func fileChanges(f files, specs []FileSpec) ([]*Change, error) {
+	var changes []*Change
+	for _, spec := range specs {
+		change, err := fileChange(f, spec)
+		if err != nil {
+			return nil, err
+		}
+		if change != nil {
+			changes = append(changes, change)
+		}
+	}
+	return changes, nil
+}
+
 func fileChange(f files, spec FileSpec) (*Change, error) {
+	if spec.Absent {
+		return absence(f, spec.Path)
+	}
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
@@ -126,8 +156,10 @@ func fileSummary(path string, have, want version) string {
 // Absent returns the change that removes a file or a link; nil when there is none. A link is removed itself, not what
 // it leads to. A directory is a Precondition.
 func Absent(m Machine, path string) (*Change, error) {
-	f := disk{m.FS}
-	m.Claim("file:"+path, "")
+	return File(m, FileSpec{Path: path, Absent: true})
+}
+
+func absence(f files, path string) (*Change, error) {
 	info, err := f.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
@@ -139,7 +171,7 @@ func Absent(m Machine, path string) (*Change, error) {
 	}
 	change := &Change{
 		ID: "file:" + path, Summary: "remove " + path, Diff: path + ": removed\n",
-		Do: func(context.Context, Progress) error { return f.Remove(path) },
+		Do: func(context.Context, Progress) error { return f.put(path, version{}) },
 	}
 	if info.Mode.IsRegular() {
 		have, err := look(f, path)

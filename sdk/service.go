@@ -65,7 +65,7 @@ func enablement(services machine.Services, unit string, enabled bool) *Change {
 // start starts a unit and looks whether it is still there: a simple service counts as started before it has done
 // anything.
 func start(ctx context.Context, m Machine, unit string) error {
-	if err := m.Services.Do(ctx, unit, machine.Start); err != nil {
+	if err := explained(ctx, m, m.Services, unit, m.Services.Do(ctx, unit, machine.Start)); err != nil {
 		return err
 	}
 	state, err := m.Services.State(ctx, unit)
@@ -90,6 +90,21 @@ func usable(m Machine, unit string, state machine.ServiceState) error {
 		return Precondition(unit+" is masked: it cannot be started", "find out why, then: systemctl unmask "+unit)
 	}
 	return nil
+}
+
+// explained is the failure of a start, or that the unit was masked or removed meanwhile, where that is why.
+func explained(ctx context.Context, m Machine, services machine.Services, unit string, failure error) error {
+	if failure == nil || ctx.Err() != nil {
+		return failure
+	}
+	state, err := services.State(ctx, unit)
+	if err != nil {
+		return failure // which says more
+	}
+	if refused := usable(m, unit, state); refused != nil {
+		return WithDetail(refused, outputOf(failure))
+	}
+	return failure
 }
 
 func whereItSays(m Machine, unit string) string {

@@ -18,7 +18,7 @@ const defaultSocket = "/run/containerd/containerd.sock"
 
 // healthy asks the daemon what the kubelet will ask it. With the old configuration in place it asks no more; with the new
 // one, also whether the daemon has it.
-func (k checker) healthy(ctx context.Context, m sdk.Machine) error {
+func (k checker) healthy(ctx context.Context, m sdk.Machine, _ sdk.Progress) error {
 	client, err := cri.Dial(ctx, socketOf(m, k.c))
 	if err != nil {
 		return err
