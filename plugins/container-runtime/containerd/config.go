@@ -180,7 +180,9 @@ func (c *configuration) mainSpec(d mainDocument, secret bool) {
 	if secret {
 		mode = 0o600
 	}
-	c.main = sdk.FileSpec{Path: d.path, Content: d.Bytes(), Mode: mode, Sensitive: secret || holdsCredentials(d.Document)}
+	c.main = sdk.FileSpec{
+		Path: d.path, Content: d.Bytes(), Mode: mode, Sensitive: secret || holdsCredentials(d.Document), Part: &sdk.Part{Name: "machineadm", Content: []byte{}},
+	}
 }
 
 // holdsCredentials says whether other people keep credentials in the file: its difference is then not for showing.

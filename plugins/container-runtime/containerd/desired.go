@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
-	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/sdk"
 )
@@ -15,8 +14,6 @@ import (
 // desired is a document that was found to be right. What a release of containerd makes of it is in settings.go,
 // what it has no word for in unsupported.go.
 type desired struct {
-	// name is that of the document.
-	name string
 	// os is the target's operating system.
 	os   string
 	spec v1alpha1.ContainerRuntimeSpec
@@ -52,11 +49,8 @@ func (r *resolver) warn(field document.Path, message string) {
 // resolve is pure: it reads the document and nothing else. The operating system decides what a path looks like.
 func resolve(doc v1alpha1.ContainerRuntime, os string) (desired, []sdk.Violation) {
 	r := resolver{spec: doc.Spec, at: pathsOf(os)}
-	if err := naming.ValidName(doc.Metadata.Name); err != nil {
-		r.refuse(document.Path("metadata").Field("name"), err.Error(), "")
-	}
 	spec := document.Path("spec")
-	d := desired{name: doc.Metadata.Name, os: os, spec: doc.Spec, imports: doc.Spec.Imports}
+	d := desired{os: os, spec: doc.Spec, imports: doc.Spec.Imports}
 	d.version, d.patches = r.providerConfig(spec.Field("providerConfig"))
 	r.scalars(spec)
 	r.interfaces(spec)

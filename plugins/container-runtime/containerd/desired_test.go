@@ -61,16 +61,6 @@ func TestResolveRefusesScalars(t *testing.T) {
 	})
 }
 
-func TestResolveRefusesABadName(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"", "../x", "A", "a\nb"} {
-		doc := containerRuntime(t, `{"logLevel":"info"}`)
-		doc.Metadata.Name = name
-		_, violations := resolve(doc, "linux")
-		compare(t, name, violations, []string{"metadata.name: DNS subdomain"})
-	}
-}
-
 func TestResolveRefusesRuntimes(t *testing.T) {
 	t.Parallel()
 	refuses(t, "linux", []refusal{
@@ -248,8 +238,8 @@ func TestWarnings(t *testing.T) {
 func TestWhatIsKept(t *testing.T) {
 	t.Parallel()
 	d := wanted(t, "linux", `{"imports":["/a/*.toml"],"providerConfig":{"version":"2.1"}}`)
-	if d.name != "node" || d.os != "linux" || d.version != "2.1" || len(d.imports) != 1 || d.imports[0] != "/a/*.toml" {
-		t.Errorf("%q %q %q %q", d.name, d.os, d.version, d.imports)
+	if d.os != "linux" || d.version != "2.1" || len(d.imports) != 1 || d.imports[0] != "/a/*.toml" {
+		t.Errorf("%q %q %q", d.os, d.version, d.imports)
 	}
 	if (v1alpha1.ContainerRuntime{}).Spec.Provider != "" {
 		t.Error("the zero document asks for something")

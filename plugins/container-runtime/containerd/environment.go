@@ -65,7 +65,7 @@ func (d desired) unitDropIn() []byte {
 	if lines == nil {
 		return nil
 	}
-	return fmt.Appendf(nil, "%s[Service]\n%s\n", d.header("systemd.exec(5)"), strings.Join(lines, "\n"))
+	return fmt.Appendf(nil, "%s[Service]\n%s\n", header("systemd.exec(5)"), strings.Join(lines, "\n"))
 }
 
 // credentials is the file of variables that are secret, nil when there are none.
@@ -74,7 +74,7 @@ func (d desired) credentials() []byte {
 		return nil
 	}
 	var b bytes.Buffer
-	b.WriteString(d.header("systemd.exec(5), EnvironmentFile="))
+	b.WriteString(header("systemd.exec(5), EnvironmentFile="))
 	for _, v := range d.environment {
 		if v.secret {
 			fmt.Fprintf(&b, "%s=%s\n", v.name, quoteValue(string(v.value.Reveal())))
@@ -91,8 +91,11 @@ func (d desired) bundle() []byte {
 	return []byte(strings.TrimSpace(d.spec.TrustedCAs) + "\n")
 }
 
-func (d desired) header(manual string) string {
-	return fmt.Sprintf("# Managed by machineadm, document ContainerRuntime/%s: what is changed here is overwritten. See %s.\n", d.name, manual)
+// mark begins every file that is ours alone. It names no document: of a stream with two equal ones, both write the same.
+const mark = "# Managed by machineadm, kind ContainerRuntime"
+
+func header(manual string) string {
+	return mark + ": what is changed here is overwritten. See " + manual + ".\n"
 }
 
 // quoteAssignment writes NAME=VALUE for Environment=: within double quotes a backslash and a quote are escaped, and a

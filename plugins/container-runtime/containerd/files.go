@@ -36,7 +36,7 @@ func planCerts(m sdk.Machine, want desired, r release, result *sdk.Plan) error {
 		return err
 	}
 	for _, host := range hosts {
-		if err := planStale(m, want, filepath.Join(certs, host), wanted, result); err != nil {
+		if err := planStale(m, filepath.Join(certs, host), wanted, result); err != nil {
 			return err
 		}
 	}
@@ -45,12 +45,12 @@ func planCerts(m sdk.Machine, want desired, r release, result *sdk.Plan) error {
 
 // planStale empties the directory of a registry of what is ours and no longer wanted, and removes it when that was all:
 // while it is there, containerd looks no further, not even at _default.
-func planStale(m sdk.Machine, want desired, directory string, wanted []string, result *sdk.Plan) error {
+func planStale(m sdk.Machine, directory string, wanted []string, result *sdk.Plan) error {
 	names, err := listing(m, directory)
 	if err != nil {
 		return err
 	}
-	if ours, err := isOurs(m, want, directory, names); err != nil || !ours {
+	if ours, err := isOurs(m, directory, names); err != nil || !ours {
 		return err
 	}
 	left := len(names)
@@ -77,9 +77,9 @@ func planStale(m sdk.Machine, want desired, directory string, wanted []string, r
 	return nil
 }
 
-// isOurs says whether this document has made the directory of a registry. One without a hosts.toml is what an interrupted
+// isOurs says whether machineadm has made the directory of a registry. One without a hosts.toml is what an interrupted
 // run has left, when nothing of other people is in it.
-func isOurs(m sdk.Machine, want desired, directory string, names []string) (bool, error) {
+func isOurs(m sdk.Machine, directory string, names []string) (bool, error) {
 	info, err := m.FS.Stat(directory)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode.IsDir() { // a link to nowhere, or a file
 		return false, nil
@@ -94,7 +94,7 @@ func isOurs(m sdk.Machine, want desired, directory string, names []string) (bool
 	case errors.Is(err, machine.ErrNotRegular):
 		return false, nil
 	}
-	return bytes.HasPrefix(text, []byte(want.ownMark())), err
+	return managed(text), err
 }
 
 func rank(name string) string {
@@ -104,12 +104,7 @@ func rank(name string) string {
 	return name
 }
 
-// ownMark is how every text begins that this document has written.
-func (d desired) ownMark() string {
-	return "# Managed by machineadm, document ContainerRuntime/" + d.name + ":"
-}
-
-func managed(text []byte) bool { return bytes.HasPrefix(text, []byte("# Managed by machineadm")) }
+func managed(text []byte) bool { return bytes.HasPrefix(text, []byte(mark)) }
 
 // listing is empty for a directory that is not there, and for what is none.
 func listing(m sdk.Machine, directory string) ([]string, error) {
@@ -137,7 +132,7 @@ func emptiedDropIn(m sdk.Machine, want desired, files []sdk.FileSpec) ([]sdk.Fil
 	if err != nil {
 		return nil, err
 	}
-	return []sdk.FileSpec{{Path: path, Content: []byte(want.header("systemd.exec(5)") + "# It asks for nothing now.\n"), Mode: 0o644}}, nil
+	return []sdk.FileSpec{{Path: path, Content: []byte(header("systemd.exec(5)") + "# It asks for nothing now.\n"), Mode: 0o644}}, nil
 }
 
 // planLeftovers removes the files of our own directory that nothing refers to any more.

@@ -24,7 +24,7 @@ func (d desired) certs(r release) []sdk.FileSpec {
 			continue
 		}
 		t := tree{paths: at, directory: at.hostDirectory(g.host)}
-		t.text.WriteString(d.header("docs/hosts.md of containerd"))
+		t.text.WriteString(header("docs/hosts.md of containerd"))
 		t.registry(g, r)
 		all = append(append(all, t.beside...), sdk.FileSpec{
 			Path: at.join(t.directory, "hosts.toml"), Content: t.text.Bytes(), Mode: modeOf(t.secret), Sensitive: t.secret,

@@ -17,6 +17,9 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	if len(violations) > 0 {
 		return sdk.Plan{}, sdk.InvalidConfig(violations...)
 	}
+	if err := claim(m, doc.Spec); err != nil {
+		return sdk.Plan{}, err
+	}
 	i, err := find(ctx, m, want.version)
 	if err != nil {
 		return sdk.Plan{}, err

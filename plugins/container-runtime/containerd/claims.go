@@ -1,0 +1,36 @@
+package main
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// claim records every field of the specification as the document's own, also those that it leaves out: what an earlier
+// document wrote for such a field is removed, so that two documents that differ would change the daemon in every run.
+// It needs no containerd, so that a stream that is only validated gets the same answer.
+func claim(m sdk.Machine, spec v1alpha1.ContainerRuntimeSpec) error {
+	of := reflect.ValueOf(spec)
+	for i := range of.NumField() {
+		name, _, _ := strings.Cut(of.Type().Field(i).Tag.Get("json"), ",")
+		if name == "provider" {
+			continue
+		}
+		var value []string
+		if !of.Field(i).IsZero() {
+			var one v1alpha1.ContainerRuntimeSpec
+			reflect.ValueOf(&one).Elem().Field(i).Set(of.Field(i))
+			var text bytes.Buffer
+			if err := document.Encode(&text, one); err != nil {
+				return err
+			}
+			value = []string{text.String()}
+		}
+		m.Claim("unit:"+unitOf(m)+"#"+name, "spec."+name, value...)
+	}
+	return nil
+}
