@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -69,9 +70,10 @@ func otherEncoding(data []byte) bool {
 		a == 0 && b != 0 || a != 0 && a < 0x80 && b == 0
 }
 
-// structure counts the characters that YAML can make structure of: an upper bound of the nodes that a parser makes.
+// structure counts the characters that YAML can make structure of: an upper bound of the tokens and nodes of a parser.
 func structure(text []byte) int {
 	n := 0
+	before := byte('\n')
 	for i, c := range text {
 		switch c {
 		case ',', '[', '{', '?':
@@ -81,7 +83,13 @@ func structure(text []byte) int {
 			if i+1 == len(text) || text[i+1] <= ' ' {
 				n++
 			}
+		case '!', '&', '*', '\'', '"', '#':
+			// Not behind a letter, where it is a part of the text or closes a quoted scalar. A comment ends a plain scalar.
+			if before <= ' ' || strings.IndexByte(",[]{}:?-!&*'\"", before) >= 0 {
+				n++
+			}
 		}
+		before = c
 	}
 	return n
 }

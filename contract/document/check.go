@@ -1,8 +1,10 @@
 package document
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -136,7 +138,7 @@ func (c *checker) key(n *yaml.Node) bool {
 		c.fault(n, "anchors are refused", "remove the & and its name")
 	}
 	c.tag(n)
-	if n.Style&yaml.TaggedStyle == 0 && n.Tag != "!!str" && n.Tag != "!!timestamp" && n.Tag != "!" {
+	if n.Style&yaml.TaggedStyle == 0 && n.Tag != "!!str" && n.Tag != "!!timestamp" && n.Tag != "!" || beyondFloat(n) {
 		c.fault(n, "a key that is not a string", "put the key in quotes")
 		return false
 	}
@@ -161,8 +163,21 @@ func (c *checker) scalar(n *yaml.Node) {
 		}
 		c.out = append(c.out, number...)
 	default: // a timestamp is text, and so is << as a value
+		if beyondFloat(n) {
+			c.fault(n, "a number beyond 64 bits", "put it in quotes if it is text")
+		}
 		c.out = appendString(c.out, n.Value)
 	}
+}
+
+// beyondFloat says whether n is plain text that YAML reads as a float and the parser reads as a string, because no float
+// of 64 bits is that large.
+func beyondFloat(n *yaml.Node) bool {
+	if n.Style != 0 || strings.Trim(n.Value, "0123456789+-.eE") != "" {
+		return false
+	}
+	_, err := strconv.ParseFloat(n.Value, 64)
+	return errors.Is(err, strconv.ErrRange)
 }
 
 // keys finds duplicates; mappings are small, and a map is made only for large ones.

@@ -28,6 +28,7 @@ func TestRefusedYAML(t *testing.T) {
 		"keys":              {"1: a\n1.5: a\ntrue: a\nnull: a\n: a\n{a: b}: c\n[a]: c\n? [d]\n: e", []string{"6:3 spec: a key that is not a string", "7:3 spec: a key that is not a string", "8:3 spec: a key that is not a string", "9:3 spec: a key that is not a string", "10:3 spec: a key that is not a string", "11:3 spec: a key that is not a string", "12:3 spec: a key that is not a string", "13:5 spec: a key that is not a string"}},
 		"long key":          {"? " + strings.Repeat("k", MaxKeyBytes+1) + "\n: a", []string{"6:5 spec: a key longer than 1024 bytes"}},
 		"numbers":           {"a: 0640\nb: 1_000\nc: 0b1\nd: .inf\ne: -.INF\nf: .NaN\ng: 18446744073709551616\nh: -9223372036854775809\ni: 089\nj: -00.5", []string{"6:6 spec.a: a number that versions of YAML read differently: leading zero, underscore or binary", "7:6 spec.b: a number that versions of YAML read differently: leading zero, underscore or binary", "8:6 spec.c: a number that versions of YAML read differently: leading zero, underscore or binary", "9:6 spec.d: infinity and NaN are refused", "10:6 spec.e: infinity and NaN are refused", "11:6 spec.f: infinity and NaN are refused", "12:6 spec.g: a number beyond 64 bits", "13:6 spec.h: a number beyond 64 bits", "14:6 spec.i: a number that versions of YAML read differently: leading zero, underscore or binary", "15:6 spec.j: a number that versions of YAML read differently: leading zero, underscore or binary"}},
+		"beyond a float":    {"a: 1e400\nb: [-1.5E+999]\n1e400: c", []string{"6:6 spec.a: a number beyond 64 bits", "7:7 spec.b[0]: a number beyond 64 bits", "8:3 spec: a key that is not a string"}},
 		"paths":             {"a:\n- b: *x\n- [c, *y]\nnet.ipv4: {\"x y\": *z}", []string{"7:8 spec.a[0].b: aliases are refused", "8:9 spec.a[1][1]: aliases are refused", "9:21 spec[\"net.ipv4\"][\"x y\"]: aliases are refused"}},
 		"name is escaped":   {"\"a\\nb\\u202e\\e\": *z", []string{"6:19 spec[\"a\\nb\\u202e\\x1b\"]: aliases are refused"}},
 	} {
@@ -93,6 +94,10 @@ func TestJSON(t *testing.T) {
 		"2001-01-01T00:00:00Z":       `"2001-01-01T00:00:00Z"`,
 		"12:30:45":                   `"12:30:45"`,
 		"10.0.0.1":                   `"10.0.0.1"`,
+		"1e-400":                     `0.0`,
+		"\"1e400\"":                  `"1e400"`,
+		"!!str 1e400":                `"1e400"`,
+		"1e400x":                     `"1e400x"`,
 		"1.2.3":                      `"1.2.3"`,
 		"<<":                         `"<<"`,
 		"\"0640\"":                   `"0640"`,
@@ -195,6 +200,12 @@ func TestTooMuchStructure(t *testing.T) {
 		strings.Repeat("-\n", MaxStructure+1),
 		strings.Repeat("{},", MaxStructure),
 		strings.Repeat("a:\n", MaxStructure+1),
+		strings.Repeat("! ", MaxStructure+1),
+		strings.Repeat("&a ", MaxStructure+1),
+		strings.Repeat("*a ", MaxStructure+1),
+		strings.Repeat("'a' ", MaxStructure+1),
+		strings.Repeat(`"a" `, MaxStructure+1),
+		strings.Repeat("a # b\n", MaxStructure+1),
 	} {
 		stream := decode(t, "---\n"+text+"\n---\n"+withSpec("a: 1"))
 		if len(stream.Errors) != 1 || !strings.HasPrefix(stream.Errors[0].Message, "holds too much structure") || len(stream.Documents) != 1 {

@@ -15,8 +15,8 @@ const (
 	MaxDocuments   = 10000
 	MaxDepth       = 64 // mappings and lists around a value
 	MaxKeyBytes    = 1024
-	// MaxStructure bounds the commas, colons, brackets, dashes and the like of one document, wherever they stand: the
-	// memory that parsing takes grows with them, hundreds of bytes each.
+	// MaxStructure bounds the commas, colons, brackets, dashes, quotes, tags, anchors, aliases and comments of one document,
+	// wherever they stand: the memory that parsing takes grows with them, hundreds of bytes each.
 	MaxStructure = 200_000
 	// MaxErrors of one document are reported, and ten times as many of a stream.
 	MaxErrors = 100

@@ -32,7 +32,7 @@ func (c chunk) parse() (root *yaml.Node, failure *fault) {
 	if structure(c.text) > MaxStructure {
 		return nil, &fault{
 			at:      Position{Line: c.line, Column: 1},
-			message: fmt.Sprintf("holds too much structure: over %d commas, colons, brackets and dashes", MaxStructure),
+			message: fmt.Sprintf("holds too much structure: over %d commas, colons, brackets, dashes, quotes, comments and the like", MaxStructure),
 			hint:    "split it into several documents",
 		}
 	}
