@@ -61,6 +61,7 @@ type resolver struct {
 	byHand     map[sysctld.Key]parameter
 	wanted     map[sysctld.Key]parameter
 	modules    []string
+	added      map[string]bool // modules, by canonical name
 }
 
 func (r *resolver) refuse(field document.Path, message, hint string) {
@@ -71,7 +72,7 @@ func (r *resolver) refuse(field document.Path, message, hint string) {
 func resolve(doc v1alpha1.Sysctl, known []profile) (desired, []document.Violation) {
 	r := resolver{
 		known: known, spec: doc.Spec,
-		byHand: map[sysctld.Key]parameter{}, wanted: map[sysctld.Key]parameter{},
+		byHand: map[sysctld.Key]parameter{}, wanted: map[sysctld.Key]parameter{}, added: map[string]bool{},
 	}
 	spec := document.Path("spec")
 	name := document.Path("metadata").Field("name")
@@ -188,8 +189,8 @@ func (r *resolver) explicitModules(field document.Path) {
 
 // addModule keeps one of several spellings: to the kernel - and _ are the same.
 func (r *resolver) addModule(module string) {
-	same := func(other string) bool { return canonicalModule(other) == canonicalModule(module) }
-	if !slices.ContainsFunc(r.modules, same) {
+	if canonical := canonicalModule(module); !r.added[canonical] {
+		r.added[canonical] = true
 		r.modules = append(r.modules, module)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -94,9 +93,12 @@ func warnOfDropped(source sysctld.Source, want desired, result *sdk.Plan) error 
 	if err != nil {
 		return err
 	}
+	kept := map[string]bool{}
+	for _, p := range want.parameters {
+		kept[string(p.key)] = true
+	}
 	for _, line := range lines {
-		kept := slices.ContainsFunc(want.parameters, func(p parameter) bool { return string(p.key) == line.Key })
-		if !kept && !line.Exclude {
+		if !kept[line.Key] && !line.Exclude {
 			result.Warn("", sysctld.Key(line.Key).String()+": no longer in the document; its value stays until the next boot")
 		}
 	}

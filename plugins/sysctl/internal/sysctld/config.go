@@ -30,6 +30,11 @@ type File struct {
 type Configuration struct {
 	rules   Rules
 	entries []entry
+	// literal maps a key, as it is written, to the entries that have it; named maps a simplified key to its last assignment.
+	literal map[string][]int
+	named   map[string]int
+	// patterns are the entries whose key can match another one.
+	patterns []int
 }
 
 type entry struct {
@@ -72,7 +77,22 @@ func Load(source Source, rules Rules, replace File) (Configuration, error) {
 	if rules == Systemd {
 		configuration.entries = latest(configuration.entries)
 	}
+	configuration.index()
 	return configuration, nil
+}
+
+// index keeps the lookup of thousands of keys among thousands of lines linear.
+func (c *Configuration) index() {
+	c.literal, c.named = map[string][]int{}, map[string]int{}
+	for i, e := range c.entries {
+		c.literal[e.Key] = append(c.literal[e.Key], i)
+		if !e.Exclude {
+			c.named[simplify(e.Key)] = i
+		}
+		if isGlob(e.Key) || strings.Contains(e.Key, `\`) {
+			c.patterns = append(c.patterns, i)
+		}
+	}
 }
 
 // list returns the files in reading order. For one base name the first directory wins; then base names decide, byte
@@ -152,40 +172,49 @@ func latest(entries []entry) []entry {
 
 // systemd lets an option of the key itself, exclusions included, shut patterns out; of patterns the last one stays.
 func (c Configuration) systemd(key string) (Setting, bool) {
-	setting, found := Setting{}, false
-	for _, o := range c.entries {
-		if o.Key == key {
+	if own := c.literal[key]; len(own) > 0 {
+		return c.entries[own[0]].setting(), true
+	}
+	for _, i := range slices.Backward(c.patterns) {
+		if o := c.entries[i]; !o.Exclude && isGlob(o.Key) && matchPath(o.Key, key) {
 			return o.setting(), true
 		}
-		if !o.Exclude && isGlob(o.Key) && matchPath(o.Key, key) {
-			setting, found = o.setting(), true
-		}
 	}
-	return setting, found
+	return Setting{}, false
 }
 
 // procps writes every assignment in turn, so that the last one stays. Patterns pass over a key that some line names, if
 // that line spells it as the pattern finds it; for plain assignments the spelling does not matter, the kernel resolves
 // it. An exclusion does nothing else, and since procps 4.0.5 may itself be a pattern, whose wildcards match slashes.
 func (c Configuration) procps(key string) (Setting, bool) {
-	setting, found := Setting{}, false
-	passOver := false
-	for _, e := range c.entries {
-		if e.Key == key || e.Exclude && matchText(e.Key, key) {
-			passOver = true
-			if e.Exclude {
-				setting, found = e.setting(), true
-			}
+	passOver, excluded := false, -1
+	for _, i := range c.literal[key] {
+		passOver = true
+		if c.entries[i].Exclude {
+			excluded = max(excluded, i)
 		}
 	}
-	for _, e := range c.entries {
-		named := simplify(e.Key) == key
-		byPattern := !passOver && isGlob(e.Key) && matchPath(simplify(e.Key), key)
-		if !e.Exclude && (named || byPattern) {
-			setting, found = e.setting(), true
+	for _, i := range c.patterns {
+		if e := c.entries[i]; e.Exclude && matchText(e.Key, key) {
+			passOver, excluded = true, max(excluded, i)
 		}
 	}
-	return setting, found
+	assigned := -1
+	if i, ok := c.named[key]; ok {
+		assigned = i
+	}
+	for _, i := range c.patterns {
+		if e := c.entries[i]; !passOver && !e.Exclude && isGlob(e.Key) && matchPath(simplify(e.Key), key) {
+			assigned = max(assigned, i)
+		}
+	}
+	switch {
+	case assigned >= 0:
+		return c.entries[assigned].setting(), true
+	case excluded >= 0:
+		return c.entries[excluded].setting(), true
+	}
+	return Setting{}, false
 }
 
 func (e entry) setting() Setting {

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestPlanOfThousandsOfKeys: planning 4,000 keys, fresh and converged, takes at most half a second of processor time.
+func TestPlanOfThousandsOfKeys(t *testing.T) { //nolint:paralleltest // measures the process
+	b := newBed(t, nil)
+	var spec []string
+	for i := range 4000 {
+		b.kernel.Parameters[fmt.Sprintf("net/ipv4/conf/eth%d/rp_filter", i)] = "0"
+		spec = append(spec, fmt.Sprintf(`"net.ipv4.conf.eth%d.rp_filter":1`, i))
+	}
+	text := `{"parameters":{` + strings.Join(spec, ",") + `}}`
+	for _, state := range []string{"fresh", "converged"} {
+		before := processorTime(t)
+		planned, err := b.plan(t, text)
+		assert.Less(t, processorTime(t)-before, 500*time.Millisecond, state)
+		require.NoError(t, err)
+		for _, change := range planned.Changes {
+			require.NoError(t, change.Do(t.Context(), &listener{}))
+		}
+	}
+}
+
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
