@@ -14,12 +14,9 @@ func RegisterTask(ctx context.Context, name, file string) error {
 	return schtasks(ctx, "/Create", "/TN", name, "/XML", file, "/F")
 }
 
-// RemoveTask takes a task away. Absent is fine, as far as the Task Scheduler tells it apart.
+// RemoveTask takes a task away. Absent is fine.
 func RemoveTask(ctx context.Context, name string) error {
-	if err := schtasks(ctx, "/Query", "/TN", name); err != nil {
-		return nil //nolint:nilerr // there is no such task; or what ails the scheduler, a task is not removed from it
-	}
-	return schtasks(ctx, "/Delete", "/TN", name, "/F")
+	return absentTask(schtasks(ctx, "/Delete", "/TN", name, "/F"), filepath.Join(os.Getenv("SystemRoot"), "System32", "Tasks", name))
 }
 
 func schtasks(ctx context.Context, arguments ...string) error {

@@ -3,8 +3,6 @@ package rooted
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 )
@@ -20,19 +18,6 @@ func Open(root, path string) (*os.File, error) {
 		return nil, &os.PathError{Op: "open", Path: filepath.Join(root, path), Err: withoutPath(err)}
 	}
 	return file, nil
-}
-
-// ReadFile returns the contents of a regular file of at most limit bytes.
-func (r *Root) ReadFile(name string, limit int64) ([]byte, error) {
-	file, err := r.OpenFile(name)
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("it is larger than %d bytes", limit)
-	}
-	return data, errors.Join(err, file.Close())
 }
 
 func withoutPath(err error) error {

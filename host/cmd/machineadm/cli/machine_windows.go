@@ -38,9 +38,6 @@ func machineID(root string) string {
 	return id
 }
 
-// bootID is unknown: Windows has no identifier of a boot.
-func bootID(string) string { return "" }
-
 // openStream opens the stream, judged like a plugin.
 func openStream(path string) (*os.File, error) { return trust.Open(path, trust.Stream()) }
 
