@@ -17,6 +17,9 @@ import (
 // callTimeout is how long one call may take: the host's for a plan (SPEC.md). No case is about patience.
 const callTimeout = 60 * time.Second
 
+// runtimeVersion is the version of the runtime that plugins are told.
+const runtimeVersion = "0.0.0-conformance"
+
 // bench is one scratch place for one check: an image root, and beside it everything that the plugin has no business
 // with.
 type bench struct {
@@ -81,12 +84,14 @@ func (b *bench) startWith(ctx context.Context, umask int) (*plugin, error) {
 
 // planning is the request of a plan: it has no state directory.
 func (b *bench) planning() pluginv1.Request {
-	return pluginv1.Request{Document: b.trial.document, Root: b.root, Target: targetOf(b.root)}
+	return pluginv1.Request{
+		Document: b.trial.document, Root: b.root, Target: targetOf(b.root), ClaimKey: b.trial.claimKey,
+	}
 }
 
 func (b *bench) applying() pluginv1.Request {
 	r := b.planning()
-	r.StateDir = b.state
+	r.StateDir, r.TimeLeft = b.state, callTimeout
 	return r
 }
 
@@ -103,7 +108,7 @@ func targetOf(root string) target.Target {
 func (p *plugin) describe(ctx context.Context, r pluginv1.Request) (pluginv1.Description, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	d, err := p.Describe(ctx, pluginv1.DescribeRequest{Root: r.Root, Target: r.Target})
+	d, err := p.Describe(ctx, pluginv1.DescribeRequest{Root: r.Root, Target: r.Target, RuntimeVersion: runtimeVersion})
 	return d, p.explain(err)
 }
 

@@ -29,6 +29,7 @@ type Case struct {
 type expectation struct {
 	Errors  []expectedError   `json:"errors,omitempty"`
 	Changes *[]string         `json:"changes,omitempty"`
+	Facts   map[string]string `json:"facts,omitempty"`
 	Reboot  string            `json:"reboot,omitempty"`
 	Secrets []string          `json:"secrets,omitempty"`
 	Modes   map[string]string `json:"modes,omitempty"`
@@ -37,6 +38,7 @@ type expectation struct {
 type expectedError struct {
 	Code  string `json:"code"`
 	Field string `json:"field,omitempty"`
+	Final bool   `json:"final,omitempty"`
 }
 
 // codes are the codes that a case can expect: Internal is never right.
@@ -120,6 +122,9 @@ func (c *Case) readExpectation(name string) error {
 		if !slices.Contains(codes(), e.Code) {
 			complain(fmt.Sprintf("errors[%d].code", i), "must be one of "+strings.Join(codes(), ", "))
 		}
+		if e.Final && e.Code != pluginv1.CodePrecondition.String() {
+			complain(fmt.Sprintf("errors[%d].final", i), "only a Precondition can be final")
+		}
 	}
 	if !slices.Contains([]string{"", "None", "AfterRun", "BeforeNext"}, c.expect.Reboot) {
 		complain("reboot", "must be None, AfterRun or BeforeNext")
@@ -131,6 +136,9 @@ func (c *Case) readExpectation(name string) error {
 	}
 	if c.refused() && c.expect.Changes != nil {
 		complain("changes", "a document that is refused has none")
+	}
+	if !c.refused() && c.expect.Facts != nil {
+		complain("facts", "only a document that is refused has any")
 	}
 	if len(complaints) > 0 {
 		return errors.New(strings.Join(complaints, "\n"))

@@ -28,6 +28,7 @@ type Check struct {
 const (
 	outcomeName = "outcome"
 	eventsName  = "events"
+	claimsName  = "claims"
 )
 
 // Checks lists every check, in the order in which they are judged. nothing-outside is the first that starts the plugin:
@@ -45,15 +46,20 @@ func checksOfAnswers() []Check {
 				"in root/ and expect/, and no name in a directory of these; other paths are not watched",
 		},
 		{
-			Name: "describe", Clause: "N-1, P-10, P-11, P-12, P-13", run: describes,
-			Says: "Describe names the provider and the kind as the binary's file does, a version, and the phase of the case's kind",
+			Name: "describe", Clause: "N-1, P-10, P-11, P-12, P-13, P-36, P-37, P-38", run: describes,
+			Says: "Describe names the provider and the kind as the binary's file does, a version, the phase and the secret fields of " +
+				"the case's kind, and sends a JSON schema only when it is asked to",
 		},
 		{
-			Name: outcomeName, Clause: "P-19, P-20, P-21, P-25, P-26, G-9, E-7", run: outcome,
+			Name: outcomeName, Clause: "P-19, P-20, P-21, P-25, P-26, P-31, G-9, E-1, E-2, E-7, E-10, E-11", run: outcome,
 			Says: "Plan, Apply and Plan again end as the case expects, and a second Apply does nothing",
 		},
 		{
-			Name: eventsName, Clause: "P-22, P-23, P-24", run: events,
+			Name: claimsName, Clause: "P-32, P-33, P-34", run: claims,
+			Says: "Plan claims what the document owns, the same before and after Apply, with digests under the key of the request",
+		},
+		{
+			Name: eventsName, Clause: "P-20, P-22, P-23, P-24, P-31", run: events,
 			Says: "Apply ends with exactly one finished, and each change is started, then changed",
 		},
 		{
@@ -134,6 +140,19 @@ func contractError(err error) *pluginv1.Error {
 		return e
 	}
 	return nil
+}
+
+// clauseOf is the clause that an error says the plugin breaks, else the other one.
+func clauseOf(err error, other string) string {
+	if e := contractError(err); e != nil && e.Clause != "" {
+		return e.Clause
+	}
+	return other
+}
+
+// aboutClaims says whether an error says that the claims of an answer break the contract.
+func aboutClaims(err error) bool {
+	return slices.Contains([]string{"P-32", "P-33", "P-34"}, clauseOf(err, ""))
 }
 
 // trouble is an error as a reason gives it, "" for none.

@@ -36,7 +36,7 @@ func (s Suite) runCase(t *testing.T, index int) {
 			t.Error(err)
 		}
 	}()
-	for _, check := range Checks() {
+	for _, check := range s.checks() {
 		result, err := tried.judge(t.Context(), check)
 		if err == nil && result.Verdict == NotApplicable {
 			t.Logf("%s is not applicable: %s", check.Name, result.Reason)

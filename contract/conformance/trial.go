@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,8 @@ type Suite struct {
 	// Root, if set, is a tree that every case's root/ and expect/ are laid over, for example an image of the operating
 	// system. It is copied for each check.
 	Root string
+	// Only, if set, names the checks to judge by.
+	Only []string
 }
 
 // trial is one case of a suite that is being judged.
@@ -31,6 +34,7 @@ type trial struct {
 	binary, base string
 	dir, sockets string
 	canary       string
+	claimKey     []byte
 	document     []byte
 	// representative marks the case with which what depends on no case is judged.
 	representative bool
@@ -55,7 +59,7 @@ func (s Suite) Judge(ctx context.Context, tell func(Result)) error {
 		if err != nil {
 			return err
 		}
-		for _, check := range Checks() {
+		for _, check := range s.checks() {
 			result, err := t.judge(ctx, check)
 			if err != nil {
 				return errors.Join(err, t.end())
@@ -69,9 +73,14 @@ func (s Suite) Judge(ctx context.Context, tell func(Result)) error {
 	return nil
 }
 
+// checks are those to judge by.
+func (s Suite) checks() []Check {
+	return slices.DeleteFunc(Checks(), func(c Check) bool { return s.Only != nil && !slices.Contains(s.Only, c.Name) })
+}
+
 // begin prepares the case with this index. End it with end.
 func (s Suite) begin(index int) (*trial, error) {
-	t := &trial{c: s.Cases[index], canary: newCanary(), representative: index == s.representative()}
+	t := &trial{c: s.Cases[index], canary: newCanary(), claimKey: newClaimKey(), representative: index == s.representative()}
 	var err error
 	if t.binary, err = filepath.Abs(s.Binary); err != nil {
 		return nil, err

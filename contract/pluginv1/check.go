@@ -57,9 +57,8 @@ func receivedPlan(answer *pb.PlanResponse, keyed bool) (Plan, error) {
 	if more := len(p.Warnings) - MaxWarnings; more > 0 {
 		p.Warnings = append(p.Warnings[:MaxWarnings:MaxWarnings], moreWarnings(more))
 	}
-	if !keyed {
-		p.Claims = nil
-		return p, nil
+	if !keyed && len(p.Claims) > 0 {
+		return Plan{}, breach("P-34", "Plan answered with claims although the request has no key")
 	}
 	var err error
 	if p.Claims, err = checkClaims(p.Claims); err != nil {

@@ -117,6 +117,18 @@ func TestStatusWithAWrongDetail(t *testing.T) {
 
 func change(id string) *pb.Change { return &pb.Change{Id: id, Summary: "do " + id} }
 
+// TestClaimsThatWereNotAskedFor: a plugin that has no key makes digests that can be searched for.
+func TestClaimsThatWereNotAskedFor(t *testing.T) {
+	t.Parallel()
+	claims := []*pb.Claim{{Id: "file:/a", Digest: make([]byte, 32)}}
+	_, err := serveScripted(t, &scripted{answer: &pb.PlanResponse{Claims: claims}}).Plan(t.Context(), pluginv1.Request{})
+	requireBreach(t, err, "P-34", "has no key")
+	packed, err := anypb.New(&pb.ErrorDetail{Code: pb.Code_CODE_RETRY, Message: "x", Claims: claims})
+	require.NoError(t, err)
+	_, err = serveScripted(t, &scripted{raw: raw{plan: statusOf(codes.Unknown, packed)}}).Plan(t.Context(), pluginv1.Request{})
+	requireBreach(t, err, "P-34", "has no key")
+}
+
 // TestWrongAnswers: an answer that the contract rules out is a defect of the plugin, and the error says which.
 func TestWrongAnswers(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,11 @@ func (c *Client) Plan(ctx context.Context, r Request) (Plan, error) {
 		ClaimKey: r.ClaimKey,
 	}, grpc.Trailer(&trailer))
 	if err != nil {
-		return Plan{}, fromStatus(ctx, "Plan", err, trailer)
+		err = fromStatus(ctx, "Plan", err, trailer)
+		if e := new(Error); errors.As(err, &e) && len(e.Claims) > 0 && len(r.ClaimKey) == 0 {
+			err = breach("P-34", "Plan answered with claims although the request has no key")
+		}
+		return Plan{}, err
 	}
 	return receivedPlan(answer, len(r.ClaimKey) > 0)
 }

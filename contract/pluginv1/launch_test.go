@@ -146,7 +146,7 @@ func TestLargeMessages(t *testing.T) {
 		t.Errorf("heard %d bytes, %v", heard, err)
 	}
 	_, err = p.Plan(t.Context(), pluginv1.Request{Document: bytes.Repeat([]byte("x"), pluginv1.MaxMessageBytes)})
-	if e, ok := errors.AsType[*pluginv1.Error](err); !ok || !strings.Contains(e.Message, "larger than 64 MiB") {
+	if e, ok := errors.AsType[*pluginv1.Error](err); !ok || !strings.Contains(e.Message, "which must be 64 MiB") {
 		t.Errorf("error %v for a message beyond the limit", err)
 	}
 }

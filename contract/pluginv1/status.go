@@ -79,7 +79,7 @@ func fromStatus(ctx context.Context, call string, err error, trailer metadata.MD
 		return fmt.Errorf("%w: the connection is gone", ErrCrashed)
 	}
 	if s.Code() == codes.ResourceExhausted && strings.Contains(s.Message(), "larger than max") { // gRPC's words, in every language
-		return breach("P-6", "a message of %s is larger than %d MiB", call, MaxMessageBytes>>20)
+		return breach("P-6", "a message of %s is larger than its receiver takes, which must be %d MiB", call, MaxMessageBytes>>20)
 	}
 	broken := withoutDetail(call, s, details, hasDetails)
 	broken.Detail = cut(s.Message(), MaxDetailBytes)

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
-	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -28,6 +27,8 @@ type defect struct {
 	check string
 	// says is part of the reason that the check gives.
 	says string
+	// answers marks a defect of what Describe and Plan answer.
+	answers bool
 	// file is the binary's own name, where it is not that of the provider.
 	file string
 	// machine marks what is judged by a case that names a place of this machine too, which is the test's own.
@@ -37,6 +38,8 @@ type defect struct {
 	write func(root string, spec sdk.FileSpec, sound func() error) error
 	// wrap takes the place of the whole.
 	wrap func(pluginv1.Configurator) pluginv1.Configurator
+	// answer takes the place of what the server answers to a call.
+	answer func(request, response any, err error) (any, error)
 	// stream takes the place of the server's streams.
 	stream grpc.StreamServerInterceptor
 	// again makes one more change of a file that is as it should be.
@@ -52,10 +55,28 @@ func defects() []defect {
 	return []defect{
 		{name: "sound", machine: true},
 		{name: "hosts", file: "hosts", check: "describe", says: "machineadm-files-plugin-hosts, which the host looks for, but the file is called hosts"},
-		{name: "misnamed", check: "describe", says: `the name is "somebody-else"`, wrap: with(&wrapper{describe: misnamed})},
+		{name: "misnamed", answers: true, check: "describe", says: `the name is "somebody-else"`, wrap: with(&wrapper{describe: misnamed})},
+		{name: "unnamed", answers: true, check: "describe", says: "P-11", wrap: with(&wrapper{describe: func(d *pluginv1.Description) { d.Version = "" }})},
+		{name: "open-hearted", answers: true, check: "describe", says: "spec.token is a secret of the case", wrap: with(&wrapper{describe: noSecretFields})},
+		{name: "unasked", answers: true, check: "describe", says: "a JSON schema that was not asked for", answer: schemaUnasked},
+		{name: "everywhere", answers: true, check: "describe", says: `distributions names "Debian GNU/Linux"`, wrap: with(&wrapper{describe: everywhere})},
+		{name: "summaryless", answers: true, check: "outcome", says: "(P-20): the plan has the change", wrap: with(&wrapper{planned: summaryless})},
+		{name: "detailless", answers: true, check: "outcome", says: "without an ErrorDetail", answer: detailless},
+		{name: "final", answers: true, check: "outcome", says: "final: true instead of false", wrap: with(&wrapper{failed: func(e *pluginv1.Error) { e.Final = true }})},
+		{name: "no-facts", answers: true, check: "outcome", says: "with the facts map[] instead of map[missing:1]", wrap: with(&wrapper{failed: func(e *pluginv1.Error) { e.Facts = nil }})},
+		{name: "unclaiming", answers: true, check: "claims", says: "3 changes and claims nothing", wrap: with(&wrapper{planned: unclaiming})},
+		{name: "half-claiming", answers: true, check: "claims", says: "/etc/app/farewell, which no claim names", wrap: with(&wrapper{planned: halfClaiming})},
+		{name: "forgetful", answers: true, check: "claims", says: "is not claimed any more", wrap: with(&wrapper{planned: forgetful})},
+		{name: "unkeyed", answers: true, check: "claims", says: "is the same under another key", wrap: with(&wrapper{planned: unkeyed})},
+		{name: "random", answers: true, check: "claims", says: "has another digest", wrap: with(&wrapper{planned: randomDigests})},
+		{name: "own-digest", answers: true, check: "claims", says: "is not that of the content, the mode 0644 and the owner", wrap: with(&wrapper{claim: ownDigest})},
+		{name: "sloppy", answers: true, check: "claims", says: "is not canonical", wrap: with(&wrapper{planned: sloppy})},
+		{name: "contradictory", answers: true, check: "claims", says: "twice, with different values", answer: contradictory},
+		{name: "chatty", answers: true, check: "claims", says: "has no key", answer: claimsUnasked},
 		{name: "never-done", check: "outcome", says: `still wants "again"`, wrap: with(&wrapper{planned: neverDone})},
 		{name: "appending", check: "outcome", says: "+hello, world", again: appendAgain},
 		{name: "finished-twice", check: "events", says: "after finished", stream: finishedTwice},
+		{name: "unsaid", check: "events", says: "before changed for", stream: neverChanged},
 		{name: "never-finished", check: "events", says: "without finished", stream: neverFinished},
 		{name: "lenient", check: "unknown-field", says: "succeeded instead of answering InvalidConfig", wrap: with(&wrapper{request: lenient})},
 		{name: "touching", check: "plan-writes-nothing", says: "root: was touched", wrap: with(&wrapper{beforePlan: touch})},
@@ -93,6 +114,8 @@ type wrapper struct {
 	pluginv1.Configurator
 	describe    func(*pluginv1.Description)
 	planned     func(*pluginv1.Plan)
+	claim       func(key []byte, c *pluginv1.Claim)
+	failed      func(*pluginv1.Error)
 	request     func(*pluginv1.Request) error
 	beforePlan  func(pluginv1.Request) error
 	beforeApply func(pluginv1.Request) error
@@ -143,7 +166,12 @@ func (w *wrapper) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, 
 	if w.planned != nil && err == nil {
 		w.planned(&plan)
 	}
-	return plan, err
+	for i := range plan.Claims {
+		if w.claim != nil {
+			w.claim(r.ClaimKey, &plan.Claims[i])
+		}
+	}
+	return plan, w.fail(err)
 }
 
 func (w *wrapper) Apply(
@@ -161,7 +189,19 @@ func (w *wrapper) Apply(
 	}
 	w.applying.Store(true)
 	defer w.applying.Store(false)
-	return w.Configurator.Apply(ctx, r, limit, send)
+	finished, err := w.Configurator.Apply(ctx, r, limit, send)
+	return finished, w.fail(err)
+}
+
+// fail changes the error that says that a file is missing.
+func (w *wrapper) fail(err error) error {
+	e := pluginv1.AsError(err)
+	if w.failed == nil || e == nil || e.Code != pluginv1.CodePrecondition {
+		return err
+	}
+	changed := *e
+	w.failed(&changed)
+	return &changed
 }
 
 func (w *wrapper) Stop(ctx context.Context) error {
@@ -190,7 +230,7 @@ func lenient(r *pluginv1.Request) error {
 	}
 	if spec, ok := doc["spec"].(map[string]any); ok {
 		for name := range spec {
-			if !slices.Contains([]string{"provider", "files", "tokenFile", "token"}, name) {
+			if !slices.Contains([]string{"provider", "files", "tokenFile", "token", "needs"}, name) {
 				delete(spec, name)
 			}
 		}
@@ -220,33 +260,3 @@ func talk(r pluginv1.Request) error {
 }
 
 func diary(r pluginv1.Request) error { return os.WriteFile(r.Root+".log", []byte("applied\n"), 0o600) }
-
-// withheld sends no finished.
-type withheld struct{ grpc.ServerStream }
-
-func neverFinished(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	return handler(service, withheld{stream})
-}
-
-func (s withheld) SendMsg(message any) error {
-	if event, ok := message.(*pb.ApplyEvent); ok && event.GetFinished() != nil {
-		return nil
-	}
-	return s.ServerStream.SendMsg(message)
-}
-
-// repeated sends finished twice.
-type repeated struct{ grpc.ServerStream }
-
-func finishedTwice(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	return handler(service, repeated{stream})
-}
-
-func (s repeated) SendMsg(message any) error {
-	if event, ok := message.(*pb.ApplyEvent); ok && event.GetFinished() != nil {
-		if err := s.ServerStream.SendMsg(message); err != nil {
-			return err
-		}
-	}
-	return s.ServerStream.SendMsg(message)
-}

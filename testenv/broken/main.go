@@ -37,6 +37,7 @@ type files struct {
 		Files     []file           `json:"files,omitempty"`
 		TokenFile string           `json:"tokenFile,omitempty"`
 		Token     *v1alpha1.Secret `json:"token,omitempty"`
+		Needs     string           `json:"needs,omitempty"` // a file that must be there already
 	} `json:"spec"`
 }
 
@@ -88,9 +89,18 @@ func serve(d defect, m pluginv1.Configurator) {
 			if d.stream != nil {
 				options = append(options, grpc.StreamInterceptor(d.stream))
 			}
+			if d.answer != nil {
+				options = append(options, grpc.UnaryInterceptor(d.intercept))
+			}
 			return grpc.NewServer(options...)
 		},
 	})
+}
+
+// intercept lets the defect change the answer to a call.
+func (d defect) intercept(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	response, err := handler(ctx, request)
+	return d.answer(request, response, err)
 }
 
 type adapter struct {
@@ -138,6 +148,11 @@ func (d defect) plan(_ context.Context, m sdk.Machine, doc files) (sdk.Plan, err
 	if len(violations) > 0 {
 		return sdk.Plan{}, sdk.InvalidConfig(violations...)
 	}
+	if doc.Spec.Needs != "" {
+		if _, err := m.FS.Lstat(doc.Spec.Needs); err != nil {
+			return sdk.Plan{}, notReady()
+		}
+	}
 	var out sdk.Plan
 	for _, spec := range specs {
 		change, err := sdk.File(m, spec)
@@ -157,6 +172,15 @@ func (d defect) plan(_ context.Context, m sdk.Machine, doc files) (sdk.Plan, err
 		out.Add(change)
 	}
 	return out, nil
+}
+
+// notReady says that the file which spec.needs names is missing.
+func notReady() error {
+	return &pluginv1.Error{
+		Code: pluginv1.CodePrecondition, Message: "a file is missing", Hint: "put it there",
+		Violations: []document.Violation{{Field: "spec.needs", Message: "is not there"}},
+		Facts:      map[string]string{"missing": "1"},
+	}
 }
 
 // onceMore is a change of a file that needs none.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hmac
 import os
 from dataclasses import dataclass
 from typing import Callable
@@ -23,6 +24,7 @@ class Change:
 class Plan:
     changes: list[Change]
     warnings: list[pb.Warning]
+    claims: list[pb.Claim]
 
 
 @dataclass
@@ -32,7 +34,7 @@ class _File:
     mode: int = 0o644
 
 
-def plan(want: Repository, tree: Tree) -> Plan:
+def plan(want: Repository, tree: Tree, claim_key: bytes = b"") -> Plan:
     """The changes that are still missing, in the order in which they are made.
 
     The source comes after what it needs, and what it no longer needs goes after it: apt can read the files at any time.
@@ -46,7 +48,19 @@ def plan(want: Repository, tree: Tree) -> Plan:
     warnings = []
     if want.key is None:
         warnings.append(pb.Warning(field="spec.signedBy", message="is left out: every key that apt trusts will do"))
-    return Plan([c for c in changes if c is not None], warnings)
+    claims = [_claim(f, claim_key) for f in (key, credentials, source)] if claim_key else []
+    return Plan([c for c in changes if c is not None], warnings, claims)
+
+
+def _claim(file: _File, key: bytes) -> pb.Claim:
+    """What the document owns, whether it is there or not (SPEC P-32, P-33)."""
+    parts = []
+    if file.content is not None:
+        parts = [file.content.encode(), b"%04o" % file.mode, b""]  # the owner is whoever runs the plugin
+    digest = hmac.new(key, digestmod="sha256")
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return pb.Claim(id=f"file:{file.path}", digest=digest.digest())
 
 
 def _source(want: Repository, key: str) -> str:

@@ -58,7 +58,15 @@ class Configurator:
         return pb.DescribeResponse(
             name=PROVIDER,
             version=VERSION,
-            kinds=[pb.Kind(api_version=API_VERSION, kind=KIND, phase=pb.PHASE_PREPARATION)],
+            kinds=[
+                pb.Kind(
+                    api_version=API_VERSION,
+                    kind=KIND,
+                    phase=pb.PHASE_PREPARATION,
+                    secret_fields=["spec.credentials.password"],
+                )
+            ],
+            distributions=["debian", "ubuntu"],
             fitness=fitness,
             fitness_reason=reason,
         )
@@ -80,8 +88,10 @@ class Configurator:
 
     def plan(self, request: pb.PlanRequest, context: grpc.ServicerContext) -> pb.PlanResponse:
         try:
-            with _planned(request) as made:
-                return pb.PlanResponse(changes=[c.message for c in made.changes], warnings=made.warnings)
+            with _planned(request, request.claim_key) as made:
+                return pb.PlanResponse(
+                    changes=[c.message for c in made.changes], warnings=made.warnings, claims=made.claims
+                )
         except Exception as error:  # noqa: BLE001  whatever it is, the answer is one of the contract
             refusal = errors.of(error)
         _abort(context, refusal)
@@ -136,13 +146,13 @@ class Configurator:
 
 
 @contextmanager
-def _planned(request: pb.PlanRequest | pb.ApplyRequest) -> Iterator[Plan]:
+def _planned(request: pb.PlanRequest | pb.ApplyRequest, claim_key: bytes = b"") -> Iterator[Plan]:
     if request.target.os != "linux":
         raise errors.unsupported(f"apt runs on Linux, not on {request.target.os or 'an unknown system'}")
     want = document.read(request.document)
     tree = Tree(request.root)
     try:
-        yield plan(want, tree)
+        yield plan(want, tree, claim_key)
     finally:
         tree.close()
 
