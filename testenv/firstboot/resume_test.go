@@ -171,7 +171,7 @@ func TestCloneOfAWaitingMachine(t *testing.T) {
 	n.MustExec(t, "test", "-f", resumeUnit)
 	// In the same boot neither the same command nor a resume may go past the document that needs the reboot.
 	for _, again := range [][]string{{"apply", "--resume"}, {"apply", "--path", "/run.yaml"}} {
-		if r := apply(again...); r.ExitCode != report.ExitReboot || !strings.Contains(r.Stderr, "has not rebooted since") {
+		if r := apply(again...); r.ExitCode != report.ExitReboot || !strings.Contains(r.Stderr, "must reboot before the next document") {
 			t.Errorf("%q: exit %d\n%s", again, r.ExitCode, r.Stderr)
 		}
 	}
