@@ -76,8 +76,8 @@ func judgeSecretFields(kind pluginv1.Kind, secrets []string) finding {
 
 // matchesField says whether a pattern of secret_fields names a field. A secret is a string, or a mapping with a value.
 func matchesField(pattern, field string) bool {
-	any := `(?:\[[0-9]+\]|\["(?:[^"\\]|\\.)*"\]|\.[A-Za-z_][A-Za-z0-9_-]*)`
-	form, err := regexp.Compile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\[\]`, any) + "$")
+	element := `(?:\[[0-9]+\]|\["(?:[^"\\]|\\.)*"\]|\.[A-Za-z_][A-Za-z0-9_-]*)`
+	form, err := regexp.Compile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\[\]`, element) + "$")
 	return err == nil && (form.MatchString(field) || form.MatchString(strings.TrimSuffix(field, ".value")))
 }
 

@@ -3,11 +3,12 @@
 #
 #   generate.sh write     into the checkout
 #   generate.sh check     into a scratch directory, and compares: fails with the diff, changes nothing
-#   generate.sh lint      judges the sources
+#   generate.sh lint      lints the sources, and compares the protocol with that of the release before
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 readonly protos=contract/pluginv1/pb config=testenv/tools/buf
+readonly pinned=testenv/legacy/v1alpha1/pb # the protocol of the release before, which today's must not break
 readonly reference=docs/reference pages="cli.md documents.md"
 
 tools=$(go run ./testenv/tools/cmd/tool buf protoc-gen-go protoc-gen-go-grpc)
@@ -46,6 +47,9 @@ check() {
 case ${1:-} in
 write) generate . ;;
 check) check ;;
-lint) buf lint . --path "$protos" --config $config/buf.yaml ;;
+lint)
+	buf lint . --path "$protos" --config $config/buf.yaml
+	buf breaking "$protos/plugin.proto" --config $config/buf.yaml --against "$pinned/plugin.proto"
+	;;
 *) sed -n '2,/^set/{/^#/p}' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac

@@ -1,9 +1,8 @@
 // Command noop is the scripted plugin of testenv/noop as it was when v1alpha1 was new: yesterday's plugin, for the hosts
 // of every later day.
 //
-// It is a module of its own with a copy of the wire, so that nothing that is done to the checkout changes it. It is not
-// mended and its dependencies are not raised: others have such plugins installed. A test knows its files by their
-// checksums.
+// It is a module of its own with a copy of the protocol, so that no change of the checkout changes it. It gets no fixes and
+// no newer dependencies, because others have such plugins installed. A test compares its files with their checksums.
 package main
 
 import (

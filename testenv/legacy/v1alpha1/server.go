@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -49,7 +52,7 @@ type adapter struct {
 
 func (a *adapter) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
 	pb.RegisterPluginServer(s, a.server)
-	pb.RegisterMaintainerServer(s, a.server)
+	pb.RegisterConfiguratorServer(s, a.server)
 	return nil
 }
 
@@ -59,7 +62,7 @@ func (a *adapter) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientCo
 
 type server struct {
 	pb.UnimplementedPluginServer
-	pb.UnimplementedMaintainerServer
+	pb.UnimplementedConfiguratorServer
 	name string
 	stop chan struct{}
 }
@@ -67,7 +70,8 @@ type server struct {
 func (s *server) Describe(_ context.Context, r *pb.DescribeRequest) (*pb.DescribeResponse, error) {
 	out := &pb.DescribeResponse{
 		Name: s.name, Version: "0.0.0-noop", Fitness: pb.Fitness_FITNESS_INSTALLED, FitnessReason: "noop fits everywhere",
-		Kinds: []*pb.Kind{{ApiVersion: "example.com/v1", Kind: "Noop", Phase: pb.Phase_PHASE_PREPARATION}},
+		Kinds:         []*pb.Kind{{ApiVersion: "example.com/v1", Kind: "Noop", Phase: pb.Phase_PHASE_PREPARATION, SecretFields: []string{"spec.token"}}},
+		Distributions: []string{"debian"},
 	}
 	if r.GetTarget().GetOs() != "linux" {
 		out.Fitness, out.FitnessReason = pb.Fitness_FITNESS_UNSUPPORTED, "noop fits Linux"
@@ -90,7 +94,7 @@ func (s *server) Plan(_ context.Context, r *pb.PlanRequest) (*pb.PlanResponse, e
 	if err != nil {
 		return nil, err
 	}
-	out := &pb.PlanResponse{Changes: changes}
+	out := &pb.PlanResponse{Changes: changes, Claims: claims(r.GetClaimKey(), want)}
 	if want.Warn != "" {
 		out.Warnings = []*pb.Warning{{Field: want.Field, Message: want.Warn}}
 	}
@@ -136,6 +140,7 @@ func failure(code, field string) *pb.ErrorDetail {
 	}
 	out := &pb.ErrorDetail{
 		Code: known, Message: "noop says " + code, Hint: "ask noop for something else", Detail: "raw words of noop",
+		Final: code == "precondition", Facts: map[string]string{"says": code},
 	}
 	if field != "" {
 		out.Violations = []*pb.Violation{{Field: field, Message: "noop does not like it", Hint: "use another value"}}
@@ -165,6 +170,23 @@ func missing(root string, want spec) []*pb.Change {
 			Id: "file:" + name, Summary: "write " + name, Diff: "+" + want.Content, NeedsLive: want.Live,
 			Reboot: map[string]pb.Reboot{"AfterRun": pb.Reboot_REBOOT_AFTER_RUN, "BeforeNext": pb.Reboot_REBOOT_BEFORE_NEXT}[want.Reboot],
 		})
+	}
+	return out
+}
+
+// claims is what the document owns, whether it is there or not.
+func claims(key []byte, want spec) []*pb.Claim {
+	var out []*pb.Claim
+	for _, name := range want.Touch {
+		if len(key) == 0 {
+			return nil
+		}
+		sum := hmac.New(sha256.New, key)
+		for _, part := range []string{want.Content, "0644", ""} {
+			sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+			sum.Write([]byte(part))
+		}
+		out = append(out, &pb.Claim{Id: "file:" + filepath.Join("/", name), Digest: sum.Sum(nil), Field: "spec.touch"})
 	}
 	return out
 }

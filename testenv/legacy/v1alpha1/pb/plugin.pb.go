@@ -370,8 +370,12 @@ func (x *Target) GetHostname() string {
 type DescribeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absolute path of an image root; empty for the live machine.
-	Root          string  `protobuf:"bytes,1,opt,name=root,proto3" json:"root,omitempty"`
-	Target        *Target `protobuf:"bytes,2,opt,name=target,proto3" json:"target,omitempty"`
+	Root   string  `protobuf:"bytes,1,opt,name=root,proto3" json:"root,omitempty"`
+	Target *Target `protobuf:"bytes,2,opt,name=target,proto3" json:"target,omitempty"`
+	// The version of the runtime that asks, for example "1.4.0"; for logs and for workarounds of a plugin.
+	RuntimeVersion string `protobuf:"bytes,3,opt,name=runtime_version,json=runtimeVersion,proto3" json:"runtime_version,omitempty"`
+	// Asks for Kind.json_schema, which is left out otherwise.
+	JsonSchema    bool `protobuf:"varint,4,opt,name=json_schema,json=jsonSchema,proto3" json:"json_schema,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -420,6 +424,20 @@ func (x *DescribeRequest) GetTarget() *Target {
 	return nil
 }
 
+func (x *DescribeRequest) GetRuntimeVersion() string {
+	if x != nil {
+		return x.RuntimeVersion
+	}
+	return ""
+}
+
+func (x *DescribeRequest) GetJsonSchema() bool {
+	if x != nil {
+		return x.JsonSchema
+	}
+	return false
+}
+
 type DescribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The provider's name, as in the binary's name.
@@ -430,7 +448,9 @@ type DescribeResponse struct {
 	// One sentence: why this fitness.
 	FitnessReason string `protobuf:"bytes,5,opt,name=fitness_reason,json=fitnessReason,proto3" json:"fitness_reason,omitempty"`
 	// Optional abilities by name.
-	Capabilities  []string `protobuf:"bytes,6,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
+	Capabilities []string `protobuf:"bytes,6,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
+	// os-release(5) IDs that this provider was written for, for example "debian"; empty for a generic provider.
+	Distributions []string `protobuf:"bytes,7,rep,name=distributions,proto3" json:"distributions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -507,14 +527,24 @@ func (x *DescribeResponse) GetCapabilities() []string {
 	return nil
 }
 
+func (x *DescribeResponse) GetDistributions() []string {
+	if x != nil {
+		return x.Distributions
+	}
+	return nil
+}
+
 // Kind is one document kind that the plugin serves.
 type Kind struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	ApiVersion string                 `protobuf:"bytes,1,opt,name=api_version,json=apiVersion,proto3" json:"api_version,omitempty"`
 	Kind       string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Phase      Phase                  `protobuf:"varint,3,opt,name=phase,proto3,enum=machineadm.plugin.v1.Phase" json:"phase,omitempty"`
-	// JSON Schema of the document, optional.
-	JsonSchema    []byte `protobuf:"bytes,4,opt,name=json_schema,json=jsonSchema,proto3" json:"json_schema,omitempty"`
+	// JSON Schema of the document, optional; sent when DescribeRequest.json_schema asks for it.
+	JsonSchema []byte `protobuf:"bytes,4,opt,name=json_schema,json=jsonSchema,proto3" json:"json_schema,omitempty"`
+	// Field paths of the secrets in the document, with [] for any element of a list and of a map, for example
+	// "spec.registries[].auth.password".
+	SecretFields  []string `protobuf:"bytes,5,rep,name=secret_fields,json=secretFields,proto3" json:"secret_fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -577,6 +607,13 @@ func (x *Kind) GetJsonSchema() []byte {
 	return nil
 }
 
+func (x *Kind) GetSecretFields() []string {
+	if x != nil {
+		return x.SecretFields
+	}
+	return nil
+}
+
 type PlanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The whole document as JSON (UTF-8).
@@ -585,7 +622,9 @@ type PlanRequest struct {
 	Root   string  `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`
 	Target *Target `protobuf:"bytes,3,opt,name=target,proto3" json:"target,omitempty"`
 	// Private directory of this plugin and document, 0700; empty when there is none (validate, plan).
-	StateDir      string `protobuf:"bytes,4,opt,name=state_dir,json=stateDir,proto3" json:"state_dir,omitempty"`
+	StateDir string `protobuf:"bytes,4,opt,name=state_dir,json=stateDir,proto3" json:"state_dir,omitempty"`
+	// The key of the digests in claims: random, new for every run, 32 bytes. Empty when the runtime wants no claims.
+	ClaimKey      []byte `protobuf:"bytes,5,opt,name=claim_key,json=claimKey,proto3" json:"claim_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -648,10 +687,19 @@ func (x *PlanRequest) GetStateDir() string {
 	return ""
 }
 
+func (x *PlanRequest) GetClaimKey() []byte {
+	if x != nil {
+		return x.ClaimKey
+	}
+	return nil
+}
+
 type PlanResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Changes       []*Change              `protobuf:"bytes,1,rep,name=changes,proto3" json:"changes,omitempty"`
-	Warnings      []*Warning             `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Changes  []*Change              `protobuf:"bytes,1,rep,name=changes,proto3" json:"changes,omitempty"`
+	Warnings []*Warning             `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// Everything that the document owns in its desired state, also where it matches already.
+	Claims        []*Claim `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -700,6 +748,78 @@ func (x *PlanResponse) GetWarnings() []*Warning {
 	return nil
 }
 
+func (x *PlanResponse) GetClaims() []*Claim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+// Claim is one attribute or part of the machine that a document owns, with a digest of its desired value. The runtime
+// refuses two documents of a stream that claim one thing with different digests.
+type Claim struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Canonical, for example "sysctl:net.core.somaxconn", "file:/etc/motd", "unit:chrony.service#enabled".
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// HMAC-SHA-256 of the desired value under PlanRequest.claim_key.
+	Digest []byte `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	// Field path that asks for it, for example spec.parameters["net.core.somaxconn"]; empty for the whole document.
+	Field         string `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Claim) Reset() {
+	*x = Claim{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Claim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Claim) ProtoMessage() {}
+
+func (x *Claim) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Claim.ProtoReflect.Descriptor instead.
+func (*Claim) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Claim) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Claim) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *Claim) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
 // Change is one step, planned from observation.
 type Change struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -718,7 +838,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[6]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -730,7 +850,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[6]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -743,7 +863,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{6}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Change) GetId() string {
@@ -792,7 +912,7 @@ type Warning struct {
 
 func (x *Warning) Reset() {
 	*x = Warning{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[7]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +924,7 @@ func (x *Warning) String() string {
 func (*Warning) ProtoMessage() {}
 
 func (x *Warning) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[7]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +937,7 @@ func (x *Warning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Warning.ProtoReflect.Descriptor instead.
 func (*Warning) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{7}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Warning) GetField() string {
@@ -841,14 +961,16 @@ type ApplyRequest struct {
 	Target   *Target                `protobuf:"bytes,3,opt,name=target,proto3" json:"target,omitempty"`
 	StateDir string                 `protobuf:"bytes,4,opt,name=state_dir,json=stateDir,proto3" json:"state_dir,omitempty"`
 	// Stop after this many changes; 0 means all.
-	Limit         uint32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit uint32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	// What is left of the time limit of the document; absent when there is none. A duration, because clocks are set.
+	TimeLeft      *durationpb.Duration `protobuf:"bytes,6,opt,name=time_left,json=timeLeft,proto3" json:"time_left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApplyRequest) Reset() {
 	*x = ApplyRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[8]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +982,7 @@ func (x *ApplyRequest) String() string {
 func (*ApplyRequest) ProtoMessage() {}
 
 func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[8]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +995,7 @@ func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyRequest.ProtoReflect.Descriptor instead.
 func (*ApplyRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{8}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ApplyRequest) GetDocument() []byte {
@@ -911,6 +1033,13 @@ func (x *ApplyRequest) GetLimit() uint32 {
 	return 0
 }
 
+func (x *ApplyRequest) GetTimeLeft() *durationpb.Duration {
+	if x != nil {
+		return x.TimeLeft
+	}
+	return nil
+}
+
 type ApplyEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Event:
@@ -927,7 +1056,7 @@ type ApplyEvent struct {
 
 func (x *ApplyEvent) Reset() {
 	*x = ApplyEvent{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[9]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1068,7 @@ func (x *ApplyEvent) String() string {
 func (*ApplyEvent) ProtoMessage() {}
 
 func (x *ApplyEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[9]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1081,7 @@ func (x *ApplyEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyEvent.ProtoReflect.Descriptor instead.
 func (*ApplyEvent) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{9}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ApplyEvent) GetEvent() isApplyEvent_Event {
@@ -1051,7 +1180,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[10]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1063,7 +1192,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[10]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1076,7 +1205,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{10}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Started) GetChange() *Change {
@@ -1096,7 +1225,7 @@ type Changed struct {
 
 func (x *Changed) Reset() {
 	*x = Changed{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[11]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1237,7 @@ func (x *Changed) String() string {
 func (*Changed) ProtoMessage() {}
 
 func (x *Changed) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[11]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1250,7 @@ func (x *Changed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Changed.ProtoReflect.Descriptor instead.
 func (*Changed) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{11}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Changed) GetId() string {
@@ -1144,7 +1273,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[12]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1285,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[12]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1298,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{12}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Progress) GetId() string {
@@ -1208,7 +1337,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[13]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1349,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[13]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1362,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{13}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Finished) GetError() *ErrorDetail {
@@ -1265,7 +1394,7 @@ type StopRequest struct {
 
 func (x *StopRequest) Reset() {
 	*x = StopRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[14]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1406,7 @@ func (x *StopRequest) String() string {
 func (*StopRequest) ProtoMessage() {}
 
 func (x *StopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[14]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1419,7 @@ func (x *StopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRequest.ProtoReflect.Descriptor instead.
 func (*StopRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{14}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 type StopResponse struct {
@@ -1301,7 +1430,7 @@ type StopResponse struct {
 
 func (x *StopResponse) Reset() {
 	*x = StopResponse{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[15]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1442,7 @@ func (x *StopResponse) String() string {
 func (*StopResponse) ProtoMessage() {}
 
 func (x *StopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[15]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1455,7 @@ func (x *StopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopResponse.ProtoReflect.Descriptor instead.
 func (*StopResponse) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{15}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 // ErrorDetail travels as a detail of a gRPC status (Describe, Plan) or in Finished (Apply).
@@ -1337,19 +1466,25 @@ type ErrorDetail struct {
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// What to do about it.
 	Hint string `protobuf:"bytes,3,opt,name=hint,proto3" json:"hint,omitempty"`
-	// CODE_INVALID_CONFIG: every violation. CODE_UNSUPPORTED: the field, if a field is at fault.
+	// CODE_INVALID_CONFIG: every violation. CODE_UNSUPPORTED, CODE_PRECONDITION: the fields, if fields are at fault.
 	Violations []*Violation `protobuf:"bytes,4,rep,name=violations,proto3" json:"violations,omitempty"`
 	// CODE_RETRY: not before.
 	RetryAfter *durationpb.Duration `protobuf:"bytes,5,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
-	// Raw words of other programs, for root's eyes only (details.json).
-	Detail        string `protobuf:"bytes,6,opt,name=detail,proto3" json:"detail,omitempty"`
+	// Raw output of other programs, readable by root only (details.json); at most 64 KiB. May hold secrets.
+	Detail string `protobuf:"bytes,6,opt,name=detail,proto3" json:"detail,omitempty"`
+	// CODE_PRECONDITION: no other document of the stream can cure it.
+	Final bool `protobuf:"varint,7,opt,name=final,proto3" json:"final,omitempty"`
+	// For programs, for example {"exitCode": "1", "phase": "preflight"}. They reach the report; never a secret.
+	Facts map[string]string `protobuf:"bytes,8,rep,name=facts,proto3" json:"facts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// CODE_PRECONDITION, CODE_RETRY of Plan: what the document owns, as far as the planning got.
+	Claims        []*Claim `protobuf:"bytes,9,rep,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ErrorDetail) Reset() {
 	*x = ErrorDetail{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[16]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1361,7 +1496,7 @@ func (x *ErrorDetail) String() string {
 func (*ErrorDetail) ProtoMessage() {}
 
 func (x *ErrorDetail) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[16]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1374,7 +1509,7 @@ func (x *ErrorDetail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorDetail.ProtoReflect.Descriptor instead.
 func (*ErrorDetail) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{16}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ErrorDetail) GetCode() Code {
@@ -1419,6 +1554,27 @@ func (x *ErrorDetail) GetDetail() string {
 	return ""
 }
 
+func (x *ErrorDetail) GetFinal() bool {
+	if x != nil {
+		return x.Final
+	}
+	return false
+}
+
+func (x *ErrorDetail) GetFacts() map[string]string {
+	if x != nil {
+		return x.Facts
+	}
+	return nil
+}
+
+func (x *ErrorDetail) GetClaims() []*Claim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
 type Violation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Field         string                 `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
@@ -1430,7 +1586,7 @@ type Violation struct {
 
 func (x *Violation) Reset() {
 	*x = Violation{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[17]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1598,7 @@ func (x *Violation) String() string {
 func (*Violation) ProtoMessage() {}
 
 func (x *Violation) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[17]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1611,7 @@ func (x *Violation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Violation.ProtoReflect.Descriptor instead.
 func (*Violation) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{17}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Violation) GetField() string {
@@ -1492,32 +1648,43 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\aversion\x18\x05 \x01(\tR\aversion\x12\x12\n" +
 	"\x04name\x18\x06 \x01(\tR\x04name\x12\x16\n" +
 	"\x06kernel\x18\a \x01(\tR\x06kernel\x12\x1a\n" +
-	"\bhostname\x18\b \x01(\tR\bhostname\"[\n" +
+	"\bhostname\x18\b \x01(\tR\bhostname\"\xa5\x01\n" +
 	"\x0fDescribeRequest\x12\x12\n" +
 	"\x04root\x18\x01 \x01(\tR\x04root\x124\n" +
-	"\x06target\x18\x02 \x01(\v2\x1c.machineadm.plugin.v1.TargetR\x06target\"\xf6\x01\n" +
+	"\x06target\x18\x02 \x01(\v2\x1c.machineadm.plugin.v1.TargetR\x06target\x12'\n" +
+	"\x0fruntime_version\x18\x03 \x01(\tR\x0eruntimeVersion\x12\x1f\n" +
+	"\vjson_schema\x18\x04 \x01(\bR\n" +
+	"jsonSchema\"\x9c\x02\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x120\n" +
 	"\x05kinds\x18\x03 \x03(\v2\x1a.machineadm.plugin.v1.KindR\x05kinds\x127\n" +
 	"\afitness\x18\x04 \x01(\x0e2\x1d.machineadm.plugin.v1.FitnessR\afitness\x12%\n" +
 	"\x0efitness_reason\x18\x05 \x01(\tR\rfitnessReason\x12\"\n" +
-	"\fcapabilities\x18\x06 \x03(\tR\fcapabilities\"\x8f\x01\n" +
+	"\fcapabilities\x18\x06 \x03(\tR\fcapabilities\x12$\n" +
+	"\rdistributions\x18\a \x03(\tR\rdistributions\"\xb4\x01\n" +
 	"\x04Kind\x12\x1f\n" +
 	"\vapi_version\x18\x01 \x01(\tR\n" +
 	"apiVersion\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x121\n" +
 	"\x05phase\x18\x03 \x01(\x0e2\x1b.machineadm.plugin.v1.PhaseR\x05phase\x12\x1f\n" +
 	"\vjson_schema\x18\x04 \x01(\fR\n" +
-	"jsonSchema\"\x90\x01\n" +
+	"jsonSchema\x12#\n" +
+	"\rsecret_fields\x18\x05 \x03(\tR\fsecretFields\"\xad\x01\n" +
 	"\vPlanRequest\x12\x1a\n" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\x12\x12\n" +
 	"\x04root\x18\x02 \x01(\tR\x04root\x124\n" +
 	"\x06target\x18\x03 \x01(\v2\x1c.machineadm.plugin.v1.TargetR\x06target\x12\x1b\n" +
-	"\tstate_dir\x18\x04 \x01(\tR\bstateDir\"\x81\x01\n" +
+	"\tstate_dir\x18\x04 \x01(\tR\bstateDir\x12\x1b\n" +
+	"\tclaim_key\x18\x05 \x01(\fR\bclaimKey\"\xb6\x01\n" +
 	"\fPlanResponse\x126\n" +
 	"\achanges\x18\x01 \x03(\v2\x1c.machineadm.plugin.v1.ChangeR\achanges\x129\n" +
-	"\bwarnings\x18\x02 \x03(\v2\x1d.machineadm.plugin.v1.WarningR\bwarnings\"\x9b\x01\n" +
+	"\bwarnings\x18\x02 \x03(\v2\x1d.machineadm.plugin.v1.WarningR\bwarnings\x123\n" +
+	"\x06claims\x18\x03 \x03(\v2\x1b.machineadm.plugin.v1.ClaimR\x06claims\"E\n" +
+	"\x05Claim\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x14\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\"\x9b\x01\n" +
 	"\x06Change\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x12\n" +
@@ -1527,13 +1694,14 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\x06reboot\x18\x05 \x01(\x0e2\x1c.machineadm.plugin.v1.RebootR\x06reboot\"9\n" +
 	"\aWarning\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\xa7\x01\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xdf\x01\n" +
 	"\fApplyRequest\x12\x1a\n" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\x12\x12\n" +
 	"\x04root\x18\x02 \x01(\tR\x04root\x124\n" +
 	"\x06target\x18\x03 \x01(\v2\x1c.machineadm.plugin.v1.TargetR\x06target\x12\x1b\n" +
 	"\tstate_dir\x18\x04 \x01(\tR\bstateDir\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\rR\x05limit\"\xc2\x02\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\x126\n" +
+	"\ttime_left\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\btimeLeft\"\xc2\x02\n" +
 	"\n" +
 	"ApplyEvent\x129\n" +
 	"\astarted\x18\x01 \x01(\v2\x1d.machineadm.plugin.v1.StartedH\x00R\astarted\x129\n" +
@@ -1555,7 +1723,7 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\astopped\x18\x02 \x01(\bR\astopped\x128\n" +
 	"\bdeferred\x18\x03 \x03(\v2\x1c.machineadm.plugin.v1.ChangeR\bdeferred\"\r\n" +
 	"\vStopRequest\"\x0e\n" +
-	"\fStopResponse\"\x80\x02\n" +
+	"\fStopResponse\"\xc9\x03\n" +
 	"\vErrorDetail\x12.\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x1a.machineadm.plugin.v1.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -1565,7 +1733,14 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"violations\x12:\n" +
 	"\vretry_after\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"retryAfter\x12\x16\n" +
-	"\x06detail\x18\x06 \x01(\tR\x06detail\"O\n" +
+	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +
+	"\x05final\x18\a \x01(\bR\x05final\x12B\n" +
+	"\x05facts\x18\b \x03(\v2,.machineadm.plugin.v1.ErrorDetail.FactsEntryR\x05facts\x123\n" +
+	"\x06claims\x18\t \x03(\v2\x1b.machineadm.plugin.v1.ClaimR\x06claims\x1a8\n" +
+	"\n" +
+	"FactsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"O\n" +
 	"\tViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -1594,9 +1769,8 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"CODE_RETRY\x10\x04\x12\x11\n" +
 	"\rCODE_INTERNAL\x10\x052c\n" +
 	"\x06Plugin\x12Y\n" +
-	"\bDescribe\x12%.machineadm.plugin.v1.DescribeRequest\x1a&.machineadm.plugin.v1.DescribeResponse2\xfb\x01\n" +
-	"\n" +
-	"Maintainer\x12M\n" +
+	"\bDescribe\x12%.machineadm.plugin.v1.DescribeRequest\x1a&.machineadm.plugin.v1.DescribeResponse2\xfd\x01\n" +
+	"\fConfigurator\x12M\n" +
 	"\x04Plan\x12!.machineadm.plugin.v1.PlanRequest\x1a\".machineadm.plugin.v1.PlanResponse\x12O\n" +
 	"\x05Apply\x12\".machineadm.plugin.v1.ApplyRequest\x1a .machineadm.plugin.v1.ApplyEvent0\x01\x12M\n" +
 	"\x04Stop\x12!.machineadm.plugin.v1.StopRequest\x1a\".machineadm.plugin.v1.StopResponseB7Z5github.com/machineadm/machineadm/contract/pluginv1/pbb\x06proto3"
@@ -1614,7 +1788,7 @@ func file_contract_pluginv1_pb_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_contract_pluginv1_pb_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_contract_pluginv1_pb_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_contract_pluginv1_pb_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_contract_pluginv1_pb_plugin_proto_goTypes = []any{
 	(Phase)(0),                  // 0: machineadm.plugin.v1.Phase
 	(Fitness)(0),                // 1: machineadm.plugin.v1.Fitness
@@ -1626,19 +1800,21 @@ var file_contract_pluginv1_pb_plugin_proto_goTypes = []any{
 	(*Kind)(nil),                // 7: machineadm.plugin.v1.Kind
 	(*PlanRequest)(nil),         // 8: machineadm.plugin.v1.PlanRequest
 	(*PlanResponse)(nil),        // 9: machineadm.plugin.v1.PlanResponse
-	(*Change)(nil),              // 10: machineadm.plugin.v1.Change
-	(*Warning)(nil),             // 11: machineadm.plugin.v1.Warning
-	(*ApplyRequest)(nil),        // 12: machineadm.plugin.v1.ApplyRequest
-	(*ApplyEvent)(nil),          // 13: machineadm.plugin.v1.ApplyEvent
-	(*Started)(nil),             // 14: machineadm.plugin.v1.Started
-	(*Changed)(nil),             // 15: machineadm.plugin.v1.Changed
-	(*Progress)(nil),            // 16: machineadm.plugin.v1.Progress
-	(*Finished)(nil),            // 17: machineadm.plugin.v1.Finished
-	(*StopRequest)(nil),         // 18: machineadm.plugin.v1.StopRequest
-	(*StopResponse)(nil),        // 19: machineadm.plugin.v1.StopResponse
-	(*ErrorDetail)(nil),         // 20: machineadm.plugin.v1.ErrorDetail
-	(*Violation)(nil),           // 21: machineadm.plugin.v1.Violation
-	(*durationpb.Duration)(nil), // 22: google.protobuf.Duration
+	(*Claim)(nil),               // 10: machineadm.plugin.v1.Claim
+	(*Change)(nil),              // 11: machineadm.plugin.v1.Change
+	(*Warning)(nil),             // 12: machineadm.plugin.v1.Warning
+	(*ApplyRequest)(nil),        // 13: machineadm.plugin.v1.ApplyRequest
+	(*ApplyEvent)(nil),          // 14: machineadm.plugin.v1.ApplyEvent
+	(*Started)(nil),             // 15: machineadm.plugin.v1.Started
+	(*Changed)(nil),             // 16: machineadm.plugin.v1.Changed
+	(*Progress)(nil),            // 17: machineadm.plugin.v1.Progress
+	(*Finished)(nil),            // 18: machineadm.plugin.v1.Finished
+	(*StopRequest)(nil),         // 19: machineadm.plugin.v1.StopRequest
+	(*StopResponse)(nil),        // 20: machineadm.plugin.v1.StopResponse
+	(*ErrorDetail)(nil),         // 21: machineadm.plugin.v1.ErrorDetail
+	(*Violation)(nil),           // 22: machineadm.plugin.v1.Violation
+	nil,                         // 23: machineadm.plugin.v1.ErrorDetail.FactsEntry
+	(*durationpb.Duration)(nil), // 24: google.protobuf.Duration
 }
 var file_contract_pluginv1_pb_plugin_proto_depIdxs = []int32{
 	4,  // 0: machineadm.plugin.v1.DescribeRequest.target:type_name -> machineadm.plugin.v1.Target
@@ -1646,35 +1822,39 @@ var file_contract_pluginv1_pb_plugin_proto_depIdxs = []int32{
 	1,  // 2: machineadm.plugin.v1.DescribeResponse.fitness:type_name -> machineadm.plugin.v1.Fitness
 	0,  // 3: machineadm.plugin.v1.Kind.phase:type_name -> machineadm.plugin.v1.Phase
 	4,  // 4: machineadm.plugin.v1.PlanRequest.target:type_name -> machineadm.plugin.v1.Target
-	10, // 5: machineadm.plugin.v1.PlanResponse.changes:type_name -> machineadm.plugin.v1.Change
-	11, // 6: machineadm.plugin.v1.PlanResponse.warnings:type_name -> machineadm.plugin.v1.Warning
-	2,  // 7: machineadm.plugin.v1.Change.reboot:type_name -> machineadm.plugin.v1.Reboot
-	4,  // 8: machineadm.plugin.v1.ApplyRequest.target:type_name -> machineadm.plugin.v1.Target
-	14, // 9: machineadm.plugin.v1.ApplyEvent.started:type_name -> machineadm.plugin.v1.Started
-	15, // 10: machineadm.plugin.v1.ApplyEvent.changed:type_name -> machineadm.plugin.v1.Changed
-	16, // 11: machineadm.plugin.v1.ApplyEvent.progress:type_name -> machineadm.plugin.v1.Progress
-	11, // 12: machineadm.plugin.v1.ApplyEvent.warning:type_name -> machineadm.plugin.v1.Warning
-	17, // 13: machineadm.plugin.v1.ApplyEvent.finished:type_name -> machineadm.plugin.v1.Finished
-	10, // 14: machineadm.plugin.v1.Started.change:type_name -> machineadm.plugin.v1.Change
-	2,  // 15: machineadm.plugin.v1.Progress.reboot:type_name -> machineadm.plugin.v1.Reboot
-	20, // 16: machineadm.plugin.v1.Finished.error:type_name -> machineadm.plugin.v1.ErrorDetail
-	10, // 17: machineadm.plugin.v1.Finished.deferred:type_name -> machineadm.plugin.v1.Change
-	3,  // 18: machineadm.plugin.v1.ErrorDetail.code:type_name -> machineadm.plugin.v1.Code
-	21, // 19: machineadm.plugin.v1.ErrorDetail.violations:type_name -> machineadm.plugin.v1.Violation
-	22, // 20: machineadm.plugin.v1.ErrorDetail.retry_after:type_name -> google.protobuf.Duration
-	5,  // 21: machineadm.plugin.v1.Plugin.Describe:input_type -> machineadm.plugin.v1.DescribeRequest
-	8,  // 22: machineadm.plugin.v1.Maintainer.Plan:input_type -> machineadm.plugin.v1.PlanRequest
-	12, // 23: machineadm.plugin.v1.Maintainer.Apply:input_type -> machineadm.plugin.v1.ApplyRequest
-	18, // 24: machineadm.plugin.v1.Maintainer.Stop:input_type -> machineadm.plugin.v1.StopRequest
-	6,  // 25: machineadm.plugin.v1.Plugin.Describe:output_type -> machineadm.plugin.v1.DescribeResponse
-	9,  // 26: machineadm.plugin.v1.Maintainer.Plan:output_type -> machineadm.plugin.v1.PlanResponse
-	13, // 27: machineadm.plugin.v1.Maintainer.Apply:output_type -> machineadm.plugin.v1.ApplyEvent
-	19, // 28: machineadm.plugin.v1.Maintainer.Stop:output_type -> machineadm.plugin.v1.StopResponse
-	25, // [25:29] is the sub-list for method output_type
-	21, // [21:25] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	11, // 5: machineadm.plugin.v1.PlanResponse.changes:type_name -> machineadm.plugin.v1.Change
+	12, // 6: machineadm.plugin.v1.PlanResponse.warnings:type_name -> machineadm.plugin.v1.Warning
+	10, // 7: machineadm.plugin.v1.PlanResponse.claims:type_name -> machineadm.plugin.v1.Claim
+	2,  // 8: machineadm.plugin.v1.Change.reboot:type_name -> machineadm.plugin.v1.Reboot
+	4,  // 9: machineadm.plugin.v1.ApplyRequest.target:type_name -> machineadm.plugin.v1.Target
+	24, // 10: machineadm.plugin.v1.ApplyRequest.time_left:type_name -> google.protobuf.Duration
+	15, // 11: machineadm.plugin.v1.ApplyEvent.started:type_name -> machineadm.plugin.v1.Started
+	16, // 12: machineadm.plugin.v1.ApplyEvent.changed:type_name -> machineadm.plugin.v1.Changed
+	17, // 13: machineadm.plugin.v1.ApplyEvent.progress:type_name -> machineadm.plugin.v1.Progress
+	12, // 14: machineadm.plugin.v1.ApplyEvent.warning:type_name -> machineadm.plugin.v1.Warning
+	18, // 15: machineadm.plugin.v1.ApplyEvent.finished:type_name -> machineadm.plugin.v1.Finished
+	11, // 16: machineadm.plugin.v1.Started.change:type_name -> machineadm.plugin.v1.Change
+	2,  // 17: machineadm.plugin.v1.Progress.reboot:type_name -> machineadm.plugin.v1.Reboot
+	21, // 18: machineadm.plugin.v1.Finished.error:type_name -> machineadm.plugin.v1.ErrorDetail
+	11, // 19: machineadm.plugin.v1.Finished.deferred:type_name -> machineadm.plugin.v1.Change
+	3,  // 20: machineadm.plugin.v1.ErrorDetail.code:type_name -> machineadm.plugin.v1.Code
+	22, // 21: machineadm.plugin.v1.ErrorDetail.violations:type_name -> machineadm.plugin.v1.Violation
+	24, // 22: machineadm.plugin.v1.ErrorDetail.retry_after:type_name -> google.protobuf.Duration
+	23, // 23: machineadm.plugin.v1.ErrorDetail.facts:type_name -> machineadm.plugin.v1.ErrorDetail.FactsEntry
+	10, // 24: machineadm.plugin.v1.ErrorDetail.claims:type_name -> machineadm.plugin.v1.Claim
+	5,  // 25: machineadm.plugin.v1.Plugin.Describe:input_type -> machineadm.plugin.v1.DescribeRequest
+	8,  // 26: machineadm.plugin.v1.Configurator.Plan:input_type -> machineadm.plugin.v1.PlanRequest
+	13, // 27: machineadm.plugin.v1.Configurator.Apply:input_type -> machineadm.plugin.v1.ApplyRequest
+	19, // 28: machineadm.plugin.v1.Configurator.Stop:input_type -> machineadm.plugin.v1.StopRequest
+	6,  // 29: machineadm.plugin.v1.Plugin.Describe:output_type -> machineadm.plugin.v1.DescribeResponse
+	9,  // 30: machineadm.plugin.v1.Configurator.Plan:output_type -> machineadm.plugin.v1.PlanResponse
+	14, // 31: machineadm.plugin.v1.Configurator.Apply:output_type -> machineadm.plugin.v1.ApplyEvent
+	20, // 32: machineadm.plugin.v1.Configurator.Stop:output_type -> machineadm.plugin.v1.StopResponse
+	29, // [29:33] is the sub-list for method output_type
+	25, // [25:29] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_contract_pluginv1_pb_plugin_proto_init() }
@@ -1682,7 +1862,7 @@ func file_contract_pluginv1_pb_plugin_proto_init() {
 	if File_contract_pluginv1_pb_plugin_proto != nil {
 		return
 	}
-	file_contract_pluginv1_pb_plugin_proto_msgTypes[9].OneofWrappers = []any{
+	file_contract_pluginv1_pb_plugin_proto_msgTypes[10].OneofWrappers = []any{
 		(*ApplyEvent_Started)(nil),
 		(*ApplyEvent_Changed)(nil),
 		(*ApplyEvent_Progress)(nil),
@@ -1695,7 +1875,7 @@ func file_contract_pluginv1_pb_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contract_pluginv1_pb_plugin_proto_rawDesc), len(file_contract_pluginv1_pb_plugin_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -133,46 +133,46 @@ var Plugin_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Maintainer_Plan_FullMethodName  = "/machineadm.plugin.v1.Maintainer/Plan"
-	Maintainer_Apply_FullMethodName = "/machineadm.plugin.v1.Maintainer/Apply"
-	Maintainer_Stop_FullMethodName  = "/machineadm.plugin.v1.Maintainer/Stop"
+	Configurator_Plan_FullMethodName  = "/machineadm.plugin.v1.Configurator/Plan"
+	Configurator_Apply_FullMethodName = "/machineadm.plugin.v1.Configurator/Apply"
+	Configurator_Stop_FullMethodName  = "/machineadm.plugin.v1.Configurator/Stop"
 )
 
-// MaintainerClient is the client API for Maintainer service.
+// ConfiguratorClient is the client API for Configurator service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Maintainer is served by a plugin that brings a document about on the machine.
-type MaintainerClient interface {
+// Configurator is served by a plugin that configures the machine as a document describes.
+type ConfiguratorClient interface {
 	// Plan reports every configuration error at once, else the changes that are still missing. It writes nothing.
 	Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanResponse, error)
-	// Apply plans again and makes what is still missing so. The stream ends with exactly one Finished.
+	// Apply plans again and makes the changes that are still missing. The stream ends with exactly one Finished.
 	Apply(ctx context.Context, in *ApplyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ApplyEvent], error)
 	// Stop asks a running Apply to finish the change in hand and to start none.
 	Stop(ctx context.Context, in *StopRequest, opts ...grpc.CallOption) (*StopResponse, error)
 }
 
-type maintainerClient struct {
+type configuratorClient struct {
 	cc grpc.ClientConnInterface
 }
 
-func NewMaintainerClient(cc grpc.ClientConnInterface) MaintainerClient {
-	return &maintainerClient{cc}
+func NewConfiguratorClient(cc grpc.ClientConnInterface) ConfiguratorClient {
+	return &configuratorClient{cc}
 }
 
-func (c *maintainerClient) Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanResponse, error) {
+func (c *configuratorClient) Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(PlanResponse)
-	err := c.cc.Invoke(ctx, Maintainer_Plan_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, Configurator_Plan_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *maintainerClient) Apply(ctx context.Context, in *ApplyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ApplyEvent], error) {
+func (c *configuratorClient) Apply(ctx context.Context, in *ApplyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ApplyEvent], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Maintainer_ServiceDesc.Streams[0], Maintainer_Apply_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Configurator_ServiceDesc.Streams[0], Configurator_Apply_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -187,137 +187,137 @@ func (c *maintainerClient) Apply(ctx context.Context, in *ApplyRequest, opts ...
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Maintainer_ApplyClient = grpc.ServerStreamingClient[ApplyEvent]
+type Configurator_ApplyClient = grpc.ServerStreamingClient[ApplyEvent]
 
-func (c *maintainerClient) Stop(ctx context.Context, in *StopRequest, opts ...grpc.CallOption) (*StopResponse, error) {
+func (c *configuratorClient) Stop(ctx context.Context, in *StopRequest, opts ...grpc.CallOption) (*StopResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StopResponse)
-	err := c.cc.Invoke(ctx, Maintainer_Stop_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, Configurator_Stop_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// MaintainerServer is the server API for Maintainer service.
-// All implementations must embed UnimplementedMaintainerServer
+// ConfiguratorServer is the server API for Configurator service.
+// All implementations must embed UnimplementedConfiguratorServer
 // for forward compatibility.
 //
-// Maintainer is served by a plugin that brings a document about on the machine.
-type MaintainerServer interface {
+// Configurator is served by a plugin that configures the machine as a document describes.
+type ConfiguratorServer interface {
 	// Plan reports every configuration error at once, else the changes that are still missing. It writes nothing.
 	Plan(context.Context, *PlanRequest) (*PlanResponse, error)
-	// Apply plans again and makes what is still missing so. The stream ends with exactly one Finished.
+	// Apply plans again and makes the changes that are still missing. The stream ends with exactly one Finished.
 	Apply(*ApplyRequest, grpc.ServerStreamingServer[ApplyEvent]) error
 	// Stop asks a running Apply to finish the change in hand and to start none.
 	Stop(context.Context, *StopRequest) (*StopResponse, error)
-	mustEmbedUnimplementedMaintainerServer()
+	mustEmbedUnimplementedConfiguratorServer()
 }
 
-// UnimplementedMaintainerServer must be embedded to have
+// UnimplementedConfiguratorServer must be embedded to have
 // forward compatible implementations.
 //
 // NOTE: this should be embedded by value instead of pointer to avoid a nil
 // pointer dereference when methods are called.
-type UnimplementedMaintainerServer struct{}
+type UnimplementedConfiguratorServer struct{}
 
-func (UnimplementedMaintainerServer) Plan(context.Context, *PlanRequest) (*PlanResponse, error) {
+func (UnimplementedConfiguratorServer) Plan(context.Context, *PlanRequest) (*PlanResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Plan not implemented")
 }
-func (UnimplementedMaintainerServer) Apply(*ApplyRequest, grpc.ServerStreamingServer[ApplyEvent]) error {
+func (UnimplementedConfiguratorServer) Apply(*ApplyRequest, grpc.ServerStreamingServer[ApplyEvent]) error {
 	return status.Error(codes.Unimplemented, "method Apply not implemented")
 }
-func (UnimplementedMaintainerServer) Stop(context.Context, *StopRequest) (*StopResponse, error) {
+func (UnimplementedConfiguratorServer) Stop(context.Context, *StopRequest) (*StopResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Stop not implemented")
 }
-func (UnimplementedMaintainerServer) mustEmbedUnimplementedMaintainerServer() {}
-func (UnimplementedMaintainerServer) testEmbeddedByValue()                    {}
+func (UnimplementedConfiguratorServer) mustEmbedUnimplementedConfiguratorServer() {}
+func (UnimplementedConfiguratorServer) testEmbeddedByValue()                      {}
 
-// UnsafeMaintainerServer may be embedded to opt out of forward compatibility for this service.
-// Use of this interface is not recommended, as added methods to MaintainerServer will
+// UnsafeConfiguratorServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to ConfiguratorServer will
 // result in compilation errors.
-type UnsafeMaintainerServer interface {
-	mustEmbedUnimplementedMaintainerServer()
+type UnsafeConfiguratorServer interface {
+	mustEmbedUnimplementedConfiguratorServer()
 }
 
-func RegisterMaintainerServer(s grpc.ServiceRegistrar, srv MaintainerServer) {
-	// If the following call panics, it indicates UnimplementedMaintainerServer was
+func RegisterConfiguratorServer(s grpc.ServiceRegistrar, srv ConfiguratorServer) {
+	// If the following call panics, it indicates UnimplementedConfiguratorServer was
 	// embedded by pointer and is nil.  This will cause panics if an
 	// unimplemented method is ever invoked, so we test this at initialization
 	// time to prevent it from happening at runtime later due to I/O.
 	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
 		t.testEmbeddedByValue()
 	}
-	s.RegisterService(&Maintainer_ServiceDesc, srv)
+	s.RegisterService(&Configurator_ServiceDesc, srv)
 }
 
-func _Maintainer_Plan_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Configurator_Plan_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(PlanRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(MaintainerServer).Plan(ctx, in)
+		return srv.(ConfiguratorServer).Plan(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Maintainer_Plan_FullMethodName,
+		FullMethod: Configurator_Plan_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(MaintainerServer).Plan(ctx, req.(*PlanRequest))
+		return srv.(ConfiguratorServer).Plan(ctx, req.(*PlanRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Maintainer_Apply_Handler(srv interface{}, stream grpc.ServerStream) error {
+func _Configurator_Apply_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(ApplyRequest)
 	if err := stream.RecvMsg(m); err != nil {
 		return err
 	}
-	return srv.(MaintainerServer).Apply(m, &grpc.GenericServerStream[ApplyRequest, ApplyEvent]{ServerStream: stream})
+	return srv.(ConfiguratorServer).Apply(m, &grpc.GenericServerStream[ApplyRequest, ApplyEvent]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Maintainer_ApplyServer = grpc.ServerStreamingServer[ApplyEvent]
+type Configurator_ApplyServer = grpc.ServerStreamingServer[ApplyEvent]
 
-func _Maintainer_Stop_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Configurator_Stop_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(StopRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(MaintainerServer).Stop(ctx, in)
+		return srv.(ConfiguratorServer).Stop(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Maintainer_Stop_FullMethodName,
+		FullMethod: Configurator_Stop_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(MaintainerServer).Stop(ctx, req.(*StopRequest))
+		return srv.(ConfiguratorServer).Stop(ctx, req.(*StopRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-// Maintainer_ServiceDesc is the grpc.ServiceDesc for Maintainer service.
+// Configurator_ServiceDesc is the grpc.ServiceDesc for Configurator service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
-var Maintainer_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "machineadm.plugin.v1.Maintainer",
-	HandlerType: (*MaintainerServer)(nil),
+var Configurator_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "machineadm.plugin.v1.Configurator",
+	HandlerType: (*ConfiguratorServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
 			MethodName: "Plan",
-			Handler:    _Maintainer_Plan_Handler,
+			Handler:    _Configurator_Plan_Handler,
 		},
 		{
 			MethodName: "Stop",
-			Handler:    _Maintainer_Stop_Handler,
+			Handler:    _Configurator_Stop_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Apply",
-			Handler:       _Maintainer_Apply_Handler,
+			Handler:       _Configurator_Apply_Handler,
 			ServerStreams: true,
 		},
 	},
