@@ -45,6 +45,7 @@ type Process struct {
 	*Client
 	client *plugin.Client
 	runner *processRunner
+	peer   *peer
 }
 
 // Launch starts a plugin and shakes hands with it. On an error nothing of it is left running.
@@ -61,7 +62,7 @@ func Launch(ctx context.Context, o LaunchOptions) (*Process, error) {
 	if o.Program == nil {
 		o.Program = &command{cmd: o.Command}
 	}
-	run := &processRunner{program: o.Program}
+	run, other := &processRunner{program: o.Program}, &peer{}
 	client := plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  Handshake(),
 		VersionedPlugins: versions(nil),
@@ -78,16 +79,19 @@ func Launch(ctx context.Context, o LaunchOptions) (*Process, error) {
 		Logger:           hclog.NewNullLogger(), // the host reads stderr itself; go-plugin's own log repeats the plugin's words
 		AutoMTLS:         runtime.GOOS == "windows",
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: o.SocketDir},
-		GRPCDialOptions: []grpc.DialOption{
+		GRPCDialOptions: append(other.options(),
 			grpc.WithDefaultCallOptions(
 				grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes)),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTime}),
-		},
+		),
 	})
-	p := &Process{client: client, runner: run}
+	p := &Process{client: client, runner: run, peer: other}
 	stop := context.AfterFunc(ctx, func() { _ = run.Kill(context.WithoutCancel(ctx)) }) // ends a handshake that hangs
 	defer stop()
 	if err := p.connect(); err != nil {
+		if full := run.room(); full != nil {
+			err = &LaunchError{Cause: full}
+		}
 		p.Kill()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -147,6 +151,12 @@ func (e *LaunchError) Error() string {
 
 // Unwrap is the cause.
 func (e *LaunchError) Unwrap() error { return e.Cause }
+
+// Describe implements Configurator. It is a PeerError where another user's process has taken the plugin's place.
+func (p *Process) Describe(ctx context.Context, r DescribeRequest) (Description, error) {
+	d, err := p.Client.Describe(ctx, r)
+	return d, p.peer.reason(err)
+}
 
 // Exited says whether the process is gone.
 func (p *Process) Exited() bool { return p.client.Exited() }

@@ -90,6 +90,19 @@ func (r *processRunner) Start(ctx context.Context) error {
 	return err
 }
 
+// room says why the plugin could not make its socket, where the directory takes no file. A plugin that ends says this on
+// its stderr alone.
+func (r *processRunner) room() error {
+	if r.socketDir == "" { // it was not made
+		return nil
+	}
+	file, err := os.CreateTemp(r.socketDir, "")
+	if err != nil {
+		return fmt.Errorf("no room for its socket: %w", err)
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
+
 // pipes makes two.
 func pipes() (ours, theirs [2]*os.File, err error) {
 	if ours[0], theirs[0], err = os.Pipe(); err != nil {

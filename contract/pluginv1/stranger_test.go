@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"os"
@@ -31,6 +32,8 @@ func stranger(how string) error {
 	network, address, certificate := "unix", filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "s"), ""
 	switch how {
 	case "deaf":
+	case "usurped":
+		return usurped(filepath.Dir(address))
 	case "tcp":
 		network, address = "tcp", "127.0.0.1:0"
 	case "elsewhere":
@@ -48,6 +51,7 @@ func stranger(how string) error {
 	}
 	fmt.Printf("1|%d|%s|%s|grpc|%s\n", pluginv1.ProtocolVersion, network, listener.Addr(), certificate)
 	return grpc.NewServer(grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
+		fmt.Fprintln(os.Stderr, "called")
 		time.Sleep(time.Hour) // longer than any test: a call that is not answered
 		return nil
 	})).Serve(listener)
@@ -64,6 +68,11 @@ func selfSigned() ([]byte, error) {
 
 func launchStranger(t *testing.T, how string) (*pluginv1.Process, error) {
 	t.Helper()
+	return launchStrangerTo(t, how, &strings.Builder{})
+}
+
+func launchStrangerTo(t *testing.T, how string, stderr io.Writer) (*pluginv1.Process, error) {
+	t.Helper()
 	require.Linux(t)
 	self, err := os.Executable()
 	if err != nil {
@@ -79,7 +88,7 @@ func launchStranger(t *testing.T, how string) (*pluginv1.Process, error) {
 		}
 	})
 	return pluginv1.Launch(t.Context(), pluginv1.LaunchOptions{
-		Command: exec.Command(self, asStranger, how), SocketDir: sockets, Stderr: &strings.Builder{},
+		Command: exec.Command(self, asStranger, how), SocketDir: sockets, Stderr: stderr,
 		Environment: []string{"GORACE=" + os.Getenv("GORACE")},
 	})
 }

@@ -5,7 +5,9 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"syscall"
 
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/internal/trust"
@@ -29,7 +31,9 @@ func ExitCode(err error) int {
 	switch {
 	case isUntrusted(err):
 		return report.ExitUntrusted
-	case isMissing(err), isForbidden(err):
+	case isNoRoom(err):
+		return report.ExitState
+	case isMissing(err), isForbidden(err), lacksInterpreter(err):
 		return report.ExitPrecondition
 	default:
 		return report.ExitFailed
@@ -41,7 +45,9 @@ func ReportCode(err error) string {
 	switch {
 	case isUntrusted(err):
 		return report.CodeUntrusted
-	case isMissing(err), isForbidden(err):
+	case isNoRoom(err):
+		return report.CodeState
+	case isMissing(err), isForbidden(err), lacksInterpreter(err):
 		return report.CodeNoPlugin
 	default:
 		return report.CodeCrashed
@@ -56,6 +62,12 @@ func Hint(err error) string {
 	}
 	var twice *catalog.DuplicateError
 	switch {
+	case isUsurped(err):
+		return "end the processes of that user, and choose a directory for sockets that no other user can enter (--run-dir)"
+	case isNoRoom(err):
+		return "free space, files (df -i) or open descriptors (ulimit -n), or choose another directory with --run-dir"
+	case lacksInterpreter(err):
+		return "install the interpreter, or a plugin that was built for this machine"
 	case errors.As(err, &twice):
 		return "remove all but one of them, or name the right directory with --plugin-dir"
 	case isForbidden(err):
@@ -68,7 +80,25 @@ func Hint(err error) string {
 
 func isUntrusted(err error) bool {
 	var refused *trust.Error
-	return errors.As(err, &refused)
+	return errors.As(err, &refused) || isUsurped(err)
+}
+
+// isNoRoom says that the system had no room for what the start of a plugin needs: a socket, pipes.
+func isNoRoom(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE}, func(reason error) bool {
+		return errors.Is(err, reason)
+	})
+}
+
+func lacksInterpreter(err error) bool {
+	var missing *InterpreterError
+	return errors.As(err, &missing)
+}
+
+// isUsurped says that another user's process listens on the plugin's socket.
+func isUsurped(err error) bool {
+	var peer *pluginv1.PeerError
+	return errors.As(err, &peer)
 }
 
 // isForbidden says that the plugin could not be looked at: it never ran.

@@ -148,6 +148,7 @@ func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		err = missingInterpreter(file, f.o.Environment, err)
 		return nil, &StartError{Path: p.Path, Cause: err, Stderr: words.Tail()}
 	}
 	out := &Plugin{Configurator: contained{process, f.o.Tree}, Path: p.Path, Stderr: words.Tail, Kill: func() {

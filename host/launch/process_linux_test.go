@@ -3,14 +3,17 @@ package launch
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"syscall"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	testify "github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/internal/proctree"
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 // untidy leaves a process behind that has its own session and has lost its parent.
@@ -31,10 +34,36 @@ func (u *untidy) Apply(ctx context.Context, _ pluginv1.Request, _ int, _ func(pl
 
 func TestOrphansEndWithApply(t *testing.T) {
 	tree, err := proctree.Contain()
-	require.NoError(t, err)
+	testify.NoError(t, err)
 	u := &untidy{}
 	_, err = contained{u, tree}.Apply(t.Context(), pluginv1.Request{}, 0, nil)
-	require.NoError(t, err)
-	require.NotZero(t, u.left)
-	require.True(t, gone(u.left))
+	testify.NoError(t, err)
+	testify.NotZero(t, u.left)
+	testify.True(t, gone(u.left))
+}
+
+// TestNoRoomForTheSocket: neither for its directory, nor for itself in a directory that could be made.
+func TestNoRoomForTheSocket(t *testing.T) {
+	require.Root(t)
+	for inodes, says := range map[string]string{"1": "mkdir ", "2": "no room for its socket"} {
+		s := newShelf(t)
+		p := s.put("x", script{})
+		dir := t.TempDir()
+		testify.NoError(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700,nr_inodes="+inodes))
+		t.Cleanup(func() { testify.NoError(t, syscall.Unmount(dir, 0)) })
+		f := s.fleet(func(o *Options) { o.SocketDir = dir })
+		_, err := f.Start(t.Context(), p)
+		testify.ErrorContains(t, err, says)
+		testify.ErrorIs(t, err, syscall.ENOSPC)
+		testify.Equal(t, report.ExitState, ExitCode(err))
+	}
+}
+
+// TestPluginWithoutItsInterpreter: the exec says no more than that a file does not exist.
+func TestPluginWithoutItsInterpreter(t *testing.T) {
+	s := newShelf(t)
+	p := s.put("x", script{})
+	testify.NoError(t, os.WriteFile(p.Path, []byte("#!/nowhere/python3\n"), 0o755)) //nolint:gosec // a program
+	_, err := s.fleet(nil).Start(t.Context(), p)
+	testify.EqualError(t, err, p.Path+": its interpreter /nowhere/python3 does not exist on this machine")
 }

@@ -1,0 +1,49 @@
+package pluginv1_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	testify "github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/internal/require"
+)
+
+// usurped has a process of another user listen in its place.
+func usurped(dir string) error {
+	for _, d := range []string{filepath.Dir(dir), dir} {
+		if err := os.Chmod(d, 0o777); err != nil { //nolint:gosec // that is the point
+			return err
+		}
+	}
+	c := exec.Command("/proc/self/exe", asStranger, "deaf")
+	c.Stdout, c.Stderr, c.Dir = os.Stdout, os.Stderr, "/"
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, Pdeathsig: syscall.SIGKILL}
+	return c.Run()
+}
+
+// TestSocketOfAnotherUser: a process that has taken the plugin's place is sent nothing.
+func TestSocketOfAnotherUser(t *testing.T) {
+	require.Root(t)
+	t.Parallel()
+	testify.NoError(t, os.Chmod("/proc/self/exe", 0o755)) //nolint:gosec // the other user executes it
+	words := &buffer{}
+	p, err := launchStrangerTo(t, "usurped", words)
+	testify.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err = p.Describe(ctx, pluginv1.DescribeRequest{})
+	var refused *pluginv1.PeerError
+	testify.ErrorAs(t, err, &refused)
+	testify.Equal(t, pluginv1.PeerError{UID: 65534}, *refused)
+	_, err = p.Plan(ctx, pluginv1.Request{})
+	testify.ErrorIs(t, err, pluginv1.ErrCrashed)
+	p.Kill()
+	testify.Empty(t, words.data.String())
+}

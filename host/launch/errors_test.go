@@ -1,0 +1,40 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/catalog"
+	"github.com/machineadm/machineadm/internal/trust"
+)
+
+func TestErrorsOfAStart(t *testing.T) {
+	t.Parallel()
+	started := func(err error) error { return &StartError{Path: "/x", Cause: err} }
+	for name, tt := range map[string]struct {
+		err  error
+		exit int
+		code string
+		hint string
+	}{
+		"untrusted":      {&trust.Error{Remedy: "chmod"}, report.ExitUntrusted, report.CodeUntrusted, "chmod"},
+		"another user's": {started(&pluginv1.PeerError{UID: 1}), report.ExitUntrusted, report.CodeUntrusted, "--run-dir"},
+		"no inode":       {started(&pluginv1.LaunchError{Cause: &fs.PathError{Err: syscall.ENOSPC}}), report.ExitState, report.CodeState, "df -i"},
+		"no descriptor":  {fmt.Errorf("open: %w", syscall.EMFILE), report.ExitState, report.CodeState, "ulimit -n"},
+		"no interpreter": {started(&InterpreterError{"/x"}), report.ExitPrecondition, report.CodeNoPlugin, "install the interpreter"},
+		"not installed":  {&catalog.NotFoundError{}, report.ExitPrecondition, report.CodeNoPlugin, "install it"},
+		"hidden":         {fs.ErrPermission, report.ExitPrecondition, report.CodeNoPlugin, "as root"},
+		"crash":          {started(errors.New("x")), report.ExitFailed, report.CodeCrashed, "details.json"},
+	} {
+		require.Equal(t, tt.exit, ExitCode(tt.err), name)
+		require.Equal(t, tt.code, ReportCode(tt.err), name)
+		require.Contains(t, Hint(tt.err), tt.hint, name)
+	}
+}
