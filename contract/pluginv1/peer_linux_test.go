@@ -28,6 +28,25 @@ func usurped(dir string) error {
 	return c.Run()
 }
 
+// leak starts a process that keeps stdout and stderr of the plugin for a while.
+func leak() error {
+	c := exec.Command("/bin/sleep", "20")
+	c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	return c.Start()
+}
+
+// TestKillDoesNotWaitForLeftovers: neither Kill nor Exited depends on who else holds the pipes of the plugin.
+func TestKillDoesNotWaitForLeftovers(t *testing.T) {
+	require.Tool(t, "sleep")
+	t.Parallel()
+	p, err := launchStranger(t, "leaky")
+	testify.NoError(t, err)
+	began := time.Now()
+	p.Kill()
+	testify.Less(t, time.Since(began), 15*time.Second)
+	testify.True(t, p.Exited())
+}
+
 // TestSocketOfAnotherUser: a process that has taken the plugin's place is sent nothing.
 func TestSocketOfAnotherUser(t *testing.T) {
 	require.Root(t)

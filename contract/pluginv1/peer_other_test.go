@@ -4,4 +4,6 @@ package pluginv1_test
 
 import "errors"
 
+func leak() error { return errors.ErrUnsupported }
+
 func usurped(string) error { return errors.ErrUnsupported }

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // Program is how Launch starts a plugin and ends it, for a host that has its own way with processes.
@@ -83,11 +84,21 @@ func (r *processRunner) Start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stdout, r.stderr, r.started = ours[0], ours[1], true
+	go r.drain()
 	err = closeAll(theirs)
 	if r.killed {
 		err = errors.Join(err, r.program.Kill())
 	}
 	return err
+}
+
+// pipeWait is how long output is waited for after the plugin itself has ended: a process that it left may keep the pipes.
+const pipeWait = 2 * time.Second
+
+// drain gives up the pipes of a plugin that has ended: go-plugin reads them to their ends before it calls Wait.
+func (r *processRunner) drain() {
+	_ = r.program.Wait() // its status is that of Wait below
+	time.AfterFunc(pipeWait, func() { _ = closeAll([2]*os.File{r.stdout, r.stderr}) }) // closed by Wait as a rule
 }
 
 // room says why the plugin could not make its socket, where the directory takes no file. A plugin that ends says this on

@@ -32,6 +32,10 @@ func stranger(how string) error {
 	network, address, certificate := "unix", filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "s"), ""
 	switch how {
 	case "deaf":
+	case "leaky":
+		if err := leak(); err != nil {
+			return err
+		}
 	case "usurped":
 		return usurped(filepath.Dir(address))
 	case "tcp":
