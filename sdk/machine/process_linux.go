@@ -55,13 +55,14 @@ type group struct {
 
 // runGroup runs the command as the leader of a process group, until it ends or its context does, and kills what is
 // then left of the group.
-func runGroup(cmd *exec.Cmd) error {
+func runGroup(cmd *exec.Cmd, end *ending) error {
 	// The kernel sends Pdeathsig when the thread ends that started the child, so that thread must outlive it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	g := &group{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = g.kill
+	end.by(func() error { return g.signal(unix.SIGTERM) })
 	if err := g.start(cmd); err != nil {
 		return err
 	}
@@ -85,13 +86,15 @@ func (g *group) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-func (g *group) kill() error {
+func (g *group) kill() error { return g.signal(unix.SIGKILL) }
+
+func (g *group) signal(s unix.Signal) error {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if g.leader == 0 {
 		return os.ErrProcessDone
 	}
-	if err := unix.Kill(-g.leader, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+	if err := unix.Kill(-g.leader, s); err != nil && !errors.Is(err, unix.ESRCH) {
 		return err
 	}
 	return nil

@@ -52,8 +52,8 @@ func signalOf(*os.ProcessState) string { return "" }
 func wasKilled(state *os.ProcessState) bool { return uint32(state.ExitCode()) == terminated }
 
 // runGroup runs the command inside a job object. Whatever is in it ends with the job, and the job ends with the last
-// handle to it: at the latest when this process dies.
-func runGroup(cmd *exec.Cmd) (err error) {
+// handle to it: at the latest when this process dies. It has a console of its own, by which it cannot be asked to end.
+func runGroup(cmd *exec.Cmd, _ *ending) (err error) {
 	job, err := newJob()
 	if err != nil {
 		return fmt.Errorf("make a job object: %w", err)

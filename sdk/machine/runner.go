@@ -2,15 +2,18 @@ package machine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -40,6 +43,14 @@ type Command struct {
 	Timeout time.Duration
 	// OK lists exit codes that are no error, besides 0.
 	OK []int
+	// Dir is the working directory, as this process names it; empty is / (Windows: that of the program).
+	Dir string
+	// Output is given each line of both output streams as it comes, one at a time, at most 4 KiB long and with control
+	// characters escaped, for progress. They are another program's text. Nil drops them; Result has them all the same.
+	Output func(line string)
+	// Grace is how long the command may take to end by itself when its time is over: its process group is sent SIGTERM,
+	// and killed after the grace. 0 kills at once, and so does Windows.
+	Grace time.Duration
 }
 
 // Result is what a command said. It is filled as far as it goes when there is an error, too.
@@ -118,16 +129,26 @@ func (r *runner) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w after %v", ErrTimeout, timeout))
 	defer cancel()
+	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	end := &ending{grace: c.Grace, kill: kill}
+	defer context.AfterFunc(limited, end.begin)()
 	var stdout, stderr capture
-	cmd := exec.CommandContext(limited, path, c.Args...)
-	cmd.Dir = workingDirectory(path)
+	cmd := exec.CommandContext(hard, path, c.Args...)
+	cmd.Dir = cmp.Or(c.Dir, workingDirectory(path))
 	cmd.Env = slices.Concat(r.environment, c.Env)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = pipeWait
 	if c.Stdin != nil {
 		cmd.Stdin = bytes.NewReader(c.Stdin)
 	}
-	err = runGroup(cmd)
+	if c.Output != nil {
+		var one sync.Mutex
+		first, second := &lines{mutex: &one, line: c.Output}, &lines{mutex: &one, line: c.Output}
+		cmd.Stdout, cmd.Stderr = io.MultiWriter(&stdout, first), io.MultiWriter(&stderr, second)
+		defer func() { first.end(); second.end() }()
+	}
+	err = runGroup(cmd, end)
 	result := Result{
 		Stdout: stdout.head, Stderr: stderr.head, ExitCode: -1,
 		Truncated: stdout.cut() || stderr.cut() || errors.Is(err, exec.ErrWaitDelay),
@@ -144,7 +165,7 @@ func (r *runner) Run(ctx context.Context, c Command) (Result, error) {
 		Name: c.Name, ExitCode: result.ExitCode, Signal: signalOf(state),
 		Stderr: stderr.end(), Stdout: stdout.end(), Err: ioError(err),
 	}
-	if wasKilled(state) {
+	if wasKilled(state) || end.wasAsked() {
 		failure.Err = ended(ctx, limited)
 	} else if failure.Err == nil && (result.ExitCode == 0 || slices.Contains(c.OK, result.ExitCode)) {
 		return result, nil

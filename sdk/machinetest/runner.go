@@ -97,6 +97,11 @@ func (r *Runner) Run(ctx context.Context, c machine.Command) (machine.Result, er
 		return machine.Result{ExitCode: -1}, err
 	}
 	result, err := do(ctx, c)
+	if c.Output != nil {
+		for line := range strings.Lines(string(result.Stdout) + string(result.Stderr)) {
+			c.Output(strings.TrimRight(line, "\n"))
+		}
+	}
 	if err == nil && result.ExitCode != 0 && !slices.Contains(c.OK, result.ExitCode) {
 		err = &machine.CommandError{Name: c.Name, ExitCode: result.ExitCode, Stderr: string(result.Stderr), Stdout: string(result.Stdout)}
 	}
