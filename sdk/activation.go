@@ -105,6 +105,7 @@ func (a *activator) look(ctx context.Context, seen *machine.ServiceState) (sight
 	} else if s.unit, err = a.services.State(ctx, a.Unit); err != nil {
 		return s, err
 	}
+	a.claim(s.unit)
 	if err := usable(a.machine, a.Unit, s.unit); err != nil {
 		return s, err
 	}
@@ -154,8 +155,8 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 		if err := spec.check(); err != nil {
 			return nil, err
 		}
+		spec.claim(a.machine)
 	}
-	a.claim()
 	s, err := a.look(ctx, a.Seen)
 	if err != nil {
 		return nil, err

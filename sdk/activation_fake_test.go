@@ -258,6 +258,10 @@ func (s houseServices) State(context.Context, string) (machine.ServiceState, err
 	return state, nil
 }
 
+func (s houseServices) States(context.Context, ...string) ([]machine.ServiceState, error) {
+	return nil, errors.New("not used")
+}
+
 func (s houseServices) Do(_ context.Context, _ string, a machine.Action) error {
 	s.f.tick()
 	switch {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/machineadm/machineadm/internal/atomicfile"
+	"github.com/machineadm/machineadm/sdk/machine"
 )
 
 // item is one part of the configuration: a file, or what is swapped like one.
@@ -50,15 +51,12 @@ func (s FileSpec) item() item {
 
 func (a *activator) specs() []FileSpec { return slices.Concat(a.Files, a.Companions) }
 
-// claim records the configuration as the document's own, and that the unit runs with it.
-func (a *activator) claim() {
-	for _, spec := range a.specs() {
-		spec.claim(a.machine)
-	}
+// claim records what the document owns of the unit.
+func (a *activator) claim(state machine.ServiceState) {
 	if a.Environment != nil {
-		a.machine.Claim("unit:"+a.Unit+"#environment", "", a.Environment.entries()...)
+		claimUnit(a.machine, a.Unit, state, "environment", a.Environment.entries()...)
 	}
-	a.machine.Claim("unit:"+a.Unit+"#running", "", "true")
+	claimUnit(a.machine, a.Unit, state, "running", "true")
 }
 
 // candidate is where a file lies while it is only proposed.

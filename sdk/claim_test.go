@@ -42,9 +42,13 @@ func TestHelpersClaim(t *testing.T) {
 			return one(sdk.DropIn(ctx, m, "x.service", "a", "y\n"))
 		}, []machine.Claim{claim("file:/etc/systemd/system/x.service.d/a.conf", "y\n", "0644", "")}},
 		"service": {func(ctx context.Context, m sdk.Machine) error {
-			_, err := sdk.ServiceState(ctx, m, "x", sdk.ServiceSpec{Enabled: true})
+			_, err := sdk.ServiceState(ctx, m, "x", sdk.ServiceSpec{Enabled: new(true)})
 			return err
-		}, []machine.Claim{claim("unit:x.service#enabled", "true"), claim("unit:x.service#running", "false")}},
+		}, []machine.Claim{claim("unit:x.service#enabled", "true")}},
+		"alias": {func(ctx context.Context, m sdk.Machine) error {
+			_, err := sdk.ServiceState(ctx, m, "y", sdk.ServiceSpec{Running: new(true)})
+			return err
+		}, []machine.Claim{claim("unit:x.service#running", "true")}},
 		"activation": {func(ctx context.Context, m sdk.Machine) error {
 			_, err := sdk.Activate(ctx, m, sdk.Activation{Unit: "x.service", Files: []sdk.FileSpec{spec}})
 			return err
@@ -58,7 +62,9 @@ func TestHelpersClaim(t *testing.T) {
 			t.Parallel()
 			f := machinetest.New(t)
 			f.Services.Put("x.service", running())
-			f.Commands.On(needReload, machine.Result{Stdout: []byte("NeedDaemonReload=no\n")})
+			alias := running()
+			alias.ID = "x.service"
+			f.Services.Put("y.service", alias)
 			require.NoError(t, c.plan(t.Context(), f.Machine.Field("spec.x")))
 			assert.Equal(t, c.want, f.Claims())
 		})

@@ -175,6 +175,10 @@ func (s *supervisor) end() error {
 	return nil
 }
 
+func (s *supervisor) States(context.Context, ...string) ([]machine.ServiceState, error) {
+	return nil, errors.New("not used")
+}
+
 func (s *supervisor) SetEnabled(context.Context, string, bool) error { return errors.New("not used") }
 
 func (s *supervisor) DaemonReload(context.Context) error { return errors.New("not used") }

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-
-	"github.com/machineadm/machineadm/sdk/machine"
 )
 
 // DropIn returns the change that makes /etc/systemd/system/UNIT.d/NAME.conf so and has systemd read it; nil when both
@@ -84,16 +82,8 @@ func (r reload) due(ctx context.Context) (bool, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return false, fmt.Errorf("remember an unfinished reload: %w", err)
 	}
-	if _, err := r.machine.Services.State(ctx, r.unit); err != nil { // says so where there is no systemd
-		return false, err
-	}
-	result, err := r.machine.Commands.Run(ctx, machine.Command{
-		Name: "systemctl", Args: []string{"show", "--property=NeedDaemonReload", "--", r.unit},
-	})
-	if err != nil {
-		return false, err
-	}
-	return strings.TrimSpace(string(result.Stdout)) == "NeedDaemonReload=yes", nil
+	state, err := r.machine.Services.State(ctx, r.unit) // says so where there is no systemd
+	return state.NeedReload, err
 }
 
 // around changes files of the unit and has systemd read them.

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -9,12 +10,17 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// ServiceSpec is a service as it shall be.
+// ServiceSpec is a service as it shall be. What is nil stays as it is.
 type ServiceSpec struct {
-	// Enabled says that it is started at boot.
-	Enabled bool
-	// Running says that it runs now.
-	Running bool
+	// Enabled says whether it is started at boot.
+	Enabled *bool
+	// Running says whether it runs now.
+	Running *bool
+}
+
+// on says that the unit has to be one that can be started.
+func (s ServiceSpec) on() bool {
+	return s.Enabled != nil && *s.Enabled || s.Running != nil && *s.Running
 }
 
 // ServiceState returns the changes that enable or disable a unit and start or stop it; none when it is so already. A
@@ -22,13 +28,17 @@ type ServiceSpec struct {
 //
 // In an image root the unit is enabled by links, and its start is left for first boot; nothing is stopped there.
 func ServiceState(ctx context.Context, m Machine, unit string, want ServiceSpec) ([]*Change, error) {
-	m.Claim("unit:"+unit+"#enabled", "", strconv.FormatBool(want.Enabled))
-	m.Claim("unit:"+unit+"#running", "", strconv.FormatBool(want.Running))
 	state, err := m.Services.State(ctx, unit)
 	if err != nil {
 		return nil, err
 	}
-	if want.Enabled || want.Running {
+	if want.Enabled != nil {
+		claimUnit(m, unit, state, "enabled", strconv.FormatBool(*want.Enabled))
+	}
+	if want.Running != nil {
+		claimUnit(m, unit, state, "running", strconv.FormatBool(*want.Running))
+	}
+	if want.on() {
 		if err := usable(m, unit, state); err != nil {
 			return nil, err
 		}
@@ -36,22 +46,28 @@ func ServiceState(ctx context.Context, m Machine, unit string, want ServiceSpec)
 		return nil, nil
 	}
 	var changes []*Change
-	if state.Enabled != want.Enabled {
-		changes = append(changes, enablement(m.Services, unit, want.Enabled))
+	if want.Enabled != nil && state.Enabled != *want.Enabled {
+		changes = append(changes, enablement(m.Services, unit, *want.Enabled))
 	}
 	switch {
-	case want.Running && (m.Offline() || down(state)):
+	case want.Running == nil:
+	case *want.Running && (m.Offline() || down(state)):
 		changes = append(changes, &Change{
 			ID: "start:" + unit, Summary: "start " + unit, NeedsLive: true,
 			Do: func(ctx context.Context, _ Progress) error { return start(ctx, m, unit) },
 		})
-	case !want.Running && !m.Offline() && !ended(state):
+	case !*want.Running && !m.Offline() && !ended(state):
 		changes = append(changes, &Change{
 			ID: "stop:" + unit, Summary: "stop " + unit, NeedsLive: true,
 			Do: func(ctx context.Context, _ Progress) error { return m.Services.Do(ctx, unit, machine.Stop) },
 		})
 	}
 	return changes, nil
+}
+
+// claimUnit claims an attribute of a unit under the unit's own name, so that an alias is no other unit.
+func claimUnit(m Machine, unit string, state machine.ServiceState, attribute string, value ...string) {
+	m.Claim("unit:"+cmp.Or(state.ID, unit)+"#"+attribute, "", value...)
 }
 
 func enablement(services machine.Services, unit string, enabled bool) *Change {

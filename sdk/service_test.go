@@ -22,7 +22,7 @@ func stopped() machine.ServiceState { return machine.ServiceState{Active: "inact
 
 func TestServiceState(t *testing.T) {
 	t.Parallel()
-	on, off := sdk.ServiceSpec{Enabled: true, Running: true}, sdk.ServiceSpec{}
+	on, off := sdk.ServiceSpec{Enabled: new(true), Running: new(true)}, sdk.ServiceSpec{Enabled: new(false), Running: new(false)}
 	looping := machine.ServiceState{Active: "activating", Sub: "auto-restart", Enabled: true}
 	masked := machine.ServiceState{Masked: true, Active: "inactive"}
 	for _, c := range []struct {
@@ -40,8 +40,13 @@ func TestServiceState(t *testing.T) {
 		{"off, runs", running(), off, "disable x.service, stop x.service", 0},
 		{"off, restarts over and over", looping, off, "disable x.service, stop x.service", 0},
 		{"off, is masked", masked, off, "", 0},
-		{"enabled only", running(), sdk.ServiceSpec{Enabled: true}, "stop x.service", 0},
-		{"running only", running(), sdk.ServiceSpec{Running: true}, "disable x.service", 0},
+		{"enabled only", running(), sdk.ServiceSpec{Enabled: new(true), Running: new(false)}, "stop x.service", 0},
+		{"running only", running(), sdk.ServiceSpec{Enabled: new(false), Running: new(true)}, "disable x.service", 0},
+		{"enabled, running left open", stopped(), sdk.ServiceSpec{Enabled: new(true)}, "enable x.service", 0},
+		{"running, enabled left open", stopped(), sdk.ServiceSpec{Running: new(true)}, "start x.service", 0},
+		{"stopped, enabled left open", running(), sdk.ServiceSpec{Running: new(false)}, "stop x.service", 0},
+		{"disabled, running left open", running(), sdk.ServiceSpec{Enabled: new(false)}, "disable x.service", 0},
+		{"both left open", masked, sdk.ServiceSpec{}, "", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +78,7 @@ func TestServiceState(t *testing.T) {
 func TestServiceStateOfAbsentUnit(t *testing.T) {
 	t.Parallel()
 	f := machinetest.New(t)
-	_, err := sdk.ServiceState(t.Context(), f.Machine, "x.service", sdk.ServiceSpec{Running: true})
+	_, err := sdk.ServiceState(t.Context(), f.Machine, "x.service", sdk.ServiceSpec{Running: new(true)})
 	wantCode(t, err, pluginv1.CodePrecondition, "not installed")
 	if changes, err := sdk.ServiceState(t.Context(), f.Machine, "x.service", sdk.ServiceSpec{}); err != nil || len(changes) != 0 {
 		t.Errorf("%d changes to stop what is not there (%v)", len(changes), err)
@@ -85,7 +90,7 @@ func TestServiceThatEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	f := machinetest.New(t)
 	f.Services.Put("x.service", stopped())
-	changes, err := sdk.ServiceState(t.Context(), dying(f), "x.service", sdk.ServiceSpec{Running: true})
+	changes, err := sdk.ServiceState(t.Context(), dying(f), "x.service", sdk.ServiceSpec{Running: new(true)})
 	if err != nil || len(changes) != 1 {
 		t.Fatalf("%d changes, %v", len(changes), err)
 	}
@@ -119,7 +124,7 @@ func TestImageRoot(t *testing.T) {
 		}
 		plan.Add(changes...)
 	}
-	add(sdk.ServiceState(t.Context(), m, "x.service", sdk.ServiceSpec{Enabled: true, Running: true}))
+	add(sdk.ServiceState(t.Context(), m, "x.service", sdk.ServiceSpec{Enabled: new(true), Running: new(true)}))
 	dropIn, err := sdk.DropIn(t.Context(), m, "x.service", "10-x", "[Service]\nNice=1\n")
 	add([]*sdk.Change{dropIn}, err)
 	add(sdk.Activate(t.Context(), m, sdk.Activation{
@@ -161,7 +166,6 @@ func TestImageRoot(t *testing.T) {
 
 const (
 	dropInPath = "/etc/systemd/system/x.service.d/10-x.conf"
-	needReload = "systemctl show --property=NeedDaemonReload -- x.service"
 )
 
 func TestDropIn(t *testing.T) {
@@ -169,7 +173,6 @@ func TestDropIn(t *testing.T) {
 	unix(t)
 	f := machinetest.New(t)
 	f.Services.Put("x.service", running())
-	f.Commands.On(needReload, machine.Result{Stdout: []byte("NeedDaemonReload=no\n")})
 	plan := func() *sdk.Change {
 		t.Helper()
 		change, err := sdk.DropIn(t.Context(), f.Machine, "x.service", "10-x", "[Service]\nNice=1\n")
@@ -199,9 +202,10 @@ func TestDropIn(t *testing.T) {
 		t.Errorf("afterwards %q is planned", change.Summary)
 	}
 	// The file is as it shall be, but systemd has not read it.
-	f.Commands.On(needReload, machine.Result{Stdout: []byte("NeedDaemonReload=yes\n")})
+	unread := running()
+	unread.NeedReload = true
+	f.Services.Put("x.service", unread)
 	do(plan())
-	f.Commands.On(needReload, machine.Result{Stdout: []byte("NeedDaemonReload=no\n")})
 	if got := strings.Join(f.Services.Calls(), ", "); got != "daemon-reload, daemon-reload" {
 		t.Errorf("asked for %q", got)
 	}
@@ -214,7 +218,6 @@ func TestDropInIsReadAfterACrash(t *testing.T) {
 	f := machinetest.New(t)
 	f.Services.Put("x.service", running())
 	f.Services.Failures["daemon-reload"] = errors.New("the process ends here")
-	f.Commands.On(needReload, machine.Result{Stdout: []byte("NeedDaemonReload=no\n")})
 	for _, fails := range []bool{true, false} {
 		change, err := sdk.DropIn(t.Context(), f.Machine, "x.service", "10-x", "[Service]\nNice=1\n")
 		if err != nil || change == nil {

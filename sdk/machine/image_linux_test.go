@@ -70,6 +70,10 @@ func TestImageAgreesWithSystemctl(t *testing.T) {
 				if err != nil || state.Enabled != enable || !state.Exists || state.Masked {
 					t.Errorf("after %s the state is %+v, %v", action, state, err)
 				}
+				said, _ := exec.Command(systemctl, "--root="+oracle, "is-enabled", unit).Output() // it fails for a disabled one
+				if want := strings.TrimSpace(string(said)); state.FileState != want {
+					t.Errorf("after %s systemctl says %q, we %q", action, want, state.FileState)
+				}
 			}
 		})
 	}
@@ -93,16 +97,19 @@ func TestImageState(t *testing.T) {
 		m.FS.Symlink("circle1.service", "/etc/systemd/system/circle2.service"))
 	before := machinetest.Tree(t, root)
 	for unit, want := range map[string]machine.ServiceState{
-		"plain":        {Exists: true, Fragment: "/usr/lib/systemd/system/plain.service"},
-		"alias":        {Exists: true, Fragment: "/usr/lib/systemd/system/plain.service"},
-		"admin":        {Exists: true, Fragment: "/etc/systemd/system/admin.service"},
-		"vendor":       {Exists: true, Enabled: true, Fragment: "/usr/lib/systemd/system/vendor.service"},
-		"masked":       {Exists: true, Masked: true, Fragment: "/etc/systemd/system/masked.service"},
-		"empty":        {Exists: true, Masked: true, Fragment: "/usr/lib/systemd/system/empty.service"},
-		"static":       {Exists: true, Fragment: "/usr/lib/systemd/system/static.service"},
+		"plain":        {ID: "plain.service", FileState: "disabled", Exists: true, Fragment: "/usr/lib/systemd/system/plain.service"},
+		"alias":        {ID: "plain.service", FileState: "disabled", Exists: true, Fragment: "/usr/lib/systemd/system/plain.service"},
+		"admin":        {ID: "admin.service", FileState: "disabled", Exists: true, Fragment: "/etc/systemd/system/admin.service"},
+		"vendor":       {ID: "vendor.service", FileState: "enabled", StartsAtBoot: true, Exists: true, Enabled: true, Fragment: "/usr/lib/systemd/system/vendor.service"},
+		"masked":       {ID: "masked.service", FileState: "masked", Exists: true, Masked: true, Fragment: "/etc/systemd/system/masked.service"},
+		"empty":        {ID: "empty.service", FileState: "masked", Exists: true, Masked: true, Fragment: "/usr/lib/systemd/system/empty.service"},
+		"static":       {ID: "static.service", FileState: "static", Exists: true, Fragment: "/usr/lib/systemd/system/static.service"},
 		"absent":       {},
 		"plain.socket": {},
 	} {
+		if want.Exists {
+			want.Names = []string{want.ID}
+		}
 		if got, err := m.Services.State(context.Background(), unit); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: state %+v, %v, want %+v", unit, got, err, want)
 		}

@@ -44,14 +44,32 @@ func (s *image) State(_ context.Context, unit string) (ServiceState, error) {
 	if err != nil {
 		return ServiceState{}, &ServiceError{Unit: unit, Action: "query", Err: err}
 	}
-	state := ServiceState{Exists: true, Masked: found.masked, Fragment: found.fragment}
+	state := ServiceState{
+		ID: found.name, Names: []string{found.name}, Exists: true, Masked: found.masked, Fragment: found.fragment,
+	}
 	if !found.masked {
 		state.Enabled, err = s.enabled(found)
 	}
 	if err != nil {
 		return ServiceState{}, &ServiceError{Unit: unit, Action: "query", Err: err}
 	}
+	state.StartsAtBoot = state.Enabled
+	switch {
+	case found.masked:
+		state.FileState = "masked"
+	case state.Enabled:
+		state.FileState = "enabled"
+	case len(found.install.links(found.name)) == 0:
+		state.FileState = "static"
+	default:
+		state.FileState = "disabled"
+	}
 	return state, nil
+}
+
+// States implements Services.
+func (s *image) States(ctx context.Context, units ...string) ([]ServiceState, error) {
+	return statesOf(ctx, s, units)
 }
 
 // find looks a unit up and follows an alias to the unit that it names.

@@ -5,15 +5,27 @@ import (
 	"fmt"
 )
 
-// ServiceState is what the service manager knows of a unit. In an image only Exists, Masked, Enabled and Fragment can
-// be known.
+// ServiceState is what the service manager knows of a unit. In an image only ID, Names, Exists, Masked, Enabled, FileState,
+// StartsAtBoot and Fragment can be known.
 type ServiceState struct {
+	// ID is the unit's own name, where it was asked for by an alias.
+	ID string
+	// Names are all names of the unit, ID among them.
+	Names []string
 	// Exists says that the unit is installed.
 	Exists bool
 	// Masked says that it cannot be started by any means (Windows: start type disabled).
 	Masked bool
 	// Enabled says that it is started at boot, with everything that its installation section asks for in place.
 	Enabled bool
+	// FileState is what systemctl(1) says by is-enabled, such as "enabled", "static" or "alias". Of a Windows service it is
+	// "automatic", "manual" or "disabled".
+	FileState string
+	// StartsAtBoot says that it is enabled, or that a unit which is loaded wants or requires it, as is usual for static
+	// ones. In an image it says no more than Enabled.
+	StartsAtBoot bool
+	// NeedReload says that files of the unit changed since the manager read them. systemd goes by their modification times.
+	NeedReload bool
 	// Active and Sub are systemd's words, such as "active" and "running". Windows services are described by the same.
 	Active, Sub string
 	// InvocationID changes with every start. On Windows it is made of the process and its start time.
@@ -63,6 +75,8 @@ func (a Action) String() string {
 type Services interface {
 	// State describes a unit. One that is not installed is no error: Exists is false.
 	State(ctx context.Context, unit string) (ServiceState, error)
+	// States describes several units at once, in their order.
+	States(ctx context.Context, units ...string) ([]ServiceState, error)
 	// SetEnabled has the unit started at boot, or not. In an image it makes and removes the links that the
 	// installation section of the unit asks for. Success means that State will say so.
 	SetEnabled(ctx context.Context, unit string, enabled bool) error
@@ -70,6 +84,19 @@ type Services interface {
 	Do(ctx context.Context, unit string, a Action) error
 	// DaemonReload has the manager read its unit files again; ErrOffline in an image, ErrUnsupported on Windows.
 	DaemonReload(ctx context.Context) error
+}
+
+// statesOf asks for one unit after the other.
+func statesOf(ctx context.Context, s Services, units []string) ([]ServiceState, error) {
+	states := make([]ServiceState, 0, len(units))
+	for _, unit := range units {
+		state, err := s.State(ctx, unit)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, state)
+	}
+	return states, nil
 }
 
 // ServiceError is something that was asked of a service and failed.

@@ -63,6 +63,7 @@ func (windowsServices) State(_ context.Context, unit string) (ServiceState, erro
 			return err
 		}
 		state = ServiceState{
+			ID: unit, Names: []string{unit}, FileState: startType(config.StartType), StartsAtBoot: config.StartType <= mgr.StartAutomatic,
 			Exists: true, Masked: config.StartType == mgr.StartDisabled, Enabled: config.StartType == mgr.StartAutomatic,
 			MainPID: int(status.ProcessId), Fragment: config.BinaryPathName,
 		}
@@ -76,6 +77,23 @@ func (windowsServices) State(_ context.Context, unit string) (ServiceState, erro
 		return ServiceState{}, nil
 	}
 	return state, err
+}
+
+// States implements Services.
+func (s windowsServices) States(ctx context.Context, units ...string) ([]ServiceState, error) {
+	return statesOf(ctx, s, units)
+}
+
+// startType is a start type as Set-Service calls it. Those below automatic are of drivers, which start with the kernel.
+func startType(t uint32) string {
+	switch t {
+	case mgr.StartManual:
+		return "manual"
+	case mgr.StartDisabled:
+		return "disabled"
+	default:
+		return "automatic"
+	}
 }
 
 // words are those of systemd for the same.
@@ -197,6 +215,10 @@ type unsupportedServices struct{}
 
 func (unsupportedServices) State(_ context.Context, unit string) (ServiceState, error) {
 	return ServiceState{}, noImageServices(unit)
+}
+
+func (s unsupportedServices) States(ctx context.Context, units ...string) ([]ServiceState, error) {
+	return statesOf(ctx, s, units)
 }
 
 func (unsupportedServices) SetEnabled(_ context.Context, unit string, _ bool) error {

@@ -28,39 +28,77 @@ func liveServices(commands Runner) Services {
 
 // State implements Services.
 func (s *systemd) State(ctx context.Context, unit string) (ServiceState, error) {
-	unit, err := s.prepare(unit)
+	states, err := s.States(ctx, unit)
 	if err != nil {
 		return ServiceState{}, err
 	}
-	properties, err := s.show(ctx, unit)
-	if err != nil {
-		return ServiceState{}, err
-	}
-	return stateOf(properties)
+	return states[0], nil
 }
 
-func (s *systemd) show(ctx context.Context, unit string) (map[string]string, error) {
-	const wanted = "LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath,ExecStart,Environment"
-	result, err := s.commands.Run(ctx, Command{Name: "systemctl", Args: []string{"show", "--property=" + wanted, "--", unit}})
-	if err != nil {
-		return nil, &ServiceError{Unit: unit, Action: "query", Hint: "systemctl status " + unit, Err: err}
+// States implements Services.
+func (s *systemd) States(ctx context.Context, units ...string) ([]ServiceState, error) {
+	if len(units) == 0 { // for which systemctl would show the manager
+		return nil, nil
 	}
-	properties := map[string]string{}
-	for line := range strings.Lines(string(result.Stdout)) {
-		if key, value, ok := strings.Cut(strings.TrimRight(line, "\n"), "="); ok {
-			properties[key] = value
+	names := make([]string, len(units))
+	for i, unit := range units {
+		var err error
+		if names[i], err = s.prepare(unit); err != nil {
+			return nil, err
 		}
 	}
-	if properties["LoadState"] == "" {
-		err := errors.New("systemctl show says nothing of it")
-		return nil, &ServiceError{Unit: unit, Action: "query", Hint: "systemctl status " + unit, Err: err}
+	shown, err := s.show(ctx, names...)
+	if err != nil {
+		return nil, err
 	}
-	return properties, nil
+	states := make([]ServiceState, len(shown))
+	for i, properties := range shown {
+		if states[i], err = stateOf(properties); err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+// show returns the properties of each unit. No value has a line feed: systemctl shows such a one as [unprintable].
+func (s *systemd) show(ctx context.Context, units ...string) ([]map[string]string, error) {
+	const wanted = "Id,Names,LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath,ExecStart," +
+		"Environment,NeedDaemonReload,WantedBy,RequiredBy"
+	failed := func(unit string, err error) error {
+		return &ServiceError{Unit: unit, Action: "query", Hint: "systemctl status " + unit, Err: err}
+	}
+	result, err := s.commands.Run(ctx, Command{
+		Name: "systemctl", Args: append([]string{"show", "--property=" + wanted, "--"}, units...),
+	})
+	if err != nil {
+		return nil, failed(strings.Join(units, " "), err)
+	}
+	blocks := strings.Split(strings.TrimSpace(string(result.Stdout)), "\n\n")
+	shown := make([]map[string]string, len(units))
+	for i, unit := range units {
+		properties := map[string]string{}
+		if i < len(blocks) {
+			for line := range strings.Lines(blocks[i]) {
+				if key, value, ok := strings.Cut(strings.TrimRight(line, "\n"), "="); ok {
+					properties[key] = value
+				}
+			}
+		}
+		if properties["LoadState"] == "" {
+			return nil, failed(unit, errors.New("systemctl show says nothing of it"))
+		}
+		shown[i] = properties
+	}
+	return shown, nil
 }
 
 func stateOf(properties map[string]string) (ServiceState, error) {
 	load, file := properties["LoadState"], properties["UnitFileState"]
 	state := ServiceState{
+		ID:           properties["Id"],
+		Names:        namesIn(properties["Names"]),
+		FileState:    file,
+		NeedReload:   properties["NeedDaemonReload"] == "yes",
 		Exists:       load != "not-found",
 		Masked:       load == "masked" || strings.HasPrefix(file, "masked"),
 		Enabled:      file == "enabled",
@@ -71,6 +109,7 @@ func stateOf(properties map[string]string) (ServiceState, error) {
 		Command:      argvOf(properties["ExecStart"]),
 		Environment:  assignmentsOf(properties["Environment"]),
 	}
+	state.StartsAtBoot = !state.Masked && (state.Enabled || properties["WantedBy"]+properties["RequiredBy"] != "")
 	if pid := properties["MainPID"]; pid != "" { // Only services have one.
 		var err error
 		if state.MainPID, err = strconv.Atoi(pid); err != nil {
@@ -79,6 +118,9 @@ func stateOf(properties map[string]string) (ServiceState, error) {
 	}
 	return state, nil
 }
+
+// namesIn divides a list of units, nil when it is empty.
+func namesIn(list string) []string { return append([]string(nil), strings.Fields(list)...) }
 
 // argvOf reads "{ path=/bin/a ; argv[]=/bin/a -b ; ignore_errors=no ; ... }".
 func argvOf(shown string) []string {
@@ -137,11 +179,11 @@ func (s *systemd) SetEnabled(ctx context.Context, unit string, enabled bool) err
 		return err
 	}
 	// systemctl answers 0 for a unit without an installation section, too.
-	properties, err := s.show(ctx, unit)
+	shown, err := s.show(ctx, unit)
 	if err != nil {
 		return err
 	}
-	if file := properties["UnitFileState"]; (file == "enabled") != enabled {
+	if file := shown[0]["UnitFileState"]; (file == "enabled") != enabled {
 		err := fmt.Errorf("systemd still calls it %q", file)
 		return &ServiceError{Unit: unit, Action: action, Hint: "see its [Install] section: systemctl cat " + unit, Err: err}
 	}
@@ -176,7 +218,7 @@ func (s *systemd) start(ctx context.Context, unit string, a Action) error {
 		return failure
 	}
 	after, err := s.show(ctx, unit)
-	if err != nil || after["ActiveState"] != "failed" || after["InvocationID"] != before["InvocationID"] {
+	if err != nil || after[0]["ActiveState"] != "failed" || after[0]["InvocationID"] != before[0]["InvocationID"] {
 		return failure
 	}
 	if err := s.run(ctx, DefaultTimeout, "reset-failed", unit); err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-const showLine = "systemctl show --property=LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath,ExecStart,Environment -- "
+const showLine = "systemctl show --property=Id,Names,LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath," +
+	"ExecStart,Environment,NeedDaemonReload,WantedBy,RequiredBy -- "
 
 func liveSystemd(t *testing.T) (machine.Services, *machinetest.Runner) {
 	t.Helper()
@@ -39,7 +40,7 @@ func TestSystemdState(t *testing.T) {
 				"ActiveState=active", "SubState=running", "UnitFileState=enabled", "InvocationID=0123abc",
 			},
 			machine.ServiceState{
-				Exists: true, Enabled: true, Active: "active", Sub: "running", InvocationID: "0123abc",
+				Exists: true, Enabled: true, FileState: "enabled", StartsAtBoot: true, Active: "active", Sub: "running", InvocationID: "0123abc",
 				MainPID: 42, Fragment: "/lib/systemd/system/chrony.service",
 			},
 		},
@@ -57,14 +58,24 @@ func TestSystemdState(t *testing.T) {
 			[]string{"LoadState=not-found", "ActiveState=inactive", "SubState=dead", "MainPID=0"},
 			machine.ServiceState{Active: "inactive", Sub: "dead"},
 		},
-		"masked": {[]string{"LoadState=masked", "UnitFileState=masked"}, machine.ServiceState{Exists: true, Masked: true}},
+		"masked": {[]string{"LoadState=masked", "UnitFileState=masked"}, machine.ServiceState{Exists: true, Masked: true, FileState: "masked"}},
 		"masked while running": {
 			[]string{"LoadState=loaded", "UnitFileState=masked-runtime", "ActiveState=active"},
-			machine.ServiceState{Exists: true, Masked: true, Active: "active"},
+			machine.ServiceState{Exists: true, Masked: true, FileState: "masked-runtime", Active: "active"},
 		},
-		"static":             {[]string{"LoadState=loaded", "UnitFileState=static"}, machine.ServiceState{Exists: true}},
-		"until reboot":       {[]string{"LoadState=loaded", "UnitFileState=enabled-runtime"}, machine.ServiceState{Exists: true}},
-		"broken":             {[]string{"LoadState=bad-setting", "UnitFileState=enabled"}, machine.ServiceState{Exists: true, Enabled: true}},
+		"static": {[]string{"LoadState=loaded", "UnitFileState=static"}, machine.ServiceState{Exists: true, FileState: "static"}},
+		"static and wanted": {
+			[]string{"LoadState=loaded", "UnitFileState=static", "WantedBy=sysinit.target"},
+			machine.ServiceState{Exists: true, FileState: "static", StartsAtBoot: true},
+		},
+		"an alias": {
+			[]string{"Id=chronyd.service", "Names=chronyd.service chrony.service", "LoadState=loaded", "NeedDaemonReload=yes"},
+			machine.ServiceState{
+				ID: "chronyd.service", Names: []string{"chronyd.service", "chrony.service"}, Exists: true, NeedReload: true,
+			},
+		},
+		"until reboot":       {[]string{"LoadState=loaded", "UnitFileState=enabled-runtime"}, machine.ServiceState{Exists: true, FileState: "enabled-runtime"}},
+		"broken":             {[]string{"LoadState=bad-setting", "UnitFileState=enabled"}, machine.ServiceState{Exists: true, Enabled: true, FileState: "enabled", StartsAtBoot: true}},
 		"not even a service": {[]string{"LoadState=loaded", "UnitFileState="}, machine.ServiceState{Exists: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,6 +86,25 @@ func TestSystemdState(t *testing.T) {
 				t.Errorf("state %+v, %v, want %+v", got, err, test.want)
 			}
 		})
+	}
+}
+
+// TestSystemdStates: several units are one question.
+func TestSystemdStates(t *testing.T) {
+	t.Parallel()
+	services, commands := liveSystemd(t)
+	commands.On(showLine+"a.service b.socket", said("Id=a.service", "LoadState=loaded", "", "Id=b.socket", "LoadState=not-found"))
+	got, err := services.States(t.Context(), "a", "b.socket")
+	want := []machine.ServiceState{{ID: "a.service", Exists: true}, {ID: "b.socket"}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("states %+v, %v", got, err)
+	}
+	if got, err := services.States(t.Context()); len(got) != 0 || err != nil {
+		t.Errorf("no units: %+v, %v", got, err)
+	}
+	commands.On(showLine+"a.service c.service", said("Id=a.service", "LoadState=loaded"))
+	if _, err := services.States(t.Context(), "a", "c"); err == nil || !strings.Contains(err.Error(), "c.service") {
+		t.Errorf("error %v, want one that names the unit", err)
 	}
 }
 

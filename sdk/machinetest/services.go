@@ -45,7 +45,24 @@ func (s *Services) Calls() []string {
 func (s *Services) State(_ context.Context, unit string) (machine.ServiceState, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.units[full(unit)], nil
+	state := s.units[full(unit)]
+	if state.Exists && state.ID == "" {
+		state.ID, state.Names = full(unit), []string{full(unit)}
+	}
+	return state, nil
+}
+
+// States implements machine.Services.
+func (s *Services) States(ctx context.Context, units ...string) ([]machine.ServiceState, error) {
+	var states []machine.ServiceState
+	for _, unit := range units {
+		state, err := s.State(ctx, unit)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, state)
+	}
+	return states, nil
 }
 
 // SetEnabled implements machine.Services.
@@ -54,7 +71,9 @@ func (s *Services) SetEnabled(_ context.Context, unit string, enabled bool) erro
 	if enabled {
 		action = "enable"
 	}
-	return s.change(action, unit, func(state *machine.ServiceState) { state.Enabled = enabled })
+	return s.change(action, unit, func(state *machine.ServiceState) {
+		state.Enabled, state.StartsAtBoot, state.FileState = enabled, enabled, action+"d"
+	})
 }
 
 // Do implements machine.Services. A start gives the unit a new InvocationID and MainPID.
