@@ -5,8 +5,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/machineadm/machineadm/internal/atomicfile"
 	"github.com/machineadm/machineadm/internal/rooted"
@@ -127,6 +132,68 @@ func (f *FS) WriteFile(name string, data []byte, mode fs.FileMode) error {
 func (f *FS) WriteFileAs(name string, data []byte, mode fs.FileMode, uid, gid int) error {
 	o := atomicfile.Options{Mode: mode, KeepLabel: true, Owner: &atomicfile.Owner{UID: uid, GID: gid}}
 	return f.failed("write", name, f.write(name, data, o))
+}
+
+// Chmod gives a file or directory exactly this mode. A link is refused with ErrNotRegular, and so is what is neither. When
+// it returns without an error, the mode survives a crash. Windows: ErrUnsupported.
+func (f *FS) Chmod(name string, mode fs.FileMode) error {
+	return f.failed("chmod", name, f.amend(name, func(file *os.File) error { return file.Chmod(mode) }))
+}
+
+// Chown gives a file or directory to a user and a group; -1 leaves that one. It is otherwise as Chmod, and takes setuid and
+// setgid bits away, as chown(2) does.
+func (f *FS) Chown(name string, uid, gid int) error {
+	return f.failed("chown", name, f.amend(name, func(file *os.File) error { return file.Chown(uid, gid) }))
+}
+
+// LookupOwner returns the numbers of a user and a group in the target's own /etc/passwd and /etc/group, which need not be
+// those of this machine. An empty group is that of the user, an empty user is -1. fs.ErrNotExist when the target has no
+// such user or group. Windows: ErrUnsupported.
+func (f *FS) LookupOwner(user, group string) (uid, gid int, err error) {
+	uid, gid = -1, -1
+	if user != "" {
+		fields, err := f.account("/etc/passwd", user, 4)
+		if err != nil {
+			return -1, -1, err
+		}
+		uid, gid = fields[0], fields[1]
+	}
+	if group != "" {
+		fields, err := f.account("/etc/group", group, 3)
+		if err != nil {
+			return -1, -1, err
+		}
+		gid = fields[0]
+	}
+	return uid, gid, nil
+}
+
+// account returns the numbers that begin at the third field of an entry of passwd(5) or group(5), which has that many fields
+// at least.
+func (f *FS) account(file, name string, count int) ([]int, error) {
+	if runtime.GOOS == "windows" {
+		return nil, fmt.Errorf("look up the owner of a file: %w", ErrUnsupported)
+	}
+	data, err := f.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Split(strings.TrimRight(line, "\n"), ":")
+		if len(fields) < count || fields[0] != name {
+			continue
+		}
+		var numbers []int
+		for _, field := range fields[2:count] {
+			number, err := strconv.ParseUint(field, 10, 32)
+			if err != nil || number == math.MaxUint32 { // which is -1, and means to leave an owner
+				return nil, f.failed("read", file, fmt.Errorf("the entry %q has no number", name))
+			}
+			numbers = append(numbers, int(number))
+		}
+		return numbers, nil
+	}
+	return nil, f.failed("read", file, fmt.Errorf("no entry %q: %w", name, fs.ErrNotExist))
 }
 
 // Symlink puts a link that says target at name in one step, in place of a file or link that is there. Directories

@@ -173,6 +173,39 @@ func (f *FS) symlink(target, name string) (err error) {
 	return atomicfile.Symlink(dir, target, base)
 }
 
+// amend changes attributes of a file or directory, in a directory where it cannot be exchanged meanwhile.
+func (f *FS) amend(name string, change func(*os.File) error) (err error) {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	parent, base := path.Split(path.Clean(name))
+	if base == "" {
+		return fmt.Errorf("%w: the root itself", fs.ErrInvalid)
+	}
+	dir, err := f.safeDirectory(parent)
+	if err != nil {
+		return err
+	}
+	defer func() { err = single(errors.Join(err, dir.Close())) }()
+	info, err := lstatAt(dir, base)
+	if err != nil {
+		return err
+	}
+	if !info.Mode.IsRegular() && !info.Mode.IsDir() {
+		return ErrNotRegular
+	}
+	fd, err := unix.Openat(int(dir.Fd()), base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	file := os.NewFile(uintptr(fd), base)
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := change(file); err != nil {
+		return withoutPath(err)
+	}
+	return withoutPath(file.Sync())
+}
+
 func (f *FS) remove(name string) (err error) {
 	if err := checkName(name); err != nil {
 		return err

@@ -115,6 +115,8 @@ func (f *FS) write(name string, data []byte, o atomicfile.Options) (err error) {
 	return atomicfile.Write(dir, base, data, o)
 }
 
+func (f *FS) amend(string, func(*os.File) error) error { return ErrUnsupported }
+
 func (f *FS) symlink(target, name string) (err error) {
 	dir, base, err := f.place(name)
 	if err != nil {
