@@ -34,8 +34,8 @@ func (r *runner) applyAll(ctx context.Context, all []planned) error {
 			own := asProblems(err).of(p.doc)
 			r.progress.results[i], err = res.fail(own), own
 		}
-		if err == nil && res.outcome == report.Unchanged {
-			err = r.settleRequests(p)
+		if err == nil {
+			err = r.settleRequests(all[i])
 		}
 		if err == nil && i < lastOpen(all) && r.asked(p.label(), pluginv1.RebootBeforeNext) {
 			r.progress.results[i].outcome = report.RebootRequired

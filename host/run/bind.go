@@ -149,6 +149,9 @@ func (r *runner) bind(ctx context.Context, b bound) (bound, error) {
 		all = append(all, c)
 	}
 	b.ranks = ranked(all, r.o.Target)
+	for _, c := range all {
+		r.log.Debug("provider fits", "document", b.label(), "provider", c.provider, "fitness", c.plugin.Description.Fitness.String())
+	}
 	return b, nil
 }
 

@@ -37,6 +37,9 @@ func (r *runner) call(ctx context.Context, p planned, res result, end time.Time)
 	if p.Timeout > 0 {
 		limit = p.Timeout
 	}
+	if err == nil && l.stateErr == nil { // Apply has ended in order
+		l.stateErr = r.dropRequests(p)
+	}
 	switch {
 	case l.stateErr != nil:
 		return res, l.stateErr
@@ -49,9 +52,6 @@ func (r *runner) call(ctx context.Context, p planned, res result, end time.Time)
 		return res, p.fromPlugin(p.by, unprompted(err))
 	case err != nil:
 		return res, p.fromPlugin(p.by, err)
-	}
-	if err := r.dropRequests(p); err != nil {
-		return res, err
 	}
 	switch {
 	case finished.Error != nil && finished.Error.Code == pluginv1.CodeRetry:

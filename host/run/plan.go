@@ -62,7 +62,7 @@ func (r *runner) announce(p planned) {
 			pending += "; " + hint
 		}
 	}
-	r.log.Debug("document planned", "document", p.label(), "changes", len(p.plan.Changes), "pending", pending != "")
+	r.log.Info("document planned", "document", p.label(), "provider", d.Provider, "changes", len(p.plan.Changes), "pending", pending != "")
 	r.emit(Event{Type: EventDocumentPlanned, Document: &d, Planned: shown, Pending: pending})
 }
 

@@ -35,24 +35,31 @@ func (r *runner) keepRequests(all []Request) error {
 	return nil
 }
 
-// settleRequests: a reboot that was planned with a change counts as asked once its document plans no change, because the
-// change was made.
+// settleRequests: a reboot that an earlier run planned with a change counts as asked once the document plans no change that
+// needs it, because the change was made.
 func (r *runner) settleRequests(p planned) error {
 	for _, q := range r.progress.requests {
-		if q.Document == p.label() && !q.Asked {
+		if q.Document == p.label() && !q.Asked && !needsReboot(p.plan) {
 			return r.requestReboot(q.Document, q.When, true)
 		}
 	}
 	return nil
 }
 
-// dropRequests forgets the planned reboots of a document whose Apply has ended in order without beginning their changes.
+// dropRequests forgets the planned reboot of a document whose Apply has ended in order without beginning the change that
+// needs it.
 func (r *runner) dropRequests(p planned) error {
-	all := slices.DeleteFunc(slices.Clone(r.progress.requests), func(q Request) bool { return q.Document == p.label() && !q.Asked })
+	all := slices.DeleteFunc(slices.Clone(r.progress.requests), func(q Request) bool {
+		return q.Document == p.label() && !q.Asked && needsReboot(p.plan)
+	})
 	if len(all) == len(r.progress.requests) {
 		return nil
 	}
 	return r.keepRequests(all)
+}
+
+func needsReboot(plan pluginv1.Plan) bool {
+	return slices.ContainsFunc(plan.Changes, func(c pluginv1.Change) bool { return c.Reboot != pluginv1.RebootNone })
 }
 
 // asked says whether a document has asked for a reboot in this boot, at least so soon.

@@ -131,6 +131,19 @@ func TestPlannedRebootThatWasNotBegunIsDropped(t *testing.T) {
 	assert.Empty(t, got.Reboots)
 }
 
+// TestPlannedRebootBehindAChange: the run that planned the reboot died after the change; in the next run the document plans
+// nothing, and is applied all the same because it stands behind another change.
+func TestPlannedRebootBehindAChange(t *testing.T) {
+	t.Parallel()
+	m := newMachineWithReboots(t, pluginv1.RebootAfterRun)
+	m.requests = []Request{{Document: "Thing/a", When: pluginv1.RebootAfterRun}}
+	m.made["a"] = true
+	first := "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: first}\nspec: {provider: x}\n"
+	got := m.execute(Options{Mode: ModeApply, Stream: append([]byte(first), things(named)...)})
+	assert.Equal(t, report.ExitReboot, got.ExitCode)
+	assert.Equal(t, []Request{{Document: "Thing/a", When: pluginv1.RebootAfterRun, Asked: true}}, m.requests)
+}
+
 func TestRequestThatCannotBeKeptStopsTheDocument(t *testing.T) {
 	t.Parallel()
 	m := newMachineWithReboots(t, pluginv1.RebootAfterRun)
