@@ -57,7 +57,7 @@ func TestResolveRefuses(t *testing.T) {
 			"spec.providerConfig: must be a mapping",
 		}},
 		{"everything at once", `{"parameters":{"x":1},"profiles":["p"],"modules":["."]}`, []string{
-			`spec.parameters["x"]: two segments`, "spec.profiles[0]: unknown profile", "spec.modules[0]: module name",
+			`spec.parameters.x: two segments`, "spec.profiles[0]: unknown profile", "spec.modules[0]: module name",
 		}},
 	} {
 		_, violations := resolve(sysctl(t, c.spec), profiles())

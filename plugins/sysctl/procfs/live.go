@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 	"syscall"
 
@@ -19,10 +20,11 @@ type reading struct {
 	missing bool
 }
 
-// observe reads every parameter. A key that the kernel does not have is missing; one that cannot be read is a
-// Precondition, because nobody could then tell whether it is set.
+// observe reads every parameter. A key that the kernel does not have is missing. Those that cannot be read are a final
+// Precondition: whether they are set would be unknown.
 func observe(kernel machine.Kernel, parameters []parameter) ([]reading, error) {
 	var readings []reading
+	var violations []sdk.Violation
 	for _, p := range parameters {
 		now, err := kernel.Parameter(string(p.key))
 		switch {
@@ -33,36 +35,49 @@ func observe(kernel machine.Kernel, parameters []parameter) ([]reading, error) {
 		case errors.Is(err, machine.ErrOffline), errors.Is(err, machine.ErrUnsupported):
 			return nil, err
 		default:
-			return nil, unreadable(p, err)
+			violations = append(violations, unreadable(p, err))
 		}
+	}
+	if len(violations) > 0 {
+		return nil, sdk.Final(sdk.Preconditions(violations...))
 	}
 	return readings, nil
 }
 
-func unreadable(p parameter, err error) error {
+func unreadable(p parameter, err error) sdk.Violation {
 	hint := "remove it from the document"
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		hint = "run as root; a parameter that not even root can read is an action, not a setting: remove it from the document"
 	case errors.Is(err, machine.ErrNotRegular):
-		return sdk.Precondition(fmt.Sprintf("%s (%s) is a group of parameters", p.key, p.field), "name one parameter of it")
+		return sdk.Violation{Field: p.field, Message: p.key.String() + " is a group of parameters", Hint: "name one parameter of it"}
 	}
-	return sdk.Precondition(fmt.Sprintf("%s (%s) cannot be read: %s", p.key, p.field, reason(err)), hint)
+	return sdk.Violation{Field: p.field, Message: fmt.Sprintf("%s cannot be read: %s", p.key, reason(err)), Hint: hint}
 }
 
-// unknown is what to say about keys that the kernel does not have and that nothing excuses; nil when there are none.
-func unknown(readings []reading) error {
-	var missing []string
+// unknown is what to say about keys that the kernel does not have and that nothing excuses; nil when there are none. It is
+// final when the kernel has the directory of such a key: a module that another document loads brings one of its own.
+func unknown(kernel machine.Kernel, readings []reading) error {
+	var violations []sdk.Violation
+	final := false
 	for _, r := range readings {
-		if r.missing && !r.optional {
-			missing = append(missing, fmt.Sprintf("%s (%s)", r.key, r.field))
+		if !r.missing || r.optional {
+			continue
 		}
+		violations = append(violations, sdk.Violation{
+			Field: r.field, Message: "the kernel has no parameter " + r.key.String(),
+			Hint: "correct the key, list the module that provides it in spec.modules, or list the key in spec.ignoreMissing",
+		})
+		_, err := kernel.Parameter(path.Dir(string(r.key)))
+		final = final || errors.Is(err, machine.ErrNotRegular)
 	}
-	if len(missing) == 0 {
+	switch {
+	case len(violations) == 0:
 		return nil
+	case final:
+		return sdk.Final(sdk.Preconditions(violations...))
 	}
-	return sdk.Precondition("the kernel has no parameter "+strings.Join(missing, ", "),
-		"correct the key, list the module that provides it in spec.modules, or list the key in spec.ignoreMissing")
+	return sdk.Preconditions(violations...)
 }
 
 // applyValues makes the kernel's values those of the document, all or none: when the kernel refuses one, or keeps
@@ -72,7 +87,7 @@ func applyValues(kernel machine.Kernel, parameters []parameter, p sdk.Progress) 
 	if err != nil {
 		return err
 	}
-	if err := unknown(before); err != nil {
+	if err := unknown(kernel, before); err != nil {
 		return err
 	}
 	var present, old []parameter

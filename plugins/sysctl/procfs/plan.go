@@ -11,6 +11,22 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
+// validate finds what is wrong with a document by itself.
+func validate(doc v1alpha1.Sysctl) []sdk.Violation {
+	_, violations := resolve(doc, profiles())
+	return violations
+}
+
+// claim says what the document owns beside its files, whether or not the machine has it already.
+func claim(m sdk.Machine, want desired) {
+	for _, p := range want.parameters {
+		m.Claim("sysctl:"+p.key.String(), p.field, strings.Join(strings.Fields(p.value), " "))
+	}
+	for _, module := range want.modules {
+		m.Claim("module:"+canonicalModule(module), "", "loaded")
+	}
+}
+
 // plan decides what is missing. The order of the changes is the safe one: modules bring parameters, and the file that
 // a boot obeys is written only after the kernel has taken every value.
 func plan(_ context.Context, m sdk.Machine, doc v1alpha1.Sysctl) (sdk.Plan, error) {
@@ -18,6 +34,7 @@ func plan(_ context.Context, m sdk.Machine, doc v1alpha1.Sysctl) (sdk.Plan, erro
 	if len(violations) > 0 {
 		return sdk.Plan{}, sdk.InvalidConfig(violations...)
 	}
+	claim(m, want)
 	source := files{m.FS}
 	if err := checkOthers(source, want); err != nil {
 		return sdk.Plan{}, err
@@ -58,7 +75,7 @@ func planLive(kernel machine.Kernel, want desired, result *sdk.Plan) error {
 		return err
 	}
 	if len(load) == 0 {
-		if err := unknown(readings); err != nil {
+		if err := unknown(kernel, readings); err != nil {
 			return err
 		}
 	}

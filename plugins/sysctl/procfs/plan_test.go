@@ -102,7 +102,13 @@ func show(p sdk.Plan, err error) []byte {
 		fmt.Fprintf(&b, "error %s\n", code(err))
 		var e *pluginv1.Error
 		if errors.As(err, &e) {
-			fmt.Fprintf(&b, "%s\nhint: %s\n", e.Message, e.Hint)
+			fmt.Fprintf(&b, "%s (final: %v)\n", e.Message, e.Final)
+			for _, v := range e.Violations {
+				fmt.Fprintf(&b, "%s: %s\nhint: %s\n", v.Field, v.Message, v.Hint)
+			}
+			if len(e.Violations) == 0 {
+				fmt.Fprintf(&b, "hint: %s\n", e.Hint)
+			}
 		}
 	}
 	if b.Len() == 0 {
@@ -140,7 +146,10 @@ func TestPlan(t *testing.T) {
 		{name: "only-what-differs", spec: `{"parameters":{"net.ipv4.tcp_rmem":"4096 131072 6291456","kernel.panic":10}}`},
 		{name: "modules-only", spec: `{"modules":["br_netfilter"]}`, kernel: kubernetes},
 		{name: "module-absent", spec: `{"modules":["overlay","nosuch","neither"]}`, kernel: kubernetes},
-		{name: "unknown-key", spec: `{"parameters":{"kernel.nosuch":1,"kernel/neither":2,"kernel.panic":3}}`},
+		{name: "unknown-key", spec: `{"parameters":{"kernel.nosuch":1,"kernel/neither":2,"kernel.panic":3}}`, kernel: func(k *fakeKernel) {
+			k.readErrors["kernel"] = machine.ErrNotRegular
+		}},
+		{name: "unknown-key-of-a-module", spec: `{"parameters":{"net.bridge.bridge-nf-call-iptables":1}}`},
 		{name: "unknown-key-ignored", spec: `{"parameters":{"kernel.nosuch":1,"kernel.panic":0},"ignoreMissing":["kernel.nosuch"]}`},
 		{name: "write-only-key", spec: `{"parameters":{"net.ipv4.route.flush":1}}`, kernel: func(k *fakeKernel) {
 			k.readErrors["net/ipv4/route/flush"] = syscall.EACCES

@@ -28,7 +28,7 @@ func checkOthers(source sysctld.Source, d desired) error {
 	if err != nil {
 		return err
 	}
-	var conflicts, others []string
+	var conflicts []sdk.Violation
 	for _, name := range names {
 		other, ours := strings.CutPrefix(name, ownedPrefix)
 		other, conf := strings.CutSuffix(other, ownedSuffix)
@@ -39,17 +39,12 @@ func checkOthers(source sysctld.Source, d desired) error {
 		if err != nil {
 			return err
 		}
-		if len(found) > 0 {
-			conflicts, others = append(conflicts, found...), append(others, ownedBy(other))
-		}
+		conflicts = append(conflicts, found...)
 	}
 	if len(conflicts) == 0 {
 		return nil
 	}
-	return sdk.Precondition(
-		"two documents set one parameter differently: "+strings.Join(conflicts, "; "),
-		"keep each parameter in one document; if the other document is gone or no longer says so, delete "+
-			strings.Join(others, ", ")+" and run again")
+	return sdk.Preconditions(conflicts...)
 }
 
 // linesOf parses one file of ours; a file that is not there, or is a link to /dev/null, has no lines.
@@ -69,7 +64,7 @@ func linesOf(source sysctld.Source, path string) ([]sysctld.Line, error) {
 	return lines, nil
 }
 
-func differences(source sysctld.Source, d desired, other string) ([]string, error) {
+func differences(source sysctld.Source, d desired, other string) ([]sdk.Violation, error) {
 	path := ownedBy(other)
 	lines, err := linesOf(source, path)
 	if err != nil {
@@ -79,11 +74,16 @@ func differences(source sysctld.Source, d desired, other string) ([]string, erro
 	for _, line := range lines {
 		last[line.Key] = line
 	}
-	var found []string
+	var found []sdk.Violation
 	for _, p := range d.parameters {
 		if line, ok := last[string(p.key)]; ok && !line.Exclude && !sameValue(line.Value, p.value) {
-			found = append(found, fmt.Sprintf("Sysctl/%s sets %s to %s, Sysctl/%s to %s (%s line %d)",
-				d.name, p.key, p.value, other, line.Value, path, line.Number))
+			found = append(found, sdk.Violation{
+				Field: p.field,
+				Message: fmt.Sprintf("two documents set one parameter differently: Sysctl/%s sets %s to %s, Sysctl/%s to %s (%s line %d)",
+					d.name, p.key, p.value, other, line.Value, path, line.Number),
+				Hint: "keep each parameter in one document; if the other document is gone or no longer says so, delete " + path +
+					" and run again",
+			})
 		}
 	}
 	return found, nil
@@ -92,8 +92,7 @@ func differences(source sysctld.Source, d desired, other string) ([]string, erro
 // checkBoot refuses what would not hold at the next boot: a file that is read after ours and says something else.
 func checkBoot(source sysctld.Source, d desired) error {
 	own := sysctld.File{Path: d.sysctlFile(), Data: renderSysctl(d)}
-	var overrides []string
-	conf := false
+	var overrides []sdk.Violation
 	for _, by := range []struct {
 		rules   sysctld.Rules
 		program string
@@ -111,18 +110,20 @@ func checkBoot(source sysctld.Source, d desired) error {
 			if setting.Excluded {
 				effect = "excludes it"
 			}
-			conf = conf || setting.File == "/etc/sysctl.conf"
-			overrides = append(overrides, fmt.Sprintf("%s: %s line %d %s (%s)",
-				p.key, setting.File, setting.Line, effect, by.program))
+			hint := "remove that line, give it the value of the document, or rename the file so that it sorts before " +
+				ownedPrefix + d.name + ownedSuffix
+			if setting.File == "/etc/sysctl.conf" {
+				hint = "remove that line, or give it the value of the document: /etc/sysctl.conf is read after every other file"
+			}
+			overrides = append(overrides, sdk.Violation{
+				Field: p.field, Hint: hint,
+				Message: fmt.Sprintf("another file would override the document at boot: %s: %s line %d %s (%s)",
+					p.key, setting.File, setting.Line, effect, by.program),
+			})
 		}
 	}
 	if len(overrides) == 0 {
 		return nil
 	}
-	hint := "remove those lines, give them the value of the document, or rename the file so that it sorts before " +
-		ownedPrefix + d.name + ownedSuffix
-	if conf {
-		hint += "; /etc/sysctl.conf is read after every other file, there the lines have to go"
-	}
-	return sdk.Precondition("other files would override the document at boot: "+strings.Join(overrides, "; "), hint)
+	return sdk.Preconditions(overrides...)
 }

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/sdk/machine"
+	"github.com/machineadm/machineadm/sdk/machinetest"
+)
+
+// TestClaims: one for each key in its canonical spelling, each module and each file, and all of them also with an error.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	fixture := machinetest.New(t)
+	fixture.Machine.Kernel = newKernel()
+	spec := `{"parameters":{"net/ipv4/conf/eth0.100/rp_filter":"1","kernel.nosuch":" 1\t2 "}}`
+	_, err := plan(t.Context(), fixture.Machine, sysctl(t, spec))
+	require.Error(t, err)
+	claims := map[string]machine.Claim{}
+	for _, c := range fixture.Claims() {
+		claims[c.ID] = c
+	}
+	assert.Equal(t, machine.Claim{
+		ID: "sysctl:kernel.nosuch", Field: `spec.parameters["kernel.nosuch"]`, Value: []string{"1 2"},
+	}, claims["sysctl:kernel.nosuch"])
+	assert.Equal(t, machine.Claim{
+		ID: "sysctl:net.ipv4.conf.eth0/100.rp_filter", Field: `spec.parameters["net/ipv4/conf/eth0.100/rp_filter"]`, Value: []string{"1"},
+	}, claims["sysctl:net.ipv4.conf.eth0/100.rp_filter"])
+
+	fixture = machinetest.New(t)
+	kernel := newKernel()
+	kernel.Modules["br_netfilter"] = machine.ModuleLoaded
+	fixture.Machine.Kernel = kernel
+	_, err = plan(t.Context(), fixture.Machine, sysctl(t, `{"modules":["br-netfilter"],"parameters":{"kernel.panic":0}}`))
+	require.NoError(t, err)
+	var ids []string
+	for _, c := range fixture.Claims() {
+		ids = append(ids, c.ID)
+	}
+	assert.ElementsMatch(t, []string{"sysctl:kernel.panic", "module:br_netfilter", "file:" + ownSysctl, "file:" + ownModules}, ids)
+}
+
+// TestEverythingThatIsWrong: decoding faults hide nothing of what validation finds beside them.
+func TestEverythingThatIsWrong(t *testing.T) {
+	t.Parallel()
+	doc := sysctl(t, `{"profiles":["x"],"modules":["a b"],"ignoreMissing":["y"],"parameters":{"kernel":1}}`)
+	var fields []string
+	for _, v := range validate(doc) {
+		fields = append(fields, v.Field)
+	}
+	assert.Equal(t, []string{"spec.parameters.kernel", "spec.profiles[0]", "spec.modules[0]", "spec.ignoreMissing[0]"}, fields)
+}
