@@ -94,7 +94,7 @@ func TestProviderConfig(t *testing.T) {
 		"right":      {`{"level":"info"}`, config{Level: "info"}, nil},
 		"unknown":    {`{"level":"info","levle":1}`, config{Level: "info"}, []string{"spec.providerConfig.levle"}},
 		"odd key":    {`{"a b":1}`, config{}, []string{`spec.providerConfig["a b"]`}},
-		"deep":       {`{"limit":{"x":"canary"}}`, config{}, []string{`spec.providerConfig.limit["x"]`}},
+		"deep":       {`{"limit":{"x":"canary"}}`, config{}, []string{`spec.providerConfig.limit.x`}},
 		"no mapping": {`[]`, config{}, []string{"spec.providerConfig"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -77,7 +77,7 @@ func TestDecodeEnvelopeFaults(t *testing.T) {
 		}},
 		"when": {"apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  when:\n    os: linux\n    distribution: [debian]\n    architectures:\n    - amd64\n    - X86\n    - 5\nspec: {}\n", []string{
 			"6:5 metadata.when.os: must be a list", "7:5 metadata.when.distribution: unknown field",
-			"10:7 metadata.when.architectures[1]: must consist of a-z, 0-9, dots, dashes and underscores",
+			"10:7 metadata.when.architectures[1]: is no architecture by its name in Go",
 			"11:7 metadata.when.architectures[2]: must be a string",
 		}},
 		"when is no mapping": {"apiVersion: v1\nkind: A\nmetadata: {name: a, when: []}\nspec: {}\n", []string{"3:21 metadata.when: must be a mapping"}},

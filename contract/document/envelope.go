@@ -2,6 +2,8 @@ package document
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -61,7 +63,13 @@ func (e *envelope) read(root *yaml.Node) {
 	}
 	fields := e.fields("", root, "apiVersion", "kind", "metadata", "spec")
 	e.text(fields["apiVersion"], true, validAPIVersion, "write one, such as machineadm.cluster.x-k8s.io/v1alpha1", &e.doc.APIVersion)
-	e.text(fields["kind"], true, naming.ValidKind, "write one, such as Timesync", &e.doc.Kind)
+	kindHint := "write one, such as Sysctl"
+	if kind := fields["kind"]; kind.given() {
+		if near := SuggestKind(kind.value.Value); near != "" {
+			kindHint = "did you mean " + near + "?"
+		}
+	}
+	e.text(fields["kind"], true, naming.ValidKind, kindHint, &e.doc.Kind)
 	if metadata := fields["metadata"]; e.mapping(metadata, "add metadata with a name") {
 		e.metadata(metadata)
 	}
@@ -157,12 +165,44 @@ func (e *envelope) identifiers(when entry) {
 		}
 		field := when.path.Field(when.value.Content[i].Value)
 		for j, item := range list.Content {
-			if item.Kind == yaml.ScalarNode && item.Tag == "!!str" && !isIdentifier(item.Value) {
-				e.fault(field.Index(j), item, "must consist of a-z, 0-9, dots, dashes and underscores",
-					"write it in lower case, as os-release(5) and Go do")
+			if item.Kind == yaml.ScalarNode && item.Tag != "!!null" {
+				e.identifier(when.value.Content[i].Value, field.Index(j), item)
 			}
 		}
 	}
+}
+
+// identifier checks one name of a selector: operating systems and architectures are closed sets, distributions are not.
+func (e *envelope) identifier(list string, at Path, item *yaml.Node) {
+	var known []string
+	switch list {
+	case "os":
+		known = target.OperatingSystems()
+	case "architectures":
+		known = target.Architectures()
+	}
+	switch {
+	case item.Tag != "!!str" && item.Tag != "!!timestamp": // reported as no string; 386 needs quotes
+	case known == nil && !isIdentifier(item.Value):
+		e.fault(at, item, "must consist of a-z, 0-9, dots, dashes and underscores", "write it in lower case, as os-release(5) does")
+	case known != nil && !slices.Contains(known, item.Value):
+		message := "is no operating system that machineadm runs on"
+		if list == "architectures" {
+			message = "is no architecture by its name in Go"
+		}
+		e.fault(at, item, message, instead(goName(item.Value), known))
+	}
+}
+
+// goName is Go's name of an architecture that others call differently.
+func goName(name string) string {
+	switch strings.ToLower(name) {
+	case "x86_64", "x86-64", "x64":
+		return "amd64"
+	case "aarch64":
+		return "arm64"
+	}
+	return name
 }
 
 func (e *envelope) spec(spec entry) {

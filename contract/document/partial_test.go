@@ -21,7 +21,7 @@ func TestUnmarshalFillsWhatDecodes(t *testing.T) {
 		`{"servers":[{"address":"a","port":65536},7,{"port":1}]}`: {
 			sample{Text: "before", Servers: []server{{Address: "a"}, {}, {Port: 1}}}, []string{"servers[0].port", "servers[1]"}},
 		`{"params":{"a":true,"b":1}}`: {
-			sample{Text: "before", Params: map[string]intOrString{"a": "", "b": "1"}}, []string{`params["a"]`}},
+			sample{Text: "before", Params: map[string]intOrString{"a": "", "b": "1"}}, []string{`params.a`}},
 		`{"on":"true","deep":{"address":"c","port":"x"}}`: {
 			sample{Text: "before", Deep: deepServer("c")}, []string{"on", "deep.port"}},
 		`{"on":true,"deep":[]}`:                    {sample{Text: "before", On: &on}, []string{"deep"}},
@@ -73,7 +73,7 @@ func TestJoin(t *testing.T) {
 		"validation alone":     {nil, v("", "spec.a"), v("", "spec.a")},
 		"beside":               {v("spec.x"), v("spec.a", "spec.xy", "spec.b[0]"), v("spec.x", "spec.a", "spec.xy", "spec.b[0]")},
 		"the same":             {v("spec.a[1]"), v("spec.a[1]", "spec.a[10]"), v("spec.a[1]", "spec.a[10]")},
-		"a part of it":         {v("spec.a"), v("spec.a[0].b", `spec.a["k"]`, "spec.ab"), v("spec.a", "spec.ab")},
+		"a part of it":         {v("spec.a"), v("spec.a[0].b", `spec.a.k`, "spec.ab"), v("spec.a", "spec.ab")},
 		"what contains it":     {v("spec.a[0].b"), v("", "spec", "spec.a", "spec.a[0]", "spec.a[0].c"), v("spec.a[0].b", "spec.a[0].c")},
 		"the whole document":   {v(""), v("spec.a"), v("")},
 		"no field is repeated": {v("spec.a", "spec.b"), v("spec.b", "spec.a"), v("spec.a", "spec.b")},

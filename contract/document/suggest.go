@@ -3,6 +3,8 @@ package document
 import (
 	"slices"
 	"strings"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 const (
@@ -26,6 +28,10 @@ func instead(name string, known []string) (hint string) {
 	sorted := slices.Sorted(slices.Values(known))
 	return "remove it, or use one of: " + strings.Join(sorted, ", ")
 }
+
+// SuggestKind returns the kind of this release that a misspelt kind is likely to mean, and kind itself when it is one of
+// them; empty when none is near.
+func SuggestKind(kind string) string { return nearest(kind, v1alpha1.ServedKinds()) }
 
 // nearest is the known name that differs from name by its case or by a few letters, or empty.
 func nearest(name string, known []string) string {

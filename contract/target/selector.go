@@ -4,9 +4,19 @@ package target
 
 import "slices"
 
+// OperatingSystems lists what Selector.OS can hold: the systems that the runtime is built for, by their GOOS name.
+func OperatingSystems() []string { return []string{"linux", "windows"} }
+
+// Architectures lists what Selector.Architectures can hold: those of these systems, by their GOARCH name.
+func Architectures() []string {
+	return []string{
+		"386", "amd64", "arm", "arm64", "loong64", "mips", "mips64", "mips64le", "mipsle", "ppc64", "ppc64le", "riscv64", "s390x",
+	}
+}
+
 // Selector limits a document to some machines (metadata.when). An empty list matches every machine.
 type Selector struct {
-	// OS lists operating systems by their GOOS name, for example "linux".
+	// OS lists operating systems by their GOOS name: linux, windows.
 	OS []string `json:"os,omitempty"`
 	// Distributions lists os-release(5) IDs; an entry of ID_LIKE matches too.
 	Distributions []string `json:"distributions,omitempty"`

@@ -119,15 +119,15 @@ func TestContainerRuntimeIsReadStrictly(t *testing.T) {
 	t.Parallel()
 	for spec, field := range map[string]string{
 		`{"cgroupdriver":"systemd"}`:                                              "spec.cgroupdriver",
-		`{"registries":{"a":{"mirrors":[{"url":"x","auth":{}}]}}}`:                `spec.registries["a"].mirrors[0].auth`,
-		`{"registries":{"a":{"headers":{"X":"c4n4ry"}}}}`:                         `spec.registries["a"].headers["X"]`,
-		`{"registries":{"a":{"auth":{"password":"c4n4ry"}}}}`:                     `spec.registries["a"].auth.password`,
-		`{"registries":{"a":{"client":{"cert":"x","key":"c4n4ry"}}}}`:             `spec.registries["a"].client.key`,
+		`{"registries":{"a":{"mirrors":[{"url":"x","auth":{}}]}}}`:                `spec.registries.a.mirrors[0].auth`,
+		`{"registries":{"a":{"headers":{"X":"c4n4ry"}}}}`:                         `spec.registries.a.headers.X`,
+		`{"registries":{"a":{"auth":{"password":"c4n4ry"}}}}`:                     `spec.registries.a.auth.password`,
+		`{"registries":{"a":{"client":{"cert":"x","key":"c4n4ry"}}}}`:             `spec.registries.a.client.key`,
 		`{"proxy":{"httpSecret":"c4n4ry"}}`:                                       "spec.proxy.httpSecret",
 		`{"proxy":{"http":{"value":"c4n4ry"}}}`:                                   "spec.proxy.http",
-		`{"runtimes":{"a":{"baseSpec":{"rlimits":{"RLIMIT_CORE":{"soft":-1}}}}}}`: `spec.runtimes["a"].baseSpec.rlimits["RLIMIT_CORE"].soft`,
+		`{"runtimes":{"a":{"baseSpec":{"rlimits":{"RLIMIT_CORE":{"soft":-1}}}}}}`: `spec.runtimes.a.baseSpec.rlimits.RLIMIT_CORE.soft`,
 		`{"maxConcurrentDownloads":"3"}`:                                          "spec.maxConcurrentDownloads",
-		`{"runtimes":{"a":{"options":["c4n4ry"]}}}`:                               `spec.runtimes["a"].options`,
+		`{"runtimes":{"a":{"options":["c4n4ry"]}}}`:                               `spec.runtimes.a.options`,
 		`{"cdi":{"specDirs":"/c4n4ry"}}`:                                          "spec.cdi.specDirs",
 		`{"trustedCAs":["c4n4ry"]}`:                                               "spec.trustedCAs",
 	} {

@@ -34,6 +34,9 @@ func Kinds() []string {
 	}
 }
 
+// ServedKinds lists the kinds for which this release has a specification and a plugin. The slice is the caller's.
+func ServedKinds() []string { return []string{KindContainerRuntime, KindSysctl} }
+
 // Header is what every document starts with.
 type Header struct {
 	// APIVersion is the API group and version, for example machineadm.cluster.x-k8s.io/v1alpha1.

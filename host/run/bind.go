@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
@@ -159,6 +160,9 @@ func (r *runner) nothingInstalled(d doc) report.Error {
 	e := report.Error{
 		Code: report.CodeNoPlugin, Message: fmt.Sprintf("no plugin for %s is installed", d.Kind),
 		Hint: fmt.Sprintf("install one as %sPROVIDER, or name its directory with --plugin-dir", naming.Prefix(d.Kind)),
+	}
+	if near := document.SuggestKind(d.Kind); ours(d) && near != "" && near != d.Kind {
+		e.Hint = "did you mean the kind " + near + "?"
 	}
 	if dirs := r.with.Plugins.Directories(); len(dirs) > 0 {
 		e.Message += " in " + strings.Join(dirs, ", ")

@@ -65,30 +65,30 @@ func TestResolveRefusesRuntimes(t *testing.T) {
 	t.Parallel()
 	refuses(t, "linux", []refusal{
 		{"names", `{"runtimes":{"Run":{},"a_b":{},"-a":{},"` + strings.Repeat("a", 64) + `":{}}}`, []string{
-			`spec.runtimes["-a"]: not a name`, `spec.runtimes["Run"]: not a name`, `spec.runtimes["a_b"]: not a name`,
+			`spec.runtimes["-a"]: not a name`, `spec.runtimes.Run: not a name`, `spec.runtimes.a_b: not a name`,
 			`spec.runtimes["` + strings.Repeat("a", 64) + `"]: not a name`,
 		}},
 		{"types", `{"runtimes":{"other":{},"a":{"type":"runc"},"b":{"type":"/c4n4ry"},"c":{"type":"io.containerd.c4n4ry"}}}`, []string{
-			`spec.runtimes["a"].type: not a type`, `spec.runtimes["b"].type: not a type`, `spec.runtimes["c"].type: not a type`,
-			`spec.runtimes["other"].type: is missing`,
+			`spec.runtimes.a.type: not a type`, `spec.runtimes.b.type: not a type`, `spec.runtimes.c.type: not a type`,
+			`spec.runtimes.other.type: is missing`,
 		}},
-		{"a program by its name", `{"runtimes":{"crun":{"binary":"c4n4ry"}}}`, []string{`spec.runtimes["crun"].binary: absolute path`}},
+		{"a program by its name", `{"runtimes":{"crun":{"binary":"c4n4ry"}}}`, []string{`spec.runtimes.crun.binary: absolute path`}},
 		{"cgroup drivers", `{"runtimes":{"crun":{"cgroupDriver":"c4n4ry"},"runsc":{"cgroupDriver":"systemd"}}}`, []string{
-			`spec.runtimes["crun"].cgroupDriver: not a value`, `spec.runtimes["runsc"].cgroupDriver: OCI runtimes alone`,
+			`spec.runtimes.crun.cgroupDriver: not a value`, `spec.runtimes.runsc.cgroupDriver: OCI runtimes alone`,
 		}},
 		{"options", `{"runtimes":{"runc":{"options":{"SystemdCgroup":true,"BinaryName":"/x","c4n4rY":1,"NoPivotRoot":"c4n4ry","IoUid":-1,"Root":null}}}}`, []string{
-			`spec.runtimes["runc"].options["BinaryName"]: said by binary`, `spec.runtimes["runc"].options["IoUid"]: must be an integer`,
-			`spec.runtimes["runc"].options["NoPivotRoot"]: must be a boolean`, `spec.runtimes["runc"].options["Root"]: holds null`,
-			`spec.runtimes["runc"].options["SystemdCgroup"]: said by cgroupDriver`, `spec.runtimes["runc"].options["c4n4rY"]: no option`,
+			`spec.runtimes.runc.options.BinaryName: said by binary`, `spec.runtimes.runc.options.IoUid: must be an integer`,
+			`spec.runtimes.runc.options.NoPivotRoot: must be a boolean`, `spec.runtimes.runc.options.Root: holds null`,
+			`spec.runtimes.runc.options.SystemdCgroup: said by cgroupDriver`, `spec.runtimes.runc.options.c4n4rY: no option`,
 		}},
 		{"options of others", `{"runtimes":{"kata":{"options":{"a":{"b":[null]},"c":18446744073709551615,"d":{"e":{"f":1.5}}}}}}`, []string{
-			`spec.runtimes["kata"].options["a"]: holds null`, `spec.runtimes["kata"].options["c"]: holds a number`,
+			`spec.runtimes.kata.options.a: holds null`, `spec.runtimes.kata.options.c: holds a number`,
 		}},
 		{"limits", `{"runtimes":{"runc":{"baseSpec":{"rlimits":{"NOFILE":{"soft":1,"hard":1},"RLIMIT_NOFILE":{"soft":2,"hard":1}}}}}}`, []string{
-			`spec.runtimes["runc"].baseSpec.rlimits["NOFILE"]: not the name of a limit`,
-			`spec.runtimes["runc"].baseSpec.rlimits["RLIMIT_NOFILE"]: soft limit above`,
+			`spec.runtimes.runc.baseSpec.rlimits.NOFILE: not the name of a limit`,
+			`spec.runtimes.runc.baseSpec.rlimits.RLIMIT_NOFILE: soft limit above`,
 		}},
-		{"no limits", `{"runtimes":{"runc":{"baseSpec":{}}}}`, []string{`spec.runtimes["runc"].baseSpec: asks for nothing`}},
+		{"no limits", `{"runtimes":{"runc":{"baseSpec":{}}}}`, []string{`spec.runtimes.runc.baseSpec: asks for nothing`}},
 		{"a default that is not there", `{"defaultRuntime":"c4n4ry","runtimes":{"crun":{}}}`, []string{"spec.defaultRuntime: not one of spec.runtimes"}},
 	})
 	for _, spec := range []string{
@@ -105,7 +105,7 @@ func TestResolveRefusesRegistries(t *testing.T) {
 	const mirror = `{"mirrors":[{"url":"https://m.example.com"}]}`
 	refuses(t, "linux", []refusal{
 		{"hosts", `{"registries":{"canary":` + mirror + `,"a:b":` + mirror + `,"https://x":` + mirror + `,"` + hubIndex() + `":` + mirror + `,"r.example.com":{}}}`, []string{
-			`spec.registries["a:b"]: must have a port`, `spec.registries["canary"]: never the host`, `spec.registries["https://x"]: must have a port`,
+			`spec.registries["a:b"]: must have a port`, `spec.registries.canary: never the host`, `spec.registries["https://x"]: must have a port`,
 			`spec.registries["` + hubIndex() + `"]: never the host`, `spec.registries["r.example.com"]: asks for nothing`,
 		}},
 		{"URLs", `{"registries":{"r.test":{"server":"c4n4ry","mirrors":[{"url":""},{"url":"https://u:c4n4ry@m.test"},{"url":"https://m.test?c4n4ry"},{"url":"https://M.test:443/"},{"url":"https://m.test"}]}}}`, []string{
@@ -119,9 +119,9 @@ func TestResolveRefusesRegistries(t *testing.T) {
 			`spec.registries["r.test"].dialTimeout: duration above zero`,
 		}},
 		{"headers", `{"registries":{"_default":{"headers":{"a b":{"value":"x"},"x-a":{"value":"c4n4ry\n"},"X-A":{"value":""},"host":{"value":"x"}}}}}`, []string{
-			`spec.registries["_default"].headers["X-A"]: is empty`, `spec.registries["_default"].headers["a b"]: not the name of a header`,
-			`spec.registries["_default"].headers["host"]: HTTP sets by itself`, `spec.registries["_default"].headers["x-a"]: is the same header`,
-			`spec.registries["_default"].headers["x-a"]: control characters`,
+			`spec.registries._default.headers.X-A: is empty`, `spec.registries._default.headers["a b"]: not the name of a header`,
+			`spec.registries._default.headers.host: HTTP sets by itself`, `spec.registries._default.headers.x-a: is the same header`,
+			`spec.registries._default.headers.x-a: control characters`,
 		}},
 		{"TLS without TLS", `{"registries":{"r.test":{"server":"http://r.test","ca":"@CA@","skipVerify":true,"client":{"cert":"@CERT@","key":{"value":"@KEY@"}}}}}`, []string{
 			`spec.registries["r.test"].ca: is for https`, `spec.registries["r.test"].client: is for https`,
@@ -131,7 +131,7 @@ func TestResolveRefusesRegistries(t *testing.T) {
 			`spec.registries["r.test"].server: which says how it is reached`,
 		}},
 		{"auth", `{"registries":{"_default":{"auth":{"identityToken":{"value":"c4n4ry"}}},"a.test":{"auth":{"username":"c4n4ry"}},"b.test":{"auth":{"username":"c4n4ry\u0001","password":{"value":"c4n4ry\n"},"identityToken":{"value":"c4n4ry"}}}}}`, []string{
-			`spec.registries["_default"].auth: is for one host`, `spec.registries["a.test"].auth: neither`, `spec.registries["b.test"].auth: both`,
+			`spec.registries._default.auth: is for one host`, `spec.registries["a.test"].auth: neither`, `spec.registries["b.test"].auth: both`,
 			`spec.registries["b.test"].auth.username: control characters`, `spec.registries["b.test"].auth.password: control characters`,
 		}},
 		{"auth for one host twice", `{"registries":{"a.test":{"server":"https://b.test","auth":{"username":"u","password":{"value":"c4n4ry"}}},"b.test":{"auth":{"username":"u","password":{"value":"c4n4ry"}}}}}`, []string{
@@ -220,7 +220,7 @@ func TestResolveReportsEverythingAtOnce(t *testing.T) {
 	refuses(t, "linux", []refusal{{"all", `{"cgroupDriver":"x","runtimes":{"X":{}},"registries":{"x":{}},"proxy":{"http":"x"},
 		"imports":["x"],"cni":{"confDir":"x"},"trustedCAs":"x","providerConfig":{"patches":["x"]}}`, []string{
 		"spec.providerConfig.patches[0]: not TOML", "spec.cgroupDriver: not a value", "spec.cni.confDir: absolute",
-		`spec.runtimes["X"]: not a name`, `spec.registries["x"]: never the host`, "spec.proxy.http: must begin",
+		`spec.runtimes.X: not a name`, `spec.registries.x: never the host`, "spec.proxy.http: must begin",
 		"spec.trustedCAs: not PEM", "spec.imports[0]: absolute",
 	}}})
 }

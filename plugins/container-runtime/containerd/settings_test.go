@@ -95,12 +95,12 @@ func TestUnsupported(t *testing.T) {
 		{`{"snapshotter":"aufs"}`, release{1, 7, 0}, nil},
 		{`{"snapshotter":"aufs"}`, release{2, 0, 0}, []string{"spec.snapshotter: no such snapshotter"}},
 		{`{"runtimes":{"a":{"type":"io.containerd.runc.v1","options":{"CriuPath":"/a","TaskApiVersion":1}}}}`, release{1, 7, 0}, []string{
-			`spec.runtimes["a"].options["TaskApiVersion"]: came with 2.0`,
+			`spec.runtimes.a.options.TaskApiVersion: came with 2.0`,
 		}},
 		{`{"runtimes":{"a":{"type":"io.containerd.runc.v1","options":{"CriuPath":"/a","TaskApiVersion":1}}}}`, release{2, 0, 0}, []string{
-			`spec.runtimes["a"].type: no such type`, `spec.runtimes["a"].options["CriuPath"]: no such option`,
+			`spec.runtimes.a.type: no such type`, `spec.runtimes.a.options.CriuPath: no such option`,
 		}},
-		{`{"registries":{"_default":{"skipVerify":true}}}`, release{1, 7, 99}, []string{`spec.registries["_default"]: needs a host`}},
+		{`{"registries":{"_default":{"skipVerify":true}}}`, release{1, 7, 99}, []string{`spec.registries._default: needs a host`}},
 		{`{"registries":{"_default":{"skipVerify":true}}}`, release{2, 0, 0}, nil},
 		{`{"registries":{"_default":{"server":"https://m.test","skipVerify":true}}}`, release{1, 6, 0}, nil},
 		{`{"registries":{"r.test":{"dialTimeout":"1s","mirrors":[{"url":"https://m.test","dialTimeout":"1s"}]}}}`, release{2, 0, 9}, []string{
@@ -120,7 +120,7 @@ func TestUnsupported(t *testing.T) {
 	compare(t, "windows", d.unsupported(release{2, 1, 0}), []string{
 		"spec.cgroupDriver: Windows", "spec.oomScore: Windows", "spec.cdi: Windows", "spec.nri: Windows", "spec.trustedCAs: Windows",
 		"spec.proxy.httpSecret: every user of the machine", "spec.proxy.httpsSecret: every user of the machine",
-		`spec.runtimes["runc"].cgroupDriver: Windows`, `spec.runtimes["runc"].baseSpec: Windows`,
+		`spec.runtimes.runc.cgroupDriver: Windows`, `spec.runtimes.runc.baseSpec: Windows`,
 	})
 	auth := wanted(t, "linux", `{"registries":{"r.test":{"auth":{"identityToken":{"value":"x"}}}}}`).unsupported(release{2, 7, 0})
 	if len(auth) != 1 || !strings.Contains(auth[0].Hint, "imagePullSecrets") || !strings.Contains(auth[0].Hint, "headers") {
