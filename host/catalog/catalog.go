@@ -23,6 +23,8 @@ import (
 type Options struct {
 	// First are directories named by the user, in order; the first hit wins.
 	First []string
+	// Beside is the directory of the running program, searched after First; see Beside.
+	Beside string
 	// Fixed are the platform's directories. A name in two of them is an error.
 	Fixed []string
 	// Path is a PATH, whose absolute directories come last, if PluginsOnPath is set.
@@ -34,25 +36,33 @@ type Options struct {
 type Plugin struct {
 	Binary string // without .exe
 	Path   string
+	// Shadows is the installed plugin of this name that is not used, because this one lies beside the program.
+	Shadows string
 }
 
 // Catalog finds plugins. It keeps nothing: each call looks again.
 type Catalog struct {
 	first, fixed, path []string
+	beside             string
 }
 
-// NotFoundError says that no directory has the file.
+// NotFoundError says that no directory has the file of a plugin or, with Kind, of any provider of a kind.
 type NotFoundError struct {
+	Kind        string
 	File        string
 	Directories []string
 }
 
 // Error names the file and where it was looked for.
 func (e *NotFoundError) Error() string {
-	if len(e.Directories) == 0 {
-		return fmt.Sprintf("the file %s is not installed: there are no directories to look in", e.File)
+	what := "the file " + e.File + " is not installed"
+	if e.Kind != "" {
+		what = "no plugin for " + e.Kind + " is installed: there is no file " + e.File
 	}
-	return fmt.Sprintf("the file %s is not installed in any of %s", e.File, strings.Join(e.Directories, ", "))
+	if len(e.Directories) == 0 {
+		return what + ": there are no directories to look in"
+	}
+	return what + " in any of " + strings.Join(e.Directories, ", ")
 }
 
 // DuplicateError says that two of the platform's directories have the file.
@@ -65,13 +75,16 @@ func (e *DuplicateError) Error() string {
 
 // New makes relative directories absolute.
 func New(o Options) (*Catalog, error) {
-	c := &Catalog{fixed: o.Fixed}
+	c := &Catalog{fixed: o.Fixed, beside: o.Beside}
 	for _, dir := range o.First {
 		absolute, err := filepath.Abs(dir)
 		if err != nil {
 			return nil, fmt.Errorf("--plugin-dir: %w", err)
 		}
 		c.first = append(c.first, absolute)
+	}
+	if slices.Contains(c.first, c.beside) {
+		c.beside = ""
 	}
 	if o.PluginsOnPath {
 		for _, dir := range filepath.SplitList(o.Path) {
@@ -83,8 +96,14 @@ func New(o Options) (*Catalog, error) {
 	return c, nil
 }
 
-// Directories are those that are searched, in order.
-func (c *Catalog) Directories() []string { return slices.Concat(c.first, c.fixed, c.path) }
+// Directories are searched in this order.
+func (c *Catalog) Directories() []string {
+	first := slices.Clone(c.first)
+	if c.beside != "" {
+		first = append(first, c.beside)
+	}
+	return slices.Concat(first, c.fixed, c.path)
+}
 
 // Find is the one plugin of this name. The errors are *NotFoundError, *DuplicateError, that a directory cannot be
 // looked into, or that this is no plugin's name: no path is made of such.
@@ -98,6 +117,16 @@ func (c *Catalog) Find(binary string) (Plugin, error) {
 			return Plugin{Binary: binary, Path: filepath.Join(dir, file)}, err
 		}
 	}
+	beside := ""
+	if c.beside != "" {
+		found, err := has(c.beside, file)
+		if err != nil {
+			return Plugin{}, err
+		}
+		if found {
+			beside = filepath.Join(c.beside, file)
+		}
+	}
 	var paths []string
 	for _, dir := range c.fixed {
 		found, err := has(dir, file)
@@ -107,6 +136,9 @@ func (c *Catalog) Find(binary string) (Plugin, error) {
 		if found {
 			paths = append(paths, filepath.Join(dir, file))
 		}
+	}
+	if beside != "" {
+		return Plugin{Binary: binary, Path: beside, Shadows: strings.Join(paths, " and ")}, nil
 	}
 	switch len(paths) {
 	case 0:
@@ -141,8 +173,8 @@ func (c *Catalog) List() ([]Plugin, []error) {
 	return c.list(func(string) bool { return true })
 }
 
-// ByType is every installed provider of a kind, sorted by name. A problem with one of them is an error: choosing among
-// the others would hide it.
+// ByType is every installed provider of a kind, sorted by name; none is a *NotFoundError. A problem with one of them is an
+// error: choosing among the others would hide it.
 func (c *Catalog) ByType(kind string) ([]Plugin, error) {
 	plugins, problems := c.list(func(binary string) bool {
 		provider, ok := strings.CutPrefix(binary, naming.Prefix(kind))
@@ -150,6 +182,10 @@ func (c *Catalog) ByType(kind string) ([]Plugin, error) {
 	})
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
+	}
+	if len(plugins) == 0 {
+		file := naming.File(runtime.GOOS, naming.Prefix(kind)+"PROVIDER")
+		return nil, &NotFoundError{Kind: kind, File: file, Directories: c.Directories()}
 	}
 	return plugins, nil
 }

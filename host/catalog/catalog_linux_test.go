@@ -15,6 +15,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	testify "github.com/stretchr/testify/require"
+
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/internal/require"
@@ -279,7 +282,8 @@ func TestByType(t *testing.T) {
 		"":                nil,
 	} {
 		plugins, err := c.ByType(kind)
-		if err != nil {
+		var missing *catalog.NotFoundError
+		if errors.As(err, &missing) != (want == nil) {
 			t.Errorf("%s: %v", kind, err)
 		}
 		var got []string
@@ -387,4 +391,39 @@ func TestDigest(t *testing.T) {
 	if got, err := catalog.Digest(file); err == nil {
 		t.Errorf("of a closed file: %s", got)
 	}
+}
+
+// TestBeside: plugins beside the program go before installed ones, after those of --plugin-dir.
+func TestBeside(t *testing.T) {
+	t.Parallel()
+	base := install(t, "bin/"+sysctl, "bin/machineadm", "first/"+sysctl, "fixed/"+sysctl, "plain/machineadm", "commands/"+sysctl)
+	testify.NoError(t, os.Symlink(base+"/bin/machineadm", base+"/link"))
+	assert.Equal(t, base+"/bin", catalog.Beside(base+"/bin/machineadm"))
+	assert.Equal(t, base+"/bin", catalog.Beside(base+"/link"))
+	for _, none := range []string{base + "/plain/machineadm", base + "/missing", "/usr/bin/env", ""} {
+		assert.Empty(t, catalog.Beside(none), none)
+	}
+	for name, test := range map[string]struct {
+		options catalog.Options
+		want    catalog.Plugin
+	}{
+		"alone":                 {catalog.Options{Beside: base + "/bin", Fixed: below(base, "missing")}, catalog.Plugin{Path: base + "/bin/" + sysctl}},
+		"before installed ones": {catalog.Options{Beside: base + "/bin", Fixed: below(base, "fixed")}, catalog.Plugin{Path: base + "/bin/" + sysctl, Shadows: base + "/fixed/" + sysctl}},
+		"after named ones":      {catalog.Options{First: below(base, "first"), Beside: base + "/bin"}, catalog.Plugin{Path: base + "/first/" + sysctl}},
+		"named as well":         {catalog.Options{First: below(base, "bin"), Beside: base + "/bin", Fixed: below(base, "fixed")}, catalog.Plugin{Path: base + "/bin/" + sysctl}},
+	} {
+		c := newCatalog(t, test.options)
+		test.want.Binary = sysctl
+		got, err := c.Find(sysctl)
+		assert.NoError(t, err, name)
+		assert.Equal(t, test.want, got, name)
+		all, err := c.ByType("Sysctl")
+		assert.NoError(t, err, name)
+		assert.Equal(t, []catalog.Plugin{test.want}, all, name)
+	}
+	c := newCatalog(t, catalog.Options{First: below(base, "plain"), Beside: base + "/bin", Fixed: below(base, "fixed")})
+	assert.Equal(t, below(base, "plain", "bin", "fixed"), c.Directories())
+	_, err := c.ByType("Timesync")
+	assert.EqualError(t, err, "no plugin for Timesync is installed: there is no file machineadm-timesync-plugin-PROVIDER in any of "+
+		strings.Join(below(base, "plain", "bin", "fixed"), ", "))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/internal/proctree"
+	"github.com/machineadm/machineadm/internal/trust"
 	"github.com/machineadm/machineadm/internal/version"
 )
 
@@ -135,9 +136,15 @@ func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read from
+	log := f.o.Log.With(slog.String("plugin", p.Binary))
+	log.Info("plugin found and trusted", "path", p.Path, "reason", trust.Reason())
+	if p.Shadows != "" {
+		log.Warn("a plugin beside machineadm itself is used instead of the installed one", "path", p.Path, "installed", p.Shadows)
+	}
+	begun := time.Now()
 	digest := f.digest(p.Path, file)
 	defer func() { _, _ = digest.wait() }() // before the file is closed
-	words := &stderr{log: f.o.Log.With(slog.String("plugin", p.Binary))}
+	words := &stderr{log: log}
 	program := &child{tree: f.o.Tree, command: proctree.Command{Path: p.Path, Program: file, Files: f.o.Inherit}}
 	process, err := pluginv1.Launch(ctx, pluginv1.LaunchOptions{
 		Program: program, Environment: f.o.Environment, SocketDir: f.o.SocketDir,
@@ -151,11 +158,14 @@ func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 		err = missingInterpreter(file, f.o.Environment, err)
 		return nil, &StartError{Path: p.Path, Cause: err, Stderr: words.Tail()}
 	}
-	out := &Plugin{Configurator: contained{process, f.o.Tree}, Path: p.Path, Stderr: words.Tail, Kill: func() {
+	log.Info("plugin started", "duration", time.Since(begun).Round(time.Millisecond))
+	called := calls{Configurator: contained{process, f.o.Tree}, log: log}
+	out := &Plugin{Configurator: called, Path: p.Path, Stderr: words.Tail, Kill: func() {
 		hard := time.AfterFunc(killGrace, func() { _ = program.Kill() }) // Kill below then finds it gone
 		defer hard.Stop()
 		process.Kill()
 		words.Flush()
+		log.Debug("plugin ended")
 	}}
 	if err := f.describe(ctx, out); err != nil {
 		out.Kill()

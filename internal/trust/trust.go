@@ -81,6 +81,17 @@ func Place(path string) error {
 	return err
 }
 
+// Reason says what it means that a file of this process is trusted, for a log.
+func Reason() string {
+	switch {
+	case runtime.GOOS == "windows":
+		return "only Administrators, SYSTEM, TrustedInstaller and, unless it is elevated, this user can change or replace it"
+	case os.Geteuid() == 0:
+		return "it and every directory above it belong to root, and only root can change or replace it"
+	}
+	return fmt.Sprintf("it and every directory above it belong to root or user %d, and only they can change or replace it", os.Geteuid())
+}
+
 // Quote makes text one word of a shell's command line: of cmd and PowerShell on Windows, where paths hold no quotes.
 func Quote(text string) string {
 	plain := func(r rune) bool {

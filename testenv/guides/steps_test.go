@@ -22,7 +22,7 @@ func TestGettingStarted(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	dir := t.TempDir()
-	environment := append(os.Environ(), "PLUGINS="+bin, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	environment := append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	files, commands := 0, 0
 	for _, b := range blocks(read(t, "docs/getting-started.md")) {
 		if b.file != "" {

@@ -32,6 +32,7 @@ func (p *place) vendorFiles(mode run.Mode) (defaults, choices map[string]string,
 		at = filepath.Join(p.root, f.path)
 		data, err := p.readVendorFile(f.path)
 		if errors.Is(err, os.ErrNotExist) {
+			p.log.Debug("vendor file absent", "path", at)
 			continue
 		}
 		if err == nil {
@@ -40,6 +41,7 @@ func (p *place) vendorFiles(mode run.Mode) (defaults, choices map[string]string,
 		if err != nil {
 			return nil, nil, at, err
 		}
+		p.log.Info("vendor file read", "path", at, "bytes", len(data))
 	}
 	return defaults, choices, "", nil
 }

@@ -77,6 +77,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 			return where.broken(head, err, observe, s)
 		}
 	}
+	log.Info("stream read", "path", options.File, "bytes", len(stream))
 	warnReadable(o.path, options, log)
 	fleet, err := g.fleet(where, log)
 	if err != nil {
@@ -173,7 +174,7 @@ func (g *globals) fleet(where *place, log *slog.Logger) (*launch.Fleet, error) {
 // catalog finds plugins where the flags and the platform say.
 func (g *globals) catalog() (*catalog.Catalog, error) {
 	c, err := catalog.New(catalog.Options{
-		First: g.pluginDirs, Fixed: naming.SearchDirectories(runtime.GOOS),
+		First: g.pluginDirs, Beside: g.beside, Fixed: naming.SearchDirectories(runtime.GOOS),
 		Path: g.searchPath(), PluginsOnPath: g.pluginsOnPath,
 	})
 	if err != nil {

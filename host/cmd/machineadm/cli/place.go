@@ -66,9 +66,12 @@ func (g *globals) open(log *slog.Logger, root string, mode run.Mode) (_ *place, 
 	if err != nil {
 		return nil, &exitError{code: report.ExitPrecondition, message: "find out which machine this is: " + err.Error()}
 	}
+	log.Info("machine found", "os", p.target.OS, "distribution", p.target.Distribution, "like", p.target.Like,
+		"version", p.target.Version, "architecture", p.target.Architecture, "root", root)
 	if err := g.directories(p, mode); err != nil {
 		return nil, err
 	}
+	log.Debug("directories chosen", "state", p.stateDir, "run", p.runDir)
 	if mode != run.ModeApply {
 		p.journal = journal.Peek(p.stateDir, machineID(p.root))
 		return p, nil
@@ -137,6 +140,7 @@ func (p *place) keep() error {
 		return stateExit(err)
 	}
 	p.lock = lock
+	p.log.Debug("lock taken", "path", at)
 	p.cleanup = append(p.cleanup, func() { _ = lock.Release() }) // the process ends right after
 	p.reportPath = filepath.Join(p.runDir, journal.ReportFile)
 	if err := p.sweep(); err != nil {
@@ -199,6 +203,7 @@ func (g *globals) provide(p *place, with *run.Dependencies, o run.Options, head 
 // record keeps the report, where there is no journal in the run directory alone.
 func (p *place) record(r report.Report, details map[string]string) error {
 	err := p.reports.Write(r, details)
+	p.log.Debug("report written", "path", p.reportPath, "outcome", r.Outcome, "ok", err == nil)
 	p.unkept = err != nil
 	return err
 }

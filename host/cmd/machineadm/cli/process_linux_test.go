@@ -116,7 +116,8 @@ func TestAsNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := everyones(t, self, filepath.Join(built, hostBinary), filepath.Join(built, noopBinary), filepath.Join(built, sysctlBinary))
+	test := filepath.Join(everyones(t, self), filepath.Base(self)) // not beside plugins, which it would find
+	dir := everyones(t, filepath.Join(built, hostBinary), filepath.Join(built, noopBinary), filepath.Join(built, sysctlBinary))
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +139,7 @@ func TestAsNobody(t *testing.T) {
 	if err := os.Chmod(golden, 0o644); err != nil { //nolint:gosec // whatever the umask
 		t.Fatal(err)
 	}
-	c := asNobody(exec.Command(filepath.Join(dir, filepath.Base(self)), "-test.timeout=5m"))
+	c := asNobody(exec.Command(test, "-test.timeout=5m"))
 	c.Dir = dir
 	c.Env = []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin", binariesVariable + "=" + dir, "CI=" + os.Getenv("CI")}
 	if got := output(t, c); got.code != 0 {

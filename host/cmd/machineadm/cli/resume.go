@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,7 +93,11 @@ func (g *globals) pending(o run.Options, head report.Report) (journal.Pending, e
 	kept := journal.Pending{
 		Generation: head.Generation, BootID: head.BootID, File: o.File, Phase: head.Phase, Timeout: o.Timeout, Stream: o.Stream,
 	}
-	for _, dir := range g.pluginDirs {
+	dirs := slices.Clone(g.pluginDirs)
+	if g.beside != "" && !slices.Contains(dirs, g.beside) {
+		dirs = append(dirs, g.beside)
+	}
+	for _, dir := range dirs {
 		absolute, err := filepath.Abs(dir)
 		if err != nil {
 			return kept, usage("--plugin-dir: " + err.Error())

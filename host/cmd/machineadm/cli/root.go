@@ -37,6 +37,7 @@ type globals struct {
 	logLevel, logFormat string
 	stateDir, runDir    string
 	pluginDirs          []string
+	beside              string // the directory of this program if plugins lie in it
 	pluginsOnPath       bool
 	timeout             time.Duration
 	kept                *journal.Pending // the run that is gone on with; nil when none is
@@ -97,7 +98,7 @@ func Execute(ctx context.Context, args []string, s streams) int {
 // NewRoot is the tree of commands. The generator of the manual pages walks it too.
 func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
 	s := streams{in: in, out: out, err: errOut}
-	g := &globals{}
+	g := &globals{beside: beside()}
 	o := &applyFlags{output: "text", phase: "all", reboot: true}
 	bootstrap := false
 	root := &cobra.Command{

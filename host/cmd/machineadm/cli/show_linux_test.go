@@ -37,7 +37,7 @@ func TestPluginsWithoutAny(t *testing.T) {
 	for _, verb := range []string{"list", "inspect"} {
 		b := newBench(t)
 		got := b.run("plugins", verb)
-		if got.code != report.ExitOK || got.out != "" || got.errOut != "no plugin is installed\n" {
+		if got.code != report.ExitOK || got.out != "" || !strings.HasPrefix(got.errOut, "no plugin is installed in any of "+b.plugins+", /usr/local/libexec/machineadm, ") {
 			t.Errorf("%s: %s", verb, got)
 		}
 		if got := b.run("plugins", verb, "-o", "json"); got.code != report.ExitOK || len(infos(t, got)) != 0 {
@@ -52,9 +52,11 @@ func TestPlugins(t *testing.T) {
 	b.install(sysctlBinary, sysctlBinary, "")
 	write(t, filepath.Join(b.plugins, "machineadm-notes.txt"), "no plugin")
 	got := b.run("plugins", "list")
-	want := testPlugin + "      " + filepath.Join(b.plugins, testPlugin) + "      trusted\n" +
-		sysctlBinary + "  " + filepath.Join(b.plugins, sysctlBinary) + "  trusted\n"
-	if got.code != report.ExitOK || got.out != want || got.errOut != "" {
+	want := `^KIND +PROVIDER +VERSION +FITNESS +STATUS +PATH
+Noop +test +\S+ +\S+ +Trusted +` + filepath.Join(b.plugins, testPlugin) + `
+Sysctl +procfs +\S+ +active +Trusted +` + filepath.Join(b.plugins, sysctlBinary) + `
+$`
+	if got.code != report.ExitOK || !regexp.MustCompile(want).MatchString(got.out) || got.errOut != "" {
 		t.Errorf("list: %s\nwant:\n%s", got, want)
 	}
 	listed := infos(t, b.run("plugins", "list", "-o", "json"))
@@ -64,7 +66,7 @@ func TestPlugins(t *testing.T) {
 	}
 	for i, info := range infos(t, got) {
 		if info.Binary != listed[i].Binary || info.SHA256 != listed[i].SHA256 || len(info.SHA256) != 64 || !info.Trusted ||
-			info.Version == "" || info.Fitness == "" || len(info.Kinds) != 1 || listed[i].Version != "" {
+			info.Version == "" || info.Fitness == "" || len(info.Kinds) != 1 || listed[i].Version != info.Version {
 			t.Errorf("inspected %+v, listed %+v", info, listed[i])
 		}
 	}
@@ -85,6 +87,9 @@ func TestPluginsThatAreNotInOrder(t *testing.T) {
 	for _, command := range []string{"list", "inspect"} {
 		got := b.run("plugins", command)
 		if got.code != report.ExitUntrusted || !strings.Contains(got.out, "can be written by everyone") || !strings.Contains(got.out, "chmod go-w "+path) {
+			t.Errorf("%s: %s", command, got)
+		}
+		if !regexp.MustCompile(`<unknown> +test +<unknown> +<unknown> +Untrusted `).MatchString(got.out) != (command == "inspect") {
 			t.Errorf("%s: %s", command, got)
 		}
 		if shown := strings.Contains(got.out, `w0rds\x1b`); shown != (command == "inspect") {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/internal/require"
 )
 
@@ -171,5 +172,97 @@ func TestWordsOfAPluginAreEscaped(t *testing.T) {
 	} {
 		assert.False(t, strings.ContainsAny(text, word[:3]+"\u2066\u007f\u0085"), "%s: %q", name, text)
 		assert.Contains(t, text, `gnol`, name)
+	}
+}
+
+// TestLogOfEachStep: a run on --log-level debug says what it does, and never a value of a document.
+func TestLogOfEachStep(t *testing.T) {
+	b := newBench(t)
+	b.noop("{}")
+	write(t, filepath.Join(b.root, "etc/machineadm/defaults.yaml"), "Noop: test\n")
+	doc := noopDoc("a", "touch: [c4n4ry-a], content: c4n4ry-b, password: {value: c4n4ry-c}, warn: c4n4ry-d")
+	wrong := noopDoc("b", "touch: [c4n4ry-a], plan: invalid, field: spec.touch")
+	steps := map[string][]string{
+		"debug": {
+			"machine found", "directories chosen", "lock taken", "stream read", "vendor file read", "plugin found and trusted",
+			"reason=", "plugin started", "call=Describe", "call=Plan", "call=Apply", "duration=", "report written", "plugin ended",
+		},
+		"info": {"machine found", "stream read", "vendor file read", "plugin found and trusted", "plugin started", "call=Plan"},
+		"warn": {},
+	}
+	for _, level := range []string{"debug", "info", "warn"} { // the first changes something
+		words := steps[level]
+		got := b.apply(doc, "--allow-secrets", "--log-level", level)
+		assert.Equal(t, report.ExitOK, got.code, got.String())
+		for _, word := range words {
+			assert.Contains(t, got.errOut, word, level)
+		}
+		assert.Equal(t, level == "debug", strings.Contains(got.errOut, "level=DEBUG"))
+		if level == "warn" {
+			assert.NotContains(t, got.errOut, "level=")
+		}
+		refused := b.apply(wrong, "--log-level", level, "-o", "json")
+		assert.Equal(t, report.ExitUsage, refused.code, refused.String())
+		for _, text := range []string{logLines(got.errOut), logLines(refused.errOut)} {
+			assert.NotContains(t, text, "c4n4ry")
+		}
+	}
+}
+
+// logLines are those of the log: what a run shows besides has warnings of plugins in it.
+func logLines(errOut string) string {
+	var out strings.Builder
+	for line := range strings.Lines(errOut) {
+		if strings.HasPrefix(line, "time=") {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+// TestPluginsBesideTheProgram: a build or an unpacked archive works without --plugin-dir.
+func TestPluginsBesideTheProgram(t *testing.T) {
+	dir := everyones(t, filepath.Join(built, hostBinary), filepath.Join(built, sysctlBinary))
+	link := filepath.Join(t.TempDir(), "machineadm")
+	testify.NoError(t, os.Symlink(filepath.Join(dir, hostBinary), link))
+	stream := filepath.Join(dir, "stream.yaml")
+	testify.NoError(t, os.WriteFile(stream, []byte(sysctlDoc), 0o600))
+	for _, program := range []string{filepath.Join(dir, hostBinary), link} {
+		got := output(t, exec.CommandContext(t.Context(), program, "validate", "--path", stream))
+		assert.Equal(t, report.ExitOK, got.code, got.String())
+	}
+	own := filepath.Join(t.TempDir(), "own")
+	testify.NoError(t, os.Mkdir(own, 0o700))
+	data, err := os.ReadFile(filepath.Join(built, sysctlBinary))
+	testify.NoError(t, err)
+	testify.NoError(t, os.WriteFile(filepath.Join(own, sysctlBinary), data, 0o700))
+	got := output(t, exec.CommandContext(t.Context(), link, "validate", "--path", stream, "--plugin-dir", own, "--log-level", "info"))
+	assert.Equal(t, report.ExitOK, got.code, got.String())
+	assert.Contains(t, got.errOut, "path="+own, "--plugin-dir goes first")
+
+	testify.NoError(t, os.Chmod(filepath.Join(dir, sysctlBinary), 0o775))
+	got = output(t, exec.CommandContext(t.Context(), link, "validate", "--path", stream))
+	assert.Equal(t, report.ExitUntrusted, got.code, got.String())
+
+	testify.NoError(t, os.Remove(filepath.Join(dir, sysctlBinary)))
+	got = output(t, exec.CommandContext(t.Context(), link, "validate", "--path", stream))
+	assert.Equal(t, report.ExitPrecondition, got.code, got.String())
+	assert.Contains(t, got.errOut, "no plugin for Sysctl is installed: there is no file machineadm-sysctl-plugin-PROVIDER in any of /usr/local/libexec/machineadm, ")
+	got = output(t, exec.CommandContext(t.Context(), link, "plugins", "list"))
+	assert.Contains(t, got.errOut, "no plugin is installed in any of /usr/local/libexec/machineadm, ")
+}
+
+// TestResumedRunKeepsTheProgramsDirectory, also when another machineadm goes on with it.
+func TestResumedRunKeepsTheProgramsDirectory(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ named, want []string }{
+		{nil, []string{"/build"}},
+		{[]string{"/first"}, []string{"/first", "/build"}},
+		{[]string{"/build", "/first"}, []string{"/build", "/first"}},
+	} {
+		g := globals{pluginDirs: test.named, beside: "/build"}
+		kept, err := g.pending(run.Options{}, report.Report{})
+		testify.NoError(t, err)
+		assert.Equal(t, test.want, kept.PluginDirs)
 	}
 }

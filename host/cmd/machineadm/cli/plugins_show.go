@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/internal/visible"
+)
+
+// writeTable has a line for each kind of each plugin.
+func writeTable(w io.Writer, infos []pluginInfo) error {
+	if len(infos) == 0 {
+		return nil
+	}
+	rows := [][]string{{"KIND", "PROVIDER", "VERSION", "FITNESS", "STATUS", "PATH"}}
+	for _, i := range infos {
+		status := "Trusted"
+		switch {
+		case !i.Trusted:
+			status = "Untrusted"
+		case i.Problem != "":
+			status = "Failed"
+		}
+		kinds := slices.Compact(slices.Sorted(slices.Values(i.kindNames)))
+		if len(kinds) == 0 {
+			kinds = []string{"<unknown>"}
+		}
+		for _, kind := range kinds {
+			provider := strings.TrimPrefix(i.Binary, naming.Prefix(kind))
+			for _, infix := range []string{"-plugin-", "-provider-"} { // where the kind does not say it, the name does
+				if _, after, found := strings.Cut(i.Binary, infix); found && provider == i.Binary {
+					provider = after
+				}
+			}
+			rows = append(rows, []string{
+				kind, provider, cmp.Or(i.Version, "<unknown>"), cmp.Or(i.Fitness, "<unknown>"), status, i.Path,
+			})
+		}
+	}
+	for _, row := range rows {
+		for n := range row {
+			row[n] = reporting.Escape(row[n])
+		}
+		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
+			return err
+		}
+	}
+	for _, i := range infos {
+		if i.Problem == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s\n", reporting.Escape(i.Binary), reporting.Escape(i.Problem)); err != nil {
+			return err
+		}
+		remedy := cmp.Or(i.Remedy, "see its last words with machineadm plugins inspect "+i.Binary)
+		if _, err := fmt.Fprintf(w, "  hint: %s\n", reporting.Escape(remedy)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeDetails(w io.Writer, infos []pluginInfo) error {
+	for _, i := range infos {
+		if err := i.write(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i pluginInfo) write(w io.Writer) error {
+	rows := [][2]string{{"path", i.Path}, {"sha256", i.SHA256}, {"version", i.Version}, {"fitness", i.Fitness}}
+	if i.Reason != "" {
+		rows[3][1] += ": " + i.Reason
+	}
+	rows = append(rows, [2]string{"serves", strings.Join(i.Kinds, ", ")}, [2]string{"problem", i.Problem}, [2]string{"remedy", i.Remedy})
+	if _, err := fmt.Fprintln(w, i.Binary); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row[1] == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "  %s\t%s\n", row[0], reporting.Escape(row[1])); err != nil {
+			return err
+		}
+	}
+	for line := range strings.Lines(i.Stderr) {
+		if _, err := fmt.Fprintf(w, "  stderr\t%s\n", reporting.Escape(strings.TrimRight(line, "\r\n"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show writes infos as JSON or as text.
+func show(out io.Writer, output string, infos []pluginInfo, text func(io.Writer, []pluginInfo) error) error {
+	if output == "json" {
+		encoder := json.NewEncoder(visible.Writer{Out: out})
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(infos)
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	if err := text(w, infos); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+func listProblems(s streams, searched []string, problems []error, infos []pluginInfo) error {
+	code := report.ExitOK
+	if len(problems)+len(infos) == 0 {
+		_, _ = fmt.Fprintln(s.err, "no plugin is installed in any of "+reporting.Escape(strings.Join(searched, ", "))) // nowhere else to say it
+	}
+	for _, problem := range problems {
+		(&exitError{message: problem.Error(), hint: launch.Hint(problem)}).show(s.err)
+		code = launch.ExitCode(problem)
+	}
+	for _, i := range infos {
+		if !i.Trusted {
+			code = report.ExitUntrusted
+		} else if i.Problem != "" && code == report.ExitOK {
+			code = report.ExitFailed
+		}
+	}
+	if code != report.ExitOK {
+		return &exitError{code: code}
+	}
+	return nil
+}
