@@ -200,7 +200,7 @@ func Directory(m Machine, path string, mode fs.FileMode) (*Change, error) {
 		return nil, Precondition(path+" is not a directory", "move it away, then run again")
 	case info.UID >= 0 && info.Mode.Perm() != mode:
 		return nil, Precondition(fmt.Sprintf("the directory %s has the mode %s instead of %s",
-			path, octal(info.Mode), octal(mode)), fmt.Sprintf("chmod %s %s", octal(mode), path))
+			path, octal(info.Mode), octal(mode)), fmt.Sprintf("find out what else uses it, give it the mode %s, then run again", octal(mode)))
 	default:
 		return nil, nil
 	}

@@ -266,7 +266,7 @@ func TestDirectory(t *testing.T) {
 		t.Errorf("afterwards: change %v, %v", change, err)
 	}
 	_, err = sdk.Directory(f.Machine, "/var/lib/x/private", 0o755)
-	wantCode(t, err, pluginv1.CodePrecondition, "chmod 0755 /var/lib/x/private")
+	wantCode(t, err, pluginv1.CodePrecondition, "find out what else uses it, give it the mode 0755")
 	f.WriteFiles(t, map[string]string{motd: "a"})
 	_, err = sdk.Directory(f.Machine, motd, 0o755)
 	wantCode(t, err, pluginv1.CodePrecondition, "is not a directory")

@@ -85,12 +85,13 @@ func judge(dir int, itself bool) error {
 	}
 	info := infoOf(&st)
 	if info.UID != 0 && info.UID != os.Geteuid() {
-		return fmt.Errorf("%w: %s belongs to uid %d; chown %d %[2]s", ErrUnsafe, nameOf(dir), info.UID, os.Geteuid())
+		return fmt.Errorf("%w: %s belongs to user %d, who could change what is written there; find out why, and let root own it",
+			ErrUnsafe, nameOf(dir), info.UID)
 	}
 	if info.Mode&0o022 == 0 || info.Mode&fs.ModeSticky != 0 && !itself {
 		return nil
 	}
-	return fmt.Errorf("%w: %s can be written by others (mode %04o); chmod go-w %[2]s",
+	return fmt.Errorf("%w: %s can be written by others (mode %04o); find out why, and take that right from them",
 		ErrUnsafe, nameOf(dir), info.Mode.Perm())
 }
 

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 }
 
 func testMain(m *testing.M) (code int) {
-	if built = os.Getenv(binariesVariable); built != "" {
+	if built = os.Getenv(binariesVariable); built != "" || fuzzing() {
 		return m.Run()
 	}
 	var err error
@@ -62,6 +62,16 @@ func testMain(m *testing.M) (code int) {
 		}
 	}
 	return m.Run()
+}
+
+// fuzzing says whether only a fuzz target is run, by this process or one that it starts: it needs no binaries.
+func fuzzing() bool {
+	for _, name := range []string{"test.fuzz", "test.fuzzworker"} {
+		if f := flag.Lookup(name); f != nil && f.Value.String() != f.DefValue {
+			return true
+		}
+	}
+	return false
 }
 
 // bench is an image root and everything that goes with a run on it. A run ends every child of this process: tests that
