@@ -198,7 +198,7 @@ func (w *walker) judgeDir(last bool) error {
 		return &os.PathError{Op: "stat", Path: w.at, Err: err}
 	}
 	shared := stat.Mode&unix.S_ISVTX != 0 && stat.Mode&0o022 != 0
-	if shared && !(last && !w.policy.stickyParent) {
+	if shared && (!last || w.policy.stickyParent) {
 		stat.Mode &^= 0o022
 	}
 	problem := w.problem(stat)

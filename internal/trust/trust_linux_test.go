@@ -66,12 +66,13 @@ func (j job) do() string {
 }
 
 func (j job) directory() string {
-	path, err := j.Path, error(nil)
 	if j.Directory == "place" {
-		err = trust.Place(j.Path)
-	} else {
-		path, err = trust.Directory(j.Path, j.Directory == "shared")
+		if err := trust.Place(j.Path); err != nil {
+			return err.Error()
+		}
+		return j.Path
 	}
+	path, err := trust.Directory(j.Path, j.Directory == "shared")
 	if err != nil {
 		return err.Error()
 	}

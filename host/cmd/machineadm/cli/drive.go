@@ -59,7 +59,6 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 			return err
 		}
 	}
-
 	head := where.head(o)
 	if streamErr != nil {
 		return where.refuse(head, inputErrors(o.path, streamErr), observe, s)
@@ -77,8 +76,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 			return where.broken(head, err, observe, s)
 		}
 	}
-	log.Info("stream read", "path", options.File, "bytes", len(stream))
-	warnReadable(o.path, options, log)
+	noteStream(o.path, options, log)
 	fleet, err := g.fleet(where, log)
 	if err != nil {
 		return o.unopened(err, observe)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"runtime"
 	"time"
@@ -142,8 +143,9 @@ func regular(file *os.File, err error) (*os.File, error) {
 	return file, nil
 }
 
-// warnReadable says that a file of secrets is readable by more than its owner.
-func warnReadable(path string, o run.Options, log interface{ Warn(string, ...any) }) {
+// noteStream logs what was read, and warns of a file of secrets that is readable by more than its owner.
+func noteStream(path string, o run.Options, log *slog.Logger) {
+	log.Info("stream read", "path", o.File, "bytes", len(o.Stream))
 	if path == "-" || runtime.GOOS == "windows" {
 		return
 	}
