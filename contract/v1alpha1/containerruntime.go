@@ -15,8 +15,8 @@ type ContainerRuntime struct {
 type ContainerRuntimeSpec struct {
 	// Provider names the plugin, for example containerd. Left out, the host chooses.
 	Provider string `json:"provider,omitempty"`
-	// CgroupDriver says who keeps the cgroups of containers, systemd or cgroupfs: of the runtime's own default, and of those
-	// of runtimes that name none. It must be the kubelet's.
+	// CgroupDriver says who keeps the cgroups of containers, systemd or cgroupfs: of every OCI runtime, those included
+	// that the runtime's own configuration names already, unless runtimes gives one another. It must be the kubelet's.
 	CgroupDriver string `json:"cgroupDriver,omitempty"`
 	// SandboxImage is the image of the container that holds a pod's namespaces, by its whole reference: HOST/NAME:TAG or
 	// HOST/NAME@DIGEST. On a node of kubeadm it must be the one that kubeadm wants.
@@ -39,8 +39,9 @@ type ContainerRuntimeSpec struct {
 	// Runtimes maps the name of a runtime, the handler of a RuntimeClass, to what runs its containers. A name is a DNS
 	// label. Runtimes that are not listed stay as they are.
 	Runtimes map[string]Runtime `json:"runtimes,omitempty"`
-	// DefaultRuntime is the runtime of pods that name none: one of runtimes, or the runtime's own default.
-	DefaultRuntime string `json:"defaultRuntime,omitempty"`
+	// DefaultRuntime is the runtime of pods that name none: one of runtimes, or the runtime's own default. Empty text is
+	// that default as well, whatever the configuration names now.
+	DefaultRuntime *string `json:"defaultRuntime,omitempty"`
 	// CDI is the Container Device Interface, by which containers get devices.
 	CDI *CDI `json:"cdi,omitempty"`
 	// NRI is the Node Resource Interface, by which plugins change containers.
@@ -48,6 +49,11 @@ type ContainerRuntimeSpec struct {
 	// Registries maps the host of an image's reference, HOST or HOST:PORT, to how such images are pulled; _default is for
 	// every host that is not listed. The host of short references is that of Docker Hub.
 	Registries map[string]Registry `json:"registries,omitempty"`
+	// RegistryDirs are further directories that describe registries, absolute paths, in their order. They count for hosts
+	// that registries does not list. Directories that the runtime's configuration names already stay.
+	RegistryDirs []string `json:"registryDirs,omitempty"`
+	// RegistryHeaders are sent with every request to any registry.
+	RegistryHeaders map[string]Secret `json:"registryHeaders,omitempty"`
 	// Proxy is how the daemon gets out to registries.
 	Proxy *Proxy `json:"proxy,omitempty"`
 	// TrustedCAs are certificates, PEM, that every pull trusts beside those of the system.
@@ -81,6 +87,9 @@ type Runtime struct {
 type BaseSpec struct {
 	// Rlimits maps a resource limit, such as RLIMIT_NOFILE, to its value. Limits that are not listed are the daemon's own.
 	Rlimits map[string]Rlimit `json:"rlimits,omitempty"`
+	// Patch is a JSON merge patch (RFC 7396) of the rest of the specification: a table is merged, null removes, any
+	// other value replaces. Limits of resources go into rlimits.
+	Patch json.RawMessage `json:"patch,omitempty"`
 }
 
 // Rlimit is a limit of a resource. Source: getrlimit(2).
@@ -137,8 +146,8 @@ type RegistryMirror struct {
 
 // RegistryAccess is how one host is reached and what it is for.
 type RegistryAccess struct {
-	// Capabilities are what the host is asked for: pull (by digest), resolve (a tag to a digest), push. Left out, all. A
-	// mirror that is not trusted to tell what a tag means has pull alone.
+	// Capabilities are what the host is asked for: pull (by digest), resolve (a tag to a digest), push, referrers (what
+	// refers to an image, such as signatures). Left out, all. A mirror that is not trusted to resolve tags has pull alone.
 	Capabilities []string `json:"capabilities,omitempty"`
 	// CA is certificates, PEM, that are trusted for this host beside those of the system.
 	CA string `json:"ca,omitempty"`

@@ -35,7 +35,7 @@ func (a access) secret() bool { return len(a.headers) > 0 }
 func (r *resolver) access(at document.Path, want v1alpha1.RegistryAccess, url string) access {
 	for i, capability := range want.Capabilities {
 		field := at.Field("capabilities").Index(i)
-		r.oneOf(field, capability, "pull", "resolve", "push")
+		r.oneOf(field, capability, "pull", "resolve", "push", "referrers")
 		switch {
 		case capability == "":
 			r.refuse(field, "is empty", "remove it")

@@ -26,7 +26,11 @@ type desired struct {
 	// environment is the daemon's, as far as it is ours.
 	environment []variable
 	patches     []patch
-	warnings    []sdk.Warning
+	// headers go to every registry.
+	headers map[string]v1alpha1.Secret
+	// directories describe registries besides ours, and others are the OCI runtimes that files of other people name.
+	directories, others []string
+	warnings            []sdk.Warning
 }
 
 // resolver collects everything that is wrong with a document, so that all of it is reported at once. Nothing it says
@@ -57,6 +61,12 @@ func resolve(doc v1alpha1.ContainerRuntime, os string) (desired, []sdk.Violation
 	d.runtimes = r.runtimes(spec.Field("runtimes"))
 	r.defaultRuntime(spec.Field("defaultRuntime"))
 	d.registries = r.registries(spec.Field("registries"))
+	r.directories(spec.Field("registryDirs"), r.spec.RegistryDirs)
+	if slices.Contains(r.spec.RegistryDirs, r.at.certs) {
+		r.refuse(spec.Field("registryDirs"), "names the directory that spec.registries is written to", "remove it: it comes first anyway")
+	}
+	d.headers = r.headers(spec.Field("registryHeaders"), r.spec.RegistryHeaders)
+	d.directories = r.spec.RegistryDirs
 	d.environment = r.environment(spec)
 	r.imports(spec.Field("imports"))
 	r.askedFor(spec, d.patches)

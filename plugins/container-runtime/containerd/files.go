@@ -165,7 +165,7 @@ func baseSpecs(ctx context.Context, m sdk.Machine, i installation, want desired,
 	var files []sdk.FileSpec
 	var defaults []byte
 	for _, h := range want.runtimes {
-		if len(h.rlimits) == 0 {
+		if !h.hasBaseSpec() {
 			continue
 		}
 		path := pathsOf(want.os).baseSpec(h.name)
@@ -180,7 +180,7 @@ func baseSpecs(ctx context.Context, m sdk.Machine, i installation, want desired,
 				return nil, nil, err
 			}
 		}
-		text, err := baseSpec(defaults, h.rlimits)
+		text, err := baseSpec(defaults, h.rlimits, h.specPatch)
 		if err != nil {
 			return nil, nil, sdk.Precondition("ctr oci spec: "+err.Error(), "install the ctr that comes with containerd "+i.release.String())
 		}

@@ -138,7 +138,7 @@ func TestBaseSpec(t *testing.T) {
 	const defaults = `{"ociVersion":"1.2.0","process":{"user":{"uid":0},"rlimits":[{"type":"RLIMIT_NOFILE","hard":1024,"soft":1024}]},"linux":{"big":18446744073709551615,"text":"<&>"}}`
 	got, err := baseSpec([]byte(defaults), map[string]v1alpha1.Rlimit{
 		"RLIMIT_MEMLOCK": {Soft: 1<<64 - 1, Hard: 1<<64 - 1}, "RLIMIT_CORE": {Hard: 5},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestBaseSpec(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 	for _, bad := range []string{"", "[]", "c4n4ry", `{"ociVersion":"1.2.0"}`, `{"process":{}}`, `{"ociVersion":1,"process":{}}`} {
-		if _, err := baseSpec([]byte(bad), nil); err == nil || strings.Contains(err.Error(), canary) {
+		if _, err := baseSpec([]byte(bad), nil, nil); err == nil || strings.Contains(err.Error(), canary) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

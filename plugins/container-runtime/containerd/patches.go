@@ -159,7 +159,7 @@ func reserved(path []string) (message, hint string) {
 		return "", ""
 	}
 	if len(path) > 3 && path[3] == "headers" {
-		return "which may be secret, and a patch is not", "give them as headers of the hosts in spec.registries"
+		return "which may be secret, and a patch is not", "move them to spec.registryHeaders"
 	}
 	return "which spec.registries is for", "move it to spec.registries"
 }

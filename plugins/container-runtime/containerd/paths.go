@@ -54,6 +54,14 @@ func (p paths) join(parts ...string) string {
 	return strings.Join(parts, "/")
 }
 
+// list divides a list of directories.
+func (p paths) list() string {
+	if p.windows {
+		return ";"
+	}
+	return ":"
+}
+
 // baseSpec is the specification that the containers of a runtime start from.
 func (p paths) baseSpec(runtime string) string { return p.join(p.own, "base-"+runtime+".json") }
 

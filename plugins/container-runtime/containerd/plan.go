@@ -28,6 +28,9 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	if err != nil {
 		return sdk.Plan{}, err
 	}
+	if want, err = want.beside(m, now, i.release); err != nil {
+		return sdk.Plan{}, err
+	}
 	settings, err := settingsFor(want, i.release)
 	if err != nil {
 		return sdk.Plan{}, err

@@ -46,11 +46,12 @@ func (g registry) hasTree() bool {
 
 func (r *resolver) registries(field document.Path) []registry {
 	var all []registry
+	mirrors := r.mirrorHosts()
 	directories := map[string]document.Path{}
 	logins := map[string]document.Path{}
 	for _, host := range sortedKeys(r.spec.Registries) {
 		at := field.Key(host)
-		if !r.registryHost(at, host) {
+		if !r.registryHost(at, host, mirrors) {
 			continue
 		}
 		directory := r.at.hostDirectory(host)
@@ -74,7 +75,7 @@ func (r *resolver) registries(field document.Path) []registry {
 }
 
 // registryHost checks the key of a registry: what stands there is compared with the host of an image, letter by letter.
-func (r *resolver) registryHost(at document.Path, host string) bool {
+func (r *resolver) registryHost(at document.Path, host string, mirrors []string) bool {
 	const hint = "write HOST or HOST:PORT as images name it, or " + anyHost
 	if host == anyHost {
 		return true
@@ -84,6 +85,13 @@ func (r *resolver) registryHost(at document.Path, host string) bool {
 		return false
 	}
 	switch {
+	case !isRegistryHost(host) && slices.Contains(mirrors, host):
+		only := r.spec.Registries[host]
+		only.Auth = nil
+		if !reflect.ValueOf(only).IsZero() {
+			r.refuse(at, "is the host of a mirror and never that of an image: auth is all that counts", "remove the rest, or give it to the mirror")
+			return false
+		}
 	case !isRegistryHost(host):
 		r.refuse(at, "is never the host of an image: that has a dot or a port, or is localhost", hint)
 		return false
@@ -94,6 +102,19 @@ func (r *resolver) registryHost(at document.Path, host string) bool {
 		r.warn(at, "images of Docker Hub are named by "+hub()+", so that this is for images alone whose reference says "+hubServer())
 	}
 	return true
+}
+
+// mirrorHosts are the hosts of all mirrors. Their credentials are given as registries of their own.
+func (r *resolver) mirrorHosts() []string {
+	var hosts []string
+	for _, g := range r.spec.Registries {
+		for _, mirror := range g.Mirrors {
+			if u, err := url.Parse(mirror.URL); err == nil {
+				hosts = append(hosts, u.Host)
+			}
+		}
+	}
+	return hosts
 }
 
 func (r *resolver) registry(at document.Path, host string, want v1alpha1.Registry) registry {

@@ -25,7 +25,11 @@ type handler struct {
 	cgroupDriver string
 	options      map[string]any
 	rlimits      map[string]v1alpha1.Rlimit
+	// specPatch is a merge patch of the OCI specification.
+	specPatch map[string]any
 }
+
+func (h handler) hasBaseSpec() bool { return len(h.rlimits)+len(h.specPatch) > 0 }
 
 // The types of runtimes that containerd itself brings along, and those of the well known others.
 const (
@@ -95,7 +99,7 @@ func (r *resolver) runtime(at document.Path, name string, want v1alpha1.Runtime)
 			"remove it, and say it in the configuration of this runtime")
 	}
 	h.options = r.options(at.Field("options"), h.kind, want.Options)
-	h.rlimits = r.baseSpec(at.Field("baseSpec"), want.BaseSpec)
+	h.rlimits, h.specPatch = r.baseSpec(at.Field("baseSpec"), want.BaseSpec)
 	return h
 }
 
@@ -197,13 +201,16 @@ func toTOML(value any) (any, error) {
 	return value, nil
 }
 
-func (r *resolver) baseSpec(at document.Path, want *v1alpha1.BaseSpec) map[string]v1alpha1.Rlimit {
+func (r *resolver) baseSpec(at document.Path, want *v1alpha1.BaseSpec) (limits map[string]v1alpha1.Rlimit, patch map[string]any) {
 	if want == nil {
-		return nil
+		return nil, nil
+	}
+	if len(want.Patch) > 0 {
+		patch = r.specPatch(at.Field("patch"), want.Patch)
 	}
 	field := at.Field("rlimits")
-	if len(want.Rlimits) == 0 {
-		r.refuse(at, "asks for nothing", "give rlimits, or remove it")
+	if len(want.Rlimits)+len(want.Patch) == 0 {
+		r.refuse(at, "asks for nothing", "give rlimits or patch, or remove it")
 	}
 	for _, name := range sortedKeys(want.Rlimits) {
 		if !slices.Contains(rlimits(), name) {
@@ -213,7 +220,30 @@ func (r *resolver) baseSpec(at document.Path, want *v1alpha1.BaseSpec) map[strin
 			r.refuse(field.Key(name), "has a soft limit above the hard one", "raise hard or lower soft")
 		}
 	}
-	return want.Rlimits
+	return want.Rlimits, patch
+}
+
+// specPatch reads a merge patch of a specification. Its errors quote nothing.
+func (r *resolver) specPatch(at document.Path, raw json.RawMessage) map[string]any {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var patch map[string]any
+	if err := decoder.Decode(&patch); err != nil || len(patch) == 0 {
+		r.refuse(at, "must be a mapping with at least one key", "write it like an OCI runtime specification, as in {process: {oomScoreAdj: 100}}")
+		return nil
+	}
+	if _, ok := patch["ociVersion"]; ok {
+		r.refuse(at.Field("ociVersion"), "belongs to the runtime's own specification", "remove it")
+	}
+	process, given := patch["process"]
+	table, ok := process.(map[string]any)
+	if given && !ok {
+		r.refuse(at.Field("process"), "must be a mapping", "")
+	}
+	if _, ok := table["rlimits"]; ok {
+		r.refuse(at.Field("process").Field("rlimits"), "is what baseSpec.rlimits is for", "move it to "+string(at[:len(at)-len("patch")])+"rlimits")
+	}
+	return patch
 }
 
 // rlimits are those that the OCI runtime specification takes on Linux.
@@ -226,7 +256,10 @@ func rlimits() []string {
 }
 
 func (r *resolver) defaultRuntime(field document.Path) {
-	name := r.spec.DefaultRuntime
+	if r.spec.DefaultRuntime == nil {
+		return
+	}
+	name := *r.spec.DefaultRuntime
 	if _, listed := r.spec.Runtimes[name]; listed || name == "" {
 		return
 	}

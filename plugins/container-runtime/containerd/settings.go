@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/sdk"
 )
@@ -63,6 +64,7 @@ func (d desired) settings(r release) ([]setting, []sdk.Violation) {
 	b.handlers()
 	b.interfaces()
 	violations := b.patch()
+	b.cgroups()
 	slices.SortStableFunc(b.all, func(a, b setting) int { return slices.Compare(a.path, b.path) })
 	return b.all, violations
 }
@@ -122,7 +124,12 @@ func (b *builder) images() {
 		b.downloads(int64(*s.MaxConcurrentDownloads))
 	}
 	if slices.ContainsFunc(b.registries, registry.hasTree) {
-		b.set("spec.registries", pathsOf(b.os).certs, b.registryPath("config_path")...)
+		b.set("spec.registries", b.registryDirectories(), b.registryPath("config_path")...)
+	} else if len(b.spec.RegistryDirs) > 0 {
+		b.set("spec.registryDirs", b.registryDirectories(), b.registryPath("config_path")...)
+	}
+	if b.local() && !b.otherSnapshotter() {
+		b.set(cmp.Or(b.fieldOfDirectories(), "spec.registries"), true, "plugins", imagesPlugin, "use_local_image_pull")
 	}
 }
 
@@ -136,6 +143,26 @@ func (b *builder) otherSnapshotter() bool {
 	return b.release.since(2, 1) && b.spec.Snapshotter != "" && b.spec.Snapshotter != standard
 }
 
+// local says whether containerd has to pull in the old way: since 2.1, the transfer service takes a list of directories
+// for one.
+func (b *builder) local() bool {
+	uses := slices.ContainsFunc(b.registries, registry.hasTree) || len(b.spec.RegistryDirs) > 0
+	return b.otherSnapshotter() || b.release.since(2, 1) && uses && len(b.directories) > 0
+}
+
+func (b *builder) fieldOfDirectories() string {
+	if len(b.spec.RegistryDirs) > 0 {
+		return "spec.registryDirs"
+	}
+	return ""
+}
+
+// registryDirectories are ours and then those of others, as containerd divides a list.
+func (b *builder) registryDirectories() string {
+	at := pathsOf(b.os)
+	return strings.Join(append([]string{at.certs}, b.directories...), at.list())
+}
+
 // downloads: the transfer service has a limit of its own. With another limit than its default in CRI, containerd goes
 // back to the old way of pulling; so that one is set only where it pulls so anyway: for a snapshotter, or for credentials.
 func (b *builder) downloads(n int64) {
@@ -145,7 +172,7 @@ func (b *builder) downloads(n int64) {
 		b.set(field, n, "plugins", transferPlugin, key)
 	}
 	signsIn := slices.ContainsFunc(b.registries, func(g registry) bool { return g.auth != nil })
-	if !b.release.since(2, 1) || signsIn || b.otherSnapshotter() {
+	if !b.release.since(2, 1) || signsIn || b.local() {
 		b.set(field, n, b.split([]string{key}, b.images3(key))...)
 	}
 }
@@ -156,6 +183,12 @@ func (b *builder) registryPath(keys ...string) []string {
 }
 
 func (b *builder) credentials() {
+	for _, name := range sortedKeys(b.headers) {
+		b.all = append(b.all, setting{
+			path: b.registryPath("headers", name), value: []string{string(b.headers[name].Reveal())},
+			field: string(document.Path("spec").Field("registryHeaders").Key(name)), secret: true,
+		})
+	}
 	for _, g := range b.registries {
 		if g.auth == nil {
 			continue
@@ -181,8 +214,8 @@ func (b *builder) handlers() {
 		keys = append([]string{"containerd"}, keys...)
 		return b.split(keys, b.runtime3(keys...))
 	}
-	if name := b.spec.DefaultRuntime; name != "" {
-		b.set("spec.defaultRuntime", name, at("default_runtime_name")...)
+	if name := b.spec.DefaultRuntime; name != nil {
+		b.set("spec.defaultRuntime", cmp.Or(*name, builtin(b.os == "windows")[0]), at("default_runtime_name")...)
 	}
 	for _, h := range b.withDefault() {
 		field := cmp.Or(string(h.field), "spec.cgroupDriver")
@@ -195,7 +228,7 @@ func (b *builder) handlers() {
 		default:
 			b.set(field+".binary", h.binary, place("runtime_path")...)
 		}
-		if len(h.rlimits) > 0 {
+		if h.hasBaseSpec() {
 			b.set(field+".baseSpec", pathsOf(b.os).baseSpec(h.name), place("base_runtime_spec")...)
 		}
 		for _, name := range sortedKeys(h.options) {
@@ -207,6 +240,30 @@ func (b *builder) handlers() {
 		}
 		if driver != "" && isOCI(h.kind) {
 			b.set(from, driver == "systemd", place("options", "SystemdCgroup")...)
+		}
+	}
+}
+
+// cgroups gives the driver of the document to every other OCI runtime: those that files of other people name, and those
+// of patches.
+func (b *builder) cgroups() {
+	if b.spec.CgroupDriver == "" || b.os == "windows" {
+		return
+	}
+	names := slices.Clone(b.others)
+	at := b.split([]string{"containerd", "runtimes"}, b.runtime3("containerd", "runtimes"))
+	for _, s := range b.all {
+		if n := len(at); len(s.path) == n+2 && within(s.path, at) && s.path[n+1] == "runtime_type" {
+			names = slices.DeleteFunc(names, func(name string) bool { return name == s.path[n] })
+			if kind, _ := s.value.(string); isOCI(kind) {
+				names = append(names, s.path[n])
+			}
+		}
+	}
+	for _, name := range names {
+		path := append(slices.Clone(at), name, "options", "SystemdCgroup")
+		if !slices.ContainsFunc(b.all, func(s setting) bool { return slices.Equal(s.path, path) }) {
+			b.set("spec.cgroupDriver", b.spec.CgroupDriver == "systemd", path...)
 		}
 	}
 }

@@ -85,6 +85,10 @@ func (u *lacking) registry(g registry) {
 	u.refuse(g.auth != nil && u.release.since(2, 7), g.field.Field("auth"),
 		fmt.Sprintf("containerd %s takes no credentials in its configuration any more", u.release),
 		"use a credential provider of the kubelet or imagePullSecrets of the pods, or give the header Authorization as headers")
+	u.has(slices.Contains(g.server.access.Capabilities, "referrers"), g.field.Field("capabilities"), "capability referrers", 2, 2)
+	for _, mirror := range g.mirrors {
+		u.has(slices.Contains(mirror.access.Capabilities, "referrers"), mirror.field.Field("capabilities"), "capability referrers", 2, 2)
+	}
 	const timeout = "timeout for connections to registries"
 	u.has(g.server.access.DialTimeout != "" && !slices.ContainsFunc(g.mirrors, g.lends), g.field.Field("dialTimeout"), timeout, 2, 1)
 	for _, mirror := range g.mirrors {
@@ -118,6 +122,6 @@ func (u *lacking) windows() {
 	}
 	for _, h := range u.runtimes {
 		linux(h.cgroupDriver != "", h.field.Field("cgroupDriver"), "remove it: Windows has no cgroups")
-		linux(len(h.rlimits) > 0, h.field.Field("baseSpec"), "remove it")
+		linux(h.hasBaseSpec(), h.field.Field("baseSpec"), "remove it")
 	}
 }
