@@ -69,8 +69,16 @@ func (w *Writes) Record(paths []string) error {
 	return nil
 }
 
+// Clear ends the record at the end of a run, when all plugins have ended: also one that had to be killed.
+func (w *Writes) Clear() error {
+	if len(w.paths) == 0 {
+		return nil
+	}
+	return w.CleanUp()
+}
+
 // CleanUp removes the leftovers of interrupted writes beside every recorded path, and then the record. Call it at the
-// start of a run, and at its end when all plugins have ended. A record with a path that could not be cleaned up stays.
+// start of a run. A record with a path that could not be cleaned up stays.
 func (w *Writes) CleanUp() error {
 	errs := []error{cleanBelow(w.stateDir), within("", func(live *rooted.Root) error { return cleanBeside(live, w.own) })}
 	for _, name := range w.records {

@@ -132,7 +132,7 @@ func TestWritesRecordOnce(t *testing.T) {
 	second, err := os.Stat(record)
 	require.NoError(t, err)
 	assert.True(t, os.SameFile(first, second))
-	require.NoError(t, w.CleanUp())
+	require.NoError(t, w.Clear())
 	assert.NoFileExists(t, record)
 	require.NoError(t, w.Record([]string{"/a"}))
 	assert.FileExists(t, record)

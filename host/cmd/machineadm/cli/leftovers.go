@@ -23,9 +23,7 @@ func (p *place) cleanUp() {
 	if p.writes == nil {
 		return
 	}
-	if err := p.writes.CleanUp(); err != nil {
-		p.log.Warn("files of an interrupted run are left and can hold secrets", "error", err)
-	}
+	p.warnLeft(p.writes.CleanUp())
 	for _, parent := range append([]string{os.TempDir()}, moreTempDirs()...) {
 		parent, err := checkTemporary(parent)
 		if err != nil {
@@ -34,6 +32,12 @@ func (p *place) cleanUp() {
 		if err := sweepTemporary(parent); err != nil {
 			p.log.Warn("directories of an interrupted run are left", "error", err)
 		}
+	}
+}
+
+func (p *place) warnLeft(err error) {
+	if err != nil {
+		p.log.Warn("files of an interrupted run are left and can hold secrets", "error", err)
 	}
 }
 

@@ -76,6 +76,16 @@ func TestLeftoversOfAKilledRun(t *testing.T) {
 	assert.Empty(t, temporaries())
 }
 
+// TestWritesAreRecorded: while a change is made its file is on record, and no longer when the run has ended.
+func TestWritesAreRecorded(t *testing.T) {
+	b := newBench(t)
+	b.install(sysctlBinary, sysctlBinary, "")
+	got := b.apply(sysctlDoc)
+	require.Equal(t, report.ExitOK, got.code, got)
+	assert.NoFileExists(t, filepath.Join(b.root, journal.ImageWrites))
+	assert.FileExists(t, filepath.Join(b.root, "etc/sysctl.d/99-machineadm-a.conf"))
+}
+
 func TestSweepTemporary(t *testing.T) {
 	t.Parallel()
 	parent, outside := t.TempDir(), t.TempDir()
