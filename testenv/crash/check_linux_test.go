@@ -129,7 +129,10 @@ func TestLeftovers(t *testing.T) {
 	put(t, filepath.Join(dir, "etc/.link.machineadm-tmplink"), "")
 	put(t, filepath.Join(dir, "run/.sockets-1/plugin1"), "")
 	put(t, filepath.Join(dir, "state/half.json"), "{")
-	if found, err := leftovers(dir); err != nil || len(found) != 4 {
+	put(t, filepath.Join(dir, "etc/.config.toml.machineadm-candidate"), "")
+	put(t, filepath.Join(dir, "etc/machineadm/.pending"), "{}")
+	put(t, filepath.Join(dir, "tmp/machineadm-run-1/plugin1"), "")
+	if found, err := leftovers(dir); err != nil || len(found) != 7 {
 		t.Errorf("%v, %v", found, err)
 	}
 	if _, err := leftovers(filepath.Join(dir, "missing")); err == nil {

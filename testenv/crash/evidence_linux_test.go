@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
@@ -23,10 +24,12 @@ func leftovers(dirs ...string) ([]string, error) {
 				return err
 			}
 			switch name := e.Name(); {
-			case atomicfile.Reserved(name):
+			case atomicfile.Leftover(name):
 				found = append(found, "a temporary file: "+path)
-			case strings.HasPrefix(name, ".sockets-"):
-				found = append(found, "a directory of sockets: "+path)
+			case strings.HasPrefix(name, ".sockets-"), strings.HasPrefix(name, "machineadm-run-"):
+				found = append(found, "a temporary directory: "+path)
+			case name == filepath.Base(journal.ImageWrites), name == journal.WritesFile:
+				found = append(found, "a record of what is written: "+path)
 			case strings.HasSuffix(name, ".json"):
 				data, err := os.ReadFile(path)
 				if err != nil {

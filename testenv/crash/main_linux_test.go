@@ -89,15 +89,15 @@ const maxTries = 8
 
 // tally is what became of the attacks.
 type tally struct {
-	mu                       sync.Mutex
-	hit                      map[victim]int
-	missed, locked, deserted int
+	mu             sync.Mutex
+	hit            map[victim]int
+	missed, locked int
 }
 
-func (y *tally) add(v victim, hits, locked, deserted int) {
+func (y *tally) add(v victim, hits, locked int) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.locked, y.deserted = y.locked+locked, y.deserted+deserted
+	y.locked += locked
 	if hits == 0 {
 		y.missed++
 		return
@@ -106,6 +106,5 @@ func (y *tally) add(v victim, hits, locked, deserted int) {
 }
 
 func (y *tally) String() string {
-	return fmt.Sprintf("killed %v, %d more had ended before; %d reruns met the lock; %d directories of sockets are left in TMPDIR",
-		y.hit, y.missed, y.locked, y.deserted)
+	return fmt.Sprintf("killed %v, %d more had ended before; %d reruns met the lock", y.hit, y.missed, y.locked)
 }

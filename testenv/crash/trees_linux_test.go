@@ -42,8 +42,15 @@ metadata: {name: limits}
 spec: {parameters: {kernel.panic: 10, vm.max_map_count: 262144}, modules: [nf_conntrack]}
 `
 
+// otherStream has nothing to do in its phase: a run of it only cleans up.
+const otherStream = `apiVersion: machineadm.cluster.x-k8s.io/v1alpha1
+kind: Sysctl
+metadata: {name: limits}
+spec: {parameters: {kernel.panic: 20}}
+`
+
 // bench is an image root and all that a run on it keeps.
-type bench struct{ dir, root, state, run, plugins, tmp, stream string }
+type bench struct{ dir, root, state, run, plugins, tmp, stream, other string }
 
 // newBench makes an image that holds something to create, to replace, to give its mode back, and to remove.
 func newBench(t *testing.T) *bench {
@@ -58,7 +65,7 @@ func newBench(t *testing.T) *bench {
 		}
 	})
 	at := func(name string) string { return filepath.Join(dir, name) }
-	b := &bench{dir, at("root"), at("state"), at("run"), at("plugins"), at("tmp"), at("stream.yaml")}
+	b := &bench{dir, at("root"), at("state"), at("run"), at("plugins"), at("tmp"), at("stream.yaml"), at("other.yaml")}
 	for _, d := range []string{b.state, b.run, b.plugins, b.tmp, at("root/etc/modules-load.d"), at("root/usr/lib/sysctl.d")} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			t.Fatal(err)
@@ -66,6 +73,7 @@ func newBench(t *testing.T) *bench {
 	}
 	for path, text := range map[string]string{
 		b.stream:               treeStream,
+		b.other:                otherStream,
 		at("root/etc/hosts"):   "127.0.0.1 localhost\n",
 		at("root/etc/foreign"): "# not ours\n",
 		at("root/usr/lib/sysctl.d/50-vendor.conf"):               "kernel.panic = 5\n",
@@ -104,11 +112,11 @@ type running struct {
 	outcome
 }
 
-func (b *bench) start(t *testing.T) *running {
+func (b *bench) start(t *testing.T, more ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-	c := exec.CommandContext(ctx, filepath.Join(built, hostBinary), "apply", "--output", "json", "--path", b.stream,
-		"--root", b.root, "--state-dir", b.state, "--run-dir", b.run, "--plugin-dir", b.plugins)
+	c := exec.CommandContext(ctx, filepath.Join(built, hostBinary), append([]string{"apply", "--output", "json", "--path", b.stream,
+		"--root", b.root, "--state-dir", b.state, "--run-dir", b.run, "--plugin-dir", b.plugins}, more...)...)
 	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=" + b.tmp}
 	c.WaitDelay = patience
 	var words bytes.Buffer
@@ -145,10 +153,10 @@ func (b *bench) start(t *testing.T) *running {
 
 // apply applies once, and again while processes of a run that was killed hold the lock, which it ends. It also says how
 // often it did.
-func (b *bench) apply(t *testing.T) (o outcome, locked int) {
+func (b *bench) apply(t *testing.T, more ...string) (o outcome, locked int) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; locked++ {
-		r := b.start(t)
+		r := b.start(t, more...)
 		<-r.ended
 		if r.code != report.ExitLocked || time.Now().After(deadline) {
 			return r.outcome, locked
@@ -172,19 +180,25 @@ func (b *bench) settled(t *testing.T, o outcome, want string) {
 	if d := machinetest.Diff(want, machinetest.Tree(t, b.root)); d != "" {
 		t.Errorf("the tree differs from that of an undisturbed run:\n%s", d)
 	}
-	left, err := leftovers(b.root, b.state, b.run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range left {
-		t.Error(l)
-	}
+	b.clean(t)
 	r, err := b.report()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := honest(r, o.code); err != nil {
 		t.Error(err)
+	}
+}
+
+// clean refuses what a run must not leave, a killed one included.
+func (b *bench) clean(t *testing.T) {
+	t.Helper()
+	left, err := leftovers(b.root, b.state, b.run, b.tmp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range left {
+		t.Error(l)
 	}
 }
 
@@ -267,15 +281,15 @@ func crashTree(t *testing.T, a attack, span time.Duration, want string, all *tal
 			t.Errorf("the run whose plugin was killed: %v\n%s", err, first.words)
 		}
 	}
+	if o, _ := b.apply(t, "--path", b.other, "--phase", "provisioning"); o.code != report.ExitOK {
+		t.Errorf("another stream: exit %d\n%s", o.code, o.words)
+	}
+	b.clean(t)
 	rerun, locked := b.apply(t)
 	if err := reports.close(); err != nil {
 		t.Errorf("report.json: %v", err)
 	}
 	b.settled(t, rerun, want)
-	left, err := os.ReadDir(b.tmp)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all.add(a.victim, hits, locked, len(left))
+	all.add(a.victim, hits, locked)
 	return hits, lasted
 }
