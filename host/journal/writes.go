@@ -80,7 +80,11 @@ func (w *Writes) Clear() error {
 // CleanUp removes the leftovers of interrupted writes beside every recorded path, and then the record. Call it at the
 // start of a run. A record with a path that could not be cleaned up stays.
 func (w *Writes) CleanUp() error {
-	errs := []error{cleanBelow(w.stateDir), within("", func(live *rooted.Root) error { return cleanBeside(live, w.own) })}
+	errs := []error{
+		cleanBelow(w.stateDir),
+		within("", func(live *rooted.Root) error { return cleanBeside(live, w.own) }),
+		w.within(func(root *rooted.Root) error { return cleanBeside(root, []string{ImageChoices}) }),
+	}
 	for _, name := range w.records {
 		errs = append(errs, w.within(func(root *rooted.Root) error { return cleanRecord(root, name) }))
 	}

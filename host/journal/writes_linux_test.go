@@ -47,6 +47,7 @@ func TestWritesOfAKilledRun(t *testing.T) {
 	for _, name := range []string{
 		"etc/app/.key.machineadm-tmp", "etc/app/.key.machineadm-candidate", "etc/app/..key.machineadm-candidate.machineadm-tmp",
 		"srv/.real.machineadm-tmp", "etc/.up.machineadm-tmp", "etc/machineadm/..pending.machineadm-tmp",
+		"etc/machineadm/.choices.json.machineadm-tmp",
 	} {
 		plant(t, filepath.Join(root, name))
 	}

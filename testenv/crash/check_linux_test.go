@@ -90,11 +90,6 @@ func TestReaderSees(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, path string, whole []byte){
 		"a half report":   func(t *testing.T, path string, whole []byte) { put(t, path, string(whole[:len(whole)/2])) },
 		"an empty report": func(t *testing.T, path string, _ []byte) { put(t, path, "") },
-		"a report that is gone": func(t *testing.T, path string, _ []byte) {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
-		},
 	} {
 		path, whole := filepath.Join(t.TempDir(), "report.json"), aReport(t, nil)
 		r := readReports(path)

@@ -76,7 +76,7 @@ func honest(r report.Report, code int) error {
 	return nil
 }
 
-// reader reads a report over and over: it is whole at every moment, and once there it stays.
+// reader reads a report over and over: it is whole whenever it is there.
 type reader struct {
 	stop    chan struct{}
 	done    chan struct{}
@@ -96,15 +96,14 @@ func readReports(path string) *reader {
 func (r *reader) loop(path string) error {
 	tick := time.NewTicker(300 * time.Microsecond) // leaves the processor to the run
 	defer tick.Stop()
-	for there := false; ; {
+	for {
 		data, err := os.ReadFile(path)
 		switch {
 		case err == nil:
-			there = true
 			if _, err := parseReport(data); err != nil {
 				return err
 			}
-		case there || !errors.Is(err, fs.ErrNotExist):
+		case !errors.Is(err, fs.ErrNotExist): // a run that begins moves the earlier one away
 			return err
 		}
 		select {
