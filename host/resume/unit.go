@@ -20,6 +20,10 @@ func unitText(argv []string, stateDir, condition string) string {
 	for i, word := range argv {
 		quoted[i] = unitWord(word, true)
 	}
+	// A condition has no escapes, and a line ends at a carriage return too. Without it the command finds nothing to do.
+	if strings.ContainsAny(condition, "\n\r") {
+		condition = ""
+	}
 	return fmt.Sprintf(`%s
 [Unit]
 Description=Go on preparing this machine to be a Kubernetes node
@@ -47,7 +51,7 @@ WantedBy=multi-user.target
 // unitWord quotes a word for a unit file; in a command line a dollar sign would begin a variable.
 // Source: systemd.syntax(7), systemd.service(5), "Command lines".
 func unitWord(word string, command bool) string {
-	pairs := []string{`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "%", "%%"}
+	pairs := []string{`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "%", "%%"}
 	if command {
 		pairs = append(pairs, "$", "$$")
 	}
