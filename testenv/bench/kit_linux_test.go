@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/internal/require"
 )
 
@@ -58,6 +59,7 @@ func build() (kit, error) {
 		"host/cmd/machineadm": {"machineadm"}, "testenv/bench/bare/host": {"bare-host"}, "testenv/bench/cmd/measure": {"measure"},
 		"testenv/bench/bare/plugin": nil, "testenv/bench/files": {filePlugin("bench")},
 		"testenv/noop": {noopPlugin}, "plugins/container-runtime/containerd": {containerdPlugin},
+		"plugins/sysctl/procfs": {sysctlPlugin},
 	}
 	for i := range many {
 		copies["testenv/bench/bare/plugin"] = append(copies["testenv/bench/bare/plugin"], barePlugin(i))
@@ -88,6 +90,9 @@ const (
 	noopPlugin       = "machineadm-noop-plugin-bench"
 	containerdPlugin = "machineadm-container-runtime-plugin-containerd"
 )
+
+// sysctlPlugin is needed by one benchmark, which looks for it where the others find theirs.
+const sysctlPlugin = "plugins/machineadm-sysctl-plugin-procfs"
 
 // many is how many plugins are many.
 const many = 8
@@ -189,6 +194,25 @@ func oneFile() map[string]string {
 // measure runs a command and returns what it took.
 func (s *scene) measure(argv ...string) Usage {
 	s.b.Helper()
+	u, err := ParseUsage(s.usage(argv))
+	if err != nil {
+		s.b.Fatalf("%q: %v", argv, err)
+	}
+	return u
+}
+
+// refused measures a command that ends with a usage error.
+func (s *scene) refused(argv ...string) Usage {
+	s.b.Helper()
+	var u Usage
+	if err := json.Unmarshal(s.usage(argv), &u); err != nil || u.Exit != report.ExitUsage {
+		s.b.Fatalf("%q: exit status %d: %v", argv, u.Exit, err)
+	}
+	return u
+}
+
+func (s *scene) usage(argv []string) []byte {
+	s.b.Helper()
 	cmd := exec.CommandContext(s.b.Context(), s.path("measure"), argv...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+s.run) // for sockets
 	var complaint bytes.Buffer
@@ -197,11 +221,7 @@ func (s *scene) measure(argv ...string) Usage {
 	if err != nil {
 		s.b.Fatalf("%v: %s", err, &complaint)
 	}
-	u, err := ParseUsage(out)
-	if err != nil {
-		s.b.Fatalf("%q: %v", argv, err)
-	}
-	return u
+	return out
 }
 
 // machineadm is a command line of it.

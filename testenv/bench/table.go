@@ -98,18 +98,19 @@ const (
 // Rows are the table of docs/performance.md.
 func Rows() []Row {
 	return []Row{
-		{"one document: start, handshake, plan, apply", "BenchmarkOneDocument", "bare-cpu-ms", "cpu-ms", TimesAtMost, 1.3},
+		{"one document: start, handshake, plan, apply", "BenchmarkOneDocument", "bare-cpu-ms", "cpu-ms", TimesAtMost, 1.2},
 		{"the same again, with nothing to do", "BenchmarkOneDocument", "bare-again-cpu-ms", "again-cpu-ms", TimesAtMost, 0},
 		{"the same, image and state on disk", "BenchmarkOneDocument", "bare-cpu-ms", "disk-cpu-ms", TimesAtMost, 0},
 		{"the same, first run on a machine", "BenchmarkOneDocument", "bare-cpu-ms", "first-cpu-ms", TimesAtMost, 0},
 		{"a plugin's memory", "BenchmarkPluginMemory", "bare-RSS-MiB", "RSS-MiB", MoreAtMost, 3},
 		{"the host's memory", "BenchmarkOneDocument", "", "host-RSS-MiB", AtMost, 30},
-		{"8 plugins, beside one plugin", "BenchmarkEightPlugins", "one-wall-ms", "eight-wall-ms", TimesAtMost, 2},
-		{"8 converged documents, beside 8 bare plugins", "BenchmarkEightPlugins", "bare-cpu-ms", "eight-cpu-ms", TimesAtMost, 1.3},
+		{"8 converged documents, beside 8 bare plugins", "BenchmarkEightPlugins", "bare-cpu-ms", "eight-cpu-ms", TimesAtMost, 1.15},
 		{"plan of a converged ContainerRuntime, beside noop", "BenchmarkContainerRuntime", "noop-cpu-ms", "cpu-ms", MoreAtMost, 0},
 		{"the same, beside noop and containerd --version", "BenchmarkContainerRuntime", "noop-and-version-cpu-ms", "cpu-ms", MoreAtMost, 15},
 		{"validate 10 MiB in 4,000 documents: time", "BenchmarkLargeStream", "", "wall-ms", AtMost, 2000},
 		{"validate 10 MiB in 4,000 documents: memory", "BenchmarkLargeStream", "", "RSS-MiB", AtMost, 200},
+		{"validate 4,000 sysctl parameters: time", "BenchmarkParameters", "", "wall-ms", AtMost, 500},
+		{"refuse 16 MiB of hostile YAML: memory", "BenchmarkHostileStream", "", "RSS-MiB", AtMost, 400},
 		{"the same four files: bash", "BenchmarkFourFiles", "bash-cpu-ms", "cpu-ms", TimesAtMost, 0},
 		{"the same four files: Ignition", "BenchmarkFourFiles", "ignition-cpu-ms", "cpu-ms", TimesAtMost, 2.5},
 		{"the same four files: cloud-init", "BenchmarkFourFiles", "cloud-init-cpu-ms", "cpu-ms", TimesLess, 20},
