@@ -97,7 +97,7 @@ const pipeWait = 2 * time.Second
 
 // drain gives up the pipes of a plugin that has ended: go-plugin reads them to their ends before it calls Wait.
 func (r *processRunner) drain() {
-	_ = r.program.Wait() // its status is that of Wait below
+	_ = r.program.Wait()                                                               // its status is that of Wait below
 	time.AfterFunc(pipeWait, func() { _ = closeAll([2]*os.File{r.stdout, r.stderr}) }) // closed by Wait as a rule
 }
 

@@ -109,7 +109,7 @@ const orphanGrace = 5 * time.Second
 
 // await collects the program, and kills its process group and what it orphaned.
 func (p *Process) await() {
-	for errors.Is(unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) { //nolint:revive // waits
+	for errors.Is(unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
 	t := p.tree
 	t.mu.Lock()

@@ -16,9 +16,8 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // strangersVariable lists descriptors that whoever started the test left open: they are passed on as every exec does.
