@@ -37,7 +37,7 @@ func (s *configurator) Apply(
 			out.emit(w)
 		}
 		var err error
-		finished, err = carryOut(limited, m, plan, limit, stopping, out)
+		finished, err = carryOut(limited, stopping, m, plan, limit, out)
 		return err
 	})
 	if ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
@@ -49,7 +49,7 @@ func (s *configurator) Apply(
 
 // carryOut makes the changes. Stop ends stopping, which is the context of the changes that it may interrupt.
 func carryOut(
-	ctx context.Context, m Machine, plan Plan, limit int, stopping context.Context, out *events,
+	ctx, stopping context.Context, m Machine, plan Plan, limit int, out *events,
 ) (pluginv1.Finished, error) {
 	var finished pluginv1.Finished
 	done := 0

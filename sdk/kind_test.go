@@ -92,7 +92,7 @@ func TestProviderConfig(t *testing.T) {
 		"none":       {"", config{}, nil},
 		"empty":      {"{}", config{}, nil},
 		"right":      {`{"level":"info"}`, config{Level: "info"}, nil},
-		"unknown":    {`{"level":"info","levle":1}`, config{Level: "info"}, []string{"spec.providerConfig.levle"}},
+		"unknown":    {`{"level":"info","colour":1}`, config{Level: "info"}, []string{"spec.providerConfig.colour"}},
 		"odd key":    {`{"a b":1}`, config{}, []string{`spec.providerConfig["a b"]`}},
 		"deep":       {`{"limit":{"x":"canary"}}`, config{}, []string{`spec.providerConfig.limit.x`}},
 		"no mapping": {`[]`, config{}, []string{"spec.providerConfig"}},

@@ -17,13 +17,6 @@ type ending struct {
 	asked bool
 }
 
-// by says how a command is asked to end. It is called before the command is started.
-func (e *ending) by(ask func() error) {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	e.ask = ask
-}
-
 func (e *ending) begin() {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

@@ -75,6 +75,13 @@ func runGroup(cmd *exec.Cmd, end *ending) error {
 	return errors.Join(g.end(), cmd.Wait())
 }
 
+// by says how a command is asked to end. It is called before the command is started.
+func (e *ending) by(ask func() error) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.ask = ask
+}
+
 // start holds the mutex, for the context may end before the number of the group is known.
 func (g *group) start(cmd *exec.Cmd) error {
 	g.mutex.Lock()
