@@ -115,8 +115,11 @@ type running struct {
 func (b *bench) start(t *testing.T, more ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-	c := exec.CommandContext(ctx, filepath.Join(built, hostBinary), append([]string{"apply", "--output", "json", "--path", b.stream,
-		"--root", b.root, "--state-dir", b.state, "--run-dir", b.run, "--plugin-dir", b.plugins}, more...)...)
+	arguments := []string{
+		"apply", "--output", "json", "--path", b.stream,
+		"--root", b.root, "--state-dir", b.state, "--run-dir", b.run, "--plugin-dir", b.plugins,
+	}
+	c := exec.CommandContext(ctx, filepath.Join(built, hostBinary), append(arguments, more...)...)
 	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=" + b.tmp}
 	c.WaitDelay = patience
 	var words bytes.Buffer

@@ -88,9 +88,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	}
 	result, details := run.Execute(ctx, options, with, head)
 	endAll(fleet, log) // before a reboot, not in its middle
-	if where.writes != nil {
-		where.warnLeft(where.writes.Clear())
-	}
+	where.endWrites()
 	where.tell(result, details, s)
 	if result.Resume == report.ResumeByHand {
 		_, _ = fmt.Fprintln(s.err, g.toGoOn(where.stateDir, where.runDir)) // nowhere else to say it

@@ -35,6 +35,13 @@ func (p *place) cleanUp() {
 	}
 }
 
+// endWrites ends the record of what the run writes: its plugins have ended.
+func (p *place) endWrites() {
+	if p.writes != nil {
+		p.warnLeft(p.writes.Clear())
+	}
+}
+
 func (p *place) warnLeft(err error) {
 	if err != nil {
 		p.log.Warn("files of an interrupted run are left and can hold secrets", "error", err)
@@ -45,7 +52,7 @@ func (p *place) warnLeft(err error) {
 func sweepTemporary(parent string) error {
 	root, err := os.OpenRoot(parent)
 	if err != nil {
-		return nil //nolint:nilerr // no directory for temporary files
+		return nil // no directory for temporary files
 	}
 	defer func() { _ = root.Close() }() // only looked into
 	found, err := fs.Glob(root.FS(), runPrefix+"*")

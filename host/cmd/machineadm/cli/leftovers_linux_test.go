@@ -95,7 +95,7 @@ func TestSweepTemporary(t *testing.T) {
 	}
 	require.NoError(t, os.Symlink(outside, filepath.Join(parent, "machineadm-run-link")))
 	write(t, filepath.Join(parent, "machineadm-run-file"), "")
-	held, err := os.MkdirTemp(parent, runPrefix)
+	held, err := os.MkdirTemp(parent, runPrefix) //nolint:usetesting // one that is locked
 	require.NoError(t, err)
 	lock, err := journal.Acquire(ownerLock(held))
 	require.NoError(t, err)
