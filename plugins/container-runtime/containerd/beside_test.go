@@ -109,8 +109,8 @@ func TestExpressible(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"ociVersion":"1","process":{"oomScoreAdj":100,"rlimits":[]},"mounts":[],"linux":{"seccomp":{}}}`, string(text))
 	refuses(t, "linux", []refusal{
-		{"a host of a mirror", `{"registries":{"r.test":{"mirrors":[{"url":"https://mirror"}]},"mirror":{"skipVerify":true}}}`, []string{`spec.registries["mirror"]: auth is all`}},
-		{"no host at all", `{"registries":{"mirror":{"auth":{"username":"u","password":{"value":"p"}}}}}`, []string{`spec.registries["mirror"]: never the host`}},
-		{"a patch", `{"runtimes":{"runc":{"baseSpec":{"patch":{"ociVersion":"2","process":{"rlimits":[]}}}}}}`, []string{`spec.runtimes["runc"].baseSpec.patch.ociVersion: belongs`, `spec.runtimes["runc"].baseSpec.patch.process.rlimits: is what baseSpec.rlimits`}},
+		{"a host of a mirror", `{"registries":{"r.test":{"mirrors":[{"url":"https://mirror"}]},"mirror":{"skipVerify":true}}}`, []string{`spec.registries.mirror: auth is all`}},
+		{"no host at all", `{"registries":{"mirror":{"auth":{"username":"u","password":{"value":"p"}}}}}`, []string{`spec.registries.mirror: never the host`}},
+		{"a patch", `{"runtimes":{"runc":{"baseSpec":{"patch":{"ociVersion":"2","process":{"rlimits":[]}}}}}}`, []string{`spec.runtimes.runc.baseSpec.patch.ociVersion: belongs`, `spec.runtimes.runc.baseSpec.patch.process.rlimits: is what baseSpec.rlimits`}},
 	})
 }

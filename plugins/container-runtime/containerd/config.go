@@ -170,9 +170,9 @@ func registryConflict(d mainDocument, settings []setting, i installation) error 
 	if len(keys) == 0 {
 		return nil
 	}
-	return sdk.Precondition(d.path+" describes registries in the old way, which excludes that of spec.registries: "+strings.Join(keys, ", "),
+	return sdk.At(sdk.Precondition(d.path+" describes registries in the old way, which excludes that of spec.registries: "+strings.Join(keys, ", "),
 		"move what they say to spec.registries and remove these tables from "+d.path+": with both, containerd "+
-			i.release.String()+" starts without the Container Runtime Interface")
+			i.release.String()+" starts without the Container Runtime Interface"), "spec.registries")
 }
 
 func (c *configuration) mainSpec(d mainDocument, secret bool) {

@@ -66,7 +66,7 @@ func TestResolveRefusesRuntimes(t *testing.T) {
 	refuses(t, "linux", []refusal{
 		{"names", `{"runtimes":{"Run":{},"a_b":{},"-a":{},"` + strings.Repeat("a", 64) + `":{}}}`, []string{
 			`spec.runtimes["-a"]: not a name`, `spec.runtimes.Run: not a name`, `spec.runtimes.a_b: not a name`,
-			`spec.runtimes["` + strings.Repeat("a", 64) + `"]: not a name`,
+			`spec.runtimes.` + strings.Repeat("a", 64) + `: not a name`,
 		}},
 		{"types", `{"runtimes":{"other":{},"a":{"type":"runc"},"b":{"type":"/c4n4ry"},"c":{"type":"io.containerd.c4n4ry"}}}`, []string{
 			`spec.runtimes.a.type: not a type`, `spec.runtimes.b.type: not a type`, `spec.runtimes.c.type: not a type`,

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/tomledit"
 	"github.com/machineadm/machineadm/sdk"
@@ -124,9 +123,9 @@ func (p present) replaced(r release, settings []setting) error {
 	for _, l := range p.imported() {
 		for _, s := range settings {
 			if len(s.path) > 2 && s.path[0] == "plugins" && l.Has("plugins", s.path[1]) {
-				return sdk.Precondition(fmt.Sprintf("%s, which %s imports, sets %s: containerd %s then forgets what the main file says of this plugin, %s among it",
+				return sdk.At(sdk.Precondition(fmt.Sprintf("%s, which %s imports, sets %s: containerd %s then forgets what the main file says of this plugin, %s among it",
 					l.path, p.main.path, dotted(s.path[:2]), r, s.field),
-					"move the keys of this table from "+l.path+" to "+p.main.path+", then run again")
+					"move the keys of this table from "+l.path+" to "+p.main.path+", then run again"), s.field)
 			}
 		}
 	}
@@ -139,20 +138,21 @@ func (p present) overridden(r release, settings []setting) error {
 	if r.major() == 1 {
 		start = 0
 	}
-	var wrong, files []string
+	var wrong []sdk.Violation
 	for _, l := range p.layers[start+1:] {
 		for _, s := range settings {
 			if value, ok := l.valueOf(s); ok && !same(value, s.value) {
-				wrong, files = append(wrong, named(s)+" sets "+dotted(s.path)), append(files, l.path)
+				wrong = append(wrong, sdk.Violation{
+					Field: s.field, Hint: "remove it from the document, or from " + l.path,
+					Message: fmt.Sprintf("%s sets %s, but containerd %s reads another value in %s, which %s imports later", named(s), dotted(s.path), r, l.path, p.main.path),
+				})
 			}
 		}
 	}
 	if wrong == nil {
 		return nil
 	}
-	where := strings.Join(slices.Compact(files), ", ")
-	return sdk.Precondition(fmt.Sprintf("containerd %s reads another value in %s, which %s imports later: %s", r, where, p.main.path, strings.Join(wrong, "; ")),
-		"remove it from the document, or from "+where)
+	return sdk.Preconditions(wrong...)
 }
 
 // valueOf is the value that a layer has for a setting; ok is false where it leaves the value of an earlier file.

@@ -95,7 +95,7 @@ func launchOfUnit(ctx context.Context, m sdk.Machine) (state machine.ServiceStat
 		l, err = launchInImage(m, state.Fragment)
 		return state, l, err
 	case state.Masked:
-		return state, launch{}, sdk.Precondition(unit+" is masked: it cannot be started", "find out why, then: systemctl unmask "+unit)
+		return state, launch{}, sdk.Final(sdk.Precondition(unit+" is masked: it cannot be started", "find out why, then: systemctl unmask "+unit))
 	}
 	return state, launchOf(state.Command, state.Environment), nil
 }
@@ -115,8 +115,11 @@ func (i *installation) place(m sdk.Machine, l launch) error {
 	}
 	if l.binary != "" && !filepath.IsAbs(l.binary) && !m.Offline() {
 		found, err := m.Commands.Find(l.binary)
+		if errors.Is(err, fs.ErrNotExist) {
+			return sdk.Final(sdk.Precondition("the program that "+unit+" starts is not installed", installHint(m.Target)))
+		}
 		if err != nil {
-			return sdk.Precondition("the program that "+unit+" starts is not installed", installHint(m.Target))
+			return err
 		}
 		i.binary = found
 	}
@@ -135,7 +138,7 @@ func (i *installation) place(m sdk.Machine, l launch) error {
 func versionLive(ctx context.Context, m sdk.Machine, binary string) (string, error) {
 	result, err := commandsFor(m, binary).Run(ctx, machine.Command{Name: filepath.Base(binary), Args: []string{"--version"}})
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", sdk.Precondition(binary+", which "+unitOf(m)+" starts, is not installed", installHint(m.Target))
+		return "", sdk.Final(sdk.Precondition(binary+", which "+unitOf(m)+" starts, is not installed", installHint(m.Target)))
 	}
 	if err != nil {
 		return "", fmt.Errorf("ask containerd for its version: %w", err)
@@ -156,19 +159,22 @@ func commandsFor(m sdk.Machine, binary string) machine.Runner {
 	return machine.NewRunner(filepath.Dir(binary))
 }
 
+// unknownVersion is not final: where containerd is installed by another document, that one cures it.
 func unknownVersion(m sdk.Machine, i installation) error {
-	const hint = "give spec.providerConfig.version, such as 1.7 or 2.1"
+	message, hint := "containerd is not installed in the image", "give spec.providerConfig.version, such as 1.7 or 2.1"
 	switch {
 	case i.binary != "":
-		return sdk.Precondition("nothing in the image tells the version of "+i.binary, hint)
+		message = "nothing in the image tells the version of " + i.binary
 	case i.state.Exists:
-		return sdk.Precondition("nothing in the image tells the version of containerd", hint)
+		message = "nothing in the image tells the version of containerd"
+	default:
+		hint += " for the one that will be installed; or " + installHint(m.Target)
 	}
-	return sdk.Precondition("containerd is not installed in the image", hint+" for the one that will be installed; or "+installHint(m.Target))
+	return sdk.At(sdk.Precondition(message, hint), "spec.providerConfig.version")
 }
 
 func notInstalled(m sdk.Machine) error {
-	return sdk.Precondition("containerd is not installed: there is no service "+unitOf(m), installHint(m.Target))
+	return sdk.Final(sdk.Precondition("containerd is not installed: there is no service "+unitOf(m), installHint(m.Target)))
 }
 
 // installHint names the package of the family of operating systems.
