@@ -61,6 +61,10 @@ lint: ## golangci-lint for Linux and for Windows, here and in testenv/outside, a
 format: ## gofumpt and the order of imports, in place
 	@linter=$$($(TOOL) golangci-lint); GOLANGCI_LINT_CACHE=$(CACHE)/golangci-lint "$$linter" fmt ./...
 
+.PHONY: promise
+promise: ## 10,000 random streams through validate, plan, apply and plan (STREAMS= is another number)
+	@PROMISE_STREAMS=$(or $(STREAMS),10000) go test -timeout 6h -run TestAPlanNeverLies -v ./testenv/promise
+
 .PHONY: bench
 bench: ## every benchmark, then the table of docs/performance.md (BENCH= is a pattern of names, BENCHFLAGS= goes to go test)
 	@go test -timeout 60m -run '^$$' -bench '$(or $(BENCH),.)' -benchmem $(BENCHFLAGS) ./... | go run ./testenv/bench/cmd/table
