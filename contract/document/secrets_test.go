@@ -38,7 +38,7 @@ func TestSecretFields(t *testing.T) {
 		"a document of the contract": {reflect.TypeFor[v1alpha1.ContainerRuntime](), []string{
 			"spec.registries[].mirrors[].client.key", "spec.registries[].mirrors[].headers[]",
 			"spec.registries[].client.key", "spec.registries[].headers[]",
-			"spec.registries[].auth.password", "spec.registries[].auth.identityToken",
+			"spec.registries[].auth.password", "spec.registries[].auth.identityToken", "spec.registryHeaders[]",
 			"spec.proxy.httpSecret", "spec.proxy.httpsSecret",
 		}},
 		"every shape": {reflect.TypeFor[secretTree](), []string{"password", `["a.b"][]`, "matrix[][][]"}},

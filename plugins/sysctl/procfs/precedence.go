@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/machineadm/machineadm/plugins/sysctl/internal/sysctld"
@@ -115,10 +116,14 @@ func checkBoot(source sysctld.Source, d desired) error {
 			if setting.File == "/etc/sysctl.conf" {
 				hint = "remove that line, or give it the value of the document: /etc/sysctl.conf is read after every other file"
 			}
+			text := fmt.Sprintf("another file would override the document at boot: %s: %s line %d %s", p.key, setting.File, setting.Line, effect)
+			same := slices.IndexFunc(overrides, func(v sdk.Violation) bool { return strings.HasPrefix(v.Message, text+" (") })
+			if same >= 0 { // both programs read it
+				overrides[same].Message = fmt.Sprintf("%s, %s)", strings.TrimSuffix(overrides[same].Message, ")"), by.program)
+				continue
+			}
 			overrides = append(overrides, sdk.Violation{
-				Field: p.field, Hint: hint,
-				Message: fmt.Sprintf("another file would override the document at boot: %s: %s line %d %s (%s)",
-					p.key, setting.File, setting.Line, effect, by.program),
+				Field: p.field, Hint: hint, Message: fmt.Sprintf("%s (%s)", text, by.program),
 			})
 		}
 	}
