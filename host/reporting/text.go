@@ -209,9 +209,9 @@ func Summary(r *report.Report) string {
 		return invalid(r)
 	}
 	c := count(r)
-	text := fmt.Sprintf("%s: %s: %d changed, %d unchanged, %d deferred", runWord(r.Outcome), documents(len(r.Documents)),
-		c[report.Changed], c[report.Unchanged], c[report.Deferred])
-	return text + inPart(r) + rest(c, report.NotApplicable, report.RebootRequired, report.Failed, report.Skipped)
+	text := fmt.Sprintf("%s: %s: %d changed%s, %d unchanged, %d deferred", runWord(r.Outcome), documents(len(r.Documents)),
+		c[report.Changed], inPart(r), c[report.Unchanged], c[report.Deferred])
+	return text + rest(c, report.NotApplicable, report.RebootRequired, report.Failed, report.Skipped)
 }
 
 // PlanSummary counts what the documents of a plan would do.
@@ -224,8 +224,8 @@ func PlanSummary(r *report.Report) string {
 	if r.Outcome != report.RunSucceeded {
 		text = runWord(r.Outcome) + ": "
 	}
-	text += fmt.Sprintf("%s: %d to change, %d unchanged, %d deferred", documents(len(r.Documents)),
-		c[report.Changed], c[report.Unchanged], c[report.Deferred]) + inPart(r)
+	text += fmt.Sprintf("%s: %d to change%s, %d unchanged, %d deferred", documents(len(r.Documents)),
+		c[report.Changed], inPart(r), c[report.Unchanged], c[report.Deferred])
 	if c[""] > 0 {
 		text += fmt.Sprintf(", %d undecided", c[""])
 	}
@@ -246,26 +246,36 @@ func invalid(r *report.Report) string {
 	return text + "; nothing was changed"
 }
 
+// count counts documents by their outcome. A document of which an image takes a part counts as changed.
 func count(r *report.Report) map[report.Outcome]int {
 	out := map[report.Outcome]int{}
 	for _, d := range r.Documents {
-		out[d.Outcome]++
+		if partly(d) {
+			out[report.Changed]++
+		} else {
+			out[d.Outcome]++
+		}
 	}
 	return out
 }
 
-// inPart says how many of the deferred documents were changed as far as an image allows.
+// partly says whether a document is changed in part, and the rest is left for first boot.
+func partly(d report.Document) bool {
+	return d.Outcome == report.Deferred && slices.ContainsFunc(d.Changes, func(c report.Change) bool { return c.Outcome == report.Changed })
+}
+
+// inPart says how many documents are changed in part.
 func inPart(r *report.Report) string {
 	n := 0
 	for _, d := range r.Documents {
-		if d.Outcome == report.Deferred && slices.ContainsFunc(d.Changes, func(c report.Change) bool { return c.Outcome == report.Changed }) {
+		if partly(d) {
 			n++
 		}
 	}
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%d changed in part)", n)
+	return fmt.Sprintf(" (%d in part, the rest deferred)", n)
 }
 
 func rest(counts map[report.Outcome]int, outcomes ...report.Outcome) string {

@@ -141,7 +141,7 @@ func TestAsNobody(t *testing.T) {
 	}
 	c := asNobody(exec.Command(test, "-test.timeout=5m"))
 	c.Dir = dir
-	c.Env = []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin", binariesVariable + "=" + dir, "CI=" + os.Getenv("CI")}
+	c.Env = []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin", binariesVariable + "=" + dir} // without CI: what needs root is skipped
 	if got := output(t, c); got.code != 0 {
 		t.Errorf("%s", got)
 	}
