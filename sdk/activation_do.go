@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"slices"
 )
 
 func (a *activator) do(ctx context.Context, p Progress) error {
@@ -142,7 +144,25 @@ func (a *activator) begin(wish string, s sight) (*record, error) {
 		}
 		r.Old = append(r.Old, oldFile{Path: part.path, Version: s.have[i]})
 	}
+	r.Missing = a.missingDirectories()
 	return r, r.save(a.memory)
+}
+
+// missingDirectories are those that the files bring with them, a directory before what is in it.
+func (a *activator) missingDirectories() []string {
+	var missing []string
+	for _, spec := range a.specs() {
+		directory := filepath.Dir(spec.Path)
+		for !spec.Absent && !slices.Contains(missing, directory) {
+			if _, err := a.files.Lstat(directory); !errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			missing = append(missing, directory)
+			directory = filepath.Dir(directory)
+		}
+	}
+	slices.Sort(missing)
+	return missing
 }
 
 // bringIn swaps the files and gets the daemon to run with them.

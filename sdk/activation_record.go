@@ -18,6 +18,8 @@ type record struct {
 	Wish string `json:"wish"`
 	// Old is what was there before anything was swapped.
 	Old []oldFile `json:"old"`
+	// Missing are the directories of the files that were not there.
+	Missing []string `json:"missing,omitempty"`
 	// Ran says that the unit ran before.
 	Ran bool `json:"ran"`
 	// Swapped says that every file was new when Invocation was noted.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 
 	"github.com/machineadm/machineadm/sdk/machine"
 )
@@ -49,6 +51,9 @@ func (a *activator) undo(ctx context.Context, r *record) (string, error) {
 			return "", err
 		}
 	}
+	if err := a.removeEmpty(r.Missing); err != nil {
+		return "", err
+	}
 	state, err := a.services.State(ctx, a.Unit)
 	if err != nil {
 		return "", err
@@ -58,6 +63,21 @@ func (a *activator) undo(ctx context.Context, r *record) (string, error) {
 		return "", err
 	}
 	return end, r.forget(a.memory)
+}
+
+// removeEmpty removes the directories that came with the files: to some daemons an empty one means something. One that
+// holds files of others stays.
+func (a *activator) removeEmpty(directories []string) error {
+	for _, directory := range slices.Backward(directories) {
+		info, err := a.files.Lstat(directory)
+		if err == nil && info.Mode.IsDir() {
+			err = a.files.put(directory, version{})
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) { // ErrExist: not empty
+			return err
+		}
+	}
+	return nil
 }
 
 // resume has the unit do again what it did before the record. A daemon that will not is no error: it is the end that
