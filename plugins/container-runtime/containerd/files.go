@@ -14,38 +14,42 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// planCerts makes the tree of registries so, and takes out of it what an earlier version of this document put there.
-func planCerts(m sdk.Machine, want desired, r release, result *sdk.Plan) error {
+// registryTree is what becomes of the registries: the files of the document, and of an earlier version of it what is removed. A
+// directory that is empty then is removed last.
+type registryTree struct {
+	files       []sdk.FileSpec
+	directories []string
+}
+
+// planCerts finds out what the tree of registries has to become, with a warning of each file of other people that is
+// replaced.
+func planCerts(m sdk.Machine, want desired, r release, result *sdk.Plan) (registryTree, error) {
+	t := registryTree{files: want.certs(r)}
 	var wanted []string
-	for _, spec := range want.certs(r) {
+	for _, spec := range t.files {
 		wanted = append(wanted, spec.Path)
-		if strings.HasSuffix(spec.Path, "hosts.toml") {
+		if filepath.Base(spec.Path) == hostsFile {
 			if text, err := m.FS.ReadFile(spec.Path); err == nil && !managed(text) {
 				result.Warn("spec.registries", spec.Path+" was not written by machineadm: it is replaced")
 			}
 		}
-		change, err := sdk.File(m, spec)
-		if err != nil {
-			return err
-		}
-		result.Add(change)
 	}
 	certs := pathsOf(m.Target.OS).certs
 	hosts, err := listing(m, certs)
 	if err != nil {
-		return err
+		return t, err
 	}
 	for _, host := range hosts {
-		if err := planStale(m, filepath.Join(certs, host), wanted, result); err != nil {
-			return err
+		if err := t.stale(m, filepath.Join(certs, host), wanted); err != nil {
+			return t, err
 		}
 	}
-	return nil
+	return t, nil
 }
 
-// planStale empties the directory of a registry of what is ours and no longer wanted, and removes it when that was all:
+// stale empties the directory of a registry of what is ours and no longer wanted, and removes it when that was all:
 // while it is there, containerd looks no further, not even at _default.
-func planStale(m sdk.Machine, directory string, wanted []string, result *sdk.Plan) error {
+func (t *registryTree) stale(m sdk.Machine, directory string, wanted []string) error {
 	names, err := listing(m, directory)
 	if err != nil {
 		return err
@@ -57,24 +61,29 @@ func planStale(m sdk.Machine, directory string, wanted []string, result *sdk.Pla
 	// The hosts.toml first: what it names must not be missing while it is there.
 	for _, name := range slices.SortedFunc(slices.Values(names), func(a, b string) int { return strings.Compare(rank(a), rank(b)) }) {
 		path := filepath.Join(directory, name)
-		if slices.Contains(wanted, path) || name != "hosts.toml" && !strings.HasPrefix(name, hostFilePrefix) {
+		if slices.Contains(wanted, path) || name != hostsFile && !strings.HasPrefix(name, hostFilePrefix) {
 			continue
 		}
-		change, err := sdk.Absent(m, path)
-		if err != nil {
-			return err
-		}
-		result.Add(change)
+		t.files = append(t.files, sdk.FileSpec{Path: path, Absent: true})
 		left--
 	}
 	wantedHere := slices.ContainsFunc(wanted, func(path string) bool { return filepath.Dir(path) == directory })
 	if left == 0 && !wantedHere {
-		result.Add(&sdk.Change{
+		t.directories = append(t.directories, directory)
+	}
+	return nil
+}
+
+// removals are the changes that remove the empty directories.
+func (t registryTree) removals(m sdk.Machine) []*sdk.Change {
+	var changes []*sdk.Change
+	for _, directory := range t.directories {
+		changes = append(changes, &sdk.Change{
 			ID: "directory:" + directory, Summary: "remove the directory " + directory, Diff: directory + ": removed\n",
 			Do: func(context.Context, sdk.Progress) error { return m.FS.Remove(directory) },
 		})
 	}
-	return nil
+	return changes
 }
 
 // isOurs says whether machineadm has made the directory of a registry. One without a hosts.toml is what an interrupted
@@ -87,7 +96,7 @@ func isOurs(m sdk.Machine, directory string, names []string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	text, err := m.FS.ReadFile(filepath.Join(directory, "hosts.toml"))
+	text, err := m.FS.ReadFile(filepath.Join(directory, hostsFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return !slices.ContainsFunc(names, func(name string) bool { return !strings.HasPrefix(name, hostFilePrefix) }), nil
@@ -98,7 +107,7 @@ func isOurs(m sdk.Machine, directory string, names []string) (bool, error) {
 }
 
 func rank(name string) string {
-	if name == "hosts.toml" {
+	if name == hostsFile {
 		return ""
 	}
 	return name

@@ -10,6 +10,9 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
+// hostsFile says how the registry of its directory is reached.
+const hostsFile = "hosts.toml"
+
 // Files beside a hosts.toml begin with this, so that what an earlier document left behind is known again. They end in
 // .pem and .key: what ends in .crt or .cert, containerd reads by itself where it cannot make sense of the hosts.toml.
 const hostFilePrefix = "machineadm-"
@@ -27,7 +30,7 @@ func (d desired) certs(r release) []sdk.FileSpec {
 		t.text.WriteString(header("docs/hosts.md of containerd"))
 		t.registry(g, r)
 		all = append(append(all, t.beside...), sdk.FileSpec{
-			Path: at.join(t.directory, "hosts.toml"), Content: t.text.Bytes(), Mode: modeOf(t.secret), Sensitive: t.secret,
+			Path: at.join(t.directory, hostsFile), Content: t.text.Bytes(), Mode: modeOf(t.secret), Sensitive: t.secret,
 		})
 	}
 	return all

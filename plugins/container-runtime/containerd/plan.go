@@ -10,8 +10,9 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// plan decides what is missing. What the daemon reads at every pull, the trees of registries, comes first and needs no
-// restart; then everything that it reads when it starts, as one activation; then what nothing refers to any more.
+// plan decides what is missing. What the daemon reads when it starts is one activation. What it reads at every pull, the
+// tree of registries, is rolled back with that, but needs no restart by itself. What nothing refers to any more is
+// removed last.
 func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sdk.Plan, error) {
 	want, violations := resolve(doc, m.Target.OS)
 	if len(violations) > 0 {
@@ -48,18 +49,20 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	if err := sandboxWarning(ctx, m, want, &result); err != nil {
 		return sdk.Plan{}, err
 	}
-	if err := planCerts(m, want, i.release, &result); err != nil {
+	registries, err := planCerts(m, want, i.release, &result)
+	if err != nil {
 		return sdk.Plan{}, err
 	}
 	files, err := activated(m, c, want, base)
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	changes, err := activation(ctx, m, i, want, c, files)
+	changes, err := activation(ctx, m, i, want, c, files, registries.files)
 	if err != nil {
 		return sdk.Plan{}, err
 	}
 	result.Add(changes...)
+	result.Add(registries.removals(m)...)
 	return result, planLeftovers(m, files, &result)
 }
 
@@ -95,11 +98,15 @@ func activated(m sdk.Machine, c configuration, want desired, base []sdk.FileSpec
 	return append(files, c.main), nil
 }
 
-func activation(ctx context.Context, m sdk.Machine, i installation, want desired, c configuration, files []sdk.FileSpec) ([]*sdk.Change, error) {
+func activation(
+	ctx context.Context, m sdk.Machine, i installation, want desired, c configuration, files, registries []sdk.FileSpec,
+) ([]*sdk.Change, error) {
 	if !i.state.Exists { // an image into which containerd is yet to be installed
-		return filesAlone(m, files)
+		return filesAlone(m, slices.Concat(files, registries))
 	}
-	return sdk.Activate(ctx, m, activationFor(m, i, want, c, files))
+	a := activationFor(m, i, want, c, files)
+	a.Companions = registries
+	return sdk.Activate(ctx, m, a)
 }
 
 func activationFor(m sdk.Machine, i installation, want desired, c configuration, files []sdk.FileSpec) sdk.Activation {
