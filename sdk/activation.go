@@ -20,6 +20,9 @@ type Activation struct {
 	// Seen is the state of the unit, where the plan has asked for it already; nil: it is asked for. What is done later goes
 	// by what is then.
 	Seen *machine.ServiceState
+	// BeforeInstall lets an image root have the files before the unit is installed in it. On a live machine a unit that is
+	// not installed is a Precondition all the same.
+	BeforeInstall bool
 	// Files are the configuration. With unit files or drop-ins among them, systemd reads its files again before the
 	// restart.
 	Files []FileSpec
@@ -106,7 +109,8 @@ func (a *activator) look(ctx context.Context, seen *machine.ServiceState) (sight
 		return s, err
 	}
 	a.claim(s.unit)
-	if err := usable(a.machine, a.Unit, s.unit); err != nil {
+	early := a.BeforeInstall && a.machine.Offline() && !s.unit.Exists
+	if err := usable(a.machine, a.Unit, s.unit); err != nil && !early {
 		return s, err
 	}
 	if s.record, err = loadRecord(a.memory, a.Unit); err != nil {

@@ -162,6 +162,12 @@ func TestImageRoot(t *testing.T) {
 	}
 	_, err = sdk.Activate(t.Context(), m, sdk.Activation{Unit: "y.service", Files: []sdk.FileSpec{{Path: "/etc/y", Mode: 0o644}}})
 	wantCode(t, err, pluginv1.CodePrecondition, "y.service is not installed")
+	left, err = sdk.Activate(t.Context(), m, sdk.Activation{
+		Unit: "y.service", BeforeInstall: true, Files: []sdk.FileSpec{{Path: "/etc/y", Mode: 0o644}},
+	})
+	if err != nil || len(left) != 2 || left[0].NeedsLive || !left[1].NeedsLive {
+		t.Errorf("before y.service is installed %d changes are planned (%v), want the file and the one for first boot", len(left), err)
+	}
 }
 
 const (

@@ -34,6 +34,9 @@ type Command struct {
 	// Name is a file name without directory, looked for in the system's command directories.
 	Name string
 	Args []string
+	// Directory is the only one in which the program is looked for, by its absolute path; empty means the system's command
+	// directories. It is for a program that others of the same name could hide.
+	Directory string
 	// Stdin is what the command reads; nil is the null device.
 	Stdin []byte
 	// Env adds KEY=value to, or replaces in, the environment of commands: PATH, HOME, LANG and the proxies, nothing
@@ -117,9 +120,21 @@ func (r *runner) Find(name string) (string, error) {
 		strings.Join(r.directories, string(os.PathListSeparator)))
 }
 
+// path is where the program of a command is.
+func (r *runner) path(c Command) (string, error) {
+	switch {
+	case c.Directory == "":
+		return r.Find(c.Name)
+	case !filepath.IsAbs(c.Directory):
+		return "", fmt.Errorf("find %s: %w: its directory is not an absolute path", printable(c.Name), fs.ErrInvalid)
+	}
+	only := &runner{directories: []string{c.Directory}}
+	return only.Find(c.Name)
+}
+
 // Run implements Runner.
 func (r *runner) Run(ctx context.Context, c Command) (Result, error) {
-	path, err := r.Find(c.Name)
+	path, err := r.path(c)
 	if err != nil {
 		return Result{ExitCode: -1}, err
 	}

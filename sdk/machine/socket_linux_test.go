@@ -1,0 +1,52 @@
+package machine_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// TestListens: a socket on which no process listens any more is none.
+func TestListens(t *testing.T) {
+	t.Parallel()
+	root, err := os.MkdirTemp("", "socket") // short: the path of a socket has 108 bytes
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(root)) })
+	files, err := machine.OpenFS(root)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, files.Close()) })
+	assert.False(t, files.Listens(t.Context(), "/s"), "absent")
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(root, "s"), Net: "unix"})
+	require.NoError(t, err)
+	assert.True(t, files.Listens(t.Context(), "/s"))
+	listener.SetUnlinkOnClose(false)
+	require.NoError(t, listener.Close())
+	// A program that another test starts holds the listener until its exec.
+	assert.Eventually(t, func() bool { return !files.Listens(t.Context(), "/s") }, 10*time.Second, time.Millisecond, "left behind")
+}
+
+// TestDirectoryOfACommand: of two programs of one name, the one of the directory is run.
+func TestDirectoryOfACommand(t *testing.T) {
+	t.Parallel()
+	first, second := t.TempDir(), t.TempDir()
+	for _, directory := range []string{first, second} {
+		require.NoError(t, os.WriteFile(filepath.Join(directory, "program"), []byte("#!/bin/sh\necho "+directory+"\n"), 0o755))
+	}
+	r := machine.NewRunner(first)
+	for directory, want := range map[string]string{"": first, first: first, second: second} {
+		result, err := r.Run(t.Context(), machine.Command{Name: "program", Directory: directory})
+		require.NoError(t, err)
+		assert.Equal(t, want+"\n", string(result.Stdout))
+	}
+	_, err := r.Run(t.Context(), machine.Command{Name: "program", Directory: t.TempDir()})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = r.Run(t.Context(), machine.Command{Name: "program", Directory: "bin"})
+	require.ErrorIs(t, err, os.ErrInvalid)
+}
