@@ -29,9 +29,7 @@ func (k checker) check(ctx context.Context, m sdk.Machine, candidates map[string
 	if err := k.redirect(m, candidates); err != nil {
 		return err
 	}
-	result, err := commandsFor(m, k.installation.binary).Run(ctx, machine.Command{
-		Name: filepath.Base(k.installation.binary), Args: []string{"--config", proposed, "config", "dump"},
-	})
+	result, err := m.Commands.Run(ctx, commandOf(k.installation.binary, "--config", proposed, "config", "dump"))
 	if err != nil {
 		failure, ok := errors.AsType[*machine.CommandError](err)
 		if !ok || failure.Err != nil {

@@ -201,7 +201,7 @@ func baseSpecs(ctx context.Context, m sdk.Machine, i installation, want desired,
 // defaultSpec is what ctr, which comes with the daemon, prints of its default.
 func defaultSpec(ctx context.Context, m sdk.Machine, i installation) ([]byte, error) {
 	beside := filepath.Join(filepath.Dir(i.binary), "ctr")
-	result, err := commandsFor(m, beside).Run(ctx, machine.Command{Name: filepath.Base(beside), Args: []string{"oci", "spec"}})
+	result, err := m.Commands.Run(ctx, commandOf(beside, "oci", "spec"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, sdk.Precondition(beside+" is not installed: it tells what containers start from by default",
 			"install it from the archive or package of containerd, or remove baseSpec")

@@ -7,14 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/machineadm/machineadm/internal/cri"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/tomledit"
 	"github.com/machineadm/machineadm/sdk"
 )
-
-const defaultSocket = "/run/containerd/containerd.sock"
 
 // healthy asks the daemon what the kubelet will ask it. With the old configuration in place it asks no more; with the new
 // one, also whether the daemon has it.
@@ -50,17 +47,6 @@ func (k checker) healthy(ctx context.Context, m sdk.Machine, _ sdk.Progress) err
 		return nil
 	}
 	return k.shown(text)
-}
-
-// listens says whether a daemon has the socket that containerd has by default. To dial is to connect; nothing is asked.
-func listens(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	client, err := cri.Dial(ctx, defaultSocket)
-	if err != nil {
-		return false
-	}
-	return client.Close() == nil
 }
 
 // explained says what an operator can make of a daemon without CRI. It listens only when all its plugins are loaded, so that

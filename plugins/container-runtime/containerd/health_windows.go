@@ -9,5 +9,3 @@ import (
 // healthy is not asked over CRI, which listens on a named pipe: that the service runs, and stays, is all that is known.
 // The client would be a twentieth of this program.
 func (checker) healthy(context.Context, sdk.Machine, sdk.Progress) error { return nil }
-
-func listens(context.Context) bool { return false }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -101,11 +100,12 @@ func activated(m sdk.Machine, c configuration, want desired, base []sdk.FileSpec
 func activation(
 	ctx context.Context, m sdk.Machine, i installation, want desired, c configuration, files, registries []sdk.FileSpec,
 ) ([]*sdk.Change, error) {
-	if !i.state.Exists { // an image into which containerd is yet to be installed
-		return filesAlone(m, slices.Concat(files, registries))
-	}
 	a := activationFor(m, i, want, c, files)
 	a.Companions = registries
+	if m.Offline() {
+		a.BeforeInstall = true
+		a.Environment = nil // of a service of Windows: first boot sets it
+	}
 	return sdk.Activate(ctx, m, a)
 }
 
@@ -114,20 +114,4 @@ func activationFor(m sdk.Machine, i installation, want desired, c configuration,
 	return sdk.Activation{
 		Unit: unitOf(m), Seen: &i.state, Files: files, Environment: want.serviceEnvironment(), Check: k.check, Healthy: k.healthy,
 	}
-}
-
-// filesAlone leaves everything but the files for first boot.
-func filesAlone(m sdk.Machine, files []sdk.FileSpec) ([]*sdk.Change, error) {
-	var changes []*sdk.Change
-	for _, spec := range files {
-		change, err := sdk.File(m, spec)
-		if err != nil {
-			return nil, err
-		}
-		changes = append(changes, change)
-	}
-	return append(changes, &sdk.Change{
-		ID: "activate:" + unit, Summary: "see that " + unit + " runs with its configuration", NeedsLive: true,
-		Do: func(context.Context, sdk.Progress) error { return errors.New("it is for first boot") },
-	}), nil
 }

@@ -18,6 +18,8 @@ const (
 	unit = "containerd.service"
 	// service is the same on Windows (containerd --register-service).
 	service = "containerd"
+	// defaultSocket is where the daemon listens, except on Windows.
+	defaultSocket = "/run/containerd/containerd.sock"
 )
 
 // installation is the containerd that the unit runs.
@@ -136,7 +138,7 @@ func (i *installation) place(m sdk.Machine, l launch) error {
 
 // versionLive asks the program itself. It answers "containerd MODULE VERSION REVISION".
 func versionLive(ctx context.Context, m sdk.Machine, binary string) (string, error) {
-	result, err := commandsFor(m, binary).Run(ctx, machine.Command{Name: filepath.Base(binary), Args: []string{"--version"}})
+	result, err := m.Commands.Run(ctx, commandOf(binary, "--version"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", sdk.Final(sdk.Precondition(binary+", which "+unitOf(m)+" starts, is not installed", installHint(m.Target)))
 	}
@@ -150,13 +152,10 @@ func versionLive(ctx context.Context, m sdk.Machine, binary string) (string, err
 	return answer[2], nil
 }
 
-// commandsFor runs a program by its path: where the machine would find another one of this name first, as with one in
-// /usr/local/bin beside the distribution's, only its own directory is looked at.
-func commandsFor(m sdk.Machine, binary string) machine.Runner {
-	if found, err := m.Commands.Find(filepath.Base(binary)); err == nil && found == binary {
-		return m.Commands
-	}
-	return machine.NewRunner(filepath.Dir(binary))
+// commandOf runs a program by its path: the machine may find another one of this name first, as with one in
+// /usr/local/bin beside the distribution's.
+func commandOf(binary string, args ...string) machine.Command {
+	return machine.Command{Name: filepath.Base(binary), Directory: filepath.Dir(binary), Args: args}
 }
 
 // unknownVersion is not final: where containerd is installed by another document, that one cures it.
@@ -202,7 +201,7 @@ func installHint(t sdk.Target) string {
 // fit says how the plugin fits the machine. It is asked in every run, also when there is nothing to do: where a daemon
 // answers, the service manager, whose client is a program to start, is left alone.
 func fit(ctx context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
-	if m.Target.OS != "windows" && !m.Offline() && hasUnitFile(m) && listens(ctx) {
+	if m.Target.OS != "windows" && !m.Offline() && hasUnitFile(m) && m.FS.Listens(ctx, defaultSocket) {
 		return sdk.FitnessActive, "containerd is installed and runs", nil
 	}
 	state, err := m.Services.State(ctx, unitOf(m))
