@@ -150,10 +150,10 @@ func (d doc) fromPlugin(by *candidate, err error) problems {
 	var out problems
 	for _, v := range e.Violations[:min(len(e.Violations), document.MaxErrors)] {
 		here := base
-		if e.Code == pluginv1.CodeInvalidConfig || here.Message == "" || len(e.Violations) > 1 {
-			here.Message = firstOf(v.Message, e.Message)
+		here.Hint = firstOf(e.Hint, v.Hint)
+		if e.Code == pluginv1.CodeInvalidConfig || here.Message == "" || len(e.Violations) > 1 { // what each field says
+			here.Message, here.Hint = firstOf(v.Message, e.Message), firstOf(v.Hint, e.Hint)
 		}
-		here.Hint = firstOf(v.Hint, e.Hint)
 		out = append(out, problem{err: d.at(v.Field, here)})
 	}
 	if more := len(e.Violations) - document.MaxErrors; more > 0 {
