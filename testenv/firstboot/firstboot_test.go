@@ -271,6 +271,9 @@ func TestNoSentinelWithoutSuccess(t *testing.T) {
 			bad := stream + "---\n" + strings.ReplaceAll(strings.SplitN(stream, "---\n", 2)[1], "net.core.somaxconn: 8191", "net.core.no_such_key: 1")
 			return write(root, "/etc/machineadm/bad.yaml", strings.Replace(bad, "{name: tuning}", "{name: more}", 1), 0o600)
 		},
+		func(root string) error {
+			return write(root, "/etc/machineadm/halfway.yaml", stream+"---\n"+noop("fails", "touch: [/var/fails], apply: fail"), 0o600)
+		},
 		func(root string) error { return os.MkdirAll(filepath.Join(root, "/srv/image/etc"), 0o755) },
 	)})
 	absent := func(after string) {
@@ -301,8 +304,10 @@ func TestNoSentinelWithoutSuccess(t *testing.T) {
 	absent("after a failed run")
 	expect(report.ExitOK, "machineadm", "apply", "--path", "/etc/machineadm/node.yaml")
 	n.MustExec(t, "test", "-s", sentinel)
-	// A later run that fails after its first change takes the sentinel of the earlier one away.
+	// A run that changes nothing leaves the sentinel of the earlier one; one that fails after its first change takes it away.
 	n.MustExec(t, "rm", "/etc/sysctl.d/99-machineadm-kubernetes.conf")
 	expect(report.ExitPrecondition, "machineadm", "apply", "--path", "/etc/machineadm/bad.yaml")
+	n.MustExec(t, "test", "-s", sentinel)
+	expect(report.ExitPrecondition, "machineadm", "apply", "--path", "/etc/machineadm/halfway.yaml")
 	absent("after a run that failed half-way")
 }
