@@ -62,8 +62,8 @@ func TestCommand(t *testing.T) {
 	t.Run("text", func(t *testing.T) {
 		t.Parallel()
 		code, stdout, stderr := command(t, judge, "--plugin", sound, "--cases", cases, "--root", "testdata/base")
-		listed := "n/a   stop judged 1 of 2 cases\n      refused: the document is refused\n"
-		if code != 0 || stderr != "" || !strings.Contains(stdout, listed) || !strings.Contains(stdout, "2 cases by ") || !strings.Contains(stdout, " 0 failed") {
+		listed := "n/a   stop judged 1 of 3 cases\n      not-ready, refused: the document is refused\n"
+		if code != 0 || stderr != "" || !strings.Contains(stdout, listed) || !strings.Contains(stdout, "3 cases by ") || !strings.Contains(stdout, " 0 failed") {
 			t.Errorf("sound: exit %d\n%s%s", code, stdout, stderr)
 		}
 		code, stdout, _ = command(t, judge, "--plugin", misnamed, "--cases", cases)
@@ -78,10 +78,10 @@ func TestCommand(t *testing.T) {
 			Failed  int
 			Results []conformance.Result
 		}
-		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || got.Failed != 2 {
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || got.Failed != 3 {
 			t.Fatalf("exit %d, %v\n%s", code, err, stdout)
 		}
-		if want := 2 * len(conformance.Checks()); len(got.Results) != want {
+		if want := 3 * len(conformance.Checks()); len(got.Results) != want {
 			t.Errorf("%d results, want %d", len(got.Results), want)
 		}
 	})
@@ -99,7 +99,7 @@ func TestCommand(t *testing.T) {
 				} `xml:"testcase"`
 			} `xml:"testsuite"`
 		}
-		if err := xml.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || len(got.Suites) != 2 {
+		if err := xml.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || len(got.Suites) != 3 {
 			t.Fatalf("exit %d, %v\n%s", code, err, stdout)
 		}
 		for _, suite := range got.Suites {
