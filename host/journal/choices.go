@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/naming"
-	"github.com/machineadm/machineadm/internal/rooted"
 )
 
 const choicesFile = "choices.json"
@@ -78,7 +77,7 @@ func (i *Image) Choose(document, provider string) error {
 	i.choices[document] = provider
 	data, err := renderChoices(i.choices)
 	if err == nil {
-		err = within(i.root, func(root *rooted.Root) error { return writeBelow(root, ImageChoices, data, 0o644) })
+		err = writeBelow(i.root, ImageChoices, data, 0o644)
 	}
 	return stateError(err)
 }

@@ -60,7 +60,7 @@ func (w *Writes) Record(paths []string) error {
 	}
 	data, err := json.Marshal(writes{Version: writesVersion, Paths: slices.Sorted(maps.Keys(all))})
 	if err == nil {
-		err = w.within(func(root *rooted.Root) error { return writeBelow(root, w.records[0], append(data, '\n'), 0o600) })
+		err = writeBelow(w.root, w.records[0], append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return stateError(fmt.Errorf("record what is written: %w", err))
@@ -123,16 +123,32 @@ func parseWrites(data []byte) ([]string, error) {
 	return w.Paths, nil
 }
 
-func writeBelow(root *rooted.Root, name string, data []byte, mode fs.FileMode) (err error) {
-	dir, err := root.OpenDir(filepath.Dir(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		dir, err = makeDir(root, filepath.Dir(name))
+// writeBelow writes a file of the image at root, or of the live machine (""). Its errors name the path as this process
+// sees it, the root included.
+func writeBelow(root, name string, data []byte, mode fs.FileMode) error {
+	return within(root, func(opened *rooted.Root) (err error) {
+		dir, err := opened.OpenDir(filepath.Dir(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			dir, err = makeDir(opened, filepath.Dir(name))
+		}
+		if err != nil {
+			return located(root, filepath.Dir(name), "mkdir", err)
+		}
+		defer func() { err = errors.Join(err, dir.Close()) }()
+		err = atomicfile.Write(dir, filepath.Base(name), data, atomicfile.Options{Mode: mode, KeepLabel: true})
+		return located(root, name, "write", err)
+	})
+}
+
+// located names the path of an error below root, instead of the one that it has.
+func located(root, name, op string, err error) error {
+	if err == nil {
+		return nil
 	}
-	if err != nil {
-		return err
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		err = inner.Err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	return atomicfile.Write(dir, filepath.Base(name), data, atomicfile.Options{Mode: mode, KeepLabel: true})
+	return &fs.PathError{Op: op, Path: filepath.Join(root, name), Err: err}
 }
 
 func cleanRecord(root *rooted.Root, name string) error {

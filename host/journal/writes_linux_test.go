@@ -171,3 +171,23 @@ func FuzzWrites(f *testing.F) {
 		assert.FileExists(t, filepath.Join(root, "etc/x"))
 	})
 }
+
+// TestErrorsNameTheImage: what cannot be written into an image is named as the caller finds it.
+func TestErrorsNameTheImage(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(root string) error{
+		"choices": func(root string) error { return (&Journal{}).ForImage(root, nil).Choose("Motd/a", "file") },
+		"record":  func(root string) error { return NewWrites(root, t.TempDir()).Record([]string{"/etc/motd"}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			inTheWay := filepath.Join(root, "etc/machineadm")
+			require.NoError(t, os.Mkdir(filepath.Join(root, "etc"), 0o755))
+			require.NoError(t, os.WriteFile(inTheWay, nil, 0o600))
+			err := write(root)
+			require.ErrorIs(t, err, ErrState)
+			require.ErrorContains(t, err, inTheWay+": ")
+		})
+	}
+}
