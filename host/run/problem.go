@@ -59,7 +59,7 @@ func interrupted() problems {
 func stateProblem(err error) problems {
 	return one(report.Error{
 		Code: report.CodeState, Message: err.Error(),
-		Hint: "see that the state and run directories are writable and not full, then run again",
+		Hint: "see that the state and run directories, and the image of --root, are writable and not full (df, df -i), then run again",
 	})
 }
 
