@@ -116,8 +116,10 @@ func exit(t *testing.T, c *exec.Cmd, err error) int {
 }
 
 // report is the report that a run left, which is whole if there is one.
-func (b *bench) report() (report.Report, error) {
-	data, err := os.ReadFile(filepath.Join(b.run, "report.json"))
+func (b *bench) report() (report.Report, error) { return b.reportIn("report.json") }
+
+func (b *bench) reportIn(name string) (report.Report, error) {
+	data, err := os.ReadFile(filepath.Join(b.run, name))
 	if err != nil {
 		return report.Report{}, err
 	}
@@ -136,10 +138,11 @@ func parseReport(data []byte) (report.Report, error) {
 	return r, nil
 }
 
-// leftovers are what a run must not leave below dirs: temporary files, directories of sockets, and JSON that is none.
+// leftovers are what a run must not leave below dirs: temporary files, directories of sockets, the record of
+// an image, and JSON that is none.
 func leftovers(dirs ...string) ([]string, error) {
 	var found []string
-	temporary := regexp.MustCompile(`^machineadm-[0-9]+$`)
+	temporary := regexp.MustCompile(`^machineadm-(run-)?[0-9]+$`)
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			switch {
@@ -149,6 +152,8 @@ func leftovers(dirs ...string) ([]string, error) {
 				return err
 			case atomicfile.Reserved(e.Name()):
 				found = append(found, "a temporary file: "+path)
+			case e.Name() == ".pending":
+				found = append(found, "a record of what is written: "+path)
 			case strings.HasPrefix(e.Name(), ".sockets-"), temporary.MatchString(e.Name()):
 				found = append(found, "a temporary directory: "+path)
 			case strings.HasSuffix(e.Name(), ".json"):

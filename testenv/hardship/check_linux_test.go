@@ -118,10 +118,13 @@ func TestLeftovers(t *testing.T) {
 	if found, err := leftovers(dir, filepath.Join(dir, "none")); err != nil || len(found) > 0 {
 		t.Fatalf("%q (%v)", found, err)
 	}
-	for _, left := range []string{"etc/.f.machineadm-tmp", "etc/.l.machineadm-tmplink", "run/.sockets-12/s", "tmp/machineadm-12/s", "state/half.json"} {
+	for _, left := range []string{
+		"etc/.f.machineadm-tmp", "etc/.l.machineadm-tmplink", "run/.sockets-12/s", "tmp/machineadm-12/s", "tmp/machineadm-run-12/s",
+		"etc/machineadm/.pending", "state/half.json",
+	} {
 		put(t, filepath.Join(dir, left), "{")
 	}
-	if found, err := leftovers(dir); err != nil || len(found) != 5 {
+	if found, err := leftovers(dir); err != nil || len(found) != 7 {
 		t.Errorf("%q (%v)", found, err)
 	}
 }

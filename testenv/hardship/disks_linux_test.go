@@ -106,25 +106,25 @@ type hardship struct {
 	mount func(t *testing.T, at string)
 	// strike hits the file system that is mounted at at, or only a directory or a file of it.
 	strike func(t *testing.T, at, dir, file string) (mend func())
-	// file says that a single file is hit.
-	file bool
+	// file says that a single file is hit, disk that all of the file system is.
+	file, disk bool
 	// hint is what an error about it advises, if a plugin meets it.
 	hint string
 }
 
 func hardships() map[string]hardship {
 	return map[string]hardship{
-		"full tmpfs":            {mountTmpfs, full, false, "free some space"},
-		"full ext4":             {mountExt4, full, false, "free some space"},
-		"tmpfs without inodes":  {mountTmpfs, noInodes, false, "df -i"},
-		"ext4 without inodes":   {mountExt4, noInodes, false, "df -i"},
-		"quota":                 {mountBtrfs, quota, false, "quota"},
-		"read-only file system": {mountTmpfs, remounted, false, "make that file system writable"},
-		"read-only bind mount":  {mountTmpfs, bound, false, "make that file system writable"},
-		"immutable directory":   {mountExt4, attribute("i", false), false, "lsattr"},
-		"append-only directory": {mountExt4, attribute("a", false), false, "lsattr"},
-		"immutable file":        {mountExt4, attribute("i", true), true, "lsattr"},
-		"append-only file":      {mountExt4, attribute("a", true), true, "lsattr"},
+		"full tmpfs":            {mountTmpfs, full, false, true, "free some space"},
+		"full ext4":             {mountExt4, full, false, true, "free some space"},
+		"tmpfs without inodes":  {mountTmpfs, noInodes, false, true, "df -i"},
+		"ext4 without inodes":   {mountExt4, noInodes, false, true, "df -i"},
+		"quota":                 {mountBtrfs, quota, false, true, "quota"},
+		"read-only file system": {mountTmpfs, remounted, false, true, "make that file system writable"},
+		"read-only bind mount":  {mountTmpfs, bound, false, false, "make that file system writable"},
+		"immutable directory":   {mountExt4, attribute("i", false), false, false, "lsattr"},
+		"append-only directory": {mountExt4, attribute("a", false), false, false, "lsattr"},
+		"immutable file":        {mountExt4, attribute("i", true), true, false, "lsattr"},
+		"append-only file":      {mountExt4, attribute("a", true), true, false, "lsattr"},
 	}
 }
 

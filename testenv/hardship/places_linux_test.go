@@ -23,16 +23,19 @@ type place struct {
 	dir  func(b *bench, warm bool) string
 	file func(b *bench) string
 	exit int
+	// record is what a run writes before it writes to dir, if that is not in dir: a hit disk ends the run there.
+	record func(b *bench) string
 }
 
 func places() map[string]place {
 	none := func(*bench) string { return "" }
 	return map[string]place{
 		"target": {
-			move: func(b *bench, disk string) { b.root = filepath.Join(disk, "root") },
-			dir:  func(b *bench, _ bool) string { return filepath.Join(b.root, "etc/sysctl.d") },
-			file: func(b *bench) string { return filepath.Join(b.root, limitsFile) },
-			exit: report.ExitPrecondition,
+			move:   func(b *bench, disk string) { b.root = filepath.Join(disk, "root") },
+			dir:    func(b *bench, _ bool) string { return filepath.Join(b.root, "etc/sysctl.d") },
+			file:   func(b *bench) string { return filepath.Join(b.root, limitsFile) },
+			exit:   report.ExitPrecondition,
+			record: func(b *bench) string { return filepath.Join(b.root, "etc/machineadm") },
 		},
 		"state": {
 			move: func(b *bench, disk string) { b.state = filepath.Join(disk, "state") },
@@ -133,14 +136,18 @@ func hit(t *testing.T, p place, h hardship, warm bool, want golden) {
 	before, dir := b.lastRun(), p.dir(b, warm)
 	mend := h.strike(t, disk, dir, p.file(b))
 	free := freeBlocks(disk)
+	exits := p.exit
+	if h.disk && p.record != nil { // the state of an image is in the image
+		exits, dir = report.ExitState, p.record(b)
+	}
 	got := b.apply(t, edition)
-	if got.code != p.exit {
-		t.Errorf("want exit %d; %s\n%s", p.exit, free, got)
+	if got.code != exits {
+		t.Errorf("want exit %d; %s\n%s", exits, free, got)
 	}
 	if got.code != report.ExitOK && (!strings.Contains(got.stderr, dir) || !strings.Contains(got.stderr, "hint: ")) {
 		t.Errorf("the error does not say where, or not what to do:\n%s", got)
 	}
-	if p.exit == report.ExitPrecondition && !strings.Contains(got.stderr, h.hint) {
+	if exits == report.ExitPrecondition && !strings.Contains(got.stderr, h.hint) {
 		t.Errorf("the error does not advise to %s:\n%s", h.hint, got)
 	}
 	b.intact(t, want, edition)
@@ -205,14 +212,19 @@ func (g golden) damage(root string, edition int) ([]string, error) {
 }
 
 // honest compares how a run ended with the report that it left. before is the run that left the report of before. Where
-// a report can be written, this run has written one to the end; else the one of before can still be there, or that of the
-// moment at which the disk was full.
+// a report can be written, this run has written one to the end; else the one of before is where it was or aside, or there
+// is that of the moment at which the disk was full.
 func (b *bench) honest(t *testing.T, before string, got result, writable bool) {
 	t.Helper()
 	r, err := b.report()
 	unkept := got.code == report.ExitState || strings.Contains(got.stderr, "the state cannot be kept")
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && before == "" && unkept: // not even where it could be: nothing was begun
+		return
+	case errors.Is(err, fs.ErrNotExist) && !writable && unkept:
+		if aside, err := b.reportIn("report.earlier.json"); err != nil || aside.RunID != before {
+			t.Errorf("the report of before is lost: %v\n%s", err, got)
+		}
 		return
 	case err != nil:
 		t.Errorf("the report: %v\n%s", err, got)
