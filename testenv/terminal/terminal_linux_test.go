@@ -146,14 +146,19 @@ func TestTheLogDoesNotTearTheList(t *testing.T) {
 	}
 	s := begin(t, b.apply(stream+document("last", "touch: [a, b], apply: hang"), "--log-level", "debug"), 80, 24)
 	s.shows("Noop/last (test)", "20 of 21 documents done", "words")
-	whole := regexp.MustCompile(`^(time=.*plugin=[a-z-]+$|changed |  done |at work |  doing |20 of 21 )`)
+	const text = `("([^"\\]|\\.)*"|[^ "=]+)`
+	whole := regexp.MustCompile(`^(time=\S+ level=[A-Z]+ msg=` + text + `( [A-Za-z]+=` + text + `)*$|changed |  done |at work |  doing |20 of 21 )`)
+	ofPlugin := regexp.MustCompile(` msg="words( words){39}" plugin=machineadm-noop-plugin-test$`)
 	s.until("every line is whole", func() bool { // it may be drawing
 		log := 0
 		for line := range strings.SplitSeq(s.text(), "\n") {
-			if !whole.MatchString(line) || strings.Count(line, "time=") > 1 {
+			said := ofPlugin.MatchString(line)
+			if !whole.MatchString(line) || strings.Count(line, "time=") > 1 || strings.Contains(line, "words") != said {
 				return false
 			}
-			log += strings.Count(line, "time=")
+			if said {
+				log++
+			}
 		}
 		return log >= 20
 	})
