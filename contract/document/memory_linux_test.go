@@ -20,15 +20,25 @@ func TestMemoryOfHostileStreams(t *testing.T) {
 		prefix, unit string
 		units        int // in a document; 0: one document fills the stream
 	}{
-		{"", "! ", 0}, {"", "&a ", 0}, {"", "\"", 0}, {"[", "a # b\n", 0}, {"", "a ", 0}, {"", "...\n", 0},
-		{"", "! ", MaxStructure}, {"", "\"\" ", MaxStructure / 2}, {"[", "'a':", MaxStructure - 1}, {"", "- !!str a\n", MaxStructure / 2},
+		{"", "! ", 0},
+		{"", "&a ", 0},
+		{"", "\"", 0},
+		{"[", "a # b\n", 0},
+		{"", "a ", 0},
+		{"", "...\n", 0},
+		{"", "! ", MaxStructure},
+		{"", "\"\" ", MaxStructure / 2},
+		{"[", "'a':", MaxStructure - 1},
+		{"", "- !!str a\n", MaxStructure / 2},
 	} {
 		t.Run(fmt.Sprintf("%s%s%d", c.prefix, c.unit, c.units), func(t *testing.T) {
 			child := exec.Command(os.Args[0], "-test.run=^TestHostileStream$")
 			child.Env = append(os.Environ(), "HOSTILE_PREFIX="+c.prefix, "HOSTILE_UNIT="+c.unit, fmt.Sprint("HOSTILE_UNITS=", c.units))
 			out, err := child.CombinedOutput()
 			require.NoError(t, err, string(out))
-			peak := child.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+			usage, ok := child.ProcessState.SysUsage().(*syscall.Rusage)
+			require.True(t, ok)
+			peak := usage.Maxrss >> 10
 			assert.LessOrEqual(t, peak, int64(limit), "MiB")
 			t.Log(peak, "MiB")
 		})

@@ -19,11 +19,14 @@ func TestUnmarshalFillsWhatDecodes(t *testing.T) {
 		`{"text":1,"size":4}`:                 {sample{Text: "before", Size: 4}, []string{"text"}},
 		`{"text":"a","text":"b"}`:             {sample{Text: "a"}, []string{"text"}},
 		`{"servers":[{"address":"a","port":65536},7,{"port":1}]}`: {
-			sample{Text: "before", Servers: []server{{Address: "a"}, {}, {Port: 1}}}, []string{"servers[0].port", "servers[1]"}},
+			sample{Text: "before", Servers: []server{{Address: "a"}, {}, {Port: 1}}}, []string{"servers[0].port", "servers[1]"},
+		},
 		`{"params":{"a":true,"b":1}}`: {
-			sample{Text: "before", Params: map[string]intOrString{"a": "", "b": "1"}}, []string{`params.a`}},
+			sample{Text: "before", Params: map[string]intOrString{"a": "", "b": "1"}}, []string{`params.a`},
+		},
 		`{"on":"true","deep":{"address":"c","port":"x"}}`: {
-			sample{Text: "before", Deep: deepServer("c")}, []string{"on", "deep.port"}},
+			sample{Text: "before", Deep: deepServer("c")}, []string{"on", "deep.port"},
+		},
 		`{"on":true,"deep":[]}`:                    {sample{Text: "before", On: &on}, []string{"deep"}},
 		`{"address":"10.0.0.256","ratio":2}`:       {sample{Text: "before", Ratio: 2}, []string{"address"}},
 		`{"metadata":{"name":"n","labels":{}}}`:    {sample{Text: "before", header: header{Metadata: metadata{"n"}}}, []string{"metadata.labels"}},

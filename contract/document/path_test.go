@@ -15,7 +15,7 @@ func TestPathVectors(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("testdata/paths.jsonl")
 	require.NoError(t, err)
-	defer file.Close()
+	t.Cleanup(func() { require.NoError(t, file.Close()) })
 	lines := bufio.NewScanner(file)
 	count := 0
 	for ; lines.Scan(); count++ {
@@ -35,10 +35,11 @@ func TestPathVectors(t *testing.T) {
 			text = *v.Path
 			var p Path
 			for _, s := range v.Steps {
-				if name, named := s.(string); named {
-					p = p.Field(name)
-				} else {
-					p = p.Index(int(s.(float64)))
+				switch s := s.(type) {
+				case string:
+					p = p.Field(s)
+				case float64:
+					p = p.Index(int(s))
 				}
 			}
 			assert.Equal(t, text, string(p))

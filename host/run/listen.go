@@ -35,7 +35,7 @@ func (l *listener) take(event pluginv1.Event) error {
 			l.emit(Event{Type: EventProgress, Message: e.Message}, len(e.Message))
 		}
 	case pluginv1.Warning:
-		text := warningText(pluginv1.Warning(e))
+		text := warningText(e)
 		if before := len(l.result.warnings); before < len(l.warn(text)) {
 			l.emit(Event{Type: EventWarning, Message: text}, len(text))
 		}

@@ -67,9 +67,9 @@ func TestNodeThatCannotKeepState(t *testing.T) {
 		{"full", `mount -t tmpfs -o size=64k,mode=0700 tmpfs "$1"; dd if=/dev/zero of="$1/filler" bs=4k 2>/dev/null || true`, `umount "$1"`, state},
 		{"read-only", `mount -t tmpfs -o ro,mode=0700 tmpfs "$1"`, `umount "$1"`, state},
 		{
-			"only for the count of reboots", `cp /etc/machine-id "$1/machine-id"
+			"only for requested reboots", `cp /etc/machine-id "$1/machine-id"
 				echo '{"generation":"another","count":1}' >"$1/reboots.json"; mount --bind "$1/reboots.json" "$1/reboots.json"`,
-			`umount "$1/reboots.json"`, "count the reboot: ",
+			`umount "$1/reboots.json"`, "record a requested reboot: ",
 		},
 		{
 			"nothing would go on after the reboot", `mount --bind /etc/systemd/system /etc/systemd/system; mount -o remount,bind,ro /etc/systemd/system`,

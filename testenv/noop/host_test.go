@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -203,7 +204,8 @@ func (b *bench) endSurvivor(pidFile string) {
 	got := b.host("apply", "--root", b.root, "--path", b.stream(doc("a", spec{})))
 	require.Equal(b.t, report.ExitLocked, got.code, "%s", got)
 	require.Contains(b.t, got.stderr, fmt.Sprintf("processes of a run that was killed are still at work: %d (/bin/sh -c ", pid))
-	require.NoError(b.t, syscall.Kill(-pid, syscall.SIGKILL)) // it leads a session; its own child holds the lock as well
+	// It leads a session; its own child holds the lock as well. The command, because this file is vetted for Windows too.
+	require.NoError(b.t, exec.CommandContext(b.t.Context(), "kill", "-KILL", "--", fmt.Sprint(-pid)).Run())
 }
 
 func send(s os.Signal) func(*testing.T, *os.Process) {

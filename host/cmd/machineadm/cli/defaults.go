@@ -19,16 +19,16 @@ import (
 const maxDefaults = 1 << 20
 
 // vendorFiles are the files of the machine or the image that choose providers: the defaults of the OS vendor, by kind, and
-// the choices of the bake, by document. The error comes with the name of the file.
-func (p *place) vendorFiles(mode run.Mode) (defaults, choices map[string]string, at string, err error) {
-	if mode == run.ModeValidate {
-		return nil, nil, "", nil
+// the choices of the bake, by document. An error comes with the name of the file.
+func (p *place) vendorFiles(o *run.Options) (at string, err error) {
+	if o.Mode == run.ModeValidate {
+		return "", nil
 	}
 	for _, f := range []struct {
 		path  string
 		parse func(file string, data []byte) (map[string]string, error)
 		to    *map[string]string
-	}{{defaultsFile, parseDefaults, &defaults}, {journal.ImageChoices, parseChoices, &choices}} {
+	}{{defaultsFile, parseDefaults, &o.Defaults}, {journal.ImageChoices, parseChoices, &o.ImageChoices}} {
 		at = filepath.Join(p.root, f.path)
 		data, err := p.readVendorFile(f.path)
 		if errors.Is(err, os.ErrNotExist) {
@@ -39,11 +39,11 @@ func (p *place) vendorFiles(mode run.Mode) (defaults, choices map[string]string,
 			*f.to, err = f.parse(at, data)
 		}
 		if err != nil {
-			return nil, nil, at, err
+			return at, err
 		}
 		p.log.Info("vendor file read", "path", at, "bytes", len(data))
 	}
-	return defaults, choices, "", nil
+	return "", nil
 }
 
 func parseChoices(file string, data []byte) (map[string]string, error) {

@@ -67,8 +67,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 		Mode: mode, File: streamName(o.path), Stream: stream, Root: where.root, Target: where.target, Phase: phase,
 		AllowSecrets: o.allowSecrets, Reboot: o.reboot, Timeout: g.timeout, Interrupt: interrupt,
 	}
-	var at string
-	if options.Defaults, options.ImageChoices, at, err = where.vendorFiles(mode); err != nil {
+	if at, err := where.vendorFiles(&options); err != nil {
 		return where.refuse(head, inputErrors(at, err), observe, s)
 	}
 	if where.journal != nil && mode == run.ModeApply {
