@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/internal/rooted"
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
@@ -77,4 +79,22 @@ func mine(info os.FileInfo) bool {
 
 func newSentinel() *journal.Sentinel {
 	return journal.NewSentinel("/run/cluster-api/bootstrap-success.complete")
+}
+
+// regular opens a file that is one: a FIFO or a device would hold the run up.
+func regular(file *os.File, err error) (*os.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = rooted.ErrNotRegular
+		if info.IsDir() {
+			err = trust.ErrDirectory
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }

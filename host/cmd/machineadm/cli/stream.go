@@ -125,24 +125,6 @@ func ending(e report.Error) (report.Outcome, int) {
 	}
 }
 
-// regular opens a file that is one: a FIFO or a device would hold the run up.
-func regular(file *os.File, err error) (*os.File, error) {
-	if err != nil {
-		return nil, err
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = rooted.ErrNotRegular
-		if info.IsDir() {
-			err = trust.ErrDirectory
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
-}
-
 // noteStream logs what was read, and warns of a file of secrets that is readable by more than its owner.
 func noteStream(path string, o run.Options, log *slog.Logger) {
 	log.Info("stream read", "path", o.File, "bytes", len(o.Stream))
