@@ -134,6 +134,9 @@ func (r *runner) path(c Command) (string, error) {
 
 // Run implements Runner.
 func (r *runner) Run(ctx context.Context, c Command) (Result, error) {
+	if err := ctx.Err(); err != nil { // a command that is quicker than its end would succeed
+		return Result{ExitCode: -1}, err
+	}
 	path, err := r.path(c)
 	if err != nil {
 		return Result{ExitCode: -1}, err
