@@ -90,7 +90,7 @@ func (j aclJudge) judge(path string, d descriptor, adding bool) (problem, remedy
 		default:
 			return "has an access control list with an entry of a kind that files do not have", icacls + " /reset"
 		}
-		// The owner, whom these two stand for, was checked above.
+		// The owner, which these two stand for, was checked above.
 		if e.mask&refused == 0 || j.trusted(e.account.sid) || e.account.sid == sidCreatorOwner || e.account.sid == sidOwnerRights {
 			continue
 		}

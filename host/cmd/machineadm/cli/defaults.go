@@ -56,7 +56,7 @@ func parseChoices(file string, data []byte) (map[string]string, error) {
 	return choices, nil
 }
 
-// readVendorFile reads the machine's own file like a program, links and all: whoever can write it chooses what is run. An
+// readVendorFile reads the machine's own file like a program, links and all: a user who can write it chooses what is run. An
 // image is the baker's.
 func (p *place) readVendorFile(path string) ([]byte, error) {
 	open := func() (*os.File, error) { return rooted.Open(p.root, path) }
