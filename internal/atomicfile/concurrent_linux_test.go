@@ -9,9 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
-	"time"
 )
 
 // writeLoop, in the environment, turns this test binary into a process that writes the named file until it is killed.
@@ -48,12 +48,13 @@ func whole(path string) error {
 	return nil
 }
 
-// TestKill ends a writing process at many different moments of its writes.
+// TestKill kills a writing process while its temporary file has different sizes.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f")
+	const rounds = 40
 	leftBehind := 0
-	for round := range 40 {
+	for round := range rounds {
 		child := exec.Command(os.Args[0])
 		child.Env = append(os.Environ(), writeLoop+"="+path)
 		output, err := child.StdoutPipe()
@@ -67,7 +68,12 @@ func TestKill(t *testing.T) {
 		if err != nil || line != "written\n" {
 			t.Fatalf("the child says %q (%v)", line, err)
 		}
-		time.Sleep(time.Duration(round) * 200 * time.Microsecond) // Which moment is what varies; nothing is waited for.
+		temporary := filepath.Join(filepath.Dir(path), temporaryName("f", temporarySuffix))
+		for wanted := int64(round) << 20 / rounds; ; runtime.Gosched() { // The writer goes on for ever.
+			if info, err := os.Lstat(temporary); err == nil && info.Size() >= wanted {
+				break
+			}
+		}
 		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +83,7 @@ func TestKill(t *testing.T) {
 		if err := whole(path); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		if _, err := os.Lstat(filepath.Join(filepath.Dir(path), temporaryName("f", temporarySuffix))); err == nil {
+		if _, err := os.Lstat(temporary); err == nil {
 			leftBehind++
 		}
 	}

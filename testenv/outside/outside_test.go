@@ -95,14 +95,15 @@ func requirements(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// build builds the host, procfs and the plugins of others, and returns the directory.
+// build builds the host into bin, procfs and the plugins of others beside it, and returns the directory. The host is
+// apart because it also looks for plugins in its own directory.
 func build(t *testing.T) string {
 	t.Helper()
 	built, err := filepath.Abs(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, pkg := range map[string]string{"machineadm": "./host/cmd/machineadm", procfs: "./plugins/sysctl/procfs"} {
+	for name, pkg := range map[string]string{host: "./host/cmd/machineadm", procfs: "./plugins/sysctl/procfs"} {
 		run(t, root, nil, "go", "build", "-o", filepath.Join(built, name), pkg)
 	}
 	for dir, binary := range modules() {
@@ -112,6 +113,7 @@ func build(t *testing.T) string {
 }
 
 const (
+	host      = "bin/machineadm"
 	procfs    = "machineadm-sysctl-plugin-procfs"
 	filesonly = "machineadm-sysctl-plugin-filesonly"
 
@@ -122,6 +124,7 @@ const (
 	motdFile    = "etc/motd"
 	sysctlFile  = "etc/sysctl.d/99-machineadm-node.conf"
 	modulesFile = "etc/modules-load.d/machineadm-node.conf"
+	choicesFile = "etc/machineadm/choices.json"
 )
 
 // TestHost: the real host prepares an image with plugins that it never heard of.
@@ -139,14 +142,14 @@ func TestHost(t *testing.T) {
 	}{
 		"a refused field goes to the next provider": {
 			stream:    motd + sysctl + "{modules: [overlay], parameters: {kernel.panic: 10}}\n",
-			providers: "file procfs", files: []string{motdFile, sysctlFile, modulesFile},
+			providers: "file procfs", files: []string{motdFile, sysctlFile, modulesFile, choicesFile},
 		},
 		"a refused profile too": {
-			stream: sysctl + "{profiles: [kubernetes]}\n", providers: "procfs", files: []string{sysctlFile, modulesFile},
+			stream: sysctl + "{profiles: [kubernetes]}\n", providers: "procfs", files: []string{sysctlFile, modulesFile, choicesFile},
 		},
 		"the one that fits an image best": {
 			stream:    motd + sysctl + "{parameters: {kernel.panic: 10}}\n",
-			providers: "file filesonly", files: []string{motdFile, sysctlFile},
+			providers: "file filesonly", files: []string{motdFile, sysctlFile, choicesFile},
 		},
 		"a named provider is not replaced": {
 			stream: motd + sysctl + "{provider: filesonly, modules: [overlay]}\n", exit: report.ExitPrecondition,
@@ -215,7 +218,7 @@ func apply(t *testing.T, built string, plugins map[string]string, stream string)
 	if err := os.WriteFile(path, []byte(stream), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(t.Context(), filepath.Join(built, "machineadm"), "apply", "--plugin-dir", installed,
+	c := exec.CommandContext(t.Context(), filepath.Join(built, host), "apply", "--plugin-dir", installed,
 		"--root", image, "--path", path, "--run-dir", reports, "--state-dir", filepath.Join(dir, "state"))
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
