@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -64,6 +65,9 @@ func (d *decoder) read(data []byte) {
 			continue
 		}
 		d.report(doc, faults)
+		if doc.readable() {
+			d.stream.Faulty = append(d.stream.Faulty, doc)
+		}
 	}
 	if d.count == 0 {
 		d.whole("holds no document", "write at least one document, with apiVersion, kind, metadata and spec")
@@ -122,4 +126,22 @@ func (d *decoder) judge(c chunk) (*Document, []fault) {
 	d.json = check.out
 	doc.json = bytes.Clone(check.out)
 	return doc, faults
+}
+
+// readable says whether the kind of a document with faults can check its spec, and makes the JSON for that.
+func (d *Document) readable() bool {
+	var whole struct {
+		Spec map[string]json.RawMessage `json:"spec"`
+	}
+	if d.APIVersion == "" || d.Kind == "" || json.Unmarshal(d.json, &whole) != nil || whole.Spec == nil {
+		return false
+	}
+	if d.Provider == "" {
+		delete(whole.Spec, "provider")
+	}
+	var err error
+	d.json, err = json.Marshal(map[string]any{
+		"apiVersion": d.APIVersion, "kind": d.Kind, "metadata": map[string]string{"name": "faulty"}, "spec": whole.Spec,
+	})
+	return err == nil
 }

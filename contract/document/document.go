@@ -31,6 +31,10 @@ type Stream struct {
 	File string
 	// Documents are those without a fault, in order.
 	Documents []*Document
+	// Faulty are those of the others whose apiVersion, kind and spec could be read, in order. They may be planned to find
+	// more errors of the same stream, and never applied. Their JSON has another name, null where a value was refused, and
+	// no spec.provider when that was at fault.
+	Faulty []*Document
 	// Errors are the faults of the others, in order.
 	Errors []*Error
 }

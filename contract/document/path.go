@@ -69,6 +69,12 @@ func (p Path) join(rest string) Path {
 	return p + "." + Path(rest)
 }
 
+// Within says whether a field is the ancestor or lies in it. Every field lies in the document, whose path is empty.
+func Within(field, ancestor string) bool {
+	rest, found := strings.CutPrefix(field, ancestor)
+	return found && (rest == "" || ancestor == "" || rest[0] == '.' || rest[0] == '[')
+}
+
 func isWord(s string) bool {
 	for i := range len(s) {
 		c := s[i]

@@ -83,9 +83,6 @@ func (f *Fleet) Find(binary string) (catalog.Plugin, error) { return f.catalog.F
 // ByType implements run.Plugins.
 func (f *Fleet) ByType(kind string) ([]catalog.Plugin, error) { return f.catalog.ByType(kind) }
 
-// Directories implements run.Plugins.
-func (f *Fleet) Directories() []string { return f.catalog.Directories() }
-
 // Start starts a plugin and asks what it is, or returns the one that runs already. A plugin that could not be started
 // is not tried again: its error stays.
 func (f *Fleet) Start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
 )
@@ -122,11 +123,7 @@ func (r *runner) bind(ctx context.Context, b bound) (bound, error) {
 	}
 	installed, err := r.with.Plugins.ByType(b.Kind)
 	if err != nil {
-		b.result = failed(b.fromLaunch(naming.Prefix(b.Kind)+"*", err))
-		return b, nil
-	}
-	if len(installed) == 0 {
-		b.result = failed(problems{{err: b.at("", r.nothingInstalled(b.doc))}})
+		b.result = failed(b.notFound(naming.Prefix(b.Kind)+"*", err))
 		return b, nil
 	}
 	var all []*candidate
@@ -156,18 +153,16 @@ func (r *runner) bind(ctx context.Context, b bound) (bound, error) {
 	return b, nil
 }
 
-func (r *runner) nothingInstalled(d doc) report.Error {
-	e := report.Error{
-		Code: report.CodeNoPlugin, Message: fmt.Sprintf("no plugin for %s is installed", d.Kind),
-		Hint: fmt.Sprintf("install one as %sPROVIDER, or name its directory with --plugin-dir", naming.Prefix(d.Kind)),
+// notFound is the error for a document whose plugin could not be looked up. A kind of our group that is misspelled gets
+// the hint at its right name: installing a plugin would be of no use.
+func (d doc) notFound(binary string, err error) problems {
+	out := d.fromLaunch(binary, err)
+	group, _, _ := strings.Cut(d.APIVersion, "/")
+	near := document.SuggestKind(d.Kind)
+	if group == v1alpha1.Group && near != "" && near != d.Kind {
+		out[0].err.Hint = "did you mean the kind " + near + "?"
 	}
-	if near := document.SuggestKind(d.Kind); ours(d) && near != "" && near != d.Kind {
-		e.Hint = "did you mean the kind " + near + "?"
-	}
-	if dirs := r.with.Plugins.Directories(); len(dirs) > 0 {
-		e.Message += " in " + strings.Join(dirs, ", ")
-	}
-	return e
+	return out
 }
 
 // bindNamed starts the one plugin that was named. Its answer that it does not serve this machine is final.
@@ -175,7 +170,7 @@ func (r *runner) bindNamed(ctx context.Context, b bound) (bound, error) {
 	binary := naming.Binary(b.Kind, b.provider)
 	p, err := r.with.Plugins.Find(binary)
 	if err != nil {
-		b.result = failed(b.fromLaunch(binary, err))
+		b.result = failed(b.notFound(binary, err))
 		return b, nil
 	}
 	c, wrong, err := r.start(ctx, b.doc, p)

@@ -116,6 +116,9 @@ func (w *world) ByType(kind string) ([]catalog.Plugin, error) {
 		binary := naming.Binary(kind, provider)
 		out = append(out, catalog.Plugin{Binary: binary, Path: "/plugins/" + binary})
 	}
+	if len(out) == 0 {
+		return nil, &catalog.NotFoundError{Kind: kind, File: naming.Prefix(kind) + "PROVIDER", Directories: []string{"/plugins"}}
+	}
 	slices.SortFunc(out, func(a, b catalog.Plugin) int { return strings.Compare(a.Binary, b.Binary) })
 	return out, nil
 }
@@ -204,8 +207,6 @@ func (w *world) Choose(document, provider string) error {
 	w.choices[document] = provider
 	return nil
 }
-
-func (w *world) Directories() []string { return []string{"/plugins"} }
 
 func (w *world) Remove() error {
 	w.note("remove sentinel")

@@ -26,9 +26,9 @@ type listener struct {
 func (l *listener) take(event pluginv1.Event) error {
 	switch e := event.(type) {
 	case pluginv1.Started:
-		return l.started(e.Change)
+		l.started(e.Change)
 	case pluginv1.Changed:
-		return l.ended(e.ID, report.Changed)
+		l.ended(e.ID, report.Changed)
 	case pluginv1.Progress:
 		l.request(e.Reboot)
 		if e.Message != "" {
@@ -48,10 +48,8 @@ func (l *listener) warn(text string) []string {
 	return l.result.warnings
 }
 
-func (l *listener) started(c pluginv1.Change) error {
-	if _, open := l.begun[c.ID]; open {
-		return &pluginv1.Error{Message: fmt.Sprintf("the plugin started the change %q twice", c.ID)}
-	}
+// started and ended rely on the client of pluginv1 for the order of events.
+func (l *listener) started(c pluginv1.Change) {
 	l.begun[c.ID] = time.Now()
 	l.run.changed = true
 	l.result = l.result.add(report.Change{ID: c.ID, Summary: c.Summary, Outcome: report.Interrupted})
@@ -60,19 +58,13 @@ func (l *listener) started(c pluginv1.Change) error {
 	// Before it is done: a report that survives a crash names the change in hand. When it cannot be kept, that change is
 	// finished and no other is begun.
 	l.keep(l.run.recordWith(l.doc, l.result))
-	return nil
 }
 
-func (l *listener) ended(id string, outcome report.Outcome) error {
-	begun, open := l.begun[id]
-	if !open {
-		return &pluginv1.Error{Message: fmt.Sprintf("the plugin ended the change %q, which it had not started", id)}
-	}
-	delete(l.begun, id)
+func (l *listener) ended(id string, outcome report.Outcome) {
 	var done report.Change
-	l.result, done = l.result.finish(id, outcome, time.Since(begun))
+	l.result, done = l.result.finish(id, outcome, time.Since(l.begun[id]))
+	delete(l.begun, id)
 	l.emit(Event{Type: EventChangeFinished, Result: &done}, len(done.Summary))
-	return nil
 }
 
 // abandon settles the changes that were begun and not done, and returns the result. failed says that the plugin has
@@ -83,7 +75,7 @@ func (l *listener) abandon(failed bool) result {
 		outcome = report.Failed
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.begun)) {
-		_ = l.ended(id, outcome) // it was begun
+		l.ended(id, outcome)
 	}
 	if l.hidden > 0 {
 		text := fmt.Sprintf("the plugin sent more than is shown: %d events are left out", l.hidden)

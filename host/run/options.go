@@ -82,10 +82,8 @@ func DefaultRetry() RetryPolicy {
 type Plugins interface {
 	// Find is the one plugin of this binary's name.
 	Find(binary string) (catalog.Plugin, error)
-	// ByType lists every installed provider of a kind.
+	// ByType lists every installed provider of a kind, and fails when there is none.
 	ByType(kind string) ([]catalog.Plugin, error)
-	// Directories are those that are searched.
-	Directories() []string
 	// Start starts a plugin, or returns the one that runs already.
 	Start(ctx context.Context, p catalog.Plugin) (*launch.Plugin, error)
 }

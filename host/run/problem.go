@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -16,6 +17,7 @@ import (
 type problem struct {
 	err    report.Error
 	detail string // for details.json
+	id     string // of the document, when the decoder found it
 }
 
 // problems ends a stage of the run. Its first element decides the exit code.
@@ -115,7 +117,7 @@ func (d doc) at(field string, e report.Error) report.Error {
 
 // fromDecoder is an error that the decoder found.
 func fromDecoder(e *document.Error) problem {
-	return problem{err: report.Error{
+	return problem{id: strconv.Itoa(e.Index + 1), err: report.Error{
 		Code: pluginv1.CodeInvalidConfig.String(), Message: e.Message, Field: e.Field, File: e.File,
 		Line: e.Position.Line, Column: e.Position.Column, Hint: e.Hint, Document: label(e.Kind, e.Name),
 	}}

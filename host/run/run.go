@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 )
 
@@ -104,6 +107,12 @@ func (r *runner) prepare(ctx context.Context, s stream) ([]planned, error) {
 		}
 		wrong = append(wrong, p.result.problems...)
 	}
+	if err == nil && len(s.faulty) > 0 {
+		var more problems
+		more, err = r.checkFaulty(ctx, s)
+		r.progress.problems = append(r.progress.problems, more...)
+		wrong = append(wrong, more...)
+	}
 	if err == nil && len(wrong) == 0 {
 		err = r.applicable(all)
 	}
@@ -111,6 +120,34 @@ func (r *runner) prepare(ctx context.Context, s stream) ([]planned, error) {
 		err = wrong.sorted().orNil()
 	}
 	return all, err
+}
+
+// checkFaulty validates the specs of documents that the decoder refused, so that one run reports all errors of a stream.
+// Findings of a plugin on a field that was refused already, or in one, are left out.
+func (r *runner) checkFaulty(ctx context.Context, s stream) (problems, error) {
+	validation := *r
+	validation.o.Mode, validation.with.State = ModeValidate, nil
+	r = &validation
+	bound, err := r.bindAll(ctx, stream{docs: s.faulty})
+	if err != nil {
+		return nil, err
+	}
+	var out problems
+	for _, b := range bound {
+		p, err := r.planFirst(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range p.result.problems {
+			known := slices.ContainsFunc(s.problems, func(y problem) bool {
+				return y.id == b.id && document.Within(x.err.Field, y.err.Field)
+			})
+			if x.err.Code == pluginv1.CodeInvalidConfig.String() && !known {
+				out = append(out, x)
+			}
+		}
+	}
+	return out, nil
 }
 
 // applicable refuses a stream of which no document applies to this machine: it would succeed without having done anything.

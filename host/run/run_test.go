@@ -554,28 +554,3 @@ func closed() <-chan struct{} {
 	close(c)
 	return c
 }
-
-func TestBrokenEventsAreDefects(t *testing.T) {
-	t.Parallel()
-	for name, events := range map[string][]pluginv1.Event{
-		"ended, never started": {pluginv1.Changed{ID: "ghost"}},
-		"started twice":        {pluginv1.Started{Change: pluginv1.Change{ID: "a"}}, pluginv1.Started{Change: pluginv1.Change{ID: "a"}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.add("x").apply = func(_ context.Context, _ string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
-				for _, e := range events {
-					if err := send(e); err != nil {
-						return pluginv1.Finished{}, err
-					}
-				}
-				return pluginv1.Finished{}, nil
-			}
-			got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
-			if got.ExitCode != report.ExitFailed || !strings.Contains(errorsOf(got), "Internal") {
-				t.Errorf("exit %d; errors:\n%s", got.ExitCode, errorsOf(got))
-			}
-		})
-	}
-}

@@ -27,7 +27,8 @@ type doc struct {
 type stream struct {
 	docs     []doc
 	refused  map[int]problems // by place in docs
-	problems problems         // of documents that could not be decoded
+	problems problems         // of documents with faults
+	faulty   []doc            // those of them that a plugin can check; never applied
 }
 
 // read decodes a stream. An error is one of the stream as a whole.
@@ -40,12 +41,17 @@ func read(file string, data []byte) (stream, error) {
 	for _, e := range decoded.Errors {
 		s.problems = append(s.problems, fromDecoder(e))
 	}
-	for _, d := range decoded.Documents {
+	for i, d := range slices.Concat(decoded.Documents, decoded.Faulty) {
 		text, err := d.JSON()
 		if err != nil {
 			return stream{}, one(report.Error{Code: pluginv1.CodeInvalidConfig.String(), Message: err.Error(), File: file})
 		}
-		s.docs = append(s.docs, doc{Document: d, id: strconv.Itoa(d.Index + 1), file: file, json: text})
+		made := doc{Document: d, id: strconv.Itoa(d.Index + 1), file: file, json: text}
+		if i < len(decoded.Documents) {
+			s.docs = append(s.docs, made)
+		} else {
+			s.faulty = append(s.faulty, made)
+		}
 	}
 	return s, nil
 }
