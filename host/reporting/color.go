@@ -9,7 +9,6 @@ type style string
 const (
 	plain  style = ""
 	bold   style = "1"
-	faint  style = "2"
 	red    style = "31"
 	green  style = "32"
 	yellow style = "33"

@@ -5,216 +5,159 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/machineadm/machineadm/host/run"
 )
 
-// Terminal is what Live draws on.
-type Terminal interface {
-	io.Writer
-	// Size is its width and height in cells; zero when that is not known.
-	Size() (width, height int)
-	// Cancel has a Write that is under way return, and every later one fail. It says whether it can.
-	Cancel() bool
-}
-
 const (
-	every    = 100 * time.Millisecond
-	patience = 5 * time.Second // with a terminal that takes nothing more, once the run is over
-	backlog  = 16 << 20        // bytes that wait for the terminal: more than all the errors of a stream
-	portion  = 1 << 10         // bytes of one Write
+	refresh = time.Second
+	// The status line is written with automatic wrapping (DECAWM) off: the terminal cuts what is too long for its width.
+	wrapOff, wrapOn = "\x1b[?7l", "\x1b[?7h"
+	eraseLine       = "\r\x1b[K"
+	longestStatus   = 400 // runes
 )
 
-// Live shows an apply on a terminal: what is done scrolls up and stays; below it, redrawn in place, stands what goes on.
-// Whoever tells it something never waits for the terminal. It is also the writer for everything else that is shown
-// there while the run goes on, such as the log.
+// Live writes the lines of Text to a terminal and keeps a status line below them: how far the run is, and the change in
+// hand. It is also the writer for everything else that goes to the terminal during the run, such as the log.
 type Live struct {
-	terminal Terminal
-	color    Color
-	errors   io.Writer
-	done     chan struct{}
-	wake     chan struct{} // there is no need to wait for the next tick
-	written  atomic.Int64
+	text    Text
+	out     io.Writer
+	ended   chan struct{}
+	stopped chan struct{}
 
-	mu      sync.Mutex
-	list    list
-	queue   []item
-	size    int    // of queue
-	lost    int    // items that were too many
-	partial string // the beginning of a line whose end was not written yet
-	afresh  bool
-	closed  bool
+	mu                   sync.Mutex
+	began                time.Time
+	total, planned, done int
+	applying             bool
+	current              string // document, and what is done for it
+	line                 string // the status line on the terminal
 }
 
-// item is something that stays: a row of the list, or lines as they are.
-type item struct {
-	row  *row
-	text string
-}
-
-func (i item) size() int {
-	if i.row != nil {
-		return len(i.row.text) + 64
-	}
-	return len(i.text)
-}
-
-// NewLive starts to draw. Close must be called. The errors of the run go to errors; nil means to the terminal, too.
-func NewLive(t Terminal, c Color, errors io.Writer) *Live {
-	l := &Live{terminal: t, color: c, errors: errors, done: make(chan struct{}), wake: make(chan struct{}, 1)}
+// NewLive returns a Live for a terminal. The errors of the run go to errors; nil means to the terminal. The caller calls
+// Close.
+func NewLive(terminal io.Writer, c Color, errors io.Writer) *Live {
+	l := &Live{out: terminal, ended: make(chan struct{}), stopped: make(chan struct{})}
+	l.text = Text{Out: l, Err: errors, Color: c}
 	if errors == nil {
-		l.errors = l
+		l.text.Err = l
 	}
-	go l.loop()
+	go l.tick()
 	return l
 }
 
 // Observe takes an event.
 func (l *Live) Observe(e run.Event) {
 	l.mu.Lock()
-	for _, r := range l.list.take(e) {
-		l.add(item{row: &r})
-	}
+	l.take(e)
 	l.mu.Unlock()
-	if e.Type == run.EventRunFinished {
-		Errors(l.errors, e.Report)
-		outcome, text := runWord(e.Report.Outcome), closing(e.Report)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.add(item{row: &row{state: outcome, style: outcomeStyle(e.Report.Outcome), text: strings.TrimPrefix(text, outcome), bare: true}})
+	switch e.Type {
+	case run.EventDocumentStarted, run.EventChangeStarted, run.EventProgress: // in the status line
+	default:
+		l.text.Observe(e)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.draw()
+}
+
+func (l *Live) take(e run.Event) {
+	switch e.Type {
+	case run.EventRunStarted:
+		l.began, l.total = e.Time, len(e.Report.Documents)
+	case run.EventDocumentPlanned:
+		l.planned++
+	case run.EventDocumentStarted:
+		l.applying, l.current = true, name(e.Document)+by(e.Document)
+	case run.EventChangeStarted:
+		l.current = name(e.Document) + ": " + Escape(e.Change.Summary)
+	case run.EventProgress, run.EventRetry:
+		l.current = name(e.Document) + ": " + Escape(e.Message)
+	case run.EventChangeFinished:
+		l.current = name(e.Document)
+	case run.EventDocumentFinished:
+		l.applying, l.current = true, ""
+		l.done++
+	case run.EventRunFinished:
+		l.began = time.Time{}
+	case run.EventWarning:
 	}
 }
 
-// Write shows whole lines above the live region. It never fails: a terminal that is gone is no concern of who writes.
+// Write writes whole lines above the status line.
 func (l *Live) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	text := l.partial + string(p)
-	end := strings.LastIndexByte(text, '\n') + 1
-	l.partial = text[end:]
-	if end > 0 {
-		l.add(item{text: text[:end]})
-	}
-	return len(p), nil
+	l.erase()
+	n, err := l.out.Write(p)
+	l.draw()
+	return n, err
 }
 
-// Stopping says that the run was asked to end early.
-func (l *Live) Stopping() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list.stopping = true
-}
-
-// Afresh has the live region drawn anew below what somebody else has written, such as the shell that the process was
-// stopped from.
-func (l *Live) Afresh() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.afresh = true
-}
-
-// Close shows what is left to show and takes the live region away. It returns when the terminal has taken everything, or
-// takes nothing more.
+// Close removes the status line.
 func (l *Live) Close() {
+	close(l.ended)
+	<-l.stopped
 	l.mu.Lock()
-	if !l.closed && l.partial != "" {
-		l.add(item{text: l.partial + "\n"})
-	}
-	l.closed, l.partial = true, ""
-	l.mu.Unlock()
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-	for {
-		written := l.written.Load()
-		select {
-		case <-l.done:
-			return
-		case <-time.After(patience):
-		}
-		if l.written.Load() != written {
-			continue
-		}
-		if l.terminal.Cancel() {
-			<-l.done
-		}
-		return
-	}
+	defer l.mu.Unlock()
+	l.erase()
 }
 
-// add keeps something for the terminal. The last words are the most important: of too much, the oldest is dropped.
-func (l *Live) add(i item) {
-	select {
-	case <-l.done: // the terminal is gone
-		return
-	default:
-	}
-	l.queue, l.size = append(l.queue, i), l.size+i.size()
-	for l.size > backlog && len(l.queue) > 1 {
-		l.size -= l.queue[0].size()
-		l.queue, l.lost = l.queue[1:], l.lost+1
-	}
-}
-
-// loop writes. It ends after Close, or when the terminal is gone.
-func (l *Live) loop() {
-	defer close(l.done)
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	var c canvas
+// tick renews the elapsed time.
+func (l *Live) tick() {
+	defer close(l.stopped)
+	ticker := time.NewTicker(refresh)
+	defer ticker.Stop()
 	for {
 		select {
-		case <-tick.C:
-		case <-l.wake:
-		}
-		text, last := l.next(&c)
-		for len(text) > 0 {
-			n, err := io.WriteString(l.terminal, text[:min(len(text), portion)])
-			l.written.Add(int64(n))
-			if err != nil {
-				return
-			}
-			text = text[n:]
-		}
-		if last {
+		case <-l.ended:
 			return
+		case <-ticker.C:
+			l.mu.Lock()
+			l.draw()
+			l.mu.Unlock()
 		}
 	}
 }
 
-// next is what is to be written now, and whether nothing will follow.
-func (l *Live) next(c *canvas) (text string, last bool) {
-	width, height := l.terminal.Size()
-	if width < 1 || height < 1 {
-		width, height = 80, 24 // a serial line that nobody has told
+// draw writes the status line if it has changed. Errors are dropped: a terminal that is gone must not stop a run.
+func (l *Live) draw() {
+	text := l.status(time.Now())
+	if text == l.line {
+		return
 	}
-	room := max(1, width-1) // some terminals wrap as soon as the last cell is filled
-	l.mu.Lock()
-	queue, lost, afresh, last := l.queue, l.lost, l.afresh, l.closed
-	l.queue, l.size, l.lost, l.afresh = nil, 0, 0, false
-	var live []line
-	if !last {
-		live = frame(&l.list, room, height, time.Now())
+	l.erase()
+	if text != "" {
+		_, _ = io.WriteString(l.out, wrapOff+text+wrapOn)
 	}
-	l.mu.Unlock()
+	l.line = text
+}
 
-	var above strings.Builder
-	if lost > 0 {
-		fmt.Fprintf(&above, "(%d texts left out: the terminal did not keep up)\n", lost)
+func (l *Live) erase() {
+	if l.line != "" {
+		_, _ = io.WriteString(l.out, eraseLine)
 	}
-	for _, i := range queue {
-		above.WriteString(i.text)
-		if i.row != nil {
-			for _, line := range i.row.lines(room) {
-				above.WriteString(line.paint(l.color) + "\n")
-			}
-		}
+	l.line = ""
+}
+
+// status is the status line, empty when no run is under way.
+func (l *Live) status(now time.Time) string {
+	if l.began.IsZero() {
+		return ""
 	}
-	if afresh {
-		*c = canvas{}
+	n, verb := l.planned, "planned"
+	if l.applying {
+		n, verb = l.done, "done"
 	}
-	return c.draw(above.String(), live, l.color, width), last
+	text := fmt.Sprintf("%d of %s %s", n, documents(l.total), verb)
+	if elapsed := now.Sub(l.began).Truncate(time.Second); elapsed > 0 {
+		text += ", " + brief(elapsed)
+	}
+	if l.current != "" {
+		text += ": " + l.current
+	}
+	if runes := []rune(text); len(runes) > longestStatus {
+		text = string(runes[:longestStatus])
+	}
+	return l.text.Color.paint(bold, strings.ReplaceAll(text, "\n", " "))
 }

@@ -88,7 +88,8 @@ func standing(r report.Report, i int, alive bool) string {
 	at, begun := turn(r)
 	switch d := &r.Documents[i]; {
 	case d.Outcome != "":
-		return ending(d)
+		word, rest := ending(d)
+		return word + rest
 	case begun && i == at && alive:
 		return "at work"
 	case begun && i == at:

@@ -15,6 +15,7 @@ import (
 // machine half-way.
 type Text struct {
 	Out, Err io.Writer
+	Color    Color
 }
 
 // Observe takes an event.
@@ -22,23 +23,24 @@ func (t Text) Observe(e run.Event) {
 	switch e.Type {
 	case run.EventDocumentPlanned:
 		for _, w := range e.Document.Warnings {
-			t.line("%s: warning: %s", name(e.Document), Escape(w))
+			t.warning(e.Document, w)
 		}
 	case run.EventDocumentStarted:
 		t.line("%s: started%s", name(e.Document), by(e.Document))
 	case run.EventChangeStarted:
 		t.line("%s: doing: %s", name(e.Document), Escape(e.Change.Summary))
 	case run.EventChangeFinished:
-		t.line("%s: %s: %s (%s)", name(e.Document), changeWord(e.Result.Outcome), Escape(e.Result.Summary),
-			duration(e.Result.DurationMs))
+		t.line("%s: %s: %s (%s)", name(e.Document), t.Color.paint(changeStyle(e.Result.Outcome), changeWord(e.Result.Outcome)),
+			Escape(e.Result.Summary), duration(e.Result.DurationMs))
 	case run.EventProgress:
 		t.line("%s: progress: %s", name(e.Document), Escape(e.Message))
 	case run.EventWarning:
-		t.line("%s: warning: %s", name(e.Document), Escape(e.Message))
+		t.warning(e.Document, e.Message)
 	case run.EventRetry:
-		t.line("%s: waiting: %s", name(e.Document), Escape(e.Message))
+		t.line("%s: %s: %s", name(e.Document), t.Color.paint(yellow, "waiting"), Escape(e.Message))
 	case run.EventDocumentFinished:
-		t.line("%s: %s", name(e.Document), ending(e.Document))
+		word, rest := ending(e.Document)
+		t.line("%s: %s%s", name(e.Document), t.Color.paint(outcomeStyle(e.Document.Outcome), word), rest)
 	case run.EventRunFinished:
 		t.end(e.Report)
 	case run.EventRunStarted:
@@ -50,7 +52,12 @@ func (t Text) end(r *report.Report) {
 	for _, q := range r.Reboots {
 		t.line("%s", rebootDue(q))
 	}
-	t.line("%s", closing(r))
+	word := runWord(r.Outcome)
+	t.line("%s%s", t.Color.paint(outcomeStyle(r.Outcome), word), strings.TrimPrefix(closing(r), word))
+}
+
+func (t Text) warning(d *report.Document, text string) {
+	t.line("%s: %s: %s", name(d), t.Color.paint(yellow, "warning"), Escape(text))
 }
 
 func (t Text) line(format string, args ...any) {
@@ -73,7 +80,8 @@ func (p Plan) Observe(e run.Event) {
 		for i := range e.Report.Documents {
 			d := &e.Report.Documents[i]
 			if d.Outcome == report.NotApplicable || d.Outcome == report.Deferred && d.Reason == report.ReasonPhase {
-				p.print("%s%s: %s\n", name(d), by(d), ending(d)) // these were not planned
+				word, rest := ending(d)
+				p.print("%s%s: %s%s\n", name(d), by(d), word, rest) // these were not planned
 			}
 		}
 		Errors(p.Err, e.Report)

@@ -16,13 +16,12 @@ func by(d *report.Document) string {
 	return " (" + Escape(d.Provider) + ")"
 }
 
-// ending says how a document ended, how long it took, and why if that is not in an error.
-func ending(d *report.Document) string {
-	text := outcomeWord(d.Outcome)
+// ending is a document's outcome, and its duration and reason unless an error gives it.
+func ending(d *report.Document) (word, rest string) {
 	if d.DurationMs > 0 || d.Outcome == report.Changed || d.Outcome == report.Unchanged {
-		text += " (" + duration(d.DurationMs) + ")"
+		rest = " (" + duration(d.DurationMs) + ")"
 	}
-	return text + because(d)
+	return outcomeWord(d.Outcome), rest + because(d)
 }
 
 // because says why a document was left as it is; empty when it was not, or when an error says it.

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -119,13 +118,4 @@ func (b *bench) report() report.Report {
 		b.t.Fatal(err)
 	}
 	return r
-}
-
-// documents are n of them, each of which writes a file.
-func documents(n int) string {
-	var b strings.Builder
-	for i := range n {
-		b.WriteString(document(fmt.Sprintf("n-%d", i), fmt.Sprintf("touch: [etc/n-%d]", i)))
-	}
-	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pty opens a new pseudo-terminal of this size: the end of who looks at it, and the end of the program.
-func pty(t *testing.T, width, height int) (master, slave *os.File) {
+// pty opens a new pseudo-terminal: the end of the test, and the end of the program.
+func pty(t *testing.T) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -35,7 +36,6 @@ func pty(t *testing.T, width, height int) (master, slave *os.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = slave.Close() }) // as above
-	setSize(t, master, width, height)
 	return master, slave
 }
 
@@ -49,13 +49,6 @@ func control(t *testing.T, file *os.File, f func(fd int) error) {
 	if err := errors.Join(c.Control(func(fd uintptr) { inner = f(int(fd)) }), inner); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func setSize(t *testing.T, master *os.File, width, height int) {
-	t.Helper()
-	control(t, master, func(fd int) error {
-		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(width), Row: uint16(height)})
-	})
 }
 
 // modes are how the terminal treats what is typed and written.
@@ -72,7 +65,7 @@ func modes(t *testing.T, file *os.File) unix.Termios {
 	return out
 }
 
-// session is a program on a terminal, and somebody who looks at it.
+// session is a program on a terminal.
 type session struct {
 	t             *testing.T
 	command       *exec.Cmd
@@ -80,17 +73,15 @@ type session struct {
 	before        unix.Termios
 	done          chan struct{} // the program has ended
 
-	mu   sync.Mutex
-	view *emulator
-	raw  []byte
-	look bool
+	mu  sync.Mutex
+	raw []byte // what the program has written
 }
 
 // begin starts a command on a terminal, as a shell would: in a session of its own, whose terminal it is.
-func begin(t *testing.T, c *exec.Cmd, width, height int) *session {
+func begin(t *testing.T, c *exec.Cmd) *session {
 	t.Helper()
-	s := &session{t: t, command: c, view: newEmulator(width, height), done: make(chan struct{}), look: true}
-	s.master, s.slave = pty(t, width, height)
+	s := &session{t: t, command: c, done: make(chan struct{})}
+	s.master, s.slave = pty(t)
 	s.before = modes(t, s.slave)
 	c.Stdin = s.slave
 	if c.Stdout == nil {
@@ -125,7 +116,6 @@ func (s *session) watch() {
 		n, err := s.master.Read(buffer)
 		s.mu.Lock()
 		s.raw = append(s.raw, buffer[:n]...)
-		s.view.Write(buffer[:n])
 		s.mu.Unlock()
 		if err != nil {
 			return
@@ -133,24 +123,29 @@ func (s *session) watch() {
 	}
 }
 
-// text is what stands on the terminal and in its history.
-func (s *session) text() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.view.text()
-}
-
+// sent is what the program has written so far.
 func (s *session) sent() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return string(s.raw)
+	return strings.ReplaceAll(string(s.raw), "\r\n", "\n")
 }
 
-// shows waits until all of these stand on the terminal.
+// mark is what the shell writes after the program has ended.
+const mark = "# the shell is back"
+
+// text is what stays on the terminal: without the status lines, each of which is erased before anything else is written.
+func (s *session) text() string {
+	return strings.TrimSuffix(status.ReplaceAllString(s.sent(), ""), mark)
+}
+
+// status matches a status line, the echo of an interrupt, and the sequence that erases both.
+var status = regexp.MustCompile(`\x1b\[\?7l[^\n]*?\x1b\[\?7h(\^C)?\r\x1b\[K`)
+
+// shows waits until the program has written all of these.
 func (s *session) shows(words ...string) {
 	s.t.Helper()
 	s.until(fmt.Sprintf("the terminal shows %q", words), func() bool {
-		text := s.text()
+		text := s.sent()
 		for _, w := range words {
 			if !strings.Contains(text, w) {
 				return false
@@ -183,14 +178,6 @@ func (s *session) types(keys string) {
 	}
 }
 
-func (s *session) resize(width, height int) {
-	s.t.Helper()
-	s.mu.Lock()
-	s.view.resize(width, height)
-	s.mu.Unlock()
-	setSize(s.t, s.master, width, height)
-}
-
 // ends waits for the end of the program, and that everything was read that it wrote. It leaves the terminal as it was.
 func (s *session) ends(exit int) {
 	s.t.Helper()
@@ -202,7 +189,6 @@ func (s *session) ends(exit int) {
 	if got := s.command.ProcessState.ExitCode(); got != exit {
 		s.t.Errorf("exit %d, want %d; the terminal shows\n%s", got, exit, s.text())
 	}
-	const mark = "# the shell is back"
 	if _, err := s.slave.WriteString(mark); err != nil {
 		s.t.Fatal(err)
 	}
@@ -210,22 +196,9 @@ func (s *session) ends(exit int) {
 	if after := modes(s.t, s.slave); after != s.before {
 		s.t.Errorf("the terminal was left in other modes: %+v, before %+v", after, s.before)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.view.unknown) > 0 {
-		s.t.Errorf("the terminal was sent %q", s.view.unknown)
+	if text := s.text(); exit >= 0 && regexp.MustCompile("\x1b\\[[^0-9]").MatchString(text) {
+		s.t.Errorf("a status line is left:\n%q", text)
 	}
-	if lines := s.view.lines(); lines[len(lines)-1] != mark {
-		s.t.Errorf("the cursor was left in the middle:\n%s", s.view.text())
-	}
-}
-
-// finished are the lines that stand there at the end, without the last.
-func (s *session) finished() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	lines := s.view.lines()
-	return lines[:len(lines)-1]
 }
 
 // within is a context for a command that must not hold up the rest.

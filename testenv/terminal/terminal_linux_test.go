@@ -2,9 +2,7 @@ package terminal
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
 )
@@ -27,186 +26,62 @@ func hanging() string {
 		document("fourth", "touch: [etc/e]")
 }
 
-// TestTheListOnATerminal watches a run, ends it with the key that people use, and reads what is left.
-func TestTheListOnATerminal(t *testing.T) {
+// TestStatusLine watches a run, ends it with the key that people use, and reads what is left.
+func TestStatusLine(t *testing.T) {
 	t.Parallel()
-	for _, width := range []int{20, 80, 200} {
-		for _, variable := range []string{"NO_COLOR=", "NO_COLOR=0"} {
-			t.Run(fmt.Sprintf("%d columns, %s", width, variable), func(t *testing.T) {
-				t.Parallel()
-				b := newBench(t, "{}")
-				c := b.apply(hanging())
-				c.Env = append(c.Env, variable)
-				s := begin(t, c, width, 24)
-				if width >= 80 {
-					s.shows("at work             1s  Noop/third (test)")
-					s.shows("at work             2s  Noop/third (test)", "\nwaiting                 Noop/fourth (test): 1 change", "2 of 4 documents done")
-				} else {
-					s.shows("at work Noop/third…", "\nwaiting Noop/fourt…", "\n2/4 done, 2s")
-				}
-				s.mu.Lock()
-				if wrapped := s.view.wrapped(); len(wrapped) > 0 {
-					t.Errorf("these lines wrap: %q", wrapped)
-				}
-				s.mu.Unlock()
-				s.types("\x03")
-				s.ends(report.ExitInterrupted)
-				s.left(width)
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				if (s.view.colors > 0) != (variable == "NO_COLOR=") {
-					t.Errorf("%d times a colour with %s", s.view.colors, variable)
-				}
-			})
-		}
+	for _, variable := range []string{"NO_COLOR=", "NO_COLOR=0"} {
+		t.Run(variable, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "{}")
+			c := b.apply(hanging())
+			c.Env = append(c.Env, variable)
+			s := begin(t, c)
+			s.shows("2 of 4 documents done: Noop/third: ", "2 of 4 documents done, 2s: Noop/third: ")
+			s.types("\x03")
+			s.ends(report.ExitInterrupted)
+			got := regexp.MustCompile(`[0-9.]+m?s\b|under 1ms`).ReplaceAllString(s.text(), "T")
+			colors := regexp.MustCompile("\x1b\\[[0-9;]*m")
+			assert.Equal(t, variable == "NO_COLOR=", colors.MatchString(got))
+			got = colors.ReplaceAllString(got, "")
+			for _, want := range []string{
+				"Noop/first: warning: a warning that is long", "Noop/first: done: write ", "\nNoop/first: changed (T)\nNoop/second: unchanged (T)\n",
+				"stopping when the change in hand is done; interrupt again to stop at once\n", "Noop/third: failed",
+				"error: Noop/third: the run was interrupted\n  hint:",
+				"Interrupted: 4 documents: 1 changed, 1 unchanged, 0 deferred, 1 failed, 1 skipped; took T\n",
+			} {
+				_, after, found := strings.Cut(got, want)
+				require.True(t, found, "%q is missing, or out of order, in\n%s", want, got)
+				got = after
+			}
+		})
 	}
 }
 
-// left compares what stays of hanging with what should.
-func (s *session) left(width int) {
-	s.t.Helper()
-	got := strings.Join(s.finished(), "\n")
-	got = regexp.MustCompile(`<?[0-9.]+m?s\b`).ReplaceAllStringFunc(got, func(d string) string { return strings.Repeat("t", len(d)) })
-	got = regexp.MustCompile(` +t+\b`).ReplaceAllString(got, " t")
-	want := map[int][]string{
-		20: {"warning Noop/first:", "changed Noop/first…", "  done write", "unchanged Noop/sec…", "failed Noop/third …", "Interrupted: 4"},
-		80: {
-			"warning                 Noop/first: a warning that is long enough to be longer\n                        than eighty cells if it is not folded",
-			"changed t  Noop/first (test)", "unchanged t  Noop/second (test)", "failed t  Noop/third (test)", "error: Noop/third: the run was interrupted\n  hint:",
-			"Interrupted: 4 documents: 1 changed, 1 unchanged, 0 deferred, 1 failed, 1",
-		},
-		200: {
-			"warning                 Noop/first: a warning that is long enough to be longer than eighty cells if it is not folded\nchanged t  Noop/first (test)\n  done t    ",
-			"Interrupted: 4 documents: 1 changed, 1 unchanged, 0 deferred, 1 failed, 1 skipped; took t\nreport: ",
-		},
-	}[width]
-	at := 0
-	for _, w := range want {
-		next := strings.Index(got[at:], w)
-		if next < 0 {
-			s.t.Errorf("%q is missing, or out of order, in\n%s", w, got)
-			continue
-		}
-		at += next
-	}
-	for _, live := range []string{"at work", "waiting", "planning", "doing", "stopping", "done,", "^C"} {
-		if strings.Contains(got, live) {
-			s.t.Errorf("%q stays of the live region:\n%s", live, got)
-		}
-	}
-}
-
-// TestAskedTwice: the list says what the first key does, and that there is a second.
+// TestAskedTwice: the run says what the first key does, and that there is a second.
 func TestAskedTwice(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "{}")
-	s := begin(t, b.apply(document("first", "touch: [a, b], apply: hangForever")), 80, 24)
-	s.shows("doing ")
+	s := begin(t, b.apply(document("first", "touch: [a, b], apply: hangForever")))
+	s.shows("0 of 1 document done: Noop/first: write")
 	s.types("\x03")
 	s.shows("stopping when the change in hand is done", "interrupt again to stop at once")
 	s.types("\x03")
 	s.ends(report.ExitInterrupted)
 }
 
-// TestALongStream: the live region is bounded, and every document stays in the history, once and in order.
-func TestALongStream(t *testing.T) {
-	t.Parallel()
-	const n = 100
-	b := newBench(t, "{}")
-	s := begin(t, b.apply(documents(n)), 80, 20)
-	s.ends(report.ExitOK)
-	next := 0
-	for _, line := range s.finished() {
-		if !strings.HasPrefix(line, "changed ") {
-			continue
-		}
-		if !strings.HasSuffix(line, fmt.Sprintf("  Noop/n-%d (test)", next)) {
-			t.Fatalf("%q where document %d should be", line, next)
-		}
-		next++
-	}
-	if next != n {
-		t.Errorf("%d documents of %d are there", next, n)
-	}
-	if text := s.text(); strings.Contains(text, "waiting") || strings.Contains(text, "at work") {
-		t.Errorf("something stays of the live region:\n%s", text)
-	}
-	if !strings.Contains(s.sent(), "more documents") {
-		t.Error("nothing was ever drawn")
-	}
-}
-
-// TestTheLogDoesNotTearTheList: every line of the log is whole, and so is the list.
-func TestTheLogDoesNotTearTheList(t *testing.T) {
+// TestTheLogAndTheStatusLine: every line of the log is whole.
+func TestTheLogAndTheStatusLine(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, `{"say": "before the handshake"}`)
 	stream := ""
 	for i := range 20 {
 		stream += document(fmt.Sprintf("n-%d", i), fmt.Sprintf("touch: [etc/n-%d], say: %s", i, strings.Repeat("words ", 40)))
 	}
-	s := begin(t, b.apply(stream+document("last", "touch: [a, b], apply: hang"), "--log-level", "debug"), 80, 24)
-	s.shows("Noop/last (test)", "20 of 21 documents done", "words")
-	const text = `("([^"\\]|\\.)*"|[^ "=]+)`
-	whole := regexp.MustCompile(`^(time=\S+ level=[A-Z]+ msg=` + text + `( [A-Za-z]+=` + text + `)*$|changed |  done |at work |  doing |20 of 21 )`)
-	ofPlugin := regexp.MustCompile(` msg="words( words){39}" plugin=machineadm-noop-plugin-test$`)
-	s.until("every line is whole", func() bool { // it may be drawing
-		log := 0
-		for line := range strings.SplitSeq(s.text(), "\n") {
-			said := ofPlugin.MatchString(line)
-			if !whole.MatchString(line) || strings.Count(line, "time=") > 1 || strings.Contains(line, "words") != said {
-				return false
-			}
-			if said {
-				log++
-			}
-		}
-		return log >= 20
-	})
-	s.types("\x03")
-	s.ends(report.ExitInterrupted)
-}
-
-// TestResizing: a terminal that becomes narrower folds what stands there, and the list is still drawn in its place.
-func TestResizing(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, "{}")
-	s := begin(t, b.apply(hanging()), 120, 24)
-	s.shows("at work             1s  Noop/third (test)", "waiting                 Noop/fourth (test): 1 change")
-	for _, width := range []int{50, 100, 21, 70, 69, 30, 200} {
-		s.resize(width, 24)
-		at := len(s.sent())
-		s.until("it is drawn again, twice", func() bool { return strings.Count(s.sent()[at:], "A") >= 2 })
-		s.until(fmt.Sprintf("at %d columns everything is there once", width), func() bool { // it may be drawing
-			text := s.text()
-			return strings.Count(text, "at work") == 1 && strings.Count(text, "waiting") == 1
-		})
-	}
-	s.types("\x03")
-	s.ends(report.ExitInterrupted)
-	if text := s.text(); strings.Contains(text, "at work") || strings.Contains(text, "waiting") {
-		t.Errorf("something stays of the live region:\n%s", text)
-	}
-}
-
-// TestATerminalThatIsStopped: somebody has pressed Ctrl-S and gone for the night.
-func TestATerminalThatIsStopped(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, "{}")
-	s := begin(t, b.apply(document("first", "touch: [a, b], apply: hang")+documents(20)), 80, 24)
-	s.shows("at work", "Noop/first")
-	control(t, s.slave, func(fd int) error { return unix.IoctlSetInt(fd, unix.TCXONC, unix.TCOOFF) }) // what that key does
-	if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	s.until("the run has ended", func() bool { return b.report().Outcome == report.RunInterrupted })
-	select {
-	case <-s.done:
-	case <-time.After(time.Minute):
-		t.Fatal("the process waits for the terminal")
-	}
-	if got := s.command.ProcessState.ExitCode(); got != report.ExitInterrupted || strings.Contains(s.text(), "Interrupted") {
-		t.Errorf("exit %d; the terminal shows\n%s", got, s.text())
-	}
+	s := begin(t, b.apply(stream, "--log-level", "debug"))
+	s.ends(report.ExitOK)
+	ofPlugin := regexp.MustCompile(`(?m)^time=\S+ level=[A-Z]+ msg="words( words){39}" plugin=machineadm-noop-plugin-test$`)
+	assert.Len(t, ofPlugin.FindAllString(s.text(), -1), 2*20, "each is said by Plan and by Apply:\n%s", s.text())
+	assert.Contains(t, s.sent(), "of 20 documents done")
 }
 
 // TestATerminalThatGoesAway: the run ends in order when the terminal's end is a signal to it, and else goes on.
@@ -215,8 +90,8 @@ func TestATerminalThatGoesAway(t *testing.T) {
 	t.Run("with a signal", func(t *testing.T) {
 		t.Parallel()
 		b := newBench(t, "{}")
-		s := begin(t, b.apply(hanging()), 80, 24)
-		s.shows("at work", "Noop/third")
+		s := begin(t, b.apply(hanging()))
+		s.shows("documents done: Noop/third: ")
 		s.goesAway()
 		<-s.done
 		if got := s.command.ProcessState.ExitCode(); got != report.ExitInterrupted || b.report().Outcome != report.RunInterrupted {
@@ -232,8 +107,8 @@ func TestATerminalThatGoesAway(t *testing.T) {
 		if c.Path, err = exec.LookPath("sh"); err != nil {
 			t.Fatal(err)
 		}
-		s := begin(t, c, 80, 24)
-		s.shows("at work", "Noop/third")
+		s := begin(t, c)
+		s.shows("documents done: Noop/third: ")
 		s.goesAway()
 		select {
 		case <-s.done:
@@ -261,51 +136,19 @@ func (s *session) goesAway() {
 	}
 }
 
-// TestStoppedAndContinued: what the shell has written in between stays.
-func TestStoppedAndContinued(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, "{}")
-	s := begin(t, b.apply(hanging()), 80, 24)
-	s.shows("at work             1s  Noop/third (test)")
-	for _, sent := range []os.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
-		if sent == syscall.SIGCONT {
-			s.until("it is stopped", func() bool {
-				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.command.Process.Pid))
-				return err == nil && strings.Contains(string(stat), ") T ")
-			})
-			if _, err := s.slave.WriteString("[1]+  Stopped\n# fg\n"); err != nil {
-				t.Fatal(err)
-			}
-			s.shows("# fg")
-		}
-		if err := s.command.Process.Signal(sent); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.until("the list is drawn below", func() bool {
-		_, after, _ := strings.Cut(s.text(), "# fg\n")
-		return strings.Contains(after, "at work") && strings.Contains(after, "2 of 4 documents done")
-	})
-	s.types("\x03")
-	s.ends(report.ExitInterrupted)
-	if text := s.text(); !strings.Contains(text, "[1]+  Stopped\n# fg\n") {
-		t.Errorf("what the shell wrote is gone:\n%s", text)
-	}
-}
-
 // TestKilled: nothing was done to the terminal that somebody would have to undo.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "{}")
-	s := begin(t, b.apply(hanging()), 80, 24)
-	s.shows("at work", "Noop/third")
+	s := begin(t, b.apply(hanging()))
+	s.shows("documents done: Noop/third: ")
 	if err := s.command.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	s.ends(-1)
 }
 
-// TestErrorsElsewhere: standard error is a file, and the terminal is the list's alone.
+// TestErrorsElsewhere: standard error is a file, and the terminal gets everything else.
 func TestErrorsElsewhere(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "{}")
@@ -316,7 +159,7 @@ func TestErrorsElsewhere(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = file.Close() }) // only read from by now
 	c.Stderr = file
-	s := begin(t, c, 80, 24)
+	s := begin(t, c)
 	s.ends(report.ExitPrecondition)
 	data, err := os.ReadFile(file.Name())
 	if err != nil {
@@ -343,15 +186,15 @@ func TestLinesWhereNothingCanBeDrawn(t *testing.T) {
 	for _, term := range []string{"TERM=dumb", "TERM="} {
 		c := newBench(t, "{}").apply(stream)
 		c.Env = append(c.Env, term)
-		s := begin(t, c, 80, 24)
+		s := begin(t, c)
 		s.ends(report.ExitOK)
-		if got := durations.ReplaceAllString(strings.Join(s.finished(), "\n")+"\n", "T"); got != want || strings.Contains(s.sent(), "\x1b") {
+		if got := durations.ReplaceAllString(s.text(), "T"); got != want || strings.Contains(s.sent(), "\x1b") {
 			t.Errorf("%s: got\n%s\nwant\n%s", term, got, want)
 		}
 	}
-	s := begin(t, newBench(t, "{}").apply(stream, "--output", "json"), 80, 24)
+	s := begin(t, newBench(t, "{}").apply(stream, "--output", "json"))
 	s.ends(report.ExitOK)
-	for _, line := range s.finished() {
+	for line := range strings.Lines(s.text()) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("%q is not JSON", line)
 		}
@@ -381,7 +224,7 @@ func TestPlanAndStatusAreColored(t *testing.T) {
 				c = b.command("status")
 			}
 			c.Env = append(c.Env, variable)
-			s := begin(t, c, 200, 24)
+			s := begin(t, c)
 			s.ends(map[string]int{"plan": report.ExitDiffers, "status": report.ExitOK}[command])
 			said[variable] = s.sent()
 		}
@@ -395,35 +238,4 @@ func TestPlanAndStatusAreColored(t *testing.T) {
 			t.Errorf("%q", said["NO_COLOR="])
 		}
 	}
-}
-
-// TestATerminalOfSomebodyElse: one that cannot be opened again, as after su, is drawn on as it is.
-func TestATerminalOfSomebodyElse(t *testing.T) {
-	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can become somebody else")
-	}
-	const nobody = 65534
-	b := newBench(t, "{}")
-	c := b.apply(hanging())
-	data, err := os.ReadFile(c.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Path = filepath.Join(b.dir, "machineadm")
-	if err := os.WriteFile(c.Path, data, 0o755); err != nil { //nolint:gosec // a program
-		t.Fatal(err)
-	}
-	err = filepath.WalkDir(b.dir, func(path string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(path, nobody, nobody))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	s := begin(t, c, 80, 24)
-	s.shows("at work             1s  Noop/third (test)")
-	s.types("\x03")
-	s.ends(report.ExitInterrupted)
-	s.left(80)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"runtime"
@@ -76,23 +77,48 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 		}
 	}
 	noteStream(o.path, options, log)
-	fleet, err := g.fleet(where, log)
+	result, err := g.execute(ctx, where, s, options, head, observe, log)
 	if err != nil {
 		return o.unopened(err, observe)
 	}
+	return o.end(ctx, result, s)
+}
+
+// execute runs the stream with the installed plugins. An error means that the run could not begin.
+func (g *globals) execute(
+	ctx context.Context, where *place, s streams, o run.Options, head report.Report, observe func(run.Event), log *slog.Logger,
+) (report.Report, error) {
+	fleet, err := g.fleet(where, log)
+	if err != nil {
+		return report.Report{}, err
+	}
 	defer endAll(fleet, log)
 	with := run.Dependencies{Plugins: fleet, Observe: observe, Log: log}
-	if err := g.provide(where, &with, options, head); err != nil {
-		return o.unopened(err, observe)
+	if err := g.provide(where, &with, o, head); err != nil {
+		return report.Report{}, err
 	}
-	result, details := run.Execute(ctx, options, with, head)
+	quiet := make(chan struct{})
+	if o.Mode == run.ModeApply {
+		go noticeInterrupt(o.Interrupt, quiet, s.err)
+	}
+	result, details := run.Execute(ctx, o, with, head)
+	close(quiet)
 	endAll(fleet, log) // before a reboot, not in its middle
 	where.endWrites()
 	where.tell(result, details, s)
 	if result.Resume == report.ResumeByHand {
 		_, _ = fmt.Fprintln(s.err, g.toGoOn(where.stateDir, where.runDir)) // nowhere else to say it
 	}
-	return o.end(ctx, result, s)
+	return result, nil
+}
+
+// noticeInterrupt says what the first interruption does, and that a second one does more.
+func noticeInterrupt(interrupt <-chan struct{}, quiet <-chan struct{}, out io.Writer) {
+	select {
+	case <-interrupt:
+		_, _ = fmt.Fprintln(out, "stopping when the change in hand is done; interrupt again to stop at once")
+	case <-quiet:
+	}
 }
 
 // unopened tells a program that reads the events why there was no run. A person reads the error itself.

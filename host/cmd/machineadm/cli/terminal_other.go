@@ -2,17 +2,7 @@
 
 package cli
 
-import (
-	"io"
-	"os"
-)
+import "io"
 
-// openTerminal finds none: only the platforms that the product is for are drawn on.
-func openTerminal(io.Writer) (*terminal, bool) { return nil, false }
-
-func sameTerminal(_, _ io.Writer) bool { return false }
-
-// Size implements reporting.Terminal.
-func (t *terminal) Size() (width, height int) { return 0, 0 }
-
-func continued() []os.Signal { return nil }
+// openTerminal reports no terminal: status lines and colors exist on the platforms that run plugins.
+func openTerminal(io.Writer) (restore func(), ok bool) { return nil, false }

@@ -44,7 +44,7 @@ func environment() []fact {
 		{"HOME", "Given on to the plugins on Linux; `/root` where it is not set.", ""},
 		{"PATH", "With `--plugins-on-path`: its absolute directories are searched for plugins, last. Plugins get a fixed one.", ""},
 		{"TMPDIR", "Where temporary directories are made: of `validate`, and of runs with `--root`.", ""},
-		{"TERM", "Where it is `dumb`, or not set on Linux, a terminal is shown lines instead of a live list.", ""},
+		{"TERM", "Where it is `dumb`, or not set on Linux, a terminal gets no status line and no colors.", ""},
 		{"NO_COLOR", "Anything but an empty value: no colours on a terminal.", ""},
 		{
 			"SystemRoot, SystemDrive, windir, ProgramData, ProgramFiles, USERPROFILE, TEMP, TMP, PATH",
