@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1/schema"
 )
 
 // Kind joins one kind of document to the function that plans it. Make it with For.
@@ -44,13 +45,17 @@ func (k KindOf[C]) Validate(validate func(C) []Violation) KindOf[C] {
 	return k
 }
 
-// JSONSchema adds the JSON schema of the document, which a host can ask for.
+// JSONSchema adds the JSON schema of the document, which machineadm explain shows. The kinds of the contract have theirs
+// already.
 func (k KindOf[C]) JSONSchema(schema []byte) KindOf[C] {
 	k.schema = schema
 	return k
 }
 
 func (k KindOf[C]) definition() definition {
+	if k.schema == nil {
+		k.schema = schema.For(k.apiVersion, k.kind)
+	}
 	return definition{
 		apiVersion: k.apiVersion, kind: k.kind, phase: k.phase, schema: k.schema,
 		secrets: document.SecretFields(reflect.TypeFor[C]()),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates code and the pages of docs/reference, each from its one source.
+# Generates code, the JSON schemas and the pages of docs/reference, each from its one source.
 #
 #   generate.sh write     into the checkout
 #   generate.sh check     into a scratch directory, and compares: fails with the diff, changes nothing
@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 readonly protos=contract/pluginv1/pb config=testenv/tools/buf
 readonly pinned=testenv/legacy/v1alpha1/pb # the protocol of the release before, which today's must not break
-readonly reference=docs/reference pages="cli.md documents.md"
+readonly reference=docs/reference pages="cli.md documents.md" schemas=contract/v1alpha1/schema
 
 tools=$(go run ./testenv/tools/cmd/tool buf protoc-gen-go protoc-gen-go-grpc)
 while read -r tool; do PATH=${tool%/*}:$PATH; done <<<"$tools"
@@ -21,7 +21,7 @@ generate() {
 	buf generate . --path "$protos" --config $config/buf.yaml --template $config/buf.gen.yaml --output "$1"
 	mkdir -p "$1/$reference"
 	go run ./host/cmd/machineadm/mangen --reference "$1/$reference/cli.md"
-	go run ./testenv/reference/cmd/reference . "$1/$reference"
+	go run ./testenv/reference/cmd/reference . "$1"
 }
 
 check() {
@@ -35,6 +35,11 @@ check() {
 			failed=1
 		fi
 	done
+	mkdir -p "$scratch/$schemas"
+	if ! diff --recursive --unified --new-file --exclude='*.go' "$schemas" "$scratch/$schemas"; then
+		echo "the JSON schemas differ from their source: run 'make generate' and commit the result" >&2
+		failed=1
+	fi
 	# What is in one place alone counts as different: a generated file may be missing, or left over.
 	mkdir -p "$scratch/$protos"
 	if ! diff --recursive --unified --new-file --exclude='*.proto' "$protos" "$scratch/$protos"; then

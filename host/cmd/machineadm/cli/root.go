@@ -132,7 +132,7 @@ func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
 	f.BoolVar(&bootstrap, "bootstrap", false, "apply the stream at first boot: apply --reboot")
 	f.StringVar(&o.path, "path", "", "with --bootstrap: the stream's `FILE`, or - for standard input")
 	g.bind(root.PersistentFlags())
-	root.AddCommand(newApply(g, s), newPlan(g, s), newValidate(g, s), newStatus(g, s), newPlugins(g, s), newVersion(s))
+	root.AddCommand(newApply(g, s), newPlan(g, s), newValidate(g, s), newStatus(g, s), newExplain(g, s), newPlugins(g, s), newVersion(s))
 	root.InitDefaultCompletionCmd() // now, so that it has its manual page
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {

@@ -1,4 +1,5 @@
-// Command reference writes the generated pages of docs/reference that come from the source of the checkout:
+// Command reference writes what is generated from the source of the contract, docs/reference/documents.md and the JSON
+// schemas, into a directory that is laid out as the checkout:
 //
 //	reference ROOT DIR
 package main
@@ -31,5 +32,21 @@ func write(root, dir string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "documents.md"), documents, 0o644) //nolint:gosec // documentation
+	schemas, err := source.Schemas()
+	if err != nil {
+		return err
+	}
+	all := map[string][]byte{filepath.Join(dir, "docs/reference/documents.md"): documents}
+	for name, text := range schemas {
+		all[reference.SchemaFile(dir, name)] = text
+	}
+	for path, text := range all {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // of a checkout
+			return err
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil { //nolint:gosec // documentation
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/contract/v1alpha1/schema"
+	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/internal/version"
+)
+
+func newExplain(g *globals, s streams) *cobra.Command {
+	recursive := false
+	c := &cobra.Command{
+		Use: "explain KIND[.FIELD]", Short: "Show the fields of a kind of document, or what a field means",
+		Long: "explain shows what a kind is for and the fields of its spec, or the meaning of one field. The kinds of this release are\n" +
+			"known; the schema of any other comes from the plugin that serves it, if that is installed and trusted.",
+		Example: "  machineadm explain Sysctl\n  machineadm explain ContainerRuntime.registries.mirrors\n  machineadm explain Sysctl.metadata.when",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage(c.CommandPath() + " takes one argument, such as Sysctl or Sysctl.parameters")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return v1alpha1.ServedKinds(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error { return g.explain(c.Context(), s, args[0], recursive) },
+	}
+	c.Flags().BoolVar(&recursive, "recursive", false, "show the fields of fields, by name and type alone")
+	return c
+}
+
+func (g *globals) explain(ctx context.Context, s streams, what string, recursive bool) error {
+	kind, path, _ := strings.Cut(what, ".")
+	if err := naming.ValidKind(kind); err != nil {
+		hint := "write a kind such as Sysctl, and a field behind a dot"
+		if near := document.SuggestKind(kind); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		return &exitError{code: report.ExitUsage, message: fmt.Sprintf("%q is not the name of a kind: %s", kind, err), hint: hint}
+	}
+	apiVersion, text := v1alpha1.APIVersion, schema.For(v1alpha1.APIVersion, kind)
+	if text == nil {
+		var err error
+		if apiVersion, text, err = g.schemaOfPlugin(ctx, s, kind); err != nil {
+			return err
+		}
+	}
+	root, err := readSchema(text)
+	if err != nil {
+		return &exitError{code: report.ExitFailed, message: fmt.Sprintf("the JSON schema of %s cannot be read: %s", kind, err)}
+	}
+	field, err := root.find(path)
+	if err != nil {
+		return &exitError{code: report.ExitUsage, message: kind + ": " + err.Error(), hint: "machineadm explain " + kind + " --recursive lists the fields"}
+	}
+	return field.write(s.out, explained{kind: kind, apiVersion: apiVersion, path: path, recursive: recursive})
+}
+
+// schemaOfPlugin asks the installed plugins of a kind for its schema.
+func (g *globals) schemaOfPlugin(ctx context.Context, s streams, kind string) (apiVersion string, schema []byte, err error) {
+	log, err := g.logger(s.err)
+	if err != nil {
+		return "", nil, err
+	}
+	where, err := g.open(log, "", run.ModePlan)
+	if err != nil {
+		return "", nil, err
+	}
+	defer where.close()
+	fleet, err := g.fleet(where, log)
+	if err != nil {
+		return "", nil, err
+	}
+	defer endAll(fleet, log)
+	plugins, err := fleet.ByType(kind)
+	if err != nil {
+		hint := launch.Hint(err)
+		if near := document.SuggestKind(kind); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		return "", nil, &exitError{code: launch.ExitCode(err), message: err.Error(), hint: hint}
+	}
+	for _, p := range plugins {
+		started, err := fleet.Start(ctx, p)
+		if err != nil {
+			return "", nil, &exitError{code: launch.ExitCode(err), message: fmt.Sprintf("plugin %s: %s", p.Binary, err), hint: launch.Hint(err)}
+		}
+		d, err := started.Describe(ctx, pluginv1.DescribeRequest{Target: where.target, RuntimeVersion: version.String(), JSONSchema: true})
+		if err != nil {
+			return "", nil, &exitError{code: report.ExitFailed, message: fmt.Sprintf("plugin %s: %s", p.Binary, err)}
+		}
+		for _, k := range d.Kinds {
+			if k.Kind == kind && len(k.JSONSchema) > 0 {
+				return k.APIVersion, k.JSONSchema, nil
+			}
+		}
+	}
+	return "", nil, &exitError{
+		code: report.ExitPrecondition, message: fmt.Sprintf("no installed plugin has a JSON schema of the kind %s", kind),
+		hint: "see the documentation of the plugin: machineadm plugins list",
+	}
+}

@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/machineadm/machineadm/host/reporting"
+)
+
+// jsonSchema is what explain reads of a JSON schema.
+type jsonSchema struct {
+	Description string          `json:"description"`
+	Type        typeNames       `json:"type"`
+	Enum        []any           `json:"enum"`
+	WriteOnly   bool            `json:"writeOnly"`
+	Properties  schemaFields    `json:"properties"`
+	Additional  json.RawMessage `json:"additionalProperties"`
+	Required    []string        `json:"required"`
+	Items       *jsonSchema     `json:"items"`
+}
+
+// typeNames are the types of a schema, which JSON Schema writes as one string or as a list.
+type typeNames []string
+
+func (t *typeNames) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*t = typeNames{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(t))
+}
+
+// schemaFields are properties in the order of the schema.
+type schemaFields struct {
+	names  []string
+	fields map[string]*jsonSchema
+}
+
+func (f *schemaFields) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, &f.fields); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		f.names = append(f.names, fmt.Sprint(name))
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readSchema(text []byte) (*jsonSchema, error) {
+	out := &jsonSchema{}
+	return out, json.Unmarshal(text, out)
+}
+
+// element is the schema of the items of a list or of the values of a mapping; nil for anything else.
+func (s *jsonSchema) element() *jsonSchema {
+	if s.Items != nil {
+		return s.Items
+	}
+	var out jsonSchema
+	if len(s.Additional) == 0 || s.Additional[0] != '{' || json.Unmarshal(s.Additional, &out) != nil {
+		return nil
+	}
+	return &out
+}
+
+// fields are the properties of the schema, or of what its lists and mappings hold.
+func (s *jsonSchema) fields() schemaFields {
+	for e := s; e != nil; e = e.element() {
+		if len(e.Properties.names) > 0 && !e.secret() {
+			return e.Properties
+		}
+	}
+	return schemaFields{}
+}
+
+// secret says whether the schema is that of a secret: a mapping with the single key value.
+func (s *jsonSchema) secret() bool {
+	value := s.Properties.fields["value"]
+	return len(s.Properties.names) == 1 && value != nil && value.WriteOnly
+}
+
+// find follows a path. The fields of the spec may be named without it; an empty path is the spec itself.
+func (s *jsonSchema) find(path string) (*jsonSchema, error) {
+	here := s
+	steps := strings.FieldsFunc(path, func(r rune) bool { return r == '.' })
+	for n, name := range steps {
+		name, _, _ = strings.Cut(name, "[")
+		next := here.fields().fields[name]
+		if spec := s.Properties.fields["spec"]; n == 0 && next == nil && spec != nil {
+			next = spec.fields().fields[name]
+		}
+		if next == nil {
+			return nil, errors.New("there is no field " + strings.Join(steps[:n+1], "."))
+		}
+		here = next
+	}
+	if spec := s.Properties.fields["spec"]; len(steps) == 0 && spec != nil {
+		about := *spec
+		about.Description = s.Description
+		return &about, nil
+	}
+	return here, nil
+}
+
+// typeName names the type in words.
+func (s *jsonSchema) typeName() string {
+	is := func(name string) bool { return slices.Contains(s.Type, name) }
+	switch {
+	case s.secret():
+		return "secret"
+	case s.Items != nil:
+		return "list of " + s.Items.typeName()
+	case is("object") && s.element() != nil:
+		return "mapping of names to " + s.element().typeName()
+	case is("object"):
+		return "mapping"
+	case len(s.Type) == 0:
+		return "anything"
+	}
+	return strings.Join(s.Type, " or ")
+}
+
+// explained is what explain was asked for.
+type explained struct {
+	kind, apiVersion, path string
+	recursive              bool
+}
+
+func (s *jsonSchema) write(out io.Writer, what explained) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "KIND:        %s\nAPI VERSION: %s\n", what.kind, reporting.Escape(what.apiVersion))
+	if what.path != "" {
+		fmt.Fprintf(&b, "FIELD:       %s <%s>\n", reporting.Escape(what.path), s.typeName())
+	}
+	fmt.Fprintf(&b, "\nDESCRIPTION:\n%s", wrapped(s.Description, "  "))
+	if len(s.Enum) > 0 {
+		var values []string
+		for _, v := range s.Enum {
+			values = append(values, fmt.Sprint(v))
+		}
+		fmt.Fprintf(&b, "  One of %s.\n", reporting.Escape(strings.Join(values, ", ")))
+	}
+	if len(s.fields().names) > 0 {
+		fmt.Fprintf(&b, "\nFIELDS:\n")
+		if what.recursive {
+			s.tree(&b, "  ")
+		} else {
+			s.list(&b)
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// list writes each field with its type and its description.
+func (s *jsonSchema) list(b *strings.Builder) {
+	all := s.fields()
+	for i, name := range all.names {
+		field, required := all.fields[name], ""
+		if slices.Contains(s.requiredFields(), name) {
+			required = " -required-"
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(b, "  %s <%s>%s\n%s", reporting.Escape(name), field.typeName(), required, wrapped(field.Description, "    "))
+	}
+}
+
+func (s *jsonSchema) requiredFields() []string {
+	for e := s; e != nil; e = e.element() {
+		if len(e.Properties.names) > 0 {
+			return e.Required
+		}
+	}
+	return nil
+}
+
+// tree writes the fields and theirs, by name and type.
+func (s *jsonSchema) tree(b *strings.Builder, indent string) {
+	w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
+	s.rows(w, indent)
+	_ = w.Flush() // into memory
+}
+
+func (s *jsonSchema) rows(w io.Writer, indent string) {
+	all := s.fields()
+	for _, name := range all.names {
+		_, _ = fmt.Fprintf(w, "%s%s\t<%s>\n", indent, reporting.Escape(name), all.fields[name].typeName()) // into memory
+		all.fields[name].rows(w, indent+"  ")
+	}
+}
+
+// wrapped is a text in lines of at most 100 characters.
+func wrapped(text, indent string) string {
+	const width = 100
+	var b strings.Builder
+	line := indent
+	for _, word := range strings.Fields(reporting.Escape(text)) {
+		if line != indent && len(line)+1+len(word) > width {
+			b.WriteString(line + "\n")
+			line = indent
+		}
+		if line != indent {
+			line += " "
+		}
+		line += word
+	}
+	if line != indent {
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}

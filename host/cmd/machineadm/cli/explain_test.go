@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/report"
+)
+
+// explained runs machineadm explain.
+func runExplain(t *testing.T, args ...string) (exit int, out, errOut string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	exit = Execute(t.Context(), append([]string{"explain"}, args...), streams{in: strings.NewReader(""), out: &stdout, err: &stderr})
+	return exit, stdout.String(), stderr.String()
+}
+
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string][]string{
+		"Sysctl": {
+			"KIND:        Sysctl\nAPI VERSION: machineadm.cluster.x-k8s.io/v1alpha1\n\nDESCRIPTION:\n  Sysctl sets kernel parameters",
+			"\n  parameters <mapping of names to integer or string>\n    Maps a key", "\n  modules <list of string>\n",
+		},
+		"Sysctl.parameters":                          {"FIELD:       parameters <mapping of names to integer or string>\n"},
+		"Sysctl.spec.parameters":                     {"FIELD:       spec.parameters <mapping of names to integer or string>\n"},
+		"Sysctl.metadata.when":                       {"FIELD:       metadata.when <mapping>\n", "  architectures <list of string>\n"},
+		"Sysctl.metadata":                            {"  name <string> -required-\n"},
+		"ContainerRuntime.registries":                {"FIELD:       registries <mapping of names to mapping>\n", "  mirrors <list of mapping>\n"},
+		"ContainerRuntime.registries.mirrors[0].url": {"<string>\n"},
+		"ContainerRuntime.registries.auth.password":  {"<secret>\n"},
+		"ContainerRuntime --recursive":               {"\n  registries              <mapping of names to mapping>\n    server                <string>\n"},
+	} {
+		exit, out, errOut := runExplain(t, strings.Fields(args)...)
+		assert.Equal(t, report.ExitOK, exit, "%s: %s", args, errOut)
+		for _, w := range want {
+			assert.Contains(t, out, w, args)
+		}
+		for line := range strings.Lines(out) {
+			assert.LessOrEqual(t, len(line), 101, line)
+		}
+	}
+}
+
+func TestExplainRefuses(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"":                         "takes one argument, such as Sysctl",
+		"Sysctl Sysctl":            "takes one argument",
+		"sysctl":                   "did you mean Sysctl?",
+		"Sysctrl":                  "did you mean Sysctl?",
+		"Sysctl.parametres":        "error: Sysctl: there is no field parametres\n  hint: machineadm explain Sysctl --recursive lists the fields\n",
+		"Sysctl.parameters.x.y":    "there is no field parameters.x",
+		"ContainerRuntime.auth.id": "there is no field auth",
+	} {
+		exit, out, errOut := runExplain(t, strings.Fields(args)...)
+		assert.Empty(t, out, args)
+		assert.Contains(t, errOut, want, args)
+		if args != "Sysctrl" { // the plugin of a third party could have this kind
+			assert.Equal(t, report.ExitUsage, exit, args)
+		}
+	}
+}
+
+// TestExplainForeignSchemas: JSON Schema allows more than explain shows; what it does not show is no error.
+func TestExplainForeignSchemas(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{}`:                    "\nDESCRIPTION:\n",
+		`{"type":["a","null"]}`: "\nDESCRIPTION:\n",
+		`{"properties":{"b":{"$ref":"x"},"a":{"type":"string","enum":["x",1]}}}`: "\nFIELDS:\n  b <anything>\n\n  a <string>\n",
+		`{"properties":{"a":true}}`: "",
+		`{"properties":{"spec":{"additionalProperties":{"type":"string"}}}}`:         "\nDESCRIPTION:\n",
+		`{"description":"x\u001b[2J\u202e","properties":{"\u001b]":{"type":["x"]}}}`: `\x1b`,
+	} {
+		root, err := readSchema([]byte(text))
+		if want == "" {
+			assert.Error(t, err, text)
+			continue
+		}
+		require.NoError(t, err, text)
+		field, err := root.find("")
+		require.NoError(t, err, text)
+		var out strings.Builder
+		require.NoError(t, field.write(&out, explained{kind: "A", apiVersion: "v1"}))
+		assert.Contains(t, out.String(), want, text)
+		assert.NotContains(t, out.String(), "\x1b", text)
+	}
+}
+
+func FuzzReadSchema(f *testing.F) {
+	f.Add([]byte(`{"properties":{"a":{"items":{"type":"string"}}}}`), "a.b")
+	f.Fuzz(func(t *testing.T, text []byte, path string) {
+		root, err := readSchema(text)
+		if err != nil {
+			return
+		}
+		if field, err := root.find(path); err == nil {
+			require.NoError(t, field.write(&bytes.Buffer{}, explained{kind: "A", path: path, recursive: true}))
+		}
+	})
+}

@@ -1,0 +1,174 @@
+package reference
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+)
+
+// SchemaDirectory is where the JSON schemas are in a checkout, one file for each kind.
+const SchemaDirectory = "contract/v1alpha1/schema"
+
+// jsonSchema is the subset of JSON Schema that is written. Source: https://json-schema.org/draft/2020-12.
+type jsonSchema struct {
+	Schema      string      `json:"$schema,omitempty"`
+	Title       string      `json:"title,omitempty"`
+	Description string      `json:"description,omitempty"`
+	Type        any         `json:"type,omitempty"` // one name or several
+	Const       string      `json:"const,omitempty"`
+	Enum        []string    `json:"enum,omitempty"`
+	WriteOnly   bool        `json:"writeOnly,omitempty"` // of a secret
+	Properties  *properties `json:"properties,omitempty"`
+	Additional  any         `json:"additionalProperties,omitempty"` // a schema, or false
+	Required    []string    `json:"required,omitempty"`
+	Items       *jsonSchema `json:"items,omitempty"`
+}
+
+// properties keep the order of the source, which explain and editors show.
+type properties struct {
+	names   []string
+	schemas map[string]*jsonSchema
+}
+
+// MarshalJSON writes the properties in order.
+func (p properties) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, name := range p.names {
+		b.WriteString(map[bool]string{true: "{", false: ","}[i == 0])
+		for _, part := range []any{name, p.schemas[name]} {
+			text, err := json.Marshal(part)
+			if err != nil {
+				return nil, err
+			}
+			b.Write(text)
+			if part == any(name) {
+				b.WriteByte(':')
+			}
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Schemas returns the JSON schemas of the kinds that have a struct, by the name of the file.
+func (s *Source) Schemas() (map[string][]byte, error) {
+	out := map[string][]byte{}
+	written, _ := s.Kinds(kindsPackage)
+	for _, kind := range written {
+		root := s.object(kindsPackage+"."+kind, nil)
+		root.Schema = "https://json-schema.org/draft/2020-12/schema"
+		root.Title, root.Description = kind, paragraph(s.docs[kindsPackage+"."+kind])
+		root.Properties.schemas["apiVersion"].Const = v1alpha1.APIVersion
+		root.Properties.schemas["kind"].Const = kind
+		text, err := json.MarshalIndent(root, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		out[kind+".json"] = append(text, '\n')
+	}
+	text, err := json.MarshalIndent(anyDocument(written), "", "  ")
+	out[AnyDocument] = append(text, '\n')
+	return out, err
+}
+
+// AnyDocument is the file name of the schema of a document of any kind, for editors: they apply it to each document of a
+// stream.
+const AnyDocument = "document.json"
+
+func anyDocument(kinds []string) any {
+	type object = map[string]any
+	var rules []any
+	for _, kind := range kinds {
+		rules = append(rules, object{
+			"if":   object{"properties": object{"apiVersion": object{"const": v1alpha1.APIVersion}, "kind": object{"const": kind}}},
+			"then": object{"$ref": kind + ".json"},
+		})
+	}
+	return object{
+		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "a document of machineadm", "type": "object",
+		"required": []string{"apiVersion", "kind", "metadata", "spec"}, "allOf": rules,
+	}
+}
+
+// object is the schema of a struct. inside are the structs around it: one that contains itself is not repeated.
+func (s *Source) object(name string, inside []string) *jsonSchema {
+	out := &jsonSchema{Type: "object", Additional: false, Properties: &properties{schemas: map[string]*jsonSchema{}}}
+	s.addFields(out, name, append(slices.Clip(inside), name))
+	return out
+}
+
+func (s *Source) addFields(to *jsonSchema, name string, inside []string) {
+	pkg, _, _ := strings.Cut(name, ".")
+	for _, f := range s.structs[name].Fields.List {
+		tag, omitted, inline := jsonTag(f)
+		if inline {
+			s.addFields(to, qualified(pkg, f.Type), inside)
+			continue
+		}
+		if tag == "" {
+			continue
+		}
+		field := s.of(pkg, f.Type, inside)
+		field.Description = paragraph(text(f.Doc, f.Comment))
+		if len(f.Names) > 0 {
+			field.Description = paragraph(unnamed(f.Names[0].Name, text(f.Doc, f.Comment)))
+		}
+		to.Properties.names = append(to.Properties.names, tag)
+		to.Properties.schemas[tag] = field
+		if !omitted {
+			to.Required = append(to.Required, tag)
+		}
+	}
+}
+
+// of is the schema of a type.
+func (s *Source) of(pkg string, t ast.Expr, inside []string) *jsonSchema {
+	switch t := t.(type) {
+	case *ast.StarExpr:
+		return s.of(pkg, t.X, inside)
+	case *ast.ArrayType:
+		return &jsonSchema{Type: "array", Items: s.of(pkg, t.Elt, inside)}
+	case *ast.MapType:
+		return &jsonSchema{Type: "object", Additional: s.of(pkg, t.Value, inside)}
+	case *ast.Ident:
+		if word := plain(t.Name, false); word != "" && word != "anything" {
+			return &jsonSchema{Type: word}
+		}
+	}
+	name := qualified(pkg, t)
+	switch {
+	case strings.HasSuffix(name, ".Secret"):
+		value := &jsonSchema{Type: "string", WriteOnly: true}
+		return &jsonSchema{
+			Type: "object", Properties: &properties{names: []string{"value"}, schemas: map[string]*jsonSchema{"value": value}},
+			Additional: false, Required: []string{"value"},
+		}
+	case strings.HasSuffix(name, ".IntOrString"):
+		return &jsonSchema{Type: []string{"integer", "string"}}
+	case slices.Contains(inside, name):
+		return &jsonSchema{Type: "object"}
+	case s.structs[name] != nil:
+		return s.object(name, inside)
+	case s.values[name] != nil:
+		out := &jsonSchema{Type: "string"}
+		for _, c := range s.enums[name] {
+			out.Enum = append(out.Enum, c.value)
+		}
+		return out
+	}
+	return &jsonSchema{} // free-form
+}
+
+// paragraph is a comment on one line.
+func paragraph(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// SchemaFile is where the schema of a file name of Schemas is, below root.
+func SchemaFile(root, name string) string {
+	return filepath.Join(root, path.Join(SchemaDirectory, name))
+}
