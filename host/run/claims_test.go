@@ -115,6 +115,22 @@ func TestConflictOfAPendingDocument(t *testing.T) {
 	assert.NotContains(t, w.lines(), "apply")
 }
 
+// TestConflictOfARefusedDocument: a Precondition that ends the first planning hides no conflict, and the conflict not it.
+func TestConflictOfARefusedDocument(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add("x").onPlan = func(ctx context.Context, r pluginv1.Request) error {
+		err := claiming(map[string]string{"a": "file:/etc/x=1", "b": "file:/etc/x=2"})(ctx, r)
+		pluginv1.AsError(err).Final = true
+		return err
+	}
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named)})
+	assert.Equal(t, report.ExitUsage, got.ExitCode)
+	assert.Equal(t, "Failed Failed", outcomes(got))
+	assert.Equal(t, 2, strings.Count(errorsOf(got), "Conflict: "), errorsOf(got))
+	assert.Equal(t, 2, strings.Count(errorsOf(got), "Precondition: not yet"), errorsOf(got))
+}
+
 func TestNamedProviderThatDoesNotServeTheMachine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -35,7 +35,7 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 		}
 		if r.certain(p, out) {
 			p.result = failed(p.fromPlugin(p.by, p.pending)).with(p)
-			p.pending = nil
+			p.plan.Claims, p.pending = p.pending.Claims, nil
 		}
 		out = append(out, p)
 		if !p.result.settled {
@@ -43,7 +43,7 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 		}
 	}
 	for place, wrong := range conflicts(out) {
-		out[place].result = failed(wrong).with(out[place])
+		out[place].result = failed(append(out[place].result.problems, wrong...)).with(out[place])
 	}
 	return out, nil
 }
