@@ -37,7 +37,9 @@ type script struct {
 	Witness string `json:"witness"`
 	Fitness string `json:"fitness"` // unsupported, absent, installed, active
 	Reason  string `json:"reason"`
-	Kinds   []struct {
+	// Distributions are those that the plugin says it was written for.
+	Distributions []string `json:"distributions"`
+	Kinds         []struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 		Phase      string `json:"phase"`

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 )
 
@@ -29,6 +32,13 @@ type spec struct {
 	PlanUntil string `json:"planUntil"`
 	// Field is the field path of Plan's violation.
 	Field string `json:"field"`
+	// Final and Facts go along with an error, of Plan or of Apply.
+	Final bool              `json:"final"`
+	Facts map[string]string `json:"facts"`
+	// Claims are what Plan claims: the desired value of each thing, by its ID.
+	Claims map[string]string `json:"claims"`
+	// ClaimEarly sends the claims with an error of Plan as well.
+	ClaimEarly bool `json:"claimEarly"`
 	// Touch are files below the root, each one change that writes it with Content.
 	Touch   []string `json:"touch"`
 	Content string   `json:"content"`
@@ -81,7 +91,7 @@ func (s *server) Describe(ctx context.Context, _ *pb.DescribeRequest) (*pb.Descr
 	case "internal":
 		return nil, status.Error(codes.Internal, "noop: an internal error")
 	}
-	out := &pb.DescribeResponse{Name: s.name, Version: "0.0.0-noop", FitnessReason: s.script.Reason}
+	out := &pb.DescribeResponse{Name: s.name, Version: "0.0.0-noop", FitnessReason: s.script.Reason, Distributions: s.script.Distributions}
 	out.Fitness = map[string]pb.Fitness{
 		"": pb.Fitness_FITNESS_INSTALLED, "unsupported": pb.Fitness_FITNESS_UNSUPPORTED, "absent": pb.Fitness_FITNESS_ABSENT,
 		"installed": pb.Fitness_FITNESS_INSTALLED, "active": pb.Fitness_FITNESS_ACTIVE,
@@ -118,11 +128,11 @@ func (s *server) Plan(ctx context.Context, r *pb.PlanRequest) (*pb.PlanResponse,
 		return nil, err
 	}
 	if want.PlanUntil == "" || !exists(r.GetRoot(), want.PlanUntil) {
-		if err := answer(ctx, want); err != nil {
+		if err := answer(ctx, want, r.GetClaimKey()); err != nil {
 			return nil, err
 		}
 	}
-	out := &pb.PlanResponse{Changes: missing(r.GetRoot(), want)}
+	out := &pb.PlanResponse{Changes: missing(r.GetRoot(), want), Claims: claims(want, r.GetClaimKey())}
 	if want.Warn != "" {
 		out.Warnings = []*pb.Warning{{Field: want.Field, Message: want.Warn}}
 	}
@@ -133,8 +143,11 @@ func (s *server) Plan(ctx context.Context, r *pb.PlanRequest) (*pb.PlanResponse,
 }
 
 // answer is what Plan says instead of a plan.
-func answer(ctx context.Context, want spec) error {
-	detail := &pb.ErrorDetail{Message: "noop says " + want.Plan, Hint: "ask noop for something else"}
+func answer(ctx context.Context, want spec, claimKey []byte) error {
+	detail := &pb.ErrorDetail{Message: "noop says " + want.Plan, Hint: "ask noop for something else", Final: want.Final, Facts: want.Facts}
+	if want.ClaimEarly {
+		detail.Claims = claims(want, claimKey)
+	}
 	if want.Field != "" {
 		detail.Violations = []*pb.Violation{{Field: want.Field, Message: "noop does not like it", Hint: "use another value"}}
 	}
@@ -166,6 +179,18 @@ func answer(ctx context.Context, want spec) error {
 		return err
 	}
 	return s.Err()
+}
+
+// claims are what a document claims, when the host asks for it.
+func claims(want spec, key []byte) []*pb.Claim {
+	var out []*pb.Claim
+	for _, id := range slices.Sorted(maps.Keys(want.Claims)) {
+		if len(key) > 0 {
+			c := pluginv1.NewClaim(key, id, "spec.claims", []byte(want.Claims[id]))
+			out = append(out, &pb.Claim{Id: c.ID, Digest: c.Digest, Field: c.Field})
+		}
+	}
+	return out
 }
 
 // inRoot is a file of the image, or of the live machine when there is none.
