@@ -68,6 +68,17 @@ func TestRequestedReboots(t *testing.T) {
 	assert.Equal(t, want, requests("boot-1"), "only a reboot ends a request")
 	require.NoError(t, in("boot-2").Forget())
 	assert.NoFileExists(t, filepath.Join(dir, rebootsFile))
+
+	require.NoError(t, in("boot-2").Keep(want))
+	require.NoError(t, in("boot-2").Keep(nil), "the only change that asked was not begun")
+	assert.Empty(t, requests("boot-2"))
+	require.NoError(t, in("boot-2").Keep(want))
+	_, err := in("boot-2").Count("a")
+	require.NoError(t, err)
+	require.NoError(t, in("boot-3").Keep(nil))
+	n, err := in("boot-3").Count("a")
+	require.NoError(t, err)
+	assert.Equal(t, 2, n, "the count stays")
 }
 
 func TestReboots(t *testing.T) {

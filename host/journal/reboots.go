@@ -72,6 +72,9 @@ func (r *Reboots) Keep(requests []run.Request) error {
 	for _, q := range requests {
 		kept.Requests = append(kept.Requests, request{Document: q.Document, When: q.When.String(), Asked: q.Asked})
 	}
+	if len(kept.Requests) == 0 && kept.Count == 0 {
+		return stateError(r.journal.remove(rebootsFile)) // without either, the file is read as damaged
+	}
 	return r.write(kept)
 }
 
