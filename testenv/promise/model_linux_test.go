@@ -1,0 +1,291 @@
+package promise_test
+
+import (
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/machineadm/machineadm/contract/report"
+)
+
+// state is a machine as the model knows it. The model follows contract/SPEC.md and shares no code with the host.
+type state struct {
+	live         bool
+	phase        string            // --phase
+	distribution []string          // its ID, then those that it is like
+	defaults     string            // provider of Noop in defaults.yaml
+	choices      map[string]string // by document: choices.json of the image
+	tree         map[string]string
+	asked        map[string]string // by document: the reboot that it asked for in this boot
+}
+
+// expected is what a run has to do.
+type expected struct {
+	exit      int
+	refused   bool // by the first planning
+	planned   map[string][]string
+	pending   []string
+	outcomes  []report.Outcome
+	providers map[string]string
+	made      map[string][]string
+}
+
+// turn is what the first planning finds out about a document.
+type turn struct {
+	settled report.Outcome
+	failed  int // exit code
+	pending bool
+	changes []string
+	claims  map[string]string
+}
+
+func (s *state) matches(d *doc) bool {
+	switch d.when {
+	case windowsOnly:
+		return false
+	case debianOnly:
+		return slices.Contains(s.distribution, "debian")
+	case fedoraOnly:
+		return slices.Contains(s.distribution, "fedora")
+	}
+	return true
+}
+
+func (s *state) picks(d *doc) bool {
+	return s.phase == "all" || s.phase == "provisioning" == (d.kind == late)
+}
+
+func (s *state) has(name string) bool { _, there := s.tree["/"+name]; return there }
+
+// answer is what the plugin says instead of a plan.
+func (s *state) answer(d *doc) string {
+	if d.Until != "" && s.has(d.Until) {
+		return ""
+	}
+	return d.Plan
+}
+
+func (s *state) missing(d *doc) []string {
+	var out []string
+	for _, name := range d.Touch {
+		if content, there := s.tree["/"+name]; !there || content != d.Content {
+			out = append(out, "file:"+name)
+		}
+	}
+	return out
+}
+
+// left says whether every change of a document is left for first boot.
+func (s *state) left(d *doc) bool { return !s.live && d.Live }
+
+func (s *state) provider(d *doc) string {
+	switch {
+	case d.Provider != "":
+		return d.Provider
+	case s.choices[d.label()] != "":
+		return s.choices[d.label()]
+	case s.defaults != "":
+		return s.defaults
+	case slices.Contains(s.distribution, "debian"): // also by ID_LIKE
+		return other
+	}
+	return generic
+}
+
+// prepare is the first planning of a stream. A validation looks at an empty root and at no machine.
+func (s *state) prepare(docs []*doc, validate bool) ([]turn, int) {
+	all, curable, somewhere := make([]turn, len(docs)), false, false
+	exits := []int{}
+	for i, d := range docs {
+		p := &all[i]
+		if d.broken != "" {
+			exits = append(exits, report.ExitUsage)
+			continue
+		}
+		if !validate && !s.matches(d) {
+			p.settled = report.NotApplicable
+			continue
+		}
+		somewhere = true
+		if !validate && !s.picks(d) {
+			p.settled = report.Deferred
+			continue
+		}
+		if d.ClaimEarly || s.answer(d) == "" {
+			p.claims = d.Claims
+		}
+		switch s.answer(d) {
+		case "invalid":
+			p.failed = report.ExitUsage
+		case "internal":
+			p.failed = report.ExitFailed
+		case "unsupported":
+			if p.pending = validate && d.Field == ""; !p.pending {
+				p.failed = report.ExitPrecondition
+			}
+		case "precondition":
+			if p.pending = validate || curable && !d.Final; !p.pending {
+				p.failed = report.ExitPrecondition
+			}
+		case "retry":
+			p.pending = true
+		default:
+			p.changes = s.missing(d)
+		}
+		curable = curable || p.pending || p.failed != 0 || len(p.changes) > 0 && !s.left(d)
+		exits = append(exits, p.failed)
+	}
+	if conflict(all) {
+		exits = append(exits, report.ExitUsage)
+	}
+	for _, exit := range []int{report.ExitUsage, report.ExitFailed, report.ExitPrecondition} {
+		if slices.Contains(exits, exit) {
+			return all, exit
+		}
+	}
+	if !somewhere {
+		return all, report.ExitPrecondition
+	}
+	return all, report.ExitOK
+}
+
+func conflict(all []turn) bool {
+	owners := map[string]string{}
+	for _, p := range all {
+		for id, value := range p.claims {
+			if first, known := owners[id]; known && first != value {
+				return true
+			}
+			owners[id] = value
+		}
+	}
+	return false
+}
+
+func (s *state) validate(docs []*doc) int {
+	empty := &state{}
+	_, exit := empty.prepare(docs, true)
+	return exit
+}
+
+func (s *state) plan(docs []*doc) expected {
+	all, exit := s.prepare(docs, false)
+	out := expected{exit: exit, refused: exit != report.ExitOK, planned: map[string][]string{}}
+	for i, d := range docs {
+		p := all[i]
+		if p.pending {
+			out.pending = append(out.pending, d.label())
+		}
+		if len(p.changes) > 0 {
+			out.planned[d.label()] = p.changes
+		}
+		if !out.refused && (p.pending || len(p.changes) > 0 && !s.left(d) || len(s.asked) > 0) {
+			out.exit = report.ExitDiffers
+		}
+	}
+	return out
+}
+
+// apply applies a stream to the model's machine.
+func (s *state) apply(docs []*doc) expected {
+	all, exit := s.prepare(docs, false)
+	out := expected{exit: exit, refused: exit != report.ExitOK, providers: map[string]string{}, made: map[string][]string{}}
+	if out.refused {
+		return out
+	}
+	last, changed := -1, false
+	for i := range all {
+		if all[i].settled == "" {
+			last = i
+		}
+	}
+	for i, d := range docs {
+		outcome := all[i].settled
+		if outcome == "" && out.exit != report.ExitOK {
+			outcome = report.Skipped
+		}
+		if outcome == "" {
+			outcome, out.exit = s.take(d, all, i, &changed, &out)
+			if out.exit == report.ExitOK && i < last && s.asked[d.label()] == beforeNext {
+				outcome, out.exit = report.RebootRequired, report.ExitReboot
+			}
+		}
+		out.outcomes = append(out.outcomes, outcome)
+	}
+	if out.exit == report.ExitOK && len(s.asked) > 0 {
+		out.exit = report.ExitReboot
+	}
+	if s.live && out.exit == report.ExitOK && s.phase == "all" {
+		s.write(sentinel, "success\n")
+	}
+	return out
+}
+
+// take is a document's turn.
+func (s *state) take(d *doc, all []turn, i int, changed *bool, out *expected) (report.Outcome, int) {
+	if all[i].pending {
+		switch s.answer(d) {
+		case "precondition":
+			return report.Failed, report.ExitPrecondition
+		case "retry":
+			return report.Failed, report.ExitDeadline
+		}
+		all[i] = turn{changes: s.missing(d), claims: d.Claims}
+		if conflict(all) {
+			if *changed {
+				return report.Failed, report.ExitFailed
+			}
+			return report.Failed, report.ExitUsage
+		}
+	}
+	out.providers[d.label()] = s.provider(d)
+	s.choose(d)
+	todo := s.missing(d)
+	called := *changed || len(all[i].changes) > 0 && !s.left(d)
+	if s.live && called && !*changed {
+		delete(s.tree, "/"+sentinel)
+	}
+	switch {
+	case len(todo) == 0:
+		return report.Unchanged, report.ExitOK
+	case s.left(d):
+		return report.Deferred, report.ExitOK
+	}
+	*changed = true
+	if s.live && d.Reboot != "" {
+		s.asked[d.label()] = d.Reboot
+	}
+	switch d.Apply {
+	case "fail":
+		return report.Failed, report.ExitPrecondition
+	case "retry":
+		return report.Failed, report.ExitDeadline
+	}
+	for _, id := range todo {
+		s.write(id[len("file:"):], d.Content)
+	}
+	out.made[d.label()] = todo
+	return report.Changed, report.ExitOK
+}
+
+// choose keeps the provider of a document in the image.
+func (s *state) choose(d *doc) {
+	if s.live {
+		return
+	}
+	s.choices[d.label()] = s.provider(d)
+	s.write(choices, show(s.choices))
+}
+
+func (s *state) write(name, content string) {
+	s.tree["/"+name] = content
+	for dir := path.Dir("/" + name); dir != "/"; dir = path.Dir(dir) {
+		s.tree[dir] = directory
+	}
+}
+
+func (s *state) clone() *state {
+	out := *s
+	out.tree, out.choices, out.asked = maps.Clone(s.tree), maps.Clone(s.choices), maps.Clone(s.asked)
+	return &out
+}
