@@ -199,12 +199,11 @@ func (s *scripted) hold(t *testing.T, r *rand.Rand) string {
 	assert.Equal(t, s.model.validate(s.docs), validated.exit, validated.output)
 	exits := []int{validated.exit, s.plan(t)}
 	code := s.apply(t)
-	exits = append(exits, code, s.plan(t))
-	again := 5 // one in so many streams that were refused or failed is applied again
-	if code == report.ExitOK || code == report.ExitReboot {
-		again = 2
+	exits = append(exits, code)
+	if code == report.ExitOK || code == report.ExitReboot || chance(r, 3) { // what was refused is so again
+		exits = append(exits, s.plan(t))
 	}
-	if chance(r, again) {
+	if chance(r, 4) {
 		exits = append(exits, s.apply(t))
 	}
 	for range s.docs {
