@@ -127,7 +127,8 @@ func TestLeftovers(t *testing.T) {
 	put(t, filepath.Join(dir, "etc/.config.toml.machineadm-candidate"), "")
 	put(t, filepath.Join(dir, "etc/machineadm/.pending"), "{}")
 	put(t, filepath.Join(dir, "tmp/machineadm-run-1/plugin1"), "")
-	if found, err := leftovers(dir); err != nil || len(found) != 7 {
+	put(t, filepath.Join(dir, "run/report.earlier.json"), "{}")
+	if found, err := leftovers(dir); err != nil || len(found) != 8 {
 		t.Errorf("%v, %v", found, err)
 	}
 	if _, err := leftovers(filepath.Join(dir, "missing")); err == nil {
@@ -231,9 +232,8 @@ func TestSights(t *testing.T) {
 		"old sentinel, nothing begun":      {before + sentinel + running, true, false, true, 0},
 		"new sentinel, nothing begun":      {before + sentinel + running, false, true, true, 0},
 		"half a report":                    {want + sentinel + whole[:len(whole)-4], false, true, true, 0},
-		"no report":                        {want + sentinel + "report \n", false, true, true, 0},
+		"no report":                        {want + sentinel + "report \n", false, false, true, 0},
 		"a report that says it is running": {want + sentinel + running, false, false, true, 0},
-		"a temporary file":                 {want + sentinel + "left /etc/.a.machineadm-tmp\n" + whole, false, false, true, 0},
 	} {
 		now := parseSight(tt.text)
 		if err := afterKill(now, old, done, tt.had); (err != nil) != tt.killWrong {
@@ -242,6 +242,14 @@ func TestSights(t *testing.T) {
 		if err := afterRerun(now, done, tt.code); (err != nil) != tt.wrong {
 			t.Errorf("%s: after the rerun: %v", name, err)
 		}
+	}
+}
+
+func TestPathsOfASight(t *testing.T) {
+	t.Parallel()
+	now := parseSight("path /etc/.a.machineadm-tmp\npath /etc/sysctl.d/99-machineadm-a.conf\npath /var/lib/machineadm/writes.json\n")
+	if want := []string{"a temporary file: /etc/.a.machineadm-tmp", "a record of what is written: /var/lib/machineadm/writes.json"}; !slices.Equal(now.left, want) {
+		t.Errorf("%q, want %q", now.left, want)
 	}
 }
 

@@ -15,22 +15,32 @@ import (
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
+// leftover says what is wrong with a path that a run left; nothing, if it may be there.
+func leftover(path string) string {
+	switch name := filepath.Base(path); {
+	case atomicfile.Leftover(name):
+		return "a temporary file: " + path
+	case strings.HasPrefix(name, ".sockets-"), strings.HasPrefix(name, "machineadm-run-"):
+		return "a temporary directory: " + path
+	case name == filepath.Base(journal.ImageWrites), name == journal.WritesFile:
+		return "a record of what is written: " + path
+	case name == "report.earlier.json":
+		return "a report moved aside: " + path
+	}
+	return ""
+}
+
 // leftovers are what a run must not leave below dirs: temporary files, directories of sockets, and JSON that is none.
 func leftovers(dirs ...string) ([]string, error) {
 	var found []string
 	for _, dir := range dirs {
-		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
-			switch name := e.Name(); {
-			case atomicfile.Leftover(name):
-				found = append(found, "a temporary file: "+path)
-			case strings.HasPrefix(name, ".sockets-"), strings.HasPrefix(name, "machineadm-run-"):
-				found = append(found, "a temporary directory: "+path)
-			case name == filepath.Base(journal.ImageWrites), name == journal.WritesFile:
-				found = append(found, "a record of what is written: "+path)
-			case strings.HasSuffix(name, ".json"):
+			if what := leftover(path); what != "" {
+				found = append(found, what)
+			} else if strings.HasSuffix(path, ".json") {
 				data, err := os.ReadFile(path)
 				if err != nil {
 					return err

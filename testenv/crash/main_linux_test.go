@@ -1,6 +1,7 @@
-// Package crash kills runs with SIGKILL at random moments, on image trees and on a booted node, and proves that one
-// rerun brings the state of an undisturbed run. A failure names its round and the seed: go test -seed N repeats whom
-// each round kills, and after which part of an undisturbed run.
+// Package crash disturbs runs, on image trees and on a booted node, and proves that a run of another stream removes what
+// they left and that one rerun brings the state of an undisturbed run. A round kills processes with SIGKILL at a random
+// moment, kills the process that makes one system call that changes a file, or makes such a call fail. A failure names its
+// round and the seed: go test -seed N repeats what each round attacks, and after which part of an undisturbed run.
 package crash
 
 import (
@@ -12,6 +13,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -20,11 +23,18 @@ const (
 )
 
 var (
-	seed  = flag.Uint64("seed", 0, "of the random moments; 0 takes a new one, which a failure shows")
-	built string // where the binaries and all trees are; short, because the name of a socket is
+	seed   = flag.Uint64("seed", 0, "of the random moments; 0 takes a new one, which a failure shows")
+	rounds = flag.Int("rounds", 250, "how many runs are disturbed, a fifth of them on the node")
+
+	built   string // where the binaries and all trees are; short, because the name of a socket is
+	results = tally{hits: map[victim]int{}}
 )
 
 func TestMain(m *testing.M) {
+	if socket := os.Getenv(trapVariable); socket != "" {
+		fmt.Fprintln(os.Stderr, "trap:", becomeTrapped(socket, os.Args[1:]))
+		os.Exit(1)
+	}
 	flag.Parse()
 	os.Exit(testMain(m))
 }
@@ -52,28 +62,52 @@ func testMain(m *testing.M) (code int) {
 			return 1
 		}
 	}
-	return m.Run()
+	code = m.Run()
+	if len(results.hits) > 0 {
+		fmt.Println(&results)
+	}
+	return code
 }
 
-// victim is who is killed.
+// victim is what an attack hits.
 type victim string
 
 const (
-	victimHost   victim = "host"
-	victimPlugin victim = "plugin"
-	victimBoth   victim = "host and plugin"
+	victimHost   victim = "kill of the host"
+	victimPlugin victim = "kill of the plugin"
+	victimBoth   victim = "kill of host and plugin"
+	victimCaller victim = "kill in a call that changes a file"
+	victimCall   victim = "fault of a call that changes a file"
 )
 
-// attack is what a round does: whom it kills, and after which part, 0 to 1, of an undisturbed run.
+// trapped says that the attack waits for a call, not for a moment.
+func (v victim) trapped() bool { return v == victimCaller || v == victimCall }
+
+// attack is what a round does, and after which part, 0 to 1, of an undisturbed run.
 type attack struct {
 	victim victim
 	part   float64
+	errno  unix.Errno // of a fault
 }
 
 // planned depends on seed and round alone, so that a round can be repeated by itself.
 func planned(round int) attack {
 	r := rand.New(rand.NewPCG(*seed, uint64(round))) //nolint:gosec // to be repeated, not to be secret
-	return attack{victim: []victim{victimHost, victimPlugin, victimBoth}[r.IntN(3)], part: r.Float64()}
+	a := attack{victim: []victim{victimHost, victimPlugin, victimBoth, victimCaller, victimCall}[r.IntN(5)], part: r.Float64()}
+	if errno := []unix.Errno{unix.EIO, unix.ENOSPC}[r.IntN(2)]; a.victim == victimCall {
+		a.errno = errno
+	}
+	return a
+}
+
+// call is the number of the call that an attack waits for.
+func (a attack) call(calm measure) int { return 1 + int(a.part*float64(calm.calls)) }
+
+func (a attack) String() string {
+	if a.errno != 0 {
+		return fmt.Sprintf("%s (%v) at %.3f", a.victim, a.errno, a.part)
+	}
+	return fmt.Sprintf("%s at %.3f", a.victim, a.part)
 }
 
 // sooner is the same attack for a run that ended before its moment: how long a run takes depends on what else the
@@ -83,28 +117,56 @@ func (a attack) sooner() attack {
 	return a
 }
 
-// maxTries bounds how often a round is repeated because its run ended before the moment of the attack. Such a run was an
-// undisturbed one under the present load, so that the next moment is measured by it.
-const maxTries = 8
+// A fifth of the rounds disturbs runs on the node, the others runs on image trees.
+func nodeRounds() int { return *rounds / 5 }
+func treeRounds() int { return *rounds - nodeRounds() }
 
-// tally is what became of the attacks.
+// tally counts what became of the attacks.
 type tally struct {
-	mu             sync.Mutex
-	hit            map[victim]int
-	missed, locked int
+	mu                             sync.Mutex
+	hits                           map[victim]int
+	locked, divergences, leftovers int
 }
 
-func (y *tally) add(v victim, hits, locked int) {
+func (y *tally) hit(v victim) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.locked += locked
-	if hits == 0 {
-		y.missed++
-		return
-	}
-	y.hit[v]++
+	y.hits[v]++
+}
+
+func (y *tally) lock() {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.locked++
 }
 
 func (y *tally) String() string {
-	return fmt.Sprintf("killed %v, %d more had ended before; %d reruns met the lock", y.hit, y.missed, y.locked)
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	kills := 0
+	for v, n := range y.hits {
+		if v != victimCall {
+			kills += n
+		}
+	}
+	return fmt.Sprintf("campaign: %d kills, %d faults, %d exits 5 passed, %d divergences, %d leftovers",
+		kills, y.hits[victimCall], y.locked, y.divergences, y.leftovers)
+}
+
+// diverged fails a test for what differs from an undisturbed run.
+func diverged(t testing.TB, format string, arguments ...any) {
+	t.Helper()
+	results.mu.Lock()
+	results.divergences++
+	results.mu.Unlock()
+	t.Errorf(format, arguments...)
+}
+
+// left fails a test for what a run left behind.
+func left(t testing.TB, format string, arguments ...any) {
+	t.Helper()
+	results.mu.Lock()
+	results.leftovers++
+	results.mu.Unlock()
+	t.Errorf(format, arguments...)
 }

@@ -139,17 +139,23 @@ func named(words string) (ids []string) {
 	return ids
 }
 
-// endNamed kills what a run names, as an operator would.
-func endNamed(t testing.TB, words string) {
+// awaitEnd waits for the end of a process that holds the lock.
+func awaitEnd(t testing.TB, id string) {
 	t.Helper()
-	for _, text := range named(words) {
-		id, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
+	number, err := strconv.Atoi(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	holder, alive := readProcess(number)
+	deadline := time.Now().Add(patience)
+	for now := holder; alive && now.start == holder.start; now, alive = readProcess(number) {
+		if time.Now().After(deadline) {
+			left(t, "holds the lock still: %v", holder)
+			return
 		}
-		if p, ok := readProcess(id); ok {
-			kill(t, p)
-		}
+		<-tick.C
 	}
 }
 
@@ -190,17 +196,22 @@ func awaitPlugin(t testing.TB, host int, ended <-chan struct{}) {
 	}
 }
 
-// duration is how long an undisturbed run takes, and how much of that is over when its plugin lives.
-type duration struct{ whole, beforePlugin time.Duration }
-
-// of is the time in which the victim lives.
-func (d duration) of(v victim) time.Duration {
-	if v == victimPlugin {
-		return d.whole - d.beforePlugin
-	}
-	return d.whole
+// measure is how long an undisturbed run takes, how much of that is over when its plugin lives, and how many calls that
+// change files it makes.
+type measure struct {
+	whole, beforePlugin time.Duration
+	calls               int
 }
 
-func (d duration) String() string {
-	return fmt.Sprintf("%s (%s until its plugin lives)", d.whole.Round(time.Millisecond), d.beforePlugin.Round(time.Millisecond))
+// of is the time in which the victim lives.
+func (m measure) of(v victim) time.Duration {
+	if v == victimPlugin {
+		return max(m.whole-m.beforePlugin, 0)
+	}
+	return m.whole
+}
+
+func (m measure) String() string {
+	return fmt.Sprintf("%s (%s until its plugin lives), %d calls that change files", m.whole.Round(time.Millisecond),
+		m.beforePlugin.Round(time.Millisecond), m.calls)
 }

@@ -1,0 +1,98 @@
+package crash
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/report"
+)
+
+// killed is the exit code of a run that SIGKILL ended.
+const killed = 128 + 9
+
+// look prints what the stream is about, one line each: values, files with their modes and contents, the sentinel, paths
+// that can be leftovers, and the report on a line of its own.
+const look = `set -eu
+cd /proc/sys
+for key in net/ipv4/ip_forward net/core/somaxconn net/ipv4/tcp_rmem net/ipv4/ip_local_port_range net/ipv4/tcp_fin_timeout; do
+	echo "state $key $(tr '\t' ' ' <$key)"
+done
+find /etc/sysctl.d /etc/modules-load.d -name '*machineadm*' -printf 'state %p %M %l\n' -type f -exec sha256sum {} + | sed 's/^\([0-9a-f]\)/state \1/' | sort
+! test -e /run/cluster-api/bootstrap-success.complete || echo sentinel
+find / /run /tmp /dev/shm -xdev \( -path /usr/share -o -path /usr/lib \) -prune -o \
+	\( -name '*machineadm*' -o -name '.sockets-*' -o -name .pending -o -name '*.json' \) -printf 'path %p\n'
+printf 'report '
+tr -d '\n' </run/machineadm/report.json 2>/dev/null || true
+echo
+`
+
+// sight is what look prints.
+type sight struct {
+	state    string
+	sentinel bool
+	left     []string
+	report   string
+}
+
+func parseSight(text string) sight {
+	var s sight
+	for line := range strings.Lines(text) {
+		kind, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		switch kind {
+		case "state":
+			s.state += rest + "\n"
+		case "sentinel":
+			s.sentinel = true
+		case "path":
+			if what := leftover(rest); what != "" {
+				s.left = append(s.left, what)
+			}
+		case "report":
+			s.report = rest
+		}
+	}
+	return s
+}
+
+// afterKill says what is wrong with what a killed run left: a sentinel on a machine that is neither prepared nor as it
+// was when the sentinel was written (hadSentinel), or a report that is not whole. A run that begins has none.
+func afterKill(now, before, want sight, hadSentinel bool) error {
+	if now.report != "" {
+		if _, err := parseReport([]byte(now.report + "\n")); err != nil {
+			return err
+		}
+	}
+	if now.sentinel && now.state != want.state && (!hadSentinel || now.state != before.state) {
+		return fmt.Errorf("there is a sentinel, and the machine is half-way:\n%s", now.state)
+	}
+	return nil
+}
+
+// afterRerun says what is wrong with a rerun that ended with this code.
+func afterRerun(now, want sight, code int) error {
+	r, err := parseReport([]byte(now.report + "\n"))
+	if err != nil {
+		return err
+	}
+	switch {
+	case code != report.ExitOK:
+		return fmt.Errorf("the rerun ended with %d", code)
+	case now.state != want.state:
+		return fmt.Errorf("the rerun left\n%swant\n%s", now.state, want.state)
+	case !now.sentinel:
+		return fmt.Errorf("the rerun left no sentinel")
+	}
+	return honest(r, code)
+}
+
+// told compares the report that a run left with its exit code, if the run ended by itself and could write a report.
+func told(now sight, code int) error {
+	if code == killed || code == report.ExitState {
+		return nil
+	}
+	r, err := parseReport([]byte(now.report + "\n"))
+	if err != nil {
+		return err
+	}
+	return honest(r, code)
+}
