@@ -213,13 +213,16 @@ func (p *trap) answer(fd int, n notification) error {
 	return nil
 }
 
-// counts says whether a call can change a file: a write to a pipe or a socket cannot.
+// counts says whether a call can change a file: a write to a pipe, a socket or an eventfd, which has no path but the mode of
+// a regular file, cannot.
 func (p *trap) counts(n notification) bool {
 	if n.number != unix.SYS_WRITE && n.number != unix.SYS_PWRITE64 {
 		return true
 	}
-	info, err := os.Stat(filepath.Join("/proc", strconv.Itoa(int(n.pid)), "fd", strconv.FormatUint(n.arguments[0], 10)))
-	return err == nil && info.Mode().IsRegular()
+	link := filepath.Join("/proc", strconv.Itoa(int(n.pid)), "fd", strconv.FormatUint(n.arguments[0], 10))
+	path, err := os.Readlink(link)
+	info, statErr := os.Stat(link)
+	return err == nil && statErr == nil && strings.HasPrefix(path, "/") && info.Mode().IsRegular()
 }
 
 func describe(n notification) string {

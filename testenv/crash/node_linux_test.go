@@ -203,7 +203,7 @@ func (m *machine) crash(t *testing.T, a attack, calm measure, want sight, hadSen
 	}
 	first, hit, lasted := disturb(t, m, a, calm)
 	now := m.look(t)
-	if err := errors.Join(afterKill(now, before, want, hadSentinel), told(now, first.code)); err != nil {
+	if err := errors.Join(afterKill(now, before, want, hadSentinel), told(now, a, first.code)); err != nil {
 		diverged(t, "after the %s: %v\n%s", a.victim, err, first.words)
 	}
 	other := apply(t, m, "--path", otherFile, "--phase", "provisioning")

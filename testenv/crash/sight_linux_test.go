@@ -86,8 +86,8 @@ func afterRerun(now, want sight, code int) error {
 }
 
 // told compares the report that a run left with its exit code, if the run ended by itself and could write a report.
-func told(now sight, code int) error {
-	if code == killed || code == report.ExitState {
+func told(now sight, a attack, code int) error {
+	if code == killed && a.victim != victimCall || code == report.ExitState {
 		return nil
 	}
 	r, err := parseReport([]byte(now.report + "\n"))
