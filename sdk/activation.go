@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/machineadm/machineadm/sdk/machine"
@@ -17,9 +19,15 @@ const DefaultHealthTimeout = time.Minute
 type Activation struct {
 	// Unit is the daemon's service, as in chronyd.service.
 	Unit string
-	// Seen is the state of the unit, where the plan has asked for it already; nil: it is asked for. What is done later goes
-	// by what is then.
-	Seen *machine.ServiceState
+	// Seen has the states of units that the plan has asked for already, by the names in Unit and Instead. Those that are
+	// missing are asked for, all at once. What is done later goes by what is then.
+	Seen map[string]machine.ServiceState
+	// Instead are units that must not run beside this one: they are stopped and no longer started at boot before the files
+	// are swapped, and get back what they were when the activation is rolled back. A unit that is not installed, and a
+	// name of Unit itself, are passed over; a mask stays as it is.
+	Instead []string
+	// Enable has the unit started at boot, once it is healthy.
+	Enable bool
 	// BeforeInstall lets an image root have the files before the unit is installed in it. On a live machine a unit that is
 	// not installed is a Precondition all the same.
 	BeforeInstall bool
@@ -78,6 +86,9 @@ func Activate(ctx context.Context, m Machine, a Activation) ([]*Change, error) {
 //	record, swapped, files    it ended while undoing: swap again, and let the daemon judge again
 //	  not as wanted
 //
+// The units of Instead are turned off before the swap, whenever one is on, and the unit is enabled last. The record has what
+// they were.
+//
 // So each run ends with the new configuration in effect, or with the old one back and an error. A record is only saved
 // for what the checker took, so what is continued is not checked again.
 type activator struct {
@@ -93,6 +104,7 @@ type activator struct {
 type sight struct {
 	record *record // nil when no activation was interrupted
 	unit   machine.ServiceState
+	others []other   // of Instead
 	have   []version // of the items, in their order
 	want   []version
 	differ int      // how many are not as wanted and need a restart
@@ -100,15 +112,13 @@ type sight struct {
 	stray  []string // candidates that were left behind
 }
 
-func (a *activator) look(ctx context.Context, seen *machine.ServiceState) (sight, error) {
+func (a *activator) look(ctx context.Context, seen map[string]machine.ServiceState) (sight, error) {
 	var s sight
 	var err error
-	if seen != nil {
-		s.unit = *seen
-	} else if s.unit, err = a.services.State(ctx, a.Unit); err != nil {
+	if s.unit, s.others, err = a.units(ctx, seen); err != nil {
 		return s, err
 	}
-	a.claim(s.unit)
+	a.claim(s)
 	early := a.BeforeInstall && a.machine.Offline() && !s.unit.Exists
 	if err := usable(a.machine, a.Unit, s.unit); err != nil && !early {
 		return s, err
@@ -167,11 +177,11 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 	}
 	change := &Change{ID: "activate:" + a.Unit, Summary: a.summary(s), NeedsLive: true, Do: a.do}
 	if a.machine.Offline() {
-		changes, err := fileChanges(a.files, a.specs())
 		change.Summary = "see that " + a.Unit + " runs with its configuration"
+		changes, err := a.inImage(s)
 		return append(changes, change), err
 	}
-	if s.record == nil && s.differ == 0 && !down(s.unit) && len(s.stray) == 0 {
+	if s.record == nil && s.differ == 0 && !down(s.unit) && len(s.stray) == 0 && len(a.switches(s)) == 0 {
 		return fileChanges(a.files, a.Companions)
 	}
 	for i, part := range a.items() {
@@ -183,16 +193,18 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 }
 
 func (a *activator) summary(s sight) string {
+	switches := a.switches(s)
 	switch {
 	case s.record != nil:
 		return "finish the interrupted activation of the configuration of " + a.Unit
 	case s.differ > 0:
-		return "change the configuration of " + a.Unit + " (" + a.counted(s) + ") and restart it"
+		switches = slices.Insert(switches, 0, "change the configuration of "+a.Unit+" ("+a.counted(s)+") and restart it")
 	case down(s.unit):
-		return "start " + a.Unit
-	default:
+		switches = slices.Insert(switches, 0, "start "+a.Unit)
+	case len(switches) == 0:
 		return "remove what an interrupted check of the configuration of " + a.Unit + " left"
 	}
+	return strings.Join(switches, "; ")
 }
 
 // counted says how much of the configuration is not as wanted.

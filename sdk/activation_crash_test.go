@@ -36,6 +36,8 @@ type crashCase struct {
 	old     map[string]string
 	// first is what the process wants that is ended; then what the runs after it want, first when nil.
 	first, then map[string]string
+	// replaces says that the daemon takes the place of another one.
+	replaces bool
 	// between is what somebody else does to the daemon after a crash.
 	between func(*house)
 }
@@ -82,6 +84,11 @@ func crashCases() []crashCase {
 		{name: "dies, a file removed", running: true, old: old, first: map[string]string{pathA: "die", pathB: absent}},
 	}
 	for _, c := range cases[:len(cases):len(cases)] {
+		c.name, c.replaces = c.name+", instead of another", true
+		cases = append(cases, c)
+	}
+	cases = append(cases, crashCase{name: "instead of another, nothing else to do", replaces: true, running: true, old: good, first: good})
+	for _, c := range cases[:len(cases):len(cases)] {
 		c.name, c.between = c.name+", restarted by somebody", restart
 		if c.running {
 			cases = append(cases, c)
@@ -109,6 +116,9 @@ func (c crashCase) everywhere(t *testing.T) {
 	runs := 0
 	for n := 0; ; n++ {
 		first := newHouse(c.running, c.old)
+		if c.replaces {
+			first.replacing()
+		}
 		ended, _, _ := first.run(&fuse{left: n}, wish(c.first)...)
 		if !ended {
 			break
@@ -162,6 +172,12 @@ func (c crashCase) judge(t *testing.T, h *house, err error, where string) {
 	delete(want, pathC)
 	if running && !maps.Equal(h.daemon.loaded, want) {
 		t.Errorf("%s: the daemon runs with %v, want %v (%v)", where, h.daemon.loaded, want, err)
+	}
+	if other := h.others[otherUnit]; c.replaces {
+		on := err != nil // rolled back
+		if on != other.Enabled || on != (other.Active == "active") || on == h.enabled {
+			t.Errorf("%s: the other unit is %+v, the daemon enabled: %v (%v)", where, other, h.enabled, err)
+		}
 	}
 	if err != nil {
 		return

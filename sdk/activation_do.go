@@ -35,11 +35,13 @@ func (a *activator) do(ctx context.Context, p Progress) error {
 		}
 	}
 	if s.record == nil {
-		if s.differ == 0 {
+		if s.differ == 0 && len(a.switches(s)) == 0 {
 			return a.asItIs(ctx, p, s)
 		}
-		if err := a.check(ctx, p); err != nil {
-			return err
+		if s.differ > 0 {
+			if err := a.check(ctx, p); err != nil {
+				return err
+			}
 		}
 		if s.record, err = a.begin(wish, s); err != nil {
 			return err
@@ -135,6 +137,7 @@ func (a *activator) tidy(candidates []string) error {
 func (a *activator) begin(wish string, s sight) (*record, error) {
 	r := &record{
 		Version: recordVersion, Unit: a.Unit, Wish: wish, Ran: !down(s.unit), Invocation: s.unit.InvocationID,
+		Kept: s.differ == 0, Disabled: a.Enable && !s.unit.Enabled, Replaced: replacedOf(s.others),
 	}
 	for i, part := range a.items() {
 		if !s.have[i].Exists { // a link that leads nowhere could not be put back
@@ -165,8 +168,11 @@ func (a *activator) missingDirectories() []string {
 	return missing
 }
 
-// bringIn swaps the files and gets the daemon to run with them.
+// bringIn turns the units of Instead off, swaps the files and gets the daemon to run with them.
 func (a *activator) bringIn(ctx context.Context, p Progress, r *record) error {
+	if err := a.turnOff(ctx, p); err != nil {
+		return err
+	}
 	if err := a.swap(ctx, p, r); err != nil {
 		return err
 	}
@@ -174,13 +180,16 @@ func (a *activator) bringIn(ctx context.Context, p Progress, r *record) error {
 	if err != nil {
 		return err
 	}
-	if state.InvocationID == r.Invocation || down(state) {
+	if !r.Kept && state.InvocationID == r.Invocation || down(state) {
 		p.Report("restarting " + a.Unit)
 		if err := a.restart(ctx, r); err != nil {
 			return err
 		}
 	}
-	return a.settle(ctx, p)
+	if err := a.settle(ctx, p); err != nil {
+		return err
+	}
+	return a.enable(ctx, p)
 }
 
 // swap makes every file new, and notes the invocation that cannot have read them all.
@@ -200,7 +209,7 @@ func (a *activator) swap(ctx context.Context, p Progress, r *record) error {
 		}
 		if !begun {
 			p.Report("swapping the configuration of " + a.Unit)
-			if err := a.unswapped(r); err != nil {
+			if err := a.unswapped(r, part.loose); err != nil {
 				return err
 			}
 			begun = true
@@ -224,10 +233,10 @@ func (a *activator) swap(ctx context.Context, p Progress, r *record) error {
 
 // unswapped takes back what an earlier run noted, when files are to be swapped a second time: an invocation that came
 // up since may have read the old ones.
-func (a *activator) unswapped(r *record) error {
-	if !r.Swapped {
+func (a *activator) unswapped(r *record, loose bool) error {
+	if !r.Swapped && (!r.Kept || loose) {
 		return nil
 	}
-	r.Swapped = false
+	r.Swapped, r.Kept = false, r.Kept && loose
 	return r.save(a.memory)
 }

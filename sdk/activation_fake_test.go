@@ -52,6 +52,22 @@ type house struct {
 	// environment is what the service manager keeps for the daemon, and variables what is wanted of it; nil: nobody asks.
 	environment []string
 	variables   *ServiceEnvironment
+	// others are units beside the daemon, which it replaces; with any, it shall be enabled. Calls are what is asked for.
+	others  map[string]machine.ServiceState
+	enabled bool
+	calls   []string
+}
+
+// otherUnit is the one that the daemon replaces; the next two are installed, and an alias of it.
+const otherUnit = "e.service"
+
+// replacing puts a daemon into the house that runs and is enabled, and is to be replaced.
+func (h *house) replacing() {
+	h.others = map[string]machine.ServiceState{
+		otherUnit:       {ID: otherUnit, Exists: true, Enabled: true, StartsAtBoot: true, Active: "active", InvocationID: "e"},
+		"alias.service": {ID: otherUnit}, "d-alias.service": {ID: "d.service"}, "absent.service": {Active: "inactive"},
+		"idle.service": {ID: "idle.service", Exists: true, Active: "inactive"},
+	}
 }
 
 // fakeDaemon reads every file of /etc/d that is not hidden when it starts. With one that says "die" it ends, with one that says "hang" it
@@ -146,6 +162,7 @@ func (h *house) process(f *fuse, all ...FileSpec) *activator {
 				return nil
 			},
 			Healthy: func(context.Context, Machine, Progress) error { f.tick(); return h.healthy() },
+			Instead: slices.Sorted(maps.Keys(h.others)), Enable: h.others != nil,
 		},
 		files:  withEnvironment{houseFiles{h, f}, houseEnvironments{h, f}, "d.service"},
 		memory: houseMemory{h, f}, services: houseServices{h, f}, pause: firstPause,
@@ -178,6 +195,7 @@ func (h *house) clone() *house {
 	c := *h
 	c.disk, c.memory = maps.Clone(h.disk), maps.Clone(h.memory)
 	c.daemon.loaded, c.environment = maps.Clone(h.daemon.loaded), slices.Clone(h.environment)
+	c.others, c.calls = maps.Clone(h.others), slices.Clone(h.calls)
 	return &c
 }
 
@@ -246,24 +264,51 @@ type houseServices struct {
 	f *fuse
 }
 
-func (s houseServices) State(context.Context, string) (machine.ServiceState, error) {
+func (s houseServices) State(_ context.Context, unit string) (machine.ServiceState, error) {
 	s.f.tick()
-	state := machine.ServiceState{Exists: true, Masked: s.h.masked, Active: "inactive", InvocationID: fmt.Sprint(s.h.daemon.starts)}
+	return s.stateOf(unit), nil
+}
+
+func (s houseServices) stateOf(unit string) machine.ServiceState {
+	if state, ok := s.h.others[unit]; ok {
+		if state.ID != unit && state.ID != "" {
+			return s.stateOf(state.ID)
+		}
+		return state
+	}
+	state := machine.ServiceState{
+		ID: "d.service", Exists: true, Masked: s.h.masked, Enabled: s.h.enabled, StartsAtBoot: s.h.enabled, Active: "inactive",
+		InvocationID: fmt.Sprint(s.h.daemon.starts),
+	}
 	if s.h.daemon.active {
 		state.Active = "active"
 	}
 	if s.h.daemon.failed {
 		state.Active = "failed"
 	}
-	return state, nil
+	return state
 }
 
-func (s houseServices) States(context.Context, ...string) ([]machine.ServiceState, error) {
-	return nil, errors.New("not used")
-}
-
-func (s houseServices) Do(_ context.Context, _ string, a machine.Action) error {
+func (s houseServices) States(_ context.Context, units ...string) ([]machine.ServiceState, error) {
 	s.f.tick()
+	var states []machine.ServiceState
+	for _, unit := range units {
+		states = append(states, s.stateOf(unit))
+	}
+	return states, nil
+}
+
+func (s houseServices) Do(_ context.Context, unit string, a machine.Action) error {
+	s.f.tick()
+	s.h.calls = append(s.h.calls, a.String()+" "+unit)
+	if state, ok := s.h.others[unit]; ok {
+		if a != machine.Stop && state.Masked {
+			return &machine.ServiceError{Unit: unit, Action: a.String(), Err: errors.New("it is masked")}
+		}
+		state.Active = map[bool]string{true: "inactive", false: "active"}[a == machine.Stop]
+		s.h.others[unit] = state
+		return nil
+	}
 	switch {
 	case a == machine.Stop:
 		s.h.daemon.active, s.h.daemon.failed = false, false
@@ -279,7 +324,21 @@ func (s houseServices) Do(_ context.Context, _ string, a machine.Action) error {
 	return nil
 }
 
-func (s houseServices) SetEnabled(context.Context, string, bool) error { return errors.New("not used") }
+func (s houseServices) SetEnabled(_ context.Context, unit string, enabled bool) error {
+	s.f.tick()
+	s.h.calls = append(s.h.calls, map[bool]string{true: "enable ", false: "disable "}[enabled]+unit)
+	state, ok := s.h.others[unit]
+	switch {
+	case ok:
+		state.Enabled, state.StartsAtBoot = enabled, enabled || state.FileState == "static"
+		s.h.others[unit] = state
+	case s.h.masked:
+		return &machine.ServiceError{Unit: unit, Action: "enable", Err: errors.New("it is masked")}
+	default:
+		s.h.enabled = enabled
+	}
+	return nil
+}
 
 func (s houseServices) DaemonReload(context.Context) error {
 	s.f.tick()

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/machineadm/machineadm/internal/atomicfile"
-	"github.com/machineadm/machineadm/sdk/machine"
 )
 
 // item is one part of the configuration: a file, or what is swapped like one.
@@ -51,12 +51,19 @@ func (s FileSpec) item() item {
 
 func (a *activator) specs() []FileSpec { return slices.Concat(a.Files, a.Companions) }
 
-// claim records what the document owns of the unit.
-func (a *activator) claim(state machine.ServiceState) {
+// claim records what the document owns of the units.
+func (a *activator) claim(s sight) {
 	if a.Environment != nil {
-		claimUnit(a.machine, a.Unit, state, "environment", a.Environment.entries()...)
+		claimUnit(a.machine, a.Unit, s.unit, "environment", a.Environment.entries()...)
 	}
-	claimUnit(a.machine, a.Unit, state, "running", "true")
+	claimUnit(a.machine, a.Unit, s.unit, "running", "true")
+	if a.Enable {
+		claimUnit(a.machine, a.Unit, s.unit, "enabled", "true")
+	}
+	for _, o := range s.others {
+		claimUnit(a.machine, o.name, o.state, "running", "false")
+		claimUnit(a.machine, o.name, o.state, "enabled", "false")
+	}
 }
 
 // candidate is where a file lies while it is only proposed.
@@ -77,6 +84,9 @@ func (a *activator) digest() (string, error) {
 	}
 	if a.Environment != nil { // the wish, not the list that it makes: others may change theirs meanwhile
 		all = append(all, file{environmentPath(a.Unit), joined(a.Environment.entries())})
+	}
+	if len(a.Instead) > 0 || a.Enable {
+		all = append(all, file{"units", joined(append(slices.Clone(a.Instead), strconv.FormatBool(a.Enable)))})
 	}
 	data, err := json.Marshal(all)
 	if err != nil {

@@ -22,6 +22,12 @@ type record struct {
 	Missing []string `json:"missing,omitempty"`
 	// Ran says that the unit ran before.
 	Ran bool `json:"ran"`
+	// Disabled says that the unit was not started at boot before, and shall be.
+	Disabled bool `json:"disabled,omitempty"`
+	// Replaced are the units of Instead as they were before.
+	Replaced []replaced `json:"replaced,omitempty"`
+	// Kept says that the files were as wanted all the time, so that no restart is due.
+	Kept bool `json:"kept,omitempty"`
 	// Swapped says that every file was new when Invocation was noted.
 	Swapped bool `json:"swapped"`
 	// Invocation is one that has not read the new files as a whole.
@@ -33,6 +39,13 @@ type record struct {
 type oldFile struct {
 	Path    string  `json:"path"`
 	Version version `json:"file"`
+}
+
+// replaced is a unit of Instead that was on.
+type replaced struct {
+	Unit   string `json:"unit"`
+	AtBoot bool   `json:"atBoot"`
+	Ran    bool   `json:"ran"`
 }
 
 // loadProposal returns the candidates that may lie about: they hold what nobody else would ever remove, secrets perhaps.

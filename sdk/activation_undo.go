@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,11 +59,20 @@ func (a *activator) undo(ctx context.Context, r *record) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if r.Disabled && state.Enabled {
+		if err := a.services.SetEnabled(ctx, cmp.Or(state.ID, a.Unit), false); err != nil {
+			return "", err
+		}
+	}
 	end, err := a.resume(ctx, r, state)
 	if err != nil {
 		return "", err
 	}
-	return end, r.forget(a.memory)
+	others, err := a.turnOn(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	return end + others, r.forget(a.memory)
 }
 
 // removeEmpty removes the directories that came with the files: to some daemons an empty one means something. One that

@@ -175,8 +175,10 @@ func (s *supervisor) end() error {
 	return nil
 }
 
-func (s *supervisor) States(context.Context, ...string) ([]machine.ServiceState, error) {
-	return nil, errors.New("not used")
+// States implements machine.Services.
+func (s *supervisor) States(ctx context.Context, _ ...string) ([]machine.ServiceState, error) {
+	state, err := s.State(ctx, "")
+	return []machine.ServiceState{state}, err
 }
 
 func (s *supervisor) SetEnabled(context.Context, string, bool) error { return errors.New("not used") }

@@ -54,7 +54,7 @@ func ServiceState(ctx context.Context, m Machine, unit string, want ServiceSpec)
 	case *want.Running && (m.Offline() || down(state)):
 		changes = append(changes, &Change{
 			ID: "start:" + unit, Summary: "start " + unit, NeedsLive: true,
-			Do: func(ctx context.Context, _ Progress) error { return start(ctx, m, unit) },
+			Do: func(ctx context.Context, _ Progress) error { return start(ctx, m, m.Services, unit) },
 		})
 	case !*want.Running && !m.Offline() && !ended(state):
 		changes = append(changes, &Change{
@@ -80,11 +80,11 @@ func enablement(services machine.Services, unit string, enabled bool) *Change {
 
 // start starts a unit and looks whether it is still there: a simple service counts as started before it has done
 // anything.
-func start(ctx context.Context, m Machine, unit string) error {
-	if err := explained(ctx, m, m.Services, unit, m.Services.Do(ctx, unit, machine.Start)); err != nil {
+func start(ctx context.Context, m Machine, services machine.Services, unit string) error {
+	if err := explained(ctx, m, services, unit, services.Do(ctx, unit, machine.Start)); err != nil {
 		return err
 	}
-	state, err := m.Services.State(ctx, unit)
+	state, err := services.State(ctx, unit)
 	if err != nil {
 		return err
 	}

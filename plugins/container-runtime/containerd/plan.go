@@ -7,6 +7,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
 )
 
 // plan decides what is missing. What the daemon reads when it starts is one activation. What it reads at every pull, the
@@ -112,6 +113,7 @@ func activation(
 func activationFor(m sdk.Machine, i installation, want desired, c configuration, files []sdk.FileSpec) sdk.Activation {
 	k := checker{installation: i, c: c}
 	return sdk.Activation{
-		Unit: unitOf(m), Seen: &i.state, Files: files, Environment: want.serviceEnvironment(), Check: k.check, Healthy: k.healthy,
+		Unit: unitOf(m), Seen: map[string]machine.ServiceState{unitOf(m): i.state}, Files: files,
+		Environment: want.serviceEnvironment(), Check: k.check, Healthy: k.healthy,
 	}
 }

@@ -1,0 +1,2 @@
+// Package services runs the SDK's service manager and its activations against the real systemd of booted nodes.
+package services
