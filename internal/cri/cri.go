@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"path"
+	"syscall"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -35,20 +37,19 @@ type Client struct {
 	images  runtime.ImageServiceClient
 }
 
-// Dial connects to a socket: a path, or unix:// and a path. It fails with ErrDown when nobody listens there. Whose the
-// socket is, is for the caller to judge. On Windows the answer is errors.ErrUnsupported.
-func Dial(ctx context.Context, endpoint string) (*Client, error) {
-	open, err := opener(endpoint)
-	if err != nil {
-		return nil, fmt.Errorf("cri: %s: %w", endpoint, err)
-	}
+// Dial talks over the connections that open makes. It fails with ErrDown when nobody listens there. Whose the socket is, is
+// for the caller to judge.
+func Dial(ctx context.Context, open func(context.Context) (net.Conn, error)) (*Client, error) {
 	// gRPC connects with the first call. A runtime that is not up is told here, and by what the system says.
 	first, err := open(ctx)
 	if err == nil {
 		err = first.Close()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("cri: %s: %w", endpoint, err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("cri: %w: %w", ErrDown, err)
+	case err != nil:
+		return nil, fmt.Errorf("cri: %w", err)
 	}
 	conn, err := grpc.NewClient("passthrough:///cri",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -58,7 +59,7 @@ func Dial(ctx context.Context, endpoint string) (*Client, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(receiveLimit)),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("cri: %s: %w", endpoint, err)
+		return nil, fmt.Errorf("cri: %w", err)
 	}
 	return &Client{conn: conn, runtime: runtime.NewRuntimeServiceClient(conn), images: runtime.NewImageServiceClient(conn)}, nil
 }

@@ -104,9 +104,17 @@ func serve(t *testing.T, path string, d *daemon) (stop func()) {
 	return stop
 }
 
-func dial(t *testing.T, endpoint string) *cri.Client {
+// at opens connections to a socket.
+func at(path string) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, "unix", path)
+	}
+}
+
+func dial(t *testing.T, path string) *cri.Client {
 	t.Helper()
-	c, err := cri.Dial(t.Context(), endpoint)
+	c, err := cri.Dial(t.Context(), at(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,5 +130,5 @@ func start(t *testing.T, d *daemon) *cri.Client {
 	t.Helper()
 	path := socket(t)
 	serve(t, path, d)
-	return dial(t, "unix://"+path)
+	return dial(t, path)
 }

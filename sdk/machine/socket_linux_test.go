@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +22,11 @@ func TestListens(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, files.Close()) })
 	assert.False(t, files.Listens(t.Context(), "/s"), "absent")
+	_, err = files.Dial(t.Context(), "/s")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoError(t, files.WriteFile("/file", nil, 0o600))
+	_, err = files.Dial(t.Context(), "/file")
+	require.ErrorContains(t, err, "/file: it is not a socket")
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(root, "s"), Net: "unix"})
 	require.NoError(t, err)
 	assert.True(t, files.Listens(t.Context(), "/s"))
@@ -28,6 +34,8 @@ func TestListens(t *testing.T) {
 	require.NoError(t, listener.Close())
 	// A program that another test starts holds the listener until its exec.
 	assert.Eventually(t, func() bool { return !files.Listens(t.Context(), "/s") }, 10*time.Second, time.Millisecond, "left behind")
+	_, err = files.Dial(t.Context(), "/s")
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 }
 
 // TestDirectoryOfACommand: of two programs of one name, the one of the directory is run.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/machineadm/machineadm/internal/cri"
@@ -16,7 +17,8 @@ import (
 // healthy asks the daemon what the kubelet will ask it. With the old configuration in place it asks no more; with the new
 // one, also whether the daemon has it.
 func (k checker) healthy(ctx context.Context, m sdk.Machine, _ sdk.Progress) error {
-	client, err := cri.Dial(ctx, socketOf(m, k.c))
+	socket := socketOf(m, k.c)
+	client, err := cri.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return m.FS.Dial(ctx, socket) })
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"time"
 
@@ -35,7 +36,10 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		return errors.New("usage: cri SOCKET version|status|pull|image|remove [IMAGE]")
 	}
 	var a answer.Answer
-	client, err := cri.Dial(ctx, args[0])
+	client, err := cri.Dial(ctx, func(ctx context.Context) (net.Conn, error) {
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, "unix", args[0])
+	})
 	if err == nil {
 		err = errors.Join(call(ctx, client, args[1], append(args[2:], "")[0], in, &a), client.Close())
 	}
