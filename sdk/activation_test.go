@@ -316,6 +316,23 @@ func TestActivationOfAUnitThatIsMaskedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestActivationOfAUnitThatIsMaskedAfterItsRestart: it cannot be enabled, nor restarted with what it had.
+func TestActivationOfAUnitThatIsMaskedAfterItsRestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(true, map[string]string{pathA: "old a"})
+		h.replacing()
+		err := h.process(forever(), wish(map[string]string{pathA: "new a"})...).do(t.Context(),
+			&hook{on: "enabling", do: func() { h.masked = true }})
+		wantError(t, err, pluginv1.CodePrecondition, "d.service could not be restarted with it and runs on as it was",
+			"d.service is masked: it cannot be started", "and e.service runs again")
+		known, _ := asContract(err)
+		assert.Contains(t, known.Hint, "systemctl unmask d.service")
+		assert.Equal(t, 2, h.daemon.starts)
+		assert.Equal(t, map[string]string{pathA: "old a"}, h.on())
+	})
+}
+
 // TestActivationCompanions: they restart nothing, and are rolled back with the rest.
 func TestActivationCompanions(t *testing.T) {
 	t.Parallel()

@@ -114,6 +114,10 @@ func (a *activator) resume(ctx context.Context, r *record, state machine.Service
 		return "", ctx.Err()
 	}
 	if err != nil {
+		now, unknown := a.services.State(ctx, a.Unit)
+		if unknown == nil && up(now) && now.InvocationID == state.InvocationID { // as a unit that is masked while it runs
+			return "the old configuration is back, but " + a.Unit + " could not be restarted with it and runs on as it was (" + words(err) + ")", nil
+		}
 		return "the old configuration is back, but " + a.Unit + " does not run with it either (" + words(err) + ")", nil
 	}
 	return "the old configuration is back, and " + a.Unit + " runs with it", nil

@@ -20,6 +20,8 @@ func daemons() map[string]string {
 		units + "old.service":                     "[Service]\nExecStart=sleep infinity\n" + install + "old-alias.service\n",
 		units + "new.service":                     "[Unit]\nConflicts=old.service\n[Service]\nExecStart=sh -c 'grep good " + config + " && exec sleep infinity'\n" + install + "new-alias.service\n",
 		units + "wanted.service":                  "[Service]\nExecStart=sleep infinity\n",
+		units + "new@.service":                    "[Service]\nExecStart=sleep infinity\n",
+		units + "lines.service":                   "[Service]\nExecStart=true\nEnvironment=\"A=1\\n\\nId=x.service\" B=2\n",
 		units + "multi-user.target.d/wanted.conf": "[Unit]\nWants=wanted.service\n",
 	}
 }
