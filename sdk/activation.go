@@ -107,9 +107,8 @@ type sight struct {
 	others []other   // of Instead
 	have   []version // of the items, in their order
 	want   []version
-	differ int      // how many are not as wanted and need a restart
-	loose  int      // how many are not as wanted and need none
-	stray  []string // candidates that were left behind
+	differ int // how many are not as wanted and need a restart
+	loose  int // how many are not as wanted and need none
 }
 
 func (a *activator) look(ctx context.Context, seen map[string]machine.ServiceState) (sight, error) {
@@ -124,9 +123,6 @@ func (a *activator) look(ctx context.Context, seen map[string]machine.ServiceSta
 		return s, err
 	}
 	if s.record, err = loadRecord(a.memory, a.Unit); err != nil {
-		return s, err
-	}
-	if s.stray, err = loadProposal(a.memory, a.Unit); err != nil {
 		return s, err
 	}
 	for _, part := range a.items() {
@@ -181,7 +177,7 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 		changes, err := a.inImage(s)
 		return append(changes, change), err
 	}
-	if s.record == nil && s.differ == 0 && !down(s.unit) && len(s.stray) == 0 && len(a.switches(s)) == 0 {
+	if s.record == nil && s.differ == 0 && !down(s.unit) && len(a.switches(s)) == 0 {
 		return fileChanges(a.files, a.Companions)
 	}
 	for i, part := range a.items() {
@@ -201,8 +197,6 @@ func (a *activator) summary(s sight) string {
 		switches = slices.Insert(switches, 0, "change the configuration of "+a.Unit+" ("+a.counted(s)+") and restart it")
 	case down(s.unit):
 		switches = slices.Insert(switches, 0, "start "+a.Unit)
-	case len(switches) == 0:
-		return "remove what an interrupted check of the configuration of " + a.Unit + " left"
 	}
 	return strings.Join(switches, "; ")
 }

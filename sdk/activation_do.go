@@ -18,11 +18,6 @@ func (a *activator) do(ctx context.Context, p Progress) error {
 	if err != nil {
 		return err
 	}
-	if len(s.stray) > 0 {
-		if err := a.tidy(s.stray); err != nil {
-			return fmt.Errorf("remove what an interrupted check left: %w", err)
-		}
-	}
 	if s.record != nil && s.record.Wish != wish {
 		p.Report("undoing the interrupted activation of another configuration")
 		end, err := a.undo(ctx, s.record)
@@ -75,29 +70,29 @@ func (a *activator) asItIs(ctx context.Context, p Progress, s sight) error {
 	return a.failed(fmt.Sprintf("%s does not run well with its configuration: %s", a.Unit, words(err)), err)
 }
 
-// check proposes the files to the daemon's checker. Nothing of the proposal is left, whatever it says.
+// check shows candidates of the files to the daemon's checker, and removes them, whatever it says. Those of a process
+// that was killed are removed by the host: they lie beside files that the document claims.
 func (a *activator) check(ctx context.Context, p Progress) error {
 	if a.Check == nil {
 		return nil
 	}
 	p.Report("checking the new configuration of " + a.Unit)
 	candidates := map[string]string{}
-	var names []string
+	var failed, refused error
 	for _, spec := range a.Files {
-		if !spec.Absent {
+		if !spec.Absent && failed == nil {
 			candidates[spec.Path] = candidate(spec.Path)
-			names = append(names, candidate(spec.Path))
+			failed = a.files.put(candidate(spec.Path), spec.version())
 		}
 	}
-	if err := saveProposal(a.memory, a.Unit, names); err != nil {
-		return err
-	}
-	proposed, refused := a.propose(), error(nil)
-	if proposed == nil {
+	if failed == nil {
 		refused = a.Check(ctx, a.machine, candidates)
 	}
-	if err := errors.Join(proposed, a.tidy(names)); err != nil {
-		return fmt.Errorf("propose the new configuration of %s: %w", a.Unit, err)
+	for _, name := range candidates {
+		failed = errors.Join(failed, a.files.put(name, version{}))
+	}
+	if failed != nil {
+		return fmt.Errorf("write and remove candidates of the configuration of %s: %w", a.Unit, failed)
 	}
 	if refused == nil || ctx.Err() != nil {
 		return errors.Join(refused, ctx.Err())
@@ -107,30 +102,6 @@ func (a *activator) check(ctx context.Context, p Progress) error {
 	}
 	return a.failed(fmt.Sprintf("the check of the new configuration of %s failed, nothing was changed: %s",
 		a.Unit, words(refused)), refused)
-}
-
-func (a *activator) propose() error {
-	for _, spec := range a.Files {
-		if spec.Absent {
-			continue
-		}
-		if err := a.files.put(candidate(spec.Path), spec.version()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tidy removes candidates, and forgets them when none is left.
-func (a *activator) tidy(candidates []string) error {
-	var errs []error
-	for _, name := range candidates {
-		errs = append(errs, a.files.put(name, version{}))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	return a.memory.Delete(memoryName("proposal", a.Unit))
 }
 
 // begin makes the record, after which nothing is forgotten.

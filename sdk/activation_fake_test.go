@@ -56,6 +56,8 @@ type house struct {
 	others  map[string]machine.ServiceState
 	enabled bool
 	calls   []string
+	// claimed are the names beside claimed files that the host cleans up.
+	claimed []string
 }
 
 // otherUnit is the one that the daemon replaces; the next two are installed, and an alias of it.
@@ -169,8 +171,13 @@ func (h *house) process(f *fuse, all ...FileSpec) *activator {
 	}
 }
 
-// run plans and does what is planned, as an Apply would. It says whether the process was ended.
+// run plans and does what is planned, as an Apply would, after the host has removed what a killed run left beside the files that
+// it had claimed. It says whether the process was ended.
 func (h *house) run(f *fuse, files ...FileSpec) (ended bool, planned int, err error) {
+	maps.DeleteFunc(h.disk, func(name string, _ version) bool { return slices.Contains(h.claimed, name) })
+	for _, spec := range files {
+		h.claimed = append(h.claimed, candidate(spec.Path))
+	}
 	defer func() {
 		if cause := recover(); cause != nil {
 			if _, ok := cause.(crash); !ok {
@@ -196,6 +203,7 @@ func (h *house) clone() *house {
 	c.disk, c.memory = maps.Clone(h.disk), maps.Clone(h.memory)
 	c.daemon.loaded, c.environment = maps.Clone(h.daemon.loaded), slices.Clone(h.environment)
 	c.others, c.calls = maps.Clone(h.others), slices.Clone(h.calls)
+	c.claimed = slices.Clone(h.claimed)
 	return &c
 }
 

@@ -48,33 +48,6 @@ type replaced struct {
 	Ran    bool   `json:"ran"`
 }
 
-// loadProposal returns the candidates that may lie about: they hold what nobody else would ever remove, secrets perhaps.
-func loadProposal(m memory, unit string) ([]string, error) {
-	data, err := m.Load(memoryName("proposal", unit))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("remember an interrupted check: %w", err)
-	}
-	var candidates []string
-	if err := json.Unmarshal(data, &candidates); err != nil {
-		return nil, fmt.Errorf("remember an interrupted check: %w", err)
-	}
-	return candidates, nil
-}
-
-func saveProposal(m memory, unit string, candidates []string) error {
-	data, err := json.Marshal(candidates)
-	if err == nil {
-		err = m.Save(memoryName("proposal", unit), data)
-	}
-	if err != nil {
-		return fmt.Errorf("record the check of the configuration of %s: %w", unit, err)
-	}
-	return nil
-}
-
 func loadRecord(m memory, unit string) (*record, error) {
 	data, err := m.Load(memoryName("activation", unit))
 	if errors.Is(err, fs.ErrNotExist) {
