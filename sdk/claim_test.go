@@ -1,7 +1,11 @@
 package sdk_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"io/fs"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -69,6 +73,61 @@ func TestHelpersClaim(t *testing.T) {
 			assert.Equal(t, c.want, f.Claims())
 		})
 	}
+}
+
+// TestHelpersClaimAsTheVectors: a plugin in another language that follows the vectors of the contract agrees with the helpers.
+func TestHelpersClaimAsTheVectors(t *testing.T) {
+	t.Parallel()
+	unix(t)
+	data, err := os.ReadFile("../contract/pluginv1/testdata/claims.jsonl")
+	require.NoError(t, err)
+	want := map[string][]string{}
+	for line := range bytes.Lines(data) {
+		var v struct {
+			ID    string
+			Value []string
+		}
+		require.NoError(t, json.Unmarshal(line, &v))
+		want[v.ID] = v.Value
+	}
+	f := machinetest.New(t)
+	f.Services.Put("chrony.service", running())
+	file := func(path, content string, mode fs.FileMode, change func(*sdk.FileSpec)) {
+		spec := sdk.FileSpec{Path: path, Content: []byte(content), Mode: mode}
+		if change != nil {
+			change(&spec)
+		}
+		_, err := sdk.File(f.Machine, spec)
+		require.NoError(t, err)
+	}
+	file("/etc/motd", "hello\n", 0o644, nil)
+	file("/etc/chrony/chrony.keys", "1 SHA1 ab\n", 0o600, func(s *sdk.FileSpec) { s.Owner = &sdk.Owner{UID: 0, GID: 106} })
+	file("/etc/empty", "", 0o644, nil)
+	file("/etc/su", "x", 0o755|fs.ModeSetuid, nil)
+	file("/etc/gone", "", 0, func(s *sdk.FileSpec) { s.Absent = true })
+	file("/etc/50%#1.conf", "é\n", 0o644, nil)
+	for name, content := range map[string][]byte{"node": []byte("10.0.0.1 node\n"), "empty": {}, "gone": nil} {
+		file("/etc/hosts", "all", 0o644, func(s *sdk.FileSpec) { s.Part = &sdk.Part{Name: name, Content: content} })
+	}
+	_, err = sdk.Directory(f.Machine, "/etc/chrony/sources.d/", 0o755)
+	require.NoError(t, err)
+	_, err = sdk.Activate(t.Context(), f.Machine, sdk.Activation{
+		Unit: "chrony", Instead: []string{"systemd-timesyncd"}, Enable: true,
+		Files: []sdk.FileSpec{{Path: "/etc/motd", Content: []byte("hello\n"), Mode: 0o644}},
+	})
+	require.NoError(t, err)
+	checked := 0
+	for _, c := range f.Claims() {
+		if value, ok := want[c.ID]; ok {
+			assert.Equal(t, append([]string{}, value...), append([]string{}, c.Value...), c.ID)
+			delete(want, c.ID)
+			checked++
+		}
+	}
+	for id := range want {
+		assert.Regexp(t, "^(sysctl|module):", id, "no helper claims it as the vector does")
+	}
+	assert.Equal(t, 13, checked)
 }
 
 func TestClaimsOnWindowsHaveOneSpelling(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"path/filepath"
 	"syscall"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
 // FileSpec is a file as it shall be. Formatted or logged it shows its path, never its content.
@@ -32,10 +34,10 @@ type FileSpec struct {
 	Part *Part
 }
 
-// Part is a part of a file. Another document that asks for the same part differently is a conflict; one that asks for
-// another part is not.
+// Part is a part of a file. Another document that asks for the same part differently, or for the whole file, is a conflict;
+// one that asks for another part is not.
 type Part struct {
-	// Name tells the part from others of the file, for example the name of a section or of the document.
+	// Name tells the part from others of the file, for example the name of a section or of the document. It is not empty.
 	Name string
 	// Content is what the document asks for in it; nil when the part has to be absent.
 	Content []byte
@@ -53,7 +55,7 @@ func (s FileSpec) LogValue() slog.Value { return slog.StringValue(s.Path) }
 // claim records the file as the document's own. Whether the diff shows the content is no property of the file.
 func (s FileSpec) claim(m Machine) {
 	if s.Absent {
-		m.Claim("file:"+s.Path, "")
+		m.Claim(pluginv1.FileClaim(s.Path, ""), "")
 		return
 	}
 	if s.Part != nil {
@@ -61,14 +63,14 @@ func (s FileSpec) claim(m Machine) {
 		if s.Part.Content != nil {
 			value = []string{string(s.Part.Content)}
 		}
-		m.Claim("file:"+s.Path+"#"+s.Part.Name, "", value...)
+		m.Claim(pluginv1.FileClaim(s.Path, s.Part.Name), "", value...)
 		return
 	}
 	owner := ""
 	if s.Owner != nil {
 		owner = fmt.Sprintf("%d:%d", s.Owner.UID, s.Owner.GID)
 	}
-	m.Claim("file:"+s.Path, "", string(s.Content), octal(s.Mode), owner)
+	m.Claim(pluginv1.FileClaim(s.Path, ""), "", string(s.Content), octal(s.Mode), owner)
 }
 
 // check finds what an author forgot.
@@ -78,6 +80,9 @@ func (s FileSpec) check() error {
 	}
 	if s.Mode == 0 || s.Mode&^modeBits != 0 {
 		return fmt.Errorf("file %s: %w: its mode is missing or holds more than permission bits", s.Path, fs.ErrInvalid)
+	}
+	if s.Part != nil && s.Part.Name == "" {
+		return fmt.Errorf("file %s: %w: its part has no name", s.Path, fs.ErrInvalid)
 	}
 	return nil
 }

@@ -182,16 +182,15 @@ func (b *bench) writtenIsClaimed(before tree, plan pluginv1.Plan) (finding, erro
 func (b *bench) claimedFiles(plan pluginv1.Plan) (map[string][]pluginv1.Claim, error) {
 	out := map[string][]pluginv1.Claim{}
 	for _, c := range plan.Claims {
-		name, isFile := strings.CutPrefix(c.ID, "file:/")
-		if !isFile {
+		name, _, isFile := pluginv1.ClaimedFile(c.ID)
+		if !isFile || !path.IsAbs(name) {
 			continue
 		}
-		name, _, _ = strings.Cut(name, "#")
-		directory, err := securejoin.SecureJoin(b.root, path.Dir("/"+name))
+		directory, err := securejoin.SecureJoin(b.root, path.Dir(name))
 		if err != nil {
 			return nil, err
 		}
-		file, err := securejoin.SecureJoin(b.root, "/"+name) // where a link in its place leads
+		file, err := securejoin.SecureJoin(b.root, name) // where a link in its place leads
 		if err != nil {
 			return nil, err
 		}
@@ -213,7 +212,7 @@ func (b *bench) judgeDigests(name string, is entry, claims []pluginv1.Claim) (fi
 		return finding{}, err
 	}
 	for _, c := range claims {
-		if strings.Contains(c.ID, "#") {
+		if _, part, _ := pluginv1.ClaimedFile(c.ID); part != "" {
 			continue
 		}
 		key, mode, owner := b.trial.claimKey, fmt.Sprintf("%04o", is.mode.Perm()), fmt.Sprintf("%d:%d", is.uid, is.gid)

@@ -1,7 +1,10 @@
 package pluginv1_test
 
 import (
+	"bytes"
 	"encoding/hex"
+	"encoding/json"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,6 +40,35 @@ func TestNewClaim(t *testing.T) {
 	}
 	// The vector of contract/SPEC.md.
 	require.Equal(t, "value", digests["a701e662e638896a40b42580f7d8b4234078ce43fb61615477c414c68a4ffc72"])
+}
+
+// TestClaimVectors: testdata/claims.jsonl is for plugins in any language.
+func TestClaimVectors(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/claims.jsonl")
+	require.NoError(t, err)
+	count := 0
+	for line := range bytes.Lines(data) {
+		count++
+		var v struct {
+			ID, Path, Part, Digest string
+			Value                  []string
+		}
+		require.NoError(t, json.Unmarshal(line, &v))
+		var value [][]byte
+		for _, part := range v.Value {
+			value = append(value, []byte(part))
+		}
+		made := pluginv1.NewClaim([]byte("0123456789abcdef0123456789abcdef"), v.ID, "", value...)
+		assert.Equal(t, v.Digest, hex.EncodeToString(made.Digest), v.ID)
+		path, part, ok := pluginv1.ClaimedFile(v.ID)
+		require.Equal(t, v.Path != "", ok, v.ID)
+		if ok {
+			assert.Equal(t, []string{v.Path, v.Part}, []string{path, part})
+			assert.Equal(t, v.ID, pluginv1.FileClaim(v.Path, v.Part))
+		}
+	}
+	assert.Greater(t, count, 15)
 }
 
 // TestClaimsWithoutKey: a digest without a key could be searched for, so no claim is sent then.

@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"fmt"
-	"strings"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
@@ -12,36 +11,66 @@ import (
 // conflicts finds documents that ask for different values of one thing. The result is by place; both documents get an error.
 func conflicts(all []planned) map[int]problems {
 	out := map[int]problems{}
-	type owner struct {
-		place int
-		field string
-		value []byte
-	}
 	owners := map[string]owner{}
+	files := map[string][]owner{}
 	for place, p := range all {
 		for _, c := range p.claims() {
+			mine := owner{p.doc, place, c}
 			first, known := owners[c.ID]
-			switch {
-			case !known:
-				owners[c.ID] = owner{place, c.Field, c.Digest}
-			case first.place != place && !bytes.Equal(first.value, c.Digest):
-				a, b := all[first.place], p
-				out[first.place] = append(out[first.place], problem{err: a.conflict(first.field, c.ID, b.doc, c.Field)})
-				out[place] = append(out[place], problem{err: b.conflict(c.Field, c.ID, a.doc, first.field)})
+			if !known {
+				owners[c.ID] = mine
+			} else if first.contradicts(mine) {
+				what := "another value of " + c.ID + " than "
+				out[first.place] = append(out[first.place], problem{err: first.conflict(what, mine, "")})
+				out[place] = append(out[place], problem{err: mine.conflict(what, first, "")})
 			}
+			path, part, isFile := pluginv1.ClaimedFile(c.ID)
+			if !isFile {
+				continue
+			}
+			for _, other := range files[path] {
+				if (other.part() == "") == (part == "") || !other.contradicts(mine) {
+					continue
+				}
+				whole, piece := other, mine
+				if part == "" {
+					whole, piece = mine, other
+				}
+				out[whole.place] = append(out[whole.place], problem{err: whole.conflict("the whole of "+path+", a part of which ", piece, " asks for")})
+				out[piece.place] = append(out[piece.place], problem{err: piece.conflict("a part of "+path+", the whole of which ", whole, " asks for")})
+				break // one of many parts is enough
+			}
+			files[path] = append(files[path], mine)
 		}
 	}
 	return out
 }
 
+// owner is a document with one of its claims.
+type owner struct {
+	doc
+	place int
+	claim pluginv1.Claim
+}
+
+// contradicts says that no machine can be as both want it. The digest of a thing that has to be absent is the same for a file
+// and for a part of it.
+func (o owner) contradicts(other owner) bool {
+	return o.place != other.place && !bytes.Equal(o.claim.Digest, other.claim.Digest)
+}
+
+func (o owner) part() string {
+	_, part, _ := pluginv1.ClaimedFile(o.claim.ID)
+	return part
+}
+
 // conflict is the error of one of two documents.
-func (d doc) conflict(field, id string, other doc, otherField string) report.Error {
-	there := other.at(otherField, report.Error{})
-	return d.at(field, report.Error{
-		Code: report.CodeConflict,
-		Message: fmt.Sprintf("asks for another value of %s than %s at %s:%d:%d", id, other.label(), there.File, there.Line,
-			there.Column),
-		Hint: "leave it to one of the two documents, or make both the same",
+func (o owner) conflict(what string, other owner, end string) report.Error {
+	there := other.at(other.claim.Field, report.Error{})
+	return o.at(o.claim.Field, report.Error{
+		Code:    report.CodeConflict,
+		Message: fmt.Sprintf("asks for %s%s%s at %s:%d:%d", what, other.label(), end, there.File, there.Line, there.Column),
+		Hint:    "leave it to one of the two documents, or make both the same",
 	})
 }
 
@@ -49,8 +78,7 @@ func (d doc) conflict(field, id string, other doc, otherField string) report.Err
 func (p planned) writes() []string {
 	var out []string
 	for _, c := range p.claims() {
-		if path, ok := strings.CutPrefix(c.ID, "file:"); ok {
-			path, _, _ = strings.Cut(path, "#")
+		if path, _, ok := pluginv1.ClaimedFile(c.ID); ok {
 			out = append(out, path)
 		}
 	}

@@ -29,12 +29,18 @@ func claiming(values map[string]string) func(context.Context, pluginv1.Request) 
 func TestConflicts(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		values map[string]string
-		exit   int
+		values  map[string]string
+		exit    int
+		message string // of b
 	}{
-		"different values": {map[string]string{"a": "sysctl:x=1", "b": "sysctl:x=2"}, report.ExitUsage},
-		"equal values":     {map[string]string{"a": "sysctl:x=1", "b": "sysctl:x=1"}, report.ExitOK},
-		"different things": {map[string]string{"a": "sysctl:x=1", "b": "sysctl:y=2"}, report.ExitOK},
+		"different values": {map[string]string{"a": "sysctl:x=1", "b": "sysctl:x=2"}, report.ExitUsage, "asks for another value of sysctl:x than Thing/a"},
+		"equal values":     {map[string]string{"a": "sysctl:x=1", "b": "sysctl:x=1"}, report.ExitOK, ""},
+		"whole and part":   {map[string]string{"a": "file:/x=1", "b": "file:/x#p=1,"}, report.ExitUsage, "asks for a part of /x, the whole of which Thing/a asks for"},
+		"part and whole":   {map[string]string{"a": "file:/x#p=1", "b": "file:/x=1,"}, report.ExitUsage, "asks for the whole of /x, a part of which Thing/a asks for"},
+		"whole, part gone": {map[string]string{"a": "file:/x=absent", "b": "file:/x#p=absent"}, report.ExitOK, ""},
+		"two parts":        {map[string]string{"a": "file:/x#p=1", "b": "file:/x#q=2"}, report.ExitOK, ""},
+		"two files":        {map[string]string{"a": "file:/x=1", "b": "file:/x%23p=2"}, report.ExitOK, ""},
+		"different things": {map[string]string{"a": "sysctl:x=1", "b": "sysctl:y=2"}, report.ExitOK, ""},
 	} {
 		for _, mode := range []Mode{ModeValidate, ModePlan, ModeApply} {
 			t.Run(name, func(t *testing.T) {
@@ -59,7 +65,7 @@ func TestConflicts(t *testing.T) {
 				assert.Equal(t, report.CodeConflict, got.Errors[0].Code)
 				assert.Equal(t, []any{"Thing/a", 5}, []any{got.Errors[0].Document, got.Errors[0].Line})
 				assert.Equal(t, []any{"Thing/b", 10}, []any{got.Errors[1].Document, got.Errors[1].Line})
-				assert.Contains(t, got.Errors[1].Message, "sysctl:x than Thing/a at node.yaml:5:")
+				assert.Contains(t, got.Errors[1].Message, tt.message+" at node.yaml:5:")
 			})
 		}
 	}

@@ -21,7 +21,8 @@ type Claim struct {
 // changed, so a plan function claims also what matches already. The helpers of package sdk claim what they manage.
 //
 // An ID names one attribute, or the part of it that the document owns: "sysctl:net.core.somaxconn", "file:/etc/motd",
-// "file:/etc/hosts#node", "unit:chrony.service#running". Paths and names of units in it are brought to one spelling. An
+// "file:/etc/hosts#node", "unit:chrony.service#running". Paths and names of units in it are brought to one spelling. The table
+// in section 7 of contract/SPEC.md says of what the values are. An
 // empty field is that of Field.
 func (m Machine) Claim(id, field string, value ...string) {
 	if m.Claims == nil {
@@ -55,7 +56,11 @@ func (m Machine) canonicalID(id string) string {
 		}
 		name = unit + "#" + attribute
 	default:
-		name = path.Clean(name)
+		file, part, divided := strings.Cut(name, "#")
+		name = path.Clean(file)
+		if divided {
+			name += "#" + part
+		}
 	}
 	return kind + ":" + name
 }

@@ -23,7 +23,7 @@ func claim(m sdk.Machine, want desired) {
 		m.Claim("sysctl:"+p.key.String(), p.field, strings.Join(strings.Fields(p.value), " "))
 	}
 	for _, module := range want.modules {
-		m.Claim("module:"+canonicalModule(module), "", "loaded")
+		m.Claim("module:"+canonicalModule(module), "", "true")
 	}
 }
 
