@@ -104,8 +104,15 @@ func newScripted(t *testing.T, r *rand.Rand, m *machine) *scripted {
 		m.write(t, sentinel, "success\n")
 	}
 	claiming := chance(r, 2)
+	twoKinds, open := chance(r, 4), chance(r, 4) // in few streams: each needs one plugin more, and time goes into their start
 	for i := range 1 + r.IntN(5) {
-		s.docs = append(s.docs, newDoc(r, i, claiming))
+		d := newDoc(r, i, claiming)
+		if twoKinds && chance(r, 2) {
+			d.kind = late
+		} else if open && chance(r, 2) {
+			d.Provider = ""
+		}
+		s.docs = append(s.docs, d)
 	}
 	s.model.tree = m.tree(t)
 	s.limit()
@@ -117,12 +124,6 @@ func newScripted(t *testing.T, r *rand.Rand, m *machine) *scripted {
 
 func newDoc(r *rand.Rand, i int, claiming bool) *doc {
 	d := &doc{kind: noop, name: fmt.Sprintf("n%d", i), Provider: generic, Claims: map[string]string{}}
-	switch r.IntN(8) {
-	case 0:
-		d.kind = late
-	case 1:
-		d.Provider = ""
-	}
 	if chance(r, 10) {
 		d.when = pick(r, "{os: [linux]}", windowsOnly, debianOnly, fedoraOnly)
 	}
@@ -177,17 +178,17 @@ func (d *doc) misbehave(r *rand.Rand) {
 	}
 }
 
-// limit gives the documents that retry a time limit. Where the model expects that to be in vain, it ends before the first
-// pause, of a second; elsewhere soon after, in case the model is wrong.
+// limit gives the documents that retry a time limit. A retry that the model expects to be in vain ends before its first
+// pause, which is a second; any other ends soon, in case the model is wrong.
 func (s *scripted) limit() {
-	outcomes := s.model.clone().apply(s.docs).outcomes
+	first := s.model.clone().apply(s.docs)
 	for i, d := range s.docs {
-		if d.Plan != "retry" && d.Apply != "retry" {
-			continue
-		}
-		d.timeout = "8s"
-		if d.Apply == "retry" || d.Until == "" || len(outcomes) > 0 && outcomes[i] == report.Failed {
+		switch {
+		case d.Plan != "retry" && d.Apply != "retry":
+		case first.exit == report.ExitDeadline && first.outcomes[i] == report.Failed:
 			d.timeout = "1s"
+		default:
+			d.timeout = "8s"
 		}
 	}
 }
