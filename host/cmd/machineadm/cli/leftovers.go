@@ -86,7 +86,8 @@ func removeOwned(dir string, lock *journal.Lock) {
 	_ = os.Remove(ownerLock(dir)) // where that is another file
 }
 
+// there says whether a directory is there: a lock of one that is gone can be a new file in its place.
 func there(dir string) bool {
-	_, err := os.Lstat(dir)
-	return err == nil
+	info, err := os.Lstat(dir)
+	return err == nil && info.IsDir()
 }

@@ -2,11 +2,14 @@ package cli
 
 import (
 	"bufio"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -115,4 +118,37 @@ func TestSweepTemporary(t *testing.T) {
 	assert.ElementsMatch(t, want, entries())
 	assert.DirExists(t, outside)
 	assert.NoError(t, sweepTemporary(filepath.Join(parent, "missing")))
+}
+
+// TestTemporaryAmongRunsThatCleanUp: a directory that another run takes for a leftover, before it is locked, is made again.
+func TestTemporaryAmongRunsThatCleanUp(t *testing.T) {
+	parent := t.TempDir()
+	t.Setenv("TMPDIR", parent)
+	var runs, others sync.WaitGroup
+	var done atomic.Bool
+	for range 2 {
+		others.Go(func() {
+			for !done.Load() {
+				assert.NoError(t, sweepTemporary(parent))
+			}
+		})
+	}
+	for range 4 {
+		runs.Go(func() {
+			for range 100 {
+				p := &place{log: slog.New(slog.DiscardHandler)}
+				dir, err := p.temporary(maxPath)
+				if assert.NoError(t, err) {
+					assert.DirExists(t, dir)
+				}
+				p.close()
+			}
+		})
+	}
+	runs.Wait()
+	done.Store(true)
+	others.Wait()
+	left, err := os.ReadDir(parent)
+	require.NoError(t, err)
+	assert.Empty(t, left)
 }

@@ -35,6 +35,7 @@ func (p *place) temporary(longest int) (string, error) {
 		}
 		if err == nil {
 			err = lock.Release()
+			_ = os.Remove(ownerLock(dir)) // where the lock is a new file
 		}
 		if err != nil && there(dir) && !errors.Is(err, journal.ErrLocked) {
 			return "", stateExit(errors.Join(err, os.RemoveAll(dir)))
