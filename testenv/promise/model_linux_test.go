@@ -232,10 +232,7 @@ func (s *state) take(d *doc, all []turn, i int, changed *bool, out *expected) (r
 		}
 		all[i] = turn{changes: s.missing(d), claims: d.Claims}
 		if conflict(all) {
-			if *changed {
-				return report.Failed, report.ExitFailed
-			}
-			return report.Failed, report.ExitUsage
+			return report.Failed, report.ExitFailed
 		}
 	}
 	out.providers[d.label()] = s.provider(d)
