@@ -39,7 +39,8 @@ type lane struct {
 func newLane(t *testing.T, programs, dir string) *lane {
 	t.Helper()
 	l := &lane{programs: programs, dir: dir}
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "tmp"), 0o700))
+	require.NoError(t, os.MkdirAll(l.tmp(), 0o700))
+	require.NoError(t, os.MkdirAll(dir, 0o700))
 	if os.Geteuid() != 0 {
 		t.Log("images only: live machines need root")
 		return l
@@ -72,6 +73,9 @@ func newLane(t *testing.T, programs, dir string) *lane {
 }
 
 func (l *lane) bootID() string { return filepath.Join(l.dir, "boot_id") }
+
+// tmp is for all lanes: each run cleans up there what killed ones left, and must leave the others alone.
+func (l *lane) tmp() string { return filepath.Join(filepath.Dir(l.dir), "tmp") }
 
 // machine is what a stream is applied to.
 type machine struct {
@@ -153,7 +157,7 @@ func (m *machine) host(t *testing.T, stream, command string) step {
 			args = append(args, "--root", m.root)
 		}
 		c = exec.CommandContext(t.Context(), filepath.Join(m.programs, "machineadm"), args...)
-		c.Env = []string{"TMPDIR=" + filepath.Join(m.dir, "tmp")}
+		c.Env = []string{"TMPDIR=" + m.tmp()}
 	}
 	require.NoError(t, os.WriteFile(path, []byte(stream), 0o600))
 	var out, problems bytes.Buffer
