@@ -1,0 +1,116 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+type houseServices struct {
+	h *house
+	f *fuse
+}
+
+func (s houseServices) State(_ context.Context, unit string) (machine.ServiceState, error) {
+	s.f.tick()
+	return s.stateOf(unit), nil
+}
+
+func (s houseServices) stateOf(unit string) machine.ServiceState {
+	if state, ok := s.h.others[unit]; ok {
+		if state.ID != unit && state.ID != "" {
+			return s.stateOf(state.ID)
+		}
+		return state
+	}
+	state := machine.ServiceState{
+		ID: "d.service", Exists: true, Masked: s.h.masked, Enabled: s.h.enabled, StartsAtBoot: s.h.enabled, Active: "inactive",
+		InvocationID: fmt.Sprint(s.h.daemon.starts),
+	}
+	if s.h.daemon.active {
+		state.Active = "active"
+	}
+	if s.h.daemon.failed {
+		state.Active = "failed"
+	}
+	return state
+}
+
+func (s houseServices) States(_ context.Context, units ...string) ([]machine.ServiceState, error) {
+	s.f.tick()
+	var states []machine.ServiceState
+	for _, unit := range units {
+		states = append(states, s.stateOf(unit))
+	}
+	return states, nil
+}
+
+func (s houseServices) Do(_ context.Context, unit string, a machine.Action) error {
+	s.f.tick()
+	s.h.calls = append(s.h.calls, a.String()+" "+unit)
+	if state, ok := s.h.others[unit]; ok {
+		if a != machine.Stop && state.Masked {
+			return &machine.ServiceError{Unit: unit, Action: a.String(), Err: errors.New("it is masked")}
+		}
+		state.Active = map[bool]string{true: "inactive", false: "active"}[a == machine.Stop]
+		s.h.others[unit] = state
+		return nil
+	}
+	switch {
+	case a == machine.Stop:
+		s.h.daemon.active, s.h.daemon.failed = false, false
+		s.h.daemon.stops++
+	case s.h.masked:
+		return &machine.CommandError{Name: "systemctl", ExitCode: 1, Stderr: "Unit d.service is masked."}
+	case s.h.daemon.busy > 0:
+		s.h.daemon.busy--
+		return errors.New("start request repeated too quickly")
+	default:
+		s.h.start()
+	}
+	return nil
+}
+
+func (s houseServices) SetEnabled(_ context.Context, unit string, enabled bool) error {
+	s.f.tick()
+	s.h.calls = append(s.h.calls, map[bool]string{true: "enable ", false: "disable "}[enabled]+unit)
+	state, ok := s.h.others[unit]
+	switch {
+	case ok:
+		state.Enabled, state.StartsAtBoot = enabled, enabled || state.FileState == "static"
+		s.h.others[unit] = state
+	case s.h.masked:
+		return &machine.ServiceError{Unit: unit, Action: "enable", Err: errors.New("it is masked")}
+	default:
+		s.h.enabled = enabled
+	}
+	return nil
+}
+
+func (s houseServices) DaemonReload(context.Context) error {
+	s.f.tick()
+	s.h.daemon.reloads++
+	return nil
+}
+
+type houseEnvironments struct {
+	h *house
+	f *fuse
+}
+
+func (s houseEnvironments) Environment(string) ([]string, error) {
+	s.f.tick()
+	return slices.Clone(s.h.environment), nil
+}
+
+func (s houseEnvironments) SetEnvironment(unit string, entries []string) error {
+	s.f.tick()
+	if s.h.full == environmentPath(unit) {
+		return &machine.ServiceError{Unit: unit, Action: "set the environment of", Err: errors.New("no space left")}
+	}
+	s.h.environment = slices.Clone(entries)
+	return nil
+}
