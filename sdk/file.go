@@ -18,7 +18,7 @@ import (
 type FileSpec struct {
 	// Path is an absolute path of the target.
 	Path string
-	// Absent says that there shall be no file, as by the function Absent; nothing else is given then.
+	// Absent says that there shall be no file, as by the function Absent; at most Part is given then.
 	Absent bool
 	// Content is the whole content.
 	Content []byte
@@ -54,16 +54,16 @@ func (s FileSpec) LogValue() slog.Value { return slog.StringValue(s.Path) }
 
 // claim records the file as the document's own. Whether the diff shows the content is no property of the file.
 func (s FileSpec) claim(m Machine) {
-	if s.Absent {
-		m.Claim(pluginv1.FileClaim(s.Path, ""), "")
-		return
-	}
 	if s.Part != nil {
 		var value []string
 		if s.Part.Content != nil {
 			value = []string{string(s.Part.Content)}
 		}
 		m.Claim(pluginv1.FileClaim(s.Path, s.Part.Name), "", value...)
+		return
+	}
+	if s.Absent {
+		m.Claim(pluginv1.FileClaim(s.Path, ""), "")
 		return
 	}
 	owner := ""

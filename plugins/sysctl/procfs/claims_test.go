@@ -39,7 +39,7 @@ func TestClaims(t *testing.T) {
 	for _, c := range fixture.Claims() {
 		ids = append(ids, c.ID)
 	}
-	assert.ElementsMatch(t, []string{"sysctl:kernel.panic", "module:br_netfilter", "file:" + ownSysctl, "file:" + ownModules}, ids)
+	assert.ElementsMatch(t, []string{"sysctl:kernel.panic", "module:br_netfilter", "file:" + ownSysctl + "#node", "file:" + ownModules + "#node"}, ids)
 }
 
 // TestEverythingThatIsWrong: decoding faults hide nothing of what validation finds beside them.

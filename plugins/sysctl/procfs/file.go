@@ -10,9 +10,12 @@ import (
 // ownFile returns the change that gives a file of ours its content, or removes it when content is nil; nil when it is
 // so already. A link or a device in its place is a Precondition: a link to /dev/null is how an administrator masks the
 // file (sysctl.d(5), modules-load.d(5)).
-func ownFile(m sdk.Machine, name string, content []byte) (*sdk.Change, error) {
+//
+// It is claimed as a part, because other documents that share a parameter change their part of it.
+func ownFile(m sdk.Machine, d desired, name string, content []byte) (*sdk.Change, error) {
+	part := &sdk.Part{Name: d.name, Content: content}
 	if content == nil {
-		return sdk.Absent(m, name)
+		return sdk.File(m, sdk.FileSpec{Path: name, Absent: true, Part: part})
 	}
 	info, err := m.FS.Lstat(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -21,5 +24,5 @@ func ownFile(m sdk.Machine, name string, content []byte) (*sdk.Change, error) {
 	if err == nil && !info.Mode.IsRegular() {
 		return nil, sdk.Precondition(name+" is not a regular file", "remove "+name+": somebody masked it or put a link there")
 	}
-	return sdk.File(m, sdk.FileSpec{Path: name, Content: content, Mode: 0o644})
+	return sdk.File(m, sdk.FileSpec{Path: name, Content: content, Mode: 0o644, Part: part})
 }

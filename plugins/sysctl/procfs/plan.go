@@ -36,14 +36,15 @@ func plan(_ context.Context, m sdk.Machine, doc v1alpha1.Sysctl) (sdk.Plan, erro
 	}
 	claim(m, want)
 	source := files{m.FS}
-	if err := checkOthers(source, want); err != nil {
+	shared, err := sharedFiles(source, want)
+	if err != nil {
 		return sdk.Plan{}, err
 	}
-	if err := checkBoot(source, want); err != nil {
+	if err := checkBoot(corrected{source, shared}, want); err != nil {
 		return sdk.Plan{}, err
 	}
 	result := sdk.Plan{Warnings: want.warnings}
-	change, err := ownFile(m, want.modulesFile(), renderModules(want))
+	change, err := ownFile(m, want, want.modulesFile(), renderModules(want))
 	if err != nil {
 		return sdk.Plan{}, err
 	}
@@ -53,7 +54,7 @@ func plan(_ context.Context, m sdk.Machine, doc v1alpha1.Sysctl) (sdk.Plan, erro
 	} else if err := planLive(m.Kernel, want, &result); err != nil {
 		return sdk.Plan{}, err
 	}
-	if change, err = ownFile(m, want.sysctlFile(), renderSysctl(want)); err != nil {
+	if change, err = ownFile(m, want, want.sysctlFile(), renderSysctl(want)); err != nil {
 		return sdk.Plan{}, err
 	}
 	result.Add(change)
@@ -61,6 +62,18 @@ func plan(_ context.Context, m sdk.Machine, doc v1alpha1.Sysctl) (sdk.Plan, erro
 		if err := warnOfDropped(source, want, &result); err != nil {
 			return sdk.Plan{}, err
 		}
+	}
+	for _, s := range shared {
+		change, err := sdk.File(m, sdk.FileSpec{
+			Path: s.path, Content: s.content, Mode: 0o644, Part: &sdk.Part{Name: want.name, Content: s.shared},
+		})
+		if err != nil {
+			return sdk.Plan{}, err
+		}
+		if change != nil {
+			change.Summary += ", so that it agrees with this document"
+		}
+		result.Add(change)
 	}
 	return result, nil
 }
@@ -106,10 +119,11 @@ func planLive(kernel machine.Kernel, want desired, result *sdk.Plan) error {
 
 // warnOfDropped names what an earlier version of the document set: nobody knows the value of before that.
 func warnOfDropped(source sysctld.Source, want desired, result *sdk.Plan) error {
-	lines, err := linesOf(source, want.sysctlFile())
+	data, err := contentOf(source, want.sysctlFile())
 	if err != nil {
 		return err
 	}
+	lines, _ := sysctld.Parse(data, sysctld.Systemd)
 	kept := map[string]bool{}
 	for _, p := range want.parameters {
 		kept[string(p.key)] = true

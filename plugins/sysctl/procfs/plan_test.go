@@ -180,6 +180,7 @@ func TestPlan(t *testing.T) {
 		}},
 		{name: "two-documents", spec: `{"parameters":{"net.ipv4.ip_forward":1,"kernel.panic":1}}`, tree: map[string]string{
 			"/etc/sysctl.d/99-machineadm-apps.conf":   "kernel.panic = 1\nnet/ipv4/ip_forward = 0\n",
+			"/etc/sysctl.d/99-machineadm-edited.conf": "-kernel.panic=2\rx=1\n\rkernel.panic = 3\x00kernel.panic = 4",
 			"/etc/sysctl.d/99-machineadm-masked.conf": "-> /dev/null",
 		}},
 		{name: "masked", spec: `{"parameters":{"kernel.panic":1}}`, tree: map[string]string{ownSysctl: "-> /dev/null"}},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,36 +21,8 @@ func (f files) Regular(name string) (bool, error) {
 	return err == nil && info.Mode.IsRegular(), err
 }
 
-// checkOthers refuses what another document of ours sets differently: both would be right and neither would hold.
-func checkOthers(source sysctld.Source, d desired) error {
-	names, err := source.ReadDir("/etc/sysctl.d")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var conflicts []sdk.Violation
-	for _, name := range names {
-		other, ours := strings.CutPrefix(name, ownedPrefix)
-		other, conf := strings.CutSuffix(other, ownedSuffix)
-		if !ours || !conf || other == d.name {
-			continue
-		}
-		found, err := differences(source, d, other)
-		if err != nil {
-			return err
-		}
-		conflicts = append(conflicts, found...)
-	}
-	if len(conflicts) == 0 {
-		return nil
-	}
-	return sdk.Preconditions(conflicts...)
-}
-
-// linesOf parses one file of ours; a file that is not there, or is a link to /dev/null, has no lines.
-func linesOf(source sysctld.Source, path string) ([]sysctld.Line, error) {
+// contentOf reads one file of ours; a file that is not there, or is a link to /dev/null, has none.
+func contentOf(source sysctld.Source, path string) ([]byte, error) {
 	regular, err := source.Regular(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !regular {
 		return nil, nil
@@ -57,37 +30,86 @@ func linesOf(source sysctld.Source, path string) ([]sysctld.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := source.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	lines, _ := sysctld.Parse(data, sysctld.Systemd)
-	return lines, nil
+	return source.ReadFile(path)
 }
 
-func differences(source sysctld.Source, d desired, other string) ([]sdk.Violation, error) {
-	path := ownedBy(other)
-	lines, err := linesOf(source, path)
-	if err != nil {
+// sharedFile is a file of another document that sets parameters of this one, with the values of this one.
+type sharedFile struct {
+	path    string
+	content []byte
+	// shared are the lines that both documents have.
+	shared []byte
+}
+
+// sharedFiles finds the files of other documents that set parameters of this document. Documents of one stream that differ
+// are refused by the runtime before anything is changed: what still differs is of a former stream, or changes as well when
+// its document has its turn. So the values of the document that is applied last hold, also at boot.
+func sharedFiles(source sysctld.Source, d desired) ([]sharedFile, error) {
+	names, err := source.ReadDir("/etc/sysctl.d")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	last := map[string]sysctld.Line{}
-	for _, line := range lines {
-		last[line.Key] = line
-	}
-	var found []sdk.Violation
+	wanted := map[string]parameter{}
 	for _, p := range d.parameters {
-		if line, ok := last[string(p.key)]; ok && !line.Exclude && !sameValue(line.Value, p.value) {
-			found = append(found, sdk.Violation{
-				Field: p.field,
-				Message: fmt.Sprintf("two documents set one parameter differently: Sysctl/%s sets %s to %s, Sysctl/%s to %s (%s line %d)",
-					d.name, p.key, p.value, other, line.Value, path, line.Number),
-				Hint: "keep each parameter in one document; if the other document is gone or no longer says so, delete " + path +
-					" and run again",
-			})
+		wanted[string(p.key)] = p
+	}
+	var all []sharedFile
+	for _, name := range names {
+		other, ours := strings.CutPrefix(name, ownedPrefix)
+		other, conf := strings.CutSuffix(other, ownedSuffix)
+		if !ours || !conf || other == d.name {
+			continue
+		}
+		shared, err := shareWith(source, wanted, ownedBy(other))
+		if err != nil {
+			return nil, err
+		}
+		if shared.shared != nil {
+			all = append(all, shared)
 		}
 	}
-	return found, nil
+	return all, nil
+}
+
+func shareWith(source sysctld.Source, wanted map[string]parameter, path string) (sharedFile, error) {
+	s := sharedFile{path: path}
+	data, err := contentOf(source, s.path)
+	if err != nil {
+		return s, err
+	}
+	// A line of systemd ends with a line feed, a carriage return or both, and nothing follows a NUL.
+	data, _, _ = bytes.Cut(data, []byte{0})
+	data = []byte(strings.NewReplacer("\r\n", "\n", "\n\r", "\n", "\r", "\n").Replace(string(data)))
+	text := slices.Collect(bytes.Lines(data))
+	lines, _ := sysctld.Parse(data, sysctld.Systemd)
+	for _, line := range lines {
+		p, ok := wanted[line.Key]
+		if !ok || line.Exclude {
+			continue
+		}
+		p.optional = line.IgnoreFailure
+		s.shared = append(s.shared, p.line()...)
+		if !sameValue(line.Value, p.value) {
+			text[line.Number-1] = []byte(p.line())
+		}
+	}
+	s.content = bytes.Join(text, nil)
+	return s, nil
+}
+
+// corrected are the files of the machine with the corrected ones in the place of some.
+type corrected struct {
+	sysctld.Source
+	shared []sharedFile
+}
+
+func (c corrected) ReadFile(name string) ([]byte, error) {
+	for _, s := range c.shared {
+		if s.path == name {
+			return s.content, nil
+		}
+	}
+	return c.Source.ReadFile(name)
 }
 
 // checkBoot refuses what would not hold at the next boot: a file that is read after ours and says something else.

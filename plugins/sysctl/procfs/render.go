@@ -15,13 +15,17 @@ func renderSysctl(d desired) []byte {
 	var b bytes.Buffer
 	header(&b, d, "sysctl.d(5)")
 	for _, p := range d.parameters {
-		dash := ""
-		if p.optional {
-			dash = "-"
-		}
-		fmt.Fprintln(&b, strings.TrimSpace(fmt.Sprintf("%s%s = %s", dash, p.key, p.value)))
+		b.WriteString(p.line())
 	}
 	return b.Bytes()
+}
+
+func (p parameter) line() string {
+	dash := ""
+	if p.optional {
+		dash = "-"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s%s = %s", dash, p.key, p.value)) + "\n"
 }
 
 // renderModules is the content of the file in /etc/modules-load.d: nil when there is nothing to load.
