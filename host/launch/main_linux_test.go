@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -20,6 +21,10 @@ const binariesVariable = "MACHINEADM_TEST_BINARIES"
 
 // noop is the scripted plugin of testenv/noop. It is executed, not imported.
 var noop string
+
+// init keeps the main goroutine on the first thread, which adopts orphans: other goroutines start the children of tests
+// on other threads, so that no Tree takes one for an orphan.
+func init() { runtime.LockOSThread() } //nolint:gochecknoinits // before the first goroutine
 
 func TestMain(m *testing.M) {
 	os.Exit(testMain(m))

@@ -28,6 +28,10 @@ const (
 	deadline     = 30 * time.Second
 )
 
+// init keeps the main goroutine on the first thread, which adopts orphans: other goroutines start the children of tests
+// on other threads, so that no Tree takes one for an orphan.
+func init() { runtime.LockOSThread() } //nolint:gochecknoinits // before the first goroutine
+
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		if err := play(role, os.Args[1:]); err != nil {
@@ -47,6 +51,8 @@ func play(role string, args []string) error {
 		return show()
 	case "mortal":
 		return playMortal(args[0])
+	case "join":
+		return playJoin(args[0])
 	case "secret":
 		return playSecret()
 	default:
@@ -114,6 +120,19 @@ func playHost(args []string) error {
 	return lines.Err()
 }
 
+// playJoin enters the process group of the host, which is its own session's, and becomes a shell that runs.
+func playJoin(host string) error {
+	group, err := strconv.Atoi(host)
+	if err == nil {
+		err = unix.Setpgid(0, group)
+	}
+	if err != nil {
+		return err
+	}
+	command := script(ready + "exec sleep 1000")
+	return syscall.Exec(command[0], command, os.Environ())
+}
+
 // startOnDyingThread starts a program from a thread that ends, as threads of Go programs do now and then.
 func startOnDyingThread(c Command) (tree *Tree, p *Process, err error) {
 	thread := make(chan int)
@@ -153,6 +172,7 @@ func startHost(t *testing.T, extra []*os.File, command ...string) *host {
 	ready := filepath.Join(t.TempDir(), "ready")
 	h.cmd.Env = append(os.Environ(), roleVariable+"=host", h.mark, "READY="+ready)
 	h.cmd.ExtraFiles = extra
+	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal, so that programs share its session
 	h.cmd.Stderr = os.Stderr
 	var err error
 	h.stdin, err = h.cmd.StdinPipe()

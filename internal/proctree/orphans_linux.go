@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 )
 
 // kill kills children that are no running programs, round after round, since each whose parent dies becomes a child of
-// this subreaper, until none is left or ctx ends. all includes those of this process's own group.
+// this subreaper, until none is left or ctx ends. all includes those that another thread than the first one has started.
 func (t *Tree) kill(ctx context.Context, all bool) error {
 	// Short at first, since most processes die at once, then longer, for one that hangs in the kernel.
 	const firstWait, lastWait = 500 * time.Microsecond, 50 * time.Millisecond
@@ -53,7 +54,7 @@ func (t *Tree) round(all bool) (alive []int, collected bool, err error) {
 		switch {
 		case readErr != nil:
 			err = errors.Join(err, readErr)
-		case s.parent != t.pid, !all && s.group == t.self.group:
+		case s.parent != t.pid:
 		case s.dead():
 			collect(pid)
 			collected = true
@@ -70,6 +71,36 @@ func (t *Tree) round(all bool) (alive []int, collected bool, err error) {
 		_ = unix.Kill(pid, unix.SIGKILL) // a child keeps its ID until it is collected
 	}
 	return alive, collected, err
+}
+
+// reap collects orphans as they die. The programs are collected where they are waited for.
+func (t *Tree) reap() {
+	died := make(chan os.Signal, 1)
+	signal.Notify(died, unix.SIGCHLD)
+	defer signal.Stop(died)
+	for {
+		select {
+		case <-died:
+			t.collectDead()
+		case <-t.closed:
+			return
+		}
+	}
+}
+
+// collectDead does nothing after KillDescendants, when this process may start others by other means than Start.
+func (t *Tree) collectDead() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return
+	}
+	children, _ := childrenOfThread(t.pid) // KillOrphans reports what cannot be read
+	for _, pid := range children {
+		if s, err := readStat(pid); err == nil && t.running[pid] == nil && s.parent == t.pid && s.dead() {
+			collect(pid)
+		}
+	}
 }
 
 // children are those that orphans can be among: what is orphaned comes to the first thread as long as that lives, and

@@ -5,6 +5,7 @@
 // subreaper (prctl(2)), so that it adopts what its descendants orphan, whatever session or group that is in, and kills
 // it when a program ends, when Tree.KillOrphans is called, and at its own end (Tree.KillDescendants). An orphan in
 // another control group than the host's was started through a service manager, such as systemd-run --scope, and stays.
+// Dead orphans are collected at once.
 //
 // The kernel sends the signal to the program alone. Descendants that do not ask for it themselves, as DieWithParent and
 // the commands of sdk/machine do, survive a SIGKILL of the host. They still hold the descriptors of Command.Files, by

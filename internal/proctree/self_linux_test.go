@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -60,7 +60,11 @@ func TestNoCoreDumps(t *testing.T) {
 func TestDieWithParent(t *testing.T) {
 	t.Parallel()
 	m, ready := mark(t), filepath.Join(t.TempDir(), "ready")
-	parent := exec.Command("/bin/sh", "-c", `"$0" "$READY" & wait`, os.Args[0])
+	parent := exec.Command("/bin/sh", "-c", `"$0" "$READY" <&3 & wait`, os.Args[0])
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, errors.Join(reader.Close(), writer.Close())) }()
+	parent.ExtraFiles = []*os.File{reader}
 	parent.Env = []string{roleVariable + "=mortal", "READY=" + ready, m}
 	require.NoError(t, parent.Start())
 	eventually(t, "the child runs", func() bool { _, err := os.Stat(ready); return err == nil })
@@ -70,7 +74,7 @@ func TestDieWithParent(t *testing.T) {
 	allGone(t, m)
 }
 
-// playMortal makes a file and waits for its end.
+// playMortal makes a file and waits for its end, or that of the test.
 func playMortal(ready string) error {
 	if err := DieWithParent(); err != nil {
 		return err
@@ -78,6 +82,6 @@ func playMortal(ready string) error {
 	if err := os.WriteFile(ready, nil, 0o600); err != nil {
 		return err
 	}
-	time.Sleep(deadline)
-	return nil
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
 }

@@ -27,7 +27,8 @@ type Tree struct {
 var errEnded = errors.New("proctree: KillDescendants was called")
 
 // Contain makes this process the child subreaper of its descendants, for the rest of its life, and starts the thread
-// that starts programs. A program calls it once, before it starts others.
+// that starts programs. A program calls it once, before it starts others, and starts none by other means than Start until
+// KillDescendants: their exit status would be collected here.
 func Contain() (*Tree, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("proctree: become a subreaper: %w", err)
@@ -38,6 +39,7 @@ func Contain() (*Tree, error) {
 		return nil, fmt.Errorf("proctree: %w", err)
 	}
 	go t.serve()
+	go t.reap()
 	return t, nil
 }
 
@@ -80,8 +82,7 @@ func (t *Tree) Start(ctx context.Context, c Command) (*Process, error) {
 	return r.p, nil
 }
 
-// KillOrphans kills what ended descendants have left behind, until nothing of it is left or ctx ends. Children that this
-// process has started in its own process group, by other means than Start, are left alone.
+// KillOrphans kills what ended descendants have left behind, until nothing of it is left or ctx ends.
 func (t *Tree) KillOrphans(ctx context.Context) error { return t.kill(ctx, false) }
 
 // KillDescendants kills every descendant and returns when none is left: the last step of a program on its way out,

@@ -103,6 +103,33 @@ func TestOrphansEnd(t *testing.T) {
 	h.endHost()
 }
 
+// TestOrphanInTheGroupOfTheHost ends like any other.
+func TestOrphanInTheGroupOfTheHost(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	testify.NoError(t, err)
+	h := startHost(t, nil, script("("+roleVariable+`=join "`+self+`" $PPID &); exec cat`)...)
+	testify.Equal(t, "echo ok", h.tell("echo"))
+	testify.Len(t, living(t, h.mark), 3)
+	testify.Equal(t, "ok", h.tell("kill orphans"))
+	testify.ElementsMatch(t, []int{h.cmd.Process.Pid, h.program}, living(t, h.mark))
+	h.endHost()
+}
+
+// TestDeadOrphansAreCollected while the program that left them goes on.
+func TestDeadOrphansAreCollected(t *testing.T) {
+	t.Parallel()
+	h := startHost(t, nil, script(ready+"(true &); (true &); (true &); exec cat")...)
+	testify.Equal(t, "echo ok", h.tell("echo"))
+	eventually(t, "the program is the only child", func() bool {
+		children, err := childrenOf(h.cmd.Process.Pid)
+		testify.NoError(t, err)
+		return slices.Equal(children, []int{h.program})
+	})
+	testify.Equal(t, "echo ok", h.tell("echo"))
+	h.endHost()
+}
+
 // TestOtherCgroup: a service manager puts what it starts into a control group of its own. Such an orphan is spared, with
 // its process group.
 func TestOtherCgroup(t *testing.T) {
