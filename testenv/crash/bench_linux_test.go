@@ -93,6 +93,23 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
+// linger puts a script in the plugin's place that starts a process and becomes the plugin. The process bears the mark in
+// its arguments, and ends by itself.
+func (b *bench) linger(t *testing.T) {
+	t.Helper()
+	script := "#!/bin/sh\n" +
+		`sh -c "sleep 0.7; :" "` + b.plugins + `" </dev/null >/dev/null 2>&1 &` + "\n" +
+		`exec "` + filepath.Join(built, pluginBinary) + `"` + "\n"
+	path := filepath.Join(b.plugins, pluginBinary)
+	err := os.Remove(path) // a link to what all share
+	if err == nil {
+		err = os.WriteFile(path, []byte(script), 0o700) //nolint:gosec // a program
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // outcome is how an apply ended, and which processes of an earlier run lived when its first change began.
 type outcome struct {
 	code   int

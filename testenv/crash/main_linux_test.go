@@ -88,6 +88,8 @@ type attack struct {
 	victim victim
 	part   float64
 	errno  unix.Errno // of a fault
+	// lingers says that the plugin has a process of its own that outlives the SIGKILL of the host and holds the lock.
+	lingers bool
 }
 
 // planned depends on seed and round alone, so that a round can be repeated by itself.
@@ -97,6 +99,7 @@ func planned(round int) attack {
 	if errno := []unix.Errno{unix.EIO, unix.ENOSPC}[r.IntN(2)]; a.victim == victimCall {
 		a.errno = errno
 	}
+	a.lingers = r.IntN(8) == 0
 	return a
 }
 

@@ -71,6 +71,9 @@ func TestTrees(t *testing.T) {
 func crashTree(t *testing.T, a attack, calm measure, want string) (hit bool, lasted time.Duration) {
 	t.Helper()
 	b := newBench(t)
+	if a.lingers {
+		b.linger(t)
+	}
 	reports := readReports(filepath.Join(b.run, "report.json"))
 	first, hit, lasted := disturb(t, b, a, calm)
 	if err := b.told(a, first.code); err != nil {
