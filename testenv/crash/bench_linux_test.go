@@ -98,7 +98,7 @@ func newBench(t *testing.T) *bench {
 func (b *bench) linger(t *testing.T) {
 	t.Helper()
 	script := "#!/bin/sh\n" +
-		`sh -c "sleep 0.7; :" "` + b.plugins + `" </dev/null >/dev/null 2>&1 &` + "\n" +
+		`sh -c "sleep 2; :" "` + b.plugins + `" </dev/null >/dev/null 2>&1 &` + "\n" +
 		`exec "` + filepath.Join(built, pluginBinary) + `"` + "\n"
 	path := filepath.Join(b.plugins, pluginBinary)
 	err := os.Remove(path) // a link to what all share

@@ -67,6 +67,29 @@ func TestTrees(t *testing.T) {
 	t.Logf("-seed %d: an undisturbed run takes %v", *seed, calm)
 }
 
+// TestLockOfAKilledRun: the next run names what a killed one left at work, and another goes on when that has ended.
+func TestLockOfAKilledRun(t *testing.T) {
+	b := newBench(t)
+	b.linger(t)
+	first := b.start(t)
+	awaitPlugin(t, first.host, first.ended)
+	for _, p := range victims(t, first.host, victimHost) {
+		kill(t, p)
+	}
+	<-first.ended
+	next := b.start(t)
+	<-next.ended
+	ids := named(next.words)
+	if next.code != report.ExitLocked || len(ids) == 0 {
+		t.Fatalf("exit %d, and named are %q\n%s", next.code, ids, next.words)
+	}
+	b.await(t, ids)
+	if last := apply(t, b); last.code != report.ExitOK {
+		t.Errorf("exit %d\n%s", last.code, last.words)
+	}
+	b.clean(t)
+}
+
 // crashTree disturbs one run and judges the rerun.
 func crashTree(t *testing.T, a attack, calm measure, want string) (hit bool, lasted time.Duration) {
 	t.Helper()
