@@ -257,7 +257,7 @@ func (c code) directories() [][]string {
 		row("stream that waits for a reboot", state, stateW, journal.PendingFile),
 		row("stream that failed after one", state, stateW, journal.RestingFile),
 		row("record of what is written", state, stateW, journal.WritesFile),
-		row("the same, of an image", textOf("host/journal", "_linux.go", "ImageWrites"), textOf("host/journal", "_windows.go", "ImageWrites")),
+		row("the same, of an image", textOf("host/journal", "writes_unix.go", "ImageWrites"), textOf("host/journal", "_windows.go", "ImageWrites")),
 		row("lock", runDir, runDirW, "lock"),
 		row("sentinel", text("_unix.go", "newSentinel"), text("_windows.go", "newSentinel")),
 	}
