@@ -14,7 +14,7 @@ func (r *Root) ReadFile(name string, limit int64) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("it is larger than %d bytes", limit)
+		err = fmt.Errorf("the file is larger than %d bytes", limit)
 	}
 	return data, errors.Join(err, file.Close())
 }

@@ -1,4 +1,4 @@
-// Package rooted reads files below a directory that stands for the root of a machine, such as an unpacked image.
+// Package rooted reads files below the root directory of a machine, live or an unpacked image.
 package rooted
 
 import (
@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// ErrNotRegular says that the path leads to a directory, a device, a FIFO or a socket.
+// ErrNotRegular reports a directory, a device, a FIFO or a socket.
 var ErrNotRegular = errors.New("is not a regular file")
 
-// Open opens a regular file below root for reading. Links, absolute ones too, are followed as the machine itself would
-// follow them, and never out of root. Nothing else is opened: opening a device can already have an effect.
+// Open opens a regular file below root for reading. Links, also absolute ones, are resolved relative to root and never
+// lead out of it. Other files are not opened at all: opening a device can have an effect.
 func Open(root, path string) (*os.File, error) {
 	file, err := open(root, path)
 	if err != nil {

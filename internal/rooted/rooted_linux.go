@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Root is a directory that names are resolved in. Every access goes through descriptors, so that a directory that is
-// exchanged for a link at any moment cannot lead out of it.
+// Root is a directory that confines path resolution. Every access uses descriptors, so that a directory that is replaced
+// by a link at any moment cannot lead out of it.
 type Root struct{ dir *os.File }
 
-// OpenRoot opens a root; "" is that of the live machine.
+// OpenRoot opens a root; "" means that of the live machine.
 func OpenRoot(dir string) (*Root, error) {
 	if dir == "" {
 		dir = "/"
@@ -39,16 +39,16 @@ func open(root, path string) (_ *os.File, err error) {
 	return r.OpenFile(path)
 }
 
-// File is the root itself, as a reference (O_PATH).
+// File returns the root itself, as a reference (O_PATH).
 func (r *Root) File() *os.File { return r.dir }
 
-// Lookup opens name as a reference (O_PATH): a device is not touched.
+// Lookup opens name as a reference (O_PATH), which has no effect on a device.
 func (r *Root) Lookup(name string) (*os.File, error) {
 	file, err := r.openat2(name)
 	if err == nil || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return file, err
 	}
-	// The library handles kernels without the call, and races.
+	// The library handles kernels without openat2, and races.
 	file, err = pathrs.OpenatInRoot(r.dir, name)
 	if err != nil {
 		return nil, withoutPath(err)
@@ -56,8 +56,8 @@ func (r *Root) Lookup(name string) (*os.File, error) {
 	return file, nil
 }
 
-// openat2 is the library's first attempt without its verification of the resulting path, which needs a proc file system
-// of its own: half a millisecond in each process.
+// openat2 is the library's first attempt without its verification of the resulting path, which mounts a proc file system
+// and costs half a millisecond in each process.
 func (r *Root) openat2(name string) (*os.File, error) {
 	defer runtime.KeepAlive(r.dir)
 	fd, err := unix.Openat2(int(r.dir.Fd()), name, &unix.OpenHow{
@@ -69,7 +69,7 @@ func (r *Root) openat2(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// OpenFile opens a regular file for reading. Anything else is refused without being opened.
+// OpenFile opens a regular file for reading. Any other file is refused without being opened.
 func (r *Root) OpenFile(name string) (_ *os.File, err error) {
 	reference, err := r.Lookup(name)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *Root) OpenFile(name string) (_ *os.File, err error) {
 	return reopen(reference)
 }
 
-// OpenDir opens a directory that can be listed, written to and made durable.
+// OpenDir opens a directory for listing, for writing and for fsync.
 func (r *Root) OpenDir(name string) (*os.File, error) {
 	reference, err := r.Lookup(name)
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *Root) OpenDir(name string) (*os.File, error) {
 	return ReopenDir(reference)
 }
 
-// ReopenDir turns a reference into a directory that can be listed and made durable. The reference is closed.
+// ReopenDir turns a reference into a directory that can be listed and synced, and closes the reference.
 func ReopenDir(reference *os.File) (*os.File, error) {
 	fd, err := unix.Openat(int(reference.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	name := reference.Name()
@@ -130,8 +130,8 @@ func SameFile(a, b int) (bool, error) {
 	return first.Ino == second.Ino && first.Dev == second.Dev, nil
 }
 
-// reopen opens the file that reference refers to, for reading; O_NONBLOCK is for a file that turns out not to be
-// regular. Without a usable /proc the library has another way.
+// reopen opens the referenced file for reading. O_NONBLOCK avoids a hang on a file that turns out not to be regular.
+// Without a usable /proc, the library opens it by other means.
 func reopen(reference *os.File) (*os.File, error) {
 	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	defer runtime.KeepAlive(reference)

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Root is a directory that names are resolved in, or "" for the live machine, which has several volumes. Containment is
-// that of os.Root.
+// Root is a directory that confines path resolution, by os.Root. An empty base means the live machine, which has several
+// volumes.
 type Root struct{ base string }
 
-// OpenRoot opens a root; "" is that of the live machine.
+// OpenRoot opens a root; "" means that of the live machine.
 func OpenRoot(dir string) (*Root, error) {
 	if dir == "" {
 		return &Root{}, nil
@@ -31,7 +31,7 @@ func OpenRoot(dir string) (*Root, error) {
 // Close releases the root.
 func (*Root) Close() error { return nil }
 
-// Enter opens the directory that contains everything an access may reach, and the name relative to it.
+// Enter opens the directory that confines an access to name, and returns name relative to it.
 func (r *Root) Enter(name string) (*os.Root, string, error) {
 	volume := filepath.VolumeName(name)
 	rest := filepath.ToSlash(name[len(volume):])
@@ -44,7 +44,7 @@ func (r *Root) Enter(name string) (*os.Root, string, error) {
 	base := r.base
 	if base == "" {
 		if volume == "" {
-			// Not from the environment: a plugin is started without one.
+			// Not from the environment, which is empty in a plugin.
 			system, err := windows.GetSystemWindowsDirectory()
 			if err != nil {
 				return nil, "", err
@@ -57,7 +57,7 @@ func (r *Root) Enter(name string) (*os.Root, string, error) {
 	return root, filepath.Clean("." + filepath.FromSlash(rest)), err
 }
 
-// OpenFile opens a regular file for reading. Anything else is refused without being opened.
+// OpenFile opens a regular file for reading. Any other file is refused without being opened.
 func (r *Root) OpenFile(name string) (_ *os.File, err error) {
 	root, relative, err := r.Enter(name)
 	if err != nil {
@@ -84,5 +84,5 @@ func (r *Root) OpenDir(name string) (_ *os.File, err error) {
 	return os.Open(filepath.Join(root.Name(), relative))
 }
 
-// Readlink fails: no write on Windows goes through a link.
+// Readlink fails: on Windows, no write follows a link.
 func Readlink(*os.File, string) (string, error) { return "", errors.ErrUnsupported }

@@ -46,10 +46,10 @@ func TestACL(t *testing.T) {
 		"C:\\ as a plugin directory":  {descriptor: root, adding: true, problem: "can be written by Authenticated Users", remedy: `icacls "C:\x" /inheritance:d /remove:g *S-1-5-11`},
 		"Program Files":               {descriptor: programs, adding: true},
 		"my own":                      {user: me, descriptor: descriptor{owner: user, entries: []aclEntry{{aceAllowed, 0, rightGenericAll, user}}}, adding: true},
-		"my own, but I am elevated":   {descriptor: descriptor{owner: user}, problem: `belongs to PC\me, who could change it`, remedy: `icacls "C:\x" /setowner *S-1-5-32-544`},
-		"another's":                   {user: me, descriptor: descriptor{owner: users}, problem: `belongs to BUILTIN\Users, who could change it`, remedy: `icacls "C:\x" /setowner *S-1-5-32-544`},
-		"no owner":                    {descriptor: descriptor{owner: account{name: "nobody"}}, problem: "belongs to nobody, who could change it", remedy: `icacls "C:\x" /setowner *S-1-5-32-544`},
-		"no list":                     {descriptor: descriptor{owner: administrators, missing: true}, problem: "has no access control list, so that everyone can write it", remedy: `icacls "C:\x" /reset`},
+		"my own, but I am elevated":   {descriptor: descriptor{owner: user}, problem: `belongs to PC\me, which could change it`, remedy: `icacls "C:\x" /setowner *S-1-5-32-544`},
+		"another's":                   {user: me, descriptor: descriptor{owner: users}, problem: `belongs to BUILTIN\Users, which could change it`, remedy: `icacls "C:\x" /setowner *S-1-5-32-544`},
+		"no owner":                    {descriptor: descriptor{owner: account{name: "an unknown account"}}, problem: "belongs to an unknown account, which could change it", remedy: `icacls "C:\x" /setowner *S-1-5-32-544`},
+		"no list":                     {descriptor: descriptor{owner: administrators, missing: true}, problem: "has no access control list, so everyone can write it", remedy: `icacls "C:\x" /reset`},
 		"an empty list":               {descriptor: descriptor{owner: administrators}, adding: true},
 		"write":                       {descriptor: with(aceAllowed, 0, rightWriteData, users), adding: true, problem: `can be written by BUILTIN\Users`, remedy: `icacls "C:\x" /inheritance:d /remove:g *S-1-5-32-545`},
 		"append":                      {descriptor: with(aceAllowed, 0, rightAppendData, users), adding: true, problem: `can be written by BUILTIN\Users`, remedy: `icacls "C:\x" /inheritance:d /remove:g *S-1-5-32-545`},
@@ -68,11 +68,11 @@ func TestACL(t *testing.T) {
 		"a prohibition":               {descriptor: with(aceDenied, 0, rightGenericAll, users), adding: true},
 		"an entry of another kind":    {descriptor: with(0x5, 0, 0, users), problem: "has an access control list with an entry of a kind that files do not have", remedy: `icacls "C:\x" /reset`},
 		"me, who am not this process": {descriptor: with(aceAllowed, 0, rightWriteData, user), adding: true, problem: `can be written by PC\me`, remedy: `icacls "C:\x" /inheritance:d /remove:g *` + me},
-		"an entry without an account": {descriptor: with(aceAllowed, 0, rightWriteData, account{name: "nobody"}), adding: true, problem: "can be written by nobody", remedy: `icacls "C:\x" /inheritance:d /remove:g *`},
+		"an entry without an account": {descriptor: with(aceAllowed, 0, rightWriteData, account{name: "an unknown account"}), adding: true, problem: "can be written by an unknown account", remedy: `icacls "C:\x" /inheritance:d /remove:g *`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			problem, remedy := aclJudge{user: test.user}.judge(`C:\x`, test.descriptor, test.adding)
+			problem, remedy := aclChecker{user: test.user}.check(`C:\x`, test.descriptor, test.adding)
 			assert.Equal(t, test.problem, problem)
 			assert.Equal(t, test.remedy, remedy)
 		})
@@ -110,7 +110,7 @@ func TestStockACLs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			problem, _ := aclJudge{}.judge(`C:\x`, parseSDDL(t, test.sddl), test.adding)
+			problem, _ := aclChecker{}.check(`C:\x`, parseSDDL(t, test.sddl), test.adding)
 			assert.Equal(t, test.problem, problem)
 		})
 	}

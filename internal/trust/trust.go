@@ -1,4 +1,4 @@
-// Package trust checks that only trusted users can change a file that this process executes or believes, or replace it.
+// Package trust opens files that only trusted users can change or replace.
 package trust
 
 import (
@@ -10,48 +10,48 @@ import (
 	"strings"
 )
 
-// Policy says how a file is checked. Make one with Program, Settings or Stream.
+// Policy is the set of rules that a file is checked by: Program, Settings or Stream.
 type Policy struct {
 	executable   bool // the file must have an execute permission
 	noLink       bool // the last step of the path must not be a link
-	stickyParent bool // the file may stand in a sticky directory that others can write, such as /tmp
+	stickyParent bool // the file may lie in a sticky directory that others can write, such as /tmp
 }
 
-// Program is the policy for what is executed. Links are checked at every step; a sticky directory may be an ancestor,
-// but not the program's own directory.
+// Program is the policy for an executable. Every link is checked; a sticky directory may be an ancestor, but not the
+// program's own directory.
 func Program() Policy { return Policy{executable: true} }
 
-// Settings is the policy for an installed file that is believed: Program without the execute permission.
+// Settings is the policy for an installed configuration file: Program without the execute permission.
 func Settings() Policy { return Policy{} }
 
-// Stream is the policy for an input file. It is no link. It may stand in /tmp itself, where the proposal's cloud-init
-// template puts it: the sticky bit keeps others from replacing it.
+// Stream is the policy for an input file, which must not be a link. It may lie in /tmp itself, where the proposal's
+// cloud-init template puts it: the sticky bit prevents other users from replacing it.
 func Stream() Policy { return Policy{noLink: true, stickyParent: true} }
 
-// Error is a refusal: which file or directory, what is wrong with it, and what to do. The remedy is a command only for
-// the file that was asked for, and one that takes rights from others; a directory above it is not machineadm's to change.
+// Error reports an untrusted file or directory. Remedy is a command only for the requested file, and only one that
+// removes rights; it never changes a directory.
 type Error struct {
-	Path    string // the file or directory at fault
+	Path    string // the untrusted file or directory, which may be an ancestor of the requested file
 	Problem string
 	Remedy  string
 }
 
-// Error is the path and the problem.
+// Error returns the path and the problem.
 func (e *Error) Error() string { return fmt.Sprintf("%s %s", e.Path, e.Problem) }
 
-// ErrDirectory says that an input file is a directory.
+// ErrDirectory reports that an input file is a directory.
 var ErrDirectory = errors.New("is a directory")
 
-// Open opens a file for reading and checks it: it must be a regular file; it and every directory up to the root must be
-// owned by root or by the user of this process (for root: by root alone) and not be writable by others; a link is
-// checked where it stands and where it leads. The open file is the one that was checked. A write permission of a POSIX
-// access control list counts: it shows in the group's bits (acl(5)); the lists of network file systems are not seen.
+// Open opens a regular file for reading after a check of the file and of every directory up to the root: each must belong
+// to root or to the user of this process (for root: to root alone) and must not be writable by others. A link is checked
+// at its own place and at its target. The returned file is the one that was checked. A write permission of a POSIX access
+// control list counts, because the group bits show it (acl(5)); the lists of network file systems are not checked.
 //
 // On Windows, owners and writers must be among Administrators, SYSTEM and TrustedInstaller, or the user of this process
-// if it is not elevated; links and other reparse points are refused wherever they stand. While the file is open, others
-// cannot write, rename or delete it: keep it open until a program was started.
+// if it is not elevated; links and other reparse points are refused at every step. While the file is open, others cannot
+// write, rename or delete it: keep a program open until it has started.
 //
-// A refusal is an *Error. Any other error says that the file could not be opened.
+// An untrusted file is an *Error. Any other error means that the file could not be opened.
 func Open(path string, p Policy) (*os.File, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -60,9 +60,9 @@ func Open(path string, p Policy) (*os.File, error) {
 	return open(absolute, p)
 }
 
-// Directory checks a directory and every directory above it as Open does, and returns its path without links. Others
-// can neither change the directory nor replace it, so that the path stays valid. With shared, it may be a sticky
-// directory that others can write, such as /tmp.
+// Directory checks a directory and its ancestors as Open does, and returns its path without links. Others can neither
+// change nor replace the directory, so the path stays valid. With shared, the directory may be a sticky one that others
+// can write, such as /tmp.
 func Directory(path string, shared bool) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -71,8 +71,8 @@ func Directory(path string, shared bool) (string, error) {
 	return directory(absolute, Policy{stickyParent: shared})
 }
 
-// Place checks where a directory is to be made: the nearest directory above path that exists, or path itself.
-func Place(path string) error {
+// Parent checks the nearest existing directory at or above path, before a directory is created there.
+func Parent(path string) error {
 	_, err := Directory(path, false)
 	for errors.Is(err, os.ErrNotExist) && filepath.Dir(path) != path {
 		path = filepath.Dir(path)
@@ -81,7 +81,7 @@ func Place(path string) error {
 	return err
 }
 
-// Reason says what it means that a file of this process is trusted, for a log.
+// Reason returns the rule that a trusted file meets, for a log.
 func Reason() string {
 	switch {
 	case runtime.GOOS == "windows":
@@ -92,7 +92,8 @@ func Reason() string {
 	return fmt.Sprintf("it and every directory above it belong to root or user %d, and only they can change or replace it", os.Geteuid())
 }
 
-// Quote makes text one word of a shell's command line: of cmd and PowerShell on Windows, where paths hold no quotes.
+// Quote quotes a word of a command line: for a POSIX shell, or on Windows for cmd and PowerShell, where a path has no
+// quotes.
 func Quote(text string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+=:,@%", r)

@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// maxLinks is the kernel's own limit (path_resolution(7)).
+// maxLinks is the kernel's limit (path_resolution(7)).
 const maxLinks = 40
 
-// walker goes down a path step by step, by descriptors, so that each step starts from what was checked.
+// walker resolves a path one component at a time by descriptors, so that each step starts at a checked directory.
 type walker struct {
 	policy Policy
 	euid   int
@@ -25,9 +26,8 @@ type walker struct {
 }
 
 func open(path string, p Policy) (_ *os.File, err error) {
-	w := &walker{policy: p, euid: os.Geteuid(), dir: -1}
-	defer func() { err = errors.Join(err, w.leave()) }()
-	w.rest = steps(path)
+	w := newWalker(path, p)
+	defer func() { err = errors.Join(err, w.close()) }()
 	if err := w.enterRoot(); err != nil {
 		return nil, err
 	}
@@ -45,9 +45,8 @@ func open(path string, p Policy) (_ *os.File, err error) {
 }
 
 func directory(path string, p Policy) (_ string, err error) {
-	w := &walker{policy: p, euid: os.Geteuid(), dir: -1}
-	defer func() { err = errors.Join(err, w.leave()) }()
-	w.rest = steps(path)
+	w := newWalker(path, p)
+	defer func() { err = errors.Join(err, w.close()) }()
 	if err := w.enterRoot(); err != nil {
 		return "", err
 	}
@@ -56,24 +55,22 @@ func directory(path string, p Policy) (_ string, err error) {
 			return "", err
 		}
 	}
-	return w.at, w.judgeDir(true)
+	return w.at, w.checkDir(true)
+}
+
+func newWalker(path string, p Policy) *walker {
+	return &walker{policy: p, euid: os.Geteuid(), dir: -1, rest: steps(path)}
 }
 
 func steps(path string) []string {
-	out := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
-	kept := out[:0]
-	for _, s := range out {
-		if s != "." {
-			kept = append(kept, s)
-		}
-	}
+	kept := slices.DeleteFunc(strings.Split(path, "/"), func(s string) bool { return s == "" || s == "." })
 	if len(kept) == 0 {
 		return []string{"."}
 	}
 	return kept
 }
 
-func (w *walker) leave() error {
+func (w *walker) close() error {
 	if w.dir < 0 {
 		return nil
 	}
@@ -83,7 +80,7 @@ func (w *walker) leave() error {
 }
 
 func (w *walker) enterRoot() error {
-	if err := w.leave(); err != nil {
+	if err := w.close(); err != nil {
 		return err
 	}
 	fd, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -91,13 +88,13 @@ func (w *walker) enterRoot() error {
 		return &os.PathError{Op: "open", Path: "/", Err: err}
 	}
 	w.dir, w.at = fd, "/"
-	return w.judgeDir(false)
+	return w.checkDir(false)
 }
 
-// step goes into the next directory, or follows the link that stands there.
+// step enters the next directory, or resolves the link at its place.
 func (w *walker) step() error {
 	name := w.rest[0]
-	fd, stat, err := w.look(name)
+	fd, stat, err := w.lookup(name)
 	if err != nil {
 		return err
 	}
@@ -111,10 +108,10 @@ func (w *walker) step() error {
 		return errors.Join(err, unix.Close(fd))
 	}
 	w.dir, w.at, w.rest = fd, filepath.Join(w.at, name), w.rest[1:]
-	return w.judgeDir(false)
+	return w.checkDir(false)
 }
 
-func (w *walker) look(name string) (int, unix.Stat_t, error) {
+func (w *walker) lookup(name string) (int, unix.Stat_t, error) {
 	var stat unix.Stat_t
 	fd, err := unix.Openat(w.dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -126,14 +123,14 @@ func (w *walker) look(name string) (int, unix.Stat_t, error) {
 	return fd, stat, nil
 }
 
-// follow puts the steps of a link's target in the place of the link. In a directory that others can write (a sticky
-// one) only the link's owner vouches for it.
+// follow replaces a link by the steps of its target. The link's owner is checked, because in a sticky directory any user
+// can create a link.
 func (w *walker) follow(fd int, name string, stat unix.Stat_t) error {
 	path := filepath.Join(w.at, name)
 	if !w.trusted(stat.Uid) {
 		return &Error{
-			Path: path, Problem: "is a link that belongs to " + user(stat.Uid) + ", who could change it",
-			Remedy: "use the path of what it leads to",
+			Path: path, Problem: "is a link that belongs to " + user(stat.Uid) + ", which could change it",
+			Remedy: "use the path of its target",
 		}
 	}
 	if w.links++; w.links > maxLinks {
@@ -152,21 +149,21 @@ func (w *walker) follow(fd int, name string, stat unix.Stat_t) error {
 	return nil
 }
 
-// last judges and opens the file itself. Neither a file nor an error means that a link was followed.
+// last checks and opens the file itself. It returns neither a file nor an error after it resolved a link.
 func (w *walker) last() (_ *os.File, err error) {
 	name := w.rest[0]
 	path := filepath.Join(w.at, name)
-	fd, stat, err := w.look(name)
+	fd, stat, err := w.lookup(name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unix.Close(fd)) }()
 	if stat.Mode&unix.S_IFMT == unix.S_IFLNK {
 		if w.policy.noLink {
-			return nil, &Error{Path: path, Problem: "is a link", Remedy: "use the path of what it leads to"}
+			return nil, &Error{Path: path, Problem: "is a link", Remedy: "use the path of its target"}
 		}
-		// The link is found by its name, as the file would be: its directory is judged like the file's.
-		if err := w.judgeDir(true); err != nil {
+		// The directory of the link is checked like that of the file, because the link could be replaced there.
+		if err := w.checkDir(true); err != nil {
 			return nil, err
 		}
 		return nil, w.follow(fd, name, stat)
@@ -175,15 +172,15 @@ func (w *walker) last() (_ *os.File, err error) {
 	case kind == unix.S_IFDIR && w.policy.noLink:
 		return nil, &os.PathError{Op: "open", Path: path, Err: ErrDirectory}
 	case kind != unix.S_IFREG:
-		return nil, &Error{Path: path, Problem: "is not a regular file", Remedy: "put a regular file in its place"}
+		return nil, &Error{Path: path, Problem: "is not a regular file", Remedy: "replace it with a regular file"}
 	}
-	if err := w.judgeDir(true); err != nil {
+	if err := w.checkDir(true); err != nil {
 		return nil, err
 	}
-	if err := w.judgeFile(path, stat); err != nil {
+	if err := w.checkFile(path, stat); err != nil {
 		return nil, err
 	}
-	// Through the descriptor: the name could lead elsewhere by now.
+	// Opened by descriptor, because the name may refer to another file by now.
 	file, err := os.Open("/proc/self/fd/" + strconv.Itoa(fd))
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: errors.Unwrap(err)}
@@ -192,7 +189,7 @@ func (w *walker) last() (_ *os.File, err error) {
 }
 
 // judgeDir checks the directory reached. The last one may be sticky only where the policy says so.
-func (w *walker) judgeDir(last bool) error {
+func (w *walker) checkDir(last bool) error {
 	var stat unix.Stat_t
 	if err := unix.Fstat(w.dir, &stat); err != nil {
 		return &os.PathError{Op: "stat", Path: w.at, Err: err}
@@ -206,14 +203,14 @@ func (w *walker) judgeDir(last bool) error {
 		return nil
 	}
 	if shared && w.trusted(stat.Uid) {
-		problem = "is a directory in which others can put files"
+		problem = "is a directory in which other users can create files"
 	}
-	return &Error{Path: w.at, Problem: problem, Remedy: "use another directory, one that only " + w.owners() +
-		" can write, as every directory above it"}
+	return &Error{Path: w.at, Problem: problem, Remedy: "use a directory that only " + w.owners() +
+		" can write, below directories that only " + w.owners() + " can write"}
 }
 
-// judgeFile checks the file that was asked for.
-func (w *walker) judgeFile(path string, stat unix.Stat_t) error {
+// checkFile checks the requested file.
+func (w *walker) checkFile(path string, stat unix.Stat_t) error {
 	problem, remedy := w.problem(stat), "chmod go-w "+Quote(path)
 	switch {
 	case problem == "" && w.policy.executable && stat.Mode&0o111 == 0:
@@ -221,15 +218,15 @@ func (w *walker) judgeFile(path string, stat unix.Stat_t) error {
 	case problem == "":
 		return nil
 	case !w.trusted(stat.Uid):
-		remedy = "check what it holds, and use a copy that belongs to " + w.owners()
+		remedy = "check its content, and use a copy that belongs to " + w.owners()
 	}
 	return &Error{Path: path, Problem: problem, Remedy: remedy}
 }
 
-// problem says how another user can change the object; empty: none can.
+// problem returns how an untrusted user can change the object, or "".
 func (w *walker) problem(stat unix.Stat_t) string {
 	if !w.trusted(stat.Uid) {
-		return "belongs to " + user(stat.Uid) + ", who could change it"
+		return "belongs to " + user(stat.Uid) + ", which could change it"
 	}
 	return map[uint32]string{
 		0o020: "can be written by its group", 0o002: "can be written by everyone", 0o022: "can be written by its group and everyone",
@@ -238,7 +235,7 @@ func (w *walker) problem(stat unix.Stat_t) string {
 
 func (w *walker) trusted(uid uint32) bool { return uid == 0 || int(uid) == w.euid }
 
-// owners are the users that may own and write what is checked.
+// owners names the trusted users.
 func (w *walker) owners() string {
 	if w.euid == 0 {
 		return "root"

@@ -67,7 +67,7 @@ func (j job) do() string {
 
 func (j job) directory() string {
 	if j.Directory == "place" {
-		if err := trust.Place(j.Path); err != nil {
+		if err := trust.Parent(j.Path); err != nil {
 			return err.Error()
 		}
 		return j.Path
@@ -192,7 +192,7 @@ func make1(words []string) (err error) {
 	return unix.Chmod(path, mode)
 }
 
-// cases are judged for root and for nobody, as a program and as a stream; ~/x is asked for unless the case says another.
+// cases are checked for root and for nobody, as a program and as a stream; ~/x is asked for unless the case says another.
 func cases() []struct{ name, setUp, ask string } {
 	return []struct{ name, setUp, ask string }{
 		{"root's own", "file ~/x 755", ""},
@@ -454,22 +454,22 @@ func descriptors(t *testing.T) int {
 func TestDirectory(t *testing.T) {
 	require.Root(t)
 	t.Parallel()
-	const sticky = "~/d is a directory in which others can put files"
+	const sticky = "~/d is a directory in which other users can create files"
 	for name, test := range map[string]struct{ setUp, ask, private, shared, place, asNobody string }{
 		"root's own":                        {setUp: "dir ~/d 700", private: "~/d", shared: "~/d", place: "~/d", asNobody: "~/d"},
-		"nobody's own":                      {setUp: "dir ~/d 700 65534", private: "~/d belongs to user 65534, who could change it", asNobody: "~/d"},
-		"a stranger's":                      {setUp: "dir ~/d 700 1234", private: "~/d belongs to user 1234, who could change it", asNobody: "~/d belongs to user 1234, who could change it"},
-		"below a stranger's":                {setUp: "dir ~/e 755 1234\ndir ~/e/d 755", ask: "~/e/d", private: "~/e belongs to user 1234, who could change it", asNobody: "~/e belongs to user 1234, who could change it"},
+		"nobody's own":                      {setUp: "dir ~/d 700 65534", private: "~/d belongs to user 65534, which could change it", asNobody: "~/d"},
+		"a stranger's":                      {setUp: "dir ~/d 700 1234", private: "~/d belongs to user 1234, which could change it", asNobody: "~/d belongs to user 1234, which could change it"},
+		"below a stranger's":                {setUp: "dir ~/e 755 1234\ndir ~/e/d 755", ask: "~/e/d", private: "~/e belongs to user 1234, which could change it", asNobody: "~/e belongs to user 1234, which could change it"},
 		"written by its group":              {setUp: "dir ~/d 775", private: "~/d can be written by its group", asNobody: "~/d can be written by its group"},
 		"sticky":                            {setUp: "dir ~/d 1777", private: sticky, shared: "~/d", asNobody: sticky},
 		"in a sticky one":                   {setUp: "dir ~/e 1777\ndir ~/e/d 755", ask: "~/e/d", private: "~/e/d", asNobody: "~/e/d"},
 		"a link":                            {setUp: "dir ~/e 755\nlink ~/d e", private: "~/e", asNobody: "~/e"},
-		"a stranger's link":                 {setUp: "dir ~/e 755\nlink ~/d e 1234", private: "~/d is a link that belongs to user 1234, who could change it", asNobody: "~/d is a link that belongs to user 1234, who could change it"},
-		"a link through a stranger's":       {setUp: "dir ~/s 755 1234\ndir ~/e 755\nlink ~/s/l ~/e\nlink ~/d ~/s/l", private: "~/s belongs to user 1234, who could change it", asNobody: "~/s belongs to user 1234, who could change it"},
+		"a stranger's link":                 {setUp: "dir ~/e 755\nlink ~/d e 1234", private: "~/d is a link that belongs to user 1234, which could change it", asNobody: "~/d is a link that belongs to user 1234, which could change it"},
+		"a link through a stranger's":       {setUp: "dir ~/s 755 1234\ndir ~/e 755\nlink ~/s/l ~/e\nlink ~/d ~/s/l", private: "~/s belongs to user 1234, which could change it", asNobody: "~/s belongs to user 1234, which could change it"},
 		"dots":                              {setUp: "dir ~/d 755", ask: "~/./d/../d/.", private: "~/d", asNobody: "~/d"},
 		"a file":                            {setUp: "file ~/d 600", private: "open ~/d: not a directory", asNobody: "open ~/d: not a directory"},
 		"missing":                           {ask: "~/d", private: "open ~/d: no such file or directory", place: "~/d", asNobody: "open ~/d: no such file or directory"},
-		"missing below a stranger's":        {setUp: "dir ~/e 755 1234", ask: "~/e/x/d", private: "~/e belongs to user 1234, who could change it", place: "~/e belongs to user 1234, who could change it", asNobody: "~/e belongs to user 1234, who could change it"},
+		"missing below a stranger's":        {setUp: "dir ~/e 755 1234", ask: "~/e/x/d", private: "~/e belongs to user 1234, which could change it", place: "~/e belongs to user 1234, which could change it", asNobody: "~/e belongs to user 1234, which could change it"},
 		"missing below a sticky one":        {setUp: "dir ~/e 1777", ask: "~/e/x/d", private: "open ~/e/x: no such file or directory", place: "~/e/x/d", asNobody: "open ~/e/x: no such file or directory"},
 		"missing below one that others can": {setUp: "dir ~/e 777", ask: "~/e/d", private: "~/e can be written by its group and everyone", place: "~/e can be written by its group and everyone", asNobody: "~/e can be written by its group and everyone"},
 	} {

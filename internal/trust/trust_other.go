@@ -8,9 +8,9 @@ import (
 )
 
 func open(path string, _ Policy) (*os.File, error) {
-	return nil, &os.PathError{Op: "judge", Path: path, Err: errors.ErrUnsupported}
+	return nil, &os.PathError{Op: "check", Path: path, Err: errors.ErrUnsupported}
 }
 
 func directory(path string, _ Policy) (string, error) {
-	return "", &os.PathError{Op: "judge", Path: path, Err: errors.ErrUnsupported}
+	return "", &os.PathError{Op: "check", Path: path, Err: errors.ErrUnsupported}
 }

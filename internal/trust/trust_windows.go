@@ -10,72 +10,71 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// walk goes down to a directory and keeps every directory open on the way. It does not share the right to delete, so
-// that none can be renamed or replaced before the caller calls leave. Of the last one the policy says whether others may
-// add to it.
-func walk(path string, p Policy) (j aclJudge, leave func(), err error) {
+// walk checks a directory and its ancestors, and keeps them open without sharing the right to delete, so that none can be
+// renamed or replaced before the caller calls release. The policy decides whether others may add to the last one.
+func walk(path string, p Policy) (c aclChecker, release func(), err error) {
 	var directories []windows.Handle
-	leave = func() {
+	release = func() {
 		for _, h := range directories {
-			_ = windows.CloseHandle(h) // only looked at
+			_ = windows.CloseHandle(h) // opened for reading only
 		}
 	}
 	defer func() {
 		if err != nil {
-			leave()
+			release()
 		}
 	}()
-	if j, err = newACLJudge(); err != nil {
-		return j, leave, err
+	if c, err = newACLChecker(); err != nil {
+		return c, release, err
 	}
 	volume := filepath.VolumeName(path)
 	at := volume + `\`
 	if err := local(path, at); err != nil {
-		return j, leave, err
+		return c, release, err
 	}
 	names := strings.FieldsFunc(path[len(volume):], func(r rune) bool { return r == '\\' || r == '/' })
 	for i := range len(names) + 1 {
 		h, err := openHandle(at, windows.FILE_LIST_DIRECTORY|windows.READ_CONTROL, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE)
 		if err != nil {
-			return j, leave, err
+			return c, release, err
 		}
 		directories = append(directories, h)
-		if err := look(j, h, at, true, i == len(names) && !p.stickyParent); err != nil {
-			return j, leave, err
+		if err := c.checkObject(h, at, true, i == len(names) && !p.stickyParent); err != nil {
+			return c, release, err
 		}
 		if i < len(names) {
 			at = filepath.Join(at, names[i])
 		}
 	}
-	return j, leave, nil
+	return c, release, nil
 }
 
 func open(path string, p Policy) (*os.File, error) {
-	j, leave, err := walk(filepath.Dir(path), p)
+	c, release, err := walk(filepath.Dir(path), p)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer release()
 	h, err := openHandle(path, windows.GENERIC_READ|windows.READ_CONTROL, windows.FILE_SHARE_READ)
 	if err != nil {
 		return nil, err
 	}
-	if err := look(j, h, path, false, true); err != nil {
+	if err := c.checkObject(h, path, false, true); err != nil {
 		return nil, errors.Join(err, windows.CloseHandle(h))
 	}
 	return os.NewFile(uintptr(h), path), nil
 }
 
 func directory(path string, p Policy) (string, error) {
-	_, leave, err := walk(path, p)
+	_, release, err := walk(path, p)
 	if err != nil {
 		return "", err
 	}
-	leave()
+	release()
 	return path, nil
 }
 
-// local refuses what another machine keeps: its Administrators are not ours.
+// local refuses a network drive: the Administrators group of another machine has other members.
 func local(path, root string) error {
 	name, err := windows.UTF16PtrFromString(root)
 	if err != nil {
@@ -96,7 +95,7 @@ func openHandle(path string, access, share uint32) (windows.Handle, error) {
 	if err != nil {
 		return 0, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	// Backup semantics open directories too; a reparse point is opened itself, not what it leads to.
+	// Backup semantics allow to open directories; a reparse point itself is opened, not its target.
 	h, err := windows.CreateFile(name, access, share, nil, windows.OPEN_EXISTING,
 		windows.FILE_FLAG_BACKUP_SEMANTICS|windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
 	if err != nil {
@@ -105,8 +104,8 @@ func openHandle(path string, access, share uint32) (windows.Handle, error) {
 	return h, nil
 }
 
-// look checks an open object: what it is, and who can write it.
-func look(j aclJudge, h windows.Handle, path string, directory, adding bool) error {
+// checkObject checks the type and the access control list of an open file or directory.
+func (c aclChecker) checkObject(h windows.Handle, path string, directory, adding bool) error {
 	var info windows.ByHandleFileInformation
 	if err := windows.GetFileInformationByHandle(h, &info); err != nil {
 		return &os.PathError{Op: "stat", Path: path, Err: err}
@@ -118,38 +117,38 @@ func look(j aclJudge, h windows.Handle, path string, directory, adding bool) err
 	isDirectory := info.FileAttributes&windows.FILE_ATTRIBUTE_DIRECTORY != 0
 	switch {
 	case info.FileAttributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0:
-		return &Error{Path: path, Problem: "is a link or another reparse point", Remedy: "use the path of what it leads to"}
+		return &Error{Path: path, Problem: "is a link or another reparse point", Remedy: "use the path of its target"}
 	case directory && !isDirectory:
 		return &os.PathError{Op: "open", Path: path, Err: windows.ERROR_DIRECTORY}
 	case !directory && isDirectory:
 		return &os.PathError{Op: "open", Path: path, Err: ErrDirectory}
 	case !directory && kind != windows.FILE_TYPE_DISK:
-		return &Error{Path: path, Problem: "is not a regular file", Remedy: "put a regular file in its place"}
+		return &Error{Path: path, Problem: "is not a regular file", Remedy: "replace it with a regular file"}
 	}
 	d, err := readDescriptor(h)
 	if err != nil {
 		return &os.PathError{Op: "read the security descriptor of", Path: path, Err: err}
 	}
-	problem, remedy := j.judge(path, d, adding)
+	problem, remedy := c.check(path, d, adding)
 	if problem == "" {
 		return nil
 	}
 	if directory {
-		remedy = "use another directory, one that only Administrators can write, below directories in which only they can replace files"
+		remedy = "use a directory that only Administrators can write, below directories in which only Administrators can replace files"
 	}
 	return &Error{Path: path, Problem: problem, Remedy: remedy}
 }
 
-func newACLJudge() (aclJudge, error) {
+func newACLChecker() (aclChecker, error) {
 	token := windows.GetCurrentProcessToken()
 	if token.IsElevated() {
-		return aclJudge{}, nil
+		return aclChecker{}, nil
 	}
 	user, err := token.GetTokenUser()
 	if err != nil {
-		return aclJudge{}, &os.SyscallError{Syscall: "GetTokenInformation", Err: err}
+		return aclChecker{}, &os.SyscallError{Syscall: "GetTokenInformation", Err: err}
 	}
-	return aclJudge{user: user.User.Sid.String()}, nil
+	return aclChecker{user: user.User.Sid.String()}, nil
 }
 
 func readDescriptor(h windows.Handle) (descriptor, error) {
@@ -176,7 +175,7 @@ func readDescriptor(h windows.Handle) (descriptor, error) {
 			return descriptor{}, err
 		}
 		e := aclEntry{kind: ace.Header.AceType, flags: ace.Header.AceFlags}
-		if e.kind == aceAllowed || e.kind == aceAllowedCallback { // of the others only the kind is of interest
+		if e.kind == aceAllowed || e.kind == aceAllowedCallback { // for other types only the type is needed
 			e.mask = uint32(ace.Mask)
 			e.account = accountOf((*windows.SID)(unsafe.Pointer(&ace.SidStart)))
 		}
@@ -187,7 +186,7 @@ func readDescriptor(h windows.Handle) (descriptor, error) {
 
 func accountOf(sid *windows.SID) account {
 	if sid == nil {
-		return account{name: "nobody"}
+		return account{name: "an unknown account"}
 	}
 	a := account{sid: sid.String(), name: sid.String()}
 	if name, domain, _, err := sid.LookupAccount(""); err == nil {

@@ -1,5 +1,5 @@
-// Package visible escapes what a terminal or an editor does not show as it is: control characters, invisible characters
-// and those that change the direction of a text.
+// Package visible escapes characters that a terminal or an editor does not show: control and invisible characters, and
+// those that change the direction of text.
 package visible
 
 import (
@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// Unsafe says whether a character needs escaping. IsPrint leaves out controls, formats (bidi, zero width), private use,
-// and every space but the plain one; the other property holds letters without a shape, such as the Hangul fillers.
+// Unsafe reports whether a character needs escaping. IsPrint excludes control, format (bidi, zero width) and private use
+// characters and every space except U+0020; the other property lists letters without a glyph, such as the Hangul fillers.
 func Unsafe(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }
 
-// JSON writes every unsafe character as \uXXXX, which a JSON decoder reads as the same text. Line feeds stay: an encoder
-// puts them between values only.
+// JSON escapes every unsafe character of a JSON text as \uXXXX, which decodes to the same value. Line feeds stay, because
+// an encoder writes them between values only.
 func JSON(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {
@@ -32,7 +32,7 @@ func JSON(text []byte) []byte {
 	return out
 }
 
-// Writer passes on what is written to it through JSON. Each Write must hold whole characters.
+// Writer escapes JSON text with JSON and writes it to Out. Each Write must hold whole characters.
 type Writer struct{ Out io.Writer }
 
 // Write implements io.Writer.

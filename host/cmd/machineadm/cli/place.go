@@ -101,7 +101,7 @@ func (g *globals) directories(p *place, mode run.Mode) error {
 			}
 			continue
 		}
-		if err := untrusted(dir.flag, trust.Place(*dir.path)); err != nil {
+		if err := untrusted(dir.flag, trust.Parent(*dir.path)); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,7 @@ func TestDirectoriesOfOthers(t *testing.T) {
 				}
 				assert.Equal(t, test.exit, got.code, got.String())
 				assert.Contains(t, got.errOut, "error: "+test.flag+": "+d+" ")
-				assert.Contains(t, got.errOut, "hint: use another directory, one that only root can write")
+				assert.Contains(t, got.errOut, "hint: use a directory that only root can write")
 				assert.NotContains(t, got.errOut, "chown")
 				assert.Contains(t, got.out, `"code":"Untrusted"`)
 				assert.Equal(t, before, listing(t, d), "something was written")
