@@ -27,7 +27,7 @@ const (
 	nameMax     = 255 // NAME_MAX of every file system that matters here
 )
 
-// DigestsFile is where host/launch remembers which plugins it has read. It may be lost at any time.
+// DigestsFile is the cache of plugin digests; see launch.Digests.
 const DigestsFile = "digests.json"
 
 // ErrState says that state could not be read or written. The run must not go on as if it had been.

@@ -2,18 +2,24 @@ package launch
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/internal/proctree"
 )
 
-// calls logs each call of a plugin: which, for how long and with which error code. It logs nothing of what a call
-// carries, which is, or quotes, values of the document.
+// calls logs name, duration and error code of each call of a plugin, and ends the orphans of an Apply. It logs no
+// argument or result, because they hold values of the document.
 type calls struct {
 	pluginv1.Configurator
-	log *slog.Logger
+	log  *slog.Logger
+	tree *proctree.Tree
 }
+
+// orphanTimeout bounds the wait for orphans after an Apply: a process in uninterruptible sleep cannot be killed.
+const orphanTimeout = 5 * time.Second
 
 // Describe implements pluginv1.Configurator.
 func (c calls) Describe(ctx context.Context, r pluginv1.DescribeRequest) (pluginv1.Description, error) {
@@ -31,7 +37,7 @@ func (c calls) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, err
 	return p, err
 }
 
-// Apply implements pluginv1.Configurator.
+// Apply implements pluginv1.Configurator. It kills the processes that the call orphaned.
 func (c calls) Apply(
 	ctx context.Context, r pluginv1.Request, limit int, send func(pluginv1.Event) error,
 ) (pluginv1.Finished, error) {
@@ -41,6 +47,11 @@ func (c calls) Apply(
 		events++
 		return send(e)
 	})
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), orphanTimeout)
+	defer cancel()
+	if left := c.tree.KillOrphans(ending); left != nil && err == nil {
+		err = &pluginv1.Error{Code: pluginv1.CodeInternal, Message: fmt.Sprintf("processes that the plugin left cannot be ended: %s", left)}
+	}
 	failed := err
 	if f.Error != nil {
 		failed = f.Error

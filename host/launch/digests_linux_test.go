@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program makes a file that was left alone for long enough, and returns its path and its digest. Nobody can set a change
-// time: so the test tells Digests that it is older than it is.
+// program creates a file and returns its path and digest. A change time cannot be set, so patient accepts any age.
 func program(t *testing.T, content string) (path, sum string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "plugin")
@@ -45,51 +44,51 @@ func digestOf(t *testing.T, d *Digests, path string) string {
 	return sum
 }
 
-// patient takes a file for settled at once.
+// patient returns Digests that cache a file of any age.
 func patient(path string) *Digests {
 	d := OpenDigests(path)
 	d.settled = 0
 	return d
 }
 
-// TestDigestsAreRemembered: a second run reads nothing, which shows by what was written into its memory.
-func TestDigestsAreRemembered(t *testing.T) {
-	memory := filepath.Join(t.TempDir(), "digests.json")
+// TestDigestsAreCached: a second run uses the cached digest, which the test replaces by a marker.
+func TestDigestsAreCached(t *testing.T) {
+	cache := filepath.Join(t.TempDir(), "digests.json")
 	path, want := program(t, strings.Repeat("x", 3*beginningBytes))
-	d := patient(memory)
+	d := patient(cache)
 	if got := digestOf(t, d, path); got != want {
 		t.Errorf("digest %s, want %s", got, want)
 	}
-	if err := d.Keep(); err != nil {
+	if err := d.Save(); err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(memory)
+	data, err := os.ReadFile(cache)
 	if err != nil {
 		t.Fatal(err)
 	}
 	marked := strings.Repeat("00", sha256.Size)
-	replace(t, memory, strings.Replace(string(data), want, marked, 1))
-	d = patient(memory)
+	replace(t, cache, strings.Replace(string(data), want, marked, 1))
+	d = patient(cache)
 	if got := digestOf(t, d, path); got != marked {
-		t.Errorf("digest %s, want the one that was remembered", got)
+		t.Errorf("digest %s, want the cached one", got)
 	}
-	before, err := os.Stat(memory)
+	before, err := os.Stat(cache)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Keep(); err != nil {
+	if err := d.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := os.Stat(memory); err != nil || !os.SameFile(before, after) {
-		t.Errorf("what did not change was written again (%v)", err)
+	if after, err := os.Stat(cache); err != nil || !os.SameFile(before, after) {
+		t.Errorf("an unchanged cache was written again (%v)", err)
 	}
-	if info, err := os.Stat(memory); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the memory's mode is %v (%v)", info.Mode(), err)
+	if info, err := os.Stat(cache); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the mode of the cache is %v (%v)", info.Mode(), err)
 	}
 }
 
-// TestDigestsOfAnotherFile: whatever way a file becomes another one, its digest is its own.
-func TestDigestsOfAnotherFile(t *testing.T) {
+// TestDigestsOfAChangedFile: any change of a file invalidates its entry.
+func TestDigestsOfAChangedFile(t *testing.T) {
 	const old = "#!/bin/sh\necho old\n"
 	for name, change := range map[string]func(t *testing.T, path string){
 		"written in place, same size and time": func(t *testing.T, path string) {
@@ -129,37 +128,37 @@ func TestDigestsOfAnotherFile(t *testing.T) {
 	}
 }
 
-// TestDigestsOfAnImage: on a read-only image everything but the content can be as it was in the image before.
+// TestDigestsOfAnImage: on a read-only image, two versions can differ in content only.
 func TestDigestsOfAnImage(t *testing.T) {
 	before, old := program(t, "one build....")
 	now, want := program(t, "another build")
 	d := patient(filepath.Join(t.TempDir(), "digests.json"))
 	digestOf(t, d, before)
 	digestOf(t, d, now)
-	one, another := d.known[before], d.known[now]
+	one, another := d.cached[before], d.cached[now]
 	if one.SHA256 != old || another.SHA256 != want {
-		t.Fatalf("remembered are %+v", d.known)
+		t.Fatalf("cached: %+v", d.cached)
 	}
 	another.File.Beginning, another.SHA256 = one.File.Beginning, old
-	d.known[now] = another
+	d.cached[now] = another
 	if got := digestOf(t, d, now); got != want {
 		t.Errorf("digest %s, want %s", got, want)
 	}
 }
 
-// TestDigestsOfAFileInTheMaking: a file that was only just written can change again within the same tick of the clock.
-func TestDigestsOfAFileInTheMaking(t *testing.T) {
-	memory := filepath.Join(t.TempDir(), "digests.json")
+// TestDigestsOfAFreshFile: a fresh file can change again within one tick of the clock, so it is not cached.
+func TestDigestsOfAFreshFile(t *testing.T) {
+	cache := filepath.Join(t.TempDir(), "digests.json")
 	path, want := program(t, "new")
-	d := OpenDigests(memory)
-	if got := digestOf(t, d, path); got != want || len(d.known) > 0 {
-		t.Errorf("digest %s, want %s; remembered is %v", got, want, d.known)
+	d := OpenDigests(cache)
+	if got := digestOf(t, d, path); got != want || len(d.cached) > 0 {
+		t.Errorf("digest %s, want %s; cached: %v", got, want, d.cached)
 	}
-	if err := d.Keep(); err != nil {
+	if err := d.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(memory); !os.IsNotExist(err) {
-		t.Errorf("nothing was to be remembered: %v", err)
+	if _, err := os.Stat(cache); !os.IsNotExist(err) {
+		t.Errorf("a cache was written: %v", err)
 	}
 	var s unix.Stat_t
 	if err := unix.Stat(path, &s); err != nil {
@@ -167,46 +166,43 @@ func TestDigestsOfAFileInTheMaking(t *testing.T) {
 	}
 	d.settled = time.Since(time.Unix(0, s.Ctim.Nano())) / 2
 	digestOf(t, d, path)
-	if len(d.known) != 1 {
-		t.Error("a file that was left alone is not remembered")
+	if len(d.cached) != 1 {
+		t.Error("a settled file is not cached")
 	}
 }
 
-// TestDamagedDigests: they are no reason to fail.
+// TestDamagedDigests: a damaged cache is empty.
 func TestDamagedDigests(t *testing.T) {
 	path, want := program(t, "x")
 	for _, damage := range []string{"", "null", "[]", "{", `{"` + path + `": 5}`, `{"` + path + `": {"sha256": "x"}}`} {
-		memory := filepath.Join(t.TempDir(), "digests.json")
-		replace(t, memory, damage)
-		d := patient(memory)
+		cache := filepath.Join(t.TempDir(), "digests.json")
+		replace(t, cache, damage)
+		d := patient(cache)
 		if got := digestOf(t, d, path); got != want {
 			t.Errorf("%q: digest %s, want %s", damage, got, want)
 		}
-		if err := d.Keep(); err != nil {
+		if err := d.Save(); err != nil {
 			t.Error(err)
 		}
 	}
 	if got := digestOf(t, nil, path); got != want {
-		t.Errorf("without a memory: digest %s, want %s", got, want)
-	}
-	if err := (*Digests)(nil).Keep(); err != nil {
-		t.Error(err)
+		t.Errorf("without a cache: digest %s, want %s", got, want)
 	}
 }
 
-// TestManyDigests: those of plugins that are gone make room.
-func TestManyDigests(t *testing.T) {
-	memory := filepath.Join(t.TempDir(), "digests.json")
+// TestSaveDropsRemovedPlugins: a removed plugin leaves no entry.
+func TestSaveDropsRemovedPlugins(t *testing.T) {
+	cache := filepath.Join(t.TempDir(), "digests.json")
 	path, _ := program(t, "x")
-	d := patient(memory)
-	for range manyDigests {
-		d.known[filepath.Join(t.TempDir(), "gone")] = remembered{}
+	d := patient(cache)
+	for range 3 {
+		d.cached[filepath.Join(t.TempDir(), "gone")] = entry{}
 	}
 	digestOf(t, d, path)
-	if err := d.Keep(); err != nil {
+	if err := d.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.known) != 1 || len(OpenDigests(memory).known) != 1 {
-		t.Errorf("%d are remembered, want the one that is there", len(d.known))
+	if len(d.cached) != 1 || len(OpenDigests(cache).cached) != 1 {
+		t.Errorf("%d entries, want the one of the existing file", len(d.cached))
 	}
 }

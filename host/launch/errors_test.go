@@ -33,8 +33,9 @@ func TestErrorsOfAStart(t *testing.T) {
 		"hidden":         {fs.ErrPermission, report.ExitPrecondition, report.CodeNoPlugin, "as root"},
 		"crash":          {started(errors.New("x")), report.ExitFailed, report.CodeCrashed, "details.json"},
 	} {
-		require.Equal(t, tt.exit, ExitCode(tt.err), name)
-		require.Equal(t, tt.code, ReportCode(tt.err), name)
+		exit, code := Classify(tt.err)
+		require.Equal(t, tt.exit, exit, name)
+		require.Equal(t, tt.code, code, name)
 		require.Contains(t, Hint(tt.err), tt.hint, name)
 	}
 }

@@ -1,4 +1,4 @@
-// Package launch starts plugins, keeps watch over them and ends them.
+// Package launch starts plugins, supervises their calls and stops them.
 package launch
 
 import (
@@ -20,31 +20,31 @@ import (
 	"github.com/machineadm/machineadm/internal/version"
 )
 
-// Plugin is a plugin that runs.
+// Plugin is a running plugin.
 type Plugin struct {
 	pluginv1.Configurator
 	Description pluginv1.Description
 	Path        string
-	SHA256      string        // of the file that was judged and executed
-	Stderr      func() string // the end of what it wrote to its stderr
-	Kill        func()        // ends it and everything that it started; idempotent
+	SHA256      string        // of the executed file
+	Stderr      func() string // returns the end of its stderr
+	Kill        func()        // ends it and its processes; idempotent
 }
 
-// Options say how a Fleet starts plugins.
+// Options configure a Fleet.
 type Options struct {
 	Log *slog.Logger
 	// SocketDir is a directory that only this user can enter.
 	SocketDir string
 	// Environment is the whole environment of every plugin.
 	Environment []string
-	// Inherit are descriptors that every plugin and its children hold: the lock.
+	// Inherit are descriptors that every plugin and its children inherit: the lock.
 	Inherit []*os.File
-	// Tree is the tree of processes to which orphans come; KillAll ends what is left of it.
+	// Tree adopts orphans; KillAll ends its remaining processes.
 	Tree *proctree.Tree
-	// Root and Target are what plugins are asked to describe themselves for.
+	// Root and Target are arguments of Describe.
 	Root   string
 	Target target.Target
-	// Digests remembers what plugins' files are; nil remembers nothing.
+	// Digests caches the digests of plugin files; nil caches nothing.
 	Digests *Digests
 	// StartTimeout bounds the start of one plugin; 0 means pluginv1.DefaultStartTimeout.
 	StartTimeout time.Duration
@@ -61,7 +61,7 @@ type Fleet struct {
 	ended   bool
 }
 
-// killGrace is how long a plugin may take to exit in order. go-plugin would wait for one that does not answer at all.
+// killGrace bounds the orderly exit of a plugin. go-plugin waits without a limit for one that does not respond.
 const killGrace = 3 * time.Second
 
 var errEnded = errors.New("the run has ended")
@@ -72,7 +72,7 @@ type start struct {
 	err    error
 }
 
-// NewFleet starts plugins out of c.
+// NewFleet returns a fleet of the plugins in c.
 func NewFleet(c *catalog.Catalog, o Options) *Fleet {
 	return &Fleet{o: o, catalog: c, ending: make(chan struct{}), started: map[string]*start{}}
 }
@@ -83,8 +83,8 @@ func (f *Fleet) Find(binary string) (catalog.Plugin, error) { return f.catalog.F
 // ByType implements run.Plugins.
 func (f *Fleet) ByType(kind string) ([]catalog.Plugin, error) { return f.catalog.ByType(kind) }
 
-// Start starts a plugin and asks what it is, or returns the one that runs already. A plugin that could not be started
-// is not tried again: its error stays.
+// Start starts a plugin and calls Describe, or returns the running one. A failed start is not repeated: every call for
+// the plugin returns its error.
 func (f *Fleet) Start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 	f.mu.Lock()
 	if f.ended {
@@ -109,7 +109,7 @@ func (f *Fleet) Start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 	}
 }
 
-// startUntilEnd gives a start up when KillAll is called meanwhile.
+// startUntilEnd starts a plugin, and gives up when KillAll is called.
 func (f *Fleet) startUntilEnd(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 	starting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -132,73 +132,51 @@ func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // only read from
+	defer func() { _ = file.Close() }() // opened for reading only
 	log := f.o.Log.With(slog.String("plugin", p.Binary))
 	log.Info("plugin found and trusted", "path", p.Path, "reason", trust.Reason())
 	if p.Shadows != "" {
-		log.Warn("a plugin beside machineadm itself is used instead of the installed one", "path", p.Path, "installed", p.Shadows)
+		log.Warn("a plugin in machineadm's own directory replaces the installed one", "path", p.Path, "installed", p.Shadows)
 	}
 	begun := time.Now()
-	digest := f.digest(p.Path, file)
-	defer func() { _, _ = digest.wait() }() // before the file is closed
-	words := &stderr{log: log}
+	digest := sync.OnceValues(func() (string, error) { return f.o.Digests.Of(p.Path, file) })
+	go func() { _, _ = digest() }()    // while the plugin starts
+	defer func() { _, _ = digest() }() // before the file is closed
+	output := &stderr{log: log}
 	program := &child{tree: f.o.Tree, command: proctree.Command{Path: p.Path, Program: file, Files: f.o.Inherit}}
 	process, err := pluginv1.Launch(ctx, pluginv1.LaunchOptions{
 		Program: program, Environment: f.o.Environment, SocketDir: f.o.SocketDir,
-		StartTimeout: f.o.StartTimeout, Stderr: words,
+		StartTimeout: f.o.StartTimeout, Stderr: output,
 	})
 	if err != nil {
-		words.Flush()
+		output.Flush()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		err = missingInterpreter(file, f.o.Environment, err)
-		return nil, &StartError{Path: p.Path, Cause: err, Stderr: words.Tail()}
+		return nil, &StartError{Path: p.Path, Cause: err, Stderr: output.Tail()}
 	}
 	log.Info("plugin started", "duration", time.Since(begun).Round(time.Millisecond))
-	called := calls{Configurator: contained{process, f.o.Tree}, log: log}
-	out := &Plugin{Configurator: called, Path: p.Path, Stderr: words.Tail, Kill: func() {
-		hard := time.AfterFunc(killGrace, func() { _ = program.Kill() }) // Kill below then finds it gone
+	called := calls{Configurator: process, log: log, tree: f.o.Tree}
+	out := &Plugin{Configurator: called, Path: p.Path, Stderr: output.Tail, Kill: func() {
+		hard := time.AfterFunc(killGrace, func() { _ = program.Kill() }) // ends the wait of Kill
 		defer hard.Stop()
 		process.Kill()
-		words.Flush()
+		output.Flush()
 		log.Debug("plugin ended")
 	}}
 	if err := f.describe(ctx, out); err != nil {
 		out.Kill()
-		var failed *StartError
-		if errors.As(err, &failed) {
-			failed.Stderr = words.Tail() // only now it is read to the end
+		if failed, ok := errors.AsType[*StartError](err); ok {
+			failed.Stderr = output.Tail() // complete after Kill
 		}
 		return nil, err
 	}
-	if out.SHA256, err = digest.wait(); err != nil {
+	if out.SHA256, err = digest(); err != nil {
 		out.Kill()
 		return nil, fmt.Errorf("read %s: %w", p.Path, err)
 	}
 	return out, nil
-}
-
-// reading is a digest that is being made.
-type reading struct {
-	done chan struct{}
-	sum  string
-	err  error
-}
-
-// digest reads the file while the plugin is being started.
-func (f *Fleet) digest(path string, file *os.File) *reading {
-	r := &reading{done: make(chan struct{})}
-	go func() {
-		defer close(r.done)
-		r.sum, r.err = f.o.Digests.Of(path, file)
-	}()
-	return r
-}
-
-func (r *reading) wait() (string, error) {
-	<-r.done
-	return r.sum, r.err
 }
 
 func (f *Fleet) describe(ctx context.Context, p *Plugin) error {
@@ -213,7 +191,7 @@ func (f *Fleet) describe(ctx context.Context, p *Plugin) error {
 		Root: f.o.Root, Target: f.o.Target, RuntimeVersion: version.String(),
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		<-asked.Done() // the deadline can pass a moment before its timer fires
+		<-asked.Done() // the plugin can see the deadline before this context ends
 	}
 	switch {
 	case err == nil:
@@ -226,8 +204,8 @@ func (f *Fleet) describe(ctx context.Context, p *Plugin) error {
 	return &StartError{Path: p.Path, Cause: err}
 }
 
-// KillAll ends every plugin, side by side, and all that they started, and gives up what is being started. It returns
-// when they are gone, or, when ctx has ended, with an error that names what is not. No plugin starts afterwards.
+// KillAll ends all plugins concurrently, with their processes, and cancels pending starts. It returns when they are gone or,
+// when ctx ends first, with an error that names the remaining processes. No plugin starts afterwards.
 func (f *Fleet) KillAll(ctx context.Context) error {
 	f.mu.Lock()
 	if !f.ended {

@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"os"
 	"os/exec"
 	"syscall"
@@ -36,14 +37,14 @@ func TestOrphansEndWithApply(t *testing.T) {
 	tree, err := proctree.Contain()
 	testify.NoError(t, err)
 	u := &untidy{}
-	_, err = contained{u, tree}.Apply(t.Context(), pluginv1.Request{}, 0, nil)
+	_, err = calls{u, slog.New(slog.DiscardHandler), tree}.Apply(t.Context(), pluginv1.Request{}, 0, nil)
 	testify.NoError(t, err)
 	testify.NotZero(t, u.left)
 	testify.True(t, gone(u.left))
 }
 
-// TestNoRoomForTheSocket: neither for its directory, nor for itself in a directory that could be made.
-func TestNoRoomForTheSocket(t *testing.T) {
+// TestNoSpaceForTheSocket: without an inode for its directory, or for the socket itself.
+func TestNoSpaceForTheSocket(t *testing.T) {
 	require.Root(t)
 	for inodes, says := range map[string]string{"1": "mkdir ", "2": "no room for its socket"} {
 		s := newShelf(t)
@@ -55,11 +56,12 @@ func TestNoRoomForTheSocket(t *testing.T) {
 		_, err := f.Start(t.Context(), p)
 		testify.ErrorContains(t, err, says)
 		testify.ErrorIs(t, err, syscall.ENOSPC)
-		testify.Equal(t, report.ExitState, ExitCode(err))
+		exit, _ := Classify(err)
+		testify.Equal(t, report.ExitState, exit)
 	}
 }
 
-// TestPluginWithoutItsInterpreter: the exec says no more than that a file does not exist.
+// TestPluginWithoutItsInterpreter: exec(2) reports only ENOENT.
 func TestPluginWithoutItsInterpreter(t *testing.T) {
 	s := newShelf(t)
 	p := s.put("x", script{})

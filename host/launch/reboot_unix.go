@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Reboot asks the init system for an orderly reboot and returns when it has agreed.
+// Reboot requests an orderly reboot from systemd and returns when systemd accepted it.
 func Reboot(ctx context.Context) error {
-	// Not /sbin/reboot: without systemd as PID 1 that would be somebody else's program.
+	// Not /sbin/reboot, which without systemd belongs to another init system.
 	out, err := exec.CommandContext(ctx, "/usr/bin/systemctl", "--no-wall", "--no-block", "reboot").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("systemctl reboot: %w: %s", err, strings.TrimSpace(string(out)))

@@ -5,27 +5,29 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 )
 
 const (
-	tailBytes = 64 << 10 // what is kept of a plugin's stderr, for details.json
-	lineBytes = 8 << 10  // what one line of a log shows
+	tailBytes = 64 << 10 // the end of the stderr that details.json keeps
+	lineBytes = 8 << 10  // the longest line in the log
 )
 
-// stderr takes what a plugin writes to its stderr: the tail is kept for details.json, each line goes to the host's
-// log under the plugin's name, bounded. Escaping is the log handler's.
+// stderr receives the stderr of a plugin. It keeps the tail for details.json and logs each line, bounded. The log
+// handler escapes.
 type stderr struct {
 	log *slog.Logger
 
 	mu   sync.Mutex
-	tail []byte // at most twice tailBytes, so that it is seldom moved
+	tail []byte // at most twice tailBytes, which makes moves rare
 	line []byte
-	lost bool // the rest of an overlong line
+	lost bool // line is truncated
 }
 
-// Write implements io.Writer. It never fails: a plugin must not end because of its words.
+// Write implements io.Writer. It never fails, because a failure would end the plugin.
 func (s *stderr) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +37,7 @@ func (s *stderr) Write(p []byte) (int, error) {
 	s.tail = append(s.tail, last(p, tailBytes)...)
 	for rest := p; len(rest) > 0; {
 		text, after, complete := bytes.Cut(rest, []byte{'\n'})
-		s.take(text)
+		s.add(text)
 		if complete {
 			s.flush()
 		}
@@ -44,7 +46,7 @@ func (s *stderr) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (s *stderr) take(text []byte) {
+func (s *stderr) add(text []byte) {
 	room := lineBytes - len(s.line)
 	if len(text) > room {
 		text, s.lost = text[:room], true
@@ -55,7 +57,7 @@ func (s *stderr) take(text []byte) {
 func (s *stderr) flush() {
 	level, message, fields := parseLine(s.line)
 	var attributes []slog.Attr
-	if len(fields) > 0 { // in a group: the plugin must not give the line another plugin's name or the host's words
+	if len(fields) > 0 { // in a group, so that a plugin cannot set fields of the host, such as the plugin's name
 		attributes = append(attributes, slog.GroupAttrs("fields", fields...))
 	}
 	if s.lost {
@@ -67,14 +69,14 @@ func (s *stderr) flush() {
 	s.line, s.lost = s.line[:0], false
 }
 
-// Flush logs a last line that was not ended. It is for a plugin that is gone.
+// Flush logs an unterminated last line, after the plugin has ended.
 func (s *stderr) Flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flush()
 }
 
-// Tail is the end of what was written.
+// Tail returns the end of the output.
 func (s *stderr) Tail() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +85,7 @@ func (s *stderr) Tail() string {
 
 func last(p []byte, n int) []byte { return p[max(0, len(p)-n):] }
 
-// parseLine reads the JSON that go-plugin's convention has for a log line; any other text is a line of level info.
+// parseLine parses a log line in go-plugin's JSON format. Any other text is a message of level info.
 func parseLine(line []byte) (slog.Level, string, []slog.Attr) {
 	text := strings.TrimRight(strings.ToValidUTF8(string(line), "\uFFFD"), "\r")
 	record, ok := parseRecord(line)
@@ -104,7 +106,7 @@ func parseLine(line []byte) (slog.Level, string, []slog.Attr) {
 		level = slog.LevelError
 	}
 	var attributes []slog.Attr
-	for _, key := range sortedKeys(record) {
+	for _, key := range slices.Sorted(maps.Keys(record)) {
 		if !strings.HasPrefix(key, "@") {
 			attributes = append(attributes, slog.Any(key, record[key]))
 		}
@@ -112,7 +114,7 @@ func parseLine(line []byte) (slog.Level, string, []slog.Attr) {
 	return level, message, attributes
 }
 
-// parseRecord keeps numbers as they are written.
+// parseRecord decodes a JSON object and keeps the notation of numbers.
 func parseRecord(line []byte) (map[string]any, bool) {
 	if len(line) == 0 || line[0] != '{' || !json.Valid(line) {
 		return nil, false

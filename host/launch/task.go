@@ -6,10 +6,9 @@ import (
 	"os"
 )
 
-// absentTask returns why a task could not be deleted, or nil if there is no such task: schtasks.exe ends with 1 for both,
-// its text is in the language of the machine, and its /Query is not reliable everywhere. file is where the Task
-// Scheduler keeps the task, below %SystemRoot%\System32\Tasks.
-func absentTask(deletion error, file string) error {
+// ignoreAbsent returns the error of a deletion, or nil if the task does not exist. schtasks.exe exits with 1 for both, its
+// text is localized, and its /Query is not reliable everywhere; so file, the task's file of the Task Scheduler, decides.
+func ignoreAbsent(deletion error, file string) error {
 	if deletion == nil {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAbsentTask(t *testing.T) {
+func TestIgnoreAbsent(t *testing.T) {
 	t.Parallel()
 	there := filepath.Join(t.TempDir(), "resume")
 	require.NoError(t, os.WriteFile(there, nil, 0o600))
@@ -26,6 +26,6 @@ func TestAbsentTask(t *testing.T) {
 		"the task is there": {failed, there, failed},
 		"unknown":           {failed, filepath.Join(there, "below"), failed},
 	} {
-		assert.ErrorIs(t, absentTask(test.deletion, test.file), test.want, name)
+		assert.ErrorIs(t, ignoreAbsent(test.deletion, test.file), test.want, name)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// RegisterTask gives the Task Scheduler the task that an XML file describes, in place of one of the same name.
+// RegisterTask registers or replaces the scheduled task that an XML file defines.
 func RegisterTask(ctx context.Context, name, file string) error {
 	return schtasks(ctx, "/Create", "/TN", name, "/XML", file, "/F")
 }
 
-// RemoveTask takes a task away. Absent is fine.
+// RemoveTask deletes a scheduled task, if it exists.
 func RemoveTask(ctx context.Context, name string) error {
-	return absentTask(schtasks(ctx, "/Delete", "/TN", name, "/F"), filepath.Join(os.Getenv("SystemRoot"), "System32", "Tasks", name))
+	return ignoreAbsent(schtasks(ctx, "/Delete", "/TN", name, "/F"), filepath.Join(os.Getenv("SystemRoot"), "System32", "Tasks", name))
 }
 
 func schtasks(ctx context.Context, arguments ...string) error {

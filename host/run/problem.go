@@ -176,13 +176,14 @@ func joinDetails(a, b string) string {
 
 // fromLaunch is a plugin that could not be found or started.
 func (d doc) fromLaunch(binary string, err error) problems {
-	e := report.Error{Code: launch.ReportCode(err), Message: fmt.Sprintf("plugin %s: %s", binary, err), Hint: launch.Hint(err)}
+	exit, code := launch.Classify(err)
+	e := report.Error{Code: code, Message: fmt.Sprintf("plugin %s: %s", binary, err), Hint: launch.Hint(err)}
 	var broken *launch.StartError
 	detail := ""
 	switch {
 	case errors.As(err, &broken):
 		detail = broken.Stderr
-	case launch.ExitCode(err) == report.ExitFailed: // nothing was started: it could not even be looked for, or read
+	case exit == report.ExitFailed: // nothing was started: it could not even be looked for, or read
 		e.Code = report.CodeNoPlugin
 		e.Hint = "see that this user may read the plugin directories and what is in them"
 	}

@@ -55,7 +55,7 @@ func BenchmarkContainerRuntime(b *testing.B) {
 		return u
 	}
 	plan := func(stream string) Usage { return measure("machineadm", "plan", "--path", "/opt/bench/"+stream) }
-	for deadline := time.Now().Add(time.Minute); ; { // until the machine knows the plugins' files: see launch.Digests
+	for deadline := time.Now().Add(time.Minute); ; { // until the plugins' digests are cached: see launch.Digests
 		measure("machineadm", "apply", "--path", "/opt/bench/runtime.yaml")
 		measure("machineadm", "apply", "--path", "/opt/bench/noop.yaml")
 		known, err := p.node.CopyOut(b.Context(), "/var/lib/machineadm/digests.json")

@@ -242,7 +242,7 @@ func (s *scene) bare(verb, document string, n int) []string {
 	return argv
 }
 
-// remember applies until the machine knows the plugins of a stream, which were only just made: see launch.Digests.
+// remember applies until the digests of a stream's plugins are cached: see launch.Digests.
 func (s *scene) remember(stream string, providers ...string) {
 	s.b.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {

@@ -261,7 +261,7 @@ func stateExit(err error) *exitError {
 	return &exitError{code: report.ExitState, message: err.Error(), hint: hint}
 }
 
-// digests are those of the plugins that earlier runs have read. Only an apply adds to them.
+// digests returns the cache of plugin digests. Only an apply saves new ones.
 func (p *place) digests(log *slog.Logger) *launch.Digests {
 	if p.journal == nil {
 		return nil
@@ -269,8 +269,8 @@ func (p *place) digests(log *slog.Logger) *launch.Digests {
 	d := launch.OpenDigests(filepath.Join(p.journal.Dir(), journal.DigestsFile))
 	if p.lock != nil {
 		p.cleanup = append(p.cleanup, func() {
-			if err := d.Keep(); err != nil { // the next run reads the plugins again
-				log.Warn("the digests of plugins are not remembered", "error", err)
+			if err := d.Save(); err != nil {
+				log.Warn("the digests of plugins are not cached, so the next run computes them again", "error", err)
 			}
 		})
 	}

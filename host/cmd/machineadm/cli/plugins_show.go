@@ -124,7 +124,7 @@ func listProblems(s streams, searched []string, problems []error, infos []plugin
 	}
 	for _, problem := range problems {
 		(&exitError{message: problem.Error(), hint: launch.Hint(problem)}).show(s.err)
-		code = launch.ExitCode(problem)
+		code, _ = launch.Classify(problem)
 	}
 	for _, i := range infos {
 		if !i.Trusted {
