@@ -9,17 +9,17 @@ import (
 	"github.com/machineadm/machineadm/contract/naming"
 )
 
-// Beside is the directory of a program, links resolved, if plugins lie in it: that of a build or an unpacked archive. It is
-// empty for a directory in which the system keeps commands of all kinds.
+// Beside returns the directory of a program, links resolved, if it contains plugins, as that of a build or an unpacked archive
+// does. It returns "" for a directory of system commands.
 func Beside(program string) string {
 	resolved, err := filepath.EvalSymlinks(program)
 	dir := filepath.Dir(resolved)
 	if err != nil || slices.Contains(commandDirectories(), dir) {
-		return "" // a program can be removed while it runs
+		return "" // the program can be deleted while it runs
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return "" // or be started from a directory that this user cannot read
+		return "" // the directory may be unreadable for this user
 	}
 	for _, e := range entries {
 		if _, ok := naming.Trim(runtime.GOOS, e.Name()); ok {

@@ -19,15 +19,15 @@ import (
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
-// Options say where plugins are looked for.
+// Options are the directories of plugins.
 type Options struct {
-	// First are directories named by the user, in order; the first hit wins.
+	// First are directories given by the operator; the first hit wins.
 	First []string
-	// Beside is the directory of the running program, searched after First; see Beside.
+	// Beside is the directory of the running program, or empty; see the function Beside.
 	Beside string
-	// Fixed are the platform's directories. A name in two of them is an error.
+	// Fixed are the platform's directories. A file name in two of them is an error.
 	Fixed []string
-	// Path is a PATH, whose absolute directories come last, if PluginsOnPath is set.
+	// Path is a PATH, whose absolute directories are searched last if PluginsOnPath is set.
 	Path          string
 	PluginsOnPath bool
 }
@@ -36,46 +36,45 @@ type Options struct {
 type Plugin struct {
 	Binary string // without .exe
 	Path   string
-	// Shadows is the installed plugin of this name that is not used, because this one lies beside the program.
+	// Shadows is the path of the installed plugin that this one, in the directory of the program, replaces.
 	Shadows string
 }
 
-// Catalog finds plugins. It keeps nothing: each call looks again.
+// Catalog finds plugins. It caches nothing.
 type Catalog struct {
-	first, fixed, path []string
-	beside             string
+	first, beside, fixed, path []string
 }
 
-// NotFoundError says that no directory has the file of a plugin or, with Kind, of any provider of a kind.
+// NotFoundError reports that no directory has the file of a plugin or, with Kind, of any provider of the kind.
 type NotFoundError struct {
 	Kind        string
 	File        string
 	Directories []string
 }
 
-// Error names the file and where it was looked for.
+// Error returns the file and the searched directories.
 func (e *NotFoundError) Error() string {
 	what := "the file " + e.File + " is not installed"
 	if e.Kind != "" {
 		what = "no plugin for " + e.Kind + " is installed: there is no file " + e.File
 	}
 	if len(e.Directories) == 0 {
-		return what + ": there are no directories to look in"
+		return what + ": there are no plugin directories"
 	}
 	return what + " in any of " + strings.Join(e.Directories, ", ")
 }
 
-// DuplicateError says that two of the platform's directories have the file.
+// DuplicateError reports a file in several of the platform's directories.
 type DuplicateError struct{ Paths []string }
 
-// Error names both.
+// Error returns the paths.
 func (e *DuplicateError) Error() string {
 	return "installed more than once: " + strings.Join(e.Paths, " and ")
 }
 
-// New makes relative directories absolute.
+// New returns a catalog of these directories, made absolute.
 func New(o Options) (*Catalog, error) {
-	c := &Catalog{fixed: o.Fixed, beside: o.Beside}
+	c := &Catalog{fixed: o.Fixed}
 	for _, dir := range o.First {
 		absolute, err := filepath.Abs(dir)
 		if err != nil {
@@ -83,12 +82,12 @@ func New(o Options) (*Catalog, error) {
 		}
 		c.first = append(c.first, absolute)
 	}
-	if slices.Contains(c.first, c.beside) {
-		c.beside = ""
+	if o.Beside != "" && !slices.Contains(c.first, o.Beside) {
+		c.beside = []string{o.Beside}
 	}
 	if o.PluginsOnPath {
 		for _, dir := range filepath.SplitList(o.Path) {
-			if filepath.IsAbs(dir) { // an empty or relative entry means the working directory, which anyone may have chosen
+			if filepath.IsAbs(dir) { // an empty or relative entry depends on the working directory
 				c.path = append(c.path, filepath.Clean(dir))
 			}
 		}
@@ -96,85 +95,66 @@ func New(o Options) (*Catalog, error) {
 	return c, nil
 }
 
-// Directories are searched in this order.
-func (c *Catalog) Directories() []string {
-	first := slices.Clone(c.first)
-	if c.beside != "" {
-		first = append(first, c.beside)
-	}
-	return slices.Concat(first, c.fixed, c.path)
-}
+// Directories returns all directories in search order.
+func (c *Catalog) Directories() []string { return slices.Concat(c.first, c.beside, c.fixed, c.path) }
 
-// Find is the one plugin of this name. The errors are *NotFoundError, *DuplicateError, that a directory cannot be
-// looked into, or that this is no plugin's name: no path is made of such.
+// Find returns the plugin of this name. The error is a *NotFoundError, a *DuplicateError, a failed search, or an invalid
+// name, which is never joined to a path.
 func (c *Catalog) Find(binary string) (Plugin, error) {
 	file := naming.File(runtime.GOOS, binary)
 	if !naming.IsPlugin(runtime.GOOS, file) {
-		return Plugin{}, errors.New("look for plugins: this is not the name of a plugin")
+		return Plugin{}, errors.New("search for plugins: invalid plugin name")
 	}
-	for _, dir := range c.first {
-		if found, err := has(dir, file); found || err != nil {
-			return Plugin{Binary: binary, Path: filepath.Join(dir, file)}, err
-		}
+	if found, err := hits(c.first, file, 1); err != nil || len(found) > 0 {
+		return Plugin{Binary: binary, Path: strings.Join(found, "")}, err
 	}
-	beside := ""
-	if c.beside != "" {
-		found, err := has(c.beside, file)
-		if err != nil {
-			return Plugin{}, err
-		}
-		if found {
-			beside = filepath.Join(c.beside, file)
-		}
+	beside, err := hits(c.beside, file, 1)
+	if err != nil {
+		return Plugin{}, err
 	}
-	var paths []string
-	for _, dir := range c.fixed {
-		found, err := has(dir, file)
-		if err != nil {
-			return Plugin{}, err
-		}
-		if found {
-			paths = append(paths, filepath.Join(dir, file))
-		}
-	}
-	if beside != "" {
-		return Plugin{Binary: binary, Path: beside, Shadows: strings.Join(paths, " and ")}, nil
-	}
-	switch len(paths) {
-	case 0:
-	case 1:
-		return Plugin{Binary: binary, Path: paths[0]}, nil
-	default:
-		return Plugin{}, &DuplicateError{Paths: paths}
-	}
-	for _, dir := range c.path {
-		if found, err := has(dir, file); found || err != nil {
-			return Plugin{Binary: binary, Path: filepath.Join(dir, file)}, err
-		}
-	}
-	return Plugin{}, &NotFoundError{File: file, Directories: c.Directories()}
-}
-
-// has does not judge: an untrusted file, or a dangling link, is a hit, and an error later, never skipped.
-func has(dir, file string) (bool, error) {
-	_, err := os.Lstat(filepath.Join(dir, file))
+	found, err := hits(c.fixed, file, len(c.fixed))
 	switch {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	default:
-		return false, fmt.Errorf("look for plugins: %w", err)
+	case err != nil:
+		return Plugin{}, err
+	case len(beside) > 0:
+		return Plugin{Binary: binary, Path: beside[0], Shadows: strings.Join(found, " and ")}, nil
+	case len(found) > 1:
+		return Plugin{}, &DuplicateError{Paths: found}
+	case len(found) == 0:
+		if found, err = hits(c.path, file, 1); err != nil {
+			return Plugin{}, err
+		}
 	}
+	if len(found) == 0 {
+		return Plugin{}, &NotFoundError{File: file, Directories: c.Directories()}
+	}
+	return Plugin{Binary: binary, Path: found[0]}, nil
 }
 
-// List is every installed plugin, sorted by name, and what is wrong with the rest.
+// hits returns the paths of file in dirs, at most limit. It checks no trust: an untrusted file or a dangling link is a hit
+// that Open refuses, never skipped.
+func hits(dirs []string, file string, limit int) (paths []string, err error) {
+	for _, dir := range dirs {
+		path := filepath.Join(dir, file)
+		if _, err := os.Lstat(path); err == nil {
+			paths = append(paths, path)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("search for plugins: %w", err)
+		}
+		if len(paths) == limit {
+			break
+		}
+	}
+	return paths, nil
+}
+
+// List returns the installed plugins, sorted by name, and the errors of the others.
 func (c *Catalog) List() ([]Plugin, []error) {
 	return c.list(func(string) bool { return true })
 }
 
-// ByType is every installed provider of a kind, sorted by name; none is a *NotFoundError. A problem with one of them is an
-// error: choosing among the others would hide it.
+// ByType returns the installed providers of a kind, sorted by name; if there is none, a *NotFoundError. A problem with one of
+// them is an error, because a choice among the others would hide it.
 func (c *Catalog) ByType(kind string) ([]Plugin, error) {
 	plugins, problems := c.list(func(binary string) bool {
 		provider, ok := strings.CutPrefix(binary, naming.Prefix(kind))
@@ -190,15 +170,15 @@ func (c *Catalog) ByType(kind string) ([]Plugin, error) {
 	return plugins, nil
 }
 
-func (c *Catalog) list(wanted func(binary string) bool) (plugins []Plugin, problems []error) {
+func (c *Catalog) list(accept func(binary string) bool) (plugins []Plugin, problems []error) {
 	names := map[string]bool{}
 	for _, dir := range c.Directories() {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			problems = append(problems, fmt.Errorf("look for plugins: %w", err))
+			problems = append(problems, fmt.Errorf("search for plugins: %w", err))
 		}
 		for _, e := range entries {
-			if binary, ok := naming.Trim(runtime.GOOS, e.Name()); ok && wanted(binary) {
+			if binary, ok := naming.Trim(runtime.GOOS, e.Name()); ok && accept(binary) {
 				names[binary] = true
 			}
 		}
@@ -214,10 +194,10 @@ func (c *Catalog) list(wanted func(binary string) bool) (plugins []Plugin, probl
 	return plugins, problems
 }
 
-// Open opens a plugin if it can be trusted; a refusal is a *trust.Error.
+// Open opens a plugin and checks its trust; an untrusted plugin is a *trust.Error.
 func (c *Catalog) Open(p Plugin) (*os.File, error) { return trust.Open(p.Path, trust.Program()) }
 
-// Digest is the SHA-256 of an open file, in hex. The file's offset is not used.
+// Digest returns the SHA-256 of an open file, in hex, and leaves the file's offset unchanged.
 func Digest(file *os.File) (string, error) {
 	info, err := file.Stat()
 	if err != nil {

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 const sysctl = "machineadm-sysctl-plugin-procfs"
 
-// jobVariable makes the test binary look for a plugin as another user, in the place of the test.
+// jobVariable makes the test binary find a plugin as another user.
 const jobVariable = "CATALOG_TEST_OPTIONS"
 
 func TestMain(m *testing.M) {
@@ -312,7 +312,7 @@ func TestRelativeDirectories(t *testing.T) {
 	}
 	t.Chdir(base)
 	for _, path := range []string{"", ":", ".", "here", "./here", ":here:."} {
-		if got := find(catalog.Options{Path: path, PluginsOnPath: true}); !strings.HasSuffix(got, "there are no directories to look in") {
+		if got := find(catalog.Options{Path: path, PluginsOnPath: true}); !strings.HasSuffix(got, "there are no plugin directories") {
 			t.Errorf("%q: %s", path, got)
 		}
 	}
@@ -357,7 +357,7 @@ func TestUnreadableDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "find: look for plugins: lstat ~/closed/" + sysctl + ": permission denied"
+	want := "find: search for plugins: lstat ~/closed/" + sysctl + ": permission denied"
 	if got := strings.ReplaceAll(string(out), base, "~"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
