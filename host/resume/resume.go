@@ -1,8 +1,7 @@
-// Package resume has a run go on by itself after a reboot that it asked for: it keeps the stream, which may have lain
-// in /run, and has the next boot start `machineadm apply --resume`.
+// Package resume continues a run after a reboot: it saves the stream, which may lie in /run, and installs a unit or task
+// that starts `machineadm apply --resume` at the next boot.
 //
-// What it makes is gone when the run has ended. A run that failed leaves the stream, so that a person can go on with
-// it, but nothing that starts by itself.
+// Both are removed when the run ends. A failed run leaves the stream, for a manual resume, but nothing that starts at boot.
 package resume
 
 import (
@@ -14,51 +13,49 @@ import (
 	"github.com/machineadm/machineadm/host/journal"
 )
 
-// allPhases is what --phase says when it leaves nothing out.
+// allPhases is the value of --phase that selects every document.
 const allPhases = "all"
 
-// Starter has every boot start a command, or no more. Its methods can be repeated.
+// Starter starts a command at every boot until it is removed. Its methods are idempotent.
 type Starter interface {
 	Install(ctx context.Context) error
 	Remove(ctx context.Context) error
 }
 
-// Resume is one run, as far as it must outlive a reboot.
+// Resume is a run that can continue after a reboot.
 type Resume struct {
 	journal *journal.Journal
 	starter Starter
 	run     journal.Pending
 }
 
-// New is the resume of a run. Of the run everything is set that would be kept.
+// New returns the resume of a run; run is the complete record that Keep saves.
 func New(j *journal.Journal, s Starter, run journal.Pending) *Resume {
 	return &Resume{journal: j, starter: s, run: run}
 }
 
-func (r *Resume) mine(waiting *journal.Pending) bool { return waiting.Generation == r.run.Generation }
-
-// Keep is called before a reboot. When it fails nothing is kept: the caller must not reboot.
+// Keep saves the run before a reboot. After an error nothing is saved, and the caller must not reboot.
 func (r *Resume) Keep(ctx context.Context) error {
 	err := r.journal.KeepPending(r.run)
 	if err == nil {
 		err = r.starter.Install(ctx)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("keep the run over the reboot: %w", err), r.forget(ctx))
+		return errors.Join(fmt.Errorf("save the run for the time after the reboot: %w", err), r.forget(ctx))
 	}
 	return nil
 }
 
-// End is called when a run has ended without Keep, and says how it can be continued. One that succeeded leaves nothing; one
-// that was interrupted, or that waits for a reboot, is continued at the next boot if it would have been before; of one that
-// failed the stream stays, if it was kept, for a person to continue it. A run of another stream that waits is replaced only
-// by a run that got to the end of its stream: it would undo at the next boot what this run has done.
+// End cleans up after a run that ended without Keep, and returns how the pending run, if any, resumes. A successful run leaves
+// nothing. An interrupted run, or one that waits for a reboot, resumes as before. A failed run leaves its saved stream for a
+// manual resume. The pending run of another stream is dropped only if this run is complete, because at the next boot it
+// would revert this run's changes.
 func (r *Resume) End(ctx context.Context, outcome report.Outcome, complete bool) (report.Resume, error) {
-	waiting, err := r.journal.Pending()
-	if err != nil || waiting == nil {
+	pending, err := r.journal.Pending()
+	if err != nil || pending == nil {
 		return "", err
 	}
-	if !r.mine(waiting) {
+	if pending.Generation != r.run.Generation {
 		if complete {
 			return "", r.forget(ctx)
 		}
@@ -66,20 +63,20 @@ func (r *Resume) End(ctx context.Context, outcome report.Outcome, complete bool)
 	}
 	switch {
 	case outcome != report.RunSucceeded && outcome != report.RunInterrupted && outcome != report.RunRebootRequired:
-		// The journal first: a unit that the operating system ships is never removed, and starts by what it finds there.
+		// The record first: a unit of the operating system stays, and starts a run only by the record.
 		return report.ResumeByHand, errors.Join(r.journal.RestPending(), r.starter.Remove(ctx))
-	case outcome == report.RunSucceeded && (r.run.Phase == allPhases || r.run.Phase == waiting.Phase):
+	case outcome == report.RunSucceeded && (r.run.Phase == allPhases || r.run.Phase == pending.Phase):
 		return "", r.forget(ctx)
-	case waiting.Resting: // interrupted, or only a part of what waits
+	case pending.Resting: // interrupted, or only some phases of the pending run
 		return report.ResumeByHand, nil
 	default:
 		return report.ResumeAtBoot, nil
 	}
 }
 
-// Forget leaves nothing to go on with.
+// Forget removes the pending run.
 func Forget(ctx context.Context, j *journal.Journal, s Starter) error {
-	// The stream first: what starts at boot does nothing without it.
+	// The stream first: the unit does nothing without it.
 	return errors.Join(j.ForgetPending(), s.Remove(ctx))
 }
 

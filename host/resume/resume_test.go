@@ -14,7 +14,7 @@ import (
 	"github.com/machineadm/machineadm/host/journal"
 )
 
-// fakeStarter knows whether a boot would start the command.
+// fakeStarter records whether a boot starts the command.
 type fakeStarter struct {
 	on   bool
 	fail error
@@ -54,7 +54,7 @@ func waits(t *testing.T, j *journal.Journal) bool {
 	return p != nil
 }
 
-// TestAcrossTheReboot follows one stream from the boot that asks to the one that ends it.
+// TestAcrossTheReboot follows a stream from the reboot request to the end of its run.
 func TestAcrossTheReboot(t *testing.T) {
 	t.Parallel()
 	for outcome, want := range map[report.Outcome]struct {

@@ -19,22 +19,22 @@ const (
 	wants       = "multi-user.target.wants"
 )
 
-// Files are what a Starter writes.
+// Files returns the paths that a Starter writes outside of the state directory.
 func Files() []string {
 	return []string{adminUnits + "/" + UnitName, adminUnits + "/" + wants + "/" + UnitName}
 }
 
-// unit is a Starter that writes a unit of systemd and the link that enables it. No daemon-reload is needed: what reads
-// them is the next boot.
+// unit is a Starter that writes a systemd unit and the link that enables it. It needs no daemon-reload, because the next boot
+// reads them.
 type unit struct {
-	root string // of the file system, for tests; else empty
+	root string // of the file system; set by tests only
 	text string
-	// vendor says whether a unit that the operating system ships would do: it knows the default directories alone.
+	// vendor means that a unit of the operating system, which uses the default directories, is sufficient.
 	vendor bool
 }
 
-// NewStarter has a boot run argv. plain says that argv is what a unit of the operating system would run too, so that
-// such a unit is used where it is enabled.
+// NewStarter returns a Starter of argv. plain means that an enabled unit of the operating system runs the same command and is
+// used instead.
 func NewStarter(argv []string, stateDir string, plain bool) Starter {
 	return &unit{text: unitText(argv, stateDir, filepath.Join(stateDir, journal.PendingFile)), vendor: plain}
 }
@@ -45,11 +45,11 @@ func (u *unit) Install(context.Context) error {
 		return nil
 	}
 	path := u.at(adminUnits, UnitName)
-	switch there, err := look(path); {
+	switch there, err := ownerOf(path); {
 	case err != nil:
 		return err
 	case there == foreign:
-		return fmt.Errorf("%s is not machineadm's own and does not start at boot: enable it, or remove it", path)
+		return fmt.Errorf("%s was not written by machineadm and does not start at boot: enable it, or remove it", path)
 	}
 	dir := u.at(adminUnits, wants)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -70,10 +70,10 @@ func enable(wants string) (err error) {
 	return atomicfile.Symlink(dir, adminUnits+"/"+UnitName, UnitName)
 }
 
-// Remove implements Starter. The link goes first: a unit without it is inert, and still known as ours.
+// Remove implements Starter. It removes the link first, which disables the unit.
 func (u *unit) Remove(context.Context) error {
 	path := u.at(adminUnits, UnitName)
-	if there, err := look(path); err != nil || there != own {
+	if there, err := ownerOf(path); err != nil || there != own {
 		return err
 	}
 	for _, name := range []string{u.at(adminUnits, wants, UnitName), path} {
@@ -84,9 +84,9 @@ func (u *unit) Remove(context.Context) error {
 	return nil
 }
 
-// shipped says whether the operating system, or its administrator, brings a unit of this name that starts at boot.
+// shipped reports whether the operating system or its administrator provides an enabled unit of this name.
 func (u *unit) shipped() bool {
-	switch there, err := look(u.at(adminUnits, UnitName)); {
+	switch there, err := ownerOf(u.at(adminUnits, UnitName)); {
 	case err != nil || there == own:
 		return false
 	case there == foreign:
@@ -96,11 +96,11 @@ func (u *unit) shipped() bool {
 		}
 		return !masked() && (u.enabled(adminUnits) || u.enabled(vendorUnits))
 	}
-	there, err := look(u.at(vendorUnits, UnitName))
+	there, err := ownerOf(u.at(vendorUnits, UnitName))
 	return err == nil && there != absent && (u.enabled(adminUnits) || u.enabled(vendorUnits))
 }
 
-// enabled says whether a directory of units has the unit start at boot.
+// enabled reports whether a directory of units enables the unit.
 func (u *unit) enabled(units string) bool {
 	_, err := os.Lstat(u.at(units, wants, UnitName))
 	return err == nil
@@ -110,16 +110,16 @@ func (u *unit) at(parts ...string) string {
 	return filepath.Join(append([]string{u.root}, parts...)...)
 }
 
-// owner says whose a unit file is.
+// owner is the writer of a unit file.
 type owner int
 
 const (
 	absent owner = iota
-	own          // it bears our mark
+	own          // it has unitMark
 	foreign
 )
 
-func look(path string) (owner, error) {
+func ownerOf(path string) (owner, error) {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

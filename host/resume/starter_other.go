@@ -7,19 +7,19 @@ import (
 	"errors"
 )
 
-// none is the Starter of a system that nothing is known of.
+// none is the Starter of an unsupported system.
 type none struct{}
 
-// NewStarter has nothing to start with here.
+// NewStarter returns a Starter that cannot install.
 func NewStarter([]string, string, bool) Starter { return none{} }
 
 // Install implements Starter.
 func (none) Install(context.Context) error {
-	return errors.New("nothing is known of how this system starts a command at boot")
+	return errors.New("a command at boot is not supported on this system")
 }
 
 // Remove implements Starter.
 func (none) Remove(context.Context) error { return nil }
 
-// Files are what a Starter writes outside of the state directory.
+// Files returns the paths that a Starter writes outside of the state directory.
 func Files() []string { return nil }

@@ -10,7 +10,7 @@ import (
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
-// taskFile is where schtasks.exe reads the task from, in the state directory.
+// taskFile is the definition that schtasks.exe reads, in the state directory.
 const taskFile = "resume-task.xml"
 
 // task is a Starter that registers a task with the Task Scheduler.
@@ -19,7 +19,7 @@ type task struct {
 	xml  []byte
 }
 
-// NewStarter has a start of the machine run argv. Windows ships no task of this name.
+// NewStarter returns a Starter of argv. Windows has no task of this name.
 func NewStarter(argv []string, stateDir string, _ bool) Starter {
 	return &task{file: filepath.Join(stateDir, taskFile), xml: taskXML(argv)}
 }
@@ -35,5 +35,5 @@ func (t *task) Install(ctx context.Context) error {
 // Remove implements Starter.
 func (t *task) Remove(ctx context.Context) error { return launch.RemoveTask(ctx, TaskName) }
 
-// Files are what a Starter writes outside of the state directory.
+// Files returns the paths that a Starter writes outside of the state directory.
 func Files() []string { return nil }

@@ -7,11 +7,10 @@ import (
 	"unicode/utf16"
 )
 
-// TaskName is the task of the Windows Task Scheduler that goes on with a run after a reboot.
+// TaskName is the task of the Windows Task Scheduler that resumes a run after a reboot.
 const TaskName = `\machineadm\resume`
 
-// taskXML renders a task that runs argv as SYSTEM when the machine has started, in UTF-16 with a byte order mark, which
-// is what schtasks.exe reads.
+// taskXML renders a task that runs argv as SYSTEM at boot, in UTF-16 with a byte order mark as schtasks.exe requires.
 // Source: the Task Scheduler schema, version 1.2 (MS-TSCH 2.5).
 func taskXML(argv []string) []byte {
 	arguments := make([]string, 0, len(argv))
@@ -21,7 +20,7 @@ func taskXML(argv []string) []byte {
 	text := fmt.Sprintf(`<?xml version="1.0" encoding="UTF-16"?>
 <Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
   <RegistrationInfo>
-    <Description>Goes on preparing this machine to be a Kubernetes node. machineadm removes it when the run has ended.</Description>
+    <Description>Resumes the preparation of this Kubernetes node. machineadm removes the task when the run has ended.</Description>
   </RegistrationInfo>
   <Triggers>
     <BootTrigger>
@@ -61,7 +60,7 @@ func xmlText(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }
 
-// windowsWord quotes an argument as CommandLineToArgvW reads it: backslashes count only before a quotation mark.
+// windowsWord quotes an argument for CommandLineToArgvW, which treats backslashes as escapes only before a quotation mark.
 func windowsWord(word string) string {
 	if word != "" && !strings.ContainsAny(word, " \t\"") {
 		return word
