@@ -1,6 +1,6 @@
-// Package skeleton writes the beginnings of a plugin: a Go module with one conformance case that passes the kit.
+// Package skeleton writes the Go module of a new plugin, with one conformance case that passes the kit.
 //
-// What it writes is text. The host knows neither the SDK that the text uses nor the plugin that comes of it.
+// The files are rendered from templates, because host must not import the SDK that they use.
 package skeleton
 
 import (
@@ -18,48 +18,49 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
-// templates holds a folder for what every module has, and one for each form of plugin. The names of the files are those
-// that are written, with .tmpl behind them.
+// templates holds the files of every module, and a directory for each form of plugin: own (a provider of a kind of
+// machineadm) and kind (a new kind). A file has the name of the rendered file with the suffix .tmpl.
 //
 //go:embed all:templates
 var templates embed.FS
 
 const (
-	// DefaultAPIVersion is that of a new kind whose group is not given.
+	// DefaultAPIVersion is the API version of a new kind without a group.
 	DefaultAPIVersion = "example.com/v1"
 
 	suffix = ".tmpl"
-	// unpublished is the version of a machineadm that only a checkout holds.
+	// unpublished is the version of machineadm in a checkout, which no module proxy serves.
 	unpublished = "v0.0.0"
 	goVersion   = "1.26.0"
 )
 
-// Options say what plugin it is to be. Check has the rules.
+// Options describe the new plugin; see Check.
 type Options struct {
 	Kind, Provider string
-	// APIVersion is that of a new kind; empty is DefaultAPIVersion. A kind of machineadm's own has one already.
+	// APIVersion is that of a new kind, by default DefaultAPIVersion. It is empty for a kind of machineadm.
 	APIVersion string
-	// Module is the path of the Go module; empty makes one of the group and the binary's name.
+	// Module is the path of the Go module, by default the group and the binary's name.
 	Module string
-	// Version is the version of machineadm that the module requires. One that is no release is taken from a checkout.
+	// Version is the required version of machineadm. Any version but a release comes from a checkout.
 	Version string
 }
 
-// File is a file of a skeleton. Its name is below the skeleton's directory, with slashes.
+// File is a file of a skeleton. Its name is relative to the skeleton's directory, with slashes.
 type File struct {
 	Name string
 	Data []byte
 }
 
-// Binary is the name of the plugin.
+// Binary returns the file name of the plugin.
 func (o Options) Binary() string { return naming.Binary(o.Kind, o.Provider) }
 
 // Files renders the skeleton. The options must have passed Check.
-func (o Options) Files() ([]File, error) { return o.files(o.form()) }
-
-// files renders the folder that every module has, and that of its form.
-func (o Options) files(form string) ([]File, error) {
+func (o Options) Files() ([]File, error) {
 	facts := o.facts()
+	form := "kind"
+	if slices.Contains(structs(), o.Kind) {
+		form = "own"
+	}
 	var files []File
 	for _, folder := range []string{"module", form} {
 		below, err := fs.Sub(templates, path.Join("templates", folder))
@@ -81,36 +82,24 @@ func (o Options) files(form string) ([]File, error) {
 	return files, nil
 }
 
-// form is the folder of templates.
-func (o Options) form() string {
-	switch {
-	case o.Kind == v1alpha1.KindSysctl:
-		return "sysctl" // which does something
-	case slices.Contains(structs(), o.Kind):
-		return "own"
-	}
-	return "kind"
-}
-
-// structs lists the kinds of machineadm's own that have a struct in contract/v1alpha1, which a test compares.
+// structs returns the kinds of machineadm that have a struct in contract/v1alpha1. A test compares the list.
 func structs() []string { return []string{v1alpha1.KindContainerRuntime, v1alpha1.KindSysctl} }
 
-// facts are what the templates are filled with. All of it passed Check, so that nothing of it can end a line, a string
-// or a path.
+// facts are the values of the templates. Check ensures that none can end a line, a string or a path.
 type facts struct {
 	Options
 	Binary string
 	File   string // the configuration file of a new kind
-	Phase  string // of a kind of machineadm's own
+	Phase  string // of a kind of machineadm
 	Go     string
-	// Unpublished says that machineadm comes from a checkout.
+	// Unpublished means that machineadm comes from a checkout.
 	Unpublished bool
 }
 
 func (o Options) facts() facts {
 	f := facts{Options: o, Binary: o.Binary(), File: "etc/" + naming.Kebab(o.Kind) + ".conf", Go: goVersion, Phase: "Preparation"}
 	if slices.Contains([]string{v1alpha1.KindDomainJoin, v1alpha1.KindKubernetesNode}, o.Kind) {
-		f.Phase = "Provisioning" // they need the identity of the machine
+		f.Phase = "Provisioning" // needs the identity of the machine
 	}
 	if f.APIVersion == "" {
 		f.APIVersion = DefaultAPIVersion
@@ -125,7 +114,7 @@ func (o Options) facts() facts {
 	return f
 }
 
-// render fills one template. Its name is filled, too: FILE stands for the configuration file.
+// render renders one template. FILE in its name stands for the configuration file.
 func render(in fs.FS, name string, f facts) (File, error) {
 	text, err := fs.ReadFile(in, name)
 	if err != nil {
@@ -142,7 +131,7 @@ func render(in fs.FS, name string, f facts) (File, error) {
 	return File{Name: strings.Replace(strings.TrimSuffix(name, suffix), "FILE", f.File, 1), Data: out.Bytes()}, nil
 }
 
-// plain is a text of letters, digits and dashes as YAML: in quotes where it would be something else than a text.
+// plain returns letters, digits and dashes as a YAML string, quoted where YAML would read another type.
 func plain(text string) string {
 	other := []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 	if text[0] >= '0' && text[0] <= '9' || slices.Contains(other, strings.ToLower(text)) {

@@ -24,7 +24,7 @@ func TestFiles(t *testing.T) {
 	for name, o := range map[string]Options{
 		"kind":           {Kind: "LoginBanner", Provider: "issue", Version: "devel+6cde31d"},
 		"kind-of-vendor": {Kind: "True", Provider: "3com", APIVersion: "acme.example/v1beta2", Module: "git.acme.example/on", Version: "v1.2.3"},
-		"sysctl":         {Kind: v1alpha1.KindSysctl, Provider: "dropin", Version: "v1.2.3"},
+		"own":            {Kind: v1alpha1.KindSysctl, Provider: "dropin", Version: "v1.2.3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,26 +47,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestFilesOfAKindOfOurs: what a provider begins with whose kind has no templates of its own.
-func TestFilesOfAKindOfOurs(t *testing.T) {
-	t.Parallel()
-	files, err := Options{Kind: v1alpha1.KindDomainJoin, Provider: "ldap", Version: "v1.2.3"}.files("own")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	for _, f := range files {
-		if strings.HasSuffix(f.Name, ".go") {
-			wellFormed(t, f)
-		}
-		if f.Name == "main.go" || strings.HasPrefix(f.Name, "testdata") {
-			fmt.Fprintf(&out, "-- %s --\n%s", f.Name, f.Data)
-		}
-	}
-	golden(t, "own.golden", out.String())
-}
-
-// TestStructs: a kind that gets its struct gets its skeleton.
+// TestStructs compares structs with contract/v1alpha1.
 func TestStructs(t *testing.T) {
 	t.Parallel()
 	sources, err := filepath.Glob("../../contract/v1alpha1/*.go")
@@ -89,7 +70,7 @@ func TestStructs(t *testing.T) {
 	}
 }
 
-// wellFormed: the layout is gofmt's whatever the names are.
+// wellFormed checks that gofmt accepts a file.
 func wellFormed(t *testing.T, f File) {
 	t.Helper()
 	formatted, err := format.Source(f.Data)
@@ -130,9 +111,9 @@ func TestCheck(t *testing.T) {
 		"nothing":                    {says: []string{"KIND must be CamelCase", "--provider is missing"}},
 		"a kind in small letters":    {options: Options{Kind: "motd", Provider: "file"}, says: []string{"KIND must be CamelCase"}},
 		"a path":                     {options: Options{Kind: "../Motd", Provider: "../file"}, says: []string{"KIND must be", "--provider must consist of"}},
-		"ours, not there yet":        {options: Options{Kind: "Timesync", Provider: "x"}, says: []string{"Timesync is a kind of machineadm's own that is not there yet"}},
-		"a group for a kind of ours": {options: Options{Kind: "Sysctl", Provider: "x", APIVersion: "acme.example/v1"}, says: []string{"which --group cannot change"}},
-		"our group":                  {options: Options{Kind: "Motd", Provider: "x", APIVersion: v1alpha1.APIVersion}, says: []string{"only machineadm adds kinds"}},
+		"ours, not there yet":        {options: Options{Kind: "Timesync", Provider: "x"}, says: []string{"Timesync is reserved for a later release"}},
+		"a group for a kind of ours": {options: Options{Kind: "Sysctl", Provider: "x", APIVersion: "acme.example/v1"}, says: []string{"leave out --group"}},
+		"our group":                  {options: Options{Kind: "Motd", Provider: "x", APIVersion: v1alpha1.APIVersion}, says: []string{"is reserved for machineadm"}},
 		"no version":                 {options: Options{Kind: "Motd", Provider: "x", APIVersion: "acme.example"}, says: []string{"--group takes"}},
 		"no domain":                  {options: Options{Kind: "Motd", Provider: "x", APIVersion: "acme/v1"}, says: []string{"--group takes"}},
 		"a version that is none":     {options: Options{Kind: "Motd", Provider: "x", APIVersion: "acme.example/latest"}, says: []string{"--group takes"}},
@@ -156,7 +137,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestGoVersionIsThatOfTheModule: the skeleton can be built by whoever can build machineadm.
+// TestGoVersionIsThatOfTheModule: the Go version that builds machineadm builds a skeleton.
 func TestGoVersionIsThatOfTheModule(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../go.mod")
@@ -180,12 +161,12 @@ func TestWrite(t *testing.T) {
 		if got := tree(t, dir); !slices.Equal(got, []string{"a/b/c deep", "d flat"}) {
 			t.Errorf("%q", got)
 		}
-		var place *PlaceError
+		var place *PathError
 		if err := Write(dir, files[1:]); !errors.As(err, &place) || place.Path != dir {
 			t.Errorf("again: %v", err)
 		}
 	})
-	t.Run("something is there", func(t *testing.T) {
+	t.Run("path exists", func(t *testing.T) {
 		t.Parallel()
 		parent := t.TempDir()
 		for name, lay := range map[string]func(string) error{
@@ -198,7 +179,7 @@ func TestWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := tree(t, parent)
-			var place *PlaceError
+			var place *PathError
 			if err := Write(path, files); !errors.As(err, &place) || place.Path != path {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -207,23 +188,23 @@ func TestWrite(t *testing.T) {
 			}
 		}
 	})
-	t.Run("nowhere to put it", func(t *testing.T) {
+	t.Run("no parent", func(t *testing.T) {
 		t.Parallel()
 		parent := t.TempDir()
 		if err := os.WriteFile(filepath.Join(parent, "file"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		for _, above := range []string{"none", "file"} {
-			var place *PlaceError
+			var place *PathError
 			if err := Write(filepath.Join(parent, above, "new"), files); !errors.As(err, &place) || place.Path != filepath.Join(parent, above) {
 				t.Errorf("%s: %v", above, err)
 			}
 		}
 	})
-	t.Run("nobody can write there", func(t *testing.T) {
+	t.Run("no permission", func(t *testing.T) {
 		t.Parallel()
 		require.Linux(t)
-		var place *PlaceError
+		var place *PathError
 		if err := Write("/proc/new", files); !errors.As(err, &place) || place.Path != "/proc" {
 			t.Errorf("%v", err)
 		}

@@ -17,10 +17,10 @@ func newPluginsNew(s streams) *cobra.Command {
 	o := skeleton.Options{Version: version.String()}
 	dir := ""
 	c := &cobra.Command{
-		Use: "new KIND --provider NAME", Short: "Write the beginnings of a plugin in Go",
-		Long: "new writes a Go module with a plugin that serves documents of KIND, and a case for the conformance kit, which it passes.\n" +
-			"A kind of machineadm's own, such as Sysctl, gives another provider of it; every other kind is a new one, in a group of yours.\n" +
-			"Nothing that exists is written over.",
+		Use: "new KIND --provider NAME", Short: "Write the skeleton of a plugin in Go",
+		Long: "new writes a Go module with a plugin for documents of KIND, and a conformance case that it passes.\n" +
+			"For a kind of machineadm, such as Sysctl, the plugin is another provider; any other KIND is a new kind in your group.\n" +
+			"An existing directory is not overwritten.",
 		Example: "  machineadm plugins new LoginBanner --provider issue --group example.com/v1", Args: oneKind,
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Kind = args[0]
@@ -28,17 +28,17 @@ func newPluginsNew(s streams) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Provider, "provider", "", "`NAME` of the provider, which the plugin's file carries, such as file")
-	f.StringVar(&o.APIVersion, "group", "", "`GROUP/VERSION` of a new kind, in a domain of yours (default: "+skeleton.DefaultAPIVersion+")")
-	f.StringVar(&dir, "dir", "", "new `DIR` for the module (default: the name of the plugin's file, here)")
-	f.StringVar(&o.Module, "module", "", "`PATH` of the Go module (default: the group and the name of the plugin's file)")
+	f.StringVar(&o.Provider, "provider", "", "`NAME` of the provider, part of the plugin's file name, such as file")
+	f.StringVar(&o.APIVersion, "group", "", "`GROUP/VERSION` of a new kind, your domain and a version (default: "+skeleton.DefaultAPIVersion+")")
+	f.StringVar(&dir, "dir", "", "new directory `DIR` for the module (default: the plugin's file name)")
+	f.StringVar(&o.Module, "module", "", "`PATH` of the Go module (default: the group and the plugin's file name)")
 	return c
 }
 
 func oneKind(_ *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return newUsage("KIND is missing: it says what the documents are about, such as LoginBanner")
+		return newUsage("KIND is missing: the kind of the documents, such as LoginBanner")
 	case 1:
 		return nil
 	}
@@ -61,16 +61,16 @@ func pluginsNew(s streams, o skeleton.Options, dir string) error {
 		return err
 	}
 	if err := skeleton.Write(dir, files); err != nil {
-		if place, ok := errors.AsType[*skeleton.PlaceError](err); ok {
-			return &exitError{code: report.ExitUsage, message: place.Error(), hint: "name another directory with --dir"}
+		if unusable, ok := errors.AsType[*skeleton.PathError](err); ok {
+			return &exitError{code: report.ExitUsage, message: unusable.Error(), hint: "name another directory with --dir"}
 		}
-		return &exitError{code: report.ExitFailed, message: err.Error(), hint: "make room, or name another directory with --dir; nothing of it is left"}
+		return &exitError{code: report.ExitFailed, message: err.Error(), hint: "free space, or name another directory with --dir; nothing was left behind"}
 	}
 	for _, f := range files {
 		if _, err := fmt.Fprintln(s.out, reporting.Escape(filepath.Join(dir, filepath.FromSlash(f.Name)))); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(s.out, "what to type next is in %s\n", reporting.Escape(filepath.Join(dir, "README.md")))
+	_, err = fmt.Fprintf(s.out, "next steps: %s\n", reporting.Escape(filepath.Join(dir, "README.md")))
 	return err
 }

@@ -18,9 +18,9 @@ func TestPluginsNew(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	for line := range strings.Lines(got.out) {
-		name := strings.TrimPrefix(strings.TrimSpace(line), "what to type next is in ")
+		name := strings.TrimPrefix(strings.TrimSpace(line), "next steps: ")
 		if !exists(t, name) {
-			t.Errorf("it says %q, and there is no such file", name)
+			t.Errorf("%q does not exist", name)
 		}
 	}
 	data, err := os.ReadFile(filepath.Join(at, "go.mod"))
@@ -34,15 +34,15 @@ func TestPluginsNew(t *testing.T) {
 		args []string
 		says string
 	}{
-		"again":             {[]string{"LoginBanner", "--provider", "issue", "--dir", at}, at + " is there already"},
-		"no KIND":           {[]string{"--provider", "issue"}, "KIND is missing"},
-		"two":               {[]string{"A", "B", "--provider", "issue"}, "takes one KIND, not 2"},
-		"no provider":       {[]string{"LoginBanner"}, "--provider is missing"},
-		"a bad kind":        {[]string{"../x", "--provider", "issue"}, "KIND must be CamelCase"},
-		"a bad provider":    {[]string{"LoginBanner", "--provider", "../x"}, "--provider must consist of"},
-		"an empty dir":      {[]string{"LoginBanner", "--provider", "issue", "--dir", ""}, "--dir is given without a value"},
-		"nowhere":           {[]string{"LoginBanner", "--provider", "issue", "--dir", filepath.Join(dir, "none", "x")}, "none is no directory"},
-		"ours, but renamed": {[]string{"Sysctl", "--provider", "x", "--group", "acme.example/v1", "--dir", filepath.Join(dir, "x")}, "which --group cannot change"},
+		"again":                 {[]string{"LoginBanner", "--provider", "issue", "--dir", at}, at + " already exists"},
+		"no KIND":               {[]string{"--provider", "issue"}, "KIND is missing"},
+		"two":                   {[]string{"A", "B", "--provider", "issue"}, "takes one KIND, not 2"},
+		"no provider":           {[]string{"LoginBanner"}, "--provider is missing"},
+		"a bad kind":            {[]string{"../x", "--provider", "issue"}, "KIND must be CamelCase"},
+		"a bad provider":        {[]string{"LoginBanner", "--provider", "../x"}, "--provider must consist of"},
+		"an empty dir":          {[]string{"LoginBanner", "--provider", "issue", "--dir", ""}, "--dir is given without a value"},
+		"nowhere":               {[]string{"LoginBanner", "--provider", "issue", "--dir", filepath.Join(dir, "none", "x")}, "none is not a directory"},
+		"own kind with --group": {[]string{"Sysctl", "--provider", "x", "--group", "acme.example/v1", "--dir", filepath.Join(dir, "x")}, "leave out --group"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := execute(t, nil, append([]string{"plugins", "new"}, test.args...)...)
