@@ -1,9 +1,9 @@
 package reporting
 
-// Color says whether what is written may be coloured. Nothing else depends on it.
+// Color enables colors.
 type Color bool
 
-// style is what ECMA-48 calls a graphic rendition: the parameters of SGR.
+// style holds the parameters of an ECMA-48 SGR sequence.
 type style string
 
 const (

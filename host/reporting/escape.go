@@ -1,4 +1,4 @@
-// Package reporting shows a run to people and to programs: lines of text, JSON events, the status of the last run.
+// Package reporting renders a run: lines of text, JSON events, and the status of the last run.
 package reporting
 
 import (
@@ -10,10 +10,9 @@ import (
 	"github.com/machineadm/machineadm/internal/visible"
 )
 
-// Escape makes a text safe to show on one line: line breaks, control characters, what is invisible and what changes the
-// direction of a text are written as Go writes them in a string, so that what a plugin says cannot forge another line or
-// hide a word. Backslashes stay, so a text that was escaped before stays as it is; what a text meant is not to be read
-// back from it.
+// Escape makes text safe for one line of output: it writes line breaks, control and invisible characters, and those that
+// change the direction of text as Go escapes, so that a plugin can neither forge a line nor hide a word. Backslashes stay,
+// which makes Escape idempotent and not reversible.
 func Escape(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, visible.Unsafe) {
 		return text
@@ -35,7 +34,7 @@ func Escape(text string) string {
 	return b.String()
 }
 
-// EscapeLines is Escape for a text of several lines, such as a diff: line feeds and tabs stay.
+// EscapeLines is Escape for several lines, such as a diff: line feeds and tabs stay.
 func EscapeLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -148,7 +148,7 @@ func reports() map[string]report.Report {
 			ended(sysctl(), report.Failed, 2300)), 1, refused())),
 		"crashed": with(head(report.RunFailed, report.ExitFailed, ended(sysctl(), report.Failed, 2300, change(writeFile, report.Failed, 3))), 0, report.Error{
 			Code: report.CodeCrashed, Message: "the plugin machineadm-sysctl-plugin-procfs crashed: it ended without an answer",
-			Hint: "details.json holds its last words; running again is safe", Details: "document-0",
+			Hint: "details.json holds its output; running again is safe", Details: "document-0",
 		}),
 		"no plugin": with(head(report.RunFailed, report.ExitPrecondition, ended(missing, report.Failed, 0), ended(timesync(), report.Skipped, 0)), 0, report.Error{
 			Code: report.CodeNoPlugin, Message: "no plugin for Sysctl is installed",

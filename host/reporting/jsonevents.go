@@ -12,12 +12,12 @@ import (
 	"github.com/machineadm/machineadm/internal/visible"
 )
 
-// JSON writes one JSON object on a line for each event. The last one, run-finished, holds the report.
+// JSON writes each event as one line of JSON. The last one, run-finished, holds the report.
 type JSON struct {
 	Out io.Writer
 }
 
-// jsonEvent is documented in docs/reference/events.md, which a test compares with it.
+// jsonEvent is the schema of docs/reference/events.md; a test compares them.
 type jsonEvent struct {
 	Time       time.Time      `json:"time"`
 	Type       run.EventType  `json:"type"`
@@ -51,7 +51,7 @@ type jsonChange struct {
 	DurationMs int64          `json:"durationMs,omitempty"`
 }
 
-// Observe takes an event.
+// Observe writes an event.
 func (j JSON) Observe(e run.Event) {
 	out := jsonEvent{Time: e.Time.UTC(), Type: e.Type, Pending: e.Pending, Message: e.Message}
 	if d := e.Document; d != nil {
@@ -80,10 +80,10 @@ func (j JSON) Observe(e run.Event) {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(out); err != nil { // only strings and numbers: cannot happen, and must not stop the run
+	if err := encoder.Encode(out); err != nil { // impossible: all fields are strings and numbers
 		return
 	}
-	_, _ = j.Out.Write(visible.JSON(line.Bytes())) // a closed pipe must not stop a machine half-way
+	_, _ = j.Out.Write(visible.JSON(line.Bytes())) // a closed pipe must not stop a run
 }
 
 func planned(c pluginv1.Change) jsonChange {

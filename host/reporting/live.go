@@ -12,14 +12,14 @@ import (
 
 const (
 	refresh = time.Second
-	// The status line is written with automatic wrapping (DECAWM) off: the terminal cuts what is too long for its width.
+	// Without automatic wrapping (DECAWM), the terminal truncates a status line that is wider than its screen.
 	wrapOff, wrapOn = "\x1b[?7l", "\x1b[?7h"
 	eraseLine       = "\r\x1b[K"
 	longestStatus   = 400 // runes
 )
 
-// Live writes the lines of Text to a terminal and keeps a status line below them: how far the run is, and the change in
-// hand. It is also the writer for everything else that goes to the terminal during the run, such as the log.
+// Live writes the lines of Text to a terminal, with a status line below them: the progress of the run and the current
+// change. It is also the writer for all other output to the terminal during the run, such as the log.
 type Live struct {
 	text    Text
 	out     io.Writer
@@ -30,7 +30,7 @@ type Live struct {
 	began                time.Time
 	total, planned, done int
 	applying             bool
-	current              string // document, and what is done for it
+	current              string // document and change
 	line                 string // the status line on the terminal
 }
 
@@ -46,22 +46,22 @@ func NewLive(terminal io.Writer, c Color, errors io.Writer) *Live {
 	return l
 }
 
-// Observe takes an event.
+// Observe renders an event.
 func (l *Live) Observe(e run.Event) {
 	l.mu.Lock()
-	l.take(e)
+	l.update(e)
 	l.mu.Unlock()
 	switch e.Type {
-	case run.EventDocumentStarted, run.EventChangeStarted, run.EventProgress: // in the status line
+	case run.EventDocumentStarted, run.EventChangeStarted, run.EventProgress: // in the status line only
 	default:
 		l.text.Observe(e)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.draw()
+	l.render()
 }
 
-func (l *Live) take(e run.Event) {
+func (l *Live) update(e run.Event) {
 	switch e.Type {
 	case run.EventRunStarted:
 		l.began, l.total = e.Time, len(e.Report.Documents)
@@ -90,7 +90,7 @@ func (l *Live) Write(p []byte) (int, error) {
 	defer l.mu.Unlock()
 	l.erase()
 	n, err := l.out.Write(p)
-	l.draw()
+	l.render()
 	return n, err
 }
 
@@ -103,7 +103,7 @@ func (l *Live) Close() {
 	l.erase()
 }
 
-// tick renews the elapsed time.
+// tick updates the elapsed time.
 func (l *Live) tick() {
 	defer close(l.stopped)
 	ticker := time.NewTicker(refresh)
@@ -114,14 +114,14 @@ func (l *Live) tick() {
 			return
 		case <-ticker.C:
 			l.mu.Lock()
-			l.draw()
+			l.render()
 			l.mu.Unlock()
 		}
 	}
 }
 
-// draw writes the status line if it has changed. Errors are dropped: a terminal that is gone must not stop a run.
-func (l *Live) draw() {
+// render writes the status line if it has changed. It ignores errors: a closed terminal must not stop a run.
+func (l *Live) render() {
 	text := l.status(time.Now())
 	if text == l.line {
 		return
@@ -140,7 +140,7 @@ func (l *Live) erase() {
 	l.line = ""
 }
 
-// status is the status line, empty when no run is under way.
+// status returns the status line; empty before and after the run.
 func (l *Live) status(now time.Time) string {
 	if l.began.IsZero() {
 		return ""

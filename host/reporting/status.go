@@ -10,9 +10,8 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// Status writes the last run for a person at 3 a.m. Its first line says how it ended, at which document and phase,
-// why, what to do, and whether running again is safe. alive says whether the run is still at work. At most the first
-// word is coloured.
+// Status writes the last run for an operator. The first line is the Headline; Color colors its first word. alive means that
+// the run is not over.
 func Status(w io.Writer, r report.Report, alive bool, color Color) error {
 	var b strings.Builder
 	headline, outcome := Headline(r, alive), r.Outcome
@@ -29,7 +28,7 @@ func Status(w io.Writer, r report.Report, alive bool, color Color) error {
 		statusDocument(&b, r, i, alive)
 	}
 	for _, q := range r.Reboots {
-		fmt.Fprintln(&b, rebootDue(q))
+		fmt.Fprintln(&b, pendingReboot(q))
 	}
 	if len(r.Errors) > 0 {
 		fmt.Fprintln(&b, "errors:")
@@ -48,7 +47,7 @@ func Status(w io.Writer, r report.Report, alive bool, color Color) error {
 func statusRun(b *strings.Builder, r report.Report) {
 	fmt.Fprintf(b, "run: %s by machineadm %s\n", Escape(r.RunID), Escape(r.Host.Machineadm))
 	fmt.Fprintf(b, "started: %s", r.StartedAt.UTC().Format(time.RFC3339))
-	// A run that set the clock can have ended before it began.
+	// The run may have set the clock.
 	if took := r.FinishedAt.Sub(r.StartedAt); !r.FinishedAt.IsZero() && took >= 0 {
 		fmt.Fprintf(b, ", took %s", duration(took.Milliseconds()))
 	}
@@ -68,9 +67,8 @@ func statusDocument(b *strings.Builder, r report.Report, i int, alive bool) {
 	d := &r.Documents[i]
 	fmt.Fprintf(b, "  %s%s: %s\n", name(d), by(d), standing(r, i, alive))
 	for _, c := range d.Changes {
-		// Of a document that is done, what was done is of no interest any more.
 		if c.Outcome == report.Changed && d.Outcome == report.Changed {
-			continue
+			continue // the document's line is sufficient
 		}
 		word := changeWord(c.Outcome)
 		if c.Outcome == report.Interrupted && r.Outcome == report.RunRunning && alive {
@@ -83,31 +81,31 @@ func statusDocument(b *strings.Builder, r report.Report, i int, alive bool) {
 	}
 }
 
-// standing says how a document ended or, in a report that was written while the run went on, where it stood.
+// standing returns the outcome of a document or, in the report of an unfinished run, its state.
 func standing(r report.Report, i int, alive bool) string {
-	at, begun := turn(r)
+	at, begun := current(r)
 	switch d := &r.Documents[i]; {
 	case d.Outcome != "":
 		word, rest := ending(d)
 		return word + rest
 	case begun && i == at && alive:
-		return "at work"
+		return "applying"
 	case begun && i == at:
 		return "interrupted"
 	case alive:
-		return "waiting for its turn"
+		return "waiting"
 	default:
 		return "not reached"
 	}
 }
 
-// Headline is the first line of a status: outcome, document, phase, cause, remedy, safe to retry.
+// Headline returns the first line of a status: outcome, document, phase, cause, remedy, safe to retry.
 func Headline(r report.Report, alive bool) string {
 	switch {
 	case r.Outcome == report.RunRunning && alive:
 		return "Running: " + progress(r)
 	case r.Outcome == report.RunRunning:
-		return died(r)
+		return killed(r)
 	case r.Outcome == report.RunSucceeded:
 		return Summary(&r)
 	}
@@ -116,8 +114,8 @@ func Headline(r report.Report, alive bool) string {
 		all = []report.Error{{Message: "no cause was recorded"}}
 	}
 	first := all[0]
-	text := runWord(r.Outcome) + where(first.Document) + " while " + phaseOf(r, first)
-	if first.Code != report.CodeInterrupted { // the first word has said it
+	text := runWord(r.Outcome) + where(first.Document) + " while " + stage(r, first)
+	if first.Code != report.CodeInterrupted { // the outcome already says it
 		text += ": " + cause(first)
 	}
 	if more := len(all) - 1; more > 0 {
@@ -142,7 +140,7 @@ func where(document string) string {
 func cause(e report.Error) string {
 	var parts []string
 	if e.File != "" {
-		parts = append(parts, place(e))
+		parts = append(parts, location(e))
 	}
 	if e.Field != "" {
 		parts = append(parts, Escape(e.Field))
@@ -150,10 +148,10 @@ func cause(e report.Error) string {
 	return strings.Join(append(parts, sentence(e.Message)), ": ")
 }
 
-// sentence is a text that more follows.
+// sentence removes the final punctuation of a text that is continued.
 func sentence(text string) string { return strings.TrimRight(Escape(text), ".; ") }
 
-// retry says whether running again is safe, unless the remedy has said it.
+// retry returns whether running again is safe, unless the hint contains it.
 func retry(r report.Report, hint string) string {
 	safe := "; running again is safe"
 	if strings.Contains(hint, "running again is safe") {
@@ -169,23 +167,23 @@ func retry(r report.Report, hint string) string {
 	}
 }
 
-// died is the headline of a run whose report stayed at Running.
-func died(r report.Report) string {
+// killed returns the headline of a run that is over although its report says Running.
+func killed(r report.Report) string {
 	text, change := "Interrupted while "+progress(r), ""
-	if i, _ := turn(r); i >= 0 {
+	if i, _ := current(r); i >= 0 {
 		d := &r.Documents[i]
 		text = "Interrupted" + where(d.Kind+"/"+d.Name) + " while applying"
-		if c := inHand(d); c != nil {
-			change = ", in the middle of this change: " + sentence(c.Summary)
+		if c := begunChange(d); c != nil {
+			change = ", during this change: " + sentence(c.Summary)
 		}
 	}
-	return text + ": the run was killed, the machine went down, or there was no room for its report" + change +
+	return text + ": the run was killed, the machine went down, or its report could not be written" + change +
 		"; remedy: run the same command again; running again is safe"
 }
 
-// progress says where a run stood when its last word was written.
+// progress returns the state of an unfinished run.
 func progress(r report.Report) string {
-	i, begun := turn(r)
+	i, begun := current(r)
 	switch {
 	case len(r.Documents) == 0:
 		return "reading the stream"
@@ -195,15 +193,14 @@ func progress(r report.Report) string {
 		return "finishing"
 	}
 	text := fmt.Sprintf("applying %s (document %d of %d)", name(&r.Documents[i]), i+1, len(r.Documents))
-	if c := inHand(&r.Documents[i]); c != nil {
+	if c := begunChange(&r.Documents[i]); c != nil {
 		text += ": doing: " + Escape(c.Summary)
 	}
 	return text
 }
 
-// turn is the place of the document whose turn it is: the first that is open once the first of all has begun. It is
-// -1 when none is open.
-func turn(r report.Report) (i int, begun bool) {
+// current returns the index of the document that is being applied, or -1. begun means that the run has begun to apply.
+func current(r report.Report) (i int, begun bool) {
 	for i := range r.Documents {
 		d := &r.Documents[i]
 		begun = begun || len(d.Changes) > 0 || d.DurationMs > 0
@@ -214,8 +211,8 @@ func turn(r report.Report) (i int, begun bool) {
 	return -1, begun
 }
 
-// inHand is the change that was begun and whose end is not known.
-func inHand(d *report.Document) *report.Change {
+// begunChange returns the change that has begun and not ended, or nil.
+func begunChange(d *report.Document) *report.Change {
 	for k := range d.Changes {
 		if d.Changes[k].Outcome == report.Interrupted {
 			return &d.Changes[k]
@@ -224,8 +221,8 @@ func inHand(d *report.Document) *report.Change {
 	return nil
 }
 
-// phaseOf says how far a run came.
-func phaseOf(r report.Report, e report.Error) string {
+// stage returns the stage of the run in which an error occurred.
+func stage(r report.Report, e report.Error) string {
 	bound := false
 	for _, d := range r.Documents {
 		if len(d.Changes) > 0 || d.DurationMs > 0 {

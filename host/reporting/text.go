@@ -11,14 +11,13 @@ import (
 	"github.com/machineadm/machineadm/host/run"
 )
 
-// Text writes one line for each event of an apply. Errors of writing are dropped: a closed pipe must not stop a
-// machine half-way.
+// Text writes one line for each event of an apply. It ignores write errors: a closed pipe must not stop a run.
 type Text struct {
 	Out, Err io.Writer
 	Color    Color
 }
 
-// Observe takes an event.
+// Observe writes an event.
 func (t Text) Observe(e run.Event) {
 	switch e.Type {
 	case run.EventDocumentPlanned:
@@ -30,7 +29,7 @@ func (t Text) Observe(e run.Event) {
 	case run.EventChangeStarted:
 		t.line("%s: doing: %s", name(e.Document), Escape(e.Change.Summary))
 	case run.EventChangeFinished:
-		t.line("%s: %s: %s (%s)", name(e.Document), t.Color.paint(changeStyle(e.Result.Outcome), changeWord(e.Result.Outcome)),
+		t.line("%s: %s: %s (%s)", name(e.Document), t.Color.paint(outcomeStyle(e.Result.Outcome), changeWord(e.Result.Outcome)),
 			Escape(e.Result.Summary), duration(e.Result.DurationMs))
 	case run.EventProgress:
 		t.line("%s: progress: %s", name(e.Document), Escape(e.Message))
@@ -50,7 +49,7 @@ func (t Text) Observe(e run.Event) {
 func (t Text) end(r *report.Report) {
 	Errors(t.Err, r)
 	for _, q := range r.Reboots {
-		t.line("%s", rebootDue(q))
+		t.line("%s", pendingReboot(q))
 	}
 	word := runWord(r.Outcome)
 	t.line("%s%s", t.Color.paint(outcomeStyle(r.Outcome), word), strings.TrimPrefix(closing(r), word))
@@ -64,14 +63,14 @@ func (t Text) line(format string, args ...any) {
 	_, _ = fmt.Fprintf(t.Out, format+"\n", args...)
 }
 
-// Plan writes what would change, as diffs. It is an observer of a plan.
+// Plan writes the changes of a plan, as diffs.
 type Plan struct {
 	Out, Err io.Writer
 	Root     string
 	Color    Color
 }
 
-// Observe takes an event.
+// Observe writes an event.
 func (p Plan) Observe(e run.Event) {
 	switch e.Type {
 	case run.EventDocumentPlanned:
@@ -81,12 +80,12 @@ func (p Plan) Observe(e run.Event) {
 			d := &e.Report.Documents[i]
 			if d.Outcome == report.NotApplicable || d.Outcome == report.Deferred && d.Reason == report.ReasonPhase {
 				word, rest := ending(d)
-				p.print("%s%s: %s%s\n", name(d), by(d), word, rest) // these were not planned
+				p.print("%s%s: %s%s\n", name(d), by(d), word, rest) // not planned
 			}
 		}
 		Errors(p.Err, e.Report)
 		for _, q := range e.Report.Reboots {
-			p.print("%s\n", rebootDue(q))
+			p.print("%s\n", pendingReboot(q))
 		}
 		p.print("%s\n", PlanSummary(e.Report))
 	default:
@@ -133,7 +132,7 @@ func (p Plan) change(c pluginv1.Change) {
 	}
 }
 
-// diffStyle tells the lines of a unified diff apart. Its head names the files.
+// diffStyle returns the style of a line of a unified diff; head means a line before the first hunk.
 func diffStyle(line string, head bool) style {
 	switch {
 	case head && (strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ")):
@@ -151,12 +150,12 @@ func diffStyle(line string, head bool) style {
 
 func (p Plan) print(format string, args ...any) { _, _ = fmt.Fprintf(p.Out, format, args...) }
 
-// rebootDue is a reboot that was asked for and is not made.
-func rebootDue(q report.Reboot) string {
-	return "a reboot is due: " + Escape(q.Document) + " has asked for it in this boot"
+// pendingReboot returns the line for a requested reboot that has not happened.
+func pendingReboot(q report.Reboot) string {
+	return "a reboot is pending: " + Escape(q.Document) + " requested it in this boot"
 }
 
-// Errors writes every error of a report: FILE:LINE:COLUMN: KIND/NAME: FIELD: MESSAGE, then what to do.
+// Errors writes every error of a report as FILE:LINE:COLUMN: KIND/NAME: FIELD: MESSAGE, followed by its hint.
 func Errors(w io.Writer, r *report.Report) {
 	for _, e := range r.Errors {
 		writeError(w, e)
@@ -169,15 +168,15 @@ func writeError(w io.Writer, e report.Error) {
 		_, _ = fmt.Fprintf(w, "  hint: %s\n", Escape(e.Hint))
 	}
 	if e.Details != "" {
-		_, _ = fmt.Fprintf(w, "  details: %s in details.json, beside the report, for root alone\n", Escape(e.Details))
+		_, _ = fmt.Fprintf(w, "  details: %s in details.json beside the report, readable by root only\n", Escape(e.Details))
 	}
 }
 
-// ErrorText is an error on one line.
+// ErrorText returns an error without its hint, on one line.
 func ErrorText(e report.Error) string {
 	parts := []string{"error"}
 	if e.File != "" {
-		parts[0] = place(e)
+		parts[0] = location(e)
 	}
 	for _, part := range []string{e.Document, e.Field, e.Message} {
 		if part != "" {
@@ -187,8 +186,8 @@ func ErrorText(e report.Error) string {
 	return strings.Join(parts, ": ")
 }
 
-// place is FILE:LINE:COLUMN, as far as it is known.
-func place(e report.Error) string {
+// location returns FILE:LINE:COLUMN, as far as known.
+func location(e report.Error) string {
 	text := Escape(e.File)
 	if e.Line > 0 {
 		text += fmt.Sprintf(":%d", e.Line)
@@ -199,22 +198,22 @@ func place(e report.Error) string {
 	return text
 }
 
-// closing is the last line of an apply: its summary, and how long it took.
+// closing returns the last line of an apply: its summary and duration.
 func closing(r *report.Report) string {
 	text := Summary(r)
 	if r.Outcome == report.RunInvalid {
 		return text
 	}
-	if took := r.FinishedAt.Sub(r.StartedAt); !r.FinishedAt.IsZero() && took >= 0 { // else the run has set the clock
+	if took := r.FinishedAt.Sub(r.StartedAt); !r.FinishedAt.IsZero() && took >= 0 { // the run may have set the clock
 		text += "; took " + duration(took.Milliseconds())
 	}
 	return text
 }
 
-// Summary counts how the documents of an apply ended.
+// Summary counts the documents of an apply by outcome.
 func Summary(r *report.Report) string {
 	if r.Outcome == report.RunInvalid {
-		return invalid(r)
+		return invalidSummary(r)
 	}
 	c := count(r)
 	text := fmt.Sprintf("%s: %s: %d changed%s, %d unchanged, %d deferred", runWord(r.Outcome), documents(len(r.Documents)),
@@ -222,10 +221,10 @@ func Summary(r *report.Report) string {
 	return text + rest(c, report.NotApplicable, report.RebootRequired, report.Failed, report.Skipped)
 }
 
-// PlanSummary counts what the documents of a plan would do.
+// PlanSummary counts the documents of a plan by planned outcome.
 func PlanSummary(r *report.Report) string {
 	if r.Outcome == report.RunInvalid {
-		return invalid(r)
+		return invalidSummary(r)
 	}
 	c := count(r)
 	text := ""
@@ -240,13 +239,13 @@ func PlanSummary(r *report.Report) string {
 	return text + rest(c, report.NotApplicable, report.Failed, report.Skipped)
 }
 
-// ValidSummary says that a stream has no configuration errors.
+// ValidSummary returns the result of a validation without errors.
 func ValidSummary(r *report.Report) string {
 	return documents(len(r.Documents)) + ": no configuration errors"
 }
 
-// invalid: how the documents ended tells nothing when none was begun.
-func invalid(r *report.Report) string {
+// invalidSummary counts errors, because no document was applied.
+func invalidSummary(r *report.Report) string {
 	text := "Invalid: " + plural(len(r.Errors), "error")
 	if len(r.Documents) > 0 {
 		text += " in " + documents(len(r.Documents))
@@ -254,7 +253,7 @@ func invalid(r *report.Report) string {
 	return text + "; nothing was changed"
 }
 
-// count counts documents by their outcome. A document of which an image takes a part counts as changed.
+// count counts documents by outcome. A partly deferred document counts as changed.
 func count(r *report.Report) map[report.Outcome]int {
 	out := map[report.Outcome]int{}
 	for _, d := range r.Documents {
@@ -267,12 +266,12 @@ func count(r *report.Report) map[report.Outcome]int {
 	return out
 }
 
-// partly says whether a document is changed in part, and the rest is left for first boot.
+// partly reports whether some changes of a document are done and the others deferred to first boot.
 func partly(d report.Document) bool {
 	return d.Outcome == report.Deferred && slices.ContainsFunc(d.Changes, func(c report.Change) bool { return c.Outcome == report.Changed })
 }
 
-// inPart says how many documents are changed in part.
+// inPart returns the number of partly deferred documents, as text.
 func inPart(r *report.Report) string {
 	n := 0
 	for _, d := range r.Documents {

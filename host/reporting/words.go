@@ -16,26 +16,26 @@ func by(d *report.Document) string {
 	return " (" + Escape(d.Provider) + ")"
 }
 
-// ending is a document's outcome, and its duration and reason unless an error gives it.
+// ending returns a document's outcome, and its duration and reason.
 func ending(d *report.Document) (word, rest string) {
 	if d.DurationMs > 0 || d.Outcome == report.Changed || d.Outcome == report.Unchanged {
 		rest = " (" + duration(d.DurationMs) + ")"
 	}
-	return outcomeWord(d.Outcome), rest + because(d)
+	return outcomeWord(d.Outcome), rest + reason(d)
 }
 
-// because says why a document was left as it is; empty when it was not, or when an error says it.
-func because(d *report.Document) string {
+// reason returns why a document was not applied, unless its error explains it.
+func reason(d *report.Document) string {
 	switch d.Outcome {
 	case report.Deferred:
 		if d.Reason == report.ReasonPhase {
-			return ": this run leaves its phase out"
+			return ": its phase is not selected"
 		}
-		return ": what is left needs the live machine"
+		return ": the remaining changes need the live machine"
 	case report.NotApplicable:
 		return ": metadata.when does not match this machine"
 	case report.Skipped:
-		return ": the run ended before its turn"
+		return ": the run ended before it"
 	default:
 		return ""
 	}
@@ -50,22 +50,12 @@ func runWord(o report.Outcome) string {
 
 func outcomeWord(o report.Outcome) string {
 	switch o {
-	case report.Changed:
-		return "changed"
-	case report.Unchanged:
-		return "unchanged"
-	case report.Deferred:
-		return "deferred"
 	case report.NotApplicable:
 		return "not applicable"
-	case report.Failed:
-		return "failed"
-	case report.Skipped:
-		return "skipped"
 	case report.RebootRequired:
 		return "reboot needed"
 	default:
-		return Escape(string(o))
+		return Escape(strings.ToLower(string(o)))
 	}
 }
 
@@ -73,20 +63,19 @@ func changeWord(o report.Outcome) string {
 	switch o {
 	case report.Changed:
 		return "done"
-	case report.Interrupted:
-		return "interrupted"
-	case report.Deferred:
-		return "deferred"
+	case report.Interrupted, report.Deferred:
+		return outcomeWord(o)
 	default:
 		return "failed"
 	}
 }
 
+// outcomeStyle returns the style of a run's, a document's or a change's outcome.
 func outcomeStyle(o report.Outcome) style {
 	switch o {
 	case report.Changed, report.RunSucceeded:
 		return green
-	case report.Deferred, report.RebootRequired, report.RunInterrupted: // a document or a run, they share the words
+	case report.Deferred, report.RebootRequired, report.Interrupted:
 		return yellow
 	case report.Failed, report.RunInvalid:
 		return alarm
@@ -97,18 +86,7 @@ func outcomeStyle(o report.Outcome) style {
 	}
 }
 
-func changeStyle(o report.Outcome) style {
-	switch o {
-	case report.Changed:
-		return green
-	case report.Deferred, report.Interrupted:
-		return yellow
-	default:
-		return alarm
-	}
-}
-
-// duration is as exact as a person wants it.
+// duration rounds to the precision that a reader needs.
 func duration(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
 	switch {
@@ -122,7 +100,7 @@ func duration(ms int64) string {
 	return brief(d)
 }
 
-// brief leaves out the zeros at the end: 1h0m0s is 1h.
+// brief omits trailing zeros: 1h0m0s becomes 1h.
 func brief(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

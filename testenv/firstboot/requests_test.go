@@ -45,7 +45,7 @@ func TestRequestedRebootOnANode(t *testing.T) {
 	} {
 		r := run(step.argv...)
 		assert.Equal(t, step.exit, r.ExitCode, "%q\n%s%s", step.argv, r.Stdout, r.Stderr)
-		assert.Contains(t, run("machineadm", "status").Stdout, "a reboot is due: Noop/asks", "after %q", step.argv)
+		assert.Contains(t, run("machineadm", "status").Stdout, "a reboot is pending: Noop/asks", "after %q", step.argv)
 	}
 	gone(t, n, sentinel)
 	require.NoError(t, n.Reboot(t.Context()))

@@ -139,7 +139,7 @@ func TestExitRebootAndDiffers(t *testing.T) {
 	if !exists(t, mark) || exists(t, sentinel) {
 		t.Error("the change was not made, or there is a sentinel")
 	}
-	if got := b.run("plan", "--path", stream); got.code != report.ExitDiffers || !strings.Contains(got.out, "a reboot is due: Noop/a") {
+	if got := b.run("plan", "--path", stream); got.code != report.ExitDiffers || !strings.Contains(got.out, "a reboot is pending: Noop/a") {
 		t.Errorf("plan of what is done, before the reboot: %s", got)
 	}
 	if got := b.run("apply", "--path", stream); got.code != report.ExitReboot {
