@@ -85,16 +85,16 @@ func (g *globals) schemaOfPlugin(ctx context.Context, s streams, kind string) (a
 	defer endAll(fleet, log)
 	plugins, err := fleet.ByType(kind)
 	if err != nil {
-		hint := launch.Hint(err)
+		wrong := startFailure(err.Error(), err)
 		if near := document.SuggestKind(kind); near != "" {
-			hint = "did you mean " + near + "?"
+			wrong.hint = "did you mean " + near + "?"
 		}
-		return "", nil, &exitError{code: launch.ExitCode(err), message: err.Error(), hint: hint}
+		return "", nil, wrong
 	}
 	for _, p := range plugins {
 		started, err := fleet.Start(ctx, p)
 		if err != nil {
-			return "", nil, &exitError{code: launch.ExitCode(err), message: fmt.Sprintf("plugin %s: %s", p.Binary, err), hint: launch.Hint(err)}
+			return "", nil, startFailure(fmt.Sprintf("plugin %s: %s", p.Binary, err), err)
 		}
 		d, err := started.Describe(ctx, pluginv1.DescribeRequest{Target: where.target, RuntimeVersion: version.String(), JSONSchema: true})
 		if err != nil {
@@ -110,4 +110,9 @@ func (g *globals) schemaOfPlugin(ctx context.Context, s streams, kind string) (a
 		code: report.ExitPrecondition, message: fmt.Sprintf("no installed plugin has a JSON schema of the kind %s", kind),
 		hint: "see the documentation of the plugin: machineadm plugins list",
 	}
+}
+
+func startFailure(message string, err error) *exitError {
+	code, _ := launch.Classify(err)
+	return &exitError{code: code, message: message, hint: launch.Hint(err)}
 }
