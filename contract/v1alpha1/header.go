@@ -37,6 +37,17 @@ func Kinds() []string {
 // ServedKinds lists the kinds for which this release has a specification and a plugin. The slice is the caller's.
 func ServedKinds() []string { return []string{KindContainerRuntime, KindSysctl} }
 
+// New returns a pointer to an empty document of a kind that this release serves, nil for any other.
+func New(kind string) any {
+	switch kind {
+	case KindContainerRuntime:
+		return &ContainerRuntime{}
+	case KindSysctl:
+		return &Sysctl{}
+	}
+	return nil
+}
+
 // Header is what every document starts with.
 type Header struct {
 	// APIVersion is the API group and version, for example machineadm.cluster.x-k8s.io/v1alpha1.

@@ -48,6 +48,9 @@ type Options struct {
 	// Phase picks documents by the phase of their kind; PhaseUnspecified picks all.
 	Phase pluginv1.Phase
 	// AllowSecrets lets a document that holds a secret into an image.
+	// ContractOnly limits a validation to the contract's structs, where no plugin can run. Documents of other kinds are only
+	// decoded.
+	ContractOnly bool
 	AllowSecrets bool
 	// Defaults maps a kind to the provider that the OS vendor chose (defaults.yaml).
 	Defaults map[string]string

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
-	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 )
@@ -82,6 +80,9 @@ func (r *runner) execute(ctx context.Context) error {
 	if err := r.record(); err != nil {
 		return err
 	}
+	if r.o.ContractOnly {
+		return r.checkContract(s)
+	}
 	all, err := r.prepare(ctx, s)
 	if err != nil || r.o.Mode != ModeApply {
 		return err
@@ -139,10 +140,7 @@ func (r *runner) checkFaulty(ctx context.Context, s stream) (problems, error) {
 			return nil, err
 		}
 		for _, x := range p.result.problems {
-			known := slices.ContainsFunc(s.problems, func(y problem) bool {
-				return y.id == b.id && document.Within(x.err.Field, y.err.Field)
-			})
-			if x.err.Code == pluginv1.CodeInvalidConfig.String() && !known {
+			if x.err.Code == pluginv1.CodeInvalidConfig.String() && !s.refusedField(b.doc, x.err.Field) {
 				out = append(out, x)
 			}
 		}

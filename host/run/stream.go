@@ -56,6 +56,11 @@ func read(file string, data []byte) (stream, error) {
 	return s, nil
 }
 
+// refusedField says whether the decoder refused a field of a document, or one that the field lies in.
+func (s stream) refusedField(d doc, field string) bool {
+	return slices.ContainsFunc(s.problems, func(x problem) bool { return x.id == d.id && document.Within(field, x.err.Field) })
+}
+
 // expand puts in place of a document those that it stands for. This release has no such kind, and refuses the two that
 // are reserved.
 func expand(s stream) stream {

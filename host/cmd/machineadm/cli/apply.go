@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -92,6 +93,9 @@ func (g *globals) validate(ctx context.Context, s streams, o *applyFlags) error 
 		reporting.Errors(s.err, e.Report)
 		if e.Report.ExitCode == report.ExitOK {
 			_, _ = io.WriteString(s.out, reporting.ValidSummary(e.Report)+"\n") // nowhere else to say it
+		}
+		if !runsPlugins() {
+			_, _ = io.WriteString(s.err, "warning: no plugin runs on "+runtime.GOOS+": only the syntax, and the fields of known kinds, were checked\n")
 		}
 	}
 	return g.drive(ctx, s, o, run.ModeValidate, choose(o, s.out, observe))

@@ -8,11 +8,13 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/run"
@@ -67,6 +69,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	options := run.Options{
 		Mode: mode, File: streamName(o.path), Stream: stream, Root: where.root, Target: where.target, Phase: phase,
 		AllowSecrets: o.allowSecrets, Reboot: o.reboot, Timeout: g.timeout, Interrupt: interrupt,
+		ContractOnly: mode == run.ModeValidate && !runsPlugins(),
 	}
 	if at, err := where.vendorFiles(&options); err != nil {
 		return where.refuse(head, inputErrors(at, err), observe, s)
@@ -88,6 +91,10 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 func (g *globals) execute(
 	ctx context.Context, where *place, s streams, o run.Options, head report.Report, observe func(run.Event), log *slog.Logger,
 ) (report.Report, error) {
+	if o.ContractOnly {
+		result, _ := run.Execute(ctx, o, run.Dependencies{Observe: observe, Log: log}, head)
+		return result, nil
+	}
 	fleet, err := g.fleet(where, log)
 	if err != nil {
 		return report.Report{}, err
@@ -194,6 +201,9 @@ func (g *globals) fleet(where *place, log *slog.Logger) (*launch.Fleet, error) {
 	}
 	return launch.NewFleet(c, o), nil
 }
+
+// runsPlugins says whether plugins can run on this operating system. On any other, a stream can be validated in part.
+func runsPlugins() bool { return slices.Contains(target.OperatingSystems(), runtime.GOOS) }
 
 // catalog finds plugins where the flags and the platform say.
 func (g *globals) catalog() (*catalog.Catalog, error) {
