@@ -76,7 +76,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("the secret of the stream is left (%v):\n%s", err, found.Stdout)
 	}
 	if log := n.MustExec(t, "journalctl", "--no-pager", "-u", "machineadm-resume").Stdout; strings.Contains(log, canary) ||
-		!strings.Contains(log, "Succeeded: 5 documents") || !strings.Contains(log, "rebooting; the run goes on after it") {
+		!strings.Contains(log, "Succeeded: 5 documents") || !strings.Contains(log, "rebooting; the run resumes after the reboot") {
 		t.Errorf("the log of the resumed runs:\n%s", log)
 	}
 }
@@ -142,7 +142,7 @@ func TestResumeByHand(t *testing.T) {
 	}
 	n.MustExec(t, "test", "-s", sentinel)
 	gone(t, n, kept, rests, resumeUnit)
-	if out := n.MustExec(t, "machineadm", "apply", "--resume").Stdout; out != "nothing waits in /var/lib/machineadm to be gone on with\n" {
+	if out := n.MustExec(t, "machineadm", "apply", "--resume").Stdout; out != "nothing to resume in /var/lib/machineadm\n" {
 		t.Errorf("with nothing left: %q", out)
 	}
 }
@@ -165,7 +165,7 @@ func TestCloneOfAWaitingMachine(t *testing.T) {
 		}
 		return r
 	}
-	if r := apply("--bootstrap", "--path", "/run.yaml"); r.ExitCode != report.ExitReboot || !strings.Contains(r.Stderr, "the reboot could not be asked for") {
+	if r := apply("--bootstrap", "--path", "/run.yaml"); r.ExitCode != report.ExitReboot || !strings.Contains(r.Stderr, "the reboot failed") {
 		t.Fatalf("exit %d:\n%s", r.ExitCode, r.Stderr)
 	}
 	n.MustExec(t, "test", "-f", resumeUnit)

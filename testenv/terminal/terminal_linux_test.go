@@ -45,7 +45,7 @@ func TestStatusLine(t *testing.T) {
 			got = colors.ReplaceAllString(got, "")
 			for _, want := range []string{
 				"Noop/first: warning: a warning that is long", "Noop/first: done: write ", "\nNoop/first: changed (T)\nNoop/second: unchanged (T)\n",
-				"stopping when the change in hand is done; interrupt again to stop at once\n", "Noop/third: failed",
+				"stopping after the current change; interrupt again to stop at once\n", "Noop/third: failed",
 				"error: Noop/third: the run was interrupted\n  hint:",
 				"Interrupted: 4 documents: 1 changed, 1 unchanged, 0 deferred, 1 failed, 1 skipped; took T\n",
 			} {
@@ -64,7 +64,7 @@ func TestAskedTwice(t *testing.T) {
 	s := begin(t, b.apply(document("first", "touch: [a, b], apply: hangForever")))
 	s.shows("0 of 1 document done: Noop/first: write")
 	s.types("\x03")
-	s.shows("stopping when the change in hand is done", "interrupt again to stop at once")
+	s.shows("stopping after the current change", "interrupt again to stop at once")
 	s.types("\x03")
 	s.ends(report.ExitInterrupted)
 }

@@ -1,4 +1,4 @@
-// Command machineadm prepares this machine to be a Kubernetes node, as a stream of documents describes it.
+// Command machineadm prepares this machine to be a Kubernetes node, as described by a stream of documents.
 package main
 
 import (
@@ -9,8 +9,7 @@ import (
 )
 
 func main() {
-	// It waits for plugins nearly all its life, and every document has its turn: with more threads of Go code at once, the
-	// same work costs a twentieth more, and is not done sooner.
+	// A run mostly waits for plugins, one document at a time: more threads cost 5 % more processor time and save none.
 	runtime.GOMAXPROCS(1)
 	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

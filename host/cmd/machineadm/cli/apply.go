@@ -22,7 +22,7 @@ type applyFlags struct {
 func newApply(g *globals, s streams) *cobra.Command {
 	o := &applyFlags{}
 	c := &cobra.Command{
-		Use: "apply {--path FILE | --resume}", Short: "Make this machine, or an image root, what a stream describes", Args: noArguments,
+		Use: "apply {--path FILE | --resume}", Short: "Apply a stream to this machine or to an image root", Args: noArguments,
 		Example: "  machineadm apply --path /run/machineadm/config.yaml\n  machineadm apply --path node.yaml --root /mnt/image --phase preparation",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.dryRun {
@@ -32,11 +32,11 @@ func newApply(g *globals, s streams) *cobra.Command {
 		},
 	}
 	o.bind(c, true)
-	c.Flags().StringVar(&o.phase, "phase", "all", "`PHASE` to apply: preparation, provisioning, all")
-	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would change, and change nothing: plan")
+	o.bindPhase(c, "apply")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would change without changing it: plan")
 	c.Flags().BoolVar(&o.reboot, "reboot", false, "reboot the machine when a change needs it")
-	c.Flags().BoolVar(&o.allowSecrets, "allow-secrets", false, "with --root: let documents that hold secrets into the image")
-	c.Flags().BoolVar(&o.resume, "resume", false, "go on with the run whose stream was kept over a reboot, instead of --path")
+	c.Flags().BoolVar(&o.allowSecrets, "allow-secrets", false, "with --root: accept documents with secrets")
+	c.Flags().BoolVar(&o.resume, "resume", false, "resume the run whose stream was saved before a reboot, instead of --path")
 	return c
 }
 
@@ -44,12 +44,12 @@ func newPlan(g *globals, s streams) *cobra.Command {
 	o := &applyFlags{}
 	c := &cobra.Command{
 		Use: "plan --path FILE", Short: "Show what apply would change, as a diff", Args: noArguments,
-		Long: "plan shows what apply would change. It exits with 0 when there is nothing to change, and with 10 when there is.",
+		Long: "plan shows what apply would change. The exit code is 0 if nothing would change, and 10 otherwise.",
 		RunE: func(c *cobra.Command, _ []string) error { return g.plan(c.Context(), s, o) },
 	}
 	o.bind(c, true)
-	c.Flags().StringVar(&o.phase, "phase", "all", "`PHASE` to plan: preparation, provisioning, all")
-	c.Flags().BoolVar(&o.allowSecrets, "allow-secrets", false, "with --root: accept documents that hold secrets")
+	o.bindPhase(c, "plan")
+	c.Flags().BoolVar(&o.allowSecrets, "allow-secrets", false, "with --root: accept documents with secrets")
 	return c
 }
 
@@ -57,7 +57,7 @@ func newValidate(g *globals, s streams) *cobra.Command {
 	o := &applyFlags{phase: "all"}
 	c := &cobra.Command{
 		Use: "validate --path FILE", Short: "Find the configuration errors of a stream", Args: noArguments,
-		Long: "validate finds the configuration errors of a stream. It needs no privileges and looks at nothing of the machine.",
+		Long: "validate finds the configuration errors of a stream. It needs no privileges and does not depend on the machine's state.",
 		RunE: func(c *cobra.Command, _ []string) error { return g.validate(c.Context(), s, o) },
 	}
 	o.bind(c, false)
@@ -65,11 +65,16 @@ func newValidate(g *globals, s streams) *cobra.Command {
 }
 
 func (o *applyFlags) bind(c *cobra.Command, root bool) {
-	c.Flags().StringVar(&o.path, "path", "", "the stream's `FILE`, or - for standard input")
-	c.Flags().StringVarP(&o.output, "output", "o", "text", "`FORMAT` of the output: text, json")
+	c.Flags().StringVarP(&o.path, "path", "f", "", "the stream's `FILE`, or - for standard input")
+	bindOutput(c, &o.output)
 	if root {
 		c.Flags().StringVar(&o.root, "root", "", "`DIR` of an image to prepare instead of the live machine")
 	}
+}
+
+func (o *applyFlags) bindPhase(c *cobra.Command, verb string) {
+	c.Flags().StringVar(&o.phase, "phase", "all", "`PHASE` to "+verb+": preparation, provisioning, all")
+	complete(c, "phase", "preparation", "provisioning", "all")
 }
 
 func (g *globals) apply(ctx context.Context, s streams, o *applyFlags) error {
@@ -92,7 +97,7 @@ func (g *globals) validate(ctx context.Context, s streams, o *applyFlags) error 
 		}
 		reporting.Errors(s.err, e.Report)
 		if e.Report.ExitCode == report.ExitOK {
-			_, _ = io.WriteString(s.out, reporting.ValidSummary(e.Report)+"\n") // nowhere else to say it
+			_, _ = io.WriteString(s.out, reporting.ValidSummary(e.Report)+"\n") // the exit code reports success too
 		}
 		if !runsPlugins() {
 			_, _ = io.WriteString(s.err, "warning: no plugin runs on "+runtime.GOOS+": only the syntax, and the fields of known kinds, were checked\n")
@@ -101,7 +106,7 @@ func (g *globals) validate(ctx context.Context, s streams, o *applyFlags) error 
 	return g.drive(ctx, s, o, run.ModeValidate, choose(o, s.out, observe))
 }
 
-// choose is the observer of this output.
+// choose returns the observer for the output format.
 func choose(o *applyFlags, out io.Writer, text func(run.Event)) func(run.Event) {
 	if o.output == "json" {
 		return reporting.JSON{Out: out}.Observe

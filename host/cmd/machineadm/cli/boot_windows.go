@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/windows/registry"
 )
 
-// bootKey is a volatile registry key: Windows keeps it in memory, and drops it with the boot, however that ends. A fast
-// startup, which resumes the kernel instead of booting it, keeps the key.
+// bootKey is a volatile registry key, which Windows keeps in memory until shutdown. It survives a fast startup, which
+// resumes the kernel instead of booting it.
 // Source: RegCreateKeyExW, REG_OPTION_VOLATILE.
 const bootKey = `SOFTWARE\machineadm-boot`
 
-// bootID is a random name that the first run of a boot gives the boot. It is empty for a user who may not write the
-// registry, unless an earlier run has named the boot.
+// bootID returns a random ID that the first run of a boot stores. It is empty if none is stored and this user cannot write the
+// registry.
 func bootID(root string) string {
 	if root != "" {
 		return ""
@@ -47,7 +47,7 @@ func bootIn(parent registry.Key, path string) (_ string, err error) {
 	return id, key.SetStringValue(value, id)
 }
 
-// openVolatile opens a key, made volatile when it is missing: the registry package makes only permanent ones.
+// openVolatile opens or creates a volatile key, which the registry package does not support.
 func openVolatile(parent registry.Key, path string) (registry.Key, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {

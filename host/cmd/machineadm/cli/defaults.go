@@ -15,11 +15,11 @@ import (
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
-// maxDefaults is far above what a file of a few lines has.
+// maxDefaults is far above the size of a valid file.
 const maxDefaults = 1 << 20
 
-// vendorFiles are the files of the machine or the image that choose providers: the defaults of the OS vendor, by kind, and
-// the choices of the bake, by document. An error comes with the name of the file.
+// vendorFiles reads the files of the machine or image that choose providers: the OS vendor's defaults by kind, and the bake's
+// choices by document. It returns the file of an error.
 func (p *place) vendorFiles(o *run.Options) (at string, err error) {
 	if o.Mode == run.ModeValidate {
 		return "", nil
@@ -50,14 +50,14 @@ func parseChoices(file string, data []byte) (map[string]string, error) {
 	choices, err := journal.ParseChoices(data)
 	if err != nil {
 		return nil, &document.Error{
-			File: file, Index: -1, Message: err.Error(), Hint: "remove the file: the providers are chosen anew",
+			File: file, Index: -1, Message: err.Error(), Hint: "remove the file: machineadm then chooses the providers again",
 		}
 	}
 	return choices, nil
 }
 
-// readVendorFile reads the machine's own file like a program, links and all: a user who can write it chooses what is run. An
-// image is the baker's.
+// readVendorFile reads a file, which on the live machine must be trusted, because it chooses the executed plugins. The files
+// of an image are not checked.
 func (p *place) readVendorFile(path string) ([]byte, error) {
 	open := func() (*os.File, error) { return rooted.Open(p.root, path) }
 	if p.root == "" {
@@ -70,10 +70,10 @@ func (p *place) readVendorFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // only read from
+	defer func() { _ = file.Close() }() // opened for reading only
 	data, err := io.ReadAll(io.LimitReader(file, maxDefaults+1))
 	if err == nil && len(data) > maxDefaults {
-		err = fmt.Errorf("it is larger than %d MiB", maxDefaults>>20)
+		err = fmt.Errorf("the file is larger than %d MiB", maxDefaults>>20)
 	}
 	return data, err
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/machineadm/machineadm/internal/proctree"
 )
 
-// drive is one run, from the flags to the exit code.
+// drive executes one run, from the flags to the exit code.
 func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.Mode, observe func(run.Event)) error {
 	phase, err := o.check()
 	if err != nil {
@@ -39,7 +39,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	defer restore()
 	var stream []byte
 	var streamErr error
-	if !o.resume { // before the lock is taken: standard input may be a person who thinks
+	if !o.resume { // before the lock is taken, because stdin may be interactive
 		stream, streamErr = awaitStream(ctx, interrupt, g.timeout, o.path, s.in)
 	}
 	where, err := g.open(log, root, mode)
@@ -56,7 +56,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 			return where.broken(where.head(o), err, observe, s)
 		}
 		if stream == nil {
-			return g.nothingWaits(ctx, where, o, s, observe)
+			return g.nothingToResume(ctx, where, o, s, observe)
 		}
 		if phase, err = phaseOf(o.phase); err != nil {
 			return err
@@ -87,7 +87,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	return o.end(ctx, result, s)
 }
 
-// execute runs the stream with the installed plugins. An error means that the run could not begin.
+// execute runs the stream with the installed plugins. An error means that the run did not begin.
 func (g *globals) execute(
 	ctx context.Context, where *place, s streams, o run.Options, head report.Report, observe func(run.Event), log *slog.Logger,
 ) (report.Report, error) {
@@ -110,25 +110,25 @@ func (g *globals) execute(
 	}
 	result, details := run.Execute(ctx, o, with, head)
 	close(quiet)
-	endAll(fleet, log) // before a reboot, not in its middle
+	endAll(fleet, log) // before a reboot
 	where.endWrites()
-	where.tell(result, details, s)
+	where.showReport(result, details, s)
 	if result.Resume == report.ResumeByHand {
-		_, _ = fmt.Fprintln(s.err, g.toGoOn(where.stateDir, where.runDir)) // nowhere else to say it
+		_, _ = fmt.Fprintln(s.err, g.resumeHint(where.stateDir, where.runDir)) // standard error is the last resort
 	}
 	return result, nil
 }
 
-// noticeInterrupt says what the first interruption does, and that a second one does more.
+// noticeInterrupt writes the effect of the first interrupt and of a second one.
 func noticeInterrupt(interrupt <-chan struct{}, quiet <-chan struct{}, out io.Writer) {
 	select {
 	case <-interrupt:
-		_, _ = fmt.Fprintln(out, "stopping when the change in hand is done; interrupt again to stop at once")
+		_, _ = fmt.Fprintln(out, "stopping after the current change; interrupt again to stop at once")
 	case <-quiet:
 	}
 }
 
-// unopened tells a program that reads the events why there was no run. A person reads the error itself.
+// unopened reports, with --output json, an error before the run as an event.
 func (o *applyFlags) unopened(err error, observe func(run.Event)) error {
 	var exit *exitError
 	if o.output != "json" || !errors.As(err, &exit) {
@@ -149,36 +149,36 @@ func (o *applyFlags) unopened(err error, observe func(run.Event)) error {
 	return err
 }
 
-// end turns the report into the exit code, and reboots when that is due and allowed.
+// end returns the exit code, after a reboot that is required and allowed.
 func (o *applyFlags) end(ctx context.Context, result report.Report, s streams) error {
 	switch {
 	case result.ExitCode == report.ExitOK:
 		return nil
 	case result.ExitCode == report.ExitReboot && o.reboot:
-		_, _ = fmt.Fprintln(s.err, "rebooting; the run goes on after it") // nowhere else to say it
+		_, _ = fmt.Fprintln(s.err, "rebooting; the run resumes after the reboot") // standard error is the last resort
 		if err := launch.Reboot(context.WithoutCancel(ctx)); err != nil {
 			return &exitError{
-				code: report.ExitReboot, message: fmt.Sprintf("the reboot could not be asked for: %s", err),
-				hint: "reboot the machine: the run goes on after it",
+				code: report.ExitReboot, message: fmt.Sprintf("the reboot failed: %s", err),
+				hint: "reboot the machine: the run resumes after the reboot",
 			}
 		}
 	}
 	return &exitError{code: result.ExitCode}
 }
 
-// endAll leaves no process behind.
+// endAll ends all plugins and their processes.
 func endAll(fleet *launch.Fleet, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
 	if err := fleet.KillAll(ctx); err != nil {
-		log.Error("some process of a plugin could not be ended", "error", err)
+		log.Error("processes of a plugin cannot be ended", "error", err)
 	}
 }
 
-// killTimeout bounds the end of a run whose processes do not die: the kernel keeps one that waits for a device.
+// killTimeout bounds the wait for killed processes: one in uninterruptible sleep does not end.
 const killTimeout = 30 * time.Second
 
-// fleet finds plugins where the flags and the platform say, and starts them on demand.
+// fleet returns the plugins of the catalog, started on demand.
 func (g *globals) fleet(where *place, log *slog.Logger) (*launch.Fleet, error) {
 	c, err := g.catalog()
 	if err != nil {
@@ -190,7 +190,7 @@ func (g *globals) fleet(where *place, log *slog.Logger) (*launch.Fleet, error) {
 	}
 	tree, err := proctree.Contain()
 	if err != nil {
-		return nil, &exitError{code: report.ExitFailed, message: "contain the plugins' processes: " + err.Error()}
+		return nil, &exitError{code: report.ExitFailed, message: "contain the processes of plugins: " + err.Error()}
 	}
 	o := launch.Options{
 		Log: log, SocketDir: sockets, Environment: pluginv1.Environment(runtime.GOOS, g.lookupEnv),
@@ -205,7 +205,7 @@ func (g *globals) fleet(where *place, log *slog.Logger) (*launch.Fleet, error) {
 // runsPlugins says whether plugins can run on this operating system. On any other, a stream can be validated in part.
 func runsPlugins() bool { return slices.Contains(target.OperatingSystems(), runtime.GOOS) }
 
-// catalog finds plugins where the flags and the platform say.
+// catalog returns the plugin directories of the flags and the platform.
 func (g *globals) catalog() (*catalog.Catalog, error) {
 	c, err := catalog.New(catalog.Options{
 		First: g.pluginDirs, Beside: g.beside, Fixed: naming.SearchDirectories(runtime.GOOS),

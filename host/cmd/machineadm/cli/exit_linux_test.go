@@ -39,7 +39,7 @@ func TestExitCodes(t *testing.T) {
 		"2 the configuration": {
 			stream: good + noopDoc("b", "plan: invalid, field: spec.plan") + noopDoc("a", "touch: [b]"),
 			exit:   report.ExitUsage, outcome: report.RunInvalid,
-			says: []string{"stream.yaml:10:24: Noop/b: spec.plan: noop does not like it", "stream.yaml:14:12: Noop/a: metadata.name: the same name"},
+			says: []string{"stream.yaml:10:24: Noop/b: spec.plan: noop does not like it", "stream.yaml:14:12: Noop/a: metadata.name: duplicates the name"},
 		},
 		"4 a precondition": {
 			stream: noopDoc("a", "plan: precondition"), exit: report.ExitPrecondition, outcome: report.RunFailed,

@@ -20,13 +20,13 @@ import (
 )
 
 func usage(message string) error {
-	return &exitError{code: report.ExitUsage, message: message, hint: "see machineadm --help"}
+	return &exitError{code: report.ExitUsage, message: message, usage: true}
 }
 
-// flagError is what is wrong with a flag by its form.
+// flagError returns the usage error for a syntax error of the flags.
 func flagError(c *cobra.Command, err error) error {
 	if c.HasParent() && strings.HasSuffix(err.Error(), "unknown flag: --bootstrap") {
-		return usage("--bootstrap goes without a command: machineadm --bootstrap --path FILE is apply --reboot")
+		return usage("--bootstrap takes no command: machineadm --bootstrap --path FILE means apply --reboot")
 	}
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		takes := map[string]string{"duration": "a duration, such as 90s or 30m", "bool": "true or false"}
@@ -37,15 +37,15 @@ func flagError(c *cobra.Command, err error) error {
 	return usage(err.Error())
 }
 
-// knownCommand refuses what is none.
+// knownCommand refuses arguments, which are unknown commands.
 func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	c.SuggestionsMinimumDistance = 2 // letters that differ
+	c.SuggestionsMinimumDistance = 2 // an edit distance
 	message := fmt.Sprintf("%s has no command %q", c.CommandPath(), args[0])
 	if similar := c.SuggestionsFor(args[0]); len(similar) > 0 {
-		message += "; is it " + strings.Join(similar, " or ") + "?"
+		message += "; did you mean " + strings.Join(similar, " or ") + "?"
 	}
 	return usage(message)
 }
@@ -54,15 +54,15 @@ func noArguments(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	message := fmt.Sprintf("%s takes no argument, but %q is one", c.CommandPath(), args[0])
+	message := fmt.Sprintf("%s takes no arguments: %q", c.CommandPath(), args[0])
 	if c.Flags().Lookup("path") != nil {
-		message += "; the stream is named by --path"
+		message += "; give the stream with --path"
 	}
 	return usage(message)
 }
 
-// check judges the flags that every command takes, and that no flag is given an empty value: that of a shell variable
-// which was meant to be set. An empty --root would mean the live machine.
+// check checks the flags of every command, and that no flag has an empty value, which comes from an unset shell variable: an
+// empty --root would mean the live machine.
 func (g *globals) check(given *pflag.FlagSet) error {
 	empty := ""
 	given.Visit(func(f *pflag.Flag) {
@@ -75,15 +75,15 @@ func (g *globals) check(given *pflag.FlagSet) error {
 	}
 	switch {
 	case empty != "":
-		return usage("--" + empty + " is given without a value")
+		return usage("--" + empty + " has an empty value")
 	case g.timeout <= 0:
 		return usage("--timeout takes a duration above zero, such as 90s or 30m")
 	}
-	for _, dir := range g.pluginDirs { // else what is said to be missing is the plugin
+	for _, dir := range g.pluginDirs { // otherwise the error would be a missing plugin
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist) {
 			return &exitError{
 				code: report.ExitUsage, message: "--plugin-dir " + strconv.Quote(dir) + " is not a directory",
-				hint: "make it, or give the directory that holds the plugins",
+				hint: "create it, or give the directory that contains the plugins",
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func checkOutput(output string) error {
 	return nil
 }
 
-// check judges the flags, before anything is read.
+// check checks the flags before any input is read.
 func (o *applyFlags) check() (pluginv1.Phase, error) {
 	if err := checkOutput(o.output); err != nil {
 		return 0, err
@@ -108,18 +108,18 @@ func (o *applyFlags) check() (pluginv1.Phase, error) {
 	}
 	switch {
 	case o.path == "" && !o.resume:
-		return 0, usage("--path is missing: it names the stream's file, or - for standard input")
+		return 0, usage("--path is required: the stream's file, or - for standard input")
 	case o.dryRun && o.reboot:
-		return 0, usage("--dry-run changes nothing, and so --reboot has nothing to reboot for: leave one out")
+		return 0, usage("--dry-run and --reboot exclude each other: a dry run never reboots")
 	case o.root != "" && o.reboot:
-		return 0, usage("--reboot is for the live machine, and --root prepares an image: leave one out")
+		return 0, usage("--reboot and --root exclude each other: an image does not reboot")
 	case o.root == "" && o.allowSecrets:
-		return 0, usage("--allow-secrets is for images: it goes with --root")
+		return 0, usage("--allow-secrets requires --root")
 	}
 	return phaseOf(o.phase)
 }
 
-// phaseOf is the phase that --phase names.
+// phaseOf returns the phase of the flag --phase.
 func phaseOf(name string) (pluginv1.Phase, error) {
 	switch name {
 	case "all":
@@ -132,8 +132,8 @@ func phaseOf(name string) (pluginv1.Phase, error) {
 	return 0, usage("--phase takes preparation, provisioning or all")
 }
 
-// absoluteRoot is the directory that --root names, without links; empty for the live machine. When root runs, other
-// users must not be able to put another directory into its place: everything is written below this path.
+// absoluteRoot returns the directory of --root without links; "" for the live machine. For root, other users must not be able
+// to replace the directory, because every write goes below it.
 func absoluteRoot(root string) (string, error) {
 	if root == "" {
 		return "", nil
@@ -154,7 +154,7 @@ func absoluteRoot(root string) (string, error) {
 	if err != nil {
 		return "", rootError(path, err)
 	}
-	defer func() { _ = dir.Close() }() // only looked at
+	defer func() { _ = dir.Close() }() // opened for reading only
 	info, err := dir.Stat()
 	if err != nil {
 		return "", rootError(path, err)
@@ -162,13 +162,13 @@ func absoluteRoot(root string) (string, error) {
 	if !info.IsDir() {
 		return "", usage("--root: " + path + " is not a directory")
 	}
-	// Also by another name: a bind mount of / is the live machine, too.
+	// By identity, because a bind mount of / is the live machine too.
 	live, err := os.Stat(filepath.VolumeName(path) + string(filepath.Separator))
 	if err != nil {
 		return "", rootError(path, err)
 	}
 	if os.SameFile(live, info) {
-		return "", usage("--root: " + path + " is the live machine: leave --root out")
+		return "", usage("--root: " + path + " is the live machine: omit --root")
 	}
 	return path, nil
 }

@@ -7,7 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/version"
 )
 
 // TestWrongFlags: all of it is said before anything is read, locked or started.
@@ -61,6 +64,9 @@ func TestWrongFlags(t *testing.T) {
 		{"plugins", "list", "--output", "xml"},
 		{"plugins", "inspect", "../../../bin/sh"},
 		{"version", "now"},
+		{"version", "-o", "yaml"},
+		{"plan", "-f", "node.yaml", "--phase", "last"},
+		{"plugins", "new"},
 	}
 	var all strings.Builder
 	for _, args := range lines {
@@ -124,4 +130,24 @@ func TestStandardOutputThatCannotBeWritten(t *testing.T) {
 	if code != report.ExitFailed || !strings.Contains(errOut.String(), "no space left on device") {
 		t.Errorf("exit %d: %s", code, errOut.String())
 	}
+}
+
+func TestCompletionOfFlags(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"apply --phase ":      "preparation\nprovisioning\nall\n:4\n",
+		"plan -o ":            "text\njson\n:4\n",
+		"version --output ":   "text\njson\n:4\n",
+		"status --log-level ": "debug\ninfo\nwarn\nerror\n:4\n",
+		"apply --pat":         "--path\tthe stream's FILE, or - for standard input\n:4\n",
+	} {
+		got := execute(t, nil, append([]string{"__complete"}, strings.Split(line, " ")...)...)
+		assert.Equal(t, want, got.out, line)
+	}
+}
+
+func TestVersionOutput(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "machineadm "+version.String()+"\n", execute(t, nil, "version").out)
+	assert.JSONEq(t, `{"version": "`+version.String()+`"}`, execute(t, nil, "version", "-o", "json").out)
 }

@@ -48,7 +48,7 @@ func TestStreamsThatAreNone(t *testing.T) {
 		"a missing file":       {path: filepath.Join(b.dir, "none.yaml"), exit: report.ExitUsage, says: []string{"none.yaml: cannot be read: no such file", "hint: name a file that exists, or -"}},
 		"17 MiB":               {path: large, exit: report.ExitUsage, says: []string{"larger than 16 MiB", "hint: "}},
 		"an endless input":     {path: "-", in: func() io.Reader { return endless{} }, exit: report.ExitUsage, says: []string{"<stdin>: is larger than 16 MiB"}},
-		"an empty input":       {path: "-", in: func() io.Reader { return strings.NewReader("") }, exit: report.ExitUsage, says: []string{"<stdin>: holds no document"}},
+		"an empty input":       {path: "-", in: func() io.Reader { return strings.NewReader("") }, exit: report.ExitUsage, says: []string{"<stdin>: contains no document"}},
 		"an input that breaks": {path: "-", in: func() io.Reader { return io.MultiReader(strings.NewReader("x: "), broken{}) }, exit: report.ExitUsage, says: []string{"<stdin>: cannot be read: io: read/write on closed pipe"}},
 	} {
 		for _, command := range []string{"apply", "plan", "validate"} {
@@ -104,7 +104,7 @@ func TestStandardInputThatNeverEnds(t *testing.T) {
 		}
 	}()
 	got := execute(t, in, b.flags("apply", "--root", b.root, "--path", "-", "--timeout", "50ms")...)
-	if got.code != report.ExitDeadline || !strings.Contains(got.errOut, "<stdin>: was not read to its end in time") {
+	if got.code != report.ExitDeadline || !strings.Contains(got.errOut, "<stdin>: was not read completely within --timeout") {
 		t.Errorf("%s", got)
 	}
 	stray := make(chan os.Signal, 64)
@@ -183,7 +183,7 @@ func TestVendorsDefaults(t *testing.T) {
 		"a path for a provider":  {text: "Noop: ../../bin/sh\n", exit: report.ExitUsage, says: "defaults.yaml: Noop: "},
 		"no mapping":             {text: "- Noop\n", exit: report.ExitUsage, says: "defaults.yaml:1:1: must be a mapping"},
 		"one that is not there":  {text: "Noop: none\n", exit: report.ExitPrecondition, says: "machineadm-noop-plugin-none is not installed"},
-		"larger than any can be": {text: strings.Repeat("# x\n", 1<<19), exit: report.ExitUsage, says: "defaults.yaml: cannot be read: it is larger than 1 MiB"},
+		"larger than any can be": {text: strings.Repeat("# x\n", 1<<19), exit: report.ExitUsage, says: "defaults.yaml: cannot be read: the file is larger than 1 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

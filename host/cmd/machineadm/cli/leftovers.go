@@ -9,7 +9,7 @@ import (
 	"github.com/machineadm/machineadm/host/resume"
 )
 
-// newWrites is the record of the files that the run writes.
+// newWrites returns the record of the files that the run writes.
 func (p *place) newWrites() *journal.Writes {
 	own := []string{filepath.Join(p.runDir, journal.ReportFile), filepath.Join(p.runDir, journal.DetailsFile)}
 	if p.root == "" {
@@ -18,7 +18,7 @@ func (p *place) newWrites() *journal.Writes {
 	return journal.NewWrites(p.root, p.stateDir, own...)
 }
 
-// cleanUp removes what killed runs left. What cannot be removed does not stop the run: the next one tries again.
+// cleanUp removes leftovers of killed runs. A failure is a warning; the next run tries again.
 func (p *place) cleanUp() {
 	if p.writes == nil {
 		return
@@ -27,15 +27,15 @@ func (p *place) cleanUp() {
 	for _, parent := range append([]string{os.TempDir()}, moreTempDirs()...) {
 		parent, err := checkTemporary(parent)
 		if err != nil {
-			continue // no run has used it
+			continue // not used by any run
 		}
-		if err := sweepTemporary(parent); err != nil {
-			p.log.Warn("directories of an interrupted run are left", "error", err)
+		if err := removeStale(parent); err != nil {
+			p.log.Warn("directories of an interrupted run cannot be removed", "error", err)
 		}
 	}
 }
 
-// endWrites ends the record of what the run writes: its plugins have ended.
+// endWrites clears the record of written files after all plugins have ended.
 func (p *place) endWrites() {
 	if p.writes != nil {
 		p.warnLeft(p.writes.Clear())
@@ -44,17 +44,17 @@ func (p *place) endWrites() {
 
 func (p *place) warnLeft(err error) {
 	if err != nil {
-		p.log.Warn("files of an interrupted run are left and can hold secrets", "error", err)
+		p.log.Warn("files of an interrupted run, which can contain secrets, cannot be removed", "error", err)
 	}
 }
 
-// sweepTemporary removes the directories below parent of runs that were killed: this user's, and not locked.
-func sweepTemporary(parent string) error {
+// removeStale removes the unlocked temporary directories of this user below parent, which killed runs left.
+func removeStale(parent string) error {
 	root, err := os.OpenRoot(parent)
 	if err != nil {
 		return nil // no directory for temporary files
 	}
-	defer func() { _ = root.Close() }() // only looked into
+	defer func() { _ = root.Close() }() // opened for reading only
 	found, err := fs.Glob(root.FS(), runPrefix+"*")
 	if err != nil {
 		return err
@@ -67,10 +67,10 @@ func sweepTemporary(parent string) error {
 		}
 		lock, err := journal.Acquire(ownerLock(dir))
 		if err != nil {
-			continue // its owner lives, or it is gone
+			continue // in use, or removed
 		}
 		err = root.RemoveAll(name)
-		_ = lock.Release() // of what is gone
+		_ = lock.Release() // the directory is removed
 		_ = os.Remove(ownerLock(dir))
 		if err != nil {
 			return err
@@ -79,15 +79,15 @@ func sweepTemporary(parent string) error {
 	return nil
 }
 
-// removeOwned removes a temporary directory of this run, which holds nothing that matters.
+// removeOwned removes a temporary directory of this run.
 func removeOwned(dir string, lock *journal.Lock) {
 	_ = os.RemoveAll(dir)
 	_ = lock.Release()
-	_ = os.Remove(ownerLock(dir)) // where that is another file
+	_ = os.Remove(ownerLock(dir)) // on Windows a separate file
 }
 
-// there says whether a directory is there: a lock of one that is gone can be a new file in its place.
-func there(dir string) bool {
+// dirExists reports whether dir is a directory: the lock of a deleted directory can be a new file in its place.
+func dirExists(dir string) bool {
 	info, err := os.Lstat(dir)
 	return err == nil && info.IsDir()
 }

@@ -103,7 +103,7 @@ func TestSweepTemporary(t *testing.T) {
 	lock, err := journal.Acquire(ownerLock(held))
 	require.NoError(t, err)
 	p.cleanup = append(p.cleanup, func() { removeOwned(held, lock) })
-	require.NoError(t, sweepTemporary(parent))
+	require.NoError(t, removeStale(parent))
 	entries := func() (out []string) {
 		found, err := os.ReadDir(parent)
 		require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestSweepTemporary(t *testing.T) {
 	p.close()
 	assert.ElementsMatch(t, want, entries())
 	assert.DirExists(t, outside)
-	assert.NoError(t, sweepTemporary(filepath.Join(parent, "missing")))
+	assert.NoError(t, removeStale(filepath.Join(parent, "missing")))
 }
 
 // TestTemporaryAmongRunsThatCleanUp: a directory that another run takes for a leftover, before it is locked, is made again.

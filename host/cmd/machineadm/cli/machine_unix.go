@@ -16,14 +16,14 @@ import (
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
-// defaultsFile is where the OS vendor names a provider for each kind.
+// defaultsFile is the OS vendor's choice of a provider for each kind.
 const defaultsFile = "/etc/machineadm/defaults.yaml"
 
 func defaultStateDir() string { return "/var/lib/machineadm" }
 
 func defaultRunDir() string { return "/run/machineadm" }
 
-// imageLock is the image's own directory: two runs on one image exclude each other, and the image gains no file.
+// imageLock returns the lock of an image: its directory itself, so that the image gets no lock file.
 func imageLock(root, _ string) string { return root }
 
 // machineID binds state to a machine; an image has none.
@@ -49,26 +49,26 @@ func bootID(root string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// openStream opens the stream. What root reads must be trusted: others could swap it under the run.
+// openStream opens the stream. For root the file must be trusted, because others could replace it.
 func openStream(path string) (*os.File, error) {
 	if privileged() {
 		return trust.Open(path, trust.Stream())
 	}
-	return regular(os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)) // non-blocking: a FIFO has no writer yet
+	return regular(os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)) // non-blocking for a FIFO without a writer
 }
 
-// privileged says whether this process can do what other users cannot.
+// privileged reports whether this process runs as root.
 func privileged() bool { return os.Geteuid() == 0 }
 
-// checkTemporary is the path without links of a directory in which a private one is safe from other users.
+// checkTemporary checks a parent of private directories, and returns its path without links.
 func checkTemporary(dir string) (string, error) { return trust.Directory(dir, true) }
 
-// moreTempDirs are where everybody, or at least this user, can make directories when TMPDIR is of no use.
+// moreTempDirs returns alternatives to TMPDIR.
 func moreTempDirs() []string {
 	return []string{"/tmp", "/var/tmp", "/run/user/" + strconv.Itoa(os.Geteuid()), "/dev/shm", "/run"}
 }
 
-// ownerLock is what the owner of a temporary directory locks: the directory itself, which stays empty.
+// ownerLock returns the lock of a temporary directory: the directory itself.
 func ownerLock(dir string) string { return dir }
 
 // mine reports whether a file belongs to this user.
@@ -81,7 +81,7 @@ func newSentinel() *journal.Sentinel {
 	return journal.NewSentinel("/run/cluster-api/bootstrap-success.complete")
 }
 
-// regular opens a file that is one: a FIFO or a device would hold the run up.
+// regular refuses a file that is not regular: a FIFO or a device could block the run.
 func regular(file *os.File, err error) (*os.File, error) {
 	if err != nil {
 		return nil, err

@@ -11,14 +11,14 @@ import (
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
-// defaultsFile is where the OS vendor names a provider for each kind.
+// defaultsFile is the OS vendor's choice of a provider for each kind.
 const defaultsFile = `C:\ProgramData\machineadm\defaults.yaml`
 
 func defaultStateDir() string { return `C:\ProgramData\machineadm` }
 
 func defaultRunDir() string { return `C:\ProgramData\machineadm\run` }
 
-// imageLock is a file: Windows locks no directories.
+// imageLock returns the lock of an image: a file, because Windows cannot lock directories.
 func imageLock(_, runDir string) string { return filepath.Join(runDir, "lock") }
 
 // machineID binds state to a machine; an image has none.
@@ -30,7 +30,7 @@ func machineID(root string) string {
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = key.Close() }() // only read from
+	defer func() { _ = key.Close() }() // opened for reading only
 	id, _, err := key.GetStringValue("MachineGuid")
 	if err != nil {
 		return ""
@@ -38,22 +38,22 @@ func machineID(root string) string {
 	return id
 }
 
-// openStream opens the stream, judged like a plugin.
+// openStream opens the stream, which must be trusted.
 func openStream(path string) (*os.File, error) { return trust.Open(path, trust.Stream()) }
 
-// privileged says whether this process can do what other users cannot.
+// privileged reports whether this process is elevated.
 func privileged() bool { return windows.GetCurrentProcessToken().IsElevated() }
 
-// checkTemporary has nothing to check: the directory is this user's own, and plugins are reached by mutual TLS.
+// checkTemporary accepts dir: it belongs to this user, and plugins are connected by mutual TLS.
 func checkTemporary(dir string) (string, error) { return dir, nil }
 
-// moreTempDirs is empty: Windows gives every user a directory of his own.
+// moreTempDirs returns none: on Windows every user has a private directory.
 func moreTempDirs() []string { return nil }
 
-// ownerLock is what the owner of a temporary directory locks: a file beside it, since Windows locks no directories.
+// ownerLock returns the lock of a temporary directory: a file beside it, because Windows cannot lock directories.
 func ownerLock(dir string) string { return dir + ".lock" }
 
-// mine is true: the directory for temporary files is this user's.
+// mine returns true, because the directory for temporary files belongs to this user.
 func mine(os.FileInfo) bool { return true }
 
 func newSentinel() *journal.Sentinel {

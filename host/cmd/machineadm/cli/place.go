@@ -21,23 +21,23 @@ import (
 	"github.com/machineadm/machineadm/internal/version"
 )
 
-// place is where a run happens: the machine or an image, and the directories that go with it.
+// place is the machine or image of a run, with its directories.
 type place struct {
-	root       string // of the image, or an empty directory when validating
-	image      string // what --root names
-	target     target.Target
-	runDir     string
-	stateDir   string
-	reportPath string // empty when no report is kept
-	passing    bool   // the run directory ends with the run
-	unkept     bool   // the report on disk is not that of this run, or not its last word
-	stateErr   error  // why there is no journal; the lock is held all the same
-	log        *slog.Logger
-	lock       *journal.Lock
-	writes     *journal.Writes // of an apply
-	journal    *journal.Journal
-	reports    journal.Reports // of this run, when reportPath is set
-	cleanup    []func()
+	root         string // of the image, or an empty directory when validating
+	image        string // the directory of --root
+	target       target.Target
+	runDir       string
+	stateDir     string
+	reportPath   string // empty without a report
+	temporaryRun bool   // the run directory is temporary
+	unkept       bool   // the report on disk is not the last one of this run
+	stateErr     error  // why there is no journal, although the lock is held
+	log          *slog.Logger
+	lock         *journal.Lock
+	writes       *journal.Writes // of an apply only
+	journal      *journal.Journal
+	reports      journal.Reports // of this run, when reportPath is set
+	cleanup      []func()
 }
 
 func (p *place) close() {
@@ -47,7 +47,7 @@ func (p *place) close() {
 	p.cleanup = nil
 }
 
-// open makes ready what a run needs of the machine: only an apply takes the lock and writes.
+// open prepares a run. Only an apply takes the lock and writes.
 func (g *globals) open(log *slog.Logger, root string, mode run.Mode) (_ *place, err error) {
 	p := &place{root: root, image: root, log: log}
 	defer func() {
@@ -56,7 +56,7 @@ func (g *globals) open(log *slog.Logger, root string, mode run.Mode) (_ *place, 
 		}
 	}()
 	p.target, err = target.Detect(root)
-	if mode == run.ModeValidate { // an empty root: nothing of this machine is looked at
+	if mode == run.ModeValidate { // an empty root: the result does not depend on this machine
 		if err != nil {
 			p.target = target.Target{OS: runtime.GOOS, Architecture: runtime.GOARCH}
 		}
@@ -64,9 +64,9 @@ func (g *globals) open(log *slog.Logger, root string, mode run.Mode) (_ *place, 
 		return p, err
 	}
 	if err != nil {
-		return nil, &exitError{code: report.ExitPrecondition, message: "find out which machine this is: " + err.Error()}
+		return nil, &exitError{code: report.ExitPrecondition, message: "detect the platform: " + err.Error()}
 	}
-	log.Info("machine found", "os", p.target.OS, "distribution", p.target.Distribution, "like", p.target.Like,
+	log.Info("platform detected", "os", p.target.OS, "distribution", p.target.Distribution, "like", p.target.Like,
 		"version", p.target.Version, "architecture", p.target.Architecture, "root", root)
 	if err := g.directories(p, mode); err != nil {
 		return nil, err
@@ -79,10 +79,10 @@ func (g *globals) open(log *slog.Logger, root string, mode run.Mode) (_ *place, 
 	return p, p.keep()
 }
 
-// directories settles where state and report go. A run on an image leaves none of them in the image.
+// directories chooses the directories of state and report, which are never in an image.
 func (g *globals) directories(p *place, mode run.Mode) error {
 	p.stateDir, p.runDir = g.stateDir, g.runDir
-	p.passing = g.runDir == "" && p.root != ""
+	p.temporaryRun = g.runDir == "" && p.root != ""
 	for _, dir := range []struct {
 		path           *string
 		fallback, flag string
@@ -108,8 +108,8 @@ func (g *globals) directories(p *place, mode run.Mode) error {
 	return nil
 }
 
-// untrusted is the end of a run that was given a directory which others can change; nil for every other error, which
-// whatever uses the directory finds again.
+// untrusted returns an error for a directory that other users can change, and nil for other errors, which the use of the
+// directory reports.
 func untrusted(flag string, err error) error {
 	var refused *trust.Error
 	if !errors.As(err, &refused) {
@@ -118,19 +118,19 @@ func untrusted(flag string, err error) error {
 	return &exitError{code: report.ExitUntrusted, message: flag + ": " + refused.Error(), hint: refused.Remedy}
 }
 
-// keep takes the lock and opens the state.
+// keep takes the lock and opens the state store.
 func (p *place) keep() error {
 	if err := journal.MakeRunDir(p.runDir); err != nil {
 		return stateExit(err)
 	}
-	if _, err := trust.Directory(p.runDir, false); err != nil { // again: it can be another user's who was faster
+	if _, err := trust.Directory(p.runDir, false); err != nil { // again, because another user may have created it
 		return cmp.Or(untrusted("--run-dir", err), error(stateExit(err)))
 	}
 	at := lockAt(p.root, p.runDir)
 	lock, err := journal.Acquire(at)
 	var locked *journal.LockedError
 	if errors.As(err, &locked) {
-		hint := "wait for it to end; machineadm status shows where it is"
+		hint := "wait for it to end; machineadm status shows its progress"
 		if len(locked.Left) > 0 {
 			hint = "end them, for example with kill, and run the command again"
 		}
@@ -141,9 +141,9 @@ func (p *place) keep() error {
 	}
 	p.lock = lock
 	p.log.Debug("lock taken", "path", at)
-	p.cleanup = append(p.cleanup, func() { _ = lock.Release() }) // the process ends right after
+	p.cleanup = append(p.cleanup, func() { _ = lock.Release() }) // the process exits next
 	p.reportPath = filepath.Join(p.runDir, journal.ReportFile)
-	if err := p.sweep(); err != nil {
+	if err := p.removeSockets(); err != nil {
 		return err
 	}
 	p.journal, p.stateErr = journal.Open(p.stateDir, machineID(p.root))
@@ -152,7 +152,7 @@ func (p *place) keep() error {
 	return nil
 }
 
-// lockAt is what a run on the live machine, or on an image, locks.
+// lockAt returns the lock of the live machine or of an image.
 func lockAt(root, runDir string) string {
 	if root != "" {
 		return imageLock(root, runDir)
@@ -160,10 +160,10 @@ func lockAt(root, runDir string) string {
 	return filepath.Join(runDir, "lock")
 }
 
-// head is the report before anything was done.
+// head returns the report at the start of the run.
 func (p *place) head(o *applyFlags) report.Report {
 	id := make([]byte, 8)
-	_, _ = rand.Read(id) // it never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(id) // never fails
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind,
 		RunID: hex.EncodeToString(id), BootID: bootID(p.root), StartedAt: time.Now().UTC(),
@@ -176,7 +176,7 @@ func (p *place) head(o *applyFlags) report.Report {
 	}
 }
 
-// provide gives the run what it keeps. A plan keeps nothing and only reads what an apply has kept.
+// provide sets the dependencies that hold state. A plan only reads it.
 func (g *globals) provide(p *place, with *run.Dependencies, o run.Options, head report.Report) error {
 	switch {
 	case p.journal == nil:
@@ -200,7 +200,7 @@ func (g *globals) provide(p *place, with *run.Dependencies, o run.Options, head 
 	return nil
 }
 
-// record keeps the report, where there is no journal in the run directory alone.
+// record writes the report: to the state store if there is one, and to the run directory.
 func (p *place) record(r report.Report, details map[string]string) error {
 	err := p.reports.Write(r, details)
 	p.log.Debug("report written", "path", p.reportPath, "outcome", r.Outcome, "ok", err == nil)
@@ -208,13 +208,13 @@ func (p *place) record(r report.Report, details map[string]string) error {
 	return err
 }
 
-// broken ends a run that cannot use its state, with a report like any other as long as one can be written.
+// broken ends a run that cannot use its state, with a report if one can be written.
 func (p *place) broken(head report.Report, err error, observe func(run.Event), s streams) error {
 	exit := stateExit(err)
 	return p.refuse(head, []report.Error{{Code: report.CodeState, Message: exit.message, Hint: exit.hint}}, observe, s)
 }
 
-// refuse ends a run whose input could not be read, with a report like any other.
+// refuse ends a run whose input cannot be read, with a report.
 func (p *place) refuse(head report.Report, wrong []report.Error, observe func(run.Event), s streams) error {
 	head.FinishedAt = time.Now().UTC()
 	head.Outcome, head.ExitCode = ending(wrong[0])
@@ -222,39 +222,39 @@ func (p *place) refuse(head report.Report, wrong []report.Error, observe func(ru
 	observe(run.Event{Type: run.EventRunFinished, Time: head.FinishedAt, Report: &head})
 	if p.reportPath != "" {
 		if err := p.record(head, nil); err != nil {
-			(&exitError{message: err.Error()}).show(s.err) // the exit code is the input's
+			(&exitError{message: err.Error()}).show(s.err) // the exit code reports the input error
 		}
 	}
-	p.tell(head, nil, s)
+	p.showReport(head, nil, s)
 	return &exitError{code: head.ExitCode}
 }
 
-// tell says where the report of a run that did not succeed is. Words of other programs that would be lost with the run
-// are kept in a directory that only this user can enter.
-func (p *place) tell(result report.Report, details map[string]string, s streams) {
+// showReport writes the path of the report of a failed run. Details that a temporary run directory would lose are saved in a
+// private directory.
+func (p *place) showReport(result report.Report, details map[string]string, s streams) {
 	if result.ExitCode == report.ExitOK || result.ExitCode == report.ExitDiffers {
 		return
 	}
 	switch {
-	case p.reportPath != "" && p.unkept: // what lies there is another run's
-	case p.reportPath != "" && !p.passing:
-		_, _ = fmt.Fprintf(s.err, "report: %s (machineadm status reads it)\n", p.reportPath) // nowhere else to say it
+	case p.reportPath != "" && p.unkept: // the file is the report of another run
+	case p.reportPath != "" && !p.temporaryRun:
+		_, _ = fmt.Fprintf(s.err, "report: %s (shown by machineadm status)\n", p.reportPath) // standard error is the last resort
 	case len(details) > 0:
 		dir, err := temporary(p.log, keptPrefix, maxPath)
 		if err == nil {
 			err = (&journal.Reports{RunDir: dir}).Write(result, details)
 		}
 		if err != nil {
-			(&exitError{message: "the details are lost: " + err.Error()}).show(s.err)
+			(&exitError{message: "the details cannot be saved: " + err.Error()}).show(s.err)
 			return
 		}
-		_, _ = fmt.Fprintf(s.err, "report: %s (remove its directory when it is read)\n", filepath.Join(dir, journal.ReportFile)) // as above
+		_, _ = fmt.Fprintf(s.err, "report: %s (remove its directory after reading it)\n", filepath.Join(dir, journal.ReportFile)) // likewise
 	}
 }
 
-// stateExit is the end of a run that cannot keep its state.
+// stateExit returns the error of a run that cannot write its state.
 func stateExit(err error) *exitError {
-	hint := "see that the directory is writable and not full"
+	hint := "check that the directory is writable and not full"
 	if errors.Is(err, os.ErrPermission) {
 		hint = "run as root, or give --state-dir and --run-dir"
 	}

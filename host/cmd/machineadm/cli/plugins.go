@@ -20,38 +20,38 @@ import (
 )
 
 func newPlugins(g *globals, s streams) *cobra.Command {
-	c := &cobra.Command{Use: "plugins", Short: "Show the installed plugins, and begin a new one"}
-	onlyOthers(c)
-	output := "text"
+	c := &cobra.Command{Use: "plugins", Short: "Show the installed plugins, or create a new one"}
+	makeGroup(c)
+	output := ""
 	list := &cobra.Command{
-		Use: "list", Short: "List the installed plugins, what they serve and how they fit this machine", Args: noArguments,
-		Long: "list starts every installed plugin that is trusted and shows a line for each kind that it serves. FITNESS is how the\n" +
-			"provider fits this machine: active, installed, absent or unsupported.",
+		Use: "list", Short: "List the installed plugins, their kinds and their fitness for this machine", Args: noArguments,
+		Long: "list starts every trusted plugin and shows a line for each kind that it serves. FITNESS is how the provider fits this\n" +
+			"machine: active, installed, absent or unsupported.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return g.pluginsShow(c.Context(), s, output, nil, writeTable)
 		},
 	}
 	inspect := &cobra.Command{
-		Use: "inspect [BINARY...]", Short: "Start plugins and show what they serve and how they fit this machine",
-		Long: "inspect starts the named plugins, or all that are trusted, and shows what they serve and how they fit this machine.\n" +
-			"BINARY is the name of a plugin's file. A plugin that is not trusted is not started.",
+		Use: "inspect [BINARY...]", Short: "Start plugins and show their kinds and their fitness for this machine",
+		Long: "inspect starts the given plugins, by default all trusted ones, and shows their kinds and their fitness for this machine.\n" +
+			"BINARY is the file name of a plugin. An untrusted plugin is not started.",
 		Example: "  machineadm plugins inspect machineadm-sysctl-plugin-procfs", Args: pluginNames,
 		RunE: func(c *cobra.Command, names []string) error {
 			return g.pluginsShow(c.Context(), s, output, names, writeDetails)
 		},
 	}
 	for _, sub := range []*cobra.Command{list, inspect} {
-		sub.Flags().StringVarP(&output, "output", "o", "text", "`FORMAT` of the output: text, json")
+		bindOutput(sub, &output)
 	}
 	c.AddCommand(list, inspect, newPluginsNew(s))
 	return c
 }
 
-// beside is the directory of this program if plugins lie in it.
+// beside returns the directory of this program, if it contains plugins.
 func beside() string {
 	program, err := os.Executable()
 	if err != nil {
-		return "" // the system does not say, and so there is none
+		return ""
 	}
 	return catalog.Beside(program)
 }
@@ -59,13 +59,13 @@ func beside() string {
 func pluginNames(_ *cobra.Command, names []string) error {
 	for _, name := range names {
 		if !naming.IsPlugin(runtime.GOOS, naming.File(runtime.GOOS, name)) {
-			return usage(fmt.Sprintf("%q is not the name of a plugin: machineadm plugins list shows some", name))
+			return usage(fmt.Sprintf("%q is not the name of a plugin, as machineadm plugins list shows them", name))
 		}
 	}
 	return nil
 }
 
-// pluginInfo is one installed plugin, as plugins list and inspect show it.
+// pluginInfo is an installed plugin, in the JSON output of plugins list and inspect.
 type pluginInfo struct {
 	Binary  string   `json:"binary"`
 	Path    string   `json:"path"`
@@ -77,13 +77,13 @@ type pluginInfo struct {
 	Fitness string   `json:"fitness,omitempty"`
 	Reason  string   `json:"reason,omitempty"`
 	Kinds   []string `json:"kinds,omitempty"`
-	Stderr  string   `json:"stderr,omitempty"` // the last words of one that could not be started
+	Stderr  string   `json:"stderr,omitempty"` // of a failed start
 
 	plugin    catalog.Plugin
 	kindNames []string
 }
 
-// installed lists and checks every plugin, or those named.
+// installed finds and checks the named plugins, or all.
 func installed(c *catalog.Catalog, names []string) (infos []pluginInfo, problems []error) {
 	var plugins []catalog.Plugin
 	if len(names) == 0 {
@@ -99,12 +99,12 @@ func installed(c *catalog.Catalog, names []string) (infos []pluginInfo, problems
 	}
 	infos = []pluginInfo{}
 	for _, p := range plugins {
-		infos = append(infos, judge(c, p))
+		infos = append(infos, check(c, p))
 	}
 	return infos, problems
 }
 
-func judge(c *catalog.Catalog, p catalog.Plugin) pluginInfo {
+func check(c *catalog.Catalog, p catalog.Plugin) pluginInfo {
 	info := pluginInfo{Binary: p.Binary, Path: p.Path, plugin: p}
 	file, err := c.Open(p)
 	if err != nil {
@@ -115,7 +115,7 @@ func judge(c *catalog.Catalog, p catalog.Plugin) pluginInfo {
 		}
 		return info
 	}
-	defer func() { _ = file.Close() }() // only read from
+	defer func() { _ = file.Close() }() // opened for reading only
 	info.Trusted = true
 	if info.SHA256, err = catalog.Digest(file); err != nil {
 		info.Problem = err.Error()
@@ -123,7 +123,7 @@ func judge(c *catalog.Catalog, p catalog.Plugin) pluginInfo {
 	return info
 }
 
-// pluginsShow starts the named plugins, or all, and shows what they say of themselves.
+// pluginsShow starts the named plugins, or all, and shows their descriptions.
 func (g *globals) pluginsShow(
 	ctx context.Context, s streams, output string, names []string, text func(io.Writer, []pluginInfo) error,
 ) error {
@@ -153,7 +153,7 @@ func (g *globals) pluginsShow(
 	return listProblems(s, c.Directories(), problems, infos)
 }
 
-// inspect starts the plugins that are trusted, side by side, and no other.
+// inspect starts the trusted plugins concurrently.
 func (g *globals) inspect(ctx context.Context, where *place, log *slog.Logger, infos []pluginInfo) error {
 	if len(infos) == 0 {
 		return nil
@@ -166,15 +166,15 @@ func (g *globals) inspect(ctx context.Context, where *place, log *slog.Logger, i
 	var wait sync.WaitGroup
 	for n := range infos {
 		if infos[n].Trusted {
-			wait.Go(func() { infos[n].ask(ctx, fleet) })
+			wait.Go(func() { infos[n].describe(ctx, fleet) })
 		}
 	}
 	wait.Wait()
 	return nil
 }
 
-// ask starts a plugin and notes what it says of itself.
-func (i *pluginInfo) ask(ctx context.Context, fleet *launch.Fleet) {
+// describe starts a plugin and adds its description.
+func (i *pluginInfo) describe(ctx context.Context, fleet *launch.Fleet) {
 	started, err := fleet.Start(ctx, i.plugin)
 	if err != nil {
 		i.Problem = err.Error()

@@ -38,20 +38,16 @@ func newPluginsNew(s streams) *cobra.Command {
 func oneKind(_ *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return newUsage("KIND is missing: the kind of the documents, such as LoginBanner")
+		return usage("KIND is missing: the kind of the documents, such as LoginBanner")
 	case 1:
 		return nil
 	}
-	return newUsage(fmt.Sprintf("plugins new takes one KIND, not %d", len(args)))
-}
-
-func newUsage(message string) error {
-	return &exitError{code: report.ExitUsage, message: message, hint: "see machineadm plugins new --help"}
+	return usage(fmt.Sprintf("plugins new takes one KIND, not %d", len(args)))
 }
 
 func pluginsNew(s streams, o skeleton.Options, dir string) error {
 	if err := o.Check(); err != nil {
-		return newUsage(err.Error())
+		return usage(err.Error())
 	}
 	if dir == "" {
 		dir = o.Binary()

@@ -40,7 +40,7 @@ func TestPluginsNew(t *testing.T) {
 		"no provider":           {[]string{"LoginBanner"}, "--provider is missing"},
 		"a bad kind":            {[]string{"../x", "--provider", "issue"}, "KIND must be CamelCase"},
 		"a bad provider":        {[]string{"LoginBanner", "--provider", "../x"}, "--provider must consist of"},
-		"an empty dir":          {[]string{"LoginBanner", "--provider", "issue", "--dir", ""}, "--dir is given without a value"},
+		"an empty dir":          {[]string{"LoginBanner", "--provider", "issue", "--dir", ""}, "--dir has an empty value"},
 		"nowhere":               {[]string{"LoginBanner", "--provider", "issue", "--dir", filepath.Join(dir, "none", "x")}, "none is not a directory"},
 		"own kind with --group": {[]string{"Sysctl", "--provider", "x", "--group", "acme.example/v1", "--dir", filepath.Join(dir, "x")}, "leave out --group"},
 	} {

@@ -16,7 +16,7 @@ import (
 	"github.com/machineadm/machineadm/internal/visible"
 )
 
-// writeTable has a line for each kind of each plugin.
+// writeTable writes a line for each kind of each plugin.
 func writeTable(w io.Writer, infos []pluginInfo) error {
 	if len(infos) == 0 {
 		return nil
@@ -36,7 +36,7 @@ func writeTable(w io.Writer, infos []pluginInfo) error {
 		}
 		for _, kind := range kinds {
 			provider := strings.TrimPrefix(i.Binary, naming.Prefix(kind))
-			for _, infix := range []string{"-plugin-", "-provider-"} { // where the kind does not say it, the name does
+			for _, infix := range []string{"-plugin-", "-provider-"} { // for an unknown kind
 				if _, after, found := strings.Cut(i.Binary, infix); found && provider == i.Binary {
 					provider = after
 				}
@@ -61,7 +61,7 @@ func writeTable(w io.Writer, infos []pluginInfo) error {
 		if _, err := fmt.Fprintf(w, "%s: %s\n", reporting.Escape(i.Binary), reporting.Escape(i.Problem)); err != nil {
 			return err
 		}
-		remedy := cmp.Or(i.Remedy, "see its last words with machineadm plugins inspect "+i.Binary)
+		remedy := cmp.Or(i.Remedy, "see its output with machineadm plugins inspect "+i.Binary)
 		if _, err := fmt.Fprintf(w, "  hint: %s\n", reporting.Escape(remedy)); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func show(out io.Writer, output string, infos []pluginInfo, text func(io.Writer,
 func listProblems(s streams, searched []string, problems []error, infos []pluginInfo) error {
 	code := report.ExitOK
 	if len(problems)+len(infos) == 0 {
-		_, _ = fmt.Fprintln(s.err, "no plugin is installed in any of "+reporting.Escape(strings.Join(searched, ", "))) // nowhere else to say it
+		_, _ = fmt.Fprintln(s.err, "no plugin is installed in any of "+reporting.Escape(strings.Join(searched, ", "))) // standard error is the last resort
 	}
 	for _, problem := range problems {
 		(&exitError{message: problem.Error(), hint: launch.Hint(problem)}).show(s.err)

@@ -18,25 +18,25 @@ import (
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
-// checkResume judges the flags beside --resume: what they would say was kept with the stream.
+// checkResume refuses flags whose values are saved with the stream.
 func (o *applyFlags) checkResume() error {
 	switch {
 	case !o.resume:
 		return nil
 	case o.path != "":
-		return usage("--resume goes on with the stream that was kept over the reboot: leave --path out")
+		return usage("--resume and --path exclude each other: the stream was saved before the reboot")
 	case o.root != "":
-		return usage("--resume is for the live machine, and --root prepares an image: leave one out")
+		return usage("--resume and --root exclude each other: only a run on the live machine can be resumed")
 	case o.dryRun:
-		return usage("--resume goes on with a run, and --dry-run changes nothing: leave one out")
+		return usage("--resume and --dry-run exclude each other")
 	case o.phase != "all":
-		return usage("--resume goes on with the phase that was kept with the stream: leave --phase out")
+		return usage("--resume and --phase exclude each other: the phase was saved with the stream")
 	}
 	return nil
 }
 
-// recall makes the flags those of the run that waits for a reboot, except where the command line says otherwise, and
-// returns its stream: nothing when no run waits.
+// recall sets the flags to those of the pending run, unless the command line sets them, and returns its stream. The stream is
+// nil if no run is pending.
 func (g *globals) recall(where *place, o *applyFlags) ([]byte, error) {
 	kept, err := where.journal.Pending()
 	if err != nil || kept == nil {
@@ -54,7 +54,7 @@ func (g *globals) recall(where *place, o *applyFlags) ([]byte, error) {
 	return kept.Stream, nil
 }
 
-// searchPath is where plugins are looked for with --plugins-on-path.
+// searchPath returns the PATH for --plugins-on-path.
 func (g *globals) searchPath() string {
 	if g.kept != nil && g.kept.PluginPath != "" {
 		return g.kept.PluginPath
@@ -62,7 +62,7 @@ func (g *globals) searchPath() string {
 	return os.Getenv("PATH")
 }
 
-// lookupEnv is the environment of the run: what starts a command at boot knows none of the proxies that the run knew.
+// lookupEnv looks up the environment of the run, with the proxies of the resumed run, which a boot does not set.
 func (g *globals) lookupEnv(name string) (string, bool) {
 	if value, ok := os.LookupEnv(name); ok || g.kept == nil {
 		return value, ok
@@ -75,7 +75,7 @@ func (g *globals) lookupEnv(name string) (string, bool) {
 	return "", false
 }
 
-// resume makes the next boot continue this run.
+// resume returns the resume of this run.
 func (g *globals) resume(where *place, o run.Options, head report.Report) (*resume.Resume, error) {
 	starter, err := g.starter(where)
 	if err != nil {
@@ -88,7 +88,7 @@ func (g *globals) resume(where *place, o run.Options, head report.Report) (*resu
 	return resume.New(where.journal, starter, kept), nil
 }
 
-// pending is all of a run that a boot must know to go on with it.
+// pending returns the record that resumes the run.
 func (g *globals) pending(o run.Options, head report.Report) (journal.Pending, error) {
 	kept := journal.Pending{
 		Generation: head.Generation, BootID: head.BootID, File: o.File, Phase: head.Phase, Timeout: o.Timeout, Stream: o.Stream,
@@ -115,19 +115,19 @@ func (g *globals) pending(o run.Options, head report.Report) (journal.Pending, e
 	return kept, nil
 }
 
-// starter has a boot run this program in the directories of this run.
+// starter returns the Starter of this program with the directories of this run.
 func (g *globals) starter(where *place) (resume.Starter, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, &exitError{code: report.ExitFailed, message: "find out which program this is: " + err.Error()}
+		return nil, &exitError{code: report.ExitFailed, message: "find the path of this program: " + err.Error()}
 	}
-	flags := g.unusual(where.stateDir, where.runDir)
+	flags := g.changedFlags(where.stateDir, where.runDir)
 	argv := append([]string{program, "apply", "--resume"}, flags...)
 	return resume.NewStarter(argv, where.stateDir, len(flags) == 0), nil
 }
 
-// unusual are the flags without which another run would look elsewhere, or log otherwise.
-func (g *globals) unusual(stateDir, runDir string) []string {
+// changedFlags returns the flags for directories and log that differ from their defaults.
+func (g *globals) changedFlags(stateDir, runDir string) []string {
 	var flags []string
 	for _, flag := range []struct{ name, value, usual string }{
 		{"--state-dir", stateDir, defaultStateDir()},
@@ -142,17 +142,17 @@ func (g *globals) unusual(stateDir, runDir string) []string {
 	return flags
 }
 
-// toGoOn says that a run which has failed can still be gone on with, and how.
-func (g *globals) toGoOn(stateDir, runDir string) string {
-	text := "the stream was kept; to go on: machineadm apply --resume"
-	for _, word := range g.unusual(stateDir, runDir) {
+// resumeHint returns the command that resumes a failed run.
+func (g *globals) resumeHint(stateDir, runDir string) string {
+	text := "the stream was saved; to resume: machineadm apply --resume"
+	for _, word := range g.changedFlags(stateDir, runDir) {
 		text += " " + trust.Quote(word)
 	}
 	return text
 }
 
-// nothingWaits ends a run that has nothing to go on with: that of a clone, say, whose state was void.
-func (g *globals) nothingWaits(ctx context.Context, where *place, o *applyFlags, s streams, observe func(run.Event)) error {
+// nothingToResume ends a run without a pending run, and removes the start at boot.
+func (g *globals) nothingToResume(ctx context.Context, where *place, o *applyFlags, s streams, observe func(run.Event)) error {
 	starter, err := g.starter(where)
 	if err != nil {
 		return err
@@ -166,6 +166,6 @@ func (g *globals) nothingWaits(ctx context.Context, where *place, o *applyFlags,
 		observe(run.Event{Type: run.EventRunFinished, Time: head.FinishedAt, Report: &head})
 		return nil
 	}
-	_, err = fmt.Fprintf(s.out, "nothing waits in %s to be gone on with\n", where.stateDir)
+	_, err = fmt.Fprintf(s.out, "nothing to resume in %s\n", where.stateDir)
 	return err
 }

@@ -46,7 +46,7 @@ func TestResumeNeedsNoStream(t *testing.T) {
 	keep(b, noopDoc("waits", "plan: precondition"))
 	for range 2 {
 		got := b.resumed()
-		want := "the stream was kept; to go on: machineadm apply --resume --state-dir " + b.state + " --run-dir " + b.runs
+		want := "the stream was saved; to resume: machineadm apply --resume --state-dir " + b.state + " --run-dir " + b.runs
 		if got.code != report.ExitPrecondition || !strings.Contains(got.errOut, "/run/gone.yaml:2:1: Noop/waits") || !strings.Contains(got.errOut, want) {
 			t.Fatalf("%s", got)
 		}
@@ -76,9 +76,9 @@ func TestDamagedResume(t *testing.T) {
 	}
 }
 
-func TestNothingWaits(t *testing.T) {
+func TestNothingToResume(t *testing.T) {
 	b := newBench(t)
-	if got := b.resumed(); got.code != report.ExitOK || got.out != "nothing waits in "+b.state+" to be gone on with\n" || got.errOut != "" {
+	if got := b.resumed(); got.code != report.ExitOK || got.out != "nothing to resume in "+b.state+"\n" || got.errOut != "" {
 		t.Errorf("%s", got)
 	}
 	if got := b.resumed("--output", "json"); got.code != report.ExitOK || !strings.Contains(got.out, `"outcome":"Succeeded"`) {

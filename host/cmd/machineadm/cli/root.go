@@ -3,6 +3,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,70 +33,87 @@ type streams struct {
 	out, err io.Writer
 }
 
-// globals are the flags that every command takes.
+// globals are the flags of every command.
 type globals struct {
 	logLevel, logFormat string
 	stateDir, runDir    string
 	pluginDirs          []string
-	beside              string // the directory of this program if plugins lie in it
+	beside              string // the directory of this program, if it contains plugins
 	pluginsOnPath       bool
 	timeout             time.Duration
-	kept                *journal.Pending // the run that is gone on with; nil when none is
+	kept                *journal.Pending // the run that is resumed, or nil
 }
 
-// What the log is like unless flags say otherwise.
+// Defaults of the log flags.
 const (
 	defaultLogLevel  = "warn"
 	defaultLogFormat = "text"
 )
 
-// exitError ends the process with a code. The message, if there is one, was not shown yet.
+// exitError ends the process with a code. A message is shown; without one, the error has been shown already.
 type exitError struct {
 	code          int
 	message, hint string
+	usage         bool // the hint is the help of the command
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *exitError) Error() string { return e.message }
 
-// show writes the message and what to do about it.
+// show writes message and hint.
 func (e *exitError) show(w io.Writer) {
 	if e.message == "" {
 		return
 	}
-	_, _ = fmt.Fprintln(w, "error: "+reporting.EscapeLines(e.message)) // nowhere else to say it
+	_, _ = fmt.Fprintln(w, "error: "+reporting.EscapeLines(e.message)) // standard error is the last resort
 	if e.hint != "" {
-		_, _ = fmt.Fprintln(w, "  hint: "+reporting.Escape(e.hint)) // nor this
+		_, _ = fmt.Fprintln(w, "  hint: "+reporting.Escape(e.hint)) // likewise
 	}
 }
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, err io.Writer) int {
-	if dumpErr := proctree.NoCoreDumps(); dumpErr != nil { // a dump would hold the secrets of the stream
-		_, _ = fmt.Fprintln(err, "warning: core dumps stay on:", dumpErr) // nowhere else to say it
+	if dumpErr := proctree.NoCoreDumps(); dumpErr != nil { // a dump would contain the secrets of the stream
+		_, _ = fmt.Fprintln(err, "warning: core dumps cannot be disabled:", dumpErr) // standard error is the last resort
 	}
-	debug.SetTraceback("crash")    // a panic would end with 2, which promises that nothing was changed
-	signal.Ignore(syscall.SIGPIPE) // a closed pipe must not end a run half-way
+	debug.SetTraceback("crash")    // otherwise a panic exits with 2, which means that nothing was changed
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe must not end a run
 	return Execute(context.Background(), args, streams{in: in, out: out, err: err})
 }
 
-// Execute is Main without the process around it.
+// Execute is Main without settings of the process.
 func Execute(ctx context.Context, args []string, s streams) int {
 	root := NewRoot(s.in, s.out, s.err)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		stripBackquotes(root)
+	}
+	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return report.ExitOK
 	}
 	var exit *exitError
-	if !errors.As(err, &exit) { // not foreseen: standard output that cannot be written
+	if !errors.As(err, &exit) { // unexpected, such as a write error on standard output
 		exit = &exitError{code: report.ExitFailed, message: err.Error()}
+	}
+	if exit.usage {
+		exit.hint = "see " + c.CommandPath() + " --help"
 	}
 	exit.show(s.err)
 	return exit.code
 }
 
-// NewRoot is the tree of commands. The generator of the manual pages walks it too.
+// stripBackquotes removes the marks of the value's name in flag descriptions, which a completion would show.
+func stripBackquotes(c *cobra.Command) {
+	strip := func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") }
+	c.Flags().VisitAll(strip)
+	c.PersistentFlags().VisitAll(strip)
+	for _, sub := range c.Commands() {
+		stripBackquotes(sub)
+	}
+}
+
+// NewRoot returns the tree of commands, also for the generator of the manual pages.
 func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
 	s := streams{in: in, out: out, err: errOut}
 	g := &globals{beside: beside()}
@@ -104,8 +122,8 @@ func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "machineadm",
 		Short: "Prepare this machine to be a Kubernetes node",
-		Long: "machineadm reads a stream of documents that say what a Kubernetes node must be, and drives a plugin for\n" +
-			"each of them, in order, until the machine is so. It can be repeated at any time.",
+		Long: "machineadm reads a stream of documents that describe the desired state of a Kubernetes node, and runs a plugin\n" +
+			"for each document, in order, until the machine matches. It can be repeated at any time.",
 		Version:       version.String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -118,7 +136,7 @@ func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
 			case bootstrap:
 				return g.apply(c.Context(), s, o)
 			case c.Flags().Changed("path"):
-				return usage("--path alone does nothing: give a command, such as apply, or --bootstrap")
+				return usage("--path needs a command, such as apply, or --bootstrap")
 			}
 			return c.Help()
 		},
@@ -130,20 +148,22 @@ func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
 	root.SetVersionTemplate("machineadm {{.Version}}\n")
 	f := root.Flags()
 	f.BoolVar(&bootstrap, "bootstrap", false, "apply the stream at first boot: apply --reboot")
-	f.StringVar(&o.path, "path", "", "with --bootstrap: the stream's `FILE`, or - for standard input")
+	f.StringVarP(&o.path, "path", "f", "", "with --bootstrap: the stream's `FILE`, or - for standard input")
 	g.bind(root.PersistentFlags())
+	complete(root, "log-level", "debug", "info", "warn", "error")
+	complete(root, "log-format", "text", "json")
 	root.AddCommand(newApply(g, s), newPlan(g, s), newValidate(g, s), newStatus(g, s), newExplain(g, s), newPlugins(g, s), newVersion(s))
-	root.InitDefaultCompletionCmd() // now, so that it has its manual page
+	root.InitDefaultCompletionCmd() // now, for the manual page
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
-			onlyOthers(c)
+			makeGroup(c)
 		}
 	}
 	return root
 }
 
-// onlyOthers is for a command that only has others: alone it shows its help.
-func onlyOthers(c *cobra.Command) {
+// makeGroup makes a command show its help, because it only has subcommands.
+func makeGroup(c *cobra.Command) {
 	c.Args = knownCommand
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 }
@@ -151,24 +171,44 @@ func onlyOthers(c *cobra.Command) {
 func (g *globals) bind(p *pflag.FlagSet) {
 	p.StringVar(&g.logLevel, "log-level", defaultLogLevel, "`LEVEL` of the log on standard error: debug, info, warn, error")
 	p.StringVar(&g.logFormat, "log-format", defaultLogFormat, "`FORMAT` of the log: text, json")
-	p.StringVar(&g.stateDir, "state-dir", "", "`DIR` for what must outlive a run (default: "+defaultStateDir()+"; with --root a temporary one)")
+	p.StringVar(&g.stateDir, "state-dir", "", "`DIR` for state that outlives a run (default: "+defaultStateDir()+"; with --root a temporary one)")
 	p.StringVar(&g.runDir, "run-dir", "", "`DIR` for the report and the lock (default: "+defaultRunDir()+"; with --root a temporary one)")
-	p.StringArrayVar(&g.pluginDirs, "plugin-dir", nil, "`DIR` to look for plugins in first; may be repeated")
-	p.BoolVar(&g.pluginsOnPath, "plugins-on-path", false, "look for plugins in the absolute directories of PATH too, last")
-	p.DurationVar(&g.timeout, "timeout", run.RunTimeout, "how long the whole run may take")
+	p.StringArrayVar(&g.pluginDirs, "plugin-dir", nil, "`DIR` to search for plugins first; may be repeated")
+	p.BoolVar(&g.pluginsOnPath, "plugins-on-path", false, "search the absolute directories of PATH for plugins, last")
+	p.DurationVar(&g.timeout, "timeout", run.RunTimeout, "time limit of the whole run")
+}
+
+// complete offers the values of a flag in shell completion.
+func complete(c *cobra.Command, flag string, values ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+}
+
+// bindOutput adds the flag --output.
+func bindOutput(c *cobra.Command, output *string) {
+	c.Flags().StringVarP(output, "output", "o", "text", "`FORMAT` of the output: text, json")
+	complete(c, "output", "text", "json")
 }
 
 func newVersion(s streams) *cobra.Command {
-	return &cobra.Command{
+	output := ""
+	c := &cobra.Command{
 		Use: "version", Short: "Show the version", Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			if output == "json" {
+				return json.NewEncoder(s.out).Encode(map[string]string{"version": version.String()})
+			}
 			_, err := fmt.Fprintf(s.out, "machineadm %s\n", version.String())
 			return err
 		},
 	}
+	bindOutput(c, &output)
+	return c
 }
 
-// logger is the log on standard error. Its handlers quote what could forge a line; the writer escapes what they leave.
+// logger returns the log on standard error. Its handlers quote text that could forge a line; the writer escapes the rest.
 func (g *globals) logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(g.logLevel)); err != nil || strings.ContainsAny(g.logLevel, "+-") {
@@ -185,7 +225,7 @@ func (g *globals) logger(w io.Writer) (*slog.Logger, error) {
 	return nil, usage("--log-format takes text or json")
 }
 
-// interrupts closes the first channel at the first signal that asks for an end, and cancels at the second.
+// interrupts closes the channel at the first signal to stop, and cancels the context at the second.
 func interrupts(ctx context.Context) (context.Context, <-chan struct{}, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)

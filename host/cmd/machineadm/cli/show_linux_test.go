@@ -112,7 +112,7 @@ func TestStatus(t *testing.T) {
 	b := newBench(t)
 	b.noop("{}")
 	got := b.run("status")
-	if got.code != report.ExitFailed || !strings.Contains(got.errOut, "no run has left a report in "+b.runs) || !strings.Contains(got.errOut, "hint: run machineadm apply") {
+	if got.code != report.ExitFailed || !strings.Contains(got.errOut, "there is no report in "+b.runs) || !strings.Contains(got.errOut, "hint: run machineadm apply") {
 		t.Errorf("before any run: %s", got)
 	}
 	b.apply(noopDoc("a", "touch: [a], apply: fail"))

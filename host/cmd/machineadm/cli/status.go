@@ -16,14 +16,14 @@ import (
 )
 
 func newStatus(g *globals, s streams) *cobra.Command {
-	output := "text"
+	output := ""
 	c := &cobra.Command{
-		Use: "status", Short: "Show how the last run ended", Args: noArguments,
-		Long: "status shows how the last run ended. The first line says at which document and phase, why, what to do, and whether\n" +
+		Use: "status", Short: "Show the result of the last run", Args: noArguments,
+		Long: "status shows the result of the last run. The first line has the document, the phase, the cause, the remedy, and whether\n" +
 			"running again is safe.",
 		RunE: func(*cobra.Command, []string) error { return g.status(s, output) },
 	}
-	c.Flags().StringVarP(&output, "output", "o", output, "`FORMAT` of the output: text, json")
+	bindOutput(c, &output)
 	return c
 }
 
@@ -41,20 +41,20 @@ func (g *globals) status(s streams, output string) error {
 	last, path, err := journal.Last(runDir, stateDir)
 	if errors.Is(err, journal.ErrNoReport) {
 		return &exitError{
-			code: report.ExitFailed, message: fmt.Sprintf("no run has left a report in %s or %s", runDir, stateDir),
-			hint: "run machineadm apply, which leaves one; after a run with --run-dir or --state-dir give the same flags",
+			code: report.ExitFailed, message: fmt.Sprintf("there is no report in %s or %s", runDir, stateDir),
+			hint: "run machineadm apply first; after a run with --run-dir or --state-dir, give the same flags",
 		}
 	}
 	if errors.Is(err, journal.ErrLost) {
 		return &exitError{
-			code: report.ExitFailed, message: fmt.Sprintf("%s in %s, which it could not write", err, runDir),
-			hint: "make room in " + trust.Quote(runDir) + " and run again, which is safe; an earlier report is " + trust.Quote(path),
+			code: report.ExitFailed, message: fmt.Sprintf("%s in %s", err, runDir),
+			hint: "free space in " + trust.Quote(runDir) + " and run again, which is safe; an earlier report is " + trust.Quote(path),
 		}
 	}
 	if err != nil {
 		exit := &exitError{code: report.ExitFailed, message: err.Error()}
 		if errors.Is(err, fs.ErrPermission) {
-			exit.hint = "run as root: after a reboot the report is among the state, which is root's alone"
+			exit.hint = "run as root: after a reboot only the state directory has the report, which only root can read"
 		}
 		return exit
 	}
@@ -69,7 +69,7 @@ func (g *globals) status(s streams, output string) error {
 		return err
 	}
 	if last.Resume == report.ResumeByHand {
-		if _, err := fmt.Fprintln(s.out, g.toGoOn(stateDir, runDir)); err != nil {
+		if _, err := fmt.Fprintln(s.out, g.resumeHint(stateDir, runDir)); err != nil {
 			return err
 		}
 	}

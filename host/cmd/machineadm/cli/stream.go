@@ -17,7 +17,7 @@ import (
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
-// awaitStream is readStream for a standard input that may never end.
+// awaitStream is readStream with interrupt and timeout, because standard input may never end.
 func awaitStream(
 	ctx context.Context, interrupt <-chan struct{}, timeout time.Duration, path string, in io.Reader,
 ) ([]byte, error) {
@@ -42,14 +42,14 @@ func awaitStream(
 	}
 }
 
-// readStream reads the stream, at most one byte more than a stream may have: the decoder says what is wrong with it.
+// readStream reads the stream, at most one byte more than its limit, which the decoder reports.
 func readStream(path string, in io.Reader) (data []byte, err error) {
 	if path != "-" {
 		file, err := openStream(path)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = file.Close() }() // only read from
+		defer func() { _ = file.Close() }() // opened for reading only
 		in = file
 	}
 	return io.ReadAll(io.LimitReader(in, document.MaxStreamBytes+1))
@@ -62,7 +62,7 @@ func streamName(path string) string {
 	return path
 }
 
-// inputErrors are what is wrong with a file that could not be read, or not be understood.
+// inputErrors returns the errors of a file that cannot be read or decoded.
 func inputErrors(path string, err error) []report.Error {
 	var several interface{ Unwrap() []error }
 	if errors.As(err, &several) {
@@ -84,14 +84,14 @@ func inputErrors(path string, err error) []report.Error {
 	case errors.As(err, &untrusted):
 		out.Code, out.Message, out.Hint = report.CodeUntrusted, "is not trusted: "+untrusted.Error(), untrusted.Remedy
 	case errors.Is(err, context.DeadlineExceeded):
-		out.Code, out.Message = report.CodeDeadline, "was not read to its end in time"
-		out.Hint = "see who writes it, or give more time with --timeout"
+		out.Code, out.Message = report.CodeDeadline, "was not read completely within --timeout"
+		out.Hint = "check the process that writes it, or set a longer --timeout"
 	case errors.Is(err, context.Canceled):
 		out.Code, out.Message, out.Hint = report.CodeInterrupted, "the run was interrupted", "run the same command again"
 	case errors.Is(err, fs.ErrNotExist):
 		out.Hint = "name a file that exists, or - for standard input"
 	case errors.Is(err, fs.ErrPermission):
-		out.Hint = "run as a user who may read it"
+		out.Hint = "run as a user that can read it"
 	case errors.Is(err, trust.ErrDirectory):
 		out.Hint = "name the file itself, or - for standard input"
 	case errors.Is(err, rooted.ErrNotRegular):
@@ -100,7 +100,7 @@ func inputErrors(path string, err error) []report.Error {
 	return []report.Error{out}
 }
 
-// reason leaves out the path, which stands before it.
+// reason omits the path, which the caller writes.
 func reason(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -109,7 +109,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// ending is the outcome and the exit code of a run whose input is wrong.
+// ending returns outcome and exit code for an input error.
 func ending(e report.Error) (report.Outcome, int) {
 	switch e.Code {
 	case report.CodeUntrusted:
@@ -125,7 +125,7 @@ func ending(e report.Error) (report.Outcome, int) {
 	}
 }
 
-// noteStream logs what was read, and warns of a file of secrets that is readable by more than its owner.
+// noteStream logs the stream, and warns of a file with secrets that other users can read.
 func noteStream(path string, o run.Options, log *slog.Logger) {
 	log.Info("stream read", "path", o.File, "bytes", len(o.Stream))
 	if path == "-" || runtime.GOOS == "windows" {
@@ -136,6 +136,6 @@ func noteStream(path string, o run.Options, log *slog.Logger) {
 		return
 	}
 	if run.StreamHoldsSecret(o.File, o.Stream) {
-		log.Warn("the stream holds a secret and others can read it", "file", path, "remedy", "chmod 600 "+trust.Quote(path))
+		log.Warn("the stream contains a secret and other users can read it", "file", path, "remedy", "chmod 600 "+trust.Quote(path))
 	}
 }

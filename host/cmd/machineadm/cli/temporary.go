@@ -13,15 +13,15 @@ import (
 
 const (
 	maxPath = 4096
-	// A socket's name has 107 bytes, of which go-plugin and we take 60.
+	// A socket path has at most 107 bytes, of which go-plugin and machineadm use 60.
 	maxSocketParent = 40
-	// socketPrefix begins the names of the directories that sweep may remove.
+	// socketPrefix starts the names of socket directories, which removeSockets removes.
 	socketPrefix = ".sockets-"
-	// runPrefix begins the names of temporary directories that sweepTemporary may remove; keptPrefix those of others.
+	// runPrefix starts the names of temporary directories that removeStale may remove; keptPrefix those of others.
 	runPrefix, keptPrefix = "machineadm-run-", "machineadm-"
 )
 
-// temporary makes a directory that goes with the run. The lock on it ends with the process: see sweepTemporary.
+// temporary creates a directory that is removed at the end of the run. Its lock ends with the process; see removeStale.
 func (p *place) temporary(longest int) (string, error) {
 	for {
 		dir, err := temporary(p.log, runPrefix, longest)
@@ -29,7 +29,7 @@ func (p *place) temporary(longest int) (string, error) {
 			return "", err
 		}
 		lock, err := journal.Acquire(ownerLock(dir))
-		if err == nil && there(dir) {
+		if err == nil && dirExists(dir) {
 			p.cleanup = append(p.cleanup, func() { removeOwned(dir, lock) })
 			return dir, nil
 		}
@@ -37,22 +37,22 @@ func (p *place) temporary(longest int) (string, error) {
 			err = lock.Release()
 			_ = os.Remove(ownerLock(dir)) // where the lock is a new file
 		}
-		if err != nil && there(dir) && !errors.Is(err, journal.ErrLocked) {
+		if err != nil && dirExists(dir) && !errors.Is(err, journal.ErrLocked) {
 			return "", stateExit(errors.Join(err, os.RemoveAll(dir)))
 		}
-		// A run that removes what others left was faster than the lock.
+		// Another run removed the directory before it was locked.
 	}
 }
 
-// temporary makes a private directory below one whose path is not longer than that. A TMPDIR that cannot be used, or
-// that others could replace, is passed over for the directories that the platform has beside it.
+// temporary creates a private directory below a parent whose path has at most longest bytes: TMPDIR or, if it is unusable or
+// untrusted, an alternative of the platform.
 func temporary(log *slog.Logger, prefix string, longest int) (string, error) {
 	var failures []error
 	for _, parent := range append([]string{os.TempDir()}, moreTempDirs()...) {
 		parent, err := checkTemporary(parent)
 		var refused *trust.Error
 		if errors.As(err, &refused) {
-			log.Warn("a directory for temporary files is not trusted and not used: "+refused.Error(), "hint", refused.Remedy)
+			log.Warn("a directory for temporary files is untrusted and not used: "+refused.Error(), "hint", refused.Remedy)
 		}
 		if err == nil && (len(parent) > longest || !filepath.IsAbs(parent)) {
 			continue
@@ -72,8 +72,8 @@ func temporary(log *slog.Logger, prefix string, longest int) (string, error) {
 	}
 }
 
-// socketDir is a private directory with a path short enough for a socket's name. That of a live run is found again by
-// sweep if the run is killed.
+// socketDir creates a private directory whose path is short enough for a socket. After a killed run on the live machine,
+// removeSockets removes it.
 func (p *place) socketDir() (string, error) {
 	if p.reportPath == "" || p.root != "" || len(p.runDir) > maxSocketParent {
 		return p.temporary(maxSocketParent)
@@ -82,13 +82,13 @@ func (p *place) socketDir() (string, error) {
 	if err != nil {
 		return "", stateExit(errors.Join(err, p.reports.Begin()))
 	}
-	p.cleanup = append(p.cleanup, func() { _ = os.RemoveAll(dir) }) // only sockets were in it
+	p.cleanup = append(p.cleanup, func() { _ = os.RemoveAll(dir) }) // contains only sockets
 	return dir, nil
 }
 
-// sweep removes the socket directories that a killed run left behind. Only the lock of the live machine says that they
-// are nobody's: images have locks of their own, and may share a run directory.
-func (p *place) sweep() error {
+// removeSockets removes the socket directories of killed runs. It requires the lock of the live machine, because runs on
+// images have their own locks and can share a run directory.
+func (p *place) removeSockets() error {
 	if p.root != "" {
 		return nil
 	}

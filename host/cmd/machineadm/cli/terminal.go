@@ -8,8 +8,8 @@ import (
 	"github.com/machineadm/machineadm/host/run"
 )
 
-// show returns the observer that shows an apply: on a terminal lines with a status line below them, elsewhere lines alone.
-// Everything else that is written during the run goes to the returned streams. The caller calls end.
+// show returns the observer of an apply: lines of text, on a terminal with a status line below. Other output during the run
+// must use the returned streams. The caller calls end.
 func (o *applyFlags) show(s streams) (observe func(run.Event), _ streams, end func()) {
 	lines := reporting.Text{Out: s.out, Err: s.err}.Observe
 	if o.output != "text" {
@@ -34,7 +34,7 @@ func (o *applyFlags) show(s streams) (observe func(run.Event), _ streams, end fu
 	}
 }
 
-// coloring says whether output to out is colored. The caller calls end.
+// coloring returns whether output to out is colored. The caller calls end.
 func coloring(out io.Writer) (_ reporting.Color, end func()) {
 	restore, ok := openTerminal(out)
 	if !ok {
@@ -46,7 +46,7 @@ func coloring(out io.Writer) (_ reporting.Color, end func()) {
 // colors follows https://no-color.org.
 func colors() reporting.Color { return os.Getenv("NO_COLOR") == "" }
 
-// sameFile says whether two streams are one file, such as the terminal.
+// sameFile reports whether two streams are the same file, such as a terminal.
 func sameFile(one, other io.Writer) bool {
 	a, ok := one.(*os.File)
 	b, too := other.(*os.File)

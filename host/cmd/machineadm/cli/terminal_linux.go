@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal says whether a stream is a terminal that takes control sequences. restore undoes what it did.
+// openTerminal reports whether a stream is a terminal that supports control sequences. restore has no effect.
 func openTerminal(stream io.Writer) (restore func(), ok bool) {
 	file, ok := stream.(*os.File)
 	if name := os.Getenv("TERM"); !ok || name == "" || name == "dumb" {

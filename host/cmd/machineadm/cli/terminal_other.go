@@ -4,5 +4,5 @@ package cli
 
 import "io"
 
-// openTerminal reports no terminal: status lines and colors exist on the platforms that run plugins.
+// openTerminal reports no terminal: only platforms that run plugins have status lines and colors.
 func openTerminal(io.Writer) (restore func(), ok bool) { return nil, false }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// openTerminal turns on control sequences if a stream is a console that has them. restore turns them off again.
+// openTerminal enables control sequences if a stream is a console. restore disables them.
 func openTerminal(stream io.Writer) (restore func(), ok bool) {
 	file, ok := stream.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" {
@@ -21,5 +21,5 @@ func openTerminal(stream io.Writer) (restore func(), ok bool) {
 	if err := windows.SetConsoleMode(console, mode|windows.ENABLE_PROCESSED_OUTPUT|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING); err != nil {
 		return nil, false // older than Windows 10
 	}
-	return func() { _ = windows.SetConsoleMode(console, mode) }, true // the console may be gone
+	return func() { _ = windows.SetConsoleMode(console, mode) }, true // the console may be closed
 }

@@ -100,7 +100,7 @@ func TestTemporaryDirectoryOfOthers(t *testing.T) {
 	for _, args := range [][]string{{"validate"}, {"plan", "--root", b.root}, {"apply", "--root", b.root}} {
 		got := b.run(append(args, "--path", stream)...)
 		assert.Contains(t, []int{report.ExitOK, report.ExitDiffers}, got.code, got.String())
-		assert.Contains(t, got.errOut, "is not trusted and not used: "+others+" belongs to user 1234")
+		assert.Contains(t, got.errOut, "is untrusted and not used: "+others+" belongs to user 1234")
 		assert.Equal(t, others+"\n", listing(t, others))
 	}
 }
@@ -109,7 +109,7 @@ func TestTemporaryDirectoryOfOthers(t *testing.T) {
 func TestHintsAreWordsOfAShell(t *testing.T) {
 	t.Parallel()
 	g := globals{logLevel: defaultLogLevel, logFormat: defaultLogFormat}
-	text := g.toGoOn("/var/my state", defaultRunDir())
+	text := g.resumeHint("/var/my state", defaultRunDir())
 	assert.True(t, strings.HasSuffix(text, "--resume --state-dir '/var/my state'"), text)
 }
 
@@ -147,7 +147,7 @@ func TestStatusOfARunWithoutRoom(t *testing.T) {
 		assert.Equal(t, report.ExitFailed, got.code)
 		assert.Empty(t, got.out)
 		assert.Contains(t, got.errOut, "the last run has left no report in "+b.runs)
-		assert.Contains(t, got.errOut, "hint: make room in "+b.runs)
+		assert.Contains(t, got.errOut, "hint: free space in "+b.runs)
 	}
 	testify.NoError(t, os.Remove(ballast))
 	testify.Equal(t, report.ExitOK, b.apply(stream).code)
@@ -184,10 +184,10 @@ func TestLogOfEachStep(t *testing.T) {
 	wrong := noopDoc("b", "touch: [c4n4ry-a], plan: invalid, field: spec.touch")
 	steps := map[string][]string{
 		"debug": {
-			"machine found", "directories chosen", "lock taken", "stream read", "vendor file read", "plugin found and trusted",
+			"platform detected", "directories chosen", "lock taken", "stream read", "vendor file read", "plugin found and trusted",
 			"reason=", "plugin started", "call=Describe", "call=Plan", "call=Apply", "duration=", "report written", "plugin ended",
 		},
-		"info": {"machine found", "stream read", "vendor file read", "plugin found and trusted", "plugin started", "call=Plan"},
+		"info": {"platform detected", "stream read", "vendor file read", "plugin found and trusted", "plugin started", "call=Plan"},
 		"warn": {},
 	}
 	for _, level := range []string{"debug", "info", "warn"} { // the first changes something

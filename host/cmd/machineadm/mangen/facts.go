@@ -11,59 +11,59 @@ import (
 	"github.com/machineadm/machineadm/host/run"
 )
 
-// fact is a row of a table: what it is about, what it means and, where there is something to do, what to do.
+// fact is a row of a table: name, meaning and an optional remedy.
 type fact struct{ name, meaning, remedy string }
 
-// exits are the exit codes, as the manual page and the reference show them.
+// exits returns the exit codes for the manual page and the reference.
 func exits() []fact {
 	code := strconv.Itoa
 	reboots := strconv.Itoa(run.MaxReboots)
 	return []fact{
-		{code(report.ExitOK), "done, or already so", ""},
+		{code(report.ExitOK), "done, or nothing to do", ""},
 		{code(report.ExitFailed), "a document failed", "read `machineadm status`; running again is safe"},
-		{code(report.ExitUsage), "bad usage or configuration; nothing was changed", "correct what is named"},
+		{code(report.ExitUsage), "bad usage or configuration; nothing was changed", "correct the reported errors"},
 		{
 			code(report.ExitReboot), "a reboot is needed",
-			"reboot, then run the same command again; with `--reboot`, which `--bootstrap` implies, nothing: the machine reboots, at most " +
-				reboots + " times a stream, and the run goes on by itself",
+			"reboot, then run the same command again; not needed with `--reboot`, which `--bootstrap` implies: the machine reboots, at most " +
+				reboots + " times a stream, and the run resumes by itself",
 		},
-		{code(report.ExitPrecondition), "a precondition, a missing or an unfitting plugin", "do what the hint says"},
+		{code(report.ExitPrecondition), "a precondition, a missing or an unsupported plugin", "follow the hint"},
 		{code(report.ExitLocked), "another run holds the lock", "wait for it"},
-		{code(report.ExitUntrusted), "an untrusted plugin, stream or directory", "do what the hint says"},
-		{code(report.ExitDeadline), "a deadline has passed, or the tries or the reboots are used up", "run again when the cause is gone"},
+		{code(report.ExitUntrusted), "an untrusted plugin, stream or directory", "follow the hint"},
+		{code(report.ExitDeadline), "a deadline has passed, or the retries or reboots are exhausted", "run again after removing the cause"},
 		{code(report.ExitInterrupted), "interrupted", "run again"},
-		{code(report.ExitState), "state cannot be written", "free the disk, make it writable"},
-		{code(report.ExitDiffers), "`plan` or `apply --dry-run` has something to do", ""},
+		{code(report.ExitState), "state cannot be written", "free disk space, or make the directory writable"},
+		{code(report.ExitDiffers), "`plan` or `apply --dry-run` found changes", ""},
 	}
 }
 
-// environment is every variable that the program looks at.
+// environment returns every variable that the program reads.
 func environment() []fact {
 	return []fact{
-		{"HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy", "Given on to the plugins, without users and passwords.", ""},
-		{"HOME", "Given on to the plugins on Linux; `/root` where it is not set.", ""},
-		{"PATH", "With `--plugins-on-path`: its absolute directories are searched for plugins, last. Plugins get a fixed one.", ""},
-		{"TMPDIR", "Where temporary directories are made: of `validate`, and of runs with `--root`.", ""},
-		{"TERM", "Where it is `dumb`, or not set on Linux, a terminal gets no status line and no colors.", ""},
-		{"NO_COLOR", "Anything but an empty value: no colours on a terminal.", ""},
+		{"HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy", "Passed to the plugins, without users and passwords.", ""},
+		{"HOME", "Passed to the plugins on Linux; default `/root`.", ""},
+		{"PATH", "With `--plugins-on-path`: its absolute directories are searched for plugins, last. Plugins get a fixed PATH.", ""},
+		{"TMPDIR", "Directory for the temporary directories of `validate` and of runs with `--root`.", ""},
+		{"TERM", "If it is `dumb`, or not set on Linux, the terminal gets no status line and no colors.", ""},
+		{"NO_COLOR", "Any value except an empty one disables colors.", ""},
 		{
 			"SystemRoot, SystemDrive, windir, ProgramData, ProgramFiles, USERPROFILE, TEMP, TMP, PATH",
-			"Given on to the plugins, and to what they start, on Windows, where no program works without them.", "",
+			"Passed to the plugins and their commands on Windows, where programs require them.", "",
 		},
 	}
 }
 
-// files are what a run reads and writes on Linux; on Windows the directories are C:\ProgramData\machineadm and its run.
+// files returns the files of a run on Linux.
 func files() []fact {
 	state, at := "/var/lib/machineadm/", "/run/machineadm/"
 	rows := []fact{
-		{"/etc/machineadm/defaults.yaml", "Which provider serves a kind where a document names none: `KIND: PROVIDER`. The operating system's vendor writes it.", ""},
-		{at + journal.ReportFile, "How the last run ended, for everyone to read. `machineadm status` shows it.", ""},
-		{at + journal.DetailsFile, "Words of other programs that the report points to, for root alone.", ""},
-		{at + "lock", "Held while a run, or anything that it started, is at work.", ""},
-		{state, "What must outlive a run, for root alone: the choice of providers, the count of reboots, the memory of plugins.", ""},
-		{state + "reports/", "The reports of the last runs, 20 at most.", ""},
-		{state + journal.PendingFile, "A run that waits for a reboot, its stream included; `" + journal.RestingFile + "` once it has failed.", ""},
+		{"/etc/machineadm/defaults.yaml", "The default provider of a kind, as `KIND: PROVIDER`, written by the operating system's vendor.", ""},
+		{at + journal.ReportFile, "The report of the last run, readable by everyone. `machineadm status` shows it.", ""},
+		{at + journal.DetailsFile, "Output of other programs, which the report refers to, readable by root only.", ""},
+		{at + "lock", "Locked while a run, or a process that it started, is active.", ""},
+		{state, "State that outlives a run, readable by root only: the choices of providers, the number of reboots, the state of plugins.", ""},
+		{state + "reports/", "The last 20 reports.", ""},
+		{state + journal.PendingFile, "A run that waits for a reboot, with its stream; after a failure `" + journal.RestingFile + "`.", ""},
 		{"/run/cluster-api/bootstrap-success.complete", "Written last, when a live run of all phases has succeeded: the bootstrap contract of Cluster API.", ""},
 	}
 	for _, dir := range naming.SearchDirectories("linux") {
@@ -72,7 +72,7 @@ func files() []fact {
 	return rows
 }
 
-// variables are the names of environment, one by one.
+// variables returns the names of environment.
 func variables() []string {
 	var names []string
 	for _, f := range environment() {

@@ -1,5 +1,4 @@
-// Command mangen writes what the command line says of itself: the manual pages, one for each command, into a directory,
-// or the page of the reference.
+// Command mangen generates the manual pages of the command line, one for each command, or the page of the reference.
 //
 //	mangen DIR
 //	mangen --reference FILE
@@ -42,7 +41,7 @@ func generate(dir string) error {
 	}
 	root := cli.NewRoot(nil, io.Discard, io.Discard)
 	root.DisableAutoGenTag = true
-	epoch := time.Unix(0, 0).UTC() // the same pages from the same source
+	epoch := time.Unix(0, 0).UTC() // for reproducible pages
 	if err := doc.GenManTree(root, &doc.GenManHeader{
 		Title: "MACHINEADM", Section: "8", Source: "machineadm " + version.String(), Manual: "machineadm", Date: &epoch,
 	}, dir); err != nil {
@@ -51,7 +50,7 @@ func generate(dir string) error {
 	return complete(filepath.Join(dir, "machineadm.8"))
 }
 
-// complete adds to a page what the tree of commands does not know, before the pages that are to be seen beside it.
+// complete adds the sections that the tree of commands does not have, before SEE ALSO.
 func complete(file string) error {
 	page, err := os.ReadFile(file)
 	if err != nil {
@@ -76,7 +75,7 @@ func complete(file string) error {
 	return os.WriteFile(file, []byte(head+b.String()+".SH SEE ALSO"+tail), 0o644) //nolint:gosec // documentation
 }
 
-// roff is a text as the manual page shows it.
+// roff escapes a text for a manual page.
 func roff(text string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", "").Replace(text)
 }
