@@ -1,15 +1,14 @@
 package naming
 
-// Kebab turns the CamelCase of a kind into kebab-case, for ASCII letters and digits. A word begins
+// Kebab converts a CamelCase kind of ASCII letters and digits to kebab-case. A word starts
 //
-//   - at a capital that follows a small letter or a digit: FooBar is foo-bar, S3Source is s3-source;
-//   - at a capital that follows a capital and precedes a small letter, so that an acronym stays whole:
+//   - at a capital after a lower-case letter or a digit: FooBar is foo-bar, S3Source is s3-source;
+//   - at a capital between a capital and a lower-case letter, which keeps acronyms whole:
 //     HTTPProxy is http-proxy, OSUpdate is os-update, NTP is ntp.
 //
-// A digit belongs to the word before it. There is no list of exceptions, so that the rule can be restated in any
-// language: IPv6Address is i-pv6-address, and whoever wants ipv6-address names the kind IPV6Address or Ipv6Address.
-// Kinds that differ only in the case of letters can share a name (HTTPProxy, HttpProxy); such kinds share a binary,
-// which tells them apart by the kind that it is asked for.
+// A digit belongs to the word before it. There are no exceptions, which makes the rule easy to port: IPv6Address is
+// i-pv6-address, and ipv6-address requires the kind IPV6Address or Ipv6Address. Kinds that differ only in case can share a
+// name (HTTPProxy, HttpProxy) and then a binary, which receives the kind with each document.
 func Kebab(kind string) string {
 	out := make([]byte, 0, len(kind)+8)
 	for i := range len(kind) {
@@ -25,7 +24,7 @@ func Kebab(kind string) string {
 	return string(out)
 }
 
-// isKebab reports whether s can be the kebab-case of a kind: words that begin with a letter, joined by single dashes.
+// isKebab reports whether s can be the kebab-case of a kind: words that start with a letter, joined by single dashes.
 func isKebab(s string) bool {
 	start := true
 	for i := range len(s) {

@@ -1,8 +1,7 @@
-// Package naming maps a document's kind and provider to the file name of the plugin that serves it,
-// and says in which directories plugins are installed.
+// Package naming maps kind and provider to the file name of a plugin, and lists the plugin directories.
 //
 // File names are part of the contract: `machineadm-<kebab-case kind>-plugin-<provider>`, with `.exe` appended on
-// Windows, and two names that keep the proposal's irregular form: `machineadm-remote-configuration-provider-<provider>`
+// Windows, and two irregular names of the proposal: `machineadm-remote-configuration-provider-<provider>`
 // for RemoteConfig and `machineadm-plugin-encryption-provider-<provider>` for EncryptedConfig.
 package naming
 
@@ -16,8 +15,7 @@ const (
 	encryptedConfigPrefix = program + "plugin-encryption-provider-"
 )
 
-// Prefix is the part of the binary's name that all providers of the kind share; the provider follows it.
-// It is empty when kind is not valid (ValidKind).
+// Prefix returns the start of the binary's name, which the provider follows; "" for an invalid kind.
 func Prefix(kind string) string {
 	switch {
 	case ValidKind(kind) != nil:
@@ -31,8 +29,8 @@ func Prefix(kind string) string {
 	}
 }
 
-// Binary is the name of the plugin that serves kind with provider, without `.exe`. It is empty when either is not
-// valid (ValidKind, ValidProvider), so that no path is ever made of unchecked text: otherwise only [a-z0-9-] occur.
+// Binary returns the name of the plugin for kind and provider, without `.exe`; "" if either is invalid, so that unchecked
+// text never becomes part of a path. The name contains only [a-z0-9-].
 func Binary(kind, provider string) string {
 	prefix := Prefix(kind)
 	if prefix == "" || ValidProvider(provider) != nil {
@@ -41,7 +39,7 @@ func Binary(kind, provider string) string {
 	return prefix + provider
 }
 
-// File is the name of the file that holds binary on the operating system goos (a GOOS value).
+// File returns the file name of binary on goos (a GOOS value).
 func File(goos, binary string) string {
 	if goos == "windows" {
 		return binary + ".exe"
@@ -49,8 +47,8 @@ func File(goos, binary string) string {
 	return binary
 }
 
-// Trim is the inverse of File: the binary's name, or "" and false when file is not the name of a plugin.
-// Letters are compared exactly, on Windows too: the contract's names are lower-case.
+// Trim is the inverse of File: it returns the binary's name, or false if file is not the name of a plugin. The comparison is
+// case-sensitive, also on Windows.
 func Trim(goos, file string) (binary string, ok bool) {
 	binary = file
 	if goos == "windows" {
@@ -80,7 +78,7 @@ func isBinary(name string) bool {
 	if !ok {
 		return false
 	}
-	// A provider or a kind may itself contain "-plugin-": any reading that is valid will do.
+	// Kind and provider may contain "-plugin-": one valid split is sufficient.
 	for from := 0; ; {
 		at := strings.Index(rest[from:], infix)
 		if at < 0 {
@@ -94,15 +92,14 @@ func isBinary(name string) bool {
 	}
 }
 
-// SearchDirectories lists where plugins are installed on goos (a GOOS value), in the order in which they are searched.
-// It is empty for an operating system that has none yet.
+// SearchDirectories returns the plugin directories of goos (a GOOS value) in search order; none for an unsupported system.
 func SearchDirectories(goos string) []string {
 	switch goos {
 	case "linux":
 		return []string{
 			"/usr/local/libexec/machineadm",
 			"/usr/libexec/machineadm",
-			"/opt/machineadm/plugins", // for systems whose /usr cannot be written
+			"/opt/machineadm/plugins", // for a read-only /usr
 		}
 	case "windows":
 		return []string{`C:\Program Files\machineadm\plugins`}

@@ -36,7 +36,7 @@ func ValidProvider(p string) error {
 }
 
 // ValidName returns an error unless name is a DNS subdomain as in RFC 1123: labels of a-z, 0-9 and -, each beginning and
-// ending with a letter or digit and at most 63 characters long, joined by dots; at most 253 characters altogether.
+// ending with a letter or digit and at most 63 characters long, joined by dots; at most 253 characters in total.
 // The error does not quote name.
 func ValidName(name string) error {
 	err := errors.New("must be a DNS subdomain: labels of a-z, 0-9 and - joined by dots, each beginning and ending with a letter or digit, at most 63 characters a label and 253 altogether")

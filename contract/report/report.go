@@ -1,32 +1,31 @@
-// Package report is the run report: the host writes it, the controller and people read it.
+// Package report defines the run report, which the host writes and the controller and operators read.
 //
-// It holds codes, field paths and our own words, and is readable by everyone. Raw words of other programs stand in
-// Details, which is for root alone.
+// The report contains codes, field paths and messages of machineadm, and is readable by everyone. Details holds raw output of
+// other programs and is readable by root only.
 package report
 
 import "time"
 
-// APIVersion and Kind head every report.
+// APIVersion and Kind identify a report.
 const (
 	APIVersion = "machineadm.cluster.x-k8s.io/v1alpha1"
 	Kind       = "RunReport"
 )
 
-// Outcome is how a run, a document or a change ended.
+// Outcome is the result of a run, a document or a change.
 type Outcome string
 
-// How a run ended. Running stands in a report that was written while the run went on, and stays there when its
-// process was killed.
+// Outcomes of a run. Running is that of an unfinished run, and of a killed one.
 const (
 	RunRunning        Outcome = "Running"
 	RunSucceeded      Outcome = "Succeeded"
 	RunFailed         Outcome = "Failed"
-	RunInvalid        Outcome = "Invalid" // the input was refused; nothing was changed
+	RunInvalid        Outcome = "Invalid" // input refused; nothing was changed
 	RunRebootRequired Outcome = "RebootRequired"
 	RunInterrupted    Outcome = "Interrupted"
 )
 
-// How a document ended.
+// Outcomes of a document.
 const (
 	Changed        Outcome = "Changed"
 	Unchanged      Outcome = "Unchanged"
@@ -37,69 +36,69 @@ const (
 	RebootRequired Outcome = "RebootRequired"
 )
 
-// Interrupted says of a change that it was begun and that its end is not known. Else it is Changed, Failed or Deferred.
+// Interrupted is the outcome of a change that began and whose end is unknown. Others are Changed, Failed and Deferred.
 const Interrupted Outcome = "Interrupted"
 
-// Why a document is Deferred.
+// Reasons for Deferred.
 const (
-	ReasonPhase = "phase" // --phase did not pick its kind
+	ReasonPhase = "phase" // --phase does not select its kind
 	ReasonLive  = "live"  // some changes are impossible in an image root
 )
 
-// Resume is how a run goes on whose stream was kept over a reboot.
+// Resume is how a run resumes whose stream was saved before a reboot.
 type Resume string
 
-// The ways to go on.
+// The ways to resume.
 const (
-	ResumeAtBoot Resume = "AtBoot" // the next boot goes on with it
-	ResumeByHand Resume = "ByHand" // machineadm apply --resume goes on with it
+	ResumeAtBoot Resume = "AtBoot" // at the next boot
+	ResumeByHand Resume = "ByHand" // by machineadm apply --resume
 )
 
-// The exit codes of the command line, which the report repeats.
+// The exit codes of the command line, also in the report.
 const (
-	ExitOK           = 0  // done, or already so
+	ExitOK           = 0  // done, or nothing to do
 	ExitFailed       = 1  // a document failed
 	ExitUsage        = 2  // bad usage or configuration, nothing changed
 	ExitReboot       = 3  // reboot needed, run again after it
-	ExitPrecondition = 4  // precondition, missing or unfitting plugin
+	ExitPrecondition = 4  // precondition, missing or unsupported plugin
 	ExitLocked       = 5  // another run holds the lock
 	ExitUntrusted    = 6  // untrusted plugin, input or directory
 	ExitDeadline     = 7  // deadline or retries exhausted
 	ExitInterrupted  = 8  // interrupted
 	ExitState        = 9  // state cannot be written
-	ExitDiffers      = 10 // plan has something to do
+	ExitDiffers      = 10 // plan has changes
 )
 
-// Report is one run.
+// Report is the report of one run.
 type Report struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
 	RunID      string    `json:"runID"`
-	Generation string    `json:"generation,omitempty"` // keyed digest of the stream, hex; tells nothing about its content
+	Generation string    `json:"generation,omitempty"` // keyed digest of the stream, in hex
 	BootID     string    `json:"bootID,omitempty"`
 	StartedAt  time.Time `json:"startedAt"`
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
 	Outcome    Outcome   `json:"outcome"`
 	ExitCode   int       `json:"exitCode"`
-	// Phase is what --phase picked; Root is the image root, empty for the live machine.
+	// Phase is the value of --phase; Root is the image root, empty for the live machine.
 	Phase string `json:"phase,omitempty"`
 	Root  string `json:"root,omitempty"`
-	// Resume says how a run that is not complete is continued; empty when nothing of it was kept.
+	// Resume is how an incomplete run resumes; empty if it was not saved.
 	Resume Resume `json:"resume,omitempty"`
-	// Reboots are the reboots that were asked for in this boot and are still due.
+	// Reboots are the reboots that were requested in this boot and are pending.
 	Reboots   []Reboot   `json:"reboots,omitempty"`
 	Host      Host       `json:"host"`
 	Errors    []Error    `json:"errors,omitempty"` // every error, once; the first decides the exit code
 	Documents []Document `json:"documents"`
 }
 
-// Reboot is a reboot that a document asked for.
+// Reboot is a reboot that a document requested.
 type Reboot struct {
 	Document string `json:"document"` // KIND/NAME
 	When     string `json:"when"`     // AfterRun, BeforeNext
 }
 
-// Host is the machine that ran, or the image that was prepared.
+// Host is the prepared machine or image.
 type Host struct {
 	Hostname   string `json:"hostname,omitempty"`
 	OS         string `json:"os"`
@@ -122,9 +121,9 @@ type Document struct {
 	Reason     string   `json:"reason,omitempty"`
 	Changes    []Change `json:"changes,omitempty"`
 	Warnings   []string `json:"warnings,omitempty"`
-	// Omitted counts the changes and warnings that are left out because the document's part of the report is too large.
+	// Omitted counts the changes and warnings beyond the size limit of the document's part of the report.
 	Omitted    int   `json:"omitted,omitempty"`
-	Errors     []int `json:"errors,omitempty"` // places in Report.Errors, from 0
+	Errors     []int `json:"errors,omitempty"` // 0-based indexes into Report.Errors
 	DurationMs int64 `json:"durationMs"`
 }
 
@@ -143,7 +142,7 @@ type Change struct {
 	DurationMs int64   `json:"durationMs"`
 }
 
-// Error is what went wrong, where, and what to do.
+// Error describes an error, its position and a remedy.
 type Error struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -154,13 +153,13 @@ type Error struct {
 	Line     int    `json:"line,omitempty"`
 	Column   int    `json:"column,omitempty"`
 	Hint     string `json:"hint,omitempty"`
-	// Details names the entry of details.json that holds other programs' words, if there are any.
+	// Details is the key of the entry in details.json with the output of other programs, if any.
 	Details string `json:"details,omitempty"`
-	// Facts are for programs: what the plugin found out, for example {"exitCode": "1", "phase": "preflight"}.
+	// Facts are machine-readable facts of the plugin, for example {"exitCode": "1", "phase": "preflight"}.
 	Facts map[string]string `json:"facts,omitempty"`
 }
 
-// The codes of Error beside the plugin's own (InvalidConfig, Unsupported, Precondition, Retry, Internal).
+// The codes of Error, in addition to those of plugins (InvalidConfig, Unsupported, Precondition, Retry, Internal).
 const (
 	CodeUsage       = "Usage"
 	CodeNoPlugin    = "NoPlugin"
@@ -172,10 +171,10 @@ const (
 	CodeState       = "State"
 	CodeReboot      = "Reboot"
 	CodeReboots     = "TooManyReboots"
-	CodeConflict    = "Conflict" // two documents ask for different values of one thing
+	CodeConflict    = "Conflict" // two documents require different values of one thing
 )
 
-// ExitCode is the exit code of a run that ends with an error of this code.
+// ExitCode returns the exit code of a run that ends with this error code.
 func ExitCode(code string) int {
 	switch code {
 	case "InvalidConfig", CodeConflict, CodeUsage:
@@ -199,7 +198,7 @@ func ExitCode(code string) int {
 	}
 }
 
-// Details is details.json: raw words of other programs, by the name that Error.Details gives. Readable by root alone.
+// Details is details.json: raw output of other programs by Error.Details, readable by root only.
 type Details struct {
 	RunID   string            `json:"runID"`
 	Entries map[string]string `json:"entries"`

@@ -7,11 +7,11 @@ import (
 	"github.com/machineadm/machineadm/internal/rooted"
 )
 
-// elfHeader is as much of the header as says the machine: elf(5), e_ident and e_machine.
+// elfHeader is the length of the ELF header up to e_machine (elf(5)).
 const elfHeader = 20
 
-// imageArchitecture reads for which machine the image's programs are. Images are baked on machines of another
-// architecture too, and metadata.when must judge the node, not the bench. The first program found decides.
+// imageArchitecture returns the architecture of the first program found in the image. An image can be baked on a machine of
+// another architecture, and metadata.when applies to the node.
 func imageArchitecture(root string) string {
 	for _, name := range []string{"/usr/lib/systemd/systemd", "/lib/systemd/systemd", "/sbin/init", "/usr/bin/env", "/bin/sh"} {
 		if architecture := elfArchitecture(root, name); architecture != "" {
@@ -21,7 +21,7 @@ func imageArchitecture(root string) string {
 	return runtime.GOARCH
 }
 
-// elfArchitecture is empty for whatever is not a program of a known architecture.
+// elfArchitecture returns the architecture of a program, or "".
 func elfArchitecture(root, name string) string {
 	file, err := rooted.Open(root, name)
 	if err != nil {
@@ -35,7 +35,7 @@ func elfArchitecture(root, name string) string {
 	return machine(header)
 }
 
-// machine maps e_machine to GOARCH (the numbers are those of elf.h).
+// machine returns the GOARCH name for e_machine (elf.h).
 func machine(header []byte) string {
 	if len(header) < elfHeader || string(header[:4]) != "\x7fELF" {
 		return ""

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// assignments reads the values of keys from an environment-like file as os-release(5) describes it: KEY=value a line,
-// comments that begin with #, values bare, in single quotes, or in double quotes with the escapes \" \$ \` \\.
-// The last assignment of a key wins. Lines that are no assignment, and keys that nobody asked for, are skipped unread,
-// as every other reader of the file does. A value that was asked for and whose quotes are broken is an error that names
-// the line: a guess could make another distribution of the machine.
+// assignments reads the values of keys from a file in the format of os-release(5): a KEY=value per line, comments that start
+// with #, values without quotes, in single quotes, or in double quotes with the escapes \" \$ \` \\. The last assignment of
+// a key counts. Other lines and keys are skipped. Broken quotes in a requested value are an error, because a guess could
+// detect a wrong distribution.
 func assignments(data string, keys ...string) (map[string]string, error) {
 	values := make(map[string]string, len(keys))
 	number := 0
@@ -45,13 +44,12 @@ func unquote(raw string) (string, error) {
 		return "", errors.New("the quote is not closed on the same line")
 	}
 	if comment := strings.TrimLeft(rest, " \t"); comment != "" && (comment[0] != '#' || len(comment) == len(rest)) {
-		return "", errors.New("text follows the closing quote; a value is quoted as a whole")
+		return "", errors.New("text follows the closing quote; quote the whole value")
 	}
 	return value, nil
 }
 
-// unescape reads up to the double quote that ends the value. A backslash before a byte that is not special to the shell
-// inside double quotes stays.
+// unescape reads up to the closing double quote. A backslash before a byte that is not special in double quotes stays.
 func unescape(s string) (value, rest string, closed bool) {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -66,8 +64,8 @@ func unescape(s string) (value, rest string, closed bool) {
 	return "", "", false
 }
 
-// bare reads a value without quotes, where a backslash takes away the meaning of whatever follows. Blanks inside are
-// kept: the shell would not, but systemd does, and files that rely on it exist.
+// bare reads a value without quotes, in which a backslash escapes the next byte. Blanks are kept, as systemd does, because
+// some files rely on it.
 func bare(raw string) string {
 	var out strings.Builder
 	for i := 0; i < len(raw); i++ {

@@ -1,13 +1,13 @@
-// Package target answers which machine this is: operating system, distribution, version and architecture,
-// for the live machine and for an image root.
+// Package target detects the platform of the live machine or of an image root: operating system, distribution, version and
+// architecture.
 package target
 
 import "slices"
 
-// OperatingSystems lists what Selector.OS can hold: the systems that the runtime is built for, by their GOOS name.
+// OperatingSystems returns the valid values of Selector.OS: the supported GOOS names.
 func OperatingSystems() []string { return []string{"linux", "windows"} }
 
-// Architectures lists what Selector.Architectures can hold: those of these systems, by their GOARCH name.
+// Architectures returns the valid values of Selector.Architectures: the GOARCH names of these systems.
 func Architectures() []string {
 	return []string{
 		"386", "amd64", "arm", "arm64", "loong64", "mips", "mips64", "mips64le", "mipsle", "ppc64", "ppc64le", "riscv64", "s390x",
@@ -24,8 +24,7 @@ type Selector struct {
 	Architectures []string `json:"architectures,omitempty"`
 }
 
-// Matches reports whether t is one of the selected machines. An entry of Distributions matches the ID of t or one of
-// its ID_LIKE. Letters are compared exactly: all of these names are lower-case.
+// Matches reports whether t is selected. The comparison is case-sensitive, because all names are lower-case.
 func (s Selector) Matches(t Target) bool {
 	return among(s.OS, t.OS) && among(s.Architectures, t.Architecture) &&
 		(among(s.Distributions, t.Distribution) || slices.ContainsFunc(t.Like, func(like string) bool {

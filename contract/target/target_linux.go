@@ -15,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/internal/rooted"
 )
 
-// maxOSRelease bounds what is read: a real os-release file has about a kibibyte.
+// maxOSRelease bounds the os-release file, which has about 1 KiB.
 const maxOSRelease = 64 << 10
 
 func detect(root string) (Target, error) {
@@ -53,7 +53,7 @@ func detectLive() (Target, error) {
 	return t, nil
 }
 
-// fromOSRelease fills what os-release(5) knows. /etc/os-release is the administrator's, /usr/lib/os-release the vendor's.
+// fromOSRelease reads os-release(5). The administrator's /etc/os-release precedes the vendor's /usr/lib/os-release.
 func fromOSRelease(root string) (Target, error) {
 	values := map[string]string{}
 	for _, name := range []string{"/etc/os-release", "/usr/lib/os-release"} {
@@ -89,8 +89,8 @@ func fromOSRelease(root string) (Target, error) {
 	return t, nil
 }
 
-// readInside reads a regular file below root. Links, absolute ones too, are followed as the image itself would follow
-// them, so that an image never shows the os-release file of the machine that bakes it.
+// readInside reads a regular file below root. Links are resolved inside root, so that an image never yields the os-release
+// file of the machine that bakes it.
 func readInside(root, name string) (data []byte, err error) {
 	path := filepath.Join(root, name)
 	file, err := rooted.Open(root, name)

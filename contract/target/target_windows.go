@@ -15,7 +15,7 @@ func detect(root string) (Target, error) {
 	if root != "" && root != "/" && root != `\` {
 		return Target{}, fmt.Errorf("an image root on Windows: %w", errors.ErrUnsupported)
 	}
-	// GetVersionEx answers what the program's manifest claims; RtlGetVersion tells the truth.
+	// Not GetVersionEx, which depends on the program's manifest.
 	v := windows.RtlGetVersion()
 	version := fmt.Sprintf("%d.%d.%d", v.MajorVersion, v.MinorVersion, v.BuildNumber)
 	hostname, err := os.Hostname()
@@ -33,7 +33,7 @@ func detect(root string) (Target, error) {
 	}, nil
 }
 
-// productName is for people only, so that a machine without the registry value is still prepared.
+// productName returns the display name, with a fallback, because a run does not depend on it.
 func productName(version string) (name string) {
 	fallback := "Windows " + version
 	key, err := registry.OpenKey(registry.LOCAL_MACHINE, `SOFTWARE\Microsoft\Windows NT\CurrentVersion`, registry.QUERY_VALUE)

@@ -2,196 +2,196 @@ package v1alpha1
 
 import "encoding/json"
 
-// ContainerRuntime configures the container runtime of a node: what the kubelet starts containers and pulls images with.
+// ContainerRuntime configures the container runtime of a node, by which the kubelet starts containers and pulls images.
 type ContainerRuntime struct {
 	Header
-	// Spec says how the runtime shall be.
+	// Spec is the desired state.
 	Spec ContainerRuntimeSpec `json:"spec"`
 }
 
-// ContainerRuntimeSpec is the desired state of a ContainerRuntime document. What is left out is left to the runtime:
-// nothing is written for it, and what an administrator wrote stays. Source: the Container Runtime Interface, the OCI
+// ContainerRuntimeSpec is the desired state of a ContainerRuntime document. An absent field is not managed: the value of the
+// runtime or of the administrator stays. Source: the Container Runtime Interface, the OCI
 // specifications (runtime, image, distribution), the Container Device, Network and Node Resource Interfaces.
 type ContainerRuntimeSpec struct {
-	// Provider names the plugin, for example containerd. Left out, the host chooses.
+	// Provider names the plugin, for example containerd. By default the host chooses.
 	Provider string `json:"provider,omitempty"`
-	// CgroupDriver says who keeps the cgroups of containers, systemd or cgroupfs: of every OCI runtime, those included
-	// that the runtime's own configuration names already, unless runtimes gives one another. It must be the kubelet's.
+	// CgroupDriver manages the cgroups of containers: systemd or cgroupfs. It applies to every OCI runtime, including those
+	// of the existing configuration, unless runtimes overrides it. It must match that of the kubelet.
 	CgroupDriver string `json:"cgroupDriver,omitempty"`
-	// SandboxImage is the image of the container that holds a pod's namespaces, by its whole reference: HOST/NAME:TAG or
-	// HOST/NAME@DIGEST. On a node of kubeadm it must be the one that kubeadm wants.
+	// SandboxImage is the image of the container that holds a pod's namespaces, as a full reference: HOST/NAME:TAG or
+	// HOST/NAME@DIGEST. On a kubeadm node it must be the image that kubeadm requires.
 	SandboxImage string `json:"sandboxImage,omitempty"`
-	// Snapshotter is how the layers of an image become a file system, by the runtime's name for it, such as overlayfs.
+	// Snapshotter is the runtime's name of the driver that assembles the layers of an image, such as overlayfs.
 	Snapshotter string `json:"snapshotter,omitempty"`
-	// RootDir is where images and containers are kept, an absolute path.
+	// RootDir is the directory of images and containers, an absolute path.
 	RootDir string `json:"rootDir,omitempty"`
-	// StateDir is where is kept what ends with a boot, an absolute path other than rootDir.
+	// StateDir is the directory of state that ends with a boot, an absolute path other than rootDir.
 	StateDir string `json:"stateDir,omitempty"`
-	// MaxConcurrentDownloads is how many layers of an image are fetched at once, at least 1.
+	// MaxConcurrentDownloads bounds the layers of an image that are downloaded at once, at least 1.
 	MaxConcurrentDownloads *int `json:"maxConcurrentDownloads,omitempty"`
-	// LogLevel is the least that is logged: trace, debug, info, warn, error, fatal or panic.
+	// LogLevel is the lowest level that is logged: trace, debug, info, warn, error, fatal or panic.
 	LogLevel string `json:"logLevel,omitempty"`
-	// MetricsAddress is HOST:PORT where the runtime serves its metrics, to anyone who can reach it and without TLS.
+	// MetricsAddress is the HOST:PORT of the metrics endpoint, which has neither TLS nor authentication.
 	MetricsAddress string `json:"metricsAddress,omitempty"`
-	// OOMScore adjusts how soon the kernel ends the daemon when memory runs out, from -1000 (never) to 1000 (first).
+	// OOMScore adjusts the preference of the kernel to kill the daemon when out of memory, from -1000 (never) to 1000 (first).
 	// Source: proc_pid_oom_score_adj(5).
 	OOMScore *int `json:"oomScore,omitempty"`
-	// Runtimes maps the name of a runtime, the handler of a RuntimeClass, to what runs its containers. A name is a DNS
-	// label. Runtimes that are not listed stay as they are.
+	// Runtimes maps the name of a runtime, the handler of a RuntimeClass, to its settings. A name is a DNS label. Unlisted
+	// runtimes are not managed.
 	Runtimes map[string]Runtime `json:"runtimes,omitempty"`
-	// DefaultRuntime is the runtime of pods that name none: one of runtimes, or the runtime's own default. Empty text is
-	// that default as well, whatever the configuration names now.
+	// DefaultRuntime is the runtime of pods without a RuntimeClass: one of runtimes, or the default of the container runtime.
+	// An empty string restores that default.
 	DefaultRuntime *string `json:"defaultRuntime,omitempty"`
-	// CDI is the Container Device Interface, by which containers get devices.
+	// CDI configures the Container Device Interface, which gives containers access to devices.
 	CDI *CDI `json:"cdi,omitempty"`
-	// NRI is the Node Resource Interface, by which plugins change containers.
+	// NRI configures the Node Resource Interface, by which plugins modify containers.
 	NRI *NRI `json:"nri,omitempty"`
-	// Registries maps the host of an image's reference, HOST or HOST:PORT, to how such images are pulled; _default is for
-	// every host that is not listed. The host of short references is that of Docker Hub.
+	// Registries maps the host of an image reference, HOST or HOST:PORT, to the settings for pulls; _default applies to every
+	// unlisted host. The host of short references is Docker Hub.
 	Registries map[string]Registry `json:"registries,omitempty"`
-	// RegistryDirs are further directories that describe registries, absolute paths, in their order. They count for hosts
-	// that registries does not list. Directories that the runtime's configuration names already stay.
+	// RegistryDirs are further directories with registry settings, absolute paths, in order. They apply to hosts that are not
+	// in registries. Directories in the existing configuration stay.
 	RegistryDirs []string `json:"registryDirs,omitempty"`
 	// RegistryHeaders are sent with every request to any registry.
 	RegistryHeaders map[string]Secret `json:"registryHeaders,omitempty"`
-	// Proxy is how the daemon gets out to registries.
+	// Proxy is the proxy of the daemon for registries.
 	Proxy *Proxy `json:"proxy,omitempty"`
-	// TrustedCAs are certificates, PEM, that every pull trusts beside those of the system.
+	// TrustedCAs are PEM certificates that every pull trusts in addition to those of the system.
 	TrustedCAs string `json:"trustedCAs,omitempty"`
-	// CNI says where the network plugins are.
+	// CNI holds the directories of network plugins.
 	CNI *CNI `json:"cni,omitempty"`
-	// Imports are further files of the runtime's own configuration that it reads besides: absolute paths, or patterns such
-	// as /etc/example/*.toml.
+	// Imports are further configuration files that the runtime reads: absolute paths, or patterns such as
+	// /etc/example/*.toml.
 	Imports []string `json:"imports,omitempty"`
-	// ProviderConfig is read by the provider alone.
+	// ProviderConfig is specific to the provider.
 	ProviderConfig json.RawMessage `json:"providerConfig,omitempty"`
 }
 
-// Runtime is what runs the containers of one handler.
+// Runtime is the runtime of one handler.
 type Runtime struct {
-	// Type is the provider's name for the kind of runtime, such as io.containerd.runc.v2. Left out, it follows from a
-	// name that is well known: runc, crun, kata, runsc, runhcs and those that begin like kata- and runhcs-.
+	// Type is the provider's name for the type of runtime, such as io.containerd.runc.v2. By default it follows from a
+	// well-known name: runc, crun, kata, runsc, runhcs and names that start with kata- or runhcs-.
 	Type string `json:"type,omitempty"`
-	// Binary is the absolute path of the program: of an OCI runtime such as crun itself, or of the shim where that is the
-	// runtime, as with Kata Containers. Left out, the one of this name on the daemon's path.
+	// Binary is the absolute path of the program: of an OCI runtime such as crun, or of the shim of a runtime such as Kata
+	// Containers. By default the daemon searches its PATH for the name.
 	Binary string `json:"binary,omitempty"`
-	// CgroupDriver says who keeps the cgroups, systemd or cgroupfs. Left out, that of the spec. Only OCI runtimes have one.
+	// CgroupDriver manages the cgroups: systemd or cgroupfs, by default that of the spec. Only OCI runtimes have one.
 	CgroupDriver string `json:"cgroupDriver,omitempty"`
-	// Options are the runtime's own, in its own words and types.
+	// Options are specific to the runtime, with its names and types.
 	Options map[string]json.RawMessage `json:"options,omitempty"`
-	// BaseSpec is what each container of this runtime starts from.
+	// BaseSpec is the base specification of this runtime's containers.
 	BaseSpec *BaseSpec `json:"baseSpec,omitempty"`
 }
 
 // BaseSpec is the part of an OCI runtime specification that every container starts from.
 type BaseSpec struct {
-	// Rlimits maps a resource limit, such as RLIMIT_NOFILE, to its value. Limits that are not listed are the daemon's own.
+	// Rlimits maps a resource limit, such as RLIMIT_NOFILE, to its value. Unlisted limits are those of the daemon.
 	Rlimits map[string]Rlimit `json:"rlimits,omitempty"`
-	// Patch is a JSON merge patch (RFC 7396) of the rest of the specification: a table is merged, null removes, any
-	// other value replaces. Limits of resources go into rlimits.
+	// Patch is a JSON merge patch (RFC 7396) of the rest of the specification: a mapping is merged, null removes, any other
+	// value replaces. Resource limits belong in rlimits.
 	Patch json.RawMessage `json:"patch,omitempty"`
 }
 
-// Rlimit is a limit of a resource. Source: getrlimit(2).
+// Rlimit is a resource limit. Source: getrlimit(2).
 type Rlimit struct {
-	// Soft is what is in effect, in the unit of the resource. A process may raise it up to hard.
+	// Soft is the effective limit, in the unit of the resource. A process may raise it up to hard.
 	Soft uint64 `json:"soft"`
-	// Hard is the highest that soft can be raised to, in the unit of the resource. 18446744073709551615 means no limit.
+	// Hard is the maximum of soft, in the unit of the resource. 18446744073709551615 means no limit.
 	Hard uint64 `json:"hard"`
 }
 
 // CDI is the Container Device Interface.
 type CDI struct {
-	// Enabled says whether containers get devices by it.
+	// Enabled turns it on or off.
 	Enabled *bool `json:"enabled,omitempty"`
-	// SpecDirs are the directories that describe devices, absolute paths. Of two that describe one, the later counts.
+	// SpecDirs are the directories of device specifications, absolute paths. A later one takes precedence.
 	SpecDirs []string `json:"specDirs,omitempty"`
 }
 
 // NRI is the Node Resource Interface.
 type NRI struct {
-	// Enabled says whether its plugins are run.
+	// Enabled turns it on or off.
 	Enabled *bool `json:"enabled,omitempty"`
 }
 
-// CNI is where the plugins of the Container Network Interface are.
+// CNI holds the directories of the Container Network Interface.
 type CNI struct {
-	// BinDirs are the directories of the plugins' programs, absolute paths. Some versions of some runtimes know one alone.
+	// BinDirs are the directories of the plugins' programs, absolute paths. Some runtime versions support only one.
 	BinDirs []string `json:"binDirs,omitempty"`
-	// ConfDir is the directory of the networks' configurations, an absolute path.
+	// ConfDir is the directory of the network configurations, an absolute path.
 	ConfDir string `json:"confDir,omitempty"`
 }
 
-// Registry is how the images of one registry are pulled: from the mirrors in their order, and then from the server.
+// Registry configures the pulls from one registry: from the mirrors in order, then from the server.
 type Registry struct {
-	// Server is the URL of the registry itself, https://HOST[:PORT][/PATH] or http://. It is asked when no mirror has
-	// the image. Left out, https:// and the host of the image's reference. The URL of a mirror means that nothing but
-	// the mirrors is ever asked; it then takes its access from that mirror.
+	// Server is the URL of the registry itself, https://HOST[:PORT][/PATH] or http://. It is used if no mirror has the image.
+	// By default it is https:// and the host of the image reference. The URL of a mirror means that only mirrors are used;
+	// the server then has the access settings of that mirror.
 	Server string `json:"server,omitempty"`
-	// Mirrors are asked before the server, in their order.
+	// Mirrors are used before the server, in order.
 	Mirrors []RegistryMirror `json:"mirrors,omitempty"`
-	// RegistryAccess is how the server is reached.
+	// RegistryAccess configures the access to the server.
 	RegistryAccess
-	// Auth is who pulls from the server. A mirror gets none of it: list its host among the registries, with an auth.
+	// Auth holds the credentials for the server. They are never sent to a mirror: for a mirror, list its host in registries.
 	Auth *RegistryAuth `json:"auth,omitempty"`
 }
 
-// RegistryMirror is a host that has images of a registry.
+// RegistryMirror is a mirror of a registry.
 type RegistryMirror struct {
-	// URL is where it is, https://HOST[:PORT][/PATH] or http://, without user and password.
+	// URL is its URL, https://HOST[:PORT][/PATH] or http://, without user and password.
 	URL string `json:"url"`
-	// RegistryAccess is how the mirror is reached.
+	// RegistryAccess configures the access to the mirror.
 	RegistryAccess
 }
 
-// RegistryAccess is how one host is reached and what it is for.
+// RegistryAccess configures the access to one host.
 type RegistryAccess struct {
-	// Capabilities are what the host is asked for: pull (by digest), resolve (a tag to a digest), push, referrers (what
-	// refers to an image, such as signatures). Left out, all. A mirror that is not trusted to resolve tags has pull alone.
+	// Capabilities are the uses of the host: pull (by digest), resolve (a tag to a digest), push, referrers (such as
+	// signatures of an image); by default all. A mirror that is not trusted to resolve tags has pull only.
 	Capabilities []string `json:"capabilities,omitempty"`
-	// CA is certificates, PEM, that are trusted for this host beside those of the system.
+	// CA holds PEM certificates that are trusted for this host in addition to those of the system.
 	CA string `json:"ca,omitempty"`
-	// Client is the certificate by which the host knows this node.
+	// Client is the client certificate of this node.
 	Client *ClientCertificate `json:"client,omitempty"`
-	// SkipVerify takes any certificate of the host. For tests: whoever is between can then change images.
+	// SkipVerify accepts any certificate of the host. For tests only: an attacker on the network can then replace images.
 	SkipVerify bool `json:"skipVerify,omitempty"`
-	// OverridePath says that the URL's path is that of the API already: /v2 is not put behind it.
+	// OverridePath means that the URL has the full path of the API, and /v2 is not appended.
 	OverridePath bool `json:"overridePath,omitempty"`
 	// Headers are sent with every request to the host.
 	Headers map[string]Secret `json:"headers,omitempty"`
-	// DialTimeout is how long a connection may take to come about, as a Go duration such as 5s.
+	// DialTimeout bounds the time to connect, as a Go duration such as 5s.
 	DialTimeout string `json:"dialTimeout,omitempty"`
 }
 
 // ClientCertificate is a certificate and its key.
 type ClientCertificate struct {
-	// Cert is the certificate, PEM, with those between it and its authority behind it.
+	// Cert is the PEM certificate, followed by its intermediate certificates.
 	Cert string `json:"cert"`
-	// Key is the private key of the certificate, PEM, not encrypted.
+	// Key is the PEM private key, not encrypted.
 	Key Secret `json:"key"`
 }
 
-// RegistryAuth is who pulls: username and password, or identityToken.
+// RegistryAuth holds credentials: username and password, or identityToken.
 type RegistryAuth struct {
-	// Username is the name to sign in with. It goes with password.
+	// Username requires password.
 	Username string `json:"username,omitempty"`
-	// Password goes with username.
+	// Password requires username.
 	Password Secret `json:"password,omitzero"`
 	// IdentityToken is an OAuth2 refresh token of the registry.
 	IdentityToken Secret `json:"identityToken,omitzero"`
 }
 
-// Proxy is how the daemon gets out: http and httpSecret, and https and httpsSecret, are two forms of one field.
+// Proxy is the proxy of the daemon. http and httpSecret are two forms of one field, as are https and httpsSecret.
 type Proxy struct {
-	// HTTP is the URL of the proxy of plain HTTP requests, http://HOST:PORT, without user and password.
+	// HTTP is the URL of the proxy for HTTP requests, http://HOST:PORT, without user and password.
 	HTTP string `json:"http,omitempty"`
 	// HTTPSecret is the same with user and password, http://USER:PASSWORD@HOST:PORT, in percent encoding.
 	HTTPSecret Secret `json:"httpSecret,omitzero"`
-	// HTTPS is the URL of the proxy of HTTPS requests, which are most. It is mostly http:// as well.
+	// HTTPS is the URL of the proxy for HTTPS requests, usually http:// too.
 	HTTPS string `json:"https,omitempty"`
 	// HTTPSSecret is the same with user and password.
 	HTTPSSecret Secret `json:"httpsSecret,omitzero"`
-	// NoProxy is what is reached without: HOST (and all below it), .HOST (only what is below it), an address, each with
-	// :PORT if need be; a network such as 10.0.0.0/8; or *. The node itself always is.
+	// NoProxy lists destinations without a proxy: HOST (with its subdomains), .HOST (only its subdomains) or an address, each
+	// with an optional :PORT; a network such as 10.0.0.0/8; or *. The node itself never uses the proxy.
 	NoProxy []string `json:"noProxy,omitempty"`
 }

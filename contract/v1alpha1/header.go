@@ -1,12 +1,12 @@
 // Package v1alpha1 holds the document kinds of machineadm.cluster.x-k8s.io/v1alpha1 as plain Go structs.
 //
-// The structs belong to the contract, not to a plugin: several providers serve one kind, and the custom resources
-// of the controller embed the same specs. The package imports nothing of Kubernetes.
+// The structs belong to the contract, because several providers serve one kind and the controller's custom resources mirror
+// the specs. The package does not import Kubernetes.
 package v1alpha1
 
 import "github.com/machineadm/machineadm/contract/target"
 
-// Group is the API group of the kinds that the project defines.
+// Group is the API group of the kinds of machineadm.
 const Group = "machineadm.cluster.x-k8s.io"
 
 // Version is the version of the kinds in this package.
@@ -26,7 +26,7 @@ const (
 	KindEncryptedConfig  = "EncryptedConfig"
 )
 
-// Kinds lists every kind of this group and version. The slice is the caller's.
+// Kinds returns every kind of this group and version.
 func Kinds() []string {
 	return []string{
 		KindContainerRuntime, KindTimesync, KindSysctl, KindDomainJoin,
@@ -34,7 +34,7 @@ func Kinds() []string {
 	}
 }
 
-// ServedKinds lists the kinds for which this release has a specification and a plugin. The slice is the caller's.
+// ServedKinds returns the kinds that have a specification and a plugin in this release.
 func ServedKinds() []string { return []string{KindContainerRuntime, KindSysctl} }
 
 // New returns a pointer to an empty document of a kind that this release serves, nil for any other.
@@ -48,13 +48,13 @@ func New(kind string) any {
 	return nil
 }
 
-// Header is what every document starts with.
+// Header is the common start of all documents.
 type Header struct {
 	// APIVersion is the API group and version, for example machineadm.cluster.x-k8s.io/v1alpha1.
 	APIVersion string `json:"apiVersion"`
-	// Kind says what the document describes; it decides which type of plugin serves it.
+	// Kind is the kind of the document, which determines the type of its plugin.
 	Kind string `json:"kind"`
-	// Metadata names the document and says when it applies.
+	// Metadata holds the name of the document and the conditions under which it applies.
 	Metadata Metadata `json:"metadata"`
 }
 
@@ -62,7 +62,7 @@ type Header struct {
 type Metadata struct {
 	// Name is a DNS subdomain, unique within the kind in a stream.
 	Name string `json:"name"`
-	// Timeout bounds the time that applying the document may take, as a Go duration such as 5m. Default 15m.
+	// Timeout bounds the time to apply the document, as a Go duration such as 5m. Default 15m.
 	Timeout string `json:"timeout,omitempty"`
 	// When limits the document to some machines; on others its outcome is NotApplicable.
 	When *target.Selector `json:"when,omitempty"`

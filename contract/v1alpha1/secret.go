@@ -9,31 +9,31 @@ import (
 	"log/slog"
 )
 
-// Redacted is what a Secret shows of itself.
+// Redacted is the text form of a Secret.
 const Redacted = "[redacted]"
 
-// ErrSecretMarshal is what marshalling a Secret answers: a secret leaves the process only through the document
-// encoder or an explicit Reveal.
-var ErrSecretMarshal = errors.New("a secret is written by the document encoder alone")
+// ErrSecretMarshal is the error of marshalling a Secret. A secret leaves the process only by the document encoder or an
+// explicit Reveal.
+var ErrSecretMarshal = errors.New("only the document encoder can marshal a secret")
 
-// Secret holds bytes that must not be seen. In a document it is a mapping with the single key value.
+// Secret holds confidential bytes. In a document it is a mapping with the single key value.
 //
-// The bytes stand behind pointers, so that copying or comparing a Secret never copies them, and every verb of fmt,
-// slog and every marshaller shows "[redacted]" or answers an error. The zero Secret is empty.
+// Copies share the bytes by pointer. Every verb of fmt and slog formats "[redacted]", and every marshaller fails. The zero
+// Secret is empty.
 type Secret struct {
-	// Two pointers: in an unexported field of a struct fmt finds no methods, and a verb that it does not know of a
-	// pointer, %s for one, makes it print what a single one points to.
+	// Two pointers, because fmt does not call methods of an unexported field and prints the target of a single pointer
+	// for verbs such as %s.
 	data **[]byte
 }
 
-// NewSecret keeps a copy of data.
+// NewSecret returns a Secret with a copy of data.
 func NewSecret(data []byte) Secret {
 	kept := bytes.Clone(data)
 	inner := &kept
 	return Secret{data: &inner}
 }
 
-// Reveal returns the bytes themselves, for the point of use. The caller neither changes nor keeps them.
+// Reveal returns the bytes, for the point of use. The caller must not change or keep them.
 func (s Secret) Reveal() []byte {
 	if s.data == nil {
 		return nil
@@ -41,40 +41,40 @@ func (s Secret) Reveal() []byte {
 	return **s.data
 }
 
-// IsZero says whether no secret was given.
+// IsZero reports whether the secret is absent.
 func (s Secret) IsZero() bool { return s.data == nil }
 
-// Format answers every verb with "[redacted]", so that not even %x or %#v opens the secret.
-func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, Redacted) } // a fmt.State has nowhere to report to
+// Format formats every verb as "[redacted]", including %x and %#v.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, Redacted) } // a fmt.State does not fail
 
-// String is "[redacted]".
+// String returns "[redacted]".
 func (s Secret) String() string { return Redacted }
 
-// GoString is "[redacted]".
+// GoString returns "[redacted]".
 func (s Secret) GoString() string { return Redacted }
 
-// LogValue is "[redacted]".
+// LogValue returns "[redacted]".
 func (s Secret) LogValue() slog.Value { return slog.StringValue(Redacted) }
 
-// MarshalJSON answers ErrSecretMarshal.
+// MarshalJSON returns ErrSecretMarshal.
 func (s Secret) MarshalJSON() ([]byte, error) { return nil, ErrSecretMarshal }
 
-// MarshalYAML answers ErrSecretMarshal.
+// MarshalYAML returns ErrSecretMarshal.
 func (s Secret) MarshalYAML() (any, error) { return nil, ErrSecretMarshal }
 
-// MarshalText answers ErrSecretMarshal.
+// MarshalText returns ErrSecretMarshal.
 func (s Secret) MarshalText() ([]byte, error) { return nil, ErrSecretMarshal }
 
-// GobEncode answers ErrSecretMarshal.
+// GobEncode returns ErrSecretMarshal.
 func (s Secret) GobEncode() ([]byte, error) { return nil, ErrSecretMarshal }
 
-// UnmarshalJSON reads {"value": "..."}. Its errors never quote what they read.
+// UnmarshalJSON reads {"value": "..."}. Its errors never quote the value.
 func (s *Secret) UnmarshalJSON(data []byte) error {
 	shape := errors.New("must be a mapping with the single key value, a string")
-	var body map[string]json.RawMessage // names match exactly, other than in a struct
+	var body map[string]json.RawMessage // a map matches names exactly, unlike a struct
 	var value *string
 	if json.Unmarshal(data, &body) != nil || len(body) != 1 || json.Unmarshal(body["value"], &value) != nil || value == nil {
-		return shape // never %w: encoding/json quotes what it read
+		return shape // not %w: encoding/json quotes the value
 	}
 	*s = NewSecret([]byte(*value))
 	return nil

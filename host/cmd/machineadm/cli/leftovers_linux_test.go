@@ -129,7 +129,7 @@ func TestTemporaryAmongRunsThatCleanUp(t *testing.T) {
 	for range 2 {
 		others.Go(func() {
 			for !done.Load() {
-				assert.NoError(t, sweepTemporary(parent))
+				assert.NoError(t, removeStale(parent))
 			}
 		})
 	}
