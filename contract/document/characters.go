@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// badCharacter finds the first character that a document may not hold as it is, and says what is wrong with it.
-// offset is -1 when there is none.
+// badCharacter returns the offset and the error of the first refused character, or -1.
 func badCharacter(text []byte) (offset int, message, hint string) {
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -17,13 +16,13 @@ func badCharacter(text []byte) (offset int, message, hint string) {
 		}
 		if c == '\r' {
 			if i+1 < len(text) && text[i+1] != '\n' {
-				return i, "holds a carriage return without a line feed", "end lines with LF or CRLF"
+				return i, "contains a carriage return without a line feed", "end lines with LF or CRLF"
 			}
 			i++
 			continue
 		}
 		r, size := utf8.DecodeRune(text[i:])
-		if message, hint = judgeRune(r, size); message != "" {
+		if message, hint = checkRune(r, size); message != "" {
 			return i, message, hint
 		}
 		i += size
@@ -31,26 +30,26 @@ func badCharacter(text []byte) (offset int, message, hint string) {
 	return -1, "", ""
 }
 
-func judgeRune(r rune, size int) (message, hint string) {
-	const escape = "inside double quotes it can be written as an escape such as "
+func checkRune(r rune, size int) (message, hint string) {
+	const escape = "in double quotes, write an escape such as "
 	switch {
 	case r == utf8.RuneError && size == 1:
 		return "is not valid UTF-8", "save the file as UTF-8"
 	case r == 0:
-		return "holds a NUL character", "save the file as UTF-8 text; " + escape + `\0`
+		return "contains a NUL character", "save the file as UTF-8 text; " + escape + `\0`
 	case r < ' ' || r >= 0x7F && r <= 0x9F && r != 0x85:
-		return "holds a control character", "remove it; " + escape + `\x1b`
+		return "contains a control character", "remove it; " + escape + `\x1b`
 	case r == 0x85 || r == 0x2028 || r == 0x2029:
-		return "holds a line break that only old versions of YAML know (NEL, LS or PS)", "remove it; " + escape + `\N, \L or \P`
+		return "contains a line break of YAML 1.1 (NEL, LS or PS)", "remove it; " + escape + `\N, \L or \P`
 	case r == 0xFEFF:
-		return "holds a byte order mark in its midst", "remove it; where files were joined, put --- on a line between them"
+		return "contains a byte order mark", "remove it; put --- on a line between joined files"
 	case r == 0xFFFE || r == 0xFFFF:
-		return "holds a character that Unicode never assigns", "remove it"
+		return "contains a Unicode noncharacter", "remove it"
 	}
 	return "", ""
 }
 
-// position turns an offset in the chunk into a position in the stream.
+// position returns the position in the stream of an offset in the chunk.
 func (c chunk) position(offset int) Position {
 	before := c.text[:offset]
 	start := bytes.LastIndexByte(before, '\n') + 1
@@ -60,7 +59,7 @@ func (c chunk) position(offset int) Position {
 	}
 }
 
-// otherEncoding says whether a stream begins like UTF-16 or UTF-32: with their marks, or with NUL beside a character.
+// otherEncoding reports whether a stream starts like UTF-16 or UTF-32: with a byte order mark, or with a NUL next to a character.
 func otherEncoding(data []byte) bool {
 	if len(data) < 2 {
 		return false
@@ -70,7 +69,7 @@ func otherEncoding(data []byte) bool {
 		a == 0 && b != 0 || a != 0 && a < 0x80 && b == 0
 }
 
-// structure counts the characters that YAML can make structure of: an upper bound of the tokens and nodes of a parser.
+// structure counts the structural characters, an upper bound of the parser's tokens and nodes.
 func structure(text []byte) int {
 	n := 0
 	before := byte('\n')
@@ -79,12 +78,12 @@ func structure(text []byte) int {
 		case ',', '[', '{', '?':
 			n++
 		case ':', '-':
-			// Only before a blank or a line break; in {"a":1} a comma or a brace is there to be counted as well.
+			// Only before a blank or a line break; for {"a":1} the comma or brace is counted.
 			if i+1 == len(text) || text[i+1] <= ' ' {
 				n++
 			}
 		case '!', '&', '*', '\'', '"', '#':
-			// Not behind a letter, where it is a part of the text or closes a quoted scalar. A comment ends a plain scalar.
+			// Not after a letter, where it is text or closes a quoted scalar. A comment ends a plain scalar.
 			if before <= ' ' || strings.IndexByte(",[]{}:?-!&*'\"", before) >= 0 {
 				n++
 			}

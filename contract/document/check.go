@@ -9,13 +9,13 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// checker walks over a document once: it finds what the strict subset of YAML refuses, and writes the JSON.
+// checker refuses everything outside the strict subset of YAML, and writes the JSON, in one pass.
 type checker struct {
 	chunk  chunk
 	out    []byte
-	steps  []step // the path of the value in hand; text is made of it only for a fault
+	steps  []step // the path of the current value, rendered only for a fault
 	faults []fault
-	more   bool // faults were left out
+	more   bool // faults were omitted
 }
 
 func (c *checker) fault(n *yaml.Node, message, hint string) {
@@ -30,10 +30,10 @@ func (c *checker) fault(n *yaml.Node, message, hint string) {
 	c.faults = append(c.faults, fault{field: p, at: c.chunk.at(n), message: message, hint: hint})
 }
 
-// value checks n, which stands inside depth mappings and lists.
+// value checks n, at this depth of mappings and lists.
 func (c *checker) value(n *yaml.Node, depth int) {
 	if n.Anchor != "" {
-		c.fault(n, "anchors are refused", "remove the & and its name, and write the value again where it is needed")
+		c.fault(n, "anchors are refused", "remove the & and its name, and repeat the value where it is needed")
 	}
 	c.tag(n)
 	switch n.Kind {
@@ -51,7 +51,7 @@ func (c *checker) value(n *yaml.Node, depth int) {
 	case yaml.ScalarNode:
 		c.scalar(n)
 	case yaml.AliasNode:
-		c.fault(n, "aliases are refused", "write the value itself; text that begins with * needs quotes")
+		c.fault(n, "aliases are refused", "write the value itself; text that starts with * needs quotes")
 		c.out = append(c.out, "null"...)
 	default:
 		c.fault(n, "is not a value", "")
@@ -59,7 +59,7 @@ func (c *checker) value(n *yaml.Node, depth int) {
 	}
 }
 
-// tag refuses every tag that is written out, but for those that only say what the value is anyway.
+// tag refuses every explicit tag except those that repeat the type of the value.
 func (c *checker) tag(n *yaml.Node) {
 	if n.Style&yaml.TaggedStyle == 0 && n.Tag != "!" {
 		return
@@ -69,9 +69,9 @@ func (c *checker) tag(n *yaml.Node) {
 		n.Kind == yaml.MappingNode && n.Tag == "!!map",
 		n.Kind == yaml.SequenceNode && n.Tag == "!!seq":
 	case n.Tag == "!!binary":
-		c.fault(n, "binary values are refused", "remove the tag; base64 is written as a string where a field takes it")
+		c.fault(n, "binary values are refused", "remove the tag; where a field accepts base64, write it as a string")
 	default:
-		c.fault(n, "tags are refused", "remove the ! and its name; text that begins with ! needs quotes")
+		c.fault(n, "tags are refused", "remove the ! and its name; text that starts with ! needs quotes")
 	}
 }
 
@@ -111,27 +111,27 @@ func (c *checker) mapping(n *yaml.Node, depth int) {
 		c.out = append(c.out, ':')
 		c.value(value, depth)
 		c.steps = c.steps[:path]
-		if !named || again { // the value was only checked: the document is refused, but what is left of it stays JSON
+		if !named || again { // the value is checked and omitted
 			c.out = c.out[:mark]
 		}
 	}
 	c.out = append(c.out, '}')
 }
 
-// key checks the key of a mapping and says whether it is a name.
+// key checks the key of a mapping and reports whether it is a string.
 func (c *checker) key(n *yaml.Node) bool {
 	switch {
 	case n.Kind == yaml.AliasNode:
-		c.fault(n, "aliases are refused", "write the key itself; text that begins with * needs quotes")
+		c.fault(n, "aliases are refused", "write the key itself; text that starts with * needs quotes")
 		return false
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!merge":
 		c.fault(n, "merge keys are refused", "write the fields out; the text << needs quotes")
 		return false
 	case n.Kind != yaml.ScalarNode:
-		c.fault(n, "a key that is not a string", "write a plain name before the colon; text that begins with [ or { needs quotes")
+		c.fault(n, "a key that is not a string", "write a plain name before the colon; text that starts with [ or { needs quotes")
 		return false
 	case len(n.Value) > MaxKeyBytes:
-		c.fault(n, fmt.Sprintf("a key longer than %d bytes", MaxKeyBytes), "check that the colon is where it is meant to be")
+		c.fault(n, fmt.Sprintf("a key longer than %d bytes", MaxKeyBytes), "check the position of the colon")
 		return false
 	}
 	if n.Anchor != "" {
@@ -146,7 +146,7 @@ func (c *checker) key(n *yaml.Node) bool {
 }
 
 func (c *checker) scalar(n *yaml.Node) {
-	if n.Style&yaml.TaggedStyle != 0 && n.Tag != "!!str" { // refused by its tag, and not resolved
+	if n.Style&yaml.TaggedStyle != 0 && n.Tag != "!!str" { // refused by its tag
 		c.out = append(c.out, "null"...)
 		return
 	}
@@ -162,7 +162,7 @@ func (c *checker) scalar(n *yaml.Node) {
 			number = "null"
 		}
 		c.out = append(c.out, number...)
-	default: // a timestamp is text, and so is << as a value
+	default: // timestamps, and << as a value, are strings
 		if beyondFloat(n) {
 			c.fault(n, "a number beyond 64 bits", "put it in quotes if it is text")
 		}
@@ -170,8 +170,7 @@ func (c *checker) scalar(n *yaml.Node) {
 	}
 }
 
-// beyondFloat says whether n is plain text that YAML reads as a float and the parser reads as a string, because no float
-// of 64 bits is that large.
+// beyondFloat reports whether n is a float in YAML that exceeds 64 bits, which the parser reads as a string.
 func beyondFloat(n *yaml.Node) bool {
 	if n.Style != 0 || strings.Trim(n.Value, "0123456789+-.eE") != "" {
 		return false
@@ -180,7 +179,7 @@ func beyondFloat(n *yaml.Node) bool {
 	return errors.Is(err, strconv.ErrRange)
 }
 
-// keys finds duplicates; mappings are small, and a map is made only for large ones.
+// keys finds duplicates. It uses a map for large mappings only.
 type keys struct {
 	list  []*yaml.Node
 	table map[string]*yaml.Node

@@ -208,7 +208,7 @@ func TestTooMuchStructure(t *testing.T) {
 		strings.Repeat("a # b\n", MaxStructure+1),
 	} {
 		stream := decode(t, "---\n"+text+"\n---\n"+withSpec("a: 1"))
-		if len(stream.Errors) != 1 || !strings.HasPrefix(stream.Errors[0].Message, "holds too much structure") || len(stream.Documents) != 1 {
+		if len(stream.Errors) != 1 || !strings.HasPrefix(stream.Errors[0].Message, "has too much structure") || len(stream.Documents) != 1 {
 			t.Errorf("%.10q: %v", text, stream.Errors)
 		}
 	}

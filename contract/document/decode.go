@@ -9,9 +9,8 @@ import (
 	"slices"
 )
 
-// Decode reads a stream. A document with a fault goes to Errors, with every fault that it has, and the others are judged all
-// the same; file only labels the errors. The error is for reading that fails: what is wrong with the stream, its
-// size included, is in Errors.
+// Decode reads a stream and collects the errors of all documents in Stream.Errors, those of the whole stream included; file
+// labels them. Decode itself fails only if r fails.
 func Decode(file string, r io.Reader) (*Stream, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxStreamBytes+1))
 	if err != nil {
@@ -20,9 +19,9 @@ func Decode(file string, r io.Reader) (*Stream, error) {
 	d := decoder{stream: &Stream{File: file}, names: map[string]int{}}
 	switch {
 	case len(data) > MaxStreamBytes:
-		d.whole(fmt.Sprintf("is larger than %d MiB", MaxStreamBytes>>20), "split it, or leave large files out of it")
+		d.whole(fmt.Sprintf("is larger than %d MiB", MaxStreamBytes>>20), "split it, or remove large files from it")
 	case otherEncoding(data):
-		d.whole("is UTF-16 or UTF-32, or no text at all", "save the file as UTF-8")
+		d.whole("is UTF-16 or UTF-32, or not text", "save the file as UTF-8")
 	default:
 		d.read(data)
 	}
@@ -32,11 +31,11 @@ func Decode(file string, r io.Reader) (*Stream, error) {
 type decoder struct {
 	stream *Stream
 	names  map[string]int // kind/name -> line of the first
-	count  int            // documents that are not empty
-	json   []byte         // of the document in hand
+	count  int            // documents with content
+	json   []byte         // buffer for the JSON of a document
 }
 
-// whole reports a fault of the stream itself.
+// whole reports an error of the stream itself.
 func (d *decoder) whole(message, hint string) {
 	d.stream.Errors = append(d.stream.Errors, &Error{File: d.stream.File, Index: -1, Message: message, Hint: hint})
 }
@@ -44,10 +43,10 @@ func (d *decoder) whole(message, hint string) {
 func (d *decoder) read(data []byte) {
 	for c := range split(data) {
 		if len(d.stream.Errors) >= 10*MaxErrors {
-			d.whole(fmt.Sprintf("reading ended on line %d: the stream has too many errors", c.line), "mend those above first")
+			d.whole(fmt.Sprintf("reading ended on line %d: the stream has too many errors", c.line), "correct the errors above first")
 			return
 		}
-		doc, faults := d.judge(c)
+		doc, faults := d.document(c)
 		if doc == nil {
 			continue
 		}
@@ -70,11 +69,11 @@ func (d *decoder) read(data []byte) {
 		}
 	}
 	if d.count == 0 {
-		d.whole("holds no document", "write at least one document, with apiVersion, kind, metadata and spec")
+		d.whole("contains no document", "write at least one document, with apiVersion, kind, metadata and spec")
 	}
 }
 
-// unique takes the name of a document, which may be empty, and finds whether it is taken.
+// unique registers the name of a document and reports a duplicate.
 func (d *decoder) unique(doc *Document) *fault {
 	if doc.Kind == "" || doc.Name == "" {
 		return nil
@@ -86,12 +85,12 @@ func (d *decoder) unique(doc *Document) *fault {
 	}
 	return &fault{
 		field: "metadata.name", at: doc.nameAt,
-		message: fmt.Sprintf("the same name as the %s on line %d", doc.Kind, first),
-		hint:    "give each document of a kind a name of its own",
+		message: fmt.Sprintf("duplicates the name of the %s on line %d", doc.Kind, first),
+		hint:    "give each document of a kind a unique name",
 	}
 }
 
-// report turns the faults of a document into errors, in the order of the text.
+// report adds the faults of a document to the errors, in the order of their positions.
 func (d *decoder) report(doc *Document, faults []fault) {
 	slices.SortStableFunc(faults, func(a, b fault) int {
 		return cmp.Or(cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Column, b.at.Column))
@@ -104,8 +103,8 @@ func (d *decoder) report(doc *Document, faults []fault) {
 	}
 }
 
-// judge reads one chunk. The document is nil when the chunk has none; with faults it says as much of itself as is in order.
-func (d *decoder) judge(c chunk) (*Document, []fault) {
+// document decodes a chunk; nil if it is empty. With faults, the document has its valid fields only.
+func (d *decoder) document(c chunk) (*Document, []fault) {
 	doc := &Document{chunk: c}
 	root, failure := c.parse()
 	if failure != nil {
@@ -121,14 +120,14 @@ func (d *decoder) judge(c chunk) (*Document, []fault) {
 	e.read(root)
 	faults := append(check.faults, e.faults...)
 	if check.more {
-		faults = append(faults, fault{at: doc.Position, message: "has more errors than are listed", hint: "mend those that are listed first"})
+		faults = append(faults, fault{at: doc.Position, message: "has more errors than are listed", hint: "correct the listed errors first"})
 	}
 	d.json = check.out
 	doc.json = bytes.Clone(check.out)
 	return doc, faults
 }
 
-// readable says whether the kind of a document with faults can check its spec, and makes the JSON for that.
+// readable reports whether a plugin can plan a document with faults, and sets its JSON for that.
 func (d *Document) readable() bool {
 	var whole struct {
 		Spec map[string]json.RawMessage `json:"spec"`

@@ -62,8 +62,8 @@ func TestDecodeEnvelopeFaults(t *testing.T) {
 		}},
 		"name missing": {"apiVersion: v1\nkind: A\nmetadata:\n  timeout: 1s\nspec: {}\n", []string{"3:1 metadata.name: is required"}},
 		"no strings": {"apiVersion: 1\nkind: true\nmetadata:\n  name: 7\n  timeout: 300\nspec:\n  provider: [a]\n", []string{
-			"1:1 apiVersion: must be a string", "2:1 kind: must be a string", "4:3 metadata.name: must be a string",
-			"5:3 metadata.timeout: must be a string", "7:3 spec.provider: must be a string",
+			"1:1 apiVersion: must be a string", "2:1 kind: must be CamelCase: a capital letter, then letters and digits, at most 63 characters",
+			"4:3 metadata.name: must be a string", "5:3 metadata.timeout: must be a duration above zero", "7:3 spec.provider: must be a string",
 		}},
 		"no mappings": {"apiVersion: v1\nkind: A\nmetadata: []\nspec: x\n", []string{
 			"3:1 metadata: must be a mapping", "4:1 spec: must be a mapping",
@@ -77,7 +77,7 @@ func TestDecodeEnvelopeFaults(t *testing.T) {
 		}},
 		"when": {"apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  when:\n    os: linux\n    distribution: [debian]\n    architectures:\n    - amd64\n    - X86\n    - 5\nspec: {}\n", []string{
 			"6:5 metadata.when.os: must be a list", "7:5 metadata.when.distribution: unknown field",
-			"10:7 metadata.when.architectures[1]: is no architecture by its name in Go",
+			"10:7 metadata.when.architectures[1]: is not the GOARCH name of an architecture",
 			"11:7 metadata.when.architectures[2]: must be a string",
 		}},
 		"when is no mapping": {"apiVersion: v1\nkind: A\nmetadata: {name: a, when: []}\nspec: {}\n", []string{"3:21 metadata.when: must be a mapping"}},
@@ -109,7 +109,7 @@ func TestDecodeHints(t *testing.T) {
 		head + "spec: {}\napiversion: x\n":   "did you mean apiVersion?",
 		head + "sepc: {}\nspec: {}\n":        "did you mean spec?",
 		head + "something: {}\nspec: {}\n":   "remove it, or use one of: apiVersion, kind, metadata, spec",
-		withSpec("mode: 0640"):               "put it in quotes if it is text, as a file mode is; else write it as a plain decimal number",
+		withSpec("mode: 0640"):               "put it in quotes if it is text, such as a file mode; otherwise write a plain decimal number",
 		head + "spec:\n\ta: b\n":             "indent with spaces",
 		head + "spec: {a: [1, 2}\n":          "close the list with ], or put the value in quotes",
 		head + "spec:\n  a: @b\n":            "put the value in quotes",
@@ -129,14 +129,14 @@ func TestDecodeNames(t *testing.T) {
 	}
 	stream := decode(t, doc("A", "x", "{}")+doc("B", "x", "{}")+doc("A", "y", "{}")+doc("A", "x", "{}")+doc("A", "x", "{}"))
 	expect(t, brief(stream.Errors), []string{
-		"19:12 metadata.name: the same name as the A on line 4", "24:12 metadata.name: the same name as the A on line 4",
+		"19:12 metadata.name: duplicates the name of the A on line 4", "24:12 metadata.name: duplicates the name of the A on line 4",
 	})
 	if len(stream.Documents) != 3 {
 		t.Errorf("got %d documents, want 3", len(stream.Documents))
 	}
 	// A document with faults has taken its name as well.
 	stream = decode(t, doc("A", "x", "[]")+doc("A", "x", "{}"))
-	expect(t, brief(stream.Errors), []string{"5:1 spec: must be a mapping", "9:12 metadata.name: the same name as the A on line 4"})
+	expect(t, brief(stream.Errors), []string{"5:1 spec: must be a mapping", "9:12 metadata.name: duplicates the name of the A on line 4"})
 }
 
 // Of duplicates the first names the document.
@@ -190,11 +190,11 @@ func (c *counter) Read(p []byte) (int, error) {
 func TestDecodeStreamFaults(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":         {"", "f.yaml: holds no document"},
-		"comments":      {"# a\n---\n# b\n...\n\n", "f.yaml: holds no document"},
-		"UTF-16 LE":     {"\xFF\xFEa\x00:\x00", "f.yaml: is UTF-16 or UTF-32, or no text at all"},
-		"UTF-16 BE":     {"\xFE\xFF\x00a\x00:", "f.yaml: is UTF-16 or UTF-32, or no text at all"},
-		"UTF-16 no BOM": {"a\x00:\x00 \x00b\x00", "f.yaml: is UTF-16 or UTF-32, or no text at all"},
+		"empty":         {"", "f.yaml: contains no document"},
+		"comments":      {"# a\n---\n# b\n...\n\n", "f.yaml: contains no document"},
+		"UTF-16 LE":     {"\xFF\xFEa\x00:\x00", "f.yaml: is UTF-16 or UTF-32, or not text"},
+		"UTF-16 BE":     {"\xFE\xFF\x00a\x00:", "f.yaml: is UTF-16 or UTF-32, or not text"},
+		"UTF-16 no BOM": {"a\x00:\x00 \x00b\x00", "f.yaml: is UTF-16 or UTF-32, or not text"},
 		"too many": {
 			strings.Repeat("---\na\n", MaxDocuments+1),
 			"f.yaml: reading ended on line 2001: the stream has too many errors",
@@ -208,7 +208,7 @@ func TestDecodeStreamFaults(t *testing.T) {
 	}
 	endless := &counter{}
 	stream, err := Decode("", endless)
-	if err != nil || len(stream.Errors) != 1 || stream.Errors[0].Error() != "is larger than 16 MiB\n  hint: split it, or leave large files out of it" {
+	if err != nil || len(stream.Errors) != 1 || stream.Errors[0].Error() != "is larger than 16 MiB\n  hint: split it, or remove large files from it" {
 		t.Errorf("endless: %v %v", stream, err)
 	}
 	if endless.n > 2*MaxStreamBytes {
@@ -235,8 +235,8 @@ func TestDecodeTooManyDocuments(t *testing.T) {
 func TestErrorText(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]Error{
-		"f:3:4: Sysctl/node: spec.a: is wrong\n  hint: mend it": {
-			File: "f", Kind: "Sysctl", Name: "node", Field: "spec.a", Position: Position{3, 4}, Message: "is wrong", Hint: "mend it",
+		"f:3:4: Sysctl/node: spec.a: is wrong\n  hint: correct it": {
+			File: "f", Kind: "Sysctl", Name: "node", Field: "spec.a", Position: Position{3, 4}, Message: "is wrong", Hint: "correct it",
 		},
 		"line 3:4: document 2: is wrong": {Index: 1, Name: "ignored", Position: Position{3, 4}, Message: "is wrong"},
 		"f: Sysctl: is wrong":            {File: "f", Kind: "Sysctl", Message: "is wrong"},

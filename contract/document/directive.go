@@ -5,8 +5,7 @@ import (
 	"regexp"
 )
 
-// withoutDirectives checks the directives of a chunk and makes comments of them. The parser is not asked: it takes
-// %YAML 1.1 alone, and refuses the 1.2 that its rules mostly are.
+// withoutDirectives checks the directives of a chunk and turns them into comments, because the parser refuses %YAML 1.2.
 func (c chunk) withoutDirectives() (chunk, *fault) {
 	version := regexp.MustCompile(`^%YAML[ \t]+1\.[12][ \t]*(#.*)?\r?\n?$`)
 	text := bytes.Clone(c.text)
@@ -23,8 +22,8 @@ func (c chunk) withoutDirectives() (chunk, *fault) {
 			return c, nil
 		case line[0] == '%' && (seen || !version.Match(line)):
 			return c, &fault{
-				at: c.position(at), message: "holds a directive that is not known here",
-				hint: "remove the line: only one %YAML 1.2 has a meaning; a value that begins with % needs quotes",
+				at: c.position(at), message: "contains an unknown directive",
+				hint: "remove the line: only one %YAML 1.2 is allowed; a value that starts with % needs quotes",
 			}
 		case line[0] == '%':
 			seen = true
@@ -37,7 +36,7 @@ func (c chunk) withoutDirectives() (chunk, *fault) {
 		at = end
 	}
 	return c, &fault{
-		at: Position{Line: c.line, Column: 1}, message: "holds a directive, but no document after it",
-		hint: "remove the line that begins with %",
+		at: Position{Line: c.line, Column: 1}, message: "contains a directive without a document",
+		hint: "remove the line that starts with %",
 	}
 }

@@ -15,47 +15,47 @@ const (
 	MaxDocuments   = 10000
 	MaxDepth       = 64 // mappings and lists around a value
 	MaxKeyBytes    = 1024
-	// MaxStructure bounds the commas, colons, brackets, dashes, quotes, tags, anchors, aliases and comments of one document,
-	// wherever they stand: the memory that parsing takes grows with them, hundreds of bytes each.
+	// MaxStructure bounds the structural characters of a document (commas, colons, brackets, dashes, quotes, tags, anchors,
+	// aliases, comments), because each costs the parser hundreds of bytes.
 	MaxStructure = 200_000
-	// MaxErrors of one document are reported, and ten times as many of a stream.
+	// MaxErrors bounds the reported errors of a document; a stream has ten times as many.
 	MaxErrors = 100
 )
 
-// Position is a place in a stream. Lines and columns begin at 1, columns count characters. Zero is unknown.
+// Position is a position in a stream. Lines and columns start at 1; columns count characters. Zero means unknown.
 type Position struct{ Line, Column int }
 
-// Stream is what Decode found.
+// Stream is a decoded stream.
 type Stream struct {
-	// File is the name that Decode was given.
+	// File is the file argument of Decode.
 	File string
-	// Documents are those without a fault, in order.
+	// Documents are the documents without errors, in order.
 	Documents []*Document
-	// Faulty are those of the others whose apiVersion, kind and spec could be read, in order. They may be planned to find
-	// more errors of the same stream, and never applied. Their JSON has another name, null where a value was refused, and
-	// no spec.provider when that was at fault.
+	// Faulty are the documents with errors whose apiVersion, kind and spec are readable, in order. They may be planned to
+	// find more errors, and never applied. Their JSON has a placeholder name, null for each refused value, and no
+	// spec.provider if that is invalid.
 	Faulty []*Document
-	// Errors are the faults of the others, in order.
+	// Errors are the errors of all documents, in order.
 	Errors []*Error
 }
 
-// Document is one document whose envelope is in order.
+// Document is a document with a valid envelope.
 type Document struct {
-	// Index counts the documents of the stream that are not empty from 0, those with faults too.
+	// Index is the 0-based index among the documents with content, including those with errors.
 	Index int
-	// Position is where the document's first field stands.
+	// Position is the position of the first field.
 	Position Position
 
 	APIVersion, Kind, Name string
-	// Provider is spec.provider, empty when left out.
+	// Provider is spec.provider, empty if absent.
 	Provider string
-	// Timeout is metadata.timeout, 0 when left out.
+	// Timeout is metadata.timeout, 0 if absent.
 	Timeout time.Duration
 	// When is metadata.when; the zero Selector matches every machine.
 	When target.Selector
 
-	// The nodes of the parser take many times the memory of the text and are not kept; Locate makes a small tree of places
-	// for the few documents in which something is to be pointed at.
+	// The parser's nodes are not kept, because they take many times the memory of the text; Locate builds a small tree of
+	// positions on demand.
 	chunk  chunk
 	json   []byte
 	nameAt Position
@@ -63,8 +63,8 @@ type Document struct {
 	places *place
 }
 
-// JSON is the whole document as compact JSON, its keys in the document's order. The same document gives the same bytes.
-// The error is for a Document that Decode did not make.
+// JSON returns the whole document as compact JSON, with its keys in the document's order. The encoding is deterministic. It
+// fails for a Document that Decode did not return.
 func (d *Document) JSON() ([]byte, error) {
 	if d.json == nil {
 		return nil, errors.New("the document was not decoded from a stream")
@@ -72,8 +72,7 @@ func (d *Document) JSON() ([]byte, error) {
 	return bytes.Clone(d.json), nil
 }
 
-// Locate is the position of a field path: of the key, or of the list item. Where the document has no such field it
-// is the position of the nearest ancestor that exists, at last that of the document.
+// Locate returns the position of a field path: of the key or of the list item, or of the nearest existing ancestor.
 func (d *Document) Locate(field string) Position {
 	d.once.Do(func() { d.places = d.chunk.places() })
 	if d.places == nil {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// The emitter writes block style, two columns a level. A string is plain where nobody could read it as anything else,
-// a literal block where it has lines, and else in double quotes, whose escapes are those of JSON.
+// The emitter writes block style with an indentation of two. A string is plain if every version of YAML reads it as a string,
+// a literal block if it has several lines, and otherwise in double quotes with the escapes of JSON.
 
 const (
 	indentWidth = 2
-	// A key on the line of its value may have 1,024 characters in YAML; longer ones begin with a question mark.
+	// YAML limits a key on the line of its value to 1,024 characters; longer ones need a question mark.
 	maxPlainKey = 128
 )
 
@@ -20,7 +20,7 @@ func emitIndent(out []byte, indent int) []byte {
 	return append(out, bytes.Repeat([]byte{' '}, indent)...)
 }
 
-// emitMapping begins where the first key stands.
+// emitMapping writes a mapping; the output is already indented for the first key.
 func emitMapping(out []byte, t *tree, indent int) []byte {
 	for i := range t.members {
 		m := &t.members[i]
@@ -46,10 +46,10 @@ func emitMapping(out []byte, t *tree, indent int) []byte {
 	return out
 }
 
-// isBlock says whether a value is written on lines below its key.
+// isBlock reports whether a value is written below its key.
 func isBlock(t *tree) bool { return len(t.members) > 0 || len(t.items) > 0 }
 
-// emitValue writes a value and its line break; indent is where its lines stand.
+// emitValue writes a value and a line break; indent is that of its further lines.
 func emitValue(out []byte, t *tree, indent int) []byte {
 	switch t.kind {
 	case kindMapping:
@@ -94,7 +94,7 @@ func emitText(out []byte, text string) []byte {
 	return appendString(out, text)
 }
 
-// isPlain is narrower than YAML: it leaves out all that any version of YAML reads as something else than a string.
+// isPlain is stricter than YAML: it excludes everything that any version of YAML may read as another type.
 func isPlain(text string) bool {
 	switch strings.ToLower(text) {
 	case "null", "true", "false", "yes", "no", "on", "off", "y", "n":
@@ -104,7 +104,7 @@ func isPlain(text string) bool {
 		c := text[i]
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '/'
 		inner := i > 0 && (c >= '0' && c <= '9' || strings.IndexByte(".@+=-", c) >= 0)
-		// A colon or a blank needs something after it that is neither: ": " begins a value.
+		// Neither a colon nor a blank may follow a colon or a blank, because ": " starts a value.
 		between := i > 0 && i+1 < len(text) && (c == ':' || c == ' ') && text[i+1] != ' ' && text[i+1] != ':'
 		if !letter && !inner && !between {
 			return false
@@ -113,8 +113,8 @@ func isPlain(text string) bool {
 	return text != ""
 }
 
-// isLiteral says whether a literal block shows the text as it is: lines of visible characters, of which the first shows
-// the indentation and none consists of blanks, which editors strip.
+// isLiteral reports whether a literal block can represent the text: lines of visible characters, of which the first
+// determines the indentation and none consists of blanks, which editors remove.
 func isLiteral(text string) bool {
 	if !strings.Contains(text, "\n") || strings.ContainsAny(text[:1], " \t\n") {
 		return false

@@ -15,13 +15,12 @@ import (
 	"unicode/utf8"
 )
 
-// Encode writes documents as a stream that Decode reads back to the same values: the same documents give the same bytes.
+// Encode writes documents as a stream that Decode reads back to the same values. The encoding is deterministic.
 //
-// Fields are named, left out and embedded as encoding/json does by their json tags; fields keep the order of their
-// declaration, the keys of maps are sorted. A value with a method Reveal() []byte is a secret and is written
-// as a mapping with the single key value, before any marshaler of its own is asked; json.Marshaler and
-// encoding.TextMarshaler count then. Nothing is written when there is an error; an error names the field and
-// quotes no value.
+// Fields are named, omitted and embedded by their json tags as in encoding/json, in the order of their declaration; the keys
+// of maps are sorted. A value with a method Reveal() []byte is a secret and is written as a mapping with the single key
+// value; this takes precedence over json.Marshaler and encoding.TextMarshaler. After an error nothing is written; an error
+// names the field and quotes no value.
 func Encode(w io.Writer, documents ...any) error {
 	if len(documents) == 0 {
 		return errors.New("encode: no document")
@@ -47,10 +46,10 @@ func Encode(w io.Writer, documents ...any) error {
 	return nil
 }
 
-// representer turns Go values into trees.
+// representer converts Go values to trees.
 type representer struct{ fields typeFields }
 
-// fieldError names a field by its path.
+// fieldError adds the path of a field to an error.
 func fieldError(p Path, err error) error {
 	if p == "" {
 		return err
@@ -59,7 +58,7 @@ func fieldError(p Path, err error) error {
 }
 
 func (r representer) value(v reflect.Value, p Path, depth int) (tree, error) {
-	if depth > MaxDepth { // also ends what points to itself
+	if depth > MaxDepth { // also for a cycle
 		return tree{}, fieldError(p, errors.New(depthMessage))
 	}
 	if !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil() {
@@ -81,7 +80,7 @@ func (r representer) value(v reflect.Value, p Path, depth int) (tree, error) {
 	return r.scalar(v, p)
 }
 
-// self asks a value that knows its own form. Methods on pointers count, also where v is a copy.
+// self uses the value's own marshaler, if any, also one with a pointer receiver.
 func (r representer) self(v reflect.Value, p Path, depth int) (t tree, done bool, err error) {
 	if v.Kind() != reflect.Pointer && v.Kind() != reflect.Interface {
 		pointer := reflect.New(v.Type())
@@ -129,13 +128,13 @@ func textTree(text string, p Path) (tree, error) {
 	return tree{kind: kindString, text: text}, nil
 }
 
-// checkTree finds in foreign JSON what Decode would refuse.
+// checkTree refuses JSON of a marshaler that Decode would refuse.
 func (r representer) checkTree(t *tree, p Path, depth int) error {
 	if depth > MaxDepth {
 		return fieldError(p, errors.New(depthMessage))
 	}
 	if t.kind == kindNumber {
-		// A number of JSON is read by YAML as the same number, unless it does not fit.
+		// JSON and YAML read the same number, unless it does not fit.
 		if _, message, _ := number(t.text); message != "" {
 			return fieldError(p, errors.New(message))
 		}

@@ -12,14 +12,14 @@ import (
 	"github.com/machineadm/machineadm/contract/target"
 )
 
-// envelope reads the part of a document that is the same for every kind.
+// envelope reads the fields that all kinds share.
 type envelope struct {
 	chunk  chunk
 	doc    *Document
 	faults []fault
 }
 
-// entry is a field of a mapping. A field that is null counts as left out.
+// entry is a field of a mapping. Null means absent.
 type entry struct {
 	path       Path
 	key, value *yaml.Node
@@ -31,8 +31,7 @@ func (e *envelope) fault(field Path, at *yaml.Node, message, hint string) {
 	e.faults = append(e.faults, fault{field: field, at: e.chunk.at(at), message: message, hint: hint})
 }
 
-// fields reads a mapping of which every field is known, and reports the others. The result has a (possibly empty) entry
-// for each of known; owner is where a field that is missing is reported.
+// fields reads a mapping and reports unknown fields. The result has a (possibly empty) entry for each of known.
 func (e *envelope) fields(p Path, n *yaml.Node, known ...string) map[string]entry {
 	found := make(map[string]entry, len(known))
 	for _, name := range known {
@@ -42,14 +41,14 @@ func (e *envelope) fields(p Path, n *yaml.Node, known ...string) map[string]entr
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" || len(key.Value) > MaxKeyBytes {
-			continue // reported by the checker
+			continue // the checker reports it
 		}
 		f, ok := found[key.Value]
 		switch {
 		case !ok && unknown < MaxErrors:
 			unknown++
 			e.fault(p.Field(key.Value), key, unknownField, instead(key.Value, known))
-		case ok && f.value == nil: // of duplicates the first counts
+		case ok && f.value == nil: // the first of duplicates
 			found[key.Value] = entry{path: f.path, key: key, value: n.Content[i+1]}
 		}
 	}
@@ -73,19 +72,19 @@ func (e *envelope) read(root *yaml.Node) {
 	if metadata := fields["metadata"]; e.mapping(metadata, "add metadata with a name") {
 		e.metadata(metadata)
 	}
-	if spec := fields["spec"]; e.mapping(spec, "write spec: {} when there is nothing to say") {
+	if spec := fields["spec"]; e.mapping(spec, "write spec: {} for an empty spec") {
 		e.spec(spec)
 	}
 }
 
-// mapping reports a field that is required and no mapping.
+// mapping reports a missing field, and a field that is not a mapping.
 func (e *envelope) mapping(f entry, hint string) bool {
 	switch {
 	case !f.given():
 		e.fault(f.path, f.key, "is required", hint)
 		return false
 	case f.value.Kind == yaml.AliasNode:
-		return false // reported by the checker
+		return false // the checker reports it
 	case f.value.Kind != yaml.MappingNode:
 		e.fault(f.path, f.key, "must be a mapping", "")
 		return false
@@ -93,7 +92,8 @@ func (e *envelope) mapping(f entry, hint string) bool {
 	return true
 }
 
-// text reads a string into into when it is valid.
+// text reads a valid string into into. A plain value of another type that is invalid as a string, too, gets the error of
+// valid, because quotes would not help.
 func (e *envelope) text(f entry, required bool, valid func(string) error, hint string, into *string) {
 	switch {
 	case !f.given():
@@ -101,20 +101,20 @@ func (e *envelope) text(f entry, required bool, valid func(string) error, hint s
 			e.fault(f.path, f.key, "is required", hint)
 		}
 	case f.value.Kind == yaml.AliasNode:
-	case f.value.Kind != yaml.ScalarNode || f.value.Tag != "!!str" && f.value.Tag != "!!timestamp" && f.value.Tag != "!!merge":
+	case f.value.Kind != yaml.ScalarNode:
+		e.fault(f.path, f.key, "must be a string", hint)
+	case valid(f.value.Value) != nil:
+		e.fault(f.path, f.key, valid(f.value.Value).Error(), hint)
+	case f.value.Tag != "!!str" && f.value.Tag != "!!timestamp" && f.value.Tag != "!!merge":
 		e.fault(f.path, f.key, "must be a string", "put the value in quotes")
 	default:
-		if err := valid(f.value.Value); err != nil {
-			e.fault(f.path, f.key, err.Error(), hint)
-			return
-		}
 		*into = f.value.Value
 	}
 }
 
 func (e *envelope) metadata(metadata entry) {
 	fields := e.fields(metadata.path, metadata.value, "name", "timeout", "when")
-	// What is missing is reported where metadata stands, not where its first field does.
+	// A missing field is reported at the key metadata, not at its first field.
 	for name, f := range fields {
 		if f.value == nil {
 			f.key = metadata.key
@@ -126,12 +126,12 @@ func (e *envelope) metadata(metadata entry) {
 	var timeout string
 	e.text(fields["timeout"], false, validTimeout, "write one, such as 90s, 5m or 1h30m", &timeout)
 	if timeout != "" {
-		e.doc.Timeout, _ = time.ParseDuration(timeout) // validTimeout has parsed it
+		e.doc.Timeout, _ = time.ParseDuration(timeout) // valid by validTimeout
 	}
 	e.when(fields["when"])
 }
 
-// when reads the selector as strictly as a plugin reads its spec.
+// when reads the selector strictly.
 func (e *envelope) when(when entry) {
 	if !when.given() || when.value.Kind == yaml.AliasNode {
 		return
@@ -139,7 +139,7 @@ func (e *envelope) when(when entry) {
 	check := checker{chunk: e.chunk}
 	check.value(when.value, 2)
 	if len(check.faults) > 0 {
-		return // reported already
+		return // already reported
 	}
 	var selector target.Selector
 	violations := Unmarshal(check.out, &selector)
@@ -153,7 +153,7 @@ func (e *envelope) when(when entry) {
 	e.doc.When = selector
 }
 
-// identifiers refuses names that no machine has, which would make the document apply nowhere without a word.
+// identifiers refuses names that match no machine, with which the document would silently never apply.
 func (e *envelope) identifiers(when entry) {
 	if when.value.Kind != yaml.MappingNode {
 		return
@@ -161,7 +161,7 @@ func (e *envelope) identifiers(when entry) {
 	for i := 0; i+1 < len(when.value.Content); i += 2 {
 		list := when.value.Content[i+1]
 		if list.Kind != yaml.SequenceNode {
-			continue // reported as no list
+			continue // already reported
 		}
 		field := when.path.Field(when.value.Content[i].Value)
 		for j, item := range list.Content {
@@ -172,7 +172,7 @@ func (e *envelope) identifiers(when entry) {
 	}
 }
 
-// identifier checks one name of a selector: operating systems and architectures are closed sets, distributions are not.
+// identifier checks a name of a selector: operating systems and architectures are closed sets, distributions are not.
 func (e *envelope) identifier(list string, at Path, item *yaml.Node) {
 	var known []string
 	switch list {
@@ -182,19 +182,19 @@ func (e *envelope) identifier(list string, at Path, item *yaml.Node) {
 		known = target.Architectures()
 	}
 	switch {
-	case item.Tag != "!!str" && item.Tag != "!!timestamp": // reported as no string; 386 needs quotes
+	case item.Tag != "!!str" && item.Tag != "!!timestamp": // already reported: 386 needs quotes
 	case known == nil && !isIdentifier(item.Value):
 		e.fault(at, item, "must consist of a-z, 0-9, dots, dashes and underscores", "write it in lower case, as os-release(5) does")
 	case known != nil && !slices.Contains(known, item.Value):
-		message := "is no operating system that machineadm runs on"
+		message := "is not an operating system that machineadm supports"
 		if list == "architectures" {
-			message = "is no architecture by its name in Go"
+			message = "is not the GOARCH name of an architecture"
 		}
 		e.fault(at, item, message, instead(goName(item.Value), known))
 	}
 }
 
-// goName is Go's name of an architecture that others call differently.
+// goName returns the GOARCH name for another common name of an architecture.
 func goName(name string) string {
 	switch strings.ToLower(name) {
 	case "x86_64", "x86-64", "x64":
@@ -216,28 +216,22 @@ func (e *envelope) spec(spec entry) {
 	}
 }
 
-// validAPIVersion takes GROUP/VERSION, as in machineadm.cluster.x-k8s.io/v1alpha1, or VERSION alone.
+// validAPIVersion accepts GROUP/VERSION, such as machineadm.cluster.x-k8s.io/v1alpha1, or VERSION.
 func validAPIVersion(text string) error {
-	group, version, found := cutLast(text, '/')
+	group, version, found := "", text, false
+	if i := strings.LastIndexByte(text, '/'); i >= 0 {
+		group, version, found = text[:i], text[i+1:], true
+	}
 	if found && naming.ValidName(group) != nil || naming.ValidProvider(version) != nil {
 		return fmt.Errorf("must be a group, which is a DNS subdomain, a slash and a version")
 	}
 	return nil
 }
 
-func cutLast(s string, sep byte) (before, after string, found bool) {
-	for i := len(s) - 1; i >= 0; i-- {
-		if s[i] == sep {
-			return s[:i], s[i+1:], true
-		}
-	}
-	return "", s, false
-}
-
 func validTimeout(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return fmt.Errorf("must be a duration above zero") // never %w: time quotes what it read
+		return fmt.Errorf("must be a duration above zero") // not %w: time quotes the value
 	}
 	return nil
 }

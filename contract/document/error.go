@@ -7,24 +7,24 @@ import (
 	"unicode/utf8"
 )
 
-// Error is a fault of a stream. Its texts never quote a value.
+// Error is an error of a stream. It never quotes a value.
 type Error struct {
-	// File is the name that Decode was given.
+	// File is the file argument of Decode.
 	File string
-	// Index counts the documents that are not empty from 0; it is -1 when the stream as a whole is at fault.
+	// Index is the 0-based index among the documents with content; -1 for the whole stream.
 	Index int
-	// Kind and Name are the document's, empty where they are missing or themselves at fault.
+	// Kind and Name are those of the document, empty if absent or invalid.
 	Kind, Name string
-	// Field is the path of the field, its names escaped, empty when the document as a whole is at fault.
+	// Field is the path of the field, with escaped names; empty for the whole document.
 	Field string
-	// Position is zero only when the stream as a whole is at fault.
+	// Position is zero for the whole stream.
 	Position Position
-	// Message says what is wrong, Hint how to mend it; there may be no hint.
+	// Message describes the error, Hint how to correct it. Hint may be empty.
 	Message, Hint string
 }
 
-// Error is FILE:LINE:COLUMN: KIND/NAME: FIELD: MESSAGE, and the hint on a line of its own. What is unknown is left out;
-// a document without a kind is named by its number, from 1.
+// Error returns FILE:LINE:COLUMN: KIND/NAME: FIELD: MESSAGE, and the hint on a second line. Unknown parts are omitted; a
+// document without a kind is named by its number, from 1.
 func (e *Error) Error() string {
 	var parts []string
 	place := e.File
@@ -55,15 +55,14 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Violation is a fault of a document of which only the field is known; Document.Locate knows where that is.
+// Violation is an error at a field of a document. Document.Locate returns its position.
 type Violation struct{ Field, Message, Hint string }
 
-// Join adds to the violations that Unmarshal returned those that the caller's own validation of the decoded value found.
-// It leaves out what only follows from a decoding fault: a finding about the same field, about a part of it, or about a
-// mapping or list that contains it.
+// Join joins the violations of Unmarshal with those of the caller's validation of the decoded value. It omits consequences
+// of a decoding error: violations of the same field, of a part of it, or of a mapping or list that contains it.
 func Join(decoding, validation []Violation) []Violation {
 	follows := func(v Violation) bool {
-		return slices.ContainsFunc(decoding, func(d Violation) bool { return within(v.Field, d.Field) || within(d.Field, v.Field) })
+		return slices.ContainsFunc(decoding, func(d Violation) bool { return Within(v.Field, d.Field) || Within(d.Field, v.Field) })
 	}
 	joined := slices.Clip(decoding)
 	for _, v := range validation {
@@ -74,13 +73,7 @@ func Join(decoding, validation []Violation) []Violation {
 	return joined
 }
 
-// within says whether field is above or a part of it.
-func within(field, above string) bool {
-	rest, ok := strings.CutPrefix(field, above)
-	return ok && (rest == "" || above == "" || rest[0] == '.' || rest[0] == '[')
-}
-
-// shownField is how much of a path an error shows: the keys of a hostile document are long.
+// shownField is the longest path in an error, because a hostile document can have long keys.
 const shownField = 256
 
 func shorten(field string) string {

@@ -42,13 +42,13 @@ func TestIntegersStayExact(t *testing.T) {
 func TestSelectorNames(t *testing.T) {
 	t.Parallel()
 	for when, want := range map[string]string{
-		"os: [linx]":                   "metadata.when.os[0]: is no operating system that machineadm runs on (did you mean linux?)",
-		"os: [linux, Windows]":         "metadata.when.os[1]: is no operating system that machineadm runs on (did you mean windows?)",
-		"os: [plan9]":                  "metadata.when.os[0]: is no operating system that machineadm runs on (remove it, or use one of: linux, windows)",
-		"os: [\"\"]":                   "metadata.when.os[0]: is no operating system that machineadm runs on (remove it, or use one of: linux, windows)",
-		"architectures: [amd46]":       "metadata.when.architectures[0]: is no architecture by its name in Go (did you mean amd64?)",
-		"architectures: [x86_64]":      "metadata.when.architectures[0]: is no architecture by its name in Go (did you mean amd64?)",
-		"architectures: [aarch64]":     "metadata.when.architectures[0]: is no architecture by its name in Go (did you mean arm64?)",
+		"os: [linx]":                   "metadata.when.os[0]: is not an operating system that machineadm supports (did you mean linux?)",
+		"os: [linux, Windows]":         "metadata.when.os[1]: is not an operating system that machineadm supports (did you mean windows?)",
+		"os: [plan9]":                  "metadata.when.os[0]: is not an operating system that machineadm supports (remove it, or use one of: linux, windows)",
+		"os: [\"\"]":                   "metadata.when.os[0]: is not an operating system that machineadm supports (remove it, or use one of: linux, windows)",
+		"architectures: [amd46]":       "metadata.when.architectures[0]: is not the GOARCH name of an architecture (did you mean amd64?)",
+		"architectures: [x86_64]":      "metadata.when.architectures[0]: is not the GOARCH name of an architecture (did you mean amd64?)",
+		"architectures: [aarch64]":     "metadata.when.architectures[0]: is not the GOARCH name of an architecture (did you mean arm64?)",
 		"distributions: [Debian]":      "metadata.when.distributions[0]: must consist of a-z, 0-9, dots, dashes and underscores (write it in lower case, as os-release(5) does)",
 		"os: [linux, windows]":         "",
 		"architectures: [\"386\"]":     "",

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// field is a field of a Go struct as encoding/json names it.
+// field is a field of a Go struct, by the rules of encoding/json.
 type field struct {
 	name      string
 	index     []int // as in reflect.Value.FieldByIndex
@@ -16,9 +16,8 @@ type field struct {
 	omitZero  bool
 }
 
-// structFields lists the fields that encoding/json would read and write, in the order of their declaration. Fields of
-// embedded structs stand where the struct is embedded; of equal names the one that is embedded least deep counts, then
-// the tagged one, then none.
+// structFields returns the fields that encoding/json reads and writes, in the order of their declaration, with those of
+// embedded structs at the place of the struct. Of equal names the least embedded one counts, then the tagged one, then none.
 func structFields(t reflect.Type) []field {
 	var all []field
 	collectFields(t, nil, nil, &all)
@@ -54,7 +53,7 @@ func compareFields(a, b field) int {
 
 func collectFields(t reflect.Type, index []int, within []reflect.Type, all *[]field) {
 	if slices.Contains(within, t) {
-		return // a struct that embeds itself by a pointer
+		return // a struct that embeds a pointer to itself
 	}
 	within = append(slices.Clip(within), t)
 	for i := range t.NumField() {
@@ -70,7 +69,7 @@ func collectFields(t reflect.Type, index []int, within []reflect.Type, all *[]fi
 			if inner.Kind() == reflect.Pointer {
 				inner = inner.Elem()
 			}
-			// Like encoding/json: an unexported struct is embedded, but nothing can be set behind a pointer to one.
+			// As in encoding/json: an unexported struct is embedded, but not a pointer to one, which cannot be set.
 			if inner.Kind() == reflect.Struct && (f.IsExported() || f.Type.Kind() == reflect.Struct) {
 				collectFields(inner, at, within, all)
 				continue
@@ -87,7 +86,7 @@ func collectFields(t reflect.Type, index []int, within []reflect.Type, all *[]fi
 	}
 }
 
-// typeFields remembers the fields of the types of one operation.
+// typeFields caches the fields of types for one operation.
 type typeFields map[reflect.Type][]field
 
 func (known typeFields) of(t reflect.Type) []field {

@@ -2,7 +2,7 @@ package document
 
 import "go.yaml.in/yaml/v4"
 
-// place is a node of the tree of positions: that of the key of a field, or of an item of a list.
+// place is a node of the tree of positions: the position of a key or of a list item.
 type place struct {
 	name     string
 	at       Position
@@ -10,7 +10,7 @@ type place struct {
 	children []place
 }
 
-// places reads the chunk again; nil when it has no document.
+// places parses the chunk again; nil if it has no document.
 func (c chunk) places() *place {
 	root, failure := c.parse()
 	if root == nil || failure != nil {
@@ -38,7 +38,7 @@ func (c chunk) placeOf(name string, at, n *yaml.Node) place {
 	return p
 }
 
-// find follows a path as far as there is something.
+// find returns the position of the longest existing prefix of a path.
 func (p *place) find(path string) Position {
 	for path != "" {
 		s, rest, ok := nextStep(path)

@@ -16,7 +16,7 @@ type fault struct {
 	message, hint string
 }
 
-// parse returns the root of the chunk's document, nil when it has none.
+// parse returns the root of the chunk's document; nil if it is empty.
 func (c chunk) parse() (root *yaml.Node, failure *fault) {
 	if offset, message, hint := badCharacter(c.text); offset >= 0 {
 		return nil, &fault{at: c.position(offset), message: message, hint: hint}
@@ -32,7 +32,7 @@ func (c chunk) parse() (root *yaml.Node, failure *fault) {
 	if structure(c.text) > MaxStructure {
 		return nil, &fault{
 			at:      Position{Line: c.line, Column: 1},
-			message: fmt.Sprintf("holds too much structure: over %d commas, colons, brackets, dashes, quotes, comments and the like", MaxStructure),
+			message: fmt.Sprintf("has too much structure: over %d commas, colons, brackets, dashes, quotes, comments and the like", MaxStructure),
 			hint:    "split it into several documents",
 		}
 	}
@@ -72,18 +72,18 @@ func (c chunk) load() (root *yaml.Node, failure *fault) {
 	return root, nil
 }
 
-// at is where a node stands in the stream.
+// at returns the position of a node in the stream.
 func (c chunk) at(n *yaml.Node) Position {
 	return Position{Line: c.line + n.Line - 1, Column: n.Column}
 }
 
-// rules stops the parser before it recurses too deep, and keeps aliases from it: they are refused, each at its place,
-// which needs a tree, and an alias to nothing would end the document before that.
+// rules bounds the parser's recursion, and replaces aliases by null. The checker refuses each alias at its position, which
+// requires a tree, and the parser would fail at an undefined alias.
 type rules struct{ tooDeep bool }
 
 var errTooDeep = errors.New("too deep")
 
-// CheckDepth counts flow and block collections apart; the walk over the tree counts them together.
+// CheckDepth counts flow and block collections separately; the checker counts them together.
 func (r *rules) CheckDepth(depth int, _ *yaml.DepthContext) error {
 	if depth > MaxDepth {
 		r.tooDeep = true

@@ -9,10 +9,10 @@ import (
 )
 
 // Path is the path of a field, such as spec.servers[0].address or spec.parameters["net.ipv4.ip_forward"]. The empty
-// Path is the document. A field has one path, whatever the type of the mapping: testdata/paths.jsonl has examples.
+// Path is the document. The notation does not depend on the type of the mapping; see testdata/paths.jsonl.
 type Path string
 
-// Field is the entry name of the mapping at p: .name when it is a plain word, else ["name"].
+// Field returns the path of an entry of the mapping at p: .name for a plain word, else ["name"].
 func (p Path) Field(name string) Path {
 	switch {
 	case !isWord(name):
@@ -24,14 +24,13 @@ func (p Path) Field(name string) Path {
 	}
 }
 
-// Index is item i, counted from 0, of the list at p.
+// Index returns the path of the 0-based item i of the list at p.
 func (p Path) Index(i int) Path { return p + "[" + Path(strconv.Itoa(i)) + "]" }
 
-// Key is the entry k of the mapping at p whose keys are data. It is written like a field.
+// Key returns the path of an entry of the mapping at p whose keys are data, in the notation of Field.
 func (p Path) Key(k string) Path { return p.Field(k) }
 
-// quote writes a name as a JSON string in which quotes, backslashes and characters that do not show are escaped, the latter
-// by \u and four digits.
+// quote returns a name as a JSON string. It escapes quotes, backslashes and, by \u and four digits, invisible characters.
 func quote(name string) string {
 	out := []byte{'"'}
 	for _, r := range name {
@@ -47,7 +46,7 @@ func quote(name string) string {
 	return string(append(out, '"'))
 }
 
-// unquote cuts a JSON string off the beginning of text.
+// unquote splits a JSON string from the start of text.
 func unquote(text string) (name, rest string, ok bool) {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -61,7 +60,7 @@ func unquote(text string) (name, rest string, ok bool) {
 	return "", "", false
 }
 
-// join is the path rest below p.
+// join returns the path rest below p.
 func (p Path) join(rest string) Path {
 	if p == "" || rest == "" || rest[0] == '[' {
 		return p + Path(rest)
@@ -69,7 +68,7 @@ func (p Path) join(rest string) Path {
 	return p + "." + Path(rest)
 }
 
-// Within says whether a field is the ancestor or lies in it. Every field lies in the document, whose path is empty.
+// Within reports whether a field is the ancestor or a part of it. Every field is a part of the document, the empty path.
 func Within(field, ancestor string) bool {
 	rest, found := strings.CutPrefix(field, ancestor)
 	return found && (rest == "" || ancestor == "" || rest[0] == '.' || rest[0] == '[')
@@ -86,7 +85,7 @@ func isWord(s string) bool {
 	return s != ""
 }
 
-// step is one part of a path: a name, or an index when name is not set.
+// step is one part of a path: a name if named, else an index.
 type step struct {
 	name  string
 	index int
@@ -100,7 +99,7 @@ func (s step) in(p Path) Path {
 	return p.Index(s.index)
 }
 
-// nextStep cuts the first step off a path. ok is false at the end of the path and where it is malformed.
+// nextStep splits the first step from a path. ok is false for an empty or malformed path.
 func nextStep(path string) (s step, rest string, ok bool) {
 	if inner, bracket := strings.CutPrefix(path, "["); bracket {
 		if strings.HasPrefix(inner, `"`) {

@@ -7,14 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// number writes a plain scalar that YAML reads as an integer or a float as JSON does. An integer stays one; a float keeps
-// a point or an exponent, so that it stays a float.
+// number converts a YAML integer or float to JSON. A float keeps a point or an exponent, so that it stays a float.
 func number(text string) (json, message, hint string) {
 	digits := strings.TrimLeft(text, "+-")
 	switch {
 	case strings.Contains(text, "_"), len(digits) > 1 && digits[0] == '0' && strings.Contains("0123456789bB", digits[1:2]):
 		return "", "a number that versions of YAML read differently: leading zero, underscore or binary",
-			"put it in quotes if it is text, as a file mode is; else write it as a plain decimal number"
+			"put it in quotes if it is text, such as a file mode; otherwise write a plain decimal number"
 	case strings.HasSuffix(strings.ToLower(digits), "inf"), strings.HasSuffix(strings.ToLower(digits), "nan"):
 		return "", "infinity and NaN are refused", "write a number; text needs quotes"
 	}
@@ -35,7 +34,7 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// formatFloat is the form that JSON and YAML both read as a float.
+// formatFloat returns a form that is a float in JSON and YAML.
 func formatFloat(f float64) string {
 	format := byte('f')
 	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
@@ -48,8 +47,8 @@ func formatFloat(f float64) string {
 	return text
 }
 
-// appendString appends s as a JSON string. It is also a double-quoted string of YAML: what a document may not hold as it
-// is, and what would be invisible, is escaped.
+// appendString appends s as a JSON string that is also a double-quoted YAML string: it escapes invisible characters and those
+// that a document must not contain.
 func appendString(out []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	out = append(out, '"')
@@ -87,12 +86,12 @@ func appendString(out []byte, s string) []byte {
 	return append(out, '"')
 }
 
-// mustEscape says of a character beyond ASCII whether it stands in a document only as an escape. All are of 16 bits.
+// mustEscape reports whether a non-ASCII character must be escaped in a document. All of them have 16 bits.
 func mustEscape(r rune) bool {
 	switch {
 	case r <= 0x9F, r == 0x2028, r == 0x2029, r == 0xFEFF, r == 0xFFFE, r == 0xFFFF:
 		return true
-	case r >= 0x200B && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x2060 && r <= 0x2069: // invisible, or turn the text
+	case r >= 0x200B && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x2060 && r <= 0x2069: // invisible, or changes the direction of text
 		return true
 	}
 	return false

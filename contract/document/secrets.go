@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// SecretFields lists the field paths of the secrets in a document type, with [] for any item of a list and any entry of
-// a map: spec.registries[].auth.password. A secret is a type with a method Reveal() []byte, as for Encode. A type that
-// contains itself is listed down to where it repeats; a type that reads itself, and free-form JSON, has no listed fields.
+// SecretFields returns the field paths of the secrets in a document type, with [] for any item of a list or map:
+// spec.registries[].auth.password. A secret is a type with a method Reveal() []byte, as for Encode. A recursive type is listed
+// up to its repetition; a type with its own unmarshaler, and free-form JSON, has no listed fields.
 func SecretFields(t reflect.Type) []string {
 	s := secretFinder{fields: typeFields{}}
 	s.find(t, "", nil)

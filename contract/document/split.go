@@ -5,30 +5,28 @@ import (
 	"iter"
 )
 
-// chunk is the part of a stream that holds one document: from the end of the one before it to its own end, markers,
-// directives and comments included.
+// chunk is the text of one document, with its markers, directives and comments.
 type chunk struct {
 	text []byte
 	line int // of the first byte, from 1
-	// blank: neither content nor a directive, so that there is nothing to parse.
+	// blank means neither content nor a directive.
 	blank bool
-	// directives: lines that begin with % stand before the ---.
+	// directives means lines that start with % before the ---.
 	directives bool
 }
 
 const byteOrderMark = "\uFEFF"
 
-// splitter walks over the lines of a stream. Markers count at the start of a line wherever they stand, so that no part
-// of the YAML grammar is needed to find the documents.
+// splitter splits a stream by lines. A marker at the start of any line counts, so that splitting needs no YAML grammar.
 type splitter struct {
 	data  []byte
 	start int // of the chunk
 	line  int // of the chunk
 
-	marked     bool  // the chunk has its ---
-	content    bool  // and content
-	directives bool  // and directives
-	cut        []int // offsets of byte order marks to leave out
+	marked     bool // the chunk has a ---
+	content    bool
+	directives bool
+	cut        []int // offsets of byte order marks to remove
 }
 
 // split yields the chunks of a stream, empty ones included.
@@ -68,7 +66,7 @@ func split(data []byte) iter.Seq[chunk] {
 	}
 }
 
-// begin takes a line with a --- marker; rest is what follows it.
+// begin starts a document at a --- marker; rest is the remaining line.
 func (s *splitter) begin(rest []byte, mark bool, at int) {
 	s.marked = true
 	if mark {
@@ -79,7 +77,7 @@ func (s *splitter) begin(rest []byte, mark bool, at int) {
 	}
 }
 
-// add takes a line without a marker.
+// add adds a line without a marker.
 func (s *splitter) add(text []byte, at int) {
 	if s.content {
 		return
@@ -97,7 +95,7 @@ func (s *splitter) add(text []byte, at int) {
 	}
 }
 
-// flush ends the chunk at offset end; the next one begins there, on the given line.
+// flush ends the chunk at offset end, where the next one starts on the given line.
 func (s *splitter) flush(end, line int) chunk {
 	c := chunk{text: s.data[s.start:end], line: s.line, blank: !s.content && !s.directives, directives: s.directives}
 	if len(s.cut) > 0 {
@@ -113,7 +111,7 @@ func (s *splitter) flush(end, line int) chunk {
 	return c
 }
 
-// isMarker says whether a line begins with three of the given character and then ends or goes on after a blank.
+// isMarker reports whether a line starts with three of the character, followed by a blank or the end.
 func isMarker(line []byte, of byte) bool {
 	if len(line) < 3 || line[0] != of || line[1] != of || line[2] != of {
 		return false
@@ -121,7 +119,7 @@ func isMarker(line []byte, of byte) bool {
 	return len(line) == 3 || line[3] == ' ' || line[3] == '\t' || line[3] == '\n' || line[3] == '\r'
 }
 
-// isBlank says whether a line, or what is left of one, holds nothing but a comment.
+// isBlank reports whether a line contains at most a comment.
 func isBlank(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t")
 	return len(line) == 0 || line[0] == '#' || line[0] == '\n' || line[0] == '\r'

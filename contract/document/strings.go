@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Strings reads a small file of the machine that maps names to strings, such as /etc/machineadm/defaults.yaml, under the
-// rules of a document. A file without content is an empty map. All faults are in the error, each an *Error.
+// Strings reads a mapping of names to strings, such as /etc/machineadm/defaults.yaml, by the rules of a document. An empty
+// file is an empty map. The error joins all errors, each an *Error.
 func Strings(file string, data []byte) (map[string]string, error) {
 	result := map[string]string{}
 	var found []error

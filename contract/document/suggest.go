@@ -9,19 +9,19 @@ import (
 
 const (
 	maxListed  = 12
-	maxGuessed = 64 // bytes of a name that can be a misspelling
+	maxGuessed = 64 // the longest name that gets a suggestion
 )
 
 const unknownField = "unknown field"
 
-// instead says what may have been meant by a name that is none of known.
+// instead returns a hint for a name that is not in known.
 func instead(name string, known []string) (hint string) {
 	if meant := nearest(name, known); meant != "" {
 		return "did you mean " + meant + "?"
 	}
 	switch {
 	case len(known) == 0:
-		return "remove it: no field is known here"
+		return "remove it: no fields are allowed here"
 	case len(known) > maxListed:
 		return "remove it, or correct its spelling"
 	}
@@ -29,11 +29,10 @@ func instead(name string, known []string) (hint string) {
 	return "remove it, or use one of: " + strings.Join(sorted, ", ")
 }
 
-// SuggestKind returns the kind of this release that a misspelt kind is likely to mean, and kind itself when it is one of
-// them; empty when none is near.
+// SuggestKind returns the kind of this release that is most similar to kind, or "".
 func SuggestKind(kind string) string { return nearest(kind, v1alpha1.ServedKinds()) }
 
-// nearest is the known name that differs from name by its case or by a few letters, or empty.
+// nearest returns the known name that differs from name in case or in a few letters, or "".
 func nearest(name string, known []string) string {
 	if len(name) > maxGuessed {
 		return ""
@@ -48,7 +47,7 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// distance counts the letters to insert, remove, replace or swap with a neighbor (optimal string alignment).
+// distance is the edit distance with transpositions (optimal string alignment).
 func distance(a, b string) int {
 	before, last, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

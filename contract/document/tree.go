@@ -19,11 +19,11 @@ const (
 	kindMapping
 )
 
-// tree is a JSON value that keeps the order of its keys, and its duplicates.
+// tree is a JSON value with the order of its keys and with duplicates.
 type tree struct {
 	kind    kind
-	text    string // of a string what it says, of a number or boolean the token
-	raw     []byte // as it was read; nil when it was not
+	text    string // the string, or the token of a number or boolean
+	raw     []byte // the JSON text, if it was read
 	items   []tree
 	members []member
 }
@@ -35,7 +35,7 @@ type member struct {
 
 var errNotJSON = errors.New("is not valid JSON")
 
-// readTree reads one JSON value. Its error quotes nothing.
+// readTree reads one JSON value. Its error does not quote it.
 func readTree(data []byte) (tree, error) {
 	if !json.Valid(data) {
 		return tree{}, errNotJSON
@@ -44,13 +44,13 @@ func readTree(data []byte) (tree, error) {
 	return r.value()
 }
 
-// treeReader reads JSON that is known to be valid.
+// treeReader reads valid JSON.
 type treeReader struct {
 	data []byte
 	at   int
 }
 
-// peek is the next byte that is not blank; zero at the end.
+// peek returns the next byte that is not blank, or 0.
 func (r *treeReader) peek() byte {
 	for ; r.at < len(r.data); r.at++ {
 		if c := r.data[r.at]; c != ' ' && c != '\t' && c != '\n' && c != '\r' {

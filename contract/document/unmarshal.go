@@ -14,25 +14,24 @@ import (
 	"time"
 )
 
-// maxViolations bounds what one Unmarshal reports.
+// maxViolations bounds the violations of one Unmarshal.
 const maxViolations = 10 * MaxErrors
 
-// Unmarshal reads a JSON document into the struct that into points to, by its json tags, and returns everything that is
-// wrong with it: unknown and duplicate fields, wrong types, numbers out of range. What decodes is filled in beside the
-// violations: a field that does not decode keeps what into has, an item or entry of a new list or map that does not
-// decode is zero, and of duplicates the first counts. Names match exactly; a field that is null counts as left out.
+// Unmarshal decodes a JSON document into the struct that into points to, by its json tags, and returns all violations: unknown
+// and duplicate fields, wrong types, numbers out of range. It sets every field that decodes; a field that does not keeps its
+// value, an item of a list or map that does not is zero, and the first of duplicates counts. Names match exactly; null means
+// absent.
 //
-// Validation that a type cannot express runs on what did decode, so that one pass reports everything:
+// Further validation can therefore run on the decoded value, and one pass reports everything:
 //
 //	violations := document.Unmarshal(data, &doc)
 //	violations = document.Join(violations, validate(doc))
 //
-// A caller that does not validate must not use into when there are violations.
+// A caller that does not validate must not use into after violations.
 //
-// Types that implement json.Unmarshaler or encoding.TextUnmarshaler read themselves: the text of their error becomes the
-// message and must not quote the value (errors of the standard library, which do, are replaced). Into an any, an
-// integer is read as int64 or uint64. No message quotes a value. Unmarshal panics when into is no pointer, or holds
-// a type that JSON has no form of, such as a channel.
+// For types with json.Unmarshaler or encoding.TextUnmarshaler, their error is the message and must not quote the value (errors
+// of the standard library, which do, are replaced). An integer in an any is an int64 or uint64. No message quotes a value.
+// Unmarshal panics if into is not a pointer or contains a type without a JSON form, such as a channel.
 func Unmarshal(data []byte, into any) []Violation {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
@@ -52,7 +51,7 @@ func Unmarshal(data []byte, into any) []Violation {
 type unmarshaler struct {
 	violations []Violation
 	fields     typeFields
-	own        map[uintptr]bool // embedded pointers that are not the caller's
+	own        map[uintptr]bool // embedded pointers that Unmarshal allocated
 }
 
 func (u *unmarshaler) refuse(p Path, message, hint string) {
@@ -64,8 +63,8 @@ func (u *unmarshaler) refuse(p Path, message, hint string) {
 	}
 }
 
-// fill sets dst, which is addressable and shares nothing with the caller's value, to t. It leaves dst as it is when t has
-// another type; parts of t that do not decode leave theirs.
+// fill sets dst, which is addressable and shares no memory with the caller's value, to t. Parts of t with a wrong type leave
+// their part of dst unchanged.
 func (u *unmarshaler) fill(dst reflect.Value, t *tree, p Path) {
 	if dst.Kind() == reflect.Pointer {
 		u.pointer(dst, t, p)
@@ -98,7 +97,7 @@ func (u *unmarshaler) fill(dst reflect.Value, t *tree, p Path) {
 	}
 }
 
-// pointer sets dst to a new value. Of t that does not decode as a whole it makes none.
+// pointer sets dst to a new value, unless t as a whole does not decode.
 func (u *unmarshaler) pointer(dst reflect.Value, t *tree, p Path) {
 	if t.kind == kindNull {
 		return
@@ -114,7 +113,7 @@ func (u *unmarshaler) pointer(dst reflect.Value, t *tree, p Path) {
 	}
 }
 
-// self lets a type read itself, if it can. A type that fails can have read a part: the value of before is put back.
+// self uses the type's own unmarshaler, if any. After an error it restores the previous value.
 func (u *unmarshaler) self(dst reflect.Value, t *tree, p Path) bool {
 	switch reader := dst.Addr().Interface().(type) {
 	case *json.Number:
@@ -154,9 +153,10 @@ func copyOf(v reflect.Value) reflect.Value {
 	return c
 }
 
-// safeText is the text of a type's own error, unless it comes from the standard library or can be seen to quote the value.
+// safeText returns the text of an unmarshaler's error, or a general one if it comes from the standard library or quotes the
+// value.
 func safeText(err error, t *tree) string {
-	const general = "is not in the form that this field takes"
+	const general = "does not have the form of this field"
 	var (
 		syntax *json.SyntaxError
 		typed  *json.UnmarshalTypeError
@@ -169,14 +169,14 @@ func safeText(err error, t *tree) string {
 		errors.As(err, &base) || text == "" {
 		return general
 	}
-	const telling = 6 // a shorter value can be a word of the message by chance
+	const telling = 6 // a shorter value can match the message by chance
 	if len(t.raw) >= telling && strings.Contains(text, string(t.raw)) || len(t.text) >= telling && strings.Contains(text, t.text) {
 		return general
 	}
 	return text
 }
 
-// duplicates finds duplicate keys in a value that is not read field by field.
+// duplicates reports duplicate keys in a value with its own unmarshaler.
 func (u *unmarshaler) duplicates(t *tree, p Path) (found bool) {
 	seen := map[string]bool{}
 	for i := range t.members {
@@ -230,7 +230,7 @@ func (u *unmarshaler) object(dst reflect.Value, t *tree, p Path) {
 	}
 }
 
-// reach is the field at index. What embedded pointers of the caller point to is copied before it is written to.
+// reach returns the field at index. It copies the targets of the caller's embedded pointers first.
 func (u *unmarshaler) reach(v reflect.Value, index []int) reflect.Value {
 	for i, n := range index {
 		if i > 0 && v.Kind() == reflect.Pointer {
@@ -251,7 +251,7 @@ func (u *unmarshaler) reach(v reflect.Value, index []int) reflect.Value {
 
 func (u *unmarshaler) table(dst reflect.Value, t *tree, p Path) {
 	if dst.Type().Key().Kind() != reflect.String {
-		panic(fmt.Sprintf("document.Unmarshal: the keys of %s are no strings", dst.Type()))
+		panic(fmt.Sprintf("document.Unmarshal: the keys of %s are not strings", dst.Type()))
 	}
 	if t.kind != kindMapping {
 		u.refuse(p, "must be a mapping", "")

@@ -33,11 +33,11 @@ func (u *unmarshaler) scalar(dst reflect.Value, t *tree, p Path) {
 	case dst.CanFloat():
 		u.float(dst, t, p)
 	default:
-		panic(fmt.Sprintf("document.Unmarshal: JSON has no form of %s", dst.Type()))
+		panic(fmt.Sprintf("document.Unmarshal: %s has no JSON form", dst.Type()))
 	}
 }
 
-// integer says whether t is written as an integer, and reports it when not.
+// integer reports whether t has the form of an integer, and adds a violation otherwise.
 func (u *unmarshaler) integer(t *tree, p Path) bool {
 	if t.kind == kindNumber && !strings.ContainsAny(t.text, ".eE") {
 		return true
@@ -84,13 +84,13 @@ func (u *unmarshaler) float(dst reflect.Value, t *tree, p Path) {
 	}
 	f, err := strconv.ParseFloat(t.text, dst.Type().Bits())
 	if err != nil {
-		u.refuse(p, fmt.Sprintf("must be a number that %d bits can hold", dst.Type().Bits()), "")
+		u.refuse(p, fmt.Sprintf("must be a number that fits in %d bits", dst.Type().Bits()), "")
 		return
 	}
 	dst.SetFloat(f)
 }
 
-// plain is the value of a field that takes any.
+// plain returns the value of a field of type any.
 func (u *unmarshaler) plain(t *tree, p Path) any {
 	switch t.kind {
 	case kindMapping:
@@ -131,7 +131,7 @@ func (u *unmarshaler) plainNumber(t *tree, p Path) any {
 	}
 	f, err := strconv.ParseFloat(t.text, 64)
 	if err != nil {
-		u.refuse(p, "must be a number that 64 bits can hold", "")
+		u.refuse(p, "must be a number that fits in 64 bits", "")
 	}
 	return f
 }
