@@ -213,7 +213,7 @@ func TestSecretRefusals(t *testing.T) {
 	}
 }
 
-// TestSecretIsACopy: nobody changes a secret from outside, and copies are the same secret.
+// TestSecretIsACopy: a change of the source does not change the secret, and copies are equal.
 func TestSecretIsACopy(t *testing.T) {
 	t.Parallel()
 	data := []byte(canary)

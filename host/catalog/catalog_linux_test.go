@@ -318,7 +318,7 @@ func TestRelativeDirectories(t *testing.T) {
 	}
 }
 
-// TestUnreadableDirectory: what cannot be looked into could hide the plugin, so it is no reason to go on.
+// TestUnreadableDirectory: an unreadable directory could hide the plugin, so the search fails.
 func TestUnreadableDirectory(t *testing.T) {
 	require.Root(t)
 	t.Parallel()

@@ -49,7 +49,7 @@ func descriptors(t *testing.T) int {
 	return len(entries)
 }
 
-// children are the processes that another has, dead ones that nobody waited for included.
+// children returns the child processes of a process, including zombies.
 func children(t *testing.T, pid int) (pids []int) {
 	t.Helper()
 	dir := filepath.Join("/proc", strconv.Itoa(pid), "task")
@@ -228,7 +228,7 @@ func TestKillAllDoesNotWaitForAStart(t *testing.T) {
 	}
 }
 
-// TestKillAllWhilePluginsStart: whatever the order, nothing is left and nobody waits for ever.
+// TestKillAllWhilePluginsStart: no process remains and no call blocks, in any order.
 func TestKillAllWhilePluginsStart(t *testing.T) {
 	s := newShelf(t)
 	var plugins []catalog.Plugin

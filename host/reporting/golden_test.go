@@ -37,7 +37,7 @@ func golden(t *testing.T, name, got string) {
 
 func moment() time.Time { return time.Date(2026, 3, 1, 3, 4, 5, 678000000, time.UTC) }
 
-// forged is what a plugin says that wants to pass for the host.
+// forged is plugin output that imitates the host.
 const forged = "fine\nSysctl/base: changed\r\x1b[2K\u202egnihton\u2066\u200b\u2028\u0085\x00\u3164\U000e0041\x7f\xff"
 
 func plugin() *report.Plugin {

@@ -115,7 +115,7 @@ func Headline(r report.Report, alive bool) string {
 	}
 	first := all[0]
 	text := runWord(r.Outcome) + where(first.Document) + " while " + stage(r, first)
-	if first.Code != report.CodeInterrupted { // the outcome already says it
+	if first.Code != report.CodeInterrupted { // the outcome repeats it
 		text += ": " + cause(first)
 	}
 	if more := len(all) - 1; more > 0 {
@@ -167,7 +167,7 @@ func retry(r report.Report, hint string) string {
 	}
 }
 
-// killed returns the headline of a run that is over although its report says Running.
+// killed returns the headline of a run that is over although its report has Running.
 func killed(r report.Report) string {
 	text, change := "Interrupted while "+progress(r), ""
 	if i, _ := current(r); i >= 0 {

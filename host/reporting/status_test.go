@@ -75,7 +75,7 @@ func TestStatusColorsOneWord(t *testing.T) {
 	}
 }
 
-func TestStatusTellsThatItCannotBeWritten(t *testing.T) {
+func TestStatusWriteError(t *testing.T) {
 	t.Parallel()
 	if err := Status(broken{}, reports()["failed"], false, false); !errors.Is(err, errBroken) {
 		t.Errorf("%v, want the error of the writer", err)

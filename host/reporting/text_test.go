@@ -180,9 +180,9 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestNobodyForgesALine compares the number of lines with that of a plugin that behaves, and looks for what a terminal
+// TestNoForgedLines compares the number of lines with that of a correct plugin, and searches for what a terminal
 // would obey.
-func TestNobodyForgesALine(t *testing.T) {
+func TestNoForgedLines(t *testing.T) {
 	t.Parallel()
 	show := func(text string) string {
 		var b strings.Builder
@@ -300,7 +300,7 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-func TestAClosedPipeStopsNobody(t *testing.T) {
+func TestClosedPipe(t *testing.T) {
 	t.Parallel()
 	for _, e := range slices.Concat(applied(reports()["failed"]), planEvents()) {
 		Text{Out: broken{}, Err: broken{}}.Observe(e)

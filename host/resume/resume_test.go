@@ -82,8 +82,8 @@ func TestAcrossTheReboot(t *testing.T) {
 	}
 }
 
-// TestGoneOnWithByHand: a run that failed does not start at boot any more, also when a second try is interrupted.
-func TestGoneOnWithByHand(t *testing.T) {
+// TestManualResume: a run that failed does not start at boot any more, also when a second try is interrupted.
+func TestManualResume(t *testing.T) {
 	t.Parallel()
 	j, s := state(t), &fakeStarter{}
 	r := New(j, s, aRun("stream", "boot-2"))

@@ -56,7 +56,7 @@ const (
 	vendorLink = vendorUnits + "/" + wants + "/" + UnitName
 )
 
-func TestUnitComesAndGoes(t *testing.T) {
+func TestInstallAndRemoveUnit(t *testing.T) {
 	t.Parallel()
 	own := unitMark + "\n[Service]\nExecStart=/old\n"
 	link := "etc/systemd/system/multi-user.target.wants/machineadm-resume.service -> /etc/systemd/system/machineadm-resume.service"

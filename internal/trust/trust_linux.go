@@ -188,7 +188,7 @@ func (w *walker) last() (_ *os.File, err error) {
 	return file, nil
 }
 
-// judgeDir checks the directory reached. The last one may be sticky only where the policy says so.
+// checkDir checks the current directory. The last one may be sticky only if the policy allows it.
 func (w *walker) checkDir(last bool) error {
 	var stat unix.Stat_t
 	if err := unix.Fstat(w.dir, &stat); err != nil {

@@ -388,8 +388,8 @@ func TestAccessControlList(t *testing.T) {
 	}
 }
 
-// TestOpenFileIsTheJudgedOne: what takes the name later does not matter.
-func TestOpenFileIsTheJudgedOne(t *testing.T) {
+// TestOpenFileIsTheCheckedOne: a later replacement of the name has no effect.
+func TestOpenFileIsTheCheckedOne(t *testing.T) {
 	t.Parallel()
 	base := bench(t)
 	path := filepath.Join(base, "x")

@@ -34,7 +34,7 @@ func TestAnUnforeseenEndIsNoExitCode(t *testing.T) {
 	}
 	for lines.Scan() { // to its end, before Wait closes it
 	}
-	_ = c.Wait() // how it ended is judged here
+	_ = c.Wait() // the caller checks the result
 	status, ok := c.ProcessState.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() || status.CoreDump() {
 		t.Errorf("ended as %v, want by a signal and without a core dump", c.ProcessState)

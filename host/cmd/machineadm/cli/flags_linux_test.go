@@ -95,7 +95,7 @@ func TestWithoutACommandThereIsHelp(t *testing.T) {
 	}
 }
 
-func TestRootIsTheSameHoweverItIsWritten(t *testing.T) {
+func TestRootIsNormalized(t *testing.T) {
 	b := newBench(t)
 	b.noop("{}")
 	link := filepath.Join(b.dir, "link")

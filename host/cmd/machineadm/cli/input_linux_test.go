@@ -23,7 +23,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestStreamsThatAreNone: none of them holds the command up, and each is told with a remedy.
+// TestStreamsThatAreNone: none blocks the command, and each error has a remedy.
 func TestStreamsThatAreNone(t *testing.T) {
 	b := newBench(t)
 	fifo, large := filepath.Join(b.dir, "fifo"), filepath.Join(b.dir, "large.yaml")
@@ -31,7 +31,7 @@ func TestStreamsThatAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, large, strings.Repeat("# nothing\n", 17<<20/10))
-	// Root judges the file like a plugin: what is not regular is not trusted.
+	// For root the file must be trusted, and only a regular file is.
 	special, says := report.ExitUsage, "is not a regular file"
 	if os.Geteuid() == 0 {
 		special = report.ExitUntrusted
@@ -89,7 +89,7 @@ func TestStreamFromStandardInput(t *testing.T) {
 	}
 }
 
-// TestStandardInputThatNeverEnds: nobody writes and nobody closes.
+// TestStandardInputThatNeverEnds: standard input is neither written nor closed.
 func TestStandardInputThatNeverEnds(t *testing.T) {
 	b := newBench(t)
 	in, keep, err := os.Pipe()

@@ -89,7 +89,7 @@ func TestWritesAreRecorded(t *testing.T) {
 	assert.FileExists(t, filepath.Join(b.root, "etc/sysctl.d/99-machineadm-a.conf"))
 }
 
-func TestSweepTemporary(t *testing.T) {
+func TestRemoveStale(t *testing.T) {
 	t.Parallel()
 	parent, outside := t.TempDir(), t.TempDir()
 	p := &place{}

@@ -15,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/internal/require"
 )
 
-// nobody is a user without any right of its own.
+// nobody is an unprivileged user.
 const nobody = 65534
 
 // asNobody makes c run as that user, if this is root.
@@ -147,7 +147,7 @@ func TestAsNobody(t *testing.T) {
 	}
 }
 
-// TestClosedStandardOutput: whoever read the lines has gone, and the machine is prepared all the same.
+// TestClosedStandardOutput: a closed reader does not stop the run.
 func TestClosedStandardOutput(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		b := newBench(t)

@@ -34,7 +34,7 @@ func keep(b *bench, stream string) {
 	}
 }
 
-// resumed goes on with what waits, without a flag that was kept with it.
+// resumed resumes the pending run without the saved flags.
 func (b *bench) resumed(args ...string) result {
 	b.t.Helper()
 	return execute(b.t, nil, append([]string{"apply", "--resume", "--state-dir", b.state, "--run-dir", b.runs}, args...)...)
@@ -86,7 +86,7 @@ func TestNothingToResume(t *testing.T) {
 	}
 }
 
-// TestWhatIsKept: what starts a command at boot knows neither the directory nor the proxies of the first run.
+// TestWhatIsKept: a boot sets neither the directory nor the proxies of the first run.
 func TestWhatIsKept(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://user:c4n4ry@now:3128")
 	t.Setenv("PATH", "/srv/bin")

@@ -252,7 +252,7 @@ func TestPluginsBesideTheProgram(t *testing.T) {
 	assert.Contains(t, got.errOut, "no plugin is installed in any of /usr/local/libexec/machineadm, ")
 }
 
-// TestResumedRunKeepsTheProgramsDirectory, also when another machineadm goes on with it.
+// TestResumedRunKeepsTheProgramsDirectory, also when another machineadm resumes it.
 func TestResumedRunKeepsTheProgramsDirectory(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ named, want []string }{
