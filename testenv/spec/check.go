@@ -7,8 +7,16 @@ import (
 	"strings"
 )
 
-// Reserved begins the text of a clause about what is not built.
-const Reserved = "Reserved: "
+// The beginnings of the text of a clause that is not in force: about what is not built, and about what was withdrawn.
+const (
+	Reserved  = "Reserved: "
+	Withdrawn = "Withdrawn: "
+)
+
+// InForce is false for reserved and withdrawn clauses.
+func (c Clause) InForce() bool {
+	return !strings.HasPrefix(c.Text[0].Text, Reserved) && !strings.HasPrefix(c.Text[0].Text, Withdrawn)
+}
 
 // definitions is the section whose clauses oblige nobody.
 const definitions = "T"
@@ -34,86 +42,41 @@ func Numbers(s Spec) []string {
 	return problems
 }
 
-// Held finds clauses that nothing holds, and reserved ones that claim a test.
-func Held(s Spec) []string {
-	var problems []string
-	for _, c := range s.Clauses {
-		reserved := strings.HasPrefix(c.Text[0].Text, Reserved)
-		switch {
-		case len(c.Tests) == 0 && len(c.Reviews) == 0:
-			problems = append(problems, fmt.Sprintf("line %d: %s names neither a test nor a review", c.Line, c.ID))
-		case reserved && (len(c.Tests) > 0 || len(c.Reviews) == 0):
-			problems = append(problems, fmt.Sprintf("line %d: %s is reserved: a review says why, and no test holds it", c.Line, c.ID))
-		case len(c.Reviews) > 1:
-			problems = append(problems, fmt.Sprintf("line %d: %s has two reviews", c.Line, c.ID))
-		}
-	}
-	return problems
-}
-
-// TestFile is what a test file has: its functions, and every text that it spells out.
-type TestFile struct {
-	Functions, Texts map[string]bool
-}
-
-// Tests finds references to tests that are not there. files returns the test files of a package.
-func Tests(s Spec, files func(pkg string) ([]TestFile, error)) []string {
-	var problems []string
-	for _, c := range s.Clauses {
-		for i, r := range c.Tests {
-			if slices.ContainsFunc(c.Tests[:i], func(other Ref) bool { return other.String() == r.String() }) {
-				problems = append(problems, fmt.Sprintf("line %d: %s names %s twice", r.Line, c.ID, r))
-			}
-			all, err := files(r.Package)
-			if err != nil {
-				problems = append(problems, fmt.Sprintf("line %d: %s: %v", r.Line, c.ID, err))
-				continue
-			}
-			at := slices.IndexFunc(all, func(f TestFile) bool { return f.Functions[r.Function] })
-			switch {
-			case at < 0:
-				problems = append(problems, fmt.Sprintf("line %d: %s: there is no test %s", r.Line, c.ID, r))
-			case r.Case != "" && !all[at].Texts[r.Case]:
-				problems = append(problems, fmt.Sprintf("line %d: %s: %s has no case of that name", r.Line, c.ID, r))
-			}
-		}
-	}
-	return problems
-}
-
 // Sentences finds lines of prose, of clauses and of reviews that are not one sentence.
-func Sentences(s Spec) []string {
+func Sentences(s Spec, evidence map[string]Evidence) []string {
 	code := regexp.MustCompile("`[^`]*`")
 	inner := regexp.MustCompile(`[.!?]["')*]*\s+\S`)
 	var problems []string
-	check := func(l Line, end string) {
-		text := code.ReplaceAllString(l.Text, "x")
+	check := func(where, text, end string) {
+		text = code.ReplaceAllString(text, "x")
 		switch {
 		case inner.MatchString(text):
-			problems = append(problems, fmt.Sprintf("line %d: two sentences: %s", l.Number, l.Text))
+			problems = append(problems, fmt.Sprintf("%s: two sentences: %s", where, text))
 		case !strings.ContainsAny(text[len(text)-1:], end):
-			problems = append(problems, fmt.Sprintf("line %d: a sentence that does not end: %s", l.Number, l.Text))
+			problems = append(problems, fmt.Sprintf("%s: a sentence that does not end: %s", where, text))
 		}
 	}
 	for _, l := range s.Outside {
 		if l.Kind == Prose {
-			check(l, ".:?")
+			check(line(l.Number), l.Text, ".:?")
 		}
 	}
 	for _, c := range s.Clauses {
 		for _, l := range c.Text {
-			check(l, ".")
+			check(line(l.Number), l.Text, ".")
 		}
-		for _, l := range c.Reviews {
-			check(l, ".")
+		if review := evidence[c.ID].Review; review != "" {
+			check("the review of "+c.ID, review, ".")
 		}
 	}
 	return problems
 }
 
+func line(number int) string { return fmt.Sprintf("line %d", number) }
+
 // Words finds the words of RFC 2119 where nobody is obliged, clauses that oblige nobody, and small letters where capitals
 // are meant.
-func Words(s Spec) []string {
+func Words(s Spec, evidence map[string]Evidence) []string {
 	capitals := regexp.MustCompile(`\b(MUST|SHALL|SHOULD|MAY|REQUIRED|RECOMMENDED|OPTIONAL)\b`)
 	known := regexp.MustCompile(`\b(MUST|SHOULD|MAY)\b`)
 	others := regexp.MustCompile(`\b(SHALL|REQUIRED|RECOMMENDED|OPTIONAL|must|shall|should|may)\b`)
@@ -130,20 +93,17 @@ func Words(s Spec) []string {
 			text.WriteString(code.ReplaceAllString(l.Text, "x") + "\n")
 		}
 		obliges := known.MatchString(text.String())
-		reserved := strings.HasPrefix(c.Text[0].Text, Reserved)
 		if word := others.FindString(text.String()); word != "" {
 			problems = append(problems, fmt.Sprintf("line %d: %s says %q", c.Line, c.ID, word))
 		}
 		switch {
-		case reserved && obliges:
-			problems = append(problems, fmt.Sprintf("line %d: %s is reserved and obliges all the same", c.Line, c.ID))
-		case !obliges && !reserved && c.Prefix != definitions:
+		case !c.InForce() && obliges:
+			problems = append(problems, fmt.Sprintf("line %d: %s is not in force and obliges all the same", c.Line, c.ID))
+		case !obliges && c.InForce() && c.Prefix != definitions:
 			problems = append(problems, fmt.Sprintf("line %d: %s obliges nobody", c.Line, c.ID))
 		}
-		for _, l := range c.Reviews {
-			if word := capitals.FindString(l.Text); word != "" {
-				problems = append(problems, fmt.Sprintf("line %d: %s in a review", l.Number, word))
-			}
+		if word := capitals.FindString(evidence[c.ID].Review); word != "" {
+			problems = append(problems, fmt.Sprintf("the review of %s: %s in a review", c.ID, word))
 		}
 	}
 	return problems

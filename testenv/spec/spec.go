@@ -1,5 +1,5 @@
-// Package spec holds contract/SPEC.md to its own form and to the code: every clause names what holds it, and what is
-// named exists.
+// Package spec checks the form of contract/SPEC.md, compares it with the code, and checks that contract/clauses.json
+// names tests that exist for every clause, or the reason why there are none.
 package spec
 
 import (
@@ -24,8 +24,6 @@ type Clause struct {
 	Section string // the prefix that its section announces
 	Line    int    // where it begins
 	Text    []Line
-	Tests   []Ref
-	Reviews []Line
 }
 
 // Line is one line of the file. Heading is the nearest heading above it.
@@ -46,21 +44,6 @@ const (
 	Table
 	Code
 )
-
-// Ref names a test: a package below the root of the repository, a function, and one of its cases or nothing.
-type Ref struct {
-	Package, Function, Case string
-	Line                    int
-}
-
-// String is the form that the reference has in the file.
-func (r Ref) String() string {
-	text := r.Package + " " + r.Function
-	if r.Case != "" {
-		text += "/" + r.Case
-	}
-	return text
-}
 
 // Parse reads SPEC.md. Its problems are lines that have no place in the form.
 func Parse(text string) (Spec, []string) {
@@ -130,54 +113,11 @@ func (p *parser) line(text string) {
 	case strings.HasPrefix(text, "|"):
 		p.outside(Table, text)
 	case strings.HasPrefix(text, "  ") && p.open != nil:
-		p.within(strings.TrimSpace(text))
+		p.open.Text = append(p.open.Text, Line{Number: p.number, Text: strings.TrimSpace(text), Heading: p.heading})
 	case strings.HasPrefix(text, "-"), strings.HasPrefix(text, "*"), strings.HasPrefix(text, " "):
 		p.problem("neither prose nor a clause: %s", text)
 	default:
 		p.outside(Prose, text)
-	}
-}
-
-// within takes a further line of a clause: text first, then tests, then the review.
-func (p *parser) within(text string) {
-	line := Line{Number: p.number, Text: text, Heading: p.heading}
-	if tests, ok := strings.CutPrefix(text, "test: "); ok {
-		refs, err := parseRefs(tests, p.number)
-		if err != nil {
-			p.problem("%v", err)
-		}
-		p.open.Tests = append(p.open.Tests, refs...)
-		return
-	}
-	if reason, ok := strings.CutPrefix(text, "review: "); ok {
-		line.Text = reason
-		p.open.Reviews = append(p.open.Reviews, line)
-		return
-	}
-	if len(p.open.Tests) > 0 || len(p.open.Reviews) > 0 {
-		p.problem("%s goes on behind its tests", p.open.ID)
-	}
-	p.open.Text = append(p.open.Text, line)
-}
-
-// parseRefs reads `pkg Test`, `pkg Test/case`, ...
-func parseRefs(text string, number int) ([]Ref, error) {
-	var refs []Ref
-	for rest := text; ; {
-		inner, found := strings.CutPrefix(rest, "`")
-		name, after, closed := strings.Cut(inner, "`")
-		pkg, function, two := strings.Cut(name, " ")
-		if !found || !closed || !two || pkg == "" || function == "" {
-			return refs, fmt.Errorf("not a list of `package Test`: %s", text)
-		}
-		function, sub, _ := strings.Cut(function, "/")
-		refs = append(refs, Ref{Package: pkg, Function: function, Case: sub, Line: number})
-		if after == "" {
-			return refs, nil
-		}
-		if rest, found = strings.CutPrefix(after, ", "); !found {
-			return refs, fmt.Errorf("not a list of `package Test`: %s", text)
-		}
 	}
 }
 

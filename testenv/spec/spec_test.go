@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -21,6 +24,7 @@ import (
 const (
 	root = "../.."
 	file = root + "/contract/SPEC.md"
+	held = root + "/contract/clauses.json"
 )
 
 func read(t *testing.T) (Spec, string) {
@@ -47,14 +51,25 @@ func complain(t *testing.T, problems []string) {
 func TestSpec(t *testing.T) {
 	t.Parallel()
 	s, _ := read(t)
+	data, err := os.ReadFile(held)
+	require.NoError(t, err)
+	evidence, err := ParseEvidence(data)
+	require.NoError(t, err)
+	formatted, err := FormatEvidence(s, evidence)
+	require.NoError(t, err)
 	for name, problems := range map[string][]string{
-		"numbers": Numbers(s), "held": Held(s), "sentences": Sentences(s), "words": Words(s), "tests": Tests(s, remembered(Source{Root: root})),
+		"numbers": Numbers(s), "held": Held(s, evidence), "sentences": Sentences(s, evidence), "words": Words(s, evidence),
+		"tests": Tests(evidence, remembered(Source{Root: root})),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			complain(t, problems)
 		})
 	}
+	t.Run("form", func(t *testing.T) {
+		t.Parallel()
+		assert.Equal(t, formatted, string(data), "clauses.json has the clauses in the order of SPEC.md, two blanks deep")
+	})
 }
 
 func remembered(s Source) func(string) ([]TestFile, error) {
