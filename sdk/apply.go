@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
@@ -12,24 +11,22 @@ import (
 // ErrStopped is the cause of the end of an interruptible change's context when the host asks for Stop.
 var ErrStopped = errors.New("stopped by the host")
 
-// overtaking is how long a Stop waits for the Apply that it is meant for: gRPC runs handlers in any order.
-const overtaking = 500 * time.Millisecond
-
 // Apply implements pluginv1.Configurator. It plans again, from what the machine is now, so that it can be repeated
 // after a crash at any point.
 func (s *configurator) Apply(
 	ctx context.Context, r pluginv1.Request, limit int, send func(pluginv1.Event) error,
 ) (finished pluginv1.Finished, err error) {
-	s.applying.Lock()
-	defer s.applying.Unlock()
 	limited := ctx
 	if r.TimeLeft > 0 {
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeout(ctx, r.TimeLeft)
 		defer cancel()
 	}
-	stopping := s.arm(limited)
-	defer s.disarm()
+	// Before the wait for another Apply: a Stop is meant for the one that waits as well.
+	stopping, disarm := s.arm(limited)
+	defer disarm()
+	s.applying.Lock()
+	defer s.applying.Unlock()
 
 	err = s.planned(limited, r, &claims{}, func(m Machine, plan Plan) error {
 		out := &events{send: send}
@@ -52,12 +49,15 @@ func carryOut(
 	ctx, stopping context.Context, m Machine, plan Plan, limit int, out *events,
 ) (pluginv1.Finished, error) {
 	var finished pluginv1.Finished
-	done := 0
+	var now []Change // all that is not deferred
 	for _, c := range plan.Changes {
 		if m.Offline() && c.NeedsLive {
 			finished.Deferred = append(finished.Deferred, wireChange(c))
-			continue
+		} else {
+			now = append(now, c)
 		}
+	}
+	for done, c := range now {
 		if stopped(stopping) || (limit > 0 && done >= limit) {
 			finished.Stopped = true
 			return finished, nil
@@ -82,50 +82,39 @@ func carryOut(
 			return finished, classify(ctx, err)
 		}
 		out.emit(pluginv1.Changed{ID: c.ID})
-		done++
 	}
 	return finished, out.failed()
 }
 
-// Stop implements pluginv1.Configurator. It stops the Apply in hand, or one that begins at once: that was sent before it.
-func (s *configurator) Stop(ctx context.Context) error {
-	cancel, begun := s.inHand()
-	if cancel == nil {
-		ctx, over := context.WithTimeout(ctx, overtaking)
-		defer over()
-		select {
-		case <-begun:
-			cancel, _ = s.inHand()
-		case <-ctx.Done():
-		}
-	}
-	if cancel != nil {
-		cancel(ErrStopped)
+// Stop implements pluginv1.Configurator: it stops every Apply that has begun. One that was sent before Stop and begins
+// after it finds that out from pluginv1.Stopping.
+func (s *configurator) Stop(context.Context) error {
+	s.stopping.Lock()
+	defer s.stopping.Unlock()
+	for _, stop := range s.stops {
+		stop(ErrStopped)
 	}
 	return nil
 }
 
-// inHand returns what stops the Apply in hand, nil when there is none, and what is closed when the next one begins.
-func (s *configurator) inHand() (context.CancelCauseFunc, <-chan struct{}) {
+// arm returns the context that Stop ends, and what releases it.
+func (s *configurator) arm(ctx context.Context) (context.Context, func()) {
+	asked := pluginv1.Stopping(ctx)
+	ctx, stop := context.WithCancelCause(ctx)
 	s.stopping.Lock()
 	defer s.stopping.Unlock()
-	return s.stop, s.begun
-}
-
-// arm returns the context that Stop ends.
-func (s *configurator) arm(ctx context.Context) context.Context {
-	s.stopping.Lock()
-	defer s.stopping.Unlock()
-	ctx, s.stop = context.WithCancelCause(ctx)
-	close(s.begun)
-	return ctx
-}
-
-func (s *configurator) disarm() {
-	s.stopping.Lock()
-	defer s.stopping.Unlock()
-	s.stop(nil)
-	s.stop, s.begun = nil, make(chan struct{})
+	s.stops[ctx] = stop
+	if asked.Err() != nil {
+		stop(ErrStopped)
+	}
+	release := context.AfterFunc(asked, func() { stop(ErrStopped) })
+	return ctx, func() {
+		release()
+		stop(nil)
+		s.stopping.Lock()
+		defer s.stopping.Unlock()
+		delete(s.stops, ctx)
+	}
 }
 
 func stopped(stopping context.Context) bool { return errors.Is(context.Cause(stopping), ErrStopped) }

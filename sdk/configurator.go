@@ -15,7 +15,7 @@ import (
 
 // NewConfigurator is the plugin as the wire sees it, on a machine of this GOOS. Main serves it; tests call it directly.
 func NewConfigurator(p Plugin, goos string) pluginv1.Configurator {
-	s := &configurator{plugin: p, goos: goos, begun: make(chan struct{})}
+	s := &configurator{plugin: p, goos: goos, stops: map[context.Context]context.CancelCauseFunc{}}
 	for _, k := range p.Kinds {
 		s.kinds = append(s.kinds, k.definition())
 	}
@@ -29,8 +29,7 @@ type configurator struct {
 
 	applying sync.Mutex // one Apply at a time in this process
 	stopping sync.Mutex
-	stop     context.CancelCauseFunc // nil while nothing is applied
-	begun    chan struct{}           // closed when the next Apply begins
+	stops    map[context.Context]context.CancelCauseFunc // of every Apply that has begun, by the context that they end
 }
 
 // Describe implements pluginv1.Configurator.

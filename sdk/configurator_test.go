@@ -212,7 +212,16 @@ func TestNeedsLive(t *testing.T) {
 		t.Errorf("deferred %+v", finished.Deferred)
 	}
 	done = nil
-	if finished, err = m.Apply(t.Context(), live(document(`{}`)), 0, nothing); err != nil || len(done) != 3 || len(finished.Deferred) != 0 {
+	m = configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
+		plan := changes(4, &done)
+		plan.Changes[0].NeedsLive, plan.Changes[3].NeedsLive = true, true
+		return plan, nil
+	})
+	if finished, err = m.Apply(t.Context(), r, 1, nothing); err != nil || !finished.Stopped || len(done) != 1 || len(finished.Deferred) != 2 {
+		t.Errorf("limited: finished %+v (%v), done %v", finished, err, done)
+	}
+	done = nil
+	if finished, err = m.Apply(t.Context(), live(document(`{}`)), 0, nothing); err != nil || len(done) != 4 || len(finished.Deferred) != 0 {
 		t.Errorf("live: done %v, deferred %v (%v)", done, finished.Deferred, err)
 	}
 }

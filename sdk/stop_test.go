@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/sdk"
@@ -93,21 +94,36 @@ func TestTimeLeft(t *testing.T) {
 	})
 }
 
-// TestStopThatOvertakes: the handler of Stop can run before that of the Apply that was sent earlier.
+// TestStopThatOvertakes: a Stop whose handler runs before that of an Apply that was sent earlier stops it, and so it does
+// one that waits for another Apply.
 func TestStopThatOvertakes(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var done []string
-		m := configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
-			synctest.Wait() // until Stop has seen that there is an Apply
-			return changes(1, &done), nil
-		})
-		answered := make(chan error, 1)
-		go func() { answered <- m.Stop(t.Context()) }()
-		synctest.Wait()
-		finished, err := m.Apply(t.Context(), live(document(`{}`)), 0, nothing)
-		require.NoError(t, errors.Join(err, <-answered))
-		assert.True(t, finished.Stopped)
-		assert.Empty(t, done)
+	var done []string
+	m := configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) { return changes(1, &done), nil })
+	arrived, answered := make(chan struct{}, 2), make(chan struct{})
+	late := grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		arrived <- struct{}{}
+		<-answered
+		return handler(srv, stream)
 	})
+	client := connect(t, m, pluginv1.OrderStops(), late)
+	results := make(chan pluginv1.Finished, 2)
+	for range cap(results) {
+		go func() {
+			finished, err := client.Apply(t.Context(), live(document(`{}`)), 0, nothing)
+			assert.NoError(t, err)
+			results <- finished
+		}()
+		<-arrived
+	}
+	require.NoError(t, client.Stop(t.Context()))
+	close(answered)
+	for range cap(results) {
+		assert.True(t, (<-results).Stopped)
+	}
+	assert.Empty(t, done)
+	finished, err := client.Apply(t.Context(), live(document(`{}`)), 0, nothing)
+	require.NoError(t, err)
+	assert.False(t, finished.Stopped, "Stop was answered before this Apply was sent")
+	assert.Len(t, done, 1)
 }

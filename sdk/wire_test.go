@@ -18,10 +18,10 @@ import (
 )
 
 // connect serves a plugin over gRPC and returns the host's end of it.
-func connect(t *testing.T, m pluginv1.Configurator) *pluginv1.Client {
+func connect(t *testing.T, m pluginv1.Configurator, options ...grpc.ServerOption) *pluginv1.Client {
 	t.Helper()
 	listener := bufconn.Listen(1 << 16)
-	server := grpc.NewServer()
+	server := grpc.NewServer(options...)
 	pluginv1.Register(server, m)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()

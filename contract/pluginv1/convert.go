@@ -21,7 +21,7 @@ func targetFromPB(t *pb.Target) target.Target {
 
 func descriptionToPB(d Description) *pb.DescribeResponse {
 	out := &pb.DescribeResponse{
-		Name: d.Name, Version: clean(d.Version), FitnessReason: clean(d.FitnessReason), Capabilities: d.Capabilities,
+		Name: d.Name, Version: clean(d.Version), FitnessReason: clean(d.FitnessReason),
 		Distributions: d.Distributions,
 		Fitness: map[Fitness]pb.Fitness{
 			FitnessUnsupported: pb.Fitness_FITNESS_UNSUPPORTED, FitnessAbsent: pb.Fitness_FITNESS_ABSENT,
@@ -41,7 +41,7 @@ func descriptionToPB(d Description) *pb.DescribeResponse {
 
 func descriptionFromPB(d *pb.DescribeResponse) Description {
 	out := Description{
-		Name: d.GetName(), Version: d.GetVersion(), FitnessReason: d.GetFitnessReason(), Capabilities: d.GetCapabilities(),
+		Name: d.GetName(), Version: d.GetVersion(), FitnessReason: d.GetFitnessReason(),
 		Distributions: d.GetDistributions(),
 		Fitness: map[pb.Fitness]Fitness{
 			pb.Fitness_FITNESS_UNSUPPORTED: FitnessUnsupported, pb.Fitness_FITNESS_ABSENT: FitnessAbsent,

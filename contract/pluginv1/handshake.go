@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// ProtocolVersion is the version of the protocol in this package. Within it, capabilities tell what a plugin can do.
+// ProtocolVersion is the version of the protocol in this package. Within it, fields are only added (SPEC V-2, V-3).
 const ProtocolVersion = 1
 
 // MaxMessageBytes is the largest message either side takes, in bytes. gRPC's own limit of 4 MiB is too small for a

@@ -41,7 +41,7 @@ func mirror() pluginv1.Configurator {
 	return &fake{
 		describe: func() (pluginv1.Description, error) {
 			stdin, err := io.ReadAll(os.Stdin)
-			return pluginv1.Description{Name: "x" + string(stdin), Version: "v", Capabilities: os.Environ()}, err
+			return pluginv1.Description{Name: "x" + string(stdin), Version: "v", Distributions: os.Environ()}, err
 		},
 		plan: func(r pluginv1.Request) (pluginv1.Plan, error) {
 			return pluginv1.Plan{Changes: []pluginv1.Change{{ID: "a", Summary: "do a", Diff: string(r.Document)}}}, nil
@@ -110,7 +110,7 @@ func TestPluginProcess(t *testing.T) {
 	if d.Name != "x" {
 		t.Error("the plugin could read from its host's stdin")
 	}
-	for _, entry := range d.Capabilities {
+	for _, entry := range d.Distributions {
 		name, _, _ := strings.Cut(entry, "=")
 		if !slices.Contains(given, entry) && !strings.HasPrefix(name, "PLUGIN_") && name != "MACHINEADM_PLUGIN_COOKIE" {
 			t.Errorf("the plugin's environment has %s", name)
@@ -119,8 +119,8 @@ func TestPluginProcess(t *testing.T) {
 			t.Errorf("the value of %s leaks", name)
 		}
 	}
-	if len(d.Capabilities) < len(given) {
-		t.Errorf("the plugin's environment is only %q", d.Capabilities)
+	if len(d.Distributions) < len(given) {
+		t.Errorf("the plugin's environment is only %q", d.Distributions)
 	}
 }
 

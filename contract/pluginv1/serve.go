@@ -18,7 +18,7 @@ func Serve(m Configurator) {
 		VersionedPlugins: versions(m),
 		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: os.Stderr, JSONFormat: true}),
 		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(options,
+			return grpc.NewServer(append(options, OrderStops(),
 				grpc.MaxRecvMsgSize(MaxMessageBytes), grpc.MaxSendMsgSize(MaxMessageBytes))...)
 		},
 	})

@@ -107,8 +107,7 @@ type Description struct {
 	Version       string
 	Kinds         []Kind
 	Fitness       Fitness
-	FitnessReason string // one sentence
-	Capabilities  []string
+	FitnessReason string   // one sentence
 	Distributions []string // os-release(5) IDs that this provider was written for; empty for a generic one
 }
 

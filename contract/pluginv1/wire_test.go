@@ -88,7 +88,7 @@ func TestEverythingArrives(t *testing.T) {
 	other := pluginv1.Change{ID: "d", Summary: "e", Reboot: pluginv1.RebootAfterRun}
 	warning := pluginv1.Warning{Field: "spec.x", Message: "hm"}
 	description := pluginv1.Description{
-		Name: "n", Version: "v", Fitness: pluginv1.FitnessActive, FitnessReason: "r", Capabilities: []string{"c"},
+		Name: "n", Version: "v", Fitness: pluginv1.FitnessActive, FitnessReason: "r",
 		Distributions: []string{"debian"},
 		Kinds: []pluginv1.Kind{
 			{APIVersion: "a/v1", Kind: "K", Phase: pluginv1.PhaseProvisioning, JSONSchema: []byte("{}"), SecretFields: []string{"spec.a[].b"}},
