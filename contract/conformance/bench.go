@@ -179,6 +179,15 @@ func (a applied) started() []string {
 	return out
 }
 
+// deferred are the changes that Apply left for first boot.
+func (a applied) deferred() []string {
+	var out []string
+	for _, change := range a.finished.Deferred {
+		out = append(out, change.ID)
+	}
+	return out
+}
+
 func (a applied) changed() []string {
 	var out []string
 	for _, e := range a.events {

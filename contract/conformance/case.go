@@ -146,9 +146,21 @@ func (c *Case) readExpectation(name string) error {
 	return nil
 }
 
-// readYAML reads a mapping with the document's own reader, the only one of YAML there is: as the spec of a document.
-// The lines of its errors are those of the file.
+// readYAML decodes a YAML mapping strictly.
 func readYAML(name string, data []byte, into any) error {
+	mapping, err := yamlMapping(name, data)
+	if err != nil {
+		return err
+	}
+	for _, v := range document.Unmarshal(mapping, into) {
+		return fmt.Errorf("%s: %s: %s", name, v.Field, v.Message)
+	}
+	return nil
+}
+
+// yamlMapping returns a YAML mapping as JSON. It uses the reader of documents and reads the mapping as the spec of one;
+// the lines of its errors are those of the file.
+func yamlMapping(name string, data []byte) ([]byte, error) {
 	const head = "apiVersion: conformance/v1\nkind: Expectation\nmetadata: {name: expectation}\nspec:\n"
 	var text bytes.Buffer
 	text.WriteString(head)
@@ -158,7 +170,7 @@ func readYAML(name string, data []byte, into any) error {
 	}
 	stream, err := document.Decode(name, &text)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var complaints []error
 	for _, e := range stream.Errors {
@@ -168,31 +180,20 @@ func readYAML(name string, data []byte, into any) error {
 		complaints = append(complaints, e)
 	}
 	if len(complaints) > 0 {
-		return errors.Join(complaints...)
+		return nil, errors.Join(complaints...)
 	}
 	if len(stream.Documents) != 1 {
-		return fmt.Errorf("%s: must be one mapping", name)
+		return nil, fmt.Errorf("%s: must be one mapping", name)
 	}
 	body, err := stream.Documents[0].JSON()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return unwrap(name, body, into)
-}
-
-func unwrap(name string, body []byte, into any) error {
 	root, err := parse(body)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	spec, err := encode(root["spec"])
-	if err != nil {
-		return err
-	}
-	for _, v := range document.Unmarshal(spec, into) {
-		return fmt.Errorf("%s: %s: %s", name, v.Field, v.Message)
-	}
-	return nil
+	return encode(root["spec"])
 }
 
 // document is the case's document as JSON, with the canary in its place.

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 func events(ctx context.Context, b *bench) (finding, error) {
@@ -68,6 +69,9 @@ func (b *bench) limited(ctx context.Context, want reference, limit, total int) (
 	case len(run.changed()) != limit || len(run.started()) != limit:
 		return failed("Apply with limit %d of %d changes started %d and made %d",
 			limit, total, len(run.started()), len(run.changed())).of("P-24"), nil
+	case !slices.Equal(run.deferred(), want.run.deferred()):
+		return failed("Apply with limit %d of %d changes defers %q, and without a limit %q",
+			limit, total, run.deferred(), want.run.deferred()).of("P-25"), nil
 	case limit < total && !run.finished.Stopped:
 		return failed("Apply with limit %d of %d changes does not say stopped when it has finished", limit, total).of("P-24"), nil
 	}

@@ -154,18 +154,15 @@ func (b *bench) converged(ctx context.Context, p *plugin, run applied) (finding,
 	if err != nil {
 		return failed("after Apply, Plan fails: %v", err).of("G-9"), nil
 	}
-	var left, deferred []string
+	var left []string
 	for _, change := range plan.Changes {
 		if !change.NeedsLive {
 			return failed("after Apply, Plan still wants %q: %s%s", change.ID, change.Summary, cut(change.Diff)).of("G-9"), nil
 		}
 		left = append(left, change.ID)
 	}
-	for _, change := range run.finished.Deferred {
-		deferred = append(deferred, change.ID)
-	}
-	if !slices.Equal(left, deferred) {
-		return failed("Apply deferred %q, and Plan then wants %q", deferred, left).of("P-25"), nil
+	if !slices.Equal(left, run.deferred()) {
+		return failed("Apply deferred %q, and Plan then wants %q", run.deferred(), left).of("P-25"), nil
 	}
 	before, err := readTree(b.root)
 	if err != nil {

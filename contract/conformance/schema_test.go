@@ -1,0 +1,61 @@
+package conformance
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestSchemaOfACase compares case.schema.json with what LoadCases takes and refuses.
+func TestSchemaOfACase(t *testing.T) {
+	t.Parallel()
+	schema, err := jsonschema.NewCompiler().Compile("case.schema.json")
+	require.NoError(t, err)
+	valid := func(name string, text []byte) error {
+		mapping, err := yamlMapping(name, text)
+		require.NoError(t, err, name)
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(mapping))
+		require.NoError(t, err, name)
+		return schema.Validate(value)
+	}
+	for _, pattern := range []string{"plugins/*/*/testdata/conformance/*/expect.yaml", "testenv/*/testdata/*/*/expect.yaml"} {
+		files, err := filepath.Glob(filepath.Join("../..", pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.NoError(t, valid(file, text), file)
+		}
+	}
+	for text, good := range map[string]bool{
+		"changes: [a]\nreboot: AfterRun\nmodes: {etc/b: \"0600\"}\n":   true,
+		"errors: [{code: Precondition, final: true}]\nfacts: {a: b}\n": true,
+		"errors: []\nchanges: [a]\n":                                   true,
+		"changes: []\n":                                                true,
+		"change: [a]\n":                                                false,
+		"errors: [{code: Internal}]\n":                                 false,
+		"errors: [{code: Retry, final: true}]\n":                       false,
+		"errors: [{field: spec.a}]\n":                                  false,
+		"errors: [{code: Retry}]\nchanges: [a]\n":                      false,
+		"facts: {a: b}\n":                                              false,
+		"reboot: Now\n":                                                false,
+		"modes: {a: \"999\"}\n":                                        false,
+		"modes: {a: \"1777\"}\n":                                       false,
+	} {
+		dir := t.TempDir()
+		put(t, filepath.Join(dir, "one"), map[string]string{
+			"config.yaml": "apiVersion: example.com/v1\nkind: X\nmetadata: {name: a}\nspec: {}\n",
+			"expect.yaml": text,
+		})
+		_, err := LoadCases(dir)
+		assert.Equal(t, good, err == nil, "the kit on %q: %v", text, err)
+		err = valid("expect.yaml", []byte(text))
+		assert.Equal(t, good, err == nil, "the schema on %q: %v", text, err)
+	}
+}
