@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
 )
@@ -50,6 +55,8 @@ func full() report.Report {
 // TestShape holds the JSON that the controller and other programs read.
 func TestShape(t *testing.T) {
 	t.Parallel()
+	schema, err := jsonschema.NewCompiler().Compile("../../contract/report/report.schema.json")
+	require.NoError(t, err)
 	wantFull(t, "report", reflect.ValueOf(full()))
 	dir := filepath.Join(t.TempDir(), "run")
 	details := map[string]string{"document-1": "sysctl: \xff permission denied\n\tat 2>&1\n"}
@@ -73,6 +80,11 @@ func TestShape(t *testing.T) {
 		}
 		if string(got) != string(want) {
 			t.Errorf("%s is\n%s\nwant\n%s", name, got, want)
+		}
+		if name == ReportFile {
+			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(got))
+			require.NoError(t, err)
+			assert.NoError(t, schema.Validate(value))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -130,7 +135,7 @@ func (w *world) Start(_ context.Context, p catalog.Plugin) (*launch.Plugin, erro
 		return nil, errors.New("not installed")
 	}
 	return &launch.Plugin{
-		Configurator: fake, Path: p.Path, SHA256: "00", Stderr: func() string {
+		Configurator: fake, Path: p.Path, SHA256: strings.Repeat("00", 32), Stderr: func() string {
 			if fake.silent {
 				return ""
 			}
@@ -274,7 +279,8 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 			defer w.mu.Unlock()
 			w.events = append(w.events, e)
 		},
-		Record: func(report.Report, map[string]string) error {
+		Record: func(r report.Report, _ map[string]string) error {
+			wantValid(w.t, r)
 			w.reports++
 			if w.failAt > 0 && w.reports >= w.failAt || w.fail {
 				return errors.New("no space left on device")
@@ -288,9 +294,29 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 	if w.resume != nil {
 		w.resume.world, with.Resume = w, w.resume
 	}
-	got, details := Execute(ctx, o, with, report.Report{Documents: []report.Document{}})
+	got, details := Execute(ctx, o, with, report.Report{
+		APIVersion: report.APIVersion, Kind: report.Kind, Outcome: report.RunRunning, Documents: []report.Document{},
+	})
+	wantValid(w.t, got)
 	w.details = details
 	return got
+}
+
+// reportSchema is the published schema of a report.
+var reportSchema = sync.OnceValues(func() (*jsonschema.Schema, error) { //nolint:gochecknoglobals // compiled once
+	return jsonschema.NewCompiler().Compile("../../contract/report/report.schema.json")
+})
+
+// wantValid fails for a report that the published schema refuses.
+func wantValid(t *testing.T, r report.Report) {
+	t.Helper()
+	schema, err := reportSchema()
+	require.NoError(t, err)
+	data, err := json.Marshal(r)
+	require.NoError(t, err)
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	require.NoError(t, err)
+	assert.NoError(t, schema.Validate(value))
 }
 
 // things writes one Thing for each spec, named a, b, c ...
