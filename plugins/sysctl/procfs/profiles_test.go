@@ -1,0 +1,33 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestProfilesAreThoseOfTheContract, which other providers of the kind read as data.
+func TestProfilesAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../../contract/v1alpha1/profiles/Sysctl.json")
+	require.NoError(t, err)
+	type content struct {
+		Parameters map[string]string `json:"parameters"`
+		Modules    []string          `json:"modules"`
+	}
+	var want map[string]content
+	require.NoError(t, json.Unmarshal(data, &want))
+	got := map[string]content{}
+	for _, p := range profiles() {
+		c := content{Parameters: map[string]string{}, Modules: append([]string{}, p.modules...)}
+		for key, value := range p.parameters {
+			c.Parameters[strings.ReplaceAll(string(key), "/", ".")] = value
+		}
+		got[p.name] = c
+	}
+	assert.Equal(t, want, got)
+}
