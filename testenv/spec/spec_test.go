@@ -94,8 +94,13 @@ func TestSpecEqualsTheCode(t *testing.T) {
 		want          [][]string
 	}{
 		{"15 Values", "value|is|clauses", code.values()},
+		{"16 Notes", "value|is", [][]string{
+			{"wait for processes at the end", duration(time.Duration(code.number("host/cmd/machineadm/cli", "killTimeout")))},
+			{"shown of a log line", size(code.number("host/launch", "lineBytes"))},
+			{"kept of standard error", size(code.number("host/launch", "tailBytes"))},
+		}},
 		{"Exit codes", "code|meaning|what the caller does", code.exits()},
-		{"10 Errors (E)", "code|gRPC status|when a plugin says it|what the runtime does", [][]string{
+		{"10 Errors (E)", "code|gRPC status|when a plugin answers it|what the runtime does", [][]string{
 			{pluginv1.CodeInvalidConfig.String(), "INVALID_ARGUMENT"},
 			{pluginv1.CodeUnsupported.String(), "UNIMPLEMENTED"},
 			{pluginv1.CodePrecondition.String(), "FAILED_PRECONDITION"},
@@ -192,14 +197,11 @@ func (c code) values() [][]string {
 		{"apply deadline", duration(run.ApplyTimeout)},
 		{"run deadline", duration(run.RunTimeout)},
 		{"grace after Stop", duration(run.StopGrace)},
-		{"wait for processes at the end", duration(time.Duration(c.number("host/cmd/machineadm/cli", "killTimeout")))},
 		{"first pause before a retry", duration(retry.First)},
 		{"longest pause before a retry", duration(retry.Most)},
 		{"longest time of retries", duration(retry.Total)},
 		{"reboots of a stream", strconv.Itoa(run.MaxReboots)},
 		{"kept reports", strconv.FormatInt(c.number("host/journal", "keptReports"), 10)},
-		{"shown of a log line", size(c.number("host/launch", "lineBytes"))},
-		{"kept of standard error", size(c.number("host/launch", "tailBytes"))},
 		{"largest stream", size(document.MaxStreamBytes)},
 		{"most documents", count(document.MaxDocuments)},
 		{"deepest nesting", count(document.MaxDepth)},
