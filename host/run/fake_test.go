@@ -280,8 +280,10 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 			w.events = append(w.events, e)
 		},
 		Record: func(r report.Report, _ map[string]string) error {
-			wantValid(w.t, r)
 			w.reports++
+			if w.reports <= 5 { // a test of thousands of changes writes as many reports
+				wantValid(w.t, r)
+			}
 			if w.failAt > 0 && w.reports >= w.failAt || w.fail {
 				return errors.New("no space left on device")
 			}
