@@ -92,8 +92,8 @@ func checksOfAnswers() []Check {
 func checksOfDisturbance() []Check {
 	return []Check{
 		{
-			Name: "limit", Clause: "P-24, G-10", run: limits,
-			Says: "Apply stops after as many changes as asked for, and a rerun completes them",
+			Name: "limit", Clause: "P-24, P-25, G-10", run: limits,
+			Says: "Apply stops after as many changes as the limit, defers what it defers without one, and a rerun completes them",
 		},
 		{
 			Name: "stop", Clause: "P-27, P-28, G-10", run: stops,

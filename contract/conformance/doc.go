@@ -13,7 +13,7 @@
 //	expect.yaml  what is said about it; none is a document that is applied without an error
 //	README.md    for people
 //
-// expect.yaml may hold:
+// case.schema.json is the JSON Schema of expect.yaml, which may hold:
 //
 //	errors:                       # Plan and Apply refuse the document, and with nothing but this
 //	  - {code: InvalidConfig, field: "spec.servers[0].address"}
@@ -59,7 +59,8 @@
 //   - other-target: a target of another operating system is Unsupported, never a success [G-1, P-12]
 //   - large-document: a document of 10 MiB is answered, not dropped [P-6]
 //   - secrets: no secret shows in plans, events, errors, logs, arguments or environments [G-23]
-//   - limit: Apply stops after as many changes as asked for, and a rerun completes them [P-24, G-10]
+//   - limit: Apply stops after as many changes as the limit, defers what it defers without one, and a rerun completes
+//     them [P-24, P-25, G-10]
 //   - stop: Stop lets the change in hand be finished, and no other started [P-27, P-28, G-10]
 //   - kill: after SIGKILL when the started or the changed of a change arrives, and at no other moment, no file is half
 //     written, and a rerun makes the tree of an undisturbed run [G-10, G-11, G-21]

@@ -12,7 +12,8 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 )
 
-// Register serves m on s. It is what Serve does; a test may serve a plugin without a process of its own.
+// Register serves m on s. It is what Serve does; a test may serve a plugin without a process of its own. s needs the option
+// OrderStops where a Stop may overtake an Apply.
 func Register(s grpc.ServiceRegistrar, m Configurator) {
 	server := &server{impl: m}
 	pb.RegisterPluginServer(s, server)

@@ -305,7 +305,7 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 }
 
 // reportSchema is the published schema of a report.
-var reportSchema = sync.OnceValues(func() (*jsonschema.Schema, error) { //nolint:gochecknoglobals // compiled once
+var reportSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return jsonschema.NewCompiler().Compile("../../contract/report/report.schema.json")
 })
 
