@@ -17,6 +17,7 @@ import (
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/internal/proctree"
 )
@@ -105,8 +106,8 @@ func (g *globals) execute(
 		return report.Report{}, err
 	}
 	quiet := make(chan struct{})
-	if o.Mode == run.ModeApply {
-		go noticeInterrupt(o.Interrupt, quiet, s.err)
+	if live, ok := s.out.(*reporting.Live); ok {
+		go noticeInterrupt(o.Interrupt, quiet, live)
 	}
 	result, details := run.Execute(ctx, o, with, head)
 	close(quiet)
