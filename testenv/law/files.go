@@ -75,7 +75,10 @@ func Source(f File) (breaches, warnings []string, err error) {
 	}
 	for _, d := range tree.Decls {
 		function, ok := d.(*ast.FuncDecl)
-		if ok && function.Recv == nil && function.Name.Name == "init" && !(strings.HasSuffix(f.Path, "_test.go") && locksThread(function)) {
+		if !ok || function.Recv != nil || function.Name.Name != "init" {
+			continue
+		}
+		if !strings.HasSuffix(f.Path, "_test.go") || !locksThread(function) {
 			breaches = append(breaches, f.Path+": func init(): wire it by hand")
 		}
 	}
