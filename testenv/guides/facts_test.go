@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/cmd/machineadm/cli"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/sdk/machine"
@@ -225,5 +227,30 @@ func TestExitCodesAreExplained(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s explains %v, the codes are %v", page, got, want)
 		}
+	}
+}
+
+// TestErrorCodesAreExplained: each code that a report can have is in the table of the troubleshooting page, with the exit code
+// of the table that maps them.
+func TestErrorCodesAreExplained(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(read(t, "docs/troubleshooting.md"), "## By error code")
+	got := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\d+)").FindAllStringSubmatch(table, -1) {
+		got[row[1]] = row[2]
+	}
+	want := map[string]string{}
+	codes := []string{"InvalidConfig", "Unsupported", "Precondition", "Retry", "Internal"} // of a plugin
+	for _, found := range regexp.MustCompile(`(?m)^\tCode\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "contract/report/report.go"), -1) {
+		codes = append(codes, found[1])
+	}
+	if len(codes) < 16 {
+		t.Fatalf("only %d codes are in the source", len(codes))
+	}
+	for _, code := range codes {
+		want[code] = strconv.Itoa(report.ExitCode(code))
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("docs/troubleshooting.md explains %v, the codes are %v", got, want)
 	}
 }

@@ -15,7 +15,7 @@ const root = "../.."
 
 // guides are the pages that tell a person what to type and where to look, seen from the root.
 func guides() []string {
-	return []string{"README.md", "docs/README.md", "docs/getting-started.md", "docs/operations.md", "docs/limits.md"}
+	return []string{"README.md", "docs/README.md", "docs/getting-started.md", "docs/troubleshooting.md", "docs/operations.md", "docs/limits.md"}
 }
 
 func read(t *testing.T, page string) string {
