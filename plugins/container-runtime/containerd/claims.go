@@ -7,6 +7,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -30,7 +31,7 @@ func claim(m sdk.Machine, spec v1alpha1.ContainerRuntimeSpec) error {
 			}
 			value = []string{text.String()}
 		}
-		m.Claim("unit:"+unitOf(m)+"#"+name, "spec."+name, value...)
+		m.Claim("unit:"+settings.PathsOf(m.Target.OS).Unit+"#"+name, "spec."+name, value...)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/containerdtest"
 	"github.com/machineadm/machineadm/sdk/machine"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
@@ -41,13 +42,13 @@ func claims(t *testing.T, name, version, spec string) map[string]machine.Claim {
 	t.Helper()
 	m, _ := machinetest.NewImage(t)
 	if version != "" {
-		f := live(t, "/usr/bin/containerd", version)
+		f := containerdtest.Live(t, "/usr/bin/containerd", version)
 		f.WriteFiles(t, map[string]string{"/etc/containerd/config.toml": "version = 2\nimports = ['/etc/containerd/conf.d/*.toml']\n"})
 		m = f.Machine
 	}
 	all := map[string]machine.Claim{}
 	m.Claims = func(c machine.Claim) { all[c.ID] = c }
-	doc := written(t, spec)
+	doc := containerdtest.ContainerRuntime(t, spec)
 	doc.Metadata.Name = name
 	_, err := plan(t.Context(), m, doc)
 	if version != "" {

@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/containerdtest"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/daemon"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/layout"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 	"github.com/machineadm/machineadm/sdk/machinetest"
@@ -17,9 +21,9 @@ import (
 func windowsService(t *testing.T, entries ...string) (machine.Machine, *machinetest.WindowsServices) {
 	t.Helper()
 	services := machinetest.NewWindowsServices()
-	services.Put(service, machine.ServiceState{Active: "active", Sub: "running", InvocationID: "1"})
+	services.Put(settings.Service, machine.ServiceState{Active: "active", Sub: "running", InvocationID: "1"})
 	if len(entries) > 0 {
-		if err := services.SetEnvironment(service, entries); err != nil {
+		if err := services.SetEnvironment(settings.Service, entries); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -31,15 +35,15 @@ func windowsService(t *testing.T, entries ...string) (machine.Machine, *machinet
 func activationOf(t *testing.T, m machine.Machine, spec string) ([]*sdk.Change, error) {
 	t.Helper()
 	d := wanted(t, "windows", spec)
-	if _, err := settingsFor(d, release{2, 1, 4}); err != nil {
+	if _, err := settingsFor(d, settings.Release{Major: 2, Minor: 1, Patch: 4}); err != nil {
 		return nil, err
 	}
-	state, err := m.Services.State(t.Context(), service)
+	state, err := m.Services.State(t.Context(), settings.Service)
 	if err != nil {
 		return nil, err
 	}
-	i := installation{release: release{2, 1, 4}, state: state}
-	a := activationFor(m, i, d, configuration{}, nil)
+	i := daemon.Installation{Release: settings.Release{Major: 2, Minor: 1, Patch: 4}, State: state}
+	a := activationFor(m, i, d, layout.Configuration{}, nil)
 	a.Check, a.Healthy = nil, nil
 	return sdk.Activate(t.Context(), m, a)
 }
@@ -59,20 +63,20 @@ func TestProxyOnWindows(t *testing.T) {
 		var p sdk.Plan
 		p.Add(changes...)
 		text := showPlan(p, err)
-		leak(t, "the plan", text)
+		containerdtest.Leak(t, "the plan", text)
 		shown.WriteString("# " + spec + "\n" + text)
 		for _, change := range changes {
 			if err := change.Do(t.Context(), quiet{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		entries, err := services.Environment(service)
+		entries, err := services.Environment(settings.Service)
 		if err != nil {
 			t.Fatal(err)
 		}
-		shown.WriteString("-> " + masked(strings.Join(entries, "\n-> ")) + "\n\n")
+		shown.WriteString("-> " + containerdtest.Masked(strings.Join(entries, "\n-> ")) + "\n\n")
 	}
-	golden(t, "plan/windows-proxy.txt", shown.String())
+	containerdtest.Golden(t, "plan/windows-proxy.txt", shown.String())
 	if calls := services.Calls(); len(calls) != 1+2*3 {
 		t.Errorf("calls %q", calls)
 	}
@@ -97,11 +101,11 @@ func TestProxyOnWindowsRefuses(t *testing.T) {
 		for _, v := range known.Violations {
 			text += v.Field + v.Message + v.Hint
 		}
-		leak(t, c.name, text)
+		containerdtest.Leak(t, c.name, text)
 		if known.Code != c.code || len(changes) > 0 || slices.ContainsFunc(c.words, func(word string) bool { return !strings.Contains(text, word) }) {
 			t.Errorf("%s: %d changes, %s", c.name, len(changes), text)
 		}
-		if after, err := services.Environment(service); err != nil || !slices.Equal(after, c.have) {
+		if after, err := services.Environment(settings.Service); err != nil || !slices.Equal(after, c.have) {
 			t.Errorf("%s: something was changed: %q, %v", c.name, after, err)
 		}
 	}
@@ -112,7 +116,7 @@ func TestNoServiceOnWindows(t *testing.T) {
 	t.Parallel()
 	m := machinetest.New(t).Machine
 	m.Target.OS, m.Services = "windows", machinetest.NewWindowsServices()
-	_, err := find(context.Background(), m, "2.1")
+	_, err := daemon.Find(context.Background(), m, "2.1")
 	known := pluginv1.AsError(err)
 	if known.Code != pluginv1.CodePrecondition || !strings.HasSuffix(known.Message, "there is no service containerd") ||
 		!strings.Contains(known.Hint, "--register-service") {

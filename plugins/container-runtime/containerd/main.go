@@ -1,10 +1,9 @@
-// Command machineadm-container-runtime-plugin-containerd serves ContainerRuntime documents: it configures containerd in
-// the way that the installed version reads, and gets its service to run so.
 package main
 
 import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/internal/version"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/daemon"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -16,6 +15,6 @@ func main() {
 		Kinds: []sdk.Kind{
 			sdk.For(v1alpha1.APIVersion, v1alpha1.KindContainerRuntime, sdk.PhasePreparation, plan),
 		},
-		Fit: fit,
+		Fit: daemon.Fit,
 	})
 }

@@ -7,24 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
-	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/containerdtest"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
-
-// written is a document with this spec, as JSON.
-func written(t *testing.T, spec string) v1alpha1.ContainerRuntime {
-	t.Helper()
-	text := fmt.Sprintf(`{"apiVersion":%q,"kind":"ContainerRuntime","metadata":{"name":"node"},"spec":%s}`, v1alpha1.APIVersion, spec)
-	var doc v1alpha1.ContainerRuntime
-	if violations := document.Unmarshal([]byte(text), &doc); len(violations) > 0 {
-		t.Fatalf("%v", violations)
-	}
-	return doc
-}
 
 // showPlan is a plan for people and for comparison.
 func showPlan(p sdk.Plan, err error) string {
@@ -66,14 +54,14 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := live(t, "/usr/bin/containerd", c.version)
+			f := containerdtest.Live(t, "/usr/bin/containerd", c.version)
 			f.WriteFiles(t, c.files)
 			if c.kubeadm != "" {
 				f.Commands.On("kubeadm version --output=short", machine.Result{Stdout: []byte("v1.33.1\n")})
 				f.Commands.On("kubeadm config images list --kubernetes-version=v1.33.1", machine.Result{Stdout: []byte(c.kubeadm)})
 			}
-			got := showPlan(plan(t.Context(), f.Machine, written(t, c.spec)))
-			golden(t, "plan/"+c.name+".txt", got)
+			got := showPlan(plan(t.Context(), f.Machine, containerdtest.ContainerRuntime(t, c.spec)))
+			containerdtest.Golden(t, "plan/"+c.name+".txt", got)
 			if strings.Contains(got, "c4n4ry") {
 				t.Error("the plan shows a secret")
 			}
@@ -83,19 +71,21 @@ func TestPlan(t *testing.T) {
 
 type quiet struct{}
 
-func (quiet) Report(string)            {}
-func (quiet) Warn(string, string)      {}
+func (quiet) Report(string) {}
+
+func (quiet) Warn(string, string) {}
+
 func (quiet) RequestReboot(sdk.Reboot) {}
 
 // TestDaemonDecides: what the program does not take is not brought in, and what cannot be asked is no success.
 func TestDaemonDecides(t *testing.T) {
 	t.Parallel()
-	f := live(t, "/usr/bin/containerd", "1.7.24")
+	f := containerdtest.Live(t, "/usr/bin/containerd", "1.7.24")
 	f.WriteFiles(t, map[string]string{"/etc/containerd/config.toml": "version = 2\n"})
 	answer := machine.Result{Stdout: []byte("version = 2\n")}
 	f.Commands.OnFunc("containerd --config ...", func(context.Context, machine.Command) (machine.Result, error) { return answer, nil })
 	apply := func() error {
-		p, err := plan(t.Context(), f.Machine, written(t, `{"snapshotter":"native"}`))
+		p, err := plan(t.Context(), f.Machine, containerdtest.ContainerRuntime(t, `{"snapshotter":"native"}`))
 		if err != nil {
 			t.Fatal(err)
 		}

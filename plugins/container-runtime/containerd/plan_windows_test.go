@@ -18,6 +18,8 @@ import (
 
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/containerdtest"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
@@ -47,14 +49,14 @@ func containerd(args []string) error {
 		_, err = os.Stdout.Write(text)
 		return err
 	}
-	return svc.Run(service, daemon{})
+	return svc.Run(settings.Service, program{})
 }
 
-type daemon struct{}
+type program struct{}
 
 // Execute implements svc.Handler. With a configuration that says so it ends right away.
-func (daemon) Execute(_ []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status) (bool, uint32) {
-	text, err := os.ReadFile(pathsOf("windows").config)
+func (program) Execute(_ []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status) (bool, uint32) {
+	text, err := os.ReadFile(settings.PathsOf("windows").Config)
 	if err == nil && strings.Contains(string(text), "die") {
 		return true, 1
 	}
@@ -70,7 +72,7 @@ func (daemon) Execute(_ []string, requests <-chan svc.ChangeRequest, status chan
 // installService installs the program as the service containerd, where there is none.
 func installService(t *testing.T) machine.Machine {
 	t.Helper()
-	home := filepath.Dir(pathsOf("windows").config)
+	home := filepath.Dir(settings.PathsOf("windows").Config)
 	manager, err := mgr.Connect()
 	if errors.Is(err, windows.ERROR_ACCESS_DENIED) {
 		require.Missing(t, "the rights of an administrator")
@@ -89,7 +91,7 @@ func installService(t *testing.T) machine.Machine {
 	if err := errors.Join(os.MkdirAll(home, 0o755), os.WriteFile(program, self, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	s, err := manager.CreateService(service, program, mgr.Config{StartType: mgr.StartManual}, "--run-service")
+	s, err := manager.CreateService(settings.Service, program, mgr.Config{StartType: mgr.StartManual}, "--run-service")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ func installService(t *testing.T) machine.Machine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		err := errors.Join(m.Services.Do(context.Background(), service, machine.Stop), s.Delete(), s.Close(), manager.Disconnect(),
+		err := errors.Join(m.Services.Do(context.Background(), settings.Service, machine.Stop), s.Delete(), s.Close(), manager.Disconnect(),
 			closeMachine())
 		// A program cannot be removed before its process is gone, which is a moment after its service has stopped.
 		deadline := time.Now().Add(10 * time.Second)
@@ -118,7 +120,7 @@ func TestPlanOnWindows(t *testing.T) {
 	m := installService(t)
 	apply := func(spec string) (sdk.Plan, error) {
 		t.Helper()
-		p, err := plan(t.Context(), m, written(t, spec))
+		p, err := plan(t.Context(), m, containerdtest.ContainerRuntime(t, spec))
 		for _, change := range p.Changes {
 			err = errors.Join(err, change.Do(t.Context(), quiet{}))
 		}
@@ -130,7 +132,7 @@ func TestPlanOnWindows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries, err := environments.Environment(service)
+		entries, err := environments.Environment(settings.Service)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +144,7 @@ func TestPlanOnWindows(t *testing.T) {
 	if err != nil || len(p.Changes) != 2 || environment() != set {
 		t.Fatalf("%s%v, the environment is %q", showPlan(p, nil), err, environment())
 	}
-	if state, err := m.Services.State(t.Context(), service); err != nil || state.Active != "active" {
+	if state, err := m.Services.State(t.Context(), settings.Service); err != nil || state.Active != "active" {
 		t.Errorf("the service is %+v, %v", state, err)
 	}
 	if p, err := apply(spec); err != nil || len(p.Changes) != 0 {

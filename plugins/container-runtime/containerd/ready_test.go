@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/containerdtest"
 	"github.com/machineadm/machineadm/sdk/machine"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
@@ -16,13 +17,13 @@ import (
 // TestNotInstalledIsFinal: no other document installs containerd, so that nothing is changed before it is there.
 func TestNotInstalledIsFinal(t *testing.T) {
 	t.Parallel()
-	_, err := plan(t.Context(), machinetest.New(t).Machine, written(t, `{"logLevel":"info"}`))
+	_, err := plan(t.Context(), machinetest.New(t).Machine, containerdtest.ContainerRuntime(t, `{"logLevel":"info"}`))
 	known := pluginv1.AsError(err)
 	assert.Equal(t, pluginv1.CodePrecondition, known.Code)
 	assert.True(t, known.Final)
 
 	image, _ := machinetest.NewImage(t)
-	_, err = plan(t.Context(), image, written(t, `{"logLevel":"info"}`))
+	_, err = plan(t.Context(), image, containerdtest.ContainerRuntime(t, `{"logLevel":"info"}`))
 	known = pluginv1.AsError(err)
 	assert.False(t, known.Final, "a package of another document cures it")
 	require.Len(t, known.Violations, 1)
@@ -39,21 +40,21 @@ func (failingDisk) Find(string) (string, error) {
 // TestFailingDisk: a disk that fails is not a program that is missing.
 func TestFailingDisk(t *testing.T) {
 	t.Parallel()
-	m := live(t, "containerd", "1.7.24").Machine
+	m := containerdtest.Live(t, "containerd", "1.7.24").Machine
 	m.Commands = failingDisk{m.Commands}
-	_, err := plan(t.Context(), m, written(t, `{"logLevel":"info"}`))
+	_, err := plan(t.Context(), m, containerdtest.ContainerRuntime(t, `{"logLevel":"info"}`))
 	require.ErrorIs(t, err, syscall.EIO)
 }
 
 // TestFieldsOfPreconditions: what is at fault is found at its line of the document.
 func TestFieldsOfPreconditions(t *testing.T) {
 	t.Parallel()
-	f := live(t, "/usr/bin/containerd", "v2.3.7")
+	f := containerdtest.Live(t, "/usr/bin/containerd", "v2.3.7")
 	f.WriteFiles(t, map[string]string{
 		"/etc/containerd/config.toml": "version = 3\nimports = ['conf.d/*.toml', 'z.toml']\n",
 		"/etc/containerd/z.toml":      "version = 3\noom_score = 7\n[debug]\nlevel = 'warn'\n",
 	})
-	_, err := plan(t.Context(), f.Machine, written(t, `{"logLevel":"info","oomScore":1}`))
+	_, err := plan(t.Context(), f.Machine, containerdtest.ContainerRuntime(t, `{"logLevel":"info","oomScore":1}`))
 	known := pluginv1.AsError(err)
 	require.Len(t, known.Violations, 2)
 	assert.ElementsMatch(t, []string{"spec.logLevel", "spec.oomScore"}, []string{known.Violations[0].Field, known.Violations[1].Field})

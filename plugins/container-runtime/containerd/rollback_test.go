@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/containerdtest"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/layout"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 	"github.com/machineadm/machineadm/sdk/machinetest"
@@ -25,7 +28,7 @@ const (
 // containerd17 is a machine with containerd 1.7, whose program understands every configuration.
 func containerd17(t *testing.T) *machinetest.Fixture {
 	t.Helper()
-	f := live(t, "/usr/bin/containerd", "1.7.24")
+	f := containerdtest.Live(t, "/usr/bin/containerd", "1.7.24")
 	f.Commands.OnFunc("containerd --config ...", func(_ context.Context, c machine.Command) (machine.Result, error) {
 		text, err := f.Machine.FS.ReadFile(c.Args[1])
 		return machine.Result{Stdout: text}, err
@@ -37,11 +40,14 @@ func containerd17(t *testing.T) *machinetest.Fixture {
 func written17(t *testing.T, m sdk.Machine, spec string) {
 	t.Helper()
 	d := wanted(t, "linux", spec)
-	settings, violations := d.settings(release{1, 7, 24})
+	desired, violations := d.Settings(settings.Release{Major: 1, Minor: 7, Patch: 24})
 	require.Empty(t, violations)
-	c, err := configured(m, release{1, 7, 24}, settings)
+	r := settings.Release{Major: 1, Minor: 7, Patch: 24}
+	now, err := layout.Read(m, settings.PathsOf(m.Target.OS).Config, r, nil)
 	require.NoError(t, err)
-	for _, file := range append(d.certs(release{1, 7, 24}), c.main) {
+	c, err := layout.Configure(m, r, now, desired)
+	require.NoError(t, err)
+	for _, file := range append(layout.RegistryFiles(d, settings.Release{Major: 1, Minor: 7, Patch: 24}), c.Main) {
 		require.NoError(t, m.FS.WriteFile(file.Path, file.Content, file.Mode))
 	}
 }
@@ -54,7 +60,7 @@ func TestRegistriesAreRolledBack(t *testing.T) {
 	written17(t, f.Machine, registriesBefore)
 	before := machinetest.Tree(t, f.Root)
 	f.Services.Failures["restart containerd.service"] = errors.New("it does not start")
-	p, err := plan(t.Context(), f.Machine, containerRuntime(t, registriesAfter+`,"logLevel":"warn"}`))
+	p, err := plan(t.Context(), f.Machine, containerdtest.ContainerRuntime(t, registriesAfter+`,"logLevel":"warn"}`))
 	require.NoError(t, err)
 	require.NotEmpty(t, p.Changes)
 	for _, change := range p.Changes {
@@ -71,7 +77,7 @@ func TestRegistriesAloneRestartNothing(t *testing.T) {
 	t.Parallel()
 	f := containerd17(t)
 	written17(t, f.Machine, registriesBefore)
-	doc := containerRuntime(t, registriesAfter+"}")
+	doc := containerdtest.ContainerRuntime(t, registriesAfter+"}")
 	p, err := plan(t.Context(), f.Machine, doc)
 	require.NoError(t, err)
 	for _, change := range p.Changes {

@@ -1,0 +1,58 @@
+package layout
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/containerdtest"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// core are the settings of a small document, in the format of the release.
+func core(r settings.Release) []settings.Setting {
+	cri := func(keys ...string) []string { return append([]string{"plugins", settings.CRIPlugin}, keys...) }
+	if r.Major == 1 {
+		return []settings.Setting{
+			{Path: cri("containerd", "runtimes", "runc", "options", "SystemdCgroup"), Value: true, Field: "spec.cgroupDriver"},
+			{Path: cri("sandbox_image"), Value: "registry.example.com/pause:3.10", Field: "spec.sandboxImage"},
+			{Path: cri("containerd", "snapshotter"), Value: "native", Field: "spec.snapshotter"},
+			{Path: cri("registry", "config_path"), Value: "/etc/containerd/certs.d", Field: "spec.registries"},
+			{Path: []string{"oom_score"}, Value: int64(0), Field: "spec.oomScore"},
+		}
+	}
+	images := func(keys ...string) []string { return append([]string{"plugins", settings.ImagesPlugin}, keys...) }
+	runtime := func(keys ...string) []string { return append([]string{"plugins", settings.RuntimePlugin}, keys...) }
+	return []settings.Setting{
+		{Path: runtime("containerd", "runtimes", "runc", "options", "SystemdCgroup"), Value: true, Field: "spec.cgroupDriver"},
+		{Path: images("pinned_images", "sandbox"), Value: "registry.example.com/pause:3.10", Field: "spec.sandboxImage"},
+		{Path: images("snapshotter"), Value: "native", Field: "spec.snapshotter"},
+		{Path: images("registry", "config_path"), Value: "/etc/containerd/certs.d", Field: "spec.registries"},
+		{Path: []string{"oom_score"}, Value: int64(0), Field: "spec.oomScore"},
+	}
+}
+
+// configured is the configuration that these settings make of the present one.
+func configured(m sdk.Machine, r settings.Release, desired []settings.Setting, imports ...string) (Configuration, error) {
+	now, err := Read(m, settings.PathsOf(m.Target.OS).Config, r, imports)
+	if err != nil {
+		return Configuration{}, err
+	}
+	return Configure(m, r, now, desired)
+}
+
+// wanted is a valid document with this spec.
+func wanted(t testing.TB, os, spec string) settings.Desired {
+	t.Helper()
+	d, violations := settings.Resolve(containerdtest.ContainerRuntime(t, spec), os)
+	require.Empty(t, violations)
+	return d
+}
+
+// releases are those that the goldens pin.
+func releases() []settings.Release {
+	return []settings.Release{
+		{Major: 1, Minor: 6, Patch: 20}, {Major: 1, Minor: 7, Patch: 24}, {Major: 2}, {Major: 2, Minor: 1, Patch: 4}, {Major: 2, Minor: 3, Patch: 7},
+	}
+}
