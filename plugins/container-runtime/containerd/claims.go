@@ -11,9 +11,9 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// claim records every field of the specification as the document's own, also those that it leaves out: what an earlier
-// document wrote for such a field is removed, so that two documents that differ would change the daemon in every run.
-// It needs no containerd, so that a stream that is only validated gets the same answer.
+// claim claims every field of the specification for the document, also those that it leaves out: a document removes what
+// an earlier one wrote for such a field, so that two different documents would change the daemon in every run. A claim
+// needs no containerd: validation gets the same answer.
 func claim(m sdk.Machine, spec v1alpha1.ContainerRuntimeSpec) error {
 	of := reflect.ValueOf(spec)
 	for i := range of.NumField() {

@@ -1,3 +1,5 @@
+// Command machineadm-container-runtime-plugin-containerd serves ContainerRuntime documents: it configures containerd in
+// the form that the installed release reads, and makes its service run with that configuration.
 package main
 
 import (

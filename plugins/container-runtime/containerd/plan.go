@@ -13,9 +13,40 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// plan decides what is missing. What the daemon reads when it starts is one activation. What it reads at every pull, the
-// tree of registries, is rolled back with that, but needs no restart by itself. What nothing refers to any more is
-// removed last.
+// settingsFor translates the document for a release. What that lacks, another provider or release may have.
+func settingsFor(want settings.Desired, r settings.Release) ([]settings.Setting, error) {
+	if lacking := want.Unsupported(r); len(lacking) > 0 {
+		e := &pluginv1.Error{Code: pluginv1.CodeUnsupported, Message: lacking[0].Message, Hint: lacking[0].Hint, Violations: lacking}
+		for _, v := range lacking[1:] {
+			e.Message += "; " + v.Field + ": " + v.Message
+		}
+		return nil, e
+	}
+	desired, violations := want.Settings(r)
+	if len(violations) > 0 {
+		return nil, sdk.InvalidConfig(violations...)
+	}
+	return desired, nil
+}
+
+// activationFor is the activation of files that the daemon reads when it starts.
+func activationFor(m sdk.Machine, i daemon.Installation, want settings.Desired, c layout.Configuration, files []sdk.FileSpec) sdk.Activation {
+	k := daemon.Checker{Installation: i, Configuration: c}
+	unit := settings.PathsOf(m.Target.OS).Unit
+	a := sdk.Activation{
+		Unit: unit, Seen: map[string]machine.ServiceState{unit: i.State}, Files: files,
+		Environment: layout.ServiceEnvironment(want), Check: k.Check, Healthy: k.Healthy,
+	}
+	if m.Offline() {
+		a.BeforeInstall = true
+		a.Environment = nil // of a service of Windows: first boot sets it
+	}
+	return a
+}
+
+// plan determines what is missing. The files that the daemon reads when it starts are one activation. The tree of
+// registries, which the daemon reads at every pull, is rolled back with them, and alone needs no restart. Files to which
+// nothing refers any more are removed last.
 func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sdk.Plan, error) {
 	want, violations := settings.Resolve(doc, m.Target.OS)
 	if len(violations) > 0 {
@@ -28,7 +59,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	now, err := layout.Read(m, i.Config, i.Release, want.Imports)
+	now, err := layout.Read(m, i.Config, i.Release, want.Spec.Imports)
 	if err != nil {
 		return sdk.Plan{}, err
 	}
@@ -49,74 +80,27 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 		return sdk.Plan{}, err
 	}
 	result.Warnings = append(result.Warnings, c.Warnings...)
-	if err := daemon.SandboxWarning(ctx, m, want, &result); err != nil {
+	if err := daemon.SandboxWarning(ctx, m, want.Spec.SandboxImage, &result); err != nil {
 		return sdk.Plan{}, err
 	}
 	registries, err := layout.Registries(m, want, i.Release, &result)
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	files, err := activated(m, c, want, base)
+	// A file comes before the file that refers to it.
+	files := slices.Concat(base, layout.ServiceFiles(want))
+	empty, err := layout.EmptyDropIn(m, files)
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	changes, err := activation(ctx, m, i, want, c, files, registries.Files)
+	files = slices.Concat(files, empty, c.Files())
+	a := activationFor(m, i, want, c, files)
+	a.Companions = registries.Files
+	changes, err := sdk.Activate(ctx, m, a)
 	if err != nil {
 		return sdk.Plan{}, err
 	}
 	result.Add(changes...)
 	result.Add(registries.Removals(m)...)
 	return result, layout.Leftovers(m, files, &result)
-}
-
-// settingsFor is what the document means to a release. What that one cannot say, another provider or release may.
-func settingsFor(want settings.Desired, r settings.Release) ([]settings.Setting, error) {
-	if lacking := want.Unsupported(r); len(lacking) > 0 {
-		e := &pluginv1.Error{Code: pluginv1.CodeUnsupported, Message: lacking[0].Message, Hint: lacking[0].Hint, Violations: lacking}
-		for _, v := range lacking[1:] {
-			e.Message += "; " + v.Field + ": " + v.Message
-		}
-		return nil, e
-	}
-	desired, violations := want.Settings(r)
-	if len(violations) > 0 {
-		return nil, sdk.InvalidConfig(violations...)
-	}
-	return desired, nil
-}
-
-// activated are the files that take effect with a restart: first what is referred to, last what refers to it.
-func activated(m sdk.Machine, c layout.Configuration, want settings.Desired, base []sdk.FileSpec) ([]sdk.FileSpec, error) {
-	files := slices.Concat(base, layout.ServiceFiles(want))
-	if want.OS != "windows" {
-		stub, err := layout.EmptyDropIn(m, want, files)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, stub...)
-	}
-	if c.DropIn != nil {
-		files = append(files, *c.DropIn)
-	}
-	return append(files, c.Main), nil
-}
-
-func activation(
-	ctx context.Context, m sdk.Machine, i daemon.Installation, want settings.Desired, c layout.Configuration, files, registries []sdk.FileSpec,
-) ([]*sdk.Change, error) {
-	a := activationFor(m, i, want, c, files)
-	a.Companions = registries
-	if m.Offline() {
-		a.BeforeInstall = true
-		a.Environment = nil // of a service of Windows: first boot sets it
-	}
-	return sdk.Activate(ctx, m, a)
-}
-
-func activationFor(m sdk.Machine, i daemon.Installation, want settings.Desired, c layout.Configuration, files []sdk.FileSpec) sdk.Activation {
-	k := daemon.Checker{Installation: i, C: c}
-	return sdk.Activation{
-		Unit: settings.PathsOf(m.Target.OS).Unit, Seen: map[string]machine.ServiceState{settings.PathsOf(m.Target.OS).Unit: i.State}, Files: files,
-		Environment: layout.ServiceEnvironment(want), Check: k.Check, Healthy: k.Healthy,
-	}
 }

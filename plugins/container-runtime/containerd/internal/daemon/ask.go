@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
@@ -13,12 +14,53 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// defaultSpec is what ctr, which comes with the daemon, prints of its default.
-func DefaultSpec(ctx context.Context, m sdk.Machine, i Installation) ([]byte, error) {
-	beside := filepath.Join(filepath.Dir(i.binary), "ctr")
-	result, err := m.Commands.Run(ctx, commandOf(beside, "oci", "spec"))
+// commandOf runs a program by its path: the first of this name on the machine's path can be another one.
+func commandOf(binary string, args ...string) machine.Command {
+	return machine.Command{Name: filepath.Base(binary), Directory: filepath.Dir(binary), Args: args}
+}
+
+// installHint names the package for the family of operating systems.
+func installHint(t sdk.Target) string {
+	is := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return t.Distribution == name || slices.Contains(t.Like, name) })
+	}
+	switch {
+	case t.OS == "windows":
+		return `install containerd's archive for Windows in C:\Program Files\containerd and run containerd.exe --register-service`
+	case is("flatcar", "coreos"):
+		return "see systemctl status " + settings.Unit + ": containerd is a part of the system image there"
+	case is("debian", "ubuntu"):
+		return "install the package containerd of the distribution, or containerd.io of Docker"
+	case is("rhel", "fedora", "centos"):
+		return "install the package containerd.io of Docker, or containerd where the distribution has it"
+	case is("suse", "sles", "opensuse"):
+		return "install the package containerd"
+	}
+	return "install containerd with its unit, by a package or by upstream's archive"
+}
+
+// versionLive is the version that the program prints: "containerd MODULE VERSION REVISION".
+func versionLive(ctx context.Context, m sdk.Machine, binary string) (string, error) {
+	result, err := m.Commands.Run(ctx, commandOf(binary, "--version"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, sdk.Precondition(beside+" is not installed: it tells what containers start from by default",
+		return "", sdk.Final(sdk.Precondition(binary+", which "+settings.PathsOf(m.Target.OS).Unit+" starts, is not installed", installHint(m.Target)))
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask containerd for its version: %w", err)
+	}
+	answer := strings.Fields(string(result.Stdout))
+	if len(answer) < 3 {
+		return "", sdk.Precondition(binary+" --version does not answer as containerd does", installHint(m.Target))
+	}
+	return answer[2], nil
+}
+
+// DefaultSpec is the default specification of containers, as the daemon's ctr prints it.
+func DefaultSpec(ctx context.Context, m sdk.Machine, i Installation) ([]byte, error) {
+	ctr := filepath.Join(filepath.Dir(i.binary), "ctr")
+	result, err := m.Commands.Run(ctx, commandOf(ctr, "oci", "spec"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, sdk.Precondition(ctr+" is not installed: it prints what containers start from by default",
 			"install it from the archive or package of containerd, or remove baseSpec")
 	}
 	if err != nil {
@@ -27,10 +69,10 @@ func DefaultSpec(ctx context.Context, m sdk.Machine, i Installation) ([]byte, er
 	return result.Stdout, nil
 }
 
-// sandboxWarning compares with the pause image of an installed kubeadm. kubeadm is told its own version, so that it asks
-// nobody; one that does not answer is no reason to stop.
-func SandboxWarning(ctx context.Context, m sdk.Machine, want settings.Desired, result *sdk.Plan) error {
-	if m.Offline() || want.Spec.SandboxImage == "" {
+// SandboxWarning compares the sandbox image with the one of an installed kubeadm. kubeadm gets its own version as an
+// argument, so that it does not look for one in the network. An error of kubeadm is ignored.
+func SandboxWarning(ctx context.Context, m sdk.Machine, image string, result *sdk.Plan) error {
+	if m.Offline() || image == "" {
 		return nil
 	}
 	if _, err := m.Commands.Find("kubeadm"); errors.Is(err, fs.ErrNotExist) {
@@ -49,19 +91,12 @@ func SandboxWarning(ctx context.Context, m sdk.Machine, want settings.Desired, r
 	if version == "" {
 		return ctx.Err()
 	}
-	for image := range strings.Lines(run("config", "images", "list", "--kubernetes-version="+version)) {
-		_, wanted, ok := strings.Cut(strings.TrimSpace(image), "/pause:")
-		_, ours, _ := strings.Cut(want.Spec.SandboxImage, "/pause:")
-		if ok && ours != wanted {
+	_, ours, _ := strings.Cut(image, "/pause:")
+	for line := range strings.Lines(run("config", "images", "list", "--kubernetes-version="+version)) {
+		if _, wanted, ok := strings.Cut(strings.TrimSpace(line), "/pause:"); ok && ours != wanted {
 			result.Warn("spec.sandboxImage", "kubeadm "+version+" wants pause:"+wanted+
 				": with another one the kubelet may remove the image that pods need")
 		}
 	}
 	return ctx.Err()
-}
-
-// commandOf runs a program by its path: the machine may find another one of this name first, as with one in
-// /usr/local/bin beside the distribution's.
-func commandOf(binary string, args ...string) machine.Command {
-	return machine.Command{Name: filepath.Base(binary), Directory: filepath.Dir(binary), Args: args}
 }

@@ -18,166 +18,47 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// checker has containerd itself read the new configuration and compares what it understood with what was meant. The exit
-// status alone proves little: 1.x drops keys that it does not know without a word, 2.x with a warning.
+// Checker has containerd read the candidate configuration and compares the result with the settings. The exit status does
+// not suffice: 1.x drops unknown keys silently, 2.x with a warning.
 type Checker struct {
-	Installation Installation
-	C            layout.Configuration
+	Installation  Installation
+	Configuration layout.Configuration
 }
 
-func (k Checker) Check(ctx context.Context, m sdk.Machine, candidates map[string]string) error {
-	proposed := candidates[k.C.Main.Path]
-	if err := k.redirect(m, candidates); err != nil {
-		return err
+func lookup(tree map[string]any, path ...string) any {
+	var here any = tree
+	for _, key := range path {
+		table, _ := here.(map[string]any)
+		here = table[key]
 	}
-	result, err := m.Commands.Run(ctx, commandOf(k.Installation.binary, "--config", proposed, "config", "dump"))
-	if err != nil {
-		failure, ok := errors.AsType[*machine.CommandError](err)
-		if !ok || failure.Err != nil {
-			return fmt.Errorf("have containerd read its new configuration: %w", err)
-		}
-		return sdk.WithDetail(sdk.Precondition(
-			fmt.Sprintf("containerd %s cannot read the new configuration, nothing was changed%s", k.Installation.Release, k.suspect(failure.Stderr)),
-			"correct the document, or "+k.C.Main.Path+" and what it imports; what containerd says is in details.json"), failure.Stderr)
-	}
-	var dump map[string]any
-	if err := toml.Unmarshal(result.Stdout, &dump); err != nil { // never %w: it could quote a value
-		return sdk.Precondition("what containerd prints of its new configuration is not TOML", "install a release of containerd")
-	}
-	return k.judge(dump, string(result.Stderr))
+	return here
 }
 
-// redirect has the proposed main file import the proposed drop-in: what it imports by its own list is what is there now.
-func (k Checker) redirect(m sdk.Machine, candidates map[string]string) error {
-	if k.C.DropIn == nil {
-		return nil
+// inDump is the path of a setting in `config dump`, which has the newest version of its daemon. In version 4 the servers
+// are plugins. Source: serviceMigrate in containerd's cmd/containerd/server/config.
+func inDump(path []string, format int64) []string {
+	if format < 4 || len(path) != 2 {
+		return path
 	}
-	d, err := tomledit.Parse(k.C.Main.Content)
-	if err != nil {
-		return err
+	plugin := func(id, key string) []string { return []string{"plugins", "io.containerd." + id, key} }
+	switch tcp, isTCP := strings.CutPrefix(path[1], "tcp_"); {
+	case path[0] == "grpc" && isTCP:
+		return plugin("server.v1.grpc-tcp", tcp)
+	case path[0] == "metrics" && path[1] == "grpc_histogram":
+		return plugin("metrics.v1.grpc-prometheus", path[1])
+	case path[0] == "debug" && !slices.Contains([]string{"address", "uid", "gid"}, path[1]):
+		return path
+	case slices.Contains([]string{"grpc", "ttrpc", "debug", "metrics"}, path[0]):
+		return plugin("server.v1."+path[0], path[1])
 	}
-	list, err := layout.ImportsOf(d, k.C.Main.Path)
-	if err != nil {
-		return err
-	}
-	files, err := layout.ImportedFiles(m, k.C.Main.Path, list, k.C.DropIn.Path)
-	if err != nil || !slices.Contains(files, k.C.DropIn.Path) {
-		return err
-	}
-	for i, file := range files {
-		if file == k.C.DropIn.Path {
-			files[i] = candidates[file]
-		}
-	}
-	if err := d.Set([]string{"imports"}, files); err != nil {
-		return err
-	}
-	return m.FS.WriteFile(candidates[k.C.Main.Path], d.Bytes(), 0o600)
+	return path
 }
 
-// suspect names the field of a key that the daemon's complaint names; where it names none, a patch: the values of other
-// fields are of the right type.
-func (k Checker) suspect(complaint string) string {
-	for _, s := range slices.Backward(k.C.Settings) {
-		key := s.Path[len(s.Path)-1]
-		if len(key) > 3 && s.Field != "" && (strings.Contains(complaint, key) || strings.Contains(complaint, goName(key))) {
-			return fmt.Sprintf(" (perhaps for %s, which sets %s)", s.Field, settings.Dotted(s.Path))
-		}
-	}
-	for _, s := range k.C.Settings {
-		if strings.HasPrefix(s.Field, "spec.providerConfig.patches") {
-			return fmt.Sprintf(" (perhaps for %s)", s.Field)
-		}
-	}
-	return ""
-}
-
-// goName is the name of the field in containerd's structs: its decoder names these.
-func goName(key string) string {
-	var b strings.Builder
-	for part := range strings.SplitSeq(key, "_") {
-		if part != "" {
-			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
-		}
-	}
-	return b.String()
-}
-
-// judge compares every setting with the dump.
-func (k Checker) judge(dump map[string]any, said string) error {
-	format, _ := dump["version"].(int64)
-	unknown := unknownKeys(said)
-	var wrong []string
-	overridden := false
-	for _, s := range k.C.Settings {
-		now, ok := lookup(dump, inDump(s.Path, format))
-		switch {
-		case settings.Same(now, s.Value), !ok && settings.IsZero(s.Value):
-		case slices.ContainsFunc(unknown, func(key string) bool { return strings.HasSuffix(settings.Dotted(s.Path), key) }):
-			wrong = append(wrong, fmt.Sprintf("%s sets %s, which it does not know", s.Origin(), settings.Dotted(s.Path)))
-		case !ok:
-			wrong = append(wrong, fmt.Sprintf("%s sets %s, which it leaves out", s.Origin(), settings.Dotted(s.Path)))
-		default:
-			overridden = true
-			wrong = append(wrong, fmt.Sprintf("%s sets %s, but another value is in effect", s.Origin(), settings.Dotted(s.Path)))
-		}
-	}
-	if err := k.conflict(dump); err != nil || len(wrong) == 0 {
-		return err
-	}
-	hint := "remove it from the document: this release has no such key"
-	if overridden {
-		hint = "remove it from the document, or from the file that " + k.C.Main.Path + " imports later than " + baseOf(k.C.DropIn)
-	}
-	return sdk.WithDetail(sdk.Precondition(fmt.Sprintf("containerd %s does not take all of the new configuration, nothing was changed: %s",
-		k.Installation.Release, strings.Join(wrong, "; ")), hint), said)
-}
-
-func baseOf(spec *sdk.FileSpec) string {
-	if spec == nil {
-		return "all others"
-	}
-	return filepath.Base(spec.Path)
-}
-
-// conflict finds, in all files together, what keeps the Container Runtime Interface from starting.
-func (k Checker) conflict(dump map[string]any) error {
-	for _, plugin := range []string{settings.CRIPlugin, settings.ImagesPlugin} {
-		at := []string{"plugins", plugin, "registry"}
-		tree, _ := lookup(dump, append(slices.Clone(at), "config_path"))
-		mirrors, _ := lookup(dump, append(slices.Clone(at), "mirrors"))
-		if table, ok := mirrors.(map[string]any); ok && len(table) > 0 && tree != nil && tree != "" {
-			return sdk.Precondition("a file that "+k.C.Main.Path+" imports describes registries in the old way ("+
-				settings.Dotted(append(at, "mirrors"))+"), which excludes that of spec.registries", "move what it says to spec.registries and remove it there")
-		}
-	}
-	for _, plugin := range []string{settings.CRIPlugin, settings.RuntimePlugin} {
-		at := []string{"plugins", plugin, "containerd"}
-		name, _ := lookup(dump, append(slices.Clone(at), "default_runtime_name"))
-		text, _ := name.(string)
-		if _, ok := lookup(dump, append(slices.Clone(at), "runtimes", text)); text != "" && !ok {
-			return sdk.Precondition("the default runtime ("+settings.Dotted(append(at, "default_runtime_name"))+") is none of the runtimes"+k.suspect("default_runtime_name"),
-				"list it in spec.runtimes, or name another one as spec.defaultRuntime")
-		}
-	}
-	cni := []string{"plugins", settings.RuntimePlugin, "cni"}
-	old, _ := lookup(dump, append(slices.Clone(cni), "bin_dir"))
-	list, _ := lookup(dump, append(slices.Clone(cni), "bin_dirs"))
-	if many, ok := list.([]any); ok && len(many) > 0 && old != nil && old != "" {
-		return sdk.Precondition("two files of the configuration name directories of CNI plugins in two ways (bin_dir and bin_dirs), which exclude each other",
-			"remove bin_dir from "+k.C.Main.Path+" and what it imports")
-	}
-	return nil
-}
-
-// unknownKeys are the keys that the daemon says it passes over, each as the end of a dotted path.
-func unknownKeys(said string) []string {
+// unknownKeys are the keys that the daemon ignores by its own words, each as the end of a dotted path.
+func unknownKeys(output string) []string {
 	var keys []string
-	for line := range strings.Lines(said) {
-		if !strings.Contains(line, "Ignoring unknown key") {
-			continue
-		}
-		found := regexp.MustCompile(`key=(?:"([^"]*)"|(\S+))`).FindStringSubmatch(line)
+	for line := range strings.Lines(output) {
+		found := regexp.MustCompile(`Ignoring unknown key.* key=(?:"([^"]*)"|(\S+))`).FindStringSubmatch(line)
 		if found == nil {
 			continue
 		}
@@ -188,4 +69,139 @@ func unknownKeys(said string) []string {
 		keys = append(keys, settings.Dotted(path))
 	}
 	return keys
+}
+
+// goName is the name of a key's field in containerd's structs, which its decoder reports.
+func goName(key string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(key, "_") {
+		if part != "" {
+			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
+	}
+	return b.String()
+}
+
+// suspect names the field of a key that an error of the daemon names, or else a patch: other fields have the right type.
+func (k Checker) suspect(output string) string {
+	for _, s := range slices.Backward(k.Configuration.Settings) {
+		key := s.Path[len(s.Path)-1]
+		if len(key) > 3 && s.Field != "" && (strings.Contains(output, key) || strings.Contains(output, goName(key))) {
+			return fmt.Sprintf(" (perhaps for %s, which sets %s)", s.Field, settings.Dotted(s.Path))
+		}
+	}
+	for _, s := range k.Configuration.Settings {
+		if strings.HasPrefix(s.Field, "spec.providerConfig.patches") {
+			return fmt.Sprintf(" (perhaps for %s)", s.Field)
+		}
+	}
+	return ""
+}
+
+// conflict finds, in all files together, what keeps the Container Runtime Interface from starting.
+func (k Checker) conflict(dump map[string]any) error {
+	main := k.Configuration.Main.Path
+	given := func(value any) bool { return !settings.IsZero(value) }
+	for _, at := range layout.InCRI() {
+		cri, _ := lookup(dump, at...).(map[string]any)
+		if given(lookup(cri, "registry", "config_path")) && given(lookup(cri, "registry", "mirrors")) {
+			return sdk.Precondition("a file that "+main+" imports describes registries in the old way ("+
+				settings.Dotted(append(at, "registry", "mirrors"))+"), which excludes that of spec.registries",
+				"move what it says to spec.registries and remove it there")
+		}
+		name, _ := lookup(cri, "containerd", "default_runtime_name").(string)
+		if name != "" && lookup(cri, "containerd", "runtimes", name) == nil {
+			return sdk.Precondition("the default runtime ("+settings.Dotted(append(at, "containerd", "default_runtime_name"))+
+				") is none of the runtimes"+k.suspect("default_runtime_name"), "list it in spec.runtimes, or name another one as spec.defaultRuntime")
+		}
+		if given(lookup(cri, "cni", "bin_dir")) && given(lookup(cri, "cni", "bin_dirs")) {
+			return sdk.Precondition("two files of the configuration name directories of CNI plugins in two ways (bin_dir and bin_dirs), which exclude each other",
+				"remove bin_dir from "+main+" and what it imports")
+		}
+	}
+	return nil
+}
+
+// compare compares every setting with the dump.
+func (k Checker) compare(dump map[string]any, output string) error {
+	format, _ := dump["version"].(int64)
+	unknown := unknownKeys(output)
+	var wrong []string
+	hint := "remove it from the document: this release has no such key"
+	for _, s := range k.Configuration.Settings {
+		now, path := lookup(dump, inDump(s.Path, format)...), settings.Dotted(s.Path)
+		reason := ", but another value is in effect"
+		switch {
+		case settings.Same(now, s.Value), now == nil && settings.IsZero(s.Value):
+			continue
+		case slices.ContainsFunc(unknown, func(key string) bool { return strings.HasSuffix(path, key) }):
+			reason = ", which it does not know"
+		case now == nil:
+			reason = ", which it leaves out"
+		default:
+			last := "all others"
+			if k.Configuration.DropIn != nil {
+				last = filepath.Base(k.Configuration.DropIn.Path)
+			}
+			hint = "remove it from the document, or from the file that " + k.Configuration.Main.Path + " imports later than " + last
+		}
+		wrong = append(wrong, s.Origin()+" sets "+path+reason)
+	}
+	if err := k.conflict(dump); err != nil || len(wrong) == 0 {
+		return err
+	}
+	return sdk.WithDetail(sdk.Precondition(fmt.Sprintf("containerd %s does not take all of the new configuration, nothing was changed: %s",
+		k.Installation.Release, strings.Join(wrong, "; ")), hint), output)
+}
+
+// redirect makes the candidate of the main file import the candidate of the drop-in: its own list imports the current one.
+func (k Checker) redirect(m sdk.Machine, candidates map[string]string) error {
+	c := k.Configuration
+	if c.DropIn == nil {
+		return nil
+	}
+	d, err := tomledit.Parse(c.Main.Content)
+	if err != nil {
+		return err
+	}
+	list, err := layout.ImportsOf(d, c.Main.Path)
+	if err != nil {
+		return err
+	}
+	files, err := layout.ImportedFiles(m, c.Main.Path, list, c.DropIn.Path)
+	if err != nil || !slices.Contains(files, c.DropIn.Path) {
+		return err
+	}
+	for i, file := range files {
+		if file == c.DropIn.Path {
+			files[i] = candidates[file]
+		}
+	}
+	if err := d.Set([]string{"imports"}, files); err != nil {
+		return err
+	}
+	return m.FS.WriteFile(candidates[c.Main.Path], d.Bytes(), 0o600)
+}
+
+// Check refuses candidates that containerd does not read as the document means them.
+func (k Checker) Check(ctx context.Context, m sdk.Machine, candidates map[string]string) error {
+	if err := k.redirect(m, candidates); err != nil {
+		return err
+	}
+	main := k.Configuration.Main.Path
+	result, err := m.Commands.Run(ctx, commandOf(k.Installation.binary, "--config", candidates[main], "config", "dump"))
+	if err != nil {
+		failure, ok := errors.AsType[*machine.CommandError](err)
+		if !ok || failure.Err != nil {
+			return fmt.Errorf("have containerd read its new configuration: %w", err)
+		}
+		return sdk.WithDetail(sdk.Precondition(
+			fmt.Sprintf("containerd %s cannot read the new configuration, nothing was changed%s", k.Installation.Release, k.suspect(failure.Stderr)),
+			"correct the document, or "+main+" and what it imports; what containerd says is in details.json"), failure.Stderr)
+	}
+	var dump map[string]any
+	if err := toml.Unmarshal(result.Stdout, &dump); err != nil { // never %w: it could quote a value
+		return sdk.Precondition("what containerd prints of its new configuration is not TOML", "install a release of containerd")
+	}
+	return k.compare(dump, string(result.Stderr))
 }

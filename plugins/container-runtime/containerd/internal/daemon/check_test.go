@@ -91,10 +91,10 @@ func TestJudge(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := settings.Release{Major: 2, Minor: 1, Patch: 9}
-			k := Checker{Installation: installed(r), C: layout.Configuration{
+			k := Checker{Installation: installed(r), Configuration: layout.Configuration{
 				Main: sdk.FileSpec{Path: "/etc/containerd/config.toml"}, Settings: append(core(r), c.more...),
 			}}
-			err := k.judge(loaded(t, c.dump, c.set), c.said)
+			err := k.compare(loaded(t, c.dump, c.set), c.said)
 			if len(c.want) == 0 && err != nil || len(c.want) > 0 && err == nil {
 				t.Fatalf("got %v", err)
 			}
@@ -129,7 +129,7 @@ func TestCheckReadsTheProposal(t *testing.T) {
 		seen = string(text)
 		return machine.Result{ExitCode: 1, Stderr: []byte("containerd: cannot decode field Snapshotter: SECRET")}, err
 	})
-	k := Checker{Installation: installed(r), C: c}
+	k := Checker{Installation: installed(r), Configuration: c}
 	err = k.Check(t.Context(), f.Machine, map[string]string{c.Main.Path: "/main.candidate", c.DropIn.Path: "/drop-in.candidate"})
 	if want := `imports = ["/etc/containerd/conf.d/10.toml", "/drop-in.candidate", "/etc/containerd/other.toml"]`; !strings.Contains(strings.ReplaceAll(seen, "'", `"`), want) {
 		t.Errorf("the daemon was given\n%s\nwant %s", seen, want)

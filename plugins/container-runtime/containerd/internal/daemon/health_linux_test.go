@@ -22,7 +22,7 @@ import (
 func TestHealthOfThisMachine(t *testing.T) {
 	t.Parallel()
 	f := machinetest.New(t)
-	k := Checker{C: layout.Configuration{Main: sdk.FileSpec{Path: "/etc/containerd/config.toml"}}}
+	k := Checker{Configuration: layout.Configuration{Main: sdk.FileSpec{Path: "/etc/containerd/config.toml"}}}
 	require.ErrorIs(t, k.Healthy(t.Context(), f.Machine, nil), cri.ErrDown)
 
 	f.WriteFiles(t, map[string]string{"/etc/containerd/config.toml": "[grpc]\naddress = '/run/x'\n"})
@@ -40,7 +40,7 @@ func TestHealthOfThisMachine(t *testing.T) {
 // TestStatusIsCompared: what the running daemon tells of its configuration is held against the document.
 func TestStatusIsCompared(t *testing.T) {
 	t.Parallel()
-	k := Checker{C: layout.Configuration{Settings: core(settings.Release{Major: 1, Minor: 7, Patch: 24})}}
+	k := Checker{Configuration: layout.Configuration{Settings: core(settings.Release{Major: 1, Minor: 7, Patch: 24})}}
 	config := map[string]any{"containerd": map[string]any{"snapshotter": "native"}, "sandboxImage": "registry.example.com/pause:3.10"}
 	show := func() error {
 		text, err := json.Marshal(config)

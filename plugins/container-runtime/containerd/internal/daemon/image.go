@@ -14,8 +14,8 @@ import (
 
 const dpkgStatus = "/var/lib/dpkg/status"
 
-// versionInImage finds out the version of a program that cannot be run: from the package database when the program is
-// where packages put it, else from what the program carries of its build. Empty when neither tells.
+// versionInImage finds the version of a program that cannot run here: in the package database where a package put the
+// program, else in the program's build information. It is empty where neither has it.
 func versionInImage(m sdk.Machine, binary string) (version, source string, err error) {
 	packaged := !strings.HasPrefix(binary, "/usr/local/") && !strings.HasPrefix(binary, "/opt/")
 	if packaged {
@@ -40,7 +40,7 @@ func versionInImage(m sdk.Machine, binary string) (version, source string, err e
 	return buildVersion(program), "the build information of " + binary, nil
 }
 
-// dpkgVersion is the version of the package that has containerd, without epoch; empty when none is installed.
+// dpkgVersion is the version of the installed package of containerd, without epoch.
 // Source: dpkg(1), deb-version(7).
 func dpkgVersion(status string) string {
 	for paragraph := range strings.SplitSeq(status, "\n\n") {
@@ -64,11 +64,11 @@ func dpkgVersion(status string) string {
 	return ""
 }
 
-// buildVersion is the version that Go's linker wrote into a program: that of the module, or what the build gave as
-// version.Version. Empty for a program that tells neither, such as Debian's.
+// buildVersion is the version in the build information of a program: what the build gave as version.Version, else the
+// version of the module. Debian's program has neither.
 func buildVersion(program []byte) string {
 	info, err := debug.ParseBuildInfo(buildInfo(program))
-	if err != nil { // not a Go program, or one without it: it tells nothing
+	if err != nil { // not a Go program, or one without build information
 		return ""
 	}
 	for _, setting := range info.Settings {
@@ -94,9 +94,9 @@ func buildVersion(program []byte) string {
 	return ""
 }
 
-// buildInfo is what Go's linker wrote into a program, empty where there is none. debug/buildinfo reads the same, and with
-// it the formats of programs of every system, which are a fiftieth of this program. Source: debug/buildinfo of Go 1.18
-// and later.
+// buildInfo is the build information of a Go program, empty where there is none. debug/buildinfo also reads it, and with
+// it the executable formats of every system, which would add a fiftieth to this program. Source: debug/buildinfo of Go
+// 1.18 and later.
 func buildInfo(program []byte) string {
 	const magic, aligned, header = "\xff Go buildinf:", 16, 32
 	for from := 0; ; {

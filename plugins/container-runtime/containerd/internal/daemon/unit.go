@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,11 +15,22 @@ import (
 // launch is how the unit starts the daemon.
 type launch struct {
 	binary string // as the unit names it
-	config string // of --config, empty when there is none
+	config string // of --config, empty without one
 }
 
-// launchOf reads the command line of a unit. A wrapper such as env is passed over; variables are filled in from the
-// unit's own Environment=. Source: systemd.service(5).
+func expand(word string, environment []string) string {
+	for _, assignment := range environment {
+		name, value, _ := strings.Cut(assignment, "=")
+		word = strings.ReplaceAll(word, "${"+name+"}", value)
+		if word == "$"+name {
+			word = value
+		}
+	}
+	return word
+}
+
+// launchOf reads the command line of a unit. It skips a wrapper such as env, and expands variables of the unit's own
+// Environment=. Source: systemd.service(5).
 func launchOf(argv, environment []string) launch {
 	var l launch
 	for i := 0; i < len(argv); i++ {
@@ -42,52 +54,21 @@ func launchOf(argv, environment []string) launch {
 	return l
 }
 
-func expand(word string, environment []string) string {
-	for _, assignment := range environment {
-		name, value, _ := strings.Cut(assignment, "=")
-		word = strings.ReplaceAll(word, "${"+name+"}", value)
-		if word == "$"+name {
-			word = value
-		}
-	}
-	return word
-}
-
-// words divides a line as systemd does, as far as a command line of containerd needs it: quotes hold blanks together.
+// words divides a line as systemd does, as far as a command line of containerd needs it: quotes join words.
 func words(line string) []string {
-	var all []string
-	var word strings.Builder
-	var quote rune
-	started := false
-	for _, r := range line {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '"' || r == '\''):
-			quote, started = r, true
-		case quote == 0 && (r == ' ' || r == '\t'):
-			if started {
-				all = append(all, word.String())
-			}
-			word.Reset()
-			started = false
-		default:
-			word.WriteRune(r)
-			started = true
-		}
-	}
-	if started {
-		all = append(all, word.String())
+	all := regexp.MustCompile(`(?:[^ \t"']|"[^"]*(?:"|$)|'[^']*(?:'|$))+`).FindAllString(line, -1)
+	for i, word := range all {
+		all[i] = regexp.MustCompile(`"([^"]*)"?|'([^']*)'?`).ReplaceAllString(word, "$1$2")
 	}
 	return all
 }
 
-// unitDirectories is where systemd looks for units, the first one wins. Source: systemd.unit(5).
+// unitDirectories is where systemd looks for units. The first one wins. Source: systemd.unit(5).
 func unitDirectories() []string {
 	return []string{"/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
 }
 
-// hasUnitFile says whether one of the directories has the unit. A link to nowhere is one that was turned off.
+// hasUnitFile reports whether one of the directories has the unit. A link to nowhere masks it.
 func hasUnitFile(m sdk.Machine) bool {
 	return slices.ContainsFunc(unitDirectories(), func(directory string) bool {
 		info, err := m.FS.Stat(directory + "/" + settings.Unit)
@@ -95,9 +76,33 @@ func hasUnitFile(m sdk.Machine) bool {
 	})
 }
 
-// launchInImage reads the unit file of an image, and its drop-ins in their order.
+// readService reads one file of a unit on top of the files before it: an empty assignment clears.
+func readService(text string, argv, environment []string) (args, env []string) {
+	section := ""
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			section = line
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if !ok || section != "[Service]" {
+			continue
+		}
+		switch list := words(strings.TrimSpace(value)); strings.TrimSpace(key) {
+		case "ExecStart":
+			argv = list
+		case "Environment":
+			if len(list) == 0 {
+				environment = nil
+			}
+			environment = append(environment, list...)
+		}
+	}
+	return argv, environment
+}
+
+// launchInImage reads the unit file of an image and its drop-ins in their order.
 func launchInImage(m sdk.Machine, fragment string) (launch, error) {
-	files := []string{fragment}
 	dropIns := map[string]string{}
 	for _, directory := range slices.Backward(unitDirectories()) {
 		at := directory + "/" + settings.Unit + ".d"
@@ -111,13 +116,14 @@ func launchInImage(m sdk.Machine, fragment string) (launch, error) {
 			}
 		}
 	}
+	files := []string{fragment}
 	for _, name := range slices.Sorted(maps.Keys(dropIns)) {
 		files = append(files, dropIns[name])
 	}
 	var argv, environment []string
 	for _, file := range files {
 		text, err := m.FS.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) { // a link to nowhere: systemd passes it over, too
+		if errors.Is(err, fs.ErrNotExist) { // systemd ignores a link to nowhere, too
 			continue
 		}
 		if err != nil {
@@ -126,32 +132,4 @@ func launchInImage(m sdk.Machine, fragment string) (launch, error) {
 		argv, environment = readService(string(text), argv, environment)
 	}
 	return launchOf(argv, environment), nil
-}
-
-// readService reads one file of a unit on top of those before it: an empty assignment clears.
-func readService(text string, argv, environment []string) (args, env []string) {
-	section := ""
-	text = strings.ReplaceAll(text, "\\\n", " ")
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			section = line
-			continue
-		}
-		key, value, ok := strings.Cut(line, "=")
-		if !ok || section != "[Service]" {
-			continue
-		}
-		value = strings.TrimSpace(value)
-		switch strings.TrimSpace(key) {
-		case "ExecStart":
-			argv = words(value)
-		case "Environment":
-			if value == "" {
-				environment = nil
-			}
-			environment = append(environment, words(value)...)
-		}
-	}
-	return argv, environment
 }

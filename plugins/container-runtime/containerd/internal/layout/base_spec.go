@@ -12,9 +12,29 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// baseSpec is the specification that the containers of a runtime start from: the daemon's own default, as
-// `ctr oci spec` prints it, merged with the patch, with these limits of resources and no others. A limit that it has by default would otherwise
-// hold for every container: without a base specification containerd takes it off.
+// merge applies a merge patch to a table. Source: RFC 7396.
+func merge(into, patch map[string]any) {
+	for key, value := range patch {
+		table, ok := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(into, key)
+		case ok:
+			below, isTable := into[key].(map[string]any)
+			if !isTable {
+				below = map[string]any{}
+			}
+			merge(below, table)
+			into[key] = below
+		default:
+			into[key] = value
+		}
+	}
+}
+
+// baseSpec is the specification that the containers of a runtime start from: the daemon's default, merged with the patch,
+// with these limits and no others. Without a base specification containerd removes the default's limits, so that one
+// which stayed here would apply to every container.
 func baseSpec(defaults []byte, limits map[string]v1alpha1.Rlimit, patch map[string]any) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(defaults))
 	decoder.UseNumber()
@@ -39,28 +59,8 @@ func baseSpec(defaults []byte, limits map[string]v1alpha1.Rlimit, patch map[stri
 	return append(text, '\n'), nil
 }
 
-// merge applies a merge patch to a table. Source: RFC 7396.
-func merge(into, patch map[string]any) {
-	for key, value := range patch {
-		table, ok := value.(map[string]any)
-		switch {
-		case value == nil:
-			delete(into, key)
-		case ok:
-			below, isTable := into[key].(map[string]any)
-			if !isTable {
-				below = map[string]any{}
-			}
-			merge(below, table)
-			into[key] = below
-		default:
-			into[key] = value
-		}
-	}
-}
-
-// baseSpecs are the specifications that containers start from, made of the daemon's own default. In an image nothing can
-// be asked for that: what refers to one is left for first boot, unless an earlier run has made it.
+// BaseSpecs are the base specifications of the runtimes, made from the daemon's default. An image cannot be asked for that:
+// there a setting that refers to one is left for first boot.
 func BaseSpecs(
 	m sdk.Machine, want settings.Desired, r settings.Release, desired []settings.Setting, result *sdk.Plan, ask func() ([]byte, error),
 ) ([]sdk.FileSpec, []settings.Setting, error) {
@@ -72,8 +72,10 @@ func BaseSpecs(
 		}
 		path := settings.PathsOf(want.OS).BaseSpec(h.Name)
 		if m.Offline() {
-			desired = slices.DeleteFunc(desired, func(s settings.Setting) bool { return s.Path[len(s.Path)-1] == "base_runtime_spec" && s.Value == path })
-			result.Warn(string(h.Field.Field("baseSpec")), "it is made of containerd's own default, which is known at first boot: until then it is not in effect")
+			desired = slices.DeleteFunc(desired, func(s settings.Setting) bool {
+				return s.Path[len(s.Path)-1] == "base_runtime_spec" && s.Value == path
+			})
+			result.Warn(string(h.Field+".baseSpec"), "it is made of containerd's own default, which is known at first boot: until then it is not in effect")
 			continue
 		}
 		if defaults == nil {
@@ -86,7 +88,7 @@ func BaseSpecs(
 		if err != nil {
 			return nil, nil, sdk.Precondition("ctr oci spec: "+err.Error(), "install the ctr that comes with containerd "+r.String())
 		}
-		files = append(files, sdk.FileSpec{Path: path, Content: text, Mode: 0o644})
+		files = append(files, file(path, text, false))
 	}
 	return files, desired, nil
 }

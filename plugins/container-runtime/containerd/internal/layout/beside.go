@@ -11,28 +11,25 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// beside is the document with what it has to respect, or to reach, in files of other people: their directories of
-// registries stay, and the cgroup driver counts for their OCI runtimes as well.
-func Beside(d settings.Desired, m sdk.Machine, p present, r settings.Release) (settings.Desired, error) {
-	kinds := map[string]string{}
-	file := map[string]string{}
-	configured := ""
+// Beside adds to a document what foreign files ask of it: their directories of registries stay, and the cgroup driver
+// applies to their OCI runtimes.
+func Beside(d settings.Desired, m sdk.Machine, p Current, r settings.Release) (settings.Desired, error) {
+	shims, file, configured := map[string]string{}, map[string]string{}, ""
 	for _, l := range p.foreign() {
-		for _, plugin := range []string{settings.CRIPlugin, settings.ImagesPlugin, settings.RuntimePlugin} {
-			at := []string{"plugins", plugin}
-			if path, _ := l.Get(append(at, "registry", "config_path")...); path != nil && path != "" {
+		for _, at := range InCRI() {
+			if path, _ := l.Get(below(at, "registry", "config_path")...); path != nil && path != "" {
 				configured, _ = path.(string)
 			}
-			for _, name := range l.Keys(append(at, "containerd", "runtimes")...) {
-				if kind, _ := l.Get(append(at, "containerd", "runtimes", name, "runtime_type")...); kind != nil {
-					kinds[name], _ = kind.(string)
+			for _, name := range l.Keys(below(at, "containerd", "runtimes")...) {
+				if shim, _ := l.Get(below(at, "containerd", "runtimes", name, "runtime_type")...); shim != nil {
+					shims[name], _ = shim.(string)
 					file[name] = l.path
 				}
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(kinds)) {
-		if !settings.IsOCI(kinds[name]) || d.Spec.CgroupDriver == "" {
+	for _, name := range slices.Sorted(maps.Keys(shims)) {
+		if !settings.IsOCI(shims[name]) || d.Spec.CgroupDriver == "" {
 			continue
 		}
 		d.Others = append(d.Others, name)
@@ -45,17 +42,17 @@ func Beside(d settings.Desired, m sdk.Machine, p present, r settings.Release) (s
 	return keepDirectories(d, m, configured, r)
 }
 
-// has says whether the files that are there give a runtime this cgroup driver.
-func (p present) has(runtime string, systemd bool) bool {
+// has reports whether the files that are there give a runtime this cgroup driver.
+func (p Current) has(runtime string, systemd bool) bool {
 	var now any
 	layers := slices.Clone(p.layers)
 	layers[0].Document = p.main.Document
 	for _, l := range layers {
-		for _, plugin := range []string{settings.CRIPlugin, settings.RuntimePlugin} {
+		for _, at := range InCRI("containerd", "runtimes", runtime, "options", "SystemdCgroup") {
 			if l.Document == nil {
 				continue
 			}
-			if value, ok := l.Get("plugins", plugin, "containerd", "runtimes", runtime, "options", "SystemdCgroup"); ok {
+			if value, ok := l.Get(at...); ok {
 				now = value
 			}
 		}
@@ -63,14 +60,14 @@ func (p present) has(runtime string, systemd bool) bool {
 	return now == systemd
 }
 
-// keepDirectories adds the directories that config_path names now. Since 2.1 a list means to pull in the old way, so that
-// one that describes no registry is left out there.
+// keepDirectories adds the directories that config_path names now. Since 2.1 a list needs the pull of before, so that a
+// directory without any registry is dropped there.
 func keepDirectories(d settings.Desired, m sdk.Machine, configured string, r settings.Release) (settings.Desired, error) {
 	at := settings.PathsOf(d.OS)
 	d.Directories = slices.Clone(d.Directories)
-	for directory := range strings.SplitSeq(configured, at.List()) {
+	for directory := range strings.SplitSeq(configured, at.ListSeparator()) {
 		directory = filepath.Clean(directory)
-		if configured == "" || directory == at.RegistryFiles || slices.Contains(d.Directories, directory) {
+		if configured == "" || directory == at.Certs || slices.Contains(d.Directories, directory) {
 			continue
 		}
 		hosts, err := listing(m, directory)
@@ -96,7 +93,8 @@ func keepDirectories(d settings.Desired, m sdk.Machine, configured string, r set
 		})
 		if len(hosts) > 0 {
 			return d, sdk.At(sdk.Precondition(fmt.Sprintf("%s also stands for %s, which %s describes: containerd would no longer look there",
-				settings.AnyHost, strings.Join(hosts, ", "), directory), "list them in spec.registries, or remove their directories"), `spec.registries["`+settings.AnyHost+`"]`)
+				settings.AnyHost, strings.Join(hosts, ", "), directory), "list them in spec.registries, or remove their directories"),
+				`spec.registries["`+settings.AnyHost+`"]`)
 		}
 	}
 	return d, nil

@@ -123,9 +123,8 @@ func fresh(t *testing.T, r settings.Release, desired []settings.Setting) sdk.Fil
 		}
 	}
 	d := mainDocument{path: settings.PathsOf(m.Target.OS).Config, mode: 0o644, Document: empty[0], theirs: empty[1]}
-	now := present{main: d, layers: []layer{{path: d.path, Document: d.theirs}}}
+	now := Current{main: d, layers: []layer{{path: d.path, Document: d.theirs}}}
 	c := Configuration{}
-	desired = plain(desired)
 	if r.Major == 1 {
 		if err := c.inMain(m, now, r, desired); err != nil {
 			t.Fatal(err)

@@ -1,42 +1,61 @@
 package layout
 
 import (
-	"io/fs"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
-	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/tomledit"
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// configuration is what the daemon shall read.
+// Configuration is the configuration that the daemon shall read.
 type Configuration struct {
 	Main   sdk.FileSpec
 	DropIn *sdk.FileSpec // nil where the main file holds everything
-	// settings are all that the files set, in the format of the daemon's release: the wanted and what they need beside them.
+	// Settings are all that the files set: those of the document and those that they need.
 	Settings []settings.Setting
 	Warnings []sdk.Warning
 }
 
-func (c *Configuration) mainSpec(d mainDocument, secret bool) {
-	mode := d.mode
-	if secret {
-		mode = 0o600
+// Files are the drop-in, if any, and the main file, which refers to it.
+func (c *Configuration) Files() []sdk.FileSpec {
+	if c.DropIn == nil {
+		return []sdk.FileSpec{c.Main}
 	}
-	c.Main = sdk.FileSpec{
-		Path: d.path, Content: d.Bytes(), Mode: mode, Sensitive: secret || holdsCredentials(d.Document), Part: &sdk.Part{Name: "machineadm", Content: []byte{}},
-	}
+	return []sdk.FileSpec{*c.DropIn, c.Main}
 }
 
-// holdsCredentials says whether other people keep credentials in the file: its difference is then not for showing.
-func holdsCredentials(d *tomledit.Document) bool {
-	for _, plugin := range []string{settings.CRIPlugin, settings.ImagesPlugin} {
-		at := []string{"plugins", plugin, "registry"}
-		if len(d.Keys(append(at, "auths")...)) > 0 || len(d.Keys(append(at, "headers")...)) > 0 {
+// file is a file that is ours alone. A secret one is for its owner only.
+func file(path string, content []byte, secret bool) sdk.FileSpec {
+	f := sdk.FileSpec{Path: path, Content: content, Mode: 0o644, Sensitive: secret}
+	if secret {
+		f.Mode = 0o600
+	}
+	return f
+}
+
+func anySecret(desired []settings.Setting) bool {
+	return slices.ContainsFunc(desired, func(s settings.Setting) bool { return s.Secret })
+}
+
+func (c *Configuration) setMain(d mainDocument, secret bool) {
+	c.Main = file(d.path, d.Bytes(), secret)
+	if !secret {
+		c.Main.Mode = d.mode
+		c.Main.Sensitive = holdsCredentials(d)
+	}
+	c.Main.Part = &sdk.Part{Name: "machineadm", Content: []byte{}}
+}
+
+// holdsCredentials reports whether others keep credentials in the file: plans must not show its difference.
+func holdsCredentials(d mainDocument) bool {
+	for _, at := range InCRI("registry") {
+		if len(d.Keys(below(at, "auths")...)) > 0 || len(d.Keys(below(at, "headers")...)) > 0 {
 			return true
 		}
-		for _, host := range d.Keys(append(at, "configs")...) {
-			if d.Has(append(at, "configs", host, "auth")...) {
+		for _, host := range d.Keys(below(at, "configs")...) {
+			if d.Has(below(at, "configs", host, "auth")...) {
 				return true
 			}
 		}
@@ -44,13 +63,33 @@ func holdsCredentials(d *tomledit.Document) bool {
 	return false
 }
 
-func anySecret(desired []settings.Setting) bool {
-	return slices.ContainsFunc(desired, func(s settings.Setting) bool { return s.Secret })
-}
-
-func modeOf(secret bool) fs.FileMode {
-	if secret {
-		return 0o600
+// write sets these values and imports in the main file. It deletes what an earlier run added and the document no longer
+// asks for.
+func (c *Configuration) write(d mainDocument, desired []settings.Setting, imports []string) error {
+	var left []string
+	for _, o := range d.Owned() {
+		top := len(o.Path) == 1 && slices.Contains([]string{"version", "disabled_plugins", "imports"}, o.Path[0])
+		switch {
+		case top || !d.Has(o.Path...) || slices.ContainsFunc(desired, func(s settings.Setting) bool { return s.Is(o.Path...) }):
+		case o.Changed:
+			left = append(left, settings.Dotted(o.Path))
+		default:
+			if err := d.Delete(o.Path...); err != nil {
+				return err
+			}
+		}
 	}
-	return 0o644
+	if len(left) > 0 {
+		c.Warnings = append(c.Warnings, sdk.Warning{Message: fmt.Sprintf(
+			"%s: no longer in the document; the value of an earlier run stays: %s", d.path, strings.Join(left, ", "))})
+	}
+	if err := setImports(d, imports); err != nil {
+		return err
+	}
+	for _, s := range desired {
+		if err := d.Set(s.Path, s.Value); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,7 +1,9 @@
 package layout
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
@@ -9,74 +11,45 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// present is the current configuration of the daemon.
-type present struct {
+// Current is the current configuration of the daemon.
+type Current struct {
 	main mainDocument
-	// imports is the list that the main file is to have.
+	// imports is the list that the main file shall have.
 	imports []string
-	// layers are the main file, without what an earlier run added, and the files that it imports with that list, in the
+	// layers are the main file, without what an earlier run added, and the files that it imports by that list, in the
 	// order in which containerd reads them.
 	layers []layer
 }
 
-// layer is a file of the configuration. The document is nil where the file is not there.
+// layer is a file of the configuration. The document is nil where the file does not exist.
 type layer struct {
 	path string
 	*tomledit.Document
-	// own says that it is the drop-in that this plugin writes.
+	// own marks the drop-in that this plugin writes.
 	own bool
 }
 
-func Read(m sdk.Machine, config string, r settings.Release, asked []string) (present, error) {
-	var p present
-	var err error
-	if p.main, err = readMain(m, config, r); err != nil {
-		return p, err
+// valueOf is the value of a layer for a setting. ok is false where the layer leaves the value of an earlier file.
+func (l layer) valueOf(s settings.Setting) (value any, ok bool) {
+	if l.own || l.Document == nil {
+		return nil, false
 	}
-	if p.imports, err = listImports(m, p.main, asked, r.Major > 1); err != nil {
-		return p, err
+	value, ok = l.Get(s.Path...)
+	if path, _, translates := inVersion2(s); !ok && translates && versionOf(l.Document) == 2 {
+		value, ok = l.Get(path...)
 	}
-	p.layers = []layer{{path: p.main.path, Document: p.main.theirs}}
-	pending, err := ImportedFiles(m, p.main.path, p.imports, settings.PathsOf(m.Target.OS).DropIn)
-	if err != nil {
-		return p, err
-	}
-	for ; len(pending) > 0; pending = pending[1:] {
-		l := layer{path: pending[0], own: pending[0] == settings.PathsOf(m.Target.OS).DropIn}
-		if slices.ContainsFunc(p.layers, func(known layer) bool { return known.path == l.path }) {
-			continue
-		}
-		if l.Document, err = readImported(m, l.path); err != nil {
-			return p, err
-		}
-		p.layers = append(p.layers, l)
-		if l.own || l.Document == nil {
-			continue
-		}
-		list, err := ImportsOf(l.Document, l.path)
-		if err != nil {
-			return p, err
-		}
-		more, err := ImportedFiles(m, l.path, list, settings.PathsOf(m.Target.OS).DropIn)
-		if err != nil {
-			return p, err
-		}
-		pending = append(pending, more...)
-	}
-	return p, p.readable(r)
+	// Outside of plugins, a zero does not replace the value of an earlier file.
+	return value, ok && (s.Path[0] == "plugins" || !settings.IsZero(value))
 }
 
-// foreign are the layers that other people write.
-func (p present) foreign() []layer {
+// foreign are the layers that others write.
+func (p Current) foreign() []layer {
 	return slices.DeleteFunc(slices.Clone(p.layers), func(l layer) bool { return l.own || l.Document == nil })
 }
 
-// imported are the foreign layers without the main file.
-func (p present) imported() []layer { return p.foreign()[1:] }
-
-// readable refuses files with which the daemon does not start, or passes over others. An image gets the same answer as a
+// readable refuses files with which the daemon does not start or that it ignores, so that an image is refused like a
 // machine on which containerd itself reads the configuration.
-func (p present) readable(r settings.Release) error {
+func (p Current) readable(r settings.Release) error {
 	for _, l := range p.layers[1:] {
 		switch {
 		case l.own:
@@ -91,9 +64,9 @@ func (p present) readable(r settings.Release) error {
 	return p.oneVersion(r)
 }
 
-// oneVersion refuses a mix of versions 2 and 3. Until 2.2, containerd translates all files or none, by the version of the
-// last one, and of two tables for one thing it keeps one.
-func (p present) oneVersion(r settings.Release) error {
+// oneVersion refuses a mix of versions 2 and 3. Before 2.3, containerd translates all files or none, by the version of the
+// last, and keeps one of two tables for the same plugin.
+func (p Current) oneVersion(r settings.Release) error {
 	if r.Major == 1 || r.TranslatesEachFile() {
 		return nil
 	}
@@ -119,9 +92,9 @@ func (p present) oneVersion(r settings.Release) error {
 		two, three, r), "write both files in one version, or install containerd 2.3 or later")
 }
 
-// replaced refuses, on containerd 1.x, an imported file that would replace what the main file says of a plugin.
-func (p present) replaced(r settings.Release, desired []settings.Setting) error {
-	for _, l := range p.imported() {
+// replaced refuses, on containerd 1.x, an imported file that replaces what the main file sets of a plugin.
+func (p Current) replaced(r settings.Release, desired []settings.Setting) error {
+	for _, l := range p.foreign()[1:] {
 		for _, s := range desired {
 			if len(s.Path) > 2 && s.Path[0] == "plugins" && l.Has("plugins", s.Path[1]) {
 				return sdk.At(sdk.Precondition(fmt.Sprintf("%s, which %s imports, sets %s: containerd %s then forgets what the main file says of this plugin, %s among it",
@@ -133,8 +106,8 @@ func (p present) replaced(r settings.Release, desired []settings.Setting) error 
 	return nil
 }
 
-// overridden refuses a file that is read behind ours and sets another value.
-func (p present) overridden(r settings.Release, desired []settings.Setting) error {
+// overridden refuses a file that containerd reads after ours and that sets another value.
+func (p Current) overridden(r settings.Release, desired []settings.Setting) error {
 	start := slices.IndexFunc(p.layers, func(l layer) bool { return l.own })
 	if r.Major == 1 {
 		start = 0
@@ -145,7 +118,8 @@ func (p present) overridden(r settings.Release, desired []settings.Setting) erro
 			if value, ok := l.valueOf(s); ok && !settings.Same(value, s.Value) {
 				wrong = append(wrong, sdk.Violation{
 					Field: s.Field, Hint: "remove it from the document, or from " + l.path,
-					Message: fmt.Sprintf("%s sets %s, but containerd %s reads another value in %s, which %s imports later", s.Origin(), settings.Dotted(s.Path), r, l.path, p.main.path),
+					Message: fmt.Sprintf("%s sets %s, but containerd %s reads another value in %s, which %s imports later",
+						s.Origin(), settings.Dotted(s.Path), r, l.path, p.main.path),
 				})
 			}
 		}
@@ -156,15 +130,47 @@ func (p present) overridden(r settings.Release, desired []settings.Setting) erro
 	return sdk.Preconditions(wrong...)
 }
 
-// valueOf is the value that a layer has for a setting; ok is false where it leaves the value of an earlier file.
-func (l layer) valueOf(s settings.Setting) (value any, ok bool) {
-	if l.own || l.Document == nil {
-		return nil, false
+// Read reads the main file and everything that it imports, with the imports that the document asks for.
+func Read(m sdk.Machine, config string, r settings.Release, asked []string) (Current, error) {
+	var p Current
+	var err error
+	if p.main, err = readMain(m, config, r); err != nil {
+		return p, err
 	}
-	value, ok = l.Get(s.Path...)
-	if path, _, translates := inVersion2(s); !ok && translates && versionOf(l.Document) == 2 {
-		value, ok = l.Get(path...)
+	if p.imports, err = listImports(m, p.main, asked, r.Major > 1); err != nil {
+		return p, err
 	}
-	// Outside of plugins, a zero does not replace the value of an earlier file.
-	return value, ok && (s.Path[0] == "plugins" || !settings.IsZero(value))
+	p.layers = []layer{{path: p.main.path, Document: p.main.theirs}}
+	own := settings.PathsOf(m.Target.OS).DropIn
+	pending, err := ImportedFiles(m, p.main.path, p.imports, own)
+	if err != nil {
+		return p, err
+	}
+	for ; len(pending) > 0; pending = pending[1:] {
+		l := layer{path: pending[0], own: pending[0] == own}
+		if slices.ContainsFunc(p.layers, func(known layer) bool { return known.path == l.path }) {
+			continue
+		}
+		text, err := m.FS.ReadFile(l.path)
+		if err == nil {
+			l.Document, err = tomledit.Parse(text)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return p, inFile(l.path, err)
+		}
+		p.layers = append(p.layers, l)
+		if l.own || l.Document == nil {
+			continue
+		}
+		list, err := ImportsOf(l.Document, l.path)
+		if err != nil {
+			return p, err
+		}
+		more, err := ImportedFiles(m, l.path, list, own)
+		if err != nil {
+			return p, err
+		}
+		pending = append(pending, more...)
+	}
+	return p, p.readable(r)
 }

@@ -1,9 +1,13 @@
+// Package layout determines which files of which containerd release hold the settings of a document: the main file, the
+// drop-in, the tree of registries, the drop-in of the unit and base specifications. It reads what is there and renders
+// what shall be there.
 package layout
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/tomledit"
@@ -20,32 +24,54 @@ type mainDocument struct {
 	version int64
 }
 
+// InCRI returns the paths of keys in each table that CRI has in some version.
+func InCRI(keys ...string) [][]string {
+	var all [][]string
+	for _, plugin := range []string{settings.CRIPlugin, settings.ImagesPlugin, settings.RuntimePlugin} {
+		all = append(all, append([]string{"plugins", plugin}, keys...))
+	}
+	return all
+}
+
+func below(path []string, keys ...string) []string { return slices.Concat(path, keys) }
+
+func versionOf(d *tomledit.Document) int64 {
+	value, _ := d.Get("version")
+	version, _ := value.(int64)
+	return version
+}
+
+// inFile makes an error of the editor a Precondition that names the file.
+func inFile(path string, err error) error {
+	fault, ok := errors.AsType[*tomledit.Error](err)
+	if !ok {
+		return err
+	}
+	return sdk.Precondition(path+": "+fault.Error(), "correct the file, then run again")
+}
+
 func readMain(m sdk.Machine, config string, r settings.Release) (mainDocument, error) {
 	d := mainDocument{path: config, mode: 0o644}
 	text, err := m.FS.ReadFile(config)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	if err == nil {
+		info, failure := m.FS.Stat(config)
+		d.mode, err = info.Mode.Perm(), failure
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return d, err
-	default:
-		info, err := m.FS.Stat(config)
-		if err != nil {
-			return d, err
-		}
-		d.mode = info.Mode.Perm()
 	}
 	if d.Document, err = tomledit.Parse(text); err != nil {
-		return d, edited(config, err)
+		return d, inFile(config, err)
 	}
 	if d.theirs, err = tomledit.Parse(text); err != nil {
-		return d, edited(config, err)
+		return d, inFile(config, err)
 	}
 	for _, o := range d.theirs.Owned() {
-		if o.Changed || !d.theirs.Has(o.Path...) || o.Table && len(d.theirs.Keys(o.Path...)) > 0 {
+		if o.Changed || !d.theirs.Has(o.Path...) {
 			continue
 		}
 		if err := d.theirs.Delete(o.Path...); err != nil {
-			return d, edited(config, err)
+			return d, inFile(config, err)
 		}
 	}
 	d.version = versionOf(d.Document)
@@ -55,37 +81,4 @@ func readMain(m sdk.Machine, config string, r settings.Release) (mainDocument, e
 			"move the file away, or bring it to version "+fmt.Sprint(highest)+": it comes from a newer containerd")
 	}
 	return d, nil
-}
-
-func versionOf(d *tomledit.Document) int64 {
-	value, _ := d.Get("version")
-	version, _ := value.(int64)
-	return version
-}
-
-// edited says where a fault of a configuration is.
-func edited(path string, err error) error {
-	fault, ok := errors.AsType[*tomledit.Error](err)
-	if !ok {
-		return err
-	}
-	return sdk.Precondition(path+": "+fault.Error(), "correct the file, then run again")
-}
-
-func ImportsOf(d *tomledit.Document, file string) ([]string, error) {
-	value, ok := d.Get("imports")
-	if !ok {
-		return nil, nil
-	}
-	items, isList := value.([]any)
-	var list []string
-	for _, item := range items {
-		text, isText := item.(string)
-		isList = isList && isText
-		list = append(list, text)
-	}
-	if !isList {
-		return nil, sdk.Precondition(file+": imports is not a list of file names", "correct the file, then run again")
-	}
-	return list, nil
 }

@@ -3,7 +3,6 @@ package layout
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/pelletier/go-toml/v2"
@@ -12,77 +11,61 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-const dropInHeader = "# Written by machineadm, which replaces this file. Others go beside it, or into the main file.\n"
+const (
+	dropInHeader = "# Written by machineadm, which replaces this file. Others go beside it, or into the main file.\n"
+	// dropInFormat is the version that every containerd 2.x reads.
+	dropInFormat = 3
+)
 
-// inDropIn writes the settings into a file of our own, which the main file imports. What is imported later wins, so the
-// settings do over the main file; an import behind ours is found out by the check of the whole.
-func (c *Configuration) inDropIn(m sdk.Machine, p present, r settings.Release, desired []settings.Setting) error {
+// inDropIn writes the settings of containerd 2.x into a file of our own, which the main file imports. The last file wins,
+// so the settings win over the main file.
+func (c *Configuration) inDropIn(m sdk.Machine, p Current, r settings.Release, desired []settings.Setting) error {
 	d := p.main
-	desired = noOldBinDir(d, desired)
-	if err := p.overridden(r, desired); err != nil {
+	c.Settings = withoutBinDir(d, desired)
+	if err := p.overridden(r, c.Settings); err != nil {
 		return err
 	}
-	blank := len(slices.DeleteFunc(d.theirs.Keys(), func(key string) bool { return key == "imports" || key == "version" })) == 0
-	overMain := slices.DeleteFunc(slices.Clone(desired), func(s settings.Setting) bool { return !cannotOverride(d, s) })
-	if err := c.withdraw(d, overMain, "version", "imports", "disabled_plugins"); err != nil {
-		return err
-	}
-	if blank && !d.theirs.Has("version") {
+	// A drop-in cannot replace a value of the main file outside of plugins by a zero: containerd takes that for no value.
+	over := slices.DeleteFunc(slices.Clone(c.Settings), func(s settings.Setting) bool {
+		return s.Path[0] == "plugins" || !settings.IsZero(s.Value) || !d.theirs.Has(s.Path...)
+	})
+	others := slices.DeleteFunc(d.theirs.Keys(), func(key string) bool { return key == "imports" })
+	if len(others) == 0 {
 		if err := d.Set([]string{"version"}, int64(dropInFormat)); err != nil {
 			return err
 		}
 	}
-	if err := setImports(d, p.imports); err != nil {
+	if err := c.write(d, over, p.imports); err != nil {
 		return err
 	}
-	for _, s := range overMain {
-		if err := d.Set(s.Path, s.Value); err != nil {
-			return err
-		}
-	}
-	text, err := renderDropIn(p, r, desired)
+	text, err := renderDropIn(p, r, c.Settings)
 	if err != nil {
 		return err
 	}
-	c.Settings = desired
-	c.mainSpec(d, false)
-	c.DropIn = &sdk.FileSpec{Path: settings.PathsOf(m.Target.OS).DropIn, Content: text, Mode: 0o644, Sensitive: anySecret(desired)}
-	if anySecret(desired) {
-		c.DropIn.Mode = 0o600
-	}
+	c.setMain(d, false)
+	dropIn := file(settings.PathsOf(m.Target.OS).DropIn, text, anySecret(desired))
+	c.DropIn = &dropIn
 	return nil
 }
 
-// dropInFormat is read by every containerd 2.x.
-const dropInFormat = 3
-
-// cannotOverride says whether a drop-in cannot change what the main file says: outside of plugins, containerd takes a
-// zero for a value that is not given.
-func cannotOverride(d mainDocument, s settings.Setting) bool {
-	return s.Path[0] != "plugins" && reflect.ValueOf(s.Value).IsZero() && d.theirs.Has(s.Path...)
-}
-
-// noOldBinDir clears the one directory of plugins that a main file names in the way of before 2.1: with it and the list
-// that replaces it, the Container Runtime Interface does not start.
-func noOldBinDir(d mainDocument, desired []settings.Setting) []settings.Setting {
+// withoutBinDir clears bin_dir, which a main file written before 2.1 may set: with it and bin_dirs, the Container Runtime
+// Interface does not start.
+func withoutBinDir(d mainDocument, desired []settings.Setting) []settings.Setting {
 	cni := []string{"plugins", settings.RuntimePlugin, "cni"}
-	old := append(slices.Clone(cni), "bin_dir")
-	is := func(path []string) func(settings.Setting) bool {
-		return func(s settings.Setting) bool { return slices.Equal(s.Path, path) }
-	}
-	at := slices.IndexFunc(desired, is(append(slices.Clone(cni), "bin_dirs")))
-	if at < 0 || slices.ContainsFunc(desired, is(old)) {
+	old := below(cni, "bin_dir")
+	at := slices.IndexFunc(desired, func(s settings.Setting) bool { return s.Is(below(cni, "bin_dirs")...) })
+	if at < 0 || slices.ContainsFunc(desired, func(s settings.Setting) bool { return s.Is(old...) }) {
 		return desired
 	}
 	if value, _ := d.theirs.Get(old...); value != nil && value != "" {
-		return append(desired, settings.Setting{Path: old, Value: "", Field: desired[at].Field})
+		return append(slices.Clone(desired), settings.Setting{Path: old, Value: "", Field: desired[at].Field})
 	}
 	return desired
 }
 
-// renderDropIn writes the settings as a file of its own. Until 2.2, containerd translates all files or none, by the
-// version of the last one: a main file of version 2 would lose what it says of CRI below a drop-in of version 3.
-func renderDropIn(p present, r settings.Release, desired []settings.Setting) ([]byte, error) {
+// renderDropIn renders the settings as a file. Before 2.3, containerd translates all files or none, by the version of the
+// last: below a drop-in of version 3, a main file of version 2 would lose its settings of CRI.
+func renderDropIn(p Current, r settings.Release, desired []settings.Setting) ([]byte, error) {
 	format := dropInFormat
 	if !r.TranslatesEachFile() && slices.ContainsFunc(p.foreign(), func(l layer) bool {
 		return versionOf(l.Document) == 2 && l.Has("plugins")
@@ -91,15 +74,15 @@ func renderDropIn(p present, r settings.Release, desired []settings.Setting) ([]
 	}
 	tree := map[string]any{}
 	for _, s := range desired {
-		place, value := s.Path, s.Value
+		path, value := s.Path, s.Value
 		if format == 2 {
 			var ok bool
-			if place, value, ok = inVersion2(s); !ok {
+			if path, value, ok = inVersion2(s); !ok {
 				return nil, sdk.Precondition(p.main.path+" or what it imports is of format version 2, in which "+s.Field+" cannot be said",
 					"write that file in version 3, or install containerd 2.3 or later")
 			}
 		}
-		put(tree, place, value)
+		put(tree, path, value)
 	}
 	text, err := toml.Marshal(tree)
 	if err != nil {
@@ -108,14 +91,14 @@ func renderDropIn(p present, r settings.Release, desired []settings.Setting) ([]
 	return fmt.Appendf(nil, "%sversion = %d\n\n%s", dropInHeader, format, text), nil
 }
 
-func put(tree map[string]any, place []string, value any) {
-	for _, key := range place[:len(place)-1] {
-		below, ok := tree[key].(map[string]any)
+func put(tree map[string]any, path []string, value any) {
+	for _, key := range path[:len(path)-1] {
+		table, ok := tree[key].(map[string]any)
 		if !ok {
-			below = map[string]any{}
-			tree[key] = below
+			table = map[string]any{}
+			tree[key] = table
 		}
-		tree = below
+		tree = table
 	}
-	tree[place[len(place)-1]] = value
+	tree[path[len(path)-1]] = value
 }

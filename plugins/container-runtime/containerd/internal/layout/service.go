@@ -1,8 +1,9 @@
 package layout
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -10,29 +11,56 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// serviceFiles are the files that the daemon's unit reads: its drop-in, the variables that are not for everyone's eyes
-// and the certificates that it trusts. None on Windows, whose service has its environment elsewhere.
+// quoteAssignment writes NAME=VALUE for Environment=, where a percent sign begins a specifier and a dollar sign is plain.
+// Source: systemd.exec(5), systemd.syntax(7), systemd.unit(5).
+func quoteAssignment(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(text) + `"`
+}
+
+// quoteValue writes a value for EnvironmentFile=, which systemd reads as a shell does, without any expansion.
+func quoteValue(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(text) + `"`
+}
+
+// ServiceFiles are the files of the daemon's unit: its drop-in, the variables that are secret, and trusted certificates.
+// The secret variables have a file of their own, because every user can read the environment in a unit. Windows has
+// none of these. Source: systemd.exec(5), Environment=.
 func ServiceFiles(d settings.Desired) []sdk.FileSpec {
 	at := settings.PathsOf(d.OS)
 	if at.Windows {
 		return nil
 	}
 	var all []sdk.FileSpec
-	if text := bundle(d); text != nil {
-		all = append(all, sdk.FileSpec{Path: at.Bundle(), Content: text, Mode: 0o644})
+	var lines []string
+	if d.Spec.TrustedCAs != "" {
+		all = append(all, file(at.Bundle(), []byte(strings.TrimSpace(d.Spec.TrustedCAs)+"\n"), false))
 	}
-	if text := credentials(d); text != nil {
-		all = append(all, sdk.FileSpec{Path: at.Environment(), Content: text, Mode: 0o600, Sensitive: true})
+	if n := d.Spec.OOMScore; n != nil && *n == 0 {
+		// In containerd's own configuration 0 leaves the value of the unit.
+		lines = append(lines, "OOMScoreAdjust=0")
 	}
-	if text := unitDropIn(d); text != nil {
-		all = append(all, sdk.FileSpec{Path: at.UnitDropIn(), Content: text, Mode: 0o644})
+	secrets := ""
+	for _, v := range d.Environment {
+		if value := string(v.Value.Reveal()); v.Secret {
+			secrets += v.Name + "=" + quoteValue(value) + "\n"
+		} else {
+			lines = append(lines, "Environment="+quoteAssignment(v.Name+"="+value))
+		}
+	}
+	if secrets != "" {
+		all = append(all, file(at.Environment(), []byte(header("systemd.exec(5), EnvironmentFile=")+secrets), true))
+		// The daemon starts without the file too: most of a node works without a proxy.
+		lines = append(lines, "EnvironmentFile=-"+at.Environment())
+	}
+	if lines != nil {
+		text := fmt.Appendf(nil, "%s[Service]\n%s\n", header("systemd.exec(5)"), strings.Join(lines, "\n"))
+		all = append(all, file(at.UnitDropIn(), text, false))
 	}
 	return all
 }
 
-// serviceEnvironment is the daemon's environment on Windows, where its service keeps it; nil elsewhere. Without variables
-// it is what takes those away that an earlier version of the document asked for. What is not for everyone's eyes is
-// Unsupported there and never among them.
+// ServiceEnvironment is the environment of the service on Windows, nil elsewhere. Without variables it removes those of
+// an earlier document. Secret variables are unsupported there.
 func ServiceEnvironment(d settings.Desired) *sdk.ServiceEnvironment {
 	if d.OS != "windows" {
 		return nil
@@ -46,61 +74,45 @@ func ServiceEnvironment(d settings.Desired) *sdk.ServiceEnvironment {
 	return e
 }
 
-// unitDropIn is nil when the unit stays as it is. The variables that hold credentials stand in a file of their own:
-// what a unit says itself, systemd shows to everyone. Source: systemd.exec(5), Environment=.
-func unitDropIn(d settings.Desired) []byte {
-	var lines []string
-	if n := d.Spec.OOMScore; n != nil && *n == 0 {
-		// In containerd's own configuration 0 means that the unit decides.
-		lines = append(lines, "OOMScoreAdjust=0")
+// EmptyDropIn is the unit's drop-in of an earlier document, without content, where this document needs none. It takes
+// effect and is rolled back with the same restart as the other files.
+func EmptyDropIn(m sdk.Machine, files []sdk.FileSpec) ([]sdk.FileSpec, error) {
+	at := settings.PathsOf(m.Target.OS)
+	path := at.UnitDropIn()
+	if at.Windows || contains(files, path) {
+		return nil, nil
 	}
-	for _, v := range d.Environment {
-		if !v.Secret {
-			lines = append(lines, "Environment="+quoteAssignment(v.Text()))
+	text, err := m.FS.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !managed(text) {
+		return nil, nil
+	}
+	return []sdk.FileSpec{file(path, []byte(header("systemd.exec(5)")+"# It asks for nothing now.\n"), false)}, err
+}
+
+// Leftovers removes the files of our own directory that no file refers to any more.
+func Leftovers(m sdk.Machine, files []sdk.FileSpec, result *sdk.Plan) error {
+	at := settings.PathsOf(m.Target.OS)
+	for _, directory := range []string{at.Own, at.Trusted()} {
+		names, err := listing(m, directory)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			path := at.Join(directory, name)
+			ours := path == at.Bundle() || path == at.Environment() || strings.HasPrefix(name, "base-") && strings.HasSuffix(name, ".json")
+			if !ours || contains(files, path) {
+				continue
+			}
+			change, err := sdk.Absent(m, path)
+			if err != nil {
+				return err
+			}
+			result.Add(change)
 		}
 	}
-	if credentials(d) != nil {
-		// Without the file the daemon shall start nevertheless: most of a node works without a proxy.
-		lines = append(lines, "EnvironmentFile=-"+settings.PathsOf(d.OS).Environment())
-	}
-	if lines == nil {
-		return nil
-	}
-	return fmt.Appendf(nil, "%s[Service]\n%s\n", header("systemd.exec(5)"), strings.Join(lines, "\n"))
+	return nil
 }
 
-// credentials is the file of variables that are secret, nil when there are none.
-func credentials(d settings.Desired) []byte {
-	if !slices.ContainsFunc(d.Environment, func(v settings.Variable) bool { return v.Secret }) {
-		return nil
-	}
-	var b bytes.Buffer
-	b.WriteString(header("systemd.exec(5), EnvironmentFile="))
-	for _, v := range d.Environment {
-		if v.Secret {
-			fmt.Fprintf(&b, "%s=%s\n", v.Name, quoteValue(string(v.Value.Reveal())))
-		}
-	}
-	return b.Bytes()
-}
-
-// bundle is the file of certificates that every pull trusts, nil when there is none.
-func bundle(d settings.Desired) []byte {
-	if d.Spec.TrustedCAs == "" {
-		return nil
-	}
-	return []byte(strings.TrimSpace(d.Spec.TrustedCAs) + "\n")
-}
-
-// quoteAssignment writes NAME=VALUE for Environment=: within double quotes a backslash and a quote are escaped, and a
-// percent sign begins a specifier. A dollar sign is itself there. Source: systemd.exec(5), systemd.syntax(7),
-// systemd.unit(5).
-func quoteAssignment(text string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(text) + `"`
-}
-
-// quoteValue writes a value for EnvironmentFile=, as a shell would read it; nothing is expanded there, percent signs
-// neither.
-func quoteValue(text string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(text) + `"`
+func contains(files []sdk.FileSpec, path string) bool {
+	return slices.ContainsFunc(files, func(spec sdk.FileSpec) bool { return spec.Path == path })
 }

@@ -16,61 +16,44 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
-// access checks how a host is reached. The URL is empty where it is not known, or wrong.
+// access checks how a host is reached. The URL is empty where it is unknown or invalid.
 func (r *resolver) access(at document.Path, want v1alpha1.RegistryAccess, url string) Access {
-	for i, capability := range want.Capabilities {
-		field := at.Field("capabilities").Index(i)
-		r.oneOf(field, capability, "pull", "resolve", "push", "referrers")
-		switch {
-		case capability == "":
-			r.refuse(field, "is empty", "remove it")
-		case slices.Contains(want.Capabilities[:i], capability):
-			r.refuse(field, "is listed twice", "remove one of the two")
-		}
-	}
-	r.tls(at, want, url)
-	if want.DialTimeout != "" {
-		if d, err := time.ParseDuration(want.DialTimeout); err != nil || d <= 0 {
-			r.refuse(at.Field("dialTimeout"), "must be a Go duration above zero", "write it like 500ms or 5s")
-		}
-	}
-	return Access{RegistryAccess: want, Headers: r.headers(at.Field("headers"), want.Headers)}
-}
-
-func (r *resolver) tls(at document.Path, want v1alpha1.RegistryAccess, url string) {
+	r.list(at+".capabilities", want.Capabilities, func(at document.Path, capability string) {
+		r.oneOf(at, capability, "pull", "resolve", "push", "referrers")
+	})
 	if want.CA != "" {
-		if err := checkCertificates([]byte(want.CA)); err != nil {
-			r.refuse(at.Field("ca"), err.Error(), certificatesHint)
-		}
+		r.certificates(at+".ca", want.CA)
 	}
 	if want.Client != nil {
-		r.clientCertificate(at.Field("client"), *want.Client)
+		r.clientCertificate(at+".client", *want.Client)
 	}
-	needless := func(name string, given bool) {
-		if given && strings.HasPrefix(url, "http://") {
-			r.refuse(at.Field(name), "is for https, and the URL of this host says http", "correct the URL, or remove it")
-		}
+	plain := strings.HasPrefix(url, "http://")
+	for _, f := range []struct {
+		name  document.Path
+		given bool
+	}{{".ca", want.CA != ""}, {".client", want.Client != nil}, {".skipVerify", want.SkipVerify}} {
+		r.refuse(f.given && plain, at+f.name, "is for https, and the URL of this host says http", "correct the URL, or remove it")
 	}
-	needless("ca", want.CA != "")
-	needless("client", want.Client != nil)
-	needless("skipVerify", want.SkipVerify)
 	if want.SkipVerify {
-		r.warn(at.Field("skipVerify"), "any certificate of this host is taken: whoever is between can change images")
-		if want.CA != "" {
-			r.refuse(at.Field("ca"), "is not looked at while skipVerify is true", "remove one of the two")
-		}
+		r.warn(at+".skipVerify", "any certificate of this host is taken: whoever is between can change images")
+		r.refuse(want.CA != "", at+".ca", "is not looked at while skipVerify is true", "remove one of the two")
 	}
+	if want.DialTimeout != "" {
+		d, err := time.ParseDuration(want.DialTimeout)
+		r.refuse(err != nil || d <= 0, at+".dialTimeout", "must be a Go duration above zero", "write it like 500ms or 5s")
+	}
+	return Access{RegistryAccess: want, Headers: r.headers(at+".headers", want.Headers)}
 }
 
-const certificatesHint = "give certificates as PEM, from -----BEGIN CERTIFICATE----- to its END line, and nothing but them"
+// certificates refuses a text that is not one certificate or more as PEM. It reports whether the text is valid.
+func (r *resolver) certificates(at document.Path, text string) bool {
+	return !r.invalid(checkCertificates([]byte(text)), at,
+		"give certificates as PEM, from -----BEGIN CERTIFICATE----- to its END line, and nothing but them")
+}
 
-// checkCertificates wants one certificate or more as PEM.
 func checkCertificates(text []byte) error {
 	count := 0
-	for rest := text; ; count++ {
-		if len(strings.TrimSpace(string(rest))) == 0 {
-			break
-		}
+	for rest := text; len(bytes.TrimSpace(rest)) > 0; count++ {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
 			return errors.New("is not PEM throughout")
@@ -91,27 +74,21 @@ func checkCertificates(text []byte) error {
 	case bytes.Count(text, []byte("-----BEGIN ")):
 		return nil
 	}
-	return errors.New("holds a certificate that is cut off or damaged") // pem.Decode passes over it without a word
+	return errors.New("holds a certificate that is cut off or damaged") // pem.Decode skips it silently
 }
 
 func (r *resolver) clientCertificate(at document.Path, c v1alpha1.ClientCertificate) {
-	const keyHint = "give the key as PEM, not encrypted: PRIVATE KEY, EC PRIVATE KEY or RSA PRIVATE KEY"
-	if err := checkCertificates([]byte(c.Cert)); err != nil {
-		r.refuse(at.Field("cert"), err.Error(), certificatesHint)
+	const hint = "give the key as PEM, not encrypted: PRIVATE KEY, EC PRIVATE KEY or RSA PRIVATE KEY"
+	if !r.certificates(at+".cert", c.Cert) {
 		return
 	}
 	block, _ := pem.Decode(c.Key.Reveal())
-	if block == nil || !strings.HasSuffix(block.Type, "PRIVATE KEY") {
-		r.refuse(at.Field("key"), "is not a private key", keyHint)
+	if r.refuse(block == nil || !strings.HasSuffix(block.Type, "PRIVATE KEY"), at+".key", "is not a private key", hint) ||
+		r.refuse(block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "", at+".key", "is encrypted", hint) {
 		return
 	}
-	if block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "" {
-		r.refuse(at.Field("key"), "is encrypted", keyHint)
-		return
-	}
-	if _, err := tls.X509KeyPair([]byte(c.Cert), c.Key.Reveal()); err != nil { // never %w: it may quote
-		r.refuse(at.Field("key"), "is not the key of the certificate", "give the key that the first certificate of cert was made for")
-	}
+	_, err := tls.X509KeyPair([]byte(c.Cert), c.Key.Reveal()) // its error may quote
+	r.refuse(err != nil, at+".key", "is not the key of the certificate", "give the key that the first certificate of cert was made for")
 }
 
 func (r *resolver) headers(field document.Path, want map[string]v1alpha1.Secret) map[string]v1alpha1.Secret {
@@ -119,20 +96,15 @@ func (r *resolver) headers(field document.Path, want map[string]v1alpha1.Secret)
 	spelled := map[string]document.Path{}
 	for _, name := range sortedKeys(want) {
 		at := field.Key(name)
-		if !regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$").MatchString(name) {
-			r.refuse(at, "is not the name of a header", "use letters, digits and -")
+		if r.refuse(!regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$").MatchString(name), at, "is not the name of a header", "use letters, digits and -") {
 			continue
 		}
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		if twin, ok := spelled[canonical]; ok {
-			r.refuse(at, "is the same header as "+string(twin), "keep one of the two")
-		}
-		if slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer"}, canonical) {
-			r.refuse(at, "is a header that HTTP sets by itself", "remove it")
-		}
-		if want[name].IsZero() {
-			r.refuse(at, "has no value", "write {value: ...}")
-		}
+		twin := spelled[canonical]
+		r.refuse(twin != "", at, "is the same header as "+string(twin), "keep one of the two")
+		r.refuse(slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer"}, canonical), at,
+			"is a header that HTTP sets by itself", "remove it")
+		r.refuse(want[name].IsZero(), at, "has no value", "write {value: ...}")
 		r.secretText(at, want[name])
 		all[canonical], spelled[canonical] = want[name], at
 	}

@@ -5,64 +5,54 @@ import (
 	"slices"
 )
 
-// handlers writes the runtimes. The type of each is always said: containerd 1.x forgets its own default of it as soon as
-// a file says anything else about the runtime.
+// handlers sets the runtimes. It always sets the type: containerd 1.x drops its default for a runtime as soon as a file
+// sets anything else of that runtime.
 func (b *builder) handlers() {
-	at := func(keys ...string) []string {
-		keys = append([]string{"containerd"}, keys...)
-		return b.split(keys, b.runtime3(keys...))
-	}
 	if name := b.Spec.DefaultRuntime; name != nil {
-		b.set("spec.defaultRuntime", cmp.Or(*name, builtin(b.OS == "windows")[0]), at("default_runtime_name")...)
+		b.set("spec.defaultRuntime", cmp.Or(*name, builtin(b.OS == "windows")[0]), b.runtime("containerd", "default_runtime_name")...)
 	}
-	for _, h := range b.withDefault() {
+	runtimes, driver := b.Runtimes, b.Spec.CgroupDriver
+	if driver != "" && b.OS != "windows" && !slices.ContainsFunc(runtimes, func(h Runtime) bool { return h.Name == "runc" }) {
+		runtimes = append(slices.Clone(runtimes), Runtime{Name: "runc", shim: runcShim})
+	}
+	for _, h := range runtimes {
+		b.lacking(h)
 		field := cmp.Or(string(h.Field), "spec.cgroupDriver")
-		place := func(keys ...string) []string { return at(append([]string{"runtimes", h.Name}, keys...)...) }
-		b.set(field, h.kind, place("runtime_type")...)
-		switch {
-		case h.binary == "":
-		case IsOCI(h.kind):
-			b.set(field+".binary", h.binary, place("options", "BinaryName")...)
-		default:
-			b.set(field+".binary", h.binary, place("runtime_path")...)
+		at := func(keys ...string) []string {
+			return b.runtime(append([]string{"containerd", "runtimes", h.Name}, keys...)...)
+		}
+		b.set(field, h.shim, at("runtime_type")...)
+		if h.binary != "" && IsOCI(h.shim) {
+			b.set(field+".binary", h.binary, at("options", "BinaryName")...)
+		} else if h.binary != "" {
+			b.set(field+".binary", h.binary, at("runtime_path")...)
 		}
 		if h.HasBaseSpec() {
-			b.set(field+".baseSpec", PathsOf(b.OS).BaseSpec(h.Name), place("base_runtime_spec")...)
+			b.set(field+".baseSpec", PathsOf(b.OS).BaseSpec(h.Name), at("base_runtime_spec")...)
 		}
 		for _, name := range sortedKeys(h.options) {
-			b.option(string(h.Field.Field("options").Key(name)), h.options[name], place("options", name))
+			b.option(string((h.Field + ".options").Key(name)), h.options[name], at("options", name))
 		}
-		driver, from := b.Spec.CgroupDriver, "spec.cgroupDriver"
-		if h.cgroupDriver != "" {
-			driver, from = h.cgroupDriver, field+".cgroupDriver"
-		}
-		if driver != "" && IsOCI(h.kind) {
-			b.set(from, driver == "systemd", place("options", "SystemdCgroup")...)
+		switch {
+		case !IsOCI(h.shim):
+		case h.cgroupDriver != "":
+			b.set(field+".cgroupDriver", h.cgroupDriver == "systemd", at("options", "SystemdCgroup")...)
+		case driver != "":
+			b.set("spec.cgroupDriver", driver == "systemd", at("options", "SystemdCgroup")...)
 		}
 	}
 }
 
-// cgroups gives the driver of the document to every other OCI runtime: those that files of other people name, and those
-// of patches.
-func (b *builder) cgroups() {
-	if b.Spec.CgroupDriver == "" || b.OS == "windows" {
+// lacking refuses what a release cannot do for a runtime.
+func (b *builder) lacking(h Runtime) {
+	b.until(h.shim == runcV1Shim, h.Field+".type", "has no such type of runtime any more", "use "+runcShim, 2, 0)
+	if !IsOCI(h.shim) {
 		return
 	}
-	names := slices.Clone(b.Others)
-	at := b.split([]string{"containerd", "runtimes"}, b.runtime3("containerd", "runtimes"))
-	for _, s := range b.all {
-		if n := len(at); len(s.Path) == n+2 && within(s.Path, at) && s.Path[n+1] == "runtime_type" {
-			names = slices.DeleteFunc(names, func(name string) bool { return name == s.Path[n] })
-			if kind, _ := s.Value.(string); IsOCI(kind) {
-				names = append(names, s.Path[n])
-			}
-		}
-	}
-	for _, name := range names {
-		path := append(slices.Clone(at), name, "options", "SystemdCgroup")
-		if !slices.ContainsFunc(b.all, func(s Setting) bool { return slices.Equal(s.Path, path) }) {
-			b.set("spec.cgroupDriver", b.Spec.CgroupDriver == "systemd", path...)
-		}
+	for _, name := range sortedKeys(h.options) {
+		at := (h.Field + ".options").Key(name)
+		b.until(name == "CriuPath", at, "has no such option any more", "put criu onto the daemon's path and remove it", 2, 0)
+		b.since(name == "TaskApiAddress" || name == "TaskApiVersion", at, "such option", 2, 0)
 	}
 }
 
@@ -71,18 +61,32 @@ func (b *builder) option(field string, value any, path []string) {
 	table, ok := value.(map[string]any)
 	if !ok {
 		b.set(field, value, path...)
-		return
 	}
 	for _, key := range sortedKeys(table) {
 		b.option(field, table[key], append(slices.Clone(path), key))
 	}
 }
 
-// withDefault adds runc where only the cgroup driver of the document speaks of it.
-func (b *builder) withDefault() []handler {
-	listed := func(h handler) bool { return h.Name == "runc" }
-	if b.Spec.CgroupDriver == "" || b.OS == "windows" || slices.ContainsFunc(b.Runtimes, listed) {
-		return b.Runtimes
+// cgroups sets the driver of the document for every other OCI runtime: those of foreign files and of patches.
+func (b *builder) cgroups() {
+	if b.Spec.CgroupDriver == "" || b.OS == "windows" {
+		return
 	}
-	return append(slices.Clone(b.Runtimes), handler{Name: "runc", kind: runcType})
+	names := slices.Clone(b.Others)
+	at := b.runtime("containerd", "runtimes")
+	n := len(at)
+	for _, s := range b.all {
+		if len(s.Path) == n+2 && within(s.Path, at) && s.Path[n+1] == "runtime_type" {
+			names = slices.DeleteFunc(names, func(name string) bool { return name == s.Path[n] })
+			if shim, _ := s.Value.(string); IsOCI(shim) {
+				names = append(names, s.Path[n])
+			}
+		}
+	}
+	for _, name := range names {
+		path := append(slices.Clone(at), name, "options", "SystemdCgroup")
+		if !slices.ContainsFunc(b.all, func(s Setting) bool { return s.Is(path...) }) {
+			b.set("spec.cgroupDriver", b.Spec.CgroupDriver == "systemd", path...)
+		}
+	}
 }

@@ -23,7 +23,7 @@ func FuzzParseRelease(f *testing.F) {
 		if again, err := ParseRelease(r.String()); err != nil || again != r {
 			t.Errorf("%q: %v is read back as %v, %v", text, r, again, err)
 		}
-		if r.Major < 0 || r.Minor < 0 || r.Patch < 0 || r.Format() < r.written() {
+		if r.Major < 0 || r.Minor < 0 || r.Patch < 0 || r.Format() < r.Written() {
 			t.Errorf("%q: %v", text, r)
 		}
 	})
@@ -39,7 +39,7 @@ func FuzzHost(f *testing.F) {
 			return
 		}
 		for _, at := range []Paths{PathsOf("linux"), PathsOf("windows")} {
-			name := strings.TrimPrefix(at.HostDirectory(host), at.Join(at.RegistryFiles, ""))
+			name := strings.TrimPrefix(at.HostDirectory(host), at.Join(at.Certs, ""))
 			if name == "" || name == "." || name == ".." || name == AnyHost || strings.ContainsAny(name, "/\\\x00\n ") || at.Windows && strings.Contains(name, ":") {
 				t.Errorf("%q has the directory %q", host, name)
 			}

@@ -3,7 +3,6 @@ package settings
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,16 +11,16 @@ import (
 	"github.com/machineadm/machineadm/contract/document"
 )
 
-// providerConfig is what this provider reads of spec.providerConfig.
+// providerConfig is the schema of spec.providerConfig for this provider.
 type providerConfig struct {
-	// Version is the one of containerd to assume where none is installed that could be asked.
+	// Version is the version of containerd to assume where none is installed.
 	Version string `json:"version"`
-	// Patches are fragments of containerd's configuration, TOML. One that says version = 2 or 3 is for containerd 1.x or
+	// Patches are fragments of containerd's configuration as TOML. A patch with version = 2 or 3 is for containerd 1.x or
 	// 2.x alone.
 	Patches []string `json:"patches"`
 }
 
-// longestPatch bounds how deep a fragment can nest.
+// longestPatch bounds the depth to which a fragment can nest.
 const longestPatch = 64 << 10
 
 func (r *resolver) providerConfig(field document.Path) (version string, patches []patch) {
@@ -31,14 +30,10 @@ func (r *resolver) providerConfig(field document.Path) (version string, patches 
 	var config providerConfig
 	decoding := document.Unmarshal(r.spec.ProviderConfig, &config)
 	for i, v := range decoding {
-		switch {
-		case strings.HasPrefix(v.Field, "["):
-			decoding[i].Field = string(field) + v.Field
-		case v.Field != "":
-			decoding[i].Field = string(field) + "." + v.Field
-		default:
-			decoding[i].Field = string(field)
+		if v.Field != "" && !strings.HasPrefix(v.Field, "[") {
+			v.Field = "." + v.Field
 		}
+		decoding[i].Field = string(field) + v.Field
 	}
 	before := len(r.violations)
 	defer func() {
@@ -46,14 +41,13 @@ func (r *resolver) providerConfig(field document.Path) (version string, patches 
 	}()
 	if config.Version != "" {
 		const hint = "write it like 1.7 or 2.1.4"
-		if release, err := ParseRelease(config.Version); err != nil {
-			r.refuse(field.Field("version"), err.Error(), hint)
-		} else if !release.Supported() {
-			r.refuse(field.Field("version"), "is older than 1.6, the oldest that this plugin configures", hint)
+		release, err := ParseRelease(config.Version)
+		if !r.invalid(err, field+".version", hint) {
+			r.refuse(!release.Supported(), field+".version", "is older than 1.6, the oldest that this plugin configures", hint)
 		}
 	}
 	for i, text := range config.Patches {
-		if p, ok := r.patch(field.Field("patches").Index(i), text); ok {
+		if p, ok := r.patch((field + ".patches").Index(i), text); ok {
 			patches = append(patches, p)
 		}
 	}
@@ -62,8 +56,7 @@ func (r *resolver) providerConfig(field document.Path) (version string, patches 
 
 func (r *resolver) patch(at document.Path, text string) (patch, bool) {
 	p := patch{field: at}
-	if len(text) > longestPatch {
-		r.refuse(at, fmt.Sprintf("is longer than %d KiB", longestPatch>>10), "divide it")
+	if r.refuse(len(text) > longestPatch, at, fmt.Sprintf("is longer than %d KiB", longestPatch>>10), "divide it") {
 		return p, false
 	}
 	var tree map[string]any
@@ -73,38 +66,32 @@ func (r *resolver) patch(at document.Path, text string) (patch, bool) {
 			line, column := fault.Position()
 			message = fmt.Sprintf("is not TOML: see its line %d, column %d", line, column)
 		}
-		r.refuse(at, message, "give a fragment of containerd's configuration")
-		return p, false
+		return p, !r.refuse(true, at, message, "give a fragment of containerd's configuration")
 	}
 	if version, ok := tree["version"]; ok {
-		number, _ := version.(int64)
-		if number != 2 && number != 3 {
-			r.refuse(at, "has a version that is not written", "write version = 2 in what is for containerd 1.x, version = 3 in what is for 2.x, or none")
+		if r.refuse(version != int64(2) && version != int64(3), at, "has a version that is not written",
+			"write version = 2 in what is for containerd 1.x, version = 3 in what is for 2.x, or none") {
 			return p, false
 		}
+		number, _ := version.(int64)
 		p.version = int(number)
 		delete(tree, "version")
 	}
-	if err := p.flatten(nil, tree); err != nil {
-		r.refuse(at, err.Error(), "")
+	if r.invalid(p.flatten(nil, tree), at, "") {
 		return p, false
 	}
-	if len(p.values) == 0 {
-		r.refuse(at, "sets nothing", "give a fragment of containerd's configuration, or remove it")
-	}
+	r.refuse(len(p.values) == 0, at, "sets nothing", "give a fragment of containerd's configuration, or remove it")
 	ok := true
 	for _, v := range p.values {
-		if message, hint := reserved(v.path); message != "" {
-			r.refuse(at, fmt.Sprintf("sets %s, %s", Dotted(v.path), message), hint)
-			ok = false
-		}
+		message, hint := reserved(v.Path)
+		ok = !r.refuse(message != "", at, fmt.Sprintf("sets %s, %s", Dotted(v.Path), message), hint) && ok
 	}
 	return p, ok
 }
 
-// flatten takes tables apart; an array is one value, whatever is in it.
+// flatten divides tables into values. An array is one value.
 func (p *patch) flatten(path []string, table map[string]any) error {
-	for _, key := range slices.Sorted(maps.Keys(table)) {
+	for _, key := range sortedKeys(table) {
 		at := append(slices.Clone(path), key)
 		if below, ok := table[key].(map[string]any); ok {
 			if err := p.flatten(at, below); err != nil {
@@ -113,13 +100,14 @@ func (p *patch) flatten(path []string, table map[string]any) error {
 			continue
 		}
 		if !settable(table[key]) {
-			return fmt.Errorf("sets %s to a date or a time, which containerd has none of", Dotted(at))
+			return fmt.Errorf("sets %s to a date or a time, which containerd does not have", Dotted(at))
 		}
-		p.values = append(p.values, patched{at, table[key]})
+		p.values = append(p.values, Setting{Path: at, Value: table[key], Field: string(p.field)})
 	}
 	return nil
 }
 
+// settable reports whether a value has no date or time.
 func settable(value any) bool {
 	switch v := value.(type) {
 	case string, bool, int64, float64:
@@ -127,17 +115,12 @@ func settable(value any) bool {
 	case []any:
 		return !slices.ContainsFunc(v, func(each any) bool { return !settable(each) })
 	case map[string]any:
-		for _, each := range v {
-			if !settable(each) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(sortedKeys(v), func(key string) bool { return !settable(v[key]) })
 	}
 	return false
 }
 
-// reserved says why a patch cannot set something: it would break what the rest of the document makes, or show a secret.
+// reserved is the reason why a patch may not set a path: another field is for it, or the value is a secret.
 func reserved(path []string) (message, hint string) {
 	if path[0] == "imports" {
 		return "which spec.imports is for", "move it to spec.imports"

@@ -1,53 +1,42 @@
 package settings
 
-import (
-	"strings"
-)
+import "strings"
 
 const (
-	// unit is the service of every package and of upstream's archive.
+	// Unit is the unit of the packages and of upstream's archive.
 	Unit = "containerd.service"
-	// service is the same on Windows (containerd --register-service).
+	// Service is the service on Windows, as `containerd --register-service` names it.
 	Service = "containerd"
 )
 
-// paths are the places of everything that this plugin reads and writes, on one operating system.
-//
-// Where several files are read in the order of their names and the last one wins, ours sorts behind what others write.
+// Paths are the files and directories that this plugin reads and writes on one operating system. Where containerd or
+// systemd reads several files in the order of their names, ours sorts last, because the last file wins.
 type Paths struct {
 	Windows bool
-	// config is the daemon's main file, when nothing else is told.
-	Config string
-	// dropIn is our part of the configuration, on containerd 2.x.
-	DropIn string
-	// certs has a directory for each registry.
-	RegistryFiles string
-	// own holds what is ours alone: base specifications, trusted certificates, the environment with credentials.
-	Own string
-	// units has a directory for each unit's drop-ins. Empty on Windows.
-	units string
-	// unit is the name of the service.
+	// Unit is the name of the service.
 	Unit string
+	// Config is the main file of a daemon that is started without --config.
+	Config string
+	// DropIn is our part of the configuration of containerd 2.x.
+	DropIn string
+	// Certs has a directory for each registry.
+	Certs string
+	// Own holds base specifications, trusted certificates and the environment with credentials.
+	Own string
 }
 
+// PathsOf returns the paths of an operating system.
 func PathsOf(os string) Paths {
+	p, home := Paths{Unit: Unit}, "/etc/containerd"
 	if os == "windows" {
-		const home = `C:\Program Files\containerd`
-		return Paths{
-			Windows: true, Unit: Service, Config: home + `\config.toml`,
-			DropIn:        home + `\conf.d\zz-machineadm.toml`,
-			RegistryFiles: home + `\certs.d`, Own: home + `\machineadm`,
-		}
+		p, home = Paths{Unit: Service, Windows: true}, `C:\Program Files\containerd`
 	}
-	const home = "/etc/containerd"
-	return Paths{
-		Unit: Unit, Config: home + "/config.toml",
-		DropIn:        home + "/conf.d/zz-machineadm.toml",
-		RegistryFiles: home + "/certs.d", Own: home + "/machineadm", units: "/etc/systemd/system",
-	}
+	p.Config, p.DropIn = p.Join(home, "config.toml"), p.Join(home, "conf.d", "zz-machineadm.toml")
+	p.Certs, p.Own = p.Join(home, "certs.d"), p.Join(home, "machineadm")
+	return p
 }
 
-// join makes one path of a directory and what is in it.
+// Join joins the parts of a path.
 func (p Paths) Join(parts ...string) string {
 	if p.Windows {
 		return strings.Join(parts, `\`)
@@ -55,33 +44,32 @@ func (p Paths) Join(parts ...string) string {
 	return strings.Join(parts, "/")
 }
 
-// list divides a list of directories.
-func (p Paths) List() string {
+// ListSeparator separates the directories of a list.
+func (p Paths) ListSeparator() string {
 	if p.Windows {
 		return ";"
 	}
 	return ":"
 }
 
-// baseSpec is the specification that the containers of a runtime start from.
+// BaseSpec is the OCI specification that the containers of a runtime start from.
 func (p Paths) BaseSpec(runtime string) string { return p.Join(p.Own, "base-"+runtime+".json") }
 
-// trusted is the directory of certificates that pulls trust beside those of the system, and bundle the file in it.
+// Trusted is the directory of certificates that pulls trust beside those of the system.
 func (p Paths) Trusted() string { return p.Join(p.Own, "trusted") }
 
+// Bundle is the file in Trusted.
 func (p Paths) Bundle() string { return p.Join(p.Trusted(), "bundle.pem") }
 
-// environment holds the variables with credentials, for its owner alone.
+// Environment holds the variables with credentials. Only its owner can read it.
 func (p Paths) Environment() string { return p.Join(p.Own, "environment") }
 
-// unitDropIn is our drop-in of the daemon's unit.
-func (p Paths) UnitDropIn() string {
-	return p.Join(p.units, Unit+".d", "zz-machineadm.conf")
-}
+// UnitDropIn is our drop-in of the unit.
+func (p Paths) UnitDropIn() string { return "/etc/systemd/system/" + Unit + ".d/zz-machineadm.conf" }
 
-// hostDirectory is where containerd looks first for the registry of this name: a port is written HOST_PORT_, which is
-// looked for before HOST:PORT, so that no directory beside it wins. Windows has no colon in names at all.
-// Source: hostPaths in containerd's core/remotes/docker/config.
+// HostDirectory is the first directory in which containerd looks for a registry. For HOST:PORT that is HOST_PORT_, so
+// that no other directory precedes it. On Windows a name has no colon. Source: hostPaths in containerd's
+// core/remotes/docker/config.
 func (p Paths) HostDirectory(host string) string {
 	name := host
 	if at := strings.LastIndexByte(host, ':'); at > 0 && !strings.HasSuffix(host, "]") {
@@ -90,5 +78,5 @@ func (p Paths) HostDirectory(host string) string {
 	if p.Windows {
 		name = strings.ReplaceAll(name, ":", "")
 	}
-	return p.Join(p.RegistryFiles, name)
+	return p.Join(p.Certs, name)
 }

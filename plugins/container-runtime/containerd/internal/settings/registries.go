@@ -11,195 +11,145 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
-// hub is the host of the images whose reference names none, hubServer where that is served, and hubIndex what it is also
-// called. They are no constants: a page that is made of this source shall not name a real registry.
-func hub() string { return strings.Join([]string{"docker", "io"}, ".") }
-
+// hub is the host of images whose reference names none, hubServer serves them, and hubIndex is another name of hub. They
+// are no constants, so that no page generated from this source names a real registry.
+func hub() string       { return strings.Join([]string{"docker", "io"}, ".") }
 func hubServer() string { return "registry-1." + hub() }
-
-func hubIndex() string { return "index." + hub() }
+func hubIndex() string  { return "index." + hub() }
 
 func (r *resolver) registries(field document.Path) []Registry {
 	var all []Registry
-	mirrors := r.mirrorHosts()
-	directories := map[string]document.Path{}
-	logins := map[string]document.Path{}
+	directories, logins := map[string]document.Path{}, map[string]document.Path{}
 	for _, host := range sortedKeys(r.spec.Registries) {
 		at := field.Key(host)
-		if !r.registryHost(at, host, mirrors) {
+		if !r.registryHost(at, host) {
 			continue
 		}
 		directory := r.at.HostDirectory(host)
 		if r.at.Windows {
 			directory = strings.ToLower(directory)
 		}
-		if twin, ok := directories[directory]; ok {
-			r.refuse(at, "has the same directory as "+string(twin), "keep one of the two: names of files do not tell them apart")
-		}
+		twin := directories[directory]
+		r.refuse(twin != "", at, "has the same directory as "+string(twin), "keep one of the two: names of files do not tell them apart")
 		directories[directory] = at
 		g := r.registry(at, host, r.spec.Registries[host])
 		if g.login != "" {
-			if twin, ok := logins[g.login]; ok {
-				r.refuse(at.Field("auth"), "is for the same host as "+string(twin), "keep one of the two")
-			}
-			logins[g.login] = at.Field("auth")
+			twin := logins[g.login]
+			r.refuse(twin != "", at+".auth", "is for the same host as "+string(twin), "keep one of the two")
+			logins[g.login] = at + ".auth"
 		}
 		all = append(all, g)
 	}
 	return all
 }
 
-// registryHost checks the key of a registry: what stands there is compared with the host of an image, letter by letter.
-func (r *resolver) registryHost(at document.Path, host string, mirrors []string) bool {
+// registryHost checks the key of a registry: containerd compares it with the host of an image, letter by letter. A host
+// of a mirror alone may have credentials.
+func (r *resolver) registryHost(at document.Path, host string) bool {
 	const hint = "write HOST or HOST:PORT as images name it, or " + AnyHost
 	if host == AnyHost {
 		return true
 	}
-	if _, err := portOf(host); err != nil {
-		r.refuse(at, err.Error(), hint)
+	if _, err := portOf(host); r.invalid(err, at, hint) {
 		return false
 	}
 	switch {
-	case !isRegistryHost(host) && slices.Contains(mirrors, host):
+	case !isRegistryHost(host) && r.isMirror(host):
 		only := r.spec.Registries[host]
 		only.Auth = nil
-		if !reflect.ValueOf(only).IsZero() {
-			r.refuse(at, "is the host of a mirror and never that of an image: auth is all that counts", "remove the rest, or give it to the mirror")
-			return false
-		}
+		return !r.refuse(!reflect.ValueOf(only).IsZero(), at, "is the host of a mirror and never that of an image: auth is all that counts",
+			"remove the rest, or give it to the mirror")
 	case !isRegistryHost(host):
-		r.refuse(at, "is never the host of an image: that has a dot or a port, or is localhost", hint)
-		return false
+		return !r.refuse(true, at, "is never the host of an image: that has a dot or a port, or is localhost", hint)
 	case host == hubIndex():
-		r.refuse(at, "is never the host of an image: what is named so is an image of "+hub(), "write "+hub())
-		return false
+		return !r.refuse(true, at, "is never the host of an image: what is named so is an image of "+hub(), "write "+hub())
 	case host == hubServer():
 		r.warn(at, "images of Docker Hub are named by "+hub()+", so that this is for images alone whose reference says "+hubServer())
 	}
 	return true
 }
 
-// mirrorHosts are the hosts of all mirrors. Their credentials are given as registries of their own.
-func (r *resolver) mirrorHosts() []string {
-	var hosts []string
+func (r *resolver) isMirror(host string) bool {
 	for _, g := range r.spec.Registries {
 		for _, mirror := range g.Mirrors {
-			if u, err := url.Parse(mirror.URL); err == nil {
-				hosts = append(hosts, u.Host)
+			if u, err := url.Parse(mirror.URL); err == nil && u.Host == host {
+				return true
 			}
 		}
 	}
-	return hosts
+	return false
 }
 
 func (r *resolver) registry(at document.Path, host string, want v1alpha1.Registry) Registry {
 	g := Registry{field: at, Host: host, auth: want.Auth}
-	if reflect.ValueOf(want).IsZero() {
-		r.refuse(at, "asks for nothing", "give mirrors, a server, how it is reached or auth, or remove it")
-	}
-	var urls []string // as containerd tells hosts apart
+	r.refuse(reflect.ValueOf(want).IsZero(), at, "asks for nothing", "give mirrors, a server, how it is reached or auth, or remove it")
+	var urls []string
 	for i, mirror := range want.Mirrors {
-		e := r.endpoint(at.Field("mirrors").Index(i), mirror.URL, mirror.RegistryAccess)
-		g.Mirrors = append(g.Mirrors, e)
-		same := sameURL(e.Url)
-		if twin := slices.Index(urls, same); e.Url != "" && twin >= 0 {
-			r.refuse(e.field.Field("url"), fmt.Sprintf("is the URL of %s", at.Field("mirrors").Index(twin)), "keep one of the two")
-		}
-		urls = append(urls, same)
+		e := Endpoint{field: (at + ".mirrors").Index(i)}
+		e.URL = r.registryURL(e.field+".url", mirror.URL)
+		e.Access = r.access(e.field, mirror.RegistryAccess, e.URL)
+		twin := slices.Index(urls, canonicalURL(e.URL))
+		r.refuse(e.URL != "" && twin >= 0, e.field+".url", fmt.Sprintf("is the URL of %s", (at+".mirrors").Index(twin)), "keep one of the two")
+		g.Mirrors, urls = append(g.Mirrors, e), append(urls, canonicalURL(e.URL))
 	}
 	g.Server = r.server(at, host, want, g.Mirrors)
 	r.auth(&g)
 	return g
 }
 
-// server is what is asked when no mirror has the image.
+// server is the host that is asked when no mirror has the image.
 func (r *resolver) server(at document.Path, host string, want v1alpha1.Registry, mirrors []Endpoint) Endpoint {
-	if want.Server == "" {
-		e := Endpoint{Url: originOf(host)}
-		e.Access = r.access(at, want.RegistryAccess, e.Url)
-		return e
-	}
-	field := at.Field("server")
-	u, ok := r.registryURL(field, want.Server)
-	if !ok {
-		r.access(at, want.RegistryAccess, "")
-		return Endpoint{field: field}
-	}
-	e := Endpoint{field: field, Url: strings.TrimSuffix(u.String(), "/")}
-	for i, mirror := range mirrors {
-		if sameURL(mirror.Url) != sameURL(e.Url) {
-			continue
-		}
-		if !reflect.ValueOf(want.RegistryAccess).IsZero() {
-			r.refuse(field, fmt.Sprintf("is the URL of %s, which says how it is reached", at.Field("mirrors").Index(i)),
-				"move capabilities, ca, client, skipVerify, overridePath, headers and dialTimeout of the server to that mirror")
-		}
-		e.Access = mirror.Access
-		return e
-	}
-	e.Access = r.access(at, want.RegistryAccess, e.Url)
-	return e
-}
-
-// originOf is the URL of a registry that nothing else is said about; empty for every registry.
-func originOf(host string) string {
-	switch host {
-	case AnyHost:
-		return ""
-	case hub():
-		return "https://" + hubServer()
-	}
-	return "https://" + host
-}
-
-func (r *resolver) endpoint(at document.Path, text string, want v1alpha1.RegistryAccess) Endpoint {
-	e := Endpoint{field: at}
-	if u, ok := r.registryURL(at.Field("url"), text); ok {
-		e.Url = strings.TrimSuffix(u.String(), "/")
-	}
-	e.Access = r.access(at, want, e.Url)
-	return e
-}
-
-func (r *resolver) registryURL(field document.Path, text string) (*url.URL, bool) {
-	const hint = "write https://HOST[:PORT][/PATH], or http:// for a registry without TLS"
-	u, err := checkURL(text, "https", "http")
+	e := Endpoint{URL: "https://" + host}
 	switch {
-	case text == "":
-		r.refuse(field, "is empty", hint)
-		return nil, false
-	case err != nil:
-		r.refuse(field, err.Error(), hint)
-		return nil, false
-	case u.User != nil:
-		r.refuse(field, "holds a user or a password", "remove them from the URL: credentials are given as auth of the registry of that host")
-		return nil, false
+	case want.Server != "":
+		e.field = at + ".server"
+		e.URL = r.registryURL(e.field, want.Server)
+	case host == AnyHost:
+		e.URL = ""
+	case host == hub():
+		e.URL = "https://" + hubServer()
 	}
-	return u, true
+	twin := slices.IndexFunc(mirrors, func(m Endpoint) bool { return canonicalURL(m.URL) == canonicalURL(e.URL) })
+	if e.field == "" || e.URL == "" || twin < 0 {
+		e.Access = r.access(at, want.RegistryAccess, e.URL)
+		return e
+	}
+	r.refuse(!reflect.ValueOf(want.RegistryAccess).IsZero(), e.field,
+		fmt.Sprintf("is the URL of %s, which says how it is reached", (at+".mirrors").Index(twin)),
+		"move capabilities, ca, client, skipVerify, overridePath, headers and dialTimeout of the server to that mirror")
+	e.Access = mirrors[twin].Access
+	return e
+}
+
+// registryURL returns a valid URL without its trailing slash, and else the empty string.
+func (r *resolver) registryURL(field document.Path, text string) string {
+	const hint = "write https://HOST[:PORT][/PATH], or http:// for a registry without TLS"
+	if r.refuse(text == "", field, "is empty", hint) {
+		return ""
+	}
+	u, err := checkURL(text, "https", "http")
+	if r.invalid(err, field, hint) || r.refuse(u.User != nil, field, "holds a user or a password",
+		"remove them from the URL: credentials are given as auth of the registry of that host") {
+		return ""
+	}
+	return strings.TrimSuffix(u.String(), "/")
 }
 
 func (r *resolver) auth(g *Registry) {
 	if g.auth == nil {
 		return
 	}
-	at, a := g.field.Field("auth"), g.auth
+	at, a := g.field+".auth", g.auth
 	const hint = "give username and password, or identityToken alone"
-	switch {
-	case !a.IdentityToken.IsZero() && (a.Username != "" || !a.Password.IsZero()):
-		r.refuse(at, "has both a password and a token", hint)
-	case a.IdentityToken.IsZero() && (a.Username == "" || a.Password.IsZero()):
-		r.refuse(at, "has neither username and password nor a token", hint)
-	}
-	if HasControl(a.Username) {
-		r.refuse(at.Field("username"), "has control characters", "")
-	}
-	r.secretText(at.Field("password"), a.Password)
-	r.secretText(at.Field("identityToken"), a.IdentityToken)
-	u, err := url.Parse(g.Server.Url)
-	switch {
-	case g.Server.Url == "" && g.Host == AnyHost && g.Server.field == "":
-		r.refuse(at, "is for one host, and "+AnyHost+" stands for all", "give the server that it is for, or move it to the registry of that host")
-	case err == nil:
+	token := !a.IdentityToken.IsZero()
+	r.refuse(token && (a.Username != "" || !a.Password.IsZero()), at, "has both a password and a token", hint)
+	r.refuse(!token && (a.Username == "" || a.Password.IsZero()), at, "has neither username and password nor a token", hint)
+	r.refuse(hasControl(a.Username), at+".username", "has control characters", "")
+	r.secretText(at+".password", a.Password)
+	r.secretText(at+".identityToken", a.IdentityToken)
+	r.refuse(g.Server.URL == "" && g.Host == AnyHost && g.Server.field == "", at, "is for one host, and "+AnyHost+" stands for all",
+		"give the server that it is for, or move it to the registry of that host")
+	if u, err := url.Parse(g.Server.URL); err == nil {
 		g.login = u.Host
 	}
 }

@@ -47,9 +47,9 @@ func TestReleases(t *testing.T) {
 		{Release{3, 0, 0}, "3.0.0", 3, 4, true, true},
 	} {
 		r := c.release
-		if r.String() != c.text || r.written() != c.written || r.Format() != c.format || r.Supported() != c.supported ||
+		if r.String() != c.text || r.Written() != c.written || r.Format() != c.format || r.Supported() != c.supported ||
 			r.TranslatesEachFile() != c.translating {
-			t.Errorf("%s: writes %d, reads %d, supported %v, translates %v", r, r.written(), r.Format(), r.Supported(), r.TranslatesEachFile())
+			t.Errorf("%s: writes %d, reads %d, supported %v, translates %v", r, r.Written(), r.Format(), r.Supported(), r.TranslatesEachFile())
 		}
 	}
 	order := []Release{{2, 0, 0}, {1, 10, 0}, {1, 9, 30}, {1, 9, 4}, {3, 0, 0}}

@@ -3,109 +3,92 @@ package settings
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// resolve is pure: it reads the document and nothing else. The operating system decides what a path looks like.
+// Resolve validates a document for an operating system, which determines the form of a path.
 func Resolve(doc v1alpha1.ContainerRuntime, os string) (Desired, []sdk.Violation) {
 	r := resolver{spec: doc.Spec, at: PathsOf(os)}
-	spec := document.Path("spec")
-	d := Desired{OS: os, Spec: doc.Spec, Imports: doc.Spec.Imports}
-	d.Version, d.patches = r.providerConfig(spec.Field("providerConfig"))
-	r.scalars(spec)
-	r.interfaces(spec)
-	d.Runtimes = r.runtimes(spec.Field("runtimes"))
-	r.defaultRuntime(spec.Field("defaultRuntime"))
-	d.Registries = r.registries(spec.Field("registries"))
-	r.directories(spec.Field("registryDirs"), r.spec.RegistryDirs)
-	if slices.Contains(r.spec.RegistryDirs, r.at.RegistryFiles) {
-		r.refuse(spec.Field("registryDirs"), "names the directory that spec.registries is written to", "remove it: it comes first anyway")
-	}
-	d.headers = r.headers(spec.Field("registryHeaders"), r.spec.RegistryHeaders)
-	d.Directories = r.spec.RegistryDirs
-	d.Environment = r.environment(spec)
-	r.imports(spec.Field("imports"))
-	r.askedFor(spec, d.patches)
+	d := Desired{OS: os, Spec: doc.Spec, Directories: doc.Spec.RegistryDirs}
+	d.Version, d.patches = r.providerConfig("spec.providerConfig")
+	r.scalars()
+	r.interfaces()
+	d.Runtimes = r.runtimes("spec.runtimes")
+	r.defaultRuntime()
+	d.Registries = r.registries("spec.registries")
+	r.list("spec.registryDirs", r.spec.RegistryDirs, r.directory)
+	r.refuse(slices.Contains(r.spec.RegistryDirs, r.at.Certs), "spec.registryDirs", "names the directory that spec.registries is written to",
+		"remove it: it comes first anyway")
+	d.headers = r.headers("spec.registryHeaders", r.spec.RegistryHeaders)
+	d.Environment = r.environment()
+	r.list("spec.imports", r.spec.Imports, func(at document.Path, pattern string) {
+		r.path(at, checkPattern, pattern, "an absolute path or a pattern", "/etc/example/*.toml", `C:\ProgramData\example\*.toml`)
+		r.refuse(pattern == r.at.Config || pattern == r.at.DropIn, at, "is a file that this document is written to", "remove it")
+	})
+	r.empty(d.patches)
 	d.Warnings = r.warnings
 	return d, r.violations
 }
 
-// askedFor refuses what would do nothing.
-func (r *resolver) askedFor(spec document.Path, patches []patch) {
-	const hint = "write what is wanted, or remove it"
+// empty refuses mappings without any effect.
+func (r *resolver) empty(patches []patch) {
 	asked := r.spec
 	asked.Provider, asked.ProviderConfig = "", nil
-	if reflect.ValueOf(asked).IsZero() && len(patches) == 0 && len(r.violations) == 0 {
-		r.refuse(spec, "asks for nothing", "write what is wanted, or remove the document")
+	r.refuse(reflect.ValueOf(asked).IsZero() && len(patches) == 0 && len(r.violations) == 0, "spec",
+		"asks for nothing", "write what is wanted, or remove the document")
+	for _, f := range []struct {
+		field document.Path
+		value any
+	}{{"spec.cdi", r.spec.CDI}, {"spec.nri", r.spec.NRI}, {"spec.cni", r.spec.CNI}, {"spec.proxy", r.spec.Proxy}} {
+		v := reflect.ValueOf(f.value)
+		r.refuse(!v.IsNil() && v.Elem().IsZero(), f.field, "asks for nothing", "write what is wanted, or remove it")
 	}
-	nothing := func(name string, value any) {
-		if v := reflect.ValueOf(value); !v.IsNil() && v.Elem().IsZero() {
-			r.refuse(spec.Field(name), "asks for nothing", hint)
-		}
-	}
-	nothing("cdi", r.spec.CDI)
-	nothing("nri", r.spec.NRI)
-	nothing("cni", r.spec.CNI)
-	nothing("proxy", r.spec.Proxy)
 }
 
-func (r *resolver) scalars(spec document.Path) {
+func (r *resolver) scalars() {
 	s := r.spec
-	r.oneOf(spec.Field("cgroupDriver"), s.CgroupDriver, cgroupDrivers()...)
-	r.oneOf(spec.Field("logLevel"), s.LogLevel, "trace", "debug", "info", "warn", "error", "fatal", "panic")
+	r.cgroupDriver("spec.cgroupDriver", s.CgroupDriver)
+	r.oneOf("spec.logLevel", s.LogLevel, "trace", "debug", "info", "warn", "error", "fatal", "panic")
 	if s.SandboxImage != "" {
-		if err := checkImage(s.SandboxImage); err != nil {
-			r.refuse(spec.Field("sandboxImage"), err.Error(), "write it like registry.example.com/pause:3.10")
-		}
+		r.invalid(checkImage(s.SandboxImage), "spec.sandboxImage", "write it like registry.example.com/pause:3.10")
 	}
-	if s.Snapshotter != "" && !isIdentifier(s.Snapshotter) {
-		r.refuse(spec.Field("snapshotter"), "is not the name of a snapshotter", "use letters, digits, ., _ and -, as in overlayfs")
-	}
-	r.directory(spec.Field("rootDir"), s.RootDir)
-	r.directory(spec.Field("stateDir"), s.StateDir)
-	if s.RootDir != "" && s.RootDir == s.StateDir {
-		r.refuse(spec.Field("stateDir"), "must be another directory than spec.rootDir", "give it a directory of its own: what it holds ends with a boot")
-	}
-	if n := s.MaxConcurrentDownloads; n != nil && *n < 1 {
-		r.refuse(spec.Field("maxConcurrentDownloads"), "must be at least 1", "")
-	}
+	r.refuse(s.Snapshotter != "" && !isIdentifier(s.Snapshotter), "spec.snapshotter", "is not the name of a snapshotter",
+		"use letters, digits, ., _ and -, as in overlayfs")
+	r.directory("spec.rootDir", s.RootDir)
+	r.directory("spec.stateDir", s.StateDir)
+	r.refuse(s.RootDir != "" && s.RootDir == s.StateDir, "spec.stateDir", "must be another directory than spec.rootDir",
+		"give it a directory of its own: its content is lost at boot")
+	n := s.MaxConcurrentDownloads
+	r.refuse(n != nil && *n < 1, "spec.maxConcurrentDownloads", "must be at least 1", "")
 	if s.MetricsAddress != "" {
-		if err := checkAddress(s.MetricsAddress); err != nil {
-			r.refuse(spec.Field("metricsAddress"), err.Error(), "write HOST:PORT, such as 127.0.0.1:1338 or [::1]:1338")
-		}
+		r.invalid(checkAddress(s.MetricsAddress), "spec.metricsAddress", "write HOST:PORT, such as 127.0.0.1:1338 or [::1]:1338")
 	}
-	if n := s.OOMScore; n != nil && (*n < -1000 || *n > 1000) {
-		r.refuse(spec.Field("oomScore"), "must be from -1000 to 1000", "")
-	}
+	r.refuse(s.OOMScore != nil && (*s.OOMScore < -1000 || *s.OOMScore > 1000), "spec.oomScore", "must be from -1000 to 1000", "")
 }
 
-// interfaces checks what stands for CDI and CNI; NRI has nothing that could be wrong.
-func (r *resolver) interfaces(spec document.Path) {
+// interfaces checks CDI and CNI. NRI cannot be invalid.
+func (r *resolver) interfaces() {
 	if cdi := r.spec.CDI; cdi != nil {
-		r.directories(spec.Field("cdi").Field("specDirs"), cdi.SpecDirs)
-		if len(cdi.SpecDirs) > 0 && cdi.Enabled != nil && !*cdi.Enabled {
-			r.refuse(spec.Field("cdi").Field("specDirs"), "means nothing while spec.cdi.enabled is false", "remove one of the two")
-		}
+		r.list("spec.cdi.specDirs", cdi.SpecDirs, r.directory)
+		r.refuse(len(cdi.SpecDirs) > 0 && cdi.Enabled != nil && !*cdi.Enabled, "spec.cdi.specDirs",
+			"means nothing while spec.cdi.enabled is false", "remove one of the two")
 	}
 	if cni := r.spec.CNI; cni != nil {
-		r.directories(spec.Field("cni").Field("binDirs"), cni.BinDirs)
-		r.directory(spec.Field("cni").Field("confDir"), cni.ConfDir)
+		r.list("spec.cni.binDirs", cni.BinDirs, r.directory)
+		r.directory("spec.cni.confDir", cni.ConfDir)
 	}
 }
 
-func (r *resolver) imports(field document.Path) {
-	for i, pattern := range r.spec.Imports {
-		at := field.Index(i)
-		switch err := checkPattern(pattern, r.at.Windows); {
-		case err != nil:
-			r.refuse(at, err.Error(), r.pathHint("an absolute path or a pattern", "/etc/example/*.toml", `C:\ProgramData\example\*.toml`))
-		case slices.Contains(r.spec.Imports[:i], pattern):
-			r.refuse(at, "is listed twice", "remove one of the two")
-		case pattern == r.at.Config || pattern == r.at.DropIn:
-			r.refuse(at, "is a file that this document is written to", "remove it")
-		}
+func (r *resolver) defaultRuntime() {
+	if r.spec.DefaultRuntime == nil {
+		return
 	}
+	name, own := *r.spec.DefaultRuntime, builtin(r.at.Windows)
+	_, listed := r.spec.Runtimes[name]
+	r.refuse(!listed && name != "" && !slices.Contains(own, name), "spec.defaultRuntime", "is not one of spec.runtimes",
+		"list it there, or use "+strings.Join(own, " or "))
 }

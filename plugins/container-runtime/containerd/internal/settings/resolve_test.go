@@ -78,9 +78,9 @@ func TestResolveRefusesRuntimes(t *testing.T) {
 			`spec.runtimes.crun.cgroupDriver: not a value`, `spec.runtimes.runsc.cgroupDriver: OCI runtimes alone`,
 		}},
 		{"options", `{"runtimes":{"runc":{"options":{"SystemdCgroup":true,"BinaryName":"/x","c4n4rY":1,"NoPivotRoot":"c4n4ry","IoUid":-1,"Root":null}}}}`, []string{
-			`spec.runtimes.runc.options.BinaryName: said by binary`, `spec.runtimes.runc.options.IoUid: must be an integer`,
+			`spec.runtimes.runc.options.BinaryName: set by binary`, `spec.runtimes.runc.options.IoUid: must be an integer`,
 			`spec.runtimes.runc.options.NoPivotRoot: must be a boolean`, `spec.runtimes.runc.options.Root: holds null`,
-			`spec.runtimes.runc.options.SystemdCgroup: said by cgroupDriver`, `spec.runtimes.runc.options.c4n4rY: no option`,
+			`spec.runtimes.runc.options.SystemdCgroup: set by cgroupDriver`, `spec.runtimes.runc.options.c4n4rY: no option`,
 		}},
 		{"options of others", `{"runtimes":{"kata":{"options":{"a":{"b":[null]},"c":18446744073709551615,"d":{"e":{"f":1.5}}}}}}`, []string{
 			`spec.runtimes.kata.options.a: holds null`, `spec.runtimes.kata.options.c: holds a number`,
@@ -239,8 +239,8 @@ func TestWarnings(t *testing.T) {
 func TestWhatIsKept(t *testing.T) {
 	t.Parallel()
 	d := wanted(t, "linux", `{"imports":["/a/*.toml"],"providerConfig":{"version":"2.1"}}`)
-	if d.OS != "linux" || d.Version != "2.1" || len(d.Imports) != 1 || d.Imports[0] != "/a/*.toml" {
-		t.Errorf("%q %q %q", d.OS, d.Version, d.Imports)
+	if d.OS != "linux" || d.Version != "2.1" || len(d.Spec.Imports) != 1 || d.Spec.Imports[0] != "/a/*.toml" {
+		t.Errorf("%q %q %q", d.OS, d.Version, d.Spec.Imports)
 	}
 	if (v1alpha1.ContainerRuntime{}).Spec.Provider != "" {
 		t.Error("the zero document asks for something")

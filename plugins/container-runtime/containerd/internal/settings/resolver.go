@@ -11,10 +11,7 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-func isText(text string) bool { return utf8.ValidString(text) }
-
-// resolver collects everything that is wrong with a document, so that all of it is reported at once. Nothing it says
-// quotes a value.
+// resolver collects every violation of a document. Its messages never quote a value.
 type resolver struct {
 	spec       v1alpha1.ContainerRuntimeSpec
 	at         Paths
@@ -22,60 +19,63 @@ type resolver struct {
 	warnings   []sdk.Warning
 }
 
-func (r *resolver) refuse(field document.Path, message, hint string) {
-	r.violations = append(r.violations, sdk.Violation{Field: string(field), Message: message, Hint: hint})
+// refuse records a violation where bad is true. It returns bad.
+func (r *resolver) refuse(bad bool, field document.Path, message, hint string) bool {
+	if bad {
+		r.violations = append(r.violations, sdk.Violation{Field: string(field), Message: message, Hint: hint})
+	}
+	return bad
+}
+
+// invalid records an error as a violation. It reports whether there was one.
+func (r *resolver) invalid(err error, field document.Path, hint string) bool {
+	return err != nil && r.refuse(true, field, err.Error(), hint)
 }
 
 func (r *resolver) warn(field document.Path, message string) {
 	r.warnings = append(r.warnings, sdk.Warning{Field: string(field), Message: message})
 }
 
-func cgroupDrivers() []string { return []string{"systemd", "cgroupfs"} }
-
-// oneOf refuses a value that is given and is none of these.
+// oneOf refuses a value that is given and not known.
 func (r *resolver) oneOf(field document.Path, value string, known ...string) {
-	if value != "" && !slices.Contains(known, value) {
-		r.refuse(field, "is not a value of this field", "use one of "+strings.Join(known, ", "))
-	}
+	r.refuse(value != "" && !slices.Contains(known, value), field, "is not a value of this field", "use one of "+strings.Join(known, ", "))
 }
 
-// directory refuses what is no absolute path in its shortest form.
-func (r *resolver) directory(field document.Path, value string) {
-	if value == "" {
-		return
-	}
-	if err := checkPath(value, r.at.Windows); err != nil {
-		r.refuse(field, err.Error(), r.pathHint("an absolute path", "/var/lib/example", `C:\ProgramData\example`))
-	}
+func (r *resolver) cgroupDriver(field document.Path, value string) {
+	r.oneOf(field, value, "systemd", "cgroupfs")
 }
 
-func (r *resolver) directories(field document.Path, values []string) {
+// list refuses entries that are empty or listed twice, and checks the others.
+func (r *resolver) list(field document.Path, values []string, check func(at document.Path, value string)) {
 	for i, value := range values {
-		if value == "" {
-			r.refuse(field.Index(i), "is empty", "remove it")
+		at := field.Index(i)
+		if !r.refuse(value == "", at, "is empty", "remove it") &&
+			!r.refuse(slices.Contains(values[:i], value), at, "is listed twice", "remove one of the two") {
+			check(at, value)
 		}
-		if slices.Contains(values[:i], value) {
-			r.refuse(field.Index(i), "is listed twice", "remove one of the two")
-		}
-		r.directory(field.Index(i), value)
 	}
 }
 
-func (r *resolver) pathHint(what, linux, windows string) string {
+// path refuses a path that fails a check.
+func (r *resolver) path(field document.Path, check func(string, bool) error, value, what, linux, windows string) {
 	example := linux
 	if r.at.Windows {
 		example = windows
 	}
-	return fmt.Sprintf("write %s without . and .. and doubled or trailing separators, such as %s", what, example)
+	r.invalid(check(value, r.at.Windows), field,
+		fmt.Sprintf("write %s without . and .. and doubled or trailing separators, such as %s", what, example))
 }
 
-// secretText refuses an empty secret, and one that is not text: what it is written to is.
-func (r *resolver) secretText(field document.Path, s v1alpha1.Secret) {
-	switch text := string(s.Reveal()); {
-	case s.IsZero():
-	case text == "":
-		r.refuse(field, "is empty", "remove it, or give its value")
-	case HasControl(text) || !isText(text):
-		r.refuse(field, "has control characters", "look for a line end behind it")
+// directory refuses a path that is not absolute and in its shortest form.
+func (r *resolver) directory(field document.Path, value string) {
+	if value != "" {
+		r.path(field, checkPath, value, "an absolute path", "/var/lib/example", `C:\ProgramData\example`)
 	}
+}
+
+// secretText refuses a secret that is empty or not text.
+func (r *resolver) secretText(field document.Path, s v1alpha1.Secret) {
+	text := string(s.Reveal())
+	r.refuse(text == "" && !s.IsZero(), field, "is empty", "remove it, or give its value")
+	r.refuse(hasControl(text) || !utf8.ValidString(text), field, "has control characters", "look for a line end at its end")
 }
