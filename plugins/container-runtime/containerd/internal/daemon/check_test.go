@@ -32,10 +32,12 @@ func loaded(t *testing.T, name string, set map[string]any) map[string]any {
 		keys := strings.Split(path, "|")
 		table := tree
 		for _, key := range keys[:len(keys)-1] {
-			if _, ok := table[key].(map[string]any); !ok {
-				table[key] = map[string]any{}
+			below, ok := table[key].(map[string]any)
+			if !ok {
+				below = map[string]any{}
+				table[key] = below
 			}
-			table = table[key].(map[string]any)
+			table = below
 		}
 		table[keys[len(keys)-1]] = value
 	}

@@ -89,8 +89,8 @@ func (k Checker) shown(text string) error {
 	var config map[string]any
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
-	if decoder.Decode(&config) != nil {
-		return nil
+	if err := decoder.Decode(&config); err != nil {
+		config = nil
 	}
 	for _, s := range k.Configuration.Settings {
 		at := inStatus(s.Path)

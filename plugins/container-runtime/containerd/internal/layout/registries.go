@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/tomledit"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -37,22 +38,6 @@ type tree struct {
 	secret    bool
 }
 
-// quoted writes a TOML string that both of containerd's decoders read alike.
-func quoted(text string) string {
-	var b strings.Builder
-	for _, c := range text {
-		switch {
-		case c == '"' || c == '\\':
-			b.WriteString(`\` + string(c))
-		case c < ' ' || c == 0x7f:
-			fmt.Fprintf(&b, `\u%04X`, c)
-		default:
-			b.WriteRune(c)
-		}
-	}
-	return `"` + b.String() + `"`
-}
-
 func (t *tree) line(key, value string) { fmt.Fprintf(&t.text, "%s = %s\n", key, value) }
 
 // file adds a file beside the hosts.toml. It returns the name, by which containerd finds it there.
@@ -69,17 +54,17 @@ func (t *tree) access(table, name string, a settings.Access) {
 	if len(a.Capabilities) > 0 {
 		var all []string
 		for _, capability := range a.Capabilities {
-			all = append(all, quoted(capability))
+			all = append(all, tomledit.Quoted(capability))
 		}
 		t.line("capabilities", "["+strings.Join(all, ", ")+"]")
 	}
 	if a.CA != "" {
-		t.line("ca", quoted(t.file(name+"-ca.pem", []byte(a.CA), false)))
+		t.line("ca", tomledit.Quoted(t.file(name+"-ca.pem", []byte(a.CA), false)))
 	}
 	if a.Client != nil {
 		cert := t.file(name+"-client.pem", []byte(a.Client.Cert), false)
 		key := t.file(name+"-client.key", a.Client.Key.Reveal(), true)
-		t.line("client", fmt.Sprintf("[[%s, %s]]", quoted(cert), quoted(key)))
+		t.line("client", fmt.Sprintf("[[%s, %s]]", tomledit.Quoted(cert), tomledit.Quoted(key)))
 	}
 	if a.SkipVerify {
 		t.line("skip_verify", "true")
@@ -88,7 +73,7 @@ func (t *tree) access(table, name string, a settings.Access) {
 		t.line("override_path", "true")
 	}
 	if a.DialTimeout != "" {
-		t.line("dial_timeout", quoted(a.DialTimeout))
+		t.line("dial_timeout", tomledit.Quoted(a.DialTimeout))
 	}
 	if len(a.Headers) == 0 {
 		return
@@ -96,20 +81,20 @@ func (t *tree) access(table, name string, a settings.Access) {
 	t.secret = true
 	fmt.Fprintf(&t.text, "\n[%sheader]\n", table)
 	for _, key := range slices.Sorted(maps.Keys(a.Headers)) {
-		t.line(quoted(key), quoted(string(a.Headers[key].Reveal())))
+		t.line(tomledit.Quoted(key), tomledit.Quoted(string(a.Headers[key].Reveal())))
 	}
 }
 
 // host writes the table of one host. containerd asks the hosts in the order of their tables.
 func (t *tree) host(name string, e settings.Endpoint) {
-	table := "host." + quoted(e.URL)
+	table := "host." + tomledit.Quoted(e.URL)
 	fmt.Fprintf(&t.text, "\n[%s]\n", table)
 	t.access(table+".", name, e.Access)
 }
 
 func (t *tree) registry(g settings.Registry, r settings.Release) {
 	if g.Server.URL != "" {
-		t.line("server", quoted(g.Server.URL))
+		t.line("server", tomledit.Quoted(g.Server.URL))
 	}
 	t.access("", "server", g.Server.Access)
 	hosts := g.Mirrors

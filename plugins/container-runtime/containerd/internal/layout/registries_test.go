@@ -13,6 +13,7 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/containerdtest"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/tomledit"
 )
 
 // TestHostsFileSaysWhatTheDocumentSays, to a decoder of TOML and to containerd's own way to find the order of hosts.
@@ -118,7 +119,7 @@ func TestQuoting(t *testing.T) {
 		t.Errorf("X=%s", got)
 	}
 	var back struct{ A string }
-	if err := toml.Unmarshal([]byte("A = "+quoted(nasty+"\x01é\x7f\n")), &back); err != nil || back.A != nasty+"\x01é\x7f\n" {
+	if err := toml.Unmarshal([]byte("A = "+tomledit.Quoted(nasty+"\x01é\x7f\n")), &back); err != nil || back.A != nasty+"\x01é\x7f\n" {
 		t.Errorf("TOML: %q, %v", back.A, err)
 	}
 }

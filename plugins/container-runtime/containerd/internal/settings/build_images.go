@@ -14,7 +14,7 @@ func (b *builder) pulls() {
 	} else if s.SandboxImage != "" {
 		b.set("spec.sandboxImage", s.SandboxImage, b.images("pinned_images", "sandbox")...)
 	}
-	b.until(s.Snapshotter == "aufs", "spec.snapshotter", "has no such snapshotter any more", "use overlayfs", 2, 0)
+	b.until(s.Snapshotter == "aufs", "spec.snapshotter", "has no such snapshotter any more", "use overlayfs", 0)
 	if s.Snapshotter != "" && b.release.Written() == 2 {
 		b.set("spec.snapshotter", s.Snapshotter, b.images("containerd", "snapshotter")...)
 	} else if s.Snapshotter != "" {
@@ -87,7 +87,7 @@ func (b *builder) registry(g Registry) {
 	b.lacks(g.Host == AnyHost && len(g.Mirrors) == 0 && g.Server.URL == "" && !g.Server.Access.empty() && !b.release.Since(2, 0), g.field,
 		"containerd "+b.release.String()+" needs a host to ask for "+AnyHost, "give mirrors or a server, or list the hosts that it is for")
 	b.until(g.auth != nil, g.field+".auth", "takes no credentials in its configuration any more",
-		"use a credential provider of the kubelet or imagePullSecrets of the pods, or give the header Authorization as headers", 2, 7)
+		"use a credential provider of the kubelet or imagePullSecrets of the pods, or give the header Authorization as headers", 7)
 	hosts := slices.Clone(g.Mirrors)
 	if !slices.ContainsFunc(g.Mirrors, g.IsServer) {
 		hosts = slices.Insert(hosts, 0, Endpoint{field: g.field, Access: g.Server.Access})

@@ -45,13 +45,13 @@ func (b *builder) handlers() {
 
 // lacking refuses what a release cannot do for a runtime.
 func (b *builder) lacking(h Runtime) {
-	b.until(h.shim == runcV1Shim, h.Field+".type", "has no such type of runtime any more", "use "+runcShim, 2, 0)
+	b.until(h.shim == runcV1Shim, h.Field+".type", "has no such type of runtime any more", "use "+runcShim, 0)
 	if !IsOCI(h.shim) {
 		return
 	}
 	for _, name := range sortedKeys(h.options) {
 		at := (h.Field + ".options").Key(name)
-		b.until(name == "CriuPath", at, "has no such option any more", "put criu onto the daemon's path and remove it", 2, 0)
+		b.until(name == "CriuPath", at, "has no such option any more", "put criu onto the daemon's path and remove it", 0)
 		b.since(name == "TaskApiAddress" || name == "TaskApiVersion", at, "such option", 2, 0)
 	}
 }

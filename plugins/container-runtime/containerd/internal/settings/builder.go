@@ -46,9 +46,9 @@ func (b *builder) since(given bool, field document.Path, what string, major, min
 		fmt.Sprintf("install containerd %d.%d or later, or remove it", major, minor))
 }
 
-// until refuses a field that is given and went with a release.
-func (b *builder) until(given bool, field document.Path, message, hint string, major, minor int) {
-	b.lacks(given && b.release.Since(major, minor), field, fmt.Sprintf("containerd %s %s", b.release, message), hint)
+// until refuses a field that is given and that containerd 2 dropped in a minor release.
+func (b *builder) until(given bool, field document.Path, message, hint string, minor int) {
+	b.lacks(given && b.release.Since(2, minor), field, fmt.Sprintf("containerd %s %s", b.release, message), hint)
 }
 
 // windows refuses what only Linux has.
@@ -104,7 +104,7 @@ func (b *builder) interfaces() {
 		b.since(linux && on, "spec.cdi.enabled", what, 1, 7)
 		b.since(linux && len(cdi.SpecDirs) > 0, "spec.cdi.specDirs", what, 1, 7)
 		b.until(linux && cdi.Enabled != nil && !on, "spec.cdi.enabled", "has the "+what+" always on",
-			"remove it, or give directories without device specifications as spec.cdi.specDirs", 2, 4)
+			"remove it, or give directories without device specifications as spec.cdi.specDirs", 4)
 		if cdi.Enabled != nil && b.release.Since(1, 7) && !b.release.Since(2, 4) {
 			b.set("spec.cdi.enabled", on, b.runtime("enable_cdi")...)
 		}

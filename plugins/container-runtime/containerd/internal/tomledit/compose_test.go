@@ -14,7 +14,7 @@ func compose(script []byte) []byte {
 	fragments := []string{
 		"", "", "# c\n", "  # a = 1\n", "#[d]\n", " \t\n", "\n",
 		"[a]\n", "[a.b]\n", "[ a . \"b\".c ]\n", "  [a.c] # c\n", "[d]\n", "\t[d.'x.y']\n", "[a.b.d]\n", "[[a.l]]\n", "[[l]]\n", "[l.a]\n",
-		"[d] # machineadm: table\n", "[a.b] # machineadm\n",
+		"[a.b] # machineadm\n",
 		"a = 1\n", "b = 'x' # c\n", "  c=\"\"\"\n[a]\n\"\"\"\n", "k = 1 # machineadm\n", "k = 2 # c # machineadm: changed\n",
 		"b.c = 1\n", "  b.\"x.y\".z = true  \n", "a.b.c = 0x10\n", "a.b.d = []\n", "d.k = {}\n",
 		"a = {}\n", "b = { }\n", "c = {a = 1}\n", "d = { a.b = 1, c = { d = [ {} ] } , e = 2 }# c\n", "x = {k = 1, l = 2} # machineadm: added k, changed l\n",

@@ -98,7 +98,7 @@ func (d *Document) removeStatements(at *node) (*Document, error) {
 // cameWithKey says whether Set added a header on the way to a key.
 func (d *Document) cameWithKey(s *statement) bool {
 	m := d.mark(s)
-	return m.whole && !m.table && m.place.from <= s.comment.from
+	return m.whole && m.place.from <= s.comment.from
 }
 
 // emptied says whether a section has statements and loses all of them.

@@ -5,7 +5,6 @@
 //
 //	key = "v" # machineadm                                         the line is ours
 //	[a.table] # machineadm                                         so is the header; it goes with its section's last key
-//	[a.table] # machineadm: table                                  the same, but asked for by name: it stays until deleted
 //	theirs = "v" # their comment # machineadm: changed             their key, our value
 //	theirs = {x = 1, y = 2} # machineadm: added y, changed x       the same inside of an inline table
 //

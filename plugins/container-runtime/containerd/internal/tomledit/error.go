@@ -50,54 +50,30 @@ func (d *Document) syntax(parser *unstable.Parser, err error) error {
 	return d.fault(int(parser.Range(fault.Highlight).Offset), "%s", reason(fault.Message))
 }
 
+// ownMessages are the beginnings of the parser's messages that do not quote the document. The first match counts.
+const ownMessages = "array is incomplete|arrays and inline tables are nested more than the maximum|" +
+	"basic strings cannot have control characters|basic strings cannot have new lines|" +
+	"carriage returns are not allowed in comments|carriage returns must be followed by a newline character|" +
+	"control characters are not allowed in comments|decimal point must be followed by a digit|" +
+	"escape sequence is not a valid unicode code point|expected ',' or ']' after array value|" +
+	"expected ',' or '}' after inline table key-value|expected '=' after key|expected ']' to close table name|" +
+	"expected ']]' to close array table name|expected digit|expected keyword|expected key|expected newline|" +
+	"expected number after sign|expected value|exponent must contain at least one digit|" +
+	"inline table is incomplete|integers cannot have leading zeroes|invalid character at start of key|" +
+	"invalid escape character|invalid hexadecimal digit in unicode escape sequence|" +
+	"literal strings cannot have control characters|literal strings cannot have new lines|" +
+	"multiline basic string not terminated|multiline basic strings cannot have control characters|" +
+	"multiline literal string not terminated|multiline literal strings cannot have control characters|" +
+	"need a character after|number must have at least one digit between underscores|" +
+	"radix prefix must be followed by at least one digit|sign is not allowed on numbers with a radix prefix|" +
+	"strings must be quoted|too many quotes at the end of a multiline basic string|" +
+	"too many quotes at the end of a multiline literal string|unexpected character|" +
+	"unexpected comma in inline table|unicode escape sequence is too short|unterminated basic string|" +
+	"unterminated literal string"
+
 // reason returns the part of a parser's message that is surely its own: the rest may quote the document.
 func reason(message string) string {
-	for _, own := range []string{
-		"array is incomplete",
-		"arrays and inline tables are nested more than the maximum",
-		"basic strings cannot have control characters",
-		"basic strings cannot have new lines",
-		"carriage returns are not allowed in comments",
-		"carriage returns must be followed by a newline character",
-		"control characters are not allowed in comments",
-		"decimal point must be followed by a digit",
-		"escape sequence is not a valid unicode code point",
-		"expected ',' or ']' after array value",
-		"expected ',' or '}' after inline table key-value",
-		"expected '=' after key",
-		"expected ']' to close table name",
-		"expected ']]' to close array table name",
-		"expected digit",
-		"expected keyword",
-		"expected key",
-		"expected newline",
-		"expected number after sign",
-		"expected value",
-		"exponent must contain at least one digit",
-		"inline table is incomplete",
-		"integers cannot have leading zeroes",
-		"invalid character at start of key",
-		"invalid escape character",
-		"invalid hexadecimal digit in unicode escape sequence",
-		"literal strings cannot have control characters",
-		"literal strings cannot have new lines",
-		"multiline basic string not terminated",
-		"multiline basic strings cannot have control characters",
-		"multiline literal string not terminated",
-		"multiline literal strings cannot have control characters",
-		"need a character after",
-		"number must have at least one digit between underscores",
-		"radix prefix must be followed by at least one digit",
-		"sign is not allowed on numbers with a radix prefix",
-		"strings must be quoted",
-		"too many quotes at the end of a multiline basic string",
-		"too many quotes at the end of a multiline literal string",
-		"unexpected character",
-		"unexpected comma in inline table",
-		"unicode escape sequence is too short",
-		"unterminated basic string",
-		"unterminated literal string",
-	} {
+	for own := range strings.SplitSeq(ownMessages, "|") {
 		if strings.HasPrefix(message, own) {
 			return "not TOML: " + own
 		}

@@ -122,16 +122,7 @@ func modelSet(table map[string]any, path []string, value any) {
 		}
 		table = below
 	}
-	last := path[len(path)-1]
-	have, isTable := table[last].(map[string]any)
-	want, wantTable := value.(map[string]any)
-	if !isTable || !wantTable {
-		table[last] = generic(value)
-		return
-	}
-	for key, each := range want {
-		modelSet(have, []string{key}, each)
-	}
+	table[path[len(path)-1]] = generic(value)
 }
 
 // modelDelete is Delete on a decoded document. A table above may go with it when nothing else is in it: now tells.

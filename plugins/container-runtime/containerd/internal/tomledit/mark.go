@@ -12,9 +12,9 @@ const signature = "# machineadm"
 
 // mark is what the end of a comment says about its statement.
 type mark struct {
-	// whole says that Set added the statement, table that it is a table which was asked for by name.
-	whole, table bool
-	items        []item
+	// whole marks a statement that Set added.
+	whole bool
+	items []item
 	// place is where the mark stands in the document, with the blank before it; empty at the end of the line when there
 	// is no mark.
 	place span
@@ -48,11 +48,8 @@ func (d *Document) mark(s *statement) mark {
 }
 
 func parseMark(text string, header bool) (mark, bool) {
-	switch {
-	case text == "":
-		return mark{whole: true}, true
-	case header:
-		return mark{whole: true, table: true}, text == ": table"
+	if text == "" || header {
+		return mark{whole: true}, text == ""
 	}
 	text, ok := strings.CutPrefix(text, ": ")
 	if !ok {
@@ -89,8 +86,6 @@ func parseKey(text string) (path []string, ok bool) {
 // text is the mark as it stands at the end of a line.
 func (m mark) text() string {
 	switch {
-	case m.table:
-		return " " + signature + ": table"
 	case m.whole:
 		return " " + signature
 	case len(m.items) == 0:
@@ -147,8 +142,6 @@ type Owned struct {
 	Path []string
 	// Changed says that the key is somebody else's and only its value was replaced: it is not for Delete.
 	Changed bool
-	// Table says that it is a table with a header, which other people can have put keys into.
-	Table bool
 }
 
 // Owned returns what is marked as ours, in the order of the document. A header that Set added on the way to a key is not
@@ -163,8 +156,8 @@ func (d *Document) Owned() []Owned {
 			// Set never comes into an array of tables.
 			continue
 		}
-		if m.whole && s.header == m.table {
-			all = append(all, Owned{Path: path, Table: m.table})
+		if m.whole && !s.header {
+			all = append(all, Owned{Path: path})
 		}
 		for _, it := range m.items {
 			// Somebody may have removed the key and left the mark.

@@ -2,16 +2,14 @@ package tomledit
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// addTable adds a table with a header, behind the section of its closest relative. asked says that Set was called for
-// the table itself.
-func (d *Document) addTable(path []string, table map[string]any, asked bool) (*Document, error) {
+// addTable adds a table with a header and one key, behind the section of its closest relative.
+func (d *Document) addTable(path []string, assignment string) (*Document, error) {
 	relative := len(d.statements) - 1
 	if relative >= 0 {
 		relative = d.statements[relative].section
@@ -26,33 +24,16 @@ func (d *Document) addTable(path []string, table map[string]any, asked bool) (*D
 	}
 	at, rest := d.reach(path)
 	spelled := slices.Concat(at.spelled(nil), renderKeys(rest, d.keyQuote))
-	lines := d.section(spelled, table, asked, d.headerIndent(path))
+	indent := d.headerIndent(path)
+	lines := []string{
+		indent + "[" + strings.Join(spelled, ".") + "] " + signature,
+		indent + d.keyIndent() + assignment + " " + signature,
+	}
 	place := d.sectionEnd(relative)
 	if place > 0 {
 		lines = append([]string{""}, lines...)
 	}
 	return d.insert(place, lines)
-}
-
-// section renders a table and, behind it, those in it.
-func (d *Document) section(spelled []string, table map[string]any, asked bool, indent string) []string {
-	header := indent + "[" + strings.Join(spelled, ".") + "]" + mark{whole: true, table: asked}.text()
-	lines := []string{header}
-	keyIndent := indent + d.keyIndent()
-	keys := slices.Sorted(maps.Keys(table))
-	for _, key := range keys {
-		if _, isTable := table[key].(map[string]any); !isTable {
-			line := d.assignment(nil, []string{key}, table[key]) + mark{whole: true}.text()
-			lines = append(lines, keyIndent+line)
-		}
-	}
-	for _, key := range keys {
-		if below, isTable := table[key].(map[string]any); isTable {
-			path := slices.Concat(spelled, []string{renderKey(key, d.keyQuote)})
-			lines = append(append(lines, ""), d.section(path, below, true, indent+d.tableIndent())...)
-		}
-	}
-	return lines
 }
 
 // common counts the keys that two paths begin with.

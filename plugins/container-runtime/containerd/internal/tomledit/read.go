@@ -214,7 +214,7 @@ func (r *reader) value(n *node, v *unstable.Node) error {
 	default:
 		var ok bool
 		if n.content, ok = decode(r.doc.data[n.value.from:n.value.to]); !ok {
-			return r.doc.fault(n.value.from, "not TOML: %s", wrong(v.Kind))
+			return r.doc.fault(n.value.from, "not TOML: a number out of range, a date or time that does not exist, or a key that is defined twice")
 		}
 	}
 	return nil
@@ -226,18 +226,4 @@ func decode(value []byte) (content any, ok bool) {
 	var holder struct{ V any }
 	err := toml.Unmarshal(append([]byte("V = "), value...), &holder)
 	return holder.V, err == nil
-}
-
-// wrong says what can be wrong with a value that the parser has found.
-func wrong(kind unstable.Kind) string {
-	switch kind {
-	case unstable.Integer:
-		return "an integer of more than 64 bits"
-	case unstable.Float:
-		return "a float out of range"
-	case unstable.Array:
-		return "an array with a value out of range, a date or time that does not exist, or a key that is defined twice"
-	default:
-		return "a date or time that does not exist"
-	}
 }

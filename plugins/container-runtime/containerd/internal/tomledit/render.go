@@ -148,6 +148,9 @@ func renderString(s string, quote byte) string {
 	return b.String()
 }
 
+// Quoted writes a text as a basic string.
+func Quoted(text string) string { return renderString(text, '"') }
+
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 
 func renderKey(key string, quote byte) string {

@@ -2,28 +2,25 @@ package tomledit
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// Set makes a value be at a path: a string, bool, int64, float64, []string, []any of these, or map[string]any.
+// Set sets the value at a path: a string, bool, int64, float64, []string, or a []any of these and of map[string]any.
 //
-// A key that is there keeps everything but its value's bytes, and these, too, when they say the same already. Of an
-// array over several lines the comments stay, and the values before the first and behind the last difference. A key
-// that is not there is added where its table is written, in the way that the table is written.
-//
-// A map is set key by key where there is a table, and what the table has besides stays; it becomes a table of its own
-// where there is none. No key is ever removed: a table is not replaced by a value.
-//
-// An array of tables ([[a]]) and what is in it is not edited. The error is of type *Error, and the document is then as
-// it was.
+// A key that exists keeps everything but the bytes of its value, and these, too, when they mean the same already. In an
+// array over several lines the comments stay, and the values before the first and behind the last difference. A new key
+// is added where its table is written, in the form of the table. A value does not replace a table, and nothing in an
+// array of tables ([[a]]) is edited. The error is of type *Error, and the document is then unchanged.
 func (d *Document) Set(path []string, value any) error {
 	want, err := normal(value, len(path))
+	_, isTable := want.(map[string]any)
 	switch {
 	case err != nil:
 		return &Error{Path: path, Message: err.Error()}
+	case isTable:
+		return &Error{Path: path, Message: "a table cannot be set: set its values"}
 	case len(path) == 0:
 		return &Error{Message: "the document itself cannot be set"}
 	case slices.ContainsFunc(path, func(key string) bool { return !utf8.ValidString(key) }):
@@ -48,27 +45,22 @@ func about(path []string, err error) error {
 
 func (d *Document) set(path []string, want any) (*Document, error) {
 	at, rest := d.reach(path)
-	table, isTable := want.(map[string]any)
 	switch {
 	case at.form == series || at.form == leaf && len(rest) > 0:
 		return nil, d.obstacle(at, rest)
 	case at.form == leaf:
 		return d.replace(at, want)
-	case len(rest) == 0 && !isTable:
-		return nil, d.fault(d.place(at), "%s is a table, which a value does not replace", dottedKey(path))
 	case len(rest) == 0:
-		return d.merge(path, table)
+		return nil, d.fault(d.place(at), "%s is a table, which a value does not replace", dottedKey(path))
 	case at.container() != nil:
 		return d.addInline(at, rest, want)
 	case at.form == dotted:
 		return d.addDotted(at, rest, want)
-	case at.form == headed && len(rest) == 1 && !isTable:
+	case at.form == headed && len(rest) == 1:
 		return d.addKey(at, rest[0], want)
-	case isTable:
-		return d.addTable(path, table, true)
 	default:
 		last := len(path) - 1
-		return d.addTable(path[:last], map[string]any{path[last]: want}, false)
+		return d.addTable(path[:last], d.assignment(nil, path[last:], want))
 	}
 }
 
@@ -76,19 +68,7 @@ func (d *Document) obstacle(at *node, rest []string) error {
 	if at.form == series {
 		return d.fault(d.place(at), "%s is an array of tables, which is not edited", dottedKey(at.path(nil)))
 	}
-	return d.fault(d.place(at), "%s is %s, so that %s cannot be in it", dottedKey(at.path(nil)), at.kind(), dottedKey(rest))
-}
-
-func (d *Document) merge(path []string, table map[string]any) (*Document, error) {
-	next := d
-	for _, key := range slices.Sorted(maps.Keys(table)) {
-		var err error
-		below := slices.Concat(path, []string{key})
-		if next, err = next.set(below, table[key]); err != nil {
-			return nil, about(below, err)
-		}
-	}
-	return next, nil
+	return d.fault(d.place(at), "%s is a value, so that %s cannot be in it", dottedKey(at.path(nil)), dottedKey(rest))
 }
 
 func (d *Document) replace(at *node, want any) (*Document, error) {
@@ -152,13 +132,13 @@ func (d *Document) addDotted(at *node, rest []string, want any) (*Document, erro
 		}
 	}
 	s := &d.statements[last]
-	line := d.indent(s.body.from) + d.assignment(at.spelled(table), rest, want) + mark{whole: true}.text()
+	line := d.indent(s.body.from) + d.assignment(at.spelled(table), rest, want) + " " + signature
 	return d.insert(d.lines(s).to, []string{line})
 }
 
 // addKey adds a key to the section of a table that has one.
 func (d *Document) addKey(at *node, key string, want any) (*Document, error) {
-	line := d.assignment(nil, []string{key}, want) + mark{whole: true}.text()
+	line := d.assignment(nil, []string{key}, want) + " " + signature
 	last := at.home
 	for last+1 < len(d.statements) && !d.statements[last+1].header {
 		last++

@@ -3,7 +3,6 @@ package tomledit
 import (
 	"maps"
 	"slices"
-	"time"
 )
 
 // form is how a document writes a key.
@@ -171,31 +170,4 @@ func shared(value any) any {
 		return table
 	}
 	return value
-}
-
-// kind names what a node is, for errors.
-func (n *node) kind() string {
-	switch n.form {
-	case leaf:
-	case series, element:
-		return "an array of tables"
-	default:
-		return "a table"
-	}
-	switch n.content.(type) {
-	case string:
-		return "a string"
-	case bool:
-		return "a boolean"
-	case int64:
-		return "an integer"
-	case float64:
-		return "a float"
-	case []any:
-		return "an array"
-	case time.Time:
-		return "a time"
-	default:
-		return "a local date or time"
-	}
 }
