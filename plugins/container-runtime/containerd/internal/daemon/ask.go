@@ -55,20 +55,6 @@ func versionLive(ctx context.Context, m sdk.Machine, binary string) (string, err
 	return answer[2], nil
 }
 
-// DefaultSpec is the default specification of containers, as the daemon's ctr prints it.
-func DefaultSpec(ctx context.Context, m sdk.Machine, i Installation) ([]byte, error) {
-	ctr := filepath.Join(filepath.Dir(i.binary), "ctr")
-	result, err := m.Commands.Run(ctx, commandOf(ctr, "oci", "spec"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, sdk.Precondition(ctr+" is not installed: it prints what containers start from by default",
-			"install it from the archive or package of containerd, or remove baseSpec")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("ask ctr for the default specification of containers: %w", err)
-	}
-	return result.Stdout, nil
-}
-
 // SandboxWarning compares the sandbox image with the one of an installed kubeadm. kubeadm gets its own version as an
 // argument, so that it does not look for one in the network. An error of kubeadm is ignored.
 func SandboxWarning(ctx context.Context, m sdk.Machine, image string, result *sdk.Plan) error {

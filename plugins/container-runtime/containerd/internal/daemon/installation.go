@@ -4,6 +4,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -157,4 +158,18 @@ func Fit(ctx context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
 		return sdk.FitnessActive, runs, nil
 	}
 	return sdk.FitnessInstalled, "containerd is installed", nil
+}
+
+// DefaultSpec is the default specification of containers, as the daemon's ctr prints it.
+func DefaultSpec(ctx context.Context, m sdk.Machine, i Installation) ([]byte, error) {
+	ctr := filepath.Join(filepath.Dir(i.binary), "ctr")
+	result, err := m.Commands.Run(ctx, commandOf(ctr, "oci", "spec"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, sdk.Precondition(ctr+" is not installed: it prints what containers start from by default",
+			"install it from the archive or package of containerd, or remove baseSpec")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask ctr for the default specification of containers: %w", err)
+	}
+	return result.Stdout, nil
 }

@@ -2,8 +2,8 @@ package tomledit
 
 import "strings"
 
-// editArray makes an array over several lines say what is wanted. It leaves the comments, the layout, and the values before
-// the first and behind the last difference.
+// editArray changes the values of an array over several lines. It keeps the comments, the layout, and the values before the
+// first and behind the last difference.
 func (d *Document) editArray(at *node, have, want []any) []edit {
 	old := d.elements(at.value)
 	same := 0
@@ -37,7 +37,7 @@ func (d *Document) editArray(at *node, have, want []any) []edit {
 				edits = append(edits, gone)
 				continue
 			}
-			// They meet. The last one of a line wants the blank before it, which may be taken already.
+			// They meet. The last one of a line includes the blank before it, which may be gone already.
 			if gone.from < edits[last].to {
 				edits[last].from = d.backOverBlanks(edits[last].from)
 			}
@@ -77,8 +77,8 @@ func (d *Document) addElements(array span, old []span, front int, more []string)
 
 func (d *Document) beginsLine(at int) bool { return d.backOverBlanks(at) == d.lineStart(at) }
 
-// cut takes a value of an array or a pair of an inline table away, the comma behind it, and the line when nothing else is
-// on it. A comment between the two stays.
+// cut removes a value of an array or a pair of an inline table, the comma behind it, and the line where nothing else is on
+// it. A comment between the two stays.
 func (d *Document) cut(s span) []edit {
 	_, comma := d.overFiller(s.to)
 	if comma >= 0 && !d.isBlank(span{s.to, comma}) {

@@ -49,7 +49,7 @@ func (d *Document) removePair(at *node) (*Document, error) {
 	return d.apply(append(d.cutPair(table, all, i), d.without(s, at.path(s.node))...)...)
 }
 
-// cutPair undoes what addInline does, wherever the pair is written like that.
+// cutPair is the inverse of addInline for a pair in that form.
 func (d *Document) cutPair(table *node, all []*node, i int) []edit {
 	gone := all[i].pair
 	near := func(from, to int) bool { return len(bytes.Trim(d.data[from:to], " \t,")) == 0 }
@@ -95,13 +95,13 @@ func (d *Document) removeStatements(at *node) (*Document, error) {
 	return d.apply(runs...)
 }
 
-// cameWithKey says whether Set added a header on the way to a key.
+// cameWithKey reports whether Set added a header on the way to a key.
 func (d *Document) cameWithKey(s *statement) bool {
 	m := d.mark(s)
 	return m.whole && m.place.from <= s.comment.from
 }
 
-// emptied says whether a section has statements and loses all of them.
+// emptied reports whether a section has statements and loses all of them.
 func (d *Document) emptied(header int, gone []bool) bool {
 	i := header + 1
 	for i < len(d.statements) && !d.statements[i].header && gone[i] {

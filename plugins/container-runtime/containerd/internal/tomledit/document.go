@@ -1,21 +1,18 @@
-// Package tomledit changes single keys of a TOML document that people wrote and leaves every other byte as it is:
-// their keys, comments, order, indentation, line ends and spellings.
+// Package tomledit changes single keys of a TOML document and keeps every other byte: keys, comments, order, indentation,
+// line ends and spellings.
 //
-// What is added carries a comment at the end of its line, so that a later run knows it again:
+// What is added carries a comment at the end of its line, so that a later run recognizes it:
 //
-//	key = "v" # machineadm                                         the line is ours
-//	[a.table] # machineadm                                         so is the header; it goes with its section's last key
-//	theirs = "v" # their comment # machineadm: changed             their key, our value
-//	theirs = {x = 1, y = 2} # machineadm: added y, changed x       the same inside of an inline table
+//	key = "v" # machineadm                                         a line that Set added
+//	[a.table] # machineadm                                         a header that Set added; it goes with the last key of its section
+//	theirs = "v" # their comment # machineadm: changed             a foreign key with a value that Set changed
+//	theirs = {x = 1, y = 2} # machineadm: added y, changed x       the same in an inline table
 //
-// A document is TOML 1.0. What TOML 1.1 allows besides (line breaks and trailing commas in inline tables, \e, \xHH,
-// times without seconds) is kept, never written.
+// A document is TOML 1.0. The additions of TOML 1.1 (line breaks and trailing commas in inline tables, \e, \xHH, times
+// without seconds) are kept, never written.
 package tomledit
 
-import (
-	"bytes"
-	"unicode/utf8"
-)
+import "bytes"
 
 const (
 	// MaxSize is how many bytes a document may have.
@@ -24,7 +21,7 @@ const (
 	MaxDepth = 64
 )
 
-// Document is a TOML document and what it says. It is not for use by several goroutines at once.
+// Document is a TOML document and its values. It is not safe for concurrent use.
 type Document struct {
 	data       []byte
 	root       *node
@@ -33,46 +30,26 @@ type Document struct {
 	keyQuote, textQuote byte
 }
 
-// Parse reads a document. Its errors are of type *Error. An empty document is a good one. Refused are a byte order
-// mark, control characters (NUL among them) and bytes that are not UTF-8, as TOML 1.0 says.
-func Parse(data []byte) (*Document, error) {
-	return parse(bytes.Clone(data))
+// noStatement is the section of what stands above the first header.
+const noStatement = -1
+
+// statement is a header or a key/value with the rest of its line. No two of them share a line.
+type statement struct {
+	// node is what it defines: a table, one of an array of tables, or a value.
+	node *node
+	// section is the header that it stands under, or noStatement; its own number for a header.
+	section int
+	header  bool
+	// body is from the key or the first bracket to the end of the value or the last bracket.
+	body span
+	// comment is at the end of the line; empty when there is none.
+	comment span
 }
 
-func parse(data []byte) (*Document, error) {
-	d := &Document{data: data, root: &node{form: headed, home: noStatement}}
-	if len(data) > MaxSize {
-		return nil, &Error{Message: "the document is longer than 4 MiB"}
-	}
-	if bytes.HasPrefix(data, []byte("\ufeff")) {
-		return nil, d.fault(0, "a byte order mark, which TOML does not allow")
-	}
-	if at := invalidUTF8(data); at >= 0 {
-		return nil, d.fault(at, "not UTF-8")
-	}
-	r := reader{doc: d, table: d.root, section: noStatement}
-	r.parser.KeepComments = true
-	r.parser.Reset(data)
-	for r.parser.NextExpression() {
-		if err := r.expression(r.parser.Expression()); err != nil {
-			return nil, err
-		}
-	}
-	if err := r.parser.Error(); err != nil {
-		return nil, d.syntax(&r.parser, err)
-	}
-	return d, nil
-}
-
-func invalidUTF8(data []byte) int {
-	for at := 0; at < len(data); {
-		r, size := utf8.DecodeRune(data[at:])
-		if r == utf8.RuneError && size == 1 {
-			return at
-		}
-		at += size
-	}
-	return -1
+// edit puts text in the place of data[from:to].
+type edit struct {
+	span
+	text string
 }
 
 // Bytes returns the text of the document.
@@ -80,7 +57,7 @@ func (d *Document) Bytes() []byte { return bytes.Clone(d.data) }
 
 // Get returns what is at a path: a string, bool, int64, float64, time.Time or a local date or time of go-toml, a []any,
 // or a map[string]any. Tables of an array of tables ([[a]]) are reached by their number, from "0". An empty path is the
-// whole document. The value is the caller's own.
+// whole document. The value is a copy.
 func (d *Document) Get(path ...string) (value any, ok bool) {
 	n := d.lookup(path)
 	if n == nil {
@@ -89,11 +66,11 @@ func (d *Document) Get(path ...string) (value any, ok bool) {
 	return n.decoded(), true
 }
 
-// Has says whether there is anything at a path.
+// Has reports whether a path exists.
 func (d *Document) Has(path ...string) bool { return d.lookup(path) != nil }
 
 // Keys returns the keys of a table in the order of their first appearance, however they are written; the numbers of the
-// tables of an array of tables; nil when there is no table at the path.
+// tables of an array of tables; nil where the path is no table.
 func (d *Document) Keys(path ...string) []string {
 	n := d.lookup(path)
 	if n == nil {
@@ -116,8 +93,8 @@ func (d *Document) lookup(path []string) *node {
 	return n
 }
 
-// reach goes down a path as far as the document does, but not into an array of tables. It returns what it came to and
-// the keys that are left.
+// reach goes down a path as far as the document does, but not into an array of tables. It returns the last node and the
+// keys that are left.
 func (d *Document) reach(path []string) (*node, []string) {
 	n := d.root
 	for i, name := range path {
@@ -131,21 +108,4 @@ func (d *Document) reach(path []string) (*node, []string) {
 		n = child
 	}
 	return n, nil
-}
-
-// edit puts text in the place of data[from:to].
-type edit struct {
-	span
-	text string
-}
-
-// apply returns the document that the edits make of this one. They do not overlap, and are in order.
-func (d *Document) apply(edits ...edit) (*Document, error) {
-	var out []byte
-	done := 0
-	for _, e := range edits {
-		out = append(append(out, d.data[done:e.from]...), e.text...)
-		done = e.to
-	}
-	return parse(append(out, d.data[done:]...))
 }

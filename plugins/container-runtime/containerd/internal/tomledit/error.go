@@ -11,11 +11,11 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// Error is a fault of a document, or the reason why it cannot be edited as asked. It names keys and never quotes values.
+// Error is an error in a document, or the reason why an edit is not possible. It names keys and never quotes values.
 type Error struct {
-	// Path is what the edit was about; nil when the document itself is at fault.
+	// Path is what the edit was about; nil for an error in the document itself.
 	Path []string
-	// Line and Column count from 1, columns in characters; zero when no place is at fault.
+	// Line and Column count from 1, columns in characters; zero without a place.
 	Line, Column int
 	Message      string
 }
@@ -41,7 +41,7 @@ func (d *Document) fault(at int, format string, args ...any) *Error {
 	}
 }
 
-// syntax makes a fault of what the parser says.
+// syntax converts an error of the parser.
 func (d *Document) syntax(parser *unstable.Parser, err error) error {
 	var fault *unstable.ParserError
 	if !errors.As(err, &fault) {
@@ -71,7 +71,7 @@ const ownMessages = "array is incomplete|arrays and inline tables are nested mor
 	"unexpected comma in inline table|unicode escape sequence is too short|unterminated basic string|" +
 	"unterminated literal string"
 
-// reason returns the part of a parser's message that is surely its own: the rest may quote the document.
+// reason is the part of a parser's message that does not quote the document.
 func reason(message string) string {
 	for own := range strings.SplitSeq(ownMessages, "|") {
 		if strings.HasPrefix(message, own) {

@@ -10,7 +10,7 @@ import (
 // signature begins every mark.
 const signature = "# machineadm"
 
-// mark is what the end of a comment says about its statement.
+// mark is the end of a comment, which describes what Set did to the statement.
 type mark struct {
 	// whole marks a statement that Set added.
 	whole bool
@@ -20,11 +20,11 @@ type mark struct {
 	place span
 }
 
-// item is a part of a statement which is otherwise somebody else's.
+// item is a part that Set added or changed in a foreign statement.
 type item struct {
 	// path leads there from the statement's value; empty, it is that value itself.
 	path []string
-	// changed says that only the value is ours; else the key is, too.
+	// changed is set where only the value is ours, not the key.
 	changed bool
 }
 
@@ -104,7 +104,7 @@ func (m mark) text() string {
 	return " " + signature + ": " + strings.Join(parts, ", ")
 }
 
-// covers says whether the mark already tells what the item would.
+// covers reports whether the mark already has the item.
 func (m mark) covers(i item) bool {
 	return m.whole || slices.ContainsFunc(m.items, func(known item) bool {
 		if known.changed {
@@ -114,7 +114,7 @@ func (m mark) covers(i item) bool {
 	})
 }
 
-// with returns the edit that adds an item to the mark of a statement; none where it is told already.
+// with returns the edit that adds an item to the mark of a statement; none where the mark has it.
 func (d *Document) with(s *statement, i item) []edit {
 	m := d.mark(s)
 	if m.covers(i) {
@@ -124,7 +124,7 @@ func (d *Document) with(s *statement, i item) []edit {
 	return []edit{{m.place, m.text()}}
 }
 
-// without returns the edit that removes what the mark of a statement tells about a path and below it.
+// without returns the edit that removes the items at a path and below it from the mark of a statement.
 func (d *Document) without(s *statement, path []string) []edit {
 	m := d.mark(s)
 	kept := slices.DeleteFunc(slices.Clone(m.items), func(i item) bool {
@@ -140,11 +140,11 @@ func (d *Document) without(s *statement, path []string) []edit {
 // Owned is something that Set has marked.
 type Owned struct {
 	Path []string
-	// Changed says that the key is somebody else's and only its value was replaced: it is not for Delete.
+	// Changed is set for a foreign key whose value Set replaced. Delete must not remove it.
 	Changed bool
 }
 
-// Owned returns what is marked as ours, in the order of the document. A header that Set added on the way to a key is not
+// Owned returns everything that has a mark, in the order of the document. A header that Set added on the way to a key is not
 // listed: it goes with the last key of its section.
 func (d *Document) Owned() []Owned {
 	var all []Owned
@@ -153,14 +153,14 @@ func (d *Document) Owned() []Owned {
 		m := d.mark(s)
 		path := s.node.path(nil)
 		if _, rest := d.reach(path); len(rest) > 0 {
-			// Set never comes into an array of tables.
+			// Set does not edit arrays of tables.
 			continue
 		}
 		if m.whole && !s.header {
 			all = append(all, Owned{Path: path})
 		}
 		for _, it := range m.items {
-			// Somebody may have removed the key and left the mark.
+			// An editor may have removed the key and left the mark.
 			if at := slices.Concat(path, it.path); d.Has(at...) {
 				all = append(all, Owned{Path: at, Changed: it.changed})
 			}

@@ -89,7 +89,7 @@ func (d *Document) comments(s span) []span {
 	return blocks
 }
 
-// holdsCommentedOut says whether a line of a block would be one of the kinds without its sign.
+// holdsCommentedOut reports whether a line of a block would be one of the kinds if uncommented.
 func (d *Document) holdsCommentedOut(block span, kinds ...unstable.Kind) bool {
 	for line := range bytes.Lines(d.data[block.from:block.to]) {
 		if slices.Contains(kinds, commentedOut(line)) {
@@ -100,7 +100,7 @@ func (d *Document) holdsCommentedOut(block span, kinds ...unstable.Kind) bool {
 }
 
 // rootPlace returns where the first key above all headers goes: behind the comments that open the document, but before
-// those that belong to the first header, and before a header that is commented out: who takes its sign away shall not
+// those that belong to the first header, and before a header that is commented out, so that uncommenting it does not
 // move our key into its table. Zero is the top.
 func (d *Document) rootPlace() int {
 	limit := len(d.data)
@@ -173,4 +173,17 @@ func (d *Document) headerIndent(path []string) string {
 	below := &d.statements[at.home]
 	less := strings.Repeat(d.tableIndent(), len(below.node.path(at)))
 	return strings.TrimSuffix(d.indentOf(below), less)
+}
+
+// insert adds lines at the end of a line, and keeps the document's last line as it is: with or without a line end.
+func (d *Document) insert(at int, lines []string) (*Document, error) {
+	newline := d.newline()
+	text := ""
+	for _, line := range lines {
+		text += line + newline
+	}
+	if at > 0 && d.data[at-1] != '\n' {
+		text = newline + text[:len(text)-len(newline)]
+	}
+	return d.apply(edit{span{at, at}, text})
 }

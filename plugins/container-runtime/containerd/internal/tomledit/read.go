@@ -1,35 +1,21 @@
 package tomledit
 
 import (
+	"bytes"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// noStatement is the section of what stands above the first header.
-const noStatement = -1
-
-// statement is a header or a key/value with the rest of its line. No two of them share a line.
-type statement struct {
-	// node is what it defines: a table, one of an array of tables, or a value.
-	node *node
-	// section is the header that it stands under, or noStatement; its own number for a header.
-	section int
-	header  bool
-	// body is from the key or the first bracket to the end of the value or the last bracket.
-	body span
-	// comment is at the end of the line; empty when there is none.
-	comment span
-}
-
-// name is a key as the parser found it.
+// name is a key as the document writes it.
 type name struct {
 	text, spelling string
 	span
 }
 
-// reader builds a Document's tree, and refuses what defines something twice.
+// reader builds a Document's tree, and refuses a key that is defined twice.
 type reader struct {
 	parser unstable.Parser
 	doc    *Document
@@ -220,10 +206,62 @@ func (r *reader) value(n *node, v *unstable.Node) error {
 	return nil
 }
 
-// decode has go-toml read a value that its parser has found. What go-toml says of a bad one can quote it, so that is not
-// returned.
+// decode decodes a value that the parser has found. The error of go-toml is dropped because it can quote the value.
 func decode(value []byte) (content any, ok bool) {
 	var holder struct{ V any }
 	err := toml.Unmarshal(append([]byte("V = "), value...), &holder)
 	return holder.V, err == nil
+}
+
+// Parse reads a document. Its errors are of type *Error. An empty document is valid. As TOML 1.0 requires, a byte
+// order mark, control characters and bytes that are not UTF-8 are errors.
+func Parse(data []byte) (*Document, error) {
+	return parse(bytes.Clone(data))
+}
+
+func parse(data []byte) (*Document, error) {
+	d := &Document{data: data, root: &node{form: headed, home: noStatement}}
+	if len(data) > MaxSize {
+		return nil, &Error{Message: "the document is longer than 4 MiB"}
+	}
+	if bytes.HasPrefix(data, []byte("\ufeff")) {
+		return nil, d.fault(0, "a byte order mark, which TOML does not allow")
+	}
+	if at := invalidUTF8(data); at >= 0 {
+		return nil, d.fault(at, "not UTF-8")
+	}
+	r := reader{doc: d, table: d.root, section: noStatement}
+	r.parser.KeepComments = true
+	r.parser.Reset(data)
+	for r.parser.NextExpression() {
+		if err := r.expression(r.parser.Expression()); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.parser.Error(); err != nil {
+		return nil, d.syntax(&r.parser, err)
+	}
+	return d, nil
+}
+
+func invalidUTF8(data []byte) int {
+	for at := 0; at < len(data); {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size == 1 {
+			return at
+		}
+		at += size
+	}
+	return -1
+}
+
+// apply returns the document that the edits make of this one. They do not overlap, and are in order.
+func (d *Document) apply(edits ...edit) (*Document, error) {
+	var out []byte
+	done := 0
+	for _, e := range edits {
+		out = append(append(out, d.data[done:e.from]...), e.text...)
+		done = e.to
+	}
+	return parse(append(out, d.data[done:]...))
 }

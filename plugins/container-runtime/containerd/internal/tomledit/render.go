@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// normal makes of a wanted value what decoding gives, and refuses what TOML cannot say.
+// normal converts a value to the types that decoding gives, and refuses what TOML cannot express.
 func normal(value any, depth int) (any, error) {
 	if depth > MaxDepth {
 		return nil, fmt.Errorf("a value more than %d levels deep", MaxDepth)
@@ -120,8 +120,8 @@ func renderFloat(f float64) string {
 	return text
 }
 
-// renderString uses the quote that is asked for, a single one only where it can. Where none is asked for, a single one
-// spares a reader the backslashes.
+// renderString uses the quote that is asked for, a single one only where it can express the text. Without a
+// preference, a single one avoids backslashes.
 func renderString(s string, quote byte) string {
 	literal := quote == '\'' || quote == 0 && strings.ContainsAny(s, `"\`)
 	if literal && !strings.ContainsFunc(s, func(r rune) bool { return r == '\'' || isControl(r) }) {
@@ -171,5 +171,5 @@ func renderKeys(keys []string, quote byte) []string {
 	return parts
 }
 
-// dottedKey names a path for people and marks.
+// dottedKey writes a path, for errors and marks.
 func dottedKey(path []string) string { return strings.Join(renderKeys(path, '"'), ".") }

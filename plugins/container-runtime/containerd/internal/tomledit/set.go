@@ -34,7 +34,7 @@ func (d *Document) Set(path []string, value any) error {
 	return nil
 }
 
-// about says which path an error is about, unless it does so already.
+// about sets the path of an error that has none.
 func about(path []string, err error) error {
 	var fault *Error
 	if errors.As(err, &fault) && fault.Path == nil {
@@ -85,14 +85,6 @@ func (d *Document) replace(at *node, want any) (*Document, error) {
 		edits = []edit{{at.value, render(want, d.quoteOf(at.value))}}
 	}
 	return d.apply(append(edits, d.with(s, item{at.path(s.node), true})...)...)
-}
-
-// quoteOf is the quote that the value at a place begins with, or else the one that the document uses first.
-func (d *Document) quoteOf(value span) byte {
-	if c := d.data[value.from]; c == '"' || c == '\'' {
-		return c
-	}
-	return d.textQuote
 }
 
 // addInline adds a key to an inline table, behind its relatives.
@@ -157,17 +149,4 @@ func (d *Document) addKey(at *node, key string, want any) (*Document, error) {
 		indent += d.keyIndent()
 	}
 	return d.insert(d.lines(s).to, []string{indent + line})
-}
-
-// insert adds lines at the end of a line, and keeps the document's last line as it is: with or without a line end.
-func (d *Document) insert(at int, lines []string) (*Document, error) {
-	newline := d.newline()
-	text := ""
-	for _, line := range lines {
-		text += line + newline
-	}
-	if at > 0 && d.data[at-1] != '\n' {
-		text = newline + text[:len(text)-len(newline)]
-	}
-	return d.apply(edit{span{at, at}, text})
 }

@@ -98,7 +98,7 @@ func (d *Document) place(n *node) int {
 	}
 }
 
-// commentedOut says what a comment would be without its sign: a header, a key/value or, Invalid, neither.
+// commentedOut is the kind of a comment if uncommented: a header, a key/value or, Invalid, neither.
 func commentedOut(line []byte) unstable.Kind {
 	var parser unstable.Parser
 	parser.Reset(bytes.TrimLeft(line, "# \t"))
@@ -148,4 +148,12 @@ func (d *Document) valueEnd(v *unstable.Node, from int) int {
 	default:
 		return from + int(v.Raw.Length)
 	}
+}
+
+// quoteOf is the quote that the value at a place begins with, or else the one that the document uses first.
+func (d *Document) quoteOf(value span) byte {
+	if c := d.data[value.from]; c == '"' || c == '\'' {
+		return c
+	}
+	return d.textQuote
 }

@@ -94,7 +94,7 @@ func (n *node) spelled(above *node) []string {
 	return keys
 }
 
-// within says whether the node is the other one or below it.
+// within reports whether the node is the other one or below it.
 func (n *node) within(other *node) bool {
 	for ; n != nil; n = n.parent {
 		if n == other {
@@ -133,7 +133,7 @@ func (n *node) pairs() []*node {
 	return all
 }
 
-// decoded returns what the node says, as values that nobody shares.
+// decoded returns the value of the node as a copy.
 func (n *node) decoded() any {
 	switch n.form {
 	case leaf:
@@ -153,7 +153,7 @@ func (n *node) decoded() any {
 	}
 }
 
-// shared copies a value down to what cannot be changed.
+// shared copies a value deeply.
 func shared(value any) any {
 	switch v := value.(type) {
 	case []any:
