@@ -113,16 +113,24 @@ func shapeOf(value any) string {
 	return ""
 }
 
-// fromJSON converts a JSON value to one that TOML can express.
-func fromJSON(raw json.RawMessage) (any, error) {
+// decode decodes one JSON value, with numbers as text.
+func decode(raw json.RawMessage, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil { // never %w: it may quote
-		return nil, errors.New("is not a value")
+	if decoder.Decode(into) != nil { // its error may quote
+		return errors.New("is not a value")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("is not a value")
+		return errors.New("is not a value")
+	}
+	return nil
+}
+
+// fromJSON converts a JSON value to one that TOML can express.
+func fromJSON(raw json.RawMessage) (any, error) {
+	var value any
+	if err := decode(raw, &value); err != nil {
+		return nil, err
 	}
 	return toTOML(value)
 }
@@ -174,10 +182,8 @@ func (r *resolver) baseSpec(at document.Path, want *v1alpha1.BaseSpec) (limits m
 
 // specPatch reads a merge patch of a specification. Its errors do not quote it.
 func (r *resolver) specPatch(at document.Path, raw json.RawMessage) map[string]any {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
 	var patch map[string]any
-	err := decoder.Decode(&patch)
+	err := decode(raw, &patch)
 	if r.refuse(err != nil || len(patch) == 0, at+".patch", "must be a mapping with at least one key",
 		"write it like an OCI runtime specification, as in {process: {oomScoreAdj: 100}}") {
 		return nil

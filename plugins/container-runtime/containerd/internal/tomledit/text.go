@@ -128,26 +128,18 @@ func (d *Document) elements(array span) []span {
 
 // valueEnd returns where a value ends that begins at an offset. The parser gives no span for arrays and inline tables.
 func (d *Document) valueEnd(v *unstable.Node, from int) int {
-	switch v.Kind {
-	case unstable.Array:
-		at := from + 1
-		for it := v.Children(); it.Next(); {
-			begin, _ := d.overFiller(at)
-			at = d.valueEnd(it.Node(), begin)
-		}
-		end, _ := d.overFiller(at)
-		return end + 1
-	case unstable.InlineTable:
-		at := from + 1
-		for it := v.Children(); it.Next(); {
-			begin, _ := d.overFiller(at)
-			at = begin + int(it.Node().Raw.Length)
-		}
-		end, _ := d.overFiller(at)
-		return end + 1
-	default:
+	if v.Kind != unstable.Array && v.Kind != unstable.InlineTable {
 		return from + int(v.Raw.Length)
 	}
+	at := from + 1
+	for it := v.Children(); it.Next(); {
+		begin, _ := d.overFiller(at)
+		if at = begin + int(it.Node().Raw.Length); v.Kind == unstable.Array {
+			at = d.valueEnd(it.Node(), begin)
+		}
+	}
+	end, _ := d.overFiller(at)
+	return end + 1
 }
 
 // quoteOf is the quote that the value at a place begins with, or else the one that the document uses first.

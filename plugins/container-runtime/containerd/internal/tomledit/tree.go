@@ -44,54 +44,36 @@ type node struct {
 	content any
 }
 
-// fewChildren is how many children are looked through one by one.
-const fewChildren = 8
-
-func (n *node) find(name string) *node {
-	if n.index != nil {
-		return n.index[name]
-	}
-	for _, child := range n.children {
-		if child.name == name {
-			return child
-		}
-	}
-	return nil
-}
+func (n *node) find(name string) *node { return n.index[name] }
 
 func (n *node) add(child *node) *node {
 	child.parent = n
 	n.children = append(n.children, child)
-	if n.index == nil && len(n.children) > fewChildren {
+	if n.index == nil {
 		n.index = map[string]*node{}
-		for _, c := range n.children {
-			n.index[c.name] = c
-		}
 	}
-	if n.index != nil {
-		n.index[child.name] = child
-	}
+	n.index[child.name] = child
 	return child
 }
 
-// path returns the keys from above, exclusive, down to the node; above nil is the whole path.
-func (n *node) path(above *node) []string {
+// keys returns a key of each node from above, exclusive, down to the node.
+func (n *node) keys(above *node, key func(*node) string) []string {
 	var keys []string
 	for ; n != above && n.parent != nil; n = n.parent {
-		keys = append(keys, n.name)
+		keys = append(keys, key(n))
 	}
 	slices.Reverse(keys)
 	return keys
 }
 
-// spelled is path, as the document writes the keys.
+// path returns the names of the keys; above nil is the whole path.
+func (n *node) path(above *node) []string {
+	return n.keys(above, func(n *node) string { return n.name })
+}
+
+// spelled is path in the document's spelling.
 func (n *node) spelled(above *node) []string {
-	var keys []string
-	for ; n != above && n.parent != nil; n = n.parent {
-		keys = append(keys, n.spelling)
-	}
-	slices.Reverse(keys)
-	return keys
+	return n.keys(above, func(n *node) string { return n.spelling })
 }
 
 // within reports whether the node is the other one or below it.
