@@ -132,7 +132,7 @@ func TestResumeByHand(t *testing.T) {
 		t.Errorf("the kept stream: %s", got)
 	}
 	again, err := n.Exec(t.Context(), "machineadm", "apply", "--resume")
-	if err != nil || again.ExitCode != report.ExitPrecondition || !strings.Contains(again.Stderr, "to go on: machineadm apply --resume") ||
+	if err != nil || again.ExitCode != report.ExitPrecondition || !strings.Contains(again.Stderr, "to resume: machineadm apply --resume") ||
 		!strings.Contains(again.Stderr, "/run/node.yaml:") {
 		t.Errorf("again: exit %d (%v)\n%s", again.ExitCode, err, again.Stderr)
 	}

@@ -32,13 +32,17 @@ func bindNewNetNS(path string) error {
 	return nil
 }
 
-// unbindNetNS lets go of the namespace at path, if there is one; it ends with its last process.
+// unbindNetNS unmounts the namespaces at path, however many are stacked there. Each ends with its last process.
 func unbindNetNS(path string) error {
-	err := unix.Unmount(path, unix.MNT_DETACH)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
-		return nil
+	for {
+		err := unix.Unmount(path, unix.MNT_DETACH)
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
 }
 
 // inNamespace starts something from a thread that is in the namespace at path. own is the path of the thread's own one.
