@@ -13,6 +13,7 @@ import (
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/containerdtest"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/layout"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings/settingstest"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
@@ -94,7 +95,7 @@ func TestJudge(t *testing.T) {
 			t.Parallel()
 			r := settings.Release{Major: 2, Minor: 1, Patch: 9}
 			k := Checker{Installation: installed(r), Configuration: layout.Configuration{
-				Main: sdk.FileSpec{Path: "/etc/containerd/config.toml"}, Settings: append(core(r), c.more...),
+				Main: sdk.FileSpec{Path: "/etc/containerd/config.toml"}, Settings: append(settingstest.Core(r), c.more...),
 			}}
 			err := k.compare(loaded(t, c.dump, c.set), c.said)
 			if len(c.want) == 0 && err != nil || len(c.want) > 0 && err == nil {
@@ -121,7 +122,7 @@ func TestCheckReadsTheProposal(t *testing.T) {
 		"/etc/containerd/conf.d/zz-machineadm.toml": "version = 3\n# of an earlier run\n",
 		"/main.candidate": "",
 	})
-	c, err := configured(f.Machine, r, core(r))
+	c, err := configured(f.Machine, r, settingstest.Core(r))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/machineadm/machineadm/internal/cri"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/layout"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings/settingstest"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
@@ -40,7 +41,7 @@ func TestHealthOfThisMachine(t *testing.T) {
 // TestStatusIsCompared: what the running daemon tells of its configuration is held against the document.
 func TestStatusIsCompared(t *testing.T) {
 	t.Parallel()
-	k := Checker{Configuration: layout.Configuration{Settings: core(settings.Release{Major: 1, Minor: 7, Patch: 24})}}
+	k := Checker{Configuration: layout.Configuration{Settings: settingstest.Core(settings.Release{Major: 1, Minor: 7, Patch: 24})}}
 	config := map[string]any{"containerd": map[string]any{"snapshotter": "native"}, "sandboxImage": "registry.example.com/pause:3.10"}
 	show := func() error {
 		text, err := json.Marshal(config)

@@ -10,6 +10,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/containerdtest"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings/settingstest"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
@@ -49,12 +50,12 @@ func TestConfigure(t *testing.T) {
 					}
 					f.WriteFiles(t, map[string]string{"/etc/containerd/config.toml": string(text)})
 				}
-				c, err := configured(f.Machine, r, core(r))
+				c, err := configured(f.Machine, r, settingstest.Core(r))
 				containerdtest.Golden(t, "config/"+name+".txt", showConfiguration(c, err))
 				if err != nil {
 					return
 				}
-				again := reconfigure(t, f, c, r, core(r))
+				again := reconfigure(t, f, c, r, settingstest.Core(r))
 				if showSpecs(c) != showSpecs(again) {
 					t.Errorf("the second run differs:\n%s", showConfiguration(again, nil))
 				}
@@ -103,7 +104,7 @@ func TestUpgrade(t *testing.T) {
 			}
 			var all strings.Builder
 			v17, v21, v23 := settings.Release{Major: 1, Minor: 7, Patch: 24}, settings.Release{Major: 2, Minor: 1, Patch: 9}, settings.Release{Major: 2, Minor: 3, Patch: 7}
-			c, err := configured(f.Machine, v17, core(v17))
+			c, err := configured(f.Machine, v17, settingstest.Core(v17))
 			for _, r := range []settings.Release{v17, v21, v23, v17} {
 				if err != nil {
 					t.Fatal(err)
@@ -111,9 +112,9 @@ func TestUpgrade(t *testing.T) {
 				if r == v17 && present == "absent" && c.DropIn != nil {
 					break
 				}
-				c = reconfigure(t, f, c, r, core(r))
+				c = reconfigure(t, f, c, r, settingstest.Core(r))
 				fmt.Fprintf(&all, "#### %s\n%s", r, showConfiguration(c, nil))
-				c = reconfigure(t, f, c, r, core(r))
+				c = reconfigure(t, f, c, r, settingstest.Core(r))
 			}
 			containerdtest.Golden(t, "upgrade/"+present+".txt", all.String())
 		})
@@ -127,7 +128,7 @@ func TestWithdraw(t *testing.T) {
 		f := machinetest.New(t)
 		text := "# by hand\nversion = 2\n\n[debug]\n  level = \"info\"\n"
 		f.WriteFiles(t, map[string]string{"/etc/containerd/config.toml": text})
-		c, err := configured(f.Machine, r, core(r))
+		c, err := configured(f.Machine, r, settingstest.Core(r))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
+	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings/settingstest"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/tomledit"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
@@ -52,7 +53,7 @@ func TestForeignImportsStay(t *testing.T) {
 					text += "imports = [\"" + strings.Join(c.list, `", "`) + "\"]\n"
 				}
 				f.WriteFiles(t, map[string]string{"/etc/containerd/config.toml": text, "/a.toml": ""})
-				got, err := configured(f.Machine, r, core(r), c.asked...)
+				got, err := configured(f.Machine, r, settingstest.Core(r), c.asked...)
 				require.NoError(t, err)
 				d, err := tomledit.Parse(got.Main.Content)
 				require.NoError(t, err)
@@ -160,7 +161,7 @@ func TestLayers(t *testing.T) {
 				files["/etc/containerd/"+name] = text
 			}
 			f.WriteFiles(t, files)
-			_, err := configured(f.Machine, c.release, core(c.release))
+			_, err := configured(f.Machine, c.release, settingstest.Core(c.release))
 			if c.want == "" {
 				require.NoError(t, err)
 				return
