@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	// ErrDown says that nobody listens on the endpoint, or that the connection broke.
+	// ErrDown reports that no process listens on the endpoint, or that the connection broke.
 	ErrDown = errors.New("the container runtime is not up")
 	// ErrNotServed says that a daemon listens, but does not serve the interface: its CRI part is turned off or did not start.
 	ErrNotServed = errors.New("the daemon does not serve the Container Runtime Interface")
@@ -37,10 +37,10 @@ type Client struct {
 	images  runtime.ImageServiceClient
 }
 
-// Dial talks over the connections that open makes. It fails with ErrDown when nobody listens there. Whose the socket is, is
-// for the caller to judge.
+// Dial returns a client over the connections that open makes; ErrDown if no process listens on the endpoint. The caller
+// checks the owner of the socket.
 func Dial(ctx context.Context, open func(context.Context) (net.Conn, error)) (*Client, error) {
-	// gRPC connects with the first call. A runtime that is not up is told here, and by what the system says.
+	// gRPC connects with the first call. This reports a runtime that is down at once, with the error of the system.
 	first, err := open(ctx)
 	if err == nil {
 		err = first.Close()

@@ -192,7 +192,7 @@ func make1(words []string) (err error) {
 	return unix.Chmod(path, mode)
 }
 
-// cases are checked for root and for nobody, as a program and as a stream; ~/x is asked for unless the case says another.
+// cases are checked for root and for the user nobody, as a program and as a stream; the path is ~/x unless the case has another.
 func cases() []struct{ name, setUp, ask string } {
 	return []struct{ name, setUp, ask string }{
 		{"root's own", "file ~/x 755", ""},

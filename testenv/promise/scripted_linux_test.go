@@ -201,7 +201,7 @@ func (s *scripted) hold(t *testing.T, r *rand.Rand) string {
 	exits := []int{validated.exit, s.plan(t)}
 	code := s.apply(t)
 	exits = append(exits, code)
-	if code == report.ExitOK || code == report.ExitReboot || chance(r, 3) { // what was refused is so again
+	if code == report.ExitOK || code == report.ExitReboot || chance(r, 3) { // a refused stream is refused again: a third of them suffices
 		exits = append(exits, s.plan(t))
 	}
 	if chance(r, 4) {

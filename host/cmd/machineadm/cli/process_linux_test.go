@@ -15,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/internal/require"
 )
 
-// nobody is an unprivileged user.
+// nobody is the ID of an unprivileged user.
 const nobody = 65534
 
 // asNobody makes c run as that user, if this is root.
