@@ -10,7 +10,7 @@ import (
 	"fmt"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/host/state"
 )
 
 // allPhases is the value of --phase that selects every document.
@@ -24,19 +24,19 @@ type Starter interface {
 
 // Resume is a run that can continue after a reboot.
 type Resume struct {
-	journal *journal.Journal
+	store   *state.Store
 	starter Starter
-	run     journal.Pending
+	run     state.Pending
 }
 
 // New returns the resume of a run; run is the complete record that Keep saves.
-func New(j *journal.Journal, s Starter, run journal.Pending) *Resume {
-	return &Resume{journal: j, starter: s, run: run}
+func New(store *state.Store, starter Starter, run state.Pending) *Resume {
+	return &Resume{store: store, starter: starter, run: run}
 }
 
 // Keep saves the run before a reboot. After an error nothing is saved, and the caller must not reboot.
 func (r *Resume) Keep(ctx context.Context) error {
-	err := r.journal.KeepPending(r.run)
+	err := r.store.KeepPending(r.run)
 	if err == nil {
 		err = r.starter.Install(ctx)
 	}
@@ -51,7 +51,7 @@ func (r *Resume) Keep(ctx context.Context) error {
 // manual resume. The pending run of another stream is dropped only if this run is complete, because at the next boot it
 // would revert this run's changes.
 func (r *Resume) End(ctx context.Context, outcome report.Outcome, complete bool) (report.Resume, error) {
-	pending, err := r.journal.Pending()
+	pending, err := r.store.Pending()
 	if err != nil || pending == nil {
 		return "", err
 	}
@@ -64,7 +64,7 @@ func (r *Resume) End(ctx context.Context, outcome report.Outcome, complete bool)
 	switch {
 	case outcome != report.RunSucceeded && outcome != report.RunInterrupted && outcome != report.RunRebootRequired:
 		// The record first: a unit of the operating system stays, and starts a run only by the record.
-		return report.ResumeByHand, errors.Join(r.journal.RestPending(), r.starter.Remove(ctx))
+		return report.ResumeByHand, errors.Join(r.store.RestPending(), r.starter.Remove(ctx))
 	case outcome == report.RunSucceeded && (r.run.Phase == allPhases || r.run.Phase == pending.Phase):
 		return "", r.forget(ctx)
 	case pending.Resting: // interrupted, or only some phases of the pending run
@@ -75,9 +75,9 @@ func (r *Resume) End(ctx context.Context, outcome report.Outcome, complete bool)
 }
 
 // Forget removes the pending run.
-func Forget(ctx context.Context, j *journal.Journal, s Starter) error {
+func Forget(ctx context.Context, store *state.Store, starter Starter) error {
 	// The stream first: the unit does nothing without it.
-	return errors.Join(j.ForgetPending(), s.Remove(ctx))
+	return errors.Join(store.ForgetPending(), starter.Remove(ctx))
 }
 
-func (r *Resume) forget(ctx context.Context) error { return Forget(ctx, r.journal, r.starter) }
+func (r *Resume) forget(ctx context.Context) error { return Forget(ctx, r.store, r.starter) }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/host/state"
 )
 
 // fakeStarter records whether a boot starts the command.
@@ -30,24 +30,24 @@ func (f *fakeStarter) Remove(context.Context) error {
 	return nil
 }
 
-func state(t *testing.T) *journal.Journal {
+func opened(t *testing.T) *state.Store {
 	t.Helper()
-	j, err := journal.Open(filepath.Join(t.TempDir(), "state"), "machine-1")
+	store, err := state.Open(filepath.Join(t.TempDir(), "state"), "machine-1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return j
+	return store
 }
 
-func aRun(generation, boot string) journal.Pending {
-	return journal.Pending{
+func aRun(generation, boot string) state.Pending {
+	return state.Pending{
 		Generation: generation, BootID: boot, File: "/run/node.yaml", Phase: allPhases, Timeout: time.Minute, Stream: []byte("kind: X\n"),
 	}
 }
 
-func waits(t *testing.T, j *journal.Journal) bool {
+func waits(t *testing.T, store *state.Store) bool {
 	t.Helper()
-	p, err := j.Pending()
+	p, err := store.Pending()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,15 +68,15 @@ func TestAcrossTheReboot(t *testing.T) {
 	} {
 		t.Run(string(outcome), func(t *testing.T) {
 			t.Parallel()
-			j, s := state(t), &fakeStarter{}
-			first := New(j, s, aRun("stream", "boot-1"))
-			if err := first.Keep(t.Context()); err != nil || !s.on || !waits(t, j) {
-				t.Fatalf("kept: %t, starts: %t (%v)", waits(t, j), s.on, err)
+			store, starter := opened(t), &fakeStarter{}
+			first := New(store, starter, aRun("stream", "boot-1"))
+			if err := first.Keep(t.Context()); err != nil || !starter.on || !waits(t, store) {
+				t.Fatalf("kept: %t, starts: %t (%v)", waits(t, store), starter.on, err)
 			}
-			second := New(j, s, aRun("stream", "boot-2"))
+			second := New(store, starter, aRun("stream", "boot-2"))
 			left, err := second.End(t.Context(), outcome, outcome == report.RunSucceeded)
-			if err != nil || left != want.left || waits(t, j) != want.kept || s.on != want.on {
-				t.Errorf("goes on %q, kept %t, starts %t; want %+v (%v)", left, waits(t, j), s.on, want, err)
+			if err != nil || left != want.left || waits(t, store) != want.kept || starter.on != want.on {
+				t.Errorf("goes on %q, kept %t, starts %t; want %+v (%v)", left, waits(t, store), starter.on, want, err)
 			}
 		})
 	}
@@ -85,14 +85,14 @@ func TestAcrossTheReboot(t *testing.T) {
 // TestManualResume: a run that failed does not start at boot any more, also when a second try is interrupted.
 func TestManualResume(t *testing.T) {
 	t.Parallel()
-	j, s := state(t), &fakeStarter{}
-	r := New(j, s, aRun("stream", "boot-2"))
+	store, starter := opened(t), &fakeStarter{}
+	r := New(store, starter, aRun("stream", "boot-2"))
 	if err := r.Keep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, outcome := range []report.Outcome{report.RunFailed, report.RunInterrupted} {
-		if left, err := r.End(t.Context(), outcome, false); err != nil || left != report.ResumeByHand || s.on {
-			t.Errorf("%s: goes on %q, starts %t (%v)", outcome, left, s.on, err)
+		if left, err := r.End(t.Context(), outcome, false); err != nil || left != report.ResumeByHand || starter.on {
+			t.Errorf("%s: goes on %q, starts %t (%v)", outcome, left, starter.on, err)
 		}
 	}
 }
@@ -113,13 +113,13 @@ func TestAnotherStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			j, s := state(t), &fakeStarter{}
-			require.NoError(t, New(j, s, aRun("old", "boot-1")).Keep(t.Context()))
-			left, err := New(j, s, aRun("new", "boot-1")).End(t.Context(), tt.outcome, tt.complete)
+			store, starter := opened(t), &fakeStarter{}
+			require.NoError(t, New(store, starter, aRun("old", "boot-1")).Keep(t.Context()))
+			left, err := New(store, starter, aRun("new", "boot-1")).End(t.Context(), tt.outcome, tt.complete)
 			require.NoError(t, err)
 			assert.Empty(t, left)
-			assert.Equal(t, tt.kept, waits(t, j))
-			assert.Equal(t, tt.kept, s.on)
+			assert.Equal(t, tt.kept, waits(t, store))
+			assert.Equal(t, tt.kept, starter.on)
 		})
 	}
 }
@@ -127,28 +127,28 @@ func TestAnotherStream(t *testing.T) {
 // TestOnePhase: a run of a part does not end the whole that waits.
 func TestOnePhase(t *testing.T) {
 	t.Parallel()
-	j, s := state(t), &fakeStarter{}
-	whole := New(j, s, aRun("stream", "boot-1"))
+	store, starter := opened(t), &fakeStarter{}
+	whole := New(store, starter, aRun("stream", "boot-1"))
 	if err := whole.Keep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	part := aRun("stream", "boot-2")
 	part.Phase = "preparation"
-	if left, err := New(j, s, part).End(t.Context(), report.RunSucceeded, true); err != nil || left != report.ResumeAtBoot || !waits(t, j) {
-		t.Errorf("goes on %q, kept %t (%v)", left, waits(t, j), err)
+	if left, err := New(store, starter, part).End(t.Context(), report.RunSucceeded, true); err != nil || left != report.ResumeAtBoot || !waits(t, store) {
+		t.Errorf("goes on %q, kept %t (%v)", left, waits(t, store), err)
 	}
-	if left, err := whole.End(t.Context(), report.RunSucceeded, true); err != nil || left != "" || waits(t, j) || s.on {
-		t.Errorf("goes on %q, kept %t, starts %t (%v)", left, waits(t, j), s.on, err)
+	if left, err := whole.End(t.Context(), report.RunSucceeded, true); err != nil || left != "" || waits(t, store) || starter.on {
+		t.Errorf("goes on %q, kept %t, starts %t (%v)", left, waits(t, store), starter.on, err)
 	}
 }
 
 func TestKeepFails(t *testing.T) {
 	t.Parallel()
-	j, s := state(t), &fakeStarter{fail: errors.New("read-only file system")}
-	if err := New(j, s, aRun("stream", "boot-1")).Keep(t.Context()); !errors.Is(err, s.fail) {
-		t.Errorf("%v, want %v", err, s.fail)
+	store, starter := opened(t), &fakeStarter{fail: errors.New("read-only file system")}
+	if err := New(store, starter, aRun("stream", "boot-1")).Keep(t.Context()); !errors.Is(err, starter.fail) {
+		t.Errorf("%v, want %v", err, starter.fail)
 	}
-	if waits(t, j) {
+	if waits(t, store) {
 		t.Error("a run that nothing starts is kept")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
@@ -36,7 +36,7 @@ type unit struct {
 // NewStarter returns a Starter of argv. plain means that an enabled unit of the operating system runs the same command and is
 // used instead.
 func NewStarter(argv []string, stateDir string, plain bool) Starter {
-	return &unit{text: unitText(argv, stateDir, filepath.Join(stateDir, journal.PendingFile)), vendor: plain}
+	return &unit{text: unitText(argv, stateDir, filepath.Join(stateDir, state.PendingFile)), vendor: plain}
 }
 
 // Install implements Starter.

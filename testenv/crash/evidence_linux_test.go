@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
@@ -22,7 +22,7 @@ func leftover(path string) string {
 		return "a temporary file: " + path
 	case strings.HasPrefix(name, ".sockets-"), strings.HasPrefix(name, "machineadm-run-"):
 		return "a temporary directory: " + path
-	case name == filepath.Base(journal.ImageWrites), name == journal.WritesFile:
+	case name == filepath.Base(state.ImageWrites), name == state.WritesFile:
 		return "a record of what is written: " + path
 	case name == "report.earlier.json":
 		return "a report moved aside: " + path

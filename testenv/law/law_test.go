@@ -132,13 +132,13 @@ func TestImportsLooksAtTestsAndDependencies(t *testing.T) {
 	t.Parallel()
 	got := Imports([]Package{
 		{ImportPath: module + "/host/run", TestImports: []string{"os/exec", module + "/internal/require", module + "/testenv/noop"}},
-		{ImportPath: module + "/host/journal", XTestImports: []string{module + "/sdk"}},
+		{ImportPath: module + "/host/state", XTestImports: []string{module + "/sdk"}},
 		{ImportPath: module + "/host/launch", Imports: []string{"os/exec", "example.com/library"}, Deps: []string{"example.com/library", "k8s.io/klog/v2"}},
 		{ImportPath: module + "/host/cmd/manager", Deps: []string{"k8s.io/klog/v2"}},
 		{ImportPath: module + "/internal/cri", Deps: []string{"k8s.io/cri-api/pkg/apis"}},
 	})
 	want := []string{
-		module + "/host/journal (test) imports " + module + "/sdk: the wings meet only over the wire",
+		module + "/host/state (test) imports " + module + "/sdk: the wings meet only over the wire",
 		module + "/host/launch imports k8s.io/klog/v2: no node binary depends on Kubernetes",
 		module + "/host/run (test) imports " + module + "/testenv/noop: nobody sees testenv",
 	}

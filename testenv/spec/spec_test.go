@@ -17,8 +17,8 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/state"
 )
 
 const (
@@ -201,7 +201,7 @@ func (c code) values() [][]string {
 		{"longest pause before a retry", duration(retry.Most)},
 		{"longest time of retries", duration(retry.Total)},
 		{"reboots of a stream", strconv.Itoa(run.MaxReboots)},
-		{"kept reports", strconv.FormatInt(c.number("host/journal", "keptReports"), 10)},
+		{"kept reports", strconv.FormatInt(c.number("host/state", "keptReports"), 10)},
 		{"largest stream", size(document.MaxStreamBytes)},
 		{"most documents", count(document.MaxDocuments)},
 		{"deepest nesting", count(document.MaxDepth)},
@@ -260,21 +260,21 @@ func (c code) directories() [][]string {
 		join := func(base, sep string) string { return strings.Join(append([]string{base}, below...), sep) }
 		return []string{what, join(unixBase, "/"), join(windowsBase, `\`)}
 	}
-	state, stateW := text("_unix.go", "defaultStateDir"), text("_windows.go", "defaultStateDir")
+	stateDir, stateDirW := text("_unix.go", "defaultStateDir"), text("_windows.go", "defaultStateDir")
 	runDir, runDirW := text("_unix.go", "defaultRunDir"), text("_windows.go", "defaultRunDir")
 	return [][]string{
 		row("plugin directories", strings.Join(naming.SearchDirectories("linux"), ", "), strings.Join(naming.SearchDirectories("windows"), ", ")),
 		row("defaults file", text("_unix.go", "defaultsFile"), text("_windows.go", "defaultsFile")),
-		row("state directory", state, stateW),
-		row("kept reports", state, stateW, "reports"),
-		row("plugins' own state", state, stateW, "plugins", "BINARY", "KIND-NAME"),
+		row("state directory", stateDir, stateDirW),
+		row("kept reports", stateDir, stateDirW, "reports"),
+		row("plugins' own state", stateDir, stateDirW, "plugins", "BINARY", "KIND-NAME"),
 		row("run directory", runDir, runDirW),
-		row("report", runDir, runDirW, journal.ReportFile),
-		row("details", runDir, runDirW, journal.DetailsFile),
-		row("stream that waits for a reboot", state, stateW, journal.PendingFile),
-		row("stream that failed after one", state, stateW, journal.RestingFile),
-		row("record of what is written", state, stateW, journal.WritesFile),
-		row("the same, of an image", textOf("host/journal", "writes_unix.go", "ImageWrites"), textOf("host/journal", "_windows.go", "ImageWrites")),
+		row("report", runDir, runDirW, state.ReportFile),
+		row("details", runDir, runDirW, state.DetailsFile),
+		row("stream that waits for a reboot", stateDir, stateDirW, state.PendingFile),
+		row("stream that failed after one", stateDir, stateDirW, state.RestingFile),
+		row("record of what is written", stateDir, stateDirW, state.WritesFile),
+		row("the same, of an image", textOf("host/state", "writes_unix.go", "ImageWrites"), textOf("host/state", "_windows.go", "ImageWrites")),
 		row("lock", runDir, runDirW, "lock"),
 		row("sentinel", text("_unix.go", "newSentinel"), text("_windows.go", "newSentinel")),
 	}

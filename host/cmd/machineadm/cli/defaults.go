@@ -9,8 +9,8 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/naming"
-	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/rooted"
 	"github.com/machineadm/machineadm/internal/trust"
 )
@@ -28,7 +28,7 @@ func (p *place) vendorFiles(o *run.Options) (at string, err error) {
 		path  string
 		parse func(file string, data []byte) (map[string]string, error)
 		to    *map[string]string
-	}{{defaultsFile, parseDefaults, &o.Defaults}, {journal.ImageChoices, parseChoices, &o.ImageChoices}} {
+	}{{defaultsFile, parseDefaults, &o.Defaults}, {state.ImageChoices, parseChoices, &o.ImageChoices}} {
 		at = filepath.Join(p.root, f.path)
 		data, err := p.readVendorFile(f.path)
 		if errors.Is(err, os.ErrNotExist) {
@@ -47,7 +47,7 @@ func (p *place) vendorFiles(o *run.Options) (at string, err error) {
 }
 
 func parseChoices(file string, data []byte) (map[string]string, error) {
-	choices, err := journal.ParseChoices(data)
+	choices, err := state.ParseChoices(data)
 	if err != nil {
 		return nil, &document.Error{
 			File: file, Index: -1, Message: err.Error(), Hint: "remove the file: machineadm then chooses the providers again",

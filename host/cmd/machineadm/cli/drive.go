@@ -75,8 +75,8 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	if at, err := where.vendorFiles(&options); err != nil {
 		return where.refuse(head, inputErrors(at, err), observe, s)
 	}
-	if where.journal != nil && mode == run.ModeApply {
-		if head.Generation, err = where.journal.Generation(stream); err != nil {
+	if where.store != nil && mode == run.ModeApply {
+		if head.Generation, err = where.store.Generation(stream); err != nil {
 			return where.broken(head, err, observe, s)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/state"
 )
 
 const hang = `{"start": "hang"}`
@@ -56,7 +56,7 @@ func TestExitCodes(t *testing.T) {
 		"5 another run": {
 			prepare: func(t *testing.T, b *bench) {
 				t.Helper()
-				lock, err := journal.Acquire(b.root)
+				lock, err := state.Acquire(b.root)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -5,17 +5,17 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/resume"
+	"github.com/machineadm/machineadm/host/state"
 )
 
 // newWrites returns the record of the files that the run writes.
-func (p *place) newWrites() *journal.Writes {
-	own := []string{filepath.Join(p.runDir, journal.ReportFile), filepath.Join(p.runDir, journal.DetailsFile)}
+func (p *place) newWrites() *state.Writes {
+	own := []string{filepath.Join(p.runDir, state.ReportFile), filepath.Join(p.runDir, state.DetailsFile)}
 	if p.root == "" {
 		own = append(append(own, newSentinel().Path()), resume.Files()...)
 	}
-	return journal.NewWrites(p.root, p.stateDir, own...)
+	return state.NewWrites(p.root, p.stateDir, own...)
 }
 
 // cleanUp removes leftovers of killed runs. A failure is a warning; the next run tries again.
@@ -62,10 +62,10 @@ func removeStale(parent string) error {
 	for _, name := range found {
 		dir := filepath.Join(parent, name)
 		info, err := root.Lstat(name)
-		if err != nil || !info.IsDir() || !mine(info) || journal.Held(ownerLock(dir)) {
+		if err != nil || !info.IsDir() || !mine(info) || state.Held(ownerLock(dir)) {
 			continue
 		}
-		lock, err := journal.Acquire(ownerLock(dir))
+		lock, err := state.Acquire(ownerLock(dir))
 		if err != nil {
 			continue // in use, or removed
 		}
@@ -80,7 +80,7 @@ func removeStale(parent string) error {
 }
 
 // removeOwned removes a temporary directory of this run.
-func removeOwned(dir string, lock *journal.Lock) {
+func removeOwned(dir string, lock *state.Lock) {
 	_ = os.RemoveAll(dir)
 	_ = lock.Release()
 	_ = os.Remove(ownerLock(dir)) // on Windows a separate file

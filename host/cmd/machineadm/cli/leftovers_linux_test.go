@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/host/state"
 )
 
 // begin starts a run on an image with the default directories, and returns it in the middle of a change.
@@ -53,7 +53,7 @@ func TestLeftoversOfAKilledRun(t *testing.T) {
 	require.NoError(t, killed.Process.Kill())
 	_ = killed.Wait() // it was killed
 	require.NotEmpty(t, temporaries())
-	require.NoError(t, journal.NewWrites(b.root, t.TempDir()).Record([]string{"/etc/key"}))
+	require.NoError(t, state.NewWrites(b.root, t.TempDir()).Record([]string{"/etc/key"}))
 	leftover := filepath.Join(b.root, "etc/.key.machineadm-tmp")
 	write(t, leftover, "PRIVATE KEY")
 
@@ -72,7 +72,7 @@ func TestLeftoversOfAKilledRun(t *testing.T) {
 		return output(t, b.onImage(tmp, b.root, noopDoc("b", "touch: [/two]"))).code == report.ExitOK
 	})
 	assert.NoFileExists(t, leftover)
-	assert.NoFileExists(t, filepath.Join(b.root, journal.ImageWrites))
+	assert.NoFileExists(t, filepath.Join(b.root, state.ImageWrites))
 	assert.Equal(t, kept, temporaries())
 	require.NoError(t, living.Process.Signal(os.Interrupt))
 	_ = living.Wait() // exit 8
@@ -85,7 +85,7 @@ func TestWritesAreRecorded(t *testing.T) {
 	b.install(sysctlBinary, sysctlBinary, "")
 	got := b.apply(sysctlDoc)
 	require.Equal(t, report.ExitOK, got.code, got)
-	assert.NoFileExists(t, filepath.Join(b.root, journal.ImageWrites))
+	assert.NoFileExists(t, filepath.Join(b.root, state.ImageWrites))
 	assert.FileExists(t, filepath.Join(b.root, "etc/sysctl.d/99-machineadm-a.conf"))
 }
 
@@ -100,7 +100,7 @@ func TestRemoveStale(t *testing.T) {
 	write(t, filepath.Join(parent, "machineadm-run-file"), "")
 	held, err := os.MkdirTemp(parent, runPrefix) //nolint:usetesting // one that is locked
 	require.NoError(t, err)
-	lock, err := journal.Acquire(ownerLock(held))
+	lock, err := state.Acquire(ownerLock(held))
 	require.NoError(t, err)
 	p.cleanup = append(p.cleanup, func() { removeOwned(held, lock) })
 	require.NoError(t, removeStale(parent))

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/rooted"
 	"github.com/machineadm/machineadm/internal/trust"
 )
@@ -77,8 +77,8 @@ func mine(info os.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-func newSentinel() *journal.Sentinel {
-	return journal.NewSentinel("/run/cluster-api/bootstrap-success.complete")
+func newSentinel() *state.Sentinel {
+	return state.NewSentinel("/run/cluster-api/bootstrap-success.complete")
 }
 
 // regular refuses a file that is not regular: a FIFO or a device could block the run.

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 	"golang.org/x/sys/windows/registry"
 
-	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
@@ -56,6 +56,6 @@ func ownerLock(dir string) string { return dir + ".lock" }
 // mine returns true, because the directory for temporary files belongs to this user.
 func mine(os.FileInfo) bool { return true }
 
-func newSentinel() *journal.Sentinel {
-	return journal.NewSentinel(`C:\run\cluster-api\bootstrap-success.complete`)
+func newSentinel() *state.Sentinel {
+	return state.NewSentinel(`C:\run\cluster-api\bootstrap-success.complete`)
 }

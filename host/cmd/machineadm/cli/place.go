@@ -14,9 +14,9 @@ import (
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/target"
-	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/trust"
 	"github.com/machineadm/machineadm/internal/version"
 )
@@ -31,12 +31,12 @@ type place struct {
 	reportPath   string // empty without a report
 	temporaryRun bool   // the run directory is temporary
 	unkept       bool   // the report on disk is not the last one of this run
-	stateErr     error  // why there is no journal, although the lock is held
+	stateErr     error  // why there is no store, although the lock is held
 	log          *slog.Logger
-	lock         *journal.Lock
-	writes       *journal.Writes // of an apply only
-	journal      *journal.Journal
-	reports      journal.Reports // of this run, when reportPath is set
+	lock         *state.Lock
+	writes       *state.Writes // of an apply only
+	store        *state.Store
+	reports      state.Reports // of this run, when reportPath is set
 	cleanup      []func()
 }
 
@@ -73,7 +73,7 @@ func (g *globals) open(log *slog.Logger, root string, mode run.Mode) (_ *place, 
 	}
 	log.Debug("directories chosen", "state", p.stateDir, "run", p.runDir)
 	if mode != run.ModeApply {
-		p.journal = journal.Peek(p.stateDir, machineID(p.root))
+		p.store = state.Peek(p.stateDir, machineID(p.root))
 		return p, nil
 	}
 	return p, p.keep()
@@ -120,15 +120,15 @@ func untrusted(flag string, err error) error {
 
 // keep takes the lock and opens the state store.
 func (p *place) keep() error {
-	if err := journal.MakeRunDir(p.runDir); err != nil {
+	if err := state.MakeRunDir(p.runDir); err != nil {
 		return stateExit(err)
 	}
 	if _, err := trust.Directory(p.runDir, false); err != nil { // again, because another user may have created it
 		return cmp.Or(untrusted("--run-dir", err), error(stateExit(err)))
 	}
 	at := lockAt(p.root, p.runDir)
-	lock, err := journal.Acquire(at)
-	var locked *journal.LockedError
+	lock, err := state.Acquire(at)
+	var locked *state.LockedError
 	if errors.As(err, &locked) {
 		hint := "wait for it to end; machineadm status shows its progress"
 		if len(locked.Left) > 0 {
@@ -142,13 +142,13 @@ func (p *place) keep() error {
 	p.lock = lock
 	p.log.Debug("lock taken", "path", at)
 	p.cleanup = append(p.cleanup, func() { _ = lock.Release() }) // the process exits next
-	p.reportPath = filepath.Join(p.runDir, journal.ReportFile)
+	p.reportPath = filepath.Join(p.runDir, state.ReportFile)
 	if err := p.removeSockets(); err != nil {
 		return err
 	}
-	p.journal, p.stateErr = journal.Open(p.stateDir, machineID(p.root))
+	p.store, p.stateErr = state.Open(p.stateDir, machineID(p.root))
 	p.writes = p.newWrites()
-	p.reports = journal.Reports{RunDir: p.runDir, Journal: p.journal}
+	p.reports = state.Reports{RunDir: p.runDir, Store: p.store}
 	return nil
 }
 
@@ -179,11 +179,11 @@ func (p *place) head(o *applyFlags) report.Report {
 // provide sets the dependencies that hold state. A plan only reads it.
 func (g *globals) provide(p *place, with *run.Dependencies, o run.Options, head report.Report) error {
 	switch {
-	case p.journal == nil:
+	case p.store == nil:
 	case p.root == "":
-		with.State, with.Reboots = p.journal, p.journal.Reboots(head.BootID)
+		with.State, with.Reboots = p.store, p.store.Reboots(head.BootID)
 	default:
-		with.State = p.journal.ForImage(p.root, o.ImageChoices)
+		with.State = p.store.ForImage(p.root, o.ImageChoices)
 	}
 	if o.Mode != run.ModeApply {
 		return nil
@@ -242,13 +242,13 @@ func (p *place) showReport(result report.Report, details map[string]string, s st
 	case len(details) > 0:
 		dir, err := temporary(p.log, keptPrefix, maxPath)
 		if err == nil {
-			err = (&journal.Reports{RunDir: dir}).Write(result, details)
+			err = (&state.Reports{RunDir: dir}).Write(result, details)
 		}
 		if err != nil {
 			(&exitError{message: "the details cannot be saved: " + err.Error()}).show(s.err)
 			return
 		}
-		_, _ = fmt.Fprintf(s.err, "report: %s (remove its directory after reading it)\n", filepath.Join(dir, journal.ReportFile)) // likewise
+		_, _ = fmt.Fprintf(s.err, "report: %s (remove its directory after reading it)\n", filepath.Join(dir, state.ReportFile)) // likewise
 	}
 }
 
@@ -263,10 +263,10 @@ func stateExit(err error) *exitError {
 
 // digests returns the cache of plugin digests. Only an apply saves new ones.
 func (p *place) digests(log *slog.Logger) *launch.Digests {
-	if p.journal == nil {
+	if p.store == nil {
 		return nil
 	}
-	d := launch.OpenDigests(filepath.Join(p.journal.Dir(), journal.DigestsFile))
+	d := launch.OpenDigests(filepath.Join(p.store.Dir(), state.DigestsFile))
 	if p.lock != nil {
 		p.cleanup = append(p.cleanup, func() {
 			if err := d.Save(); err != nil {

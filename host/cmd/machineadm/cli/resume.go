@@ -12,9 +12,9 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/resume"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
@@ -38,7 +38,7 @@ func (o *applyFlags) checkResume() error {
 // recall sets the flags to those of the pending run, unless the command line sets them, and returns its stream. The stream is
 // nil if no run is pending.
 func (g *globals) recall(where *place, o *applyFlags) ([]byte, error) {
-	kept, err := where.journal.Pending()
+	kept, err := where.store.Pending()
 	if err != nil || kept == nil {
 		return nil, err
 	}
@@ -85,12 +85,12 @@ func (g *globals) resume(where *place, o run.Options, head report.Report) (*resu
 	if err != nil {
 		return nil, err
 	}
-	return resume.New(where.journal, starter, kept), nil
+	return resume.New(where.store, starter, kept), nil
 }
 
 // pending returns the record that resumes the run.
-func (g *globals) pending(o run.Options, head report.Report) (journal.Pending, error) {
-	kept := journal.Pending{
+func (g *globals) pending(o run.Options, head report.Report) (state.Pending, error) {
+	kept := state.Pending{
 		Generation: head.Generation, BootID: head.BootID, File: o.File, Phase: head.Phase, Timeout: o.Timeout, Stream: o.Stream,
 	}
 	dirs := slices.Clone(g.pluginDirs)
@@ -157,7 +157,7 @@ func (g *globals) nothingToResume(ctx context.Context, where *place, o *applyFla
 	if err != nil {
 		return err
 	}
-	if err := resume.Forget(ctx, where.journal, starter); err != nil {
+	if err := resume.Forget(ctx, where.store, starter); err != nil {
 		return o.unopened(stateExit(err), observe)
 	}
 	if o.output == "json" {

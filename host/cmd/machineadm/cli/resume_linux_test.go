@@ -9,23 +9,23 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/state"
 )
 
 // keep has a run wait in the state directory of the bench. It is one that fails, so that it changes nothing and writes
 // no sentinel.
 func keep(b *bench, stream string) {
 	b.t.Helper()
-	j, err := journal.Open(b.state, machineID(""))
+	store, err := state.Open(b.state, machineID(""))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	generation, err := j.Generation([]byte(stream))
+	generation, err := store.Generation([]byte(stream))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	err = j.KeepPending(journal.Pending{
+	err = store.KeepPending(state.Pending{
 		Generation: generation, BootID: "an earlier boot", File: "/run/gone.yaml", Phase: "all", Timeout: run.RunTimeout,
 		PluginDirs: []string{b.plugins}, Proxies: []string{"https_proxy=http://kept:3128", "HTTP_PROXY=http://kept:3128"}, Stream: []byte(stream),
 	})
@@ -63,7 +63,7 @@ func TestResumeNeedsNoStream(t *testing.T) {
 func TestDamagedResume(t *testing.T) {
 	b := newBench(t)
 	keep(b, "kind: X\n")
-	path := filepath.Join(b.state, journal.PendingFile)
+	path := filepath.Join(b.state, state.PendingFile)
 	if err := os.WriteFile(path, []byte(`{"version": 1, "stream": "c4n4ry"`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -107,12 +107,12 @@ func TestWhatIsKept(t *testing.T) {
 	b := newBench(t)
 	g = &globals{timeout: run.RunTimeout}
 	keep(b, "kind: X\n")
-	j, err := journal.Open(b.state, machineID(""))
+	store, err := state.Open(b.state, machineID(""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := &applyFlags{}
-	if _, err := g.recall(&place{journal: j}, o); err != nil {
+	if _, err := g.recall(&place{store: store}, o); err != nil {
 		t.Fatal(err)
 	}
 	if o.path != "/run/gone.yaml" || o.phase != "all" || !o.reboot || !slices.Equal(g.pluginDirs, []string{b.plugins}) || g.pluginsOnPath {

@@ -19,9 +19,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/proctree"
 	"github.com/machineadm/machineadm/internal/version"
 	"github.com/machineadm/machineadm/internal/visible"
@@ -41,7 +41,7 @@ type globals struct {
 	beside              string // the directory of this program, if it contains plugins
 	pluginsOnPath       bool
 	timeout             time.Duration
-	kept                *journal.Pending // the run that is resumed, or nil
+	kept                *state.Pending // the run that is resumed, or nil
 }
 
 // Defaults of the log flags.

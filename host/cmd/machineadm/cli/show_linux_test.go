@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/version"
 )
 
@@ -144,7 +144,7 @@ func TestStatusOfARunOnAnImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(b.runs, "report.json"), string(data))
-	lock, err := journal.Acquire(b.root)
+	lock, err := state.Acquire(b.root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/trust"
 	"github.com/machineadm/machineadm/internal/visible"
 )
@@ -38,14 +38,14 @@ func (g *globals) status(s streams, output string) error {
 	if stateDir == "" {
 		stateDir = defaultStateDir()
 	}
-	last, path, err := journal.Last(runDir, stateDir)
-	if errors.Is(err, journal.ErrNoReport) {
+	last, path, err := state.Last(runDir, stateDir)
+	if errors.Is(err, state.ErrNoReport) {
 		return &exitError{
 			code: report.ExitFailed, message: fmt.Sprintf("there is no report in %s or %s", runDir, stateDir),
 			hint: "run machineadm apply first; after a run with --run-dir or --state-dir, give the same flags",
 		}
 	}
-	if errors.Is(err, journal.ErrLost) {
+	if errors.Is(err, state.ErrLost) {
 		return &exitError{
 			code: report.ExitFailed, message: fmt.Sprintf("%s in %s", err, runDir),
 			hint: "free space in " + trust.Quote(runDir) + " and run again, which is safe; an earlier report is " + trust.Quote(path),
@@ -65,7 +65,7 @@ func (g *globals) status(s streams, output string) error {
 	}
 	color, end := coloring(s.out)
 	defer end()
-	if err := reporting.Status(s.out, last, journal.Held(lockAt(last.Root, runDir)), color); err != nil {
+	if err := reporting.Status(s.out, last, state.Held(lockAt(last.Root, runDir)), color); err != nil {
 		return err
 	}
 	if last.Resume == report.ResumeByHand {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/journal"
+	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
@@ -28,7 +28,7 @@ func (p *place) temporary(longest int) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		lock, err := journal.Acquire(ownerLock(dir))
+		lock, err := state.Acquire(ownerLock(dir))
 		if err == nil && dirExists(dir) {
 			p.cleanup = append(p.cleanup, func() { removeOwned(dir, lock) })
 			return dir, nil
@@ -37,7 +37,7 @@ func (p *place) temporary(longest int) (string, error) {
 			err = lock.Release()
 			_ = os.Remove(ownerLock(dir)) // where the lock is a new file
 		}
-		if err != nil && dirExists(dir) && !errors.Is(err, journal.ErrLocked) {
+		if err != nil && dirExists(dir) && !errors.Is(err, state.ErrLocked) {
 			return "", stateExit(errors.Join(err, os.RemoveAll(dir)))
 		}
 		// Another run removed the directory before it was locked.

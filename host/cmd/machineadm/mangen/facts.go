@@ -7,8 +7,8 @@ import (
 
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/journal"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/state"
 )
 
 // fact is a row of a table: name, meaning and an optional remedy.
@@ -55,15 +55,15 @@ func environment() []fact {
 
 // files returns the files of a run on Linux.
 func files() []fact {
-	state, at := "/var/lib/machineadm/", "/run/machineadm/"
+	stateDir, at := "/var/lib/machineadm/", "/run/machineadm/"
 	rows := []fact{
 		{"/etc/machineadm/defaults.yaml", "The default provider of a kind, as `KIND: PROVIDER`, written by the operating system's vendor.", ""},
-		{at + journal.ReportFile, "The report of the last run, readable by everyone. `machineadm status` shows it.", ""},
-		{at + journal.DetailsFile, "Output of other programs, which the report refers to, readable by root only.", ""},
+		{at + state.ReportFile, "The report of the last run, readable by everyone. `machineadm status` shows it.", ""},
+		{at + state.DetailsFile, "Output of other programs, which the report refers to, readable by root only.", ""},
 		{at + "lock", "Locked while a run, or a process that it started, is active.", ""},
-		{state, "State that outlives a run, readable by root only: the choices of providers, the number of reboots, the state of plugins.", ""},
-		{state + "reports/", "The last 20 reports.", ""},
-		{state + journal.PendingFile, "A run that waits for a reboot, with its stream; after a failure `" + journal.RestingFile + "`.", ""},
+		{stateDir, "State that outlives a run, readable by root only: the choices of providers, the number of reboots, the state of plugins.", ""},
+		{stateDir + "reports/", "The last 20 reports.", ""},
+		{stateDir + state.PendingFile, "A run that waits for a reboot, with its stream; after a failure `" + state.RestingFile + "`.", ""},
 		{"/run/cluster-api/bootstrap-success.complete", "Written last, when a live run of all phases has succeeded: the bootstrap contract of Cluster API.", ""},
 	}
 	for _, dir := range naming.SearchDirectories("linux") {

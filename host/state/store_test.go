@@ -1,4 +1,4 @@
-package journal
+package state
 
 import (
 	"errors"
@@ -9,27 +9,27 @@ import (
 	"testing"
 )
 
-// fill puts something of everything into a journal.
-func fill(t *testing.T, j *Journal) {
+// fill puts something of everything into a store.
+func fill(t *testing.T, store *Store) {
 	t.Helper()
-	if err := j.Choose("Sysctl/base", "procfs"); err != nil {
+	if err := store.Choose("Sysctl/base", "procfs"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.Generation([]byte("stream")); err != nil {
+	if _, err := store.Generation([]byte("stream")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.Reboots("boot").Count("generation"); err != nil {
+	if _, err := store.Reboots("boot").Count("generation"); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.KeepPending(waiting()); err != nil {
+	if err := store.KeepPending(waiting()); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base")
+	dir, err := store.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base")
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "intent"), "half done", 0o600)
-	if err := (&Reports{RunDir: t.TempDir(), Journal: j}).Write(full(), nil); err != nil {
+	if err := (&Reports{RunDir: t.TempDir(), Store: store}).Write(full(), nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -116,26 +116,26 @@ func TestPeekWritesNothing(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
 	if Peek(dir, "machine-1") != nil || exists(t, dir) {
-		t.Error("there is no journal, and none is to be made")
+		t.Error("there is no store, and none is to be made")
 	}
 	fill(t, opened(t, dir, "machine-1"))
 	before := tree(t, dir)
-	j := Peek(dir, "machine-1")
-	if j == nil {
-		t.Fatal("there is a journal")
+	store := Peek(dir, "machine-1")
+	if store == nil {
+		t.Fatal("there is a store")
 	}
-	if choices, err := j.Choices(); err != nil || choices["Sysctl/base"] != "procfs" {
+	if choices, err := store.Choices(); err != nil || choices["Sysctl/base"] != "procfs" {
 		t.Errorf("choices %v (%v)", choices, err)
 	}
-	if got, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base"); err != nil || !exists(t, got) {
+	if got, err := store.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base"); err != nil || !exists(t, got) {
 		t.Errorf("what an apply kept for a plugin: %q (%v)", got, err)
 	}
-	if got, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "other"); err != nil || got != "" {
+	if got, err := store.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "other"); err != nil || got != "" {
 		t.Errorf("what no apply kept: %q (%v)", got, err)
 	}
 	for name, machine := range map[string]string{"another machine": "machine-2", "no machine": ""} {
 		if Peek(dir, machine) != nil {
-			t.Errorf("%s sees the journal", name)
+			t.Errorf("%s sees the store", name)
 		}
 	}
 	if after := tree(t, dir); after != before {
@@ -150,9 +150,9 @@ func TestPeekWritesNothing(t *testing.T) {
 func TestGeneration(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
-	name := func(j *Journal, stream string) string {
+	name := func(store *Store, stream string) string {
 		t.Helper()
-		generation, err := j.Generation([]byte(stream))
+		generation, err := store.Generation([]byte(stream))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,12 +161,12 @@ func TestGeneration(t *testing.T) {
 		}
 		return generation
 	}
-	j := opened(t, dir, "machine-1")
-	first := name(j, "password: 1234")
+	store := opened(t, dir, "machine-1")
+	first := name(store, "password: 1234")
 	if again := name(opened(t, dir, "machine-1"), "password: 1234"); again != first {
 		t.Errorf("the same stream is %s and %s", first, again)
 	}
-	if name(j, "password: 1235") == first {
+	if name(store, "password: 1235") == first {
 		t.Error("two streams have one name")
 	}
 	// Whoever reads the report can try every password, and must not find it.
@@ -182,12 +182,12 @@ func TestGeneration(t *testing.T) {
 func TestDamagedKeyIsReplaced(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
-	j := opened(t, dir, "machine-1")
+	store := opened(t, dir, "machine-1")
 	path := filepath.Join(dir, keyFile)
 	seen := map[string]bool{}
 	for _, content := range []string{"", "short", strings.Repeat("long", 20)} {
 		write(t, path, content, 0o644)
-		generation, err := j.Generation([]byte("stream"))
+		generation, err := store.Generation([]byte("stream"))
 		if err != nil || seen[generation] {
 			t.Errorf("%q (%v)", generation, err)
 		}
@@ -201,13 +201,13 @@ func TestDamagedKeyIsReplaced(t *testing.T) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := j.Generation([]byte("stream"))
+	_, err := store.Generation([]byte("stream"))
 	wantState(t, err, path)
 }
 
 func TestPluginDirectories(t *testing.T) {
 	t.Parallel()
-	j := opened(t, filepath.Join(t.TempDir(), "state"), "machine-1")
+	store := opened(t, filepath.Join(t.TempDir(), "state"), "machine-1")
 	long := strings.Repeat(strings.Repeat("a", 63)+".", 3) + strings.Repeat("b", 61)
 	seen := map[string]bool{}
 	for _, p := range [][3]string{
@@ -218,18 +218,18 @@ func TestPluginDirectories(t *testing.T) {
 		{"machineadm-sysctl-plugin-procfs", "Sysctl", long},
 		{"machineadm-sysctl-plugin-procfs", "Sysctl", long[:252] + "c"},
 	} {
-		dir, err := j.PluginDir(p[0], p[1], p[2])
+		dir, err := store.PluginDir(p[0], p[1], p[2])
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := j.PluginDir(p[0], p[1], p[2])
+		again, err := store.PluginDir(p[0], p[1], p[2])
 		if seen[dir] || again != dir || err != nil {
 			t.Errorf("%v has %s and %s (%v)", p, dir, again, err)
 		}
 		seen[dir] = true
 	}
 	for _, p := range [][3]string{{"..", "Sysctl", "a"}, {"", "Sysctl", "a"}, {"a/b", "Sysctl", "a"}, {"a", "Sysctl", "../../a"}} {
-		if dir, err := j.PluginDir(p[0], p[1], p[2]); err == nil {
+		if dir, err := store.PluginDir(p[0], p[1], p[2]); err == nil {
 			t.Errorf("%v has %s", p, dir)
 		}
 	}
@@ -238,14 +238,14 @@ func TestPluginDirectories(t *testing.T) {
 func TestSomethingInPlaceOfADirectory(t *testing.T) {
 	t.Parallel()
 	elsewhere := t.TempDir()
-	attempts := map[string]func(j *Journal) error{
-		"":         func(j *Journal) error { _, err := Open(j.dir, "machine-1"); return err },
-		pluginsDir: func(j *Journal) error { _, err := j.PluginDir("machineadm-a-plugin-b", "A", "c"); return err },
-		pluginsDir + "/machineadm-a-plugin-b": func(j *Journal) error {
-			_, err := j.PluginDir("machineadm-a-plugin-b", "A", "c")
+	attempts := map[string]func(store *Store) error{
+		"":         func(store *Store) error { _, err := Open(store.dir, "machine-1"); return err },
+		pluginsDir: func(store *Store) error { _, err := store.PluginDir("machineadm-a-plugin-b", "A", "c"); return err },
+		pluginsDir + "/machineadm-a-plugin-b": func(store *Store) error {
+			_, err := store.PluginDir("machineadm-a-plugin-b", "A", "c")
 			return err
 		},
-		reportsDir: func(j *Journal) error { return (&Reports{RunDir: t.TempDir(), Journal: j}).Write(full(), nil) },
+		reportsDir: func(store *Store) error { return (&Reports{RunDir: t.TempDir(), Store: store}).Write(full(), nil) },
 	}
 	kinds := map[string]func(path string) error{
 		"a file":                      func(path string) error { return os.WriteFile(path, nil, 0o600) },
@@ -259,8 +259,8 @@ func TestSomethingInPlaceOfADirectory(t *testing.T) {
 				if runtime.GOOS == "windows" && kind != "a file" {
 					t.Skip("making a link needs a privilege")
 				}
-				j := &Journal{dir: filepath.Join(t.TempDir(), "state")}
-				path := filepath.Join(j.dir, filepath.FromSlash(place))
+				store := &Store{dir: filepath.Join(t.TempDir(), "state")}
+				path := filepath.Join(store.dir, filepath.FromSlash(place))
 				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 					t.Fatal(err)
 				}
@@ -271,7 +271,7 @@ func TestSomethingInPlaceOfADirectory(t *testing.T) {
 				if what == "a file" {
 					what = "is not a directory"
 				}
-				wantState(t, attempt(j), path, what, "remove it")
+				wantState(t, attempt(store), path, what, "remove it")
 			})
 		}
 	}

@@ -1,5 +1,5 @@
 //go:build !linux
 
-package journal
+package state
 
 func listed(string) bool { return false }

@@ -1,4 +1,4 @@
-package journal
+package state
 
 import (
 	"encoding/json"
@@ -16,8 +16,8 @@ import (
 const choicesFile = "choices.json"
 
 // Choices are the providers that were chosen on this machine, by KIND/NAME of the document.
-func (j *Journal) Choices() (map[string]string, error) {
-	path := filepath.Join(j.dir, choicesFile)
+func (s *Store) Choices() (map[string]string, error) {
+	path := filepath.Join(s.dir, choicesFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]string{}, nil
@@ -33,8 +33,8 @@ func (j *Journal) Choices() (map[string]string, error) {
 }
 
 // Choose keeps the provider chosen for a document, so that a later run never switches.
-func (j *Journal) Choose(document, provider string) error {
-	choices, err := j.Choices()
+func (s *Store) Choose(document, provider string) error {
+	choices, err := s.Choices()
 	if err != nil || choices[document] == provider {
 		return err
 	}
@@ -43,7 +43,7 @@ func (j *Journal) Choose(document, provider string) error {
 	if err != nil {
 		return stateError(err)
 	}
-	return j.write(choicesFile, data)
+	return s.write(choicesFile, data)
 }
 
 func renderChoices(choices map[string]string) ([]byte, error) {
@@ -53,14 +53,14 @@ func renderChoices(choices map[string]string) ([]byte, error) {
 
 // Image is the state of a run on an image: what is chosen is kept in the image, for its first boot and for later bakes.
 type Image struct {
-	*Journal
+	*Store
 	root    string
 	choices map[string]string
 }
 
 // ForImage keeps choices in the image at root. choices are those that it holds.
-func (j *Journal) ForImage(root string, choices map[string]string) *Image {
-	return &Image{Journal: j, root: root, choices: maps.Clone(choices)}
+func (s *Store) ForImage(root string, choices map[string]string) *Image {
+	return &Image{Store: s, root: root, choices: maps.Clone(choices)}
 }
 
 // Choices are none: those of the image come before the run.

@@ -1,4 +1,4 @@
-package journal
+package state
 
 import (
 	"encoding/json"
@@ -17,8 +17,8 @@ const rebootsFile = "reboots.json"
 // Reboots keeps the reboots that were requested in one boot, and counts those that a stream has cost. It implements
 // run.Reboots.
 type Reboots struct {
-	journal *Journal
-	bootID  string
+	store  *Store
+	bootID string
 }
 
 // reboots is the file.
@@ -38,7 +38,7 @@ type request struct {
 
 // Reboots are those of the boot with this ID. Requests of another boot are done. Where a boot has no ID, a request is
 // known only to the run that made it.
-func (j *Journal) Reboots(bootID string) *Reboots { return &Reboots{journal: j, bootID: bootID} }
+func (s *Store) Reboots(bootID string) *Reboots { return &Reboots{store: s, bootID: bootID} }
 
 // Requests implements run.Reboots.
 func (r *Reboots) Requests() ([]run.Request, error) {
@@ -73,7 +73,7 @@ func (r *Reboots) Keep(requests []run.Request) error {
 		kept.Requests = append(kept.Requests, request{Document: q.Document, When: q.When.String(), Asked: q.Asked})
 	}
 	if len(kept.Requests) == 0 && kept.Count == 0 {
-		return stateError(r.journal.remove(rebootsFile)) // without either, the file is read as damaged
+		return stateError(r.store.remove(rebootsFile)) // without either, the file is read as damaged
 	}
 	return r.write(kept)
 }
@@ -104,7 +104,7 @@ func (r *Reboots) Forget() error {
 	if kept.BootID == r.bootID && len(kept.Requests) > 0 {
 		return r.write(reboots{BootID: kept.BootID, Requests: kept.Requests})
 	}
-	return stateError(r.journal.remove(rebootsFile))
+	return stateError(r.store.remove(rebootsFile))
 }
 
 func (r *Reboots) write(kept reboots) error {
@@ -112,11 +112,11 @@ func (r *Reboots) write(kept reboots) error {
 	if err != nil {
 		return stateError(err)
 	}
-	return r.journal.write(rebootsFile, append(data, '\n'))
+	return r.store.write(rebootsFile, append(data, '\n'))
 }
 
 func (r *Reboots) read() (reboots, error) {
-	path := filepath.Join(r.journal.dir, rebootsFile)
+	path := filepath.Join(r.store.dir, rebootsFile)
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

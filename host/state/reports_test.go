@@ -1,4 +1,4 @@
-package journal
+package state
 
 import (
 	"bytes"
@@ -153,9 +153,9 @@ func TestDetailsComeFirst(t *testing.T) {
 	}
 }
 
-func kept(t *testing.T, j *Journal) []string {
+func kept(t *testing.T, store *Store) []string {
 	t.Helper()
-	names, err := reportNames(filepath.Join(j.dir, reportsDir))
+	names, err := reportNames(filepath.Join(store.dir, reportsDir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,10 +164,10 @@ func kept(t *testing.T, j *Journal) []string {
 
 func TestLastReportsAreKept(t *testing.T) {
 	t.Parallel()
-	j := opened(t, filepath.Join(t.TempDir(), "state"), "machine-1")
-	runs := Reports{RunDir: t.TempDir(), Journal: j}
-	write(t, filepath.Join(j.dir, reportsDir, "00000001-mine.txt"), "", 0o600)
-	write(t, filepath.Join(j.dir, reportsDir, "mine.json"), "", 0o600)
+	store := opened(t, filepath.Join(t.TempDir(), "state"), "machine-1")
+	runs := Reports{RunDir: t.TempDir(), Store: store}
+	write(t, filepath.Join(store.dir, reportsDir, "00000001-mine.txt"), "", 0o600)
+	write(t, filepath.Join(store.dir, reportsDir, "mine.json"), "", 0o600)
 	for i := range 23 {
 		r := full()
 		r.RunID = fmt.Sprintf("run%02d", i)
@@ -178,7 +178,7 @@ func TestLastReportsAreKept(t *testing.T) {
 			}
 		}
 	}
-	names := kept(t, j)
+	names := kept(t, store)
 	if len(names) != keptReports {
 		t.Fatalf("%d are kept: %v", len(names), names)
 	}
@@ -189,12 +189,12 @@ func TestLastReportsAreKept(t *testing.T) {
 		t.Errorf("the newest is %s", last)
 	}
 	remove(t, filepath.Join(runs.RunDir, ReportFile)) // a reboot
-	last, path, err := Last(runs.RunDir, j.dir)
+	last, path, err := Last(runs.RunDir, store.dir)
 	if err != nil || last.RunID != "run22" || filepath.Base(path) != names[keptReports-1] {
 		t.Errorf("the last is %s at %s (%v)", last.RunID, path, err)
 	}
 	for _, name := range []string{"00000001-mine.txt", "mine.json"} {
-		if !exists(t, filepath.Join(j.dir, reportsDir, name)) {
+		if !exists(t, filepath.Join(store.dir, reportsDir, name)) {
 			t.Errorf("%s is not a report of ours and was removed", name)
 		}
 	}
@@ -206,14 +206,14 @@ func TestLast(t *testing.T) {
 	if _, path, err := Last(runDir, stateDir); !errors.Is(err, ErrNoReport) || path != "" {
 		t.Errorf("%s (%v), want none", path, err)
 	}
-	j := opened(t, stateDir, "machine-1")
+	store := opened(t, stateDir, "machine-1")
 	if _, _, err := Last(runDir, stateDir); !errors.Is(err, ErrNoReport) {
 		t.Errorf("%v, want none", err)
 	}
 	older, newer := full(), full()
 	older.RunID, newer.RunID = "older", "newer"
 	for _, r := range []report.Report{older, newer} {
-		if err := (&Reports{RunDir: runDir, Journal: j}).Write(r, nil); err != nil {
+		if err := (&Reports{RunDir: runDir, Store: store}).Write(r, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -236,10 +236,10 @@ func TestLastIsBroken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			runDir, stateDir := t.TempDir(), filepath.Join(t.TempDir(), "state")
-			if err := (&Reports{RunDir: runDir, Journal: opened(t, stateDir, "machine-1")}).Write(full(), nil); err != nil {
+			if err := (&Reports{RunDir: runDir, Store: opened(t, stateDir, "machine-1")}).Write(full(), nil); err != nil {
 				t.Fatal(err)
 			}
-			names := kept(t, &Journal{dir: stateDir})
+			names := kept(t, &Store{dir: stateDir})
 			path := filepath.Join(runDir, ReportFile)
 			write(t, path, content, 0o644)
 			if _, at, err := Last(runDir, stateDir); err == nil || at != path || !strings.Contains(err.Error(), path) {
@@ -276,14 +276,14 @@ func TestRunDirIsAFile(t *testing.T) {
 func TestHalfReportOfAKilledRunIsSwept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	j := opened(t, filepath.Join(dir, "state"), "machine-1")
+	store := opened(t, filepath.Join(dir, "state"), "machine-1")
 	runDir := filepath.Join(dir, "run")
-	if err := (&Reports{RunDir: runDir, Journal: j}).Write(full(), nil); err != nil {
+	if err := (&Reports{RunDir: runDir, Store: store}).Write(full(), nil); err != nil {
 		t.Fatal(err)
 	}
-	left := filepath.Join(j.Dir(), reportsDir, ".00000002-20261121T000000.000Z-dead.json.machineadm-tmp")
+	left := filepath.Join(store.Dir(), reportsDir, ".00000002-20261121T000000.000Z-dead.json.machineadm-tmp")
 	write(t, left, `{"kind": "Run`, 0o600)
-	if err := (&Reports{RunDir: runDir, Journal: j}).Write(full(), nil); err != nil {
+	if err := (&Reports{RunDir: runDir, Store: store}).Write(full(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if exists(t, left) {
@@ -295,16 +295,16 @@ func TestHalfReportOfAKilledRunIsSwept(t *testing.T) {
 func TestReportsAreRemovedUnderARun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	j := opened(t, filepath.Join(dir, "state"), "machine-1")
-	reports := Reports{RunDir: filepath.Join(dir, "run"), Journal: j}
+	store := opened(t, filepath.Join(dir, "state"), "machine-1")
+	reports := Reports{RunDir: filepath.Join(dir, "run"), Store: store}
 	for range 2 {
 		if err := reports.Write(full(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if names := kept(t, j); len(names) != 1 {
+		if names := kept(t, store); len(names) != 1 {
 			t.Fatalf("%d are kept: %v", len(names), names)
 		}
-		if err := os.RemoveAll(filepath.Join(j.dir, reportsDir)); err != nil {
+		if err := os.RemoveAll(filepath.Join(store.dir, reportsDir)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package journal
+package state
 
 import (
 	"os"
@@ -23,46 +23,46 @@ func waiting() Pending {
 func TestPending(t *testing.T) {
 	t.Parallel()
 	wantFull(t, "pending", reflect.ValueOf(waiting()))
-	j := opened(t, filepath.Join(t.TempDir(), "state"), "machine-1")
-	if got, err := j.Pending(); err != nil || got != nil {
+	store := opened(t, filepath.Join(t.TempDir(), "state"), "machine-1")
+	if got, err := store.Pending(); err != nil || got != nil {
 		t.Fatalf("before anything waits: %+v (%v)", got, err)
 	}
-	if err := j.KeepPending(waiting()); err != nil {
+	if err := store.KeepPending(waiting()); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(j.Dir(), PendingFile)
+	path := filepath.Join(store.Dir(), PendingFile)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode() != 0o600 {
 		t.Errorf("mode %v (%v)", info.Mode(), err)
 	}
 	for range 2 {
-		got, err := opened(t, j.Dir(), "machine-1").Pending()
+		got, err := opened(t, store.Dir(), "machine-1").Pending()
 		if err != nil || got == nil || got.Resting {
 			t.Fatalf("read back as %+v (%v)", got, err)
 		}
-		if err := j.KeepPending(*got); err != nil {
+		if err := store.KeepPending(*got); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if err := j.RestPending(); err != nil {
+			if err := store.RestPending(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got, err := j.Pending(); err != nil || !reflect.DeepEqual(*got, waiting()) || exists(t, path) {
+		if got, err := store.Pending(); err != nil || !reflect.DeepEqual(*got, waiting()) || exists(t, path) {
 			t.Errorf("at rest: %+v (%v)", got, err)
 		}
-		if err := j.KeepPending(waiting()); err != nil || exists(t, filepath.Join(j.Dir(), RestingFile)) {
+		if err := store.KeepPending(waiting()); err != nil || exists(t, filepath.Join(store.Dir(), RestingFile)) {
 			t.Errorf("it rests and waits at once (%v)", err)
 		}
 	}
-	if err := j.RestPending(); err != nil {
+	if err := store.RestPending(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := j.ForgetPending(); err != nil {
+		if err := store.ForgetPending(); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := j.Pending(); err != nil || got != nil {
+		if got, err := store.Pending(); err != nil || got != nil {
 			t.Errorf("it is still there: %+v (%v)", got, err)
 		}
 	}
@@ -70,11 +70,11 @@ func TestPending(t *testing.T) {
 
 func TestDamagedPending(t *testing.T) {
 	t.Parallel()
-	j := opened(t, filepath.Join(t.TempDir(), "state"), "machine-1")
-	if err := j.KeepPending(waiting()); err != nil {
+	store := opened(t, filepath.Join(t.TempDir(), "state"), "machine-1")
+	if err := store.KeepPending(waiting()); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(j.Dir(), PendingFile)
+	path := filepath.Join(store.Dir(), PendingFile)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestDamagedPending(t *testing.T) {
 		"no time at all":     strings.Replace(string(whole), `"timeoutNanoseconds":3600000000000`, `"timeoutNanoseconds":0`, 1),
 	} {
 		write(t, path, text, 0o600)
-		got, err := j.Pending()
+		got, err := store.Pending()
 		wantState(t, err, PendingFile, "remove it")
 		if got != nil || strings.Contains(err.Error(), pendingCanary) {
 			t.Errorf("%s: %+v (%v)", name, got, err)

@@ -1,4 +1,4 @@
-package journal
+package state
 
 import (
 	"encoding/json"
@@ -38,22 +38,22 @@ type Pending struct {
 }
 
 // KeepPending has a run outlive the reboot. It is on disk, and nobody else can read it, when KeepPending returns.
-func (j *Journal) KeepPending(p Pending) error {
+func (s *Store) KeepPending(p Pending) error {
 	p.Version = pendingVersion
 	data, err := json.Marshal(p)
 	if err != nil {
 		return stateError(err)
 	}
-	if err := j.write(PendingFile, append(data, '\n')); err != nil {
+	if err := s.write(PendingFile, append(data, '\n')); err != nil {
 		return err
 	}
-	return stateError(j.remove(RestingFile))
+	return stateError(s.remove(RestingFile))
 }
 
 // Pending is the run that waits, or nil when none does.
-func (j *Journal) Pending() (*Pending, error) {
+func (s *Store) Pending() (*Pending, error) {
 	for _, name := range []string{PendingFile, RestingFile} {
-		path := filepath.Join(j.dir, name)
+		path := filepath.Join(s.dir, name)
 		data, err := os.ReadFile(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -72,8 +72,8 @@ func (j *Journal) Pending() (*Pending, error) {
 }
 
 // RestPending has no boot go on with the run any more. Nothing waiting is fine.
-func (j *Journal) RestPending() error {
-	err := os.Rename(filepath.Join(j.dir, PendingFile), filepath.Join(j.dir, RestingFile))
+func (s *Store) RestPending() error {
+	err := os.Rename(filepath.Join(s.dir, PendingFile), filepath.Join(s.dir, RestingFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -96,12 +96,12 @@ func parsePending(data []byte) (*Pending, error) {
 }
 
 // ForgetPending removes the run that waits. Absent is fine.
-func (j *Journal) ForgetPending() error {
-	return stateError(errors.Join(j.remove(PendingFile), j.remove(RestingFile)))
+func (s *Store) ForgetPending() error {
+	return stateError(errors.Join(s.remove(PendingFile), s.remove(RestingFile)))
 }
 
-func (j *Journal) remove(name string) error {
-	err := os.Remove(filepath.Join(j.dir, name))
+func (s *Store) remove(name string) error {
+	err := os.Remove(filepath.Join(s.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package journal
+package state
 
 import (
 	"io/fs"
@@ -176,7 +176,7 @@ func FuzzWrites(f *testing.F) {
 func TestErrorsNameTheImage(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(root string) error{
-		"choices": func(root string) error { return (&Journal{}).ForImage(root, nil).Choose("Motd/a", "file") },
+		"choices": func(root string) error { return (&Store{}).ForImage(root, nil).Choose("Motd/a", "file") },
 		"record":  func(root string) error { return NewWrites(root, t.TempDir()).Record([]string{"/etc/motd"}) },
 	} {
 		t.Run(name, func(t *testing.T) {

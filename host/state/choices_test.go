@@ -1,4 +1,4 @@
-package journal
+package state
 
 import (
 	"os"
@@ -15,9 +15,9 @@ import (
 func TestChoices(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
-	j := opened(t, dir, "machine-1")
+	store := opened(t, dir, "machine-1")
 	for _, c := range [][2]string{{"Timesync/a", "chronyd"}, {"Timesync/b", "ntpd"}, {"Timesync/a", "systemd"}} {
-		require.NoError(t, j.Choose(c[0], c[1]))
+		require.NoError(t, store.Choose(c[0], c[1]))
 	}
 	got, err := opened(t, dir, "machine-1").Choices()
 	require.NoError(t, err)
@@ -33,13 +33,13 @@ func TestDamagedChoices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "state")
-			j := opened(t, dir, "machine-1")
+			store := opened(t, dir, "machine-1")
 			path := filepath.Join(dir, choicesFile)
 			write(t, path, content, 0o600)
-			_, err := j.Choices()
+			_, err := store.Choices()
 			wantState(t, err, path, "remove it")
 			assert.NotContains(t, err.Error(), "/tmp/x", "it quotes the value")
-			wantState(t, j.Choose("Timesync/a", "chronyd"), path)
+			wantState(t, store.Choose("Timesync/a", "chronyd"), path)
 			data, err := os.ReadFile(path)
 			require.NoError(t, err)
 			assert.Equal(t, content, string(data))

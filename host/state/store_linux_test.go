@@ -1,4 +1,4 @@
-package journal
+package state
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 // alone runs a test once more in a process with mounts of its own, and reports whether this is that process.
 func alone(t *testing.T) bool {
 	t.Helper()
-	const mark = "JOURNAL_TEST_ALONE"
+	const mark = "STATE_TEST_ALONE"
 	if os.Getenv(mark) == t.Name() {
 		return true
 	}
@@ -62,20 +62,20 @@ func TestModesWhateverTheUmask(t *testing.T) {
 			base := t.TempDir()
 			withUmask(t, mask)
 			state, run := filepath.Join(base, "lib", "state"), filepath.Join(base, "var", "run")
-			j := opened(t, state, "machine-1")
-			if err := (&Reports{RunDir: run, Journal: j}).Write(full(), map[string]string{"document-0": "words"}); err != nil {
+			store := opened(t, state, "machine-1")
+			if err := (&Reports{RunDir: run, Store: store}).Write(full(), map[string]string{"document-0": "words"}); err != nil {
 				t.Fatal(err)
 			}
-			if err := j.Choose("Sysctl/a", "procfs"); err != nil {
+			if err := store.Choose("Sysctl/a", "procfs"); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := j.Generation(nil); err != nil {
+			if _, err := store.Generation(nil); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := j.Reboots("boot").Count("generation"); err != nil {
+			if _, err := store.Reboots("boot").Count("generation"); err != nil {
 				t.Fatal(err)
 			}
-			plugin, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base")
+			plugin, err := store.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestModesWhateverTheUmask(t *testing.T) {
 			}
 			for _, file := range []string{
 				filepath.Join(state, machineFile), filepath.Join(state, choicesFile), filepath.Join(state, keyFile), filepath.Join(state, rebootsFile),
-				filepath.Join(state, reportsDir, kept(t, j)[0]), filepath.Join(run, DetailsFile), filepath.Join(run, "lock"),
+				filepath.Join(state, reportsDir, kept(t, store)[0]), filepath.Join(run, DetailsFile), filepath.Join(run, "lock"),
 			} {
 				wantMode(t, file, 0o600)
 			}
@@ -106,9 +106,9 @@ func TestAnOpenDirectoryIsClosed(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []fs.FileMode{0o755, 0o777, 0o701, 0o710} {
 		dir := filepath.Join(t.TempDir(), "state")
-		j := opened(t, dir, "machine-1")
-		fill(t, j)
-		plugin, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base")
+		store := opened(t, dir, "machine-1")
+		fill(t, store)
+		plugin, err := store.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,14 +117,14 @@ func TestAnOpenDirectoryIsClosed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		j = opened(t, dir, "machine-1")
-		if _, err := j.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base"); err != nil {
+		store = opened(t, dir, "machine-1")
+		if _, err := store.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base"); err != nil {
 			t.Fatal(err)
 		}
 		for _, d := range []string{dir, filepath.Join(dir, pluginsDir), plugin} {
 			wantMode(t, d, fs.ModeDir|0o700)
 		}
-		if choices, err := j.Choices(); err != nil || choices["Sysctl/base"] != "procfs" {
+		if choices, err := store.Choices(); err != nil || choices["Sysctl/base"] != "procfs" {
 			t.Errorf("the state is lost: %v (%v)", choices, err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestASharedDirectoryIsNotClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	acquired(t, filepath.Join(both, "lock"))
-	if err := (&Reports{RunDir: both, Journal: opened(t, both, "machine-1")}).Write(full(), nil); err != nil {
+	if err := (&Reports{RunDir: both, Store: opened(t, both, "machine-1")}).Write(full(), nil); err != nil {
 		t.Error(err)
 	}
 	wantMode(t, both, fs.ModeDir|0o700)
@@ -173,20 +173,20 @@ func TestADirectoryOfAnotherUserIsRefused(t *testing.T) {
 
 func everyWrite(t *testing.T, dir string) map[string]error {
 	t.Helper()
-	j := &Journal{dir: dir}
+	store := &Store{dir: dir}
 	_, opening := Open(dir, "machine-2")
-	_, generation := j.Generation([]byte("stream"))
-	_, reboot := j.Reboots("boot").Count("generation")
-	_, plugin := j.PluginDir("machineadm-a-plugin-b", "A", "b")
+	_, generation := store.Generation([]byte("stream"))
+	_, reboot := store.Reboots("boot").Count("generation")
+	_, plugin := store.PluginDir("machineadm-a-plugin-b", "A", "b")
 	l, lock := Acquire(filepath.Join(dir, "lock"))
 	if lock == nil {
 		release(t, l)
 	}
 	return map[string]error{
 		"open": opening, "generation": generation, "plugin directory": plugin, "lock": lock, "reboot": reboot,
-		"bind":    j.Choose("Sysctl/a", strings.Repeat("a", 63)),
+		"bind":    store.Choose("Sysctl/a", strings.Repeat("a", 63)),
 		"report":  (&Reports{RunDir: dir}).Write(full(), nil),
-		"reports": (&Reports{RunDir: filepath.Join(dir, "run"), Journal: j}).Write(full(), map[string]string{"a": strings.Repeat("a", 1<<20)}),
+		"reports": (&Reports{RunDir: filepath.Join(dir, "run"), Store: store}).Write(full(), map[string]string{"a": strings.Repeat("a", 1<<20)}),
 	}
 }
 
@@ -230,9 +230,9 @@ func TestFull(t *testing.T) {
 		return
 	}
 	dir := mount(t, "mode=0700,size=256k", 0)
-	j := opened(t, dir, "machine-1")
-	fill(t, j)
-	if err := (&Reports{RunDir: dir, Journal: j}).Write(full(), nil); err != nil {
+	store := opened(t, dir, "machine-1")
+	fill(t, store)
+	if err := (&Reports{RunDir: dir, Store: store}).Write(full(), nil); err != nil {
 		t.Fatal(err)
 	}
 	before, err := os.ReadFile(filepath.Join(dir, ReportFile))
@@ -249,14 +249,14 @@ func TestFull(t *testing.T) {
 	other := full()
 	other.RunID = "another"
 	for what, err := range map[string]error{
-		"bind":   j.Choose("Timesync/a", "chronyd"),
-		"report": (&Reports{RunDir: dir, Journal: j}).Write(other, nil),
+		"bind":   store.Choose("Timesync/a", "chronyd"),
+		"report": (&Reports{RunDir: dir, Store: store}).Write(other, nil),
 		"reboot": func() error {
-			_, err := j.Reboots("another boot").Count("generation")
+			_, err := store.Reboots("another boot").Count("generation")
 			return err
 		}(),
 		"generation": func() error {
-			_, err := j.Generation([]byte("stream"))
+			_, err := store.Generation([]byte("stream"))
 			return err
 		}(),
 	} {
@@ -271,14 +271,14 @@ func TestFull(t *testing.T) {
 		t.Errorf("the earlier run passes for the last one: %+v (%v)", last, err)
 	}
 	remove(t, filepath.Join(dir, "ballast"))
-	reports := &Reports{RunDir: dir, Journal: j}
+	reports := &Reports{RunDir: dir, Store: store}
 	if err := reports.Write(other, nil); err != nil {
 		t.Fatal(err)
 	}
 	if last, _, err := Last(dir, dir); err != nil || last.RunID != other.RunID || exists(t, filepath.Join(dir, earlierFile)) {
 		t.Errorf("%+v (%v)", last, err)
 	}
-	if choices, err := j.Choices(); err != nil || len(choices) != 1 {
+	if choices, err := store.Choices(); err != nil || len(choices) != 1 {
 		t.Errorf("the choices are now %v (%v)", choices, err)
 	}
 }
@@ -287,7 +287,7 @@ func TestFull(t *testing.T) {
 // can find the way, and returns that directory if this is that process.
 func nobody(t *testing.T, prepare func(dir string)) (dir string, ok bool) {
 	t.Helper()
-	const mark = "JOURNAL_TEST_NOBODY"
+	const mark = "STATE_TEST_NOBODY"
 	if dir, ok := os.LookupEnv(mark); ok {
 		if err := syscall.Setuid(65534); err != nil {
 			t.Fatal(err)
@@ -324,8 +324,8 @@ func TestHeldForEveryone(t *testing.T) {
 // A user who may not look into the state directory must not be told that there is no report.
 func TestLastForEveryone(t *testing.T) {
 	dir, ok := nobody(t, func(dir string) {
-		j := opened(t, filepath.Join(dir, "state"), "machine-1")
-		if err := (&Reports{RunDir: filepath.Join(dir, "run"), Journal: j}).Write(full(), nil); err != nil {
+		store := opened(t, filepath.Join(dir, "state"), "machine-1")
+		if err := (&Reports{RunDir: filepath.Join(dir, "run"), Store: store}).Write(full(), nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -339,14 +339,14 @@ func TestLastForEveryone(t *testing.T) {
 		t.Errorf("%v, want that it may not be looked for", err)
 	}
 	if Peek(filepath.Join(dir, "state"), "machine-1") != nil {
-		t.Error("another user sees the journal")
+		t.Error("another user sees the store")
 	}
 }
 
 // openToAll is a directory to which every user can find the way: that of the test can be private.
 func openToAll(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "journal-") //nolint:usetesting // see above
+	dir, err := os.MkdirTemp("", "state-") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package journal
+package state
 
 import (
 	"bytes"
@@ -28,11 +28,11 @@ const (
 	earlierFile = "report.earlier.json"
 )
 
-// Reports writes the report of a run, as often as it changes, to the run directory and, when there is a journal, among
+// Reports writes the report of a run, as often as it changes, to the run directory and, when there is a store, among
 // the last reports. It is not safe for concurrent use.
 type Reports struct {
-	RunDir  string
-	Journal *Journal // nil for a run that keeps no state
+	RunDir string
+	Store  *Store // nil for a run that keeps no state
 
 	begun   bool            // the report of an earlier run is no longer in place
 	written *report.Details // the last ones
@@ -66,7 +66,7 @@ func (r *Reports) Write(run report.Report, details map[string]string) error {
 		return err
 	}
 	err = r.publish(run.RunID, data, details)
-	if r.Journal == nil {
+	if r.Store == nil {
 		return err
 	}
 	return errors.Join(err, r.keep(run, data))
@@ -95,7 +95,7 @@ func (r *Reports) publish(runID string, data []byte, details map[string]string) 
 // keep writes the copy among the last reports. That directory is put in order by the first report of a run; only the holder
 // of the lock writes there.
 func (r *Reports) keep(run report.Report, data []byte) error {
-	dir := filepath.Join(r.Journal.dir, reportsDir)
+	dir := filepath.Join(r.Store.dir, reportsDir)
 	if r.name != "" && r.run == run.RunID {
 		if err := writeFile(filepath.Join(dir, r.name), 0o600, data); !errors.Is(err, fs.ErrNotExist) {
 			return err

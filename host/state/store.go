@@ -1,8 +1,8 @@
-// Package journal keeps what must outlive the host's process: the lock, the choice of providers, the key of the
+// Package state keeps what must outlive the host's process: the lock, the choice of providers, the key of the
 // generation digest, the run that waits for a reboot, the private directories of plugins, and the run reports.
 //
 // State is bound to the machine: on a machine with another machine-id (a cloned disk image) all of it is void.
-package journal
+package state
 
 import (
 	"crypto/hmac"
@@ -33,36 +33,36 @@ const DigestsFile = "digests.json"
 // ErrState says that state could not be read or written. The run must not go on as if it had been.
 var ErrState = errors.New("the state cannot be kept")
 
-// Journal is the state directory of one machine. Only a process that holds the lock writes to it.
-type Journal struct {
+// Store is the state directory of one machine. Only a process that holds the lock writes to it.
+type Store struct {
 	dir  string
 	peek bool // nothing is made
 }
 
 // Open makes the state directory ready for this machine. State of another machine is removed: on a clone, what was
 // chosen and counted for the original is void. An empty machineID binds nothing (a temporary directory).
-func Open(dir, machineID string) (*Journal, error) {
-	j := &Journal{dir: dir}
+func Open(dir, machineID string) (*Store, error) {
+	s := &Store{dir: dir}
 	if err := private(dir); err != nil {
 		return nil, stateError(err)
 	}
 	if machineID == "" {
-		return j, nil
+		return s, nil
 	}
 	bound, err := os.ReadFile(filepath.Join(dir, machineFile))
 	switch {
 	case err == nil && string(bound) == machineID+"\n":
-		return j, nil
+		return s, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, stateError(err)
 	}
-	if err := j.void(); err != nil {
+	if err := s.void(); err != nil {
 		return nil, stateError(err)
 	}
-	if err := j.write(machineFile, []byte(machineID+"\n")); err != nil {
+	if err := s.write(machineFile, []byte(machineID+"\n")); err != nil {
 		return nil, err
 	}
-	return j, nil
+	return s, nil
 }
 
 // stateNames are all the names that this package makes in a state directory.
@@ -74,12 +74,12 @@ func stateNames() []string {
 
 // void removes what is bound to another machine, the mark that says so last: a run that is killed here begins again.
 // Only names that this package makes are touched. The record of writes stays: the clone has the same leftovers.
-func (j *Journal) void() error {
+func (s *Store) void() error {
 	for _, name := range stateNames() {
 		if name == WritesFile {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(j.dir, name)); err != nil {
+		if err := os.RemoveAll(filepath.Join(s.dir, name)); err != nil {
 			return err
 		}
 	}
@@ -87,18 +87,18 @@ func (j *Journal) void() error {
 }
 
 // Dir is the state directory.
-func (j *Journal) Dir() string { return j.dir }
+func (s *Store) Dir() string { return s.dir }
 
 // PluginDir is the private directory of a plugin for one document. It exists afterwards, with mode 0700; from Peek it is
 // empty when there is none.
-func (j *Journal) PluginDir(binary, kind, name string) (string, error) {
+func (s *Store) PluginDir(binary, kind, name string) (string, error) {
 	document := kind + "-" + name
 	if len(document) > nameMax { // a name alone may have 253 bytes
 		sum := sha256.Sum256([]byte(document))
 		document = kind + "-" + hex.EncodeToString(sum[:])
 	}
-	dir := j.dir
-	if j.peek {
+	dir := s.dir
+	if s.peek {
 		return existing(filepath.Join(dir, pluginsDir, filepath.Base(binary), filepath.Base(document)))
 	}
 	for _, part := range []string{pluginsDir, binary, document} {
@@ -130,8 +130,8 @@ func existing(dir string) (string, error) {
 // Generation names a stream: half of an HMAC-SHA-256 under a key that never leaves this directory, in hex, so that a
 // report that everyone reads tells nothing about a short secret in the stream. A damaged key is replaced: all that is
 // lost is that the same stream gets another name.
-func (j *Journal) Generation(stream []byte) (string, error) {
-	path := filepath.Join(j.dir, keyFile)
+func (s *Store) Generation(stream []byte) (string, error) {
+	path := filepath.Join(s.dir, keyFile)
 	key, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", stateError(err)
@@ -141,7 +141,7 @@ func (j *Journal) Generation(stream []byte) (string, error) {
 		if _, err := rand.Read(key); err != nil {
 			return "", fmt.Errorf("make a key: %w", err)
 		}
-		if err := j.write(keyFile, key); err != nil {
+		if err := s.write(keyFile, key); err != nil {
 			return "", err
 		}
 	}
@@ -150,8 +150,8 @@ func (j *Journal) Generation(stream []byte) (string, error) {
 	return hex.EncodeToString(mac.Sum(nil)[:16]), nil
 }
 
-func (j *Journal) write(name string, data []byte) error {
-	return stateError(atomicfile.WriteFile(filepath.Join(j.dir, name), data, atomicfile.Options{Mode: 0o600, KeepLabel: true}))
+func (s *Store) write(name string, data []byte) error {
+	return stateError(atomicfile.WriteFile(filepath.Join(s.dir, name), data, atomicfile.Options{Mode: 0o600, KeepLabel: true}))
 }
 
 func stateError(err error) error {
@@ -161,12 +161,12 @@ func stateError(err error) error {
 	return fmt.Errorf("%w: %w", ErrState, err)
 }
 
-// Peek is the journal of a run that writes nothing: nil when there is none, when it is another machine's, or when
+// Peek is the store of a run that writes nothing: nil when there is none, when it is another machine's, or when
 // this user may not look into it.
-func Peek(dir, machineID string) *Journal {
+func Peek(dir, machineID string) *Store {
 	bound, err := os.ReadFile(filepath.Join(dir, machineFile))
 	if err != nil || machineID == "" || string(bound) != machineID+"\n" {
 		return nil
 	}
-	return &Journal{dir: dir, peek: true}
+	return &Store{dir: dir, peek: true}
 }

@@ -1,4 +1,4 @@
-package journal
+package state
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package journal
+package state
 
 import (
 	"bufio"
@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // role, in the environment, turns this test binary into another process: hold takes the lock named by the variable
 // after it; keep only keeps the descriptors that it inherited. Both end with their standard input.
-const role = "JOURNAL_TEST_ROLE"
+const role = "STATE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
 	if name, path, ok := strings.Cut(os.Getenv(role), " "); ok {
@@ -111,13 +111,13 @@ func tree(t *testing.T, dir string) string {
 	return b.String()
 }
 
-func opened(t *testing.T, dir, machine string) *Journal {
+func opened(t *testing.T, dir, machine string) *Store {
 	t.Helper()
-	j, err := Open(dir, machine)
+	store, err := Open(dir, machine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return j
+	return store
 }
 
 func wantState(t *testing.T, err error, words ...string) {
