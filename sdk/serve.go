@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/internal/proctree"
 )
 
@@ -28,7 +28,7 @@ func Main(p Plugin) {
 	// A plugin has one document in hand at a time, and waits for files and daemons: with more threads, its start costs an
 	// eighth more.
 	runtime.GOMAXPROCS(1)
-	pluginv1.Serve(NewConfigurator(p, runtime.GOOS))
+	launch.Serve(NewConfigurator(p, runtime.GOOS))
 }
 
 // hclogNames gives records the names that a go-plugin host reads on a plugin's stderr.

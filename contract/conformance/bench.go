@@ -74,7 +74,7 @@ func (b *bench) close() {
 func (b *bench) start(ctx context.Context) (*plugin, error) { return b.startWith(ctx, usualUmask) }
 
 func (b *bench) startWith(ctx context.Context, umask int) (*plugin, error) {
-	p, err := launch(ctx, b.trial.binary, b.trial.sockets, b.home, umask)
+	p, err := startPlugin(ctx, b.trial.binary, b.trial.sockets, b.home, umask)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/launch"
 )
 
 // usualUmask is what plugins are started with, whatever the judge's own is.
@@ -14,19 +14,19 @@ const usualUmask = 0o022
 
 // plugin is a plugin process.
 type plugin struct {
-	*pluginv1.Process
+	*launch.Process
 	stderr *words
 	// over lets go of what the process hangs on; the process must be gone.
 	over  func()
 	ended sync.Once
 }
 
-// launch starts the binary with a working directory and a home in which a stray write is seen.
-func launch(ctx context.Context, binary, sockets, home string, umask int) (*plugin, error) {
+// startPlugin starts the binary with a working directory and a home in which a stray write is seen.
+func startPlugin(ctx context.Context, binary, sockets, home string, umask int) (*plugin, error) {
 	said := &words{}
 	command := exec.Command(binary) //nolint:noctx // the process is ended by Kill, or killed at a chosen moment
 	command.Dir = home
-	process, over, err := start(ctx, umask, pluginv1.LaunchOptions{
+	process, over, err := startProcess(ctx, umask, launch.Options{
 		Command: command, SocketDir: sockets, Stderr: said,
 		Environment: environment(home),
 	})

@@ -11,15 +11,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/launch"
 )
 
-// start launches from a thread of its own. That thread has its own umask, so that nobody else's files get another
+// startProcess starts from a thread of its own. That thread has its own umask, so that nobody else's files get another
 // mode, and lives as long as the process, whose death signal is sent when the thread that started it ends (PR_SET_PDEATHSIG).
-func start(ctx context.Context, umask int, o pluginv1.LaunchOptions) (*pluginv1.Process, func(), error) {
+func startProcess(ctx context.Context, umask int, o launch.Options) (*launch.Process, func(), error) {
 	o.Command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	type launched struct {
-		process *pluginv1.Process
+		process *launch.Process
 		err     error
 	}
 	ready, over := make(chan launched, 1), make(chan struct{})
@@ -30,7 +30,7 @@ func start(ctx context.Context, umask int, o pluginv1.LaunchOptions) (*pluginv1.
 			return
 		}
 		unix.Umask(umask)
-		process, err := pluginv1.Launch(ctx, o)
+		process, err := launch.Start(ctx, o)
 		ready <- launched{process, err}
 		if err == nil {
 			<-over

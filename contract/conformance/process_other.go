@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/launch"
 )
 
-// start launches; there is no umask here.
-func start(ctx context.Context, _ int, o pluginv1.LaunchOptions) (*pluginv1.Process, func(), error) {
-	process, err := pluginv1.Launch(ctx, o)
+// startProcess starts; there is no umask here.
+func startProcess(ctx context.Context, _ int, o launch.Options) (*launch.Process, func(), error) {
+	process, err := launch.Start(ctx, o)
 	return process, func() {}, err
 }
 

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/launch"
 )
 
 // Startable says why the plugin's file cannot be started at all, and what mends it; nil when it can. It starts it once,
@@ -120,5 +120,5 @@ func onPath(name string) bool {
 
 // environment is what a host gives a plugin beside the handshake, with this home.
 func environment(home string) []string {
-	return pluginv1.Environment(runtime.GOOS, func(name string) (string, bool) { return home, name == "HOME" })
+	return launch.Environment(runtime.GOOS, func(name string) (string, bool) { return home, name == "HOME" })
 }

@@ -1,7 +1,7 @@
-// Package pluginv1 is protocol version 1 between the host and a plugin: the handshake, the Go types of the wire, the
-// adapters between those types and gRPC, and the primitives that start a plugin process.
+// Package pluginv1 is the wire between a runtime and a plugin, protocol version 1: Go types, error codes, and the adapters
+// between these types and gRPC. contract/launch starts a plugin and makes the handshake.
 //
-// Generated code stands in pb and is used by this package alone; protobuf types appear in no signature here.
+// Generated code is in pb and is used by this package alone; no signature here has a protobuf type.
 package pluginv1
 
 import (
@@ -10,6 +10,13 @@ import (
 
 	"github.com/machineadm/machineadm/contract/target"
 )
+
+// ProtocolVersion is the version of the protocol in this package. Within it, fields are only added (SPEC V-2, V-3).
+const ProtocolVersion = 1
+
+// MaxMessageBytes is the limit of one message in both directions, in bytes. gRPC's default of 4 MiB is too small for a
+// stream of 16 MiB, which escaping as JSON makes several times larger.
+const MaxMessageBytes = 64 << 20
 
 // Phase says when a kind of document can be applied.
 type Phase int

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/internal/trust"
@@ -28,7 +28,7 @@ func (e *StartError) Unwrap() error { return e.Cause }
 // Classify returns the exit code and the report's code for an error of Find or Start.
 func Classify(err error) (exit int, code string) {
 	switch {
-	case is[*trust.Error](err) || is[*pluginv1.PeerError](err):
+	case is[*trust.Error](err) || is[*launch.PeerError](err):
 		return report.ExitUntrusted, report.CodeUntrusted
 	case isNoSpace(err):
 		return report.ExitState, report.CodeState
@@ -45,7 +45,7 @@ func Hint(err error) string {
 		return refused.Remedy
 	}
 	switch {
-	case is[*pluginv1.PeerError](err): // another user's process listens on the plugin's socket
+	case is[*launch.PeerError](err): // another user's process listens on the plugin's socket
 		return "end the processes of that user, and choose a directory for sockets that no other user can enter (--run-dir)"
 	case isNoSpace(err):
 		return "free space, files (df -i) or open descriptors (ulimit -n), or choose another directory with --run-dir"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/internal/trust"
@@ -25,8 +25,8 @@ func TestErrorsOfAStart(t *testing.T) {
 		hint string
 	}{
 		"untrusted":      {&trust.Error{Remedy: "chmod"}, report.ExitUntrusted, report.CodeUntrusted, "chmod"},
-		"another user's": {started(&pluginv1.PeerError{UID: 1}), report.ExitUntrusted, report.CodeUntrusted, "--run-dir"},
-		"no inode":       {started(&pluginv1.LaunchError{Cause: &fs.PathError{Err: syscall.ENOSPC}}), report.ExitState, report.CodeState, "df -i"},
+		"another user's": {started(&launch.PeerError{UID: 1}), report.ExitUntrusted, report.CodeUntrusted, "--run-dir"},
+		"no inode":       {started(&launch.Error{Cause: &fs.PathError{Err: syscall.ENOSPC}}), report.ExitState, report.CodeState, "df -i"},
 		"no descriptor":  {fmt.Errorf("open: %w", syscall.EMFILE), report.ExitState, report.CodeState, "ulimit -n"},
 		"no interpreter": {started(&InterpreterError{"/x"}), report.ExitPrecondition, report.CodeNoPlugin, "install the interpreter"},
 		"not installed":  {&catalog.NotFoundError{}, report.ExitPrecondition, report.CodeNoPlugin, "install it"},

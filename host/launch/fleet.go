@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/catalog"
@@ -46,7 +47,7 @@ type Options struct {
 	Target target.Target
 	// Digests caches the digests of plugin files; nil caches nothing.
 	Digests *Digests
-	// StartTimeout bounds the start of one plugin; 0 means pluginv1.DefaultStartTimeout.
+	// StartTimeout bounds the start of one plugin; 0 means the default of contract/launch.
 	StartTimeout time.Duration
 }
 
@@ -144,9 +145,9 @@ func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 	defer func() { _, _ = digest() }() // before the file is closed
 	output := &stderr{log: log}
 	program := &child{tree: f.o.Tree, command: proctree.Command{Path: p.Path, Program: file, Files: f.o.Inherit}}
-	process, err := pluginv1.Launch(ctx, pluginv1.LaunchOptions{
+	process, err := launch.Start(ctx, launch.Options{
 		Program: program, Environment: f.o.Environment, SocketDir: f.o.SocketDir,
-		StartTimeout: f.o.StartTimeout, Stderr: output,
+		Timeout: f.o.StartTimeout, Stderr: output,
 	})
 	if err != nil {
 		output.Flush()
@@ -182,7 +183,7 @@ func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 func (f *Fleet) describe(ctx context.Context, p *Plugin) error {
 	timeout := f.o.StartTimeout
 	if timeout == 0 {
-		timeout = pluginv1.DefaultStartTimeout
+		timeout = launch.DefaultTimeout
 	}
 	asked, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

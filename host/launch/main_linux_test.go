@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/internal/proctree"
@@ -117,7 +117,7 @@ func (s *shelf) fleet(change func(*Options)) *Fleet {
 		s.t.Fatal(err)
 	}
 	o := Options{
-		Log: slog.New(slog.DiscardHandler), SocketDir: sockets, Environment: pluginv1.Environment("linux", os.LookupEnv),
+		Log: slog.New(slog.DiscardHandler), SocketDir: sockets, Environment: launch.Environment("linux", os.LookupEnv),
 		Tree: tree, Target: target.Target{OS: "linux", Distribution: "debian"},
 	}
 	if change != nil {

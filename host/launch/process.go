@@ -15,14 +15,14 @@ type child struct {
 	process *proctree.Process
 }
 
-// Start implements pluginv1.Program.
+// Start implements the Program of contract/launch.
 func (p *child) Start(ctx context.Context, environment []string, stdout, stderr *os.File) (err error) {
 	p.command.Environment, p.command.Stdout, p.command.Stderr = environment, stdout, stderr
 	p.process, err = p.tree.Start(ctx, p.command)
 	return err
 }
 
-// Wait implements pluginv1.Program.
+// Wait implements the Program of contract/launch.
 func (p *child) Wait() error {
 	status, err := p.process.Wait()
 	if err == nil && status != 0 {
@@ -31,8 +31,8 @@ func (p *child) Wait() error {
 	return err
 }
 
-// Kill implements pluginv1.Program.
+// Kill implements the Program of contract/launch.
 func (p *child) Kill() error { return p.process.Kill() }
 
-// PID implements pluginv1.Program.
+// PID implements the Program of contract/launch.
 func (p *child) PID() int { return p.process.PID() }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/testenv/bench/bare"
@@ -182,8 +183,8 @@ func (s *scene) memory(document []byte) float64 {
 	s.b.Helper()
 	s.forget()
 	binary := s.path(filePlugin("bench"))
-	p, err := pluginv1.Launch(s.b.Context(), pluginv1.LaunchOptions{
-		Command: exec.CommandContext(s.b.Context(), binary), Environment: pluginv1.Environment("linux", os.LookupEnv),
+	p, err := launch.Start(s.b.Context(), launch.Options{
+		Command: exec.CommandContext(s.b.Context(), binary), Environment: launch.Environment("linux", os.LookupEnv),
 		SocketDir: s.run, Stderr: io.Discard,
 	})
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/sdk"
@@ -73,12 +74,12 @@ func provider() string {
 	return name
 }
 
-// serve is pluginv1.Serve, but for what a defect does to the server.
+// serve is launch.Serve, but for what a defect does to the server.
 func serve(d defect, m pluginv1.Configurator) {
 	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig: pluginv1.Handshake(),
+		HandshakeConfig: launch.Handshake(),
 		VersionedPlugins: map[int]plugin.PluginSet{
-			pluginv1.ProtocolVersion: {pluginv1.PluginName: &adapter{served: m}},
+			pluginv1.ProtocolVersion: {launch.PluginName: &adapter{served: m}},
 		},
 		Logger: hclog.NewNullLogger(),
 		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {

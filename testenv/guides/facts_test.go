@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/cmd/machineadm/cli"
@@ -189,7 +190,7 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 		fmt.Sprintf("%d of a document, 1,000 of a stream", document.MaxErrors),
 		fmt.Sprintf("| a message between host and plugin | %d MiB |", pluginv1.MaxMessageBytes>>20),
 		fmt.Sprintf("| a file that a plugin of the SDK reads | %d MiB |", machine.MaxFileBytes>>20),
-		"its description | " + seconds(pluginv1.DefaultStartTimeout) + " each",
+		"its description | " + seconds(launch.DefaultTimeout) + " each",
 		"planning a document | " + seconds(run.PlanTimeout),
 		"applying a document | " + minutes(run.ApplyTimeout),
 		"pauses of " + seconds(retry.First) + " to " + seconds(retry.Most) + ", " + minutes(retry.Total) + " in all",

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/sdk/machine"
@@ -226,7 +227,7 @@ func TestRenamerAgainstAPlugin(t *testing.T) {
 	t.Parallel()
 	const file = "99-machineadm-raced.conf"
 	a := newArena(t, "etc/sysctl.d", file)
-	p := launch(t)
+	p := start(t)
 	refused := map[string]int{}
 	held := map[string]bool{}
 	for n := range racedRuns {
@@ -256,7 +257,7 @@ func TestRenamerAgainstAPlugin(t *testing.T) {
 }
 
 // launch starts the plugin as the host does.
-func launch(t *testing.T) *pluginv1.Process {
+func start(t *testing.T) *launch.Process {
 	t.Helper()
 	sockets, err := os.MkdirTemp("", "hs") //nolint:usetesting // t.TempDir is too long for the path of a socket
 	if err != nil {
@@ -267,9 +268,9 @@ func launch(t *testing.T) *pluginv1.Process {
 			t.Error(err)
 		}
 	})
-	p, err := pluginv1.Launch(t.Context(), pluginv1.LaunchOptions{
+	p, err := launch.Start(t.Context(), launch.Options{
 		Command:     exec.Command(filepath.Join(built, plugins, sysctlBinary)), // Kill ends it
-		Environment: pluginv1.Environment("linux", os.LookupEnv), SocketDir: sockets, Stderr: os.Stderr,
+		Environment: launch.Environment("linux", os.LookupEnv), SocketDir: sockets, Stderr: os.Stderr,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +280,7 @@ func launch(t *testing.T) *pluginv1.Process {
 }
 
 // applyOver plans and applies the document of this number, and returns the code of the error, or nothing.
-func applyOver(t *testing.T, p *pluginv1.Process, root string, n int) string {
+func applyOver(t *testing.T, p *launch.Process, root string, n int) string {
 	t.Helper()
 	const document = `{"apiVersion":"machineadm.cluster.x-k8s.io/v1alpha1","kind":"Sysctl","metadata":{"name":"raced"},` +
 		`"spec":{"parameters":{"kernel.panic":%d}}}`

@@ -78,7 +78,7 @@ func Import(from, to string) string {
 	if why := TestImport(from, to); why != "" {
 		return why
 	}
-	if to == "os/exec" && !under(from, "testenv", "sdk/machine", "internal", "contract/pluginv1", "contract/conformance", "host/launch") {
+	if to == "os/exec" && !under(from, "testenv", "sdk/machine", "internal", "contract/launch", "contract/conformance", "host/launch") {
 		return "commands are started by sdk/machine, plugins by host/launch and by the conformance kit"
 	}
 	return ""

@@ -99,7 +99,7 @@ func TestImportRefuses(t *testing.T) {
 		{"plugins/sysctl/procfs", "=os/exec", "commands are started by"},
 		{"sdk/machine", "=os/exec", ""},
 		{"host/launch", "=os/exec", ""},
-		{"contract/pluginv1", "=os/exec", ""},
+		{"contract/launch", "=os/exec", ""},
 		{"internal/process", "=os/exec", ""},
 		{"testenv/nodes", "=os/exec", ""},
 		{"contract/document", "=go.yaml.in/yaml/v4", ""},

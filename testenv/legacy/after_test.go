@@ -54,7 +54,7 @@ func TestPluginOfTheReleaseAfter(t *testing.T) {
 // be rebooted, so today's client is asked.
 func TestRebootOfTheReleaseAfter(t *testing.T) {
 	t.Parallel()
-	p := launch(t, after, provider)
+	p := start(t, after, provider)
 	r := request(t, `{"touch":["a"],"reboot":true}`)
 	plan, err := p.Plan(t.Context(), r)
 	if err != nil || len(plan.Changes) != 1 || plan.Changes[0].Reboot != pluginv1.RebootNone {

@@ -10,19 +10,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/target"
 )
 
 // launch starts a plugin with today's client, for what the host does not show.
-func launch(t *testing.T, plugin, provider string) *pluginv1.Process {
+func start(t *testing.T, plugin, provider string) *launch.Process {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), naming.Binary("Noop", provider))
 	install(t, plugin, path)
-	p, err := pluginv1.Launch(t.Context(), pluginv1.LaunchOptions{
+	p, err := launch.Start(t.Context(), launch.Options{
 		Command: exec.Command(path), SocketDir: short(t), Stderr: os.Stderr,
-		Environment: pluginv1.Environment(runtime.GOOS, os.LookupEnv),
+		Environment: launch.Environment(runtime.GOOS, os.LookupEnv),
 	})
 	require.NoError(t, err)
 	t.Cleanup(p.Kill)
@@ -44,7 +45,7 @@ func request(t *testing.T, spec string) pluginv1.Request {
 // TestAnswersOfTheReleaseBefore: each field of yesterday's wire still arrives.
 func TestAnswersOfTheReleaseBefore(t *testing.T) {
 	t.Parallel()
-	p := launch(t, before, provider)
+	p := start(t, before, provider)
 	r := request(t, `{"touch":["a"],"content":"x"}`)
 	d, err := p.Describe(t.Context(), pluginv1.DescribeRequest{Root: r.Root, Target: r.Target})
 	require.NoError(t, err)

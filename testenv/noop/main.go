@@ -20,6 +20,7 @@ import (
 	plugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
@@ -61,8 +62,8 @@ func main() {
 		version = 99
 	}
 	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  pluginv1.Handshake(),
-		VersionedPlugins: map[int]plugin.PluginSet{version: {pluginv1.PluginName: &adapter{server: &server{script: s, name: provider(), stop: make(chan struct{}, 1)}}}},
+		HandshakeConfig:  launch.Handshake(),
+		VersionedPlugins: map[int]plugin.PluginSet{version: {launch.PluginName: &adapter{server: &server{script: s, name: provider(), stop: make(chan struct{}, 1)}}}},
 		Logger:           hclog.NewNullLogger(),
 		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(options, grpc.MaxRecvMsgSize(pluginv1.MaxMessageBytes), grpc.MaxSendMsgSize(pluginv1.MaxMessageBytes))...)

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 )
@@ -103,7 +104,7 @@ func (h *heard) String() string {
 }
 
 // start launches the plugin as the runtime does.
-func start(t *testing.T, args ...string) (*pluginv1.Process, *heard, error) {
+func start(t *testing.T, args ...string) (*launch.Process, *heard, error) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -119,9 +120,9 @@ func start(t *testing.T, args ...string) (*pluginv1.Process, *heard, error) {
 		}
 	})
 	words := &heard{}
-	p, err := pluginv1.Launch(t.Context(), pluginv1.LaunchOptions{
+	p, err := launch.Start(t.Context(), launch.Options{
 		Command: exec.Command(self, append([]string{asPlugin}, args...)...), SocketDir: sockets, Stderr: words,
-		Environment: pluginv1.Environment(runtime.GOOS, os.LookupEnv),
+		Environment: launch.Environment(runtime.GOOS, os.LookupEnv),
 	})
 	return p, words, err
 }
@@ -146,7 +147,7 @@ func TestHandshakeByHand(t *testing.T) {
 			t.Parallel()
 			p, words, err := start(t, c.output)
 			if c.refused != "" {
-				if launch, ok := errors.AsType[*pluginv1.LaunchError](err); !ok || !strings.Contains(launch.Error(), c.refused) {
+				if launch, ok := errors.AsType[*launch.Error](err); !ok || !strings.Contains(launch.Error(), c.refused) {
 					t.Errorf("error %v, want one with %q", err, c.refused)
 				}
 				return

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
@@ -187,12 +188,12 @@ func (c code) values() [][]string {
 	c.t.Helper()
 	retry := run.DefaultRetry()
 	return [][]string{
-		{"name of the cookie", pluginv1.Handshake().MagicCookieKey},
-		{"cookie", pluginv1.Handshake().MagicCookieValue},
+		{"name of the cookie", launch.Handshake().MagicCookieKey},
+		{"cookie", launch.Handshake().MagicCookieValue},
 		{"protocol version", strconv.Itoa(pluginv1.ProtocolVersion)},
-		{"start deadline", duration(pluginv1.DefaultStartTimeout)},
+		{"start deadline", duration(launch.DefaultTimeout)},
 		{"largest message", size(pluginv1.MaxMessageBytes)},
-		{"keepalive", duration(time.Duration(c.number("contract/pluginv1", "keepaliveTime")))},
+		{"keepalive", duration(time.Duration(c.number("contract/launch", "keepaliveTime")))},
 		{"plan deadline", duration(run.PlanTimeout)},
 		{"apply deadline", duration(run.ApplyTimeout)},
 		{"run deadline", duration(run.RunTimeout)},
@@ -286,13 +287,13 @@ func (c code) environment() [][]string {
 	everything := func(string) (string, bool) { return "given", true }
 	nothing := func(string) (string, bool) { return "", false }
 	values := map[string]string{}
-	for _, entry := range pluginv1.Environment("linux", nothing) {
+	for _, entry := range launch.Environment("linux", nothing) {
 		name, value, _ := strings.Cut(entry, "=")
 		values[name] = value
 	}
 	names := func(goos string, drop ...string) string {
 		var out []string
-		for _, entry := range pluginv1.Environment(goos, everything) {
+		for _, entry := range launch.Environment(goos, everything) {
 			name, _, _ := strings.Cut(entry, "=")
 			if !slices.Contains(drop, name) && !strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
 				out = append(out, name)
@@ -311,7 +312,7 @@ func (c code) environment() [][]string {
 		c.t.Errorf("a plugin on Windows is given %s, and SPEC.md says %s", got, windows)
 	}
 	return [][]string{
-		{pluginv1.Handshake().MagicCookieKey, pluginv1.Handshake().MagicCookieValue},
+		{launch.Handshake().MagicCookieKey, launch.Handshake().MagicCookieValue},
 		{"PLUGIN_PROTOCOL_VERSIONS"},
 		{"PLUGIN_UNIX_SOCKET_DIR"},
 		{"PLUGIN_MIN_PORT, PLUGIN_MAX_PORT"},

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 )
@@ -31,9 +32,9 @@ const later = 1000
 func main() {
 	p := &adapter{server: &server{name: provider()}}
 	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig: pluginv1.Handshake(),
+		HandshakeConfig: launch.Handshake(),
 		VersionedPlugins: map[int]plugin.PluginSet{
-			pluginv1.ProtocolVersion: {pluginv1.PluginName: p}, pluginv1.ProtocolVersion + 1: {pluginv1.PluginName: p},
+			pluginv1.ProtocolVersion: {launch.PluginName: p}, pluginv1.ProtocolVersion + 1: {launch.PluginName: p},
 		},
 		Logger: hclog.NewNullLogger(), GRPCServer: plugin.DefaultGRPCServer,
 	})

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
+	contractlaunch "github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/naming"
-	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/catalog"
@@ -194,7 +194,7 @@ func (g *globals) fleet(where *place, log *slog.Logger) (*launch.Fleet, error) {
 		return nil, &exitError{code: report.ExitFailed, message: "contain the processes of plugins: " + err.Error()}
 	}
 	o := launch.Options{
-		Log: log, SocketDir: sockets, Environment: pluginv1.Environment(runtime.GOOS, g.lookupEnv),
+		Log: log, SocketDir: sockets, Environment: contractlaunch.Environment(runtime.GOOS, g.lookupEnv),
 		Root: where.root, Target: where.target, Tree: tree, Digests: where.digests(log),
 	}
 	if where.lock != nil {

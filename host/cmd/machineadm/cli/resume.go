@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/resume"
 	"github.com/machineadm/machineadm/host/run"
@@ -107,7 +107,7 @@ func (g *globals) pending(o run.Options, head report.Report) (state.Pending, err
 	if g.pluginsOnPath {
 		kept.PluginPath = g.searchPath()
 	}
-	for _, variable := range pluginv1.Environment(runtime.GOOS, g.lookupEnv) {
+	for _, variable := range launch.Environment(runtime.GOOS, g.lookupEnv) {
 		if name, _, _ := strings.Cut(variable, "="); strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
 			kept.Proxies = append(kept.Proxies, variable)
 		}

@@ -1,4 +1,4 @@
-package pluginv1_test
+package launch_test
 
 import (
 	"bytes"
@@ -15,15 +15,16 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// asPlugin as the only argument makes the test binary a plugin that tells of itself.
+// asPlugin as the only argument makes the test binary a plugin that describes itself.
 const asPlugin = "serve-as-plugin"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == asPlugin {
-		pluginv1.Serve(mirror())
+		launch.Serve(mirror{})
 		return
 	}
 	if len(os.Args) == 3 && os.Args[1] == asStranger {
@@ -37,24 +38,25 @@ func TestMain(m *testing.M) {
 }
 
 // mirror describes its own environment, and plans as many bytes as the document has.
-func mirror() pluginv1.Configurator {
-	return &fake{
-		describe: func() (pluginv1.Description, error) {
-			stdin, err := io.ReadAll(os.Stdin)
-			return pluginv1.Description{Name: "x" + string(stdin), Version: "v", Distributions: os.Environ()}, err
-		},
-		plan: func(r pluginv1.Request) (pluginv1.Plan, error) {
-			return pluginv1.Plan{Changes: []pluginv1.Change{{ID: "a", Summary: "do a", Diff: string(r.Document)}}}, nil
-		},
-		apply: func(r pluginv1.Request, _ int, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
-			return pluginv1.Finished{}, send(pluginv1.Progress{Message: string(r.Document)})
-		},
-		stop: func() error { return nil },
-	}
+type mirror struct{}
+
+func (mirror) Describe(context.Context, pluginv1.DescribeRequest) (pluginv1.Description, error) {
+	stdin, err := io.ReadAll(os.Stdin)
+	return pluginv1.Description{Name: "x" + string(stdin), Version: "v", Distributions: os.Environ()}, err
 }
 
-// launch starts the test binary as a plugin.
-func launch(t *testing.T, environment []string, stderr io.Writer) *pluginv1.Process {
+func (mirror) Plan(_ context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
+	return pluginv1.Plan{Changes: []pluginv1.Change{{ID: "a", Summary: "do a", Diff: string(r.Document)}}}, nil
+}
+
+func (mirror) Apply(_ context.Context, r pluginv1.Request, _ int, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
+	return pluginv1.Finished{}, send(pluginv1.Progress{Message: string(r.Document)})
+}
+
+func (mirror) Stop(context.Context) error { return nil }
+
+// start starts the test binary as a plugin.
+func start(t *testing.T, environment []string, stderr io.Writer) *launch.Process {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -69,7 +71,7 @@ func launch(t *testing.T, environment []string, stderr io.Writer) *pluginv1.Proc
 			t.Error(err)
 		}
 	})
-	p, err := pluginv1.Launch(t.Context(), pluginv1.LaunchOptions{
+	p, err := launch.Start(t.Context(), launch.Options{
 		Command: exec.Command(self, asPlugin), Environment: environment, SocketDir: sockets, Stderr: stderr,
 	})
 	if err != nil {
@@ -101,8 +103,8 @@ func (b *buffer) Write(p []byte) (int, error) {
 func TestPluginProcess(t *testing.T) {
 	t.Setenv("CANARY", "canary")
 	t.Setenv("HTTP_PROXY", "http://canary:canary@proxy:3128")
-	given := pluginv1.Environment(runtime.GOOS, os.LookupEnv)
-	p := launch(t, given, &buffer{})
+	given := launch.Environment(runtime.GOOS, os.LookupEnv)
+	p := start(t, given, &buffer{})
 	d, err := p.Describe(t.Context(), pluginv1.DescribeRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +129,7 @@ func TestPluginProcess(t *testing.T) {
 // TestLargeMessages: gRPC's own limit is 4 MiB, on both sides. What is said in them is cut.
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
-	p := launch(t, pluginv1.Environment(runtime.GOOS, os.LookupEnv), &buffer{})
+	p := start(t, launch.Environment(runtime.GOOS, os.LookupEnv), &buffer{})
 	doc := bytes.Repeat([]byte("x"), 5<<20)
 	plan, err := p.Plan(t.Context(), pluginv1.Request{Document: doc})
 	if err != nil || len(plan.Changes) != 1 || len(plan.Changes[0].Diff) != pluginv1.MaxDiffBytes {
@@ -154,7 +156,7 @@ func TestLargeMessages(t *testing.T) {
 // TestCrashedPlugin: a plugin that ends is a crash, whatever call it was in.
 func TestCrashedPlugin(t *testing.T) {
 	t.Parallel()
-	p := launch(t, pluginv1.Environment(runtime.GOOS, os.LookupEnv), &buffer{})
+	p := start(t, launch.Environment(runtime.GOOS, os.LookupEnv), &buffer{})
 	p.Kill()
 	_, err := p.Plan(context.WithoutCancel(t.Context()), pluginv1.Request{})
 	if !errors.Is(err, pluginv1.ErrCrashed) || !p.Exited() {

@@ -1,4 +1,4 @@
-package pluginv1_test
+package launch_test
 
 import (
 	"crypto/ecdsa"
@@ -19,6 +19,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/internal/require"
 )
@@ -70,12 +71,12 @@ func selfSigned() ([]byte, error) {
 	return x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 }
 
-func launchStranger(t *testing.T, how string) (*pluginv1.Process, error) {
+func launchStranger(t *testing.T, how string) (*launch.Process, error) {
 	t.Helper()
 	return launchStrangerTo(t, how, &strings.Builder{})
 }
 
-func launchStrangerTo(t *testing.T, how string, stderr io.Writer) (*pluginv1.Process, error) {
+func launchStrangerTo(t *testing.T, how string, stderr io.Writer) (*launch.Process, error) {
 	t.Helper()
 	require.Linux(t)
 	self, err := os.Executable()
@@ -91,7 +92,7 @@ func launchStrangerTo(t *testing.T, how string, stderr io.Writer) (*pluginv1.Pro
 			t.Error(err)
 		}
 	})
-	return pluginv1.Launch(t.Context(), pluginv1.LaunchOptions{
+	return launch.Start(t.Context(), launch.Options{
 		Command: exec.Command(self, asStranger, how), SocketDir: sockets, Stderr: stderr,
 		Environment: []string{"GORACE=" + os.Getenv("GORACE")},
 	})

@@ -1,4 +1,4 @@
-package pluginv1
+package launch
 
 import (
 	"context"

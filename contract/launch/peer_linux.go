@@ -1,4 +1,4 @@
-package pluginv1
+package launch
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// options have every connection to a plugin checked before anything is sent on it.
+// options check every connection to a plugin before anything is sent on it.
 func (p *peer) options() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithTransportCredentials(sameUser{insecure.NewCredentials(), p})}
 }
@@ -43,7 +43,7 @@ func (c sameUser) Clone() credentials.TransportCredentials {
 	return sameUser{c.TransportCredentials.Clone(), c.peer}
 }
 
-// listener is the user of the process that called listen(2) on the other end (SO_PEERCRED, unix(7)).
+// listener returns the user of the process that called listen(2) on the other end (SO_PEERCRED, unix(7)).
 func listener(conn net.Conn) (uid int, err error) {
 	socket, ok := conn.(syscall.Conn)
 	if !ok {

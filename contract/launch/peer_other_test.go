@@ -1,6 +1,6 @@
 //go:build !linux
 
-package pluginv1_test
+package launch_test
 
 import "errors"
 

@@ -1,4 +1,4 @@
-package pluginv1
+package launch
 
 import (
 	"context"
@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// Program is how Launch starts a plugin and ends it, for a host that has its own way with processes.
+// Program starts and ends a plugin process, for a runtime with its own process management.
 type Program interface {
-	// Start starts it with this environment, the null device as stdin, and the given ends of pipes as stdout and stderr,
-	// which Launch closes afterwards. It is called once, and gives up when ctx ends, which is of no account afterwards.
+	// Start starts the process with this environment, the null device as stdin, and the given ends of pipes as stdout and
+	// stderr, which the caller closes afterwards. It is called once. The end of ctx ends Start, but not the process.
 	Start(ctx context.Context, environment []string, stdout, stderr *os.File) error
-	// Wait returns when it is gone, and Kill ends it; neither is called before Start has succeeded. Both may be called
-	// more than once, and at once. To kill what is gone is no error.
+	// Wait returns when the process has ended, and Kill ends it. Neither is called before Start has succeeded; both may be
+	// called repeatedly and concurrently. Kill of a process that has ended is no error.
 	Wait() error
 	Kill() error
-	// PID is its process ID.
+	// PID is the process ID.
 	PID() int
 }
 
@@ -58,17 +58,17 @@ func (c *command) Kill() error {
 // PID implements Program.
 func (c *command) PID() int { return c.cmd.Process.Pid }
 
-// processRunner is go-plugin's view of the process. go-plugin's own runner hands the host's stdin to the plugin; this
-// one gives it /dev/null.
+// processRunner implements go-plugin's runner. go-plugin's own runner passes the runtime's stdin to the plugin; this one
+// passes /dev/null.
 type processRunner struct {
 	program        Program
 	environment    []string
-	stdout, stderr *os.File // our ends of the pipes
-	socketDir      string   // where the plugin must listen; it was made for it, and nobody else can enter it
+	stdout, stderr *os.File // this process's ends of the pipes
+	socketDir      string   // where the plugin must listen; no other user can enter it
 
 	mu      sync.Mutex
 	started bool
-	killed  bool // also before it was started
+	killed  bool // also before the start
 }
 
 // Start implements runner.Runner.
@@ -92,19 +92,19 @@ func (r *processRunner) Start(ctx context.Context) error {
 	return err
 }
 
-// pipeWait is how long output is waited for after the plugin itself has ended: a process that it left may keep the pipes.
+// pipeWait limits the reading of output after the plugin has ended: a child process of it may keep the pipes open.
 const pipeWait = 2 * time.Second
 
-// drain gives up the pipes of a plugin that has ended: go-plugin reads them to their ends before it calls Wait.
+// drain closes the pipes of a plugin that has ended: go-plugin reads them to their ends before it calls Wait.
 func (r *processRunner) drain() {
-	_ = r.program.Wait()                                                               // its status is that of Wait below
-	time.AfterFunc(pipeWait, func() { _ = closeAll([2]*os.File{r.stdout, r.stderr}) }) // closed by Wait as a rule
+	_ = r.program.Wait()                                                               // Wait below returns the same error
+	time.AfterFunc(pipeWait, func() { _ = closeAll([2]*os.File{r.stdout, r.stderr}) }) // Wait has usually closed them
 }
 
-// room says why the plugin could not make its socket, where the directory takes no file. A plugin that ends says this on
-// its stderr alone.
+// room returns the reason why no file can be made in the directory of the socket; the plugin reports it on its stderr
+// alone.
 func (r *processRunner) room() error {
-	if r.socketDir == "" { // it was not made
+	if r.socketDir == "" {
 		return nil
 	}
 	file, err := os.CreateTemp(r.socketDir, "")
@@ -114,7 +114,7 @@ func (r *processRunner) room() error {
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// pipes makes two.
+// pipes makes the pipes of standard output and standard error.
 func pipes() (ours, theirs [2]*os.File, err error) {
 	if ours[0], theirs[0], err = os.Pipe(); err != nil {
 		return ours, theirs, err
@@ -127,14 +127,14 @@ func pipes() (ours, theirs [2]*os.File, err error) {
 
 func closeAll(files [2]*os.File) error { return errors.Join(files[0].Close(), files[1].Close()) }
 
-// Wait implements runner.AttachedRunner. It is called when stdout and stderr are read to their ends.
+// Wait implements runner.AttachedRunner. go-plugin calls it when stdout and stderr are read to their ends.
 func (r *processRunner) Wait(context.Context) error {
 	err := r.program.Wait()
 	_, _ = r.stdout.Close(), r.stderr.Close() // only read from
 	return err
 }
 
-// Kill implements runner.AttachedRunner. A process that is gone, or never was, is killed.
+// Kill implements runner.AttachedRunner. It succeeds for a process that has ended or never started.
 func (r *processRunner) Kill(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,11 +169,11 @@ func (r *processRunner) Name() string { return "plugin" }
 // ID implements runner.AttachedRunner.
 func (r *processRunner) ID() string { return strconv.Itoa(r.pid()) }
 
-// Diagnose implements runner.Runner; it has nothing to add.
+// Diagnose implements runner.Runner.
 func (r *processRunner) Diagnose(context.Context) string { return "" }
 
-// PluginToHost implements runner.AttachedRunner: both sides share one namespace. A plugin that listens elsewhere than
-// it was told to could be spoken to by others.
+// PluginToHost implements runner.AttachedRunner: both sides share one namespace. It refuses any other directory than that
+// of SocketDir, which other users might enter.
 func (r *processRunner) PluginToHost(network, address string) (hostNet, hostAddr string, err error) {
 	switch {
 	case runtime.GOOS == "windows" && network == "tcp":

@@ -1,4 +1,4 @@
-package pluginv1_test
+package launch_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	testify "github.com/stretchr/testify/require"
 
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/internal/require"
 )
@@ -58,9 +59,9 @@ func TestSocketOfAnotherUser(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	_, err = p.Describe(ctx, pluginv1.DescribeRequest{})
-	var refused *pluginv1.PeerError
+	var refused *launch.PeerError
 	testify.ErrorAs(t, err, &refused)
-	testify.Equal(t, pluginv1.PeerError{UID: 65534}, *refused)
+	testify.Equal(t, launch.PeerError{UID: 65534}, *refused)
 	_, err = p.Plan(ctx, pluginv1.Request{})
 	testify.ErrorIs(t, err, pluginv1.ErrCrashed)
 	p.Kill()

@@ -1,8 +1,8 @@
 //go:build !linux
 
-package pluginv1
+package launch
 
 import "google.golang.org/grpc"
 
-// options are none: on Windows both ends prove by certificates who they are.
+// options are empty: on Windows mutual TLS identifies both ends.
 func (*peer) options() []grpc.DialOption { return nil }

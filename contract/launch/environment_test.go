@@ -1,11 +1,11 @@
-package pluginv1_test
+package launch_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/launch"
 )
 
 func lookup(env map[string]string) func(string) (string, bool) {
@@ -21,7 +21,7 @@ func TestEnvironmentIsConstructed(t *testing.T) {
 		"HOME": "/home/u", "PATH": "/evil", "LANG": "de_DE", "LD_PRELOAD": "/evil.so", "AWS_SECRET_ACCESS_KEY": "canary",
 		"ALL_PROXY": "canary", "NO_PROXY": "10.0.0.0/8,.local", "https_proxy": "http://proxy:3128",
 	}
-	got := pluginv1.Environment("linux", lookup(host))
+	got := launch.Environment("linux", lookup(host))
 	want := []string{
 		"LANG=C.UTF-8", "HOME=/home/u", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"NO_PROXY=10.0.0.0/8,.local", "https_proxy=http://proxy:3128",
@@ -31,10 +31,10 @@ func TestEnvironmentIsConstructed(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("environment %q, want %q", got, want)
 	}
-	if got := pluginv1.Environment("linux", lookup(nil)); !slices.Contains(got, "HOME=/root") {
+	if got := launch.Environment("linux", lookup(nil)); !slices.Contains(got, "HOME=/root") {
 		t.Errorf("environment %q, want a home", got)
 	}
-	got = pluginv1.Environment("windows", lookup(map[string]string{"SystemRoot": `C:\Windows`, "USERNAME": "canary", "TEMP": `C:\T`}))
+	got = launch.Environment("windows", lookup(map[string]string{"SystemRoot": `C:\Windows`, "USERNAME": "canary", "TEMP": `C:\T`}))
 	if want := []string{"LANG=C.UTF-8", `SystemRoot=C:\Windows`, `TEMP=C:\T`}; !slices.Equal(got, want) {
 		t.Errorf("environment %q, want %q", got, want)
 	}
@@ -57,7 +57,7 @@ func TestProxyCredentials(t *testing.T) {
 		"":                                       "",
 	} {
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy"} {
-			got := pluginv1.Environment("linux", lookup(map[string]string{name: given}))
+			got := launch.Environment("linux", lookup(map[string]string{name: given}))
 			if !slices.Contains(got, name+"="+want) || strings.Contains(strings.Join(got, " "), "canary") {
 				t.Errorf("%s=%s becomes %q, want %s", name, given, got, want)
 			}
