@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/machineadm/machineadm/sdk"
@@ -92,5 +93,33 @@ func TestPartsOfTheTutorial(t *testing.T) {
 	fixture.Services.Put("chrony.service", machine.ServiceState{Exists: true})
 	if got, why, err := fit(t.Context(), fixture.Machine); got != sdk.FitnessInstalled || err != nil {
 		t.Errorf("%v %s %v", got, why, err)
+	}
+}
+
+// openrc is a service manager other than systemd; its other methods are left out.
+type openrc struct {
+	machine.Services
+	commands machine.Runner
+}
+
+func (o openrc) State(ctx context.Context, unit string) (machine.ServiceState, error) {
+	result, err := o.commands.Run(ctx, machine.Command{Name: "rc-service", Args: []string{unit, "status"}})
+	return machine.ServiceState{Exists: true, Active: strings.TrimSpace(string(result.Stdout))}, err
+}
+
+func planOpenRC(ctx context.Context, m sdk.Machine) (machine.ServiceState, error) {
+	if !m.Offline() {
+		m.Services = openrc{commands: m.Commands}
+	}
+	return m.Services.State(ctx, "chronyd")
+}
+
+func TestServicesOfAnotherInitSystem(t *testing.T) {
+	t.Parallel()
+	fixture := machinetest.New(t)
+	fixture.Commands.On("rc-service chronyd status", machine.Result{Stdout: []byte("started\n")})
+	state, err := planOpenRC(t.Context(), fixture.Machine)
+	if err != nil || state.Active != "started" {
+		t.Errorf("%+v %v", state, err)
 	}
 }
