@@ -19,8 +19,8 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// patience bounds every wait; a run takes well under a second.
-const patience = 30 * time.Second
+// waitLimit bounds every wait; a run takes well under a second.
+const waitLimit = 30 * time.Second
 
 const treeStream = `apiVersion: machineadm.cluster.x-k8s.io/v1alpha1
 kind: Sysctl
@@ -112,12 +112,12 @@ func (b *bench) linger(t *testing.T) {
 
 // outcome is how an apply ended, and which processes of an earlier run lived when its first change began.
 type outcome struct {
-	code   int
-	words  string
-	strays []process
+	code      int
+	words     string
+	survivors []process
 }
 
-// running is an apply that goes on. Of an apply that has ended, only the outcome is left.
+// running is an apply in progress. One that has ended has only an outcome.
 type running struct {
 	host  int
 	ended chan struct{}
@@ -141,14 +141,14 @@ func (b *bench) startTrapped(t *testing.T, at int, errno unix.Errno) (*running, 
 // startAs starts a run by a program, with more variables and more arguments.
 func (b *bench) startAs(t *testing.T, variables, program []string, more ...string) *running {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitLimit)
 	arguments := slices.Concat(program[1:], []string{
 		"apply", "--output", "json", "--path", b.stream,
 		"--root", b.root, "--state-dir", b.state, "--run-dir", b.run, "--plugin-dir", b.plugins,
 	}, more)
 	c := exec.CommandContext(ctx, program[0], arguments...)
 	c.Env = append(variables, "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR="+b.tmp)
-	c.WaitDelay = patience
+	c.WaitDelay = waitLimit
 	var words bytes.Buffer
 	c.Stderr = &words
 	events, err := c.StdoutPipe()
@@ -166,7 +166,7 @@ func (b *bench) startAs(t *testing.T, variables, program []string, more ...strin
 			var event struct{ Type string }
 			if err := json.Unmarshal(lines.Bytes(), &event); err == nil && event.Type == "change-started" {
 				if changes++; changes == 1 {
-					r.strays = marked(processes(t), b.plugins, r.host)
+					r.survivors = marked(processes(t), b.plugins, r.host)
 				}
 			}
 		}
@@ -194,8 +194,8 @@ func (b *bench) settled(t *testing.T, o outcome, want string) {
 	if o.code != report.ExitOK {
 		diverged(t, "exit %d\n%s", o.code, o.words)
 	}
-	if len(o.strays) > 0 {
-		left(t, "processes of the killed run lived when the rerun began its first change: %v", o.strays)
+	if len(o.survivors) > 0 {
+		left(t, "processes of the killed run were alive when the rerun began its first change: %v", o.survivors)
 	}
 	if d := machinetest.Diff(want, machinetest.Tree(t, b.root)); d != "" {
 		diverged(t, "the tree differs from that of an undisturbed run:\n%s", d)
@@ -203,7 +203,7 @@ func (b *bench) settled(t *testing.T, o outcome, want string) {
 	b.clean(t)
 	r, err := b.report()
 	if err == nil {
-		err = honest(r, o.code)
+		err = checkReport(r, o.code)
 	}
 	if err != nil {
 		diverged(t, "%v", err)

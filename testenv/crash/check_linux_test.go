@@ -66,7 +66,7 @@ func TestDishonestReports(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := honest(r, tt.code); (err != nil) != tt.wrong {
+		if err := checkReport(r, tt.code); (err != nil) != tt.wrong {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -103,7 +103,7 @@ func TestReaderSees(t *testing.T) {
 		damage(t, path, whole)
 		select {
 		case <-r.done:
-		case <-time.After(patience):
+		case <-time.After(waitLimit):
 			t.Errorf("%s: not seen", name)
 		}
 		if err := r.close(); err == nil {
@@ -167,8 +167,8 @@ func TestTreesDiffer(t *testing.T) {
 	}
 }
 
-// TestStraysAreSeen: one that lives is found by its arguments and can be killed, unless it belongs to the rerun.
-func TestStraysAreSeen(t *testing.T) {
+// TestSurvivorsAreFound: one that is alive is found by its arguments and can be killed, unless it belongs to the rerun.
+func TestSurvivorsAreFound(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "plugins")
 	c := exec.CommandContext(t.Context(), "sh", "-c", "echo; read -r line", mark)
@@ -192,7 +192,7 @@ func TestStraysAreSeen(t *testing.T) {
 		t.Fatalf("found %v, want %d", found, c.Process.Pid)
 	}
 	if below := marked(processes(t), mark, os.Getpid()); len(below) > 0 {
-		t.Errorf("a process of the run itself was taken for a stray: %v", below)
+		t.Errorf("a process of the run itself was taken for a survivor: %v", below)
 	}
 	another := found[0]
 	another.start = "1"
@@ -210,13 +210,13 @@ func TestStraysAreSeen(t *testing.T) {
 	}
 }
 
-// TestSights: what must not be found on the node after a kill, and after the rerun.
-func TestSights(t *testing.T) {
+// TestObservations: what must not be found on the node after a kill, and after the rerun.
+func TestObservations(t *testing.T) {
 	t.Parallel()
 	whole := "report " + strings.ReplaceAll(string(aReport(t, nil)), "\n", "") + "\n"
 	running := strings.Replace(whole, string(report.RunSucceeded), string(report.RunRunning), 1)
 	const before, half, want, sentinel = "state a 0\nstate b 0\n", "state a 1\nstate b 0\n", "state a 1\nstate b 1\n", "sentinel\n"
-	old, done := parseSight(before), parseSight(want)
+	old, done := parseObservation(before), parseObservation(want)
 	for name, tt := range map[string]struct {
 		text             string
 		had              bool
@@ -235,7 +235,7 @@ func TestSights(t *testing.T) {
 		"no report":                        {want + sentinel + "report \n", false, false, true, 0},
 		"a report that says it is running": {want + sentinel + running, false, false, true, 0},
 	} {
-		now := parseSight(tt.text)
+		now := parseObservation(tt.text)
 		if err := afterKill(now, old, done, tt.had); (err != nil) != tt.killWrong {
 			t.Errorf("%s: after the kill: %v", name, err)
 		}
@@ -247,7 +247,7 @@ func TestSights(t *testing.T) {
 
 func TestPathsOfASight(t *testing.T) {
 	t.Parallel()
-	now := parseSight("path /etc/.a.machineadm-tmp\npath /etc/sysctl.d/99-machineadm-a.conf\npath /var/lib/machineadm/writes.json\n")
+	now := parseObservation("path /etc/.a.machineadm-tmp\npath /etc/sysctl.d/99-machineadm-a.conf\npath /var/lib/machineadm/writes.json\n")
 	if want := []string{"a temporary file: /etc/.a.machineadm-tmp", "a record of what is written: /var/lib/machineadm/writes.json"}; !slices.Equal(now.left, want) {
 		t.Errorf("%q, want %q", now.left, want)
 	}

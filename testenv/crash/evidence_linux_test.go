@@ -70,8 +70,8 @@ func parseReport(data []byte) (report.Report, error) {
 	return r, nil
 }
 
-// honest compares the report that a run left with how its process ended.
-func honest(r report.Report, code int) error {
+// checkReport compares the report that a run left with how its process ended.
+func checkReport(r report.Report, code int) error {
 	switch {
 	case r.ExitCode != code:
 		return fmt.Errorf("the process ended with %d, its report says %d", code, r.ExitCode)

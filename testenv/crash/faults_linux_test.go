@@ -34,7 +34,7 @@ var watched = []uint32{
 
 // becomeTrapped does not return but with an error.
 func becomeTrapped(socket string, argv []string) error {
-	runtime.LockOSThread() // the filter is that of the thread, which the program goes on with
+	runtime.LockOSThread() // the filter is that of the thread, which the program keeps
 	conn, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (p *trap) close(t testing.TB) {
 	t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(2 * patience):
+	case <-time.After(2 * waitLimit):
 		t.Fatal("the trap: what it watches does not end")
 	}
 	if p.err != nil {
@@ -138,7 +138,7 @@ func (p *trap) close(t testing.TB) {
 
 func (p *trap) serve() (err error) {
 	defer func() { err = errors.Join(err, p.listener.Close()) }()
-	if err := p.listener.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := p.listener.SetDeadline(time.Now().Add(waitLimit)); err != nil {
 		return err
 	}
 	conn, err := p.listener.AcceptUnix()

@@ -92,9 +92,9 @@ func install(root, path string, data []byte, mode os.FileMode) error {
 	return os.WriteFile(at, data, mode)
 }
 
-func (m *machine) look(t *testing.T) sight {
+func (m *machine) look(t *testing.T) observation {
 	t.Helper()
-	return parseSight(m.MustExec(t, "sh", "-c", look).Stdout)
+	return parseObservation(m.MustExec(t, "sh", "-c", look).Stdout)
 }
 
 // start applies in the node and finds the host's process from outside. A run that ends at once has none.
@@ -117,7 +117,7 @@ func (m *machine) startAs(t *testing.T, program []string, more ...string) *runni
 	argv := slices.Concat(program, []string{"/usr/bin/" + hostBinary, "apply", "--path", nodeFile, "--plugin-dir", m.mark}, more)
 	go func() {
 		defer close(r.ended)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitLimit)
 		defer cancel()
 		got, err := m.Exec(ctx, argv...)
 		if err != nil {
@@ -146,12 +146,12 @@ func (m *machine) await(t *testing.T, ids []string) {
 	t.Helper()
 	for _, id := range ids { // of the node's own
 		const wait = `while [ -d "/proc/$1" ] && ! grep -q '^State:.Z' "/proc/$1/status"; do sleep 0.01; done`
-		m.MustExec(t, "timeout", patience.String(), "sh", "-c", wait, "sh", id)
+		m.MustExec(t, "timeout", waitLimit.String(), "sh", "-c", wait, "sh", id)
 	}
 }
 
 // undisturbed applies twice, on a machine that was reset, and measures.
-func (m *machine) undisturbed(t *testing.T) (want sight, calm measure) {
+func (m *machine) undisturbed(t *testing.T) (want observation, calm measure) {
 	t.Helper()
 	r := m.start(t)
 	began := time.Now()
@@ -189,21 +189,21 @@ func TestNode(t *testing.T) {
 	t.Logf("-seed %d: an undisturbed run takes %v", *seed, calm)
 }
 
-// crash disturbs one run, on a machine with or without the sentinel of an earlier success, and judges a run of another
+// crash disturbs one run, on a machine with or without the sentinel of an earlier success, and checks a run of another
 // stream and the rerun.
-func (m *machine) crash(t *testing.T, a attack, calm measure, want sight, hadSentinel bool) (hit bool, lasted time.Duration) {
+func (m *machine) crash(t *testing.T, a attack, calm measure, want observation, hadSentinel bool) (hit bool, lasted time.Duration) {
 	t.Helper()
 	reset := m.reset
 	if !hadSentinel {
 		reset += "rm -f /run/cluster-api/bootstrap-success.complete\n"
 	}
-	before := parseSight(m.MustExec(t, "sh", "-c", reset+look).Stdout)
+	before := parseObservation(m.MustExec(t, "sh", "-c", reset+look).Stdout)
 	if before.state == want.state || before.sentinel != hadSentinel || len(before.left) > 0 {
 		t.Fatalf("the machine was not reset: %+v", before)
 	}
 	first, hit, lasted := disturb(t, m, a, calm)
 	now := m.look(t)
-	if err := errors.Join(afterKill(now, before, want, hadSentinel), told(now, a, first.code)); err != nil {
+	if err := errors.Join(afterKill(now, before, want, hadSentinel), checkExit(now, a, first.code)); err != nil {
 		diverged(t, "after the %s: %v\n%s", a.victim, err, first.words)
 	}
 	other := apply(t, m, "--path", otherFile, "--phase", "provisioning")
@@ -223,7 +223,7 @@ func (m *machine) crash(t *testing.T, a attack, calm measure, want sight, hadSen
 
 // clean refuses what no run leaves, and a run of any stream removes after a killed one. What one round left is removed,
 // so that the next one does not find it.
-func (m *machine) clean(t *testing.T, now sight) {
+func (m *machine) clean(t *testing.T, now observation) {
 	t.Helper()
 	for _, l := range now.left {
 		left(t, "%s", l)

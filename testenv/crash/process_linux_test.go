@@ -18,7 +18,7 @@ import (
 // process is what is read of proc_pid_stat(5) and proc_pid_cmdline(5).
 type process struct {
 	id, parent int
-	start      string // tells it from another process of the same ID
+	start      string // distinguishes processes of the same ID
 	arguments  []string
 }
 
@@ -26,7 +26,7 @@ func (p process) program() string { return filepath.Base(p.arguments[0]) }
 
 func (p process) String() string { return fmt.Sprintf("%d %q", p.id, p.arguments) }
 
-// processes are those that live: the dead that nobody has waited for are not among them. One that is just being started
+// processes are those that live: zombies are not among them. One that is just being started
 // or on its way out has no arguments.
 func processes(t testing.TB) map[int]process {
 	t.Helper()
@@ -149,7 +149,7 @@ func awaitEnd(t testing.TB, id string) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	holder, alive := readProcess(number)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitLimit)
 	for now := holder; alive && now.start == holder.start; now, alive = readProcess(number) {
 		if time.Now().After(deadline) {
 			left(t, "holds the lock still: %v", holder)

@@ -57,7 +57,7 @@ func disturb(t *testing.T, on target, a attack, calm measure) (first *running, h
 // apply applies once, and again as long as processes of a run that was killed hold the lock: it waits for their end.
 func apply(t *testing.T, on target, more ...string) *running {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(waitLimit); ; {
 		r := on.start(t, more...)
 		<-r.ended
 		if r.code != report.ExitLocked || time.Now().After(deadline) {

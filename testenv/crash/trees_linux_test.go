@@ -67,7 +67,7 @@ func TestTrees(t *testing.T) {
 	t.Logf("-seed %d: an undisturbed run takes %v", *seed, calm)
 }
 
-// TestLockOfAKilledRun: the next run names what a killed one left at work, and another goes on when that has ended.
+// TestLockOfAKilledRun: the next run names the processes that a killed one left, and another succeeds when they have ended.
 func TestLockOfAKilledRun(t *testing.T) {
 	b := newBench(t)
 	b.linger(t)
@@ -90,7 +90,7 @@ func TestLockOfAKilledRun(t *testing.T) {
 	b.clean(t)
 }
 
-// crashTree disturbs one run and judges the rerun.
+// crashTree disturbs one run and checks the rerun.
 func crashTree(t *testing.T, a attack, calm measure, want string) (hit bool, lasted time.Duration) {
 	t.Helper()
 	b := newBench(t)
@@ -99,7 +99,7 @@ func crashTree(t *testing.T, a attack, calm measure, want string) (hit bool, las
 	}
 	reports := readReports(filepath.Join(b.run, "report.json"))
 	first, hit, lasted := disturb(t, b, a, calm)
-	if err := b.told(a, first.code); err != nil {
+	if err := b.checkExit(a, first.code); err != nil {
 		diverged(t, "after the %s: %v\n%s", a.victim, err, first.words)
 	}
 	if o := apply(t, b, "--path", b.other, "--phase", "provisioning"); o.code != report.ExitOK {
@@ -114,8 +114,8 @@ func crashTree(t *testing.T, a attack, calm measure, want string) (hit bool, las
 	return hit, lasted
 }
 
-// told compares the report of a run with its exit code, if the run ended by itself.
-func (b *bench) told(a attack, code int) error {
+// checkExit compares the report of a run with its exit code, if the run ended by itself.
+func (b *bench) checkExit(a attack, code int) error {
 	if code < 0 && a.victim != victimCall { // killed
 		return nil
 	}
@@ -126,5 +126,5 @@ func (b *bench) told(a attack, code int) error {
 	if err != nil {
 		return err
 	}
-	return honest(r, code)
+	return checkReport(r, code)
 }

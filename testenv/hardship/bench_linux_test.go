@@ -25,7 +25,7 @@ const (
 	manyFile   = "etc/sysctl.d/99-machineadm-many.conf"
 )
 
-// stream is what an image shall be, in this edition. Each edition changes every file.
+// stream is the desired state of an image, in this edition. Each edition changes every file.
 func stream(edition int) string {
 	const sysctl = "---\napiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Sysctl\nmetadata: {name: %s}\nspec: {provider: procfs, parameters: {%s}}\n"
 	var many []string
@@ -89,7 +89,7 @@ func (b *bench) apply(t *testing.T, edition int) result {
 // host runs the host with the directories of the bench, on the thread and so in the namespaces of the test.
 func (b *bench) host(t *testing.T, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
 	c := b.command(ctx, args...)
 	var stdout, stderr bytes.Buffer
@@ -101,7 +101,7 @@ func (b *bench) command(ctx context.Context, args ...string) *exec.Cmd {
 	all := append([]string{"--state-dir", b.state, "--run-dir", b.run, "--plugin-dir", filepath.Join(built, plugins)}, args...)
 	c := exec.CommandContext(ctx, filepath.Join(built, hostBinary), all...)
 	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=" + b.tmp}
-	c.WaitDelay = patience
+	c.WaitDelay = waitLimit
 	return c
 }
 

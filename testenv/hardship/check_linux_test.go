@@ -32,12 +32,12 @@ func TestHardshipsAreSome(t *testing.T) {
 				}
 				return os.Rename(file+".new", file)
 			}
-			mend := h.strike(t, disk, dir, file)
+			repair := h.strike(t, disk, dir, file)
 			err := replace()
 			if !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) && !errors.Is(err, unix.EROFS) && !errors.Is(err, unix.EPERM) {
 				t.Errorf("the file was replaced: %v", err)
 			}
-			mend()
+			repair()
 			if err := replace(); err != nil {
 				t.Errorf("once it is over: %v", err)
 			}
@@ -78,7 +78,7 @@ func TestLoopDevicesAreSeen(t *testing.T) {
 	if used, err := loopDevices(filepath.Base(built)); err != nil || len(used) == 0 {
 		t.Errorf("%q (%v)", used, err)
 	}
-	if used, err := loopDevices("of somebody else"); err != nil || len(used) > 0 {
+	if used, err := loopDevices("of another user"); err != nil || len(used) > 0 {
 		t.Errorf("%q (%v)", used, err)
 	}
 }
@@ -139,15 +139,15 @@ func TestReportsThatDoNotAgree(t *testing.T) {
 		change func(*report.Report)
 		wrong  bool
 	}{
-		"success":              {report.ExitOK, func(*report.Report) {}, false},
-		"failure":              {report.ExitState, failed, false},
-		"failure, not told":    {report.ExitState, func(*report.Report) {}, true},
-		"another failure":      {report.ExitPrecondition, failed, true},
-		"still running":        {report.ExitState, func(r *report.Report) { failed(r); r.Outcome = report.RunRunning }, true},
-		"no end":               {report.ExitState, func(r *report.Report) { failed(r); r.FinishedAt = time.Time{} }, true},
-		"no reason":            {report.ExitState, func(r *report.Report) { failed(r); r.Errors = nil }, true},
-		"no advice":            {report.ExitState, func(r *report.Report) { failed(r); r.Errors[0].Hint = "" }, true},
-		"success that is none": {report.ExitState, func(r *report.Report) { failed(r); r.Outcome = report.RunSucceeded }, true},
+		"success":               {report.ExitOK, func(*report.Report) {}, false},
+		"failure":               {report.ExitState, failed, false},
+		"failure, not reported": {report.ExitState, func(*report.Report) {}, true},
+		"another failure":       {report.ExitPrecondition, failed, true},
+		"still running":         {report.ExitState, func(r *report.Report) { failed(r); r.Outcome = report.RunRunning }, true},
+		"no end":                {report.ExitState, func(r *report.Report) { failed(r); r.FinishedAt = time.Time{} }, true},
+		"no reason":             {report.ExitState, func(r *report.Report) { failed(r); r.Errors = nil }, true},
+		"no advice":             {report.ExitState, func(r *report.Report) { failed(r); r.Errors[0].Hint = "" }, true},
+		"success that is none":  {report.ExitState, func(r *report.Report) { failed(r); r.Outcome = report.RunSucceeded }, true},
 	} {
 		r := report.Report{Outcome: report.RunSucceeded, FinishedAt: time.Now()}
 		tt.change(&r)

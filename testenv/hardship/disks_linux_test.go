@@ -15,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/internal/require"
 )
 
-// isolate gives the test a thread of its own with mounts, and what else flags say, that nobody else sees. They go with
+// isolate gives the test a thread of its own with mounts, and what else flags say, private to it. They go with
 // the thread, which ends with the test's goroutine, and so also when the tests are killed. What the test starts runs there.
 func isolate(t *testing.T, flags int) {
 	t.Helper()
@@ -105,7 +105,7 @@ func command(t *testing.T, name string, args ...string) {
 type hardship struct {
 	mount func(t *testing.T, at string)
 	// strike hits the file system that is mounted at at, or only a directory or a file of it.
-	strike func(t *testing.T, at, dir, file string) (mend func())
+	strike func(t *testing.T, at, dir, file string) (repair func())
 	// file says that a single file is hit, disk that all of the file system is.
 	file, disk bool
 	// hint is what an error about it advises, if a plugin meets it.
@@ -143,7 +143,7 @@ func fill(t *testing.T, at string, blocks int64) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = file.Close() }() // nobody reads it
+	defer func() { _ = file.Close() }() // never read
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(file.Fd()), &st); err != nil {
 		t.Fatal(err)

@@ -94,8 +94,8 @@ func success(t *testing.T) bool {
 	return true
 }
 
-// goesOn is whether something starts at the next boot to go on with a run.
-func goesOn(t *testing.T) bool {
+// resumes is whether the next boot resumes a run.
+func resumes(t *testing.T) bool {
 	t.Helper()
 	found, err := filepath.Glob("/etc/systemd/system/*/machineadm-resume.service")
 	if err != nil {
@@ -140,12 +140,12 @@ func liveStep(t *testing.T, n int, spec string, flags []string, end int) (code i
 	m := newLive(t, disk)
 	filler := fill(t, disk, int64(n))
 	got := m.apply(t, m.noop(spec), flags...)
-	judge := func(got result, after bool) {
+	inspect := func(got result, after bool) {
 		if success(t) != (got.code == report.ExitOK) || m.reboots(t) > 0 != (got.code == report.ExitReboot) {
 			t.Errorf("with room for %d (and then for all: %v) there is a sentinel: %v, and %d reboots; %s", n, after, success(t), m.reboots(t), got)
 		}
-		if goesOn(t) && got.code != report.ExitReboot {
-			t.Errorf("with room for %d (and then for all: %v) the next boot goes on with a run that ended: %s", n, after, got)
+		if resumes(t) && got.code != report.ExitReboot {
+			t.Errorf("with room for %d (and then for all: %v) the next boot resumes a run that ended: %s", n, after, got)
 		}
 		left, err := leftovers(m.state, m.run, "/run", "/etc/systemd")
 		if err != nil {
@@ -155,7 +155,7 @@ func liveStep(t *testing.T, n int, spec string, flags []string, end int) (code i
 			t.Error(l)
 		}
 	}
-	judge(got, false)
+	inspect(got, false)
 	if got.code == end {
 		return got.code
 	}
@@ -164,7 +164,7 @@ func liveStep(t *testing.T, n int, spec string, flags []string, end int) (code i
 	}
 	removeAll(t, filler)
 	again := m.apply(t, m.noop(spec), flags...)
-	judge(again, true)
+	inspect(again, true)
 	// The change is made already: there is nothing left to reboot for.
 	if again.code != end && again.code != report.ExitOK {
 		t.Errorf("with room for all: %s", again)
@@ -172,7 +172,7 @@ func liveStep(t *testing.T, n int, spec string, flags []string, end int) (code i
 	return got.code
 }
 
-// TestSentinelDirectory: a run that cannot tell of its success has none, and one that cannot take back the success of
+// TestSentinelDirectory: a run that cannot write the sentinel fails, and one that cannot remove the sentinel of
 // before changes nothing.
 func TestSentinelDirectory(t *testing.T) {
 	for kind, h := range hardships() {
@@ -194,7 +194,7 @@ func TestSentinelDirectory(t *testing.T) {
 				if warm {
 					put(t, sentinel, "success\n")
 				}
-				mend := h.strike(t, disk, dir, sentinel)
+				repair := h.strike(t, disk, dir, sentinel)
 				got := m.apply(t, m.noop(""))
 				// On a full disk the new one takes the room of the old one.
 				room := warm && (strings.Contains(kind, "full") || strings.Contains(kind, "inodes")) && got.code == report.ExitOK && success(t)
@@ -211,7 +211,7 @@ func TestSentinelDirectory(t *testing.T) {
 				if _, err := os.Stat(m.mark); !room && success(t) && err == nil {
 					t.Error("something was changed, and the sentinel of before is still there")
 				}
-				mend()
+				repair()
 				if got := m.apply(t, m.noop("")); got.code != report.ExitOK || !success(t) {
 					t.Errorf("the run after it: %s", got)
 				}
@@ -224,14 +224,14 @@ func TestSentinelDirectory(t *testing.T) {
 	}
 }
 
-// TestLiveTarget: the kernel takes a value whose file cannot be written; the next run mends what a boot would read.
+// TestLiveTarget: the kernel takes a value whose file cannot be written; the next run corrects the file that a boot reads.
 func TestLiveTarget(t *testing.T) {
 	t.Parallel()
 	isolate(t, unix.CLONE_NEWNET) // with kernel parameters of its own
 	const key, file = "/proc/sys/net/core/somaxconn", "/etc/sysctl.d/99-machineadm-live.conf"
 	m := newLive(t, newBench(t).dir)
 	const stream = "apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Sysctl\nmetadata: {name: live}\nspec: {parameters: {net.core.somaxconn: 8191}}\n"
-	mend := bound(t, "", filepath.Dir(file), "")
+	repair := bound(t, "", filepath.Dir(file), "")
 	got := m.apply(t, stream)
 	if got.code != report.ExitPrecondition || !strings.Contains(got.stderr, file) || !strings.Contains(got.stderr, "hint: make that file system writable") {
 		t.Errorf("%s", got)
@@ -243,7 +243,7 @@ func TestLiveTarget(t *testing.T) {
 	if err != nil || success(t) {
 		t.Errorf("%v; there is a sentinel: %v", err, success(t))
 	}
-	mend()
+	repair()
 	if got := m.apply(t, stream); got.code != report.ExitOK || !success(t) {
 		t.Errorf("the run after it: %s", got)
 	}

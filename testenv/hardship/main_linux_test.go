@@ -23,8 +23,8 @@ const (
 	// The directories of built: of the plugins, and of all that the tests make.
 	plugins = "p"
 	benches = "b"
-	// patience bounds every wait; a run takes well under a second.
-	patience = 30 * time.Second
+	// waitLimit bounds every wait; a run takes well under a second.
+	waitLimit = 30 * time.Second
 )
 
 // built is where the host and the directories of the tests are; short, because the name of a socket is.
@@ -70,7 +70,7 @@ func testMain(m *testing.M) (code int) {
 // leave removes what the tests made, and makes sure that every loop device was given back: the kernel takes one back a
 // moment after its last mount is gone.
 func leave() error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(waitLimit); ; time.Sleep(10 * time.Millisecond) {
 		used, err := loopDevices(filepath.Base(built))
 		if err != nil {
 			return err

@@ -63,7 +63,7 @@ func TestNodeThatCannotKeepState(t *testing.T) {
 	}
 	before := boot()
 	n.MustExec(t, "mkdir", "-m", "0700", "-p", state)
-	for _, c := range []struct{ name, hit, mend, says string }{
+	for _, c := range []struct{ name, hit, repair, says string }{
 		{"full", `mount -t tmpfs -o size=64k,mode=0700 tmpfs "$1"; dd if=/dev/zero of="$1/filler" bs=4k 2>/dev/null || true`, `umount "$1"`, state},
 		{"read-only", `mount -t tmpfs -o ro,mode=0700 tmpfs "$1"`, `umount "$1"`, state},
 		{
@@ -72,14 +72,14 @@ func TestNodeThatCannotKeepState(t *testing.T) {
 			`umount "$1/reboots.json"`, "record a requested reboot: ",
 		},
 		{
-			"nothing would go on after the reboot", `mount --bind /etc/systemd/system /etc/systemd/system; mount -o remount,bind,ro /etc/systemd/system`,
+			"nothing would resume after the reboot", `mount --bind /etc/systemd/system /etc/systemd/system; mount -o remount,bind,ro /etc/systemd/system`,
 			`umount /etc/systemd/system`, "/etc/systemd/system",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n.MustExec(t, "rm", "-f", "/var/mark", "/run/machineadm/report.json")
 			n.MustExec(t, "sh", "-ec", c.hit, "sh", state)
-			defer n.MustExec(t, "sh", "-ec", c.mend, "sh", state)
+			defer n.MustExec(t, "sh", "-ec", c.repair, "sh", state)
 			mark := "machineadm begins " + strconv.Quote(c.name)
 			n.MustExec(t, "sh", "-c", `echo "$1" >/dev/console`, "sh", mark)
 			if r, err := n.Exec(t.Context(), "systemctl", "start", "machineadm"); err != nil || r.ExitCode == 0 {
@@ -96,12 +96,12 @@ func TestNodeThatCannotKeepState(t *testing.T) {
 				t.Fatal("the machine has rebooted")
 			}
 			var said string
-			eventually(t, "the verdict on the console", func() bool {
+			eventually(t, "the outcome on the console", func() bool {
 				_, said, _ = strings.Cut(console(t, n), mark)
 				return strings.Contains(said, "]: error: ") && strings.Contains(said, c.says) && strings.Contains(said, "]:   hint: ")
 			})
 			if strings.Contains(said, "rebooting") {
-				t.Errorf("the console tells of a reboot:\n%s", said)
+				t.Errorf("the console reports a reboot:\n%s", said)
 			}
 			if out, err := n.Exec(t.Context(), "test", "-e", sentinel); err != nil || out.ExitCode == 0 {
 				t.Errorf("there is a sentinel (%v)", err)

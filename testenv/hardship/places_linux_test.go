@@ -114,7 +114,7 @@ func TestEveryPlace(t *testing.T) {
 					continue
 				}
 				if name == "TMPDIR" && kind == "append-only directory" {
-					continue // what can be made in it and not removed stays, whoever makes it
+					continue // what can be made in it and not removed stays
 				}
 				t.Run(strings.Join([]string{name, kind, map[bool]string{true: "warm", false: "cold"}[warm]}, "/"), func(t *testing.T) {
 					t.Parallel()
@@ -134,7 +134,7 @@ func hit(t *testing.T, p place, h hardship, warm bool, want golden) {
 	p.move(b, disk)
 	edition := b.begin(t, warm, want)
 	before, dir := b.lastRun(), p.dir(b, warm)
-	mend := h.strike(t, disk, dir, p.file(b))
+	repair := h.strike(t, disk, dir, p.file(b))
 	free := freeBlocks(disk)
 	exits := p.exit
 	if h.disk && p.record != nil { // the state of an image is in the image
@@ -151,8 +151,8 @@ func hit(t *testing.T, p place, h hardship, warm bool, want golden) {
 		t.Errorf("the error does not advise to %s:\n%s", h.hint, got)
 	}
 	b.intact(t, want, edition)
-	b.honest(t, before, got, !strings.HasPrefix(b.run, disk))
-	mend()
+	b.checkReport(t, before, got, !strings.HasPrefix(b.run, disk))
+	repair()
 	b.succeeds(t, want, edition)
 }
 
@@ -211,10 +211,10 @@ func (g golden) damage(root string, edition int) ([]string, error) {
 	return wrong, nil
 }
 
-// honest compares how a run ended with the report that it left. before is the run that left the report of before. Where
+// checkReport compares how a run ended with the report that it left. before is the run that left the report of before. Where
 // a report can be written, this run has written one to the end; else the one of before is where it was or aside, or there
 // is that of the moment at which the disk was full.
-func (b *bench) honest(t *testing.T, before string, got result, writable bool) {
+func (b *bench) checkReport(t *testing.T, before string, got result, writable bool) {
 	t.Helper()
 	r, err := b.report()
 	unkept := got.code == report.ExitState || strings.Contains(got.stderr, "the state cannot be kept")
@@ -266,7 +266,7 @@ func (b *bench) succeeds(t *testing.T, want golden, edition int) {
 		t.Errorf("the run after it: %s", got)
 	}
 	b.intact(t, want, edition)
-	b.honest(t, before, got, true)
+	b.checkReport(t, before, got, true)
 	b.prepared(t, want, edition)
 }
 
@@ -300,7 +300,7 @@ func TestFileSizeLimit(t *testing.T) {
 			t.Errorf("limit %s: no advice: %s", limit, got)
 		}
 		b.intact(t, want, edition)
-		b.honest(t, before, got, exits == report.ExitPrecondition)
+		b.checkReport(t, before, got, exits == report.ExitPrecondition)
 		b.succeeds(t, want, edition)
 	}
 }

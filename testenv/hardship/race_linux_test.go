@@ -32,7 +32,7 @@ type arena struct {
 	before            string   // the tree of the victim
 	real              *os.File // the directory, whatever it is called
 	traps             []string // the links beside it
-	alarm             *os.File // tells of everything that happens in the victim
+	alarm             *os.File // reports every event in the victim
 	// inside are where the links lead inside the image. Half of these directories are there, and can be written to.
 	inside []string
 	stop   chan struct{}
@@ -88,7 +88,7 @@ func open(t *testing.T, path string) *os.File {
 	return file
 }
 
-// watch hears of what comes and goes in the victim, also of what is gone at the end.
+// watch reports what is created and removed in the victim, also what is gone at the end.
 func (a *arena) watch(t *testing.T) {
 	t.Helper()
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)

@@ -46,7 +46,7 @@ func newTerminal(t *testing.T) terminal {
 }
 
 // start runs a command as a shell on this terminal would be run: its leader, in its foreground. What it says is read
-// until somebody hangs up.
+// until it is hung up.
 func (y terminal) start(t *testing.T, c *exec.Cmd) {
 	t.Helper()
 	c.Stdin, c.Stdout, c.Stderr = y.slave, y.slave, y.slave
@@ -86,7 +86,7 @@ func noopDocument(name, spec string) string {
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitLimit)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -99,7 +99,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// TestTerminal: what becomes of a run whose terminal is lost, or on which somebody presses a key, in the middle of a
+// TestTerminal: what becomes of a run whose terminal is lost, or on which a key is pressed, in the middle of a
 // change. The plugin gets none of these signals: it has a session of its own.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
@@ -133,7 +133,7 @@ func TestTerminal(t *testing.T) {
 					hang = "apply: retry, applyUntil: gate"
 				}
 				put(t, b.stream, noopDocument("a", "touch: [one, two], "+hang)+noopDocument("b", "touch: [three]"))
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 				defer cancel()
 				c := b.command(ctx, "apply", "--path", b.stream, "--root", b.root, "--output", output)
 				if tt.ignored != "" {
@@ -177,9 +177,9 @@ func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	want := undisturbed(t)
 	for name, redirected := range map[string]string{
-		"a full disk":     `exec "$@" >/dev/full 2>&1`,
-		"closed":          `exec "$@" <&- >&- 2>&-`,
-		"nobody reads it": `("$@"; echo $? >"$CODE") 2>&1 | true; exit "$(cat "$CODE")"`,
+		"a full disk":   `exec "$@" >/dev/full 2>&1`,
+		"closed":        `exec "$@" <&- >&- 2>&-`,
+		"closed reader": `("$@"; echo $? >"$CODE") 2>&1 | true; exit "$(cat "$CODE")"`,
 	} {
 		for _, output := range []string{"text", "json"} {
 			t.Run(name+", "+output, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestNobodyListens(t *testing.T) {
 					t.Errorf("%s", got)
 				}
 				b.intact(t, want, edition)
-				b.honest(t, before, got, true)
+				b.checkReport(t, before, got, true)
 				b.prepared(t, want, edition)
 			})
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// sweep is a disk on which there is a little more room in each run, from nothing to enough.
-type sweep struct {
+// series is a disk on which there is a little more room in each run, from nothing to enough.
+type series struct {
 	mount func(t *testing.T, at string)
 	leave func(t *testing.T, at string, n int) (filler string)
 	move  func(b *bench, disk string)
@@ -21,14 +21,14 @@ type sweep struct {
 	points int
 }
 
-func sweeps() map[string]sweep {
+func allSeries() map[string]series {
 	blocks := func(t *testing.T, at string, n int) string { t.Helper(); return fill(t, at, int64(n)) }
 	all := func(b *bench, disk string) {
 		for _, p := range places() {
 			p.move(b, disk)
 		}
 	}
-	return map[string]sweep{
+	return map[string]series{
 		"blocks of tmpfs, first run":   {mountTmpfs, blocks, all, false, 4},
 		"blocks of tmpfs, later run":   {mountTmpfs, blocks, all, true, 3},
 		"blocks of tmpfs, target only": {mountTmpfs, blocks, places()["target"].move, true, 2},
@@ -45,7 +45,7 @@ func sweeps() map[string]sweep {
 // a run is once the first that fails.
 func TestDiskFullAtEveryWrite(t *testing.T) {
 	want := undisturbed(t)
-	for name, s := range sweeps() {
+	for name, s := range allSeries() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			isolate(t, 0)
@@ -65,9 +65,9 @@ func TestDiskFullAtEveryWrite(t *testing.T) {
 	}
 }
 
-// step runs once with this room and judges what is left. Where a file could not be written that always could before, it
+// step runs once with this room and checks what is left. Where a file could not be written that always could before, it
 // runs again with all the room there is.
-func (s sweep) step(t *testing.T, n int, want golden, failed map[string]bool) (code int) {
+func (s series) step(t *testing.T, n int, want golden, failed map[string]bool) (code int) {
 	t.Helper()
 	b := newBench(t)
 	disk := filepath.Join(b.dir, "disk")
@@ -80,14 +80,14 @@ func (s sweep) step(t *testing.T, n int, want golden, failed map[string]bool) (c
 	b.intact(t, want, edition)
 	switch {
 	case got.code == report.ExitOK:
-		b.honest(t, before, got, true)
+		b.checkReport(t, before, got, true)
 		b.prepared(t, want, edition)
 		return got.code
 	case got.code == report.ExitPrecondition, got.code == report.ExitState,
 		// No socket could be made, by the host its directory or by the plugin itself, and so no plugin be started.
 		got.code == report.ExitFailed && strings.Contains(got.stderr, "the plugin could not be started: mkdir "),
 		got.code == report.ExitFailed && regexp.MustCompile(`open \S+/plugin-dir\d+/\S+: no space left`).MatchString(got.stderr):
-		b.honest(t, before, got, b.run != filepath.Join(disk, "run"))
+		b.checkReport(t, before, got, b.run != filepath.Join(disk, "run"))
 	default:
 		t.Errorf("another exit code: %s", got)
 	}

@@ -26,16 +26,16 @@ tr -d '\n' </run/machineadm/report.json 2>/dev/null || true
 echo
 `
 
-// sight is what look prints.
-type sight struct {
+// observation is what look prints.
+type observation struct {
 	state    string
 	sentinel bool
 	left     []string
 	report   string
 }
 
-func parseSight(text string) sight {
-	var s sight
+func parseObservation(text string) observation {
+	var s observation
 	for line := range strings.Lines(text) {
 		kind, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		switch kind {
@@ -56,7 +56,7 @@ func parseSight(text string) sight {
 
 // afterKill says what is wrong with what a killed run left: a sentinel on a machine that is neither prepared nor as it
 // was when the sentinel was written (hadSentinel), or a report that is not whole. A run that begins has none.
-func afterKill(now, before, want sight, hadSentinel bool) error {
+func afterKill(now, before, want observation, hadSentinel bool) error {
 	if now.report != "" {
 		if _, err := parseReport([]byte(now.report + "\n")); err != nil {
 			return err
@@ -69,7 +69,7 @@ func afterKill(now, before, want sight, hadSentinel bool) error {
 }
 
 // afterRerun says what is wrong with a rerun that ended with this code.
-func afterRerun(now, want sight, code int) error {
+func afterRerun(now, want observation, code int) error {
 	r, err := parseReport([]byte(now.report + "\n"))
 	if err != nil {
 		return err
@@ -82,11 +82,11 @@ func afterRerun(now, want sight, code int) error {
 	case !now.sentinel:
 		return fmt.Errorf("the rerun left no sentinel")
 	}
-	return honest(r, code)
+	return checkReport(r, code)
 }
 
-// told compares the report that a run left with its exit code, if the run ended by itself and could write a report.
-func told(now sight, a attack, code int) error {
+// checkExit compares the report that a run left with its exit code, if the run ended by itself and could write a report.
+func checkExit(now observation, a attack, code int) error {
 	if code == killed && a.victim != victimCall || code == report.ExitState {
 		return nil
 	}
@@ -94,5 +94,5 @@ func told(now sight, a attack, code int) error {
 	if err != nil {
 		return err
 	}
-	return honest(r, code)
+	return checkReport(r, code)
 }
