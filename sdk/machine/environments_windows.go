@@ -14,10 +14,9 @@ import (
 	"golang.org/x/sys/windows/svc/mgr"
 )
 
-// The service control manager gives a process that it starts the variables of the machine and of the account, then
-// those of the value Environment of the service's key, a list of NAME=VALUE (REG_MULTI_SZ). It reads them at each start
-// of the service. With an empty list the service does not start (error 87), so there is none then. All users can read
-// the key, its administrators alone can write to it.
+// The service control manager starts a process with the variables of the machine and of the account, then those of the
+// value Environment (REG_MULTI_SZ, NAME=VALUE) of the service's key. All users can read the key, only administrators can
+// write it. With an empty list a service does not start (error 87), so the value is deleted instead.
 const (
 	servicesKey      = `SYSTEM\CurrentControlSet\Services\`
 	environmentValue = "Environment"
@@ -39,7 +38,7 @@ func (windowsServices) Environment(unit string) (entries []string, err error) {
 			return err
 		}
 		if kind != registry.MULTI_SZ {
-			return errors.New("it is no list of strings (REG_MULTI_SZ)")
+			return errors.New("it is not a list of strings (REG_MULTI_SZ)")
 		}
 		entries = multiString(data[:size])
 		return nil
@@ -47,8 +46,8 @@ func (windowsServices) Environment(unit string) (entries []string, err error) {
 	return entries, err
 }
 
-// multiString divides a list of strings. The package registry would lose the last one of a list that is not terminated
-// twice, which Windows itself takes.
+// multiString splits a list of strings. Unlike package registry it keeps the last one of a list that is terminated only once,
+// as Windows does.
 func multiString(data []byte) []string {
 	units := make([]uint16, len(data)/2)
 	for i := range units {
@@ -66,28 +65,27 @@ func (windowsServices) SetEnvironment(unit string, entries []string) error {
 		}
 	}
 	return withKey(unit, "set the environment of", registry.SET_VALUE, func(key registry.Key) error {
+		var err error
 		if len(entries) > 0 {
-			if err := key.SetStringsValue(environmentValue, entries); err != nil {
-				return err
-			}
-			return flush(key)
+			err = key.SetStringsValue(environmentValue, entries)
+		} else if err = key.DeleteValue(environmentValue); errors.Is(err, registry.ErrNotExist) {
+			err = nil
 		}
-		if err := key.DeleteValue(environmentValue); err != nil && !errors.Is(err, registry.ErrNotExist) {
+		if err != nil {
 			return err
 		}
 		return flush(key)
 	})
 }
 
-// withKey opens the key of a service for the time of a call. The service itself is opened as well: a key can outlive it.
+// withKey opens the key of a service for one operation, and the service itself, because a key can outlive it.
 func withKey(unit, action string, access uint32, use func(registry.Key) error) error {
-	err := with(unit, action, func(*mgr.Service) (err error) {
+	err := with(unit, action, func(*mgr.Service) error {
 		key, err := registry.OpenKey(registry.LOCAL_MACHINE, servicesKey+unit, access)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, key.Close()) }()
-		return use(key)
+		return closed(key, use(key))
 	})
 	if failure, ok := errors.AsType[*ServiceError](err); ok {
 		failure.Hint = `see the value ` + environmentValue + ` of HKLM\` + servicesKey + unit
@@ -95,7 +93,7 @@ func withKey(unit, action string, access uint32, use func(registry.Key) error) e
 	return err
 }
 
-// flush writes the key to the disk: by itself Windows takes a few seconds.
+// flush writes the key to the disk, which Windows otherwise delays by seconds.
 func flush(key registry.Key) error {
 	call := windows.NewLazySystemDLL("advapi32.dll").NewProc("RegFlushKey")
 	if err := call.Find(); err != nil {
@@ -105,14 +103,4 @@ func flush(key registry.Key) error {
 		return fmt.Errorf("write the registry to the disk: %w", windows.Errno(code))
 	}
 	return nil
-}
-
-// Environment implements Environments.
-func (unsupportedServices) Environment(unit string) ([]string, error) {
-	return nil, noImageServices(unit)
-}
-
-// SetEnvironment implements Environments.
-func (unsupportedServices) SetEnvironment(unit string, _ []string) error {
-	return noImageServices(unit)
 }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,37 +13,38 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/machineadm/machineadm/internal/atomicfile"
 	"github.com/machineadm/machineadm/internal/rooted"
 )
 
 const (
-	// MaxFileBytes is the largest file that ReadFile reads.
+	// MaxFileBytes is the size limit of ReadFile.
 	MaxFileBytes = 64 << 20
-	// parentMode is that of directories which a write makes on its way.
+	// parentMode is the mode of the directories that a write creates.
 	parentMode = 0o755
 )
 
 // FS is the file system of the target below its root. Every name is an absolute path of the target, such as
-// "/etc/sysctl.d/x.conf" (on Windows `C:\ProgramData\x`), without ".." segments. Links are followed as the target
-// itself would follow them: an absolute link of an image leads to a place in the image.
+// "/etc/sysctl.d/x.conf" (on Windows `C:\ProgramData\x`), without ".." segments. Links are resolved as on the target
+// itself: an absolute link of an image leads to a file of the image.
 //
-// On Linux every access goes through descriptors, so that a directory that is exchanged for a link at any moment
-// cannot lead out of the root. What changes something refuses, with ErrUnsafe, a directory that others can write,
-// or whose ancestors inside the root others can exchange: one that is not owned by root or by this user, or that is
-// writable by its group or by everyone (a sticky one such as /tmp may be an ancestor, not the directory itself).
-// On Windows containment is that of os.Root; access lists of directories are not judged.
+// On Linux every access uses descriptors, so that a directory that is replaced by a link at any moment cannot lead out of
+// the root. A write refuses, with ErrUnsafe, a directory that others can write, or whose ancestors inside the root others
+// can replace: one that belongs neither to root nor to this user, or that is writable by its group or by everyone (a sticky
+// one such as /tmp may be an ancestor, but not the directory itself). On Windows os.Root confines the access, and access
+// lists of directories are not checked.
 //
-// Errors are *fs.PathError and name the path as this process sees it, the root included.
+// Errors are *fs.PathError and have the path as this process sees it, including the root.
 type FS struct {
 	root   string
 	handle *rooted.Root
 }
 
-// Info is what the file system says of a file.
+// Info describes a file.
 type Info struct {
-	// Mode has the type and permission bits. On Windows these tell only whether a file is closed to others (0600).
+	// Mode has the type and permission bits. On Windows these only show whether others have access (0600: no).
 	Mode fs.FileMode
 	// UID and GID are -1 on Windows.
 	UID, GID int
@@ -67,34 +69,45 @@ func OpenFS(root string) (*FS, error) {
 	return &FS{root: root, handle: handle}, nil
 }
 
-// Close releases the root. Nothing of the FS may be used after it.
+// Close releases the root. The FS cannot be used after it.
 func (f *FS) Close() error { return f.handle.Close() }
 
 // ReadFile returns the contents of a regular file of at most MaxFileBytes. Links are followed. Devices, pipes and
 // sockets are refused with ErrNotRegular without being opened.
-func (f *FS) ReadFile(name string) (data []byte, err error) {
+func (f *FS) ReadFile(name string) ([]byte, error) {
 	file, err := f.open(name)
 	if err != nil {
 		return nil, f.failed("read", name, err)
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	data, err = io.ReadAll(io.LimitReader(file, MaxFileBytes+1))
-	if err == nil && len(data) > MaxFileBytes {
-		err = fmt.Errorf("%w: more than %d MiB", ErrTooLarge, MaxFileBytes>>20)
+	data, err := readAll(file, MaxFileBytes)
+	return data, f.failed("read", name, err)
+}
+
+// readAll reads a file of at most limit bytes and closes it.
+func readAll(file *os.File, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%w: more than %d MiB", ErrTooLarge, limit>>20)
 	}
-	if err != nil {
-		return nil, f.failed("read", name, err)
+	if err = closed(file, err); err != nil {
+		return nil, err
 	}
 	return data, nil
 }
 
-// Stat describes the file that name leads to, links followed.
+// closed closes a file and returns the first error.
+func closed(file io.Closer, err error) error { return cmp.Or(err, file.Close()) }
+
+// isAbsent reports whether an error means that a file does not exist.
+func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+
+// Stat describes a file. Links are followed.
 func (f *FS) Stat(name string) (Info, error) {
 	info, err := f.stat(name)
 	return info, f.failed("stat", name, err)
 }
 
-// Lstat describes name itself: a link in its last segment is not followed.
+// Lstat describes a file. A link in the last segment is not followed.
 func (f *FS) Lstat(name string) (Info, error) {
 	info, err := f.lstat(name)
 	return info, f.failed("lstat", name, err)
@@ -107,102 +120,93 @@ func (f *FS) ReadDir(name string) (names []string, err error) {
 	return names, f.failed("list", name, err)
 }
 
-// Readlink returns what a link says, as it says it.
+// Readlink returns the unresolved target of a link.
 func (f *FS) Readlink(name string) (string, error) {
 	target, err := f.readlink(name)
 	return target, f.failed("readlink", name, err)
 }
 
-// MkdirAll makes a directory and those above it that are missing, each with exactly this mode. One that exists is
-// left as it is.
+// MkdirAll creates a directory and the missing ones above it, each with exactly this mode. Existing ones stay unchanged.
 func (f *FS) MkdirAll(name string, mode fs.FileMode) error {
 	return f.failed("mkdir", name, f.mkdirAll(name, mode))
 }
 
-// WriteFile puts data at name in one step: a reader, a crash or a full disk meets the old file or the new one. The
-// new file has exactly this mode, whatever the umask, belongs to this process's user, and keeps the SELinux label of
-// the old one. Directories that are missing are made with mode 0755. Where name is a link, the file that it leads to
-// is replaced or, inside the root, made. Anything but a regular file is refused. Windows: no mode, and a link is
-// refused.
+// WriteFile replaces or creates a file in one step: a reader, a crash or a full disk leaves the old file or the new one.
+// The new file has exactly this mode, whatever the umask, belongs to this process's user, and keeps the SELinux label of
+// the old one. Missing directories are created with mode 0755. Where name is a link, the file at its end is replaced or,
+// inside the root, created. Anything but a regular file is refused. Windows: no mode, and a link is refused.
 func (f *FS) WriteFile(name string, data []byte, mode fs.FileMode) error {
 	return f.failed("write", name, f.write(name, data, atomicfile.Options{Mode: mode, KeepLabel: true}))
 }
 
-// WriteFileAs is WriteFile for a file that shall belong to another user or group. Windows: ErrUnsupported.
+// WriteFileAs is WriteFile with another owner. Windows: ErrUnsupported.
 func (f *FS) WriteFileAs(name string, data []byte, mode fs.FileMode, uid, gid int) error {
 	o := atomicfile.Options{Mode: mode, KeepLabel: true, Owner: &atomicfile.Owner{UID: uid, GID: gid}}
 	return f.failed("write", name, f.write(name, data, o))
 }
 
-// Chmod gives a file or directory exactly this mode. A link is refused with ErrNotRegular, and so is what is neither. When
+// Chmod sets exactly this mode of a file or directory. Anything else, links included, is refused with ErrNotRegular. When
 // it returns without an error, the mode survives a crash. Windows: ErrUnsupported.
 func (f *FS) Chmod(name string, mode fs.FileMode) error {
-	return f.failed("chmod", name, f.amend(name, func(file *os.File) error { return file.Chmod(mode) }))
+	return f.failed("chmod", name, f.setAttributes(name, func(file *os.File) error { return file.Chmod(mode) }))
 }
 
-// Chown gives a file or directory to a user and a group; -1 leaves that one. It is otherwise as Chmod, and takes setuid and
-// setgid bits away, as chown(2) does.
+// Chown sets user and group of a file or directory, as Chmod does the mode; -1 leaves one unchanged. It removes setuid and
+// setgid bits, see chown(2).
 func (f *FS) Chown(name string, uid, gid int) error {
-	return f.failed("chown", name, f.amend(name, func(file *os.File) error { return file.Chown(uid, gid) }))
+	return f.failed("chown", name, f.setAttributes(name, func(file *os.File) error { return file.Chown(uid, gid) }))
 }
 
-// LookupOwner returns the numbers of a user and a group in the target's own /etc/passwd and /etc/group, which need not be
-// those of this machine. An empty group is that of the user, an empty user is -1. fs.ErrNotExist when the target has no
-// such user or group. Windows: ErrUnsupported.
+// LookupOwner returns the numbers of a user and a group in the target's own /etc/passwd and /etc/group, which can differ
+// from those of this machine. An empty group means that of the user, an empty user is -1. fs.ErrNotExist when the target
+// has no such user or group. Windows: ErrUnsupported.
 func (f *FS) LookupOwner(user, group string) (uid, gid int, err error) {
 	uid, gid = -1, -1
 	if user != "" {
-		fields, err := f.account("/etc/passwd", user, 4)
-		if err != nil {
+		if uid, gid, err = f.account("/etc/passwd", user, 4); err != nil {
 			return -1, -1, err
 		}
-		uid, gid = fields[0], fields[1]
 	}
 	if group != "" {
-		fields, err := f.account("/etc/group", group, 3)
-		if err != nil {
+		if gid, _, err = f.account("/etc/group", group, 3); err != nil {
 			return -1, -1, err
 		}
-		gid = fields[0]
 	}
 	return uid, gid, nil
 }
 
-// account returns the numbers that begin at the third field of an entry of passwd(5) or group(5), which has that many fields
-// at least.
-func (f *FS) account(file, name string, count int) ([]int, error) {
+// account returns the number in the third field of an entry of passwd(5) or group(5), and that in the last of the first
+// count fields.
+func (f *FS) account(file, name string, count int) (first, last int, err error) {
 	if runtime.GOOS == "windows" {
-		return nil, fmt.Errorf("look up the owner of a file: %w", ErrUnsupported)
+		return 0, 0, fmt.Errorf("look up the owner of a file: %w", ErrUnsupported)
 	}
 	data, err := f.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return 0, 0, err
 	}
 	for line := range strings.Lines(string(data)) {
 		fields := strings.Split(strings.TrimRight(line, "\n"), ":")
 		if len(fields) < count || fields[0] != name {
 			continue
 		}
-		var numbers []int
-		for _, field := range fields[2:count] {
-			number, err := strconv.ParseUint(field, 10, 32)
-			if err != nil || number == math.MaxUint32 { // which is -1, and means to leave an owner
-				return nil, f.failed("read", file, fmt.Errorf("the entry %q has no number", name))
-			}
-			numbers = append(numbers, int(number))
+		id, err := strconv.ParseUint(fields[2], 10, 32)
+		group, groupErr := strconv.ParseUint(fields[count-1], 10, 32)
+		if err != nil || groupErr != nil || max(id, group) == math.MaxUint32 { // for chown(2) -1, which changes nothing
+			return 0, 0, f.failed("read", file, fmt.Errorf("the entry %q has no number", name))
 		}
-		return numbers, nil
+		return int(id), int(group), nil
 	}
-	return nil, f.failed("read", file, fmt.Errorf("no entry %q: %w", name, fs.ErrNotExist))
+	return 0, 0, f.failed("read", file, fmt.Errorf("no entry %q: %w", name, fs.ErrNotExist))
 }
 
-// Symlink puts a link that says target at name in one step, in place of a file or link that is there. Directories
-// that are missing are made with mode 0755. target is not judged.
+// Symlink replaces or creates a link in one step. Only a file or a link is replaced. Missing directories are created with
+// mode 0755. The target is not checked.
 func (f *FS) Symlink(target, name string) error {
 	return f.failed("symlink", name, f.symlink(target, name))
 }
 
-// Remove removes a file, a link or an empty directory. One that is absent is no error. The removal is durable.
+// Remove removes a file, a link or an empty directory. An absent one is no error. The removal is durable.
 func (f *FS) Remove(name string) error {
 	err := f.remove(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -211,19 +215,24 @@ func (f *FS) Remove(name string) error {
 	return f.failed("remove", name, err)
 }
 
-// failed names the path as a person would look for it, once.
+// failed adds the operation and the path with its root.
 func (f *FS) failed(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	path := name
 	if !live(f.root) {
-		path = filepath.Join(f.root, stripVolume(name))
+		path = filepath.Join(f.root, name[len(filepath.VolumeName(name)):])
 	}
-	if inner, ok := err.(*fs.PathError); ok { //nolint:errorlint // Only an outermost one says no more than ours.
-		err = inner.Err
-	}
-	return &fs.PathError{Op: op, Path: path, Err: err}
+	return &fs.PathError{Op: op, Path: path, Err: withoutPath(err)}
 }
 
-func stripVolume(name string) string { return name[len(filepath.VolumeName(name)):] }
+func withoutPath(err error) error {
+	for {
+		inner, ok := err.(*fs.PathError) //nolint:errorlint // removes only outer layers, each of which repeats a path
+		if !ok {
+			return err
+		}
+		err = inner.Err
+	}
+}

@@ -1,13 +1,14 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
-	"runtime"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -15,11 +16,8 @@ import (
 	"github.com/machineadm/machineadm/internal/rooted"
 )
 
-// linksMax is how many links a name may lead through, as in the kernel.
-const linksMax = 40
-
-// checkName refuses ".." because it would mean one thing to a reader of the path and another one to the kernel when
-// a link stands before it. In the text of a link it means what the kernel says.
+// checkName refuses "..", which the kernel and a reader of the path understand differently behind a link. In the target of
+// a link it has the kernel's meaning.
 func checkName(name string) error {
 	if !strings.HasPrefix(name, "/") || strings.ContainsRune(name, 0) {
 		return fmt.Errorf("%w: not an absolute path of the target", fs.ErrInvalid)
@@ -35,14 +33,13 @@ func checkName(name string) error {
 // lookup opens name, links followed inside the root, as a reference (O_PATH).
 func (f *FS) lookup(name string) (*os.File, error) { return f.handle.Lookup(name) }
 
-func withoutPath(err error) error {
-	for {
-		inner, ok := err.(*fs.PathError) //nolint:errorlint // Peels layers that each repeat a path.
-		if !ok {
-			return err
-		}
-		err = inner.Err
+// openAt opens an entry of a directory, without following a link.
+func openAt(dir *os.File, base string, flags int) (*os.File, error) {
+	fd, err := unix.Openat(int(dir.Fd()), base, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
 	}
+	return os.NewFile(uintptr(fd), base), nil
 }
 
 func (f *FS) open(name string) (*os.File, error) {
@@ -60,56 +57,30 @@ func (f *FS) stat(name string) (_ Info, err error) {
 	if err != nil {
 		return Info{}, err
 	}
-	defer func() { err = errors.Join(err, reference.Close()) }()
+	defer func() { err = closed(reference, err) }()
 	return describe(reference)
 }
 
 func describe(file *os.File) (Info, error) {
-	var st unix.Stat_t
-	err := unix.Fstat(int(file.Fd()), &st)
-	runtime.KeepAlive(file)
-	return infoOf(&st), err
+	info, err := file.Stat()
+	if err != nil {
+		return Info{}, withoutPath(err)
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return Info{}, fmt.Errorf("the owner of the file: %w", ErrUnsupported)
+	}
+	return Info{Mode: info.Mode(), UID: int(owner.Uid), GID: int(owner.Gid), Size: info.Size()}, nil
 }
 
-func infoOf(st *unix.Stat_t) Info {
-	mode := fs.FileMode(st.Mode & 0o777)
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFREG:
-	case unix.S_IFDIR:
-		mode |= fs.ModeDir
-	case unix.S_IFLNK:
-		mode |= fs.ModeSymlink
-	case unix.S_IFIFO:
-		mode |= fs.ModeNamedPipe
-	case unix.S_IFSOCK:
-		mode |= fs.ModeSocket
-	case unix.S_IFCHR:
-		mode |= fs.ModeDevice | fs.ModeCharDevice
-	case unix.S_IFBLK:
-		mode |= fs.ModeDevice
-	default:
-		mode |= fs.ModeIrregular
-	}
-	if st.Mode&unix.S_ISUID != 0 {
-		mode |= fs.ModeSetuid
-	}
-	if st.Mode&unix.S_ISGID != 0 {
-		mode |= fs.ModeSetgid
-	}
-	if st.Mode&unix.S_ISVTX != 0 {
-		mode |= fs.ModeSticky
-	}
-	return Info{Mode: mode, UID: int(st.Uid), GID: int(st.Gid), Size: st.Size}
-}
-
-// parent opens the directory that holds name and returns the last segment, "" for the root itself.
+// parent opens the directory that holds name and returns the last segment, "." for the root itself.
 func (f *FS) parent(name string) (*os.File, string, error) {
 	if err := checkName(name); err != nil {
 		return nil, "", err
 	}
 	dir, base := path.Split(path.Clean(name))
 	handle, err := f.lookup(dir)
-	return handle, base, err
+	return handle, cmp.Or(base, "."), err
 }
 
 func (f *FS) lstat(name string) (_ Info, err error) {
@@ -117,18 +88,17 @@ func (f *FS) lstat(name string) (_ Info, err error) {
 	if err != nil {
 		return Info{}, err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	if base == "" {
-		return describe(dir)
-	}
+	defer func() { err = closed(dir, err) }()
 	return lstatAt(dir, base)
 }
 
-func lstatAt(dir *os.File, base string) (Info, error) {
-	var st unix.Stat_t
-	err := unix.Fstatat(int(dir.Fd()), base, &st, unix.AT_SYMLINK_NOFOLLOW)
-	runtime.KeepAlive(dir)
-	return infoOf(&st), err
+func lstatAt(dir *os.File, base string) (_ Info, err error) {
+	reference, err := openAt(dir, base, unix.O_PATH)
+	if err != nil {
+		return Info{}, err
+	}
+	defer func() { err = closed(reference, err) }()
+	return describe(reference)
 }
 
 func (f *FS) readDir(name string) (_ []string, err error) {
@@ -139,7 +109,7 @@ func (f *FS) readDir(name string) (_ []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
+	defer func() { err = closed(dir, err) }()
 	return dir.Readdirnames(-1)
 }
 
@@ -148,45 +118,46 @@ func (f *FS) readlink(name string) (_ string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	if base == "" {
-		return "", unix.EINVAL
-	}
+	defer func() { err = closed(dir, err) }()
 	return rooted.Readlink(dir, base)
 }
 
-func (f *FS) write(name string, data []byte, o atomicfile.Options) (err error) {
-	dir, base, err := f.place(name, true)
+func (f *FS) write(name string, data []byte, o atomicfile.Options) error {
+	dir, base, err := f.openParent(name, true)
 	if err != nil {
 		return err
 	}
-	defer func() { err = single(errors.Join(err, dir.Close())) }()
-	return atomicfile.Write(dir, base, data, o)
+	return closed(dir, atomicfile.Write(dir, base, data, o))
 }
 
-func (f *FS) symlink(target, name string) (err error) {
-	dir, base, err := f.place(name, false)
+func (f *FS) symlink(target, name string) error {
+	dir, base, err := f.openParent(name, false)
 	if err != nil {
 		return err
 	}
-	defer func() { err = single(errors.Join(err, dir.Close())) }()
-	return atomicfile.Symlink(dir, target, base)
+	return closed(dir, atomicfile.Symlink(dir, target, base))
 }
 
-// amend changes attributes of a file or directory, in a directory where it cannot be exchanged meanwhile.
-func (f *FS) amend(name string, change func(*os.File) error) (err error) {
+// safeParent opens the existing directory that holds name for a change in it, and returns the last segment.
+func (f *FS) safeParent(name string) (*os.File, string, error) {
 	if err := checkName(name); err != nil {
-		return err
+		return nil, "", err
 	}
 	parent, base := path.Split(path.Clean(name))
 	if base == "" {
-		return fmt.Errorf("%w: the root itself", fs.ErrInvalid)
+		return nil, "", fmt.Errorf("%w: the root itself", fs.ErrInvalid)
 	}
 	dir, err := f.safeDirectory(parent)
+	return dir, base, err
+}
+
+// setAttributes changes attributes of a file or directory that cannot be replaced meanwhile.
+func (f *FS) setAttributes(name string, change func(*os.File) error) (err error) {
+	dir, base, err := f.safeParent(name)
 	if err != nil {
 		return err
 	}
-	defer func() { err = single(errors.Join(err, dir.Close())) }()
+	defer func() { err = closed(dir, err) }()
 	info, err := lstatAt(dir, base)
 	if err != nil {
 		return err
@@ -194,12 +165,11 @@ func (f *FS) amend(name string, change func(*os.File) error) (err error) {
 	if !info.Mode.IsRegular() && !info.Mode.IsDir() {
 		return ErrNotRegular
 	}
-	fd, err := unix.Openat(int(dir.Fd()), base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	file, err := openAt(dir, base, unix.O_RDONLY)
 	if err != nil {
 		return err
 	}
-	file := os.NewFile(uintptr(fd), base)
-	defer func() { err = errors.Join(err, file.Close()) }()
+	defer func() { err = closed(file, err) }()
 	if err := change(file); err != nil {
 		return withoutPath(err)
 	}
@@ -207,21 +177,14 @@ func (f *FS) amend(name string, change func(*os.File) error) (err error) {
 }
 
 func (f *FS) remove(name string) (err error) {
-	if err := checkName(name); err != nil {
-		return err
-	}
-	parent, base := path.Split(path.Clean(name))
-	if base == "" {
-		return fmt.Errorf("%w: the root itself", fs.ErrInvalid)
-	}
-	dir, err := f.safeDirectory(parent)
+	dir, base, err := f.safeParent(name)
 	if errors.Is(err, unix.ENOTDIR) {
 		return fs.ErrNotExist
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
+	defer func() { err = closed(dir, err) }()
 	err = unix.Unlinkat(int(dir.Fd()), base, 0)
 	if errors.Is(err, unix.EISDIR) {
 		err = unix.Unlinkat(int(dir.Fd()), base, unix.AT_REMOVEDIR)

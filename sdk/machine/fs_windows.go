@@ -10,28 +10,36 @@ import (
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
+// enter calls use with the directory that confines an access to name, and with name relative to it.
+func (f *FS) enter(name string, use func(root *os.Root, relative string) error) error {
+	root, relative, err := f.handle.Enter(name)
+	if err != nil {
+		return err
+	}
+	return closed(root, use(root, relative))
+}
+
 func (f *FS) open(name string) (*os.File, error) { return f.handle.OpenFile(name) }
 
 func (f *FS) stat(name string) (Info, error) { return f.describe(name, (*os.Root).Stat) }
 
 func (f *FS) lstat(name string) (Info, error) { return f.describe(name, (*os.Root).Lstat) }
 
-func (f *FS) describe(name string, look func(*os.Root, string) (fs.FileInfo, error)) (_ Info, err error) {
-	root, relative, err := f.handle.Enter(name)
-	if err != nil {
-		return Info{}, err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	info, err := look(root, relative)
-	if err != nil {
-		return Info{}, err
-	}
-	return Info{Mode: info.Mode() &^ forOthers(root, relative, info), UID: -1, GID: -1, Size: info.Size()}, nil
+func (f *FS) describe(name string, stat func(*os.Root, string) (fs.FileInfo, error)) (described Info, err error) {
+	err = f.enter(name, func(root *os.Root, relative string) error {
+		info, err := stat(root, relative)
+		if err != nil {
+			return err
+		}
+		described = Info{Mode: info.Mode() &^ deniedToOthers(root, relative, info), UID: -1, GID: -1, Size: info.Size()}
+		return nil
+	})
+	return described, err
 }
 
-// forOthers are the bits of a mode that a file does not have: see atomicfile.Options. One that cannot be opened now is
-// taken for open to all, so that it is written anew where it must not be.
-func forOthers(root *os.Root, relative string, info fs.FileInfo) fs.FileMode {
+// deniedToOthers returns the mode bits that a file does not have, see atomicfile.Options. A file that cannot be opened now
+// counts as open to everyone, so that it is rewritten where it must not be.
+func deniedToOthers(root *os.Root, relative string, info fs.FileInfo) fs.FileMode {
 	if !info.Mode().IsRegular() {
 		return 0
 	}
@@ -39,58 +47,47 @@ func forOthers(root *os.Root, relative string, info fs.FileInfo) fs.FileMode {
 	if err != nil {
 		return 0
 	}
-	defer func() { _ = file.Close() }() // only looked at
-	if closed, err := atomicfile.Closed(file); err != nil || !closed {
+	defer func() { _ = file.Close() }() // read only
+	if private, err := atomicfile.Closed(file); err != nil || !private {
 		return 0
 	}
 	return 0o077
 }
 
-func (f *FS) readDir(name string) (_ []string, err error) {
-	root, relative, err := f.handle.Enter(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	dir, err := root.Open(relative)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	return dir.Readdirnames(-1)
-}
-
-func (f *FS) readlink(name string) (_ string, err error) {
-	root, relative, err := f.handle.Enter(name)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	return root.Readlink(relative)
-}
-
-func (f *FS) mkdirAll(name string, mode fs.FileMode) (err error) {
-	root, relative, err := f.handle.Enter(name)
-	if err != nil {
+func (f *FS) readDir(name string) (names []string, err error) {
+	err = f.enter(name, func(root *os.Root, relative string) error {
+		dir, err := root.Open(relative)
+		if err == nil {
+			names, err = dir.Readdirnames(-1)
+			err = closed(dir, err)
+		}
 		return err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	return root.MkdirAll(relative, mode)
+	})
+	return names, err
 }
 
-// place opens the directory in which base shall be replaced. Containment was checked when it was opened; the
-// replacement itself goes by name, see atomicfile.Write.
-func (f *FS) place(name string) (_ *os.File, base string, err error) {
-	root, relative, err := f.handle.Enter(name)
+func (f *FS) readlink(name string) (target string, err error) {
+	err = f.enter(name, func(root *os.Root, relative string) (err error) {
+		target, err = root.Readlink(relative)
+		return err
+	})
+	return target, err
+}
+
+func (f *FS) mkdirAll(name string, mode fs.FileMode) error {
+	return f.enter(name, func(root *os.Root, relative string) error { return root.MkdirAll(relative, mode) })
+}
+
+// openParent opens the directory in which the entry base is to be created or replaced. Its containment is checked when it
+// is opened; the replacement is by name, see atomicfile.Write.
+func (f *FS) openParent(name string) (_ *os.File, base string, err error) {
+	err = f.enter(name, func(root *os.Root, relative string) error {
+		if base = filepath.Base(relative); base == "." {
+			return fmt.Errorf("%w: the root itself", fs.ErrInvalid)
+		}
+		return root.MkdirAll(filepath.Dir(relative), parentMode)
+	})
 	if err != nil {
-		return nil, "", err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	parent, base := filepath.Dir(relative), filepath.Base(relative)
-	if base == "." {
-		return nil, "", fmt.Errorf("%w: the root itself", fs.ErrInvalid)
-	}
-	if err := root.MkdirAll(parent, parentMode); err != nil {
 		return nil, "", err
 	}
 	dir, err := f.handle.OpenDir(filepath.Dir(name))
@@ -107,30 +104,23 @@ func (f *FS) write(name string, data []byte, o atomicfile.Options) (err error) {
 	case !info.Mode.IsRegular():
 		return ErrNotRegular
 	}
-	dir, base, err := f.place(name)
+	dir, base, err := f.openParent(name)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	return atomicfile.Write(dir, base, data, o)
+	return closed(dir, atomicfile.Write(dir, base, data, o))
 }
 
-func (f *FS) amend(string, func(*os.File) error) error { return ErrUnsupported }
+func (f *FS) setAttributes(string, func(*os.File) error) error { return ErrUnsupported }
 
-func (f *FS) symlink(target, name string) (err error) {
-	dir, base, err := f.place(name)
+func (f *FS) symlink(target, name string) error {
+	dir, base, err := f.openParent(name)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	return atomicfile.Symlink(dir, target, base)
+	return closed(dir, atomicfile.Symlink(dir, target, base))
 }
 
-func (f *FS) remove(name string) (err error) {
-	root, relative, err := f.handle.Enter(name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	return root.Remove(relative)
+func (f *FS) remove(name string) error {
+	return f.enter(name, func(root *os.Root, relative string) error { return root.Remove(relative) })
 }

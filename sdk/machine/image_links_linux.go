@@ -7,134 +7,119 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"syscall"
 )
 
-// enable makes the links that the unit asks for. Aliases come last: with one of them missing the unit does not count
-// as enabled, whatever was interrupted.
+// enable creates the links of the unit's [Install] section. Aliases come last: a unit without one of them does not count
+// as enabled, so an interrupted run is finished by the next.
 func (s *image) enable(unit imageUnit) error {
-	if unit.masked {
+	links := unit.links()
+	switch also := unit.install["Also"]; {
+	case unit.masked:
 		return fmt.Errorf("it is masked by %s; remove that first", unit.fragment)
-	}
-	links := unit.install.links(unit.name)
-	if len(links) == 0 && len(unit.install.also) > 0 {
-		return fmt.Errorf("%s says only Also=%s; name that unit", unit.fragment, strings.Join(unit.install.also, " "))
-	}
-	if len(links) == 0 {
+	case len(links) == 0 && len(also) > 0:
+		return fmt.Errorf("[Install] of %s has only Also=%s; name that unit", unit.fragment, strings.Join(also, " "))
+	case len(links) == 0:
 		return fmt.Errorf("%s has nothing in [Install] that says when to start it", unit.fragment)
 	}
-	slices.Reverse(links)
-	for _, link := range links {
-		name := path.Join(unitConfiguration, link)
-		info, err := s.files.Lstat(name)
-		if err == nil && info.Mode.Type() != fs.ModeSymlink {
-			return fmt.Errorf("%s is in the way and is not a link", name)
-		}
-		if err == nil {
-			current, err := s.files.Readlink(name)
-			if err != nil {
-				return err
-			}
-			if path.Base(current) == path.Base(unit.fragment) {
-				continue
-			}
-			if !strings.Contains(link, "/") {
-				return fmt.Errorf("the alias %s already leads to another unit, %s", name, current)
-			}
-		} else if !errors.Is(err, fs.ErrNotExist) && !isNotDirectory(err) {
-			return err
-		}
-		if err := s.files.Symlink(unit.fragment, name); err != nil {
+	for _, link := range slices.Backward(links) {
+		if err := s.link(unit, link); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// disable removes every link to the unit from the configuration, also those that its section does not ask for, as
-// systemctl(1) does. A link of the distribution cannot be removed that way and is an error.
+func (s *image) link(unit imageUnit, link string) error {
+	name := path.Join(unitConfiguration, link)
+	info, err := s.files.Lstat(name)
+	if isAbsent(err) {
+		return s.files.Symlink(unit.fragment, name)
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode.Type() != fs.ModeSymlink {
+		return fmt.Errorf("%s exists and is not a link", name)
+	}
+	current, err := s.files.Readlink(name)
+	switch {
+	case err != nil || path.Base(current) == path.Base(unit.fragment):
+		return err
+	case !strings.Contains(link, "/"):
+		return fmt.Errorf("the alias %s already leads to another unit, %s", name, current)
+	default:
+		return s.files.Symlink(unit.fragment, name)
+	}
+}
+
+// disable removes every link to the unit from the configuration, also those that its section does not name, as
+// systemctl(1) does. Links of the distribution cannot be removed so; one that starts the unit is an error.
 func (s *image) disable(unit imageUnit) error {
 	names, err := s.files.ReadDir(unitConfiguration)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, name := range names {
-		full := path.Join(unitConfiguration, name)
-		switch info, err := s.files.Lstat(full); {
-		case err != nil:
-			return err
-		case info.Mode.IsDir() && dependencyDirectory(name):
-			if err := s.unlinkIn(full, unit.name); err != nil {
-				return err
-			}
-		case info.Mode.Type() == fs.ModeSymlink && name != unit.name:
-			if err := s.unlinkIf(full, unit.name); err != nil {
-				return err
-			}
+		entry := path.Join(unitConfiguration, name)
+		var err error
+		if slices.Contains([]string{".wants", ".requires", ".upholds"}, path.Ext(name)) {
+			err = s.unlinkIn(entry, unit.name)
+		} else if name != unit.name { // the unit itself may be a link
+			_, err = s.unlink(entry, unit.name)
 		}
-	}
-	for _, link := range unit.install.links(unit.name) {
-		if !strings.Contains(link, "/") {
-			continue // An alias starts nothing.
-		}
-		there, err := s.linked(link)
 		if err != nil {
 			return err
 		}
-		if there {
+	}
+	for _, link := range unit.links() {
+		if !strings.Contains(link, "/") {
+			continue // an alias starts nothing
+		}
+		exists, err := s.linked(link)
+		if err != nil {
+			return err
+		}
+		if exists {
 			return fmt.Errorf("the distribution's own %s enables it; mask it instead", link)
 		}
 	}
 	return nil
 }
 
-func dependencyDirectory(name string) bool {
-	return strings.HasSuffix(name, ".wants") || strings.HasSuffix(name, ".requires") || strings.HasSuffix(name, ".upholds")
-}
-
+// unlinkIn removes the links to a unit from a directory, and the directory when that empties it.
 func (s *image) unlinkIn(directory, unit string) error {
+	if info, err := s.files.Lstat(directory); err != nil || !info.Mode.IsDir() {
+		return err
+	}
 	names, err := s.files.ReadDir(directory)
 	if err != nil {
 		return err
 	}
-	left := len(names)
+	removed := 0
 	for _, name := range names {
-		link := path.Join(directory, name)
-		info, err := s.files.Lstat(link)
+		gone, err := s.unlink(path.Join(directory, name), unit)
 		if err != nil {
 			return err
 		}
-		if info.Mode.Type() != fs.ModeSymlink {
-			continue
-		}
-		if name == unit {
-			err = s.files.Remove(link)
-		} else {
-			err = s.unlinkIf(link, unit)
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := s.files.Lstat(link); errors.Is(err, fs.ErrNotExist) {
-			left--
+		if gone {
+			removed++
 		}
 	}
-	if left == 0 && len(names) > 0 {
-		return s.files.Remove(directory)
-	}
-	return nil
-}
-
-// unlinkIf removes a link that leads to the unit under another name.
-func (s *image) unlinkIf(link, unit string) error {
-	target, err := s.files.Readlink(link)
-	if err != nil {
-		return err
-	}
-	if path.Base(target) != unit {
+	if removed == 0 || removed < len(names) {
 		return nil
 	}
-	return s.files.Remove(link)
+	return s.files.Remove(directory)
 }
 
-func isNotDirectory(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
+// unlink removes a link that has the name of the unit or leads to it.
+func (s *image) unlink(link, unit string) (bool, error) {
+	info, err := s.files.Lstat(link)
+	if err != nil || info.Mode.Type() != fs.ModeSymlink {
+		return false, err
+	}
+	target, err := s.files.Readlink(link)
+	if err != nil || path.Base(link) != unit && path.Base(target) != unit {
+		return false, err
+	}
+	return true, s.files.Remove(link)
+}

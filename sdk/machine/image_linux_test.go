@@ -115,7 +115,7 @@ func TestImageState(t *testing.T) {
 		}
 	}
 	for unit, want := range map[string]string{
-		"specifier": "line 2", "circle1": "circle", "template@x": "templates",
+		"specifier": "the specifier in WantedBy=", "circle1": "circle", "template@x": "templates",
 	} {
 		if _, err := m.Services.State(context.Background(), unit); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one that says %q", unit, err, want)
@@ -133,7 +133,7 @@ func TestImageEnableRefusals(t *testing.T) {
 	before := machinetest.Tree(t, root)
 	for unit, want := range map[string]string{
 		"masked": "masked.service", "empty": "masked by", "static": "nothing in [Install]", "only": "also.socket",
-		"alias": "name the unit itself, plain.service", "absent": "no unit file in", "specifier": "line 2",
+		"alias": "name the unit itself, plain.service", "absent": "no unit file in", "specifier": "the specifier in WantedBy=",
 	} {
 		err := m.Services.SetEnabled(context.Background(), unit, true)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), unit+".service") {

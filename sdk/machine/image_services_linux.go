@@ -10,28 +10,37 @@ import (
 	"strings"
 )
 
-// unitConfiguration is where an administrator's units and links are.
-const unitConfiguration = "/etc/systemd/system"
+const (
+	// unitConfiguration is the directory of the administrator's units and links.
+	unitConfiguration = "/etc/systemd/system"
+	// maxAliases bounds a chain of aliases.
+	maxAliases = 8
+)
 
-// unitDirectories returns where units are looked for in an image, the first hit wins; see systemd.unit(5). What a
-// running system generates or holds in /run is not there yet.
+// unitDirectories returns the unit directories of an image in order of precedence, see systemd.unit(5). Units in /run and
+// generated ones exist only in a running system.
 func unitDirectories() []string {
 	return []string{unitConfiguration, "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
 }
 
-// image is the service manager of an image root: links are all there is, as for `systemctl --root`.
-type image struct{ files *FS }
+// image is the service manager of an image root, which like `systemctl --root` only manages links.
+type image struct {
+	unavailable
+	files *FS
+}
 
-func imageServices(files *FS) Services { return &image{files: files} }
+func imageServices(files *FS) Services { return &image{unavailable{ErrOffline}, files} }
 
-// imageUnit is a unit file as it was found.
+// imageUnit is a unit of an image.
 type imageUnit struct {
 	name, fragment string
 	masked         bool
 	install        installSection
 }
 
-// State implements Services. An alias is described as the unit that it stands for.
+func (u imageUnit) links() []string { return u.install.links(u.name) }
+
+// State implements Services. An alias has the state of its unit.
 func (s *image) State(_ context.Context, unit string) (ServiceState, error) {
 	unit, err := unitName(unit)
 	if err != nil {
@@ -41,28 +50,24 @@ func (s *image) State(_ context.Context, unit string) (ServiceState, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return ServiceState{}, nil
 	}
+	enabled := false
+	if err == nil && !found.masked {
+		enabled, err = s.enabled(found)
+	}
 	if err != nil {
 		return ServiceState{}, &ServiceError{Unit: unit, Action: "query", Err: err}
 	}
 	state := ServiceState{
 		ID: found.name, Names: []string{found.name}, Exists: true, Masked: found.masked, Fragment: found.fragment,
+		Enabled: enabled, StartsAtBoot: enabled, FileState: "disabled",
 	}
-	if !found.masked {
-		state.Enabled, err = s.enabled(found)
-	}
-	if err != nil {
-		return ServiceState{}, &ServiceError{Unit: unit, Action: "query", Err: err}
-	}
-	state.StartsAtBoot = state.Enabled
 	switch {
 	case found.masked:
 		state.FileState = "masked"
-	case state.Enabled:
+	case enabled:
 		state.FileState = "enabled"
-	case len(found.install.links(found.name)) == 0:
+	case len(found.links()) == 0:
 		state.FileState = "static"
-	default:
-		state.FileState = "disabled"
 	}
 	return state, nil
 }
@@ -72,79 +77,74 @@ func (s *image) States(ctx context.Context, units ...string) ([]ServiceState, er
 	return statesOf(ctx, s, units)
 }
 
-// find looks a unit up and follows an alias to the unit that it names.
+// find returns the unit of a name, which may be an alias.
 func (s *image) find(unit string) (imageUnit, error) {
 	if strings.Contains(unit, "@") {
 		return imageUnit{}, fmt.Errorf("instances of templates in an image: %w", ErrUnsupported)
 	}
-	for range linksPerAlias {
+	for range maxAliases {
 		found, alias, err := s.findOne(unit)
 		if err != nil || alias == "" {
 			return found, err
 		}
 		unit = alias
 	}
-	return imageUnit{}, errors.New("its aliases go round in a circle")
+	return imageUnit{}, errors.New("its aliases form a circle")
 }
-
-const linksPerAlias = 8
 
 func (s *image) findOne(unit string) (found imageUnit, alias string, err error) {
 	for _, directory := range unitDirectories() {
-		fragment := path.Join(directory, unit)
-		info, err := s.files.Lstat(fragment)
-		if errors.Is(err, fs.ErrNotExist) || isNotDirectory(err) {
+		found := imageUnit{name: unit, fragment: path.Join(directory, unit)}
+		info, err := s.files.Lstat(found.fragment)
+		if isAbsent(err) {
 			continue
 		}
 		if err != nil {
-			return imageUnit{}, "", err
+			return found, "", err
 		}
 		if info.Mode.Type() == fs.ModeSymlink {
-			target, err := s.files.Readlink(fragment)
-			if err != nil {
-				return imageUnit{}, "", err
-			}
-			if target == "/dev/null" {
-				return imageUnit{name: unit, fragment: fragment, masked: true}, "", nil
+			target, err := s.files.Readlink(found.fragment)
+			found.masked = target == "/dev/null"
+			if err != nil || found.masked {
+				return found, "", err
 			}
 			if path.Base(target) != unit {
-				return imageUnit{}, path.Base(target), nil
+				return found, path.Base(target), nil
 			}
 		}
-		data, err := s.files.ReadFile(fragment)
+		data, err := s.files.ReadFile(found.fragment)
 		if err != nil {
-			return imageUnit{}, "", err
+			return found, "", err
 		}
-		// For systemd an empty unit file means the same as a link to /dev/null.
-		found := imageUnit{name: unit, fragment: fragment, masked: len(data) == 0}
+		found.masked = len(data) == 0 // for systemd the same as a link to /dev/null
 		if found.install, err = parseInstall(data); err != nil {
-			return imageUnit{}, "", fmt.Errorf("%s: %w", fragment, err)
+			return found, "", fmt.Errorf("%s: %w", found.fragment, err)
 		}
 		return found, "", nil
 	}
 	return imageUnit{}, "", fmt.Errorf("no unit file in %s: %w", strings.Join(unitDirectories(), ", "), fs.ErrNotExist)
 }
 
-// enabled wants every link, not just one: a run that ended between two is then seen as not finished.
+// enabled requires every link, so that an interrupted run counts as unfinished.
 func (s *image) enabled(unit imageUnit) (bool, error) {
-	links := unit.install.links(unit.name)
+	links := unit.links()
 	for _, link := range links {
-		there, err := s.linked(link)
-		if err != nil || !there {
+		exists, err := s.linked(link)
+		if err != nil || !exists {
 			return false, err
 		}
 	}
 	return len(links) > 0, nil
 }
 
-// linked looks in every unit directory: a distribution may have enabled a unit in its own.
+// linked searches every unit directory, because a distribution can enable units in its own.
 func (s *image) linked(link string) (bool, error) {
 	for _, directory := range unitDirectories() {
 		info, err := s.files.Lstat(path.Join(directory, link))
 		if err == nil && info.Mode.Type() == fs.ModeSymlink {
 			return true, nil
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !isNotDirectory(err) {
+		if err != nil && !isAbsent(err) {
 			return false, err
 		}
 	}
@@ -157,50 +157,38 @@ func (s *image) SetEnabled(_ context.Context, unit string, enabled bool) error {
 	if err != nil {
 		return err
 	}
-	action, change := "disable", s.disable
+	change := s.disable
 	if enabled {
-		action, change = "enable", s.enable
+		change = s.enable
 	}
 	if err := s.each(unit, change); err != nil {
-		return &ServiceError{Unit: unit, Action: action, Err: err}
+		return &ServiceError{Unit: unit, Action: enabling(enabled), Err: err}
 	}
 	return nil
 }
 
-// each applies change to the unit and to those that its section names with Also=.
+// each applies change to a unit and to those that its [Install] section names with Also=.
 func (s *image) each(unit string, change func(imageUnit) error) error {
-	waiting, seen := []string{unit}, []string{}
-	for len(waiting) > 0 {
-		name := waiting[0]
-		waiting = waiting[1:]
-		if slices.Contains(seen, name) {
-			continue
-		}
-		seen = append(seen, name)
-		found, err := s.find(name)
+	units := []string{unit}
+	for i := 0; i < len(units); i++ {
+		found, err := s.find(units[i])
 		if err != nil {
 			return err
 		}
-		if found.name != name && name == unit {
+		if i == 0 && found.name != unit {
 			return fmt.Errorf("it is an alias; name the unit itself, %s", found.name)
 		}
-		if name != unit && len(found.install.links(found.name)) == 0 {
+		if i > 0 && len(found.links()) == 0 {
 			continue
 		}
 		if err := change(found); err != nil {
 			return err
 		}
-		waiting = append(waiting, found.install.also...)
+		for _, also := range found.install["Also"] {
+			if !slices.Contains(units, also) {
+				units = append(units, also)
+			}
+		}
 	}
 	return nil
-}
-
-// Do implements Services.
-func (s *image) Do(_ context.Context, unit string, a Action) error {
-	return &ServiceError{Unit: printable(unit), Action: a.String(), Err: ErrOffline}
-}
-
-// DaemonReload implements Services.
-func (s *image) DaemonReload(context.Context) error {
-	return &ServiceError{Unit: "systemd", Action: "reload", Err: ErrOffline}
 }

@@ -2,48 +2,37 @@ package machine
 
 import "context"
 
-// ModuleState says how far away a feature of the kernel is.
+// ModuleState is the state of a kernel module.
 type ModuleState int
 
-// The states, in the order in which a module comes nearer.
+// The states of a module.
 const (
-	// ModuleAbsent: this kernel has no such module.
-	ModuleAbsent ModuleState = iota
-	// ModuleLoadable: it is installed for this kernel, but not loaded.
-	ModuleLoadable
-	// ModuleLoaded: it is loaded.
+	ModuleAbsent   ModuleState = iota // this kernel has no such module
+	ModuleLoadable                    // installed for this kernel, but not loaded
 	ModuleLoaded
-	// ModuleBuiltIn: it is part of the kernel, and needs no loading.
-	ModuleBuiltIn
+	ModuleBuiltIn // part of the kernel
 )
 
-// String names the state for people.
+// String returns the state in words.
 func (s ModuleState) String() string {
-	switch s {
-	case ModuleAbsent:
-		return "absent"
-	case ModuleLoadable:
-		return "loadable"
-	case ModuleLoaded:
-		return "loaded"
-	case ModuleBuiltIn:
-		return "built in"
-	default:
+	names := []string{"absent", "loadable", "loaded", "built in"}
+	if s < 0 || int(s) >= len(names) {
 		return "unknown"
 	}
+	return names[s]
 }
 
-// Kernel holds the parameters of /proc/sys and the modules of the running kernel. In an image everything is
-// ErrOffline, elsewhere than on Linux ErrUnsupported.
+// Kernel holds the parameters of /proc/sys and the modules of the running kernel. In an image every method returns
+// ErrOffline, on operating systems other than Linux ErrUnsupported.
 type Kernel interface {
-	// Parameter reads a parameter. The key is a path below /proc/sys, as in "net/ipv4/ip_forward". The value is as
-	// the kernel prints it, without the line feed at its end. fs.ErrNotExist when this kernel has no such parameter.
+	// Parameter reads a parameter. The key is a path below /proc/sys, such as "net/ipv4/ip_forward". The value is what
+	// the kernel prints, without the final line feed. fs.ErrNotExist when this kernel has no such parameter.
 	Parameter(key string) (string, error)
-	// SetParameter writes a parameter. A value that the kernel refuses is an error that holds its errno
-	// (errors.As with syscall.Errno) and not the value.
+	// SetParameter writes a parameter. If the kernel refuses the value, the error has its errno (errors.As with
+	// syscall.Errno) and not the value.
 	SetParameter(key, value string) error
-	// Module says how a module stands. Dashes and underscores in the name are the same; aliases are not known.
+	// Module returns the state of a module. Dashes and underscores in the name are equal; aliases are not resolved.
 	Module(name string) (ModuleState, error)
-	// LoadModule loads a module and what it depends on. One that is there already is no error.
+	// LoadModule loads a module and its dependencies, unless it is loaded or built in.
 	LoadModule(ctx context.Context, name string) error
 }

@@ -4,20 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
-// maxParameterBytes is far above the longest parameter (net.ipv4.ip_local_reserved_ports as a list of ports).
+// maxParameterBytes exceeds the longest parameter (net.ipv4.ip_local_reserved_ports as a list of ports).
 const maxParameterBytes = 1 << 20
 
-// kernel reads and writes what the kernel shows of itself.
+// kernel is the Kernel of a machine whose proc, sys and lib/modules are in root.
 type kernel struct {
-	// root has proc, sys and lib/modules in it.
 	root     string
 	commands Runner
 }
@@ -29,16 +26,12 @@ func liveKernel(commands Runner) Kernel { return NewKernel("/", commands) }
 func NewKernel(root string, commands Runner) Kernel { return &kernel{root: root, commands: commands} }
 
 // Parameter implements Kernel.
-func (k *kernel) Parameter(key string) (value string, err error) {
+func (k *kernel) Parameter(key string) (string, error) {
 	file, err := k.open(key, os.O_RDONLY)
 	if err != nil {
 		return "", fmt.Errorf("read kernel parameter: %w", err)
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	data, err := io.ReadAll(io.LimitReader(file, maxParameterBytes+1))
-	if err == nil && len(data) > maxParameterBytes {
-		err = ErrTooLarge
-	}
+	data, err := readAll(file, maxParameterBytes)
 	if err != nil {
 		return "", fmt.Errorf("read kernel parameter: %w", named(key, err))
 	}
@@ -46,7 +39,7 @@ func (k *kernel) Parameter(key string) (value string, err error) {
 }
 
 // SetParameter implements Kernel.
-func (k *kernel) SetParameter(key, value string) (err error) {
+func (k *kernel) SetParameter(key, value string) error {
 	if strings.ContainsAny(value, "\x00\n") {
 		return fmt.Errorf("set kernel parameter: %w", named(key, fmt.Errorf("%w: a value is one line", fs.ErrInvalid)))
 	}
@@ -54,15 +47,14 @@ func (k *kernel) SetParameter(key, value string) (err error) {
 	if err != nil {
 		return fmt.Errorf("set kernel parameter: %w", err)
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	// In one piece: the kernel takes each write for a whole value.
-	if _, err := file.WriteString(value + "\n"); err != nil {
+	_, err = file.WriteString(value + "\n") // in one call: to the kernel each write is a whole value
+	if err = closed(file, err); err != nil {
 		return fmt.Errorf("set kernel parameter: %w", named(key, err))
 	}
 	return nil
 }
 
-// open stays below /proc/sys whatever the key is.
+// open opens a parameter. No key leads out of /proc/sys.
 func (k *kernel) open(key string, flags int) (_ *os.File, err error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
@@ -71,7 +63,7 @@ func (k *kernel) open(key string, flags int) (_ *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, root.Close()) }()
+	defer func() { err = closed(root, err) }()
 	info, err := root.Lstat(key)
 	if err != nil {
 		return nil, named(key, err)
@@ -95,7 +87,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-// named puts the key in place of whatever path the error had.
+// named replaces the path of an error by the key.
 func named(key string, err error) error {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inner.Err
@@ -109,21 +101,15 @@ func (k *kernel) LoadModule(ctx context.Context, name string) error {
 	if err != nil || state == ModuleLoaded || state == ModuleBuiltIn {
 		return err
 	}
-	// As systemd-modules-load(8) will do at boot: by itself modprobe also loads what the administrator denied.
+	// -b as systemd-modules-load(8) at boot: without it modprobe ignores the administrator's blacklist.
 	if _, err := k.commands.Run(ctx, Command{Name: "modprobe", Args: []string{"-b", "--", name}}); err != nil {
 		return fmt.Errorf("load kernel module %s: %w", name, err)
 	}
-	// modprobe is content where the administrator denied the module or replaced loading by a command of their own
-	// (modprobe.d(5)).
+	// modprobe also succeeds where a blacklist or an install command of modprobe.d(5) prevents the load.
 	state, err = k.Module(name)
 	if err == nil && state != ModuleLoaded && state != ModuleBuiltIn {
 		err = fmt.Errorf("load kernel module %s: modprobe succeeded, yet it is %s; see `modprobe -c` for a blacklist or install line",
 			name, state)
 	}
 	return err
-}
-
-// isAbsent tells a file that is not there from one that cannot be read.
-func isAbsent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

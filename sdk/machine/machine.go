@@ -1,8 +1,7 @@
-// Package machine is how a plugin touches the machine: its files, its programs, its services and its kernel.
+// Package machine gives a plugin access to the machine: its files, programs, services and kernel.
 //
-// The same plugin code prepares the live machine and an image whose root directory is elsewhere. Files work in both;
-// what needs something running answers ErrOffline in an image. What an operating system does not have answers
-// ErrUnsupported there; nothing pretends to have worked.
+// The same plugin code prepares the live machine and an image below another root directory. Files work in both. What needs
+// a running system returns ErrOffline in an image, and what the operating system does not have returns ErrUnsupported.
 package machine
 
 import (
@@ -13,17 +12,17 @@ import (
 )
 
 var (
-	// ErrOffline is the answer of everything that needs a running system when the machine is an image root.
+	// ErrOffline reports that the machine is an image root and the operation needs a running system.
 	ErrOffline = errors.New("an image root has nothing running")
-	// ErrUnsupported says that this operating system, or the way it was started, has no such thing.
+	// ErrUnsupported reports that this operating system, or its init system, lacks the operation.
 	// errors.Is(err, errors.ErrUnsupported) holds as well.
 	ErrUnsupported error = unsupported{}
-	// ErrUnsafe is a refusal to write where somebody else could interfere. The error names the directory, what is
-	// wrong with it and the command that mends it.
+	// ErrUnsafe reports a directory in which other users could interfere with a write. The error names the directory, what
+	// is wrong with it and how to fix it.
 	ErrUnsafe = errors.New("others could interfere here")
-	// ErrNotRegular is a refusal to read or replace a device, a pipe or a socket.
+	// ErrNotRegular reports a device, a pipe or a socket where a regular file is read or replaced.
 	ErrNotRegular = rooted.ErrNotRegular
-	// ErrTooLarge is a refusal to read a file beyond the limit.
+	// ErrTooLarge reports a file that is larger than the limit.
 	ErrTooLarge = errors.New("file too large")
 )
 
@@ -33,10 +32,9 @@ func (unsupported) Error() string { return "not supported on this machine" }
 
 func (unsupported) Is(other error) bool { return other == errors.ErrUnsupported }
 
-// Machine is what a plan function is given. The fields are plain values and interfaces, so that a test can put
-// others in their place (package machinetest).
+// Machine is the machine that a plan function works on. Tests replace its fields, see package machinetest.
 type Machine struct {
-	// Target says which machine this is.
+	// Target identifies the machine.
 	Target target.Target
 	// FS is the file system below the root.
 	FS *FS
@@ -46,36 +44,33 @@ type Machine struct {
 	Services Services
 	// Kernel holds parameters and modules.
 	Kernel Kernel
-	// State is the plugin's private memory between runs.
+	// State is the plugin's private storage between runs.
 	State *State
-	// Claims takes what the document owns; nil drops it. See Claim.
+	// Claims receives the claims of the document; nil discards them. See Claim.
 	Claims func(Claim)
 
 	field   string
 	offline bool
 }
 
-// Offline reports whether the machine is an image root: nothing runs there, and the kernel is somebody else's.
+// Offline reports whether the machine is an image root. Nothing runs there, and the kernel is not its own.
 func (m Machine) Offline() bool { return m.offline }
 
-// New opens the live machine (root is "" or "/"), or the image whose root directory is root. stateDir is the private
-// directory of State, "" for none. The function that it returns releases what the machine holds open.
+// New opens the live machine (root is "" or "/"), or the image whose root directory is root. stateDir is the directory of
+// State, "" for none. The returned function closes the machine.
 func New(root, stateDir string, t target.Target) (Machine, func() error, error) {
 	files, err := OpenFS(root)
 	if err != nil {
 		return Machine{}, nil, err
 	}
-	m := Machine{Target: t, FS: files, State: NewState(stateDir)}
-	if live(root) {
+	m := Machine{Target: t, FS: files, State: NewState(stateDir), offline: !live(root)}
+	if m.offline {
+		m.Commands, m.Kernel = unavailable{ErrOffline}, unavailable{ErrOffline}
+		m.Services = imageServices(files)
+	} else {
 		m.Commands = NewRunner()
-		m.Services = liveServices(m.Commands)
-		m.Kernel = liveKernel(m.Commands)
-		return m, files.Close, nil
+		m.Services, m.Kernel = liveServices(m.Commands), liveKernel(m.Commands)
 	}
-	m.offline = true
-	m.Commands = offlineRunner{}
-	m.Services = imageServices(files)
-	m.Kernel = offlineKernel{}
 	return m, files.Close, nil
 }
 

@@ -2,12 +2,12 @@ package machine
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,10 +18,10 @@ func (k *kernel) Module(name string) (ModuleState, error) {
 	if err != nil {
 		return ModuleAbsent, err
 	}
-	for _, look := range []func(string) (ModuleState, error){k.loaded, k.known, k.builtIn, k.evident, k.loadable} {
-		state, err := look(module)
+	for _, query := range []func(string) (ModuleState, error){k.loaded, k.listed, k.builtIn, k.evident, k.loadable} {
+		state, err := query(module)
 		if err != nil {
-			return ModuleAbsent, fmt.Errorf("look for kernel module %s: %w", module, err)
+			return ModuleAbsent, fmt.Errorf("query kernel module %s: %w", module, err)
 		}
 		if state != ModuleAbsent {
 			return state, nil
@@ -30,16 +30,9 @@ func (k *kernel) Module(name string) (ModuleState, error) {
 	return ModuleAbsent, nil
 }
 
-// moduleName checks a name and gives the form that the kernel uses, with underscores.
+// moduleName checks a name and returns it as the kernel writes it, with underscores.
 func moduleName(name string) (string, error) {
-	for _, r := range name {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-		default:
-			return "", fmt.Errorf("kernel module %s: %w: not a module name", printable(name), fs.ErrInvalid)
-		}
-	}
-	if name == "" || name[0] == '-' || len(name) > 64 {
+	if !regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_-]{0,63}$`).MatchString(name) {
 		return "", fmt.Errorf("kernel module %s: %w: not a module name", printable(name), fs.ErrInvalid)
 	}
 	return strings.ReplaceAll(name, "-", "_"), nil
@@ -49,16 +42,16 @@ func moduleName(name string) (string, error) {
 func (k *kernel) loaded(module string) (ModuleState, error) {
 	found, err := k.anyLine("proc/modules", func(line string) bool {
 		name, rest, _ := strings.Cut(line, " ")
-		// A module that is still on its way in, or out, cannot be counted on.
+		// A module that is being loaded or unloaded counts as absent.
 		fields := strings.Fields(rest)
 		return name == module && (len(fields) < 4 || fields[3] == "Live")
 	})
 	return stateIf(found, ModuleLoaded), err
 }
 
-// known reads /sys/module, which lists loaded modules and those built-in ones that have parameters or a version.
-// Only a loaded one has an initstate.
-func (k *kernel) known(module string) (ModuleState, error) {
+// listed reads /sys/module, which lists loaded modules and the built-in ones with parameters or a version. Only loaded ones
+// have an initstate.
+func (k *kernel) listed(module string) (ModuleState, error) {
 	directory := filepath.Join(k.root, "sys/module", module)
 	if _, err := os.Stat(directory); err != nil {
 		return ModuleAbsent, ignoreAbsent(err)
@@ -70,20 +63,20 @@ func (k *kernel) known(module string) (ModuleState, error) {
 	return stateIf(strings.TrimSpace(string(state)) == "live", ModuleLoaded), err
 }
 
-// builtIn reads the list that a kernel's build leaves for modprobe(8).
+// builtIn reads the list of built-in modules that a kernel's build creates for modprobe(8).
 func (k *kernel) builtIn(module string) (ModuleState, error) {
-	found, err := k.anyModuleFile("modules.builtin", module)
+	found, err := k.inList("modules.builtin", module)
 	return stateIf(found, ModuleBuiltIn), err
 }
 
-// loadable reads what depmod(8) found.
+// loadable reads the list of depmod(8).
 func (k *kernel) loadable(module string) (ModuleState, error) {
-	found, err := k.anyModuleFile("modules.dep", module)
+	found, err := k.inList("modules.dep", module)
 	return stateIf(found, ModuleLoadable), err
 }
 
-// evident looks at what a module does where nothing lists it: a kernel that was built without loadable modules has no
-// /proc/modules and comes without modules.builtin. Each of these shows only while its module is at work:
+// evident detects a module by its effect, for a kernel built without loadable modules, which has neither /proc/modules nor
+// modules.builtin. Each of these exists only with its module:
 //
 //	br_netfilter   /proc/sys/net/bridge/bridge-nf-call-iptables
 //	nf_conntrack   /proc/sys/net/netfilter/nf_conntrack_max
@@ -107,9 +100,9 @@ func (k *kernel) evident(module string) (ModuleState, error) {
 	return stateIf(err == nil, ModuleBuiltIn), ignoreAbsent(err)
 }
 
-// anyModuleFile looks for a module in one of the lists of the running kernel's module directory, whose lines begin
-// with the path of a module file: "kernel/net/bridge/br_netfilter.ko.xz: ...".
-func (k *kernel) anyModuleFile(list, module string) (bool, error) {
+// inList searches a list of the running kernel's module directory, whose lines begin with the path of a module file:
+// "kernel/net/bridge/br_netfilter.ko.xz: ...".
+func (k *kernel) inList(list, module string) (bool, error) {
 	release, err := os.ReadFile(filepath.Join(k.root, "proc/sys/kernel/osrelease"))
 	if err != nil {
 		return false, ignoreAbsent(err)
@@ -127,17 +120,17 @@ func (k *kernel) anyModuleFile(list, module string) (bool, error) {
 	return false, nil
 }
 
-// anyLine reports whether a line of the file is meant; a file that is absent has none.
-func (k *kernel) anyLine(name string, meant func(string) bool) (found bool, err error) {
+// anyLine reports whether a line of the file matches; an absent file has none.
+func (k *kernel) anyLine(name string, matches func(string) bool) (found bool, err error) {
 	file, err := os.Open(filepath.Join(k.root, name))
 	if err != nil {
 		return false, ignoreAbsent(err)
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
+	defer func() { err = closed(file, err) }()
 	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, maxParameterBytes) // modules.dep has long lines.
+	lines.Buffer(nil, maxParameterBytes) // modules.dep has long lines
 	for lines.Scan() {
-		if meant(lines.Text()) {
+		if matches(lines.Text()) {
 			return true, nil
 		}
 	}

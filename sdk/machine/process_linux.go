@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,7 +32,7 @@ func baseEnvironment() []string {
 	return []string{"HOME=" + home}
 }
 
-// workingDirectory keeps commands from holding a mount that the caller happened to stand in.
+// workingDirectory avoids that commands keep the caller's working directory busy.
 func workingDirectory(string) string { return "/" }
 
 func signalOf(state *os.ProcessState) string {
@@ -41,59 +43,50 @@ func signalOf(state *os.ProcessState) string {
 	if name := unix.SignalName(status.Signal()); name != "" {
 		return strings.TrimPrefix(name, "SIG")
 	}
-	return strconv.Itoa(int(status.Signal())) // Real-time signals have no name.
+	return strconv.Itoa(int(status.Signal())) // real-time signals have no name
 }
 
 func wasKilled(state *os.ProcessState) bool { return signalOf(state) != "" }
 
-// group is the process group that a command leads. Its number is the command's, and stays taken until the command is
-// waited for: only until then may it be killed by number.
+// group is the process group of a running command.
 type group struct {
-	mutex  sync.Mutex
-	leader int
+	mutex      sync.Mutex
+	leader     int // the command's PID; 0 once it can belong to another process
+	terminated bool
 }
 
-// runGroup runs the command as the leader of a process group, until it ends or its context does, and kills what is
-// then left of the group.
-func runGroup(cmd *exec.Cmd, end *ending) error {
+// runGroup runs the command as the leader of a process group. When ctx ends, the group is sent SIGTERM, which is reported,
+// and after the grace SIGKILL. What is left of the group when the command ends is killed.
+func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (terminated bool, err error) {
 	// The kernel sends Pdeathsig when the thread ends that started the child, so that thread must outlive it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	g := &group{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = g.kill
-	end.by(func() error { return g.signal(unix.SIGTERM) })
-	if err := g.start(cmd); err != nil {
-		return err
+	if err := cmd.Start(); err != nil {
+		return false, err
 	}
+	g := &group{leader: cmd.Process.Pid}
+	defer context.AfterFunc(ctx, func() { g.end(grace) })()
 	for {
-		err := unix.Waitid(unix.P_PID, g.leader, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}
-	return errors.Join(g.end(), cmd.Wait())
-}
-
-// by says how a command is asked to end. It is called before the command is started.
-func (e *ending) by(ask func() error) {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	e.ask = ask
-}
-
-// start holds the mutex, for the context may end before the number of the group is known.
-func (g *group) start(cmd *exec.Cmd) error {
+	err = g.signal(unix.SIGKILL)
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	g.leader = cmd.Process.Pid
-	return nil
+	g.leader = 0
+	return g.terminated, errors.Join(err, cmd.Wait())
 }
 
-func (g *group) kill() error { return g.signal(unix.SIGKILL) }
+func (g *group) end(grace time.Duration) {
+	if grace > 0 && g.signal(unix.SIGTERM) == nil {
+		time.AfterFunc(grace, func() { _ = g.signal(unix.SIGKILL) }) // the group may have ended
+		return
+	}
+	_ = g.signal(unix.SIGKILL)
+}
 
 func (g *group) signal(s unix.Signal) error {
 	g.mutex.Lock()
@@ -104,14 +97,6 @@ func (g *group) signal(s unix.Signal) error {
 	if err := unix.Kill(-g.leader, s); err != nil && !errors.Is(err, unix.ESRCH) {
 		return err
 	}
+	g.terminated = g.terminated || s == unix.SIGTERM
 	return nil
-}
-
-// end kills what the dead leader left behind and gives the number up.
-func (g *group) end() error {
-	err := g.kill()
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	g.leader = 0
-	return err
 }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -27,7 +29,7 @@ func programSuffixes() []string { return []string{".exe", ""} }
 
 func isProgram(info fs.FileInfo) bool { return filepath.Ext(info.Name()) == ".exe" }
 
-// baseEnvironment has what Windows programs cannot start without.
+// baseEnvironment has the variables that Windows programs need to start.
 func baseEnvironment() []string {
 	var environment []string
 	for _, name := range []string{"TEMP", "TMP", "USERPROFILE", "ProgramData", "ProgramFiles"} {
@@ -44,39 +46,41 @@ func baseEnvironment() []string {
 
 func workingDirectory(program string) string { return filepath.Dir(program) }
 
-// terminated is the exit code of a process that its job ended: STATUS_CONTROL_C_EXIT, which no program returns itself.
-const terminated = 0xC000013A
+// killed is the exit code of a process that its job object ended: STATUS_CONTROL_C_EXIT, which programs do not return.
+const killed = 0xC000013A
 
 func signalOf(*os.ProcessState) string { return "" }
 
-func wasKilled(state *os.ProcessState) bool { return uint32(state.ExitCode()) == terminated }
+func wasKilled(state *os.ProcessState) bool { return uint32(state.ExitCode()) == killed }
 
-// runGroup runs the command inside a job object. Whatever is in it ends with the job, and the job ends with the last
-// handle to it: at the latest when this process dies. It has a console of its own, by which it cannot be asked to end.
-func runGroup(cmd *exec.Cmd, _ *ending) (err error) {
+// runGroup runs the command in a job object until ctx ends. All processes of the job end with its last handle, at the
+// latest when this process dies. The command has a console of its own and cannot be asked to end.
+func runGroup(ctx context.Context, cmd *exec.Cmd, _ time.Duration) (terminated bool, err error) {
 	job, err := newJob()
 	if err != nil {
-		return fmt.Errorf("make a job object: %w", err)
+		return false, fmt.Errorf("create a job object: %w", err)
 	}
 	defer func() { err = errors.Join(err, windows.CloseHandle(job)) }()
-	// Suspended, so that it starts nothing before it is in the job.
+	kill := func() error { return windows.TerminateJobObject(job, killed) }
+	// Suspended, so that it starts no child before it is in the job.
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW,
 	}
-	cmd.Cancel = func() error { return windows.TerminateJobObject(job, terminated) }
 	if err := cmd.Start(); err != nil {
-		return err
+		return false, err
 	}
 	process, err := adopt(job, cmd.Process.Pid)
 	if err != nil {
-		return errors.Join(fmt.Errorf("put it into a job object: %w", err), cmd.Process.Kill(), cmd.Wait())
+		return false, errors.Join(fmt.Errorf("assign the process to a job object: %w", err), cmd.Process.Kill(), cmd.Wait())
 	}
-	defer func() { err = errors.Join(err, windows.CloseHandle(process)) }()
-	// Waiting for the process first lets what it left behind be ended before the pipes are waited for.
-	if _, err := windows.WaitForSingleObject(process, windows.INFINITE); err != nil {
-		return errors.Join(err, windows.TerminateJobObject(job, terminated), cmd.Wait())
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { defer close(ended); _ = kill() }) // it may have ended
+	// The process first, so that its children are killed before the wait for the pipes.
+	_, err = windows.WaitForSingleObject(process, windows.INFINITE)
+	if !stop() {
+		<-ended
 	}
-	return errors.Join(windows.TerminateJobObject(job, terminated), cmd.Wait())
+	return false, errors.Join(err, kill(), cmd.Wait(), windows.CloseHandle(process))
 }
 
 func newJob() (windows.Handle, error) {
@@ -94,7 +98,7 @@ func newJob() (windows.Handle, error) {
 	return job, nil
 }
 
-// adopt puts a suspended process into the job and lets it go. The handle it returns can be waited for.
+// adopt assigns a suspended process to the job and resumes it. The returned handle can be waited for.
 func adopt(job windows.Handle, pid int) (_ windows.Handle, err error) {
 	const rights = windows.PROCESS_SET_QUOTA | windows.PROCESS_TERMINATE | windows.PROCESS_SUSPEND_RESUME | windows.SYNCHRONIZE
 	process, err := windows.OpenProcess(rights, false, uint32(pid))

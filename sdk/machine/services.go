@@ -5,46 +5,46 @@ import (
 	"fmt"
 )
 
-// ServiceState is what the service manager knows of a unit. In an image only ID, Names, Exists, Masked, Enabled, FileState,
-// StartsAtBoot and Fragment can be known.
+// ServiceState is the state of a unit. An image has only ID, Names, Exists, Masked, Enabled, FileState, StartsAtBoot and
+// Fragment.
 type ServiceState struct {
-	// ID is the unit's own name, where it was asked for by an alias.
+	// ID is the unit's own name, also where the query was for an alias.
 	ID string
-	// Names are all names of the unit, ID among them.
+	// Names are all names of the unit, including ID.
 	Names []string
-	// Exists says that the unit is installed.
+	// Exists reports that the unit is installed.
 	Exists bool
-	// Masked says that it cannot be started by any means (Windows: start type disabled).
+	// Masked reports that the unit cannot be started (Windows: start type disabled).
 	Masked bool
-	// Enabled says that it is started at boot, with everything that its installation section asks for in place.
+	// Enabled reports that the unit starts at boot and has all links of its [Install] section.
 	Enabled bool
-	// FileState is what systemctl(1) says by is-enabled, such as "enabled", "static" or "alias". Of a Windows service it is
+	// FileState is the output of systemctl is-enabled, such as "enabled", "static" or "alias". Of a Windows service it is
 	// "automatic", "manual" or "disabled".
 	FileState string
-	// StartsAtBoot says that it is enabled, or that a unit which is loaded wants or requires it, as is usual for static
-	// ones. In an image it says no more than Enabled.
+	// StartsAtBoot reports that the unit is enabled, or that a loaded unit wants or requires it, as is usual for static
+	// ones. In an image it equals Enabled.
 	StartsAtBoot bool
-	// NeedReload says that files of the unit changed since the manager read them. systemd goes by their modification times.
+	// NeedReload reports that files of the unit changed since the manager read them, by their modification times.
 	NeedReload bool
-	// Active and Sub are systemd's words, such as "active" and "running". Windows services are described by the same.
+	// Active and Sub are the states of systemd, such as "active" and "running", also for Windows services.
 	Active, Sub string
-	// InvocationID changes with every start. On Windows it is made of the process and its start time.
+	// InvocationID changes with every start. On Windows it consists of the process and its start time.
 	InvocationID string
 	// MainPID is the service's main process, 0 when there is none.
 	MainPID int
 	// Fragment is the unit file, or the program of a Windows service.
 	Fragment string
-	// Command is what the service starts, with its arguments, all drop-ins read. systemd tells no blanks within an
-	// argument from those between two. Of a Windows service see Fragment.
+	// Command is the command line of the service with all drop-ins. systemd does not distinguish blanks within an argument
+	// from those between two. Windows: see Fragment.
 	Command []string
-	// Environment are the assignments that the unit itself makes (Environment=).
+	// Environment has the assignments of the unit itself (Environment=).
 	Environment []string
 }
 
-// Action is what can be done to a service that exists.
+// Action is an operation on a service that exists.
 type Action int
 
-// The actions. Restart also starts what is not running. Reload asks the service to read its configuration again.
+// The actions. Restart also starts a stopped service. Reload makes the service read its configuration again.
 const (
 	Start Action = iota + 1
 	Stop
@@ -52,41 +52,31 @@ const (
 	Reload
 )
 
-// String is the action as systemctl(1) calls it.
+// String returns the command of systemctl(1).
 func (a Action) String() string {
-	switch a {
-	case Start:
-		return "start"
-	case Stop:
-		return "stop"
-	case Restart:
-		return "restart"
-	case Reload:
-		return "reload"
-	default:
+	if a < Start || a > Reload {
 		return fmt.Sprintf("action %d", int(a))
 	}
+	return []string{"start", "stop", "restart", "reload"}[a-Start]
 }
 
-// Services is the service manager. A unit is named as on the command line of systemctl(1): without suffix it is a
-// .service. On Windows it is the service's key name.
-//
-// Errors name the unit; those of something that was tried and failed are a *ServiceError.
+// Services is the service manager. A unit is named as for systemctl(1): without suffix it is a .service. On Windows it is the
+// service's key name. Errors name the unit; a failed operation is a *ServiceError.
 type Services interface {
 	// State describes a unit. One that is not installed is no error: Exists is false.
 	State(ctx context.Context, unit string) (ServiceState, error)
 	// States describes several units at once, in their order.
 	States(ctx context.Context, units ...string) ([]ServiceState, error)
-	// SetEnabled has the unit started at boot, or not. In an image it makes and removes the links that the
-	// installation section of the unit asks for. Success means that State will say so.
+	// SetEnabled enables or disables the start at boot. In an image it creates or removes the links of the unit's
+	// [Install] section. After success State returns the same value.
 	SetEnabled(ctx context.Context, unit string, enabled bool) error
-	// Do acts on the running system and waits until it is done; ErrOffline in an image.
+	// Do performs an action and waits for its end; ErrOffline in an image.
 	Do(ctx context.Context, unit string, a Action) error
-	// DaemonReload has the manager read its unit files again; ErrOffline in an image, ErrUnsupported on Windows.
+	// DaemonReload makes the manager read its unit files again; ErrOffline in an image, ErrUnsupported on Windows.
 	DaemonReload(ctx context.Context) error
 }
 
-// statesOf asks for one unit after the other.
+// statesOf queries one unit after the other.
 func statesOf(ctx context.Context, s Services, units []string) ([]ServiceState, error) {
 	states := make([]ServiceState, 0, len(units))
 	for _, unit := range units {
@@ -99,9 +89,17 @@ func statesOf(ctx context.Context, s Services, units []string) ([]ServiceState, 
 	return states, nil
 }
 
-// ServiceError is something that was asked of a service and failed.
+// enabling is the action of SetEnabled.
+func enabling(enabled bool) string {
+	if enabled {
+		return "enable"
+	}
+	return "disable"
+}
+
+// ServiceError is a failed operation on a service.
 type ServiceError struct {
-	// Unit is the unit, and Action what was asked of it, as in "restart".
+	// Unit is the unit, and Action the operation, such as "restart".
 	Unit, Action string
 	// Hint says where an administrator finds the reason.
 	Hint string
@@ -109,7 +107,7 @@ type ServiceError struct {
 	Err error
 }
 
-// Error names the unit, what was asked and where to look.
+// Error returns the unit, the operation, the failure and the hint.
 func (e *ServiceError) Error() string {
 	text := fmt.Sprintf("%s %s: %v", e.Action, e.Unit, e.Err)
 	if e.Hint != "" {

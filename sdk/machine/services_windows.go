@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/windows/svc/mgr"
 )
 
-// jobTimeout is how long a service may take to start or stop when ctx says nothing shorter.
+// jobTimeout bounds the start or stop of a service, if ctx has no earlier end.
 const jobTimeout = 5 * time.Minute
 
-// eventLog is where Windows keeps what a service says of itself.
+// eventLog is the hint to the messages of services.
 const eventLog = "see the event log System, source Service Control Manager"
 
 // windowsServices is the service control manager.
@@ -24,10 +24,13 @@ type windowsServices struct{}
 
 func liveServices(Runner) Services { return windowsServices{} }
 
-// imageServices refuses: an offline Windows image keeps its services in a registry hive that is not mounted.
-func imageServices(*FS) Services { return unsupportedServices{} }
+// imageServices refuses: an offline Windows image has its services in a registry hive that is not loaded.
+func imageServices(*FS) Services { return unavailable{ErrUnsupported} }
 
-// with opens a service for the time of a call.
+// liveKernel refuses: Windows has neither /proc/sys nor kernel modules.
+func liveKernel(Runner) Kernel { return unavailable{ErrUnsupported} }
+
+// with opens a service for one operation.
 func with(name, action string, use func(*mgr.Service) error) (err error) {
 	if name == "" || len(name) > 256 || strings.ContainsAny(name, "/\\\x00") {
 		return fmt.Errorf("service %s: %w: not a service name", printable(name), fs.ErrInvalid)
@@ -46,8 +49,7 @@ func with(name, action string, use func(*mgr.Service) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, service.Close()) }()
-	return use(service)
+	return closed(service, use(service))
 }
 
 // State implements Services.
@@ -67,9 +69,9 @@ func (windowsServices) State(_ context.Context, unit string) (ServiceState, erro
 			Exists: true, Masked: config.StartType == mgr.StartDisabled, Enabled: config.StartType == mgr.StartAutomatic,
 			MainPID: int(status.ProcessId), Fragment: config.BinaryPathName,
 		}
-		state.Active, state.Sub = words(status.State)
+		state.Active, state.Sub = systemdStates(status.State)
 		if status.ProcessId != 0 {
-			state.InvocationID, err = identity(status.ProcessId)
+			state.InvocationID, err = processIdentity(status.ProcessId)
 		}
 		return err
 	})
@@ -84,7 +86,7 @@ func (s windowsServices) States(ctx context.Context, units ...string) ([]Service
 	return statesOf(ctx, s, units)
 }
 
-// startType is a start type as Set-Service calls it. Those below automatic are of drivers, which start with the kernel.
+// startType returns a start type as Set-Service names it. The other types are of drivers, which start with the kernel.
 func startType(t uint32) string {
 	switch t {
 	case mgr.StartManual:
@@ -96,8 +98,8 @@ func startType(t uint32) string {
 	}
 }
 
-// words are those of systemd for the same.
-func words(state svc.State) (active, sub string) {
+// systemdStates returns the states that systemd uses for the same.
+func systemdStates(state svc.State) (active, sub string) {
 	switch state {
 	case svc.Running:
 		return "active", "running"
@@ -112,11 +114,11 @@ func words(state svc.State) (active, sub string) {
 	}
 }
 
-// identity tells one run of a process from the next that gets its number.
-func identity(pid uint32) (_ string, err error) {
+// processIdentity distinguishes a process from later ones with the same PID.
+func processIdentity(pid uint32) (_ string, err error) {
 	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, pid)
 	if errors.Is(err, windows.ERROR_INVALID_PARAMETER) {
-		return "", nil // It ended since.
+		return "", nil // it has ended
 	}
 	if err != nil {
 		return "", err
@@ -129,13 +131,13 @@ func identity(pid uint32) (_ string, err error) {
 	return fmt.Sprintf("%d-%d", pid, created.Nanoseconds()), nil
 }
 
-// SetEnabled implements Services. What is not enabled can still be started by hand.
+// SetEnabled implements Services. A disabled service gets the start type manual.
 func (windowsServices) SetEnabled(_ context.Context, unit string, enabled bool) error {
-	action, start := "disable", uint32(mgr.StartManual)
+	start := uint32(mgr.StartManual)
 	if enabled {
-		action, start = "enable", mgr.StartAutomatic
+		start = mgr.StartAutomatic
 	}
-	return with(unit, action, func(service *mgr.Service) error {
+	return with(unit, enabling(enabled), func(service *mgr.Service) error {
 		config, err := service.Config()
 		if err != nil || config.StartType == start || !enabled && config.StartType != mgr.StartAutomatic {
 			return err
@@ -183,7 +185,7 @@ func stop(ctx context.Context, service *mgr.Service) error {
 	return await(ctx, service, svc.Stopped)
 }
 
-// await asks until the service is where it should be; the manager has no way to be told that all services support.
+// await polls until the service has a state: not every service supports notifications.
 func await(ctx context.Context, service *mgr.Service, wanted svc.State) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -195,7 +197,7 @@ func await(ctx context.Context, service *mgr.Service, wanted svc.State) error {
 		case status.State == wanted:
 			return nil
 		case wanted == svc.Running && status.State == svc.Stopped:
-			return fmt.Errorf("it stopped again: exit code %d, service's own %d",
+			return fmt.Errorf("it stopped again: exit code %d, service-specific exit code %d",
 				status.Win32ExitCode, status.ServiceSpecificExitCode)
 		}
 		select {
@@ -209,30 +211,4 @@ func await(ctx context.Context, service *mgr.Service, wanted svc.State) error {
 // DaemonReload implements Services.
 func (windowsServices) DaemonReload(context.Context) error {
 	return fmt.Errorf("reload unit files on Windows: %w", ErrUnsupported)
-}
-
-type unsupportedServices struct{}
-
-func (unsupportedServices) State(_ context.Context, unit string) (ServiceState, error) {
-	return ServiceState{}, noImageServices(unit)
-}
-
-func (s unsupportedServices) States(ctx context.Context, units ...string) ([]ServiceState, error) {
-	return statesOf(ctx, s, units)
-}
-
-func (unsupportedServices) SetEnabled(_ context.Context, unit string, _ bool) error {
-	return noImageServices(unit)
-}
-
-func (unsupportedServices) Do(_ context.Context, unit string, a Action) error {
-	return &ServiceError{Unit: printable(unit), Action: a.String(), Err: ErrOffline}
-}
-
-func (unsupportedServices) DaemonReload(context.Context) error {
-	return &ServiceError{Unit: "services", Action: "reload", Err: ErrOffline}
-}
-
-func noImageServices(unit string) error {
-	return fmt.Errorf("service %s in a Windows image: %w", printable(unit), ErrUnsupported)
 }

@@ -3,115 +3,80 @@ package machine
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-
-	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
-// maxStateBytes is far above what a plugin has to remember.
-const maxStateBytes = 16 << 20
-
-// State is the private memory of a plugin for one document, for what must outlive a crash: intents, not observations.
-// It is a directory that only this user can enter, with files that only this user can read. Secrets may be kept in it
-// for as long as they are needed. A State without a directory remembers nothing, and says so when asked to.
+// State is the private storage of a plugin for one document, for what must survive a crash: intents, not observations. It
+// is a directory of this user with mode 0700, and its files have mode 0600. Secrets may stay in it as long as they are
+// needed. A State without a directory is empty, and Save fails.
 type State struct {
 	directory string
 }
 
-// NewState returns the State in a directory, which is made when something is saved. "" has none.
+// NewState returns the State in a directory, which the first Save creates. "" means none.
 func NewState(directory string) *State { return &State{directory: directory} }
 
-// Load returns what was saved under a name; fs.ErrNotExist when nothing was.
-func (s *State) Load(name string) (data []byte, err error) {
-	if err := checkStateName(name); err != nil {
-		return nil, err
-	}
-	if s == nil || s.directory == "" {
-		return nil, &fs.PathError{Op: "load state", Path: name, Err: fs.ErrNotExist}
+// open checks a name and opens the directory; without one the error is fs.ErrNotExist.
+func (s *State) open(op, name string) (*FS, error) {
+	switch {
+	case !regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`).MatchString(name):
+		return nil, fmt.Errorf("state %s: %w: not a state name", printable(name), fs.ErrInvalid)
+	case s == nil || s.directory == "":
+		return nil, &fs.PathError{Op: op + " state", Path: name, Err: fmt.Errorf("no state directory: %w", fs.ErrNotExist)}
 	}
 	if err := checkPrivate(s.directory); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(s.directory, name)
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "load state", Path: path, Err: ErrNotRegular}
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	data, err = io.ReadAll(io.LimitReader(file, maxStateBytes+1))
-	if err == nil && len(data) > maxStateBytes {
-		err = &fs.PathError{Op: "load state", Path: path, Err: ErrTooLarge}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return data, nil
+	return OpenFS(s.directory)
 }
 
-// Save keeps data under a name, of letters, digits, dots, dashes and underscores. When it returns without an error,
-// the data survives a crash.
+// Load returns the data saved under a name; fs.ErrNotExist when there is none.
+func (s *State) Load(name string) ([]byte, error) {
+	files, err := s.open("load", name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := files.ReadFile("/" + name)
+	return data, closed(files, err)
+}
+
+// Save stores data under a name of letters, digits, dots, dashes and underscores. When it returns without an error, the
+// data survives a crash.
 func (s *State) Save(name string, data []byte) error {
-	if err := checkStateName(name); err != nil {
-		return err
-	}
-	if s == nil || s.directory == "" {
-		return &fs.PathError{Op: "save state", Path: name, Err: errors.New("there is no state directory")}
-	}
-	if len(data) > maxStateBytes {
+	if len(data) > MaxFileBytes {
 		return &fs.PathError{Op: "save state", Path: name, Err: ErrTooLarge}
 	}
-	err := checkPrivate(s.directory)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = makePrivate(s.directory)
+	files, err := s.open("save", name)
+	if errors.Is(err, fs.ErrNotExist) && s != nil && s.directory != "" {
+		if err := createPrivate(s.directory); err != nil {
+			return err
+		}
+		files, err = s.open("save", name)
 	}
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(filepath.Join(s.directory, name), data, atomicfile.Options{Mode: 0o600})
+	return closed(files, files.WriteFile("/"+name, data, 0o600))
 }
 
-// Delete forgets a name; forgetting what is not there is no error.
-func (s *State) Delete(name string) (err error) {
-	if err := checkStateName(name); err != nil {
-		return err
-	}
-	if s == nil || s.directory == "" {
-		return nil
-	}
-	err = os.Remove(filepath.Join(s.directory, name))
+// Delete removes a name; an absent one is no error.
+func (s *State) Delete(name string) error {
+	files, err := s.open("delete", name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return syncDirectory(s.directory)
+	return closed(files, files.Remove("/"+name))
 }
 
-func makePrivate(directory string) error {
+func createPrivate(directory string) error {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return err
 	}
-	if err := syncDirectory(filepath.Dir(directory)); err != nil {
-		return err
-	}
-	return checkPrivate(directory)
-}
-
-func checkStateName(name string) error {
-	if !regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`).MatchString(name) {
-		return fmt.Errorf("state %s: %w: not a state name", printable(name), fs.ErrInvalid)
-	}
-	return nil
+	return syncDirectory(filepath.Dir(directory))
 }

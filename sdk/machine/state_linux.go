@@ -1,14 +1,13 @@
 package machine
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"syscall"
 )
 
-// checkPrivate refuses a state directory that others can look into, instead of mending what somebody may have done to
-// it on purpose. An absent one is fs.ErrNotExist.
+// checkPrivate refuses a state directory that others can access, without changing its mode: that may be deliberate. An
+// absent one is fs.ErrNotExist.
 func checkPrivate(directory string) error {
 	info, err := os.Lstat(directory)
 	if err != nil {
@@ -19,7 +18,7 @@ func checkPrivate(directory string) error {
 	case !info.IsDir():
 		return fmt.Errorf("state directory %s: %w: it is a link or a file", directory, ErrUnsafe)
 	case !ok || int(owner.Uid) != os.Geteuid():
-		return fmt.Errorf("state directory %s: %w: it belongs to somebody else", directory, ErrUnsafe)
+		return fmt.Errorf("state directory %s: %w: it belongs to another user", directory, ErrUnsafe)
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Errorf("state directory %s: %w: mode %04o; chmod 0700 %[1]s", directory, ErrUnsafe, info.Mode().Perm())
 	}
@@ -31,5 +30,5 @@ func syncDirectory(directory string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(handle.Sync(), handle.Close())
+	return closed(handle, handle.Sync())
 }

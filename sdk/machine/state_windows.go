@@ -5,8 +5,7 @@ import (
 	"os"
 )
 
-// checkPrivate leaves access lists to whoever made the directory: on Windows the host protects its state directory,
-// and what is made below inherits that.
+// checkPrivate checks no access lists: the host protects its state directory, and directories below inherit that.
 func checkPrivate(directory string) error {
 	info, err := os.Lstat(directory)
 	if err != nil {
@@ -18,5 +17,5 @@ func checkPrivate(directory string) error {
 	return nil
 }
 
-// syncDirectory has nothing to do: NTFS journals its directories.
+// syncDirectory does nothing: NTFS journals its directories.
 func syncDirectory(string) error { return nil }

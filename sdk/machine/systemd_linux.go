@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// jobTimeout is how long a service may take to start or stop. It is longer than systemd's own patience (90 s to
-// start, as long to stop), so that systemd's verdict is heard.
+// jobTimeout bounds the start or stop of a service. It exceeds systemd's own limits (90 s to start, 90 s to stop), so that
+// the error is systemd's.
 const jobTimeout = 5 * time.Minute
 
 // systemd is the service manager of a machine that it booted.
 type systemd struct {
 	commands Runner
-	// booted exists where systemd is the running init, see sd_booted(3).
+	// booted is a path that exists where systemd is the init system, see sd_booted(3).
 	booted string
 }
 
@@ -37,66 +37,54 @@ func (s *systemd) State(ctx context.Context, unit string) (ServiceState, error) 
 
 // States implements Services.
 func (s *systemd) States(ctx context.Context, units ...string) ([]ServiceState, error) {
-	if len(units) == 0 { // for which systemctl would show the manager
+	if len(units) == 0 { // systemctl would show the manager
 		return nil, nil
 	}
-	names := make([]string, len(units))
-	for i, unit := range units {
-		var err error
-		if names[i], err = s.prepare(unit); err != nil {
+	const properties = "Id,Names,LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath,ExecStart," +
+		"Environment,NeedDaemonReload,WantedBy,RequiredBy"
+	args := []string{"show", "--property=" + properties, "--"}
+	for _, unit := range units {
+		name, err := s.prepare(unit)
+		if err != nil {
 			return nil, err
 		}
+		args = append(args, name)
 	}
-	shown, err := s.show(ctx, names...)
+	names := args[3:]
+	failed := func(unit string, err error) error {
+		return &ServiceError{Unit: unit, Action: "query", Hint: "systemctl status " + unit, Err: err}
+	}
+	result, err := s.commands.Run(ctx, Command{Name: "systemctl", Args: args})
 	if err != nil {
-		return nil, err
+		return nil, failed(strings.Join(names, " "), err)
 	}
-	states := make([]ServiceState, len(shown))
-	for i, properties := range shown {
-		if states[i], err = stateOf(properties); err != nil {
-			return nil, err
+	blocks := strings.Split(strings.TrimSpace(string(result.Stdout)), "\n\n")
+	states := make([]ServiceState, len(names))
+	for i, name := range names {
+		if i == len(blocks) {
+			blocks = append(blocks, "")
+		}
+		if states[i], err = stateOf(blocks[i]); err != nil {
+			return nil, failed(name, err)
 		}
 	}
 	return states, nil
 }
 
-// show returns the properties of each unit. No value has a line feed: systemctl shows such a one as [unprintable].
-func (s *systemd) show(ctx context.Context, units ...string) ([]map[string]string, error) {
-	const wanted = "Id,Names,LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath,ExecStart," +
-		"Environment,NeedDaemonReload,WantedBy,RequiredBy"
-	failed := func(unit string, err error) error {
-		return &ServiceError{Unit: unit, Action: "query", Hint: "systemctl status " + unit, Err: err}
+// stateOf reads the lines KEY=VALUE of systemctl show. No value has a line feed: systemctl shows [unprintable] instead.
+func stateOf(shown string) (ServiceState, error) {
+	properties := map[string]string{}
+	for line := range strings.SplitSeq(shown, "\n") {
+		key, value, _ := strings.Cut(line, "=")
+		properties[key] = value
 	}
-	result, err := s.commands.Run(ctx, Command{
-		Name: "systemctl", Args: append([]string{"show", "--property=" + wanted, "--"}, units...),
-	})
-	if err != nil {
-		return nil, failed(strings.Join(units, " "), err)
-	}
-	blocks := strings.Split(strings.TrimSpace(string(result.Stdout)), "\n\n")
-	shown := make([]map[string]string, len(units))
-	for i, unit := range units {
-		properties := map[string]string{}
-		if i < len(blocks) {
-			for line := range strings.Lines(blocks[i]) {
-				if key, value, ok := strings.Cut(strings.TrimRight(line, "\n"), "="); ok {
-					properties[key] = value
-				}
-			}
-		}
-		if properties["LoadState"] == "" {
-			return nil, failed(unit, errors.New("systemctl show says nothing of it"))
-		}
-		shown[i] = properties
-	}
-	return shown, nil
-}
-
-func stateOf(properties map[string]string) (ServiceState, error) {
 	load, file := properties["LoadState"], properties["UnitFileState"]
+	if load == "" {
+		return ServiceState{}, errors.New("systemctl show returns nothing for it")
+	}
 	state := ServiceState{
 		ID:           properties["Id"],
-		Names:        namesIn(properties["Names"]),
+		Names:        append([]string(nil), strings.Fields(properties["Names"])...), // nil when there are none
 		FileState:    file,
 		NeedReload:   properties["NeedDaemonReload"] == "yes",
 		Exists:       load != "not-found",
@@ -110,58 +98,44 @@ func stateOf(properties map[string]string) (ServiceState, error) {
 		Environment:  assignmentsOf(properties["Environment"]),
 	}
 	state.StartsAtBoot = !state.Masked && (state.Enabled || properties["WantedBy"]+properties["RequiredBy"] != "")
-	if pid := properties["MainPID"]; pid != "" { // Only services have one.
+	if pid := properties["MainPID"]; pid != "" { // only services have one
 		var err error
 		if state.MainPID, err = strconv.Atoi(pid); err != nil {
-			return state, fmt.Errorf("systemctl show: MainPID is no number: %w", err)
+			return state, fmt.Errorf("systemctl show: MainPID is not a number: %w", err)
 		}
 	}
 	return state, nil
 }
 
-// namesIn divides a list of units, nil when it is empty.
-func namesIn(list string) []string { return append([]string(nil), strings.Fields(list)...) }
-
 // argvOf reads "{ path=/bin/a ; argv[]=/bin/a -b ; ignore_errors=no ; ... }".
 func argvOf(shown string) []string {
 	_, rest, _ := strings.Cut(shown, "argv[]=")
 	argv, _, _ := strings.Cut(rest, " ;")
-	if argv == "" {
-		return nil
-	}
-	return strings.Fields(argv)
+	return append([]string(nil), strings.Fields(argv)...)
 }
 
-// assignmentsOf divides a line of assignments: one with blanks or special characters is in double quotes, with backslashes
-// as in a shell (systemctl show quotes so since systemd 236, what is plain stays plain).
+// assignmentsOf splits a line of assignments. One with special characters is in double quotes with backslashes, as in a
+// shell (since systemd 236).
 func assignmentsOf(shown string) []string {
 	var all []string
-	var word strings.Builder
-	quoted, escaped, begun := false, false, false
-	end := func() {
-		if begun {
-			all = append(all, word.String())
-		}
-		word.Reset()
-		begun = false
-	}
-	for _, r := range shown {
+	word, quoted, escaped := "", false, false
+	for _, r := range shown + " " {
 		switch {
-		case escaped:
-			word.WriteRune(r)
-			escaped = false
-		case r == '\\':
-			escaped, begun = true, true
-		case r == '"':
-			quoted, begun = !quoted, true
-		case r == ' ' && !quoted:
-			end()
+		case r == '\\' && !escaped:
+			escaped = true
+			continue
+		case r == '"' && !escaped:
+			quoted = !quoted
+		case r == ' ' && !quoted && !escaped:
+			if word != "" {
+				all = append(all, word)
+			}
+			word = ""
 		default:
-			word.WriteRune(r)
-			begun = true
+			word += string(r)
 		}
+		escaped = false
 	}
-	end()
 	return all
 }
 
@@ -171,20 +145,17 @@ func (s *systemd) SetEnabled(ctx context.Context, unit string, enabled bool) err
 	if err != nil {
 		return err
 	}
-	action := "disable"
-	if enabled {
-		action = "enable"
-	}
+	action := enabling(enabled)
 	if err := s.run(ctx, DefaultTimeout, action, unit); err != nil {
 		return err
 	}
-	// systemctl answers 0 for a unit without an installation section, too.
-	shown, err := s.show(ctx, unit)
+	// systemctl also succeeds for a unit without an [Install] section.
+	state, err := s.State(ctx, unit)
 	if err != nil {
 		return err
 	}
-	if file := shown[0]["UnitFileState"]; (file == "enabled") != enabled {
-		err := fmt.Errorf("systemd still calls it %q", file)
+	if state.Enabled != enabled {
+		err := fmt.Errorf("systemd still reports %q", state.FileState)
 		return &ServiceError{Unit: unit, Action: action, Hint: "see its [Install] section: systemctl cat " + unit, Err: err}
 	}
 	return nil
@@ -205,11 +176,11 @@ func (s *systemd) Do(ctx context.Context, unit string, a Action) error {
 	return s.run(ctx, jobTimeout, a.String(), unit)
 }
 
-// start starts or restarts. systemd refuses more than so many starts within so many seconds, successful ones included
-// (StartLimitBurst=, systemd.unit(5)), without even trying. That is for services which die again and again; one that is asked
-// for is made. Result= does not always tell such a refusal, that no new invocation began does.
+// start starts or restarts a unit, also beyond the start limit (StartLimitBurst= of systemd.unit(5)), at which systemd fails
+// without an attempt. The limit is for services that crash repeatedly, and counts successful starts as well. Result= does
+// not always show the limit; that no new invocation began does.
 func (s *systemd) start(ctx context.Context, unit string, a Action) error {
-	before, err := s.show(ctx, unit)
+	before, err := s.State(ctx, unit)
 	if err != nil {
 		return err
 	}
@@ -217,12 +188,12 @@ func (s *systemd) start(ctx context.Context, unit string, a Action) error {
 	if failure == nil || ctx.Err() != nil {
 		return failure
 	}
-	after, err := s.show(ctx, unit)
-	if err != nil || after[0]["ActiveState"] != "failed" || after[0]["InvocationID"] != before[0]["InvocationID"] {
+	after, err := s.State(ctx, unit)
+	if err != nil || after.Active != "failed" || after.InvocationID != before.InvocationID {
 		return failure
 	}
 	if err := s.run(ctx, DefaultTimeout, "reset-failed", unit); err != nil {
-		return failure // that it cannot be reset explains less
+		return failure // more specific than err
 	}
 	return s.run(ctx, jobTimeout, a.String(), unit)
 }
@@ -247,7 +218,7 @@ func (s *systemd) run(ctx context.Context, timeout time.Duration, action, unit s
 	}
 	hint := "see journalctl -u " + unit
 	if errors.Is(err, ErrTimeout) {
-		hint = "see what it waits for: systemctl list-jobs"
+		hint = "see the job that blocks it: systemctl list-jobs"
 	}
 	return &ServiceError{Unit: unit, Action: action, Hint: hint, Err: err}
 }
@@ -261,7 +232,7 @@ func (s *systemd) prepare(unit string) (string, error) {
 
 func (s *systemd) check() error {
 	if _, err := os.Lstat(s.booted); err != nil {
-		return fmt.Errorf("services: %w: it was not booted by systemd (%s is absent)", ErrUnsupported, s.booted)
+		return fmt.Errorf("services: %w: systemd is not the init system (%s is absent)", ErrUnsupported, s.booted)
 	}
 	return nil
 }

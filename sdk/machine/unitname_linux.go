@@ -3,29 +3,20 @@ package machine
 import (
 	"fmt"
 	"io/fs"
+	"regexp"
 	"strings"
 )
 
-// unitName completes and checks a unit name, see systemd.unit(5). Templates without an instance name no unit.
+// unitName completes and checks a unit name, see systemd.unit(5). A template without an instance is refused.
 func unitName(unit string) (string, error) {
-	bad := func(why string) (string, error) {
-		return "", fmt.Errorf("unit %s: %w: %s", printable(unit), fs.ErrInvalid, why)
-	}
-	if unit == "" || strings.HasPrefix(unit, "-") || strings.HasPrefix(unit, ".") || len(unit) > 200 {
-		return bad("not a unit name")
-	}
-	for _, r := range unit {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune(`:-_.\@`, r):
-		default:
-			return bad("not a unit name")
-		}
+	if !regexp.MustCompile(`^[a-zA-Z0-9:_\\@][a-zA-Z0-9:_.\\@-]{0,199}$`).MatchString(unit) {
+		return "", fmt.Errorf("unit %s: %w: not a unit name", printable(unit), fs.ErrInvalid)
 	}
 	if !hasUnitSuffix(unit) {
 		unit += ".service"
 	}
 	if strings.Contains(unit, "@.") {
-		return bad("a template is no unit; name an instance of it")
+		return "", fmt.Errorf("unit %s: %w: a template without an instance", printable(unit), fs.ErrInvalid)
 	}
 	return unit, nil
 }

@@ -1,0 +1,112 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/machineadm/machineadm/internal/rooted"
+)
+
+// maxLinks bounds a chain of links, as in the kernel.
+const maxLinks = 40
+
+// openParent opens the directory in which the entry base is to be created or replaced, and creates what is missing of it.
+// With follow, links in the last segment are followed, so that the file at their end is replaced.
+func (f *FS) openParent(name string, follow bool) (_ *os.File, base string, err error) {
+	if err := checkName(name); err != nil {
+		return nil, "", err
+	}
+	name = path.Clean(name)
+	for range maxLinks {
+		// The target of a link is not cleaned: its ".." means the parent of the directory that a link before it leads to.
+		parent, base := path.Split(strings.TrimRight(name, "/"))
+		if base == "" || base == "." || base == ".." {
+			return nil, "", unix.EISDIR
+		}
+		dir, err := f.safeDirectory(parent)
+		if errors.Is(err, fs.ErrNotExist) {
+			if err = f.createDirectory(parent, parentMode); err == nil {
+				dir, err = f.safeDirectory(parent)
+			}
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		info, err := lstatAt(dir, base)
+		switch {
+		case errors.Is(err, unix.ENOENT), err == nil && info.Mode.IsRegular():
+			return dir, base, nil
+		case err != nil:
+		case info.Mode.Type() == fs.ModeSymlink && !follow:
+			return dir, base, nil
+		case info.Mode.Type() == fs.ModeSymlink:
+			if name, err = rooted.Readlink(dir, base); !strings.HasPrefix(name, "/") {
+				name = parent + name
+			}
+		case info.Mode.IsDir():
+			err = unix.EISDIR
+		default:
+			err = ErrNotRegular
+		}
+		if err = closed(dir, err); err != nil {
+			return nil, "", err
+		}
+	}
+	return nil, "", unix.ELOOP
+}
+
+func (f *FS) mkdirAll(name string, mode fs.FileMode) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if mode&^fs.ModePerm != 0 {
+		return fmt.Errorf("%w: mode %v has more than permission bits", fs.ErrInvalid, mode)
+	}
+	return f.createDirectory(name, mode)
+}
+
+// createDirectory creates a directory and those above it that are missing, each in a directory that only this user and
+// root can write.
+func (f *FS) createDirectory(name string, mode fs.FileMode) (err error) {
+	existing, err := f.lookup(name)
+	if err == nil {
+		info, err := describe(existing)
+		if err == nil && !info.Mode.IsDir() {
+			err = unix.ENOTDIR
+		}
+		return closed(existing, err)
+	}
+	parent, base := path.Split(strings.TrimRight(name, "/"))
+	if !errors.Is(err, fs.ErrNotExist) || base == ".." {
+		return err
+	}
+	if err := f.createDirectory(parent, mode); err != nil || base == "." {
+		return err
+	}
+	dir, err := f.safeDirectory(parent)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closed(dir, err) }()
+	switch err := unix.Mkdirat(int(dir.Fd()), base, uint32(mode.Perm())); {
+	case errors.Is(err, unix.EEXIST): // a dangling link, or another process was faster
+		info, err := lstatAt(dir, base)
+		if err == nil && !info.Mode.IsDir() {
+			err = fmt.Errorf("%s exists and is not a directory: %w", base, unix.ENOTDIR)
+		}
+		return err
+	case err != nil:
+		return err
+	}
+	// By name, which works whatever the umask left of the mode, and is safe where only this user and root can write.
+	if err := unix.Fchmodat(int(dir.Fd()), base, uint32(mode.Perm()), 0); err != nil {
+		return fmt.Errorf("set the mode of the new directory %s: %w", base, err)
+	}
+	return withoutPath(dir.Sync())
+}
