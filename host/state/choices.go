@@ -4,35 +4,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/naming"
 )
 
-const choicesFile = "choices.json"
-
-// Choices are the providers that were chosen on this machine, by KIND/NAME of the document.
+// Choices returns the providers chosen on this machine, by KIND/NAME of the document.
 func (s *Store) Choices() (map[string]string, error) {
-	path := filepath.Join(s.dir, choicesFile)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]string{}, nil
+	choices, found, err := load(s, choicesFile, ParseChoices, "the providers are chosen anew")
+	if !found && err == nil {
+		choices = map[string]string{}
 	}
-	if err != nil {
-		return nil, stateError(err)
-	}
-	out, err := ParseChoices(data)
-	if err != nil {
-		return nil, stateError(fmt.Errorf("%s is damaged: %w; remove it, and the providers are chosen anew", path, err))
-	}
-	return out, nil
+	return choices, err
 }
 
-// Choose keeps the provider chosen for a document, so that a later run never switches.
+// Choose saves the provider chosen for a document, so that a later run never switches.
 func (s *Store) Choose(document, provider string) error {
 	choices, err := s.Choices()
 	if err != nil || choices[document] == provider {
@@ -51,28 +38,27 @@ func renderChoices(choices map[string]string) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// Image is the state of a run on an image: what is chosen is kept in the image, for its first boot and for later bakes.
+// Image is the state of a run on an image. It saves choices in the image, for the first boot and for later bakes.
 type Image struct {
 	*Store
 	root    string
 	choices map[string]string
 }
 
-// ForImage keeps choices in the image at root. choices are those that it holds.
+// ForImage returns the state for the image at root, which contains choices.
 func (s *Store) ForImage(root string, choices map[string]string) *Image {
-	return &Image{Store: s, root: root, choices: maps.Clone(choices)}
+	i := &Image{Store: s, root: root, choices: map[string]string{}}
+	maps.Copy(i.choices, choices)
+	return i
 }
 
-// Choices are none: those of the image come before the run.
+// Choices returns none: the run receives those of the image as an option.
 func (i *Image) Choices() (map[string]string, error) { return map[string]string{}, nil }
 
-// Choose keeps the provider chosen for a document.
+// Choose saves the provider chosen for a document.
 func (i *Image) Choose(document, provider string) error {
 	if i.choices[document] == provider {
 		return nil
-	}
-	if i.choices == nil {
-		i.choices = map[string]string{}
 	}
 	i.choices[document] = provider
 	data, err := renderChoices(i.choices)
@@ -82,14 +68,14 @@ func (i *Image) Choose(document, provider string) error {
 	return stateError(err)
 }
 
-// ParseChoices reads a file of choices.
+// ParseChoices parses a file of choices.
 func ParseChoices(data []byte) (map[string]string, error) {
 	out := map[string]string{}
 	if err := json.Unmarshal(data, &out); err != nil {
 		return nil, errors.New("it is not a JSON object of strings")
 	}
 	if out == nil {
-		return nil, errors.New("it holds no choices")
+		return nil, errors.New("it contains no choices")
 	}
 	for document, provider := range out {
 		kind, name, _ := strings.Cut(document, "/")

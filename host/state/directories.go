@@ -8,49 +8,54 @@ import (
 	"path/filepath"
 )
 
-// private makes the state directory, or makes sure that nobody else can look into the one that is there.
-func private(dir string) error {
-	info, err := directory(dir)
-	if err != nil {
+// makePrivate creates the state directory, or closes an existing one to other users.
+func makePrivate(dir string) error {
+	if err := makeDirectory(dir); err != nil {
 		return err
 	}
-	return tighten(dir, info)
+	return restrict(dir)
 }
 
-// inner is private for a directory inside the state directory.
-func inner(dir string) error {
-	info, err := directory(dir)
-	if err != nil {
+// makeInner creates a directory in the state directory, with mode 0700. On Windows it inherits the access list.
+func makeInner(dir string) error {
+	if err := makeDirectory(dir); err != nil {
 		return err
 	}
-	return tightenInner(dir, info)
-}
-
-// directory makes dir if it is missing. A link in its place is refused: what it leads to may be anybody's.
-func directory(dir string) (fs.FileInfo, error) {
 	info, err := os.Lstat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, err
-		}
-		info, err = os.Lstat(dir)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return err
 	}
+	return os.Chmod(dir, 0o700)
+}
+
+func makeDirectory(dir string) error {
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return checkDirectory(dir)
+}
+
+// checkDirectory refuses a link, whose target may belong to another user.
+func checkDirectory(dir string) error {
+	info, err := os.Lstat(dir)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, fmt.Errorf("%s is a link, and must be a directory itself: remove it", dir)
+		return fmt.Errorf("%s is a link, and must be a directory itself: remove it", dir)
 	case !info.IsDir():
-		return nil, fmt.Errorf("%s is not a directory: remove it", dir)
+		return fmt.Errorf("%s is not a directory: remove it", dir)
 	}
-	return info, nil
+	return nil
 }
 
-// MakeRunDir makes the run directory, and what is missing above it, for everyone to look into, whatever the umask: the
-// report in it is for everyone. A directory that is there is left as it is.
-func MakeRunDir(dir string) error { return stateError(public(dir)) }
+// MakeRunDir creates the run directory and its parents with mode 0755, whatever the umask, because every user may read the
+// report. An existing directory keeps its mode.
+func MakeRunDir(dir string) error { return stateError(makePublic(dir)) }
 
-func public(dir string) error {
+func makePublic(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case err == nil && !info.IsDir():
@@ -59,12 +64,12 @@ func public(dir string) error {
 		return err
 	}
 	if parent := filepath.Dir(dir); parent != dir {
-		if err := public(parent); err != nil {
+		if err := makePublic(parent); err != nil {
 			return err
 		}
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		if errors.Is(err, fs.ErrExist) { // made by another process meanwhile, or a link that leads nowhere
+		if errors.Is(err, fs.ErrExist) { // created by another process, or a dangling link
 			_, err = os.Stat(dir)
 		}
 		return err

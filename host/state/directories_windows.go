@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tighten gives a directory an access list of its own that lets in SYSTEM, the Administrators and this user, if that is no
-// elevated Administrator, and inherits nothing: everyone may make directories in ProgramData, and so may have made this one.
-func tighten(dir string, _ fs.FileInfo) error {
+// restrict gives a directory an access list that inherits nothing and admits SYSTEM, the Administrators and, if not elevated,
+// this user: every user may create directories in ProgramData.
+func restrict(dir string) error {
 	user, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
-		return fmt.Errorf("find out which user this is: %w", err)
+		return fmt.Errorf("find the current user: %w", err)
 	}
 	if err := checkOwner(dir, user.User.Sid); err != nil {
 		return err
@@ -23,13 +23,13 @@ func tighten(dir string, _ fs.FileInfo) error {
 	if !windows.GetCurrentProcessToken().IsElevated() {
 		list += full + user.User.Sid.String() + ")"
 	}
-	wanted, err := windows.SecurityDescriptorFromString(list)
+	descriptor, err := windows.SecurityDescriptorFromString(list)
 	if err != nil {
-		return fmt.Errorf("make an access list: %w", err)
+		return fmt.Errorf("create an access list: %w", err)
 	}
-	acl, _, err := wanted.DACL()
+	acl, _, err := descriptor.DACL()
 	if err != nil {
-		return fmt.Errorf("make an access list: %w", err)
+		return fmt.Errorf("create an access list: %w", err)
 	}
 	if err := windows.SetNamedSecurityInfo(dir, windows.SE_FILE_OBJECT,
 		windows.DACL_SECURITY_INFORMATION|windows.PROTECTED_DACL_SECURITY_INFORMATION, nil, nil, acl, nil); err != nil {
@@ -38,21 +38,18 @@ func tighten(dir string, _ fs.FileInfo) error {
 	return nil
 }
 
-// tightenInner has nothing to do: access lists are inherited.
-func tightenInner(string, fs.FileInfo) error { return nil }
-
-// checkOwner refuses a directory of another user, who could open it again at any time.
+// checkOwner refuses a directory of another user, who could change its access list at any time.
 func checkOwner(dir string, user *windows.SID) error {
 	security, err := windows.GetNamedSecurityInfo(dir, windows.SE_FILE_OBJECT, windows.OWNER_SECURITY_INFORMATION)
 	if err != nil {
-		return fmt.Errorf("find out whose %s is: %w", dir, err)
+		return fmt.Errorf("find the owner of %s: %w", dir, err)
 	}
 	owner, _, err := security.Owner()
 	if err != nil {
-		return fmt.Errorf("find out whose %s is: %w", dir, err)
+		return fmt.Errorf("find the owner of %s: %w", dir, err)
 	}
 	if owner == nil {
-		return errors.New(dir + " belongs to nobody")
+		return errors.New(dir + " has no owner")
 	}
 	if owner.Equals(user) || owner.IsWellKnown(windows.WinLocalSystemSid) ||
 		owner.IsWellKnown(windows.WinBuiltinAdministratorsSid) {

@@ -131,7 +131,7 @@ func TestGlancesDisturbNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tryLock(glance, shared); err != nil {
+	if err := tryLock(glance, false); err != nil {
 		t.Fatal(err)
 	}
 	if Held(path) {

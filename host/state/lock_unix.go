@@ -9,13 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noFollow refuses a link in place of the lock file, which would be emptied.
+// noFollow refuses a link in place of the lock file, whose target would be truncated.
 const noFollow = unix.O_NOFOLLOW
 
-func tryLock(file *os.File, kind lockKind) error {
-	how := unix.LOCK_EX
-	if kind == shared {
-		how = unix.LOCK_SH
+// tryLock takes the lock, or returns ErrLocked. Several processes can hold a shared lock.
+func tryLock(file *os.File, exclusive bool) error {
+	how := unix.LOCK_SH
+	if exclusive {
+		how = unix.LOCK_EX
 	}
 	for {
 		err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB) //nolint:gosec // a descriptor fits an int

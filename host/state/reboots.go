@@ -3,25 +3,18 @@ package state
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/host/run"
 )
 
-const rebootsFile = "reboots.json"
-
-// Reboots keeps the reboots that were requested in one boot, and counts those that a stream has cost. It implements
-// run.Reboots.
+// Reboots keeps the reboots requested in one boot, and counts the reboots of a stream. It implements run.Reboots.
 type Reboots struct {
 	store  *Store
 	bootID string
 }
 
-// reboots is the file.
+// reboots is the format of the file.
 type reboots struct {
 	BootID     string    `json:"bootID,omitempty"` // of Requests
 	Requests   []request `json:"requests,omitempty"`
@@ -36,24 +29,24 @@ type request struct {
 	Asked    bool   `json:"asked"`
 }
 
-// Reboots are those of the boot with this ID. Requests of another boot are done. Where a boot has no ID, a request is
-// known only to the run that made it.
+// Reboots returns those of the boot with this ID; another boot ID ends a request. Without boot IDs, only the run that made
+// a request has it.
 func (s *Store) Reboots(bootID string) *Reboots { return &Reboots{store: s, bootID: bootID} }
 
 // Requests implements run.Reboots.
 func (r *Reboots) Requests() ([]run.Request, error) {
-	kept, err := r.read()
+	kept, err := r.load()
 	if err != nil || kept.BootID != r.bootID || r.bootID == "" {
 		return nil, err
 	}
 	var out []run.Request
 	for _, q := range kept.Requests {
-		out = append(out, run.Request{Document: q.Document, When: whenOf(q.When), Asked: q.Asked})
+		out = append(out, run.Request{Document: q.Document, When: parseWhen(q.When), Asked: q.Asked})
 	}
 	return out, nil
 }
 
-func whenOf(text string) pluginv1.Reboot {
+func parseWhen(text string) pluginv1.Reboot {
 	for _, when := range []pluginv1.Reboot{pluginv1.RebootAfterRun, pluginv1.RebootBeforeNext} {
 		if when.String() == text {
 			return when
@@ -64,7 +57,7 @@ func whenOf(text string) pluginv1.Reboot {
 
 // Keep implements run.Reboots.
 func (r *Reboots) Keep(requests []run.Request) error {
-	kept, err := r.read()
+	kept, err := r.load()
 	if err != nil {
 		return err
 	}
@@ -72,63 +65,50 @@ func (r *Reboots) Keep(requests []run.Request) error {
 	for _, q := range requests {
 		kept.Requests = append(kept.Requests, request{Document: q.Document, When: q.When.String(), Asked: q.Asked})
 	}
-	if len(kept.Requests) == 0 && kept.Count == 0 {
-		return stateError(r.store.remove(rebootsFile)) // without either, the file is read as damaged
-	}
-	return r.write(kept)
+	return r.save(kept)
 }
 
-// Count implements run.Reboots. The count is on disk when it returns; it starts again with another stream.
+// Count implements run.Reboots. The count starts again with another stream.
 func (r *Reboots) Count(generation string) (int, error) {
-	kept, err := r.read()
+	kept, err := r.load()
 	if err != nil {
 		return 0, err
 	}
 	if kept.Generation != generation {
 		kept.Generation, kept.Count, kept.CountedIn = generation, 0, ""
 	}
-	if r.bootID != "" && kept.CountedIn == r.bootID { // the machine has not made the one that was counted
+	if r.bootID != "" && kept.CountedIn == r.bootID { // the counted reboot has not happened
 		return kept.Count, nil
 	}
 	kept.Count++
 	kept.CountedIn = r.bootID
-	return kept.Count, r.write(kept)
+	return kept.Count, r.save(kept)
 }
 
 // Forget implements run.Reboots.
 func (r *Reboots) Forget() error {
-	kept, err := r.read()
+	kept, err := r.load()
 	if err != nil {
 		return err
 	}
-	if kept.BootID == r.bootID && len(kept.Requests) > 0 {
-		return r.write(reboots{BootID: kept.BootID, Requests: kept.Requests})
+	left := reboots{BootID: kept.BootID, Requests: kept.Requests}
+	if kept.BootID != r.bootID {
+		left.Requests = nil
 	}
-	return stateError(r.store.remove(rebootsFile))
+	return r.save(left)
 }
 
-func (r *Reboots) write(kept reboots) error {
-	data, err := json.Marshal(kept)
-	if err != nil {
-		return stateError(err)
+// save removes a file without requests and count, which would read as damaged.
+func (r *Reboots) save(kept reboots) error {
+	if len(kept.Requests) == 0 && kept.Count == 0 {
+		return r.store.remove(rebootsFile)
 	}
-	return r.store.write(rebootsFile, append(data, '\n'))
+	return r.store.save(rebootsFile, kept)
 }
 
-func (r *Reboots) read() (reboots, error) {
-	path := filepath.Join(r.store.dir, rebootsFile)
-	data, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return reboots{}, nil
-	case err != nil:
-		return reboots{}, stateError(err)
-	}
-	kept, err := parseReboots(data)
-	if err != nil {
-		return reboots{}, stateError(fmt.Errorf("%s is damaged: %w; remove it, and reboot if a change has asked for it", path, err))
-	}
-	return kept, nil
+func (r *Reboots) load() (reboots, error) {
+	kept, _, err := load(r.store, rebootsFile, parseReboots, "reboot if a change has asked for it")
+	return kept, err
 }
 
 func parseReboots(data []byte) (reboots, error) {
@@ -137,10 +117,10 @@ func parseReboots(data []byte) (reboots, error) {
 		return kept, errors.New("it is not the JSON of requested reboots")
 	}
 	if kept.Count < 0 || kept.Count == 0 && len(kept.Requests) == 0 {
-		return kept, errors.New("it holds neither a request nor a count")
+		return kept, errors.New("it contains neither a request nor a count")
 	}
 	for _, q := range kept.Requests {
-		if q.Document == "" || whenOf(q.When) == pluginv1.RebootNone {
+		if q.Document == "" || parseWhen(q.When) == pluginv1.RebootNone {
 			return kept, errors.New("a request in it is incomplete")
 		}
 	}

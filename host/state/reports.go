@@ -14,34 +14,26 @@ import (
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/internal/atomicfile"
 	"github.com/machineadm/machineadm/internal/visible"
 )
 
-// The files of the run directory.
-const (
-	ReportFile  = "report.json"  // 0644: the last run
-	DetailsFile = "details.json" // 0600: other programs' words; missing when the run has none
+// keptReports is the number of reports in the state directory.
+const keptReports = 20
 
-	// earlierFile is the report of an earlier run, from the beginning of a run until its own report is written. Without
-	// ReportFile beside it, the last run has left no report.
-	earlierFile = "report.earlier.json"
-)
-
-// Reports writes the report of a run, as often as it changes, to the run directory and, when there is a store, among
-// the last reports. It is not safe for concurrent use.
+// Reports writes the report of a run, each time it changes, to the run directory and to the store. It is not safe for
+// concurrent use.
 type Reports struct {
 	RunDir string
-	Store  *Store // nil for a run that keeps no state
+	Store  *Store // nil for a run without state
 
-	begun   bool            // the report of an earlier run is no longer in place
-	written *report.Details // the last ones
-	run     string          // whose report was written last
-	name    string          // of that report among the last ones
+	begun   bool            // Begin has moved the earlier report
+	written *report.Details // on disk
+	run     string          // the run of name
+	name    string          // of the report in the store
 }
 
-// Begin moves the report of an earlier run aside, so that it does not pass for that of this run, which may find no room
-// for its own. Renaming needs none. Write begins by itself.
+// Begin renames the report of an earlier run, which must not pass for that of this run. It needs no space, so it succeeds
+// when Write fails. Write calls it.
 func (r *Reports) Begin() error {
 	if r.begun {
 		return nil
@@ -56,7 +48,7 @@ func (r *Reports) Begin() error {
 	return nil
 }
 
-// Write replaces the report on disk. Where one of its places is full, the other still gets it.
+// Write replaces the report. If one of the directories is full, the other one still gets it.
 func (r *Reports) Write(run report.Report, details map[string]string) error {
 	if run.Documents == nil {
 		run.Documents = []report.Document{}
@@ -72,7 +64,7 @@ func (r *Reports) Write(run report.Report, details map[string]string) error {
 	return errors.Join(err, r.keep(run, data))
 }
 
-// publish writes to the run directory. Details are written first, so that a report never points at what is not there.
+// publish writes to the run directory, the details first, because the report refers to them.
 func (r *Reports) publish(runID string, data []byte, details map[string]string) error {
 	if err := MakeRunDir(r.RunDir); err != nil {
 		return err
@@ -86,22 +78,38 @@ func (r *Reports) publish(runID string, data []byte, details map[string]string) 
 	if err := writeFile(filepath.Join(r.RunDir, ReportFile), 0o644, data); err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(r.RunDir, earlierFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return stateError(err)
-	}
-	return nil
+	return stateError(removeFile(filepath.Join(r.RunDir, earlierFile)))
 }
 
-// keep writes the copy among the last reports. That directory is put in order by the first report of a run; only the holder
-// of the lock writes there.
+// writeDetails writes changed details. Most runs have none: then it removes the file of an earlier run.
+func (r *Reports) writeDetails(details report.Details) error {
+	if r.written != nil && r.written.RunID == details.RunID && maps.Equal(r.written.Entries, details.Entries) {
+		return nil
+	}
+	path := filepath.Join(r.RunDir, DetailsFile)
+	data, err := render(details)
+	switch {
+	case err != nil:
+	case len(details.Entries) == 0:
+		err = stateError(removeFile(path)) // the report, written next, makes it durable
+	default:
+		err = writeFile(path, 0o600, data)
+	}
+	if err == nil {
+		r.written = &report.Details{RunID: details.RunID, Entries: maps.Clone(details.Entries)}
+	}
+	return err
+}
+
+// keep writes the copy in the store. The first report of a run gets a new name, and removes the oldest ones.
 func (r *Reports) keep(run report.Report, data []byte) error {
 	dir := filepath.Join(r.Store.dir, reportsDir)
 	if r.name != "" && r.run == run.RunID {
 		if err := writeFile(filepath.Join(dir, r.name), 0o600, data); !errors.Is(err, fs.ErrNotExist) {
 			return err
-		} // somebody has removed the directory: it is made again
+		} // the directory was removed
 	}
-	if err := inner(dir); err != nil {
+	if err := makeInner(dir); err != nil {
 		return stateError(err)
 	}
 	names, err := reportNames(dir)
@@ -112,48 +120,12 @@ func (r *Reports) keep(run report.Report, data []byte) error {
 	if err := writeFile(filepath.Join(dir, r.name), 0o600, data); err != nil {
 		return err
 	}
-	if err := sweep(dir); err != nil {
-		return stateError(err)
+	if !slices.Contains(names, r.name) {
+		names = append(names, r.name)
 	}
-	return stateError(prune(dir, names, r.name))
-}
-
-// writeDetails leaves details alone that this run has written already: it writes many reports. Most runs have none, and then
-// there is no file either; that of an earlier run goes.
-func (r *Reports) writeDetails(details report.Details) error {
-	if r.written != nil && r.written.RunID == details.RunID && maps.Equal(r.written.Entries, details.Entries) {
-		return nil
-	}
-	path := filepath.Join(r.RunDir, DetailsFile)
-	if len(details.Entries) == 0 {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range names[:max(0, len(names)-keptReports)] {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			return stateError(err)
-		} // durable with the report, which is written next
-	} else {
-		data, err := render(details)
-		if err != nil {
-			return err
-		}
-		if err := writeFile(path, 0o600, data); err != nil {
-			return err
-		}
-	}
-	r.written = &report.Details{RunID: details.RunID, Entries: maps.Clone(details.Entries)}
-	return nil
-}
-
-// sweep removes what a killed run left half-written. No other run removes it: each report has a name of its own.
-func sweep(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !atomicfile.Reserved(e.Name()) {
-			continue
-		}
-		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -162,7 +134,7 @@ func sweep(dir string) error {
 func render(value any) ([]byte, error) {
 	var data bytes.Buffer
 	encoder := json.NewEncoder(&data)
-	encoder.SetEscapeHTML(false) // people read these files
+	encoder.SetEscapeHTML(false) // operators read these files
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(value); err != nil {
 		return nil, stateError(err)
@@ -170,12 +142,8 @@ func render(value any) ([]byte, error) {
 	return visible.JSON(data.Bytes()), nil
 }
 
-func writeFile(path string, mode fs.FileMode, data []byte) error {
-	return stateError(atomicfile.WriteFile(path, data, atomicfile.Options{Mode: mode, KeepLabel: true}))
-}
-
-// nameFor is the name of a run's report: that of its last writing, or the next number. A number, because runs set the
-// clock: the last run may well be the one with the earliest time.
+// nameFor returns the name of a run's report: the existing one, or one with the next number. The number orders the reports,
+// because a run can change the clock.
 func nameFor(run report.Report, names []string) string {
 	suffix := "-" + run.RunID + ".json"
 	for _, name := range names {
@@ -190,10 +158,10 @@ func nameFor(run report.Report, names []string) string {
 	return fmt.Sprintf("%0*d-%s%s", digits, next, run.StartedAt.UTC().Format("20060102T150405Z"), suffix)
 }
 
-// digits of the number that begins the name of a report: names sort by it.
+// digits is the length of the number at the beginning of a report's name.
 const digits = 8
 
-// number is 0 for a name that does not begin with one.
+// number returns the number of a report's name, or 0.
 func number(name string) int {
 	head, _, _ := strings.Cut(name, "-")
 	n, err := strconv.Atoi(head)
@@ -203,87 +171,17 @@ func number(name string) int {
 	return n
 }
 
-// prune keeps the last reports.
-func prune(dir string, names []string, written string) error {
-	if !slices.Contains(names, written) {
-		names = append(names, written)
-	}
-	for len(names) > keptReports {
-		if err := os.Remove(filepath.Join(dir, names[0])); err != nil {
-			return err
-		}
-		names = names[1:]
-	}
-	return nil
-}
-
-// reportNames are the reports of dir, oldest first. Files of other names are not ours.
+// reportNames returns the reports in dir, oldest first. It ignores other files.
 func reportNames(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
-	for _, e := range entries { // in the order of their names
+	for _, e := range entries { // sorted by name
 		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".json") && number(e.Name()) > 0 {
 			names = append(names, e.Name())
 		}
 	}
 	return names, nil
-}
-
-var (
-	// ErrNoReport says that no run has left a report.
-	ErrNoReport = errors.New("no run has left a report")
-	// ErrLost says that the last run has left none, while an earlier one has.
-	ErrLost = errors.New("the last run has left no report")
-)
-
-// Last reads the report of the last run: the one in the run directory, else (after a reboot, when that is gone) the
-// newest one of the state directory. It also says which file that is. After ErrLost it is where an earlier report is.
-func Last(runDir, stateDir string) (report.Report, string, error) {
-	path := filepath.Join(runDir, ReportFile)
-	last, err := read(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return last, path, err
-	}
-	kept, path, err := newest(stateDir)
-	earlier := filepath.Join(runDir, earlierFile)
-	if before, beforeErr := read(earlier); beforeErr == nil && (err != nil || !kept.StartedAt.After(before.StartedAt)) {
-		return report.Report{}, earlier, ErrLost
-	}
-	return kept, path, err
-}
-
-// newest reads the report with the highest number.
-func newest(stateDir string) (report.Report, string, error) {
-	dir := filepath.Join(stateDir, reportsDir)
-	names, err := reportNames(dir)
-	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return report.Report{}, dir, fmt.Errorf("look for reports: %w", err)
-	case len(names) == 0:
-		return report.Report{}, "", ErrNoReport
-	}
-	path := filepath.Join(dir, names[len(names)-1])
-	last, err := read(path)
-	return last, path, err
-}
-
-func read(path string) (report.Report, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return report.Report{}, fmt.Errorf("read the report: %w", err)
-	}
-	var r report.Report
-	if err := json.Unmarshal(data, &r); err != nil {
-		return report.Report{}, fmt.Errorf("%s is not a report: %w", path, err)
-	}
-	if r.Kind != report.Kind {
-		return report.Report{}, fmt.Errorf("%s is not a report: its kind is not %s", path, report.Kind)
-	}
-	if r.APIVersion != report.APIVersion {
-		return report.Report{}, fmt.Errorf("%s is the report of another release: its apiVersion is not %s", path, report.APIVersion)
-	}
-	return r, nil
 }

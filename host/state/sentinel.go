@@ -1,36 +1,27 @@
 package state
 
 import (
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
-// Sentinel is the file that Cluster API's infrastructure providers look for: its presence says that the bootstrap
-// succeeded. Source: the bootstrap provider contract, "Sentinel File".
+// Sentinel is the file whose presence tells Cluster API's infrastructure providers that the bootstrap succeeded. Source: the
+// bootstrap provider contract, "Sentinel File".
 type Sentinel struct{ path string }
 
-// NewSentinel is the sentinel at path.
+// NewSentinel returns the sentinel at path.
 func NewSentinel(path string) *Sentinel { return &Sentinel{path: path} }
 
-// Path is where the sentinel is.
+// Path returns the path of the sentinel.
 func (s *Sentinel) Path() string { return s.path }
 
-// Remove takes the sentinel of an earlier success away. Absent is fine.
-func (s *Sentinel) Remove() error {
-	err := os.Remove(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
+// Remove removes the sentinel of an earlier success, if any.
+func (s *Sentinel) Remove() error { return removeFile(s.path) }
 
-// Write says that the bootstrap succeeded. Its directory is made, for everyone to look into.
+// Write creates the sentinel and its directory, readable by every user.
 func (s *Sentinel) Write() error {
-	if err := public(filepath.Dir(s.path)); err != nil {
+	if err := makePublic(filepath.Dir(s.path)); err != nil {
 		return err
 	}
 	return atomicfile.WriteFile(s.path, []byte("success\n"), atomicfile.Options{Mode: 0o644, KeepLabel: true})

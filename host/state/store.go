@@ -1,7 +1,7 @@
-// Package state keeps what must outlive the host's process: the lock, the choice of providers, the key of the
-// generation digest, the run that waits for a reboot, the private directories of plugins, and the run reports.
+// Package state keeps what must outlive the host's process: the lock, the chosen providers, the key of the generation
+// digest, the pending run, the private directories of plugins, and the run reports.
 //
-// State is bound to the machine: on a machine with another machine-id (a cloned disk image) all of it is void.
+// State belongs to one machine: Open removes that of another machine-id (a cloned disk image).
 package state
 
 import (
@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,45 +19,33 @@ import (
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
-const (
-	machineFile = "machine-id"
-	keyFile     = "generation.key"
-	reportsDir  = "reports"
-	pluginsDir  = "plugins"
-	keptReports = 20
-	nameMax     = 255 // NAME_MAX of every file system that matters here
-)
-
-// DigestsFile is the cache of plugin digests; see launch.Digests.
-const DigestsFile = "digests.json"
-
-// ErrState says that state could not be read or written. The run must not go on as if it had been.
-var ErrState = errors.New("the state cannot be kept")
+// nameMax is NAME_MAX of the supported file systems.
+const nameMax = 255
 
 // Store is the state directory of one machine. Only a process that holds the lock writes to it.
 type Store struct {
-	dir  string
-	peek bool // nothing is made
+	dir      string
+	readOnly bool
 }
 
-// Open makes the state directory ready for this machine. State of another machine is removed: on a clone, what was
-// chosen and counted for the original is void. An empty machineID binds nothing (a temporary directory).
+// Open prepares the state directory for this machine and removes the state of another one. With an empty machineID, for a
+// temporary directory, the state belongs to no machine.
 func Open(dir, machineID string) (*Store, error) {
 	s := &Store{dir: dir}
-	if err := private(dir); err != nil {
+	if err := makePrivate(dir); err != nil {
 		return nil, stateError(err)
 	}
 	if machineID == "" {
 		return s, nil
 	}
-	bound, err := os.ReadFile(filepath.Join(dir, machineFile))
+	owner, err := os.ReadFile(filepath.Join(dir, machineFile))
 	switch {
-	case err == nil && string(bound) == machineID+"\n":
+	case err == nil && string(owner) == machineID+"\n":
 		return s, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, stateError(err)
 	}
-	if err := s.void(); err != nil {
+	if err := s.clear(); err != nil {
 		return nil, stateError(err)
 	}
 	if err := s.write(machineFile, []byte(machineID+"\n")); err != nil {
@@ -65,16 +54,19 @@ func Open(dir, machineID string) (*Store, error) {
 	return s, nil
 }
 
-// stateNames are all the names that this package makes in a state directory.
-func stateNames() []string {
-	return []string{
-		choicesFile, keyFile, rebootsFile, PendingFile, RestingFile, DigestsFile, pluginsDir, reportsDir, machineFile, WritesFile,
+// Peek returns a store that is only read, or nil if there is none, if it belongs to another machine, or if this user cannot
+// read it.
+func Peek(dir, machineID string) *Store {
+	owner, err := os.ReadFile(filepath.Join(dir, machineFile))
+	if err != nil || machineID == "" || string(owner) != machineID+"\n" {
+		return nil
 	}
+	return &Store{dir: dir, readOnly: true}
 }
 
-// void removes what is bound to another machine, the mark that says so last: a run that is killed here begins again.
-// Only names that this package makes are touched. The record of writes stays: the clone has the same leftovers.
-func (s *Store) void() error {
+// clear removes the state of another machine, the machine-id last, so that an interrupted call is repeated. The record of
+// writes remains, because a clone has the same leftovers.
+func (s *Store) clear() error {
 	for _, name := range stateNames() {
 		if name == WritesFile {
 			continue
@@ -86,61 +78,48 @@ func (s *Store) void() error {
 	return nil
 }
 
-// Dir is the state directory.
+// Dir returns the state directory.
 func (s *Store) Dir() string { return s.dir }
 
-// PluginDir is the private directory of a plugin for one document. It exists afterwards, with mode 0700; from Peek it is
-// empty when there is none.
+// PluginDir returns the private directory of a plugin for one document, and creates it with mode 0700. A read-only store
+// creates none, and returns "" if it is absent.
 func (s *Store) PluginDir(binary, kind, name string) (string, error) {
 	document := kind + "-" + name
-	if len(document) > nameMax { // a name alone may have 253 bytes
+	if len(document) > nameMax { // a name can have 253 bytes
 		sum := sha256.Sum256([]byte(document))
 		document = kind + "-" + hex.EncodeToString(sum[:])
 	}
-	dir := s.dir
-	if s.peek {
-		return existing(filepath.Join(dir, pluginsDir, filepath.Base(binary), filepath.Base(document)))
+	dir, prepare := s.dir, makeInner
+	if s.readOnly {
+		prepare = checkDirectory
 	}
 	for _, part := range []string{pluginsDir, binary, document} {
 		if part != filepath.Base(part) || part == ".." || part == "." {
-			return "", stateError(errors.New("a plugin's directory cannot bear this name"))
+			return "", stateError(fmt.Errorf("%q is no name for a plugin's directory", part))
 		}
 		dir = filepath.Join(dir, part)
-		if err := inner(dir); err != nil {
+		err := prepare(dir)
+		if s.readOnly && errors.Is(err, fs.ErrNotExist) {
+			return "", nil
+		}
+		if err != nil {
 			return "", stateError(err)
 		}
 	}
 	return dir, nil
 }
 
-// existing is a directory that is there, or nothing.
-func existing(dir string) (string, error) {
-	info, err := os.Lstat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", nil
-	case err != nil:
-		return "", stateError(err)
-	case !info.IsDir():
-		return "", stateError(fmt.Errorf("%s is not a directory: remove it", dir))
-	}
-	return dir, nil
-}
-
-// Generation names a stream: half of an HMAC-SHA-256 under a key that never leaves this directory, in hex, so that a
-// report that everyone reads tells nothing about a short secret in the stream. A damaged key is replaced: all that is
-// lost is that the same stream gets another name.
+// Generation identifies a stream: half of an HMAC-SHA-256 in hex, under a key that never leaves this directory, so that a
+// world-readable report does not help to guess a secret in the stream. A damaged key is replaced, which only changes the
+// generation of a stream.
 func (s *Store) Generation(stream []byte) (string, error) {
-	path := filepath.Join(s.dir, keyFile)
-	key, err := os.ReadFile(path)
+	key, err := os.ReadFile(filepath.Join(s.dir, keyFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", stateError(err)
 	}
 	if len(key) != sha256.Size {
 		key = make([]byte, sha256.Size)
-		if _, err := rand.Read(key); err != nil {
-			return "", fmt.Errorf("make a key: %w", err)
-		}
+		_, _ = rand.Read(key) // never fails
 		if err := s.write(keyFile, key); err != nil {
 			return "", err
 		}
@@ -150,23 +129,49 @@ func (s *Store) Generation(stream []byte) (string, error) {
 	return hex.EncodeToString(mac.Sum(nil)[:16]), nil
 }
 
+// load reads and parses a file. The result is the zero value and false if it is absent. parse never quotes its input, which
+// can be a secret; repair completes the hint "remove it, and ...".
+func load[T any](s *Store, name string, parse func([]byte) (T, error), repair string) (T, bool, error) {
+	var zero T
+	path := filepath.Join(s.dir, name)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return zero, false, nil
+	}
+	if err != nil {
+		return zero, false, stateError(err)
+	}
+	value, err := parse(data)
+	if err != nil {
+		return zero, false, stateError(fmt.Errorf("%s is damaged: %w; remove it, and %s", path, err, repair))
+	}
+	return value, true, nil
+}
+
+// save writes a file as JSON.
+func (s *Store) save(name string, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return stateError(err)
+	}
+	return s.write(name, append(data, '\n'))
+}
+
 func (s *Store) write(name string, data []byte) error {
-	return stateError(atomicfile.WriteFile(filepath.Join(s.dir, name), data, atomicfile.Options{Mode: 0o600, KeepLabel: true}))
+	return writeFile(filepath.Join(s.dir, name), 0o600, data)
 }
 
-func stateError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", ErrState, err)
+func writeFile(path string, mode fs.FileMode, data []byte) error {
+	return stateError(atomicfile.WriteFile(path, data, atomicfile.Options{Mode: mode, KeepLabel: true}))
 }
 
-// Peek is the store of a run that writes nothing: nil when there is none, when it is another machine's, or when
-// this user may not look into it.
-func Peek(dir, machineID string) *Store {
-	bound, err := os.ReadFile(filepath.Join(dir, machineFile))
-	if err != nil || machineID == "" || string(bound) != machineID+"\n" {
+func (s *Store) remove(name string) error { return stateError(removeFile(filepath.Join(s.dir, name))) }
+
+// removeFile removes a file, if it exists.
+func removeFile(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return &Store{dir: dir, peek: true}
+	return err
 }

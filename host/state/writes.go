@@ -16,31 +16,27 @@ import (
 	"github.com/machineadm/machineadm/internal/rooted"
 )
 
-// WritesFile is the record of the live machine, in the state directory.
-const WritesFile = "writes.json"
-
 const (
 	writesVersion = 1
 	maxWrites     = 16 << 20
-	// linksMax is the number of links that a path may lead through, as in the kernel.
-	linksMax = 40
+	linksMax      = 40 // links in a path, as in the kernel
 )
 
-// Writes records which paths a run is about to write, so that a later run of any stream finds the temporary files that
-// a killed one left beside them: they can hold secrets. On the live machine the record is in the state directory, in an
-// image it is the file ImageWrites of the image, which the first boot and every later bake read.
+// Writes records the paths that a run is about to write, so that a later run of any stream finds the temporary files that a
+// killed run left beside them. They can contain secrets. The record of the live machine is in the state directory; that of an
+// image is its file ImageWrites, which the first boot and later bakes read.
 //
 // Only a process that holds the lock uses it.
 type Writes struct {
-	root     string   // of the image; "" is the live machine
-	stateDir string   // cleaned up as a whole
+	root     string   // of the image; "" means the live machine
+	stateDir string   // searched completely
 	records  []string // below root; Record writes the first
-	own      []string // files of the host itself, on the live machine
+	own      []string // files that the host writes, on the live machine
 	paths    map[string]bool
 }
 
 // NewWrites returns the record of the live machine (root "") or of an image. own are the files that the host itself
-// replaces outside of stateDir, in the file system of this process.
+// writes outside of stateDir, in the file system of this process.
 func NewWrites(root, stateDir string, own ...string) *Writes {
 	w := &Writes{root: root, stateDir: stateDir, own: own, records: []string{ImageWrites}, paths: map[string]bool{}}
 	if root == "" {
@@ -49,7 +45,7 @@ func NewWrites(root, stateDir string, own ...string) *Writes {
 	return w
 }
 
-// Record adds paths of the target. They are on disk when it returns; call it before the change that writes them.
+// Record adds paths of the target durably, before the change that writes them.
 func (w *Writes) Record(paths []string) error {
 	all := maps.Clone(w.paths)
 	for _, p := range paths {
@@ -63,13 +59,13 @@ func (w *Writes) Record(paths []string) error {
 		err = writeBelow(w.root, w.records[0], append(data, '\n'), 0o600)
 	}
 	if err != nil {
-		return stateError(fmt.Errorf("record what is written: %w", err))
+		return stateError(fmt.Errorf("record the written paths: %w", err))
 	}
 	w.paths = all
 	return nil
 }
 
-// Clear ends the record at the end of a run, when all plugins have ended: also one that had to be killed.
+// Clear cleans up and removes the record at the end of a run, when all plugins have ended.
 func (w *Writes) Clear() error {
 	if len(w.paths) == 0 {
 		return nil
@@ -77,26 +73,28 @@ func (w *Writes) Clear() error {
 	return w.CleanUp()
 }
 
-// CleanUp removes the leftovers of interrupted writes beside every recorded path, and then the record. Call it at the
-// start of a run. A record with a path that could not be cleaned up stays.
+// CleanUp removes, at the start of a run, the leftovers of interrupted writes beside every recorded path, and then the record.
+// A record remains if the cleanup of one of its paths fails.
 func (w *Writes) CleanUp() error {
 	errs := []error{
 		cleanBelow(w.stateDir),
 		within("", func(live *rooted.Root) error { return cleanBeside(live, w.own) }),
-		w.within(func(root *rooted.Root) error { return cleanBeside(root, []string{ImageChoices}) }),
-	}
-	for _, name := range w.records {
-		errs = append(errs, w.within(func(root *rooted.Root) error { return cleanRecord(root, name) }))
+		within(w.root, func(root *rooted.Root) error {
+			errs := []error{cleanBeside(root, []string{ImageChoices})}
+			for _, name := range w.records {
+				errs = append(errs, cleanRecord(root, name))
+			}
+			return errors.Join(errs...)
+		}),
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("remove what interrupted writes left: %w", err)
+		return fmt.Errorf("remove the leftovers of interrupted writes: %w", err)
 	}
 	w.paths = map[string]bool{}
 	return nil
 }
 
-func (w *Writes) within(do func(*rooted.Root) error) error { return within(w.root, do) }
-
+// within calls do with an opened root; "" means the live machine.
 func within(dir string, do func(*rooted.Root) error) (err error) {
 	root, err := rooted.OpenRoot(dir)
 	if err != nil {
@@ -106,7 +104,7 @@ func within(dir string, do func(*rooted.Root) error) (err error) {
 	return do(root)
 }
 
-// writes is the form of the record.
+// writes is the format of the record.
 type writes struct {
 	Version int      `json:"version"`
 	Paths   []string `json:"paths"`
@@ -118,13 +116,12 @@ func parseWrites(data []byte) ([]string, error) {
 		return nil, err
 	}
 	if w.Version != writesVersion {
-		return nil, fmt.Errorf("it has the form %d, and this release reads %d", w.Version, writesVersion)
+		return nil, fmt.Errorf("it has version %d, and this release reads %d", w.Version, writesVersion)
 	}
 	return w.Paths, nil
 }
 
-// writeBelow writes a file of the image at root, or of the live machine (""). Its errors name the path as this process
-// sees it, the root included.
+// writeBelow writes a file below root. Its errors contain the path with the root.
 func writeBelow(root, name string, data []byte, mode fs.FileMode) error {
 	return within(root, func(opened *rooted.Root) (err error) {
 		dir, err := opened.OpenDir(filepath.Dir(name))
@@ -140,7 +137,7 @@ func writeBelow(root, name string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// located names the path of an error below root, instead of the one that it has.
+// located replaces the path of an error by name below root.
 func located(root, name, op string, err error) error {
 	if err == nil {
 		return nil
@@ -176,7 +173,7 @@ func cleanRecord(root *rooted.Root, name string) error {
 	return errors.Join(removeAt(dir, filepath.Base(name)), dir.Close())
 }
 
-// cleanBeside removes the leftovers of writes to these paths, also where a write followed links.
+// cleanBeside removes the leftovers of writes to these paths, and to the targets of links.
 func cleanBeside(root *rooted.Root, paths []string) error {
 	var errs []error
 	for _, name := range paths {
@@ -193,7 +190,7 @@ func cleanBeside(root *rooted.Root, paths []string) error {
 	return errors.Join(errs...)
 }
 
-// cleanOne removes the leftovers of writes to name, and returns where name leads if it is a link.
+// cleanOne removes the leftovers of writes to name, and returns the target if name is a link.
 func cleanOne(root *rooted.Root, name string) (string, error) {
 	parent, base := filepath.Split(name)
 	if base == "" || strings.ContainsRune(name, 0) {
@@ -216,7 +213,7 @@ func cleanOne(root *rooted.Root, name string) (string, error) {
 	return to, errors.Join(err, dir.Close())
 }
 
-// cleanBelow removes every leftover below a directory that only this user can enter.
+// cleanBelow removes every leftover below a directory that only this user can enter. It skips absent entries.
 func cleanBelow(name string) error {
 	return filepath.WalkDir(name, func(at string, e fs.DirEntry, err error) (_ error) {
 		if err != nil || e.IsDir() || !atomicfile.Leftover(e.Name()) {

@@ -14,13 +14,13 @@ import (
 	"github.com/machineadm/machineadm/internal/rooted"
 )
 
-// ImageChoices is where an image keeps which providers were chosen in its bake.
+// ImageChoices is the file of an image with the providers chosen in its bake.
 const ImageChoices = "/etc/machineadm/choices.json"
 
 // ImageWrites is the record of an image.
 const ImageWrites = "/etc/machineadm/.pending"
 
-// absent says that a path has nothing, so nothing was left beside it either.
+// absent reports that a path does not exist, so that it has no leftovers.
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }
 
 func removeAt(dir *os.File, base string) error {
@@ -28,7 +28,7 @@ func removeAt(dir *os.File, base string) error {
 	return unix.Unlinkat(int(dir.Fd()), base, 0)
 }
 
-// makeDir makes a directory and what is missing above it, for everyone to look into.
+// makeDir creates a directory and its parents, readable by every user.
 func makeDir(root *rooted.Root, name string) (_ *os.File, err error) {
 	above, err := root.OpenDir(path.Dir(name))
 	if absent(err) && name != "/" {

@@ -1,0 +1,67 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/machineadm/machineadm/contract/report"
+)
+
+var (
+	// ErrNoReport means that no run has left a report.
+	ErrNoReport = errors.New("no run has left a report")
+	// ErrLost means that the last run left no report, and an earlier run did.
+	ErrLost = errors.New("the last run has left no report")
+)
+
+// Last returns the report of the last run and its path: in the run directory or, after a reboot, the newest one in the state
+// directory. With ErrLost, the path is that of an earlier report.
+func Last(runDir, stateDir string) (report.Report, string, error) {
+	path := filepath.Join(runDir, ReportFile)
+	last, err := read(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return last, path, err
+	}
+	kept, path, err := newest(stateDir)
+	earlier := filepath.Join(runDir, earlierFile)
+	if before, beforeErr := read(earlier); beforeErr == nil && (err != nil || !kept.StartedAt.After(before.StartedAt)) {
+		return report.Report{}, earlier, ErrLost
+	}
+	return kept, path, err
+}
+
+// newest reads the report with the highest number.
+func newest(stateDir string) (report.Report, string, error) {
+	dir := filepath.Join(stateDir, reportsDir)
+	names, err := reportNames(dir)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return report.Report{}, dir, fmt.Errorf("search for reports: %w", err)
+	case len(names) == 0:
+		return report.Report{}, "", ErrNoReport
+	}
+	path := filepath.Join(dir, names[len(names)-1])
+	last, err := read(path)
+	return last, path, err
+}
+
+func read(path string) (r report.Report, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return r, fmt.Errorf("read the report: %w", err)
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return report.Report{}, fmt.Errorf("%s is not a report: %w", path, err)
+	}
+	switch {
+	case r.Kind != report.Kind:
+		return report.Report{}, fmt.Errorf("%s is not a report: its kind is not %s", path, report.Kind)
+	case r.APIVersion != report.APIVersion:
+		return report.Report{}, fmt.Errorf("%s is a report of another release: its apiVersion is not %s", path, report.APIVersion)
+	}
+	return r, nil
+}
