@@ -4,49 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// applyAll applies each document at its turn. A document that fails ends the run; those behind it are skipped. The error
-// is an *ending, or problems of the document, which stand in its result.
+// applyAll applies the documents in order. The first failure ends the run, and the later documents are skipped. The error is
+// a *runError, or the problems of a document, which are in its result too.
 func (r *runner) applyAll(ctx context.Context, all []planned) error {
-	if q, due := r.foreignReboot(all); due {
-		return r.rebootProblem(q.Document, "an earlier run asked for a reboot before anything else is done")
+	if q, due := r.earlierReboot(all); due {
+		return r.rebootRequired(q.Document, "an earlier run asked for a reboot before anything else is done")
 	}
-	for i, p := range all {
+	last := lastOpen(all)
+	for i := range all {
+		p := &all[i]
 		if p.result.settled {
-			r.finished(i)
+			r.finished(p.doc)
 			continue
 		}
 		if err := r.checkpoint(ctx); err != nil {
-			return err // this document was not begun
+			return err // before the document's turn
 		}
-		started := time.Now()
-		r.started(p)
-		res, err := r.applyDocument(ctx, i, all)
-		res.took = time.Since(started)
-		r.progress.results[i] = res
-		if err != nil {
-			own := asProblems(err).of(p.doc)
-			r.progress.results[i], err = res.fail(own), own
-		}
-		if err == nil {
-			err = r.settleRequests(all[i])
-		}
-		if err == nil && i < lastOpen(all) && r.asked(p.label(), pluginv1.RebootBeforeNext) {
-			r.progress.results[i].outcome = report.RebootRequired
-			err = r.rebootProblem(p.label(), "the machine must reboot before the next document")
-		}
-		r.finished(i)
+		r.emitFor(p.doc, result{by: p.result.by}, Event{Type: EventDocumentStarted})
+		err := r.turn(ctx, p, all, i == last)
+		r.finished(p.doc)
 		if err != nil {
 			return err
 		}
-		if res.outcome == report.Unchanged || i >= lastOpen(all) {
-			continue // the next report, before a change or at the end, says it
+		if r.results[i].outcome == report.Unchanged || i >= last {
+			continue // the next report includes it
 		}
 		if err := r.record(); err != nil {
 			return err
@@ -55,30 +42,48 @@ func (r *runner) applyAll(ctx context.Context, all []planned) error {
 	return nil
 }
 
-// lastOpen is the place of the last document that has a turn.
-func lastOpen(all []planned) int {
-	for i, p := range slices.Backward(all) {
-		if !p.result.settled {
-			return i
+// turn applies a document, settles its result, and ends the run if a reboot must come next.
+func (r *runner) turn(ctx context.Context, p *planned, all []planned, last bool) error {
+	began := time.Now()
+	res, err := r.applyDocument(ctx, p, all)
+	res.took = time.Since(began)
+	if err != nil {
+		own := asProblems(err)
+		for i := range own {
+			own[i].err.Document = p.label()
 		}
+		r.results[p.index] = res.fail(own)
+		return own
 	}
-	return -1
+	r.results[p.index] = res
+	if err := r.confirmRequests(*p); err != nil {
+		return err
+	}
+	if !last && r.askedBeforeNext(p.doc) {
+		r.results[p.index].outcome = report.RebootRequired
+		return r.rebootRequired(p.label(), "the machine must reboot before the next document")
+	}
+	return nil
 }
 
-// applyDocument gives a document its turn, with one time limit over all its tries.
-func (r *runner) applyDocument(ctx context.Context, place int, all []planned) (result, error) {
-	p := all[place]
-	res := p.result.with(p)
-	limit := ApplyTimeout
-	if p.Timeout > 0 {
-		limit = p.Timeout
+// finished emits the end of a document's turn.
+func (r *runner) finished(d doc) {
+	e := Event{Type: EventDocumentFinished}
+	for _, x := range r.results[d.index].problems {
+		e.Errors = append(e.Errors, x.err)
 	}
-	end := time.Now().Add(limit)
+	r.emitFor(d, r.results[d.index], e)
+}
+
+// applyDocument applies a document, with one time limit over all its tries.
+func (r *runner) applyDocument(ctx context.Context, p *planned, all []planned) (result, error) {
+	res := p.result.warn(p.plan.Warnings...)
+	end := time.Now().Add(p.applyTimeout())
 	var retryUntil time.Time
 	pause := r.o.Retry.First
 	for {
 		var err error
-		res, err = r.applyOnce(ctx, place, all, res, end)
+		res, err = r.applyOnce(ctx, p, all, res, end)
 		retry := retryOf(err)
 		if retry == nil {
 			return res, err
@@ -90,15 +95,14 @@ func (r *runner) applyDocument(ctx context.Context, place int, all []planned) (r
 		pause = min(2*pause, r.o.Retry.Most)
 		switch next := time.Now().Add(wait); {
 		case next.After(retryUntil):
-			out := p.fromPlugin(p.by, retry)
+			out := p.fromPlugin(res.by, retry)
 			out[0].err.Hint = firstOf(out[0].err.Hint, fmt.Sprintf("remove the cause, then run again: it was tried for %s", r.o.Retry.Total))
 			return res, out
 		case next.After(end):
-			return res, p.tooLong(p.by, limit)
+			return res, p.timedOut(res.by)
 		}
-		d := fold(p.doc, res)
-		r.emit(Event{Type: EventRetry, Document: &d, Message: fmt.Sprintf("%s; trying again in %s",
-			firstOf(retry.Message, violationsOf(retry)), wait)})
+		r.emitFor(p.doc, res, Event{Type: EventRetry, Message: fmt.Sprintf("%s; trying again in %s",
+			firstOf(retry.Message, violationsText(retry)), wait)})
 		select {
 		case <-time.After(wait):
 		case <-r.o.Interrupt:
@@ -118,25 +122,25 @@ func retryOf(err error) *pluginv1.Error {
 	return nil
 }
 
-// applyOnce plans a pending document, and applies a document that has changes or stands behind one.
-func (r *runner) applyOnce(ctx context.Context, place int, all []planned, res result, end time.Time) (result, error) {
-	p := &all[place]
+// applyOnce plans a pending document, and applies a document that has changes or follows one.
+func (r *runner) applyOnce(ctx context.Context, p *planned, all []planned, res result, end time.Time) (result, error) {
 	if p.pending != nil {
-		if err := r.planAtTurn(ctx, place, all, end); err != nil {
+		if err := r.planPending(ctx, p, all, end); err != nil {
 			return res, err
 		}
-		res = res.with(*p)
+		res = res.warn(p.plan.Warnings...)
 	}
-	image := r.o.Root != ""
+	changes := len(p.plan.Changes)
 	switch {
-	case len(p.plan.Changes) == 0 && !r.changed:
+	case r.changed:
+	case changes == 0:
 		outcome := report.Unchanged
-		if res.changed() { // an earlier try got that far
+		if res.changed() { // by an earlier try
 			outcome = report.Changed
 		}
 		return res.end(outcome, ""), r.choose(*p)
-	case len(p.plan.Changes) > 0 && live(p.plan.Changes, image) == len(p.plan.Changes) && !r.changed:
-		return r.deferLive(res, p.plan.Changes), r.choose(*p)
+	case p.deferred(r.image()) == changes:
+		return res.deferLive(p.plan.Changes), r.choose(*p)
 	}
 	if err := r.prepareApply(*p); err != nil {
 		return res, err
@@ -144,54 +148,42 @@ func (r *runner) applyOnce(ctx context.Context, place int, all []planned, res re
 	return r.call(ctx, *p, res, end)
 }
 
-// planAtTurn plans a pending document again, and compares what it owns with the other documents.
-func (r *runner) planAtTurn(ctx context.Context, place int, all []planned, end time.Time) error {
-	p := &all[place]
+// planPending plans a pending document at its turn, and compares its claims with those of the other documents.
+func (r *runner) planPending(ctx context.Context, p *planned, all []planned, end time.Time) error {
 	ctx, cancel := r.untilInterrupted(ctx)
 	defer cancel()
 	ctx, cancelLimit := context.WithDeadline(ctx, end)
 	defer cancelLimit()
-	plan, err := r.ask(ctx, p.doc, p.by)
+	plan, err := r.requestPlan(ctx, p.doc, p.result.by)
 	var own problems
-	var over *ending
+	var over *runError
 	switch {
 	case err == nil:
 		p.plan, p.pending = plan, nil
-		return conflicts(all)[place].orNil()
+		return conflicts(all)[p.index].orNil()
 	case errors.As(err, &own), errors.As(err, &over), retryOf(err) != nil:
-		return err // it says all that there is to say
+		return err
 	default:
-		return p.fromPlugin(p.by, err)
+		return p.fromPlugin(p.result.by, err)
 	}
 }
 
-// deferLive leaves changes to first boot.
-func (r *runner) deferLive(res result, changes []pluginv1.Change) result {
-	for _, c := range changes {
-		res = res.add(report.Change{ID: c.ID, Summary: c.Summary, Outcome: report.Deferred})
-	}
-	return res.end(report.Deferred, report.ReasonLive)
-}
-
-// choose keeps which provider serves a document, before anything is changed with it, so that no later run switches.
+// choose saves the provider of a document before it changes anything, so that no later run switches.
 func (r *runner) choose(p planned) error {
-	if r.with.State == nil {
+	if r.deps.State == nil {
 		return nil
 	}
-	if err := r.with.State.Choose(p.label(), p.by.provider); err != nil {
-		return &ending{stateProblem(err)}
-	}
-	return nil
+	return stateError("", r.deps.State.Choose(p.label(), p.result.by.provider))
 }
 
-// prepareApply makes durable what must be known if this process ends during the Apply that follows.
+// prepareApply saves what a later run needs if this process ends during the Apply that follows.
 func (r *runner) prepareApply(p planned) error {
 	if err := r.choose(p); err != nil {
 		return err
 	}
-	if r.with.Writes != nil {
-		if err := r.with.Writes.Record(p.writes()); err != nil {
-			return &ending{stateProblem(fmt.Errorf("record what will be written: %w", err))}
+	if r.deps.Writes != nil {
+		if err := r.deps.Writes.Record(p.writes()); err != nil {
+			return stateError("record what will be written", err)
 		}
 	}
 	for _, c := range p.plan.Changes {
@@ -199,18 +191,8 @@ func (r *runner) prepareApply(p planned) error {
 			return err
 		}
 	}
-	if r.with.Sentinel != nil && !r.changed {
-		if err := r.with.Sentinel.Remove(); err != nil {
-			return &ending{stateProblem(fmt.Errorf("remove the sentinel of an earlier success: %w", err))}
-		}
+	if r.deps.Sentinel == nil || r.changed {
+		return nil
 	}
-	return nil
-}
-
-// tooLong is the end of a document that took longer than its limit.
-func (d doc) tooLong(by *candidate, limit time.Duration) problems {
-	return problems{{detail: by.stderr(), err: d.at("metadata.timeout", report.Error{
-		Code: report.CodeDeadline, Message: fmt.Sprintf("applying it took longer than its %s", limit),
-		Hint: "raise metadata.timeout if it needs longer; running again is safe",
-	})}}
+	return stateError("remove the sentinel of an earlier success", r.deps.Sentinel.Remove())
 }

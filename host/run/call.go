@@ -9,59 +9,59 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// stopEvery is how often a plugin that is still at work is asked to stop.
-const stopEvery = time.Second
+// stopInterval is the time between two Stop requests to a plugin that has not ended its Apply.
+const stopInterval = time.Second
 
-// Why an Apply is ended early, besides an interruption and the deadline of the run.
+// The causes of an early end of Apply, besides those of the run's context.
 var (
-	errTooLong = errors.New("the document is overdue")
-	errUnkept  = errors.New("the report cannot be kept")
+	errTimedOut = errors.New("the document exceeded its limit")
+	errUnsaved  = errors.New("the report cannot be saved")
 )
 
-// call runs Apply until end, or ends it in order when the run is interrupted.
+// call runs Apply until end, and ends it early when the run is interrupted.
 func (r *runner) call(ctx context.Context, p planned, res result, end time.Time) (result, error) {
-	request, err := r.request(p.doc, p.by)
+	request, err := r.request(p.doc, res.by)
 	if err != nil {
 		return res, err
 	}
 	request.TimeLeft = time.Until(end)
+	r.log.Debug("apply started", "document", p.label(), "plugin", res.by.binary)
+	// The call outlives the run's deadline by the grace, because Stop comes first.
+	call, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	s := supervisor{run: r, by: res.by, cancel: cancel, unsaved: make(chan struct{}), done: make(chan struct{})}
+	early := make(chan error, 1)
+	go func() { early <- s.supervise(ctx, request.TimeLeft) }()
 	began := time.Now()
-	r.log.Debug("apply started", "document", p.label(), "plugin", p.by.binary)
-	call, watch := r.watch(ctx, p.by, request.TimeLeft)
-	l := &listener{run: r, doc: p.doc, result: res, begun: map[string]time.Time{}, unkept: watch.unkept}
-	finished, err := p.by.plugin.Apply(call, request, 0, l.take)
-	cause := watch.end()
-	res = l.abandon(err == nil && finished.Error != nil)
+	l := &listener{run: r, doc: p.doc, result: res, started: map[string]time.Time{}, failed: s.unsaved}
+	finished, err := res.by.plugin.Apply(call, request, 0, l.receive)
+	close(s.done)
+	cause := <-early
+	res = l.close(err == nil && finished.Error != nil)
 	r.log.Debug("apply ended", "document", p.label(), "took", time.Since(began))
-	limit := ApplyTimeout
-	if p.Timeout > 0 {
-		limit = p.Timeout
-	}
-	if err == nil && l.stateErr == nil { // Apply has ended in order
-		l.stateErr = r.dropRequests(p)
+	if err == nil && l.failure == nil { // Apply ended in order
+		l.failure = r.dropRequests(p)
 	}
 	switch {
-	case l.stateErr != nil:
-		return res, l.stateErr
+	case l.failure != nil:
+		return res, l.failure
 	case cause != nil && (err != nil || finished.Stopped):
-		if errors.Is(cause, errTooLong) {
-			return res, p.tooLong(p.by, limit)
+		if errors.Is(cause, errTimedOut) {
+			return res, p.timedOut(res.by)
 		}
-		return res, r.overdue(cause)
+		return res, r.contextEnded(cause)
 	case expired(err):
-		return res, p.fromPlugin(p.by, unprompted(err))
+		return res, p.fromPlugin(res.by, selfCancelled(err))
 	case err != nil:
-		return res, p.fromPlugin(p.by, err)
-	}
-	switch {
+		return res, p.fromPlugin(res.by, err)
 	case finished.Error != nil && finished.Error.Code == pluginv1.CodeRetry:
 		return res, finished.Error
 	case finished.Error != nil:
-		return res, p.fromPlugin(p.by, finished.Error)
+		return res, p.fromPlugin(res.by, finished.Error)
 	case finished.Stopped:
-		return res, p.fromPlugin(p.by, &pluginv1.Error{Message: "the plugin stopped early without having been asked to"})
+		return res, p.fromPlugin(res.by, &pluginv1.Error{Message: "the plugin stopped without a Stop request"})
 	case len(finished.Deferred) > 0:
-		return r.deferLive(res, finished.Deferred), nil
+		return res.deferLive(finished.Deferred), nil
 	case res.changed():
 		return res.end(report.Changed, ""), nil
 	default:
@@ -69,82 +69,65 @@ func (r *runner) call(ctx context.Context, p planned, res result, end time.Time)
 	}
 }
 
-// watcher ends an Apply early when it must: first by Stop, so that the change in hand is finished, and after a grace
-// by cancelling the call, which the plugin's death follows.
-type watcher struct {
-	cancel context.CancelFunc
-	unkept chan struct{} // receives when the state cannot be kept any more
-	done   chan struct{} // closed by end
-	result chan error    // why it was ended early, or nil
+// supervisor ends an Apply early if necessary: with Stop, so that the plugin finishes its current change, and after the
+// grace by cancelling the call and killing the plugin.
+type supervisor struct {
+	run     *runner
+	by      *candidate
+	cancel  context.CancelFunc // of the call
+	unsaved chan struct{}      // closed when state cannot be saved
+	done    chan struct{}      // closed when Apply has returned
 }
 
-// watch returns the context of the call to watch over.
-func (r *runner) watch(ctx context.Context, by *candidate, limit time.Duration) (context.Context, *watcher) {
-	// The call itself must outlive the run's own deadline by the grace: Stop comes first.
-	call, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w := &watcher{cancel: cancel, unkept: make(chan struct{}, 1), done: make(chan struct{}), result: make(chan error, 1)}
-	go func() {
-		timer := time.NewTimer(limit)
-		defer timer.Stop()
-		var cause error
-		select {
-		case <-w.done:
-			w.result <- nil
-			return
-		case <-timer.C:
-			cause = errTooLong
-		case <-w.unkept:
-			cause = errUnkept
-		case <-r.o.Interrupt:
-			cause = context.Canceled
-		case <-ctx.Done():
-			cause = ctx.Err()
-		}
-		r.stop(ctx, by, w)
-		w.result <- cause
-	}()
-	return call, w
+// supervise returns when Apply has returned or was killed. It returns the cause of an early end, else nil.
+func (s *supervisor) supervise(ctx context.Context, limit time.Duration) (cause error) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-s.done:
+		return nil
+	case <-timer.C:
+		cause = errTimedOut
+	case <-s.unsaved:
+		cause = errUnsaved
+	case <-s.run.o.Interrupt:
+		cause = context.Canceled
+	case <-ctx.Done():
+		cause = ctx.Err()
+	}
+	s.stop(ctx)
+	return cause
 }
 
-// stop asks the plugin to end, waits for the grace, then kills it. Cancelling the run's ctx ends the grace: the end was
-// asked for a second time.
-func (r *runner) stop(ctx context.Context, by *candidate, w *watcher) {
-	grace := time.NewTimer(r.o.Grace)
-	defer grace.Stop()
-	asked, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.Grace)
+// stop requests the end of Apply, waits for the grace, then kills the plugin. Cancelling ctx, a second interruption, ends
+// the grace; its deadline does not.
+func (s *supervisor) stop(ctx context.Context) {
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.run.o.Grace)
 	defer cancel()
 	go func() {
-		for { // again and again: a Stop that overtakes the call it is meant for stops nothing
-			_ = by.plugin.Stop(asked) // a plugin that does not answer is what the grace is for
+		for { // repeatedly, because a Stop that arrives before its Apply has no effect
+			_ = s.by.plugin.Stop(grace) // the grace ends an Apply that ignores Stop
 			select {
-			case <-w.done:
+			case <-s.done:
 				return
-			case <-asked.Done():
+			case <-grace.Done():
 				return
-			case <-time.After(stopEvery):
+			case <-time.After(stopInterval):
 			}
 		}
 	}()
-	for ended := ctx.Done(); ; ended = nil { // it ends once, and its deadline is no hurry
+	for ended := ctx.Done(); ; ended = nil { // ctx ends once
 		select {
-		case <-w.done:
+		case <-s.done:
 			return
 		case <-ended:
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				continue
 			}
-		case <-grace.C:
+		case <-grace.Done():
 		}
-		w.cancel()
-		by.plugin.Kill()
+		s.cancel()
+		s.by.plugin.Kill()
 		return
 	}
-}
-
-// end ends the watch after Apply has returned, and returns why the Apply was ended early, if it was.
-func (w *watcher) end() error {
-	close(w.done)
-	cause := <-w.result
-	w.cancel()
-	return cause
 }

@@ -33,10 +33,10 @@ func TestConflicts(t *testing.T) {
 		exit    int
 		message string // of b
 	}{
-		"different values": {map[string]string{"a": "sysctl:x=1", "b": "sysctl:x=2"}, report.ExitUsage, "asks for another value of sysctl:x than Thing/a"},
+		"different values": {map[string]string{"a": "sysctl:x=1", "b": "sysctl:x=2"}, report.ExitUsage, "sets sysctl:x to another value than Thing/a"},
 		"equal values":     {map[string]string{"a": "sysctl:x=1", "b": "sysctl:x=1"}, report.ExitOK, ""},
-		"whole and part":   {map[string]string{"a": "file:/x=1", "b": "file:/x#p=1,"}, report.ExitUsage, "asks for a part of /x, the whole of which Thing/a asks for"},
-		"part and whole":   {map[string]string{"a": "file:/x#p=1", "b": "file:/x=1,"}, report.ExitUsage, "asks for the whole of /x, a part of which Thing/a asks for"},
+		"whole and part":   {map[string]string{"a": "file:/x=1", "b": "file:/x#p=1,"}, report.ExitUsage, "sets a part of /x, the whole of which is set by Thing/a"},
+		"part and whole":   {map[string]string{"a": "file:/x#p=1", "b": "file:/x=1,"}, report.ExitUsage, "sets the whole of /x, a part of which is set by Thing/a"},
 		"whole, part gone": {map[string]string{"a": "file:/x=absent", "b": "file:/x#p=absent"}, report.ExitOK, ""},
 		"two parts":        {map[string]string{"a": "file:/x#p=1", "b": "file:/x#q=2"}, report.ExitOK, ""},
 		"two files":        {map[string]string{"a": "file:/x=1", "b": "file:/x%23p=2"}, report.ExitOK, ""},
@@ -100,7 +100,7 @@ func TestConflictAtATurn(t *testing.T) {
 	got = w.execute(Options{Mode: ModeApply, Stream: things(named, named)})
 	assert.Equal(t, report.ExitFailed, got.ExitCode)
 	assert.Equal(t, "Changed Failed", outcomes(got))
-	assert.Contains(t, errorsOf(got), "Conflict: asks for another value of file:/etc/x than Thing/a")
+	assert.Contains(t, errorsOf(got), "Conflict: sets file:/etc/x to another value than Thing/a")
 	assert.NotContains(t, w.lines(), "apply b")
 	assert.Equal(t, []string{"/etc/x"}, w.writes, "what is written is recorded before")
 }

@@ -4,24 +4,22 @@ import (
 	"slices"
 
 	"github.com/machineadm/machineadm/contract/document"
-	"github.com/machineadm/machineadm/contract/pluginv1"
-	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 // checkContract decodes each document strictly into the struct of its kind, and reports the violations.
 func (r *runner) checkContract(s stream) error {
-	wrong := s.problems
+	wrong := slices.Clone(s.problems)
 	for i, d := range s.docs {
 		found := slices.Concat(s.refused[i], d.contractProblems())
 		if len(found) > 0 {
-			r.progress.results[i] = failed(found)
+			r.results[i] = failed(found)
 			wrong = append(wrong, found...)
 		}
 	}
 	for _, d := range s.faulty {
 		more := slices.DeleteFunc(d.contractProblems(), func(x problem) bool { return s.refusedField(d, x.err.Field) })
-		r.progress.problems = append(r.progress.problems, more...)
+		r.problems = append(r.problems, more...)
 		wrong = append(wrong, more...)
 	}
 	return wrong.sorted().orNil()
@@ -34,9 +32,7 @@ func (d doc) contractProblems() problems {
 	}
 	var out problems
 	for _, v := range document.Unmarshal(d.json, into) {
-		out = append(out, problem{err: d.at(v.Field, report.Error{
-			Code: pluginv1.CodeInvalidConfig.String(), Message: v.Message, Hint: v.Hint,
-		})})
+		out = append(out, d.invalid(v.Field, v.Message, v.Hint)...)
 	}
 	return out
 }

@@ -23,11 +23,11 @@ func TestWhoseDeadlineItWas(t *testing.T) {
 			setup: func(p *fakePlugin) {
 				p.onPlan = func(context.Context, pluginv1.Request) error { return context.DeadlineExceeded }
 			},
-			exit: report.ExitFailed, says: "Internal: the plugin gave up by itself",
+			exit: report.ExitFailed, says: "Internal: the plugin cancelled the call without a request",
 		},
 		"cancelled by the plugin itself in Apply": {
 			setup: func(p *fakePlugin) { p.apply = applyEnds(pluginv1.Finished{}, context.Canceled) },
-			exit:  report.ExitFailed, says: "Internal: the plugin gave up by itself",
+			exit:  report.ExitFailed, says: "Internal: the plugin cancelled the call without a request",
 		},
 		"that of Plan": {
 			setup:   func(p *fakePlugin) { p.onPlan = untilEnd },

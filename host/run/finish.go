@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -10,166 +9,152 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// finish gives the run its outcome and exit code. The sentinel comes last: when it is there, the report is too, and
-// nothing of the run is left to be continued.
+// finish sets the outcome and exit code of the run. It writes the sentinel last, after the report and the removal of the
+// pending run.
 func (r *runner) finish(ctx context.Context, err error) (report.Report, map[string]string) {
 	r.settle(err)
-	if q, due := r.dueReboot(); due && r.done() {
-		r.settle(r.rebootProblem(q.Document, "every document is done; the machine must reboot"))
+	if q, due := r.dueReboot(); due && r.applied() {
+		r.settle(r.rebootRequired(q.Document, "every document is done; the machine must reboot"))
 	}
-	if r.progress.head.ExitCode == report.ExitReboot {
+	if r.head.ExitCode == report.ExitReboot {
 		if err := r.prepareReboot(ctx); err != nil {
-			r.progress.problems = nil // the reboot that was asked for and will not be made
-			r.settle(&ending{asProblems(err)})
+			r.problems = nil // the reboot, which will not be made
+			r.settle(err)
 		}
 	}
-	r.keepAnyway(r.endResume(ctx))
-	for i := range r.progress.results {
-		open := r.o.Mode == ModePlan && err == nil // what a plan cannot decide yet has no outcome
-		if !r.progress.results[i].settled && !open {
-			r.progress.results[i] = r.progress.results[i].end(report.Skipped, "")
+	r.addError(r.endResume(ctx))
+	for i := range r.results {
+		undecided := r.o.Mode == ModePlan && err == nil // a pending document of a plan has no outcome
+		if !r.results[i].settled && !undecided {
+			r.results[i] = r.results[i].end(report.Skipped, "")
 		}
 	}
-	r.progress.head.FinishedAt = time.Now().UTC()
+	r.head.FinishedAt = time.Now().UTC()
 	r.recordEnd(ctx)
-	if r.done() {
+	if r.applied() {
 		if err := r.succeed(ctx); err != nil {
 			r.settle(err)
-			r.keepAnyway(r.record())
+			r.addError(r.record())
 		}
 	}
-	out, details := r.progress.report()
+	out, details := r.report()
 	r.emit(Event{Type: EventRunFinished, Report: &out})
 	return out, details
 }
 
-// recordEnd keeps the last report. What cannot be kept is tried once more: one of its places may still take it.
+// recordEnd saves the last report. After a failure it tries once more, because the state directory or the run directory may
+// still be writable.
 func (r *runner) recordEnd(ctx context.Context) {
-	if r.unkept == nil {
+	if r.recordErr == nil {
 		if err := r.record(); err != nil {
-			r.unrecorded(ctx, err)
+			r.recordFailed(ctx, err)
 		}
 	}
-	if r.unkept != nil {
-		_ = r.with.Record(r.progress.report()) // the error is that of before
+	if r.recordErr != nil {
+		_ = r.deps.Record(r.report()) // the run already reports recordErr
 	}
 }
 
-// done says whether an apply has ended without an error.
-func (r *runner) done() bool {
-	return r.progress.head.ExitCode == report.ExitOK && r.o.Mode == ModeApply
+// applied reports whether an apply has succeeded so far.
+func (r *runner) applied() bool {
+	return r.head.ExitCode == report.ExitOK && r.o.Mode == ModeApply
 }
 
-// keepAnyway adds an error to those of a run that may have failed already.
-func (r *runner) keepAnyway(err error) {
+// addError settles the run with an error, and leaves it as it is without one.
+func (r *runner) addError(err error) {
 	if err != nil {
 		r.settle(err)
 	}
 }
 
-// unrecorded reports that the end of a run was not kept. The exit code stays that of what went wrong before. There is no
-// reboot then, and so nothing that continues after it.
-func (r *runner) unrecorded(ctx context.Context, err error) {
-	head := &r.progress.head
-	code, outcome := head.ExitCode, head.Outcome
+// recordFailed adds the failure to save the last report. An earlier failure keeps its exit code. A reboot is not made then,
+// and the next boot continues nothing.
+func (r *runner) recordFailed(ctx context.Context, err error) {
+	code, outcome := r.head.ExitCode, r.head.Outcome
 	if code == report.ExitReboot {
-		r.progress.problems = nil
+		r.problems = nil
 	}
 	r.settle(err)
-	if code == report.ExitReboot {
-		r.keepAnyway(r.endResume(ctx))
-	}
-	if code != report.ExitOK && code != report.ExitReboot {
-		head.ExitCode, head.Outcome = code, outcome
+	switch code {
+	case report.ExitOK:
+	case report.ExitReboot:
+		r.addError(r.endResume(ctx))
+	default:
+		r.head.ExitCode, r.head.Outcome = code, outcome
 	}
 }
 
-// settle puts an end of the run into the report's head. An *ending adds its problems; any others stand in the results.
+// settle sets outcome and exit code by an error, nil for success. It adds the problems of a *runError to the run's; other
+// problems are in the results of documents.
 func (r *runner) settle(err error) {
-	head := &r.progress.head
 	found := asProblems(err)
 	if len(found) == 0 {
-		head.Outcome, head.ExitCode = report.RunSucceeded, r.success()
+		r.head.Outcome, r.head.ExitCode = report.RunSucceeded, r.success()
 		return
 	}
-	if _, placed := err.(problems); !placed { //nolint:errorlint // the type itself says where the problems stand
-		r.progress.problems = append(r.progress.problems, found...)
+	if _, ofDocuments := err.(problems); !ofDocuments { //nolint:errorlint // the type itself makes the difference
+		r.problems = append(r.problems, found...)
 	}
 	code := found[0].err.Code
-	head.ExitCode = report.ExitCode(code)
-	if head.ExitCode == report.ExitUsage && r.changed {
-		head.ExitCode = report.ExitFailed // exit 2 promises that nothing was changed
+	exit := report.ExitCode(code)
+	if exit == report.ExitUsage && r.changed {
+		exit = report.ExitFailed // exit 2 guarantees that nothing was changed
 	}
+	r.head.ExitCode = exit
 	switch {
-	case head.ExitCode == report.ExitReboot:
-		head.Outcome = report.RunRebootRequired
-	case head.ExitCode == report.ExitInterrupted:
-		head.Outcome = report.RunInterrupted
-	case head.ExitCode == report.ExitUsage, code == pluginv1.CodeUnsupported.String() && !r.changed:
-		head.Outcome = report.RunInvalid
+	case exit == report.ExitReboot:
+		r.head.Outcome = report.RunRebootRequired
+	case exit == report.ExitInterrupted:
+		r.head.Outcome = report.RunInterrupted
+	case exit == report.ExitUsage, code == pluginv1.CodeUnsupported.String() && !r.changed:
+		r.head.Outcome = report.RunInvalid
 	default:
-		head.Outcome = report.RunFailed
+		r.head.Outcome = report.RunFailed
 	}
 }
 
-// success is the exit code of a run without errors: a plan that has something to do says so.
+// success returns the exit code of a run without errors, which for a plan depends on its changes.
 func (r *runner) success() int {
-	if r.o.Mode != ModePlan {
-		return report.ExitOK
-	}
-	if _, due := r.dueReboot(); due {
-		return report.ExitDiffers
-	}
-	if slices.ContainsFunc(r.progress.results, func(res result) bool { return !res.settled || res.changed() }) {
+	_, due := r.dueReboot()
+	differs := due || slices.ContainsFunc(r.results, func(res result) bool { return !res.settled || res.changed() })
+	if r.o.Mode == ModePlan && differs {
 		return report.ExitDiffers
 	}
 	return report.ExitOK
 }
 
-// complete says whether the run got to the end of its stream.
-func (r *runner) complete() bool {
-	return !slices.ContainsFunc(r.progress.results, func(res result) bool {
+// endResume sets how a run that has not succeeded resumes.
+func (r *runner) endResume(ctx context.Context) (err error) {
+	switch {
+	case r.deps.Resume == nil || r.head.ExitCode == report.ExitOK:
+		return nil
+	case r.head.ExitCode == report.ExitReboot && r.o.Reboot:
+		r.head.Resume = report.ResumeAtBoot
+		return nil
+	}
+	complete := !slices.ContainsFunc(r.results, func(res result) bool {
 		return !res.settled || res.outcome == report.Failed || res.outcome == report.Skipped
 	})
+	r.head.Resume, err = r.deps.Resume.End(ctx, r.head.Outcome, complete)
+	return stateError("", err)
 }
 
-// endResume settles how a run that has not succeeded is continued.
-func (r *runner) endResume(ctx context.Context) error {
-	head := &r.progress.head
-	switch {
-	case r.with.Resume == nil || head.ExitCode == report.ExitOK:
-		return nil
-	case head.ExitCode == report.ExitReboot && r.o.Reboot:
-		head.Resume = report.ResumeAtBoot
-		return nil
-	}
-	var err error
-	if head.Resume, err = r.with.Resume.End(ctx, head.Outcome, r.complete()); err != nil {
-		return &ending{stateProblem(err)}
-	}
-	return nil
-}
-
-// succeed ends what was kept over reboots, and writes the sentinel after a live run of all phases that left nothing.
+// succeed removes what was saved for later runs, and writes the sentinel after a live run of all phases that deferred
+// nothing.
 func (r *runner) succeed(ctx context.Context) error {
-	if r.with.Resume != nil {
-		if _, err := r.with.Resume.End(ctx, report.RunSucceeded, true); err != nil {
-			return &ending{stateProblem(err)}
+	if r.deps.Resume != nil {
+		if _, err := r.deps.Resume.End(ctx, report.RunSucceeded, true); err != nil {
+			return stateError("", err)
 		}
 	}
-	if r.with.Reboots != nil {
-		if err := r.with.Reboots.Forget(); err != nil {
-			return &ending{stateProblem(err)}
+	if r.deps.Reboots != nil {
+		if err := r.deps.Reboots.Forget(); err != nil {
+			return stateError("", err)
 		}
 	}
-	if r.with.Sentinel == nil || r.o.Phase != pluginv1.PhaseUnspecified {
+	deferred := slices.ContainsFunc(r.results, func(res result) bool { return res.outcome == report.Deferred })
+	if r.deps.Sentinel == nil || r.o.Phase != pluginv1.PhaseUnspecified || deferred {
 		return nil
 	}
-	if slices.ContainsFunc(r.progress.results, func(res result) bool { return res.outcome == report.Deferred }) {
-		return nil
-	}
-	if err := r.with.Sentinel.Write(); err != nil {
-		return &ending{stateProblem(fmt.Errorf("write the sentinel: %w", err))}
-	}
-	return nil
+	return stateError("write the sentinel", r.deps.Sentinel.Write())
 }

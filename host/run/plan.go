@@ -12,17 +12,8 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// planned is a document with its plan, or with the reason why its turn must decide.
-type planned struct {
-	doc
-	by      *candidate // nil when none was chosen
-	plan    pluginv1.Plan
-	pending *pluginv1.Error // Precondition or Retry
-	result  result          // settled when the document is not applied
-}
-
-// planAll plans every document before any is applied, so that an error anywhere in the stream ends the run with nothing
-// changed. An error ends the run at once.
+// planAll plans every document before any is applied, so that an error anywhere in the stream ends the run before a change.
+// An error ends the run at once.
 func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 	var out []planned
 	for _, b := range all {
@@ -33,8 +24,8 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 		if err != nil {
 			return out, err
 		}
-		if r.certain(p, out) {
-			p.result = failed(p.fromPlugin(p.by, p.pending)).with(p)
+		if r.isFinal(p, out) {
+			p.result = p.result.fail(p.fromPlugin(p.result.by, p.pending))
 			p.plan.Claims, p.pending = p.pending.Claims, nil
 		}
 		out = append(out, p)
@@ -42,36 +33,28 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 			r.announce(p)
 		}
 	}
-	for place, wrong := range conflicts(out) {
-		out[place].result = failed(append(out[place].result.problems, wrong...)).with(out[place])
+	for i, wrong := range conflicts(out) {
+		out[i].result = out[i].result.warn(out[i].plan.Warnings...).fail(append(out[i].result.problems, wrong...))
 	}
 	return out, nil
 }
 
-// announce reports a plan to the observer, within the budget of a document.
+// announce emits a plan, within the budget of a document.
 func (r *runner) announce(p planned) {
 	shown, omitted := withinBudget(p.plan.Changes)
-	d := fold(p.doc, p.preview(r.o.Root != ""))
+	res := p.preview(r.image())
 	if omitted > 0 {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%d changes or diffs are too large to be shown", omitted))
+		res.warnings = append(slices.Clone(res.warnings), fmt.Sprintf("%d changes or diffs are too large to be shown", omitted))
 	}
 	pending := ""
 	if p.pending != nil {
-		pending = firstOf(p.pending.Message, violationsOf(p.pending), "the machine is not ready")
+		pending = firstOf(p.pending.Message, violationsText(p.pending), "the machine is not ready")
 		if hint := hintOf(p.pending); hint != "" {
 			pending += "; " + hint
 		}
 	}
-	r.log.Info("document planned", "document", p.label(), "provider", d.Provider, "changes", len(p.plan.Changes), "pending", pending != "")
-	r.emit(Event{Type: EventDocumentPlanned, Document: &d, Planned: shown, Pending: pending})
-}
-
-func violationsOf(e *pluginv1.Error) string {
-	var texts []string
-	for _, v := range e.Violations {
-		texts = append(texts, firstOf(v.Field+": ", "")+v.Message)
-	}
-	return strings.Join(texts, "; ")
+	r.log.Info("document planned", "document", p.label(), "provider", p.result.by.provider, "changes", len(p.plan.Changes), "pending", pending != "")
+	r.emitFor(p.doc, res, Event{Type: EventDocumentPlanned, Planned: shown, Pending: pending})
 }
 
 func hintOf(e *pluginv1.Error) string {
@@ -81,96 +64,51 @@ func hintOf(e *pluginv1.Error) string {
 	return e.Hint
 }
 
-// certain says whether a Precondition of the first planning cannot be cured by the time of the document's turn: the plugin
-// says so, or no earlier document changes anything before it.
-func (r *runner) certain(p planned, earlier []planned) bool {
+// isFinal reports whether the document's turn cannot satisfy its Precondition: the plugin says so, or no earlier document
+// changes anything before it.
+func (r *runner) isFinal(p planned, earlier []planned) bool {
 	if r.o.Mode == ModeValidate || p.pending == nil || p.pending.Code != pluginv1.CodePrecondition {
 		return false
 	}
 	return p.pending.Final || !slices.ContainsFunc(earlier, func(e planned) bool {
-		return e.pending != nil || e.result.outcome == report.Failed || live(e.plan.Changes, r.o.Root != "") < len(e.plan.Changes)
+		return e.pending != nil || e.result.outcome == report.Failed || e.deferred(r.image()) < len(e.plan.Changes)
 	})
 }
 
-// live counts the changes that an image leaves for first boot.
-func live(changes []pluginv1.Change, image bool) int {
-	n := 0
-	for _, c := range changes {
-		if image && c.NeedsLive {
-			n++
-		}
-	}
-	return n
-}
-
-// preview is the result that a document has when it is applied now and nothing goes wrong.
-func (p planned) preview(image bool) result {
-	out := p.result
-	out.by = p.by
-	for _, w := range p.plan.Warnings {
-		out = out.warn(warningText(w))
-	}
-	for _, c := range p.plan.Changes {
-		outcome := report.Changed
-		if image && c.NeedsLive {
-			outcome = report.Deferred
-		}
-		out = out.add(report.Change{ID: c.ID, Summary: c.Summary, Outcome: outcome})
-	}
-	return out
-}
-
-// outcome is the outcome of a document in a plan.
-func (p planned) outcome(image bool) result {
-	out := p.preview(image)
-	switch left := live(p.plan.Changes, image); {
-	case out.settled || p.pending != nil:
-	case len(p.plan.Changes) == 0:
-		out.settled, out.outcome = true, report.Unchanged
-	case left > 0:
-		out.settled, out.outcome, out.reason = true, report.Deferred, report.ReasonLive
-	default:
-		out.settled, out.outcome = true, report.Changed
-	}
-	return out
-}
-
-// planFirst plans one document for the first time, with the best candidate that can express it. An error ends the run.
+// planFirst plans one document for the first time, with the best candidate that supports it. An error ends the run.
 func (r *runner) planFirst(ctx context.Context, b bound) (planned, error) {
-	out := planned{doc: b.doc, result: b.result, by: b.result.by}
+	out := planned{doc: b.doc, result: b.result}
 	if b.result.settled {
 		return out, nil
 	}
 	refusals := b.refusals
-	var wrong *planned // validate alone: the configuration is wrong only if every provider says so
+	var invalid *planned // in ModeValidate an open document is invalid only if every candidate refuses it
 	for _, rank := range b.ranks {
 		if len(rank) > 1 && r.o.Mode != ModeValidate {
-			out.result = failed(problems{{err: b.at("spec.provider", tie(rank))}})
+			out.result = failed(b.problem("spec.provider", tie(rank)))
 			return out, nil
 		}
 		for _, c := range rank {
-			tried, refused, err := r.try(ctx, b, c)
+			p, refused, err := r.try(ctx, b, c)
 			switch {
 			case err != nil:
 				return out, err
 			case refused != "":
 				refusals = append(refusals, refused)
-			case r.o.Mode == ModeValidate && b.provider == "" && tried.result.settled && tried.result.outcome == report.Failed:
-				if wrong == nil {
-					wrong = &tried
-				}
-			default:
-				return tried, nil
+			case r.o.Mode != ModeValidate || b.provider != "" || p.result.outcome != report.Failed:
+				return p, nil
+			case invalid == nil:
+				invalid = &p
 			}
 		}
 	}
-	if wrong != nil {
-		return *wrong, nil
+	if invalid != nil {
+		return *invalid, nil
 	}
-	out.result = failed(problems{{err: b.at("", report.Error{
+	out.result = failed(b.problem("", report.Error{
 		Code: pluginv1.CodeUnsupported.String(), Message: "no installed provider can do this: " + strings.Join(refusals, "; "),
 		Hint: "install a provider that can, or change what they refuse",
-	})}})
+	}))
 	return out, nil
 }
 
@@ -185,108 +123,85 @@ func tie(rank []*candidate) report.Error {
 	}
 }
 
-// try plans a document with one candidate. refused is why the next candidate has its turn.
+// try plans a document with one candidate. A refusal leaves the document to the next candidate.
 func (r *runner) try(ctx context.Context, b bound, c *candidate) (out planned, refused string, err error) {
-	out = planned{doc: b.doc, by: c}
-	if r.deferred(c.kind.Phase) {
-		out.result = settled(report.Deferred, report.ReasonPhase)
-		out.result.by = c
+	out = planned{doc: b.doc, result: result{by: c}}
+	if r.otherPhase(c.kind.Phase) {
+		out.result = out.result.end(report.Deferred, report.ReasonPhase)
 		return out, "", nil
 	}
-	out.plan, err = r.ask(ctx, b.doc, c)
-	var end *ending
+	out.plan, err = r.requestPlan(ctx, b.doc, c)
+	var end *runError
 	var own problems
 	switch {
-	case err == nil:
-		return out, "", nil
-	case errors.As(err, &end):
+	case err == nil || errors.As(err, &end):
 		return out, "", err
 	case errors.As(err, &own):
-		out.result = failed(own).with(out)
+		out.result = out.result.fail(own)
 		return out, "", nil
 	}
 	e := pluginv1.AsError(err)
-	crashed := errors.Is(err, pluginv1.ErrCrashed)
 	switch {
-	case !crashed && e.Code == pluginv1.CodeUnsupported && r.elsewhere(e):
+	case errors.Is(err, pluginv1.ErrCrashed):
+	case e.Code == pluginv1.CodePrecondition, e.Code == pluginv1.CodeRetry,
+		// Unsupported because of the platform; validate ignores it.
+		e.Code == pluginv1.CodeUnsupported && r.o.Mode == ModeValidate && len(e.Violations) == 0:
 		out.pending = e
-	case !crashed && e.Code == pluginv1.CodeUnsupported && b.provider == "":
-		return out, c.provider + ": " + firstOf(e.Message, violationsOf(e), e.Error()), nil
-	case !crashed && (e.Code == pluginv1.CodePrecondition || e.Code == pluginv1.CodeRetry):
-		out.pending = e
-	default:
-		out.result = failed(b.fromPlugin(c, err)).with(out)
+		return out, "", nil
+	case e.Code == pluginv1.CodeUnsupported && b.provider == "":
+		return out, c.provider + ": " + firstOf(e.Message, violationsText(e), e.Error()), nil
 	}
+	out.result = out.result.fail(b.fromPlugin(c, err))
 	return out, "", nil
 }
 
-// elsewhere: Unsupported because of the platform; validate ignores it.
-func (r *runner) elsewhere(e *pluginv1.Error) bool {
-	return r.o.Mode == ModeValidate && len(e.Violations) == 0
-}
-
-// deferred says whether --phase leaves a kind out. A kind without a phase needs a machine's identity: the careful reading.
-func (r *runner) deferred(phase pluginv1.Phase) bool {
+// otherPhase reports whether --phase excludes a kind. A kind without a phase counts as provisioning, which an image omits.
+func (r *runner) otherPhase(phase pluginv1.Phase) bool {
 	if phase == pluginv1.PhaseUnspecified {
 		phase = pluginv1.PhaseProvisioning
 	}
 	return r.o.Phase != pluginv1.PhaseUnspecified && r.o.Phase != phase
 }
 
-var errPlanOverdue = errors.New("the planning took too long")
+var errPlanTimeout = errors.New("the plan exceeded its limit")
 
-// ask asks a plugin for its plan. The error is what the plugin answered, problems of the document, or an *ending.
-func (r *runner) ask(ctx context.Context, d doc, c *candidate) (pluginv1.Plan, error) {
+// requestPlan calls Plan. The error is the plugin's, problems of the document, or a *runError.
+func (r *runner) requestPlan(ctx context.Context, d doc, c *candidate) (pluginv1.Plan, error) {
 	request, err := r.request(d, c)
 	if err != nil {
 		return pluginv1.Plan{}, err
 	}
 	request.ClaimKey = r.claimKey
-	call, cancel := context.WithTimeoutCause(ctx, r.o.PlanTimeout, errPlanOverdue)
+	call, cancel := context.WithTimeoutCause(ctx, r.o.PlanTimeout, errPlanTimeout)
 	defer cancel()
 	plan, err := c.plugin.Plan(call, request)
 	if !expired(err) {
 		return plan, err
 	}
-	// gRPC sends the deadline to the plugin too: its answer can come a moment before our own timer.
+	// gRPC sends the deadline to the plugin, whose answer can arrive just before the timer of this context fires.
 	if deadline, ok := call.Deadline(); ok && time.Until(deadline) < time.Second {
 		<-call.Done()
 	}
 	switch {
-	case errors.Is(context.Cause(call), errPlanOverdue):
-		out := report.Error{
+	case errors.Is(context.Cause(call), errPlanTimeout):
+		return pluginv1.Plan{}, d.withLog(c, report.Error{
 			Code: report.CodeDeadline, Message: fmt.Sprintf("plugin %s did not plan within %s", c.binary, r.o.PlanTimeout),
-			Hint: "running again is safe",
-		}
-		detail := c.stderr()
-		if detail != "" {
-			out.Hint = "read the end of the plugin's log in details.json; running again is safe"
-		}
-		return pluginv1.Plan{}, problems{{err: d.at("", out), detail: detail}}
+		})
 	case call.Err() != nil:
-		return pluginv1.Plan{}, r.overdue(call.Err())
+		return pluginv1.Plan{}, r.contextEnded(call.Err())
 	default:
-		return pluginv1.Plan{}, unprompted(err)
+		return pluginv1.Plan{}, selfCancelled(err)
 	}
 }
 
-// request is what a plugin is asked with. Its state directory goes along: a restart that an earlier run did not live to
-// make is recorded nowhere else.
+// request returns the arguments of Plan and Apply. Plan needs the state directory too: it may hold the only record of an
+// activation that an earlier run did not finish.
 func (r *runner) request(d doc, c *candidate) (pluginv1.Request, error) {
 	request := pluginv1.Request{Document: d.json, Root: r.o.Root, Target: r.o.Target}
-	if r.with.State == nil {
+	if r.deps.State == nil {
 		return request, nil
 	}
 	var err error
-	if request.StateDir, err = r.with.State.PluginDir(c.binary, d.Kind, d.Name); err != nil {
-		return request, &ending{stateProblem(err)}
-	}
-	return request, nil
-}
-
-func warningText(w pluginv1.Warning) string {
-	if w.Field == "" {
-		return w.Message
-	}
-	return w.Field + ": " + w.Message
+	request.StateDir, err = r.deps.State.PluginDir(c.binary, d.Kind, d.Name)
+	return request, stateError("", err)
 }

@@ -8,42 +8,27 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// The budget of what a plugin says: a document's part of a report or of an output, and a whole report, in bytes.
+// The limits of a plugin's text in a document's part of a report or of the output, and in a whole report, in bytes.
 const (
 	documentBudget = 1 << 20
 	reportBudget   = 4 << 20
 )
 
-// result is what has come of a document so far. Its methods return a new value.
+// result is the outcome of a document so far. Its methods return a new value.
 type result struct {
-	by       *candidate // nil when no plugin was chosen
+	by       *candidate // nil if no plugin was chosen
 	settled  bool       // outcome is final
 	outcome  report.Outcome
 	reason   string
 	changes  []report.Change
 	warnings []string
-	problems problems // why it failed
+	problems problems // of a failed document
 	took     time.Duration
 	size     int // bytes of changes and warnings
 	omitted  int // changes and warnings beyond the budget
 }
 
-func settled(o report.Outcome, reason string) result {
-	return result{settled: true, outcome: o, reason: reason}
-}
-
-func failed(p problems) result {
-	return result{settled: true, outcome: report.Failed, problems: p}
-}
-
-// with adds what planning found out to the result of a document that failed.
-func (r result) with(p planned) result {
-	r.by = p.by
-	for _, w := range p.plan.Warnings {
-		r = r.warn(warningText(w))
-	}
-	return r
-}
+func failed(p problems) result { return result{}.fail(p) }
 
 // end settles a result.
 func (r result) end(o report.Outcome, reason string) result {
@@ -51,14 +36,13 @@ func (r result) end(o report.Outcome, reason string) result {
 	return r
 }
 
-// fail settles a result that failed.
+// fail settles a failed result.
 func (r result) fail(p problems) result {
-	r = r.end(report.Failed, "")
 	r.problems = p
-	return r
+	return r.end(report.Failed, "")
 }
 
-// add appends a change, or replaces the one of the same ID that did not come to its end: an earlier try began it.
+// add appends a change. It replaces an incomplete change of the same ID, which an earlier try started.
 func (r result) add(c report.Change) result {
 	r.changes = slices.DeleteFunc(slices.Clone(r.changes), func(old report.Change) bool {
 		return old.ID == c.ID && old.Outcome != report.Changed
@@ -73,7 +57,7 @@ func (r result) add(c report.Change) result {
 	return r
 }
 
-// finish records how a change ended.
+// finish sets the outcome of a started change.
 func (r result) finish(id string, o report.Outcome, took time.Duration) (result, report.Change) {
 	r.changes = slices.Clone(r.changes)
 	for i := range slices.Backward(r.changes) {
@@ -85,25 +69,35 @@ func (r result) finish(id string, o report.Outcome, took time.Duration) (result,
 	return r, report.Change{ID: id, Outcome: o, DurationMs: took.Milliseconds()}
 }
 
-// warn keeps a warning, once: Plan and Apply both send it.
-func (r result) warn(text string) result {
-	switch {
-	case slices.Contains(r.warnings, text):
-	case r.size+len(text) > documentBudget:
-		r.omitted++
-	default:
-		r.size += len(text)
-		r.warnings = append(slices.Clone(r.warnings), text)
+// deferLive adds changes that need the live machine, and settles the result as deferred to first boot.
+func (r result) deferLive(changes []pluginv1.Change) result {
+	for _, c := range changes {
+		r = r.add(report.Change{ID: c.ID, Summary: c.Summary, Outcome: report.Deferred})
+	}
+	return r.end(report.Deferred, report.ReasonLive)
+}
+
+// warn adds warnings. Plan and Apply can both send a warning; it is kept once.
+func (r result) warn(warnings ...pluginv1.Warning) result {
+	for _, w := range warnings {
+		switch text := warningText(w); {
+		case slices.Contains(r.warnings, text):
+		case r.size+len(text) > documentBudget:
+			r.omitted++
+		default:
+			r.size += len(text)
+			r.warnings = append(slices.Clone(r.warnings), text)
+		}
 	}
 	return r
 }
 
-// changed says whether something was changed, or may have been.
+// changed reports whether the document changed the machine, or may have.
 func (r result) changed() bool {
 	return slices.ContainsFunc(r.changes, func(c report.Change) bool { return c.Outcome != report.Deferred })
 }
 
-// withinBudget leaves out diffs, and then whole changes, that are too large for one document, and counts them.
+// withinBudget omits diffs, and then whole changes, beyond the budget of a document, and counts them.
 func withinBudget(changes []pluginv1.Change) (shown []pluginv1.Change, omitted int) {
 	size := 0
 	for _, c := range changes {

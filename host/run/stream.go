@@ -17,25 +17,59 @@ import (
 // doc is a document of the stream.
 type doc struct {
 	*document.Document
-	// id names the document in reports: its number from 1, and "3.1" for the first of those that document 3 expands to.
-	id   string
-	file string // the stream's name in messages
-	json []byte
+	// id is the document's ID in reports: its number from 1, and "3.1" for the first document that document 3 expands to.
+	id    string
+	index int    // in the stream's docs, and of its result
+	file  string // the stream's name in messages
+	json  []byte
 }
 
-// stream is what the stages hand on: the documents in order, and what is wrong with single ones.
+// label returns KIND/NAME.
+func (d doc) label() string { return label(d.Kind, d.Name) }
+
+func label(kind, name string) string {
+	if kind == "" || name == "" {
+		return kind + name
+	}
+	return kind + "/" + name
+}
+
+// locate adds to an error the document and the position of the field, or of the document if field is empty.
+func (d doc) locate(field string, e report.Error) report.Error {
+	position := d.Position
+	if field != "" {
+		position = d.Locate(field)
+	}
+	e.Document, e.Field, e.File, e.Line, e.Column = d.label(), field, d.file, position.Line, position.Column
+	return e
+}
+
+// problem returns an error of a field, or of the document if field is empty.
+func (d doc) problem(field string, e report.Error) problems {
+	return problems{{err: d.locate(field, e)}}
+}
+
+// invalid returns an InvalidConfig error of a field.
+func (d doc) invalid(field, message, hint string) problems {
+	return d.problem(field, report.Error{Code: pluginv1.CodeInvalidConfig.String(), Message: message, Hint: hint})
+}
+
+// stream is a decoded stream: its documents in order, and their errors.
 type stream struct {
 	docs     []doc
-	refused  map[int]problems // by place in docs
-	problems problems         // of documents with faults
-	faulty   []doc            // those of them that a plugin can check; never applied
+	refused  map[int]problems // by index in docs
+	problems problems         // found by the decoder, in documents that are not in docs
+	faulty   []doc            // those of them that a plugin can validate; never applied
 }
 
-// read decodes a stream. An error is one of the stream as a whole.
+// read decodes a stream. A *runError concerns the stream as a whole.
 func read(file string, data []byte) (stream, error) {
+	invalid := func(err error) error {
+		return newRunError(report.Error{Code: pluginv1.CodeInvalidConfig.String(), Message: err.Error(), File: file})
+	}
 	decoded, err := document.Decode(file, bytes.NewReader(data))
 	if err != nil {
-		return stream{}, one(report.Error{Code: pluginv1.CodeInvalidConfig.String(), Message: err.Error(), File: file})
+		return stream{}, invalid(err)
 	}
 	s := stream{refused: map[int]problems{}}
 	for _, e := range decoded.Errors {
@@ -44,9 +78,9 @@ func read(file string, data []byte) (stream, error) {
 	for i, d := range slices.Concat(decoded.Documents, decoded.Faulty) {
 		text, err := d.JSON()
 		if err != nil {
-			return stream{}, one(report.Error{Code: pluginv1.CodeInvalidConfig.String(), Message: err.Error(), File: file})
+			return stream{}, invalid(err)
 		}
-		made := doc{Document: d, id: strconv.Itoa(d.Index + 1), file: file, json: text}
+		made := doc{Document: d, id: strconv.Itoa(d.Index + 1), index: i, file: file, json: text}
 		if i < len(decoded.Documents) {
 			s.docs = append(s.docs, made)
 		} else {
@@ -56,46 +90,48 @@ func read(file string, data []byte) (stream, error) {
 	return s, nil
 }
 
-// refusedField says whether the decoder refused a field of a document, or one that the field lies in.
+func fromDecoder(e *document.Error) problem {
+	return problem{id: strconv.Itoa(e.Index + 1), err: report.Error{
+		Code: pluginv1.CodeInvalidConfig.String(), Message: e.Message, Field: e.Field, File: e.File,
+		Line: e.Position.Line, Column: e.Position.Column, Hint: e.Hint, Document: label(e.Kind, e.Name),
+	}}
+}
+
+// refusedField reports whether the decoder refused a field or one that contains it.
 func (s stream) refusedField(d doc, field string) bool {
 	return slices.ContainsFunc(s.problems, func(x problem) bool { return x.id == d.id && document.Within(field, x.err.Field) })
 }
 
-// expand puts in place of a document those that it stands for. This release has no such kind, and refuses the two that
-// are reserved.
+// expand replaces documents that stand for others. This release resolves none, and refuses the two reserved kinds.
 func expand(s stream) stream {
 	for i, d := range s.docs {
 		if d.APIVersion == v1alpha1.APIVersion && (d.Kind == v1alpha1.KindRemoteConfig || d.Kind == v1alpha1.KindEncryptedConfig) {
-			s.refused[i] = append(s.refused[i], problem{err: d.at("kind", report.Error{
-				Code: pluginv1.CodeInvalidConfig.String(), Message: "this release does not resolve " + d.Kind + " documents",
-				Hint: "put the documents themselves into the stream",
-			})})
+			s.refused[i] = append(s.refused[i], d.invalid("kind", "this release does not resolve "+d.Kind+" documents",
+				"put the documents themselves into the stream")...)
 		}
 	}
 	return s
 }
 
-// withoutSecrets refuses documents that would put a secret into an image.
+// withoutSecrets refuses documents that would write a secret into an image.
 func withoutSecrets(s stream) stream {
 	for i, d := range s.docs {
 		if field, found := secretIn(d.json); found {
-			s.refused[i] = append(s.refused[i], problem{err: d.at(field, report.Error{
-				Code: pluginv1.CodeInvalidConfig.String(), Message: "a secret would be written into an image, where every machine made of it has it",
-				Hint: "leave the document out of the image, or pass --allow-secrets",
-			})})
+			s.refused[i] = append(s.refused[i], d.invalid(field,
+				"a secret would be written into an image, and every machine made from the image would have it",
+				"leave the document out of the image, or pass --allow-secrets")...)
 		}
 	}
 	return s
 }
 
-// ours says whether the host knows every version of this kind.
-func ours(d doc) bool {
+// ours reports whether the contract defines the kind.
+func (d doc) ours() bool {
 	group, _, _ := strings.Cut(d.APIVersion, "/")
 	return group == v1alpha1.Group && slices.Contains(v1alpha1.Kinds(), d.Kind)
 }
 
-// StreamHoldsSecret says whether any document of a stream that is not decoded yet holds a secret, as far as its form
-// shows it.
+// StreamHoldsSecret reports whether any document of an undecoded stream has a field in the form of a secret.
 func StreamHoldsSecret(file string, data []byte) bool {
 	s, err := read(file, data)
 	return err == nil && slices.ContainsFunc(s.docs, func(d doc) bool {
@@ -104,9 +140,8 @@ func StreamHoldsSecret(file string, data []byte) bool {
 	})
 }
 
-// secretIn finds the first field that has a secret's form: a mapping whose only key is value, with a string. The
-// contract gives every secret this form and nothing else in a document has it, also in kinds that the host does not
-// know.
+// secretIn returns the first field in the form of a secret: a mapping whose only key is value, with a string. The contract
+// gives this form to every secret and to nothing else, in kinds of third parties too.
 func secretIn(text []byte) (field string, found bool) {
 	var root map[string]any
 	if err := json.Unmarshal(text, &root); err != nil {

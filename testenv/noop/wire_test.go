@@ -43,7 +43,8 @@ func TestConflictOfClaims(t *testing.T) {
 				got := b.host(append(args, "--path", path)...)
 				require.Equal(t, report.ExitUsage, got.code, "%s: %s", args[0], got)
 				assert.Contains(t, got.stderr, "stream.yaml:5:", "the first document")
-				assert.Contains(t, got.stderr, "Noop/b: spec.claims: asks for another value of ")
+				assert.Contains(t, got.stderr, "Noop/b: spec.claims: sets ")
+				assert.Contains(t, got.stderr, " to another value than ")
 				assert.NotContains(t, got.stdout+got.stderr, "c4n4ry", "a value that is claimed")
 			}
 			b.unchanged("a", "b")

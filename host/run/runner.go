@@ -1,0 +1,163 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/report"
+)
+
+// runner is one run: its input and its results so far.
+type runner struct {
+	o        Options
+	deps     Dependencies
+	log      *slog.Logger
+	claimKey []byte
+
+	head     report.Report
+	docs     []doc
+	results  []result // by index in docs
+	problems problems // of the run and of the stream
+	requests []Request
+
+	changed   bool  // the machine was changed, or may have been
+	recordErr error // the first failure of deps.Record
+}
+
+// image reports whether the run writes into an image.
+func (r *runner) image() bool { return r.o.Root != "" }
+
+// isInterrupted reports whether an early end was requested.
+func (r *runner) isInterrupted() bool {
+	select {
+	case <-r.o.Interrupt:
+		return true
+	default:
+		return false
+	}
+}
+
+// untilInterrupted returns a context for work that changes nothing: an interruption cancels it at once.
+func (r *runner) untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-r.o.Interrupt:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// checkpoint returns a *runError if the run was interrupted or exceeded its limit.
+func (r *runner) checkpoint(ctx context.Context) error {
+	if r.isInterrupted() {
+		return interruption()
+	}
+	return r.contextEnded(ctx.Err())
+}
+
+// contextEnded returns the *runError for the error of the run's context, nil for nil.
+func (r *runner) contextEnded(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return newRunError(report.Error{
+			Code: report.CodeDeadline, Message: fmt.Sprintf("the run took longer than its %s", r.o.Timeout),
+			Hint: "run it again, with a longer --timeout if it needs one",
+		})
+	default:
+		return interruption()
+	}
+}
+
+func (r *runner) emit(e Event) {
+	e.Time = time.Now()
+	r.deps.Observe(e)
+}
+
+// emitFor emits an event of a document.
+func (r *runner) emitFor(d doc, res result, e Event) {
+	folded := fold(d, res)
+	e.Document = &folded
+	r.emit(e)
+}
+
+// record saves the report. A run whose report cannot be saved must not change anything else.
+func (r *runner) record() error {
+	if r.deps.Record != nil && r.recordErr == nil {
+		r.recordErr = r.deps.Record(r.report())
+	}
+	return stateError("", r.recordErr)
+}
+
+// report returns the report so far, and the raw output of other programs by the name in the errors.
+func (r *runner) report() (report.Report, map[string]string) {
+	out, details := r.head, map[string]string{}
+	out.Errors, out.Documents, out.Reboots = nil, []report.Document{}, nil
+	for _, q := range r.requests {
+		if q.Asked {
+			out.Reboots = append(out.Reboots, report.Reboot{Document: q.Document, When: q.When.String()})
+		}
+	}
+	size, omitted := 0, 0
+	add := func(x problem, name string) bool {
+		size += len(x.err.Message) + len(x.err.Hint) + len(x.err.Field)
+		if size > reportBudget {
+			omitted++
+			return false
+		}
+		if x.detail != "" {
+			x.err.Details = name
+			details[name] = x.detail
+		}
+		out.Errors = append(out.Errors, x.err)
+		return true
+	}
+	for _, x := range r.problems {
+		add(x, "run")
+	}
+	for i, d := range r.docs {
+		res := r.results[i]
+		if size += res.size; size > reportBudget {
+			size -= res.size
+			res.omitted += len(res.changes) + len(res.warnings)
+			res.changes, res.warnings = nil, nil
+		}
+		folded := fold(d, res)
+		for _, x := range res.problems {
+			if add(x, "document-"+d.id) {
+				folded.Errors = append(folded.Errors, len(out.Errors)-1)
+			}
+		}
+		out.Documents = append(out.Documents, folded)
+	}
+	if omitted > 0 {
+		out.Errors = append(out.Errors, report.Error{
+			Code: out.Errors[0].Code, Message: fmt.Sprintf("%d more errors are left out of the report", omitted),
+			Hint: "correct those that are listed first",
+		})
+	}
+	return out, details
+}
+
+// fold returns a document's part of the report, without its errors.
+func fold(d doc, res result) report.Document {
+	out := report.Document{
+		Index: d.Index, ID: d.id, APIVersion: d.APIVersion, Kind: d.Kind, Name: d.Name, Provider: d.Provider,
+		Outcome: res.outcome, Reason: res.reason, Changes: res.changes, Warnings: res.warnings, Omitted: res.omitted,
+		DurationMs: res.took.Milliseconds(),
+	}
+	if res.by != nil {
+		out.Provider = res.by.provider
+		out.Plugin = &report.Plugin{
+			Path: res.by.plugin.Path, Version: res.by.plugin.Description.Version, SHA256: res.by.plugin.SHA256,
+		}
+	}
+	return out
+}
