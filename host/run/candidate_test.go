@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/launch"
 )
@@ -40,5 +41,110 @@ func TestRanked(t *testing.T) {
 			got = append(got, strings.Join(names, "="))
 		}
 		assert.Equal(t, want, strings.Join(got, " "))
+	}
+}
+
+func TestNamedProviderThatDoesNotServeTheMachine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add("x").fitness = pluginv1.FitnessUnsupported
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
+	assert.Equal(t, report.ExitPrecondition, got.ExitCode)
+	assert.Equal(t, "spec.provider", got.Errors[0].Field)
+	assert.Contains(t, got.Errors[0].Message, "the provider x does not serve this machine: as the test says")
+	assert.Empty(t, w.lines(), "it was planned")
+}
+
+func TestProviderIsNamedByItsFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add("x").named = "Something Else"
+	got := w.execute(Options{Mode: ModeApply, Stream: things("{}")})
+	if got.Documents[0].Provider != "x" || w.choices["Thing/a"] != "x" {
+		t.Errorf("provider %q, kept %q", got.Documents[0].Provider, w.choices["Thing/a"])
+	}
+}
+
+func TestChoiceOfProvider(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		setup   func(w *world)
+		options Options
+		exit    int
+		by      string
+		errors  []string
+		bound   string
+	}{
+		"the active one": {
+			setup: func(w *world) { w.add("x"); w.add("y").fitness = pluginv1.FitnessActive },
+			by:    "y", bound: "y",
+		},
+		"the only one that serves the machine": {
+			setup: func(w *world) { w.add("x"); w.add("y").fitness = pluginv1.FitnessUnsupported },
+			by:    "x", bound: "x",
+		},
+		"a tie names both": {
+			setup: func(w *world) { w.add("x"); w.add("y") },
+			exit:  report.ExitPrecondition, errors: []string{"machineadm-thing-plugin-x and machineadm-thing-plugin-y"},
+		},
+		"the vendor's default": {
+			setup:   func(w *world) { w.add("x"); w.add("y").fitness = pluginv1.FitnessActive },
+			options: Options{Defaults: map[string]string{"Thing": "x"}}, by: "x", bound: "x",
+		},
+		"an earlier choice wins over the default": {
+			setup:   func(w *world) { w.add("x"); w.add("y"); w.choices["Thing/a"] = "y" },
+			options: Options{Defaults: map[string]string{"Thing": "x"}}, by: "y", bound: "y",
+		},
+		"the choice of the bake wins over the default": {
+			setup:   func(w *world) { w.add("x"); w.add("y") },
+			options: Options{Defaults: map[string]string{"Thing": "x"}, ImageChoices: map[string]string{"Thing/a": "y"}}, by: "y", bound: "y",
+		},
+		"this machine's choice wins over the bake's and over that of another document": {
+			setup:   func(w *world) { w.add("x"); w.add("y"); w.choices["Thing/a"] = "x"; w.choices["Thing/b"] = "y" },
+			options: Options{ImageChoices: map[string]string{"Thing/a": "y"}}, by: "x", bound: "x",
+		},
+		"the next one after a refusal": {
+			setup: func(w *world) {
+				w.add("x")
+				y := w.add("y")
+				y.fitness, y.plan = pluginv1.FitnessActive, planFor(map[string]error{"a": unsupported("not here")})
+			},
+			by: "x", bound: "x",
+		},
+		"every refusal is listed": {
+			setup: func(w *world) {
+				w.add("x").plan = planFor(map[string]error{"a": unsupported("no pools")})
+				y := w.add("y")
+				y.fitness, y.plan = pluginv1.FitnessActive, planFor(map[string]error{"a": unsupported("no keys")})
+			},
+			exit: report.ExitPrecondition, errors: []string{"y: no keys; x: no pools"},
+		},
+		"none is installed": {
+			setup: func(*world) {},
+			exit:  report.ExitPrecondition, errors: []string{"no plugin for Thing is installed"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			tt.setup(w)
+			tt.options.Mode, tt.options.Stream = ModeApply, things("{}")
+			got := w.execute(tt.options)
+			if got.ExitCode != tt.exit {
+				t.Errorf("exit %d, want %d; errors:\n%s", got.ExitCode, tt.exit, errorsOf(got))
+			}
+			if by := got.Documents[0].Provider; by != tt.by {
+				t.Errorf("provider %q, want %q", by, tt.by)
+			}
+			for _, want := range tt.errors {
+				if !strings.Contains(errorsOf(got), want) {
+					t.Errorf("errors:\n%s\nwant %q among them", errorsOf(got), want)
+				}
+			}
+			if tt.bound != "" && w.choices["Thing/a"] != tt.bound {
+				t.Errorf("kept the choice %q, want %q", w.choices["Thing/a"], tt.bound)
+			}
+		})
 	}
 }

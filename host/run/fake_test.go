@@ -24,7 +24,7 @@ import (
 	"github.com/machineadm/machineadm/host/launch"
 )
 
-// world is a machine with plugins, written down: what it did stands in its log.
+// world is a fake machine with plugins. Its log has one line for each call.
 type world struct {
 	t        *testing.T
 	mu       sync.Mutex
@@ -44,26 +44,6 @@ type world struct {
 	details  map[string]string
 }
 
-type fakePlugin struct {
-	world    *world
-	provider string
-	kinds    []pluginv1.Kind
-	fitness  pluginv1.Fitness
-	named    string // what it calls itself, if not provider
-	onPlan   func(ctx context.Context, r pluginv1.Request) error
-	plan     func(name string, calls int) (pluginv1.Plan, error)
-	apply    func(ctx context.Context, name string, send func(pluginv1.Event) error) (pluginv1.Finished, error)
-	calls    map[string]int
-	onApply  func(r pluginv1.Request)
-	silent   bool   // writes nothing to stderr
-	stateDir string // of the last Apply
-	stopped  chan struct{}
-	stops    int
-	deaf     int // how many times Stop is not heard
-	killed   chan struct{}
-	once     sync.Once
-}
-
 func newWorld(t *testing.T) *world {
 	return &world{t: t, plugins: map[string]*fakePlugin{}, choices: map[string]string{}}
 }
@@ -78,32 +58,6 @@ func (w *world) lines() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return strings.Join(w.log, "\n")
-}
-
-// add installs a provider of the kind Thing that has one change for every document and then none.
-func (w *world) add(provider string) *fakePlugin {
-	p := &fakePlugin{
-		world: w, provider: provider, fitness: pluginv1.FitnessInstalled, calls: map[string]int{},
-		kinds:   []pluginv1.Kind{{APIVersion: "example.com/v1", Kind: "Thing", Phase: pluginv1.PhasePreparation}},
-		stopped: make(chan struct{}), killed: make(chan struct{}),
-	}
-	p.plan = func(string, int) (pluginv1.Plan, error) { return oneChange(), nil }
-	p.apply = func(_ context.Context, _ string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
-		return pluginv1.Finished{}, change(send, oneChange().Changes[0])
-	}
-	w.plugins[provider] = p
-	return p
-}
-
-func oneChange() pluginv1.Plan {
-	return pluginv1.Plan{Changes: []pluginv1.Change{{ID: "a", Summary: "do a"}}}
-}
-
-func change(send func(pluginv1.Event) error, c pluginv1.Change) error {
-	if err := send(pluginv1.Started{Change: c}); err != nil {
-		return err
-	}
-	return send(pluginv1.Changed{ID: c.ID})
 }
 
 func (w *world) Find(binary string) (catalog.Plugin, error) {
@@ -148,60 +102,6 @@ func (w *world) Start(_ context.Context, p catalog.Plugin) (*launch.Plugin, erro
 	}, nil
 }
 
-func (p *fakePlugin) Describe(context.Context, pluginv1.DescribeRequest) (pluginv1.Description, error) {
-	return pluginv1.Description{}, nil
-}
-
-func docName(r pluginv1.Request) string {
-	var d struct {
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-	}
-	if err := json.Unmarshal(r.Document, &d); err != nil {
-		return err.Error()
-	}
-	return d.Metadata.Name
-}
-
-func (p *fakePlugin) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
-	if p.onPlan != nil {
-		if err := p.onPlan(ctx, r); err != nil {
-			return pluginv1.Plan{}, err
-		}
-	}
-	name := docName(r)
-	p.world.mu.Lock()
-	p.calls[name]++
-	calls := p.calls[name]
-	p.world.mu.Unlock()
-	p.world.note("plan %s by %s", name, p.provider)
-	return p.plan(name, calls)
-}
-
-func (p *fakePlugin) Apply(
-	ctx context.Context, r pluginv1.Request, _ int, send func(pluginv1.Event) error,
-) (pluginv1.Finished, error) {
-	p.world.note("apply %s by %s", docName(r), p.provider)
-	p.stateDir = r.StateDir
-	if p.onApply != nil {
-		p.onApply(r)
-	}
-	return p.apply(ctx, docName(r), send)
-}
-
-func (p *fakePlugin) Stop(context.Context) error {
-	p.world.mu.Lock()
-	p.stops++
-	stops := p.stops
-	p.world.mu.Unlock()
-	if stops == p.deaf+1 {
-		p.world.note("stop %s", p.provider)
-		close(p.stopped)
-	}
-	return nil
-}
-
 func (w *world) PluginDir(binary, kind, name string) (string, error) {
 	return "/state/" + binary + "/" + kind + "-" + name, nil
 }
@@ -225,7 +125,7 @@ func (w *world) Write() error {
 	return nil
 }
 
-// fakeReboots and fakeWrites have methods of the same names as others of world.
+// fakeReboots and fakeWrites are types of their own because world has methods of the same names.
 type (
 	fakeReboots struct{ *world }
 	fakeWrites  struct{ *world }
@@ -319,33 +219,4 @@ func wantValid(t *testing.T, r report.Report) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	require.NoError(t, err)
 	assert.NoError(t, schema.Validate(value))
-}
-
-// things writes one Thing for each spec, named a, b, c ...
-func things(specs ...string) []byte {
-	var b strings.Builder
-	for i, spec := range specs {
-		fmt.Fprintf(&b, "---\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: %c}\nspec: %s\n", 'a'+i, spec)
-	}
-	return []byte(b.String())
-}
-
-func outcomes(r report.Report) string {
-	var out []string
-	for _, d := range r.Documents {
-		text := string(d.Outcome)
-		if d.Reason != "" {
-			text += "/" + d.Reason
-		}
-		out = append(out, text)
-	}
-	return strings.Join(out, " ")
-}
-
-func errorsOf(r report.Report) string {
-	var out []string
-	for _, e := range r.Errors {
-		out = append(out, e.Code+": "+e.Message)
-	}
-	return strings.Join(out, "\n")
 }

@@ -10,7 +10,38 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// fakeResume writes down what it is asked, and answers as the test says.
+func TestReboots(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		asks     pluginv1.Reboot
+		options  Options
+		exit     int
+		outcomes string
+		counted  int
+	}{
+		"before the next document, if there is none": {asks: pluginv1.RebootBeforeNext, options: Options{Reboot: true}, exit: report.ExitReboot, outcomes: "Changed", counted: 2},
+		"not counted without Reboot":                 {asks: pluginv1.RebootAfterRun, exit: report.ExitReboot, outcomes: "Changed", counted: 1},
+		"an image has nothing to reboot":             {asks: pluginv1.RebootBeforeNext, options: Options{Root: "/image"}, outcomes: "Changed", counted: 1},
+		"success without --reboot ends the count":    {asks: pluginv1.RebootNone, outcomes: "Changed"},
+		"success with --reboot ends the count, too":  {asks: pluginv1.RebootNone, options: Options{Reboot: true}, outcomes: "Changed"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.reboots = 1
+			w.add("x").apply = reboots(tt.asks)
+			tt.options.Mode, tt.options.Stream = ModeApply, things(named)
+			got := w.execute(tt.options)
+			if got.ExitCode != tt.exit || outcomes(got) != tt.outcomes || w.reboots != tt.counted {
+				t.Errorf("exit %d [%s], %d reboots; want %d [%s], %d; errors:\n%s", got.ExitCode, outcomes(got), w.reboots,
+					tt.exit, tt.outcomes, tt.counted, errorsOf(got))
+			}
+		})
+	}
+}
+
+// fakeResume logs each call and returns the values of the test.
 type fakeResume struct {
 	world           *world
 	keepErr, endErr error
@@ -27,7 +58,7 @@ func (f *fakeResume) End(_ context.Context, o report.Outcome, _ bool) (report.Re
 	return f.end, f.endErr
 }
 
-// TestResume: what is kept over a reboot, when, and what is left of it at the end.
+// TestResume: when a run is saved for the next boot, and what remains of it at the end.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	const begun = "plan a by x\nremove sentinel\napply a by x"
@@ -50,41 +81,41 @@ func TestResume(t *testing.T) {
 		log     string
 		errors  string
 	}{
-		"kept, once the reboot is counted": {
+		"saved after the reboot is counted": {
 			setup: asking(pluginv1.RebootBeforeNext), options: Options{Reboot: true, Stream: things(named, named)},
 			exit: report.ExitReboot, left: report.ResumeAtBoot, log: strings.Replace(begun, "remove", "plan b by x\nremove", 1) + "\ncount reboot 1\nkeep",
 			errors: "Reboot: the machine must reboot before the next document",
 		},
-		"kept for a reboot after the run, too": {
+		"saved for a reboot after the run": {
 			setup: asking(pluginv1.RebootAfterRun), options: Options{Reboot: true},
 			exit: report.ExitReboot, left: report.ResumeAtBoot, log: begun + "\ncount reboot 1\nkeep",
 			errors: "Reboot: every document is done; the machine must reboot",
 		},
-		"not kept when this run does not reboot": {
+		"not saved without Reboot": {
 			setup: asking(pluginv1.RebootAfterRun), exit: report.ExitReboot, log: begun + "\nend RebootRequired",
 			errors: "Reboot: every document is done; the machine must reboot",
 		},
-		"what cannot be kept is no reboot": {
+		"no reboot if the run cannot be saved": {
 			setup: asking(pluginv1.RebootAfterRun), options: Options{Reboot: true}, resume: fakeResume{keepErr: errors.New("disk full")},
 			exit: report.ExitState, log: begun + "\ncount reboot 1\nkeep\nend Failed", errors: "State: disk full",
 		},
-		"one reboot too many ends the run, and what was kept stays": {
+		"one reboot too many ends the run, and the saved run remains": {
 			setup:   func(w *world) { asking(pluginv1.RebootAfterRun)(w); w.reboots = MaxReboots },
 			options: Options{Reboot: true}, resume: fakeResume{end: report.ResumeByHand},
 			exit: report.ExitDeadline, left: report.ResumeByHand, log: begun + "\ncount reboot 4\nend Failed",
 			errors: "TooManyReboots: the stream asks for reboot 4; at most 3 are made",
 		},
-		"success leaves nothing, and the sentinel comes after it": {
+		"success removes the saved run before it writes the sentinel": {
 			exit: report.ExitOK, log: begun + "\nend Succeeded\nwrite sentinel",
 		},
-		"what cannot be forgotten is no success": {
+		"no success if the saved run cannot be removed": {
 			resume: fakeResume{endErr: errors.New("read-only")}, exit: report.ExitState, log: begun + "\nend Succeeded", errors: "State: read-only",
 		},
-		"a failure says what was kept": {
+		"a failure reports how to resume": {
 			setup: failing(pluginv1.CodePrecondition), resume: fakeResume{end: report.ResumeByHand},
 			exit: report.ExitPrecondition, left: report.ResumeByHand, log: begun + "\nend Failed", errors: "Precondition: no",
 		},
-		"a plan keeps nothing and ends nothing": {
+		"a plan changes nothing": {
 			options: Options{Mode: ModePlan}, exit: report.ExitDiffers, log: "plan a by x",
 		},
 	}
@@ -107,10 +138,10 @@ func TestResume(t *testing.T) {
 				t.Errorf("exit %d, goes on %q, errors %q; want %d, %q, %q", got.ExitCode, got.Resume, errorsOf(got), tt.exit, tt.left, tt.errors)
 			}
 			if w.lines() != tt.log {
-				t.Errorf("did\n%s\nwant\n%s", w.lines(), tt.log)
+				t.Errorf("log\n%s\nwant\n%s", w.lines(), tt.log)
 			}
 			if w.reboots > 0 && got.ExitCode == report.ExitOK {
-				t.Errorf("%d reboots stay counted", w.reboots)
+				t.Errorf("%d reboots remain counted", w.reboots)
 			}
 		})
 	}

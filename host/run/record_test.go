@@ -10,8 +10,48 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// TestUnkeptReportFinishesTheChangeInHand: a disk that is full does not make half a change.
-func TestUnkeptReportFinishesTheChangeInHand(t *testing.T) {
+// TestConvergedRunWritesTwoReports: at its start and its end, for any number of documents, because each costs several fsyncs.
+func TestConvergedRunWritesTwoReports(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add("x").plan = func(string, int) (pluginv1.Plan, error) { return pluginv1.Plan{}, nil }
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named, named)})
+	if got.ExitCode != report.ExitOK || outcomes(got) != "Unchanged Unchanged Unchanged" {
+		t.Fatalf("exit %d, outcomes %s", got.ExitCode, outcomes(got))
+	}
+	if w.reports != 2 {
+		t.Errorf("%d reports were written, want 2", w.reports)
+	}
+}
+
+func TestUnsavedReportOfAFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add("x").apply = func(context.Context, string, func(pluginv1.Event) error) (pluginv1.Finished, error) {
+		w.fail = true
+		return pluginv1.Finished{Error: pluginv1.AsError(precondition("not ready"))}, nil
+	}
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
+	if got.ExitCode != report.ExitPrecondition || !strings.Contains(errorsOf(got), "State: no space left on device") {
+		t.Errorf("exit %d; errors:\n%s", got.ExitCode, errorsOf(got))
+	}
+}
+
+func TestUnsavedSuccessIsAFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add("x").plan = func(string, int) (pluginv1.Plan, error) {
+		w.fail = true
+		return pluginv1.Plan{}, nil
+	}
+	got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
+	if got.ExitCode != report.ExitState || w.sentinel {
+		t.Errorf("exit %d, sentinel %v; errors:\n%s", got.ExitCode, w.sentinel, errorsOf(got))
+	}
+}
+
+// TestUnsavedReportFinishesTheCurrentChange: a full disk does not leave half a change.
+func TestUnsavedReportFinishesTheCurrentChange(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.failAt = 2 // that of the first change
@@ -39,37 +79,36 @@ func TestUnkeptReportFinishesTheChangeInHand(t *testing.T) {
 	}
 }
 
-// TestUnkeptReportIsTriedOnceMore: where the report of the run directory can be written, and the copy of it cannot, it
-// says how the run ended.
-func TestUnkeptReportIsTriedOnceMore(t *testing.T) {
+// TestUnsavedReportIsTriedAgain: if only one of the two copies of the report can be written, it has the end of the run.
+func TestUnsavedReportIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]int{"from the first on": 1, "the last one": 3} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.add("x")
-			var told report.Report
+			var saved report.Report
 			times := 0
 			with := Dependencies{Plugins: w, State: w, Record: func(r report.Report, _ map[string]string) error {
-				told = r
+				saved = r
 				if times++; times >= fails {
 					return errors.New("no space left on device")
 				}
 				return nil
 			}}
 			got, _ := Execute(t.Context(), Options{Mode: ModeApply, File: "node.yaml", Stream: things(named)}, with, report.Report{})
-			if got.ExitCode != report.ExitState || told.ExitCode != got.ExitCode || told.Outcome != report.RunFailed || told.FinishedAt.IsZero() {
-				t.Errorf("exit %d; told at last, time %d: exit %d, %s", got.ExitCode, times, told.ExitCode, told.Outcome)
+			if got.ExitCode != report.ExitState || saved.ExitCode != got.ExitCode || saved.Outcome != report.RunFailed || saved.FinishedAt.IsZero() {
+				t.Errorf("exit %d; report %d saved: exit %d, %s", got.ExitCode, times, saved.ExitCode, saved.Outcome)
 			}
-			if strings.Count(errorsOf(told), "no space left") != 1 {
-				t.Errorf("told:\n%s", errorsOf(told))
+			if strings.Count(errorsOf(saved), "no space left") != 1 {
+				t.Errorf("saved:\n%s", errorsOf(saved))
 			}
 		})
 	}
 }
 
-// TestUnkeptReportIsNoReboot: what was kept for the time after it is not left to start at some other boot.
-func TestUnkeptReportIsNoReboot(t *testing.T) {
+// TestUnsavedReportPreventsTheReboot: the run that was saved for the next boot is removed, too.
+func TestUnsavedReportPreventsTheReboot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.failAt = 3

@@ -13,7 +13,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// machineWithReboots is a world in which each document needs one change, until it is made. Document a asks for a reboot.
+// machineWithReboots is a world in which each document needs one change, once. Document a asks for a reboot.
 type machineWithReboots struct {
 	*world
 	made  map[string]bool
@@ -56,13 +56,13 @@ func newMachineWithReboots(t *testing.T, when pluginv1.Reboot) *machineWithReboo
 
 func (m *machineWithReboots) reboot() { m.requests = nil } // what the state store does when the boot ID has changed
 
-// others is a stream whose documents have other names than those of things.
+// others returns a stream whose documents have other names than those of things.
 func others(specs ...string) []byte {
 	return []byte(strings.ReplaceAll(string(things(specs...)), "metadata: {name: ", "metadata: {name: o"))
 }
 
-// TestRequestedRebootIsNeverLost: whatever happens between the change that asks for a reboot and the reboot, every run of
-// the same boot ends with it or reports that it is due, and no run of the next boot does.
+// TestRequestedRebootIsNeverLost: between the change that asks for a reboot and the reboot, every run of the boot ends with
+// it or reports that it is due, and no run of the next boot does.
 func TestRequestedRebootIsNeverLost(t *testing.T) {
 	t.Parallel()
 	happens := map[string]func(m *machineWithReboots) report.Report{
@@ -102,7 +102,7 @@ func TestRequestedRebootIsNeverLost(t *testing.T) {
 					other := m.execute(Options{Mode: ModeApply, Stream: others(named), Reboot: reboots})
 					assert.Equal(t, report.ExitReboot, other.ExitCode, "another stream: %s", errorsOf(other))
 					assert.False(t, m.sentinel)
-					assert.Equal(t, when == pluginv1.RebootAfterRun, m.made["oa"], "another stream goes on unless the reboot comes first")
+					assert.Equal(t, when == pluginv1.RebootAfterRun, m.made["oa"], "another stream is applied unless the reboot comes first")
 
 					again := m.execute(Options{Mode: ModeApply, Stream: things(named, named), Reboot: reboots})
 					assert.Equal(t, report.ExitReboot, again.ExitCode, "the same stream: %s", errorsOf(again))
@@ -121,7 +121,7 @@ func TestRequestedRebootIsNeverLost(t *testing.T) {
 	}
 }
 
-func TestPlannedRebootThatWasNotBegunIsDropped(t *testing.T) {
+func TestPlannedRebootOfAnUnstartedChangeIsDropped(t *testing.T) {
 	t.Parallel()
 	m := newMachineWithReboots(t, pluginv1.RebootAfterRun)
 	m.fail["a"] = true
@@ -131,9 +131,9 @@ func TestPlannedRebootThatWasNotBegunIsDropped(t *testing.T) {
 	assert.Empty(t, got.Reboots)
 }
 
-// TestPlannedRebootBehindAChange: the run that planned the reboot died after the change; in the next run the document plans
-// nothing, and is applied all the same because it stands behind another change.
-func TestPlannedRebootBehindAChange(t *testing.T) {
+// TestPlannedRebootAfterAChange: the run that planned the reboot ended after the change. In the next run the document plans
+// nothing, and is applied because it follows another change.
+func TestPlannedRebootAfterAChange(t *testing.T) {
 	t.Parallel()
 	m := newMachineWithReboots(t, pluginv1.RebootAfterRun)
 	m.requests = []Request{{Document: "Thing/a", When: pluginv1.RebootAfterRun}}
@@ -144,11 +144,11 @@ func TestPlannedRebootBehindAChange(t *testing.T) {
 	assert.Equal(t, []Request{{Document: "Thing/a", When: pluginv1.RebootAfterRun, Asked: true}}, m.requests)
 }
 
-func TestRequestThatCannotBeKeptStopsTheDocument(t *testing.T) {
+func TestUnsavedRequestStopsTheDocument(t *testing.T) {
 	t.Parallel()
 	m := newMachineWithReboots(t, pluginv1.RebootAfterRun)
 	m.keepErr = fmt.Errorf("disk full")
 	got := m.execute(Options{Mode: ModeApply, Stream: things(named)})
 	assert.Equal(t, report.ExitState, got.ExitCode)
-	assert.False(t, m.made["a"], "nothing is applied before the reboot is durable")
+	assert.False(t, m.made["a"], "nothing is applied before the request is saved")
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// TestDetailsAreWrittenWhenTheyChange: a run writes many reports, and seldom another program's words.
-func TestDetailsAreWrittenWhenTheyChange(t *testing.T) {
+// TestOnlyChangedDetailsAreWritten: a run writes many reports, and seldom new details.
+func TestOnlyChangedDetailsAreWritten(t *testing.T) {
 	t.Parallel()
 	r := Reports{RunDir: filepath.Join(t.TempDir(), "run")}
 	path := filepath.Join(r.RunDir, DetailsFile)

@@ -37,7 +37,7 @@ func wantLocked(t *testing.T, path string, words ...string) {
 	l, err := Acquire(path)
 	if err == nil {
 		release(t, l)
-		t.Fatal("the lock was had twice")
+		t.Fatal("the lock was acquired twice")
 	}
 	if !errors.Is(err, ErrLocked) || errors.Is(err, ErrState) {
 		t.Errorf("%v, want that it is locked", err)
@@ -80,11 +80,11 @@ func TestLockExcludesOtherProcesses(t *testing.T) {
 	acquired(t, path)
 }
 
-// TestChildKeepsTheLock: while a plugin of an earlier run is still at work, no other run begins.
+// TestChildKeepsTheLock: no run starts while a plugin of an earlier run is running.
 func TestChildKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows hands no locks on: there the job object ends the children")
+		t.Skip("on Windows locks are not inherited: the job object ends the children")
 	}
 	dir := t.TempDir()
 	for _, path := range []string{filepath.Join(dir, "lock"), dir} {
@@ -107,7 +107,7 @@ func TestChildKeepsTheLock(t *testing.T) {
 func TestDirectoryLock(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows locks no directories")
+		t.Skip("Windows cannot lock directories")
 	}
 	dir := t.TempDir()
 	before := tree(t, dir)
@@ -122,23 +122,23 @@ func TestDirectoryLock(t *testing.T) {
 	}
 }
 
-// TestGlancesDisturbNobody: looking at the status neither fails a run that begins, nor passes for one.
-func TestGlancesDisturbNobody(t *testing.T) {
+// TestHeldDoesNotDisturbARun: the lock of Held neither fails a run that starts, nor counts as one.
+func TestHeldDoesNotDisturbARun(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	release(t, acquired(t, path))
-	glance, err := os.Open(path)
+	reader, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tryLock(glance, false); err != nil {
+	if err := tryLock(reader, false); err != nil {
 		t.Fatal(err)
 	}
 	if Held(path) {
-		t.Error("a glance was taken for a run")
+		t.Error("a shared lock was taken for a run")
 	}
 	over := make(chan error)
-	time.AfterFunc(10*time.Millisecond, func() { over <- glance.Close() })
+	time.AfterFunc(10*time.Millisecond, func() { over <- reader.Close() })
 	got := make(chan error)
 	go func() {
 		l, err := Acquire(path)
@@ -151,11 +151,11 @@ func TestGlancesDisturbNobody(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-got; err != nil {
-		t.Errorf("a glance failed a run: %v", err)
+		t.Errorf("a shared lock failed a run: %v", err)
 	}
 }
 
-func TestHeldMakesNoFile(t *testing.T) {
+func TestHeldCreatesNoFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	if Held(path) || exists(t, path) {
@@ -163,7 +163,7 @@ func TestHeldMakesNoFile(t *testing.T) {
 	}
 }
 
-func TestNotALock(t *testing.T) {
+func TestPathIsNoLock(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, err := Acquire(filepath.Join(dir, "missing", "lock"))
@@ -179,6 +179,6 @@ func TestNotALock(t *testing.T) {
 	_, err = Acquire(link)
 	wantState(t, err, link, "remove it")
 	if data, err := os.ReadFile(victim); err != nil || string(data) != "precious" {
-		t.Errorf("what the link leads to now holds %q (%v)", data, err)
+		t.Errorf("the target of the link now contains %q (%v)", data, err)
 	}
 }

@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// role, in the environment, turns this test binary into another process: hold takes the lock named by the variable
-// after it; keep only keeps the descriptors that it inherited. Both end with their standard input.
+// role is an environment variable that makes this test binary a helper process: "hold PATH" takes a lock, "keep PATH" only
+// keeps its inherited descriptors. Both end with their standard input.
 const role = "STATE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,7 @@ func play(name, path string) int {
 	return 0
 }
 
-// process starts this binary in a role, and returns its ID and how it is ended.
+// process starts this binary in a role, and returns its ID and a function that ends it.
 func process(t *testing.T, name, path string, inherit ...*os.File) (pid int, end func()) {
 	t.Helper()
 	command := exec.Command(os.Args[0])
@@ -79,7 +79,7 @@ func process(t *testing.T, name, path string, inherit ...*os.File) (pid int, end
 	return command.Process.Pid, end
 }
 
-// tree lists what is below dir: modes, names, and the contents of files.
+// tree lists everything below dir: modes, names, and the contents of files.
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -123,7 +123,7 @@ func opened(t *testing.T, dir, machine string) *Store {
 func wantState(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if !errors.Is(err, ErrState) {
-		t.Errorf("%v, want an error of the state", err)
+		t.Errorf("%v, want an ErrState", err)
 		return
 	}
 	for _, word := range words {

@@ -83,7 +83,7 @@ func TestDamagedPending(t *testing.T) {
 		"empty": "", "truncated": string(whole[:len(whole)/2]), "null": "null", "a list": "[]", "wrong type": `{"version": "` + pendingCanary + `"}`,
 		"of a later release": strings.Replace(string(whole), `"version":1`, `"version":2`, 1),
 		"without the stream": `{"version": 1, "generation": "` + pendingCanary + `", "file": "x", "timeoutNanoseconds": 1}`,
-		"no time at all":     strings.Replace(string(whole), `"timeoutNanoseconds":3600000000000`, `"timeoutNanoseconds":0`, 1),
+		"no timeout":         strings.Replace(string(whole), `"timeoutNanoseconds":3600000000000`, `"timeoutNanoseconds":0`, 1),
 	} {
 		write(t, path, text, 0o600)
 		got, err := store.Pending()

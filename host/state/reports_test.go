@@ -52,7 +52,7 @@ func full() report.Report {
 	}
 }
 
-// TestShape holds the JSON that the controller and other programs read.
+// TestShape compares the JSON that the controller and other programs read.
 func TestShape(t *testing.T) {
 	t.Parallel()
 	schema, err := jsonschema.NewCompiler().Compile("../../contract/report/report.schema.json")
@@ -125,12 +125,12 @@ func TestEmptyListsAreLists(t *testing.T) {
 		t.Errorf("an empty list is missing (%v):\n%s", err, data)
 	}
 	if exists(t, filepath.Join(dir, DetailsFile)) {
-		t.Error("there are details of nothing")
+		t.Error("an empty details file exists")
 	}
 }
 
-// TestDetailsComeFirst: a reader of a report finds the details that it names.
-func TestDetailsComeFirst(t *testing.T) {
+// TestDetailsAreWrittenFirst: the details of a report exist when the report does.
+func TestDetailsAreWrittenFirst(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, ReportFile, "in the way"), 0o755); err != nil {
@@ -227,7 +227,7 @@ func TestLast(t *testing.T) {
 	}
 }
 
-func TestLastIsBroken(t *testing.T) {
+func TestDamagedReport(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{
 		"empty": "", "half": `{"kind": "RunRep`, "another kind": `{"apiVersion": "machineadm.cluster.x-k8s.io/v1alpha1", "kind": "Sysctl"}`, "another type": `{"runID": 7}`,
@@ -287,8 +287,8 @@ func TestLeftoverReportIsRemoved(t *testing.T) {
 	assert.Len(t, kept(t, store), 1)
 }
 
-// TestReportsAreRemovedUnderARun: whoever cleans up while a run goes on does not take its last words.
-func TestReportsAreRemovedUnderARun(t *testing.T) {
+// TestReportsAreRemovedDuringARun: a run creates the directory of reports again.
+func TestReportsAreRemovedDuringARun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	store := opened(t, filepath.Join(dir, "state"), "machine-1")

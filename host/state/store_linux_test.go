@@ -15,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/internal/require"
 )
 
-// alone runs a test once more in a process with mounts of its own, and reports whether this is that process.
+// alone repeats a test in a process with its own mount namespace, and reports whether this is that process.
 func alone(t *testing.T) bool {
 	t.Helper()
 	const mark = "STATE_TEST_ALONE"
@@ -36,7 +36,7 @@ func alone(t *testing.T) bool {
 	return false
 }
 
-// withUmask is for tests that run alone: the umask is the whole process's.
+// withUmask sets the umask of the process, so its callers are not parallel.
 func withUmask(t *testing.T, mask int) {
 	t.Helper()
 	before := syscall.Umask(mask)
@@ -55,8 +55,7 @@ func wantMode(t *testing.T, path string, want fs.FileMode) {
 	}
 }
 
-// It is not parallel: the umask is the whole process's.
-func TestModesWhateverTheUmask(t *testing.T) {
+func TestModesUnderAnyUmask(t *testing.T) {
 	for name, mask := range map[string]int{"000": 0, "077": 0o077, "022": 0o022} {
 		t.Run(name, func(t *testing.T) {
 			base := t.TempDir()
@@ -102,7 +101,7 @@ func TestModesWhateverTheUmask(t *testing.T) {
 	}
 }
 
-func TestAnOpenDirectoryIsClosed(t *testing.T) {
+func TestOpenDirectoryIsClosed(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []fs.FileMode{0o755, 0o777, 0o701, 0o710} {
 		dir := filepath.Join(t.TempDir(), "state")
@@ -130,8 +129,8 @@ func TestAnOpenDirectoryIsClosed(t *testing.T) {
 	}
 }
 
-// TestASharedDirectoryIsNotClosed: a mistyped --state-dir must not lock everyone out of it.
-func TestASharedDirectoryIsNotClosed(t *testing.T) {
+// TestSharedDirectoryIsNotClosed: a mistyped --state-dir must not close a directory of other programs.
+func TestSharedDirectoryIsNotClosed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "etc")
 	write(t, filepath.Join(dir, "machine-id"), "machine-1\n", 0o644)
@@ -156,7 +155,7 @@ func TestASharedDirectoryIsNotClosed(t *testing.T) {
 	wantMode(t, both, fs.ModeDir|0o700)
 }
 
-func TestADirectoryOfAnotherUserIsRefused(t *testing.T) {
+func TestDirectoryOfAnotherUserIsRefused(t *testing.T) {
 	t.Parallel()
 	require.Root(t)
 	dir := filepath.Join(t.TempDir(), "state")
@@ -283,8 +282,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// nobody runs a test once more in a process without rights, with what prepare left in a directory to which every user
-// can find the way, and returns that directory if this is that process.
+// nobody repeats a test in a process of another user. prepare fills a directory that this user can reach; the result is the
+// directory, and whether this is that process.
 func nobody(t *testing.T, prepare func(dir string)) (dir string, ok bool) {
 	t.Helper()
 	const mark = "STATE_TEST_NOBODY"
@@ -314,14 +313,14 @@ func TestHeldForEveryone(t *testing.T) {
 		return
 	}
 	if _, err := os.Open(filepath.Join(dir, "taken")); !errors.Is(err, fs.ErrPermission) {
-		t.Fatalf("a user without rights can open the lock, and so hold it: %v", err)
+		t.Fatalf("another user can open the lock, and so hold it: %v", err)
 	}
 	if !Held(filepath.Join(dir, "taken")) || Held(filepath.Join(dir, "free")) {
 		t.Errorf("taken: %v, free: %v", Held(filepath.Join(dir, "taken")), Held(filepath.Join(dir, "free")))
 	}
 }
 
-// A user who may not look into the state directory must not be told that there is no report.
+// TestLastForEveryone: for a user who cannot read the state directory, the error is not ErrNoReport.
 func TestLastForEveryone(t *testing.T) {
 	dir, ok := nobody(t, func(dir string) {
 		store := opened(t, filepath.Join(dir, "state"), "machine-1")
@@ -336,14 +335,14 @@ func TestLastForEveryone(t *testing.T) {
 		t.Errorf("the report is for everyone: %v", err)
 	}
 	if _, _, err := Last(filepath.Join(dir, "gone"), filepath.Join(dir, "state")); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("%v, want that it may not be looked for", err)
+		t.Errorf("%v, want a permission error", err)
 	}
 	if Peek(filepath.Join(dir, "state"), "machine-1") != nil {
-		t.Error("another user sees the store")
+		t.Error("another user can open the store")
 	}
 }
 
-// openToAll is a directory to which every user can find the way: that of the test can be private.
+// openToAll returns a directory that every user can reach; that of t.TempDir can be private.
 func openToAll(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "state-") //nolint:usetesting // see above

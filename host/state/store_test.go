@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fill puts something of everything into a store.
+// fill writes every kind of state into a store.
 func fill(t *testing.T, store *Store) {
 	t.Helper()
 	if err := store.Choose("Sysctl/base", "procfs"); err != nil {
@@ -45,12 +45,12 @@ func TestSameMachineKeepsItsState(t *testing.T) {
 	}
 }
 
-func TestStateOfAnotherMachineIsVoid(t *testing.T) {
+func TestStateOfAnotherMachineIsRemoved(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(t *testing.T, dir string){
-		"a clone":                  func(*testing.T, string) {},
-		"no mark":                  func(t *testing.T, dir string) { remove(t, filepath.Join(dir, machineFile)) },
-		"killed while it was void": func(t *testing.T, dir string) { write(t, filepath.Join(dir, machineFile), "", 0o600) },
+		"a clone":                   func(*testing.T, string) {},
+		"no mark":                   func(t *testing.T, dir string) { remove(t, filepath.Join(dir, machineFile)) },
+		"killed during the removal": func(t *testing.T, dir string) { write(t, filepath.Join(dir, machineFile), "", 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +73,7 @@ func TestStateOfAnotherMachineIsVoid(t *testing.T) {
 				left = append(left, e.Name())
 			}
 			if got := strings.Join(left, " "); got != "lock machine-id" {
-				t.Errorf("what survives is %s", got)
+				t.Errorf("the remaining files are %s", got)
 			}
 			if choices, err := second.Choices(); err != nil || len(choices) != 0 {
 				t.Errorf("choices %v (%v)", choices, err)
@@ -95,7 +95,7 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// A run on an image has no machine-id: it binds nothing and voids nothing.
+// TestWithoutMachine: a run on an image has no machine-id; it neither binds nor removes state.
 func TestWithoutMachine(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
@@ -108,7 +108,7 @@ func TestWithoutMachine(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "state")
 	opened(t, other, "")
 	if exists(t, filepath.Join(other, machineFile)) {
-		t.Error("the state is bound to no machine")
+		t.Error("the state is bound to a machine")
 	}
 }
 
@@ -116,7 +116,7 @@ func TestPeekWritesNothing(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
 	if Peek(dir, "machine-1") != nil || exists(t, dir) {
-		t.Error("there is no store, and none is to be made")
+		t.Error("there must be no store, and none is created")
 	}
 	fill(t, opened(t, dir, "machine-1"))
 	before := tree(t, dir)
@@ -128,14 +128,14 @@ func TestPeekWritesNothing(t *testing.T) {
 		t.Errorf("choices %v (%v)", choices, err)
 	}
 	if got, err := store.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "base"); err != nil || !exists(t, got) {
-		t.Errorf("what an apply kept for a plugin: %q (%v)", got, err)
+		t.Errorf("the directory of a plugin: %q (%v)", got, err)
 	}
 	if got, err := store.PluginDir("machineadm-sysctl-plugin-procfs", "Sysctl", "other"); err != nil || got != "" {
-		t.Errorf("what no apply kept: %q (%v)", got, err)
+		t.Errorf("an absent directory: %q (%v)", got, err)
 	}
 	for name, machine := range map[string]string{"another machine": "machine-2", "no machine": ""} {
 		if Peek(dir, machine) != nil {
-			t.Errorf("%s sees the store", name)
+			t.Errorf("%s can open the store", name)
 		}
 	}
 	if after := tree(t, dir); after != before {
@@ -143,7 +143,7 @@ func TestPeekWritesNothing(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, machineFile), "\n", 0o600)
 	if Peek(dir, "") != nil {
-		t.Error("no machine is like another")
+		t.Error("an empty machine-id matches none")
 	}
 }
 
@@ -169,7 +169,7 @@ func TestGeneration(t *testing.T) {
 	if name(store, "password: 1235") == first {
 		t.Error("two streams have one name")
 	}
-	// Whoever reads the report can try every password, and must not find it.
+	// A reader of the report must not be able to guess the password.
 	if name(opened(t, filepath.Join(t.TempDir(), "state"), "machine-1"), "password: 1234") == first {
 		t.Error("two keys give one name")
 	}
@@ -235,7 +235,7 @@ func TestPluginDirectories(t *testing.T) {
 	}
 }
 
-func TestSomethingInPlaceOfADirectory(t *testing.T) {
+func TestPathIsNoDirectory(t *testing.T) {
 	t.Parallel()
 	elsewhere := t.TempDir()
 	attempts := map[string]func(store *Store) error{
@@ -250,7 +250,7 @@ func TestSomethingInPlaceOfADirectory(t *testing.T) {
 	kinds := map[string]func(path string) error{
 		"a file":                      func(path string) error { return os.WriteFile(path, nil, 0o600) },
 		"a link to a directory":       func(path string) error { return os.Symlink(elsewhere, path) },
-		"a link that leads nowhere":   func(path string) error { return os.Symlink(filepath.Join(elsewhere, "gone"), path) },
+		"a link to nothing":           func(path string) error { return os.Symlink(filepath.Join(elsewhere, "gone"), path) },
 		"a link to the directory's .": func(path string) error { return os.Symlink(".", path) },
 	}
 	for place, attempt := range attempts {
@@ -280,7 +280,7 @@ func TestSomethingInPlaceOfADirectory(t *testing.T) {
 	}
 }
 
-func TestVoidDoesNotFollowLinks(t *testing.T) {
+func TestRemovalDoesNotFollowLinks(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("making a link needs a privilege")
@@ -295,7 +295,7 @@ func TestVoidDoesNotFollowLinks(t *testing.T) {
 	}
 	opened(t, dir, "machine-2")
 	if !exists(t, filepath.Join(elsewhere, "precious")) {
-		t.Error("what a link leads to was removed")
+		t.Error("the target of a link was removed")
 	}
 }
 
@@ -319,14 +319,14 @@ func TestSentinel(t *testing.T) {
 	}
 	write(t, filepath.Join(path, "occupied"), "", 0o600)
 	if err := s.Remove(); err == nil {
-		t.Error("a sentinel that cannot be removed must not pass")
+		t.Error("a sentinel that cannot be removed must be an error")
 	}
 	if err := s.Write(); err == nil {
-		t.Error("a sentinel that cannot be written must not pass")
+		t.Error("a sentinel that cannot be written must be an error")
 	}
 }
 
-func TestErrorsAreOfTheState(t *testing.T) {
+func TestStateError(t *testing.T) {
 	t.Parallel()
 	if stateError(nil) != nil {
 		t.Error("no error became one")

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// plant writes a file and what is missing above it.
+// plant creates a file and its parent directories.
 func plant(t *testing.T, path string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -32,7 +32,7 @@ func names(t *testing.T, dir string) []string {
 	return out
 }
 
-// TestWritesOfAKilledRun: whatever the next run is about, it removes what a killed one left beside its paths, and that alone.
+// TestWritesOfAKilledRun: any later run removes the leftovers of a killed run beside its recorded paths, and nothing else.
 func TestWritesOfAKilledRun(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
@@ -71,13 +71,13 @@ func TestWritesOfAKilledRun(t *testing.T) {
 	assert.Equal(t, []string{".file.machineadm-tmp"}, names(t, outside))
 }
 
-// TestWritesOfTheMachine covers the state directory, the files of the host itself, and what a killed bake left.
+// TestWritesOfTheMachine covers the state directory, the files of the host itself, and the leftovers of a killed bake.
 func TestWritesOfTheMachine(t *testing.T) {
 	t.Parallel()
 	root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
 	live := func() *Writes {
 		w := NewWrites("", state, filepath.Join(root, "run/report.json"))
-		w.records[1] = filepath.Join(root, "pending") // that of the machine that runs the tests is not ours
+		w.records[1] = filepath.Join(root, "pending") // not that of the machine that runs the tests
 		return w
 	}
 	require.NoError(t, live().CleanUp(), "nothing is there")
@@ -102,7 +102,7 @@ func TestWritesOfTheMachine(t *testing.T) {
 	assert.ElementsMatch(t, []string{"machine-id", "plugins/a/b/intent"}, names(t, state))
 }
 
-// TestWritesOfALiveWriter: a temporary file that is locked belongs to a process that is still at work.
+// TestWritesOfALiveWriter: a locked temporary file belongs to a running process.
 func TestWritesOfALiveWriter(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -118,7 +118,7 @@ func TestWritesOfALiveWriter(t *testing.T) {
 	require.NoError(t, file.Close())
 }
 
-// TestWritesRecordOnce: only a new path costs a write.
+// TestWritesRecordOnce: only a new path is written.
 func TestWritesRecordOnce(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -139,7 +139,7 @@ func TestWritesRecordOnce(t *testing.T) {
 	assert.FileExists(t, record)
 }
 
-func TestWritesDamaged(t *testing.T) {
+func TestDamagedWrites(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]string{
 		"no JSON": "{", "another form": `{"version": 2}`, "another type": `{"version": 1, "paths": "/etc/x"}`,
@@ -172,8 +172,8 @@ func FuzzWrites(f *testing.F) {
 	})
 }
 
-// TestErrorsNameTheImage: what cannot be written into an image is named as the caller finds it.
-func TestErrorsNameTheImage(t *testing.T) {
+// TestErrorsNameThePathOfTheImage: errors contain the path as this process sees it.
+func TestErrorsNameThePathOfTheImage(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(root string) error{
 		"choices": func(root string) error { return (&Store{}).ForImage(root, nil).Choose("Motd/a", "file") },
