@@ -24,7 +24,8 @@ func (r *runner) finish(ctx context.Context, err error) (report.Report, map[stri
 	}
 	r.addError(r.endResume(ctx))
 	for i := range r.results {
-		undecided := r.o.Mode == ModePlan && err == nil // a pending document of a plan has no outcome
+		// A valid document has no outcome, nor has a pending document of a plan.
+		undecided := r.o.Mode == ModeValidate || r.o.Mode == ModePlan && err == nil
 		if !r.results[i].settled && !undecided {
 			r.results[i] = r.results[i].end(report.Skipped, "")
 		}

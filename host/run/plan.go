@@ -54,7 +54,9 @@ func (r *runner) announce(p planned) {
 		}
 	}
 	r.log.Info("document planned", "document", p.label(), "provider", p.result.by.provider, "changes", len(p.plan.Changes), "pending", pending != "")
-	r.emitFor(p.doc, res, Event{Type: EventDocumentPlanned, Planned: shown, Pending: pending})
+	if r.o.Mode != ModeValidate { // validate plans against an empty root: no machine has these changes
+		r.emitFor(p.doc, res, Event{Type: EventDocumentPlanned, Planned: shown, Pending: pending})
+	}
 }
 
 func hintOf(e *pluginv1.Error) string {
