@@ -259,3 +259,14 @@ func TestDecodeMany(t *testing.T) {
 		t.Errorf("the first of the document is %v", last)
 	}
 }
+
+// TestTimeoutWithoutAUnit: a number and a quoted one are the same mistake.
+func TestTimeoutWithoutAUnit(t *testing.T) {
+	t.Parallel()
+	for _, timeout := range []string{"5", `"5"`} {
+		s := decode(t, "apiVersion: v1\nkind: A\nmetadata: {name: a, timeout: "+timeout+"}\nspec: {}\n")
+		if len(s.Errors) != 1 || s.Errors[0].Hint != "write a number with its unit, such as 90s, 5m or 1h30m" {
+			t.Errorf("%s: %v", timeout, s.Errors)
+		}
+	}
+}

@@ -124,7 +124,7 @@ func (e *envelope) metadata(metadata entry) {
 	e.text(fields["name"], true, naming.ValidName, "write one, such as site-time", &e.doc.Name)
 	e.doc.nameAt = e.chunk.at(fields["name"].key)
 	var timeout string
-	e.text(fields["timeout"], false, validTimeout, "write one, such as 90s, 5m or 1h30m", &timeout)
+	e.text(fields["timeout"], false, validTimeout, "write a number with its unit, such as 90s, 5m or 1h30m", &timeout)
 	if timeout != "" {
 		e.doc.Timeout, _ = time.ParseDuration(timeout) // valid by validTimeout
 	}

@@ -16,7 +16,7 @@ const unknownField = "unknown field"
 
 // instead returns a hint for a name that is not in known.
 func instead(name string, known []string) (hint string) {
-	if meant := nearest(name, known); meant != "" {
+	if meant := Nearest(name, known); meant != "" {
 		return "did you mean " + meant + "?"
 	}
 	switch {
@@ -30,10 +30,10 @@ func instead(name string, known []string) (hint string) {
 }
 
 // SuggestKind returns the kind of this release that is most similar to kind, or "".
-func SuggestKind(kind string) string { return nearest(kind, v1alpha1.ServedKinds()) }
+func SuggestKind(kind string) string { return Nearest(kind, v1alpha1.ServedKinds()) }
 
-// nearest returns the known name that differs from name in case or in a few letters, or "".
-func nearest(name string, known []string) string {
+// Nearest returns the known name that differs from name in case or in a few letters, or "".
+func Nearest(name string, known []string) string {
 	if len(name) > maxGuessed {
 		return ""
 	}

@@ -34,11 +34,11 @@ type Live struct {
 	line                 string // the status line on the terminal
 }
 
-// NewLive returns a Live for a terminal. The errors of the run go to errors; nil means to the terminal. The caller calls
-// Close.
-func NewLive(terminal io.Writer, c Color, errors io.Writer) *Live {
+// NewLive returns a Live for a terminal. The errors of the run go to errors, which has this width; nil means to the terminal.
+// The caller calls Close.
+func NewLive(terminal io.Writer, c Color, errors io.Writer, width int) *Live {
 	l := &Live{out: terminal, ended: make(chan struct{}), stopped: make(chan struct{})}
-	l.text = Text{Out: l, Err: errors, Color: c}
+	l.text = Text{Out: l, Err: errors, Color: c, Width: width}
 	if errors == nil {
 		l.text.Err = l
 	}

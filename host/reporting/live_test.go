@@ -39,7 +39,7 @@ func TestLive(t *testing.T) {
 	for _, color := range []Color{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			var sent strings.Builder
-			l := NewLive(&sent, color, nil)
+			l := NewLive(&sent, color, nil, 0)
 			var statuses []string
 			playRun(l, func() {
 				l.mu.Lock()
@@ -58,7 +58,7 @@ func TestLiveCountsSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var sent strings.Builder
-		l := NewLive(&sent, false, nil)
+		l := NewLive(&sent, false, nil, 0)
 		r := head(report.RunRunning, 0, sysctl())
 		l.Observe(run.Event{Type: run.EventRunStarted, Time: time.Now(), Report: &r})
 		time.Sleep(3*time.Second + time.Millisecond)
@@ -74,7 +74,7 @@ func TestLiveErrorsElsewhere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var sent, errors strings.Builder
-		l := NewLive(&sent, true, &errors)
+		l := NewLive(&sent, true, &errors, 0)
 		playRun(l, func() {})
 		l.Close()
 		assert.NotContains(t, sent.String(), "no domain controller")
@@ -87,7 +87,7 @@ func TestLiveErrorsElsewhere(t *testing.T) {
 func TestLiveWithoutARun(t *testing.T) {
 	t.Parallel()
 	var sent strings.Builder
-	l := NewLive(&sent, true, nil)
+	l := NewLive(&sent, true, nil, 0)
 	_, _ = io.WriteString(l, "error\n")
 	l.Close()
 	assert.Equal(t, "error\n", sent.String())

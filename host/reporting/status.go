@@ -10,16 +10,11 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// Status writes the last run for an operator. The first line is the Headline; Color colors its first word. alive means that
-// the run is not over.
-func Status(w io.Writer, r report.Report, alive bool, color Color) error {
+// Status writes the last run for an operator, wrapped to the width of a terminal, 0 for none. The first line is the Headline;
+// Color colors its first word. alive means that the run is not over.
+func Status(w io.Writer, r report.Report, alive bool, color Color, width int) error {
 	var b strings.Builder
-	headline, outcome := Headline(r, alive), r.Outcome
-	if outcome == report.RunRunning && !alive {
-		outcome = report.RunInterrupted
-	}
-	first := headline[:strings.IndexAny(headline+" ", " :")]
-	fmt.Fprintln(&b, color.paint(outcomeStyle(outcome), first)+headline[len(first):])
+	fmt.Fprintln(&b, Headline(r, alive))
 	statusRun(&b, r)
 	if len(r.Documents) > 0 {
 		fmt.Fprintln(&b, "documents:")
@@ -32,15 +27,19 @@ func Status(w io.Writer, r report.Report, alive bool, color Color) error {
 	}
 	if len(r.Errors) > 0 {
 		fmt.Fprintln(&b, "errors:")
-		var text strings.Builder
 		for _, e := range r.Errors {
-			writeError(&text, e)
-		}
-		for line := range strings.Lines(text.String()) {
-			b.WriteString("  " + line)
+			for line := range strings.Lines(errorLines(e)) {
+				b.WriteString("  " + line)
+			}
 		}
 	}
-	_, err := io.WriteString(w, b.String())
+	outcome := r.Outcome
+	if outcome == report.RunRunning && !alive {
+		outcome = report.RunInterrupted
+	}
+	text := Wrap(b.String(), width, hanging)
+	first := text[:strings.IndexAny(text, " :\n")]
+	_, err := io.WriteString(w, color.paint(outcomeStyle(outcome), first)+text[len(first):])
 	return err
 }
 

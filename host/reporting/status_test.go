@@ -15,7 +15,7 @@ func TestStatus(t *testing.T) {
 			t.Parallel()
 			for _, alive := range []bool{true, false} {
 				var b strings.Builder
-				if err := Status(&b, r, alive, false); err != nil {
+				if err := Status(&b, r, alive, false, 0); err != nil {
 					t.Fatal(err)
 				}
 				file := "status/" + name + ".txt"
@@ -63,7 +63,7 @@ func TestStatusColorsOneWord(t *testing.T) {
 	for name, r := range reports() {
 		for _, alive := range []bool{true, false} {
 			var plain, colored strings.Builder
-			if err := errors.Join(Status(&plain, r, alive, false), Status(&colored, r, alive, true)); err != nil {
+			if err := errors.Join(Status(&plain, r, alive, false, 0), Status(&colored, r, alive, true, 0)); err != nil {
 				t.Fatal(err)
 			}
 			word, rest, _ := strings.Cut(strings.TrimPrefix(colored.String(), "\x1b["), "\x1b[0m")
@@ -77,7 +77,7 @@ func TestStatusColorsOneWord(t *testing.T) {
 
 func TestStatusWriteError(t *testing.T) {
 	t.Parallel()
-	if err := Status(broken{}, reports()["failed"], false, false); !errors.Is(err, errBroken) {
+	if err := Status(broken{}, reports()["failed"], false, false, 0); !errors.Is(err, errBroken) {
 		t.Errorf("%v, want the error of the writer", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 type Text struct {
 	Out, Err io.Writer
 	Color    Color
+	Width    int // of Err, 0 if it is not a terminal
 }
 
 // Observe writes an event.
@@ -47,7 +48,7 @@ func (t Text) Observe(e run.Event) {
 }
 
 func (t Text) end(r *report.Report) {
-	Errors(t.Err, r)
+	Errors(t.Err, r, t.Width)
 	for _, q := range r.Reboots {
 		t.line("%s", pendingReboot(q))
 	}
@@ -68,6 +69,7 @@ type Plan struct {
 	Out, Err io.Writer
 	Root     string
 	Color    Color
+	Width    int // of Err, 0 if it is not a terminal
 }
 
 // Observe writes an event.
@@ -83,7 +85,7 @@ func (p Plan) Observe(e run.Event) {
 				p.print("%s%s: %s%s\n", name(d), by(d), word, rest) // not planned
 			}
 		}
-		Errors(p.Err, e.Report)
+		Errors(p.Err, e.Report, p.Width)
 		for _, q := range e.Report.Reboots {
 			p.print("%s\n", pendingReboot(q))
 		}
@@ -155,25 +157,36 @@ func pendingReboot(q report.Reboot) string {
 	return "a reboot is pending: " + Escape(q.Document) + " requested it in this boot"
 }
 
-// Errors writes every error of a report as FILE:LINE:COLUMN: KIND/NAME: FIELD: MESSAGE, followed by its hint.
-func Errors(w io.Writer, r *report.Report) {
+// Errors writes every error of a report as FILE:LINE:COLUMN: KIND/NAME: FIELD: MESSAGE, followed by its hint. They are
+// wrapped to the width of a terminal, 0 for none.
+func Errors(w io.Writer, r *report.Report, width int) {
 	for _, e := range r.Errors {
-		writeError(w, e)
+		_, _ = io.WriteString(w, Wrap(errorLines(e), width, hanging))
 	}
 }
 
-func writeError(w io.Writer, e report.Error) {
-	_, _ = fmt.Fprintln(w, ErrorText(e))
+func errorLines(e report.Error) string {
+	text := errorText(e) + "\n"
 	if e.Hint != "" {
-		_, _ = fmt.Fprintf(w, "  hint: %s\n", Escape(e.Hint))
+		text += "  hint: " + Escape(e.Hint) + "\n"
 	}
 	if e.Details != "" {
-		_, _ = fmt.Fprintf(w, "  details: %s in details.json beside the report, readable by root only\n", Escape(e.Details))
+		text += "  details: " + Escape(e.Details) + " in details.json beside the report, readable by root only\n"
 	}
+	return text
 }
 
-// ErrorText returns an error without its hint, on one line.
-func ErrorText(e report.Error) string {
+// Failure returns an error without a report, and its hint, as lines that are wrapped as by Errors.
+func Failure(message, hint string, width int) string {
+	text := "error: " + EscapeLines(message) + "\n"
+	if hint != "" {
+		text += "  hint: " + Escape(hint) + "\n"
+	}
+	return Wrap(text, width, hanging)
+}
+
+// errorText returns an error without its hint, on one line.
+func errorText(e report.Error) string {
 	parts := []string{"error"}
 	if e.File != "" {
 		parts[0] = location(e)

@@ -203,7 +203,7 @@ func TestNoForgedLines(t *testing.T) {
 			Text{Out: &b, Err: &b}.Observe(e)
 			Plan{Out: &b, Err: &b}.Observe(e)
 		}
-		if err := Status(&b, same, false, false); err != nil {
+		if err := Status(&b, same, false, false, 0); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -285,7 +285,7 @@ func TestErrorText(t *testing.T) {
 		"error: Sysctl/base: wrong":                 {Document: "Sysctl/base", Message: "wrong"},
 		`a\nb:1:2: c\nd: e\nf: g\nh`:                {File: "a\nb", Line: 1, Column: 2, Document: "c\nd", Field: "e\nf", Message: "g\nh"},
 	} {
-		if got := ErrorText(e); got != want {
+		if got := errorText(e); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

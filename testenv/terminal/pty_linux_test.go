@@ -80,8 +80,17 @@ type session struct {
 // begin starts a command on a terminal, as a shell would: in a session of its own, whose terminal it is.
 func begin(t *testing.T, c *exec.Cmd) *session {
 	t.Helper()
+	return beginOn(t, c, 0)
+}
+
+// beginOn starts a command on a terminal with this many columns; 0 means that the terminal does not have a width.
+func beginOn(t *testing.T, c *exec.Cmd, columns uint16) *session {
+	t.Helper()
 	s := &session{t: t, command: c, done: make(chan struct{})}
 	s.master, s.slave = pty(t)
+	control(t, s.slave, func(fd int) error {
+		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns})
+	})
 	s.before = modes(t, s.slave)
 	c.Stdin = s.slave
 	if c.Stdout == nil {

@@ -148,6 +148,38 @@ func TestKilled(t *testing.T) {
 	s.ends(-1)
 }
 
+// TestErrorsWrap: on a terminal, errors break between words. Standard error that is a file is not wrapped.
+func TestErrorsWrap(t *testing.T) {
+	t.Parallel()
+	const columns = 50
+	b := newBench(t, "{}")
+	for _, c := range []struct {
+		command *exec.Cmd
+		exit    int
+		words   string
+	}{
+		{b.apply(document("a", "touch: [a], apply: fail")), report.ExitPrecondition, "noop says fail"},
+		{newBench(t, "{}").apply("kind: Sysctl\n"), report.ExitUsage, "write one, such as machineadm.cluster.x-k8s.io/v1alpha1"},
+		{b.command("apply", "--path", b.dir+"/none.yaml", "--dry-run", "--reboot"), report.ExitUsage, "exclude each other"},
+	} {
+		s := beginOn(t, c.command, columns)
+		s.ends(c.exit)
+		_, errors, found := strings.Cut(s.text(), "error: ")
+		if !found {
+			errors = s.text()
+		}
+		errors = regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(errors, "")
+		assert.Contains(t, strings.Join(strings.Fields(errors), " "), c.words)
+		assert.Contains(t, errors, "\n  hint: ")
+		for line := range strings.Lines(errors) {
+			line = strings.TrimRight(line, "\n")
+			if strings.Contains(strings.TrimLeft(line, " "), " ") && strings.HasPrefix(line, " ") {
+				assert.LessOrEqual(t, len(line), columns, line)
+			}
+		}
+	}
+}
+
 // TestErrorsElsewhere: standard error is a file, and the terminal gets everything else.
 func TestErrorsElsewhere(t *testing.T) {
 	t.Parallel()

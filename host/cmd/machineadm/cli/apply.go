@@ -69,6 +69,7 @@ func (o *applyFlags) bind(c *cobra.Command, root bool) {
 	bindOutput(c, &o.output)
 	if root {
 		c.Flags().StringVar(&o.root, "root", "", "`DIR` of an image to prepare instead of the live machine")
+		_ = c.MarkFlagDirname("root") // the flag exists
 	}
 }
 
@@ -86,7 +87,7 @@ func (g *globals) apply(ctx context.Context, s streams, o *applyFlags) error {
 func (g *globals) plan(ctx context.Context, s streams, o *applyFlags) error {
 	color, end := coloring(s.out)
 	defer end()
-	text := reporting.Plan{Out: s.out, Err: s.err, Root: o.root, Color: color}
+	text := reporting.Plan{Out: s.out, Err: s.err, Root: o.root, Color: color, Width: s.width}
 	return g.drive(ctx, s, o, run.ModePlan, choose(o, s.out, text.Observe))
 }
 
@@ -95,7 +96,7 @@ func (g *globals) validate(ctx context.Context, s streams, o *applyFlags) error 
 		if e.Type != run.EventRunFinished {
 			return
 		}
-		reporting.Errors(s.err, e.Report)
+		reporting.Errors(s.err, e.Report, s.width)
 		if e.Report.ExitCode == report.ExitOK {
 			_, _ = io.WriteString(s.out, reporting.ValidSummary(e.Report)+"\n") // the exit code reports success too
 		}

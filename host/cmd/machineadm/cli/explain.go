@@ -31,10 +31,8 @@ func newExplain(g *globals, s streams) *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return v1alpha1.ServedKinds(), cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(c *cobra.Command, args []string) error { return g.explain(c.Context(), s, args[0], recursive) },
+		ValidArgsFunction: completeKinds,
+		RunE:              func(c *cobra.Command, args []string) error { return g.explain(c.Context(), s, args[0], recursive) },
 	}
 	c.Flags().BoolVar(&recursive, "recursive", false, "show the fields of fields, by name and type alone")
 	return c

@@ -210,23 +210,11 @@ func (s *jsonSchema) rows(w io.Writer, indent string) {
 	}
 }
 
-// wrapped is a text in lines of at most 100 characters.
+// wrapped returns a text in lines of at most 100 characters.
 func wrapped(text, indent string) string {
-	const width = 100
-	var b strings.Builder
-	line := indent
-	for _, word := range strings.Fields(reporting.Escape(text)) {
-		if line != indent && len(line)+1+len(word) > width {
-			b.WriteString(line + "\n")
-			line = indent
-		}
-		if line != indent {
-			line += " "
-		}
-		line += word
+	words := strings.Fields(reporting.Escape(text))
+	if len(words) == 0 {
+		return ""
 	}
-	if line != indent {
-		b.WriteString(line + "\n")
-	}
-	return b.String()
+	return reporting.Wrap(indent+strings.Join(words, " ")+"\n", 100, 0)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/internal/trust"
@@ -25,8 +26,8 @@ func usage(message string) error {
 
 // flagError returns the usage error for a syntax error of the flags.
 func flagError(c *cobra.Command, err error) error {
-	if c.HasParent() && strings.HasSuffix(err.Error(), "unknown flag: --bootstrap") {
-		return usage("--bootstrap takes no command: machineadm --bootstrap --path FILE means apply --reboot")
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return unknownFlag(c, unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames())
 	}
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		takes := map[string]string{"duration": "a duration, such as 90s or 30m", "bool": "true or false"}
@@ -35,6 +36,27 @@ func flagError(c *cobra.Command, err error) error {
 		}
 	}
 	return usage(err.Error())
+}
+
+func unknownFlag(c *cobra.Command, name, shorthands string) error {
+	if name == "bootstrap" {
+		return usage("--bootstrap takes no command: machineadm --bootstrap --path FILE means apply --reboot")
+	}
+	if shorthands != "" {
+		return usage(fmt.Sprintf("%s has no flag -%s", c.CommandPath(), name))
+	}
+	message := fmt.Sprintf("%s has no flag --%s", c.CommandPath(), name)
+	for _, other := range c.Root().Commands() {
+		if other.Flags().Lookup(name) != nil {
+			return usage(message + "; " + other.CommandPath() + " has it")
+		}
+	}
+	var known []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	if near := document.Nearest(name, known); near != "" {
+		message += "; did you mean --" + near + "?"
+	}
+	return usage(message)
 }
 
 // knownCommand refuses arguments, which are unknown commands.

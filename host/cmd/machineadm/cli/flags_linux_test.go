@@ -28,6 +28,13 @@ func TestWrongFlags(t *testing.T) {
 		{"apply", "--path", "node.yaml", "now\x1b[31m"},
 		{"apply", "--path", ""},
 		{"apply", "--path", "node.yaml", "--colour"},
+		{"apply", "--pth", "node.yaml"},
+		{"plan", "--dry-run", "--path", "node.yaml"},
+		{"status", "--otput=json"},
+		{"status", "-xo", "json"},
+		{"help", "aply"},
+		{"help", "plugins", "lst"},
+		{"completion", "bsh"},
 		{"apply", "--path", "node.yaml", "--output", "yaml"},
 		{"apply", "--path", "node.yaml", "--phase", "last"},
 		{"apply", "--path", "node.yaml", "--dry-run", "--reboot"},
@@ -140,10 +147,25 @@ func TestCompletionOfFlags(t *testing.T) {
 		"version --output ":   "text\njson\n:4\n",
 		"status --log-level ": "debug\ninfo\nwarn\nerror\n:4\n",
 		"apply --pat":         "--path\tthe stream's FILE, or - for standard input\n:4\n",
+		"apply --path ":       ":0\n",
+		"apply --root ":       ":16\n",
+		"apply ":              ":4\n",
+		"explain ":            "ContainerRuntime\nSysctl\n:4\n",
+		"plugins new ":        "ContainerRuntime\nSysctl\n:4\n",
+		"plugins new Sysctl ": ":4\n",
 	} {
 		got := execute(t, nil, append([]string{"__complete"}, strings.Split(line, " ")...)...)
 		assert.Equal(t, want, got.out, line)
 	}
+}
+
+func TestCompletionOfPlugins(t *testing.T) {
+	b := newBench(t)
+	b.noop("{}")
+	other := "machineadm-noop-plugin-other"
+	b.install(noopBinary, other, "")
+	assert.Equal(t, other+"\n"+testPlugin+"\n:4\n", b.run("__complete", "plugins", "inspect", "").out)
+	assert.Equal(t, other+"\n:4\n", b.run("__complete", "plugins", "inspect", testPlugin, "").out)
 }
 
 func TestVersionOutput(t *testing.T) {

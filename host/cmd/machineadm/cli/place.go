@@ -222,7 +222,7 @@ func (p *place) refuse(head report.Report, wrong []report.Error, observe func(ru
 	observe(run.Event{Type: run.EventRunFinished, Time: head.FinishedAt, Report: &head})
 	if p.reportPath != "" {
 		if err := p.record(head, nil); err != nil {
-			(&exitError{message: err.Error()}).show(s.err) // the exit code reports the input error
+			(&exitError{message: err.Error()}).show(s) // the exit code reports the input error
 		}
 	}
 	p.showReport(head, nil, s)
@@ -245,7 +245,7 @@ func (p *place) showReport(result report.Report, details map[string]string, s st
 			err = (&state.Reports{RunDir: dir}).Write(result, details)
 		}
 		if err != nil {
-			(&exitError{message: "the details cannot be saved: " + err.Error()}).show(s.err)
+			(&exitError{message: "the details cannot be saved: " + err.Error()}).show(s)
 			return
 		}
 		_, _ = fmt.Fprintf(s.err, "report: %s (remove its directory after reading it)\n", filepath.Join(dir, state.ReportFile)) // likewise

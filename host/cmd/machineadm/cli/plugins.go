@@ -8,11 +8,13 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/run"
@@ -36,6 +38,7 @@ func newPlugins(g *globals, s streams) *cobra.Command {
 		Long: "inspect starts the given plugins, by default all trusted ones, and shows their kinds and their fitness for this machine.\n" +
 			"BINARY is the file name of a plugin. An untrusted plugin is not started.",
 		Example: "  machineadm plugins inspect machineadm-sysctl-plugin-procfs", Args: pluginNames,
+		ValidArgsFunction: g.completePlugins,
 		RunE: func(c *cobra.Command, names []string) error {
 			return g.pluginsShow(c.Context(), s, output, names, writeDetails)
 		},
@@ -45,6 +48,28 @@ func newPlugins(g *globals, s streams) *cobra.Command {
 	}
 	c.AddCommand(list, inspect, newPluginsNew(s))
 	return c
+}
+
+// completePlugins offers the installed plugins that are not given yet.
+func (g *globals) completePlugins(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if c, err := g.catalog(); err == nil {
+		plugins, _ := c.List() // a completion cannot show errors
+		for _, p := range plugins {
+			if !slices.Contains(given, p.Binary) {
+				names = append(names, p.Binary)
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeKinds offers the kinds of this release.
+func completeKinds(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(given) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return v1alpha1.ServedKinds(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // beside returns the directory of this program, if it contains plugins.

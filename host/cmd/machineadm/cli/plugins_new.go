@@ -22,6 +22,7 @@ func newPluginsNew(s streams) *cobra.Command {
 			"For a kind of machineadm, such as Sysctl, the plugin is another provider; any other KIND is a new kind in your group.\n" +
 			"An existing directory is not overwritten.",
 		Example: "  machineadm plugins new LoginBanner --provider issue --group example.com/v1", Args: oneKind,
+		ValidArgsFunction: completeKinds,
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Kind = args[0]
 			return pluginsNew(s, o, dir)
@@ -31,6 +32,7 @@ func newPluginsNew(s streams) *cobra.Command {
 	f.StringVar(&o.Provider, "provider", "", "`NAME` of the provider, part of the plugin's file name, such as file")
 	f.StringVar(&o.APIVersion, "group", "", "`GROUP/VERSION` of a new kind, your domain and a version (default: "+skeleton.DefaultAPIVersion+")")
 	f.StringVar(&dir, "dir", "", "new directory `DIR` for the module (default: the plugin's file name)")
+	_ = c.MarkFlagDirname("dir") // the flag exists
 	f.StringVar(&o.Module, "module", "", "`PATH` of the Go module (default: the group and the plugin's file name)")
 	return c
 }

@@ -123,7 +123,7 @@ func listProblems(s streams, searched []string, problems []error, infos []plugin
 		_, _ = fmt.Fprintln(s.err, "no plugin is installed in any of "+reporting.Escape(strings.Join(searched, ", "))) // standard error is the last resort
 	}
 	for _, problem := range problems {
-		(&exitError{message: problem.Error(), hint: launch.Hint(problem)}).show(s.err)
+		(&exitError{message: problem.Error(), hint: launch.Hint(problem)}).show(s)
 		code, _ = launch.Classify(problem)
 	}
 	for _, i := range infos {

@@ -31,6 +31,7 @@ import (
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	width    int // of err, 0 if it is not a terminal
 }
 
 // globals are the flags of every command.
@@ -61,13 +62,9 @@ type exitError struct {
 func (e *exitError) Error() string { return e.message }
 
 // show writes message and hint.
-func (e *exitError) show(w io.Writer) {
-	if e.message == "" {
-		return
-	}
-	_, _ = fmt.Fprintln(w, "error: "+reporting.EscapeLines(e.message)) // standard error is the last resort
-	if e.hint != "" {
-		_, _ = fmt.Fprintln(w, "  hint: "+reporting.Escape(e.hint)) // likewise
+func (e *exitError) show(s streams) {
+	if e.message != "" {
+		_, _ = io.WriteString(s.err, reporting.Failure(e.message, e.hint, s.width)) // standard error is the last resort
 	}
 }
 
@@ -83,10 +80,11 @@ func Main(args []string, in io.Reader, out, err io.Writer) int {
 
 // Execute is Main without settings of the process.
 func Execute(ctx context.Context, args []string, s streams) int {
-	root := NewRoot(s.in, s.out, s.err)
+	s.width = columns(s.err)
+	root := newRoot(s)
 	root.SetArgs(args)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
-		stripBackquotes(root)
+		prepareCompletion(root)
 	}
 	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -99,23 +97,30 @@ func Execute(ctx context.Context, args []string, s streams) int {
 	if exit.usage {
 		exit.hint = "see " + c.CommandPath() + " --help"
 	}
-	exit.show(s.err)
+	exit.show(s)
 	return exit.code
 }
 
-// stripBackquotes removes the marks of the value's name in flag descriptions, which a completion would show.
-func stripBackquotes(c *cobra.Command) {
+// prepareCompletion removes the marks of the value's name in flag descriptions, which a completion would show, and offers no
+// files where a command takes none.
+func prepareCompletion(c *cobra.Command) {
+	if c.ValidArgsFunction == nil {
+		c.ValidArgsFunction = cobra.NoFileCompletions
+	}
 	strip := func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") }
 	c.Flags().VisitAll(strip)
 	c.PersistentFlags().VisitAll(strip)
 	for _, sub := range c.Commands() {
-		stripBackquotes(sub)
+		prepareCompletion(sub)
 	}
 }
 
-// NewRoot returns the tree of commands, also for the generator of the manual pages.
+// NewRoot returns the tree of commands, for the generator of the manual pages.
 func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
-	s := streams{in: in, out: out, err: errOut}
+	return newRoot(streams{in: in, out: out, err: errOut})
+}
+
+func newRoot(s streams) *cobra.Command {
 	g := &globals{beside: beside()}
 	o := &applyFlags{output: "text", phase: "all", reboot: true}
 	bootstrap := false
@@ -141,9 +146,9 @@ func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
 			return c.Help()
 		},
 	}
-	root.SetIn(in)
-	root.SetOut(out)
-	root.SetErr(errOut)
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("machineadm {{.Version}}\n")
 	f := root.Flags()
@@ -152,14 +157,34 @@ func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
 	g.bind(root.PersistentFlags())
 	complete(root, "log-level", "debug", "info", "warn", "error")
 	complete(root, "log-format", "text", "json")
+	for _, dir := range []string{"state-dir", "run-dir", "plugin-dir"} {
+		_ = root.MarkPersistentFlagDirname(dir) // the flag exists
+	}
 	root.AddCommand(newApply(g, s), newPlan(g, s), newValidate(g, s), newStatus(g, s), newExplain(g, s), newPlugins(g, s), newVersion(s))
 	root.InitDefaultCompletionCmd() // now, for the manual page
+	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
-		if c.Name() == "completion" {
+		switch c.Name() {
+		case "completion":
 			makeGroup(c)
+		case "help":
+			c.Run, c.RunE = nil, help
 		}
 	}
 	return root
+}
+
+// help shows the help of a command.
+func help(c *cobra.Command, args []string) error {
+	topic, rest, err := c.Root().Find(args)
+	if err != nil {
+		return usage(err.Error())
+	}
+	if err := knownCommand(topic, rest); err != nil {
+		return err
+	}
+	topic.InitDefaultHelpFlag()
+	return topic.Help()
 }
 
 // makeGroup makes a command show its help, because it only has subcommands.
@@ -175,7 +200,7 @@ func (g *globals) bind(p *pflag.FlagSet) {
 	p.StringVar(&g.runDir, "run-dir", "", "`DIR` for the report and the lock (default: "+defaultRunDir()+"; with --root a temporary one)")
 	p.StringArrayVar(&g.pluginDirs, "plugin-dir", nil, "`DIR` to search for plugins first; may be repeated")
 	p.BoolVar(&g.pluginsOnPath, "plugins-on-path", false, "search the absolute directories of PATH for plugins, last")
-	p.DurationVar(&g.timeout, "timeout", run.RunTimeout, "time limit of the whole run")
+	p.DurationVar(&g.timeout, "timeout", run.RunTimeout, "time limit of the whole run, a `DURATION` such as 30m")
 }
 
 // complete offers the values of a flag in shell completion.

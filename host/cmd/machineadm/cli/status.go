@@ -65,7 +65,7 @@ func (g *globals) status(s streams, output string) error {
 	}
 	color, end := coloring(s.out)
 	defer end()
-	if err := reporting.Status(s.out, last, state.Held(lockAt(last.Root, runDir)), color); err != nil {
+	if err := reporting.Status(s.out, last, state.Held(lockAt(last.Root, runDir)), color, columns(s.out)); err != nil {
 		return err
 	}
 	if last.Resume == report.ResumeByHand {

@@ -11,11 +11,11 @@ import (
 // show returns the observer of an apply: lines of text, on a terminal with a status line below. Other output during the run
 // must use the returned streams. The caller calls end.
 func (o *applyFlags) show(s streams) (observe func(run.Event), _ streams, end func()) {
-	lines := reporting.Text{Out: s.out, Err: s.err}.Observe
+	lines := reporting.Text{Out: s.out, Err: s.err, Width: s.width}.Observe
 	if o.output != "text" {
 		return choose(o, s.out, lines), s, func() {}
 	}
-	restore, ok := openTerminal(s.out)
+	restore, _, ok := openTerminal(s.out)
 	if !ok {
 		return lines, s, func() {}
 	}
@@ -23,7 +23,7 @@ func (o *applyFlags) show(s streams) (observe func(run.Event), _ streams, end fu
 	if sameFile(s.out, s.err) {
 		errors = nil
 	}
-	live := reporting.NewLive(s.out, colors(), errors)
+	live := reporting.NewLive(s.out, colors(), errors, s.width)
 	s.out = live
 	if errors == nil {
 		s.err = live
@@ -36,11 +36,21 @@ func (o *applyFlags) show(s streams) (observe func(run.Event), _ streams, end fu
 
 // coloring returns whether output to out is colored. The caller calls end.
 func coloring(out io.Writer) (_ reporting.Color, end func()) {
-	restore, ok := openTerminal(out)
+	restore, _, ok := openTerminal(out)
 	if !ok {
 		return false, func() {}
 	}
 	return colors(), restore
+}
+
+// columns returns the width of a terminal, 0 if out is none or its width is unknown.
+func columns(out io.Writer) int {
+	restore, columns, ok := openTerminal(out)
+	if !ok {
+		return 0
+	}
+	restore()
+	return columns
 }
 
 // colors follows https://no-color.org.

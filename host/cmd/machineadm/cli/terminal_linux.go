@@ -7,20 +7,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal reports whether a stream is a terminal that supports control sequences. restore has no effect.
-func openTerminal(stream io.Writer) (restore func(), ok bool) {
+// openTerminal reports whether a stream is a terminal that supports control sequences, and its width, 0 if unknown. restore
+// has no effect.
+func openTerminal(stream io.Writer) (restore func(), columns int, ok bool) {
 	file, ok := stream.(*os.File)
 	if name := os.Getenv("TERM"); !ok || name == "" || name == "dumb" {
-		return nil, false
+		return nil, 0, false
 	}
 	raw, err := file.SyscallConn() // Fd would make the file blocking
 	if err != nil {
-		return nil, false
+		return nil, 0, false
 	}
 	var isTerminal bool
 	err = raw.Control(func(fd uintptr) {
 		_, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
 		isTerminal = err == nil
+		if size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil {
+			columns = int(size.Col)
+		}
 	})
-	return func() {}, err == nil && isTerminal
+	return func() {}, columns, err == nil && isTerminal
 }

@@ -5,4 +5,4 @@ package cli
 import "io"
 
 // openTerminal reports no terminal: only platforms that run plugins have status lines and colors.
-func openTerminal(io.Writer) (restore func(), ok bool) { return nil, false }
+func openTerminal(io.Writer) (restore func(), columns int, ok bool) { return nil, 0, false }
