@@ -5,6 +5,8 @@ SHELL       := /usr/bin/env bash
 MAKEFLAGS   += --no-print-directory
 
 # Caches live outside the checkout and may be removed at any time.
+BIN   := bin
+MAN   := dist/man
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/machineadm-testenv
 TOOL  := go run ./testenv/tools/cmd/tool
 
@@ -20,8 +22,12 @@ cross: ## linux/amd64, linux/arm64 and windows/amd64 into dist/<os>-<arch>/; fai
 
 .PHONY: man
 man: ## the manual pages, into dist/man/
-	@go run ./host/cmd/machineadm/mangen dist/man
+	@testenv/tools/build.sh man dist/man
 	@ls dist/man
+
+.PHONY: install
+install: ## what `make build man` made: bin/, libexec/machineadm/, manual pages and completions, to DESTDIR below PREFIX (/usr)
+	@DESTDIR=$(DESTDIR) PREFIX=$(or $(PREFIX),/usr) testenv/tools/build.sh install $(BIN) $(MAN)
 
 .PHONY: clean
 clean: ## remove what the other targets left in the checkout (not the caches)

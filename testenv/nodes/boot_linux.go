@@ -69,7 +69,7 @@ func (o Options) stack() []Layer {
 }
 
 // BuildCache makes sure that everything a node with these options is made of is in the cache. Only Suite, VM and Layers
-// count. logf gets one line for each thing that had to be built.
+// count. logf gets a line when a build begins and one, with its duration, when it is done.
 func BuildCache(ctx context.Context, o Options, logf func(format string, args ...any)) error {
 	o, err := o.checked()
 	if err != nil {

@@ -107,11 +107,12 @@ func (c cache) once(ctx context.Context, a artefact, logf func(string, ...any)) 
 	if ok, err := exists(final); ok || err != nil {
 		return final, err
 	}
+	logf("building %s", a.what)
 	began := time.Now()
 	if err := build(ctx, a, final, lock); err != nil {
 		return "", fmt.Errorf("build %s: %w", a.what, err)
 	}
-	logf("built %s in %s", a.what, time.Since(began).Round(time.Second))
+	logf("building %s: done in %s", a.what, time.Since(began).Round(time.Second))
 	return final, nil
 }
 

@@ -4,6 +4,8 @@
 #   build.sh names           prints `NAME PACKAGE` for every binary: what is built, and what it is called
 #   build.sh version         prints the version that is stamped
 #   build.sh all DIR         builds for GOOS/GOARCH (default: this machine)
+#   build.sh man DIR         writes the manual pages, dated by the commit or, outside git, by SOURCE_DATE_EPOCH or the changelog
+#   build.sh install BIN MAN copies what was built into those two directories to DESTDIR, below PREFIX (default: /usr)
 #   build.sh cross DIR       builds for every platform into DIR/<os>-<arch> and judges the sizes
 set -euo pipefail
 cd "${MACHINEADM_ROOT:-$(dirname "${BASH_SOURCE[0]}")/../..}"
@@ -53,6 +55,34 @@ version() {
 	fi
 }
 
+readonly stamped=github.com/machineadm/machineadm/internal/version.version
+
+man() {
+	local date
+	date=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
+	go run -ldflags "-X $stamped=$(version)" ./host/cmd/machineadm/mangen "$1" "$date"
+}
+
+# install_files BIN MAN: machineadm, its plugins, manual pages and completions. The kit is for authors and stays where it is.
+install_files() {
+	local prefix=${DESTDIR:-}${PREFIX:-/usr} file
+	for file in "$1/machineadm" "$2/machineadm.8"; do
+		[[ -e $file ]] || { echo "$file is missing: run make build man, as yourself, before make install" >&2; return 1; }
+	done
+	install -D -m 755 "$1/machineadm" "$prefix/bin/machineadm"
+	for file in "$1"/machineadm-*-p*-*; do # -plugin- and -provider-
+		install -D -m 755 "$file" "$prefix/libexec/machineadm/${file##*/}"
+	done
+	for file in "$2"/*.8; do
+		install -D -m 644 "$file" "$prefix/share/man/man8/${file##*/}"
+	done
+	completion() { "$1/machineadm" completion "$2" | install -D -m 644 /dev/stdin "$prefix/share/$3"; }
+	completion "$1" bash bash-completion/completions/machineadm
+	completion "$1" fish fish/vendor_completions.d/machineadm.fish
+	completion "$1" zsh zsh/site-functions/_machineadm
+	echo "installed $("$1/machineadm" version) below $prefix"
+}
+
 all() {
 	local out=$1 stamp name package suffix=""
 	stamp=$(version)
@@ -61,7 +91,7 @@ all() {
 	# grpcnotrace leaves out the traces of requests that grpc keeps for a debug page, which nothing here serves: 0.35 MiB.
 	while read -r name package; do
 		CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -buildvcs=false \
-			-ldflags "-s -w -X github.com/machineadm/machineadm/internal/version.version=$stamp" \
+			-ldflags "-s -w -X $stamped=$stamp" \
 			-o "$out/$name$suffix" "$package" || return 1
 		echo "$out/$name$suffix"
 	done < <(names)
@@ -96,6 +126,8 @@ cross() {
 case ${1:-} in
 names | version) "$1" ;;
 all | cross) "$1" "${2:?say where to: build.sh $1 DIR}" ;;
+man) man "${2:?say where to: build.sh man DIR}" ;;
+install) install_files "${2:?}" "${3:?}" ;;
 judge) judge "${2:?}" ;;
 *) sed -n '2,/^set/{/^#/p}' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac

@@ -1,7 +1,9 @@
 // Command mangen generates the manual pages of the command line, one for each command, or the page of the reference.
 //
-//	mangen DIR
+//	mangen DIR DATE
 //	mangen --reference FILE
+//
+// DATE is that of the release, in seconds since 1970.
 package main
 
 import (
@@ -9,6 +11,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,12 +26,15 @@ import (
 func main() {
 	var err error
 	switch args := os.Args[1:]; {
-	case len(args) == 1:
-		err = generate(args[0])
 	case len(args) == 2 && args[0] == "--reference":
 		err = reference(args[1])
+	case len(args) == 2:
+		var seconds int64
+		if seconds, err = strconv.ParseInt(args[1], 10, 64); err == nil {
+			err = generate(args[0], time.Unix(seconds, 0).UTC())
+		}
 	default:
-		fmt.Fprintln(os.Stderr, "usage: mangen DIR | mangen --reference FILE")
+		fmt.Fprintln(os.Stderr, "usage: mangen DIR DATE | mangen --reference FILE")
 		os.Exit(2)
 	}
 	if err != nil {
@@ -35,19 +43,47 @@ func main() {
 	}
 }
 
-func generate(dir string) error {
+func generate(dir string, date time.Time) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	root := cli.NewRoot(nil, io.Discard, io.Discard)
 	root.DisableAutoGenTag = true
-	epoch := time.Unix(0, 0).UTC() // for reproducible pages
 	if err := doc.GenManTree(root, &doc.GenManHeader{
-		Title: "MACHINEADM", Section: "8", Source: "machineadm " + version.String(), Manual: "machineadm", Date: &epoch,
+		Section: "8", Source: "machineadm " + version.String(), Manual: "machineadm", Date: &date,
 	}, dir); err != nil {
 		return err
 	}
+	pages, err := filepath.Glob(filepath.Join(dir, "*.8"))
+	if err != nil {
+		return err
+	}
+	for _, file := range pages {
+		page, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, options(page), 0o644); err != nil { //nolint:gosec // documentation
+			return err
+		}
+	}
 	return complete(filepath.Join(dir, "machineadm.8"))
+}
+
+// options writes each option with the name of its value, and its default behind the description.
+func options(page []byte) []byte {
+	option := regexp.MustCompile(`(?m)^(\\fB-.*\\fP)(?:\[=(.*)\]|=(.*))\n\t(.*)$`)
+	return option.ReplaceAllFunc(page, func(found []byte) []byte {
+		part := option.FindSubmatch(found)
+		name, flag, fallback, text := regexp.MustCompile(`\\fB([A-Z/]+)\\fR`).FindSubmatch(part[4]), part[1], string(part[3]), part[4]
+		if name != nil {
+			flag = fmt.Appendf(flag, ` \fI%s\fP`, name[1])
+		}
+		if !slices.Contains([]string{"", `""`, "[]"}, fallback) {
+			text = fmt.Appendf(text, " (default %s)", brief(strings.Trim(fallback, `"`)))
+		}
+		return fmt.Appendf(nil, "%s\n\t%s", flag, text)
+	})
 }
 
 // complete adds the sections that the tree of commands does not have, before SEE ALSO.

@@ -5,9 +5,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +19,7 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "man", "man8")
-	if err := generate(dir); err != nil {
+	if err := generate(dir, time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC)); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -56,13 +58,24 @@ func TestEveryCommandHasItsPage(t *testing.T) {
 		t.Errorf("pages %q, want %q", names, want)
 	}
 	for name, page := range got {
-		if !strings.HasPrefix(page, ".nh\n.TH \"MACHINEADM") || !strings.Contains(page, ".SH SYNOPSIS") {
+		title := strings.ToUpper(strings.TrimSuffix(name, ".8"))
+		if !strings.HasPrefix(page, ".nh\n.TH \""+title+"\" \"8\" \"Mar 2026\" \"machineadm ") || !strings.Contains(page, ".SH SYNOPSIS") {
 			t.Errorf("%s is no manual page:\n%.200s", name, page)
+		}
+		if wrong := regexp.MustCompile(`\\fP\[?=`).FindString(page); wrong != "" {
+			t.Errorf("%s shows a default as the value of an option", name)
 		}
 	}
 	for _, flag := range []string{"--root", "--phase", "--dry-run", "--timeout", "--plugin-dir"} {
 		if text := strings.ReplaceAll(got["machineadm-apply.8"], `\-`, "-"); !strings.Contains(text, flag) {
 			t.Errorf("machineadm-apply.8 does not explain %s", flag)
+		}
+	}
+	for _, option := range []string{
+		"\\fB--dry-run\\fP\n", "\\fB-f\\fP, \\fB--path\\fP \\fIFILE\\fP\n", "preparation, provisioning, all (default all)\n", "(default 1h)\n",
+	} {
+		if !strings.Contains(got["machineadm-apply.8"], option) {
+			t.Errorf("machineadm-apply.8 has no %q", option)
 		}
 	}
 }

@@ -127,12 +127,17 @@ func fallback(f *pflag.Flag) string {
 	case "bool", "stringArray":
 		return ""
 	case "duration": // 1h0m0s
-		return "`" + regexp.MustCompile(`([a-z])(0[a-z])+$`).ReplaceAllString(f.DefValue, "$1") + "`"
+		return "`" + brief(f.DefValue) + "`"
 	}
 	if f.DefValue == "" {
 		return ""
 	}
 	return "`" + f.DefValue + "`"
+}
+
+// brief omits the zeros at the end of a duration.
+func brief(value string) string {
+	return regexp.MustCompile(`^([0-9].*?[a-z])(0[a-z])+$`).ReplaceAllString(value, "$1")
 }
 
 func table(facts []fact) string {
