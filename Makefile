@@ -26,7 +26,7 @@ man: ## the manual pages, into dist/man/
 	@ls dist/man
 
 .PHONY: install
-install: ## what `make build man` made: bin/, libexec/machineadm/, manual pages and completions, to DESTDIR below PREFIX (/usr)
+install: ## what `make build man` made: bin/, libexec/machineadm/, manual pages, schemas and completions, to DESTDIR below PREFIX (/usr)
 	@DESTDIR=$(DESTDIR) PREFIX=$(or $(PREFIX),/usr) testenv/tools/build.sh install $(BIN) $(MAN)
 
 .PHONY: clean

@@ -36,6 +36,7 @@ func TestInstall(t *testing.T) {
 			"bin/machineadm": 0o755,
 			"libexec/machineadm/machineadm-sysctl-plugin-procfs":                0o755,
 			"libexec/machineadm/machineadm-container-runtime-plugin-containerd": 0o755,
+			"share/machineadm/schema/document.json":                             0o644,
 			"share/man/man8/machineadm.8":                                       0o644,
 			"share/man/man8/machineadm-plugins-new.8":                           0o644,
 			"share/bash-completion/completions/machineadm":                      0o644,

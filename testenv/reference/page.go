@@ -93,7 +93,8 @@ func (s *Source) kind(b *bytes.Buffer, root, kind string, used map[string]bool) 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "\n[For example](%s/%s):\n\n```yaml\n%s```\n", Examples, filepath.Base(ExampleFile(root, kind)), example)
+	_, shown, _ := bytes.Cut(example, []byte("\n")) // without the modeline, whose path is that of the file
+	fmt.Fprintf(b, "\n[For example](%s/%s):\n\n```yaml\n%s```\n", Examples, filepath.Base(ExampleFile(root, kind)), shown)
 	return nil
 }
 

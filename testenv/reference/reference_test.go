@@ -184,14 +184,34 @@ func main() { for _, file := range os.Args[1:] {
 	}
 }
 
-// validate runs the real command. A kind that no plugin of this repository serves yet is only decoded.
-func validate(t *testing.T, kinds []string) {
+// built has the binaries of the checkout.
+func built(t *testing.T) string {
 	t.Helper()
 	require.Linux(t)
 	bin := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), root+"/testenv/tools/build.sh", "all", bin).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return bin
+}
+
+// validateStream runs the real command on a private file: in a checkout, others may be able to write.
+func validateStream(t *testing.T, bin, name string, stream []byte) {
+	t.Helper()
+	private := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(private, stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), filepath.Join(bin, "machineadm"), "validate", "--plugin-dir", bin, "--path", private)
+	if out, err := c.CombinedOutput(); err != nil || c.ProcessState.ExitCode() != report.ExitOK {
+		t.Errorf("%s: %v\n%s", name, err, out)
+	}
+}
+
+// validate runs the real command. A kind that no plugin of this repository serves yet is only decoded.
+func validate(t *testing.T, kinds []string) {
+	t.Helper()
+	bin := built(t)
 	validated := 0
 	for _, kind := range kinds {
 		plugins, err := filepath.Glob(filepath.Join(bin, naming.Prefix(kind)+"*"))
@@ -202,18 +222,11 @@ func validate(t *testing.T, kinds []string) {
 			t.Logf("no plugin here serves %s yet: its example is only decoded", kind)
 			continue
 		}
-		private := filepath.Join(t.TempDir(), kind+".yaml") // in a checkout others may be able to write
 		data, err := os.ReadFile(ExampleFile(root, kind))
-		if err == nil {
-			err = os.WriteFile(private, data, 0o600)
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := exec.CommandContext(t.Context(), filepath.Join(bin, "machineadm"), "validate", "--plugin-dir", bin, "--path", private)
-		if out, err := c.CombinedOutput(); err != nil || c.ProcessState.ExitCode() != report.ExitOK {
-			t.Errorf("%s: %v\n%s", kind, err, out)
-		}
+		validateStream(t, bin, kind+".yaml", data)
 		validated++
 	}
 	if validated == 0 {

@@ -77,13 +77,16 @@ func (s *Source) Schemas() (map[string][]byte, error) {
 	return out, err
 }
 
-// AnyDocument is the file name of the schema of a document of any kind, for editors: they apply it to each document of a
-// stream.
+// AnyDocument is the file name of the schema of a document of any kind, for editors. The language server applies the schema that
+// a comment names to the document with this comment only.
 const AnyDocument = "document.json"
 
 func anyDocument(kinds []string) any {
 	type object = map[string]any
-	var rules []any
+	rules := []any{object{
+		"if":   object{"properties": object{"apiVersion": object{"const": v1alpha1.APIVersion}}},
+		"then": object{"properties": object{"kind": object{"enum": kinds}}},
+	}}
 	for _, kind := range kinds {
 		rules = append(rules, object{
 			"if":   object{"properties": object{"apiVersion": object{"const": v1alpha1.APIVersion}, "kind": object{"const": kind}}},

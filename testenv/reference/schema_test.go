@@ -41,6 +41,7 @@ func TestSchemaOfAnyDocument(t *testing.T) {
 	assert.Error(t, c.Validate(value(v1alpha1.APIVersion, v1alpha1.KindSysctl)))
 	assert.NoError(t, c.Validate(value("example.com/v1", v1alpha1.KindSysctl)))
 	assert.NoError(t, c.Validate(value("example.com/v1", "Motd")))
+	assert.Error(t, c.Validate(value(v1alpha1.APIVersion, "Sysctrl")))
 }
 
 // compiled are the schemas, by kind, read by an independent validator.

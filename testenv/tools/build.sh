@@ -63,7 +63,7 @@ man() {
 	go run -ldflags "-X $stamped=$(version)" ./host/cmd/machineadm/mangen "$1" "$date"
 }
 
-# install_files BIN MAN: machineadm, its plugins, manual pages and completions. The kit is for authors and stays where it is.
+# install_files BIN MAN: machineadm, its plugins, manual pages, schemas and completions. The kit is for authors and stays where it is.
 install_files() {
 	local prefix=${DESTDIR:-}${PREFIX:-/usr} file
 	for file in "$1/machineadm" "$2/machineadm.8"; do
@@ -75,6 +75,9 @@ install_files() {
 	done
 	for file in "$2"/*.8; do
 		install -D -m 644 "$file" "$prefix/share/man/man8/${file##*/}"
+	done
+	for file in contract/v1alpha1/schema/*.json; do
+		install -D -m 644 "$file" "$prefix/share/machineadm/schema/${file##*/}"
 	done
 	completion() { "$1/machineadm" completion "$2" | install -D -m 644 /dev/stdin "$prefix/share/$3"; }
 	completion "$1" bash bash-completion/completions/machineadm

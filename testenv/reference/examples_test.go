@@ -1,0 +1,110 @@
+package reference
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+)
+
+// embedded are the examples in another format, by the line before the block that holds the stream.
+func embedded() map[string]string {
+	return map[string]string{"cloud-init.yaml": "    content: |\n", "ignition.bu": "        inline: |\n"}
+}
+
+// TestExamples: the command accepts each stream of examples/, each document fits its schema, and the index lists each file.
+// A new file is a stream, unless embedded says how to find the stream in it.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(root, "examples")
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	any, err := jsonschema.NewCompiler().Compile(SchemaFile(root, AnyDocument))
+	require.NoError(t, err)
+	bin := built(t)
+	var files []string
+	for _, e := range entries {
+		if e.Name() == "README.md" {
+			continue
+		}
+		files = append(files, e.Name())
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		require.NoError(t, err)
+		text := string(data)
+		before, inside := embedded()[e.Name()]
+		if inside {
+			text = block(text, before)
+		} else {
+			assert.Equal(t, ".yaml", filepath.Ext(e.Name()), "embedded has no entry for %s", e.Name())
+			modelines(t, dir, e.Name(), text)
+		}
+		stream, err := document.Decode(e.Name(), strings.NewReader(text))
+		require.NoError(t, err)
+		assert.Empty(t, stream.Errors)
+		assert.NotEmpty(t, stream.Documents, e.Name())
+		for _, d := range stream.Documents {
+			assert.Contains(t, v1alpha1.ServedKinds(), d.Kind, e.Name())
+			assert.NoError(t, any.Validate(decoded(t, d)), "%s: %s/%s", e.Name(), d.Kind, d.Name)
+		}
+		validateStream(t, bin, strings.TrimSuffix(e.Name(), filepath.Ext(e.Name()))+".yaml", []byte(text))
+	}
+	assert.Subset(t, files, []string{
+		"debian.yaml", "ubuntu.yaml", "flatcar.yaml", "rhel.yaml", "windows.yaml", "image-bake.yaml", "cloud-init.yaml",
+		"ignition.bu", "air-gapped.yaml", "mirror.yaml", "proxy.yaml", "hardened.yaml",
+	})
+	index, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	require.NoError(t, err)
+	var listed []string
+	for _, row := range regexp.MustCompile(`(?m)^\| \[(.*)\]\((.*)\) \| .+ \|$`).FindAllStringSubmatch(string(index), -1) {
+		assert.Equal(t, row[1], row[2])
+		listed = append(listed, row[1])
+	}
+	slices.Sort(listed)
+	assert.Equal(t, files, listed)
+}
+
+// modelines checks that every document names its schema: the editor's language server applies it to this document only.
+func modelines(t *testing.T, dir, name, text string) {
+	t.Helper()
+	for i, chunk := range strings.Split("\n"+text, "\n---\n") {
+		line, _, _ := strings.Cut(strings.TrimPrefix(chunk, "\n"), "\n")
+		path, found := strings.CutPrefix(line, "# yaml-language-server: $schema=")
+		assert.True(t, found, "document %d of %s has no modeline", i+1, name)
+		assert.Equal(t, SchemaFile(filepath.Clean(root), AnyDocument), filepath.Join(dir, path))
+	}
+}
+
+// block returns the block scalar behind a line, without its indentation. Of several it is the first.
+func block(text, before string) string {
+	_, text, _ = strings.Cut(text, before)
+	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	var out bytes.Buffer
+	for line := range strings.Lines(text) {
+		inner, found := strings.CutPrefix(line, indent)
+		if !found && strings.TrimSpace(line) != "" {
+			break
+		}
+		out.WriteString(inner)
+	}
+	return out.String()
+}
+
+// TestReferenceExamplesNameTheirSchema: the page shows the rest of the file.
+func TestReferenceExamplesNameTheirSchema(t *testing.T) {
+	t.Parallel()
+	for _, kind := range v1alpha1.ServedKinds() {
+		data, err := os.ReadFile(ExampleFile(root, kind))
+		require.NoError(t, err)
+		modelines(t, filepath.Dir(ExampleFile(root, kind)), kind, string(data))
+	}
+}
