@@ -40,11 +40,16 @@ type script struct {
 	Reason  string `json:"reason"`
 	// Distributions are those that the plugin says it was written for.
 	Distributions []string `json:"distributions"`
-	Kinds         []struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Phase      string `json:"phase"`
-	} `json:"kinds"`
+	Kinds         []kind   `json:"kinds"`
+}
+
+// kind is a kind that the plugin serves.
+type kind struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Phase      string `json:"phase"`
+	// Schema is the JSON schema, sent if it is asked for.
+	Schema json.RawMessage `json:"schema"`
 }
 
 func main() {

@@ -81,7 +81,7 @@ type server struct {
 	stop   chan struct{}
 }
 
-func (s *server) Describe(ctx context.Context, _ *pb.DescribeRequest) (*pb.DescribeResponse, error) {
+func (s *server) Describe(ctx context.Context, r *pb.DescribeRequest) (*pb.DescribeResponse, error) {
 	switch s.script.Describe {
 	case "crash":
 		os.Exit(3)
@@ -101,7 +101,11 @@ func (s *server) Describe(ctx context.Context, _ *pb.DescribeRequest) (*pb.Descr
 		if k.Phase == "provisioning" {
 			phase = pb.Phase_PHASE_PROVISIONING
 		}
-		out.Kinds = append(out.Kinds, &pb.Kind{ApiVersion: k.APIVersion, Kind: k.Kind, Phase: phase})
+		served := &pb.Kind{ApiVersion: k.APIVersion, Kind: k.Kind, Phase: phase}
+		if r.GetJsonSchema() {
+			served.JsonSchema = k.Schema
+		}
+		out.Kinds = append(out.Kinds, served)
 	}
 	if len(out.Kinds) == 0 {
 		out.Kinds = []*pb.Kind{{ApiVersion: "example.com/v1", Kind: "Noop", Phase: pb.Phase_PHASE_PREPARATION}}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/version"
@@ -105,6 +107,38 @@ func TestPluginsThatAreNotInOrder(t *testing.T) {
 	got := b.run("plugins", "inspect", "machineadm-noop-plugin-absent")
 	if got.code != report.ExitPrecondition || !strings.Contains(got.errOut, "is not installed in any of "+b.plugins) || !strings.Contains(got.errOut, "hint: install it") {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestExplainOfAThirdParty: the schema comes from the plugin that serves the kind, through a process.
+func TestExplainOfAThirdParty(t *testing.T) {
+	b := newBench(t)
+	kinds := func(schema string) string {
+		return `{"kinds": [{"apiVersion": "example.com/v1", "kind": "Noop"` + schema + `}]}`
+	}
+	const schema = `, "schema": {"description": "Noop does nothing.", "properties": {"spec": {"type": "object", "required": ["touch"],
+		"properties": {"touch": {"type": "array", "description": "Files to write.", "items": {"type": "string"}}}}}}`
+	for _, c := range []struct {
+		script, what string
+		exit         int
+		out, errOut  string
+	}{
+		{kinds(schema), "Noop", report.ExitOK, "KIND:        Noop\nAPI VERSION: example.com/v1\n\nDESCRIPTION:\n  Noop does nothing.\n\n" +
+			"FIELDS:\n  touch <list of string> -required-\n    Files to write.\n", ""},
+		{kinds(schema), "Noop.touch", report.ExitOK, "FIELD:       touch <list of string>\n\nDESCRIPTION:\n  Files to write.\n", ""},
+		{kinds(schema), "Noop.tuch", report.ExitUsage, "", "Noop: there is no field tuch\n  hint: machineadm explain Noop --recursive"},
+		{kinds(""), "Noop", report.ExitPrecondition, "", "no installed plugin has a JSON schema of the kind Noop\n  hint: see the documentation"},
+		{kinds(`, "schema": "no object"`), "Noop", report.ExitFailed, "", "the JSON schema of Noop cannot be read"},
+		{kinds(schema), "Foreign", report.ExitPrecondition, "", "machineadm-foreign-plugin-"},
+		{`{"start": "crash"}`, "Noop", report.ExitFailed, "", "plugin " + testPlugin},
+	} {
+		b.noop(c.script)
+		got := b.run("explain", c.what)
+		assert.Equal(t, c.exit, got.code, got.String())
+		assert.Contains(t, got.out, c.out)
+		assert.Contains(t, got.errOut, c.errOut)
+		assert.Equal(t, c.exit == report.ExitOK, got.errOut == "", got.errOut)
+		assert.Equal(t, c.exit == report.ExitOK, got.out != "", got.out)
 	}
 }
 
