@@ -29,7 +29,7 @@ func wantPrecondition(t *testing.T, err error, parts ...string) {
 
 func TestApply(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
+	b := newFixture(t, nil)
 	b.kernel.Modules["overlay"] = machine.ModuleBuiltIn
 	b.kernel.Modules["br_netfilter"] = machine.ModuleLoadable
 	b.kernel.Appears["br_netfilter"] = map[string]string{
@@ -44,7 +44,7 @@ func TestApply(t *testing.T) {
 		"net/ipv4/conf/eth0.100/rp_filter = 2",
 	}
 	if !slices.Equal(b.kernel.log, want) {
-		t.Errorf("the kernel saw %v, want %v", b.kernel.log, want)
+		t.Errorf("the kernel got %v, want %v", b.kernel.log, want)
 	}
 	golden(t, "apply/sysctl.conf", []byte(b.read(t, ownSysctl)))
 	golden(t, "apply/modules.conf", []byte(b.read(t, ownModules)))
@@ -59,9 +59,9 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestApplyMendsTheMode(t *testing.T) {
+func TestApplyCorrectsTheMode(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
+	b := newFixture(t, nil)
 	spec := `{"parameters":{"kernel.panic":0}}`
 	if _, err := b.apply(t, spec); err != nil {
 		t.Fatal(err)
@@ -81,9 +81,9 @@ func TestApplyMendsTheMode(t *testing.T) {
 	}
 }
 
-func TestApplyRemovesWhatIsNoLongerWanted(t *testing.T) {
+func TestApplyRemovesTheFileOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, map[string]string{ownModules: "overlay\n"})
+	b := newFixture(t, map[string]string{ownModules: "overlay\n"})
 	if _, err := b.apply(t, `{"parameters":{"kernel.panic":0}}`); err != nil {
 		t.Fatal(err)
 	}
@@ -92,16 +92,16 @@ func TestApplyRemovesWhatIsNoLongerWanted(t *testing.T) {
 	}
 }
 
-func TestARefusedValueIsTakenBack(t *testing.T) {
+func TestARefusedValueIsRolledBack(t *testing.T) {
 	t.Parallel()
 	spec := `{"parameters":{"net.ipv4.ip_forward":1,"kernel.panic":5,"net.ipv4.conf.all.rp_filter":9}}`
 	for _, c := range []struct {
 		name   string
-		damage func(k *fakeKernel)
+		fault func(k *fakeKernel)
 		parts  []string
 	}{
 		{"EINVAL", func(k *fakeKernel) { k.Refuse["kernel/panic"] = syscall.EINVAL }, []string{
-			"kernel.panic = 5", "EINVAL", "invalid argument", "the former values are back",
+			"kernel.panic = 5", "EINVAL", "invalid argument", "the previous values are restored",
 		}},
 		{"read-only in a namespace", func(k *fakeKernel) { k.Refuse["kernel/panic"] = syscall.EROFS }, []string{
 			"kernel.panic = 5", "EROFS", "namespace",
@@ -110,7 +110,7 @@ func TestARefusedValueIsTakenBack(t *testing.T) {
 		{"another value kept", func(k *fakeKernel) { k.Hear["kernel/panic"] = func(string) string { return "4" } }, []string{
 			"kernel.panic = 5 was written, but the kernel keeps 4", "as the kernel shows it",
 		}},
-		{"a later write undoes an earlier one", func(k *fakeKernel) {
+		{"a later write changes an earlier one", func(k *fakeKernel) {
 			k.resets["kernel/panic"] = map[string]string{"net/ipv4/conf/all/rp_filter": "1"}
 		}, []string{"net.ipv4.conf.all.rp_filter = 9 was written, but the kernel keeps 1"}},
 	} {
@@ -119,8 +119,8 @@ func TestARefusedValueIsTakenBack(t *testing.T) {
 			if former != "(none)" {
 				tree[ownSysctl] = former
 			}
-			b := newBed(t, tree)
-			c.damage(b.kernel)
+			b := newFixture(t, tree)
+			c.fault(b.kernel)
 			_, err := b.apply(t, spec)
 			wantPrecondition(t, err, c.parts...)
 			if c.name != "another value kept" {
@@ -128,7 +128,7 @@ func TestARefusedValueIsTakenBack(t *testing.T) {
 					"net/ipv4/ip_forward": "0", "kernel/panic": "0", "net/ipv4/conf/all/rp_filter": "0",
 				} {
 					if got := b.kernel.Parameters[key]; got != want {
-						t.Errorf("%s: %s is %s, not put back to %s", c.name, key, got, want)
+						t.Errorf("%s: %s is %s, not restored to %s", c.name, key, got, want)
 					}
 				}
 			}
@@ -139,18 +139,18 @@ func TestARefusedValueIsTakenBack(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBePutBackIsReported(t *testing.T) {
+func TestAFailedRollBackIsReported(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
+	b := newFixture(t, nil)
 	b.kernel.Hear["kernel/panic"] = func(string) string { return "4" }
 	b.kernel.lock = []string{"net/ipv4/ip_forward"}
 	_, err := b.apply(t, `{"parameters":{"net.ipv4.ip_forward":1,"kernel.panic":5}}`)
-	wantPrecondition(t, err, "the kernel keeps 4", "not all former values", "net.ipv4.ip_forward = 0", "EPERM")
+	wantPrecondition(t, err, "the kernel keeps 4", "not all previous values could be restored", "net.ipv4.ip_forward = 0", "EPERM")
 }
 
-func TestAWriteThatResetsALaterParameterIsFollowed(t *testing.T) {
+func TestAParameterThatAnEarlierWriteResetsIsWritten(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
+	b := newFixture(t, nil)
 	b.kernel.Parameters["net/ipv4/conf/all/rp_filter"] = "1"
 	b.kernel.resets["net/ipv4/ip_forward"] = map[string]string{"net/ipv4/conf/all/rp_filter": "0"}
 	if _, err := b.apply(t, `{"parameters":{"net.ipv4.ip_forward":1,"net.ipv4.conf.all.rp_filter":1}}`); err != nil {
@@ -161,21 +161,21 @@ func TestAWriteThatResetsALaterParameterIsFollowed(t *testing.T) {
 	}
 }
 
-func TestPendingKeyThatTheModuleDoesNotBring(t *testing.T) {
+func TestPendingKeyThatTheModuleDoesNotProvide(t *testing.T) {
 	t.Parallel()
 	spec := `{"modules":["br_netfilter"],"parameters":{"net.bridge.bridge-nf-call-iptables":1}}`
-	b := newBed(t, nil)
+	b := newFixture(t, nil)
 	b.kernel.Modules["br_netfilter"] = machine.ModuleLoadable
 	_, err := b.apply(t, spec)
 	wantPrecondition(t, err, "net.bridge.bridge-nf-call-iptables", "ignoreMissing")
 	if got := b.read(t, ownSysctl); got != "(none)" {
-		t.Errorf("the file was left behind: %q", got)
+		t.Errorf("the file exists: %q", got)
 	}
 }
 
-func TestPendingKeyThatMayBeMissing(t *testing.T) {
+func TestPendingKeyOfIgnoreMissing(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
+	b := newFixture(t, nil)
 	b.kernel.Modules["br_netfilter"] = machine.ModuleLoadable
 	progress, err := b.apply(t, `{"modules":["br_netfilter"],"parameters":{"net.bridge.x":1},"ignoreMissing":["net.bridge.x"]}`)
 	if err != nil {
@@ -189,17 +189,17 @@ func TestPendingKeyThatMayBeMissing(t *testing.T) {
 	}
 }
 
-func TestModuleThatDoesNotCome(t *testing.T) {
+func TestModuleThatModprobeDoesNotLoad(t *testing.T) {
 	t.Parallel()
-	err := loadModule(t.Context(), &blacklistedKernel{newKernel()}, "m", &listener{})
+	err := loadModule(t.Context(), &blacklistedKernel{newKernel()}, "m", &recorder{})
 	wantPrecondition(t, err, "yet it is loadable", "modprobe.d")
 	var command *machine.CommandError
-	if err := loadModule(t.Context(), newKernel(), "m", &listener{}); !errors.As(err, &command) {
-		t.Errorf("what modprobe said is lost: %v", err)
+	if err := loadModule(t.Context(), newKernel(), "m", &recorder{}); !errors.As(err, &command) {
+		t.Errorf("modprobe's output is missing: %v", err)
 	}
 }
 
-// blacklistedKernel is one where modprobe succeeds without loading, because modprobe.d says so.
+// blacklistedKernel is a kernel where modprobe succeeds without loading the module, because of modprobe.d.
 type blacklistedKernel struct{ *fakeKernel }
 
 func (*blacklistedKernel) LoadModule(context.Context, string) error {

@@ -10,16 +10,16 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// TestClaims: one for each key in its canonical spelling, each module and each file, and all of them also with an error.
+// TestClaims: a claim for each key in its canonical spelling, each module and each file, also when planning fails.
 func TestClaims(t *testing.T) {
 	t.Parallel()
-	fixture := machinetest.New(t)
-	fixture.Machine.Kernel = newKernel()
+	target := machinetest.New(t)
+	target.Machine.Kernel = newKernel()
 	spec := `{"parameters":{"net/ipv4/conf/eth0.100/rp_filter":"1","kernel.nosuch":" 1\t2 "}}`
-	_, err := plan(t.Context(), fixture.Machine, sysctl(t, spec))
+	_, err := plan(t.Context(), target.Machine, sysctl(t, spec))
 	require.Error(t, err)
 	claims := map[string]machine.Claim{}
-	for _, c := range fixture.Claims() {
+	for _, c := range target.Claims() {
 		claims[c.ID] = c
 	}
 	assert.Equal(t, machine.Claim{
@@ -29,21 +29,21 @@ func TestClaims(t *testing.T) {
 		ID: "sysctl:net.ipv4.conf.eth0/100.rp_filter", Field: `spec.parameters["net/ipv4/conf/eth0.100/rp_filter"]`, Value: []string{"1"},
 	}, claims["sysctl:net.ipv4.conf.eth0/100.rp_filter"])
 
-	fixture = machinetest.New(t)
+	target = machinetest.New(t)
 	kernel := newKernel()
 	kernel.Modules["br_netfilter"] = machine.ModuleLoaded
-	fixture.Machine.Kernel = kernel
-	_, err = plan(t.Context(), fixture.Machine, sysctl(t, `{"modules":["br-netfilter"],"parameters":{"kernel.panic":0}}`))
+	target.Machine.Kernel = kernel
+	_, err = plan(t.Context(), target.Machine, sysctl(t, `{"modules":["br-netfilter"],"parameters":{"kernel.panic":0}}`))
 	require.NoError(t, err)
 	var ids []string
-	for _, c := range fixture.Claims() {
+	for _, c := range target.Claims() {
 		ids = append(ids, c.ID)
 	}
 	assert.ElementsMatch(t, []string{"sysctl:kernel.panic", "module:br_netfilter", "file:" + ownSysctl + "#node", "file:" + ownModules + "#node"}, ids)
 }
 
-// TestEverythingThatIsWrong: decoding faults hide nothing of what validation finds beside them.
-func TestEverythingThatIsWrong(t *testing.T) {
+// TestValidateReportsEveryViolation of all fields at once.
+func TestValidateReportsEveryViolation(t *testing.T) {
 	t.Parallel()
 	doc := sysctl(t, `{"profiles":["x"],"modules":["a b"],"ignoreMissing":["y"],"parameters":{"kernel":1}}`)
 	var fields []string

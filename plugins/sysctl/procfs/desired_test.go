@@ -28,7 +28,7 @@ func TestResolveRefuses(t *testing.T) {
 		name, spec string
 		want       []string // "FIELD: part of the message", all of them
 	}{
-		{"nothing asked", `{}`, []string{"spec: asks for nothing"}},
+		{"empty spec", `{}`, []string{"spec: has no parameters"}},
 		{"bad keys", `{"parameters":{"a..b":1,"net.*.x":1,"-k.k":1}}`, []string{
 			`spec.parameters["-k.k"]: does not begin`, `spec.parameters["a..b"]: empty segment`,
 			`spec.parameters["net.*.x"]: wildcards`,
@@ -39,7 +39,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"a value of two lines", `{"parameters":{"kernel.panic":"1\nvm.x=2"}}`, []string{
 			`spec.parameters["kernel.panic"]: control characters`,
 		}},
-		{"a value that no write can carry", `{"parameters":{"kernel.core_pattern":"` + strings.Repeat("x", 4096) + `"}}`, []string{
+		{"a value that is too long for one write", `{"parameters":{"kernel.core_pattern":"` + strings.Repeat("x", 4096) + `"}}`, []string{
 			`spec.parameters["kernel.core_pattern"]: 4095 bytes`,
 		}},
 		{"unknown profile", `{"profiles":["kubernetes","kubernets"]}`, []string{"spec.profiles[1]: unknown profile"}},
@@ -56,7 +56,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"providerConfig of another type", `{"modules":["overlay"],"providerConfig":[]}`, []string{
 			"spec.providerConfig: must be a mapping",
 		}},
-		{"everything at once", `{"parameters":{"x":1},"profiles":["p"],"modules":["."]}`, []string{
+		{"violations of several fields", `{"parameters":{"x":1},"profiles":["p"],"modules":["."]}`, []string{
 			`spec.parameters.x: two segments`, "spec.profiles[0]: unknown profile", "spec.modules[0]: module name",
 		}},
 	} {
@@ -88,7 +88,7 @@ func TestResolveRefusesABadName(t *testing.T) {
 	}
 }
 
-func TestUnknownProfileListsTheKnownOnes(t *testing.T) {
+func TestUnknownProfileListsTheKnownProfiles(t *testing.T) {
 	t.Parallel()
 	_, violations := resolve(sysctl(t, `{"profiles":["x"]}`), profiles())
 	if len(violations) != 1 || !strings.Contains(violations[0].Hint, "kubelet-protect-defaults, kubernetes") {
@@ -131,18 +131,18 @@ func TestProfileValues(t *testing.T) {
 		if len(violations) > 0 {
 			t.Fatal(violations)
 		}
-		var words []string
+		var parts []string
 		for _, p := range got.parameters {
-			words = append(words, p.key.String()+"="+p.value)
+			parts = append(parts, p.key.String()+"="+p.value)
 		}
-		words = append(append(words, "modules"), got.modules...)
-		if text := strings.Join(words, " "); text != want {
+		parts = append(append(parts, "modules"), got.modules...)
+		if text := strings.Join(parts, " "); text != want {
 			t.Errorf("%s: got %s, want %s", name, text, want)
 		}
 	}
 }
 
-func TestTheHandWinsOverAProfile(t *testing.T) {
+func TestAnExplicitValueOverridesAProfile(t *testing.T) {
 	t.Parallel()
 	got, violations := resolve(sysctl(t, `{"profiles":["kubernetes","kubelet-protect-defaults"],"parameters":{
 		"net/ipv4/ip_forward":0,"kernel.panic":" 10 ","vm.overcommit_memory":2}}`), profiles())
@@ -166,11 +166,11 @@ func TestTheHandWinsOverAProfile(t *testing.T) {
 	}
 }
 
-func TestProfilesThatDisagree(t *testing.T) {
+func TestProfilesThatContradict(t *testing.T) {
 	t.Parallel()
-	known := []profile{
-		{name: "a", parameters: map[sysctld.Key]string{"kernel/panic": "1", "kernel/sysrq": "1\t2"}, modules: []string{"m-x"}},
-		{name: "b", parameters: map[sysctld.Key]string{"kernel/panic": "2", "kernel/sysrq": "1 2"}, modules: []string{"m_x"}},
+	known := map[string]profile{
+		"a": {parameters: map[sysctld.Key]string{"kernel/panic": "1", "kernel/sysrq": "1\t2"}, modules: []string{"m-x"}},
+		"b": {parameters: map[sysctld.Key]string{"kernel/panic": "2", "kernel/sysrq": "1 2"}, modules: []string{"m_x"}},
 	}
 	_, violations := resolve(sysctl(t, `{"profiles":["a","b"]}`), known)
 	if len(violations) != 1 || violations[0].Field != "spec.profiles[1]" ||
@@ -179,7 +179,7 @@ func TestProfilesThatDisagree(t *testing.T) {
 	}
 	got, violations := resolve(sysctl(t, `{"profiles":["a","b"],"parameters":{"kernel.panic":3}}`), known)
 	if len(violations) > 0 {
-		t.Errorf("the hand decides, but got %v", violations)
+		t.Errorf("the explicit value decides, but got %v", violations)
 	}
 	if !slices.Equal(got.modules, []string{"m-x"}) {
 		t.Errorf("one module in two spellings: got %v", got.modules)

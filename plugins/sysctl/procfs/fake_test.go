@@ -12,16 +12,16 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// fakeKernel is a kernel in memory that can also refuse to be read and change one parameter with another.
+// fakeKernel is a kernel in memory whose reads can fail, and whose parameters can change with others.
 type fakeKernel struct {
 	*machinetest.Kernel
-	// readErrors are what the kernel answers instead of a value.
+	// readErrors are the errors of reading a key.
 	readErrors map[string]error
-	// resets says which other values a write changes.
+	// resets maps a key to the values that writing it changes.
 	resets map[string]map[string]string
-	// lock has keys that can be written once.
+	// lock lists keys that can be written only once.
 	lock []string
-	// log is what was done to the kernel.
+	// log records the writes and loads.
 	log []string
 }
 
@@ -60,9 +60,9 @@ func (k *fakeKernel) LoadModule(ctx context.Context, name string) error {
 	return k.Kernel.LoadModule(ctx, name)
 }
 
-// listener is a Progress that keeps what it hears.
-type listener struct{ reports []string }
+// recorder is a Progress that keeps the reports.
+type recorder struct{ reports []string }
 
-func (l *listener) Report(message string)  { l.reports = append(l.reports, message) }
-func (*listener) Warn(string, string)      {}
-func (*listener) RequestReboot(sdk.Reboot) {}
+func (l *recorder) Report(message string)  { l.reports = append(l.reports, message) }
+func (*recorder) Warn(string, string)      {}
+func (*recorder) RequestReboot(sdk.Reboot) {}

@@ -8,20 +8,19 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/machineadm/machineadm/plugins/sysctl/internal/sysctld"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// reading is what the kernel says about one parameter of the document.
+// reading is a parameter of the document and its current value.
 type reading struct {
 	parameter
 	now     string
 	missing bool
 }
 
-// observe reads every parameter. A key that the kernel does not have is missing. Those that cannot be read are a final
-// Precondition: whether they are set would be unknown.
+// observe reads every parameter. A key that the kernel does not have is missing; one that cannot be read is a final
+// Precondition, because its current value is unknown.
 func observe(kernel machine.Kernel, parameters []parameter) ([]reading, error) {
 	var readings []reading
 	var violations []sdk.Violation
@@ -55,8 +54,8 @@ func unreadable(p parameter, err error) sdk.Violation {
 	return sdk.Violation{Field: p.field, Message: fmt.Sprintf("%s cannot be read: %s", p.key, reason(err)), Hint: hint}
 }
 
-// unknown is what to say about keys that the kernel does not have and that nothing excuses; nil when there are none. It is
-// final when the kernel has the directory of such a key: a module that another document loads brings one of its own.
+// unknown returns a Precondition for the missing keys that are not optional; nil without any. It is final when the kernel
+// has the directory of such a key: a module that another document loads would provide its own directory.
 func unknown(kernel machine.Kernel, readings []reading) error {
 	var violations []sdk.Violation
 	final := false
@@ -80,49 +79,51 @@ func unknown(kernel machine.Kernel, readings []reading) error {
 	return sdk.Preconditions(violations...)
 }
 
-// applyValues makes the kernel's values those of the document, all or none: when the kernel refuses one, or keeps
-// another value than was written, the values of before are put back.
+// applyValues sets all parameters or none: when the kernel refuses a value, or keeps another one, it restores the
+// previous values.
 func applyValues(kernel machine.Kernel, parameters []parameter, p sdk.Progress) error {
 	before, err := observe(kernel, parameters)
+	if err == nil {
+		err = unknown(kernel, before)
+	}
 	if err != nil {
 		return err
 	}
-	if err := unknown(kernel, before); err != nil {
-		return err
-	}
-	var present, old []parameter
+	var present, previous []parameter
 	for _, r := range before {
 		if r.missing {
 			p.Report("skipping " + r.key.String() + ", which this kernel does not have")
 			continue
 		}
 		present = append(present, r.parameter)
-		restored := r.parameter
-		restored.value = r.now
-		old = append(old, restored)
+		previous = append(previous, parameter{key: r.key, value: r.now})
 	}
-	if err := write(kernel, present); err != nil {
-		return putBack(kernel, old, err)
+	for _, p := range present {
+		if err := write(kernel, p); err != nil {
+			return rollBack(kernel, previous, err)
+		}
 	}
 	if err := verify(kernel, present); err != nil {
-		return putBack(kernel, old, err)
+		return rollBack(kernel, previous, err)
 	}
 	return nil
 }
 
-// write sets, in order, each value that differs at its turn: an earlier one may have changed it meanwhile.
-func write(kernel machine.Kernel, parameters []parameter) error {
-	for _, p := range parameters {
-		now, err := kernel.Parameter(string(p.key))
-		if err != nil {
-			return fmt.Errorf("read %s: %w", p.key, err)
+// write sets a value that differs at its turn: an earlier write may have changed it.
+func write(kernel machine.Kernel, p parameter) error {
+	now, err := kernel.Parameter(string(p.key))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", p.key, err)
+	}
+	if sameValue(now, p.value) {
+		return nil
+	}
+	if err := kernel.SetParameter(string(p.key), p.value); err != nil {
+		hint := "correct the value; the kernel's documentation of the parameter says what it accepts"
+		if errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission) {
+			hint = "run as root, outside a container: a namespace may make this parameter read-only"
 		}
-		if sameValue(now, p.value) {
-			continue
-		}
-		if err := kernel.SetParameter(string(p.key), p.value); err != nil {
-			return &refusedError{key: p.key, value: p.value, err: err}
-		}
+		return &refusedError{fmt.Sprintf("the kernel refuses %s = %s: %s", p.key, p.value, reason(err)), hint}
 	}
 	return nil
 }
@@ -134,72 +135,54 @@ func verify(kernel machine.Kernel, parameters []parameter) error {
 			return fmt.Errorf("read %s back: %w", p.key, err)
 		}
 		if !sameValue(now, p.value) {
-			return &refusedError{key: p.key, value: p.value, kept: strings.TrimSpace(now)}
+			return &refusedError{
+				fmt.Sprintf("%s = %s was written, but the kernel keeps %s", p.key, p.value, strings.TrimSpace(now)),
+				"write the value as the kernel shows it, and check whether another parameter of the document changes this one",
+			}
 		}
 	}
 	return nil
 }
 
-// putBack restores the old values and reports cause, and also what could not be restored.
-func putBack(kernel machine.Kernel, old []parameter, cause error) error {
-	message, hint := cause.Error(), "look at the machine's log, then run again"
+// refusedError is a value that the kernel refused or did not keep.
+type refusedError struct{ message, hint string }
+
+func (r *refusedError) Error() string { return r.message }
+
+// rollBack restores the previous values and reports cause, with the values that could not be restored.
+func rollBack(kernel machine.Kernel, previous []parameter, cause error) error {
+	hint := "see the machine's log, then run again"
 	if refused, ok := errors.AsType[*refusedError](cause); ok {
-		hint = refused.hint()
+		hint = refused.hint
 	}
-	if failures := restore(kernel, old); len(failures) > 0 {
-		return sdk.Precondition(message+"; not all former values could be put back: "+strings.Join(failures, "; "), hint)
+	if failures := restore(kernel, previous); len(failures) > 0 {
+		return sdk.Precondition(cause.Error()+"; not all previous values could be restored: "+strings.Join(failures, "; "), hint)
 	}
-	return sdk.Precondition(message+"; the former values are back", hint)
+	return sdk.Precondition(cause.Error()+"; the previous values are restored", hint)
 }
 
-// restore goes over the values more than once, because restoring one may change another. It returns what still differs.
-func restore(kernel machine.Kernel, old []parameter) []string {
+// restore writes the values in several passes, because writing one may change another. It returns what still differs.
+func restore(kernel machine.Kernel, previous []parameter) (failures []string) {
 	const passes = 3
-	var failures []string
 	for range passes {
 		failures = nil
-		for _, p := range old {
-			if err := write(kernel, []parameter{p}); err != nil {
+		for _, p := range previous {
+			if err := write(kernel, p); err != nil {
 				failures = append(failures, err.Error())
 			}
 		}
-		if verify(kernel, old) == nil {
+		err := verify(kernel, previous)
+		if err == nil {
 			return nil
 		}
-	}
-	if err := verify(kernel, old); len(failures) == 0 && err != nil {
-		failures = append(failures, err.Error())
+		if len(failures) == 0 {
+			failures = []string{err.Error()}
+		}
 	}
 	return failures
 }
 
-// refusedError is a value that the kernel did not take: with an errno, or by keeping another value.
-type refusedError struct {
-	key         sysctld.Key
-	value, kept string
-	err         error
-}
-
-func (r *refusedError) Error() string {
-	if r.err != nil {
-		return fmt.Sprintf("the kernel refuses %s = %s: %s", r.key, r.value, reason(r.err))
-	}
-	return fmt.Sprintf("%s = %s was written, but the kernel keeps %s", r.key, r.value, r.kept)
-}
-
-func (r *refusedError) Unwrap() error { return r.err }
-
-func (r *refusedError) hint() string {
-	switch {
-	case r.err == nil:
-		return "write the value as the kernel shows it, and look for another parameter of the document that changes this one"
-	case errors.Is(r.err, syscall.EROFS), errors.Is(r.err, fs.ErrPermission):
-		return "run as root, outside a container: a namespace may make this parameter read-only"
-	}
-	return "correct the value; the kernel's documentation of the parameter says what it takes"
-}
-
-// reason is the errno by name and in words, or the error itself where there is none.
+// reason returns the errno of err by name and as text, or err's message without one.
 func reason(err error) string {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {

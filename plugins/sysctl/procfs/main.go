@@ -21,7 +21,7 @@ func main() {
 	})
 }
 
-// fit answers active wherever /proc/sys can be read: every Linux system applies kernel parameters through it.
+// fit returns active wherever /proc/sys can be read: every Linux system applies kernel parameters through it.
 func fit(_ context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
 	if m.Offline() {
 		return sdk.FitnessInstalled, "a Linux image; its kernel parameters are set at boot", nil

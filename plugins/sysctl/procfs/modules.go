@@ -11,20 +11,20 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// modulesToLoad returns those that the kernel does not have yet; a module that it cannot get is a Precondition.
+// modulesToLoad returns the modules that are not loaded; one that the kernel cannot load is a Precondition.
 func modulesToLoad(kernel machine.Kernel, modules []string) ([]string, error) {
 	var load, absent []string
 	for _, module := range modules {
 		state, err := kernel.Module(module)
 		if err != nil {
-			return nil, fmt.Errorf("look for module %s: %w", module, err)
+			return nil, fmt.Errorf("find module %s: %w", module, err)
 		}
 		switch state {
 		case machine.ModuleLoaded, machine.ModuleBuiltIn:
 		case machine.ModuleLoadable:
 			load = append(load, module)
 		default:
-			present, err := witnessed(kernel, module)
+			present, err := builtIn(kernel, module)
 			if err != nil {
 				return nil, err
 			}
@@ -40,20 +40,27 @@ func modulesToLoad(kernel machine.Kernel, modules []string) ([]string, error) {
 	return load, nil
 }
 
-// witnessed says whether a module that cannot be found is there all the same, by a parameter that only it provides.
-func witnessed(kernel machine.Kernel, module string) (bool, error) {
-	key, known := witness(module)
-	if !known {
+// builtIn reports whether the kernel has a module that is not listed, by a parameter that only this module provides.
+// Without a module directory, as in a container, built-in modules are not listed.
+func builtIn(kernel machine.Kernel, module string) (bool, error) {
+	key := map[string]string{
+		"br_netfilter": "net/bridge/bridge-nf-call-iptables", "nf_conntrack": "net/netfilter/nf_conntrack_max",
+	}[canonicalModule(module)]
+	if key == "" {
 		return false, nil
 	}
-	_, err := kernel.Parameter(string(key))
+	_, err := kernel.Parameter(key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
+// loadModules returns the change that loads modules; nil without modules.
 func loadModules(kernel machine.Kernel, modules []string) *sdk.Change {
+	if len(modules) == 0 {
+		return nil
+	}
 	return &sdk.Change{
 		ID: "modules", NeedsLive: true,
 		Summary: "load " + strings.Join(modules, ", "),
@@ -76,16 +83,8 @@ func loadModule(ctx context.Context, kernel machine.Kernel, module string, p sdk
 		return err
 	}
 	if _, ok := errors.AsType[*machine.CommandError](err); ok {
-		return err // it carries what the program said
+		return err // it carries modprobe's output
 	}
-	return sdk.Precondition(err.Error(), "see what modprobe says about "+module+
-		" by hand, and look for an install or blacklist line about it in modprobe.d")
-}
-
-// deferredModules stands for what the first boot does by itself, from the file in /etc/modules-load.d.
-func deferredModules(kernel machine.Kernel, want desired) *sdk.Change {
-	if len(want.modules) == 0 {
-		return nil
-	}
-	return loadModules(kernel, want.modules)
+	return sdk.Precondition(err.Error(),
+		"run modprobe "+module+" by hand, and check modprobe.d for an install or blacklist line about it")
 }

@@ -20,17 +20,17 @@ const (
 	ownModules = "/etc/modules-load.d/machineadm-node.conf"
 )
 
-// bed is a machine of the tests: real files below a temporary root, a kernel in memory.
-type bed struct {
+// fixture is a machine with real files below a temporary root and a kernel in memory.
+type fixture struct {
 	root    string
 	kernel  *fakeKernel
 	machine sdk.Machine
 }
 
-func newBed(t *testing.T, tree map[string]string) bed {
+func newFixture(t *testing.T, tree map[string]string) fixture {
 	t.Helper()
-	fixture := machinetest.New(t)
-	b := bed{root: fixture.Root, kernel: newKernel(), machine: fixture.Machine}
+	target := machinetest.New(t)
+	b := fixture{root: target.Root, kernel: newKernel(), machine: target.Machine}
 	b.machine.Kernel = b.kernel
 	for name, content := range tree {
 		b.write(t, name, content)
@@ -39,7 +39,7 @@ func newBed(t *testing.T, tree map[string]string) bed {
 }
 
 // write makes a file of the target; content "-> X" makes a link.
-func (b bed) write(t *testing.T, name, content string) {
+func (b fixture) write(t *testing.T, name, content string) {
 	t.Helper()
 	path := filepath.Join(b.root, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -57,7 +57,7 @@ func (b bed) write(t *testing.T, name, content string) {
 }
 
 // read returns a file of the target, or "(none)".
-func (b bed) read(t *testing.T, name string) string {
+func (b fixture) read(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(b.root, name))
 	if errors.Is(err, os.ErrNotExist) {
@@ -69,15 +69,15 @@ func (b bed) read(t *testing.T, name string) string {
 	return string(data)
 }
 
-func (b bed) plan(t *testing.T, spec string) (sdk.Plan, error) {
+func (b fixture) plan(t *testing.T, spec string) (sdk.Plan, error) {
 	t.Helper()
 	return plan(t.Context(), b.machine, sysctl(t, spec))
 }
 
-// apply plans and makes every change, as the SDK does, and stops at the first error.
-func (b bed) apply(t *testing.T, spec string) (*listener, error) {
+// apply plans and applies every change, as the SDK does, and stops at the first error.
+func (b fixture) apply(t *testing.T, spec string) (*recorder, error) {
 	t.Helper()
-	progress := &listener{}
+	progress := &recorder{}
 	planned, err := b.plan(t, spec)
 	if err != nil {
 		return progress, err
@@ -187,7 +187,7 @@ func TestPlan(t *testing.T) {
 		{name: "dropped-keys", spec: `{"parameters":{"kernel.panic":0}}`, tree: map[string]string{
 			ownSysctl: "kernel.panic = 5\nnet.ipv4.conf.eth0/100.rp_filter = 1\n", ownModules: "overlay\n",
 		}},
-		{name: "hand-over-profile", spec: `{"profiles":["kubernetes"],"parameters":{"net.ipv4.ip_forward":0}}`, kernel: kubernetes},
+		{name: "explicit-over-profile", spec: `{"profiles":["kubernetes"],"parameters":{"net.ipv4.ip_forward":0}}`, kernel: kubernetes},
 		{name: "invalid", spec: `{"parameters":{"kernel..panic":0},"profiles":["x"]}`},
 		{name: "built-in-but-unlisted", spec: `{"profiles":["kubernetes"]}`, kernel: func(k *fakeKernel) {
 			k.Modules["overlay"] = machine.ModuleLoaded
@@ -197,7 +197,7 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t, c.tree)
+			b := newFixture(t, c.tree)
 			if c.kernel != nil {
 				c.kernel(b.kernel)
 			}
@@ -210,22 +210,22 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanOffline plans against images: an empty one, and one that holds what the document wants.
+// TestPlanOffline plans against an empty image and against one that matches the document.
 func TestPlanOffline(t *testing.T) {
 	t.Parallel()
 	image, root := machinetest.NewImage(t)
-	b := bed{root: root, machine: image}
+	b := fixture{root: root, machine: image}
 	spec := `{"profiles":["kubernetes"],"parameters":{"kernel.nosuch":1}}`
 	first, err := b.plan(t, spec)
 	golden(t, "plan/offline.txt", show(first, err))
 	for _, change := range first.Changes {
 		if change.NeedsLive {
-			if err := change.Do(t.Context(), &listener{}); !errors.Is(err, machine.ErrOffline) {
+			if err := change.Do(t.Context(), &recorder{}); !errors.Is(err, machine.ErrOffline) {
 				t.Errorf("%s in an image: %v", change.ID, err)
 			}
 			continue
 		}
-		if err := change.Do(t.Context(), &listener{}); err != nil {
+		if err := change.Do(t.Context(), &recorder{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -242,7 +242,7 @@ func TestPlanOffline(t *testing.T) {
 
 func TestFit(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
+	b := newFixture(t, nil)
 	if fitness, _, err := fit(t.Context(), b.machine); err != nil || fitness != sdk.FitnessActive {
 		t.Errorf("a live machine: %v, %v", fitness, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestProfilesAreThoseOfTheContract, which other providers of the kind read as data.
+// TestProfilesAreThoseOfTheContract: other providers of the kind read these as data.
 func TestProfilesAreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../../contract/v1alpha1/profiles/Sysctl.json")
@@ -22,12 +22,12 @@ func TestProfilesAreThoseOfTheContract(t *testing.T) {
 	var want map[string]content
 	require.NoError(t, json.Unmarshal(data, &want))
 	got := map[string]content{}
-	for _, p := range profiles() {
+	for name, p := range profiles() {
 		c := content{Parameters: map[string]string{}, Modules: append([]string{}, p.modules...)}
 		for key, value := range p.parameters {
 			c.Parameters[strings.ReplaceAll(string(key), "/", ".")] = value
 		}
-		got[p.name] = c
+		got[name] = c
 	}
 	assert.Equal(t, want, got)
 }

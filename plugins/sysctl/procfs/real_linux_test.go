@@ -9,15 +9,15 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// TestRealKernel applies documents to the real kernel, to the parameters of a network namespace that lives as long as
-// the test's own thread.
+// TestRealKernel applies documents to the real kernel: the parameters of a network namespace that ends with the test's
+// thread.
 func TestRealKernel(t *testing.T) {
 	require.Root(t)
 	runtime.LockOSThread() // never unlocked: the thread ends with the test, and its namespace with it
 	if err := syscall.Unshare(syscall.CLONE_NEWNET); err != nil {
 		require.Missing(t, "needs a network namespace of its own: "+err.Error())
 	}
-	b := newBed(t, nil)
+	b := newFixture(t, nil)
 	kernel := machine.NewKernel("/", nil)
 	b.machine.Kernel = kernel
 	spec := `{"parameters":{"net.ipv4.ip_forward":1,"net/ipv4/tcp_rmem":"8192 100000  200000","net.ipv4.conf.lo.rp_filter":2}}`
@@ -32,9 +32,9 @@ func TestRealKernel(t *testing.T) {
 	}
 	former := b.read(t, ownSysctl)
 	_, err := b.apply(t, `{"parameters":{"net.ipv4.ip_forward":0,"net.ipv4.ip_default_ttl":0}}`)
-	wantPrecondition(t, err, "net.ipv4.ip_default_ttl = 0", "EINVAL", "the former values are back")
+	wantPrecondition(t, err, "net.ipv4.ip_default_ttl = 0", "EINVAL", "the previous values are restored")
 	if got, err := kernel.Parameter("net/ipv4/ip_forward"); err != nil || got != "1" {
-		t.Errorf("ip_forward was not put back: %q, %v", got, err)
+		t.Errorf("ip_forward was not restored: %q, %v", got, err)
 	}
 	if got := b.read(t, ownSysctl); got != former {
 		t.Errorf("the file changed to %q", got)

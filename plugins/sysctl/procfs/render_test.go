@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
@@ -55,13 +56,14 @@ func TestRender(t *testing.T) {
 	golden(t, "render/modules.conf", renderModules(want))
 }
 
-func TestRenderedFileSaysWhatTheDocumentSays(t *testing.T) {
+func TestRenderedFileHasTheValuesOfTheDocument(t *testing.T) {
 	t.Parallel()
 	want, _ := resolve(sysctl(t, fullSpec), profiles())
 	for _, rules := range []sysctld.Rules{sysctld.Systemd, sysctld.Procps} {
-		lines, problems := sysctld.Parse(renderSysctl(want), rules)
-		if len(problems) > 0 || len(lines) != len(want.parameters) {
-			t.Fatalf("%d lines, problems %v", len(lines), problems)
+		rendered := renderSysctl(want)
+		lines := sysctld.Parse(rendered, rules)
+		if len(lines) != len(want.parameters) || bytes.Count(rendered, []byte("\n")) != len(lines)+1 {
+			t.Fatalf("%d parameters, got %s", len(want.parameters), rendered)
 		}
 		for i, p := range want.parameters {
 			if l := lines[i]; l.Key != string(p.key) || l.Value != p.value || l.IgnoreFailure != p.optional || l.Exclude {
@@ -74,6 +76,6 @@ func TestRenderedFileSaysWhatTheDocumentSays(t *testing.T) {
 func TestRenderNothing(t *testing.T) {
 	t.Parallel()
 	if renderSysctl(desired{name: "n", modules: []string{"m"}}) != nil || renderModules(desired{name: "n"}) != nil {
-		t.Error("what is not asked for has no file")
+		t.Error("an empty list has no file")
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // TestPlanOfThousandsOfKeys: planning 4,000 keys, fresh and converged, takes at most half a second of processor time.
 func TestPlanOfThousandsOfKeys(t *testing.T) { //nolint:paralleltest // measures the process
-	b := newBed(t, nil)
+	b := newFixture(t, nil)
 	var spec []string
 	for i := range 4000 {
 		b.kernel.Parameters[fmt.Sprintf("net/ipv4/conf/eth%d/rp_filter", i)] = "0"
@@ -26,7 +26,7 @@ func TestPlanOfThousandsOfKeys(t *testing.T) { //nolint:paralleltest // measures
 		assert.Less(t, processorTime(t)-before, 500*time.Millisecond, state)
 		require.NoError(t, err)
 		for _, change := range planned.Changes {
-			require.NoError(t, change.Do(t.Context(), &listener{}))
+			require.NoError(t, change.Do(t.Context(), &recorder{}))
 		}
 	}
 }

@@ -6,102 +6,87 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// Source is where the files are.
+// Source reads the files.
 type Source interface {
 	// ReadDir lists the names in a directory; fs.ErrNotExist when there is none.
 	ReadDir(name string) ([]string, error)
-	// Regular says whether name, links followed, is a regular file; fs.ErrNotExist when nothing is there.
-	Regular(name string) (bool, error)
-	// ReadFile returns the content of a regular file, links followed.
+	// ReadFile returns the content of a regular file, links followed. Anything else, such as /dev/null or a path where
+	// nothing is, has no content and is no error.
 	ReadFile(name string) ([]byte, error)
 }
 
-// File is a configuration file and its content.
-type File struct {
-	Path string
-	Data []byte
-}
-
-// Configuration is what all files together say, in the order in which it is read.
+// Configuration is the configuration of all files.
 type Configuration struct {
-	rules   Rules
-	entries []entry
-	// literal maps a key, as it is written, to the entries that have it; named maps a simplified key to its last assignment.
+	rules Rules
+	// settings are in reading order. The fields below hold indices of it: looking up thousands of keys stays linear.
+	settings []Setting
+	// literal maps a key, as a file spells it, to all of its lines.
 	literal map[string][]int
-	named   map[string]int
-	// patterns are the entries whose key can match another one.
-	patterns []int
+	// assigned maps a simplified key to its last assignment.
+	assigned map[string]int
+	// globs are the lines whose key can match another one.
+	globs map[int]*regexp.Regexp
 }
 
-type entry struct {
-	Line
-	file string
-}
-
-// Setting is what a configuration does to one key.
+// Setting is a line and its file.
 type Setting struct {
-	// File and Line say where.
+	Line
 	File string
-	Line int
-	// Value is what is written; meaningless when Excluded.
-	Value string
-	// Excluded says that the key is not written at all, because of a later line "-key".
-	Excluded bool
 }
 
-// Load reads all files that the rules name, as if replace had been written to its path already; a replace with no
-// Data stands for a file that is not there. A file that is no regular one, such as a link to /dev/null, counts as
-// empty and still hides the file of its name in a later directory.
-func Load(source Source, rules Rules, replace File) (Configuration, error) {
+// Load reads all files that the rules name. The files of replace, all in /etc/sysctl.d, have the content given there; one
+// with no content counts as absent. A file that is not regular, such as a link to /dev/null, counts as empty and
+// still hides the file of the same name in a later directory.
+func Load(source Source, rules Rules, replace map[string][]byte) (Configuration, error) {
 	paths, err := list(source, rules, replace)
 	if err != nil {
 		return Configuration{}, err
 	}
-	configuration := Configuration{rules: rules}
+	c := Configuration{
+		rules: rules, literal: map[string][]int{}, assigned: map[string]int{}, globs: map[int]*regexp.Regexp{},
+	}
 	for _, name := range paths {
-		data := replace.Data
-		if name != replace.Path {
-			if data, err = read(source, name); err != nil {
-				return Configuration{}, err
+		data, replaced := replace[name]
+		if !replaced {
+			if data, err = source.ReadFile(name); err != nil {
+				return Configuration{}, fmt.Errorf("read %s: %w", name, err)
 			}
 		}
-		lines, _ := Parse(data, rules)
-		for _, line := range lines {
-			configuration.entries = append(configuration.entries, entry{line, name})
+		for _, line := range Parse(data, rules) {
+			c.settings = append(c.settings, Setting{line, name})
 		}
 	}
 	if rules == Systemd {
-		configuration.entries = latest(configuration.entries)
+		c.settings = latest(c.settings)
 	}
-	configuration.index()
-	return configuration, nil
-}
-
-// index keeps the lookup of thousands of keys among thousands of lines linear.
-func (c *Configuration) index() {
-	c.literal, c.named = map[string][]int{}, map[string]int{}
-	for i, e := range c.entries {
-		c.literal[e.Key] = append(c.literal[e.Key], i)
-		if !e.Exclude {
-			c.named[simplify(e.Key)] = i
+	for i, s := range c.settings {
+		c.literal[s.Key] = append(c.literal[s.Key], i)
+		pattern := s.Key
+		if !s.Exclude {
+			pattern = simplify(s.Key)
+			c.assigned[pattern] = i
 		}
-		if isGlob(e.Key) || strings.Contains(e.Key, `\`) {
-			c.patterns = append(c.patterns, i)
+		if isGlob(pattern) || s.Exclude && strings.Contains(pattern, `\`) {
+			c.globs[i] = compileGlob(pattern)
 		}
 	}
+	return c, nil
 }
 
-// list returns the files in reading order. For one base name the first directory wins; then base names decide, byte
-// by byte. procps reads /etc/sysctl.conf after all of them, systemd does not know it.
+// list returns the files in reading order: of one base name the first directory counts, and base names are sorted by
+// their bytes. Only procps reads /etc/sysctl.conf, after all others.
 // /lib/sysctl.d is the same directory as /usr/lib/sysctl.d except where /usr is not merged.
-func list(source Source, rules Rules, replace File) ([]string, error) {
+func list(source Source, rules Rules, replace map[string][]byte) ([]string, error) {
 	found := map[string]string{}
-	if len(replace.Data) > 0 {
-		found[path.Base(replace.Path)] = replace.Path
+	for full, data := range replace {
+		if len(data) > 0 {
+			found[path.Base(full)] = full
+		}
 	}
 	for _, directory := range []string{
 		"/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d",
@@ -112,7 +97,8 @@ func list(source Source, rules Rules, replace File) ([]string, error) {
 		}
 		for _, name := range names {
 			full := path.Join(directory, name)
-			if !strings.HasSuffix(name, ".conf") || rules == Systemd && name[0] == '.' || full == replace.Path {
+			_, replaced := replace[full]
+			if !strings.HasSuffix(name, ".conf") || rules == Systemd && name[0] == '.' || replaced {
 				continue
 			}
 			if _, hidden := found[name]; !hidden {
@@ -121,102 +107,64 @@ func list(source Source, rules Rules, replace File) ([]string, error) {
 		}
 	}
 	var paths []string
-	for _, full := range found {
-		paths = append(paths, full)
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		paths = append(paths, found[name])
 	}
-	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(path.Base(a), path.Base(b)) })
 	if rules == Procps {
 		paths = append(paths, "/etc/sysctl.conf")
 	}
 	return paths, nil
 }
 
-func read(source Source, name string) ([]byte, error) {
-	regular, err := source.Regular(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !regular {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", name, err)
-	}
-	data, err := source.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	return data, nil
-}
-
-// Effective says what the configuration does to a key; false when it does not mention the key.
-func (c Configuration) Effective(key Key) (Setting, bool) {
-	if c.rules == Procps {
-		return c.procps(string(key))
-	}
-	return c.systemd(string(key))
-}
-
-// latest is what systemd-sysctl keeps of the lines: one option for each key or pattern, in the order in which they
-// were said last. A line that repeats the option in force changes nothing.
-func latest(entries []entry) []entry {
+// latest returns what systemd-sysctl keeps of the lines: the last one of each key or pattern. A line that repeats the
+// value in force does not move it behind others.
+func latest(settings []Setting) []Setting {
 	at := map[string]int{}
-	for i, e := range entries {
-		if before, ok := at[e.Key]; !ok || entries[before].Exclude != e.Exclude || entries[before].Value != e.Value {
-			at[e.Key] = i
+	for i, s := range settings {
+		if before, ok := at[s.Key]; !ok || settings[before].Exclude != s.Exclude || settings[before].Value != s.Value {
+			at[s.Key] = i
 		}
 	}
-	var options []entry
+	var kept []Setting
 	for _, i := range slices.Sorted(maps.Values(at)) {
-		options = append(options, entries[i])
+		kept = append(kept, settings[i])
 	}
-	return options
+	return kept
 }
 
-// systemd lets an option of the key itself, exclusions included, shut patterns out; of patterns the last one stays.
-func (c Configuration) systemd(key string) (Setting, bool) {
-	if own := c.literal[key]; len(own) > 0 {
-		return c.entries[own[0]].setting(), true
-	}
-	for _, i := range slices.Backward(c.patterns) {
-		if o := c.entries[i]; !o.Exclude && isGlob(o.Key) && matchPath(o.Key, key) {
-			return o.setting(), true
+// Effective returns the line that decides about a key; false when no line applies to it.
+//
+// The last assignment of the key decides. A pattern counts where no line names the key; for procps a line counts only in
+// the spelling that the pattern expands to, while assignments may have any spelling. For systemd, latest has removed what
+// a later exclusion of the same key cancels; for procps an exclusion stops only patterns, and since procps 4.0.5 it may
+// itself be a pattern, whose wildcards match slashes.
+func (c Configuration) Effective(key Key) (Setting, bool) {
+	assigned, excluded := -1, -1
+	named := len(c.literal[string(key)]) > 0
+	for _, i := range c.literal[string(key)] {
+		if c.settings[i].Exclude {
+			excluded = i
 		}
 	}
-	return Setting{}, false
-}
-
-// procps writes every assignment in turn, so that the last one stays. Patterns pass over a key that some line names, if
-// that line spells it as the pattern finds it; for plain assignments the spelling does not matter, the kernel resolves
-// it. An exclusion does nothing else, and since procps 4.0.5 may itself be a pattern, whose wildcards match slashes.
-func (c Configuration) procps(key string) (Setting, bool) {
-	passOver, excluded := false, -1
-	for _, i := range c.literal[key] {
-		passOver = true
-		if c.entries[i].Exclude {
-			excluded = max(excluded, i)
+	for i, glob := range c.globs {
+		if c.rules == Procps && c.settings[i].Exclude && glob.MatchString(string(key)) {
+			named, excluded = true, max(excluded, i)
 		}
 	}
-	for _, i := range c.patterns {
-		if e := c.entries[i]; e.Exclude && matchText(e.Key, key) {
-			passOver, excluded = true, max(excluded, i)
-		}
-	}
-	assigned := -1
-	if i, ok := c.named[key]; ok {
+	if i, ok := c.assigned[string(key)]; ok {
 		assigned = i
 	}
-	for _, i := range c.patterns {
-		if e := c.entries[i]; !passOver && !e.Exclude && isGlob(e.Key) && matchPath(simplify(e.Key), key) {
+	for i, glob := range c.globs {
+		s := c.settings[i]
+		if !named && !s.Exclude && matchPath(simplify(s.Key), glob, string(key)) {
 			assigned = max(assigned, i)
 		}
 	}
 	switch {
 	case assigned >= 0:
-		return c.entries[assigned].setting(), true
+		return c.settings[assigned], true
 	case excluded >= 0:
-		return c.entries[excluded].setting(), true
+		return c.settings[excluded], true
 	}
 	return Setting{}, false
-}
-
-func (e entry) setting() Setting {
-	return Setting{File: e.file, Line: e.Number, Value: e.Value, Excluded: e.Exclude}
 }

@@ -25,20 +25,7 @@ func (t tree) ReadDir(name string) ([]string, error) {
 	return names, nil
 }
 
-func (t tree) Regular(name string) (bool, error) {
-	data, ok := t[name]
-	if !ok {
-		return false, fs.ErrNotExist
-	}
-	return data != nil, nil
-}
-
-func (t tree) ReadFile(name string) ([]byte, error) {
-	if data := t[name]; data != nil {
-		return data, nil
-	}
-	return nil, errors.New("not a regular file")
-}
+func (t tree) ReadFile(name string) ([]byte, error) { return t[name], nil }
 
 func text(s string) []byte { return []byte(s) }
 
@@ -53,12 +40,12 @@ func TestEffective(t *testing.T) {
 		tree  tree
 		want  string // "FILE:LINE value", "FILE:LINE excluded" or none
 	}{
-		{"nothing at all", both, tree{}, none},
+		{"no files", both, tree{}, none},
 		{"the later name wins, whatever the directory", both, tree{
 			"/etc/sysctl.d/10-a.conf":     text("k.k=1"),
 			"/usr/lib/sysctl.d/20-b.conf": text("\nk.k=2"),
 		}, "/usr/lib/sysctl.d/20-b.conf:2 2"},
-		{"also when its directory comes first", both, tree{
+		{"the later name wins when its directory comes first", both, tree{
 			"/usr/lib/sysctl.d/10-a.conf": text("k.k=1"),
 			"/etc/sysctl.d/20-b.conf":     text("k.k=2"),
 		}, "/etc/sysctl.d/20-b.conf:1 2"},
@@ -82,7 +69,7 @@ func TestEffective(t *testing.T) {
 			"/usr/lib/sysctl.d/a.conf": text("k.k=1"),
 			"/lib/sysctl.d/a.conf":     text("k.k=2"),
 		}, "/usr/lib/sysctl.d/a.conf:1 1"},
-		{"/lib is read where it is its own", both, tree{"/lib/sysctl.d/a.conf": text("k.k=2")}, "/lib/sysctl.d/a.conf:1 2"},
+		{"/lib is read where /usr is not merged", both, tree{"/lib/sysctl.d/a.conf": text("k.k=2")}, "/lib/sysctl.d/a.conf:1 2"},
 		{"a link to /dev/null masks", both, tree{
 			"/etc/sysctl.d/a.conf":     nil,
 			"/usr/lib/sysctl.d/a.conf": text("k.k=2"),
@@ -94,22 +81,22 @@ func TestEffective(t *testing.T) {
 		{"only .conf counts", both, tree{"/etc/sysctl.d/a.conf.bak": text("k.k=1"), "/etc/sysctl.d/README": text("k.k=1")}, none},
 		{"systemd skips hidden files", onlySystemd, tree{"/etc/sysctl.d/.a.conf": text("k.k=1")}, none},
 		{"procps reads hidden files", onlyProcps, tree{"/etc/sysctl.d/.a.conf": text("k.k=1")}, "/etc/sysctl.d/.a.conf:1 1"},
-		{"systemd does not know sysctl.conf", onlySystemd, tree{
+		{"systemd does not read sysctl.conf", onlySystemd, tree{
 			"/etc/sysctl.d/a.conf": text("k.k=1"), "/etc/sysctl.conf": text("k.k=2"),
 		}, "/etc/sysctl.d/a.conf:1 1"},
 		{"procps reads sysctl.conf last", onlyProcps, tree{
 			"/etc/sysctl.d/a.conf": text("k.k=1"), "/etc/sysctl.conf": text("k.k=2"),
 		}, "/etc/sysctl.conf:1 2"},
-		{"a pattern applies to a key that nothing sets", both, tree{"/etc/sysctl.d/a.conf": text("k.*=1")}, "/etc/sysctl.d/a.conf:1 1"},
-		{"of patterns the last wins", both, tree{"/etc/sysctl.d/a.conf": text("k.*=1\nk.?=2")}, "/etc/sysctl.d/a.conf:2 2"},
+		{"a pattern applies to a key that no line names", both, tree{"/etc/sysctl.d/a.conf": text("k.*=1")}, "/etc/sysctl.d/a.conf:1 1"},
+		{"the last pattern wins", both, tree{"/etc/sysctl.d/a.conf": text("k.*=1\nk.?=2")}, "/etc/sysctl.d/a.conf:2 2"},
 		{"a later pattern does not override a set key", both, tree{
 			"/etc/sysctl.d/a.conf": text("k.k=1"), "/etc/sysctl.d/b.conf": text("k.*=2"),
 		}, "/etc/sysctl.d/a.conf:1 1"},
-		{"an exclusion keeps patterns off", both, tree{"/etc/sysctl.d/a.conf": text("k.*=1\n-k.k")}, "/etc/sysctl.d/a.conf:2 excluded"},
+		{"an exclusion stops patterns", both, tree{"/etc/sysctl.d/a.conf": text("k.*=1\n-k.k")}, "/etc/sysctl.d/a.conf:2 excluded"},
 		{"for systemd a later exclusion drops a set key", onlySystemd, tree{
 			"/etc/sysctl.d/a.conf": text("k.k=1"), "/etc/sysctl.d/b.conf": text("-k.k"),
 		}, "/etc/sysctl.d/b.conf:1 excluded"},
-		{"for procps it does not", onlyProcps, tree{
+		{"for procps a later exclusion does not", onlyProcps, tree{
 			"/etc/sysctl.d/a.conf": text("k.k=1"), "/etc/sysctl.d/b.conf": text("-k.k"),
 		}, "/etc/sysctl.d/a.conf:1 1"},
 		{"for systemd a value given again after an exclusion counts", onlySystemd, tree{
@@ -121,7 +108,7 @@ func TestEffective(t *testing.T) {
 		{"for systemd an excluded pattern leaves other patterns", onlySystemd, tree{
 			"/etc/sysctl.d/a.conf": text("k.?=1\n-k.*"),
 		}, "/etc/sysctl.d/a.conf:1 1"},
-		{"for procps an excluded pattern keeps all patterns off", onlyProcps, tree{
+		{"for procps an excluded pattern stops all patterns", onlyProcps, tree{
 			"/etc/sysctl.d/a.conf": text("k.?=1\n-k.*"),
 		}, "/etc/sysctl.d/a.conf:2 excluded"},
 		{"a repeated pattern keeps its place for systemd", onlySystemd, tree{
@@ -130,16 +117,16 @@ func TestEffective(t *testing.T) {
 		{"a changed pattern moves to the end for systemd", onlySystemd, tree{
 			"/etc/sysctl.d/a.conf": text("k.*=1\nk.?=2\nk.*=3"),
 		}, "/etc/sysctl.d/a.conf:3 3"},
-		{"for procps a pattern passes over a key as it finds it", onlyProcps, tree{
+		{"for procps a pattern applies to a key that is named in another spelling", onlyProcps, tree{
 			"/etc/sysctl.d/a.conf": text("/k/k=1\nk.*=2"),
 		}, "/etc/sysctl.d/a.conf:2 2"},
-		{"for systemd the spelling does not matter", onlySystemd, tree{
+		{"for systemd all spellings are one key", onlySystemd, tree{
 			"/etc/sysctl.d/a.conf": text("/k/k=1\nk.*=2"),
 		}, "/etc/sysctl.d/a.conf:1 1"},
 		{"slashes and dots are one key", both, tree{"/etc/sysctl.d/a.conf": text("k.k=1\nk/k=2")}, "/etc/sysctl.d/a.conf:2 2"},
 	} {
 		for _, rules := range c.rules {
-			configuration, err := Load(c.tree, rules, File{})
+			configuration, err := Load(c.tree, rules, nil)
 			if err != nil {
 				t.Errorf("%s (rules %d): %v", c.name, rules, err)
 				continue
@@ -155,10 +142,10 @@ func show(s Setting, found bool) string {
 	switch {
 	case !found:
 		return "none"
-	case s.Excluded:
-		return s.File + ":" + strconv.Itoa(s.Line) + " excluded"
+	case s.Exclude:
+		return s.File + ":" + strconv.Itoa(s.Number) + " excluded"
 	}
-	return s.File + ":" + strconv.Itoa(s.Line) + " " + s.Value
+	return s.File + ":" + strconv.Itoa(s.Number) + " " + s.Value
 }
 
 func TestLoadReplaces(t *testing.T) {
@@ -172,7 +159,7 @@ func TestLoadReplaces(t *testing.T) {
 		"k.k=new": "/etc/sysctl.d/m.conf:1 new",
 		"":        "/usr/lib/sysctl.d/m.conf:1 vendor",
 	} {
-		configuration, err := Load(files, Systemd, File{Path: "/etc/sysctl.d/m.conf", Data: text(data)})
+		configuration, err := Load(files, Systemd, map[string][]byte{"/etc/sysctl.d/m.conf": text(data)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +175,7 @@ func (broken) ReadFile(string) ([]byte, error) { return nil, errors.New("input/o
 
 func TestLoadReportsWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	_, err := Load(broken{tree{"/etc/sysctl.d/a.conf": text("k.k=1")}}, Procps, File{})
+	_, err := Load(broken{tree{"/etc/sysctl.d/a.conf": text("k.k=1")}}, Procps, nil)
 	if err == nil || !strings.Contains(err.Error(), "/etc/sysctl.d/a.conf") {
 		t.Errorf("got %v, want an error that names the file", err)
 	}

@@ -1,5 +1,5 @@
-// Package sysctld reads sysctl.d(5) configuration as the programs that apply it at boot do: systemd-sysctl(8) and
-// procps' sysctl(8) --system. It is pure: what it reads comes through Source.
+// Package sysctld evaluates sysctl.d(5) configuration as the programs that apply it at boot do: systemd-sysctl(8) and
+// procps' sysctl(8) --system. It reads files only through Source.
 package sysctld
 
 import (
@@ -9,27 +9,26 @@ import (
 )
 
 // Key is a kernel parameter as a slash path below /proc/sys, for example net/ipv4/conf/eth0.100/rp_filter.
-// Two spellings of one parameter are the same Key.
+// All spellings of one parameter are the same Key.
 type Key string
 
-// ParseKey reads a key that a person wrote, strictly. Dots or slashes separate, and the first separator decides which:
-// after a dot, dots and slashes are interchanged (sysctl.d(5)). What a file could not carry, what is no single
-// parameter and what could leave /proc/sys is refused. Errors do not repeat the key.
+// ParseKey parses a key of a document. Dots or slashes separate its segments: after a first dot, dots and slashes are
+// interchanged (sysctl.d(5)). It refuses keys that a file cannot contain, that are patterns, or that leave /proc/sys.
+// Errors do not repeat the key.
 func ParseKey(text string) (Key, error) {
-	if strings.ContainsFunc(text, unicode.IsControl) {
-		return "", errors.New("a key has no control characters")
-	}
-	if strings.ContainsFunc(text, unicode.IsSpace) {
-		return "", errors.New("a key has no white space")
-	}
-	if strings.ContainsRune(text, '=') {
-		return "", errors.New("a key has no = sign")
-	}
-	if isGlob(text) {
-		return "", errors.New("a key names one parameter, without the wildcards * ? [")
-	}
-	if strings.ContainsAny(text[:min(1, len(text))], "-#;") {
-		return "", errors.New("a key does not begin with - # or ;")
+	for _, rule := range []struct {
+		broken  bool
+		message string
+	}{
+		{strings.ContainsFunc(text, unicode.IsControl), "a key has no control characters"},
+		{strings.ContainsFunc(text, unicode.IsSpace), "a key has no white space"},
+		{strings.ContainsRune(text, '='), "a key has no = sign"},
+		{isGlob(text), "a key names one parameter, without the wildcards * ? ["},
+		{strings.ContainsAny(text[:min(1, len(text))], "-#;"), "a key does not begin with - # or ;"},
+	} {
+		if rule.broken {
+			return "", errors.New(rule.message)
+		}
 	}
 	path := interchange(text)
 	segments := strings.Split(path, "/")
@@ -47,11 +46,11 @@ func ParseKey(text string) (Key, error) {
 	return Key(path), nil
 }
 
-// String is the key as sysctl(8) prints it, with dots. ParseKey reads it back as the same key: what precedes the first
-// separator has no dot, because that dot would have been the first separator.
+// String returns the key as sysctl(8) prints it, with dots. ParseKey parses it to the same key, because the first
+// segment contains no dot.
 func (k Key) String() string { return swap(string(k)) }
 
-// simplify drops what does not change which file a path names: a leading, doubled or trailing slash, a segment ".".
+// simplify removes leading, repeated and trailing slashes and the segment ".": the path names the same file.
 func simplify(path string) string {
 	var kept []string
 	for segment := range strings.SplitSeq(path, "/") {
@@ -62,7 +61,7 @@ func simplify(path string) string {
 	return strings.Join(kept, "/")
 }
 
-// interchange turns a key, as it is written, into a slash path.
+// interchange converts a key with either separator to a slash path.
 func interchange(text string) string {
 	if at := strings.IndexAny(text, "/."); at >= 0 && text[at] == '.' {
 		return swap(text)
@@ -70,7 +69,7 @@ func interchange(text string) string {
 	return text
 }
 
-// swap works on bytes: a key of a file may be no UTF-8, and interface names are not bound to it.
+// swap replaces each dot by a slash and each slash by a dot. It works on bytes, because keys in files need not be UTF-8.
 func swap(text string) string {
 	swapped := []byte(text)
 	for i, c := range swapped {

@@ -71,7 +71,7 @@ func TestKeyString(t *testing.T) {
 			t.Errorf("%q.String() = %q, want %q", string(key), got, want)
 		}
 		if back, err := ParseKey(key.String()); err != nil || back != key {
-			t.Errorf("%q does not come back from %q: %q, %v", string(key), key.String(), back, err)
+			t.Errorf("%q is not the result of parsing %q: %q, %v", string(key), key.String(), back, err)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func FuzzParseKey(f *testing.F) {
 			}
 		}
 		if back, err := ParseKey(key.String()); err != nil || back != key {
-			t.Fatalf("%q: %q does not come back from %q: %q, %v", text, string(key), key.String(), back, err)
+			t.Fatalf("%q: %q is not the result of parsing %q: %q, %v", text, string(key), key.String(), back, err)
 		}
 		if simplify(interchange(text)) != string(key) {
 			t.Fatalf("%q: a file would mean %q, not %q", text, interchange(text), string(key))

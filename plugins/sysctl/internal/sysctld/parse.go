@@ -5,71 +5,57 @@ import (
 	"strings"
 )
 
-// Rules says whose reading of the files is meant.
+// Rules selects the program whose reading of the files applies.
 type Rules int
 
 const (
 	// Systemd is systemd-sysctl(8), which runs at boot on systems with systemd.
 	Systemd Rules = iota
-	// Procps is procps' sysctl --system, which boot scripts elsewhere run, and people everywhere.
+	// Procps is procps' sysctl --system, which other init systems run at boot, and administrators run by hand.
 	Procps
 )
 
-// longestLine is where systemd-sysctl gives up on a file (LONG_LINE_MAX of its sources).
+// longestLine is the length at which systemd-sysctl stops reading a file (LONG_LINE_MAX in its sources).
 const longestLine = 1 << 20
 
-// Line is one line of a file that says something about a key.
+// Line is one assignment or exclusion of a file.
 type Line struct {
 	// Number is the line's number in the file, from 1.
 	Number int
-	// Key is a slash path, or a pattern of one. systemd cleans it up (no leading, doubled or trailing slash), procps
-	// leaves that to the kernel.
+	// Key is a slash path, or a pattern of one. systemd removes leading, repeated and trailing slashes; procps does not.
 	Key string
-	// Value is what to write. It means nothing where Exclude is set.
+	// Value is the value to write; empty where Exclude is set.
 	Value string
-	// Exclude marks "-key" without a value: patterns leave the key alone.
+	// Exclude marks "-key" without a value: patterns do not apply to the key.
 	Exclude bool
 	// IgnoreFailure marks "-key = value".
 	IgnoreFailure bool
 }
 
-// Problem is a line that the programs pass over with a complaint.
-type Problem struct {
-	Number  int
-	Message string
-}
-
-// Parse reads the text of one file. Comments and empty lines are left out; a bad line is a Problem and the reading
-// goes on, as it does in the programs. Source: sysctl.d(5), sysctl.conf(5).
-func Parse(data []byte, rules Rules) ([]Line, []Problem) {
+// Parse parses the text of one file. Comments, empty lines and lines that are neither an assignment nor an exclusion are
+// left out, as the programs do (sysctl.d(5), sysctl.conf(5)).
+func Parse(data []byte, rules Rules) []Line {
 	var lines []Line
-	var problems []Problem
-	blank := " \t\n\r"
-	next := systemdLine
+	blank, next := " \t\n\r", systemdLine
 	if rules == Procps {
-		blank = " \t\n\v\f\r"
-		next = procpsLine
+		blank, next = " \t\n\v\f\r", procpsLine
 	}
 	for number := 1; len(data) > 0; number++ {
 		var raw []byte
 		raw, data = next(data)
 		if rules == Systemd && len(raw) >= longestLine {
-			problems = append(problems, Problem{number, "line of 1 MiB or more; the rest of the file is not read"})
 			break
 		}
 		text := strings.Trim(string(raw), blank)
 		if text == "" || text[0] == '#' || text[0] == ';' {
 			continue
 		}
-		line, ok := parseLine(text, blank, rules)
-		if !ok {
-			problems = append(problems, Problem{number, "neither an assignment nor an exclusion"})
-			continue
+		if line, ok := parseLine(text, blank, rules); ok {
+			line.Number = number
+			lines = append(lines, line)
 		}
-		line.Number = number
-		lines = append(lines, line)
 	}
-	return lines, problems
+	return lines
 }
 
 func parseLine(text, blank string, rules Rules) (Line, bool) {
@@ -92,7 +78,7 @@ func parseLine(text, blank string, rules Rules) (Line, bool) {
 	}, true
 }
 
-// systemdLine cuts the next line off. Line feed, carriage return and NUL end a line; different ones in a row end it
+// systemdLine cuts off the next line. Line feed, carriage return and NUL end a line; different ones in a row end it
 // together (CRLF is one end), and nothing follows a NUL.
 func systemdLine(data []byte) (line, rest []byte) {
 	end := bytes.IndexAny(data, "\n\r\x00")
@@ -111,7 +97,7 @@ func systemdLine(data []byte) (line, rest []byte) {
 	return data[:end], rest
 }
 
-// procpsLine cuts the next line off at a line feed. A NUL ends the text of the line, as it ends a C string.
+// procpsLine cuts off the next line, which ends at a line feed. A NUL ends the text of the line, as it ends a C string.
 func procpsLine(data []byte) (line, rest []byte) {
 	line, rest, _ = bytes.Cut(data, []byte("\n"))
 	line, _, _ = bytes.Cut(line, []byte{0})

@@ -12,9 +12,9 @@ import (
 	"github.com/machineadm/machineadm/internal/require"
 )
 
-// inNamespace runs a program as it would run at boot, over the files of one scenario: in its own network namespace,
-// whose parameters are born with the kernel's defaults and die with it, and in a root that has the machine's /usr and
-// the scenario's configuration. Then it prints the parameters that the scenario is about.
+// inNamespace runs a program as it would run at boot, on the files of one scenario: in its own network namespace, whose
+// parameters start with the kernel's defaults, and in a root that has the machine's /usr and the scenario's
+// configuration. Then it prints the parameters of the scenario.
 const inNamespace = `set -eu
 root=$1; shift
 mkdir -p "$root/usr" "$root/proc" "$root/dev" "$root/run" "$root/etc"
@@ -46,8 +46,8 @@ func scenario() map[string]string {
 	}
 }
 
-// TestAgainstTheRealPrograms lets systemd-sysctl and procps' sysctl apply random configurations and compares what the
-// kernel then has with what Effective said.
+// TestAgainstTheRealPrograms applies random configurations with systemd-sysctl and procps' sysctl, and compares the
+// kernel's values with those of Effective.
 func TestAgainstTheRealPrograms(t *testing.T) {
 	require.Root(t)
 	require.Tool(t, "unshare")
@@ -58,7 +58,7 @@ func TestAgainstTheRealPrograms(t *testing.T) {
 	procps := require.Tool(t, "sysctl")
 	version, err := exec.CommandContext(t.Context(), procps, "--version").CombinedOutput()
 	if err != nil || !strings.Contains(string(version), "procps-ng 4.") {
-		require.Missing(t, "needs the sysctl of procps-ng 4, this one says: "+string(version))
+		require.Missing(t, "needs the sysctl of procps-ng 4, found: "+string(version))
 	}
 	defaults := run(t, t.TempDir(), tree{}, "/usr/bin/true")
 	random := rand.New(rand.NewPCG(1, 2))
@@ -66,18 +66,18 @@ func TestAgainstTheRealPrograms(t *testing.T) {
 		files := randomTree(random)
 		for rules, command := range map[Rules][]string{Systemd: {systemd}, Procps: {procps, "--system"}} {
 			got := run(t, t.TempDir(), files, command...)
-			configuration, err := Load(files, rules, File{})
+			configuration, err := Load(files, rules, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, key := range keys() {
 				want := defaults[key]
 				setting, found := configuration.Effective(Key(key))
-				if found && !setting.Excluded {
+				if found && !setting.Exclude {
 					want = setting.Value
 				}
 				if got[key] != want {
-					t.Errorf("round %d, %s: %s is %s, Effective said %s (%+v)\n%s",
+					t.Errorf("round %d, %s: %s is %s, Effective returned %s (%+v)\n%s",
 						round, command[0], key, got[key], want, setting, describe(files))
 				}
 			}
@@ -125,7 +125,7 @@ func run(t *testing.T, root string, files tree, command ...string) map[string]st
 	return values
 }
 
-// randomTree never excludes by a pattern where procps would read it: procps learned that in 4.0.5 only.
+// randomTree has no exclusion by a pattern: procps has supported that only since 4.0.5.
 func randomTree(random *rand.Rand) tree {
 	files := tree{}
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
