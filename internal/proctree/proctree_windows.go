@@ -21,9 +21,21 @@ type Tree struct{ job windows.Handle }
 // when this process ends, in whatever way. Children are members from birth. A program that wraps commands calls it
 // once, before the first. The handle is never closed: closing it would kill this process.
 func Contain() (*Tree, error) {
+	job, err := NewJob()
+	if err != nil {
+		return nil, fmt.Errorf("proctree: %w", err)
+	}
+	if err := windows.AssignProcessToJobObject(job, windows.CurrentProcess()); err != nil {
+		return nil, errors.Join(fmt.Errorf("proctree: enter the job object: %w", err), windows.CloseHandle(job))
+	}
+	return &Tree{job: job}, nil
+}
+
+// NewJob creates a job object that kills its members when its last handle is closed.
+func NewJob() (windows.Handle, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("proctree: create a job object: %w", err)
+		return 0, fmt.Errorf("create a job object: %w", err)
 	}
 	limits := &windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{
 		BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{
@@ -36,12 +48,9 @@ func Contain() (*Tree, error) {
 	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(limits)), uint32(unsafe.Sizeof(*limits)))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("proctree: limit the job object: %w", err), windows.CloseHandle(job))
+		return 0, errors.Join(fmt.Errorf("limit the job object: %w", err), windows.CloseHandle(job))
 	}
-	if err := windows.AssignProcessToJobObject(job, windows.CurrentProcess()); err != nil {
-		return nil, errors.Join(fmt.Errorf("proctree: enter the job object: %w", err), windows.CloseHandle(job))
-	}
-	return &Tree{job: job}, nil
+	return job, nil
 }
 
 // KillOrphans has nothing to do on Windows: a job object tells no orphans from others. KillDescendants ends them.

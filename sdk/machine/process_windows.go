@@ -10,9 +10,10 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/windows"
+
+	"github.com/machineadm/machineadm/internal/proctree"
 )
 
 func commandDirectories() []string {
@@ -56,9 +57,9 @@ func wasKilled(state *os.ProcessState) bool { return uint32(state.ExitCode()) ==
 // runGroup runs the command in a job object until ctx ends. All processes of the job end with its last handle, at the
 // latest when this process dies. The command has a console of its own and cannot be asked to end.
 func runGroup(ctx context.Context, cmd *exec.Cmd, _ time.Duration) (terminated bool, err error) {
-	job, err := newJob()
+	job, err := proctree.NewJob()
 	if err != nil {
-		return false, fmt.Errorf("create a job object: %w", err)
+		return false, err
 	}
 	defer func() { err = errors.Join(err, windows.CloseHandle(job)) }()
 	kill := func() error { return windows.TerminateJobObject(job, killed) }
@@ -81,21 +82,6 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, _ time.Duration) (terminated b
 		<-ended
 	}
 	return false, errors.Join(err, kill(), cmd.Wait(), windows.CloseHandle(process))
-}
-
-func newJob() (windows.Handle, error) {
-	job, err := windows.CreateJobObject(nil, nil)
-	if err != nil {
-		return 0, err
-	}
-	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
-	limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
-	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
-		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
-	if err != nil {
-		return 0, errors.Join(err, windows.CloseHandle(job))
-	}
-	return job, nil
 }
 
 // adopt assigns a suspended process to the job and resumes it. The returned handle can be waited for.
