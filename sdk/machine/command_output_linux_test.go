@@ -13,7 +13,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// TestGrace: the whole group is asked to end, and what does not is killed.
+// TestGrace: the process group receives SIGTERM, and after the grace SIGKILL.
 func TestGrace(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -22,10 +22,10 @@ func TestGrace(t *testing.T) {
 		said   string
 		code   int
 		signal string
-		want   error // by the caller's context, else by the command's own time
+		want   error // of the caller's context; nil means the command's own timeout
 	}{
-		"ends in order":       {"trap 'echo asked; exit 3' TERM; echo up; sleep 1000 & wait", time.Hour, "up\nasked\n", 3, "", nil},
-		"ends well":           {"trap 'exit 0' TERM; echo up; sleep 1000 & wait", time.Hour, "up\n", 0, "", nil},
+		"exits with 3":        {"trap 'echo term; exit 3' TERM; echo up; sleep 1000 & wait", time.Hour, "up\nterm\n", 3, "", nil},
+		"exits with 0":        {"trap 'exit 0' TERM; echo up; sleep 1000 & wait", time.Hour, "up\n", 0, "", nil},
 		"dies of the signal":  {"echo up; sleep 1000 & wait", time.Hour, "up\n", -1, "TERM", nil},
 		"ignores it":          {"trap '' TERM; echo up; sleep 1000", 50 * time.Millisecond, "up\n", -1, "KILL", nil},
 		"no grace":            {"trap 'exit 3' TERM; echo up; sleep 1000 & wait", 0, "up\n", -1, "KILL", nil},
@@ -74,7 +74,7 @@ func TestOutputByLines(t *testing.T) {
 				Name: "sh", Args: []string{"-c", c.script}, Output: func(line string) { got = append(got, line) },
 			})
 			require.NoError(t, err)
-			assert.ElementsMatch(t, c.want, got) // the two streams have no common order
+			assert.ElementsMatch(t, c.want, got) // the order across the streams is undefined
 		})
 	}
 }

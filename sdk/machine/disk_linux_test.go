@@ -14,7 +14,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// withReadOnly runs fn where a directory is read-only.
+// withReadOnly runs fn with a read-only directory.
 func withReadOnly(t *testing.T, dir string, fn func() error) {
 	t.Helper()
 	require.Root(t)
@@ -72,7 +72,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("error %v, want ENOSPC and the path", err)
 		}
 		if diff := machinetest.Diff(before, machinetest.Tree(t, root)); diff != "" {
-			t.Errorf("something changed:\n%s", diff)
+			t.Errorf("the tree changed:\n%s", diff)
 		}
 		return errors.Join(first, files.Close())
 	})

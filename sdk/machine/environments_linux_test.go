@@ -8,7 +8,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// TestNoEnvironmentsOnLinux: neither systemd nor an image keeps variables in the service manager.
+// TestNoEnvironmentsOnLinux: neither systemd nor an image stores variables of services.
 func TestNoEnvironmentsOnLinux(t *testing.T) {
 	t.Parallel()
 	live, closeLive, err := machine.New("", "", machinetest.Target())

@@ -20,7 +20,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// asService makes this program the service of the tests: it writes its environment to the file that follows, and waits.
+// asService runs this program as the service of the tests: it writes its environment to the file of the next argument.
 const asService = "machineadm-service"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// probe is the service, and the file that it writes.
+// probe is the service, by the file that it writes.
 type probe string
 
 // Execute implements svc.Handler.
@@ -50,7 +50,7 @@ func (p probe) Execute(_ []string, requests <-chan svc.ChangeRequest, status cha
 	return false, 0
 }
 
-// realService installs the service, and returns its manager and how to find out what it was started with.
+// realService installs the service. The returned function returns the environment that it was started with.
 func realService(t *testing.T, name string) (machine.Services, func() []string) {
 	t.Helper()
 	program, err := os.Executable()
@@ -93,7 +93,7 @@ func realService(t *testing.T, name string) (machine.Services, func() []string) 
 	}
 }
 
-// TestServiceEnvironment: what is written is read back, and nothing is left of an empty list.
+// TestServiceEnvironment: entries are read back, and an empty list removes the value.
 func TestServiceEnvironment(t *testing.T) {
 	const name = "machineadm-test-environment"
 	services, _ := realService(t, name)
@@ -113,11 +113,11 @@ func TestServiceEnvironment(t *testing.T) {
 		}
 	}
 	if _, _, err := openKey(t, name).GetStringsValue("Environment"); !errors.Is(err, registry.ErrNotExist) {
-		t.Errorf("an empty list is left, with which no service starts: %v", err)
+		t.Errorf("an empty list remains, with which no service starts: %v", err)
 	}
 }
 
-// TestServiceFindsItsEnvironment when it is started, and not what was there before.
+// TestServiceFindsItsEnvironment: the service is started with the last entries.
 func TestServiceFindsItsEnvironment(t *testing.T) {
 	if windows.NewLazySystemDLL("ntdll.dll").NewProc("wine_get_version").Find() == nil {
 		require.Missing(t, "a service manager that gives services their environment: that of wine does not")
@@ -141,7 +141,7 @@ func TestServiceFindsItsEnvironment(t *testing.T) {
 	}
 }
 
-// TestServiceEnvironmentOfOthers: what others write into the value, whole and without guessing.
+// TestServiceEnvironmentOfOthers: values that other programs wrote are read completely, or refused.
 func TestServiceEnvironmentOfOthers(t *testing.T) {
 	const name = "machineadm-test-others"
 	services, _ := realService(t, name)
@@ -209,7 +209,7 @@ func openKey(t *testing.T, name string) registry.Key {
 	return key
 }
 
-// set writes a value as it stands, which the package registry does for no list.
+// set writes a raw value, which package registry cannot for a list.
 func set(t *testing.T, key registry.Key, kind uint32, text string) {
 	t.Helper()
 	name, err := windows.UTF16PtrFromString("Environment")
@@ -217,7 +217,7 @@ func set(t *testing.T, key registry.Key, kind uint32, text string) {
 		t.Fatal(err)
 	}
 	units := make([]uint16, 0, len(text)+1)
-	for _, r := range text { // of ASCII alone
+	for _, r := range text { // ASCII only
 		units = append(units, uint16(r))
 	}
 	call := windows.NewLazySystemDLL("advapi32.dll").NewProc("RegSetValueExW")

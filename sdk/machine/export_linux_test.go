@@ -1,11 +1,11 @@
 package machine
 
-// NewSystemd is the live service manager for tests: booted is the file that stands for a running systemd.
+// NewSystemd returns the live service manager; booted is the path that exists where systemd runs.
 func NewSystemd(commands Runner, booted string) Services {
 	return &systemd{commands: commands, booted: booted}
 }
 
-// ParseInstall shows whether a unit file is understood, and the links that it asks for.
+// ParseInstall returns the links of a unit file.
 func ParseInstall(data []byte, unit string) ([]string, error) {
 	section, err := parseInstall(data)
 	return section.links(unit), err

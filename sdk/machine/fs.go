@@ -99,7 +99,9 @@ func readAll(file *os.File, limit int64) ([]byte, error) {
 func closed(file io.Closer, err error) error { return cmp.Or(err, file.Close()) }
 
 // isAbsent reports whether an error means that a file does not exist.
-func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
 
 // Stat describes a file. Links are followed.
 func (f *FS) Stat(name string) (Info, error) {

@@ -82,7 +82,7 @@ func TestLinksAreFollowedInsideTheRoot(t *testing.T) {
 	}
 }
 
-func TestNamesThatAreNoPathsOfTheTarget(t *testing.T) {
+func TestNamesThatAreNotPathsOfTheTarget(t *testing.T) {
 	t.Parallel()
 	files, root := openFS(t)
 	must(t, files.WriteFile("/etc/f", nil, 0o644))
@@ -103,12 +103,12 @@ func TestNamesThatAreNoPathsOfTheTarget(t *testing.T) {
 		}
 	}
 	if diff := machinetest.Diff(before, machinetest.Tree(t, root)); diff != "" {
-		t.Errorf("something changed:\n%s", diff)
+		t.Errorf("the tree changed:\n%s", diff)
 	}
 }
 
-// TestNothingButRegularFiles would hang, rather than fail, if a pipe were opened.
-func TestNothingButRegularFiles(t *testing.T) {
+// TestOnlyRegularFiles hangs if a pipe is opened.
+func TestOnlyRegularFiles(t *testing.T) {
 	t.Parallel()
 	files, root := openFS(t)
 	must(t, files.MkdirAll("/dir", 0o755), unix.Mkfifo(filepath.Join(root, "pipe"), 0o644),
@@ -119,7 +119,7 @@ func TestNothingButRegularFiles(t *testing.T) {
 		"/link": machine.ErrNotRegular, "/dir": unix.EISDIR,
 	}
 	if os.Geteuid() == 0 {
-		// The terminal's major number without a driver behind this minor: opening it would be another error.
+		// Memory devices (major 1) have no minor 8: opening it is another error.
 		must(t, unix.Mknod(filepath.Join(root, "device"), unix.S_IFCHR|0o644, int(unix.Mkdev(1, 8))))
 		names["/device"] = machine.ErrNotRegular
 	}
@@ -157,13 +157,13 @@ func TestReadLimit(t *testing.T) {
 	}
 }
 
-// onOwnThread runs fn on a thread whose umask is nobody else's and, with CLONE_NEWNS in flags, whose mounts are not
-// either. Both end with the thread.
+// onOwnThread runs fn on a thread with its own umask and, with CLONE_NEWNS in flags, its own mounts. Both end with the
+// thread.
 func onOwnThread(t *testing.T, flags int, fn func() error) {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // Never unlocked: the thread must not be used again.
+		runtime.LockOSThread() // never unlocked: the thread must not be used again
 		err := unix.Unshare(unix.CLONE_FS | flags)
 		if err == nil && flags&unix.CLONE_NEWNS != 0 {
 			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
@@ -213,7 +213,7 @@ func TestMkdirAllLeavesWhatExists(t *testing.T) {
 		}
 	}
 	if _, err := os.Lstat(filepath.Join(root, "nowhere")); err == nil {
-		t.Error("a directory was made at the end of a dangling link")
+		t.Error("a directory was created at the end of a dangling link")
 	}
 }
 
@@ -265,7 +265,7 @@ func TestRemoveAndSymlink(t *testing.T) {
 	}
 }
 
-func TestParentsThatOthersCanWrite(t *testing.T) {
+func TestDirectoriesThatOthersCanWrite(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		modes   map[string]fs.FileMode
@@ -298,7 +298,7 @@ func TestParentsThatOthersCanWrite(t *testing.T) {
 			}
 			before := machinetest.Tree(t, root)
 			operations := map[string]error{"write": files.WriteFile(test.file, nil, 0o644)}
-			if name != "final link" { // Only a write follows the last link.
+			if name != "final link" { // only a write follows the last link
 				operations["symlink"] = files.Symlink("x", test.file+"-link")
 				operations["mkdir"] = files.MkdirAll(test.file+"-dir", 0o755)
 				operations["remove"] = files.Remove(test.file)
@@ -316,7 +316,7 @@ func TestParentsThatOthersCanWrite(t *testing.T) {
 				}
 			}
 			if diff := machinetest.Diff(before, machinetest.Tree(t, root)); test.refused != "" && diff != "" {
-				t.Errorf("something changed:\n%s", diff)
+				t.Errorf("the tree changed:\n%s", diff)
 			}
 		})
 	}

@@ -15,13 +15,14 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// units are what the images of these tests have.
+// units are the unit files of the images in these tests.
 func units() map[string]string {
 	return map[string]string{
 		"/usr/lib/systemd/system/plain.service":     "[Unit]\nDescription=x\n[Install]\nWantedBy=multi-user.target\n",
 		"/usr/lib/systemd/system/full.service":      "[Install]\nWantedBy=multi-user.target graphical.target\nRequiredBy=network.target\nAlias=other.service another.service\n",
 		"/usr/lib/systemd/system/cleared.service":   "[Install]\nWantedBy=sysinit.target\nWantedBy=\nWantedBy=basic.target\n",
 		"/usr/lib/systemd/system/continued.service": "[Install]\nWantedBy=a.target \\\n# comment\n  b.target\n; WantedBy=c.target\n",
+		"/usr/lib/systemd/system/windows.service":   "\ufeff[Install]\r\nWantedBy=a.target \\\r\n  b.target\r\n",
 		"/usr/lib/systemd/system/also.service":      "[Install]\nWantedBy=multi-user.target\nAlso=also.socket static.service\n",
 		"/usr/lib/systemd/system/also.socket":       "[Install]\nWantedBy=sockets.target\n",
 		"/usr/lib/systemd/system/static.service":    "[Service]\nExecStart=/bin/true\n",
@@ -47,11 +48,11 @@ func imageWithUnits(t *testing.T) (machine.Machine, string) {
 	return m, root
 }
 
-// TestImageAgreesWithSystemctl has systemctl do the same to a second image.
+// TestImageAgreesWithSystemctl compares the links with those that systemctl creates in a second image.
 func TestImageAgreesWithSystemctl(t *testing.T) {
 	t.Parallel()
 	systemctl := require.Tool(t, "systemctl")
-	for _, unit := range []string{"plain", "full", "cleared", "continued", "also", "admin"} {
+	for _, unit := range []string{"plain", "full", "cleared", "continued", "windows", "also", "admin"} {
 		t.Run(unit, func(t *testing.T) {
 			t.Parallel()
 			ours, root := imageWithUnits(t)
@@ -64,22 +65,22 @@ func TestImageAgreesWithSystemctl(t *testing.T) {
 					t.Fatalf("systemctl %s: %v: %s", action, err, said)
 				}
 				if diff := machinetest.Diff(linkTree(t, oracle), linkTree(t, root)); diff != "" {
-					t.Errorf("%s: systemctl left (-) what we did not (+):\n%s", action, diff)
+					t.Errorf("%s: systemctl (-) and image (+) differ:\n%s", action, diff)
 				}
 				state, err := ours.Services.State(context.Background(), unit)
 				if err != nil || state.Enabled != enable || !state.Exists || state.Masked {
 					t.Errorf("after %s the state is %+v, %v", action, state, err)
 				}
-				said, _ := exec.Command(systemctl, "--root="+oracle, "is-enabled", unit).Output() // it fails for a disabled one
+				said, _ := exec.Command(systemctl, "--root="+oracle, "is-enabled", unit).Output() // its exit code is 1 for a disabled one
 				if want := strings.TrimSpace(string(said)); state.FileState != want {
-					t.Errorf("after %s systemctl says %q, we %q", action, want, state.FileState)
+					t.Errorf("after %s systemctl reports %q, the image %q", action, want, state.FileState)
 				}
 			}
 		})
 	}
 }
 
-// linkTree leaves out the modes of directories: systemctl takes the umask's.
+// linkTree omits the modes of directories: systemctl uses the umask.
 func linkTree(t *testing.T, root string) string {
 	var b strings.Builder
 	for line := range strings.Lines(machinetest.Tree(t, root)) {
@@ -122,7 +123,7 @@ func TestImageState(t *testing.T) {
 		}
 	}
 	if diff := machinetest.Diff(before, machinetest.Tree(t, root)); diff != "" {
-		t.Errorf("a question changed something:\n%s", diff)
+		t.Errorf("a query changed the tree:\n%s", diff)
 	}
 }
 
@@ -144,14 +145,14 @@ func TestImageEnableRefusals(t *testing.T) {
 		t.Errorf("disable vendor: error %v", err)
 	}
 	if diff := machinetest.Diff(before, machinetest.Tree(t, root)); diff != "" {
-		t.Errorf("a refusal changed something:\n%s", diff)
+		t.Errorf("a refusal changed the tree:\n%s", diff)
 	}
 	if err := m.Services.SetEnabled(context.Background(), "full", true); err == nil || !strings.Contains(err.Error(), "another.service") {
 		t.Errorf("enable full: error %v, want one that names the alias that is taken", err)
 	}
 }
 
-func TestImageEnableIsFinishedAfterACrash(t *testing.T) {
+func TestImageEnableAfterACrash(t *testing.T) {
 	t.Parallel()
 	m, root := imageWithUnits(t)
 	ctx := context.Background()
@@ -192,7 +193,7 @@ func TestNewLive(t *testing.T) {
 		m, closeMachine, err := machine.New(root, "", machinetest.Target())
 		must(t, err)
 		if m.Offline() {
-			t.Errorf("root %q is taken for an image", root)
+			t.Errorf("root %q counts as an image", root)
 		}
 		if _, err := m.FS.ReadFile("/proc/self/status"); err != nil {
 			t.Error(err)

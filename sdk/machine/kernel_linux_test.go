@@ -18,7 +18,7 @@ import (
 
 const release = "6.1.0-test"
 
-// kernelOf returns a kernel whose proc, sys and lib are these files in a scratch directory.
+// kernelOf returns a kernel whose proc, sys and lib have these files.
 func kernelOf(t *testing.T, contents map[string]string) (machine.Kernel, string, *machinetest.Runner) {
 	t.Helper()
 	root := t.TempDir()
@@ -50,7 +50,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-func TestParametersThatAreRefused(t *testing.T) {
+func TestInvalidParameters(t *testing.T) {
 	t.Parallel()
 	k, root, _ := kernelOf(t, map[string]string{"proc/sys/vm/swappiness": "60\n", "proc/outside": "x"})
 	must(t, os.Symlink("../../outside", filepath.Join(root, "proc/sys/vm/link")), unix.Mkfifo(filepath.Join(root, "proc/sys/vm/pipe"), 0o644))
@@ -79,7 +79,7 @@ func TestParametersThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRefusalKeepsItsErrno has a read-only file system refuse, which the errno must tell from other refusals.
+// TestRefusalKeepsItsErrno: the error of a read-only file system has its errno.
 func TestRefusalKeepsItsErrno(t *testing.T) {
 	t.Parallel()
 	k, root, _ := kernelOf(t, map[string]string{"proc/sys/vm/swappiness": "60\n"})
@@ -102,7 +102,7 @@ func TestModules(t *testing.T) {
 		want   machine.ModuleState
 	}{
 		"loaded":             {map[string]string{"proc/modules": "overlay 1 0 - Live 0x0\nbr_netfilter 2 1 bridge, Live 0x0\n"}, "br-netfilter", machine.ModuleLoaded},
-		"on its way":         {map[string]string{"proc/modules": "br_netfilter 2 1 - Loading 0x0\n"}, "br_netfilter", machine.ModuleAbsent},
+		"loading":            {map[string]string{"proc/modules": "br_netfilter 2 1 - Loading 0x0\n"}, "br_netfilter", machine.ModuleAbsent},
 		"prefix":             {map[string]string{"proc/modules": "overlayfs 1 0 - Live 0x0\n"}, "overlay", machine.ModuleAbsent},
 		"sys, loaded":        {map[string]string{"sys/module/ip_vs/initstate": "live\n"}, "ip-vs", machine.ModuleLoaded},
 		"sys, coming":        {map[string]string{"sys/module/ip_vs/initstate": "coming\n"}, "ip_vs", machine.ModuleAbsent},
@@ -139,7 +139,7 @@ func TestLoadModule(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	k, root, commands := kernelOf(t, map[string]string{"proc/modules": "", "proc/filesystems": "nodev\toverlay\n"})
-	must(t, k.LoadModule(ctx, "overlay")) // Built in: nothing is run.
+	must(t, k.LoadModule(ctx, "overlay")) // built in: nothing is run
 	commands.OnFunc("modprobe -b -- br_netfilter", func(context.Context, machine.Command) (machine.Result, error) {
 		return machine.Result{}, os.WriteFile(filepath.Join(root, "proc/modules"), []byte("br_netfilter 1 0 - Live 0x0\n"), 0o644)
 	})
@@ -151,8 +151,8 @@ func TestLoadModule(t *testing.T) {
 	if err := k.LoadModule(ctx, "gone"); err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("error %v, want one that names the module", err)
 	}
-	commands.On("modprobe -b -- fooled", machine.Result{})
-	if err := k.LoadModule(ctx, "fooled"); err == nil || !strings.Contains(err.Error(), "install line") {
+	commands.On("modprobe -b -- denied", machine.Result{})
+	if err := k.LoadModule(ctx, "denied"); err == nil || !strings.Contains(err.Error(), "install line") {
 		t.Errorf("error %v, want one that says that it is not there", err)
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// TestExchangedDirectories has an adversary exchange a directory for links that lead out of the root, at every moment
-// of reading, writing, linking, making and removing below it.
-func TestExchangedDirectories(t *testing.T) {
+// TestReplacedDirectories replaces a directory by links that lead out of the root, during reads, writes and removals below it.
+func TestReplacedDirectories(t *testing.T) {
 	t.Parallel()
 	files, root := openFS(t)
 	outside := filepath.Join(filepath.Dir(root), "outside")
@@ -22,7 +21,7 @@ func TestExchangedDirectories(t *testing.T) {
 	before := machinetest.Tree(t, outside)
 
 	stop, stopped := make(chan struct{}), make(chan int)
-	go exchange(root, []string{outside, "../outside", "../" + filepath.Base(root) + "/../outside"}, stop, stopped)
+	go replace(root, []string{outside, "../outside", "../" + filepath.Base(root) + "/../outside"}, stop, stopped)
 	writes, refusals := 0, 0
 	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); {
 		if data, err := files.ReadFile("/a/b/f"); err == nil && string(data) != "inside" && string(data) != "new" {
@@ -46,19 +45,18 @@ func TestExchangedDirectories(t *testing.T) {
 		}
 	}
 	close(stop)
-	exchanges := <-stopped
+	replacements := <-stopped
 	if diff := machinetest.Diff(before, machinetest.Tree(t, outside)); diff != "" {
-		t.Errorf("the outside changed:\n%s", diff)
+		t.Errorf("files outside the root changed:\n%s", diff)
 	}
-	t.Logf("%d operations, %d of them refused, during %d exchanges", writes, refusals, exchanges)
-	if exchanges < 100 || refusals == writes {
-		t.Error("too little happened for this to prove anything")
+	t.Logf("%d operations, %d of them refused, during %d replacements", writes, refusals, replacements)
+	if replacements < 100 || refusals == writes {
+		t.Error("too few operations for a result")
 	}
 }
 
-// exchange counts how often it put a link in place of root/a. Errors are part of the fight: the other side makes
-// directories, too.
-func exchange(root string, targets []string, stop <-chan struct{}, stopped chan<- int) {
+// replace counts how often it replaced root/a by a link. It ignores errors, because the other side creates directories.
+func replace(root string, targets []string, stop <-chan struct{}, stopped chan<- int) {
 	dir, aside := filepath.Join(root, "a"), filepath.Join(root, "aside")
 	count := 0
 	for {

@@ -19,7 +19,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// runForever, in the environment, turns this test binary into a process that runs the shell script it holds.
+// runForever is an environment variable with a shell script, which this test binary then runs instead of tests.
 const runForever = "MACHINE_TEST_RUN"
 
 func TestMain(m *testing.M) {
@@ -66,7 +66,7 @@ func TestRunResults(t *testing.T) {
 				Name: "sh", Args: []string{"-c", test.script}, Stdin: test.stdin, Env: test.env, OK: test.ok,
 			})
 			if string(result.Stdout) != test.stdout || string(result.Stderr) != test.stderr || result.ExitCode != test.code {
-				t.Errorf("said %q and %q, exit code %d", result.Stdout, result.Stderr, result.ExitCode)
+				t.Errorf("output %q and %q, exit code %d", result.Stdout, result.Stderr, result.ExitCode)
 			}
 			if test.failure == "" != (err == nil) || err != nil && err.Error() != test.failure {
 				t.Errorf("error %v, want %q", err, test.failure)
@@ -78,8 +78,8 @@ func TestRunResults(t *testing.T) {
 	}
 }
 
-// TestFindTellsAFaultFromAMissingProgram: a directory that cannot be searched is no missing package.
-func TestFindTellsAFaultFromAMissingProgram(t *testing.T) {
+// TestFindInABrokenDirectory: an error of a directory is not fs.ErrNotExist.
+func TestFindInABrokenDirectory(t *testing.T) {
 	t.Parallel()
 	loop := filepath.Join(t.TempDir(), "loop")
 	if err := os.Symlink(loop, loop); err != nil {
@@ -176,7 +176,7 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 	failure, ok := errors.AsType[*machine.CommandError](err)
 	if !ok || len(failure.Stderr) > 4<<10 || !strings.HasSuffix(failure.Stderr, `\x00the end`) {
-		t.Errorf("error %v, want a CommandError with the end of what was said", err)
+		t.Errorf("error %v, want a CommandError with the end of the output", err)
 	}
 	if result, err := shell(context.Background(), "head -c 1048576 /dev/zero"); err != nil || result.Truncated {
 		t.Errorf("truncated %v (%v) at exactly the limit", result.Truncated, err)
@@ -192,11 +192,11 @@ func TestErrorOutputIsEscaped(t *testing.T) {
 		t.Errorf("error output %q, want %q", failure.Stderr, want)
 	}
 	if strings.Contains(err.Error(), "31m") {
-		t.Errorf("the error repeats another program's text: %v", err)
+		t.Errorf("the error has the output of the program: %v", err)
 	}
 }
 
-// alive reports whether a process still runs; one that only waits to be collected does not.
+// alive reports whether a process runs. A zombie does not.
 func alive(pid int) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -219,14 +219,14 @@ func wantDead(t *testing.T, pids string) {
 			if time.Now().After(deadline) {
 				process, err := os.FindProcess(pid)
 				must(t, err, process.Kill())
-				t.Errorf("process %d lives on", pid)
+				t.Errorf("process %d is alive", pid)
 				break
 			}
 		}
 	}
 }
 
-func TestDeadlineAndCancelKillTheWholeGroup(t *testing.T) {
+func TestTimeoutKillsTheGroup(t *testing.T) {
 	t.Parallel()
 	const script = "sleep 1000 & (sleep 1000 & echo $!); echo $! $$; wait"
 	for name, test := range map[string]struct {
@@ -266,7 +266,7 @@ func TestDeadlineAndCancelKillTheWholeGroup(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftInTheGroupDiesWithTheCommand(t *testing.T) {
+func TestGroupIsKilledAfterTheCommand(t *testing.T) {
 	t.Parallel()
 	begin := time.Now()
 	result, err := shell(context.Background(), "sleep 1000 & echo $!")
@@ -289,7 +289,7 @@ func TestDaemonThatHoldsThePipe(t *testing.T) {
 	pid, err := strconv.Atoi(strings.TrimSpace(string(result.Stdout)))
 	must(t, err)
 	if !alive(pid) {
-		t.Error("the daemon died: this run proved nothing")
+		t.Error("the daemon ended before the check")
 	}
 	process, err := os.FindProcess(pid)
 	must(t, err, process.Kill())
@@ -303,7 +303,7 @@ func TestCommandDiesWithThisProcess(t *testing.T) {
 	must(t, child.Start())
 	var pid []byte
 	for deadline := time.Now().Add(20 * time.Second); len(pid) == 0; time.Sleep(5 * time.Millisecond) {
-		pid, _ = os.ReadFile(file) // Absent until the command runs.
+		pid, _ = os.ReadFile(file) // absent until the command runs
 		if time.Now().After(deadline) {
 			t.Error("the command does not start")
 			break
@@ -323,7 +323,7 @@ func TestManyCommandsAtOnce(t *testing.T) {
 		go func() {
 			result, err := shell(context.Background(), fmt.Sprintf("sleep 0.%d; echo %d", i%5, i))
 			if want := fmt.Sprintf("%d\n", i); err == nil && !bytes.Equal(result.Stdout, []byte(want)) {
-				err = fmt.Errorf("said %q, want %q", result.Stdout, want)
+				err = fmt.Errorf("output %q, want %q", result.Stdout, want)
 			}
 			errs <- err
 		}()

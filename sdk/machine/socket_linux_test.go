@@ -14,7 +14,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// TestListens: a socket on which no process listens any more is none.
+// TestListens: a socket counts only while a process listens on it.
 func TestListens(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -33,12 +33,12 @@ func TestListens(t *testing.T) {
 	listener.SetUnlinkOnClose(false)
 	require.NoError(t, listener.Close())
 	// A program that another test starts holds the listener until its exec.
-	assert.Eventually(t, func() bool { return !files.Listens(t.Context(), "/s") }, 10*time.Second, time.Millisecond, "left behind")
+	assert.Eventually(t, func() bool { return !files.Listens(t.Context(), "/s") }, 10*time.Second, time.Millisecond, "without a listener")
 	_, err = files.Dial(t.Context(), "/s")
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 }
 
-// TestDirectoryOfACommand: of two programs of one name, the one of the directory is run.
+// TestDirectoryOfACommand: Directory selects one of two programs of the same name.
 func TestDirectoryOfACommand(t *testing.T) {
 	t.Parallel()
 	first, second := t.TempDir(), t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-func TestStateKeepsAndForgets(t *testing.T) {
+func TestStateSaveAndDelete(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	s := machine.NewState(filepath.Join(root, "plugin"))
@@ -22,7 +22,7 @@ func TestStateKeepsAndForgets(t *testing.T) {
 	}
 	must(t, s.Delete("intent"))
 	if got := machinetest.Tree(t, root); got != "" {
-		t.Errorf("asking made something:\n%s", got)
+		t.Errorf("a query created files:\n%s", got)
 	}
 	withUmask(t, 0, func() error {
 		return errors.Join(s.Save("intent", []byte("first")), s.Save("intent", []byte("second")), s.Save("b.json", nil))
@@ -47,7 +47,7 @@ func TestStateWithoutDirectory(t *testing.T) {
 			t.Errorf("Load: error %v, want fs.ErrNotExist", err)
 		}
 		if err := s.Save("x", nil); err == nil {
-			t.Error("saved to nowhere")
+			t.Error("Save succeeded")
 		}
 		must(t, s.Delete("x"))
 	}
@@ -66,7 +66,7 @@ func TestStateNames(t *testing.T) {
 	}
 }
 
-func TestStateThatOthersCanSee(t *testing.T) {
+func TestStateThatOthersCanRead(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(dir string) error{
 		"open":   func(dir string) error { return os.Chmod(dir, 0o750) },

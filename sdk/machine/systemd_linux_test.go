@@ -44,7 +44,7 @@ func TestSystemdState(t *testing.T) {
 				MainPID: 42, Fragment: "/lib/systemd/system/chrony.service",
 			},
 		},
-		"what it starts": {
+		"command and environment": {
 			[]string{
 				"ExecStart={ path=/usr/sbin/chronyd ; argv[]=/usr/sbin/chronyd -F 1 ; ignore_errors=no ; start_time=[n/a] }",
 				`Environment=A=1 "B=two words" "C=a \"quote\" and \\" D= E=per%cent "F=dollar\$X" "G=it's"`, "LoadState=loaded",
@@ -89,7 +89,7 @@ func TestSystemdState(t *testing.T) {
 	}
 }
 
-// TestSystemdStates: several units are one question.
+// TestSystemdStates: several units are queried by one command.
 func TestSystemdStates(t *testing.T) {
 	t.Parallel()
 	services, commands := liveSystemd(t)
@@ -129,7 +129,7 @@ func TestSystemdActions(t *testing.T) {
 	}
 }
 
-func TestSystemdErrorsNameTheUnitAndWhereToLook(t *testing.T) {
+func TestSystemdErrorsHaveUnitAndHint(t *testing.T) {
 	t.Parallel()
 	services, commands := liveSystemd(t)
 	commands.On("systemctl --no-ask-password ...", machine.Result{ExitCode: 1, Stderr: []byte("Job for chrony.service failed")})
@@ -143,11 +143,11 @@ func TestSystemdErrorsNameTheUnitAndWhereToLook(t *testing.T) {
 		t.Errorf("error %q", got)
 	}
 	if command, ok := errors.AsType[*machine.CommandError](err); !ok || command.Stderr != "Job for chrony.service failed" {
-		t.Error("what systemctl said is lost")
+		t.Error("the output of systemctl is missing")
 	}
 }
 
-// TestSystemdStartLimit: a start that systemd did not even try is asked for once more; one that it tried is not.
+// TestSystemdStartLimit: a start beyond the start limit is repeated once; any other failed start is not.
 func TestSystemdStartLimit(t *testing.T) {
 	t.Parallel()
 	const restart, reset = "systemctl --no-ask-password --quiet restart -- a.service", "systemctl --no-ask-password --quiet reset-failed -- a.service"
@@ -157,11 +157,11 @@ func TestSystemdStartLimit(t *testing.T) {
 		want               []string
 		fails              bool
 	}{
-		"too many starts":      {"one", "failed", 0, []string{restart, reset, restart}, false},
-		"and it dies":          {"one", "failed", 1, []string{restart, reset, restart}, true},
-		"it was tried":         {"two", "failed", 0, []string{restart}, true},
-		"something it needs":   {"one", "inactive", 0, []string{restart}, true},
-		"it is tried for ever": {"two", "activating", 0, []string{restart}, true},
+		"too many starts":     {"one", "failed", 0, []string{restart, reset, restart}, false},
+		"and it fails again":  {"one", "failed", 1, []string{restart, reset, restart}, true},
+		"a new invocation":    {"two", "failed", 0, []string{restart}, true},
+		"a failed dependency": {"one", "inactive", 0, []string{restart}, true},
+		"repeated restarts":   {"two", "activating", 0, []string{restart}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -191,13 +191,13 @@ func TestSystemdStartLimit(t *testing.T) {
 				}
 			}
 			if !slices.Equal(did, test.want) {
-				t.Errorf("did %q, want %q", did, test.want)
+				t.Errorf("commands %q, want %q", did, test.want)
 			}
 		})
 	}
 }
 
-func TestSystemdEnablingIsVerified(t *testing.T) {
+func TestSystemdVerifiesEnabling(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		enable bool
@@ -237,7 +237,7 @@ func TestNotBootedBySystemd(t *testing.T) {
 func TestUnitNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "-H", "--now", ".service", "a b", "a/b", "../a", "a@", "a@.service", "a\n", "ä", strings.Repeat("a", 201)} {
-		services, _ := liveSystemd(t) // Its script has no answers: a command would fail the test.
+		services, _ := liveSystemd(t) // without answers: a command fails the test
 		_, live := services.State(context.Background(), name)
 		m, _ := machinetest.NewImage(t)
 		_, image := m.Services.State(context.Background(), name)

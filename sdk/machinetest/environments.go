@@ -6,8 +6,8 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// WindowsServices are Services that keep variables for each service, as those of Windows do. Failures has what goes
-// wrong by "set-environment UNIT", too.
+// WindowsServices are Services that store variables for each service, as Windows does. The key in Failures is
+// "set-environment UNIT".
 type WindowsServices struct {
 	*Services
 	environments map[string][]string

@@ -12,18 +12,17 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// Kernel is a kernel that exists in memory. Set it up before it is used; after that it may be used by several
-// goroutines.
+// Kernel is an in-memory kernel. Set its fields before use; then several goroutines may use it.
 type Kernel struct {
-	// Parameters has what Parameter answers, by path below /proc/sys.
+	// Parameters has the values, by path below /proc/sys.
 	Parameters map[string]string
-	// Refuse has parameters that cannot be written, with the kernel's answer.
+	// Refuse has the errors of parameters that cannot be written.
 	Refuse map[string]syscall.Errno
-	// Hear changes what a write leaves in a parameter, as the kernel does that rounds or clamps a value.
+	// Hear replaces the written value, as the kernel does when it rounds or clamps one.
 	Hear map[string]func(written string) string
-	// Modules has the modules by name, with underscores. What is not in it is absent.
+	// Modules has the modules by name, with underscores. Others are absent.
 	Modules map[string]machine.ModuleState
-	// Appears has parameters that come with a module when it is loaded.
+	// Appears has parameters that exist once a module is loaded.
 	Appears map[string]map[string]string
 
 	mutex  sync.Mutex
@@ -108,7 +107,7 @@ func (k *Kernel) LoadModule(_ context.Context, name string) error {
 		k.loads = append(k.loads, name)
 		k.Modules[name] = machine.ModuleLoaded
 		maps.Copy(k.Parameters, k.Appears[name])
-	default: // It is there.
+	default: // loaded or built in
 	}
 	return nil
 }

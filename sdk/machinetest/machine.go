@@ -12,11 +12,11 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// Fixture is a machine and what stands behind it.
+// Fixture is a fake machine.
 type Fixture struct {
-	// Machine is what the code under test is given.
+	// Machine is the parameter of the code under test.
 	Machine machine.Machine
-	// Root is the directory that the machine's files are below.
+	// Root is the root directory of its files.
 	Root     string
 	Commands *Runner
 	Kernel   *Kernel
@@ -26,7 +26,7 @@ type Fixture struct {
 	claims []machine.Claim
 }
 
-// Claims returns what the code under test has claimed so far, in order.
+// Claims returns the claims so far, in order.
 func (f *Fixture) Claims() []machine.Claim {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -39,8 +39,7 @@ func (f *Fixture) claim(c machine.Claim) {
 	f.claims = append(f.claims, c)
 }
 
-// New returns a live machine: not an image, yet its files are in a temporary directory, and its programs, services and
-// kernel are scripted.
+// New returns a live machine with files in a temporary directory and with scripted programs, services and kernel.
 func New(t testing.TB) *Fixture {
 	t.Helper()
 	f := &Fixture{Root: Root(t), Commands: NewRunner(t), Kernel: NewKernel(nil), Services: NewServices()}
@@ -60,7 +59,7 @@ func New(t testing.TB) *Fixture {
 	return f
 }
 
-// NewImage returns an image root: the real thing on a temporary directory.
+// NewImage returns a real image root in a temporary directory.
 func NewImage(t testing.TB) (machine.Machine, string) {
 	t.Helper()
 	root := Root(t)
@@ -76,7 +75,7 @@ func NewImage(t testing.TB) (machine.Machine, string) {
 	return m, root
 }
 
-// Root returns a temporary directory with a mode that a machine accepts, whatever the umask.
+// Root returns a temporary directory with mode 0755, whatever the umask.
 func Root(t testing.TB) string {
 	t.Helper()
 	root := t.TempDir()
@@ -97,7 +96,7 @@ func Target() target.Target {
 	}
 }
 
-// WriteFiles puts files below the fixture's root, by path, each with mode 0644.
+// WriteFiles writes files, by path, each with mode 0644.
 func (f *Fixture) WriteFiles(t testing.TB, files map[string]string) {
 	t.Helper()
 	for name, contents := range files {

@@ -13,7 +13,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// recorder is a test that is allowed to fail.
+// recorder records failures instead of failing the test.
 type recorder struct {
 	testing.TB
 	failures []string
@@ -36,7 +36,7 @@ func TestRunnerAnswersFromItsScript(t *testing.T) {
 	}
 	_, err = r.Run(ctx, machine.Command{Name: "systemctl", Args: []string{"restart", "x"}})
 	if failure, ok := errors.AsType[*machine.CommandError](err); !ok || failure.ExitCode != 5 || failure.Stderr != "no such unit" {
-		t.Errorf("error %v, want exit code 5 with what it said", err)
+		t.Errorf("error %v, want exit code 5 with its output", err)
 	}
 	if _, err := r.Run(ctx, machine.Command{Name: "systemctl", Args: []string{"restart", "x"}, OK: []int{5}}); err != nil {
 		t.Errorf("error %v for an exit code that the command expects", err)
@@ -131,7 +131,7 @@ func TestTreeAndDiff(t *testing.T) {
 	t.Parallel()
 	f := machinetest.New(t)
 	if f.Machine.Offline() {
-		t.Error("the fixture says that it is an image")
+		t.Error("the fixture is offline")
 	}
 	f.WriteFiles(t, map[string]string{"/etc/a.conf": "1", "/etc/a dir/b": "2", "/etc/z": "3"})
 	before := machinetest.Tree(t, f.Root)
@@ -149,8 +149,8 @@ func TestTreeAndDiff(t *testing.T) {
 		signs = append(signs, mode[:1]+" "+path)
 	}
 	got := strings.Join(signs, "\n")
-	want := "- /etc/a dir/b d4735e3a265e 1\n+ /etc/a dir/b d4735e3a265e 1\n- /etc/a.conf 6b86b273ff34 1\n" +
-		"+ /etc/a.conf d67e2e944994 7\n+ /etc/link -> z\n- /etc/z 4e07408562be 1"
+	want := "- /etc/a dir/b d4735e3a265e 1\n- /etc/a.conf 6b86b273ff34 1\n- /etc/z 4e07408562be 1\n" +
+		"+ /etc/a dir/b d4735e3a265e 1\n+ /etc/a.conf d67e2e944994 7\n+ /etc/link -> z"
 	if got != want {
 		t.Errorf("the difference is\n%s\nwant\n%s", got, want)
 	}
@@ -160,7 +160,7 @@ func TestImageIsOffline(t *testing.T) {
 	t.Parallel()
 	m, root := machinetest.NewImage(t)
 	if !m.Offline() {
-		t.Error("an image root says that it is live")
+		t.Error("an image root is not offline")
 	}
 	if _, err := m.Commands.Run(context.Background(), machine.Command{Name: "true"}); !errors.Is(err, machine.ErrOffline) {
 		t.Errorf("error %v, want ErrOffline", err)

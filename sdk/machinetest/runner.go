@@ -1,5 +1,5 @@
-// Package machinetest has what the tests of a plugin need: a machine on a scratch directory whose programs, services
-// and kernel are scripted, and a comparison of directory trees.
+// Package machinetest has helpers for the tests of a plugin: a machine in a temporary directory with scripted programs,
+// services and kernel, and a comparison of directory trees.
 package machinetest
 
 import (
@@ -14,8 +14,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// Runner answers commands from a script. A command that the script does not know fails the test.
-// The zero value does not work: see NewRunner. It may be used by several goroutines.
+// Runner returns scripted results. A command without one fails the test. NewRunner creates it; several goroutines may use it.
 type Runner struct {
 	t       testing.TB
 	mutex   sync.Mutex
@@ -32,21 +31,21 @@ type answer struct {
 // NewRunner returns a Runner with an empty script.
 func NewRunner(t testing.TB) *Runner { return &Runner{t: t} }
 
-// On answers a command line, the program and its arguments joined by single spaces. A line that ends in "..." answers
-// every command that begins so. The answer given last wins. Exit codes other than 0 that the command does not expect
+// On sets the result of a command line, the program and its arguments joined by single spaces. A line that ends in "..."
+// matches every command with this prefix. The last match applies. Exit codes other than 0 that the command does not expect
 // become a *machine.CommandError, as on a real machine.
 func (r *Runner) On(line string, result machine.Result) {
 	r.OnFunc(line, func(context.Context, machine.Command) (machine.Result, error) { return result, nil })
 }
 
-// OnFunc is On for an answer that depends on what happened before, or has effects of its own.
+// OnFunc is On with a function that returns the result.
 func (r *Runner) OnFunc(line string, do func(context.Context, machine.Command) (machine.Result, error)) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.answers = append(r.answers, answer{line: line, do: do})
 }
 
-// Absent makes programs unknown to Find and Run.
+// Absent removes programs from Find and Run.
 func (r *Runner) Absent(names ...string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -73,7 +72,7 @@ func commandLine(c machine.Command) string {
 	return strings.Join(append([]string{c.Name}, c.Args...), " ")
 }
 
-// Find implements machine.Runner: every program is installed that the script knows and Absent does not name.
+// Find implements machine.Runner: every program with a result is installed, unless Absent removed it.
 func (r *Runner) Find(name string) (string, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -108,7 +107,7 @@ func (r *Runner) Run(ctx context.Context, c machine.Command) (machine.Result, er
 	return result, err
 }
 
-// take records the call and finds its answer. The answer runs without the lock, so it may ask the Runner itself.
+// take records the call and finds its result. The function runs without the lock, so it may use the Runner.
 func (r *Runner) take(c machine.Command) (func(context.Context, machine.Command) (machine.Result, error), error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -123,6 +122,6 @@ func (r *Runner) take(c machine.Command) (func(context.Context, machine.Command)
 			return a.do, nil
 		}
 	}
-	r.t.Errorf("machinetest: the script has no answer to the command %q", line)
+	r.t.Errorf("machinetest: no result is scripted for the command %q", line)
 	return nil, &machine.CommandError{Name: c.Name, ExitCode: -1, Err: fmt.Errorf("not scripted")}
 }

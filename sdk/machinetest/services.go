@@ -9,10 +9,10 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// Services is a service manager that exists in memory. It may be used by several goroutines.
+// Services is an in-memory service manager. Several goroutines may use it.
 type Services struct {
-	// Failures has what goes wrong, by "action unit", such as "restart chrony.service" or "enable chrony.service".
-	// Set it up before use.
+	// Failures has errors by "action unit", such as "restart chrony.service" or "enable chrony.service". Set it before
+	// use.
 	Failures map[string]error
 
 	mutex  sync.Mutex
@@ -26,7 +26,7 @@ func NewServices() *Services {
 	return &Services{Failures: map[string]error{}, units: map[string]machine.ServiceState{}}
 }
 
-// Put installs a unit, or changes what is said of one.
+// Put installs a unit, or replaces its state.
 func (s *Services) Put(unit string, state machine.ServiceState) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -34,7 +34,7 @@ func (s *Services) Put(unit string, state machine.ServiceState) {
 	s.units[full(unit)] = state
 }
 
-// Calls returns what was asked for so far, such as "restart chrony.service", in order; questions are left out.
+// Calls returns the actions so far, such as "restart chrony.service", in order.
 func (s *Services) Calls() []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

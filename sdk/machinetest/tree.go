@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Tree describes everything below root, one line each, in order: type and permission bits, path, and what a link says
+// Tree describes everything below root, one line each, in order: type and permission bits, path, and the target of a link
 // or a hash and the length of a file's contents. Modification times, owners and the root itself are left out.
 //
 //	-rw-r--r-- /etc/hosts 1a2b3c4d5e6f 13
@@ -51,44 +51,19 @@ func describe(root, path string, entry fs.DirEntry) (string, error) {
 	}
 }
 
-// Diff returns the lines of two trees that differ, "-" those of before and "+" those of after, empty for equal trees.
+// Diff returns the lines that only one of two trees has: "-" for those of before, then "+" for those of after.
 func Diff(before, after string) string {
 	var b strings.Builder
-	old, now := strings.SplitAfter(before, "\n"), strings.SplitAfter(after, "\n")
-	for len(old) > 0 || len(now) > 0 {
-		switch {
-		case len(old) > 0 && len(now) > 0 && old[0] == now[0]:
-			old, now = old[1:], now[1:]
-		case len(now) == 0 || len(old) > 0 && pathOf(old[0]) <= pathOf(now[0]):
-			b.WriteString(prefixed("-", old[0]))
-			old = old[1:]
-		default:
-			b.WriteString(prefixed("+", now[0]))
-			now = now[1:]
+	for _, side := range []struct{ sign, tree, other string }{{"-", before, after}, {"+", after, before}} {
+		others := map[string]bool{}
+		for line := range strings.Lines(side.other) {
+			others[line] = true
+		}
+		for line := range strings.Lines(side.tree) {
+			if !others[line] {
+				b.WriteString(side.sign + line)
+			}
 		}
 	}
 	return b.String()
-}
-
-func prefixed(sign, line string) string {
-	if line == "" {
-		return ""
-	}
-	return sign + line
-}
-
-// pathOf orders as filepath.WalkDir walks: by segment.
-func pathOf(line string) string {
-	_, path, ok := strings.Cut(line, " ")
-	if !ok {
-		return "\xff" // The end of a tree.
-	}
-	switch line[0] {
-	case 'L':
-		path, _, _ = strings.Cut(path, " -> ")
-	case '-':
-		fields := strings.Split(path, " ") // The last two are hash and length.
-		path = strings.Join(fields[:max(1, len(fields)-2)], " ")
-	}
-	return strings.ReplaceAll(path, "/", "\x00")
 }
