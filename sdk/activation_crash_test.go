@@ -14,10 +14,10 @@ const (
 	pathC = "/etc/registries/c.conf" // a companion
 )
 
-// absent is the content of a file that shall not be there.
+// absent is the content of a file that must not exist.
 const absent = "absent"
 
-func wish(contents map[string]string) []FileSpec {
+func specs(contents map[string]string) []FileSpec {
 	var specs []FileSpec
 	for _, path := range []string{pathA, pathB, pathC} {
 		if content, ok := contents[path]; ok && content == absent {
@@ -29,17 +29,17 @@ func wish(contents map[string]string) []FileSpec {
 	return specs
 }
 
-// crashCase is one wish in one house.
+// crashCase is a desired configuration on a fake machine.
 type crashCase struct {
 	name    string
 	running bool
 	old     map[string]string
-	// first is what the process wants that is ended; then what the runs after it want, first when nil.
+	// first is the desired state of the process that is ended, then that of the runs after it; nil means first.
 	first, then map[string]string
-	// replaces says that the daemon takes the place of another one.
+	// replaces reports that the daemon runs instead of another one.
 	replaces bool
-	// between is what somebody else does to the daemon after a crash.
-	between func(*house)
+	// between is an external change of the daemon after a crash.
+	between func(*fakeMachine)
 }
 
 func (c crashCase) wanted() map[string]string {
@@ -55,7 +55,7 @@ func crashCases() []crashCase {
 	dies := map[string]string{pathA: "new a", pathB: "die"}
 	hangs := map[string]string{pathA: "hang", pathB: "new b"}
 	one := map[string]string{pathA: "new a", pathB: "old b"}
-	restart := func(h *house) { h.start() }
+	restart := func(h *fakeMachine) { h.start() }
 	cases := []crashCase{
 		{name: "good", running: true, old: old, first: good},
 		{name: "dies", running: true, old: old, first: dies},
@@ -92,20 +92,20 @@ func crashCases() []crashCase {
 	}
 	cases = append(cases, crashCase{name: "instead of another, nothing else to do", replaces: true, running: true, old: good, first: good})
 	for _, c := range cases[:len(cases):len(cases)] {
-		c.name, c.between = c.name+", restarted by somebody", restart
+		c.name, c.between = c.name+", restarted externally", restart
 		if c.running {
 			cases = append(cases, c)
 		}
 	}
-	// A restart that is refused is no proof of anything: the daemon may still run with what it had.
+	// After a refused restart the daemon may still run with its old configuration.
 	return append(cases, crashCase{
-		name: "hangs, the next restart is refused", running: true, old: old, first: hangs, between: func(h *house) { h.daemon.busy = 1 },
+		name: "hangs, the next restart is refused", running: true, old: old, first: hangs, between: func(h *fakeMachine) { h.daemon.busy = 1 },
 	})
 }
 
-// TestActivationSurvivesItsEnd ends the process before each of its operations, and the process after it before each of
-// its own, and wants the third run to bring the machine into a good state.
-func TestActivationSurvivesItsEnd(t *testing.T) {
+// TestActivationSurvivesCrashes ends a process before each of its operations, and the next one before each of its own. The
+// third run must reach a consistent state.
+func TestActivationSurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	for _, c := range crashCases() {
 		t.Run(c.name, func(t *testing.T) {
@@ -118,11 +118,11 @@ func TestActivationSurvivesItsEnd(t *testing.T) {
 func (c crashCase) everywhere(t *testing.T) {
 	runs := 0
 	for n := 0; ; n++ {
-		first := newHouse(c.running, c.old)
+		first := newFakeMachine(c.running, c.old)
 		if c.replaces {
-			first.replacing()
+			first.addOther()
 		}
-		ended, _, _ := first.run(&fuse{left: n}, wish(c.first)...)
+		ended, _, _ := first.run(&crashPoint{left: n}, specs(c.first)...)
 		if !ended {
 			break
 		}
@@ -131,12 +131,12 @@ func (c crashCase) everywhere(t *testing.T) {
 			if c.between != nil {
 				c.between(h)
 			}
-			ended, _, err := h.run(&fuse{left: k}, wish(c.wanted())...)
+			ended, _, err := h.run(&crashPoint{left: k}, specs(c.wanted())...)
 			if ended {
-				_, _, err = h.run(&fuse{left: -1}, wish(c.wanted())...)
+				_, _, err = h.run(&crashPoint{left: -1}, specs(c.wanted())...)
 			}
 			where := fmt.Sprintf("ended before operation %d, then %d", n, k)
-			c.judge(t, h, err, where)
+			c.check(t, h, err, where)
 			runs++
 			if t.Failed() {
 				return
@@ -147,12 +147,12 @@ func (c crashCase) everywhere(t *testing.T) {
 		}
 	}
 	if runs < 20 {
-		t.Errorf("only %d runs: the process was hardly ended", runs)
+		t.Errorf("only %d runs: the process ended too rarely", runs)
 	}
 }
 
-// judge wants the new configuration in effect, or the old one back and an error.
-func (c crashCase) judge(t *testing.T, h *house, err error, where string) {
+// check requires the new configuration in effect, or the old one and an error.
+func (c crashCase) check(t *testing.T, h *fakeMachine, err error, where string) {
 	t.Helper()
 	want, running := merged(c.old, c.wanted()), true
 	for _, content := range want {
@@ -163,10 +163,10 @@ func (c crashCase) judge(t *testing.T, h *house, err error, where string) {
 	if bad := !maps.Equal(want, merged(c.old, c.wanted())); bad != (err != nil) {
 		t.Errorf("%s: error %v", where, err)
 	}
-	if got := h.on(); !maps.Equal(got, want) {
+	if got := h.contents(); !maps.Equal(got, want) {
 		t.Errorf("%s: the disk holds %v, want %v (%v)", where, got, want, err)
 	}
-	if len(h.memory) > 0 {
+	if len(h.store) > 0 {
 		t.Errorf("%s: a record is left (%v)", where, err)
 	}
 	if h.daemon.active != running {
@@ -186,7 +186,7 @@ func (c crashCase) judge(t *testing.T, h *house, err error, where string) {
 		return
 	}
 	starts := h.daemon.starts
-	if _, planned, err := h.run(&fuse{left: -1}, wish(c.wanted())...); planned != 0 || err != nil || h.daemon.starts != starts {
+	if _, planned, err := h.run(&crashPoint{left: -1}, specs(c.wanted())...); planned != 0 || err != nil || h.daemon.starts != starts {
 		t.Errorf("%s: afterwards %d changes are planned (%v)", where, planned, err)
 	}
 }
@@ -198,20 +198,20 @@ func merged(a, b map[string]string) map[string]string {
 	return out
 }
 
-// TestActivationAfterARestartDoesNotRestartAgain: the invocation says that the daemon has read the new files.
-func TestActivationAfterARestartDoesNotRestartAgain(t *testing.T) {
+// TestActivationRestartsOnce: the invocation shows whether the daemon has read the new files.
+func TestActivationRestartsOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		want := wish(map[string]string{pathA: "new a", pathB: "new b"})
+		want := specs(map[string]string{pathA: "new a", pathB: "new b"})
 		skipped := 0
 		for n := 0; ; n++ {
-			h := newHouse(true, map[string]string{pathA: "old a", pathB: "old b"})
-			ended, _, _ := h.run(&fuse{left: n}, want...)
+			h := newFakeMachine(true, map[string]string{pathA: "old a", pathB: "old b"})
+			ended, _, _ := h.run(&crashPoint{left: n}, want...)
 			if !ended {
 				break
 			}
 			before := h.daemon.starts
-			if _, _, err := h.run(&fuse{left: -1}, want...); err != nil {
+			if _, _, err := h.run(&crashPoint{left: -1}, want...); err != nil {
 				t.Fatal(err)
 			}
 			if h.daemon.starts != 2 {
@@ -227,23 +227,23 @@ func TestActivationAfterARestartDoesNotRestartAgain(t *testing.T) {
 	})
 }
 
-// TestActivationRestartIsDue: a crash between swap and restart is seen by the plan, though the files are as wanted.
+// TestActivationRestartIsDue: after a crash between swap and restart, a change is planned although the files match.
 func TestActivationRestartIsDue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		want := wish(map[string]string{pathA: "new a"})
+		want := specs(map[string]string{pathA: "new a"})
 		found := false
 		for n := 0; ; n++ {
-			h := newHouse(true, map[string]string{pathA: "old a"})
-			ended, _, _ := h.run(&fuse{left: n}, want...)
+			h := newFakeMachine(true, map[string]string{pathA: "old a"})
+			ended, _, _ := h.run(&crashPoint{left: n}, want...)
 			if !ended {
 				break
 			}
-			if h.on()[pathA] != "new a" || h.daemon.starts != 1 {
+			if h.contents()[pathA] != "new a" || h.daemon.starts != 1 {
 				continue
 			}
 			found = true
-			changes, err := h.process(&fuse{left: -1}, want...).plan(t.Context())
+			changes, err := h.process(&crashPoint{left: -1}, want...).plan(t.Context())
 			if err != nil || len(changes) != 1 {
 				t.Errorf("ended before operation %d: %d changes are planned (%v), want 1", n, len(changes), err)
 			}

@@ -22,37 +22,37 @@ func TestActivationOfARealDaemon(t *testing.T) {
 	for _, c := range []struct {
 		name, old, want string
 		timeout         time.Duration
-		// message and detail are parts of the error, none for success; now is what the daemon answers afterwards, empty
-		// when it does not run.
+		// message and detail are parts of the error, empty for success; now is the daemon's answer afterwards, empty when
+		// it does not run.
 		message, detail, now string
 		starts               int
 	}{
 		{name: "success", old: "ok", want: "ok\n", now: "ok", starts: 2},
-		{name: "comes up late", old: "ok", want: "late", now: "late", starts: 2},
+		{name: "healthy after a while", old: "ok", want: "late", now: "late", starts: 2},
 		{name: "first configuration", want: "ok", now: "ok", starts: 1},
 		{
-			name: "refuses it", old: "ok", want: "refuse", now: "ok", starts: 1,
+			name: "refused by the checker", old: "ok", want: "refuse", now: "ok", starts: 1,
 			message: "failed, nothing was changed: scriptd: exit code 1", detail: "line 1: the mode refuse is refused",
 		},
 		{
-			name: "ends at once", old: "ok", want: "exit", now: "ok", starts: 3,
-			message: "the old configuration is back, and scriptd.service runs with it",
+			name: "ends at its start", old: "ok", want: "exit", now: "ok", starts: 3,
+			message: "the old configuration was restored, and scriptd.service runs with it",
 		},
 		{
 			name: "dies after its restart", old: "ok", want: "die", now: "ok", starts: 3,
-			message: "the old configuration is back, and scriptd.service runs with it",
+			message: "the old configuration was restored, and scriptd.service runs with it",
 		},
 		{
 			name: "hangs", old: "ok", want: "hang", now: "ok", starts: 3, timeout: 4 * time.Second,
 			message: "did not take effect (not healthy within 4s: ",
 		},
 		{
-			name: "does not come up with the old one either", old: "once", want: "exit", starts: 3,
-			message: "the old configuration is back, but scriptd.service does not run with it either (it ended (failed))",
+			name: "does not start with the old one either", old: "once", want: "exit", starts: 3,
+			message: "the old configuration was restored, but scriptd.service does not run with it either (it ended (failed))",
 		},
 		{
 			name: "first configuration is bad", want: "exit", starts: 1,
-			message: "the old configuration is back, and scriptd.service does not run, as before",
+			message: "the old configuration was restored, and scriptd.service does not run, as before",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func daemonFixture(t *testing.T, old string) (*machinetest.Fixture, *supervisor)
 			return f, s
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the daemon does not come up: %v", err)
+			t.Fatalf("the daemon does not become healthy: %v", err)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -120,7 +120,7 @@ func activation(f *machinetest.Fixture, s *supervisor, mode string, timeout time
 	}
 }
 
-// expect looks at what the daemon answers, at the one file of the configuration, and for anything that was left.
+// expect checks the daemon's answer, its configuration file, and that no other file is left.
 func expect(t *testing.T, f *machinetest.Fixture, s *supervisor, mode string) {
 	t.Helper()
 	answer := ""

@@ -13,7 +13,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// TestRollbackRemovesDirectories that came with the files, except one that holds a file of others.
+// TestRollbackRemovesDirectories: created directories are removed, except one that holds a file of others.
 func TestRollbackRemovesDirectories(t *testing.T) {
 	t.Parallel()
 	f := machinetest.New(t)
@@ -43,7 +43,7 @@ func TestRollbackRemovesDirectories(t *testing.T) {
 	assert.Equal(t, before, machinetest.Tree(t, f.Root))
 }
 
-// writer is another program, which writes a file as soon as the restart is announced.
+// writer is another program, which writes a file when the restart is reported.
 type writer struct{ files *machine.FS }
 
 func (w writer) Report(message string) {

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,68 +11,67 @@ import (
 )
 
 func (a *activator) do(ctx context.Context, p Progress) error {
-	wish, err := a.digest()
+	desired, err := a.digest()
 	if err != nil {
 		return err
 	}
-	s, err := a.look(ctx, nil)
+	o, err := a.observe(ctx, nil)
 	if err != nil {
 		return err
 	}
-	if s.record != nil && s.record.Wish != wish {
-		p.Report("undoing the interrupted activation of another configuration")
-		end, err := a.undo(ctx, s.record)
+	if o.record != nil && o.record.Desired != desired {
+		p.Report("rolling back the interrupted activation of another configuration")
+		outcome, err := a.rollBack(ctx, o.record)
 		if err != nil {
-			return a.notPutBack(ctx, err, nil)
+			return a.notRolledBack(ctx, err, nil)
 		}
-		p.Report(end)
-		if s, err = a.look(ctx, nil); err != nil {
+		p.Report(outcome)
+		if o, err = a.observe(ctx, nil); err != nil {
 			return err
 		}
 	}
-	if s.record == nil {
-		if s.differ == 0 && len(a.switches(s)) == 0 {
-			return a.asItIs(ctx, p, s)
+	if o.record == nil {
+		if o.differ == 0 && len(a.switches(o)) == 0 {
+			return a.withoutRestart(ctx, p, o)
 		}
-		if s.differ > 0 {
+		if o.differ > 0 {
 			if err := a.check(ctx, p); err != nil {
 				return err
 			}
 		}
-		if s.record, err = a.begin(wish, s); err != nil {
+		if o.record, err = a.begin(desired, o); err != nil {
 			return err
 		}
 	}
-	cause := a.bringIn(ctx, p, s.record)
-	if cause == nil {
-		return s.record.forget(a.memory)
+	if cause := a.activate(ctx, p, o.record); cause != nil {
+		return a.fail(ctx, p, o.record, cause)
 	}
-	return a.fail(ctx, p, s.record, cause)
+	return o.record.delete(a.store)
 }
 
-// asItIs is for a configuration that needs no restart.
-func (a *activator) asItIs(ctx context.Context, p Progress, s sight) error {
+// withoutRestart writes companions, and starts the daemon where it does not run.
+func (a *activator) withoutRestart(ctx context.Context, p Progress, o observation) error {
 	var err error
-	for i, part := range a.items() { // companions
-		if err == nil && !s.have[i].is(s.want[i]) {
-			err = a.files.put(part.path, s.want[i])
+	for i, part := range a.items() {
+		if err == nil && !o.have[i].matches(o.want[i]) {
+			err = a.files.put(part.path, o.want[i])
 		}
 	}
-	if err == nil && down(s.unit) {
+	if err == nil && down(o.unit) {
 		p.Report("starting " + a.Unit)
 		err = a.restart(ctx, nil)
 	}
 	if err == nil {
-		err = a.settle(ctx, p)
+		err = a.awaitHealth(ctx, p)
 	}
 	if err == nil || ctx.Err() != nil {
 		return errors.Join(err, ctx.Err())
 	}
-	return a.failed(fmt.Sprintf("%s does not run well with its configuration: %s", a.Unit, words(err)), err)
+	return a.failed(fmt.Sprintf("%s is not healthy with its configuration: %s", a.Unit, messageOf(err)), err)
 }
 
-// check shows candidates of the files to the daemon's checker, and removes them, whatever it says. Those of a process
-// that was killed are removed by the host: they lie beside files that the document claims.
+// check runs the daemon's checker on candidates of the files, and removes them. After a kill the host removes them, because
+// they lie beside files that the document claims.
 func (a *activator) check(ctx context.Context, p Progress) error {
 	if a.Check == nil {
 		return nil
@@ -101,28 +101,28 @@ func (a *activator) check(ctx context.Context, p Progress) error {
 		return known
 	}
 	return a.failed(fmt.Sprintf("the check of the new configuration of %s failed, nothing was changed: %s",
-		a.Unit, words(refused)), refused)
+		a.Unit, messageOf(refused)), refused)
 }
 
-// begin makes the record, after which nothing is forgotten.
-func (a *activator) begin(wish string, s sight) (*record, error) {
+// begin saves the record.
+func (a *activator) begin(desired string, o observation) (*record, error) {
 	r := &record{
-		Version: recordVersion, Unit: a.Unit, Wish: wish, Ran: !down(s.unit), Invocation: s.unit.InvocationID,
-		Kept: s.differ == 0, Disabled: a.Enable && !s.unit.Enabled, Replaced: replacedOf(s.others),
+		Version: recordVersion, Unit: a.Unit, Desired: desired, Ran: !down(o.unit), Invocation: o.unit.InvocationID,
+		Kept: o.differ == 0, Disabled: a.Enable && !o.unit.Enabled, Replaced: replacedOf(o.others),
 	}
 	for i, part := range a.items() {
-		if !s.have[i].Exists { // a link that leads nowhere could not be put back
+		if !o.have[i].Exists { // a dangling link could not be restored
 			if _, err := a.files.Lstat(part.path); !errors.Is(err, fs.ErrNotExist) {
-				return nil, errors.Join(err, Precondition(part.path+" is a link that leads nowhere", "remove it, then run again"))
+				return nil, cmp.Or(err, Precondition(part.path+" is a dangling link", "remove it, then run again"))
 			}
 		}
-		r.Old = append(r.Old, oldFile{Path: part.path, Version: s.have[i]})
+		r.Old = append(r.Old, oldFile{Path: part.path, Version: o.have[i]})
 	}
 	r.Missing = a.missingDirectories()
-	return r, r.save(a.memory)
+	return r, r.save(a.store)
 }
 
-// missingDirectories are those that the files bring with them, a directory before what is in it.
+// missingDirectories returns the directories that the files require, each before its contents.
 func (a *activator) missingDirectories() []string {
 	var missing []string
 	for _, spec := range a.specs() {
@@ -139,9 +139,9 @@ func (a *activator) missingDirectories() []string {
 	return missing
 }
 
-// bringIn turns the units of Instead off, swaps the files and gets the daemon to run with them.
-func (a *activator) bringIn(ctx context.Context, p Progress, r *record) error {
-	if err := a.turnOff(ctx, p); err != nil {
+// activate stops the units of Instead, swaps the files and restarts the daemon, until it is healthy.
+func (a *activator) activate(ctx context.Context, p Progress, r *record) error {
+	if err := a.replaceOthers(ctx, p); err != nil {
 		return err
 	}
 	if err := a.swap(ctx, p, r); err != nil {
@@ -157,30 +157,26 @@ func (a *activator) bringIn(ctx context.Context, p Progress, r *record) error {
 			return err
 		}
 	}
-	if err := a.settle(ctx, p); err != nil {
+	if err := a.awaitHealth(ctx, p); err != nil {
 		return err
 	}
 	return a.enable(ctx, p)
 }
 
-// swap makes every file new, and notes the invocation that cannot have read them all.
+// swap writes every file that differs, and records the invocation that cannot have read them all.
 func (a *activator) swap(ctx context.Context, p Progress, r *record) error {
 	begun := false
 	for _, part := range a.items() {
-		have, err := look(a.files, part.path)
+		have, want, err := part.observe(a.files)
 		if err != nil {
 			return err
 		}
-		want, err := part.want(have)
-		if err != nil {
-			return err
-		}
-		if have.is(want) {
+		if have.matches(want) {
 			continue
 		}
 		if !begun {
 			p.Report("swapping the configuration of " + a.Unit)
-			if err := a.unswapped(r, part.loose); err != nil {
+			if err := a.swapAgain(r, part.loose); err != nil {
 				return err
 			}
 			begun = true
@@ -196,18 +192,18 @@ func (a *activator) swap(ctx context.Context, p Progress, r *record) error {
 	if err != nil {
 		return err
 	}
-	// One that is still that of the beginning has read none of the new files.
+	// The invocation from before the swap has read none of the new files.
 	r.Restarted = r.Restarted || state.InvocationID != r.Invocation
 	r.Swapped, r.Invocation = true, state.InvocationID
-	return r.save(a.memory)
+	return r.save(a.store)
 }
 
-// unswapped takes back what an earlier run noted, when files are to be swapped a second time: an invocation that came
-// up since may have read the old ones.
-func (a *activator) unswapped(r *record, loose bool) error {
+// swapAgain resets the record of an earlier run when files are swapped a second time: an invocation since then may have
+// read the old ones.
+func (a *activator) swapAgain(r *record, loose bool) error {
 	if !r.Swapped && (!r.Kept || loose) {
 		return nil
 	}
 	r.Swapped, r.Kept = false, r.Kept && loose
-	return r.save(a.memory)
+	return r.save(a.store)
 }

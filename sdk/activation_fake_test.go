@@ -13,57 +13,56 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// The house below is a machine in memory whose every operation can be the last one of a process: what was done before
-// it stays, what would have come after it does not happen.
+// fakeMachine is a machine in memory. A process on it can end at any operation; what it did before stays.
 
-// crash is what the panic of a process that ends carries.
+// crash is the value of the panic that ends a process.
 type crash struct{}
 
-// fuse ends the process before its n-th operation, and refuses everything after that, clean-ups included.
-type fuse struct {
-	left  int // operations until the end; below 0 the process lives for ever
-	blown bool
-	count int
+// crashPoint ends the process before its n-th operation. Later operations fail as well, also those of deferred functions.
+type crashPoint struct {
+	left    int // operations until the end; below 0 the process does not end
+	reached bool
+	count   int
 }
 
-func (f *fuse) tick() {
+func (f *crashPoint) tick() {
 	f.count++
 	if f.left == 0 {
-		f.blown = true
+		f.reached = true
 	}
-	if f.blown {
+	if f.reached {
 		panic(crash{})
 	}
 	f.left--
 }
 
-// house is the machine: its disk, its state directory, its one daemon.
-type house struct {
+// fakeMachine has a disk, a state directory and one daemon.
+type fakeMachine struct {
 	disk   map[string]version
-	memory map[string][]byte
+	store  map[string][]byte
 	daemon fakeDaemon
-	// refuse is the checker's word on a content.
+	// refuse is the checker's result for a content.
 	refuse func(content string) error
-	// full makes writes of a path fail.
+	// full is a path that cannot be written.
 	full string
-	// masked makes the unit one that cannot be started.
+	// masked prevents every start of the unit.
 	masked bool
-	// environment is what the service manager keeps for the daemon, and variables what is wanted of it; nil: nobody asks.
+	// environment has the entries in the service manager, and variables the desired ones; nil leaves them unmanaged.
 	environment []string
 	variables   *ServiceEnvironment
-	// others are units beside the daemon, which it replaces; with any, it shall be enabled. Calls are what is asked for.
+	// others are the units that the daemon replaces; with any, it is to be enabled. Calls are those of the service manager.
 	others  map[string]machine.ServiceState
 	enabled bool
 	calls   []string
-	// claimed are the names beside claimed files that the host cleans up.
+	// claimed are the candidates of claimed files, which the host cleans up.
 	claimed []string
 }
 
-// otherUnit is the one that the daemon replaces; the next two are installed, and an alias of it.
+// otherUnit is the unit that the daemon replaces.
 const otherUnit = "e.service"
 
-// replacing puts a daemon into the house that runs and is enabled, and is to be replaced.
-func (h *house) replacing() {
+// addOther adds a daemon that runs, is enabled and is to be replaced.
+func (h *fakeMachine) addOther() {
 	h.others = map[string]machine.ServiceState{
 		otherUnit:       {ID: otherUnit, Exists: true, Enabled: true, StartsAtBoot: true, Active: "active", InvocationID: "e"},
 		"alias.service": {ID: otherUnit}, "d-alias.service": {ID: "d.service"}, "absent.service": {Active: "inactive"},
@@ -71,8 +70,8 @@ func (h *house) replacing() {
 	}
 }
 
-// fakeDaemon reads every file of /etc/d that is not hidden when it starts. With one that says "die" it ends, with one that says "hang" it
-// runs and is never healthy; "busy" refuses that many starts, as systemd does after a crash loop.
+// fakeDaemon reads every file of /etc/d that is not hidden when it starts. With "die" in one it ends, with "hang" it runs and
+// is never healthy. As many starts as busy are refused, as systemd does after repeated crashes.
 type fakeDaemon struct {
 	loaded  map[string]string
 	active  bool
@@ -83,8 +82,8 @@ type fakeDaemon struct {
 	busy    int
 }
 
-func newHouse(running bool, files map[string]string) *house {
-	h := &house{disk: map[string]version{}, memory: map[string][]byte{}}
+func newFakeMachine(running bool, files map[string]string) *fakeMachine {
+	h := &fakeMachine{disk: map[string]version{}, store: map[string][]byte{}}
 	for name, content := range files {
 		h.disk[name] = version{Exists: true, Content: []byte(content), Mode: 0o644}
 	}
@@ -94,8 +93,8 @@ func newHouse(running bool, files map[string]string) *house {
 	return h
 }
 
-// on returns what the disk holds, by path.
-func (h *house) on() map[string]string {
+// contents returns the contents of the files, by path.
+func (h *fakeMachine) contents() map[string]string {
 	out := map[string]string{}
 	for name, v := range h.disk {
 		out[name] = string(v.Content)
@@ -103,10 +102,10 @@ func (h *house) on() map[string]string {
 	return out
 }
 
-func (h *house) start() {
+func (h *fakeMachine) start() {
 	d := &h.daemon
 	d.starts++
-	d.loaded = h.on()
+	d.loaded = h.contents()
 	maps.DeleteFunc(d.loaded, func(name, _ string) bool { return strings.HasPrefix(path.Base(name), ".") || name == pathC })
 	if len(h.environment) > 0 {
 		d.loaded[environmentPath("d.service")] = strings.Join(h.environment, "\n")
@@ -119,7 +118,7 @@ func (h *house) start() {
 	}
 }
 
-func (h *house) healthy() error {
+func (h *fakeMachine) healthy() error {
 	if !h.daemon.active {
 		return errors.New("it does not answer")
 	}
@@ -131,8 +130,8 @@ func (h *house) healthy() error {
 	return nil
 }
 
-// process is one run of the plugin in the house.
-func (h *house) process(f *fuse, all ...FileSpec) *activator {
+// process is a run of the plugin on the machine.
+func (h *fakeMachine) process(f *crashPoint, all ...FileSpec) *activator {
 	var files, companions []FileSpec
 	for _, spec := range all {
 		if spec.Path == pathC {
@@ -165,14 +164,14 @@ func (h *house) process(f *fuse, all ...FileSpec) *activator {
 			Healthy: func(context.Context, Machine, Progress) error { f.tick(); return h.healthy() },
 			Instead: slices.Sorted(maps.Keys(h.others)), Enable: h.others != nil,
 		},
-		files:  withEnvironment{houseFiles{h, f}, houseEnvironments{h, f}, "d.service"},
-		memory: houseMemory{h, f}, services: houseServices{h, f}, pause: firstPause,
+		files: withEnvironment{fakeFiles{h, f}, fakeEnvironments{h, f}, "d.service"},
+		store: fakeStore{h, f}, services: fakeServices{h, f}, pause: firstPause,
 	}
 }
 
-// run plans and does what is planned, as an Apply would, after the host has removed what a killed run left beside the files that
-// it had claimed. It says whether the process was ended.
-func (h *house) run(f *fuse, files ...FileSpec) (ended bool, planned int, err error) {
+// run plans and makes the changes, as Apply does, after the host has removed the candidates of a killed run. It reports
+// whether the process was ended.
+func (h *fakeMachine) run(f *crashPoint, files ...FileSpec) (ended bool, planned int, err error) {
 	maps.DeleteFunc(h.disk, func(name string, _ version) bool { return slices.Contains(h.claimed, name) })
 	for _, spec := range files {
 		h.claimed = append(h.claimed, candidate(spec.Path))
@@ -190,44 +189,42 @@ func (h *house) run(f *fuse, files ...FileSpec) (ended bool, planned int, err er
 		return false, 0, err
 	}
 	for _, c := range changes {
-		if err := c.Do(context.Background(), silence{}); err != nil {
+		if err := c.Do(context.Background(), discardProgress()); err != nil {
 			return false, len(changes), err
 		}
 	}
 	return false, len(changes), nil
 }
 
-func (h *house) clone() *house {
+func (h *fakeMachine) clone() *fakeMachine {
 	c := *h
-	c.disk, c.memory = maps.Clone(h.disk), maps.Clone(h.memory)
+	c.disk, c.store = maps.Clone(h.disk), maps.Clone(h.store)
 	c.daemon.loaded, c.environment = maps.Clone(h.daemon.loaded), slices.Clone(h.environment)
 	c.others, c.calls = maps.Clone(h.others), slices.Clone(h.calls)
 	c.claimed = slices.Clone(h.claimed)
 	return &c
 }
 
-type houseFiles struct {
-	h *house
-	f *fuse
+type fakeFiles struct {
+	h *fakeMachine
+	f *crashPoint
 }
 
-func (s houseFiles) Stat(name string) (machine.Info, error) {
+func (s fakeFiles) Lstat(name string) (machine.Info, error) {
 	s.f.tick()
 	v, ok := s.h.disk[name]
 	if !ok {
-		return machine.Info{}, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+		return machine.Info{}, &fs.PathError{Op: "lstat", Path: name, Err: fs.ErrNotExist}
 	}
 	return machine.Info{Mode: v.Mode, Size: int64(len(v.Content))}, nil
 }
 
-func (s houseFiles) Lstat(name string) (machine.Info, error) { return s.Stat(name) }
-
-func (s houseFiles) ReadFile(name string) ([]byte, error) {
+func (s fakeFiles) read(name string) (version, error) {
 	s.f.tick()
-	return s.h.disk[name].Content, nil
+	return s.h.disk[name], nil
 }
 
-func (s houseFiles) put(name string, want version) error {
+func (s fakeFiles) put(name string, want version) error {
 	s.f.tick()
 	if !want.Exists {
 		delete(s.h.disk, name)
@@ -240,28 +237,28 @@ func (s houseFiles) put(name string, want version) error {
 	return nil
 }
 
-type houseMemory struct {
-	h *house
-	f *fuse
+type fakeStore struct {
+	h *fakeMachine
+	f *crashPoint
 }
 
-func (s houseMemory) Load(name string) ([]byte, error) {
+func (s fakeStore) Load(name string) ([]byte, error) {
 	s.f.tick()
-	data, ok := s.h.memory[name]
+	data, ok := s.h.store[name]
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
 	return data, nil
 }
 
-func (s houseMemory) Save(name string, data []byte) error {
+func (s fakeStore) Save(name string, data []byte) error {
 	s.f.tick()
-	s.h.memory[name] = data
+	s.h.store[name] = data
 	return nil
 }
 
-func (s houseMemory) Delete(name string) error {
+func (s fakeStore) Delete(name string) error {
 	s.f.tick()
-	delete(s.h.memory, name)
+	delete(s.h.store, name)
 	return nil
 }

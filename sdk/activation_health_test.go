@@ -11,8 +11,8 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// TestActivationGivesUpAtOnce: nobody waits a minute for a daemon that says what is wrong with it.
-func TestActivationGivesUpAtOnce(t *testing.T) {
+// TestActivationStopsAtAFinalError: the activation does not wait for a daemon whose error is final.
+func TestActivationStopsAtAFinalError(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		mark func(error) error
@@ -20,14 +20,14 @@ func TestActivationGivesUpAtOnce(t *testing.T) {
 		end  string
 	}{
 		"waiting may help": {func(err error) error { return err }, time.Minute, "not healthy within 1m0s: it speaks no CRI"},
-		"it will not":      {Final, 0, "did not take effect (it speaks no CRI)"},
-		"as the cause":     {func(err error) error { return fmt.Errorf("it is up, but %w", Final(err)) }, 0, "did not take effect (it is up, but it speaks no CRI)"},
+		"final":            {Final, 0, "did not take effect (it speaks no CRI)"},
+		"final cause":      {func(err error) error { return fmt.Errorf("it is up, but %w", Final(err)) }, 0, "did not take effect (it is up, but it speaks no CRI)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(true, map[string]string{pathA: "old a"})
-				w := h.process(forever(), wish(map[string]string{pathA: "new a"})...)
+				h := newFakeMachine(true, map[string]string{pathA: "old a"})
+				w := h.process(noCrash(), specs(map[string]string{pathA: "new a"})...)
 				w.Timeout = time.Minute
 				w.Healthy = func(context.Context, Machine, Progress) error {
 					if string(h.disk[pathA].Content) == "new a" {
@@ -36,8 +36,8 @@ func TestActivationGivesUpAtOnce(t *testing.T) {
 					return nil
 				}
 				began := time.Now()
-				err := w.do(t.Context(), silence{})
-				wantError(t, err, pluginv1.CodePrecondition, c.end, "the old configuration is back, and d.service runs with it")
+				err := w.do(t.Context(), discardProgress())
+				wantError(t, err, pluginv1.CodePrecondition, c.end, "the old configuration was restored, and d.service runs with it")
 				if took := time.Since(began); took < c.wait || c.wait == 0 && took > 10*time.Second {
 					t.Errorf("it took %s", took)
 				}

@@ -13,37 +13,41 @@ import (
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
-// item is one part of the configuration: a file, or what is swapped like one.
+// item is a part of the configuration: a file, or the environment of the service.
 type item struct {
-	path string
-	// loose needs no restart.
-	loose bool
-	// absent says that there shall be none.
-	absent bool
-	// want is what it shall be, given what it is.
+	path   string
+	loose  bool // requires no restart
+	absent bool // a file that must not exist
+	// want returns the desired version, given the current one.
 	want func(have version) (version, error)
 	diff func(have, want version) string
+}
+
+// observe returns the current and the desired version.
+func (i item) observe(f files) (have, want version, err error) {
+	if have, err = f.read(i.path); err == nil {
+		want, err = i.want(have)
+	}
+	return have, want, err
 }
 
 func (a *activator) items() []item {
 	var all []item
 	for _, spec := range a.Files {
-		all = append(all, spec.item())
+		all = append(all, spec.item(false))
 	}
 	if a.Environment != nil {
 		all = append(all, a.Environment.item(a.Unit))
 	}
 	for _, spec := range a.Companions {
-		companion := spec.item()
-		companion.loose = true
-		all = append(all, companion)
+		all = append(all, spec.item(true))
 	}
 	return all
 }
 
-func (s FileSpec) item() item {
+func (s FileSpec) item(loose bool) item {
 	return item{
-		path: s.Path, absent: s.Absent,
+		path: s.Path, loose: loose, absent: s.Absent,
 		want: func(version) (version, error) { return s.version(), nil },
 		diff: func(have, want version) string { return difference(s.Path, have, want, s.Sensitive) },
 	}
@@ -52,27 +56,27 @@ func (s FileSpec) item() item {
 func (a *activator) specs() []FileSpec { return slices.Concat(a.Files, a.Companions) }
 
 // claim records what the document owns of the units.
-func (a *activator) claim(s sight) {
+func (a *activator) claim(o observation) {
 	if a.Environment != nil {
-		claimUnit(a.machine, a.Unit, s.unit, "environment", a.Environment.entries()...)
+		claimUnit(a.machine, a.Unit, o.unit, "environment", a.Environment.entries()...)
 	}
-	claimUnit(a.machine, a.Unit, s.unit, "running", "true")
+	claimUnit(a.machine, a.Unit, o.unit, "running", "true")
 	if a.Enable {
-		claimUnit(a.machine, a.Unit, s.unit, "enabled", "true")
+		claimUnit(a.machine, a.Unit, o.unit, "enabled", "true")
 	}
-	for _, o := range s.others {
-		claimUnit(a.machine, o.name, o.state, "running", "false")
-		claimUnit(a.machine, o.name, o.state, "enabled", "false")
+	for _, other := range o.others {
+		claimUnit(a.machine, other.name, other.state, "running", "false")
+		claimUnit(a.machine, other.name, other.state, "enabled", "false")
 	}
 }
 
-// candidate is where a file lies while it is only proposed.
+// candidate returns the path of the candidate of a file.
 func candidate(path string) string {
 	dir, base := filepath.Split(path)
 	return dir + atomicfile.CandidateName(base)
 }
 
-// digest tells one wished configuration from another.
+// digest identifies the desired configuration.
 func (a *activator) digest() (string, error) {
 	type file struct {
 		Path    string
@@ -82,7 +86,7 @@ func (a *activator) digest() (string, error) {
 	for _, spec := range a.specs() {
 		all = append(all, file{spec.Path, spec.version()})
 	}
-	if a.Environment != nil { // the wish, not the list that it makes: others may change theirs meanwhile
+	if a.Environment != nil { // without the variables of others, who may change theirs meanwhile
 		all = append(all, file{environmentPath(a.Unit), joined(a.Environment.entries())})
 	}
 	if len(a.Instead) > 0 || a.Enable {
@@ -96,14 +100,10 @@ func (a *activator) digest() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// hasUnitFiles says whether systemd itself reads one of the files, or one that an interrupted activation swapped.
+// hasUnitFiles reports whether systemd reads one of the files, or one that an interrupted activation swapped.
 func (a *activator) hasUnitFiles(r *record) bool {
-	for _, spec := range a.Files {
-		if isUnitFile(spec.Path) {
-			return true
-		}
-	}
-	return r != nil && slices.ContainsFunc(r.Old, func(old oldFile) bool { return isUnitFile(old.Path) })
+	return slices.ContainsFunc(a.Files, func(spec FileSpec) bool { return isUnitFile(spec.Path) }) ||
+		r != nil && slices.ContainsFunc(r.Old, func(old oldFile) bool { return isUnitFile(old.Path) })
 }
 
 func isUnitFile(path string) bool {

@@ -9,17 +9,17 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-type houseServices struct {
-	h *house
-	f *fuse
+type fakeServices struct {
+	h *fakeMachine
+	f *crashPoint
 }
 
-func (s houseServices) State(_ context.Context, unit string) (machine.ServiceState, error) {
+func (s fakeServices) State(_ context.Context, unit string) (machine.ServiceState, error) {
 	s.f.tick()
 	return s.stateOf(unit), nil
 }
 
-func (s houseServices) stateOf(unit string) machine.ServiceState {
+func (s fakeServices) stateOf(unit string) machine.ServiceState {
 	if state, ok := s.h.others[unit]; ok {
 		if state.ID != unit && state.ID != "" {
 			return s.stateOf(state.ID)
@@ -39,7 +39,7 @@ func (s houseServices) stateOf(unit string) machine.ServiceState {
 	return state
 }
 
-func (s houseServices) States(_ context.Context, units ...string) ([]machine.ServiceState, error) {
+func (s fakeServices) States(_ context.Context, units ...string) ([]machine.ServiceState, error) {
 	s.f.tick()
 	var states []machine.ServiceState
 	for _, unit := range units {
@@ -48,7 +48,7 @@ func (s houseServices) States(_ context.Context, units ...string) ([]machine.Ser
 	return states, nil
 }
 
-func (s houseServices) Do(_ context.Context, unit string, a machine.Action) error {
+func (s fakeServices) Do(_ context.Context, unit string, a machine.Action) error {
 	s.f.tick()
 	s.h.calls = append(s.h.calls, a.String()+" "+unit)
 	if state, ok := s.h.others[unit]; ok {
@@ -74,7 +74,7 @@ func (s houseServices) Do(_ context.Context, unit string, a machine.Action) erro
 	return nil
 }
 
-func (s houseServices) SetEnabled(_ context.Context, unit string, enabled bool) error {
+func (s fakeServices) SetEnabled(_ context.Context, unit string, enabled bool) error {
 	s.f.tick()
 	s.h.calls = append(s.h.calls, map[bool]string{true: "enable ", false: "disable "}[enabled]+unit)
 	state, ok := s.h.others[unit]
@@ -90,23 +90,23 @@ func (s houseServices) SetEnabled(_ context.Context, unit string, enabled bool) 
 	return nil
 }
 
-func (s houseServices) DaemonReload(context.Context) error {
+func (s fakeServices) DaemonReload(context.Context) error {
 	s.f.tick()
 	s.h.daemon.reloads++
 	return nil
 }
 
-type houseEnvironments struct {
-	h *house
-	f *fuse
+type fakeEnvironments struct {
+	h *fakeMachine
+	f *crashPoint
 }
 
-func (s houseEnvironments) Environment(string) ([]string, error) {
+func (s fakeEnvironments) Environment(string) ([]string, error) {
 	s.f.tick()
 	return slices.Clone(s.h.environment), nil
 }
 
-func (s houseEnvironments) SetEnvironment(unit string, entries []string) error {
+func (s fakeEnvironments) SetEnvironment(unit string, entries []string) error {
 	s.f.tick()
 	if s.h.full == environmentPath(unit) {
 		return &machine.ServiceError{Unit: unit, Action: "set the environment of", Err: errors.New("no space left")}

@@ -17,8 +17,8 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// forever is a process that nobody ends.
-func forever() *fuse { return &fuse{left: -1} }
+// noCrash is a process that does not end early.
+func noCrash() *crashPoint { return &crashPoint{left: -1} }
 
 func wantError(t *testing.T, err error, code pluginv1.Code, texts ...string) {
 	t.Helper()
@@ -52,20 +52,20 @@ func TestActivationRefusedByTheChecker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			old := map[string]string{pathA: "old a"}
-			h := newHouse(true, old)
+			h := newFakeMachine(true, old)
 			h.refuse = func(content string) error {
 				if content != "new a" {
 					t.Errorf("the checker was shown %q", content)
 				}
 				return c.answer
 			}
-			_, _, err := h.run(forever(), wish(map[string]string{pathA: "new a"})...)
+			_, _, err := h.run(noCrash(), specs(map[string]string{pathA: "new a"})...)
 			wantError(t, err, c.code, c.text)
 			if got := outputOf(err); got != c.detail {
 				t.Errorf("detail %q, want %q", got, c.detail)
 			}
-			if got := h.on(); !maps.Equal(got, old) || h.daemon.starts != 1 || len(h.memory) != 0 {
-				t.Errorf("disk %v, %d starts, %d records; want nothing changed", got, h.daemon.starts, len(h.memory))
+			if got := h.contents(); !maps.Equal(got, old) || h.daemon.starts != 1 || len(h.store) != 0 {
+				t.Errorf("disk %v, %d starts, %d records; want nothing changed", got, h.daemon.starts, len(h.store))
 			}
 		})
 	}
@@ -75,46 +75,46 @@ func TestActivationThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		old := map[string]string{pathA: "old a", pathB: "old b"}
-		h := newHouse(true, old)
+		h := newFakeMachine(true, old)
 		h.full = pathB
-		_, _, err := h.run(forever(), wish(map[string]string{pathA: "new a", pathB: "new b"})...)
-		wantError(t, err, pluginv1.CodePrecondition, "no space left", "the old configuration is back", "was not restarted")
-		if got := h.on(); !maps.Equal(got, old) || h.daemon.starts != 1 || len(h.memory) != 0 {
-			t.Errorf("disk %v, %d starts, %d records; want nothing changed", got, h.daemon.starts, len(h.memory))
+		_, _, err := h.run(noCrash(), specs(map[string]string{pathA: "new a", pathB: "new b"})...)
+		wantError(t, err, pluginv1.CodePrecondition, "no space left", "the old configuration was restored", "was not restarted")
+		if got := h.contents(); !maps.Equal(got, old) || h.daemon.starts != 1 || len(h.store) != 0 {
+			t.Errorf("disk %v, %d starts, %d records; want nothing changed", got, h.daemon.starts, len(h.store))
 		}
 	})
 }
 
-// TestActivationThatCannotBePutBack ends between two configurations: it says so, and the next run gets out of it.
-func TestActivationThatCannotBePutBack(t *testing.T) {
+// TestActivationThatCannotBeRolledBack ends between two configurations, and the next run continues the rollback.
+func TestActivationThatCannotBeRolledBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		old := map[string]string{pathA: "old a", pathB: "old b"}
-		dies := wish(map[string]string{pathA: "new a", pathB: "die"})
-		h := newHouse(true, old)
+		dies := specs(map[string]string{pathA: "new a", pathB: "die"})
+		h := newFakeMachine(true, old)
 		h.refuse = func(string) error { return nil }
-		w := h.process(forever(), dies...)
+		w := h.process(noCrash(), dies...)
 		changes, err := w.plan(t.Context())
 		if err != nil || len(changes) != 1 {
 			t.Fatalf("%d changes, %v", len(changes), err)
 		}
-		err = changes[0].Do(t.Context(), &hook{on: "putting the old", do: func() { h.full = pathB }})
-		wantError(t, err, pluginv1.CodePrecondition, "could not be put back", "no space left", "it ended (failed)", "the next run tries again")
-		if len(h.memory) != 1 {
-			t.Errorf("%d records are left, want 1", len(h.memory))
+		err = changes[0].Do(t.Context(), &hook{on: "rolling back", do: func() { h.full = pathB }})
+		wantError(t, err, pluginv1.CodePrecondition, "could not be restored", "no space left", "it ended (failed)", "the next run tries again")
+		if len(h.store) != 1 {
+			t.Errorf("%d records are left, want 1", len(h.store))
 		}
 		h.full = ""
-		_, _, err = h.run(forever(), dies...)
-		wantError(t, err, pluginv1.CodePrecondition, "the old configuration is back, and d.service runs with it")
-		if got := h.on(); !maps.Equal(got, old) || !maps.Equal(h.daemon.loaded, old) || len(h.memory) != 0 {
-			t.Errorf("disk %v, daemon %v, %d records; want the old configuration", got, h.daemon.loaded, len(h.memory))
+		_, _, err = h.run(noCrash(), dies...)
+		wantError(t, err, pluginv1.CodePrecondition, "the old configuration was restored, and d.service runs with it")
+		if got := h.contents(); !maps.Equal(got, old) || !maps.Equal(h.daemon.loaded, old) || len(h.store) != 0 {
+			t.Errorf("disk %v, daemon %v, %d records; want the old configuration", got, h.daemon.loaded, len(h.store))
 		}
 	})
 }
 
-// hook is a Progress that does something when it hears a text.
+// hook is a Progress that calls a function when a text is reported.
 type hook struct {
-	silence
+	Progress
 	on string
 	do func()
 }
@@ -125,83 +125,83 @@ func (h *hook) Report(message string) {
 	}
 }
 
-// TestActivationRevivesARefusedDaemon: after a crash loop systemd refuses to start a unit for a while.
-func TestActivationRevivesARefusedDaemon(t *testing.T) {
+// TestRollbackRepeatsARefusedRestart: after repeated crashes systemd refuses to start a unit for a while.
+func TestRollbackRepeatsARefusedRestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(true, map[string]string{pathA: "old a"})
-		w := h.process(forever(), wish(map[string]string{pathA: "die"})...)
-		err := w.do(t.Context(), &hook{on: "putting the old", do: func() { h.daemon.busy = 3 }})
-		wantError(t, err, pluginv1.CodePrecondition, "the old configuration is back, and d.service runs with it")
+		h := newFakeMachine(true, map[string]string{pathA: "old a"})
+		w := h.process(noCrash(), specs(map[string]string{pathA: "die"})...)
+		err := w.do(t.Context(), &hook{on: "rolling back", do: func() { h.daemon.busy = 3 }})
+		wantError(t, err, pluginv1.CodePrecondition, "the old configuration was restored, and d.service runs with it")
 		if !h.daemon.active || h.daemon.busy != 0 {
 			t.Errorf("the daemon runs: %v, refusals left: %d", h.daemon.active, h.daemon.busy)
 		}
 	})
 }
 
-func TestActivationWithoutALivingOldConfiguration(t *testing.T) {
+func TestActivationWithABrokenOldConfiguration(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(true, map[string]string{pathA: "old a"})
+		h := newFakeMachine(true, map[string]string{pathA: "old a"})
 		h.disk[pathA] = version{Exists: true, Content: []byte("die old"), Mode: 0o644} // not yet read by the daemon
-		_, _, err := h.run(forever(), wish(map[string]string{pathA: "hang"})...)
+		_, _, err := h.run(noCrash(), specs(map[string]string{pathA: "hang"})...)
 		wantError(t, err, pluginv1.CodePrecondition,
-			"not healthy within 1s: it hangs", "the old configuration is back, but d.service does not run with it either (it ended (failed))")
-		if got := h.on()[pathA]; got != "die old" || len(h.memory) != 0 {
-			t.Errorf("disk %q, %d records", got, len(h.memory))
+			"not healthy within 1s: it hangs", "the old configuration was restored, but d.service does not run with it either (it ended (failed))")
+		if got := h.contents()[pathA]; got != "die old" || len(h.store) != 0 {
+			t.Errorf("disk %q, %d records", got, len(h.store))
 		}
 	})
 }
 
-// TestActivationInterrupted: when the context ends there is no time to put anything back. The next run finishes it.
+// TestActivationInterrupted: when the context ends, nothing is rolled back. The next run finishes the activation.
 func TestActivationInterrupted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(true, map[string]string{pathA: "old a"})
-		want := wish(map[string]string{pathA: "hang"})
+		h := newFakeMachine(true, map[string]string{pathA: "old a"})
+		want := specs(map[string]string{pathA: "hang"})
 		ctx, cancel := context.WithCancel(t.Context())
-		err := h.process(forever(), want...).do(ctx, &hook{on: "waiting", do: cancel})
-		if !errors.Is(err, context.Canceled) || len(h.memory) != 1 || h.on()[pathA] != "hang" {
-			t.Fatalf("error %v, %d records, disk %v; want an activation that is left unfinished", err, len(h.memory), h.on())
+		err := h.process(noCrash(), want...).do(ctx, &hook{on: "waiting", do: cancel})
+		if !errors.Is(err, context.Canceled) || len(h.store) != 1 || h.contents()[pathA] != "hang" {
+			t.Fatalf("error %v, %d records, disk %v; want an activation that is left unfinished", err, len(h.store), h.contents())
 		}
-		_, planned, err := h.run(forever(), want...)
-		wantError(t, err, pluginv1.CodePrecondition, "the old configuration is back")
-		if planned != 1 || h.on()[pathA] != "old a" {
-			t.Errorf("%d changes were planned, disk %v", planned, h.on())
+		_, planned, err := h.run(noCrash(), want...)
+		wantError(t, err, pluginv1.CodePrecondition, "the old configuration was restored")
+		if planned != 1 || h.contents()[pathA] != "old a" {
+			t.Errorf("%d changes were planned, disk %v", planned, h.contents())
 		}
 	})
 }
 
-// TestActivationWantsADaemonThatStays: one that answers once and dies is not healthy.
-func TestActivationWantsADaemonThatStays(t *testing.T) {
+// TestActivationRequiresALastingDaemon: one that answers once and ends is not healthy.
+func TestActivationRequiresALastingDaemon(t *testing.T) {
 	t.Parallel()
-	for name, next := range map[string]func(*house){
-		"dies":      func(h *house) { h.daemon.active, h.daemon.failed = false, true },
-		"restarted": func(h *house) { h.daemon.starts++ },
+	for name, next := range map[string]func(*fakeMachine){
+		"dies":      func(h *fakeMachine) { h.daemon.active, h.daemon.failed = false, true },
+		"restarted": func(h *fakeMachine) { h.daemon.starts++ },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(true, map[string]string{pathA: "old a"})
-				w := h.process(forever(), wish(map[string]string{pathA: "new a"})...)
+				h := newFakeMachine(true, map[string]string{pathA: "old a"})
+				w := h.process(noCrash(), specs(map[string]string{pathA: "new a"})...)
 				w.Healthy = func(context.Context, Machine, Progress) error {
 					if string(h.disk[pathA].Content) == "new a" {
 						next(h)
 					}
 					return nil
 				}
-				wantError(t, w.do(t.Context(), silence{}), pluginv1.CodePrecondition, "the old configuration is back")
+				wantError(t, w.do(t.Context(), discardProgress()), pluginv1.CodePrecondition, "the old configuration was restored")
 			})
 		})
 	}
 }
 
-func TestActivationHasUnitFilesRead(t *testing.T) {
+func TestActivationReloadsUnitFiles(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const dropIn = "/etc/systemd/system/d.service.d/10-x.conf"
-		h := newHouse(true, map[string]string{})
-		if _, _, err := h.run(forever(), FileSpec{Path: dropIn, Content: []byte("[Service]\n"), Mode: 0o644}); err != nil {
+		h := newFakeMachine(true, map[string]string{})
+		if _, _, err := h.run(noCrash(), FileSpec{Path: dropIn, Content: []byte("[Service]\n"), Mode: 0o644}); err != nil {
 			t.Fatal(err)
 		}
 		if h.daemon.reloads != 1 || h.daemon.starts != 2 {
@@ -212,8 +212,8 @@ func TestActivationHasUnitFilesRead(t *testing.T) {
 
 func TestActivationPlan(t *testing.T) {
 	t.Parallel()
-	h := newHouse(true, map[string]string{pathA: "same\n", pathB: "old\n"})
-	changes, err := h.process(forever(), wish(map[string]string{pathA: "same\n", pathB: "new\n"})...).plan(t.Context())
+	h := newFakeMachine(true, map[string]string{pathA: "same\n", pathB: "old\n"})
+	changes, err := h.process(noCrash(), specs(map[string]string{pathA: "same\n", pathB: "new\n"})...).plan(t.Context())
 	if err != nil || len(changes) != 1 {
 		t.Fatalf("%d changes, %v", len(changes), err)
 	}
@@ -225,18 +225,18 @@ func TestActivationPlan(t *testing.T) {
 	}
 }
 
-// TestActivationDamagedRecord: what cannot be read is not forgotten silently, and not quoted.
+// TestActivationDamagedRecord: an unreadable record is an error that does not quote it.
 func TestActivationDamagedRecord(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]string{
-		"no JSON": `{"old": [canary`, "another version": `{"version": 99, "unit": "d.service", "wish": "canary"}`,
+		"not JSON": `{"old": [canary`, "another version": `{"version": 99, "unit": "d.service", "desired": "canary"}`,
 		"another unit": `{"version": 1, "unit": "canary"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(true, map[string]string{pathA: "old a"})
-			h.memory[memoryName("activation", "d.service")] = []byte(data)
-			_, _, err := h.run(forever(), wish(map[string]string{pathA: "old a"})...)
+			h := newFakeMachine(true, map[string]string{pathA: "old a"})
+			h.store[stateName("activation", "d.service")] = []byte(data)
+			_, _, err := h.run(noCrash(), specs(map[string]string{pathA: "old a"})...)
 			if err == nil || strings.Contains(err.Error(), "canary") {
 				t.Errorf("error %v", err)
 			}
@@ -244,18 +244,18 @@ func TestActivationDamagedRecord(t *testing.T) {
 	}
 }
 
-// TestActivationOfADaemonThatIsDown: with its files in place, a daemon that does not run is not converged.
+// TestActivationOfADaemonThatIsDown: the files match, and the daemon is started.
 func TestActivationOfADaemonThatIsDown(t *testing.T) {
 	t.Parallel()
 	for content, message := range map[string]string{
-		"as wanted": "", "die": "does not run well with its configuration: it ended (failed)",
+		"as wanted": "", "die": "is not healthy with its configuration: it ended (failed)",
 	} {
 		t.Run(content, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				files := map[string]string{pathA: content}
-				h := newHouse(false, files)
-				_, planned, err := h.run(forever(), wish(files)...)
+				h := newFakeMachine(false, files)
+				_, planned, err := h.run(noCrash(), specs(files)...)
 				if planned != 1 || h.daemon.starts != 1 {
 					t.Errorf("%d changes were planned, %d starts", planned, h.daemon.starts)
 				}
@@ -281,7 +281,7 @@ func TestActivationOfAUnitThatIsMaskedMeanwhile(t *testing.T) {
 		stop  bool
 		texts []string
 	}{
-		"before the restart":    {"restarting", false, []string{masked, "the old configuration is back, and d.service was not restarted"}},
+		"before the restart":    {"restarting", false, []string{masked, "the old configuration was restored, and d.service was not restarted"}},
 		"and stopped before it": {"restarting", true, []string{masked, "but d.service does not run with it either (" + masked + ")"}},
 		"after the restart":     {"waiting", false, nil},
 		"stopped after it":      {"waiting", true, []string{masked, "but d.service does not run with it either (" + masked + ")"}},
@@ -290,22 +290,22 @@ func TestActivationOfAUnitThatIsMaskedMeanwhile(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				old := map[string]string{pathA: "old a", dropIn: "old"}
-				h := newHouse(true, old)
-				w := h.process(forever(), append(wish(map[string]string{pathA: "new a"}),
+				h := newFakeMachine(true, old)
+				w := h.process(noCrash(), append(specs(map[string]string{pathA: "new a"}),
 					FileSpec{Path: dropIn, Content: []byte("new"), Mode: 0o644})...)
 				began := time.Now()
 				err := w.do(t.Context(), &hook{on: c.on, do: func() {
 					h.masked, h.daemon.active = true, !c.stop
 				}})
-				if c.texts == nil { // it runs, and that it cannot be started again is not this activation's business
+				if c.texts == nil { // it runs; that it cannot be started again is no failure
 					require.NoError(t, err)
 					return
 				}
 				wantError(t, err, pluginv1.CodePrecondition, c.texts...)
 				known, _ := asContract(err)
 				assert.Contains(t, known.Hint, "systemctl unmask d.service")
-				assert.Equal(t, old, h.on())
-				assert.Empty(t, h.memory)
+				assert.Equal(t, old, h.contents())
+				assert.Empty(t, h.store)
 				assert.Less(t, time.Since(began), time.Second, "nothing unmasks it while it waits")
 				if !c.stop {
 					assert.Equal(t, 1, h.daemon.starts)
@@ -316,43 +316,33 @@ func TestActivationOfAUnitThatIsMaskedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestActivationCompanions: they restart nothing, and are rolled back with the rest.
+// TestActivationCompanions: companions restart nothing, and are rolled back with the other files.
 func TestActivationCompanions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		old := map[string]string{pathA: "old a", pathC: "old c"}
-		h := newHouse(true, old)
-		_, _, err := h.run(forever(), wish(map[string]string{pathA: "die", pathC: "new c"})...)
-		wantError(t, err, pluginv1.CodePrecondition, "the old configuration is back, and d.service runs with it")
-		assert.Equal(t, old, h.on())
+		h := newFakeMachine(true, old)
+		_, _, err := h.run(noCrash(), specs(map[string]string{pathA: "die", pathC: "new c"})...)
+		wantError(t, err, pluginv1.CodePrecondition, "the old configuration was restored, and d.service runs with it")
+		assert.Equal(t, old, h.contents())
 		starts := h.daemon.starts
-		want := wish(map[string]string{pathA: "old a", pathC: "new c"})
-		changes, err := h.process(forever(), want...).plan(t.Context())
+		want := specs(map[string]string{pathA: "old a", pathC: "new c"})
+		changes, err := h.process(noCrash(), want...).plan(t.Context())
 		require.NoError(t, err)
 		require.Len(t, changes, 1)
 		assert.Equal(t, "file:"+pathC, changes[0].ID)
-		_, _, err = h.run(forever(), want...)
+		_, _, err = h.run(noCrash(), want...)
 		require.NoError(t, err)
-		assert.Equal(t, "new c", h.on()[pathC])
+		assert.Equal(t, "new c", h.contents()[pathC])
 		assert.Equal(t, starts, h.daemon.starts)
 	})
 }
 
 func TestActivationWithoutALink(t *testing.T) {
 	t.Parallel()
-	h := newHouse(true, map[string]string{pathA: "old a"})
+	h := newFakeMachine(true, map[string]string{pathA: "old a"})
 	h.disk[pathA] = version{Exists: true, Content: []byte("x"), Mode: fs.ModeSymlink | 0o777}
-	w := h.process(forever(), wish(map[string]string{pathA: absent})...)
-	w.files = linked{w.files}
+	w := h.process(noCrash(), specs(map[string]string{pathA: absent})...)
 	_, err := w.plan(t.Context())
-	wantError(t, err, pluginv1.CodePrecondition, "is a link where no file shall be")
-}
-
-// linked is a file system whose files are the ends of links.
-type linked struct{ files }
-
-func (l linked) Stat(name string) (machine.Info, error) {
-	info, err := l.files.Stat(name)
-	info.Mode = info.Mode.Perm()
-	return info, err
+	wantError(t, err, pluginv1.CodePrecondition, "is a link where no file may be")
 }

@@ -3,6 +3,7 @@ package sdk
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/machineadm/machineadm/sdk/machine"
@@ -10,85 +11,71 @@ import (
 
 // other is a unit of Instead.
 type other struct {
-	name  string // its own, where it was given by an alias
+	name  string // its own, also where Instead has an alias
 	state machine.ServiceState
 }
 
-// runs is also true for a unit that is masked, or whose package is gone, while it runs.
+// runs is also true for a unit that is masked, or whose package was removed, while it runs.
 func (o other) runs() bool { return o.state.Active != "" && !ended(o.state) }
 
 func atBoot(s machine.ServiceState) bool { return !s.Masked && (s.Enabled || s.StartsAtBoot) }
 
-// units returns the state of the unit and of those of Instead, each once.
+// units returns the state of the unit and of those of Instead, each once. It queries those that seen lacks.
 func (a *activator) units(ctx context.Context, seen map[string]machine.ServiceState) (machine.ServiceState, []other, error) {
 	names := append([]string{a.Unit}, a.Instead...)
-	var missing []string
-	for _, name := range names {
-		if _, ok := seen[name]; !ok {
-			missing = append(missing, name)
-		}
-	}
+	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, ok := seen[name]; return ok })
 	states := map[string]machine.ServiceState{}
+	maps.Copy(states, seen)
 	if len(missing) > 0 {
-		asked, err := a.services.States(ctx, missing...)
+		queried, err := a.services.States(ctx, missing...)
 		if err != nil {
 			return machine.ServiceState{}, nil, err
 		}
 		for i, name := range missing {
-			states[name] = asked[i]
+			states[name] = queried[i]
 		}
 	}
-	var own machine.ServiceState
 	var others []other
-	done := map[string]bool{}
-	for i, name := range names {
-		state, ok := states[name]
-		if !ok {
-			state = seen[name]
+	done := []string{cmp.Or(states[a.Unit].ID, a.Unit)}
+	for _, name := range a.Instead {
+		if id := cmp.Or(states[name].ID, name); !slices.Contains(done, id) {
+			others, done = append(others, other{id, states[name]}), append(done, id)
 		}
-		id := cmp.Or(state.ID, name)
-		switch {
-		case i == 0:
-			own = state
-		case !done[id]:
-			others = append(others, other{id, state})
-		}
-		done[id] = true
 	}
-	return own, others, nil
+	return states[a.Unit], others, nil
 }
 
-// switches says what is missing of Instead and Enable.
-func (a *activator) switches(s sight) []string {
+// switches returns the missing steps of Instead and Enable.
+func (a *activator) switches(o observation) []string {
 	var all []string
-	for _, o := range s.others {
-		switch boot := atBoot(o.state); {
-		case o.runs() && boot:
-			all = append(all, "stop and disable "+o.name)
-		case o.runs():
-			all = append(all, "stop "+o.name)
+	for _, other := range o.others {
+		switch boot := atBoot(other.state); {
+		case other.runs() && boot:
+			all = append(all, "stop and disable "+other.name)
+		case other.runs():
+			all = append(all, "stop "+other.name)
 		case boot:
-			all = append(all, "disable "+o.name)
+			all = append(all, "disable "+other.name)
 		}
 	}
-	if a.Enable && !s.unit.Enabled {
+	if a.Enable && !o.unit.Enabled {
 		all = append(all, "enable "+a.Unit)
 	}
 	return all
 }
 
-// inImage are the changes of an image: files and links.
-func (a *activator) inImage(s sight) ([]*Change, error) {
+// inImage returns the changes in an image: files and links.
+func (a *activator) inImage(o observation) ([]*Change, error) {
 	var changes []*Change
-	for _, o := range s.others {
-		if atBoot(o.state) {
-			changes = append(changes, enablement(a.services, o.name, false))
+	for _, other := range o.others {
+		if atBoot(other.state) {
+			changes = append(changes, enablement(a.services, other.name, false))
 		}
 	}
 	files, err := fileChanges(a.files, a.specs())
 	changes = append(changes, files...)
-	if a.Enable && s.unit.Exists && !s.unit.Enabled {
-		changes = append(changes, enablement(a.services, cmp.Or(s.unit.ID, a.Unit), true))
+	if a.Enable && o.unit.Exists && !o.unit.Enabled {
+		changes = append(changes, enablement(a.services, cmp.Or(o.unit.ID, a.Unit), true))
 	}
 	return changes, err
 }
@@ -103,8 +90,8 @@ func replacedOf(others []other) []replaced {
 	return all
 }
 
-// turnOff stops the units of Instead and has them no longer started at boot.
-func (a *activator) turnOff(ctx context.Context, p Progress) error {
+// replaceOthers stops and disables the units of Instead.
+func (a *activator) replaceOthers(ctx context.Context, p Progress) error {
 	if len(a.Instead) == 0 {
 		return nil
 	}
@@ -120,7 +107,7 @@ func (a *activator) turnOff(ctx context.Context, p Progress) error {
 			}
 		}
 		if atBoot(o.state) {
-			if err := a.keepOff(ctx, p, o.name); err != nil {
+			if err := a.disable(ctx, p, o.name); err != nil {
 				return err
 			}
 		}
@@ -128,23 +115,20 @@ func (a *activator) turnOff(ctx context.Context, p Progress) error {
 	return nil
 }
 
-func (a *activator) keepOff(ctx context.Context, p Progress, unit string) error {
+func (a *activator) disable(ctx context.Context, p Progress, unit string) error {
 	p.Report("disabling " + unit)
 	if err := a.services.SetEnabled(ctx, unit, false); err != nil {
 		return err
 	}
 	state, err := a.services.State(ctx, unit)
-	if err != nil {
-		return err
-	}
-	if atBoot(state) {
-		return Precondition(unit+" starts at boot though it is disabled: another unit wants it",
+	if err == nil && atBoot(state) {
+		err = Precondition(unit+" starts at boot though it is disabled: another unit wants it",
 			"mask it, if no other program needs it: systemctl mask "+unit+"; then run again")
 	}
-	return nil
+	return err
 }
 
-// enable has the unit started at boot.
+// enable enables the unit, where Enable asks for it.
 func (a *activator) enable(ctx context.Context, p Progress) error {
 	if !a.Enable {
 		return nil
@@ -158,10 +142,10 @@ func (a *activator) enable(ctx context.Context, p Progress) error {
 	return explained(ctx, a.machine, a.services, a.Unit, err)
 }
 
-// turnOn gives the units of Instead back what they were before the record, and says how that ended. One that does not
-// start any more is no error, as for the unit itself.
-func (a *activator) turnOn(ctx context.Context, r *record) (string, error) {
-	end := ""
+// restoreOthers restores the former state of the units of Instead and returns the outcome in words. A unit that does not
+// start again is no error.
+func (a *activator) restoreOthers(ctx context.Context, r *record) (string, error) {
+	outcome := ""
 	for _, was := range slices.Backward(r.Replaced) {
 		state, err := a.services.State(ctx, was.Unit)
 		if err != nil {
@@ -169,19 +153,19 @@ func (a *activator) turnOn(ctx context.Context, r *record) (string, error) {
 		}
 		if was.AtBoot && state.Exists && !state.Masked && !atBoot(state) {
 			if err := a.services.SetEnabled(ctx, was.Unit, true); err != nil {
-				end += ", but " + was.Unit + " could not be enabled again (" + words(err) + ")"
+				outcome += ", but " + was.Unit + " could not be enabled again (" + messageOf(err) + ")"
 			}
 		}
 		if was.Ran && down(state) {
 			if err := start(ctx, a.machine, a.services, was.Unit); err != nil {
-				end += ", but " + was.Unit + " could not be started again (" + words(err) + ")"
+				outcome += ", but " + was.Unit + " could not be started again (" + messageOf(err) + ")"
 			} else {
-				end += ", and " + was.Unit + " runs again"
+				outcome += ", and " + was.Unit + " runs again"
 			}
 		}
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
 	}
-	return end, nil
+	return outcome, nil
 }

@@ -18,7 +18,7 @@ func insteadOfOld() sdk.Activation {
 	}
 }
 
-// TestActivationInAnImage turns units on and off by links, and leaves the rest for first boot.
+// TestActivationInAnImage: units are enabled and disabled by links; the rest is left for first boot.
 func TestActivationInAnImage(t *testing.T) {
 	t.Parallel()
 	unix(t)
@@ -58,7 +58,7 @@ func applied(t *testing.T, m sdk.Machine, a sdk.Activation) []string {
 	return ids
 }
 
-// TestActivationClaimsUnits: a document that wants the replaced unit contradicts this one.
+// TestActivationClaimsUnits: the claims conflict with those of a document that runs the replaced unit.
 func TestActivationClaimsUnits(t *testing.T) {
 	t.Parallel()
 	unix(t)

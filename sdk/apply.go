@@ -8,11 +8,11 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// ErrStopped is the cause of the end of an interruptible change's context when the host asks for Stop.
+// ErrStopped is the cause with which Stop cancels the context of an interruptible change.
 var ErrStopped = errors.New("stopped by the host")
 
-// Apply implements pluginv1.Configurator. It plans again, from what the machine is now, so that it can be repeated
-// after a crash at any point.
+// Apply implements pluginv1.Configurator. It plans again from the current state, so that it can be repeated after a crash at
+// any point.
 func (s *configurator) Apply(
 	ctx context.Context, r pluginv1.Request, limit int, send func(pluginv1.Event) error,
 ) (finished pluginv1.Finished, err error) {
@@ -22,9 +22,9 @@ func (s *configurator) Apply(
 		limited, cancel = context.WithTimeout(ctx, r.TimeLeft)
 		defer cancel()
 	}
-	// Before the wait for another Apply: a Stop is meant for the one that waits as well.
-	stopping, disarm := s.arm(limited)
-	defer disarm()
+	// Before the wait for another Apply: Stop also ends one that waits.
+	stopping, release := s.stoppable(limited)
+	defer release()
 	s.applying.Lock()
 	defer s.applying.Unlock()
 
@@ -34,22 +34,22 @@ func (s *configurator) Apply(
 			out.emit(w)
 		}
 		var err error
-		finished, err = carryOut(limited, stopping, m, plan, limit, out)
+		finished, err = makeChanges(limited, stopping, m, plan, limit, out)
 		return err
 	})
 	if ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
-		// Retry, because the host knows best that there is no time left to try again.
+		// Retry, because the host decides whether there is time for another attempt.
 		err = WithDetail(Retry(0, "the time limit of the document has passed: "+err.Error()), outputOf(err))
 	}
 	return finished, err
 }
 
-// carryOut makes the changes. Stop ends stopping, which is the context of the changes that it may interrupt.
-func carryOut(
+// makeChanges makes the changes. Stop cancels stopping, the context of the interruptible changes.
+func makeChanges(
 	ctx, stopping context.Context, m Machine, plan Plan, limit int, out *events,
 ) (pluginv1.Finished, error) {
 	var finished pluginv1.Finished
-	var now []Change // all that is not deferred
+	var now []Change // those that are not deferred
 	for _, c := range plan.Changes {
 		if m.Offline() && c.NeedsLive {
 			finished.Deferred = append(finished.Deferred, wireChange(c))
@@ -66,7 +66,7 @@ func carryOut(
 			return finished, err
 		}
 		out.emit(pluginv1.Started{Change: wireChange(c)})
-		if err := out.failed(); err != nil { // a host that is gone must not find more changed than it heard of
+		if err := out.failed(); err != nil { // the host is gone: every change must be reported before it is made
 			return finished, err
 		}
 		during := ctx
@@ -86,8 +86,8 @@ func carryOut(
 	return finished, out.failed()
 }
 
-// Stop implements pluginv1.Configurator: it stops every Apply that has begun. One that was sent before Stop and begins
-// after it finds that out from pluginv1.Stopping.
+// Stop implements pluginv1.Configurator: it stops every Apply that has begun. pluginv1.Stopping stops one that was sent
+// before Stop and begins after it.
 func (s *configurator) Stop(context.Context) error {
 	s.stopping.Lock()
 	defer s.stopping.Unlock()
@@ -97,8 +97,8 @@ func (s *configurator) Stop(context.Context) error {
 	return nil
 }
 
-// arm returns the context that Stop ends, and what releases it.
-func (s *configurator) arm(ctx context.Context) (context.Context, func()) {
+// stoppable returns a context that Stop cancels, and a function that releases it.
+func (s *configurator) stoppable(ctx context.Context) (context.Context, func()) {
 	asked := pluginv1.Stopping(ctx)
 	ctx, stop := context.WithCancelCause(ctx)
 	s.stopping.Lock()
@@ -119,7 +119,7 @@ func (s *configurator) arm(ctx context.Context) (context.Context, func()) {
 
 func stopped(stopping context.Context) bool { return errors.Is(context.Cause(stopping), ErrStopped) }
 
-// events sends in order, also from several goroutines of one change, and keeps the first failure.
+// events sends events in order, also from several goroutines of one change, and keeps the first error.
 type events struct {
 	mu   sync.Mutex
 	send func(pluginv1.Event) error

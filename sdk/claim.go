@@ -8,13 +8,13 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// claims collects what a plan function and the helpers that it calls claim. Without a key the runtime wants none.
+// claims collects the claims of a plan function and its helpers. Without a key the runtime wants none.
 type claims struct {
 	key   []byte
 	mutex sync.Mutex
 	all   []pluginv1.Claim
 	index map[string]int
-	twice string // an ID that is claimed with two values
+	twice string // an ID with two different values
 }
 
 func (c *claims) add(claim machine.Claim) {
@@ -41,17 +41,17 @@ func (c *claims) add(claim machine.Claim) {
 	}
 }
 
-// check refuses what no machine can be.
+// check refuses two values of one ID.
 func (c *claims) check() error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.twice != "" {
-		return &pluginv1.Error{Code: pluginv1.CodeInternal, Message: "the plan claims " + c.twice + " with two values"}
+		return internal("the plan claims " + c.twice + " with two values")
 	}
 	return nil
 }
 
-// attach gives an error of planning the claims that were made until then.
+// attach adds the claims so far to an error of planning.
 func (c *claims) attach(err error) error {
 	known, ok := asContract(err)
 	if !ok || known.Code != pluginv1.CodePrecondition && known.Code != pluginv1.CodeRetry {

@@ -18,7 +18,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// TestHelpersClaim: the helpers claim what they manage, whether it matches already or not.
+// TestHelpersClaim: the helpers claim what they manage, also where it already matches.
 func TestHelpersClaim(t *testing.T) {
 	t.Parallel()
 	unix(t)
@@ -75,7 +75,8 @@ func TestHelpersClaim(t *testing.T) {
 	}
 }
 
-// TestHelpersClaimAsTheVectors: a plugin in another language that follows the vectors of the contract agrees with the helpers.
+// TestHelpersClaimAsTheVectors compares the claims of the helpers with the test vectors of the contract, which plugins in
+// other languages follow.
 func TestHelpersClaimAsTheVectors(t *testing.T) {
 	t.Parallel()
 	unix(t)
@@ -140,7 +141,7 @@ func TestClaimsOnWindowsHaveOneSpelling(t *testing.T) {
 	assert.Equal(t, []string{`file:c:\programdata\x`, "unit:w32time#running", "other:X"}, got)
 }
 
-// TestClaimsOverTheWire: a converged plan has claims, and an error that stays pending has those that were made before it.
+// TestClaimsOverTheWire: a converged plan has claims, and a pending error has the claims from before it.
 func TestClaimsOverTheWire(t *testing.T) {
 	t.Parallel()
 	key := []byte("key")
@@ -161,7 +162,7 @@ func TestClaimsOverTheWire(t *testing.T) {
 			client := connect(t, configurator(func(_ context.Context, m sdk.Machine, _ probe) (sdk.Plan, error) {
 				m.Claim("a:1", "", "x")
 				m.Claim("a:2", "spec.count")
-				m.Claim("a:1", "", "x") // twice the same is one
+				m.Claim("a:1", "", "x") // repeated
 				return sdk.Plan{}, c.err
 			}))
 			request := live(document(`{}`))

@@ -13,7 +13,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// NewConfigurator is the plugin as the wire sees it, on a machine of this GOOS. Main serves it; tests call it directly.
+// NewConfigurator returns the plugin as the service of the protocol, for this GOOS. Main serves it; tests call it directly.
 func NewConfigurator(p Plugin, goos string) pluginv1.Configurator {
 	s := &configurator{plugin: p, goos: goos, stops: map[context.Context]context.CancelCauseFunc{}}
 	for _, k := range p.Kinds {
@@ -29,7 +29,7 @@ type configurator struct {
 
 	applying sync.Mutex // one Apply at a time in this process
 	stopping sync.Mutex
-	stops    map[context.Context]context.CancelCauseFunc // of every Apply that has begun, by the context that they end
+	stops    map[context.Context]context.CancelCauseFunc // of every Apply that has begun, by the context that each cancels
 }
 
 // Describe implements pluginv1.Configurator.
@@ -56,12 +56,12 @@ func (s *configurator) Describe(ctx context.Context, r pluginv1.DescribeRequest)
 	if err != nil {
 		return d, classify(ctx, err)
 	}
-	defer func() { _ = closeMachine() }() // only descriptors that were read
+	defer func() { _ = closeMachine() }() // only read from
 	d.Fitness, d.FitnessReason, err = s.plugin.Fit(ctx, m)
 	return d, classify(ctx, err)
 }
 
-// supports refuses a machine of another operating system: a plugin never reports success on the wrong one.
+// supports refuses a machine of another operating system, on which success would be wrong.
 func (s *configurator) supports(t target.Target) error {
 	switch {
 	case t.OS != s.goos:
@@ -86,7 +86,7 @@ func (s *configurator) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.P
 	return out, owned.attach(err)
 }
 
-// planned decodes, plans, checks the plan and hands it on, with the machine open.
+// planned decodes the document, plans, checks the plan and calls use, with the machine open.
 func (s *configurator) planned(
 	ctx context.Context, r pluginv1.Request, owned *claims, use func(Machine, Plan) error,
 ) (err error) {
@@ -120,7 +120,7 @@ func (s *configurator) kindOf(doc []byte) (definition, error) {
 	}
 	if err := json.Unmarshal(doc, &header); err != nil {
 		// never %w: encoding/json may quote the document
-		return definition{}, &pluginv1.Error{Code: pluginv1.CodeInternal, Message: "the document that the host sent is not JSON"}
+		return definition{}, internal("the document that the host sent is not JSON")
 	}
 	for _, k := range s.kinds {
 		if k.apiVersion == header.APIVersion && k.kind == header.Kind {
@@ -131,21 +131,25 @@ func (s *configurator) kindOf(doc []byte) (definition, error) {
 		fmt.Sprintf("provider %s does not serve %s of %s", s.plugin.Name, header.Kind, header.APIVersion), "")
 }
 
-// check refuses a plan that could not be carried out or reported honestly.
+// check refuses a plan that cannot be applied or reported.
 func check(plan Plan) error {
 	seen := map[string]bool{}
 	for _, c := range plan.Changes {
 		switch {
 		case c.ID == "" || c.Summary == "":
-			return &pluginv1.Error{Code: pluginv1.CodeInternal, Message: "a planned change has no ID or no summary"}
+			return internal("a planned change has no ID or no summary")
 		case seen[c.ID]:
-			return &pluginv1.Error{Code: pluginv1.CodeInternal, Message: "two planned changes have the ID " + c.ID}
+			return internal("two planned changes have the ID " + c.ID)
 		case c.Do == nil:
-			return &pluginv1.Error{Code: pluginv1.CodeInternal, Message: "the change " + c.ID + " does nothing"}
+			return internal("the change " + c.ID + " has no Do")
 		}
 		seen[c.ID] = true
 	}
 	return nil
+}
+
+func internal(message string) error {
+	return &pluginv1.Error{Code: pluginv1.CodeInternal, Message: message}
 }
 
 func wireChange(c Change) pluginv1.Change {

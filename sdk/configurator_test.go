@@ -38,7 +38,7 @@ func document(spec string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"name":"x"},"spec":%s}`, apiVersion, kind, spec)
 }
 
-// plugin is one that plans with this function.
+// plugin returns a plugin with this plan function.
 func plugin(plan sdk.PlanFunc[probe]) sdk.Plugin {
 	return sdk.Plugin{
 		Name: "tester", Version: "1.2.3", OS: []string{machinetest.Target().OS},
@@ -50,12 +50,12 @@ func configurator(plan sdk.PlanFunc[probe]) pluginv1.Configurator {
 	return sdk.NewConfigurator(plugin(plan), machinetest.Target().OS)
 }
 
-// live is a request for the machine that the test runs on: what it plans does not touch it.
+// live is a request for the machine that the test runs on, which the planned changes do not modify.
 func live(doc []byte) pluginv1.Request {
 	return pluginv1.Request{Document: doc, Target: machinetest.Target()}
 }
 
-// changes plans that many changes, which append their number to done.
+// changes plans n changes, which append their ID to done.
 func changes(n int, done *[]string) sdk.Plan {
 	var plan sdk.Plan
 	for i := range n {
@@ -107,7 +107,7 @@ func TestUnservedDocument(t *testing.T) {
 	}
 }
 
-func TestDishonestPlans(t *testing.T) {
+func TestInvalidPlans(t *testing.T) {
 	t.Parallel()
 	do := func(context.Context, sdk.Progress) error { t.Error("a change was made"); return nil }
 	for name, c := range map[string]struct {
@@ -115,7 +115,7 @@ func TestDishonestPlans(t *testing.T) {
 		text    string
 	}{
 		"duplicate":  {[]sdk.Change{{ID: "a", Summary: "a", Do: do}, {ID: "a", Summary: "b", Do: do}}, "two planned changes have the ID a"},
-		"no Do":      {[]sdk.Change{{ID: "b", Summary: "b", Do: do}, {ID: "a", Summary: "a"}}, "the change a does nothing"},
+		"no Do":      {[]sdk.Change{{ID: "b", Summary: "b", Do: do}, {ID: "a", Summary: "a"}}, "the change a has no Do"},
 		"no ID":      {[]sdk.Change{{Summary: "a", Do: do}}, "no ID"},
 		"no summary": {[]sdk.Change{{ID: "a", Do: do}}, "no summary"},
 	} {
@@ -133,7 +133,7 @@ func TestDishonestPlans(t *testing.T) {
 func TestWrongOperatingSystem(t *testing.T) {
 	t.Parallel()
 	never := func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
-		t.Error("it was planned all the same")
+		t.Error("it was planned")
 		return sdk.Plan{}, nil
 	}
 	windows := target.Target{OS: "windows"}
@@ -193,7 +193,7 @@ func TestDescribe(t *testing.T) {
 	wantCode(t, err, pluginv1.CodeInternal, "broken")
 }
 
-// TestNeedsLive: in an image what needs a living machine is deferred, and does not count against the limit.
+// TestNeedsLive: in an image, changes that need a live machine are deferred and do not count for the limit.
 func TestNeedsLive(t *testing.T) {
 	t.Parallel()
 	var done []string
@@ -241,7 +241,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestStop: the change in hand is finished, none is begun.
+// TestStop: the current change is finished, and no other begins.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	var m pluginv1.Configurator
@@ -266,11 +266,11 @@ func TestStop(t *testing.T) {
 		t.Error(err)
 	}
 	if finished, err := m.Apply(t.Context(), live(document(`{}`)), 0, nothing); err != nil || finished.Stopped {
-		t.Errorf("a stop of before stopped it: %+v (%v)", finished, err)
+		t.Errorf("an earlier Stop stopped it: %+v (%v)", finished, err)
 	}
 }
 
-// TestHostIsGone: when nobody hears of a change any more, none is begun.
+// TestHostIsGone: when the host receives no events any more, no change begins.
 func TestHostIsGone(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("gone")
@@ -287,11 +287,11 @@ func TestHostIsGone(t *testing.T) {
 	}
 }
 
-// TestSecretStaysInside: a secret that a plugin is given is in nothing that it says by accident.
-func TestSecretStaysInside(t *testing.T) {
+// TestSecretIsRedacted: formatted into plans, events and errors, a secret is redacted.
+func TestSecretIsRedacted(t *testing.T) {
 	t.Parallel()
 	const canary = "c4n4ry"
-	var heard strings.Builder
+	var sent strings.Builder
 	m := configurator(func(_ context.Context, _ sdk.Machine, want probe) (sdk.Plan, error) {
 		if string(want.Spec.Password.Reveal()) != canary {
 			t.Error("the plugin did not get its secret")
@@ -310,18 +310,18 @@ func TestSecretStaysInside(t *testing.T) {
 	})
 	r := live(document(`{"password":{"value":"` + canary + `"}}`))
 	plan, err := m.Plan(t.Context(), r)
-	fmt.Fprintf(&heard, "%+v %v", plan, err)
+	fmt.Fprintf(&sent, "%+v %v", plan, err)
 	finished, err := m.Apply(t.Context(), r, 0, func(e pluginv1.Event) error {
-		fmt.Fprintf(&heard, "%+v", e)
+		fmt.Fprintf(&sent, "%+v", e)
 		return nil
 	})
-	fmt.Fprintf(&heard, "%+v %+v", finished, pluginv1.AsError(err))
+	fmt.Fprintf(&sent, "%+v %+v", finished, pluginv1.AsError(err))
 	for _, form := range []string{canary, fmt.Sprintf("%x", canary), fmt.Sprintf("%d", []byte(canary))} {
-		if strings.Contains(heard.String(), form) {
+		if strings.Contains(sent.String(), form) {
 			t.Errorf("the secret shows as %q", form)
 		}
 	}
-	if !strings.Contains(heard.String(), v1alpha1.Redacted) || !strings.Contains(heard.String(), "cannot use") {
-		t.Errorf("heard only %q", heard.String())
+	if !strings.Contains(sent.String(), v1alpha1.Redacted) || !strings.Contains(sent.String(), "cannot use") {
+		t.Errorf("sent only %q", sent.String())
 	}
 }

@@ -32,15 +32,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// scripted is a daemon that does what its configuration says: `scriptd --check FILE`, or `scriptd FILE SOCKET`.
+// scripted is a daemon whose configuration selects its behaviour: `scriptd --check FILE`, or `scriptd FILE SOCKET`.
 //
 //	mode: ok      answers every connection with its configuration
-//	mode: refuse  --check finds fault with it
+//	mode: refuse  --check fails
 //	mode: exit    ends at once
 //	mode: die     answers one connection and ends
 //	mode: hang    takes connections, never answers, and ignores SIGTERM
 //	mode: late    answers "starting" until it was asked five times
-//	mode: once    ok at its first start, as exit from the second on
+//	mode: once    ok at the first start, later as exit
 func scripted(args []string) int {
 	check := args[0] == "--check"
 	if check {
@@ -66,7 +66,7 @@ func scripted(args []string) int {
 	case mode == "hang":
 		signal.Ignore(syscall.SIGTERM)
 	}
-	go func() { // the pipe of the test's process: nothing outlives that, however it ends
+	go func() { // a pipe of the test's process, with whose end this one ends
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(6)
 	}()
@@ -102,7 +102,7 @@ func serve(mode, socket string) int {
 	}
 }
 
-// supervisor is a service manager that really starts and stops the daemon.
+// supervisor is a service manager that starts and stops the daemon as a process.
 type supervisor struct {
 	program, config, socket string
 
@@ -150,7 +150,7 @@ func (s *supervisor) Do(_ context.Context, _ string, a machine.Action) error {
 	s.starts++
 	go func() {
 		defer close(gone)
-		_ = command.Wait() // how it ended does not matter, only that it did
+		_ = command.Wait() // only its end matters
 	}()
 	return nil
 }
@@ -185,7 +185,7 @@ func (s *supervisor) SetEnabled(context.Context, string, bool) error { return er
 
 func (s *supervisor) DaemonReload(context.Context) error { return errors.New("not used") }
 
-// ask is what a client of the daemon gets to hear.
+// ask returns the daemon's answer to a client.
 func (s *supervisor) ask(ctx context.Context) (string, error) {
 	var dialer net.Dialer
 	connection, err := dialer.DialContext(ctx, "unix", s.socket)
@@ -207,7 +207,7 @@ func (s *supervisor) healthy(ctx context.Context, _ machine.Machine, _ sdk.Progr
 	return err
 }
 
-// newSupervisor has the daemon read config, a path of this machine.
+// newSupervisor returns the supervisor of a daemon that reads config, a path of this machine.
 func newSupervisor(t *testing.T, config string) *supervisor {
 	t.Helper()
 	self, err := os.Executable()

@@ -11,12 +11,12 @@ import (
 
 const (
 	contentDiffers = "content differs\n"
-	// maxDiffBytes is the largest file whose lines are compared: a diff is for people.
+	// maxDiffBytes limits the files whose lines are compared: a larger diff is not readable.
 	maxDiffBytes = 256 << 10
 )
 
-// difference describes a change of a file for people: what changes of its mode and owner, then a unified diff. The
-// content is not shown where either side is not for everyone's eyes, is no text or is too large.
+// difference describes a change of a file: mode and owner, then a unified diff. The diff is left out where one side is not
+// readable by everyone, not text or too large.
 func difference(path string, have, want version, sensitive bool) string {
 	text := ""
 	if have.Exists && want.Exists {
@@ -51,7 +51,7 @@ func (v version) showable() bool {
 		utf8.Valid(v.Content) && !bytes.ContainsRune(v.Content, 0)
 }
 
-// octal is a mode as chmod(1) takes it.
+// octal formats a mode for chmod(1).
 func octal(mode fs.FileMode) string {
 	bits := mode.Perm()
 	for _, special := range []struct{ flag, bit fs.FileMode }{

@@ -10,25 +10,23 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// ServiceEnvironment are variables that a service shall find in its environment. Everybody can read them where they are
-// kept: no secret goes there.
+// ServiceEnvironment is a set of environment variables of a service. Every user can read them: they must hold no secret.
 //
-// What an earlier run added and nobody asks for any more is removed. What others have set stays as it is, where it is;
-// one of them that has another value than asked for is a Precondition. One document describes the variables of a service,
-// as one describes a file.
+// Variables that an earlier run added and that are no longer desired are removed. Those that others have set stay
+// unchanged; one of them with another value than desired is a Precondition. Only one document may describe the variables of
+// a service.
 type ServiceEnvironment struct{ Variables []Variable }
 
-// Variable is one of them. Windows tells names from each other without regard to case.
+// Variable is an environment variable. Windows compares names without regard to case.
 type Variable struct{ Name, Value string }
 
-// addedName is a variable that lists those which were added. It stands beside them, so that they and the knowledge whose
-// they are change in one step, and neither outlives the other: what is remembered elsewhere is wrong as soon as somebody
-// edits the list, and a name alone does not tell who set it.
+// addedName is a variable that lists the variables that machineadm added. It is stored with them, so that both change in
+// one step: a list elsewhere becomes wrong when an administrator edits the variables.
 const addedName = "MACHINEADM_ADDED"
 
 func (v Variable) entry() string { return v.Name + "=" + v.Value }
 
-// check finds what would be another variable, or none, in a list of NAME=VALUE. It quotes no value.
+// check refuses variables that a list of NAME=VALUE cannot represent. Its errors quote no value.
 func (e ServiceEnvironment) check() error {
 	for i, v := range e.Variables {
 		var reason string
@@ -36,11 +34,11 @@ func (e ServiceEnvironment) check() error {
 		case v.Name == "" || strings.Trim(v.Name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != "":
 			reason = "its name is empty or has other characters than letters, digits and _"
 		case sameName(v.Name, addedName):
-			reason = "it is what machineadm itself sets"
+			reason = "machineadm itself sets it"
 		case strings.ContainsFunc(v.Value, func(r rune) bool { return r < ' ' || r == 0x7f }), !utf8.ValidString(v.Value):
-			reason = "its value holds control characters, or is no UTF-8"
+			reason = "its value has control characters, or is not UTF-8"
 		case v.Value == "":
-			reason = "its value is empty, which is the same as none on Windows"
+			reason = "its value is empty, which on Windows means absent"
 		case slices.ContainsFunc(e.Variables[:i], func(o Variable) bool { return sameName(o.Name, v.Name) }):
 			reason = "it is given twice"
 		default:
@@ -51,7 +49,7 @@ func (e ServiceEnvironment) check() error {
 	return nil
 }
 
-// item makes it a part of an activation.
+// item makes the variables a part of an activation.
 func (e ServiceEnvironment) item(unit string) item {
 	return item{
 		path: environmentPath(unit),
@@ -71,72 +69,75 @@ func (e ServiceEnvironment) entries() []string {
 	return all
 }
 
-// merge puts the variables into the list that is there. What it makes of its own result is the same.
+// merge returns the current list with the desired variables in it. It is idempotent.
 func (e ServiceEnvironment) merge(unit string, have []string) ([]string, error) {
 	added := addedIn(have)
 	var ours []string
 	for _, v := range e.Variables {
-		theirs, other := false, false
+		exists, differs := false, false
 		for _, entry := range have {
-			name, value := divide(entry)
-			theirs = theirs || sameName(name, v.Name)
-			other = other || sameName(name, v.Name) && value != v.Value
+			if name, value := splitEntry(entry); sameName(name, v.Name) {
+				exists, differs = true, differs || value != v.Value
+			}
 		}
 		switch {
-		case holds(added, v.Name) || !theirs:
+		case hasName(added, v.Name) || !exists:
 			ours = append(ours, v.Name)
-		case other:
+		case differs:
 			return nil, Precondition("the service "+unit+" has the variable "+v.Name+" with another value, which was not set by machineadm",
 				`remove it from the value Environment of HKLM\SYSTEM\CurrentControlSet\Services\`+unit+", then run again; or leave it out of the document")
 		}
 	}
 	var list, done []string
-	for _, entry := range have {
-		name, _ := divide(entry)
-		if !sameName(name, addedName) && !holds(added, name) {
-			list = append(list, entry)
-		} else if text := e.own(ours, name); text != "" && !holds(done, name) {
-			list, done = append(list, text), append(done, name)
+	add := func(name string) {
+		if entry := e.ownEntry(ours, name); entry != "" && !hasName(done, name) {
+			list, done = append(list, entry), append(done, name)
 		}
 	}
-	for _, name := range slices.Concat(ours, []string{addedName}) {
-		if text := e.own(ours, name); text != "" && !holds(done, name) {
-			list = append(list, text)
+	for _, entry := range have {
+		if name, _ := splitEntry(entry); sameName(name, addedName) || hasName(added, name) {
+			add(name)
+		} else {
+			list = append(list, entry)
 		}
+	}
+	for _, name := range append(ours, addedName) {
+		add(name)
 	}
 	return list, nil
 }
 
-// own is the entry of a name that is ours, empty when it is not.
-func (e ServiceEnvironment) own(ours []string, name string) string {
+// ownEntry returns the entry of a variable that machineadm sets, empty for any other.
+func (e ServiceEnvironment) ownEntry(ours []string, name string) string {
 	if sameName(name, addedName) && len(ours) > 0 {
 		return addedName + "=" + strings.Join(ours, ",")
 	}
 	for _, v := range e.Variables {
-		if sameName(v.Name, name) && holds(ours, name) {
+		if sameName(v.Name, name) && hasName(ours, name) {
 			return v.entry()
 		}
 	}
 	return ""
 }
 
-// difference says what changes. The list may hold other people's secrets, so of what is there only names are shown.
+// difference describes what changes. The values of others can be secrets, so of the current entries it shows only names.
 func (e ServiceEnvironment) difference(unit string, have, want []string) string {
-	text := ""
+	text, prefix := "", "environment of "+unit+": "
+	var kept []string
 	for _, entry := range want {
-		if name, _ := divide(entry); !sameName(name, addedName) && !slices.Contains(have, entry) {
-			text += "environment of " + unit + ": " + entry + "\n"
+		name, _ := splitEntry(entry)
+		kept = append(kept, name)
+		if !sameName(name, addedName) && !slices.Contains(have, entry) {
+			text += prefix + entry + "\n"
 		}
 	}
 	for _, entry := range have {
-		name, _ := divide(entry)
-		stays := slices.ContainsFunc(want, func(other string) bool { kept, _ := divide(other); return sameName(name, kept) })
-		if !stays && !sameName(name, addedName) {
-			text += "environment of " + unit + ": " + name + " removed\n"
+		if name, _ := splitEntry(entry); !hasName(kept, name) && !sameName(name, addedName) {
+			text += prefix + name + " removed\n"
 		}
 	}
 	if text == "" && !slices.Equal(have, want) {
-		text = "environment of " + unit + ": " + contentDiffers
+		text = prefix + contentDiffers
 	}
 	return text
 }
@@ -144,41 +145,41 @@ func (e ServiceEnvironment) difference(unit string, have, want []string) string 
 func addedIn(have []string) []string {
 	var added []string
 	for _, entry := range have {
-		if name, value := divide(entry); sameName(name, addedName) {
+		if name, value := splitEntry(entry); sameName(name, addedName) {
 			added = append(added, strings.Split(value, ",")...)
 		}
 	}
 	return added
 }
 
-// divide splits NAME=VALUE. A name may begin with =: Windows keeps the current directories of its drives so.
-func divide(entry string) (name, value string) {
+// splitEntry splits NAME=VALUE. A name may begin with =: Windows stores the current directories of its drives so.
+func splitEntry(entry string) (name, value string) {
 	if at := strings.IndexByte(entry[min(1, len(entry)):], '='); at >= 0 {
 		return entry[:at+1], entry[at+2:]
 	}
 	return entry, ""
 }
 
-// sameName compares as Windows does, as far as the names go that can be asked for: of equal length, so that no letter of
-// another script folds to one of them.
+// sameName compares as Windows does for the names that check allows: with equal length, so that no letter of another script
+// folds to one of them.
 func sameName(a, b string) bool { return len(a) == len(b) && strings.EqualFold(a, b) }
 
-func holds(names []string, name string) bool {
+func hasName(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(other string) bool { return sameName(other, name) })
 }
 
-// withEnvironment is the file system with one file more, which is the environment of a service: so it is looked at,
-// swapped, recorded and put back in the way of all others.
+// withEnvironment adds the environment of a service to a file system as one more file, so that an activation handles it
+// like the others.
 type withEnvironment struct {
 	files
 	environments machine.Environments
 	unit         string
 }
 
-// environmentPath is no absolute path, so that no file has it.
+// environmentPath returns the path of that file, which is not absolute and so differs from every other.
 func environmentPath(unit string) string { return "environment of " + unit }
 
-// separator stands between entries, which cannot hold it.
+// separator separates entries, which cannot contain it.
 const separator = "\x00"
 
 func joined(entries []string) version {
@@ -192,33 +193,20 @@ func (v version) entries() []string {
 	return strings.Split(string(v.Content), separator)
 }
 
-// Stat implements files.
-func (w withEnvironment) Stat(name string) (machine.Info, error) {
-	if name != environmentPath(w.unit) {
-		return w.files.Stat(name)
-	}
-	content, err := w.ReadFile(name)
-	return machine.Info{UID: -1, GID: -1, Size: int64(len(content))}, err
-}
-
-// Lstat implements files.
+// Lstat implements files: the environment is never a link.
 func (w withEnvironment) Lstat(name string) (machine.Info, error) {
-	if name != environmentPath(w.unit) {
-		return w.files.Lstat(name)
+	if name == environmentPath(w.unit) {
+		return machine.Info{}, fs.ErrNotExist
 	}
-	return w.Stat(name)
+	return w.files.Lstat(name)
 }
 
-// ReadFile implements files.
-func (w withEnvironment) ReadFile(name string) ([]byte, error) {
-	if name != environmentPath(w.unit) {
-		return w.files.ReadFile(name)
+func (w withEnvironment) read(path string) (version, error) {
+	if path != environmentPath(w.unit) {
+		return w.files.read(path)
 	}
 	entries, err := w.environments.Environment(w.unit)
-	if err == nil && len(entries) == 0 {
-		err = &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
-	}
-	return joined(entries).Content, err
+	return joined(entries), err
 }
 
 func (w withEnvironment) put(path string, want version) error {

@@ -12,15 +12,15 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// environmentCase is one wish for variables, beside a file, in one house.
+// environmentCase has desired variables and a file on a fake machine.
 type environmentCase struct {
 	name    string
 	running bool
 	old     []string
-	// first is asked for by the process that is ended, then by the runs after it.
+	// first are the desired variables of the process that is ended, then those of the runs after it.
 	first, then []string
 	file        string // the new content of pathA, old when empty
-	// want is what is there in the end, nil when old is back.
+	// want is the final environment.
 	want []string
 	bad  bool
 }
@@ -33,10 +33,10 @@ func environmentCases() []environmentCase {
 		{name: "beside others'", running: true, old: theirs, first: []string{"P=x"}, want: append(theirs[:2:2], "P=x", "MACHINEADM_ADDED=P")},
 		{name: "with a file", running: true, old: theirs, first: []string{"P=x"}, file: "new", want: append(theirs[:2:2], "P=x", "MACHINEADM_ADDED=P")},
 		{name: "changed", running: true, old: ours, first: []string{"P=z", "Q=y"}, want: []string{"B=1", "P=z", "SECRET=2", "Q=y", "MACHINEADM_ADDED=P,Q"}},
-		{name: "taken away", running: true, old: ours, want: theirs},
-		{name: "the last one taken away", running: true, old: []string{"P=x", "MACHINEADM_ADDED=P"}},
+		{name: "removed", running: true, old: ours, want: theirs},
+		{name: "the last one removed", running: true, old: []string{"P=x", "MACHINEADM_ADDED=P"}},
 		{name: "was stopped", old: theirs, first: []string{"P=x"}, want: append(theirs[:2:2], "P=x", "MACHINEADM_ADDED=P")},
-		{name: "dies of it", running: true, old: ours, first: []string{"P=die"}, want: ours, bad: true},
+		{name: "ends with it", running: true, old: ours, first: []string{"P=die"}, want: ours, bad: true},
 		{name: "hangs with it", running: true, old: theirs, first: []string{"P=hang"}, want: theirs, bad: true},
 		{name: "hangs with the file", running: true, old: ours, first: []string{"P=z"}, file: "hang", want: ours, bad: true},
 		{name: "was stopped, hangs", old: ours, first: []string{"P=hang"}, want: ours, bad: true},
@@ -45,9 +45,9 @@ func environmentCases() []environmentCase {
 	}
 }
 
-// TestEnvironmentSurvivesTheEnd ends the process before each of its operations, and the process after it before each of
-// its own, and wants the third run to bring the machine into a good state.
-func TestEnvironmentSurvivesTheEnd(t *testing.T) {
+// TestEnvironmentSurvivesCrashes ends a process before each of its operations, and the next one before each of its own. The
+// third run must reach a consistent state.
+func TestEnvironmentSurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	for _, c := range environmentCases() {
 		if c.then == nil {
@@ -60,8 +60,8 @@ func TestEnvironmentSurvivesTheEnd(t *testing.T) {
 	}
 }
 
-func (c environmentCase) house() *house {
-	h := newHouse(false, map[string]string{pathA: "old"})
+func (c environmentCase) machine() *fakeMachine {
+	h := newFakeMachine(false, map[string]string{pathA: "old"})
 	h.environment = slices.Clone(c.old)
 	if c.running {
 		h.start()
@@ -69,10 +69,10 @@ func (c environmentCase) house() *house {
 	return h
 }
 
-func (c environmentCase) run(h *house, f *fuse, ask []string) (ended bool, planned int, err error) {
+func (c environmentCase) run(h *fakeMachine, f *crashPoint, ask []string) (ended bool, planned int, err error) {
 	e := variables(ask...)
 	h.variables = &e
-	return h.run(f, wish(map[string]string{pathA: c.content()})...)
+	return h.run(f, specs(map[string]string{pathA: c.content()})...)
 }
 
 func (c environmentCase) content() string {
@@ -85,18 +85,18 @@ func (c environmentCase) content() string {
 func (c environmentCase) everywhere(t *testing.T) {
 	runs := 0
 	for n := 0; ; n++ {
-		first := c.house()
-		ended, _, _ := c.run(first, &fuse{left: n}, c.first)
+		first := c.machine()
+		ended, _, _ := c.run(first, &crashPoint{left: n}, c.first)
 		if !ended {
 			break
 		}
 		for k := 0; ; k++ {
 			h := first.clone()
-			ended, _, err := c.run(h, &fuse{left: k}, c.then)
+			ended, _, err := c.run(h, &crashPoint{left: k}, c.then)
 			if ended {
-				_, _, err = c.run(h, forever(), c.then)
+				_, _, err = c.run(h, noCrash(), c.then)
 			}
-			c.judge(t, h, err, fmt.Sprintf("ended before operation %d, then %d", n, k))
+			c.check(t, h, err, fmt.Sprintf("ended before operation %d, then %d", n, k))
 			runs++
 			if t.Failed() {
 				return
@@ -107,12 +107,12 @@ func (c environmentCase) everywhere(t *testing.T) {
 		}
 	}
 	if runs < 20 {
-		t.Errorf("only %d runs: the process was hardly ended", runs)
+		t.Errorf("only %d runs: the process ended too rarely", runs)
 	}
 }
 
-// judge wants the new environment in effect, or the old one back and an error.
-func (c environmentCase) judge(t *testing.T, h *house, err error, where string) {
+// check requires the new environment in effect, or the old one and an error.
+func (c environmentCase) check(t *testing.T, h *fakeMachine, err error, where string) {
 	t.Helper()
 	file, running := c.content(), true
 	if c.bad {
@@ -121,11 +121,11 @@ func (c environmentCase) judge(t *testing.T, h *house, err error, where string) 
 	if c.bad != (err != nil) || err != nil && strings.Contains(err.Error(), "SECRET") {
 		t.Errorf("%s: error %v", where, err)
 	}
-	if !slices.Equal(h.environment, c.want) || !maps.Equal(h.on(), map[string]string{pathA: file}) {
-		t.Errorf("%s: the environment is %q with %v, want %q with %s (%v)", where, h.environment, h.on(), c.want, file, err)
+	if !slices.Equal(h.environment, c.want) || !maps.Equal(h.contents(), map[string]string{pathA: file}) {
+		t.Errorf("%s: the environment is %q with %v, want %q with %s (%v)", where, h.environment, h.contents(), c.want, file, err)
 	}
-	if len(h.memory) > 0 || h.daemon.active != running || h.daemon.reloads > 0 {
-		t.Errorf("%s: %d records, the daemon runs: %v, want %v (%v)", where, len(h.memory), h.daemon.active, running, err)
+	if len(h.store) > 0 || h.daemon.active != running || h.daemon.reloads > 0 {
+		t.Errorf("%s: %d records, the daemon runs: %v, want %v (%v)", where, len(h.store), h.daemon.active, running, err)
 	}
 	if loaded := h.daemon.loaded; running && (loaded[pathA] != file || loaded[environmentPath("d.service")] != strings.Join(c.want, "\n")) {
 		t.Errorf("%s: the daemon runs with %q, want %q with %s (%v)", where, loaded, c.want, file, err)
@@ -134,35 +134,35 @@ func (c environmentCase) judge(t *testing.T, h *house, err error, where string) 
 		return
 	}
 	starts := h.daemon.starts
-	if _, planned, err := c.run(h, forever(), c.then); planned != 0 || err != nil || h.daemon.starts != starts {
+	if _, planned, err := c.run(h, noCrash(), c.then); planned != 0 || err != nil || h.daemon.starts != starts {
 		t.Errorf("%s: afterwards %d changes are planned (%v)", where, planned, err)
 	}
 }
 
-// TestEnvironmentThatCannotBeWritten leaves nothing changed, the file that was swapped before it included.
+// TestEnvironmentThatCannotBeWritten: nothing stays changed, also not the file that was swapped before it.
 func TestEnvironmentThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := environmentCase{running: true, old: []string{"B=1"}, file: "new"}
-		h := c.house()
+		h := c.machine()
 		h.full = environmentPath("d.service")
-		_, _, err := c.run(h, forever(), []string{"P=x"})
-		wantError(t, err, pluginv1.CodePrecondition, "no space left", "the old configuration is back", "was not restarted")
-		if h.on()[pathA] != "old" || !slices.Equal(h.environment, c.old) || h.daemon.starts != 1 || len(h.memory) != 0 {
-			t.Errorf("disk %v, environment %q, %d starts, %d records; want nothing changed", h.on(), h.environment, h.daemon.starts, len(h.memory))
+		_, _, err := c.run(h, noCrash(), []string{"P=x"})
+		wantError(t, err, pluginv1.CodePrecondition, "no space left", "the old configuration was restored", "was not restarted")
+		if h.contents()[pathA] != "old" || !slices.Equal(h.environment, c.old) || h.daemon.starts != 1 || len(h.store) != 0 {
+			t.Errorf("disk %v, environment %q, %d starts, %d records; want nothing changed", h.contents(), h.environment, h.daemon.starts, len(h.store))
 		}
 	})
 }
 
-// TestEnvironmentIsNoCandidate: the checker is shown files, and none for the environment.
+// TestEnvironmentIsNoCandidate: the checker receives files, but not the environment.
 func TestEnvironmentIsNoCandidate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := environmentCase{running: true}
-		h := c.house()
+		h := c.machine()
 		e := variables("P=x")
 		h.variables = &e
-		w := h.process(forever(), wish(map[string]string{pathA: "new"})...)
+		w := h.process(noCrash(), specs(map[string]string{pathA: "new"})...)
 		shown := map[string]string{}
 		check := w.Check
 		w.Check = func(ctx context.Context, m Machine, candidates map[string]string) error {
@@ -172,7 +172,7 @@ func TestEnvironmentIsNoCandidate(t *testing.T) {
 			}
 			return check(ctx, m, candidates)
 		}
-		if err := w.do(t.Context(), silence{}); err != nil {
+		if err := w.do(t.Context(), discardProgress()); err != nil {
 			t.Fatal(err)
 		}
 		if !maps.Equal(shown, map[string]string{pathA: candidate(pathA)}) {
@@ -181,27 +181,27 @@ func TestEnvironmentIsNoCandidate(t *testing.T) {
 	})
 }
 
-// TestEnvironmentOfAnEarlierPlugin: one that no longer asks for variables puts back what a record of its predecessor holds.
+// TestEnvironmentOfAnEarlierPlugin: a version without variables rolls back those in the record of an earlier version.
 func TestEnvironmentOfAnEarlierPlugin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		found := false
 		for n := 0; ; n++ {
 			c := environmentCase{running: true, old: []string{"B=1"}}
-			h := c.house()
-			ended, _, _ := c.run(h, &fuse{left: n}, []string{"P=x"})
+			h := c.machine()
+			ended, _, _ := c.run(h, &crashPoint{left: n}, []string{"P=x"})
 			if !ended {
 				break
 			}
 			found = found || len(h.environment) > 1
 			h.variables = nil
-			_, _, err := h.run(forever(), wish(map[string]string{pathA: "old"})...)
-			if len(h.memory) > 0 || err != nil || len(h.environment) > 1 {
-				t.Errorf("ended before operation %d: %q, %d records, %v", n, h.environment, len(h.memory), err)
+			_, _, err := h.run(noCrash(), specs(map[string]string{pathA: "old"})...)
+			if len(h.store) > 0 || err != nil || len(h.environment) > 1 {
+				t.Errorf("ended before operation %d: %q, %d records, %v", n, h.environment, len(h.store), err)
 			}
 		}
 		if !found {
-			t.Error("the process never ended behind the swap")
+			t.Error("the process never ended after the swap")
 		}
 	})
 }

@@ -15,7 +15,7 @@ func environmentOf(unit string, all ...sdk.Variable) sdk.Activation {
 	return sdk.Activation{Unit: unit, Environment: &sdk.ServiceEnvironment{Variables: all}}
 }
 
-// TestActivateAnEnvironment: variables alone, with the restart that they take effect with, then nothing more.
+// TestActivateAnEnvironment: variables alone are set and the service is restarted; afterwards nothing is planned.
 func TestActivateAnEnvironment(t *testing.T) {
 	t.Parallel()
 	f := machinetest.New(t)
@@ -38,7 +38,7 @@ func TestActivateAnEnvironment(t *testing.T) {
 	}
 }
 
-// TestActivateAnEnvironmentElsewhere: where nothing keeps it, nothing is done and nothing pretended.
+// TestActivateAnEnvironmentElsewhere: where the service manager stores no variables, it is Unsupported.
 func TestActivateAnEnvironmentElsewhere(t *testing.T) {
 	t.Parallel()
 	f := machinetest.New(t)
@@ -52,7 +52,7 @@ func TestActivateAnEnvironmentElsewhere(t *testing.T) {
 	}
 }
 
-// TestActivateAnUnusableServiceOfWindows: none that is not there is made, and one that is disabled is said to be so.
+// TestActivateAnUnusableServiceOfWindows: absent and disabled services are refused.
 func TestActivateAnUnusableServiceOfWindows(t *testing.T) {
 	t.Parallel()
 	f := machinetest.New(t)

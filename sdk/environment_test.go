@@ -17,13 +17,13 @@ func variables(entries ...string) ServiceEnvironment {
 	return e
 }
 
-// TestEnvironmentMerge: what is there, what is asked for, what there is afterwards. Every result is merged again.
+// TestEnvironmentMerge: current entries, desired variables, result. Every result is merged again.
 func TestEnvironmentMerge(t *testing.T) {
 	t.Parallel()
 	type list = []string
 	for name, c := range map[string]struct{ have, ask, want list }{
-		"nothing for nothing":           {nil, nil, nil},
-		"nothing is asked of others'":   {list{"B=1", "A=2"}, nil, list{"B=1", "A=2"}},
+		"empty":                         {nil, nil, nil},
+		"nothing desired":               {list{"B=1", "A=2"}, nil, list{"B=1", "A=2"}},
 		"the first":                     {nil, list{"P=x"}, list{"P=x", "MACHINEADM_ADDED=P"}},
 		"behind others'":                {list{"Z=1", "A=2"}, list{"P=x", "Q=y=z"}, list{"Z=1", "A=2", "P=x", "Q=y=z", "MACHINEADM_ADDED=P,Q"}},
 		"changed where it is":           {list{"P=x", "Z=1", "MACHINEADM_ADDED=P", "A=2"}, list{"P=y"}, list{"P=y", "Z=1", "MACHINEADM_ADDED=P", "A=2"}},
@@ -31,16 +31,16 @@ func TestEnvironmentMerge(t *testing.T) {
 		"one less":                      {list{"P=x", "Q=y", "A=2", "MACHINEADM_ADDED=P,Q"}, list{"Q=y"}, list{"Q=y", "A=2", "MACHINEADM_ADDED=Q"}},
 		"no more":                       {list{"P=x", "A=2", "MACHINEADM_ADDED=P"}, nil, list{"A=2"}},
 		"no more, and nothing is left":  {list{"P=x", "MACHINEADM_ADDED=P"}, nil, nil},
-		"others have it so":             {list{"P=x", "A=2"}, list{"P=x"}, list{"P=x", "A=2"}},
-		"others have it so in theirs":   {list{"p=x"}, list{"P=x", "Q=y"}, list{"p=x", "Q=y", "MACHINEADM_ADDED=Q"}},
-		"others keep what they had":     {list{"P=x", "Q=y", "MACHINEADM_ADDED=Q"}, nil, list{"P=x"}},
+		"others have it":                {list{"P=x", "A=2"}, list{"P=x"}, list{"P=x", "A=2"}},
+		"others have it in lower case":  {list{"p=x"}, list{"P=x", "Q=y"}, list{"p=x", "Q=y", "MACHINEADM_ADDED=Q"}},
+		"others keep theirs":            {list{"P=x", "Q=y", "MACHINEADM_ADDED=Q"}, nil, list{"P=x"}},
 		"ours, whatever the case":       {list{"p=x", "machineadm_added=p"}, list{"P=y"}, list{"P=y", "MACHINEADM_ADDED=P"}},
 		"ours, whatever the case, gone": {list{"P=x", "Machineadm_Added=p"}, nil, nil},
 		"ours twice":                    {list{"P=1", "A=2", "p=3", "MACHINEADM_ADDED=P", "MACHINEADM_ADDED=P"}, list{"P=1"}, list{"P=1", "A=2", "MACHINEADM_ADDED=P"}},
 		"others' twice":                 {list{"A=2", "A=3", "P=x", "P=x"}, list{"P=x"}, list{"A=2", "A=3", "P=x", "P=x"}},
-		"ours was taken away by hand":   {list{"A=2", "MACHINEADM_ADDED=P"}, list{"P=x"}, list{"A=2", "MACHINEADM_ADDED=P", "P=x"}},
-		"ours, and not asked for, was":  {list{"A=2", "MACHINEADM_ADDED=P"}, nil, list{"A=2"}},
-		"what only looks alike":         {list{"XP=1", "P X=1", "=P=1", "ſ=1"}, list{"P=x", "S=y"}, list{"XP=1", "P X=1", "=P=1", "ſ=1", "P=x", "S=y", "MACHINEADM_ADDED=P,S"}},
+		"ours was removed by hand":      {list{"A=2", "MACHINEADM_ADDED=P"}, list{"P=x"}, list{"A=2", "MACHINEADM_ADDED=P", "P=x"}},
+		"removed by hand, not desired":  {list{"A=2", "MACHINEADM_ADDED=P"}, nil, list{"A=2"}},
+		"similar names":                 {list{"XP=1", "P X=1", "=P=1", "ſ=1"}, list{"P=x", "S=y"}, list{"XP=1", "P X=1", "=P=1", "ſ=1", "P=x", "S=y", "MACHINEADM_ADDED=P,S"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,13 +56,13 @@ func TestEnvironmentMerge(t *testing.T) {
 				t.Errorf("the second time %q, %v, want %q", again, err, got)
 			}
 			if clean, err := variables().merge("d", got); err != nil || slices.ContainsFunc(clean, func(s string) bool { return strings.HasPrefix(s, addedName) }) {
-				t.Errorf("with nothing asked for %q is left, %v", clean, err)
+				t.Errorf("with nothing desired %q is left, %v", clean, err)
 			}
 		})
 	}
 }
 
-// TestEnvironmentOfOthers: what an administrator has set is not for us to change, nor to quote.
+// TestEnvironmentOfOthers: what an administrator has set is neither changed nor quoted.
 func TestEnvironmentOfOthers(t *testing.T) {
 	t.Parallel()
 	for _, have := range [][]string{
@@ -82,34 +82,34 @@ func TestEnvironmentIsChecked(t *testing.T) {
 		ask  []Variable
 		want string
 	}{
-		"no name":        {[]Variable{{"", "canary"}}, "its name"},
-		"two in one":     {[]Variable{{"A=B", "canary"}}, "its name"},
-		"another script": {[]Variable{{"ſ", "canary"}}, "its name"},
-		"NUL":            {[]Variable{{"A", "canary\x00B=1"}}, "control characters"},
-		"CRLF":           {[]Variable{{"A", "canary\r\nB=1"}}, "control characters"},
-		"line feed":      {[]Variable{{"A", "canary\n"}}, "control characters"},
-		"no UTF-8":       {[]Variable{{"A", "canary\xff"}}, "no UTF-8"},
-		"empty":          {[]Variable{{"A", ""}}, "empty"},
-		"twice":          {[]Variable{{"A", "canary"}, {"a", "canary"}}, "given twice"},
-		"the mark":       {[]Variable{{"machineadm_added", "canary"}}, "machineadm itself"},
+		"no name":         {[]Variable{{"", "canary"}}, "its name"},
+		"two in one":      {[]Variable{{"A=B", "canary"}}, "its name"},
+		"another script":  {[]Variable{{"ſ", "canary"}}, "its name"},
+		"NUL":             {[]Variable{{"A", "canary\x00B=1"}}, "control characters"},
+		"CRLF":            {[]Variable{{"A", "canary\r\nB=1"}}, "control characters"},
+		"line feed":       {[]Variable{{"A", "canary\n"}}, "control characters"},
+		"not UTF-8":       {[]Variable{{"A", "canary\xff"}}, "not UTF-8"},
+		"empty":           {[]Variable{{"A", ""}}, "empty"},
+		"twice":           {[]Variable{{"A", "canary"}, {"a", "canary"}}, "given twice"},
+		"the list itself": {[]Variable{{"machineadm_added", "canary"}}, "machineadm itself"},
 	} {
-		h := newHouse(true, nil)
+		h := newFakeMachine(true, nil)
 		h.variables = &ServiceEnvironment{c.ask}
-		_, planned, err := h.run(forever())
+		_, planned, err := h.run(noCrash())
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") || planned != 0 {
 			t.Errorf("%s: %d changes, %v", name, planned, err)
 		}
 	}
 }
 
-// TestEnvironmentDifference shows what is asked for, and of what is there only the names.
+// TestEnvironmentDifference: of the current entries only names are shown.
 func TestEnvironmentDifference(t *testing.T) {
 	t.Parallel()
-	h := newHouse(true, map[string]string{pathA: "a\n"})
+	h := newFakeMachine(true, map[string]string{pathA: "a\n"})
 	h.environment = []string{"TOKEN=canary", "P=canary", "Q=canary", "R=z", "MACHINEADM_ADDED=P,Q,R"}
 	e := variables("P=new", "R=z", "S=s")
 	h.variables = &e
-	changes, err := h.process(forever(), wish(map[string]string{pathA: "a\n"})...).plan(t.Context())
+	changes, err := h.process(noCrash(), specs(map[string]string{pathA: "a\n"})...).plan(t.Context())
 	if err != nil || len(changes) != 1 {
 		t.Fatalf("%d changes, %v", len(changes), err)
 	}
@@ -117,19 +117,19 @@ func TestEnvironmentDifference(t *testing.T) {
 	if c := changes[0]; c.Diff != diff || c.Summary != "change the configuration of d.service (its environment) and restart it" || !c.NeedsLive {
 		t.Errorf("change %+v", c)
 	}
-	changes, err = h.process(forever(), wish(map[string]string{pathA: "b\n", pathB: "c\n"})...).plan(t.Context())
+	changes, err = h.process(noCrash(), specs(map[string]string{pathA: "b\n", pathB: "c\n"})...).plan(t.Context())
 	if err != nil || len(changes) != 1 || changes[0].Summary != "change the configuration of d.service (2 files and its environment) and restart it" {
 		t.Errorf("%+v, %v", changes, err)
 	}
 	h.environment = []string{"P=new", "R=z", "S=s", "MACHINEADM_ADDED=P,Q"}
-	changes, err = h.process(forever(), wish(map[string]string{pathA: "a\n"})...).plan(t.Context())
+	changes, err = h.process(noCrash(), specs(map[string]string{pathA: "a\n"})...).plan(t.Context())
 	if err != nil || len(changes) != 1 || changes[0].Diff != "environment of d.service: content differs\n" {
 		t.Errorf("%+v, %v", changes, err)
 	}
 }
 
-// FuzzEnvironmentMerge: whatever is there, others' entries stay in their order, what is asked for is there once, and the
-// second time changes nothing.
+// FuzzEnvironmentMerge: the entries of others keep their order, every desired variable is present, and a second merge changes
+// nothing.
 func FuzzEnvironmentMerge(f *testing.F) {
 	f.Add("B=1\x00P=x\x00MACHINEADM_ADDED=P", "y", "z")
 	f.Add("p=x\x00P=x\x00=C:=C:\\\x00MACHINEADM_ADDED\x00MACHINEADM_ADDED=,Q,", "x", "")
@@ -155,9 +155,9 @@ func FuzzEnvironmentMerge(f *testing.F) {
 		added := append(addedIn(have), addedName)
 		theirs := func(list []string) []string {
 			return slices.DeleteFunc(slices.Clone(list), func(entry string) bool {
-				name, _ := divide(entry)
+				name, _ := splitEntry(entry)
 				asked := slices.ContainsFunc(e.Variables, func(v Variable) bool { return sameName(v.Name, name) })
-				return asked || holds(added, name)
+				return asked || hasName(added, name)
 			})
 		}
 		if before, after := theirs(have), theirs(got); !slices.Equal(before, after) {
@@ -165,7 +165,7 @@ func FuzzEnvironmentMerge(f *testing.F) {
 		}
 		for _, v := range e.Variables {
 			if !slices.ContainsFunc(got, func(entry string) bool {
-				name, value := divide(entry)
+				name, value := splitEntry(entry)
 				return sameName(name, v.Name) && value == v.Value
 			}) {
 				t.Errorf("%s is missing in %q", v.Name, got)

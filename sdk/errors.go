@@ -15,18 +15,18 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// Violation is one thing that is wrong with a document: a field path, what is wrong, what to do.
+// Violation is an error in a document: its field path, the message and a hint.
 type Violation = document.Violation
 
-// InvalidConfig says that the document is wrong. Give every violation at once.
+// InvalidConfig reports errors in the document, all of them at once.
 func InvalidConfig(violations ...Violation) error {
 	return &pluginv1.Error{
 		Code: pluginv1.CodeInvalidConfig, Message: "the document is not valid", Violations: violations,
 	}
 }
 
-// Unsupported says that this plugin cannot do it here; another provider may. Field is the field path that it cannot
-// express, or empty when the platform is at fault.
+// Unsupported reports what this provider cannot do here; another one may. Field is the path of the field that it cannot
+// express, or empty when the reason is the platform.
 func Unsupported(field, message, hint string) error {
 	e := &pluginv1.Error{Code: pluginv1.CodeUnsupported, Message: message, Hint: hint}
 	if field != "" {
@@ -35,17 +35,17 @@ func Unsupported(field, message, hint string) error {
 	return e
 }
 
-// Precondition says that the machine is not ready for it; hint says what an operator does.
+// Precondition reports that the machine is not ready for the document; hint is what the operator has to do.
 func Precondition(message, hint string) error {
 	return &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: message, Hint: hint}
 }
 
-// Retry says that it is worth trying again, not before after has passed.
+// Retry reports a failure that may pass. The host tries again after the given time.
 func Retry(after time.Duration, message string) error {
 	return &pluginv1.Error{Code: pluginv1.CodeRetry, Message: message, RetryAfter: after}
 }
 
-// Preconditions says that the machine is not ready for several fields of the document, each with what an operator does.
+// Preconditions reports that the machine is not ready for several fields of the document, each with its hint.
 func Preconditions(violations ...Violation) error {
 	e := &pluginv1.Error{
 		Code: pluginv1.CodePrecondition, Message: "the machine is not ready for the document", Violations: violations,
@@ -56,42 +56,42 @@ func Preconditions(violations ...Violation) error {
 	return e
 }
 
-// At says which field of the document an error is about. Errors of the machine are classified first. A Retry and a defect
-// of the plugin are about no field and stay as they are.
+// At adds the field of the document that an error is about. Errors of the machine are classified first. A Retry and a defect
+// of the plugin have no field and stay unchanged.
 func At(err error, field string) error {
-	return amended(err, func(e *pluginv1.Error) {
+	return with(err, func(e *pluginv1.Error) {
 		if e.Code != pluginv1.CodeRetry && e.Code != pluginv1.CodeInternal {
 			e.Violations = append(slices.Clip(e.Violations), Violation{Field: field, Message: e.Message, Hint: e.Hint})
 		}
 	})
 }
 
-// WithFacts attaches facts for programs, such as an exit code or the name of a failed check. They reach the report: no value
-// of the document belongs there.
+// WithFacts adds facts for programs, such as an exit code or the name of a failed check. They appear in the report, so they
+// must not hold values of the document.
 func WithFacts(err error, facts map[string]string) error {
-	return amended(err, func(e *pluginv1.Error) {
+	return with(err, func(e *pluginv1.Error) {
 		all := maps.Clone(facts)
 		maps.Copy(all, e.Facts)
 		e.Facts = all
 	})
 }
 
-// WithDetail attaches what another program said. It reaches the administrator alone, in details.json: it may quote what
-// must not stand in a report. An error that says neither what the caller does next nor why becomes a Precondition.
-func WithDetail(err error, words string) error {
+// WithDetail adds the output of another program. Only the administrator sees it, in details.json: it can quote what must
+// not be in a report. An error that is not classified becomes a Precondition.
+func WithDetail(err error, output string) error {
 	if _, ok := asContract(err); !ok && err != nil {
 		err = &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: err.Error()}
 	}
-	return amended(err, func(e *pluginv1.Error) { e.Detail = words })
+	return with(err, func(e *pluginv1.Error) { e.Detail = output })
 }
 
-// Final marks an error that neither waiting nor another document of the stream can cure. The host ends the first planning
-// with such a Precondition, and an Activation gives up at once when Healthy returns one.
+// Final marks an error that neither waiting nor another document of the stream can fix. The host ends the first planning
+// with such a Precondition, and an Activation fails at once when Healthy returns one.
 func Final(err error) error {
 	if _, ok := asContract(err); !ok && err != nil {
 		return finalError{err}
 	}
-	return amended(err, func(e *pluginv1.Error) { e.Final = true })
+	return with(err, func(e *pluginv1.Error) { e.Final = true })
 }
 
 // finalError is a final error that is not yet classified.
@@ -105,8 +105,8 @@ func isFinal(err error) bool {
 	return marked || ok && known.Final
 }
 
-// amended changes a copy of an error, which is classified first. The end of a context stays what it is.
-func amended(err error, change func(*pluginv1.Error)) error {
+// with changes a copy of an error, which is classified first. The error of a context stays unchanged.
+func with(err error, change func(*pluginv1.Error)) error {
 	if err == nil {
 		return nil
 	}
@@ -124,8 +124,7 @@ func amended(err error, change func(*pluginv1.Error)) error {
 
 func asContract(err error) (*pluginv1.Error, bool) { return errors.AsType[*pluginv1.Error](err) }
 
-// classify gives the machine's own refusals the code that tells the caller what to do next. What is left is Internal:
-// a defect of the plugin.
+// classify adds the code to an error of the machine. An unknown error is Internal: a defect of the plugin.
 func classify(ctx context.Context, err error) error {
 	if _, ok := asContract(err); ok || err == nil {
 		return err
@@ -137,63 +136,67 @@ func classify(ctx context.Context, err error) error {
 }
 
 func classified(err error) error {
-	code, hint := judge(err)
+	code, hint := codeOf(err)
 	return &pluginv1.Error{
 		Code: code, Message: err.Error(), Hint: hint, Detail: outputOf(err),
 		Final: code == pluginv1.CodePrecondition && isFinal(err),
 	}
 }
 
-// judge looks for a refusal that an operator can do something about.
-func judge(err error) (pluginv1.Code, string) {
+// codeOf returns the code of an error, and for one that an operator can fix the hint.
+func codeOf(err error) (pluginv1.Code, string) {
+	for _, known := range []struct {
+		is   error
+		code pluginv1.Code
+		hint string
+	}{
+		{machine.ErrOffline, pluginv1.CodeInternal, ""}, // the plugin did not check Offline
+		{machine.ErrUnsupported, pluginv1.CodeUnsupported, ""},
+		{syscall.ENOSPC, pluginv1.CodePrecondition, "free some space on that file system (df), or some inodes (df -i), then run again"},
+		{syscall.EDQUOT, pluginv1.CodePrecondition, "free some space, or raise the quota on that file system, then run again"},
+		{syscall.EFBIG, pluginv1.CodePrecondition, "raise the limit on the size of files (ulimit -f, LimitFSIZE= of the unit), then run again"},
+		{syscall.EIO, pluginv1.CodePrecondition, "see in the kernel's log whether that disk is failing"},
+		{syscall.EROFS, pluginv1.CodePrecondition, "make that file system writable, or choose a root that is, then run again"},
+		{machine.ErrUnsafe, pluginv1.CodePrecondition, "do what the message says, then run again"},
+		{machine.ErrNotRegular, pluginv1.CodePrecondition, inTheWay},
+		{machine.ErrTooLarge, pluginv1.CodePrecondition, inTheWay},
+		{syscall.ENOTDIR, pluginv1.CodePrecondition, inTheWay},
+		{syscall.EISDIR, pluginv1.CodePrecondition, inTheWay},
+		{syscall.ELOOP, pluginv1.CodePrecondition, inTheWay},
+		{fs.ErrPermission, pluginv1.CodePrecondition, "run as root, and look for an immutable file (lsattr) or a read-only mount"},
+	} {
+		if errors.Is(err, known.is) {
+			return known.code, known.hint
+		}
+	}
 	command, isCommand := errors.AsType[*machine.CommandError](err)
 	service, isService := errors.AsType[*machine.ServiceError](err)
-	is := func(targets ...error) bool {
-		return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
-	}
 	switch {
-	case is(machine.ErrOffline): // the plugin did not ask where it is
-		return pluginv1.CodeInternal, ""
-	case is(machine.ErrUnsupported):
-		return pluginv1.CodeUnsupported, ""
-	case is(syscall.ENOSPC):
-		return pluginv1.CodePrecondition, "free some space on that file system (df), or some inodes (df -i), then run again"
-	case is(syscall.EDQUOT):
-		return pluginv1.CodePrecondition, "free some space, or raise the quota on that file system, then run again"
-	case is(syscall.EFBIG):
-		return pluginv1.CodePrecondition, "raise the limit on the size of files (ulimit -f, LimitFSIZE= of the unit), then run again"
-	case is(syscall.EIO):
-		return pluginv1.CodePrecondition, "see in the kernel's log whether that disk is failing"
-	case is(syscall.EROFS):
-		return pluginv1.CodePrecondition, "make that file system writable, or choose a root that is, then run again"
-	case is(machine.ErrUnsafe): // its text says what mends it
-		return pluginv1.CodePrecondition, "do what the message says, then run again"
-	case is(machine.ErrNotRegular, machine.ErrTooLarge, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP):
-		return pluginv1.CodePrecondition, "move it away, then run again: something else stands in its place"
-	case is(fs.ErrPermission):
-		return pluginv1.CodePrecondition, "run as root, and look for an immutable file (lsattr) or a read-only mount"
 	case isService && service.Hint != "":
 		return pluginv1.CodePrecondition, service.Hint
 	case isCommand && command.Stderr+command.Stdout != "":
 		return pluginv1.CodePrecondition, "see the output of the program in details.json"
 	case isCommand, isService:
 		return pluginv1.CodePrecondition, ""
-	case is(context.DeadlineExceeded): // of the plugin's own; the caller's was judged before
+	case errors.Is(err, context.DeadlineExceeded): // the plugin's own; classify returns the caller's unchanged
 		return pluginv1.CodeRetry, ""
 	default:
-		return judgeNetwork(err)
+		return networkCode(err)
 	}
 }
 
-// words is what an error says to people, without its code.
-func words(err error) string {
+// inTheWay is the hint for anything but a regular file or a directory where there must be one.
+const inTheWay = "move it away, then run again: something else stands in its place"
+
+// messageOf returns the message of an error without its code.
+func messageOf(err error) string {
 	if known, ok := asContract(err); ok {
 		return known.Message
 	}
 	return err.Error()
 }
 
-// outputOf is what another program said, for the administrator alone.
+// outputOf returns the output of another program, which only the administrator may see.
 func outputOf(err error) string {
 	if known, ok := asContract(err); ok && known.Detail != "" {
 		return known.Detail

@@ -7,38 +7,37 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"syscall"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// judgeNetwork classifies what the network refuses: an operator corrects a name or a certificate, anything else may pass.
-// An error that has nothing to do with the network is Internal.
-func judgeNetwork(err error) (pluginv1.Code, string) {
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// networkCode classifies an error of the network: a wrong name or certificate is a Precondition, anything else may pass.
+// Other errors are Internal.
+func networkCode(err error) (pluginv1.Code, string) {
 	name, isName := errors.AsType[*net.DNSError](err)
 	certificate, isCertificate := errors.AsType[x509.CertificateInvalidError](err)
-	_, otherAuthority := errors.AsType[x509.UnknownAuthorityError](err)
-	_, otherHost := errors.AsType[x509.HostnameError](err)
-	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	_, notTLS := errors.AsType[tls.RecordHeaderError](err)
-	_, alert := errors.AsType[tls.AlertError](err)
-	_, isAddress := errors.AsType[*net.AddrError](err)
 	timed, isTimed := errors.AsType[net.Error](err)
-	_, isOperation := errors.AsType[*net.OpError](err)
 	request, isRequest := errors.AsType[*url.Error](err)
 	errno, isErrno := errors.AsType[syscall.Errno](err)
 	switch {
 	case isName && name.IsNotFound:
-		return pluginv1.CodePrecondition, "see that the name is right and that the name servers of this machine know it"
+		return pluginv1.CodePrecondition, "check the name, and that the name servers of this machine resolve it"
 	case isCertificate && certificate.Reason == x509.Expired:
 		return pluginv1.CodePrecondition, "compare the clock of this machine with the validity of the server's certificate"
-	case isCertificate, otherAuthority, otherHost, untrusted:
-		return pluginv1.CodePrecondition, "see that the name of the server is right, and that this machine trusts its certificate authority"
-	case notTLS, alert, errors.Is(err, http.ErrSchemeMismatch):
-		return pluginv1.CodePrecondition, "see that the address is that of a server which speaks TLS, and which versions it takes"
-	case isAddress:
+	case isCertificate, is[x509.UnknownAuthorityError](err), is[x509.HostnameError](err), is[*tls.CertificateVerificationError](err):
+		return pluginv1.CodePrecondition, "check the name of the server, and that this machine trusts its certificate authority"
+	case is[tls.RecordHeaderError](err), is[tls.AlertError](err), errors.Is(err, http.ErrSchemeMismatch):
+		return pluginv1.CodePrecondition, "check that the server at this address supports TLS, and its versions"
+	case is[*net.AddrError](err):
 		return pluginv1.CodePrecondition, "correct the address"
-	case isName, isOperation, isRequest && request.Op != "parse", isTimed && timed.Timeout(), isErrno && ofNetwork(errno):
+	case isName, is[*net.OpError](err), isRequest && request.Op != "parse", isTimed && timed.Timeout(), isErrno && ofNetwork(errno):
 		return pluginv1.CodeRetry, ""
 	default:
 		return pluginv1.CodeInternal, ""
@@ -46,11 +45,8 @@ func judgeNetwork(err error) (pluginv1.Code, string) {
 }
 
 func ofNetwork(errno syscall.Errno) bool {
-	switch errno {
-	case syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.ENETUNREACH, syscall.ENETDOWN,
-		syscall.EHOSTUNREACH, syscall.EHOSTDOWN, syscall.ETIMEDOUT, syscall.ENOTCONN:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]syscall.Errno{
+		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.ENETUNREACH, syscall.ENETDOWN,
+		syscall.EHOSTUNREACH, syscall.EHOSTDOWN, syscall.ETIMEDOUT, syscall.ENOTCONN,
+	}, errno)
 }

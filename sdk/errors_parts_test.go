@@ -96,7 +96,7 @@ func TestErrorParts(t *testing.T) {
 	require.ErrorIs(t, sdk.At(fmt.Errorf("ask: %w", context.Canceled), "spec"), context.Canceled)
 }
 
-// TestNetworkErrors: what the network refuses is no defect of the plugin.
+// TestNetworkErrors: an error of the network is no defect of the plugin.
 func TestNetworkErrors(t *testing.T) {
 	t.Parallel()
 	get := func(url string) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// TestClassification: what the machine refuses gets the code that tells the caller what to do next.
+// TestClassification: errors of the machine get a code and a hint.
 func TestClassification(t *testing.T) {
 	t.Parallel()
 	path := func(err error) error { return &fs.PathError{Op: "write", Path: "/etc/x", Err: err} }

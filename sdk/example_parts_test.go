@@ -13,7 +13,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// What docs/writing-a-plugin.md shows in parts is here as a whole, where it is compiled and run.
+// The parts shown in docs/writing-a-plugin.md, compiled and run.
 
 func planHosts(_ context.Context, m sdk.Machine, want []byte) (sdk.Plan, error) {
 	var plan sdk.Plan

@@ -14,32 +14,32 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// FileSpec is a file as it shall be. Formatted or logged it shows its path, never its content.
+// FileSpec is the desired state of a file. Formatted or logged it shows its path, never its content.
 type FileSpec struct {
 	// Path is an absolute path of the target.
 	Path string
-	// Absent says that there shall be no file, as by the function Absent; at most Part is given then.
+	// Absent removes the file, as the function Absent does; only Part may be set as well.
 	Absent bool
 	// Content is the whole content.
 	Content []byte
-	// Mode holds the permission bits, which are set whatever the umask. It must not be 0. On Windows a file that gives others
-	// nothing (0600) is for SYSTEM, the Administrators and this user alone, and any other inherits its access list.
+	// Mode has the permission bits, which are set whatever the umask. It must not be 0. On Windows only SYSTEM, the
+	// Administrators and this user have access to a file that is closed to others (0600); any other inherits its access list.
 	Mode fs.FileMode
-	// Owner is whom the file shall belong to. Nil: nobody asks, and a file that is written belongs to the user of this
-	// process. Windows: must be nil.
+	// Owner is the owner of the file; nil leaves it unmanaged: a file that is written belongs to the user of this process.
+	// Windows: must be nil.
 	Owner *Owner
-	// Sensitive keeps the content out of the diff, even where Mode lets everyone read the file.
+	// Sensitive keeps the content out of the diff, even if Mode lets everyone read the file.
 	Sensitive bool
-	// Part is what the document owns of a file that it shares with others; nil: all of it.
+	// Part is what the document owns of a file that it shares with others; nil means the whole file.
 	Part *Part
 }
 
-// Part is a part of a file. Another document that asks for the same part differently, or for the whole file, is a conflict;
-// one that asks for another part is not.
+// Part is a part of a file. Another document with a different content of the same part, or with the whole file, is a
+// conflict; one with another part is not.
 type Part struct {
-	// Name tells the part from others of the file, for example the name of a section or of the document. It is not empty.
+	// Name identifies the part in the file, for example the name of a section or of the document. It must not be empty.
 	Name string
-	// Content is what the document asks for in it; nil when the part has to be absent.
+	// Content is the desired content; nil means absent.
 	Content []byte
 }
 
@@ -47,12 +47,12 @@ type Part struct {
 type Owner struct{ UID, GID int }
 
 // Format shows the path.
-func (s FileSpec) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.Path) } // a fmt.State has nowhere to report to
+func (s FileSpec) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.Path) } // a fmt.State has no place for an error
 
 // LogValue shows the path.
 func (s FileSpec) LogValue() slog.Value { return slog.StringValue(s.Path) }
 
-// claim records the file as the document's own. Whether the diff shows the content is no property of the file.
+// claim records that the document owns the file. Sensitive is not part of its state.
 func (s FileSpec) claim(m Machine) {
 	if s.Part != nil {
 		var value []string
@@ -73,7 +73,7 @@ func (s FileSpec) claim(m Machine) {
 	m.Claim(pluginv1.FileClaim(s.Path, ""), "", string(s.Content), octal(s.Mode), owner)
 }
 
-// check finds what an author forgot.
+// check refuses an incomplete specification.
 func (s FileSpec) check() error {
 	if s.Absent {
 		return nil
@@ -98,16 +98,16 @@ func (s FileSpec) version() version {
 	return v
 }
 
-// File returns the change that gives a file its content, mode and owner; nil when it is so already. Where its path is
-// a link, the file at its end is meant. Directories that are missing are made with mode 0755.
+// File returns the change that sets content, mode and owner of a file; nil when it matches. Links are followed. Missing
+// directories are created with mode 0755.
 //
-// The diff is unified, or "content differs" where the old or the new file is not for everyone to read.
+// The diff is unified, or "content differs" where not everyone may read the old or the new file.
 func File(m Machine, spec FileSpec) (*Change, error) {
 	spec.claim(m)
 	return fileChange(disk{m.FS}, spec)
 }
 
-// fileChanges are the changes of those that are not so.
+// fileChanges returns the changes of the files that differ.
 func fileChanges(f files, specs []FileSpec) ([]*Change, error) {
 	var changes []*Change
 	for _, spec := range specs {
@@ -130,16 +130,16 @@ func fileChange(f files, spec FileSpec) (*Change, error) {
 		return nil, err
 	}
 	want := spec.version()
-	have, err := look(f, spec.Path)
-	if err != nil || have.is(want) {
+	have, err := f.read(spec.Path)
+	if err != nil || have.matches(want) {
 		return nil, err
 	}
 	return &Change{
 		ID: "file:" + spec.Path, Summary: fileSummary(spec.Path, have, want),
 		Diff: difference(spec.Path, have, want, spec.Sensitive),
 		Do: func(context.Context, Progress) error {
-			now, err := look(f, spec.Path)
-			if err != nil || now.is(want) {
+			now, err := f.read(spec.Path)
+			if err != nil || now.matches(want) {
 				return err
 			}
 			return f.put(spec.Path, want)
@@ -154,12 +154,12 @@ func fileSummary(path string, have, want version) string {
 	case !bytes.Equal(have.Content, want.Content):
 		return "change " + path
 	default:
-		return "change who may use " + path
+		return "change mode or owner of " + path
 	}
 }
 
-// Absent returns the change that removes a file or a link; nil when there is none. A link is removed itself, not what
-// it leads to. A directory is a Precondition.
+// Absent returns the change that removes a file or a link; nil when there is none. Of a link only the link is removed. A
+// directory is a Precondition.
 func Absent(m Machine, path string) (*Change, error) {
 	return File(m, FileSpec{Path: path, Absent: true})
 }
@@ -170,16 +170,16 @@ func absence(f files, path string) (*Change, error) {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("look at a file: %w", err)
+		return nil, fmt.Errorf("read a file: %w", err)
 	case info.Mode.IsDir():
-		return nil, Precondition(path+" is a directory where no file shall be", "move it away, then run again")
+		return nil, Precondition(path+" is a directory where no file may be", "move it away, then run again")
 	}
 	change := &Change{
 		ID: "file:" + path, Summary: "remove " + path, Diff: path + ": removed\n",
 		Do: func(context.Context, Progress) error { return f.put(path, version{}) },
 	}
 	if info.Mode.IsRegular() {
-		have, err := look(f, path)
+		have, err := f.read(path)
 		if err != nil {
 			return nil, err
 		}
@@ -188,9 +188,8 @@ func absence(f files, path string) (*Change, error) {
 	return change, nil
 }
 
-// Directory returns the change that makes a directory with this mode, and those above it that are missing with 0755;
-// nil when it is there. One that is there with another mode is a Precondition: what is in it was put there under
-// other rules.
+// Directory returns the change that creates a directory with this mode, and the missing ones above it with 0755; nil when it
+// exists. One with another mode is a Precondition: its contents were created for that mode.
 func Directory(m Machine, path string, mode fs.FileMode) (*Change, error) {
 	if mode == 0 || mode&^fs.ModePerm != 0 {
 		return nil, fmt.Errorf("directory %s: %w: its mode is missing or holds more than permission bits", path, fs.ErrInvalid)
@@ -200,7 +199,7 @@ func Directory(m Machine, path string, mode fs.FileMode) (*Change, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return nil, fmt.Errorf("look at a directory: %w", err)
+		return nil, fmt.Errorf("query a directory: %w", err)
 	case !info.Mode.IsDir():
 		return nil, Precondition(path+" is not a directory", "move it away, then run again")
 	case info.UID >= 0 && info.Mode.Perm() != mode:
@@ -210,7 +209,7 @@ func Directory(m Machine, path string, mode fs.FileMode) (*Change, error) {
 		return nil, nil
 	}
 	return &Change{
-		ID: "directory:" + path, Summary: "make the directory " + path, Diff: "mode " + octal(mode) + "\n",
+		ID: "directory:" + path, Summary: "create the directory " + path, Diff: "mode " + octal(mode) + "\n",
 		Do: func(context.Context, Progress) error {
 			if err := m.FS.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				return err

@@ -20,7 +20,7 @@ import (
 
 const motd = "/etc/motd"
 
-// unix ends a test of modes and links where there are none.
+// unix skips a test of modes and links on Windows.
 func unix(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -56,26 +56,26 @@ func TestFile(t *testing.T) {
 			name: "change", old: "a\nb\n", oldMode: 0o644, spec: sdk.FileSpec{Content: []byte("a\nc\n"), Mode: 0o644},
 			summary: "change /etc/motd", diff: "--- a/etc/motd\n+++ b/etc/motd\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n",
 		},
-		{name: "as it is", old: "a\n", oldMode: 0o640, spec: sdk.FileSpec{Content: []byte("a\n"), Mode: 0o640}},
+		{name: "matches", old: "a\n", oldMode: 0o640, spec: sdk.FileSpec{Content: []byte("a\n"), Mode: 0o640}},
 		{
-			name: "as it is, with its owner", old: "a\n", oldMode: 0o644,
+			name: "matches, with its owner", old: "a\n", oldMode: 0o644,
 			spec: sdk.FileSpec{Content: []byte("a\n"), Mode: 0o644, Owner: &sdk.Owner{UID: uid, GID: os.Getegid()}},
 		},
 		{
 			name: "mode only", old: "a\n", oldMode: 0o600, spec: sdk.FileSpec{Content: []byte("a\n"), Mode: 0o644},
-			summary: "change who may use /etc/motd", diff: "mode 0600 -> 0644\n",
+			summary: "change mode or owner of /etc/motd", diff: "mode 0600 -> 0644\n",
 		},
 		{
 			name: "set-user-ID", old: "a\n", oldMode: 0o755, spec: sdk.FileSpec{Content: []byte("a\n"), Mode: 0o755 | fs.ModeSetuid},
-			summary: "change who may use /etc/motd", diff: "mode 0755 -> 4755\n",
+			summary: "change mode or owner of /etc/motd", diff: "mode 0755 -> 4755\n",
 		},
 		{
-			name: "the new file is not for everyone", old: "a\n", oldMode: 0o644,
+			name: "the new file is not readable by everyone", old: "a\n", oldMode: 0o644,
 			spec:    sdk.FileSpec{Content: []byte("secret\n"), Mode: 0o640},
 			summary: "change /etc/motd", diff: "mode 0644 -> 0640\ncontent differs\n",
 		},
 		{
-			name: "the old file is not for everyone", old: "secret\n", oldMode: 0o600,
+			name: "the old file is not readable by everyone", old: "secret\n", oldMode: 0o600,
 			spec:    sdk.FileSpec{Content: []byte("a\n"), Mode: 0o644},
 			summary: "change /etc/motd", diff: "mode 0600 -> 0644\ncontent differs\n",
 		},
@@ -84,11 +84,11 @@ func TestFile(t *testing.T) {
 			summary: "change /etc/motd", diff: "content differs\n",
 		},
 		{
-			name: "a new file that is not for everyone", spec: sdk.FileSpec{Content: []byte("secret\n"), Mode: 0o600},
+			name: "created, not readable by everyone", spec: sdk.FileSpec{Content: []byte("secret\n"), Mode: 0o600},
 			summary: "create /etc/motd", diff: "content differs\n",
 		},
 		{
-			name: "no text", spec: sdk.FileSpec{Content: []byte("a\x00b"), Mode: 0o644},
+			name: "not text", spec: sdk.FileSpec{Content: []byte("a\x00b"), Mode: 0o644},
 			summary: "create /etc/motd", diff: "content differs\n",
 		},
 		{
@@ -138,7 +138,7 @@ func TestFile(t *testing.T) {
 
 func TestFileOwner(t *testing.T) {
 	t.Parallel()
-	require.Root(t) // files are given to somebody else
+	require.Root(t) // the owner of files changes
 	f := machinetest.New(t)
 	f.WriteFiles(t, map[string]string{motd: "a\n"})
 	spec := sdk.FileSpec{Path: motd, Content: []byte("a\n"), Mode: 0o644, Owner: &sdk.Owner{UID: 12, GID: 34}}
@@ -154,8 +154,8 @@ func TestFileOwner(t *testing.T) {
 	}
 }
 
-// TestFileLooksAgain: what became so between plan and apply is left alone.
-func TestFileLooksAgain(t *testing.T) {
+// TestFileMatchesMeanwhile: a file that matches since the plan is not written.
+func TestFileMatchesMeanwhile(t *testing.T) {
 	t.Parallel()
 	f := machinetest.New(t)
 	content := []byte("a\n")
@@ -163,7 +163,7 @@ func TestFileLooksAgain(t *testing.T) {
 	if err != nil || change == nil {
 		t.Fatalf("change %v, %v", change, err)
 	}
-	content[0] = 'X' // the caller's slice is the caller's
+	content[0] = 'X' // the change has a copy
 	f.WriteFiles(t, map[string]string{motd: "a\n"})
 	before, err := os.Stat(filepath.Join(f.Root, motd))
 	if err != nil {
@@ -198,7 +198,7 @@ func TestFileRefusals(t *testing.T) {
 	}
 }
 
-// TestActivateDanglingLink: what a link leads to could not be put back.
+// TestActivateDanglingLink: the absent target of a link could not be restored.
 func TestActivateDanglingLink(t *testing.T) {
 	t.Parallel()
 	unix(t)
@@ -210,7 +210,7 @@ func TestActivateDanglingLink(t *testing.T) {
 	err := activate(t, f.Machine, sdk.Activation{
 		Unit: "x.service", Files: []sdk.FileSpec{{Path: "/etc/x.conf", Content: []byte("x"), Mode: 0o644}},
 	}, 1)
-	wantCode(t, err, pluginv1.CodePrecondition, "/etc/x.conf is a link that leads nowhere")
+	wantCode(t, err, pluginv1.CodePrecondition, "/etc/x.conf is a dangling link")
 	if calls := f.Services.Calls(); len(calls) != 0 {
 		t.Errorf("services were asked for %q", calls)
 	}
@@ -236,7 +236,7 @@ func TestAbsent(t *testing.T) {
 		}
 	}
 	if names, err := f.Machine.FS.ReadDir("/etc"); err != nil || fmt.Sprint(names) != "[a]" {
-		t.Errorf("left are %q (%v), want only a, which a removed link led to", names, err)
+		t.Errorf("left are %q (%v), want only a, the target of a removed link", names, err)
 	}
 	for _, path := range []string{"/etc/b", "/nowhere/x", "/etc/a/below-a-file"} {
 		if change, err := sdk.Absent(f.Machine, path); change != nil || err != nil {

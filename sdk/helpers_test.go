@@ -6,7 +6,7 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// activate plans, wants that many changes, and makes them.
+// activate plans, requires this number of changes, and makes them.
 func activate(t *testing.T, m sdk.Machine, a sdk.Activation, want int) error {
 	t.Helper()
 	changes, err := sdk.Activate(t.Context(), m, a)
@@ -24,7 +24,7 @@ func activate(t *testing.T, m sdk.Machine, a sdk.Activation, want int) error {
 	return nil
 }
 
-// recorder is a Progress that keeps what it hears.
+// recorder is a Progress that records its events.
 type recorder struct{ lines []string }
 
 func (r *recorder) Report(message string)      { r.lines = append(r.lines, message) }

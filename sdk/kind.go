@@ -10,7 +10,7 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1/schema"
 )
 
-// Kind joins one kind of document to the function that plans it. Make it with For.
+// Kind is a kind of document with its plan function. See For.
 type Kind interface{ definition() definition }
 
 type definition struct {
@@ -31,22 +31,20 @@ type KindOf[C any] struct {
 	schema           []byte
 }
 
-// For serves documents of this apiVersion and kind. C is the whole document, decoded strictly by its json tags: embed
+// For returns the Kind of this apiVersion and kind. C is the whole document, decoded strictly by its json tags: embed
 // v1alpha1.Header and add a Spec.
 func For[C any](apiVersion, kind string, phase Phase, plan PlanFunc[C]) KindOf[C] {
 	return KindOf[C]{apiVersion: apiVersion, kind: kind, phase: phase, plan: plan}
 }
 
-// Validate adds a function that finds what is wrong with a document by itself, whatever the machine is. It is called also
-// on what did decode of a document with errors, so that all of them are reported at once; a finding that only follows
-// from one of those is left out.
+// Validate adds a function that returns the errors of a document that do not depend on the machine. It is also called when
+// parts of the document do not decode, so that all errors are reported at once; one that follows from another is left out.
 func (k KindOf[C]) Validate(validate func(C) []Violation) KindOf[C] {
 	k.validate = validate
 	return k
 }
 
-// JSONSchema adds the JSON schema of the document, which machineadm explain shows. The kinds of the contract have theirs
-// already.
+// JSONSchema adds the JSON schema of the document, which machineadm explain shows. Kinds of the contract already have one.
 func (k KindOf[C]) JSONSchema(schema []byte) KindOf[C] {
 	k.schema = schema
 	return k
@@ -73,8 +71,8 @@ func (k KindOf[C]) definition() definition {
 	}
 }
 
-// ProviderConfig decodes spec.providerConfig strictly, by the json tags of T, and returns what did decode and everything
-// that is wrong with it, with field paths of the document. A missing one is the zero T.
+// ProviderConfig decodes spec.providerConfig strictly, by the json tags of T. It returns what decodes, and all errors with
+// field paths of the document. A missing one is the zero T.
 func ProviderConfig[T any](raw json.RawMessage) (T, []Violation) {
 	const field = "spec.providerConfig"
 	var config T

@@ -33,7 +33,7 @@ func TestDescribeKinds(t *testing.T) {
 	}
 }
 
-// TestValidate: validation runs on what did decode, and what only follows from a fault of decoding is left out.
+// TestValidate: validation runs on what decodes; an error that follows from one of decoding is left out.
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	planned := false
@@ -55,10 +55,10 @@ func TestValidate(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"right":                {`{"count":1,"hosts":["a"]}`, nil},
-		"wrong":                {`{}`, []string{"spec.count: must be above 0", "spec.hosts: is required"}},
-		"beside an unknown":    {`{"hosts":["a"],"colour":1}`, []string{"spec.colour: unknown field", "spec.count: must be above 0"}},
-		"follows from a fault": {`{"count":"a"}`, []string{"spec.count: must be an integer", "spec.hosts: is required"}},
+		"right":                 {`{"count":1,"hosts":["a"]}`, nil},
+		"wrong":                 {`{}`, []string{"spec.count: must be above 0", "spec.hosts: is required"}},
+		"with an unknown field": {`{"hosts":["a"],"colour":1}`, []string{"spec.colour: unknown field", "spec.count: must be above 0"}},
+		"follows from an error": {`{"count":"a"}`, []string{"spec.count: must be an integer", "spec.hosts: is required"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			planned = false

@@ -1,4 +1,4 @@
-// Package sdk is what a plugin's author imports: a configuration struct, one plan function, Main.
+// Package sdk is for authors of plugins, who write a configuration struct, one plan function and a call of Main.
 //
 //	func main() {
 //		sdk.Main(sdk.Plugin{
@@ -9,7 +9,7 @@
 //		})
 //	}
 //
-// One function decides what is missing, so that what a plan shows and what an apply does cannot drift apart.
+// Plan and Apply call the same function, so that an apply makes the changes that a plan shows.
 package sdk
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// Machine is the machine, or the image root, that a plan observes and a change works on.
+// Machine is the machine, or the image root, that a plan function reads and a change modifies.
 type Machine = machine.Machine
 
-// Target is which machine it is.
+// Target identifies a machine.
 type Target = target.Target
 
-// Phase says when a kind can be applied.
+// Phase is the phase in which a kind can be applied.
 type Phase = pluginv1.Phase
 
 // The phases of a kind.
@@ -35,18 +35,18 @@ const (
 	PhaseProvisioning = pluginv1.PhaseProvisioning // needs this machine's identity
 )
 
-// Fitness says how a plugin fits a machine.
+// Fitness is how well a plugin fits a machine.
 type Fitness = pluginv1.Fitness
 
-// The fitnesses that a Fit function answers.
+// The results of a Fit function.
 const (
 	FitnessUnsupported = pluginv1.FitnessUnsupported // cannot serve this machine
-	FitnessAbsent      = pluginv1.FitnessAbsent      // knows the machine, but what it configures is not installed
+	FitnessAbsent      = pluginv1.FitnessAbsent      // serves the machine, but what it configures is not installed
 	FitnessInstalled   = pluginv1.FitnessInstalled   // what it configures is installed
 	FitnessActive      = pluginv1.FitnessActive      // what it configures is what the machine uses now
 )
 
-// Plugin is a whole plugin as one value.
+// Plugin is a whole plugin.
 type Plugin struct {
 	// Name is the provider: the last part of the binary's name.
 	Name string
@@ -55,16 +55,15 @@ type Plugin struct {
 	// OS lists the operating systems that the plugin serves, as GOOS. On any other it answers Unsupported.
 	OS []string
 	// Distributions are the IDs of os-release(5) that the plugin was written for, the most specific first; empty for a generic
-	// one. Among providers that fit equally well the host takes one that names the distribution of the machine.
+	// one. Among providers of equal fitness the host selects one that names the distribution of the machine.
 	Distributions []string
-	// Kinds are the documents that it serves.
+	// Kinds are the kinds of documents that it serves.
 	Kinds []Kind
-	// Fit says how the plugin fits the machine, and why, in one sentence. Nil means installed wherever OS matches.
+	// Fit returns how well the plugin fits the machine, and why, in one sentence. Nil means installed wherever OS matches.
 	Fit func(ctx context.Context, m Machine) (Fitness, string, error)
 }
 
-// PlanFunc compares what a document wants with what the machine is, and returns the changes that are missing.
+// PlanFunc compares the desired with the current state and returns the missing changes.
 //
-// It writes nothing. Against an empty root it returns changes or Precondition. Its configuration errors are complete:
-// all violations at once.
+// It writes nothing. For an empty root it returns changes or Precondition. An InvalidConfig has all violations at once.
 type PlanFunc[C any] func(ctx context.Context, m Machine, want C) (Plan, error)

@@ -10,23 +10,21 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// ServiceSpec is a service as it shall be. What is nil stays as it is.
+// ServiceSpec is the desired state of a service; nil leaves a field unmanaged.
 type ServiceSpec struct {
-	// Enabled says whether it is started at boot.
-	Enabled *bool
-	// Running says whether it runs now.
+	Enabled *bool // started at boot
 	Running *bool
 }
 
-// on says that the unit has to be one that can be started.
+// on reports whether the unit must be startable.
 func (s ServiceSpec) on() bool {
 	return s.Enabled != nil && *s.Enabled || s.Running != nil && *s.Running
 }
 
-// ServiceState returns the changes that enable or disable a unit and start or stop it; none when it is so already. A
-// unit that shall be enabled or run and is not installed, or is masked, is a Precondition.
+// ServiceState returns the changes that enable or disable a unit and start or stop it; none when it matches. A unit that is
+// to be enabled or started and is not installed, or is masked, is a Precondition.
 //
-// In an image root the unit is enabled by links, and its start is left for first boot; nothing is stopped there.
+// In an image root the unit is enabled by links, and its start is left for first boot.
 func ServiceState(ctx context.Context, m Machine, unit string, want ServiceSpec) ([]*Change, error) {
 	state, err := m.Services.State(ctx, unit)
 	if err != nil {
@@ -65,21 +63,20 @@ func ServiceState(ctx context.Context, m Machine, unit string, want ServiceSpec)
 	return changes, nil
 }
 
-// claimUnit claims an attribute of a unit under the unit's own name, so that an alias is no other unit.
+// claimUnit claims an attribute of a unit under the unit's own name, so that an alias is the same unit.
 func claimUnit(m Machine, unit string, state machine.ServiceState, attribute string, value ...string) {
 	m.Claim("unit:"+cmp.Or(state.ID, unit)+"#"+attribute, "", value...)
 }
 
 func enablement(services machine.Services, unit string, enabled bool) *Change {
-	word := map[bool]string{true: "enable", false: "disable"}[enabled]
+	action := map[bool]string{true: "enable", false: "disable"}[enabled]
 	return &Change{
-		ID: word + ":" + unit, Summary: word + " " + unit,
+		ID: action + ":" + unit, Summary: action + " " + unit,
 		Do: func(ctx context.Context, _ Progress) error { return services.SetEnabled(ctx, unit, enabled) },
 	}
 }
 
-// start starts a unit and looks whether it is still there: a simple service counts as started before it has done
-// anything.
+// start starts a unit and checks that it runs: a simple service counts as started before it has done anything.
 func start(ctx context.Context, m Machine, services machine.Services, unit string) error {
 	if err := explained(ctx, m, services, unit, services.Do(ctx, unit, machine.Start)); err != nil {
 		return err
@@ -89,7 +86,7 @@ func start(ctx context.Context, m Machine, services machine.Services, unit strin
 		return err
 	}
 	if down(state) {
-		return Precondition(unit+" ended right after its start", whereItSays(m, unit))
+		return Precondition(unit+" ended right after its start", logHint(m, unit))
 	}
 	return nil
 }
@@ -108,14 +105,14 @@ func usable(m Machine, unit string, state machine.ServiceState) error {
 	return nil
 }
 
-// explained is the failure of a start, or that the unit was masked or removed meanwhile, where that is why.
+// explained returns the failure of a start, or that the unit was masked or removed meanwhile, if that is the cause.
 func explained(ctx context.Context, m Machine, services machine.Services, unit string, failure error) error {
 	if failure == nil || ctx.Err() != nil {
 		return failure
 	}
 	state, err := services.State(ctx, unit)
 	if err != nil {
-		return failure // which says more
+		return failure // more specific than err
 	}
 	if refused := usable(m, unit, state); refused != nil {
 		return WithDetail(refused, outputOf(failure))
@@ -123,20 +120,20 @@ func explained(ctx context.Context, m Machine, services machine.Services, unit s
 	return failure
 }
 
-func whereItSays(m Machine, unit string) string {
+func logHint(m Machine, unit string) string {
 	if m.Target.OS == "windows" {
 		return "see the event logs System and Application"
 	}
 	return "see journalctl -u " + unit
 }
 
-// ended says that the unit does not run, and will not by itself.
+// ended reports that the unit does not run and that nothing will start it.
 func ended(s machine.ServiceState) bool { return s.Active == "inactive" || s.Active == "failed" }
 
-// down says that the unit does not run. One that is restarted over and over does not.
+// down reports that the unit does not run. One that is restarted repeatedly does not.
 func down(s machine.ServiceState) bool { return ended(s) || strings.HasPrefix(s.Sub, "auto-restart") }
 
-// up says that the unit runs.
+// up reports that the unit runs.
 func up(s machine.ServiceState) bool {
 	return slices.Contains([]string{"active", "reloading", "refreshing"}, s.Active)
 }

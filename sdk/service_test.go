@@ -29,24 +29,24 @@ func TestServiceState(t *testing.T) {
 		name  string
 		state machine.ServiceState
 		want  sdk.ServiceSpec
-		calls string // what is planned, and then asked for
+		calls string // of the service manager
 		code  pluginv1.Code
 	}{
 		{"on, is", running(), on, "", 0},
 		{"on, is stopped", stopped(), on, "enable x.service, start x.service", 0},
-		{"on, restarts over and over", looping, on, "start x.service", 0},
+		{"on, restarts repeatedly", looping, on, "start x.service", 0},
 		{"on, is masked", masked, on, "", pluginv1.CodePrecondition},
 		{"off, is", stopped(), off, "", 0},
 		{"off, runs", running(), off, "disable x.service, stop x.service", 0},
-		{"off, restarts over and over", looping, off, "disable x.service, stop x.service", 0},
+		{"off, restarts repeatedly", looping, off, "disable x.service, stop x.service", 0},
 		{"off, is masked", masked, off, "", 0},
 		{"enabled only", running(), sdk.ServiceSpec{Enabled: new(true), Running: new(false)}, "stop x.service", 0},
 		{"running only", running(), sdk.ServiceSpec{Enabled: new(false), Running: new(true)}, "disable x.service", 0},
-		{"enabled, running left open", stopped(), sdk.ServiceSpec{Enabled: new(true)}, "enable x.service", 0},
-		{"running, enabled left open", stopped(), sdk.ServiceSpec{Running: new(true)}, "start x.service", 0},
-		{"stopped, enabled left open", running(), sdk.ServiceSpec{Running: new(false)}, "stop x.service", 0},
-		{"disabled, running left open", running(), sdk.ServiceSpec{Enabled: new(false)}, "disable x.service", 0},
-		{"both left open", masked, sdk.ServiceSpec{}, "", 0},
+		{"enabled, running unmanaged", stopped(), sdk.ServiceSpec{Enabled: new(true)}, "enable x.service", 0},
+		{"running, enabled unmanaged", stopped(), sdk.ServiceSpec{Running: new(true)}, "start x.service", 0},
+		{"stopped, enabled unmanaged", running(), sdk.ServiceSpec{Running: new(false)}, "stop x.service", 0},
+		{"disabled, running unmanaged", running(), sdk.ServiceSpec{Enabled: new(false)}, "disable x.service", 0},
+		{"both unmanaged", masked, sdk.ServiceSpec{}, "", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +66,7 @@ func TestServiceState(t *testing.T) {
 				}
 			}
 			if got := strings.Join(f.Services.Calls(), ", "); got != c.calls {
-				t.Errorf("asked for %q, want %q", got, c.calls)
+				t.Errorf("calls %q, want %q", got, c.calls)
 			}
 			if again, err := sdk.ServiceState(t.Context(), f.Machine, "x.service", c.want); err != nil || len(again) != 0 {
 				t.Errorf("afterwards %d changes are planned (%v)", len(again), err)
@@ -81,11 +81,11 @@ func TestServiceStateOfAbsentUnit(t *testing.T) {
 	_, err := sdk.ServiceState(t.Context(), f.Machine, "x.service", sdk.ServiceSpec{Running: new(true)})
 	wantCode(t, err, pluginv1.CodePrecondition, "not installed")
 	if changes, err := sdk.ServiceState(t.Context(), f.Machine, "x.service", sdk.ServiceSpec{}); err != nil || len(changes) != 0 {
-		t.Errorf("%d changes to stop what is not there (%v)", len(changes), err)
+		t.Errorf("%d changes to stop an absent unit (%v)", len(changes), err)
 	}
 }
 
-// TestServiceThatEndsAtOnce: started is not running.
+// TestServiceThatEndsAtOnce: a successful start is not enough.
 func TestServiceThatEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	f := machinetest.New(t)
@@ -97,7 +97,7 @@ func TestServiceThatEndsAtOnce(t *testing.T) {
 	wantCode(t, changes[0].Do(t.Context(), &recorder{}), pluginv1.CodePrecondition, "ended right after its start")
 }
 
-// dying is a machine whose services take every start and never run.
+// dying is a machine whose services never run, although every start succeeds.
 func dying(f *machinetest.Fixture) sdk.Machine {
 	f.Machine.Services = noRunning{f.Services}
 	return f.Machine
@@ -207,17 +207,17 @@ func TestDropIn(t *testing.T) {
 	if change := plan(); change != nil {
 		t.Errorf("afterwards %q is planned", change.Summary)
 	}
-	// The file is as it shall be, but systemd has not read it.
+	// The file matches, but systemd has not read it.
 	unread := running()
 	unread.NeedReload = true
 	f.Services.Put("x.service", unread)
 	do(plan())
 	if got := strings.Join(f.Services.Calls(), ", "); got != "daemon-reload, daemon-reload" {
-		t.Errorf("asked for %q", got)
+		t.Errorf("calls %q", got)
 	}
 }
 
-// TestDropInIsReadAfterACrash: systemd's own word depends on clocks, so it may say that nothing is due.
+// TestDropInIsReadAfterACrash: NeedReload of systemd depends on clocks, so it is false here.
 func TestDropInIsReadAfterACrash(t *testing.T) {
 	t.Parallel()
 	unix(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// waiting plans two changes, of which the first waits as do says.
+// waiting plans two changes, of which the first calls do.
 func waiting(interruptible bool, done *[]string, do func(context.Context) error) pluginv1.Configurator {
 	return configurator(func(context.Context, sdk.Machine, probe) (sdk.Plan, error) {
 		plan := changes(2, done)
@@ -27,7 +27,7 @@ func waiting(interruptible bool, done *[]string, do func(context.Context) error)
 	})
 }
 
-// TestInterruptibleChange: Stop ends its context, and only that of a change that says so.
+// TestInterruptibleChange: Stop cancels the context of an interruptible change only.
 func TestInterruptibleChange(t *testing.T) {
 	t.Parallel()
 	oops := errors.New("oops")
@@ -37,12 +37,12 @@ func TestInterruptibleChange(t *testing.T) {
 		stopped       bool
 		fails         error
 	}{
-		"ends":              {true, func(ctx context.Context) error { return fmt.Errorf("wait: %w", ctx.Err()) }, true, nil},
-		"ends by its cause": {true, context.Cause, true, nil},
-		"kills its command": {true, func(ctx context.Context) error { return &machine.CommandError{Name: "x", Err: ctx.Err()} }, true, nil},
-		"ends well":         {true, func(context.Context) error { return nil }, true, nil},
-		"fails":             {true, func(context.Context) error { return oops }, false, oops},
-		"not interruptible": {false, func(ctx context.Context) error { return ctx.Err() }, true, nil},
+		"ends":                {true, func(ctx context.Context) error { return fmt.Errorf("wait: %w", ctx.Err()) }, true, nil},
+		"ends with the cause": {true, context.Cause, true, nil},
+		"kills its command":   {true, func(ctx context.Context) error { return &machine.CommandError{Name: "x", Err: ctx.Err()} }, true, nil},
+		"succeeds":            {true, func(context.Context) error { return nil }, true, nil},
+		"fails":               {true, func(context.Context) error { return oops }, false, oops},
+		"not interruptible":   {false, func(ctx context.Context) error { return ctx.Err() }, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +68,7 @@ func TestInterruptibleChange(t *testing.T) {
 	}
 }
 
-// TestTimeLeft: the time limit of the document ends the context of a change, and is no defect of the plugin.
+// TestTimeLeft: the time limit of the document ends the context of a change, which is no defect of the plugin.
 func TestTimeLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -94,8 +94,8 @@ func TestTimeLeft(t *testing.T) {
 	})
 }
 
-// TestStopThatOvertakes: a Stop whose handler runs before that of an Apply that was sent earlier stops it, and so it does
-// one that waits for another Apply.
+// TestStopThatOvertakes: Stop also stops an Apply that was sent earlier and whose handler runs later, and one that waits for
+// another Apply.
 func TestStopThatOvertakes(t *testing.T) {
 	t.Parallel()
 	var done []string

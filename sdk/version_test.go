@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestModes: on Windows, where nobody has a number, a mode says whether others are kept out; elsewhere it is compared.
+// TestModes: on Windows (no UID) a mode only shows whether others have access; elsewhere it is compared.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -21,11 +21,11 @@ func TestModes(t *testing.T) {
 		{-1, 0o666, 0o640, false},
 		{-1, 0o600, 0o600, true},
 		{-1, 0o600, 0o640, true},
-		{-1, 0o600, 0o644, true}, // nobody asks that others can read it
-		{-1, 0, 0, true},         // what is no file
+		{-1, 0o600, 0o644, true}, // others need not have access
+		{-1, 0, 0, true},         // not a file
 	} {
 		have := version{Exists: true, Mode: c.have, UID: c.uid, GID: c.uid}
-		if got := have.is(version{Exists: true, Mode: c.want, UID: -1, GID: -1}); got != c.same {
+		if got := have.matches(version{Exists: true, Mode: c.want, UID: -1, GID: -1}); got != c.same {
 			t.Errorf("uid %d, mode %o for %o: %v", c.uid, c.have, c.want, got)
 		}
 	}

@@ -103,7 +103,7 @@ func TestFailureOverTheWire(t *testing.T) {
 	}
 }
 
-// TestPanicOverTheWire: a panic is a defect of the plugin; its value may be a secret. The plugin goes on serving.
+// TestPanicOverTheWire: a panic is a defect of the plugin; its value can be a secret. The plugin continues to serve.
 func TestPanicOverTheWire(t *testing.T) {
 	t.Parallel()
 	const canary = "c4n4ry"
@@ -131,10 +131,10 @@ func TestPanicOverTheWire(t *testing.T) {
 		if strings.Contains(fmt.Sprintf("%v %+v", err, pluginv1.AsError(err)), canary) {
 			t.Errorf("%s: the panic's value shows: %v", name, err)
 		}
-		// Its author has nothing else to go by.
+		// The stack is all that its author has.
 		detail := pluginv1.AsError(err).Detail
 		if first, _, _ := strings.Cut(detail, "\n"); !strings.Contains(first, "TestPanicOverTheWire") || !strings.Contains(detail, "wire_test.go:") || strings.Contains(detail, canary) {
-			t.Errorf("%s: where it happened:\n%s", name, detail)
+			t.Errorf("%s: stack:\n%s", name, detail)
 		}
 	}
 }

@@ -108,10 +108,10 @@ func (n node) brokenPatch(t *testing.T) {
 	n.refused(t, patch("[plugins.'"+runtime+"'.containerd]\ndefault_runtime_name = 'missing'"), report.ExitPrecondition,
 		"is none of the runtimes", "spec.providerConfig.patches")
 	// What config dump takes and the daemon does not.
-	n.refused(t, patch("[grpc]\naddress = '/dev/null/x.sock'"), report.ExitPrecondition, "the old configuration is back, and containerd.service runs with it")
+	n.refused(t, patch("[grpc]\naddress = '/dev/null/x.sock'"), report.ExitPrecondition, "the old configuration was restored, and containerd.service runs with it")
 	if n.Version == containerd.V17 { // it starts, without CRI
 		n.refused(t, small+"  providerConfig:\n    patches: [\"[plugins.'"+runtime+"'.containerd]\\nsnapshotter = 'missing'\"]\n", report.ExitPrecondition,
-			"the old configuration is back", "Container Runtime Interface")
+			"the old configuration was restored", "Container Runtime Interface")
 	}
 	n.expect(t, n.Version, smallDump())
 }

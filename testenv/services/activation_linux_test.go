@@ -51,7 +51,7 @@ func TestInstead(t *testing.T) {
 
 		a := n.do(t, want)
 		assert.Equal(t, pluginv1.CodePrecondition, a.Code)
-		assert.Contains(t, a.Error, "the old configuration is back, and new.service does not run, as before, and old.service runs again")
+		assert.Contains(t, a.Error, "the old configuration was restored, and new.service does not run, as before, and old.service runs again")
 		assert.Equal(t, "failed active", n.say(t, "is-active", both...))
 		assert.Equal(t, before, n.MustExec(t, "sh", "-c", links).Stdout)
 

@@ -68,8 +68,8 @@ func TestMaskedMeanwhile(t *testing.T) {
 			assert.Equal(t, "masked", n.say(t, "is-enabled", "new.service"))
 		}
 		for _, c := range []struct{ when, text string }{
-			{"restarting", "the old configuration is back, and new.service was not restarted"},
-			{"enabling", "the old configuration is back, but new.service could not be restarted with it and runs on as it was"},
+			{"restarting", "the old configuration was restored, and new.service was not restarted"},
+			{"enabling", "the old configuration was restored, but new.service could not be restarted with it and still runs as it was"},
 		} {
 			reset()
 			refused(request{Config: "good new\n", When: c.when, Enable: true}, c.text)

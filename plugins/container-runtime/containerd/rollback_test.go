@@ -68,7 +68,7 @@ func TestRegistriesAreRolledBack(t *testing.T) {
 			break
 		}
 	}
-	require.ErrorContains(t, err, "the old configuration is back")
+	require.ErrorContains(t, err, "the old configuration was restored")
 	assert.Equal(t, before, machinetest.Tree(t, f.Root))
 }
 

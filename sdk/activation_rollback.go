@@ -1,0 +1,137 @@
+package sdk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// fail rolls back and returns the outcome as an error. When the context has ended, the record stays for the next run.
+func (a *activator) fail(ctx context.Context, p Progress, r *record, cause error) error {
+	if ctx.Err() != nil {
+		return a.interrupted(ctx)
+	}
+	p.Report("rolling back the configuration of " + a.Unit + ": " + messageOf(cause))
+	outcome, err := a.rollBack(ctx, r)
+	if err != nil {
+		return a.notRolledBack(ctx, err, cause)
+	}
+	return a.failed(fmt.Sprintf("the new configuration of %s did not take effect (%s); %s", a.Unit, messageOf(cause), outcome), cause)
+}
+
+func (a *activator) interrupted(ctx context.Context) error {
+	return fmt.Errorf("the activation of %s was interrupted, the next run finishes it: %w", a.Unit, ctx.Err())
+}
+
+func (a *activator) notRolledBack(ctx context.Context, err, cause error) error {
+	if ctx.Err() != nil {
+		return a.interrupted(ctx)
+	}
+	why := ""
+	if cause != nil {
+		why = " after the new one did not take effect (" + messageOf(cause) + ")"
+	}
+	return a.failed(fmt.Sprintf("the old configuration of %s could not be restored%s: %s; "+
+		"the machine is between two configurations, the next run tries again", a.Unit, why, messageOf(err)), errors.Join(err, cause))
+}
+
+// rollBack restores the state from before the record, deletes the record and returns the outcome in words. After an error
+// the record remains.
+func (a *activator) rollBack(ctx context.Context, r *record) (string, error) {
+	for _, old := range r.Old {
+		have, err := a.files.read(old.Path)
+		if err == nil && !have.matches(old.Version) {
+			err = a.files.put(old.Path, old.Version)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	if err := a.removeEmpty(r.Missing); err != nil {
+		return "", err
+	}
+	state, err := a.services.State(ctx, a.Unit)
+	if err != nil {
+		return "", err
+	}
+	if r.Disabled && state.Enabled {
+		if err := a.services.SetEnabled(ctx, cmp.Or(state.ID, a.Unit), false); err != nil {
+			return "", err
+		}
+	}
+	outcome, err := a.resume(ctx, r, state)
+	if err != nil {
+		return "", err
+	}
+	others, err := a.restoreOthers(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	return outcome + others, r.delete(a.store)
+}
+
+// removeEmpty removes the directories that were created for the files, because to some daemons an empty one means
+// something. One that holds files of others stays.
+func (a *activator) removeEmpty(directories []string) error {
+	for _, directory := range slices.Backward(directories) {
+		info, err := a.files.Lstat(directory)
+		if err == nil && info.Mode.IsDir() {
+			err = a.files.put(directory, version{})
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) { // ErrExist: not empty
+			return err
+		}
+	}
+	return nil
+}
+
+// resume restores the former state of the unit. A daemon that does not start again is no error, but part of the outcome.
+func (a *activator) resume(ctx context.Context, r *record, state machine.ServiceState) (string, error) {
+	const restored = "the old configuration was restored, "
+	switch {
+	case !r.Ran:
+		if !ended(state) {
+			if err := a.services.Do(ctx, a.Unit, machine.Stop); err != nil {
+				return "", err
+			}
+		}
+		return restored + "and " + a.Unit + " does not run, as before", nil
+	case !r.Restarted && state.InvocationID == r.Invocation && !down(state):
+		if a.hasUnitFiles(r) { // systemd may have read the new ones
+			if err := a.services.DaemonReload(ctx); err != nil {
+				return "", err
+			}
+		}
+		return restored + "and " + a.Unit + " was not restarted", nil
+	}
+	err := a.restartOld(ctx, r)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if err == nil {
+		return restored + "and " + a.Unit + " runs with it", nil
+	}
+	now, queryErr := a.services.State(ctx, a.Unit)
+	if queryErr == nil && up(now) && now.InvocationID == state.InvocationID { // such as a unit that is masked while it runs
+		return restored + "but " + a.Unit + " could not be restarted with it and still runs as it was (" + messageOf(err) + ")", nil
+	}
+	return restored + "but " + a.Unit + " does not run with it either (" + messageOf(err) + ")", nil
+}
+
+// failed is a Precondition. It has the message of its cause and does not wrap it: the caller would take the error of a
+// context in it for its own.
+func (a *activator) failed(message string, cause error) error {
+	_, hint := codeOf(cause)
+	if known, ok := asContract(cause); ok {
+		hint = known.Hint
+	}
+	if hint == "" {
+		hint = "correct the configuration, then run again; " + logHint(a.machine, a.Unit)
+	}
+	return WithDetail(Precondition(message, hint), outputOf(cause))
+}
