@@ -99,15 +99,15 @@ func (s *configurator) Stop(context.Context) error {
 
 // stoppable returns a context that Stop cancels, and a function that releases it.
 func (s *configurator) stoppable(ctx context.Context) (context.Context, func()) {
-	asked := pluginv1.Stopping(ctx)
+	requested := pluginv1.Stopping(ctx)
 	ctx, stop := context.WithCancelCause(ctx)
 	s.stopping.Lock()
 	defer s.stopping.Unlock()
 	s.stops[ctx] = stop
-	if asked.Err() != nil {
+	if requested.Err() != nil {
 		stop(ErrStopped)
 	}
-	release := context.AfterFunc(asked, func() { stop(ErrStopped) })
+	release := context.AfterFunc(requested, func() { stop(ErrStopped) })
 	return ctx, func() {
 		release()
 		stop(nil)

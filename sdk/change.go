@@ -29,7 +29,7 @@ func (p *Plan) Warn(field, message string) {
 // Warning is a message for the operator. It does not stop the run.
 type Warning = pluginv1.Warning
 
-// Reboot says when a change needs the machine to reboot. The host alone reboots.
+// Reboot is the time at which a change needs a reboot, which only the host does.
 type Reboot = pluginv1.Reboot
 
 // The times of a reboot.
@@ -54,7 +54,7 @@ type Change struct {
 	Interruptible bool
 	// NeedsLive marks a change that is impossible in an image root and left for first boot.
 	NeedsLive bool
-	// Reboot says whether the change needs a reboot.
+	// Reboot is the reboot that the change needs.
 	Reboot Reboot
 	// Do makes the change. Its context ends with the time limit of the document.
 	Do func(ctx context.Context, p Progress) error

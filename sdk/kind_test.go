@@ -18,14 +18,14 @@ func TestDescribeKinds(t *testing.T) {
 	p := plugin(nil)
 	p.Distributions = []string{"ubuntu", "debian"}
 	p.Kinds = []sdk.Kind{sdk.For[probe](apiVersion, kind, sdk.PhaseProvisioning, nil).JSONSchema([]byte("{}"))}
-	for _, asked := range []bool{false, true} {
+	for _, requested := range []bool{false, true} {
 		d, err := sdk.NewConfigurator(p, machinetest.Target().OS).Describe(t.Context(),
-			pluginv1.DescribeRequest{Target: machinetest.Target(), JSONSchema: asked})
+			pluginv1.DescribeRequest{Target: machinetest.Target(), JSONSchema: requested})
 		require.NoError(t, err)
 		want := pluginv1.Kind{
 			APIVersion: apiVersion, Kind: kind, Phase: sdk.PhaseProvisioning, SecretFields: []string{"spec.password"},
 		}
-		if asked {
+		if requested {
 			want.JSONSchema = []byte("{}")
 		}
 		assert.Equal(t, []pluginv1.Kind{want}, d.Kinds)

@@ -19,7 +19,7 @@ func TestGrace(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		grace  time.Duration
-		said   string
+		stdout string
 		code   int
 		signal string
 		want   error // of the caller's context; nil means the command's own timeout
@@ -46,7 +46,7 @@ func TestGrace(t *testing.T) {
 			require.ErrorIs(t, err, want)
 			failure, ok := errors.AsType[*machine.CommandError](err)
 			require.True(t, ok)
-			assert.Equal(t, c.said, string(result.Stdout))
+			assert.Equal(t, c.stdout, string(result.Stdout))
 			assert.Equal(t, c.code, failure.ExitCode)
 			assert.Equal(t, c.signal, failure.Signal)
 			assert.Less(t, time.Since(began), 20*time.Second)

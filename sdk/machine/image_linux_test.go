@@ -61,8 +61,8 @@ func TestImageAgreesWithSystemctl(t *testing.T) {
 			for _, enable := range []bool{true, true, false, false, true} {
 				action := map[bool]string{true: "enable", false: "disable"}[enable]
 				must(t, ours.Services.SetEnabled(context.Background(), unit, enable))
-				if said, err := exec.Command(systemctl, "--root="+oracle, action, unit).CombinedOutput(); err != nil {
-					t.Fatalf("systemctl %s: %v: %s", action, err, said)
+				if output, err := exec.Command(systemctl, "--root="+oracle, action, unit).CombinedOutput(); err != nil {
+					t.Fatalf("systemctl %s: %v: %s", action, err, output)
 				}
 				if diff := machinetest.Diff(linkTree(t, oracle), linkTree(t, root)); diff != "" {
 					t.Errorf("%s: systemctl (-) and image (+) differ:\n%s", action, diff)
@@ -71,8 +71,8 @@ func TestImageAgreesWithSystemctl(t *testing.T) {
 				if err != nil || state.Enabled != enable || !state.Exists || state.Masked {
 					t.Errorf("after %s the state is %+v, %v", action, state, err)
 				}
-				said, _ := exec.Command(systemctl, "--root="+oracle, "is-enabled", unit).Output() // its exit code is 1 for a disabled one
-				if want := strings.TrimSpace(string(said)); state.FileState != want {
+				output, _ := exec.Command(systemctl, "--root="+oracle, "is-enabled", unit).Output() // its exit code is 1 for a disabled one
+				if want := strings.TrimSpace(string(output)); state.FileState != want {
 					t.Errorf("after %s systemctl reports %q, the image %q", action, want, state.FileState)
 				}
 			}

@@ -24,15 +24,15 @@ func liveSystemd(t *testing.T) (machine.Services, *machinetest.Runner) {
 	return machine.NewSystemd(commands, t.TempDir()), commands
 }
 
-func said(lines ...string) machine.Result {
+func shown(lines ...string) machine.Result {
 	return machine.Result{Stdout: []byte(strings.Join(lines, "\n") + "\n")}
 }
 
 func TestSystemdState(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		said []string
-		want machine.ServiceState
+		shown []string
+		want  machine.ServiceState
 	}{
 		"running": {
 			[]string{
@@ -81,7 +81,7 @@ func TestSystemdState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			services, commands := liveSystemd(t)
-			commands.On(showLine+"chrony.service", said(test.said...))
+			commands.On(showLine+"chrony.service", shown(test.shown...))
 			if got, err := services.State(context.Background(), "chrony"); err != nil || !reflect.DeepEqual(got, test.want) {
 				t.Errorf("state %+v, %v, want %+v", got, err, test.want)
 			}
@@ -93,7 +93,7 @@ func TestSystemdState(t *testing.T) {
 func TestSystemdStates(t *testing.T) {
 	t.Parallel()
 	services, commands := liveSystemd(t)
-	commands.On(showLine+"a.service b.socket", said("Id=a.service", "LoadState=loaded", "", "Id=b.socket", "LoadState=not-found"))
+	commands.On(showLine+"a.service b.socket", shown("Id=a.service", "LoadState=loaded", "", "Id=b.socket", "LoadState=not-found"))
 	got, err := services.States(t.Context(), "a", "b.socket")
 	want := []machine.ServiceState{{ID: "a.service", Exists: true}, {ID: "b.socket"}}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -102,7 +102,7 @@ func TestSystemdStates(t *testing.T) {
 	if got, err := services.States(t.Context()); len(got) != 0 || err != nil {
 		t.Errorf("no units: %+v, %v", got, err)
 	}
-	commands.On(showLine+"a.service c.service", said("Id=a.service", "LoadState=loaded"))
+	commands.On(showLine+"a.service c.service", shown("Id=a.service", "LoadState=loaded"))
 	if _, err := services.States(t.Context(), "a", "c"); err == nil || !strings.Contains(err.Error(), "c.service") {
 		t.Errorf("error %v, want one that names the unit", err)
 	}
@@ -113,7 +113,7 @@ func TestSystemdActions(t *testing.T) {
 	ctx := context.Background()
 	services, commands := liveSystemd(t)
 	commands.On("systemctl --no-ask-password ...", machine.Result{})
-	commands.On("systemctl show ...", said("LoadState=loaded"))
+	commands.On("systemctl show ...", shown("LoadState=loaded"))
 	must(t, services.Do(ctx, "a", machine.Start), services.Do(ctx, "a.socket", machine.Stop),
 		services.Do(ctx, "a@b", machine.Restart), services.Do(ctx, "a", machine.Reload), services.DaemonReload(ctx))
 	want := showLine + "a.service\nsystemctl --no-ask-password --quiet start -- a.service\n" +
@@ -133,7 +133,7 @@ func TestSystemdErrorsHaveUnitAndHint(t *testing.T) {
 	t.Parallel()
 	services, commands := liveSystemd(t)
 	commands.On("systemctl --no-ask-password ...", machine.Result{ExitCode: 1, Stderr: []byte("Job for chrony.service failed")})
-	commands.On("systemctl show ...", said("LoadState=loaded", "ActiveState=inactive"))
+	commands.On("systemctl show ...", shown("LoadState=loaded", "ActiveState=inactive"))
 	err := services.Do(context.Background(), "chrony", machine.Restart)
 	failure, ok := errors.AsType[*machine.ServiceError](err)
 	if !ok || failure.Unit != "chrony.service" || failure.Action != "restart" {
@@ -176,9 +176,9 @@ func TestSystemdStartLimit(t *testing.T) {
 			})
 			commands.OnFunc(showLine+"a.service", func(context.Context, machine.Command) (machine.Result, error) {
 				if tried == 0 {
-					return said("LoadState=loaded", "ActiveState=active", "InvocationID=one"), nil
+					return shown("LoadState=loaded", "ActiveState=active", "InvocationID=one"), nil
 				}
-				return said("LoadState=loaded", "ActiveState="+test.active, "InvocationID="+test.invocation), nil
+				return shown("LoadState=loaded", "ActiveState="+test.active, "InvocationID="+test.invocation), nil
 			})
 			commands.On(reset, machine.Result{})
 			if err := services.Do(context.Background(), "a", machine.Restart); (err != nil) != test.fails {
@@ -214,7 +214,7 @@ func TestSystemdVerifiesEnabling(t *testing.T) {
 	} {
 		services, commands := liveSystemd(t)
 		commands.On("systemctl --no-ask-password ...", machine.Result{})
-		commands.On(showLine+"a.service", said("LoadState=loaded", "UnitFileState="+test.after))
+		commands.On(showLine+"a.service", shown("LoadState=loaded", "UnitFileState="+test.after))
 		err := services.SetEnabled(context.Background(), "a", test.enable)
 		if test.fails != (err != nil) || err != nil && !strings.Contains(err.Error(), test.after) {
 			t.Errorf("enable %v, then %s: error %v", test.enable, test.after, err)

@@ -18,8 +18,8 @@ type Kernel struct {
 	Parameters map[string]string
 	// Refuse has the errors of parameters that cannot be written.
 	Refuse map[string]syscall.Errno
-	// Hear replaces the written value, as the kernel does when it rounds or clamps one.
-	Hear map[string]func(written string) string
+	// Adjust replaces a written value, as the kernel does when it rounds or clamps one.
+	Adjust map[string]func(written string) string
 	// Modules has the modules by name, with underscores. Others are absent.
 	Modules map[string]machine.ModuleState
 	// Appears has parameters that exist once a module is loaded.
@@ -36,7 +36,7 @@ type Write struct{ Key, Value string }
 // NewKernel returns a kernel with these parameters and no modules.
 func NewKernel(parameters map[string]string) *Kernel {
 	k := &Kernel{
-		Parameters: map[string]string{}, Refuse: map[string]syscall.Errno{}, Hear: map[string]func(string) string{},
+		Parameters: map[string]string{}, Refuse: map[string]syscall.Errno{}, Adjust: map[string]func(string) string{},
 		Modules: map[string]machine.ModuleState{}, Appears: map[string]map[string]string{},
 	}
 	maps.Copy(k.Parameters, parameters)
@@ -79,8 +79,8 @@ func (k *Kernel) SetParameter(key, value string) error {
 	if errno, ok := k.Refuse[key]; ok {
 		return fmt.Errorf("set kernel parameter: %s: %w", key, errno)
 	}
-	if hear, ok := k.Hear[key]; ok {
-		value = hear(value)
+	if adjust, ok := k.Adjust[key]; ok {
+		value = adjust(value)
 	}
 	k.Parameters[key] = value
 	return nil

@@ -91,7 +91,7 @@ func (r *Runner) Run(ctx context.Context, c machine.Command) (machine.Result, er
 	if err := ctx.Err(); err != nil {
 		return machine.Result{ExitCode: -1}, &machine.CommandError{Name: c.Name, ExitCode: -1, Err: err}
 	}
-	do, err := r.take(c)
+	do, err := r.record(c)
 	if err != nil {
 		return machine.Result{ExitCode: -1}, err
 	}
@@ -107,8 +107,8 @@ func (r *Runner) Run(ctx context.Context, c machine.Command) (machine.Result, er
 	return result, err
 }
 
-// take records the call and finds its result. The function runs without the lock, so it may use the Runner.
-func (r *Runner) take(c machine.Command) (func(context.Context, machine.Command) (machine.Result, error), error) {
+// record records the call and finds its result. The function runs without the lock, so it may use the Runner.
+func (r *Runner) record(c machine.Command) (func(context.Context, machine.Command) (machine.Result, error), error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.calls = append(r.calls, c)

@@ -84,7 +84,7 @@ func TestInsteadInAnImage(t *testing.T) {
 	n.MustExec(t, "sh", "-c", "mkdir -p "+image+units+" && cp "+units+"old.service "+units+"new.service "+image+units+
 		" && systemctl --root="+image+" enable old.service")
 	want := request{Root: image, Unit: "new.service", Instead: []string{"old.service"}, Enable: true, Config: "good\n"}
-	require.Equal(t, []string{"disable old.service", "create " + config, "enable new.service", "see that new.service runs with its configuration"},
+	require.Equal(t, []string{"disable old.service", "create " + config, "enable new.service", "run new.service with its configuration"},
 		n.do(t, want).Changes)
 	assert.Equal(t, "enabled disabled", n.say(t, "--root="+image, "is-enabled", "new.service", "old.service"))
 	assert.Len(t, n.do(t, want).Changes, 1)

@@ -107,7 +107,7 @@ func TestARefusedValueIsRolledBack(t *testing.T) {
 			"kernel.panic = 5", "EROFS", "namespace",
 		}},
 		{"EACCES", func(k *fakeKernel) { k.Refuse["kernel/panic"] = syscall.EACCES }, []string{"EACCES", "run as root"}},
-		{"another value kept", func(k *fakeKernel) { k.Hear["kernel/panic"] = func(string) string { return "4" } }, []string{
+		{"another value kept", func(k *fakeKernel) { k.Adjust["kernel/panic"] = func(string) string { return "4" } }, []string{
 			"kernel.panic = 5 was written, but the kernel keeps 4", "as the kernel shows it",
 		}},
 		{"a later write changes an earlier one", func(k *fakeKernel) {
@@ -142,7 +142,7 @@ func TestARefusedValueIsRolledBack(t *testing.T) {
 func TestAFailedRollBackIsReported(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)
-	b.kernel.Hear["kernel/panic"] = func(string) string { return "4" }
+	b.kernel.Adjust["kernel/panic"] = func(string) string { return "4" }
 	b.kernel.lock = []string{"net/ipv4/ip_forward"}
 	_, err := b.apply(t, `{"parameters":{"net.ipv4.ip_forward":1,"kernel.panic":5}}`)
 	wantPrecondition(t, err, "the kernel keeps 4", "not all previous values could be restored", "net.ipv4.ip_forward = 0", "EPERM")
