@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,9 +37,9 @@ func (d doc) fromPlugin(by *candidate, err error) problems {
 	var out problems
 	for _, v := range e.Violations[:min(len(e.Violations), document.MaxErrors)] {
 		here := base
-		here.Hint = firstOf(e.Hint, v.Hint)
+		here.Hint = cmp.Or(e.Hint, v.Hint)
 		if e.Code == pluginv1.CodeInvalidConfig || here.Message == "" || len(e.Violations) > 1 {
-			here.Message, here.Hint = firstOf(v.Message, e.Message), firstOf(v.Hint, e.Hint)
+			here.Message, here.Hint = cmp.Or(v.Message, e.Message), cmp.Or(v.Hint, e.Hint)
 		}
 		out = append(out, d.problem(v.Field, here)...)
 	}
@@ -114,7 +115,7 @@ func (d doc) unserved(binary string, described pluginv1.Description) problems {
 	e := report.Error{
 		Code: pluginv1.CodeUnsupported.String(),
 		Message: fmt.Sprintf("plugin %s does not serve %s of %s; it serves %s", binary, d.Kind, d.APIVersion,
-			firstOf(strings.Join(served, ", "), "nothing")),
+			cmp.Or(strings.Join(served, ", "), "nothing")),
 		Hint: "install a plugin that serves this version, or write the document for one that is served",
 	}
 	if _, version, _ := strings.Cut(d.APIVersion, "/"); d.ours() && version != "v1alpha1" {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,13 +97,13 @@ func (r *runner) applyDocument(ctx context.Context, p *planned, all []planned) (
 		switch next := time.Now().Add(wait); {
 		case next.After(retryUntil):
 			out := p.fromPlugin(res.by, retry)
-			out[0].err.Hint = firstOf(out[0].err.Hint, fmt.Sprintf("remove the cause, then run again: it was tried for %s", r.o.Retry.Total))
+			out[0].err.Hint = cmp.Or(out[0].err.Hint, fmt.Sprintf("remove the cause, then run again: it was tried for %s", r.o.Retry.Total))
 			return res, out
 		case next.After(end):
 			return res, p.timedOut(res.by)
 		}
 		r.emitFor(p.doc, res, Event{Type: EventRetry, Message: fmt.Sprintf("%s; trying again in %s",
-			firstOf(retry.Message, violationsText(retry)), wait)})
+			cmp.Or(retry.Message, violationsText(retry)), wait)})
 		select {
 		case <-time.After(wait):
 		case <-r.o.Interrupt:
@@ -115,8 +116,7 @@ func (r *runner) applyDocument(ctx context.Context, p *planned, all []planned) (
 }
 
 func retryOf(err error) *pluginv1.Error {
-	var e *pluginv1.Error
-	if errors.As(err, &e) && e.Code == pluginv1.CodeRetry {
+	if e, ok := errors.AsType[*pluginv1.Error](err); ok && e.Code == pluginv1.CodeRetry {
 		return e
 	}
 	return nil

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -34,7 +35,7 @@ func (r *runner) bindAll(ctx context.Context, s stream) ([]bound, error) {
 	out := make([]bound, len(s.docs))
 	for i, d := range s.docs {
 		b := bound{doc: d}
-		b.provider = firstOf(d.Provider, choices[d.label()], r.o.ImageChoices[d.label()], r.o.Defaults[d.Kind])
+		b.provider = cmp.Or(d.Provider, choices[d.label()], r.o.ImageChoices[d.label()], r.o.Defaults[d.Kind])
 		switch {
 		case len(s.refused[i]) > 0:
 			b.result = failed(s.refused[i])
@@ -103,7 +104,7 @@ func (r *runner) isInstalled(b bound) bool {
 func (r *runner) bind(ctx context.Context, b bound) (bound, error) {
 	installed, err := r.installed(b)
 	if err != nil {
-		b.result = failed(b.notFound(naming.Prefix(b.Kind)+firstOf(b.provider, "*"), err))
+		b.result = failed(b.notFound(naming.Prefix(b.Kind)+cmp.Or(b.provider, "*"), err))
 		return b, nil
 	}
 	var fitting []*candidate
@@ -121,7 +122,7 @@ func (r *runner) bind(ctx context.Context, b bound) (bound, error) {
 			fitting = append(fitting, c)
 			r.log.Debug("provider fits", "document", b.label(), "provider", c.provider, "fitness", c.plugin.Description.Fitness.String())
 		case b.provider == "":
-			b.refusals = append(b.refusals, c.provider+": "+firstOf(c.plugin.Description.FitnessReason, "does not serve this machine"))
+			b.refusals = append(b.refusals, c.provider+": "+cmp.Or(c.plugin.Description.FitnessReason, "does not serve this machine"))
 		default:
 			b.result = result{by: c}.fail(b.unfit(c))
 		}
@@ -147,7 +148,7 @@ func (b bound) unfit(c *candidate) problems {
 	return b.problem(field, report.Error{
 		Code: pluginv1.CodeUnsupported.String(),
 		Message: fmt.Sprintf("the provider %s does not serve this machine: %s", c.provider,
-			firstOf(c.plugin.Description.FitnessReason, "it gives no reason")),
+			cmp.Or(c.plugin.Description.FitnessReason, "it gives no reason")),
 		Hint: "name another provider, or none to let machineadm choose",
 	})
 }

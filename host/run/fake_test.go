@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,7 +98,7 @@ func (w *world) Start(_ context.Context, p catalog.Plugin) (*launch.Plugin, erro
 		},
 		Kill: func() { fake.once.Do(func() { w.note("kill %s", provider); close(fake.killed) }) },
 		Description: pluginv1.Description{
-			Name: firstOf(fake.named, provider), Version: "1", Kinds: fake.kinds, Fitness: fake.fitness, FitnessReason: "as the test says",
+			Name: cmp.Or(fake.named, provider), Version: "1", Kinds: fake.kinds, Fitness: fake.fitness, FitnessReason: "as the test says",
 		},
 	}, nil
 }

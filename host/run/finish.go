@@ -12,14 +12,14 @@ import (
 // finish sets the outcome and exit code of the run. It writes the sentinel last, after the report and the removal of the
 // pending run.
 func (r *runner) finish(ctx context.Context, err error) (report.Report, map[string]string) {
-	r.settle(err)
+	r.setOutcome(err)
 	if q, due := r.dueReboot(); due && r.applied() {
-		r.settle(r.rebootRequired(q.Document, "every document is done; the machine must reboot"))
+		r.setOutcome(r.rebootRequired(q.Document, "every document is done; the machine must reboot"))
 	}
 	if r.head.ExitCode == report.ExitReboot {
 		if err := r.prepareReboot(ctx); err != nil {
 			r.problems = nil // the reboot, which will not be made
-			r.settle(err)
+			r.setOutcome(err)
 		}
 	}
 	r.addError(r.endResume(ctx))
@@ -34,7 +34,7 @@ func (r *runner) finish(ctx context.Context, err error) (report.Report, map[stri
 	r.recordEnd(ctx)
 	if r.applied() {
 		if err := r.succeed(ctx); err != nil {
-			r.settle(err)
+			r.setOutcome(err)
 			r.addError(r.record())
 		}
 	}
@@ -61,10 +61,10 @@ func (r *runner) applied() bool {
 	return r.head.ExitCode == report.ExitOK && r.o.Mode == ModeApply
 }
 
-// addError settles the run with an error, and leaves it as it is without one.
+// addError sets the outcome of an error, and leaves it as it is without one.
 func (r *runner) addError(err error) {
 	if err != nil {
-		r.settle(err)
+		r.setOutcome(err)
 	}
 }
 
@@ -75,7 +75,7 @@ func (r *runner) recordFailed(ctx context.Context, err error) {
 	if code == report.ExitReboot {
 		r.problems = nil
 	}
-	r.settle(err)
+	r.setOutcome(err)
 	switch code {
 	case report.ExitOK:
 	case report.ExitReboot:
@@ -85,9 +85,9 @@ func (r *runner) recordFailed(ctx context.Context, err error) {
 	}
 }
 
-// settle sets outcome and exit code by an error, nil for success. It adds the problems of a *runError to the run's; other
+// setOutcome sets outcome and exit code by an error, nil for success. It adds the problems of a *runError to the run's; other
 // problems are in the results of documents.
-func (r *runner) settle(err error) {
+func (r *runner) setOutcome(err error) {
 	found := asProblems(err)
 	if len(found) == 0 {
 		r.head.Outcome, r.head.ExitCode = report.RunSucceeded, r.success()

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ func (r *runner) announce(p planned) {
 	}
 	pending := ""
 	if p.pending != nil {
-		pending = firstOf(p.pending.Message, violationsText(p.pending), "the machine is not ready")
+		pending = cmp.Or(p.pending.Message, violationsText(p.pending), "the machine is not ready")
 		if hint := hintOf(p.pending); hint != "" {
 			pending += "; " + hint
 		}
@@ -151,7 +152,7 @@ func (r *runner) try(ctx context.Context, b bound, c *candidate) (out planned, r
 		out.pending = e
 		return out, "", nil
 	case e.Code == pluginv1.CodeUnsupported && b.provider == "":
-		return out, c.provider + ": " + firstOf(e.Message, violationsText(e), e.Error()), nil
+		return out, c.provider + ": " + cmp.Or(e.Message, violationsText(e), e.Error()), nil
 	}
 	out.result = out.result.fail(b.fromPlugin(c, err))
 	return out, "", nil

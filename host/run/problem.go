@@ -73,22 +73,11 @@ func interruption() error {
 
 // asProblems returns the problems in err. Any other error is an internal error of the host.
 func asProblems(err error) problems {
-	var p problems
-	var end *runError
-	switch {
-	case err == nil || errors.As(err, &p):
+	if p, ok := errors.AsType[problems](err); ok || err == nil {
 		return p
-	case errors.As(err, &end):
-		return end.problems
+	}
+	if e, ok := errors.AsType[*runError](err); ok {
+		return e.problems
 	}
 	return problems{{err: report.Error{Code: pluginv1.CodeInternal.String(), Message: err.Error()}}}
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -14,23 +15,11 @@ import (
 // Execute runs a stream and returns its report, and the raw output of other programs by the name in the report's errors. The
 // caller sets run ID, host and start time in head. Every end of a run is in the report, with outcome, exit code and errors.
 func Execute(ctx context.Context, o Options, deps Dependencies, head report.Report) (report.Report, map[string]string) {
-	if o.Timeout == 0 {
-		o.Timeout = RunTimeout
-	}
-	if o.PlanTimeout == 0 {
-		o.PlanTimeout = PlanTimeout
-	}
-	if o.Grace == 0 {
-		o.Grace = StopGrace
-	}
-	if o.Retry == (RetryPolicy{}) {
-		o.Retry = DefaultRetry()
-	}
+	o.Timeout, o.PlanTimeout = cmp.Or(o.Timeout, RunTimeout), cmp.Or(o.PlanTimeout, PlanTimeout)
+	o.Grace, o.Retry = cmp.Or(o.Grace, StopGrace), cmp.Or(o.Retry, DefaultRetry())
+	deps.Log = cmp.Or(deps.Log, slog.New(slog.DiscardHandler))
 	if deps.Observe == nil {
 		deps.Observe = func(Event) {}
-	}
-	if deps.Log == nil {
-		deps.Log = slog.New(slog.DiscardHandler)
 	}
 	head.Outcome = report.RunRunning
 	r := &runner{o: o, deps: deps, log: deps.Log, claimKey: make([]byte, 32), head: head}
@@ -146,7 +135,7 @@ func (r *runner) checkApplicable(all []planned) error {
 	return newRunError(report.Error{
 		Code: pluginv1.CodePrecondition.String(), File: r.o.File,
 		Message: fmt.Sprintf("no document of the stream applies to this machine (os %s, distribution %s, architecture %s)",
-			r.o.Target.OS, firstOf(r.o.Target.Distribution, "unknown"), r.o.Target.Architecture),
+			r.o.Target.OS, cmp.Or(r.o.Target.Distribution, "unknown"), r.o.Target.Architecture),
 		Hint: "compare metadata.when of the documents with the machine",
 	})
 }

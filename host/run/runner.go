@@ -30,16 +30,6 @@ type runner struct {
 // image reports whether the run writes into an image.
 func (r *runner) image() bool { return r.o.Root != "" }
 
-// isInterrupted reports whether an early end was requested.
-func (r *runner) isInterrupted() bool {
-	select {
-	case <-r.o.Interrupt:
-		return true
-	default:
-		return false
-	}
-}
-
 // untilInterrupted returns a context for work that changes nothing: an interruption cancels it at once.
 func (r *runner) untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -55,10 +45,12 @@ func (r *runner) untilInterrupted(ctx context.Context) (context.Context, context
 
 // checkpoint returns a *runError if the run was interrupted or exceeded its limit.
 func (r *runner) checkpoint(ctx context.Context) error {
-	if r.isInterrupted() {
+	select {
+	case <-r.o.Interrupt:
 		return interruption()
+	default:
+		return r.contextEnded(ctx.Err())
 	}
-	return r.contextEnded(ctx.Err())
 }
 
 // contextEnded returns the *runError for the error of the run's context, nil for nil.
