@@ -69,7 +69,7 @@ format: ## gofumpt and the order of imports, in place
 
 .PHONY: promise
 promise: ## 10,000 random streams through validate, plan, apply and plan (STREAMS= is another number)
-	@PROMISE_STREAMS=$(or $(STREAMS),10000) go test -timeout 6h -run TestAPlanNeverLies -v ./testenv/promise
+	@PROMISE_STREAMS=$(or $(STREAMS),10000) go test -timeout 6h -run TestAPlanIsExact -v ./testenv/promise
 
 .PHONY: campaign
 campaign: nodes ## 2,000 kills and faults of runs, on image trees and on a booted node (ROUNDS= is another number)

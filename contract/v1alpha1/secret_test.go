@@ -177,7 +177,7 @@ func TestSecretInADocument(t *testing.T) {
 		t.Error("the secret is read back as another one")
 	}
 	if back.Spec.Token == nil || back.Spec.Token.IsZero() || len(back.Spec.Token.Reveal()) != 0 || !back.Spec.None.IsZero() {
-		t.Error("an empty secret and none are not told apart")
+		t.Error("an empty secret equals an absent one")
 	}
 	in.Spec.Password = v1alpha1.NewSecret([]byte(canary + "\xff"))
 	err = document.Encode(&bytes.Buffer{}, in)
@@ -225,6 +225,6 @@ func TestSecretIsACopy(t *testing.T) {
 	}
 	var zero v1alpha1.Secret
 	if !zero.IsZero() || zero.Reveal() != nil || s.IsZero() || v1alpha1.NewSecret(nil).IsZero() {
-		t.Error("the zero secret is not told from one that was given")
+		t.Error("the zero secret equals a given one")
 	}
 }

@@ -34,7 +34,7 @@ var ErrBusy = errors.New("another process keeps writing this file")
 // Options say how the new file looks.
 type Options struct {
 	// Mode holds the permission bits, and set-user-ID, set-group-ID and sticky where wanted. They are set as given:
-	// the umask takes nothing away. Windows knows no such bits: there, a file that gives others nothing (0600) has an access
+	// the umask takes nothing away. Windows has no such bits:  there, a file that gives others nothing (0600) has an access
 	// list for SYSTEM, the Administrators and this user alone, and any other inherits that of the directory.
 	Mode fs.FileMode
 	// Owner is who owns the new file; nil leaves it to the file system, which means the user of this process.
@@ -107,7 +107,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// failed names the file and the step, so that a full disk and a missing right can be told apart.
+// failed names the file and the step, so that a full disk and a missing right can be distinguished.
 func failed(op, dir, name, step string, err error) error {
 	if err == nil {
 		return nil
@@ -115,7 +115,7 @@ func failed(op, dir, name, step string, err error) error {
 	return &fs.PathError{Op: op, Path: filepath.Join(dir, name), Err: fmt.Errorf("%s: %w", step, err)}
 }
 
-// withoutPath drops the path of a temporary file, which tells the reader nothing.
+// withoutPath drops the path of a temporary file, which has no meaning to the reader.
 func withoutPath(err error) error {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		return inner.Err
@@ -123,18 +123,18 @@ func withoutPath(err error) error {
 	return err
 }
 
-// patience doles out growing pauses until a deadline.
-type patience struct {
+// backoff provides growing pauses until a deadline.
+type backoff struct {
 	deadline time.Time
 	pause    time.Duration
 }
 
-func newPatience(limit time.Duration) *patience {
-	return &patience{deadline: time.Now().Add(limit), pause: time.Millisecond}
+func newBackoff(limit time.Duration) *backoff {
+	return &backoff{deadline: time.Now().Add(limit), pause: time.Millisecond}
 }
 
 // wait pauses, or reports that the deadline has passed.
-func (p *patience) wait() bool {
+func (p *backoff) wait() bool {
 	if time.Now().After(p.deadline) {
 		return false
 	}

@@ -34,7 +34,7 @@ func loop(path string) int {
 	}
 }
 
-// contents is large enough that a write takes a while, and tells a whole file from a half one.
+// contents is large enough that a write takes a while, and distinguishes a whole file from a half one.
 func contents(b byte) []byte { return bytes.Repeat([]byte{b}, 1<<20) }
 
 func whole(path string) error {
@@ -69,7 +69,7 @@ func TestKill(t *testing.T) {
 			t.Fatalf("the child says %q (%v)", line, err)
 		}
 		temporary := filepath.Join(filepath.Dir(path), temporaryName("f", temporarySuffix))
-		for wanted := int64(round) << 20 / rounds; ; runtime.Gosched() { // The writer goes on for ever.
+		for wanted := int64(round) << 20 / rounds; ; runtime.Gosched() { // The writer does not end.
 			if info, err := os.Lstat(temporary); err == nil && info.Size() >= wanted {
 				break
 			}

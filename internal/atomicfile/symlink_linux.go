@@ -21,7 +21,7 @@ func Symlink(dir *os.File, target, name string) error {
 		return fail("put the link in place", err)
 	}
 	temporary := temporaryName(name, linkSuffix)
-	for p := newPatience(ownerWait); ; {
+	for p := newBackoff(ownerWait); ; {
 		lost, err := placeLink(fd, target, temporary, name)
 		if err == nil {
 			break
@@ -43,7 +43,7 @@ func Symlink(dir *os.File, target, name string) error {
 }
 
 // placeLink reports whether it lost to another temporary link, stale or of a live writer. A link is whole from its
-// first moment, so the one in the way may be removed without asking whose it is; whoever loses its link makes it again.
+// first moment, so the one in the way may be removed without knowing its owner; a process that loses its link makes it again.
 func placeLink(dir int, target, temporary, name string) (lost bool, err error) {
 	if err := unix.Symlinkat(target, dir, temporary); err != nil {
 		return errors.Is(err, unix.EEXIST), err

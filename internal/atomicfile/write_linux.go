@@ -18,7 +18,7 @@ const labelAttribute = "security.selinux"
 // is called by now. On any error but one the old file is untouched and nothing is left behind; the one is a directory
 // that cannot be made durable after the new file is in place, and its error says so.
 //
-// An existing file of any kind but a directory is replaced, a link included: judging it is the caller's part.
+// An existing file of any kind but a directory is replaced, a link included: checking it is the caller's part.
 // Access lists, capabilities and other extended attributes of the old file are not carried over.
 func Write(dir *os.File, name string, data []byte, o Options) error {
 	defer runtime.KeepAlive(dir)
@@ -33,7 +33,7 @@ func Write(dir *os.File, name string, data []byte, o Options) error {
 	if err := refuseAppendOnly(w.dir); err != nil {
 		return w.failed("create a temporary file", err)
 	}
-	if err := w.acquire(newPatience(ownerWait)); err != nil {
+	if err := w.acquire(newBackoff(ownerWait)); err != nil {
 		return w.failed("create a temporary file", err)
 	}
 	if step, err := w.fill(data, mode, o); err != nil {
@@ -67,9 +67,9 @@ func (w *writer) failed(step string, err error) error {
 // acquire creates the temporary file and holds its lock.
 //
 // The lock, not the existence of the file, says that its writer lives: it ends with the process. Only the holder of
-// the lock on the inode that currently bears the name may rename or unlink it; whoever gets a lock therefore looks
+// the lock on the inode that currently bears the name may rename or unlink it; a process that gets a lock therefore checks
 // again whether the name still means that inode.
-func (w *writer) acquire(p *patience) error {
+func (w *writer) acquire(p *backoff) error {
 	w.temporary = temporaryName(w.name, temporarySuffix)
 	for {
 		done, err := w.tryAcquire()
@@ -232,7 +232,7 @@ func (w *writer) copyLabel(temporary int) error {
 	if err = errors.Join(err, unix.Close(old)); err != nil || label == "" {
 		return err
 	}
-	// Setting a label needs a right that setting nothing does not: leave one alone that is already so.
+	// Setting a label needs a right that setting nothing does not: leave a label that matches.
 	current, err := readLabel("/proc/self/fd/" + strconv.Itoa(temporary))
 	if err != nil || current == label {
 		return err

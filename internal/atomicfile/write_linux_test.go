@@ -181,7 +181,7 @@ func TestAttributes(t *testing.T) {
 				target = filepath.Dir(path)
 			}
 			if err := setAttribute(target, test.flag, true); err != nil {
-				require.Missing(t, "this file system knows no such attributes: "+err.Error())
+				require.Missing(t, "this file system has no such attributes: "+err.Error())
 			}
 			t.Cleanup(func() {
 				if err := setAttribute(target, test.flag, false); err != nil {
@@ -283,11 +283,11 @@ func TestLiveOwnerIsWaitedFor(t *testing.T) {
 		}
 	})
 	owner := writer{dir: int(handle.Fd()), dirName: dir, name: "f"}
-	if err := owner.acquire(newPatience(ownerWait)); err != nil {
+	if err := owner.acquire(newBackoff(ownerWait)); err != nil {
 		t.Fatal(err)
 	}
 	second := writer{dir: int(handle.Fd()), dirName: dir, name: "f"}
-	if err := second.acquire(newPatience(20 * time.Millisecond)); !errors.Is(err, ErrBusy) {
+	if err := second.acquire(newBackoff(20 * time.Millisecond)); !errors.Is(err, ErrBusy) {
 		t.Fatalf("error %v while a live writer holds the file, want ErrBusy", err)
 	}
 	wrote := make(chan error, 1)

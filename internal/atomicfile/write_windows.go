@@ -21,7 +21,7 @@ func Write(dir *os.File, name string, data []byte, o Options) error {
 	}
 	temporary := filepath.Join(dir.Name(), temporaryName(name, temporarySuffix))
 	final := filepath.Join(dir.Name(), name)
-	for p := newPatience(ownerWait); ; {
+	for p := newBackoff(ownerWait); ; {
 		step, err := replaceWith(temporary, final, data, o.closed())
 		if err == nil {
 			return nil
@@ -36,7 +36,7 @@ func Write(dir *os.File, name string, data []byte, o Options) error {
 }
 
 // replaceWith holds one handle from the first byte to the rename. It lets others read, rename and delete, but not
-// write: a second writer is refused with a sharing violation and knows that the first one lives. A handle ends with
+// write: a second writer is refused with a sharing violation so the first one is alive. A handle ends with
 // its process, so what a killed writer left behind refuses nobody.
 func replaceWith(temporary, final string, data []byte, closed bool) (step string, err error) {
 	handle, err := create(temporary, closed)
@@ -81,7 +81,7 @@ func create(temporary string, closed bool) (windows.Handle, error) {
 	if !errors.Is(err, windows.ERROR_FILE_EXISTS) {
 		return handle, err
 	}
-	// Whoever has opened what a killed writer left can read what is written to it, whatever its list says by then: it goes.
+	// A process that opened the file of a killed writer can read what is written to it, whatever its list is by then: remove it.
 	// A writer that lives refuses this.
 	stale, err := windows.CreateFile(path, windows.DELETE, shared, nil, windows.OPEN_EXISTING, itself|windows.FILE_FLAG_DELETE_ON_CLOSE, 0)
 	if err != nil {
@@ -125,7 +125,7 @@ func Symlink(dir *os.File, target, name string) error {
 	return nil
 }
 
-// busy tells a file that somebody has open, which passes, from what will not. Replacing an open file is refused as
+// busy distinguishes an open file, which is temporary, from other errors. Replacing an open file is refused as
 // access denied, the same as a missing right, so a missing right is tried for a while, too.
 func busy(err error) bool {
 	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION) ||

@@ -6,7 +6,7 @@ import (
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Container is a container, or the sandbox of a pod, that the runtime knows.
+// Container is a container, or the sandbox of a pod, that the runtime lists.
 type Container struct {
 	ID      string
 	Name    string

@@ -70,7 +70,7 @@ func (c *Client) Close() error { return c.conn.Close() }
 // Version is who answers.
 type Version struct {
 	Runtime string // such as containerd
-	Version string // of the daemon that runs, as it tells it
+	Version string // of the running daemon, as it reports it
 	API     string // of the interface, such as v1
 }
 
@@ -95,14 +95,14 @@ func explain(
 	meaning := error(nil)
 	switch status.Code(err) {
 	case codes.Unavailable:
-		// A runtime says Unavailable also of others, such as a registry. gRPC says it when nobody has answered.
+		// A runtime says Unavailable also of others, such as a registry. gRPC returns it when no server answers.
 		if len(header) == 0 && len(trailer) == 0 {
 			meaning = ErrDown
 		}
 	case codes.Unimplemented:
 		meaning = ErrNotServed
 	case codes.DeadlineExceeded:
-		// The daemon knows the deadline and may report it a moment before the context does.
+		// The daemon has the deadline too and may report it a moment before the context does.
 		if _, ours := ctx.Deadline(); ours {
 			meaning = context.DeadlineExceeded
 		}

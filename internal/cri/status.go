@@ -42,7 +42,7 @@ func (c *Client) Status(ctx context.Context, verbose bool) (Status, error) {
 	return s, nil
 }
 
-// Info is what a runtime tells of itself beyond the interface, by key. It can hold passwords of registries, and so
+// Info is what a runtime reports beyond the interface, by key. It can hold passwords of registries, and so
 // shows nothing of itself to fmt, to a log or to a marshaller.
 type Info struct{ hidden[map[string]string] }
 

@@ -53,7 +53,7 @@ func NewJob() (windows.Handle, error) {
 	return job, nil
 }
 
-// KillOrphans has nothing to do on Windows: a job object tells no orphans from others. KillDescendants ends them.
+// KillOrphans has nothing to do on Windows: a job object does not distinguish orphans from others. KillDescendants ends them.
 func (*Tree) KillOrphans(context.Context) error { return nil }
 
 // KillDescendants kills every other member of the job and returns when none is left. When ctx ends first, the error
@@ -190,7 +190,7 @@ func (p *Process) Kill() error {
 }
 
 // NoCoreDumps keeps Windows Error Reporting from writing the memory of this process, where secrets are, and its
-// dialog from holding up a machine that nobody watches.
+// dialog from holding up a machine that is unattended.
 func NoCoreDumps() error {
 	const flags = windows.SEM_FAILCRITICALERRORS | windows.SEM_NOGPFAULTERRORBOX
 	windows.SetErrorMode(windows.SetErrorMode(flags) | flags)

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// strangersVariable lists descriptors that whoever started the test left open: they are passed on as every exec does.
+// strangersVariable lists descriptors that the parent of the test left open: they are passed on as every exec does.
 const strangersVariable = "PROCTREE_TEST_STRANGERS"
 
 func strangers() string {

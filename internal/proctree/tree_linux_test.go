@@ -90,7 +90,7 @@ func TestProgramDiesWithTheHost(t *testing.T) {
 	}
 }
 
-// TestOrphansEnd: those of a program that goes on are killed on demand, and when any program ends.
+// TestOrphansEnd: those of a running program are killed on demand, and when any program ends.
 func TestOrphansEnd(t *testing.T) {
 	t.Parallel()
 	require.Tool(t, "setsid")
@@ -116,7 +116,7 @@ func TestOrphanInTheGroupOfTheHost(t *testing.T) {
 	h.endHost()
 }
 
-// TestDeadOrphansAreCollected while the program that left them goes on.
+// TestDeadOrphansAreCollected while the program that left them runs.
 func TestDeadOrphansAreCollected(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, nil, script(ready+"(true &); (true &); (true &); exec cat")...)

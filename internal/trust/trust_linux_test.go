@@ -311,7 +311,7 @@ func line(lines []string, i int) string {
 func TestRemedies(t *testing.T) {
 	require.Root(t)
 	t.Parallel()
-	mended := 0
+	fixed := 0
 	for _, c := range cases() {
 		base := bench(t)
 		setUp(t, base, c.setUp)
@@ -332,7 +332,7 @@ func TestRemedies(t *testing.T) {
 			if !errors.As(err, &refused) || !isCommand(refused.Remedy) {
 				break
 			}
-			mended++
+			fixed++
 			if out, err := exec.CommandContext(t.Context(), "sh", "-c", refused.Remedy).CombinedOutput(); err != nil {
 				t.Errorf("%s: %s: %v\n%s", c.name, refused.Remedy, err, out)
 			}
@@ -345,8 +345,8 @@ func TestRemedies(t *testing.T) {
 			}
 		}
 	}
-	if mended < 5 {
-		t.Errorf("only %d remedies were tried", mended)
+	if fixed < 5 {
+		t.Errorf("only %d remedies were tried", fixed)
 	}
 }
 

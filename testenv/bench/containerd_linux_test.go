@@ -28,9 +28,9 @@ spec:
 
 const noopDocument = "apiVersion: bench.example.com/v1\nkind: Noop\nmetadata: {name: node}\nspec: {provider: bench}\n"
 
-// BenchmarkContainerRuntime plans a document that is so already, on a node with Debian 13's containerd, in turn with a
+// BenchmarkContainerRuntime plans a document that matches, on a node with Debian 13's containerd, in turn with a
 // document of the noop plugin, which answers and does nothing else. What it asks, which version of containerd that is and
-// what the service manager knows of the unit, are programs, which are measured beside it.
+// the state of the unit, are read by programs, which are measured separately.
 func BenchmarkContainerRuntime(b *testing.B) {
 	s := newScene(b)
 	d := containerd.Start(b, containerd.V17)

@@ -72,7 +72,7 @@ func (r Results) take(fields []string, number *regexp.Regexp) {
 }
 
 // Row is one line of the table: two units of a benchmark and how they must stand to each other. Without a floor the value
-// itself is judged.
+// itself is compared.
 type Row struct {
 	Measure     string
 	Benchmark   string
@@ -81,7 +81,7 @@ type Row struct {
 	Target      float64
 }
 
-// How a row is judged.
+// How a row is compared.
 type How int
 
 const (

@@ -53,7 +53,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTargets: each way of judging, on both sides of its target.
+// TestTargets: each comparison, on both sides of its target.
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -21,10 +21,10 @@ const (
 	unit   = "containerd.service"
 )
 
-// patience bounds every wait for a daemon; it takes about a second, on a virtual machine half a minute.
+// bootLimit bounds every wait for a daemon; it takes about a second, on a virtual machine half a minute.
 const (
-	patience   = 30 * time.Second
-	vmPatience = 5 * time.Minute
+	bootLimit = 30 * time.Second
+	vmLimit   = 5 * time.Minute
 )
 
 // Daemon is a containerd that runs under systemd on a node of its own.
@@ -32,7 +32,7 @@ type Daemon struct {
 	*nodes.Node
 	Version Version
 
-	patience time.Duration
+	limit time.Duration
 }
 
 // Answer is what the daemon answered to a call of the Container Runtime Interface.
@@ -43,7 +43,7 @@ type Answer = answer.Answer
 // means to boot nodes the test is skipped.
 func Start(t testing.TB, v Version, prepare ...func(root string) error) *Daemon {
 	t.Helper()
-	return begin(t, v, v.options(t, prepare), patience)
+	return begin(t, v, v.options(t, prepare), bootLimit)
 }
 
 // StartVM is Start on a virtual machine, whose clock is its own. It takes minutes.
@@ -51,12 +51,12 @@ func StartVM(t testing.TB, v Version, prepare ...func(root string) error) *Daemo
 	t.Helper()
 	o := v.options(t, prepare)
 	o.VM = true
-	return begin(t, v, o, vmPatience)
+	return begin(t, v, o, vmLimit)
 }
 
-func begin(t testing.TB, v Version, o nodes.Options, patience time.Duration) *Daemon {
+func begin(t testing.TB, v Version, o nodes.Options, limit time.Duration) *Daemon {
 	t.Helper()
-	d := &Daemon{Node: nodes.Boot(t, o), Version: v, patience: patience}
+	d := &Daemon{Node: nodes.Boot(t, o), Version: v, limit: limit}
 	d.Await(t)
 	return d
 }
@@ -65,7 +65,7 @@ func begin(t testing.TB, v Version, o nodes.Options, patience time.Duration) *Da
 func (d *Daemon) Await(t testing.TB) {
 	t.Helper()
 	var last Answer
-	for deadline := time.Now().Add(d.patience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(d.limit); time.Now().Before(deadline); {
 		if last = d.CRI(t, "status"); last.Error == "" && last.RuntimeReady.Met {
 			return
 		}
@@ -134,7 +134,7 @@ func (d *Daemon) Write(t testing.TB, path, text string) {
 // Bash runs a script in the node, whatever its exit status.
 func (d *Daemon) Bash(t testing.TB, script string) nodes.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d.patience)
+	ctx, cancel := context.WithTimeout(t.Context(), d.limit)
 	defer cancel()
 	r, err := d.Exec(ctx, "bash", "-c", script)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/machineadm/machineadm/testenv/containerd"
 )
 
-// trial is a configuration that the daemon is started with. What follows is kept for each version in
+// configuration is a configuration that the daemon is started with. What follows is kept for each version in
 // testdata/daemon-VERSION.txt: whether it is up, whether it serves CRI, and what it warns of beyond an empty configuration.
-type trial struct {
+type configuration struct {
 	name  string
 	files map[string]string
 }
@@ -23,10 +23,12 @@ const (
 	runcOptions = "[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]\n"
 )
 
-func trials() []trial {
-	one := func(name, text string) trial { return trial{name, map[string]string{containerd.Config: text}} }
+func configurations() []configuration {
+	one := func(name, text string) configuration {
+		return configuration{name, map[string]string{containerd.Config: text}}
+	}
 	const net = "conf_dir = '/other/net.d'\n"
-	return []trial{
+	return []configuration{
 		{"no-file", nil},
 		one("version-3", v3),
 		one("version-5", "version = 5\n"),
@@ -60,7 +62,7 @@ func starts(t *testing.T, d *containerd.Daemon) {
 	if !began.up {
 		t.Fatalf("does not start with an empty configuration:\n%s", strings.Join(began.said, "\n"))
 	}
-	for _, c := range trials() {
+	for _, c := range configurations() {
 		t.Run(c.name, func(t *testing.T) {
 			got := start(t, d, c.files)
 			answer := fmt.Sprintf("up: %v\nCRI: %s\n", got.up, got.cri)
@@ -102,9 +104,9 @@ func start(t *testing.T, d *containerd.Daemon, files map[string]string) outcome 
 	}
 	for line := range strings.Lines(said(journalSince(t, d, mark))) {
 		line = strings.TrimSpace(line)
-		told := strings.Contains(line, "level=warning") || strings.Contains(line, "level=error") || strings.Contains(line, "level=fatal") ||
+		reported := strings.Contains(line, "level=warning") || strings.Contains(line, "level=error") || strings.Contains(line, "level=fatal") ||
 			strings.HasPrefix(line, "containerd: ") || strings.HasPrefix(line, "panic: ")
-		if told && !slices.Contains(o.said, line) {
+		if reported && !slices.Contains(o.said, line) {
 			o.said = append(o.said, line)
 		}
 	}

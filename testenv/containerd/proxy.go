@@ -23,7 +23,7 @@ Allow 127.0.0.1
 ConnectPort ` + registryPort + `
 `
 
-// StartProxy starts Debian's tinyproxy on the daemon's node, where it alone knows the address of the registry from now on:
+// StartProxy starts Debian's tinyproxy on the daemon's node, where it alone has the address of the registry from now on:
 // who reaches the registry went through the proxy.
 func (d *Daemon) StartProxy(t testing.TB) *Proxy {
 	t.Helper()

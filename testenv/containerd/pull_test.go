@@ -28,7 +28,7 @@ type puller struct {
 	n    int
 }
 
-// pulls holds what the daemon does with hosts.toml, certificates and passwords. Where a pull fails, the daemon's words are
+// pulls holds what the daemon does with hosts.toml, certificates and passwords. Where a pull fails, the daemon's message is
 // kept in testdata/pull-VERSION.txt.
 func pulls(t *testing.T, d *containerd.Daemon) {
 	p := &puller{Registry: d.StartRegistry(t), d: d, kept: readSections(t, "pull-"+string(d.Version)+".txt")}
@@ -105,7 +105,7 @@ func (p *puller) fails(t *testing.T, section, user, password string) {
 		t.Errorf("%s: it was pulled", section)
 	}
 	if strings.Contains(a.Error, p.Password) {
-		t.Errorf("%s: the error tells the password", section)
+		t.Errorf("%s: the error contains the password", section)
 	}
 	p.kept.check(t, section, regexp.MustCompile(`tiny-\d+`).ReplaceAllString(said(a.Error), "tiny")+p.errors(t, mark))
 	if a := p.d.CRI(t, "image", image); a.Found {
@@ -160,7 +160,7 @@ func (p *puller) certificates(t *testing.T) {
 	p.hosts(t, "", "")
 	p.fails(t, "no-hosts.toml", p.User, p.Password)
 	p.hosts(t, dir, p.server(trusted))
-	p.works(t) // and the daemon was not told
+	p.works(t) // and the daemon was not notified
 	p.hosts(t, dir, fmt.Sprintf("server = 'https://%s'\n%s\n", p.Host, trusted))
 	if p.d.Version.Packaged() {
 		p.fails(t, "ca-outside-of-a-host", p.User, p.Password)
@@ -228,14 +228,14 @@ func (p *puller) configPath(t *testing.T) {
 	p.fails(t, "another-config-path", p.User, p.Password)
 }
 
-// secrets: the password of a pull is nowhere in what the daemon tells.
+// secrets: the password of a pull is not in the daemon's output.
 func (p *puller) secrets(t *testing.T) {
 	for what, text := range map[string]string{
 		"the journal": p.d.Journal(t, "containerd.service"), "the status": fmt.Sprint(p.d.CRI(t, "status").Info),
 		"the dump": p.d.Dump(t, containerd.Config).Stdout,
 	} {
 		if strings.Contains(text, p.Password) || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(p.User+":"+p.Password))) {
-			t.Errorf("%s tells the password", what)
+			t.Errorf("%s contains the password", what)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func restarts(t *testing.T, d *containerd.Daemon) {
 			t.Errorf("the daemon has not read the new file: %s", got)
 		}
 	})
-	// What the unit does is told apart from how fast this machine is: it says the times, and here gets others.
+	// The times of the unit are replaced, so that the speed of this machine does not matter.
 	t.Run("unit", func(t *testing.T) {
 		got := d.MustExec(t, "systemctl", "show", "--property=Restart,RestartUSec,StartLimitBurst,StartLimitIntervalUSec", "containerd")
 		if got.Stdout != "Restart=always\nRestartUSec=5s\nStartLimitIntervalUSec=10s\nStartLimitBurst=5\n" {
@@ -53,7 +53,7 @@ func restarts(t *testing.T, d *containerd.Daemon) {
 			t.Errorf("CRI: %+v", a)
 		}
 	})
-	// A tool that tries, puts back and tries again comes to the unit's limit of starts, also when each of them succeeds.
+	// A tool that tries, restores and tries again comes to the unit's limit of starts, also when each of them succeeds.
 	t.Run("limit", func(t *testing.T) {
 		d.Write(t, containerd.Config, v2)
 		d.MustExec(t, "systemctl", "reset-failed", "containerd")
@@ -61,11 +61,11 @@ func restarts(t *testing.T, d *containerd.Daemon) {
 		if r := d.Bash(t, until); r.ExitCode != 0 {
 			t.Error("there is no limit")
 		}
-		// Only the journal tells: a daemon that is stopped soon after its start can exit with 1, and that stays the result.
+		// Only the journal reports it: a daemon that is stopped soon after its start can exit with 1, and that stays the result.
 		d.MustExec(t, "journalctl", "--sync")
-		const told = "journalctl --no-pager --output=cat _PID=1 UNIT=containerd.service"
-		if log := d.MustExec(t, strings.Fields(told)...).Stdout; !strings.Contains(log, "Start request repeated too quickly") {
-			t.Errorf("systemd tells of no limit:\n%s", log)
+		const journal = "journalctl --no-pager --output=cat _PID=1 UNIT=containerd.service"
+		if log := d.MustExec(t, strings.Fields(journal)...).Stdout; !strings.Contains(log, "Start request repeated too quickly") {
+			t.Errorf("systemd reports no limit:\n%s", log)
 		}
 		d.MustExec(t, "systemctl", "reset-failed", "containerd")
 		d.Restart(t)

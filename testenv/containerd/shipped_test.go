@@ -70,7 +70,7 @@ func versions(t *testing.T, d *containerd.Daemon) {
 		t.Fatalf("containerd --version: %q", words)
 	}
 	if a := d.CRI(t, "version"); a.Version.Runtime != "containerd" || a.Version.Version != words[2] || a.Version.API != "v1" {
-		t.Errorf("CRI tells %+v, the program %q", a.Version, words)
+		t.Errorf("CRI reports %+v, the program %q", a.Version, words)
 	}
 	const found = "readlink -f $(command -v containerd)"
 	program, err := d.CopyOut(t.Context(), strings.TrimSpace(d.Bash(t, found).Stdout))
@@ -93,7 +93,7 @@ func versions(t *testing.T, d *containerd.Daemon) {
 			t.Errorf("the file of dpkg: %q, want %q", status, want)
 		}
 		if info.Main.Version != "" && info.Main.Version != "(devel)" {
-			t.Errorf("Debian's build tells its version: %+v", info.Main)
+			t.Errorf("Debian's build has its version: %+v", info.Main)
 		}
 		return
 	}
@@ -101,9 +101,9 @@ func versions(t *testing.T, d *containerd.Daemon) {
 		t.Errorf("containerd --version: %q", words)
 	}
 	if dpkg != "" || status != "" {
-		t.Errorf("dpkg knows a containerd that is not its own: %q, %q", dpkg, status)
+		t.Errorf("dpkg lists a containerd that is not its own: %q, %q", dpkg, status)
 	}
 	if info.Main.Path != words[1] || info.Main.Version != words[2] {
-		t.Errorf("the build information tells %s %s, the program %q", info.Main.Path, info.Main.Version, words)
+		t.Errorf("the build information has %s %s, the program %q", info.Main.Path, info.Main.Version, words)
 	}
 }

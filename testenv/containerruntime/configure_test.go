@@ -25,7 +25,7 @@ func smallDump() map[string]string {
 	}
 }
 
-// byHand is what an administrator could have written, with what nobody knows and what is imported.
+// byHand is what an administrator could have written, with unknown keys and imports.
 const byHand = `# by hand: ask before you change it
 version = 2
 imports = ["/etc/containerd/site.d/*.toml"] # the site's
@@ -91,7 +91,7 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// brokenPatch is refused by the daemon's own checker or, when only a start shows it, taken back.
+// brokenPatch is refused by the daemon's own checker or, when only a start shows it, rolled back.
 func (n node) brokenPatch(t *testing.T) {
 	n.reset(t, nil)
 	n.apply(t, small)

@@ -31,7 +31,7 @@ func TestKilledDuringTheCheck(t *testing.T) {
 	n.Write(t, other, strings.ReplaceAll(strings.Replace(header, "ContainerRuntime", "Sysctl", 1), "containerd", "procfs")+
 		"  parameters: {net.ipv4.ip_forward: \"1\"}\n")
 	n.Write(t, stream, header+small)
-	// The daemon's own check of a candidate goes on until the run is killed.
+	// The daemon's own check of a candidate runs until the run is killed.
 	n.MustExec(t, "sh", "-c", `chmod 600 `+stream+` `+other+` && mv /usr/bin/containerd /usr/bin/containerd.real && cat >/usr/bin/containerd <<'END'
 #!/bin/sh
 case "$*" in *machineadm-candidate*) if [ -e /run/hold ]; then touch /run/held; sleep infinity; fi ;; esac

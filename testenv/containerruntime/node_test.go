@@ -78,7 +78,7 @@ func (n node) apply(t *testing.T, spec string) {
 	}
 }
 
-// refused applies what cannot be applied; the daemon goes on as before.
+// refused applies what cannot be applied; the daemon keeps its state.
 func (n node) refused(t *testing.T, spec string, code int, parts ...string) {
 	t.Helper()
 	before, config := n.invocation(t), n.files(t)

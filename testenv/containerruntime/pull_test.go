@@ -48,7 +48,7 @@ func (p *puller) fails(t *testing.T, image, user, password string, parts ...stri
 		}
 	}
 	if strings.Contains(a.Error, p.Password) {
-		t.Error("the error tells the password")
+		t.Error("the error contains the password")
 	}
 }
 
@@ -99,7 +99,7 @@ func (p *puller) mirror(t *testing.T) {
 	p.works(t, strings.Replace(p.image(t), p.Host, "upstream.test", 1), p.User, p.Password)
 }
 
-// mirrorOnly: nothing may reach the origin, which answers here and would tell.
+// mirrorOnly: nothing may reach the origin, which answers here and would show it.
 func (p *puller) mirrorOnly(t *testing.T) {
 	spec := "  registries:\n    origin.test:5001:\n      server: https://" + p.Host + "\n      mirrors:\n      - url: https://" + p.Host + "\n        ca: " + p.ca("          ")
 	p.MustExec(t, "sh", "-c", "echo 127.0.0.1 origin.test >>/etc/hosts; rm -f /run/asked; systemctl stop origin 2>/dev/null; "+
@@ -131,7 +131,7 @@ func (p *puller) deadMirror(t *testing.T) {
 	p.fails(t, "upstream.test/tiny:1", p.User, p.Password, "127.0.0.1:9", "connection refused")
 }
 
-// clientCertificate: a registry that knows nobody else.
+// clientCertificate: a registry that accepts no other client.
 func (p *puller) clientCertificate(t *testing.T) {
 	const script = `set -e; mkdir -p /etc/client; cd /etc/client
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout ca.key -out ca.pem -subj /CN=clients -days 3650 2>/dev/null

@@ -2,7 +2,7 @@
 # make demo: the whole story on a scratch root, without privileges and without a network.
 # Usage: demo.sh, after make build
 set -euo pipefail
-# The plugins are judged by who can write to them. A checkout made under umask 002 would fail that rule, rightly, so
+# The host runs no plugin that other users can write. A checkout made under umask 002 would fail that rule, so
 # the demo copies them to a directory of its own; the rule itself stays on.
 umask 022
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

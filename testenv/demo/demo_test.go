@@ -67,7 +67,7 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// TestDemo runs make demo's script under an unusual umask, without privileges where that can be had.
+// TestDemo runs make demo's script under an unusual umask, without privileges where possible.
 func TestDemo(t *testing.T) {
 	root := t.TempDir()
 	build(t, filepath.Join(root, "bin"))

@@ -98,7 +98,7 @@ After=network.target
 [Service]
 Type=oneshot
 ExecStart=/usr/bin/machineadm --bootstrap --path /etc/machineadm/node.yaml
-# The host alone is told to stop: it lets its plugins finish the change in hand.
+# Only the host is stopped: it lets its plugins finish the change in hand.
 KillMode=mixed
 [Install]
 WantedBy=multi-user.target

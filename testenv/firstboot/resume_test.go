@@ -118,11 +118,11 @@ ExecStart=/bin/rm /var/a /var/b
 	}
 }
 
-// TestResumeByHand: what fails after the reboot can be mended and gone on with, without the stream; nothing starts by
+// TestResumeByHand: a run that fails after the reboot can be resumed after a fix, without the stream; nothing starts by
 // itself any more.
 func TestResumeByHand(t *testing.T) {
 	n := boot(t, seeded(noop("before", "touch: [/var/before], reboot: BeforeNext")+
-		noop("needs", "touch: [/var/needs], apply: fail, applyUntil: /etc/mended")))
+		noop("needs", "touch: [/var/needs], apply: fail, applyUntil: /etc/fixed")))
 	r := lastReport(t, n)
 	if r.ExitCode != report.ExitPrecondition || r.Resume != report.ResumeByHand || r.Documents[0].Outcome != report.Unchanged {
 		t.Fatalf("report: %+v", r)
@@ -136,9 +136,9 @@ func TestResumeByHand(t *testing.T) {
 		!strings.Contains(again.Stderr, "/run/node.yaml:") {
 		t.Errorf("again: exit %d (%v)\n%s", again.ExitCode, err, again.Stderr)
 	}
-	n.MustExec(t, "touch", "/etc/mended")
+	n.MustExec(t, "touch", "/etc/fixed")
 	if out := n.MustExec(t, "machineadm", "apply", "--resume").Stdout; !strings.Contains(out, "Succeeded: 2 documents: 1 changed, 1 unchanged") {
-		t.Errorf("mended:\n%s", out)
+		t.Errorf("after the fix:\n%s", out)
 	}
 	n.MustExec(t, "test", "-s", sentinel)
 	gone(t, n, kept, rests, resumeUnit)

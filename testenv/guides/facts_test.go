@@ -136,7 +136,7 @@ func TestPathsAreThere(t *testing.T) {
 			}
 			checked++
 			if !known(name) && (!strings.HasPrefix(name, "/") || !known(path.Dir(name)) || !known(path.Base(name))) {
-				t.Errorf("%s: the code knows nothing of %s", page, name)
+				t.Errorf("%s: the code does not contain %s", page, name)
 			}
 		}
 	}

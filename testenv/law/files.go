@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	wishedLines  = 300
+	goalLines    = 300
 	allowedLines = 400
 	readAtMost   = 1 << 20
 )
@@ -61,7 +61,7 @@ func Files(root string) ([]File, error) {
 	return all, nil
 }
 
-// Source judges one Go file: its size, and that it has no init function. What is generated or test data is not judged.
+// Source checks the size of one Go file, and that it has no init function. Generated files and test data are not checked.
 func Source(f File) (breaches, warnings []string, err error) {
 	if !isSource(f.Path) {
 		return nil, nil, nil
@@ -86,13 +86,13 @@ func Source(f File) (breaches, warnings []string, err error) {
 	switch isTest := strings.HasSuffix(f.Path, "_test.go"); {
 	case lines > allowedLines && !isTest:
 		breaches = append(breaches, fmt.Sprintf("%s: %d lines, %d are allowed: divide it", f.Path, lines, allowedLines))
-	case lines > wishedLines:
-		warnings = append(warnings, fmt.Sprintf("%s: %d lines, more than the %d wished for", f.Path, lines, wishedLines))
+	case lines > goalLines:
+		warnings = append(warnings, fmt.Sprintf("%s: %d lines, the goal is %d", f.Path, lines, goalLines))
 	}
 	return breaches, warnings, nil
 }
 
-// PackageComments returns the packages of which no file says what they are for. Generated packages speak for themselves.
+// PackageComments returns the packages without a package comment. Generated packages need none.
 func PackageComments(files []File) ([]string, error) {
 	said := map[string]bool{}
 	for _, f := range files {
@@ -109,7 +109,7 @@ func PackageComments(files []File) ([]string, error) {
 	var breaches []string
 	for dir, ok := range said {
 		if !ok {
-			breaches = append(breaches, dir+": no package comment says what it is for")
+			breaches = append(breaches, dir+": has no package comment")
 		}
 	}
 	slices.Sort(breaches)
@@ -121,7 +121,7 @@ func isSource(name string) bool {
 }
 
 // Places returns the lines of a file that name a package registry or mirror (a test reads it from the machine's own
-// configuration) or a directory of the machine that somebody happened to work on.
+// configuration) or a directory of a development machine.
 func Places(f File) []string {
 	var breaches []string
 	number := 0
@@ -135,7 +135,7 @@ func Places(f File) []string {
 	return breaches
 }
 
-// places is put together from halves, so that this file does not name them.
+// places is composed of halves, so that this file does not contain the names.
 func places() *regexp.Regexp {
 	halves := [][2]string{
 		{"deb.debian", "org"},
@@ -188,7 +188,7 @@ func TopLevel(files []File) []string {
 	return slices.Compact(strangers)
 }
 
-// locksThread says whether all that an init function does is to keep the main goroutine on the first thread, which only an
+// locksThread reports whether an init function only keeps the main goroutine on the first thread, which only an
 // init function can.
 func locksThread(f *ast.FuncDecl) bool {
 	if len(f.Body.List) != 1 {

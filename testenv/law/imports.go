@@ -1,5 +1,5 @@
-// Package law holds the house rules that a compiler does not: who may import whom, on every platform and through the
-// whole dependency tree, and what a file of this repository may hold. Every rule is a pure function.
+// Package law checks the rules of this repository: imports, on every platform and through the
+// whole dependency tree, file sizes and contents, and the words that the tree does not use. Every rule is a pure function.
 package law
 
 import (
@@ -17,7 +17,7 @@ import (
 
 const module = "github.com/machineadm/machineadm"
 
-// Package is what the rules need of the go command's description of a package.
+// Package has the fields of the go command's description of a package that the rules use.
 type Package struct {
 	ImportPath   string
 	Imports      []string
@@ -43,13 +43,13 @@ func Load(ctx context.Context, root, goos string) ([]Package, error) {
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
 			return all, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("read what go list says: %w", err)
+			return nil, fmt.Errorf("read the output of go list: %w", err)
 		}
 		all = append(all, p)
 	}
 }
 
-// Imports judges packages, with those that their tests import, and returns every breach of the import law.
+// Imports checks the imports of packages and of their tests, and returns every breach of the rules.
 func Imports(packages []Package) []string {
 	var breaches []string
 	for _, p := range packages {
@@ -73,7 +73,7 @@ func breach(all []string, from, to, why string) []string {
 	return append(all, fmt.Sprintf("%s imports %s: %s", from, to, why))
 }
 
-// Import says why one package may not import the other; empty when it may.
+// Import returns why one package may not import the other; empty when it may.
 func Import(from, to string) string {
 	if why := TestImport(from, to); why != "" {
 		return why
@@ -100,31 +100,31 @@ func TestImport(from, to string) string {
 	return ""
 }
 
-// arrow holds the picture: 0 contract, internal; 1 sdk; 2 plugins, host; 3 installer; 4 testenv. Arrows point down only.
+// arrow checks the layers: 0 contract, internal; 1 sdk; 2 plugins, host; 3 installer; 4 testenv. Imports point down only.
 func arrow(from, to string) string {
 	if !under(to, "") || !under(from, "") || under(from, "testenv") {
 		return ""
 	}
 	switch {
 	case under(to, "testenv"):
-		return "nobody sees testenv"
+		return "nothing imports testenv"
 	case under(to, "installer") && !under(from, "installer"):
-		return "nobody imports a door"
+		return "nothing imports a command"
 	case under(from, "internal") && !under(to, "internal"):
-		return "internal has no domain words and knows nothing of ours"
+		return "internal has no domain words and imports only internal"
 	case under(from, "contract") && !under(to, "contract", "internal"):
-		return "the ground knows nothing above it"
+		return "the base imports nothing above it"
 	case under(from, "sdk") && !under(to, "contract", "internal", "sdk"):
-		return "the workshop knows the ground alone"
+		return "sdk imports only contract and internal"
 	case under(from, "host") && under(to, "sdk", "plugins"), under(from, "plugins") && under(to, "host"):
-		return "the wings meet only over the wire"
+		return "host and plugins share only the wire protocol"
 	case under(from, "plugins") && under(to, "plugins") && pluginType(from) != pluginType(to):
 		return "a plugin never imports another type's plugin"
 	}
 	return ""
 }
 
-// dependency judges what is reached through others: a library can drag in what may not be imported.
+// dependency checks indirect imports: a library can add what may not be imported.
 func dependency(from, to string) string {
 	if isForNodes(from) && isKubernetes(to) && !isCRI(to) {
 		return "no node binary depends on Kubernetes"
@@ -132,7 +132,7 @@ func dependency(from, to string) string {
 	return ""
 }
 
-// under says whether a package of ours lies in one of the folders; "" is the whole module.
+// under reports whether a package of this module is in one of the folders; "" is the whole module.
 func under(path string, folders ...string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
 		at := strings.TrimSuffix(module+"/"+folder, "/")

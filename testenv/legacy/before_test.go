@@ -110,7 +110,7 @@ func TestInterruptOfTheReleaseBefore(t *testing.T) {
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.Wait() // the exit code tells
+	_ = c.Wait() // the exit code is checked
 	if c.ProcessState.ExitCode() != report.ExitInterrupted || b.report().Outcome != report.RunInterrupted {
 		t.Errorf("exit %d, report %+v", c.ProcessState.ExitCode(), b.report())
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // TestRebootOfTheReleaseBefore: a reboot that yesterday's plugin asks for is asked for by today's host, and the same
-// command goes on after it.
+// command resumes after it.
 func TestRebootOfTheReleaseBefore(t *testing.T) {
 	t.Parallel()
 	require.Root(t)

@@ -35,8 +35,8 @@ func newNode(t testing.TB, o Options) (n *Node, assemble func() error, err error
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := store.sweep(ctx); err != nil {
-		return nil, nil, fmt.Errorf("sweep what an earlier run left: %w", err)
+	if err := store.cleanUp(ctx); err != nil {
+		return nil, nil, fmt.Errorf("clean up after an earlier run: %w", err)
 	}
 	if !store.has(o.Suite, o.stack()) {
 		require.Tool(t, "mmdebstrap")

@@ -76,7 +76,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// alive tells a process from another one that was given its number later. Whoever cannot be looked at is alive.
+// alive distinguishes a process from a later one of the same number. A process that cannot be inspected is alive.
 func (p process) alive() bool {
 	now, err := processOf(p.pid)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"regexp"
 )
 
-// instance is one node's name and directory. The name says which process owns the node, so that whoever finds it
-// on a machine (control group, mount, directory) can tell whether it is still wanted.
+// instance is one node's name and directory. The name says which process owns the node, so that a process that
+// finds it on a machine (control group, mount, directory) can check whether it is still in use.
 type instance struct {
 	name string // machineadm-node-PID-STARTTIME-RANDOM: a host name label of less than 64 characters
 	dir  string

@@ -7,7 +7,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
-// Two layers, the second on the first: its package database knows both.
+// Two layers, the second on the first: its package database lists both.
 func TestLayers(t *testing.T) {
 	t.Parallel()
 	for _, suite := range nodes.Suites() {

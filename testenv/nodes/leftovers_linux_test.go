@@ -120,20 +120,20 @@ func TestFailedBootLeavesNothing(t *testing.T) {
 	}
 }
 
-// A test process that is killed takes its node's processes with it; the rest is swept by whoever boots next.
-func TestNextBootSweepsAfterAKill(t *testing.T) {
+// A test process that is killed takes its node's processes with it; the next boot cleans up the rest.
+func TestNextBootCleansUpAfterAKill(t *testing.T) {
 	t.Parallel()
 	require.Root(t)
 	bystander := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie})
 	c := startChild(t, "killed")
-	release := nodestest.HoldSweeps(t)
+	release := nodestest.HoldCleanUps(t)
 	if err := c.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	c.wait(t)
 	nodestest.Eventually(t, "the killed test's node to die", func() bool { return len(nodestest.Processes(t, c.name)) == 0 })
 	if len(nodestest.Traces(t, c.name)) == 0 {
-		t.Fatal("a killed test leaves no traces: there is nothing to sweep")
+		t.Fatal("a killed test leaves no traces: there is nothing to clean up")
 	}
 	release()
 	nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, NoWait: true})
@@ -176,7 +176,7 @@ func startChild(t *testing.T, how string) *child {
 	}
 }
 
-// wait returns what the child still had to say. Every child ends badly, as it was told to.
+// wait returns what the child still had to say. Every child fails, as requested.
 func (c *child) wait(t *testing.T) string {
 	t.Helper()
 	var rest strings.Builder

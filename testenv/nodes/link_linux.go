@@ -36,8 +36,8 @@ type call struct {
 	err   error
 }
 
-// killPatience is how long a machine that emulates slowly may take to say that a killed command is gone.
-const killPatience = 30 * time.Second
+// killTimeout is how long a machine that emulates slowly may take to say that a killed command is gone.
+const killTimeout = 30 * time.Second
 
 func newLink(socket net.Conn) *link {
 	l := &link{
@@ -169,7 +169,7 @@ func (l *link) kill(id uint32, c *call) {
 	select {
 	case <-c.ended:
 	case <-l.end:
-	case <-time.After(killPatience):
+	case <-time.After(killTimeout):
 	}
 }
 

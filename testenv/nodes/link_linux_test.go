@@ -15,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes/internal/wire"
 )
 
-// linked returns a link to an agent that runs on this machine, in a control group that is swept like a node's.
+// linked returns a link to an agent that runs on this machine, in a control group that is removed like a node's.
 func linked(t *testing.T, boot func(context.Context) error) (l *link, served <-chan error, far net.Conn) {
 	t.Helper()
 	require.Root(t)
@@ -105,7 +105,7 @@ func TestLinkRuns(t *testing.T) {
 	})
 }
 
-func TestLinkTellsOfTheBoot(t *testing.T) {
+func TestLinkReportsTheBoot(t *testing.T) {
 	t.Parallel()
 	finish := make(chan struct{})
 	l, _, _ := linked(t, func(context.Context) error { <-finish; return nil })
@@ -152,7 +152,7 @@ func TestLinkEnds(t *testing.T) {
 	}
 }
 
-// A machine that hangs does not hang the test: the context counts, also while nobody reads what is sent.
+// A machine that hangs does not hang the test: the context counts, also while what is sent is not read.
 func TestLinkToAMachineThatHangs(t *testing.T) {
 	t.Parallel()
 	near, far, err := socketPair()

@@ -73,7 +73,7 @@ func readSources(apt fs.FS) ([]source, error) {
 }
 
 // parseOneLine reads "deb [ option=value ... ] uri suite component..." lines. Lines that are not of this form are
-// left out: apt is the judge of its own files.
+// left out: apt checks its own files.
 func parseOneLine(text string) []source {
 	var all []source
 	for line := range strings.Lines(text) {

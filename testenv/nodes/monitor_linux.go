@@ -14,7 +14,7 @@ import (
 // sawReset follows qemu's monitor (QMP) to its end and says whether the machine ended because it reset itself, which
 // qemu's exit status does not tell.
 func sawReset(monitor io.ReadWriter) bool {
-	// Events come only after this. When qemu is gone already, so are they.
+	// Events come only after this. When qemu has ended, they are lost too.
 	if _, err := io.WriteString(monitor, `{"execute": "qmp_capabilities"}`+"\n"); err != nil {
 		return false
 	}

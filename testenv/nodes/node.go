@@ -29,7 +29,7 @@ const teardownTimeout = 30 * time.Second
 // Boot starts a node and waits until its boot is finished: every unit started or failed, cloud-init included when it
 // is seeded. Without root or the tools it skips the test (under CI=true: fails it). A cold cache is filled first,
 // which takes minutes. The node is freed when the test ends, however it ends; what an earlier, killed test run left
-// behind is swept here.
+// behind is removed here.
 func Boot(t testing.TB, o Options) *Node {
 	t.Helper()
 	o, err := o.checked()
@@ -82,11 +82,11 @@ func (n *Node) Settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.judge(ctx)
+	return n.checkBoot(ctx)
 }
 
-// judge refuses a boot that ended in the emergency shell and shows the units that failed in any other.
-func (n *Node) judge(ctx context.Context) error {
+// checkBoot refuses a boot that ended in the emergency shell and shows the units that failed in any other.
+func (n *Node) checkBoot(ctx context.Context) error {
 	got, err := n.Exec(ctx, "systemctl", "is-system-running")
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (n *Node) goDown(ctx context.Context, verb string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, n.opts.BootTimeout)
 	defer cancel()
-	// The command may die with the node that it takes down, so only the machine's state tells.
+	// The command may die with the node that it takes down, so only the machine's state counts.
 	got, asked := n.Exec(ctx, "systemctl", "--no-wall", verb)
 	err := poll(ctx, pollInterval, "the node to go down", func() (bool, error) {
 		return !n.machine.state().on(), nil

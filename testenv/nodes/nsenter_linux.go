@@ -67,7 +67,7 @@ func (m *nspawn) exec(ctx context.Context, c command) (exit int, err error) {
 
 // startInPIDNamespace starts a command as this process's child and a member of another process's pid namespace.
 // nsenter(1) could enter it as well, but would stay in between and stop itself when its child is stopped; systemd stops
-// every process when it shuts down, then waits for ever until somebody reaps that child.
+// every process when it shuts down, then waits until that child is reaped.
 func startInPIDNamespace(cmd *exec.Cmd, member string) error {
 	return inNamespace("/proc/"+member+"/ns/pid", "/proc/thread-self/ns/pid_for_children", unix.CLONE_NEWPID, cmd.Start)
 }

@@ -176,7 +176,7 @@ func (m *qemu) exec(ctx context.Context, c command) (int, error) {
 	}
 	exit, err := r.link.run(ctx, c)
 	if errors.Is(err, errOff) {
-		// The connection ends a little before qemu: whoever is told so finds the machine off.
+		// The connection ends a little before qemu: then the machine is off.
 		select {
 		case <-r.off:
 		case <-ctx.Done():

@@ -77,7 +77,7 @@ func (s *server) misbehave(want spec, id string, out stream) (done bool, err err
 	fail := func(code pb.Code) (bool, error) {
 		return true, finish(out, &pb.Finished{Error: &pb.ErrorDetail{
 			Code: code, Message: "noop says " + want.Apply, Hint: "ask noop for something else",
-			Detail: "raw words of noop", RetryAfter: durationpb.New(time.Millisecond), Facts: want.Facts,
+			Detail: "raw output of noop", RetryAfter: durationpb.New(time.Millisecond), Facts: want.Facts,
 		}})
 	}
 	switch want.Apply {

@@ -46,7 +46,7 @@ func TestHostSurvivesEveryPlugin(t *testing.T) {
 		"ends what it never started": {spec: spec{Touch: []string{"etc/a"}, Apply: "unstarted"}, exit: report.ExitFailed, code: "Internal", says: "never-started"},
 		"1,000 events":               {spec: spec{Touch: []string{"etc/a"}, Apply: "events"}, exit: report.ExitOK},
 		"an event of 5 MiB":          {spec: spec{Touch: []string{"etc/a"}, Apply: "big"}, exit: report.ExitOK},
-		"fails with a hint":          {spec: spec{Touch: []string{"etc/a"}, Apply: "fail"}, exit: report.ExitPrecondition, code: "Precondition", says: "noop says fail", details: "raw words of noop"},
+		"fails with a hint":          {spec: spec{Touch: []string{"etc/a"}, Apply: "fail"}, exit: report.ExitPrecondition, code: "Precondition", says: "noop says fail", details: "raw output of noop"},
 		"serves another kind": {
 			script: script{Kinds: kinds("example.com/v2", "Noop")}, exit: report.ExitPrecondition, code: "Unsupported",
 			says: "it serves Noop of example.com/v2",
@@ -153,7 +153,7 @@ func TestNothingOutlivesTheHost(t *testing.T) {
 				})
 				tt.end(t, c.Process)
 			}
-			_ = c.Wait() // the exit code tells
+			_ = c.Wait() // the exit code is checked
 			if c.ProcessState.ExitCode() != tt.exit {
 				t.Errorf("exit %d, want %d", c.ProcessState.ExitCode(), tt.exit)
 			}
@@ -392,7 +392,7 @@ func TestBrokenInput(t *testing.T) {
 			t.Errorf("%s", got)
 		}
 	})
-	t.Run("both errors of a stream are told", func(t *testing.T) {
+	t.Run("both errors of a stream are reported", func(t *testing.T) {
 		got := b.apply("---\nkind: [\n" + doc("bad", spec{Plan: "invalid", Field: "spec.plan"}))
 		if got.code != report.ExitUsage || len(got.report.Errors) != 2 {
 			t.Errorf("%s", got)

@@ -1,4 +1,4 @@
-// Command noop is a scripted plugin: it does what a test tells it, also what no plugin may do.
+// Command noop is a scripted plugin: it does what a test requests, also what no plugin may do.
 //
 // It speaks the wire by itself, without the SDK and without the server adapter, so that it can break every rule.
 // What it does before a document arrives stands in a JSON file beside the binary, named like it plus .script; what it

@@ -55,7 +55,7 @@ func TestSecretOfAStreamGoesNowhere(t *testing.T) {
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.Wait() // the exit code tells
+	_ = c.Wait() // the exit code is checked
 	if c.ProcessState.ExitCode() != report.ExitInterrupted {
 		t.Errorf("exit %d", c.ProcessState.ExitCode())
 	}

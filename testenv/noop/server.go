@@ -23,7 +23,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 )
 
-// spec is what a document tells the plugin to do.
+// spec is the script of a document.
 type spec struct {
 	// Plan is how Plan answers: invalid, unsupported, precondition, retry, internal, plain (an error without details),
 	// crash, hang, big (5 MiB), panic, or nothing: the files of Touch that are missing.

@@ -8,7 +8,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// state is a machine as the model knows it. The model follows contract/SPEC.md and shares no code with the host.
+// state is a machine as the model describes it. The model follows contract/SPEC.md and shares no code with the host.
 type state struct {
 	live         bool
 	phase        string            // --phase

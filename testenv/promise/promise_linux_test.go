@@ -1,4 +1,4 @@
-// Package promise_test holds the host to one promise: a plan never lies. Random streams on random machines go through
+// Package promise_test checks one promise of the host: a plan is exact. Random streams on random machines go through
 // validate, plan, apply and plan again, with the real host, the scripted plugin of testenv/noop and the sysctl plugin.
 // A model of the contract says what has to come of the scripted streams, on images and on live machines.
 package promise_test
@@ -24,7 +24,7 @@ const streams = 200
 // long as it needs a processor.
 const lanes = 4
 
-func TestAPlanNeverLies(t *testing.T) {
+func TestAPlanIsExact(t *testing.T) {
 	t.Parallel()
 	count, seed := number(t, "PROMISE_STREAMS", streams), number(t, "PROMISE_SEED", uint64(time.Now().UnixNano())) //nolint:gosec // a time after 1970
 	t.Logf("PROMISE_SEED=%d PROMISE_STREAMS=%d", seed, count)

@@ -64,7 +64,7 @@ func (c *mixed) document(r *rand.Rand, apiVersion, kind, name string, spec []str
 	c.text += fmt.Sprintf("---\napiVersion: %s\nkind: %s\nmetadata: {name: %s%s}\nspec: {%s}\n", apiVersion, kind, name, when, strings.Join(spec, ", "))
 }
 
-// noop is a document of the scripted plugin. What a file shall hold is its name, so that no two documents disagree.
+// noop is a document of the scripted plugin. The content of a file is its name, so that no two documents disagree.
 func (c *mixed) noop(r *rand.Rand, i int) {
 	file := pick(r, "srv/a", "srv/b", "srv/c", "srv/d")
 	spec := []string{"provider: test", fmt.Sprintf("touch: [%s], content: %s", file, file)}

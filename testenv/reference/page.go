@@ -17,7 +17,7 @@ import (
 	"github.com/machineadm/machineadm/contract/naming"
 )
 
-// The packages whose source tells what a document is.
+// The packages whose source defines the documents.
 const (
 	kindsPackage    = "v1alpha1"
 	documentPackage = "document"
@@ -132,7 +132,7 @@ func providers(root, kind string) ([]string, error) {
 	return out, err
 }
 
-// valueTypes tells of the types that hold one value.
+// valueTypes describes the types that hold one value.
 func (s *Source) valueTypes(b *bytes.Buffer, used map[string]bool) {
 	var names []string
 	for name := range used {

@@ -167,7 +167,7 @@ func (s *Source) Kinds(pkg string) (written, named []string) {
 type Field struct {
 	Path     string // spec.servers[].address
 	Type     string // in words
-	Value    string // the name of the type, when its values are told elsewhere
+	Value    string // the name of the type, when its values are described elsewhere
 	Required bool
 	Default  string
 	Secret   bool
@@ -175,7 +175,7 @@ type Field struct {
 }
 
 // Fields are the fields of a struct and of what it holds, in the order of the source. Embedded structs that are left out
-// have their fields told elsewhere.
+// have their fields described elsewhere.
 func (s *Source) Fields(name, prefix string, without ...string) []Field {
 	return s.fields(name, prefix, without, nil)
 }
@@ -186,7 +186,7 @@ func (s *Source) fields(name, prefix string, without, inside []string) []Field {
 		return nil
 	}
 	for _, outer := range inside {
-		if outer == name { // it holds itself: its fields were told one level up
+		if outer == name { // it holds itself: its fields were described one level up
 			return nil
 		}
 	}

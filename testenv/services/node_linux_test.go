@@ -96,7 +96,7 @@ func (a *answer) activate(m machine.Machine, r request) error {
 	return nil
 }
 
-// masking is a Progress that masks a unit when it hears a text.
+// masking is a Progress that masks a unit when it receives a text.
 type masking request
 
 func (m masking) Report(message string) {

@@ -46,7 +46,7 @@ func TestStates(t *testing.T) {
 	})
 }
 
-// TestMaskedMeanwhile: an activation says what became of a unit that is masked while it runs, and how to go on.
+// TestMaskedMeanwhile: an activation reports a unit that is masked while it runs, and what to do.
 func TestMaskedMeanwhile(t *testing.T) {
 	t.Parallel()
 	eachSuite(t, func(t *testing.T, n node) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// small is a text without a fault; each case below spoils it in one place.
+// small is a text without a fault; each case below breaks it in one place.
 const small = `# Title
 
 Words about it.

@@ -107,7 +107,7 @@ func beginOn(t *testing.T, c *exec.Cmd, columns uint16) *session {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = c.Wait() // the exit code tells
+		_ = c.Wait() // the exit code is checked
 		close(s.done)
 	}()
 	t.Cleanup(func() {

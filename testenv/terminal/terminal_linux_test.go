@@ -18,7 +18,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// hanging is a stream whose third document goes on until the run is asked to stop.
+// hanging is a stream whose third document runs until the run is asked to stop.
 func hanging() string {
 	return document("first", "touch: [etc/a, etc/b], warn: a warning that is long enough to be longer than eighty cells if it is not folded") +
 		document("second", "") +
@@ -84,7 +84,7 @@ func TestTheLogAndTheStatusLine(t *testing.T) {
 	assert.Contains(t, s.sent(), "of 20 documents done")
 }
 
-// TestATerminalThatGoesAway: the run ends in order when the terminal's end is a signal to it, and else goes on.
+// TestATerminalThatGoesAway: the run ends in order when the terminal's end is a signal to it, and else continues.
 func TestATerminalThatGoesAway(t *testing.T) {
 	t.Parallel()
 	t.Run("with a signal", func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestATerminalThatGoesAway(t *testing.T) {
 		select {
 		case <-s.done:
 			t.Fatalf("the run has ended with its terminal: exit %d", c.ProcessState.ExitCode())
-		case <-time.After(2 * time.Second): // that it goes on has no event
+		case <-time.After(2 * time.Second): // that it continues has no event
 		}
 		if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -136,7 +136,7 @@ func (s *session) goesAway() {
 	}
 }
 
-// TestKilled: nothing was done to the terminal that somebody would have to undo.
+// TestKilled: the settings of the terminal are unchanged.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "{}")

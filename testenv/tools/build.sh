@@ -6,7 +6,7 @@
 #   build.sh all DIR         builds for GOOS/GOARCH (default: this machine)
 #   build.sh man DIR         writes the manual pages, dated by the commit or, outside git, by SOURCE_DATE_EPOCH or the changelog
 #   build.sh install BIN MAN copies what was built into those two directories to DESTDIR, below PREFIX (default: /usr)
-#   build.sh cross DIR       builds for every platform into DIR/<os>-<arch> and judges the sizes
+#   build.sh cross DIR       builds for every platform into DIR/<os>-<arch> and checks the sizes
 set -euo pipefail
 cd "${MACHINEADM_ROOT:-$(dirname "${BASH_SOURCE[0]}")/../..}"
 
@@ -100,8 +100,8 @@ all() {
 	done < <(names)
 }
 
-# judge FILE: fails when a plugin or the node's command line has outgrown its limit.
-judge() {
+# size FILE: fails when a plugin or the node's command line has outgrown its limit.
+size() {
 	local size limit=$plugin_limit name=${1##*/}
 	size=$(stat -c %s "$1") || return 1
 	case $name in
@@ -119,7 +119,7 @@ cross() {
 	local platform built file failed=0
 	for platform in $platforms; do
 		built=$(GOOS=${platform%/*} GOARCH=${platform#*/} all "$1/${platform/\//-}")
-		for file in $built; do judge "$file" || failed=1; done
+		for file in $built; do size "$file" || failed=1; done
 	done
 	# Nothing is shipped for macOS, but validate works there.
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go build -tags grpcnotrace -o "$1/darwin-arm64/machineadm" ./host/cmd/machineadm || failed=1
@@ -131,6 +131,6 @@ names | version) "$1" ;;
 all | cross) "$1" "${2:?say where to: build.sh $1 DIR}" ;;
 man) man "${2:?say where to: build.sh man DIR}" ;;
 install) install_files "${2:?}" "${3:?}" ;;
-judge) judge "${2:?}" ;;
+size) size "${2:?}" ;;
 *) sed -n '2,/^set/{/^#/p}' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac

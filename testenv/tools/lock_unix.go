@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// lock waits until nobody else holds the directory. What holds it is let go by Close, or by the end of the process.
+// lock waits until no other process holds the directory. Close releases it, and so does the end of the process.
 func lock(ctx context.Context, dir string) (io.Closer, error) {
 	f, err := os.Open(dir)
 	if err != nil {

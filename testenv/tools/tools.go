@@ -2,7 +2,7 @@
 // Each is a nested Go module in the folder beside this file that bears the program's name: its go.mod pins the version,
 // its go.sum the content, and nothing of it enters the product's module graph. A folder whose go.mod names several
 // programs bears another name; its programs are the tools FOLDER/PROGRAM and are built together, into one directory.
-// A file ldflags in a folder holds what is given to the linker besides, such as the version that the program tells.
+// A file ldflags in a folder holds what is given to the linker besides, such as the version that the program prints.
 // A folder may hold a main package of its own, where the authors' builds more than we need.
 package tools
 
@@ -31,7 +31,7 @@ const (
 )
 
 // Path returns the absolute path of the named tool and builds it first when the cache does not hold it yet.
-// What it does is told on log. dir is any directory inside the checkout.
+// It reports its steps on log. dir is any directory inside the checkout.
 func Path(ctx context.Context, log io.Writer, dir, name string) (string, error) {
 	root, err := Root(dir)
 	if err != nil {
@@ -68,7 +68,7 @@ func Path(ctx context.Context, log io.Writer, dir, name string) (string, error) 
 	return binary, buildOnce(ctx, log, source, cache, binary)
 }
 
-// buildOnce builds, unless somebody else has built the binary while it was waited for them.
+// buildOnce builds, unless another process has built the binary in the meantime.
 func buildOnce(ctx context.Context, log io.Writer, source, cache, binary string) (err error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return fmt.Errorf("make the tool cache: %w", err)

@@ -139,7 +139,7 @@ func TestKeyChangesWithThePins(t *testing.T) {
 func TestOneBuildsTheOthersWait(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("the tool cache has no lock on this system: nobody waits")
+		t.Skip("the tool cache has no lock on this system: no process waits")
 	}
 	source, cache := t.TempDir(), filepath.Join(t.TempDir(), "key")
 	for name, text := range map[string]string{
@@ -149,7 +149,7 @@ func TestOneBuildsTheOthersWait(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var log bytes.Buffer // of whoever builds: two would be a race, and two lines
+	var log bytes.Buffer // of the builds: two would be a race, and two lines
 	failed := make(chan error)
 	for range 4 {
 		go func() { failed <- buildOnce(t.Context(), &log, source, cache, filepath.Join(cache, "little")) }()
@@ -262,7 +262,7 @@ func TestABinaryThatIsTooLargeIsRefused(t *testing.T) {
 		if err := os.Truncate(file, c.size); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := script(t, ".", "judge", file); (err == nil) != c.ok {
+		if out, err := script(t, ".", "size", file); (err == nil) != c.ok {
 			t.Errorf("%s of %d bytes: %v\n%s", c.name, c.size, err, out)
 		}
 	}

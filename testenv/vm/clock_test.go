@@ -10,7 +10,7 @@ import (
 )
 
 // clock: a first boot is when a clock jumps, by years in either direction. Runs before, after and across the jump do
-// their work and tell the truth; the last run is the last that ran, not the one with the latest date.
+// their work and report correctly; the last run is the last that ran, not the one with the latest date.
 func clock(t *testing.T, n *nodes.Node) {
 	before := now(t, n)
 	defer n.MustExec(t, "date", "--set=@"+before)

@@ -48,9 +48,9 @@ func TestEndOfTheTest(t *testing.T) {
 			}
 			out := bufio.NewReader(pipe)
 			name := nameOf(t, child, out)
-			sweep := func() {}
+			release := func() {}
 			if how == "is killed" {
-				sweep = nodestest.HoldSweeps(t)
+				release = nodestest.HoldCleanUps(t)
 				if len(nodestest.Processes(t, name)) == 0 {
 					t.Fatal("a running machine has no process: this test cannot see it")
 				}
@@ -67,7 +67,7 @@ func TestEndOfTheTest(t *testing.T) {
 			}
 			nodestest.Eventually(t, "qemu to end", func() bool { return len(nodestest.Processes(t, name)) == 0 })
 			if how == "is killed" {
-				sweep()
+				release()
 				nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, NoWait: true}) // a container, which is sooner there
 			} else if !strings.Contains(rest.String(), "systemd[1]") {
 				t.Errorf("the failed test does not show the console:\n%s", rest.String())

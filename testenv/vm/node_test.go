@@ -69,9 +69,9 @@ func ownKernel(t *testing.T, n *nodes.Node) {
 
 // crash: a power cut takes what was only written, and leaves what was synced.
 func crash(t *testing.T, n *nodes.Node) {
-	// Both count, and say each number when they think that it is in the file.
+	// Both count, and print each number after writing it to the file.
 	const count = `i=0; while i=$((i+1)); do echo $i >>"$1"; $2; echo $i; done`
-	told := map[string]string{}
+	printed := map[string]string{}
 	var writers sync.WaitGroup
 	var mu sync.Mutex
 	n.MustExec(t, "sh", "-c", "touch /var/lib/synced /var/lib/unsynced; sync -f /var/lib")
@@ -83,7 +83,7 @@ func crash(t *testing.T, n *nodes.Node) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			told[file] = got.Stdout
+			printed[file] = got.Stdout
 		})
 	}
 	n.MustExec(t, "sh", "-c", "until test $(wc -l </var/lib/synced) -ge 20 && test $(wc -l </var/lib/unsynced) -ge 20; do sleep 0.1; done")
@@ -98,10 +98,10 @@ func crash(t *testing.T, n *nodes.Node) {
 		}
 		return strings.Count(string(data), "\n")
 	}
-	if said, is := strings.Count(told["/var/lib/synced"], "\n"), kept("/var/lib/synced"); is < said {
+	if said, is := strings.Count(printed["/var/lib/synced"], "\n"), kept("/var/lib/synced"); is < said {
 		t.Errorf("%d lines were synced, and %d are there after the power cut", said, is)
 	}
-	if said, is := strings.Count(told["/var/lib/unsynced"], "\n"), kept("/var/lib/unsynced"); is >= said {
+	if said, is := strings.Count(printed["/var/lib/unsynced"], "\n"), kept("/var/lib/unsynced"); is >= said {
 		t.Errorf("%d lines were written without a sync, and all are there: this was no power cut", said)
 	}
 	if got := n.MustExec(t, "dmesg").Stdout; !strings.Contains(got, "recovery complete") {

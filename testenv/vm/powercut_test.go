@@ -33,14 +33,14 @@ func cutKey(i int) string {
 
 func cutModules() []string { return []string{"ip_vs", "veth", "macvlan"} }
 
-// stopInTheMiddle waits until a run has told of so many changes, and stops it, so that it is still in the middle when the
+// stopInTheMiddle waits until a run has reported so many changes, and stops it, so that it is still in the middle when the
 // power goes.
 const stopInTheMiddle = `
 	until test "$(grep -c '"outcome": "Changed"' /run/machineadm/report.json 2>/dev/null)" -ge "$1"; do sleep 0.02; done
 	pkill -STOP machineadm`
 
 // powerCut: the power goes in the middle of a run, after so many changes. The machine comes up, no managed file is
-// half-written, and one rerun mends all.
+// half-written, and one rerun completes all.
 func powerCut(t *testing.T, n *nodes.Node, changes int) {
 	if _, err := n.ExecInput(t.Context(), strings.NewReader(manyStream()), "sh", "-c", "umask 077; cat >"+manyFile+"; sync "+manyFile+" /etc/machineadm"); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func powerCut(t *testing.T, n *nodes.Node, changes int) {
 	t.Logf("up again in %s", n.BootTime().Round(time.Millisecond))
 	whole(t, n)
 	expect(t, n, report.ExitOK, "machineadm", "apply", "--path", manyFile)
-	mended(t, n)
+	completed(t, n)
 }
 
 // whole: each managed file is there as the document wants it, or not at all.
@@ -95,8 +95,8 @@ func whole(t *testing.T, n *nodes.Node) {
 	}
 }
 
-// mended: everything is as an undisturbed run leaves it.
-func mended(t *testing.T, n *nodes.Node) {
+// completed: everything is as an undisturbed run leaves it.
+func completed(t *testing.T, n *nodes.Node) {
 	t.Helper()
 	want := map[string]string{}
 	for i := range many {

@@ -53,7 +53,7 @@ const (
 	secretProxy = `{"proxy":{"https":"http://p.test:3128","httpSecret":{"value":"http://u:c4n4ry@p.test"}}}`
 )
 
-// TestProxyOnWindows is a document through its life: asked for, so already, changed, no longer wanted.
+// TestProxyOnWindows applies a document that is new, unchanged, changed and removed.
 func TestProxyOnWindows(t *testing.T) {
 	t.Parallel()
 	m, services := windowsService(t, "PATH=C:\\bin", "TOKEN=c4n4ry")

@@ -46,7 +46,7 @@ func TestFailingDisk(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EIO)
 }
 
-// TestFieldsOfPreconditions: what is at fault is found at its line of the document.
+// TestFieldsOfPreconditions: each violation has the line of its field in the document.
 func TestFieldsOfPreconditions(t *testing.T) {
 	t.Parallel()
 	f := containerdtest.Live(t, "/usr/bin/containerd", "v2.3.7")

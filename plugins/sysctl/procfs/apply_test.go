@@ -96,9 +96,9 @@ func TestARefusedValueIsRolledBack(t *testing.T) {
 	t.Parallel()
 	spec := `{"parameters":{"net.ipv4.ip_forward":1,"kernel.panic":5,"net.ipv4.conf.all.rp_filter":9}}`
 	for _, c := range []struct {
-		name   string
+		name  string
 		fault func(k *fakeKernel)
-		parts  []string
+		parts []string
 	}{
 		{"EINVAL", func(k *fakeKernel) { k.Refuse["kernel/panic"] = syscall.EINVAL }, []string{
 			"kernel.panic = 5", "EINVAL", "invalid argument", "the previous values are restored",

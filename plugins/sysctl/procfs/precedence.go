@@ -106,7 +106,9 @@ func checkBoot(source files, d desired, shared []sharedFile) error {
 	return sdk.Preconditions(overrides...)
 }
 
-func (p parameter) overriddenBy(s sysctld.Setting) bool { return s.Exclude || !sameValue(s.Value, p.value) }
+func (p parameter) overriddenBy(s sysctld.Setting) bool {
+	return s.Exclude || !sameValue(s.Value, p.value)
+}
 
 func override(d desired, p parameter, s sysctld.Setting, programs string) sdk.Violation {
 	effect := "sets it to " + s.Value

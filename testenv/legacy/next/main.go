@@ -90,7 +90,7 @@ func (s *server) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeRes
 	return out, nil
 }
 
-// spec is what a document tells the plugin to do.
+// spec is the script of a document.
 type spec struct {
 	Touch []string `json:"touch"`
 	// Fail makes plan or apply fail with a code of a later day.

@@ -19,11 +19,11 @@ import (
 	"github.com/machineadm/machineadm/testenv/containerd/internal/answer"
 )
 
-// patience is longer than any call in a node takes.
-const patience = 30 * time.Second
+// timeout is longer than any call in a node takes.
+const timeout = 30 * time.Second
 
 func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "cri:", err)

@@ -1,4 +1,4 @@
-// Package answer is what the command cri in a node tells the test outside.
+// Package answer is the output of the command cri in a node.
 package answer
 
 import "github.com/machineadm/machineadm/internal/cri"

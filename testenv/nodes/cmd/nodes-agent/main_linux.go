@@ -86,7 +86,7 @@ func (p port) Read(b []byte) (int, error) {
 	}
 }
 
-// boot asks systemd, which answers when every unit was started or failed. How the boot ended is the test's to judge.
+// boot asks systemd, which answers when every unit was started or failed. The test checks how the boot ended.
 func boot(ctx context.Context) error {
 	out, err := exec.CommandContext(ctx, "systemctl", "is-system-running", "--wait").Output()
 	switch state := strings.TrimSpace(string(out)); state {

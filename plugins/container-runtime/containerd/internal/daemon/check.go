@@ -54,7 +54,7 @@ func inDump(path []string, format int64) []string {
 	return path
 }
 
-// unknownKeys are the keys that the daemon ignores by its own words, each as the end of a dotted path.
+// unknownKeys are the keys that the daemon reports as ignored, each as the end of a dotted path.
 func unknownKeys(output string) []string {
 	var keys []string
 	for line := range strings.Lines(output) {

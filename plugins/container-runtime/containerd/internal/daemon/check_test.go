@@ -45,7 +45,7 @@ func loaded(t *testing.T, name string, set map[string]any) map[string]any {
 	return tree
 }
 
-func TestJudge(t *testing.T) {
+func TestComparedConfiguration(t *testing.T) {
 	t.Parallel()
 	const runtime, images = "plugins|" + settings.RuntimePlugin + "|", "plugins|" + settings.ImagesPlugin + "|"
 	all := map[string]any{

@@ -38,7 +38,7 @@ func TestHealthOfThisMachine(t *testing.T) {
 	require.ErrorContains(t, err, "journalctl -u containerd")
 }
 
-// TestStatusIsCompared: what the running daemon tells of its configuration is held against the document.
+// TestStatusIsCompared: the configuration that the running daemon reports is compared with the document.
 func TestStatusIsCompared(t *testing.T) {
 	t.Parallel()
 	k := Checker{Configuration: layout.Configuration{Settings: settingstest.Core(settings.Release{Major: 1, Minor: 7, Patch: 24})}}

@@ -91,9 +91,9 @@ func unknownVersion(m sdk.Machine, i Installation) error {
 	message, hint := "containerd is not installed in the image", "give spec.providerConfig.version, such as 1.7 or 2.1"
 	switch {
 	case i.binary != "":
-		message = "nothing in the image tells the version of " + i.binary
+		message = "nothing in the image has the version of " + i.binary
 	case i.State.Exists:
-		message = "nothing in the image tells the version of containerd"
+		message = "nothing in the image has the version of containerd"
 	default:
 		hint += " for the one that will be installed; or " + installHint(m.Target)
 	}
@@ -131,7 +131,7 @@ func Find(ctx context.Context, m sdk.Machine, assumed string) (Installation, err
 		return i, unknownVersion(m, i)
 	}
 	if i.Release, err = settings.ParseRelease(version); err != nil {
-		return i, sdk.Precondition("the version of containerd that "+i.source+" tells is not understood", "install a release of containerd")
+		return i, sdk.Precondition("the version of containerd that "+i.source+" reports is not understood", "install a release of containerd")
 	}
 	if !i.Release.Supported() {
 		return i, sdk.Unsupported("", "containerd "+i.Release.String()+" is older than 1.6", "install containerd 1.7 or a later one")
@@ -149,7 +149,7 @@ func Fit(ctx context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
 	state, err := m.Services.State(ctx, settings.PathsOf(m.Target.OS).Unit)
 	switch {
 	case errors.Is(err, machine.ErrUnsupported):
-		return sdk.FitnessUnsupported, "there is no service manager that it knows", nil
+		return sdk.FitnessUnsupported, "the machine has no supported service manager", nil
 	case err != nil:
 		return sdk.FitnessUnsupported, "", err
 	case !state.Exists:

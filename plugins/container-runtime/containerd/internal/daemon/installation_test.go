@@ -62,7 +62,7 @@ func TestFindLive(t *testing.T) {
 	}
 }
 
-// TestLaunchOnWindows reads the program of a service of Windows, as its manager tells it.
+// TestLaunchOnWindows reads the program of a service of Windows, as its manager reports it.
 func TestLaunchOnWindows(t *testing.T) {
 	t.Parallel()
 	got := launchOf(words(`"C:\Program Files\containerd\containerd.exe" --config "C:\x y\c.toml" --run-service`), nil)
@@ -143,10 +143,10 @@ func TestFindInImage(t *testing.T) {
 			},
 			program: "/usr/local/bin/containerd", want: "2.1.4", binary: "/usr/local/bin/containerd",
 		},
-		{name: "nothing, and told", assumed: "2.3", want: "2.3.0"},
-		{name: "installed wins over told", assumed: "2.3", files: map[string]string{dpkgStatus: dpkgOf16}, want: "1.6.20"},
+		{name: "nothing, and assumed", assumed: "2.3", want: "2.3.0"},
+		{name: "installed overrides assumed", assumed: "2.3", files: map[string]string{dpkgStatus: dpkgOf16}, want: "1.6.20"},
 		{name: "nothing", fails: "not installed in the image"},
-		{name: "nobody knows", files: map[string]string{unitFile: unitOf("/usr/bin/containerd")}, fails: "nothing in the image tells the version of /usr/bin/containerd"},
+		{name: "unknown", files: map[string]string{unitFile: unitOf("/usr/bin/containerd")}, fails: "nothing in the image has the version of /usr/bin/containerd"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

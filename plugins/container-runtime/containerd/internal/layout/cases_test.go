@@ -18,7 +18,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// TestCases: a case is a document, and what each release of containerd shall be told, on each system. Where its paths are
+// TestCases: a case is a document, and the configuration of each release of containerd, on each system. Where its paths are
 // those of Linux, document.windows.yaml is the same for Windows; the case windows is for that alone.
 func TestCases(t *testing.T) {
 	t.Parallel()
@@ -109,7 +109,7 @@ func shown(t *testing.T, d settings.Desired, r settings.Release) string {
 	return b.String()
 }
 
-// fresh is the daemon's configuration on Windows where nobody has written one. On Linux, where the paths of Windows lead
+// fresh is the daemon's configuration on Windows where there is none. On Linux, where the paths of Windows lead
 // nowhere, the files that are there cannot be looked for: TestConfigure has them.
 func fresh(t *testing.T, r settings.Release, desired []settings.Setting) sdk.FileSpec {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// Configuration is the configuration that the daemon shall read.
+// Configuration is the configuration that the daemon is to read.
 type Configuration struct {
 	Main   sdk.FileSpec
 	DropIn *sdk.FileSpec // nil where the main file holds everything

@@ -14,7 +14,7 @@ import (
 // Current is the current configuration of the daemon.
 type Current struct {
 	main mainDocument
-	// imports is the list that the main file shall have.
+	// imports is the desired list of the main file.
 	imports []string
 	// layers are the main file, without what an earlier run added, and the files that it imports by that list, in the
 	// order in which containerd reads them.

@@ -1,6 +1,6 @@
 // Package layout determines which files of which containerd release hold the settings of a document: the main file, the
-// drop-in, the tree of registries, the drop-in of the unit and base specifications. It reads what is there and renders
-// what shall be there.
+// drop-in, the tree of registries, the drop-in of the unit and base specifications. It reads the current
+// files and renders the desired ones.
 package layout
 
 import (

@@ -109,7 +109,7 @@ func ImportedFiles(m sdk.Machine, parent string, list []string, planned string) 
 	return files, nil
 }
 
-// listImports is the list of imports that the main file shall have: the entries of the document, the entries that are
+// listImports returns the desired list of imports of the main file: the entries of the document, the entries that are
 // there, and, for containerd 2.x, the drop-in where no pattern covers it. The drop-in is the only entry that is ours.
 func listImports(m sdk.Machine, d mainDocument, asked []string, withDropIn bool) ([]string, error) {
 	list, err := ImportsOf(d.Document, d.path)

@@ -35,7 +35,7 @@ func (r *resolver) access(at document.Path, want v1alpha1.RegistryAccess, url st
 		r.refuse(f.given && plain, at+f.name, "is for https, and the URL of this host says http", "correct the URL, or remove it")
 	}
 	if want.SkipVerify {
-		r.warn(at+".skipVerify", "any certificate of this host is taken: whoever is between can change images")
+		r.warn(at+".skipVerify", "any certificate of this host is accepted: an attacker on the network can change images")
 		r.refuse(want.CA != "", at+".ca", "is not looked at while skipVerify is true", "remove one of the two")
 	}
 	if want.DialTimeout != "" {

@@ -30,7 +30,7 @@ func (r *resolver) registries(field document.Path) []Registry {
 			directory = strings.ToLower(directory)
 		}
 		twin := directories[directory]
-		r.refuse(twin != "", at, "has the same directory as "+string(twin), "keep one of the two: names of files do not tell them apart")
+		r.refuse(twin != "", at, "has the same directory as "+string(twin), "keep one of the two: their file names are equal")
 		directories[directory] = at
 		g := r.registry(at, host, r.spec.Registries[host])
 		if g.login != "" {

@@ -188,7 +188,7 @@ func TestResolveRefusesProxies(t *testing.T) {
 	})
 	_, violations := Resolve(containerdtest.ContainerRuntime(t, `{"proxy":{"https":"http://u:c4n4ry@p.test"}}`), "linux")
 	if len(violations) != 1 || !strings.Contains(violations[0].Hint, "spec.proxy.httpsSecret: {value: ") {
-		t.Errorf("the way out is not told: %+v", violations)
+		t.Errorf("the hint is missing: %+v", violations)
 	}
 }
 

@@ -30,7 +30,7 @@ func (r *resolver) runtime(at document.Path, name string, want v1alpha1.Runtime)
 	h := Runtime{Field: at, Name: name, shim: want.Type, binary: want.Binary, cgroupDriver: want.CgroupDriver}
 	if h.shim == "" {
 		h.shim = shimOf(name)
-		r.refuse(h.shim == "", at+".type", "is missing, and this name is not one that tells it", "write it like "+runcShim)
+		r.refuse(h.shim == "", at+".type", "is missing, and cannot be derived from this name", "write it like "+runcShim)
 	} else if r.refuse(!regexp.MustCompile(`^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+\.v[0-9]+$`).MatchString(h.shim), at+".type",
 		"is not a type of runtime", "write it like "+runcShim+": containerd runs containerd-shim-runc-v2 for it") {
 		h.shim = ""

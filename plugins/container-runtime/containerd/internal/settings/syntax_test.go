@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// verdicts runs a check over what it shall take and what it shall refuse.
-func verdicts(t *testing.T, name string, check func(string) error, good, bad []string) {
+// accepts runs a check over valid and invalid texts.
+func accepts(t *testing.T, name string, check func(string) error, good, bad []string) {
 	t.Helper()
 	for _, text := range good {
 		if err := check(text); err != nil {
@@ -22,28 +22,28 @@ func verdicts(t *testing.T, name string, check func(string) error, good, bad []s
 
 func TestPaths(t *testing.T) {
 	t.Parallel()
-	verdicts(t, "linux", func(text string) error { return checkPath(text, false) },
+	accepts(t, "linux", func(text string) error { return checkPath(text, false) },
 		[]string{"/a", "/a/b c/ü", `/a\b`, "/a..b"},
 		[]string{"", "/", "a", "./a", "/a/", "/a//b", "/a/../b", "/a/.", "/a\nb", "/a\x00", `C:\a`, "~/a"})
-	verdicts(t, "windows", func(text string) error { return checkPath(text, true) },
+	accepts(t, "windows", func(text string) error { return checkPath(text, true) },
 		[]string{`C:\a`, `d:\Program Files\b.c`},
 		[]string{"", `C:\`, `C:`, `C:a`, `C:\a\`, `C:\a\\b`, `C:\a\..\b`, `C:\a\.`, `C:\a/b`, "/a", `\\host\share`, `\a`, `C:\a:b`, "C:\\a\tb", `C:\a*`})
-	verdicts(t, "pattern", func(text string) error { return checkPattern(text, false) },
+	accepts(t, "pattern", func(text string) error { return checkPattern(text, false) },
 		[]string{"/a", "/a/*.toml", "/a/[ab]?.toml"},
 		[]string{"", "*.toml", "/*/a", "/a/[", "/a/b/", "/a/../*", "a/*.toml", "/[a]/b"})
-	verdicts(t, "pattern of windows", func(text string) error { return checkPattern(text, true) },
+	accepts(t, "pattern of windows", func(text string) error { return checkPattern(text, true) },
 		[]string{`C:\a\*.toml`}, []string{`C:\*\a`, "/a/*.toml", `a\*`})
 }
 
 func TestHosts(t *testing.T) {
 	t.Parallel()
-	verdicts(t, "portOf", func(text string) error { _, err := portOf(text); return err },
+	accepts(t, "portOf", func(text string) error { _, err := portOf(text); return err },
 		[]string{"a", "a.example.com", "A.Example:5000", "10.0.0.1", "10.0.0.1:80", "[::1]", "[2001:db8::1]:5000", "localhost:65535", "xn--bcher-kva.example"},
 		[]string{
 			"", ":", ":80", "a:", "a:0", "a:080", "a:65536", "a:+1", "a:x", "a b", "-a", "a-", "a..b", ".a", "a.", "a_b", "ü.example", "::1", "[::1",
 			"::1]", "[::1]x", "[::1]:", "[10.0.0.1]", "[fe80::1%eth0]", "[]", "a/b", "u@a", "a\n", strings.Repeat("a.", 127) + "a", strings.Repeat("a", 64),
 		})
-	verdicts(t, "checkAddress", checkAddress, []string{"127.0.0.1:1338", "[::]:1", "localhost:80"}, []string{"127.0.0.1", ":1338", "[::1]", ""})
+	accepts(t, "checkAddress", checkAddress, []string{"127.0.0.1:1338", "[::]:1", "localhost:80"}, []string{"127.0.0.1", ":1338", "[::1]", ""})
 	for host, want := range map[string]bool{"a": false, "a.b": true, "a:1": true, "localhost": true, "[::1]": true, "A": true} {
 		if isRegistryHost(host) != want {
 			t.Errorf("%s is taken for a host: %v", host, !want)
@@ -53,7 +53,7 @@ func TestHosts(t *testing.T) {
 
 func TestURLs(t *testing.T) {
 	t.Parallel()
-	verdicts(t, "checkURL", func(text string) error { _, err := checkURL(text, "https", "http"); return err },
+	accepts(t, "checkURL", func(text string) error { _, err := checkURL(text, "https", "http"); return err },
 		[]string{"https://a", "http://a:80/", "https://a.example/v2/x", "https://[::1]:5000", "https://a/x/"},
 		[]string{
 			"", "a", "a:80", "ftp://a", "https:a", "https://", "https:///x", "HTTPS://a", "https://a?x=1", "https://a?", "https://a#", "https://a#x",
@@ -64,7 +64,7 @@ func TestURLs(t *testing.T) {
 func TestImages(t *testing.T) {
 	t.Parallel()
 	digest := "sha256:" + strings.Repeat("0a", 32)
-	verdicts(t, "checkImage", checkImage,
+	accepts(t, "checkImage", checkImage,
 		[]string{
 			"r.example.com/pause:3.10", "localhost:5000/a/b__c-d.e:v1", "r.example.com/a@" + digest, "[::1]:5000/a:1",
 			"r.example.com/a@sha512:" + strings.Repeat("0", 128), "10.0.0.1/a:_",
@@ -75,7 +75,7 @@ func TestImages(t *testing.T) {
 			"https://r.example.com/a:1", "r.example.com//a:1", "r.example.com/a/:1", "r.example.com/a..b:1", "r.example.com/a:1 ", "r.example.com/a:1\n",
 			"r.example.com/" + strings.Repeat("a", 255) + ":1", "r.example.com/a:" + strings.Repeat("1", 129), "r_x.example/a:1",
 		})
-	verdicts(t, "isIdentifier", func(text string) error {
+	accepts(t, "isIdentifier", func(text string) error {
 		if !isIdentifier(text) {
 			return checkPath("", false)
 		}
@@ -85,7 +85,7 @@ func TestImages(t *testing.T) {
 
 func TestNoProxy(t *testing.T) {
 	t.Parallel()
-	verdicts(t, "checkNoProxy", checkNoProxy,
+	accepts(t, "checkNoProxy", checkNoProxy,
 		[]string{"*", "example.com", ".example.com", "*.example.com", "10.0.0.1", "10.0.0.0/8", "fd00::/8", "::1", "[::1]:80", "example.com:8080"},
 		[]string{"", "a,b", "a b", "10.0.0.0/33", "/", "http://a", "a/b", "*.", ".", "a:", "a:x", "[::1"})
 }

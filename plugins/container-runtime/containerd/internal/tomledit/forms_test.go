@@ -132,7 +132,7 @@ func TestDeleteForms(t *testing.T) {
 		{"inline, over several lines", "t = {\n  # a's\n  a = 1, # c\n  b = 2,\n}", "t/b", "t = {\n  # a's\n  a = 1, # c\n}"},
 		{"inline, a comma behind a comment", "t = {\na = 1 # c\n, b = 2}", "t/a", "t = {\n # c\n b = 2}"},
 		{"the header that came with it", "a = 1\n\n[b] # machineadm\nk = 1 # machineadm\n", "b/k", "a = 1\n"},
-		{"not somebody else's header", "[b] # of machineadm\nk = 1 # machineadm\n", "b/k", "[b] # of machineadm\n"},
+		{"a header of another author", "[b] # of machineadm\nk = 1 # machineadm\n", "b/k", "[b] # of machineadm\n"},
 		{"not while another key is there", "[b] # machineadm\nk = 1 # machineadm\nl = 2\n", "b/k", "[b] # machineadm\nl = 2\n"},
 		{"nothing", "a = 1", "b/c", "a = 1"},
 		{"nothing in a value", "a = 1", "a/c", "a = 1"},

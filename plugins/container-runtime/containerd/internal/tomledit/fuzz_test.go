@@ -24,20 +24,20 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var table map[string]any
-		judge := toml.Unmarshal(data, &table)
+		reference := toml.Unmarshal(data, &table)
 		d, err := Parse(data)
 		var fault *Error
 		if err != nil {
 			if !errors.As(err, &fault) || fault.Line < 1 || fault.Column < 1 || fault.Line > 1+bytes.Count(data, []byte("\n")) {
 				t.Fatalf("%#v", err)
 			}
-			if judge == nil && !strings.Contains(fault.Message, "keys deep") {
+			if reference == nil && !strings.Contains(fault.Message, "keys deep") {
 				t.Fatalf("go-toml reads what is refused with %v", err)
 			}
 			return
 		}
-		if judge != nil {
-			t.Fatalf("go-toml refuses it: %v", judge)
+		if reference != nil {
+			t.Fatalf("go-toml refuses it: %v", reference)
 		}
 		if got := must(d.Get()); !same(got, generic(table)) && !same(got, table) && len(table) > 0 {
 			t.Fatalf("got %v\nwant %v", got, table)

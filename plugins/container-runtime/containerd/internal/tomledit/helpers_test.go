@@ -61,7 +61,7 @@ func parsed(t testing.TB, data []byte) *Document {
 	return d
 }
 
-// decoded is what go-toml reads from a whole document. It is the judge of what we read and write.
+// decoded is what go-toml reads from a whole document. What we read and write is compared with it.
 func decoded(t testing.TB, data []byte) map[string]any {
 	t.Helper()
 	table := map[string]any{}
@@ -125,7 +125,7 @@ func modelSet(table map[string]any, path []string, value any) {
 	table[path[len(path)-1]] = generic(value)
 }
 
-// modelDelete is Delete on a decoded document. A table above may go with it when nothing else is in it: now tells.
+// modelDelete is Delete on a decoded document. An empty table above it may be removed too, as in now.
 func modelDelete(table, now map[string]any, path []string) {
 	if len(path) > 1 {
 		below, ok := table[path[0]].(map[string]any)

@@ -37,7 +37,7 @@ func checkSet(t *testing.T, before []byte, path []string, value any) []byte {
 			t.Fatalf("Set %q %#v a second time: %v\nfirst:\n%s\nsecond:\n%s", path, value, err, after, again.Bytes())
 		}
 	}
-	// What somebody else wrote with our marks may be such that we never leave it: an empty section, a mark without a key.
+	// Text of other authors with our marks may have a form that we never write: an empty section, a mark without a key.
 	if old.Has(path...) || stale(old) {
 		return after
 	}

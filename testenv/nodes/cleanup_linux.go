@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sweep reclaims every node whose owner is gone, wherever it left a trace.
-func (c cache) sweep(ctx context.Context) error {
-	lock, err := lockFile(ctx, filepath.Join(c.dir, "sweep.lock"))
+// cleanUp reclaims every node whose owner is gone, wherever it left a trace.
+func (c cache) cleanUp(ctx context.Context) error {
+	lock, err := lockFile(ctx, filepath.Join(c.dir, "cleanup.lock"))
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func reclaim(ctx context.Context, inst instance) error {
 
 const nspawnRuntime = "/run/systemd/nspawn"
 
-// removeNspawnLock removes the lock on a root directory that a killed systemd-nspawn could not remove. Nobody else can
+// removeNspawnLock removes the lock on a root directory that a killed systemd-nspawn could not remove. No other process can
 // hold it: the directory is the node's own.
 func removeNspawnLock(root string) error {
 	var st unix.Stat_t

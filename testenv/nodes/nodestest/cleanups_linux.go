@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HoldSweeps keeps every Boot on this machine, also those of other test processes, from sweeping until it is released.
-func HoldSweeps(t *testing.T) (release func()) {
+// HoldCleanUps keeps every Boot on this machine, also those of other test processes, from cleaning up until it is released.
+func HoldCleanUps(t *testing.T) (release func()) {
 	t.Helper()
 	user, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock, err := os.OpenFile(filepath.Join(user, "machineadm-testenv/sweep.lock"), os.O_RDWR, 0)
+	lock, err := os.OpenFile(filepath.Join(user, "machineadm-testenv/cleanup.lock"), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
