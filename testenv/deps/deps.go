@@ -52,14 +52,24 @@ func Parse(list string) ([]Package, error) {
 	return found, scanner.Err()
 }
 
-// Missing returns the wanted packages that dpkg does not hold installed. status is the answer of
-// dpkg-query --show --showformat='${Package} ${db:Status-Abbrev}\n'.
+// statusFormat has dpkg-query print a package, its state, and the names that it provides: `nodejs ii npm, nodejs-dev (= 1)`.
+const statusFormat = `${Package} ${db:Status-Abbrev} ${Provides}\n`
+
+// Missing returns the wanted packages that dpkg does not list as installed, under their own name or as one that an installed
+// package provides: Node.js of its makers provides npm and conflicts with Debian's. status is what dpkg-query prints in
+// statusFormat.
 func Missing(wanted []Package, status string) []Package {
 	installed := map[string]bool{}
 	for line := range strings.Lines(status) {
-		name, state, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if len(state) > 1 && state[1] == 'i' {
-			installed[name] = true
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		state, provides, _ := strings.Cut(rest, " ")
+		if len(state) < 2 || state[1] != 'i' {
+			continue
+		}
+		installed[name] = true
+		for provided := range strings.SplitSeq(provides, ",") {
+			provided, _, _ = strings.Cut(strings.TrimSpace(provided), " ")
+			installed[provided] = true
 		}
 	}
 	var missing []Package
@@ -113,7 +123,7 @@ func Install(ctx context.Context, log io.Writer, m Machine) error {
 	}
 	missing := wanted
 	if m.Debian {
-		status, err := exec.CommandContext(ctx, "dpkg-query", "--show", "--showformat=${Package} ${db:Status-Abbrev}\n").Output()
+		status, err := exec.CommandContext(ctx, "dpkg-query", "--show", "--showformat="+statusFormat).Output()
 		if err != nil {
 			return fmt.Errorf("ask dpkg what is installed: %w", err)
 		}

@@ -51,8 +51,8 @@ func TestParse(t *testing.T) {
 
 func TestMissing(t *testing.T) {
 	t.Parallel()
-	wanted := []Package{{Name: "installed"}, {Name: "removed"}, {Name: "absent"}, {Name: "half"}}
-	got := Missing(wanted, "installed ii \nremoved rc \nhalf iU \nother ii \n")
+	wanted := []Package{{Name: "installed"}, {Name: "removed"}, {Name: "absent"}, {Name: "half"}, {Name: "provided"}, {Name: "versioned"}}
+	got := Missing(wanted, "installed ii  \nremoved rc  \nhalf iU  absent\nother ii  provided, versioned (= 1)\n")
 	var names []string
 	for _, p := range got {
 		names = append(names, p.Name)

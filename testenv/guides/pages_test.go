@@ -65,7 +65,7 @@ func pages(t *testing.T) []string {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && (slices.Contains([]string{".git", "bin", "dist"}, below) || entry.Name() == "testdata") {
+		if entry.IsDir() && (slices.Contains([]string{".git", "bin", "dist"}, below) || entry.Name() == "testdata" || entry.Name() == "node_modules") {
 			return fs.SkipDir
 		}
 		if strings.HasSuffix(path, ".md") {

@@ -40,7 +40,7 @@ func Files(root string) ([]File, error) {
 			return err
 		}
 		below = filepath.ToSlash(below)
-		if entry.IsDir() && slices.Contains([]string{".git", "bin", "dist"}, below) {
+		if entry.IsDir() && slices.Contains(ignored(), below) {
 			return filepath.SkipDir
 		}
 		if !entry.Type().IsRegular() || below == "coverage.out" || strings.HasSuffix(below, ".test") {
@@ -59,6 +59,12 @@ func Files(root string) ([]File, error) {
 		return nil, fmt.Errorf("read the checkout: %w", err)
 	}
 	return all, nil
+}
+
+// ignored are the directories of .gitignore, and git's own.
+func ignored() []string {
+	const plugin = "testenv/typescript/plugin/"
+	return []string{".git", "bin", "dist", plugin + "build", plugin + "dist", plugin + "node_modules"}
 }
 
 // Source checks the size of one Go file, and that it has no init function. Generated files and test data are not checked.

@@ -1,19 +1,19 @@
 package python
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/testenv/foreign"
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
 const (
 	canary      = "c4n4ry-of-the-repository"
-	nodeYAML    = "/etc/machineadm/node.yaml"
+	nodeYAML    = foreign.Stream
 	credentials = "/etc/apt/auth.conf.d/machineadm-site.conf"
 )
 
@@ -41,42 +41,6 @@ spec:
   suites: [./]
 `
 
-// host runs machineadm in a node and expects an exit code.
-func host(t *testing.T, n *nodes.Node, exit int, args ...string) nodes.Result {
-	t.Helper()
-	got, err := n.ExecInput(t.Context(), nil, append([]string{"machineadm"}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.ExitCode != exit {
-		t.Fatalf("machineadm %s: exit %d, want %d\n%s%s", strings.Join(args, " "), got.ExitCode, exit, got.Stdout, got.Stderr)
-	}
-	if strings.Contains(got.Stdout+got.Stderr, canary) {
-		t.Errorf("machineadm %s shows the password:\n%s%s", strings.Join(args, " "), got.Stdout, got.Stderr)
-	}
-	return got
-}
-
-func outcomes(t *testing.T, n *nodes.Node) string {
-	t.Helper()
-	data, err := n.CopyOut(t.Context(), "/run/machineadm/report.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r report.Report
-	if err := json.Unmarshal(data, &r); err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	for _, d := range r.Documents {
-		out = append(out, fmt.Sprintf("%s/%s (%s) %s", d.Kind, d.Name, d.Provider, d.Outcome))
-		for _, w := range d.Warnings {
-			out = append(out, "warning "+w)
-		}
-	}
-	return strings.Join(out, "\n")
-}
-
 // TestHost: the host drives the plugin on a live machine, where apt itself says what it understands.
 func TestHost(t *testing.T) {
 	t.Parallel()
@@ -85,10 +49,10 @@ func TestHost(t *testing.T) {
 			t.Parallel()
 			n := boot(t, suite, stream)
 			n.MustExec(t, "touch", "/run/before")
-			if got := host(t, n, report.ExitOK, "plugins", "inspect").Stdout; !strings.Contains(got, "active: apt is installed") {
+			if got := n.Host(t, report.ExitOK, "plugins", "inspect").Stdout; !strings.Contains(got, "active: apt is installed") {
 				t.Errorf("plugins inspect:\n%s", got)
 			}
-			plan := host(t, n, report.ExitDiffers, "plan", "--path", nodeYAML).Stdout
+			plan := n.Host(t, report.ExitDiffers, "plan", "--path", nodeYAML).Stdout
 			for _, want := range []string{
 				"+URIs: https://packages.example.org/debian", "create " + credentials, "content differs",
 				"2 documents: 2 to change, 0 unchanged, 0 deferred",
@@ -97,22 +61,22 @@ func TestHost(t *testing.T) {
 					t.Errorf("the plan does not say %q:\n%s", want, plan)
 				}
 			}
-			host(t, n, report.ExitOK, "apply", "--path", nodeYAML)
+			n.Host(t, report.ExitOK, "apply", "--path", nodeYAML)
 			const warning = "\nwarning spec.signedBy: is left out: every key that apt trusts will do"
 			want := "AptRepository/site (deb822) Changed\nAptRepository/local (deb822) Changed" + warning
-			if got := outcomes(t, n); got != want {
+			if got := n.Outcomes(t); got != want {
 				t.Errorf("outcomes\n%s\nwant\n%s", got, want)
 			}
 			understood(t, n)
 			repeated(t, n, warning)
 			n.MustExec(t, "sh", "-c", `test -z "$(find /usr -newer /run/before)"`)
-			secret(t, n)
+			n.KeepsSecret(t, credentials, nodeYAML)
 		})
 	}
 }
 
 // understood asks apt.
-func understood(t *testing.T, n *nodes.Node) {
+func understood(t *testing.T, n *foreign.Node) {
 	t.Helper()
 	got := n.MustExec(t, "apt-get", "indextargets", "--no-release-info",
 		"--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages").Stdout
@@ -134,28 +98,18 @@ func understood(t *testing.T, n *nodes.Node) {
 }
 
 // repeated: a second run has nothing to do, and one after a stranger's hand mends what it did.
-func repeated(t *testing.T, n *nodes.Node, warning string) {
+func repeated(t *testing.T, n *foreign.Node, warning string) {
 	t.Helper()
-	host(t, n, report.ExitOK, "plan", "--path", nodeYAML)
-	host(t, n, report.ExitOK, "apply", "--path", nodeYAML)
+	n.Host(t, report.ExitOK, "plan", "--path", nodeYAML)
+	n.Host(t, report.ExitOK, "apply", "--path", nodeYAML)
 	want := "AptRepository/site (deb822) Unchanged\nAptRepository/local (deb822) Unchanged" + warning
-	if got := outcomes(t, n); got != want {
+	if got := n.Outcomes(t); got != want {
 		t.Errorf("outcomes\n%s\nwant\n%s", got, want)
 	}
 	n.MustExec(t, "chmod", "0644", credentials)
-	host(t, n, report.ExitOK, "apply", "--path", nodeYAML)
+	n.Host(t, report.ExitOK, "apply", "--path", nodeYAML)
 	if got := n.MustExec(t, "stat", "-c", "%a", credentials).Stdout; got != "600\n" {
 		t.Errorf("mode of the credentials: %s", got)
-	}
-}
-
-// secret: the password is where the document and the plugin have it, and nowhere else.
-func secret(t *testing.T, n *nodes.Node) {
-	t.Helper()
-	n.MustExec(t, "sh", "-c", "journalctl --no-pager >/run/journal")
-	got := n.MustExec(t, "sh", "-c", `grep -rlsF -- "$1" /etc /run /var /tmp /root /home | sort`, "sh", canary).Stdout
-	if want := credentials + "\n" + nodeYAML + "\n"; got != want {
-		t.Errorf("the password stands in\n%s", got)
 	}
 }
 
@@ -165,7 +119,7 @@ func TestRoomForTheSocket(t *testing.T) {
 	n := boot(t, nodes.Bookworm, stream)
 	for _, length := range []int{20, 40, 41, 80} { // 40 is the longest in which the host makes the socket's directory
 		dir := "/run/" + strings.Repeat("r", length-len("/run/"))
-		host(t, n, report.ExitOK, "apply", "--path", nodeYAML, "--run-dir", dir)
+		n.Host(t, report.ExitOK, "apply", "--path", nodeYAML, "--run-dir", dir)
 	}
 }
 
@@ -182,7 +136,7 @@ func TestRefusals(t *testing.T) {
 	t.Run("violations", func(t *testing.T) {
 		write(strings.NewReplacer("https://packages", "ftp://packages", "login: node", "login: ["+canary+"]", "suites: [./]", "suites: []").Replace(stream))
 		for _, command := range []string{"validate", "plan", "apply"} {
-			got := host(t, n, report.ExitUsage, command, "--path", "/run/wrong.yaml").Stderr
+			got := n.Host(t, report.ExitUsage, command, "--path", "/run/wrong.yaml").Stderr
 			for _, want := range []string{
 				"wrong.yaml:5:10: AptRepository/site: spec.uris[0]: must be a URI",
 				"wrong.yaml:14:17: AptRepository/site: spec.credentials.login: must be a word",
@@ -202,7 +156,7 @@ func TestRefusals(t *testing.T) {
 			fmt.Fprintf(&wrong, "  unknown%04d: x\n", i)
 		}
 		write(wrong.String())
-		got := host(t, n, report.ExitUsage, "validate", "--path", "/run/wrong.yaml").Stderr
+		got := n.Host(t, report.ExitUsage, "validate", "--path", "/run/wrong.yaml").Stderr
 		if said := strings.Count(got, ": is not known"); said != document.MaxErrors || !strings.Contains(got, " more errors") {
 			t.Errorf("it says %d of them:\n%s", said, got)
 		}
@@ -210,7 +164,7 @@ func TestRefusals(t *testing.T) {
 	t.Run("precondition", func(t *testing.T) {
 		write(stream)
 		n.MustExec(t, "sh", "-c", "rmdir /etc/apt/keyrings && touch /etc/apt/keyrings")
-		got := host(t, n, report.ExitPrecondition, "apply", "--path", "/run/wrong.yaml").Stderr
+		got := n.Host(t, report.ExitPrecondition, "apply", "--path", "/run/wrong.yaml").Stderr
 		if !strings.Contains(got, "is no directory") || !strings.Contains(got, "hint: move it away") {
 			t.Errorf("it says\n%s", got)
 		}

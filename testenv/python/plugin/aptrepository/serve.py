@@ -7,8 +7,10 @@ import resource
 import signal
 import sys
 import threading
+import weakref
 from concurrent import futures
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Callable, Iterator
 
 import grpc
@@ -51,7 +53,8 @@ class Configurator:
     def __init__(self) -> None:
         self._one = threading.Lock()  # held by the Apply at work (SPEC G-17)
         self._guard = threading.Lock()
-        self._stops: set[threading.Event] = set()  # of every Apply that has begun
+        # Of every Apply that has arrived and not ended; its handler alone holds it.
+        self._stops: weakref.WeakSet[threading.Event] = weakref.WeakSet()
 
     def describe(self, request: pb.DescribeRequest, _: grpc.ServicerContext) -> pb.DescribeResponse:
         fitness, reason = self._fitness(request)
@@ -97,19 +100,21 @@ class Configurator:
         _abort(context, refusal)
         raise AssertionError("abort raises")
 
-    def apply(self, request: pb.ApplyRequest, context: grpc.ServicerContext) -> Iterator[pb.ApplyEvent]:
+    def arrived(self) -> threading.Event:
+        """The event by which Stop ends an Apply that has arrived, to be called when its headers arrive."""
         stop = threading.Event()
         with self._guard:
             self._stops.add(stop)
-        try:
-            if self._wait(context):
-                try:
-                    yield from self._apply(request, context, stop)
-                finally:
-                    self._one.release()
-        finally:
-            with self._guard:
-                self._stops.discard(stop)
+        return stop
+
+    def apply(
+        self, stop: threading.Event, request: pb.ApplyRequest, context: grpc.ServicerContext
+    ) -> Iterator[pb.ApplyEvent]:
+        if self._wait(context):
+            try:
+                yield from self._apply(request, context, stop)
+            finally:
+                self._one.release()
 
     def _wait(self, context: grpc.ServicerContext) -> bool:
         """Waits for its turn, unless the caller goes away first."""
@@ -173,18 +178,36 @@ def _handlers(m: Configurator, ended: threading.Event) -> tuple[grpc.GenericRpcH
             context.abort(grpc.StatusCode.NOT_FOUND, "there is no such service")
         return health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
 
-    apply = grpc.unary_stream_rpc_method_handler(m.apply, pb.ApplyRequest.FromString, pb.ApplyEvent.SerializeToString)
     services = {
         "machineadm.plugin.v1.Plugin": {"Describe": _unary(m.describe, pb.DescribeRequest)},
         "machineadm.plugin.v1.Configurator": {
             "Plan": _unary(m.plan, pb.PlanRequest),
-            "Apply": apply,
             "Stop": _unary(m.stop, pb.StopRequest),
         },
         "plugin.GRPCController": {"Shutdown": _unary(shutdown, controller_pb2.Empty)},
         "grpc.health.v1.Health": {"Check": _unary(check, health_pb2.HealthCheckRequest)},
     }
-    return tuple(grpc.method_handlers_generic_handler(name, calls) for name, calls in services.items())
+    unary = (grpc.method_handlers_generic_handler(name, calls) for name, calls in services.items())
+    return (_Apply(m), *unary)
+
+
+class _Apply(grpc.GenericRpcHandler):
+    """Serves Apply.
+
+    gRPC calls service when the headers of a call arrive, one call after the other and in the order in which they were
+    sent. It calls the handler that service returns once the message has arrived too, in any thread. So a Stop that
+    overtakes the message of an Apply finds its event (SPEC P-28).
+    """
+
+    def __init__(self, m: Configurator) -> None:
+        self._m = m
+
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
+        if details.method != "/machineadm.plugin.v1.Configurator/Apply":
+            return None
+        return grpc.unary_stream_rpc_method_handler(
+            partial(self._m.apply, self._m.arrived()), pb.ApplyRequest.FromString, pb.ApplyEvent.SerializeToString
+        )
 
 
 def main() -> None:

@@ -1,0 +1,228 @@
+// Package foreign runs plugins that are not written in Go in booted nodes: on each the conformance kit, the host, and a
+// Stop that overtakes an Apply.
+package foreign
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/machineadm/machineadm/contract/conformance"
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/nodes"
+)
+
+const (
+	// Stream is where Boot puts the stream.
+	Stream = "/etc/machineadm/node.yaml"
+	cases  = "/usr/src/cases"
+)
+
+// Programs are built once for the tests of a package: the host, the kit and overtake.
+type Programs struct{ dir string }
+
+// Main builds the programs, runs the tests, and returns the exit code of the test binary.
+func Main(m *testing.M, programs *Programs) int {
+	dir, err := os.MkdirTemp("", "machineadm-foreign-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := 1
+	if err := build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		programs.dir = dir
+		code = m.Run()
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func build(dir string) error {
+	for _, pkg := range []string{
+		"host/cmd/machineadm", "contract/conformance/cmd/machineadm-conformance", "testenv/foreign/cmd/overtake",
+	} {
+		c := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, path.Base(pkg)), "github.com/machineadm/machineadm/"+pkg)
+		c.Env = append(os.Environ(), "CGO_ENABLED=0") // the node has its own C library
+		if out, err := c.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+		}
+	}
+	return nil
+}
+
+// Plugin is a plugin that is installed in nodes.
+type Plugin struct {
+	Programs *Programs
+	// Path is where it is installed.
+	Path string
+	// Packages are the Debian packages that it needs.
+	Packages []string
+	// Install puts its files below the root of a node.
+	Install func(root string) error
+	// Cases is the folder of its conformance cases.
+	Cases string
+}
+
+// Node is a booted node with a plugin.
+type Node struct {
+	*nodes.Node
+	plugin Plugin
+	// canary is a secret of the stream, which nothing shows; empty for none.
+	canary string
+}
+
+// Boot boots a node with the plugin, the programs, and the stream in the file Stream. canary is the secret of the stream.
+func (p Plugin) Boot(t *testing.T, suite nodes.Suite, stream, canary string) *Node {
+	t.Helper()
+	require.Root(t)
+	n := nodes.Boot(t, nodes.Options{Suite: suite, Layers: []nodes.Layer{{Packages: p.Packages}}, Prepare: func(root string) error {
+		return errors.Join(
+			Copy(p.Programs.dir, filepath.Join(root, "usr/bin")),
+			Copy(p.Cases, filepath.Join(root, cases)),
+			p.Install(root),
+			os.MkdirAll(filepath.Join(root, filepath.Dir(Stream)), 0o755), //nolint:gosec // a directory of the system
+			os.WriteFile(filepath.Join(root, Stream), []byte(stream), 0o600),
+		)
+	}})
+	return &Node{Node: n, plugin: p, canary: canary}
+}
+
+// Copy copies the files and links below a directory into another one, with their permissions.
+func Copy(from, to string) error {
+	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		at := filepath.Join(to, below)
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(at, 0o755) //nolint:gosec // sources
+		case d.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(name)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(target, at)
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(at, data, info.Mode().Perm())
+	})
+}
+
+// Conforms runs the kit: nothing fails, and each check applies to at least one case.
+func (n *Node) Conforms(t *testing.T) {
+	t.Helper()
+	got, err := n.Exec(t.Context(), "machineadm-conformance", "--plugin", n.plugin.Path, "--cases", cases, "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kit struct{ Results []conformance.Result }
+	if err := json.Unmarshal([]byte(got.Stdout), &kit); err != nil {
+		t.Fatalf("%v: exit %d\n%s%s", err, got.ExitCode, got.Stdout, got.Stderr)
+	}
+	if got.ExitCode != 0 {
+		t.Errorf("exit %d: %s", got.ExitCode, got.Stderr)
+	}
+	applied, names, seconds := map[string]bool{}, map[string]bool{}, 0.0
+	for _, r := range kit.Results {
+		names[r.Case] = true
+		seconds += r.Seconds
+		applied[r.Check] = applied[r.Check] || r.Verdict != conformance.NotApplicable
+		if r.Verdict == conformance.Fail {
+			t.Errorf("%s/%s: %s [SPEC %s]", r.Case, r.Check, r.Reason, r.Clause)
+		}
+	}
+	for _, check := range conformance.Checks() {
+		if !applied[check.Name] {
+			t.Errorf("%s applies to no case", check.Name)
+		}
+	}
+	if len(names) < 5 {
+		t.Errorf("only %d cases", len(names))
+	}
+	t.Logf("%d cases, %d results in %.0f s", len(names), len(kit.Results), seconds)
+}
+
+// Host runs machineadm and expects an exit code.
+func (n *Node) Host(t *testing.T, exit int, args ...string) nodes.Result {
+	t.Helper()
+	got, err := n.ExecInput(t.Context(), nil, append([]string{"machineadm"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.ExitCode != exit {
+		t.Fatalf("machineadm %s: exit %d, want %d\n%s%s", strings.Join(args, " "), got.ExitCode, exit, got.Stdout, got.Stderr)
+	}
+	if n.canary != "" && strings.Contains(got.Stdout+got.Stderr, n.canary) {
+		t.Errorf("machineadm %s shows the secret:\n%s%s", strings.Join(args, " "), got.Stdout, got.Stderr)
+	}
+	return got
+}
+
+// Outcomes returns a line for each document of the last report, and one for each of its warnings.
+func (n *Node) Outcomes(t *testing.T) string {
+	t.Helper()
+	data, err := n.CopyOut(t.Context(), "/run/machineadm/report.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r report.Report
+	if err := json.Unmarshal(data, &r); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, d := range r.Documents {
+		out = append(out, fmt.Sprintf("%s/%s (%s) %s", d.Kind, d.Name, d.Provider, d.Outcome))
+		for _, w := range d.Warnings {
+			out = append(out, "warning "+w)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// KeepsSecret checks that the canary is in these files and in no other, and that the journal does not contain it.
+func (n *Node) KeepsSecret(t *testing.T, files ...string) {
+	t.Helper()
+	n.MustExec(t, "sh", "-c", "journalctl --no-pager >/run/journal")
+	got := n.MustExec(t, "sh", "-c", `grep -rlsF -- "$1" /etc /run /var /tmp /root /home | sort`, "sh", n.canary).Stdout
+	if want := strings.Join(files, "\n") + "\n"; got != want {
+		t.Errorf("the secret is in\n%swant\n%s", got, want)
+	}
+}
+
+// Overtake sends the plugin a Stop that overtakes the Apply of a document, which is JSON.
+func (n *Node) Overtake(t *testing.T, document string) {
+	t.Helper()
+	root := strings.TrimSpace(n.MustExec(t, "mktemp", "-d").Stdout)
+	got, err := n.ExecInput(t.Context(), strings.NewReader(document), "overtake", n.plugin.Path, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.ExitCode != 0 {
+		t.Errorf("exit %d: %s", got.ExitCode, got.Stderr)
+	}
+}

@@ -1,0 +1,144 @@
+// Package typescript shows a vendor's plugin in TypeScript: written from contract/SPEC.md and plugin.proto alone, built
+// by npm into one executable file, which passes the conformance kit and runs in the host with Debian's Node.js.
+package typescript
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/foreign"
+	"github.com/machineadm/machineadm/testenv/nodes"
+)
+
+const (
+	plugin  = "machineadm-monitoring-agent-plugin-acme"
+	libexec = "/usr/libexec/machineadm/"
+	token   = "/etc/acme-agent/token"
+	// noPackages is the exit code of build.sh where npm ci fails.
+	noPackages = 75
+	canary     = "c4n4ry-of-the-agent"
+	stream     = `apiVersion: agent.example.org/v1
+kind: MonitoringAgent
+metadata: {name: site}
+spec:
+  endpoint: https://metrics.example.org
+  token: {value: ` + canary + `}
+  labels: {site: north}
+`
+)
+
+// programs are built by TestMain; a test binary has no other way to pass something to its tests.
+var programs foreign.Programs
+
+func TestMain(m *testing.M) { os.Exit(foreign.Main(m, &programs)) }
+
+// build builds a copy of the plugin by its own script, so that the checkout stays as it is, and returns the file.
+func build(t *testing.T) string {
+	t.Helper()
+	require.Tool(t, "node")
+	require.Tool(t, "npm")
+	contract, err := filepath.Abs("../../contract")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := foreign.Copy("plugin", dir); err != nil {
+		t.Fatal(err)
+	}
+	compile := exec.CommandContext(t.Context(), "sh", "build.sh", contract)
+	compile.Dir = dir
+	out, err := compile.CombinedOutput()
+	switch {
+	case compile.ProcessState != nil && compile.ProcessState.ExitCode() == noPackages:
+		require.Missing(t, "npm cannot install the packages of the lock file:\n"+string(out))
+	case err != nil:
+		t.Fatalf("build.sh: %v\n%s", err, out)
+	}
+	return filepath.Join(dir, "dist", plugin)
+}
+
+func TestPlugin(t *testing.T) {
+	t.Parallel()
+	require.Root(t)
+	file := build(t)
+	for _, suite := range nodes.Suites() { // Node.js 18 and 20
+		t.Run(string(suite), func(t *testing.T) {
+			t.Parallel()
+			n := foreign.Plugin{
+				Programs: &programs,
+				Path:     libexec + plugin,
+				Cases:    "testdata/conformance",
+				Packages: []string{"nodejs"},
+				Install: func(root string) error {
+					data, err := os.ReadFile(file)
+					if err != nil {
+						return err
+					}
+					if err := os.MkdirAll(filepath.Join(root, libexec), 0o755); err != nil { //nolint:gosec // a directory of the system
+						return err
+					}
+					return os.WriteFile(filepath.Join(root, libexec, plugin), data, 0o755) //nolint:gosec // a program
+				},
+			}.Boot(t, suite, stream, canary)
+			t.Run("host", func(t *testing.T) { hosted(t, n) })
+			t.Run("violations", func(t *testing.T) { violations(t, n) })
+			t.Run("stop that overtakes", func(t *testing.T) {
+				n.Overtake(t, `{"apiVersion": "agent.example.org/v1", "kind": "MonitoringAgent", "metadata": {"name": "site"},
+					"spec": {"endpoint": "https://metrics.example.org", "token": {"value": "x"}}}`)
+			})
+			t.Run("conformance", func(t *testing.T) { n.Conforms(t) })
+		})
+	}
+}
+
+// hosted runs the plugin in the host, on the live node.
+func hosted(t *testing.T, n *foreign.Node) {
+	if got := n.Host(t, report.ExitOK, "plugins", "inspect").Stdout; !strings.Contains(got, "absent: acme-agent is not installed") {
+		t.Errorf("plugins inspect:\n%s", got)
+	}
+	if got := n.Host(t, report.ExitOK, "explain", "MonitoringAgent.spec.intervalSeconds").Stdout; !strings.Contains(got, "Seconds between two reports") {
+		t.Errorf("explain:\n%s", got)
+	}
+	plan := n.Host(t, report.ExitDiffers, "plan", "--path", foreign.Stream).Stdout
+	for _, want := range []string{`+  "endpoint": "https://metrics.example.org",`, "create " + token, "content differs"} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("the plan has no %q:\n%s", want, plan)
+		}
+	}
+	for _, want := range []string{"Changed", "Unchanged"} {
+		n.Host(t, report.ExitOK, "apply", "--path", foreign.Stream)
+		if got := n.Outcomes(t); got != "MonitoringAgent/site (acme) "+want {
+			t.Errorf("outcomes: %s, want %s", got, want)
+		}
+	}
+	n.MustExec(t, "chmod", "0644", token)
+	n.Host(t, report.ExitOK, "apply", "--path", foreign.Stream)
+	if got := n.MustExec(t, "stat", "-c", "%a %U", token).Stdout; got != "600 root\n" {
+		t.Errorf("mode and owner of the token: %s", got)
+	}
+	n.KeepsSecret(t, token, foreign.Stream)
+}
+
+// violations: each is reported with its position in the stream.
+func violations(t *testing.T, n *foreign.Node) {
+	wrong := strings.NewReplacer("https:", "ftp:", canary, `"`+canary+` "`, "site: north", `"a b": north`).Replace(stream)
+	if _, err := n.ExecInput(t.Context(), strings.NewReader(wrong), "sh", "-c", "umask 077; cat >/run/wrong.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	got := n.Host(t, report.ExitUsage, "validate", "--path", "/run/wrong.yaml").Stderr
+	for _, want := range []string{
+		"wrong.yaml:5:13: MonitoringAgent/site: spec.endpoint: must match pattern",
+		"hint: The HTTPS URL to which the agent reports",
+		"wrong.yaml:6:18: MonitoringAgent/site: spec.token.value: must match pattern",
+		`wrong.yaml:7:12: MonitoringAgent/site: spec.labels["a b"]: is not known`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("validate does not print %q:\n%s", want, got)
+		}
+	}
+}
