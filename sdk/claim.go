@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -13,7 +14,6 @@ type claims struct {
 	key   []byte
 	mutex sync.Mutex
 	all   []pluginv1.Claim
-	index map[string]int
 	twice string // an ID with two different values
 }
 
@@ -28,15 +28,10 @@ func (c *claims) add(claim machine.Claim) {
 	made := pluginv1.NewClaim(c.key, claim.ID, claim.Field, value...)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	at, known := c.index[made.ID]
-	switch {
-	case !known:
-		if c.index == nil {
-			c.index = map[string]int{}
-		}
-		c.index[made.ID] = len(c.all)
+	at := slices.IndexFunc(c.all, func(other pluginv1.Claim) bool { return other.ID == made.ID })
+	if at < 0 {
 		c.all = append(c.all, made)
-	case !bytes.Equal(c.all[at].Digest, made.Digest):
+	} else if !bytes.Equal(c.all[at].Digest, made.Digest) {
 		c.twice = made.ID
 	}
 }

@@ -24,17 +24,18 @@ type definition struct {
 
 // KindOf is a Kind whose documents are decoded into C.
 type KindOf[C any] struct {
-	apiVersion, kind string
-	phase            Phase
-	plan             PlanFunc[C]
-	validate         func(C) []Violation
-	schema           []byte
+	base     definition // all but the plan function
+	plan     PlanFunc[C]
+	validate func(C) []Violation
 }
 
 // For returns the Kind of this apiVersion and kind. C is the whole document, decoded strictly by its json tags: embed
 // v1alpha1.Header and add a Spec.
 func For[C any](apiVersion, kind string, phase Phase, plan PlanFunc[C]) KindOf[C] {
-	return KindOf[C]{apiVersion: apiVersion, kind: kind, phase: phase, plan: plan}
+	return KindOf[C]{plan: plan, base: definition{
+		apiVersion: apiVersion, kind: kind, phase: phase,
+		secrets: document.SecretFields(reflect.TypeFor[C]()), schema: schema.For(apiVersion, kind),
+	}}
 }
 
 // Validate adds a function that returns the errors of a document that do not depend on the machine. It is also called when
@@ -46,29 +47,24 @@ func (k KindOf[C]) Validate(validate func(C) []Violation) KindOf[C] {
 
 // JSONSchema adds the JSON schema of the document, which machineadm explain shows. Kinds of the contract already have one.
 func (k KindOf[C]) JSONSchema(schema []byte) KindOf[C] {
-	k.schema = schema
+	k.base.schema = schema
 	return k
 }
 
 func (k KindOf[C]) definition() definition {
-	if k.schema == nil {
-		k.schema = schema.For(k.apiVersion, k.kind)
+	d := k.base
+	d.plan = func(ctx context.Context, m Machine, doc []byte) (Plan, error) {
+		var want C
+		violations := document.Unmarshal(doc, &want)
+		if k.validate != nil {
+			violations = document.Join(violations, k.validate(want))
+		}
+		if len(violations) > 0 {
+			return Plan{}, InvalidConfig(violations...)
+		}
+		return k.plan(ctx, m, want)
 	}
-	return definition{
-		apiVersion: k.apiVersion, kind: k.kind, phase: k.phase, schema: k.schema,
-		secrets: document.SecretFields(reflect.TypeFor[C]()),
-		plan: func(ctx context.Context, m Machine, doc []byte) (Plan, error) {
-			var want C
-			violations := document.Unmarshal(doc, &want)
-			if k.validate != nil {
-				violations = document.Join(violations, k.validate(want))
-			}
-			if len(violations) > 0 {
-				return Plan{}, InvalidConfig(violations...)
-			}
-			return k.plan(ctx, m, want)
-		},
-	}
+	return d
 }
 
 // ProviderConfig decodes spec.providerConfig strictly, by the json tags of T. It returns what decodes, and all errors with

@@ -65,7 +65,7 @@ func (s *image) disable(unit imageUnit) error {
 		if slices.Contains([]string{".wants", ".requires", ".upholds"}, path.Ext(name)) {
 			err = s.unlinkIn(entry, unit.name)
 		} else if name != unit.name { // the unit itself may be a link
-			_, err = s.unlink(entry, unit.name)
+			err = s.unlink(entry, unit.name)
 		}
 		if err != nil {
 			return err
@@ -95,31 +95,27 @@ func (s *image) unlinkIn(directory, unit string) error {
 	if err != nil {
 		return err
 	}
-	removed := 0
 	for _, name := range names {
-		gone, err := s.unlink(path.Join(directory, name), unit)
-		if err != nil {
+		if err := s.unlink(path.Join(directory, name), unit); err != nil {
 			return err
 		}
-		if gone {
-			removed++
-		}
 	}
-	if removed == 0 || removed < len(names) {
-		return nil
+	left, err := s.files.ReadDir(directory)
+	if err != nil || len(left) > 0 || len(names) == 0 {
+		return err
 	}
 	return s.files.Remove(directory)
 }
 
 // unlink removes a link that has the name of the unit or leads to it.
-func (s *image) unlink(link, unit string) (bool, error) {
+func (s *image) unlink(link, unit string) error {
 	info, err := s.files.Lstat(link)
 	if err != nil || info.Mode.Type() != fs.ModeSymlink {
-		return false, err
+		return err
 	}
 	target, err := s.files.Readlink(link)
 	if err != nil || path.Base(link) != unit && path.Base(target) != unit {
-		return false, err
+		return err
 	}
-	return true, s.files.Remove(link)
+	return s.files.Remove(link)
 }

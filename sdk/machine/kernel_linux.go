@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -28,12 +27,12 @@ func NewKernel(root string, commands Runner) Kernel { return &kernel{root: root,
 // Parameter implements Kernel.
 func (k *kernel) Parameter(key string) (string, error) {
 	file, err := k.open(key, os.O_RDONLY)
-	if err != nil {
-		return "", fmt.Errorf("read kernel parameter: %w", err)
+	var data []byte
+	if err == nil {
+		data, err = readAll(file, maxParameterBytes)
 	}
-	data, err := readAll(file, maxParameterBytes)
 	if err != nil {
-		return "", fmt.Errorf("read kernel parameter: %w", named(key, err))
+		return "", failedParameter("read", key, err)
 	}
 	return strings.TrimSuffix(string(data), "\n"), nil
 }
@@ -41,23 +40,25 @@ func (k *kernel) Parameter(key string) (string, error) {
 // SetParameter implements Kernel.
 func (k *kernel) SetParameter(key, value string) error {
 	if strings.ContainsAny(value, "\x00\n") {
-		return fmt.Errorf("set kernel parameter: %w", named(key, fmt.Errorf("%w: a value is one line", fs.ErrInvalid)))
+		return failedParameter("set", key, fmt.Errorf("%w: a value is one line", fs.ErrInvalid))
 	}
 	file, err := k.open(key, os.O_WRONLY|os.O_TRUNC)
-	if err != nil {
-		return fmt.Errorf("set kernel parameter: %w", err)
+	if err == nil {
+		_, err = file.WriteString(value + "\n") // in one call: to the kernel each write is a whole value
+		err = closed(file, err)
 	}
-	_, err = file.WriteString(value + "\n") // in one call: to the kernel each write is a whole value
-	if err = closed(file, err); err != nil {
-		return fmt.Errorf("set kernel parameter: %w", named(key, err))
+	if err != nil {
+		return failedParameter("set", key, err)
 	}
 	return nil
 }
 
 // open opens a parameter. No key leads out of /proc/sys.
 func (k *kernel) open(key string, flags int) (_ *os.File, err error) {
-	if err := checkKey(key); err != nil {
-		return nil, err
+	for segment := range strings.SplitSeq(key, "/") {
+		if segment == "" || segment == "." || segment == ".." || strings.ContainsRune(segment, 0) {
+			return nil, fmt.Errorf("%w: not a path below /proc/sys", fs.ErrInvalid)
+		}
 	}
 	root, err := os.OpenRoot(filepath.Join(k.root, "proc/sys"))
 	if err != nil {
@@ -65,34 +66,18 @@ func (k *kernel) open(key string, flags int) (_ *os.File, err error) {
 	}
 	defer func() { err = closed(root, err) }()
 	info, err := root.Lstat(key)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%w: a group of parameters, or none", ErrNotRegular)
+	}
 	if err != nil {
-		return nil, named(key, err)
+		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, named(key, fmt.Errorf("%w: a group of parameters, or none", ErrNotRegular))
-	}
-	file, err := root.OpenFile(key, flags, 0)
-	if err != nil {
-		return nil, named(key, err)
-	}
-	return file, nil
+	return root.OpenFile(key, flags, 0)
 }
 
-func checkKey(key string) error {
-	for segment := range strings.SplitSeq(key, "/") {
-		if segment == "" || segment == "." || segment == ".." || strings.ContainsRune(segment, 0) {
-			return named(printable(key), fmt.Errorf("%w: not a path below /proc/sys", fs.ErrInvalid))
-		}
-	}
-	return nil
-}
-
-// named replaces the path of an error by the key.
-func named(key string, err error) error {
-	if inner, ok := errors.AsType[*fs.PathError](err); ok {
-		err = inner.Err
-	}
-	return fmt.Errorf("%s: %w", key, err)
+// failedParameter replaces the path of an error by the key.
+func failedParameter(action, key string, err error) error {
+	return fmt.Errorf("%s kernel parameter: %s: %w", action, printable(key), withoutPath(err))
 }
 
 // LoadModule implements Kernel.
