@@ -85,7 +85,10 @@ func (f *FS) openParent(name string) (_ *os.File, base string, err error) {
 		if base = filepath.Base(relative); base == "." {
 			return fmt.Errorf("%w: the root itself", fs.ErrInvalid)
 		}
-		return root.MkdirAll(filepath.Dir(relative), parentMode)
+		if parent := filepath.Dir(relative); parent != "." {
+			return root.MkdirAll(parent, parentMode)
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, "", err
