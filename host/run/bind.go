@@ -39,7 +39,7 @@ func (r *runner) bindAll(ctx context.Context, s stream) ([]bound, error) {
 		switch {
 		case len(s.refused[i]) > 0:
 			b.result = failed(s.refused[i])
-		case !d.When.Matches(r.o.Target) && !(r.o.Mode == ModeValidate && r.isInstalled(b)):
+		case !d.When.Matches(r.o.Target) && (r.o.Mode != ModeValidate || !r.isInstalled(b)):
 			b.result = result{}.end(report.NotApplicable, "")
 		}
 		out[i] = b
