@@ -91,7 +91,9 @@ func TestPlugin(t *testing.T) {
 				n.Overtake(t, `{"apiVersion": "agent.example.org/v1", "kind": "MonitoringAgent", "metadata": {"name": "site"},
 					"spec": {"endpoint": "https://metrics.example.org", "token": {"value": "x"}}}`)
 			})
-			t.Run("conformance", func(t *testing.T) { n.Conforms(t) })
+			if suite == nodes.Bookworm { // minutes, because each start of Node.js takes its time
+				t.Run("conformance", func(t *testing.T) { n.Conforms(t) })
+			}
 		})
 	}
 }
@@ -132,9 +134,9 @@ func violations(t *testing.T, n *foreign.Node) {
 	}
 	got := n.Host(t, report.ExitUsage, "validate", "--path", "/run/wrong.yaml").Stderr
 	for _, want := range []string{
-		"wrong.yaml:5:13: MonitoringAgent/site: spec.endpoint: must match pattern",
+		"wrong.yaml:5:3: MonitoringAgent/site: spec.endpoint: must match pattern",
 		"hint: The HTTPS URL to which the agent reports",
-		"wrong.yaml:6:18: MonitoringAgent/site: spec.token.value: must match pattern",
+		"wrong.yaml:6:11: MonitoringAgent/site: spec.token.value: must match pattern",
 		`wrong.yaml:7:12: MonitoringAgent/site: spec.labels["a b"]: is not known`,
 	} {
 		if !strings.Contains(got, want) {
