@@ -36,8 +36,7 @@ func printCycles(patterns []string) error {
 	for _, p := range packages {
 		exports[p.ImportPath] = p.Export
 	}
-	set := token.NewFileSet()
-	imports := importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	set, imports := compiled(exports)
 	for _, p := range packages {
 		if p.DepOnly {
 			continue
@@ -51,6 +50,12 @@ func printCycles(patterns []string) error {
 		}
 	}
 	return nil
+}
+
+// compiled reads imported packages from their export data, which are files by import path.
+func compiled(exports map[string]string) (*token.FileSet, types.Importer) {
+	set := token.NewFileSet()
+	return set, importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 }
 
 func list(patterns []string) ([]pkg, error) {
