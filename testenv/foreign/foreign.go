@@ -3,6 +3,7 @@
 package foreign
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,7 +55,8 @@ func build(dir string) error {
 	for _, pkg := range []string{
 		"host/cmd/machineadm", "contract/conformance/cmd/machineadm-conformance", "testenv/foreign/cmd/overtake",
 	} {
-		c := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, path.Base(pkg)), "github.com/machineadm/machineadm/"+pkg)
+		file := filepath.Join(dir, path.Base(pkg))
+		c := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", file, "github.com/machineadm/machineadm/"+pkg)
 		c.Env = append(os.Environ(), "CGO_ENABLED=0") // the node has its own C library
 		if out, err := c.CombinedOutput(); err != nil {
 			return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
