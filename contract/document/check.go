@@ -92,16 +92,18 @@ func (c *checker) sequence(n *yaml.Node, depth int) {
 func (c *checker) mapping(n *yaml.Node, depth int) {
 	c.out = append(c.out, '{')
 	first := len(c.out)
-	seen := keys{}
+	seen := make(map[string]int, len(n.Content)/2) // key -> line
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		path, mark := len(c.steps), len(c.out)
 		named, again := c.key(key), false
 		if named {
 			c.steps = append(c.steps, step{name: key.Value, named: true})
-			var at *yaml.Node
-			if at, again = seen.add(key); again {
-				c.fault(key, fmt.Sprintf("duplicate key, first on line %d", c.chunk.at(at).Line), "remove one of the two")
+			var line int
+			if line, again = seen[key.Value]; again {
+				c.fault(key, fmt.Sprintf("duplicate key, first on line %d", line), "remove one of the two")
+			} else {
+				seen[key.Value] = c.chunk.at(key).Line
 			}
 		}
 		if len(c.out) > first {
@@ -177,32 +179,4 @@ func beyondFloat(n *yaml.Node) bool {
 	}
 	_, err := strconv.ParseFloat(n.Value, 64)
 	return errors.Is(err, strconv.ErrRange)
-}
-
-// keys finds duplicates. It uses a map for large mappings only.
-type keys struct {
-	list  []*yaml.Node
-	table map[string]*yaml.Node
-}
-
-func (k *keys) add(n *yaml.Node) (first *yaml.Node, again bool) {
-	const small = 16
-	if k.table != nil {
-		if first, again = k.table[n.Value]; !again {
-			k.table[n.Value] = n
-		}
-		return first, again
-	}
-	for _, first := range k.list {
-		if first.Value == n.Value {
-			return first, true
-		}
-	}
-	if k.list = append(k.list, n); len(k.list) > small {
-		k.table = make(map[string]*yaml.Node, 2*small)
-		for _, n := range k.list {
-			k.table[n.Value] = n
-		}
-	}
-	return nil, false
 }

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -60,7 +61,7 @@ type halfRead struct{ A string }
 
 func (h *halfRead) UnmarshalJSON([]byte) error {
 	h.A = "half"
-	return errNotJSON
+	return errors.New("half")
 }
 
 func TestJoin(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -26,6 +27,7 @@ type tree struct {
 	raw     []byte // the JSON text, if it was read
 	items   []tree
 	members []member
+	again   bool // a key was duplicate, here or below
 }
 
 type member struct {
@@ -33,15 +35,36 @@ type member struct {
 	value tree
 }
 
-var errNotJSON = errors.New("is not valid JSON")
+// unique removes all but the first of the members with one name, here and below, and calls report for each removed one.
+func (t *tree) unique(p Path, report func(Path)) {
+	seen := make(map[string]bool, len(t.members))
+	t.members = slices.DeleteFunc(t.members, func(m member) bool {
+		again := seen[m.name]
+		seen[m.name] = true
+		if again {
+			t.again = true
+			report(p.Field(m.name))
+		}
+		return again
+	})
+	for i := range t.members {
+		m := &t.members[i]
+		m.value.unique(p.Field(m.name), report)
+		t.again = t.again || m.value.again
+	}
+	for i := range t.items {
+		t.items[i].unique(p.Index(i), report)
+		t.again = t.again || t.items[i].again
+	}
+}
 
 // readTree reads one JSON value. Its error does not quote it.
 func readTree(data []byte) (tree, error) {
 	if !json.Valid(data) {
-		return tree{}, errNotJSON
+		return tree{}, errors.New("is not valid JSON")
 	}
 	r := treeReader{data: data}
-	return r.value()
+	return r.value(), nil
 }
 
 // treeReader reads valid JSON.
@@ -60,71 +83,58 @@ func (r *treeReader) peek() byte {
 	return 0
 }
 
-func (r *treeReader) value() (t tree, err error) {
+func (r *treeReader) value() (t tree) {
 	first := r.peek()
 	start := r.at
 	switch first {
 	case '{':
 		t.kind = kindMapping
-		err = r.each('}', func() error {
-			name, err := r.text()
-			if err != nil {
-				return err
-			}
+		for r.more('}') {
+			name := r.text()
 			r.peek()
 			r.at++ // the colon
-			value, err := r.value()
-			t.members = append(t.members, member{name, value})
-			return err
-		})
+			t.members = append(t.members, member{name, r.value()})
+		}
 	case '[':
 		t.kind = kindList
-		err = r.each(']', func() error {
-			item, err := r.value()
-			t.items = append(t.items, item)
-			return err
-		})
+		for r.more(']') {
+			t.items = append(t.items, r.value())
+		}
 	case '"':
-		t.kind = kindString
-		t.text, err = r.text()
+		t.kind, t.text = kindString, r.text()
 	default:
 		end := bytes.IndexAny(r.data[r.at:], ",]} \t\r\n")
 		if end < 0 {
 			end = len(r.data) - r.at
 		}
-		t.text = string(r.data[r.at : r.at+end])
+		t.kind, t.text = kindNumber, string(r.data[r.at:r.at+end])
 		r.at += end
 		switch first {
 		case 'n':
 			t.kind = kindNull
 		case 't', 'f':
 			t.kind = kindBool
-		default:
-			t.kind = kindNumber
 		}
 	}
 	t.raw = r.data[start:r.at]
-	return t, err
+	return t
 }
 
-// each reads the elements up to the closing bracket.
-func (r *treeReader) each(closing byte, element func() error) error {
-	r.at++
-	for r.peek() != closing {
-		if r.data[r.at] == ',' {
-			r.at++
-			continue
-		}
-		if err := element(); err != nil {
-			return err
-		}
+// more skips an opening bracket, a comma or the closing bracket, and reports whether an element follows.
+func (r *treeReader) more(closing byte) bool {
+	r.peek()
+	if r.data[r.at] != closing {
+		r.at++ // [, { or a comma
 	}
-	r.at++
-	return nil
+	if r.peek() == closing {
+		r.at++
+		return false
+	}
+	return true
 }
 
 // text reads a string.
-func (r *treeReader) text() (string, error) {
+func (r *treeReader) text() (text string) {
 	r.peek()
 	start := r.at
 	for r.at++; r.data[r.at] != '"'; r.at++ {
@@ -135,11 +145,8 @@ func (r *treeReader) text() (string, error) {
 	r.at++
 	raw := r.data[start:r.at]
 	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
-		return string(raw[1 : len(raw)-1]), nil
+		return string(raw[1 : len(raw)-1])
 	}
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
-		return "", errNotJSON
-	}
-	return text, nil
+	_ = json.Unmarshal(raw, &text) // valid
+	return text
 }

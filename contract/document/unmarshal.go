@@ -42,6 +42,7 @@ func Unmarshal(data []byte, into any) []Violation {
 		return []Violation{{Message: err.Error()}}
 	}
 	u := unmarshaler{fields: typeFields{}, own: map[uintptr]bool{}}
+	root.unique("", func(p Path) { u.refuse(p, "duplicate field", "remove one of the two") })
 	result := copyOf(target.Elem())
 	u.fill(result, &root, "")
 	target.Elem().Set(result)
@@ -123,8 +124,8 @@ func (u *unmarshaler) self(dst reflect.Value, t *tree, p Path) bool {
 		}
 		*reader = json.Number(t.text)
 	case json.Unmarshaler:
-		if u.duplicates(t, p) {
-			return true
+		if t.again {
+			return true // reported
 		}
 		before := copyOf(dst)
 		if err := reader.UnmarshalJSON(bytes.Clone(t.raw)); err != nil {
@@ -176,56 +177,25 @@ func safeText(err error, t *tree) string {
 	return text
 }
 
-// duplicates reports duplicate keys in a value with its own unmarshaler.
-func (u *unmarshaler) duplicates(t *tree, p Path) (found bool) {
-	seen := map[string]bool{}
-	for i := range t.members {
-		m := &t.members[i]
-		if seen[m.name] {
-			u.duplicate(p.Field(m.name))
-			found = true
-		}
-		seen[m.name] = true
-		found = u.duplicates(&m.value, p.Field(m.name)) || found
-	}
-	for i := range t.items {
-		found = u.duplicates(&t.items[i], p.Index(i)) || found
-	}
-	return found
-}
-
-func (u *unmarshaler) duplicate(p Path) { u.refuse(p, "duplicate field", "remove one of the two") }
-
 func (u *unmarshaler) object(dst reflect.Value, t *tree, p Path) {
 	if t.kind != kindMapping {
 		u.refuse(p, "must be a mapping", "")
 		return
 	}
 	fields := u.fields.of(dst.Type())
-	seen := map[string]bool{}
 	for i := range t.members {
 		m := &t.members[i]
 		at := p.Field(m.name)
-		if seen[m.name] {
-			u.duplicate(at)
-			continue
-		}
-		seen[m.name] = true
-		known := false
-		for _, f := range fields {
-			if f.name == m.name {
-				known = true
-				if m.value.kind != kindNull {
-					u.fill(u.reach(dst, f.index), &m.value, at)
-				}
-			}
-		}
-		if !known {
-			names := make([]string, len(fields))
-			for i, f := range fields {
-				names[i] = f.name
+		n := slices.IndexFunc(fields, func(f field) bool { return f.name == m.name })
+		switch {
+		case n < 0:
+			var names []string
+			for _, f := range fields {
+				names = append(names, f.name)
 			}
 			u.refuse(at, unknownField, instead(m.name, names))
+		case m.value.kind != kindNull:
+			u.fill(u.reach(dst, fields[n].index), &m.value, at)
 		}
 	}
 }
@@ -258,17 +228,10 @@ func (u *unmarshaler) table(dst reflect.Value, t *tree, p Path) {
 		return
 	}
 	result := reflect.MakeMapWithSize(dst.Type(), len(t.members))
-	seen := map[string]bool{}
 	for i := range t.members {
 		m := &t.members[i]
-		at := p.Key(m.name)
-		if seen[m.name] {
-			u.duplicate(at)
-			continue
-		}
-		seen[m.name] = true
 		element := reflect.New(dst.Type().Elem()).Elem()
-		u.fill(element, &m.value, at)
+		u.fill(element, &m.value, p.Key(m.name))
 		result.SetMapIndex(reflect.ValueOf(m.name).Convert(dst.Type().Key()), element)
 	}
 	dst.Set(result)

@@ -26,10 +26,8 @@ func (u *unmarshaler) scalar(dst reflect.Value, t *tree, p Path) {
 			return
 		}
 		dst.SetBool(t.text == "true")
-	case dst.CanInt():
-		u.signed(dst, t, p)
-	case dst.CanUint():
-		u.unsigned(dst, t, p)
+	case dst.CanInt(), dst.CanUint():
+		u.integer(dst, t, p)
 	case dst.CanFloat():
 		u.float(dst, t, p)
 	default:
@@ -37,38 +35,25 @@ func (u *unmarshaler) scalar(dst reflect.Value, t *tree, p Path) {
 	}
 }
 
-// integer reports whether t has the form of an integer, and adds a violation otherwise.
-func (u *unmarshaler) integer(t *tree, p Path) bool {
-	if t.kind == kindNumber && !strings.ContainsAny(t.text, ".eE") {
-		return true
-	}
-	hint := ""
-	if t.kind == kindString {
-		hint = "write the number without quotes"
-	}
-	u.refuse(p, "must be an integer", hint)
-	return false
-}
-
-func (u *unmarshaler) signed(dst reflect.Value, t *tree, p Path) {
-	if !u.integer(t, p) {
+func (u *unmarshaler) integer(dst reflect.Value, t *tree, p Path) {
+	if t.kind != kindNumber || strings.ContainsAny(t.text, ".eE") {
+		hint := ""
+		if t.kind == kindString {
+			hint = "write the number without quotes"
+		}
+		u.refuse(p, "must be an integer", hint)
 		return
 	}
 	bits := dst.Type().Bits()
-	n, err := strconv.ParseInt(t.text, 10, bits)
-	if err != nil {
+	if dst.CanInt() {
+		if n, err := strconv.ParseInt(t.text, 10, bits); err == nil {
+			dst.SetInt(n)
+			return
+		}
 		highest := int64(math.MaxInt64) >> (64 - bits)
 		u.refuse(p, fmt.Sprintf("must be an integer between %d and %d", -highest-1, highest), "")
 		return
 	}
-	dst.SetInt(n)
-}
-
-func (u *unmarshaler) unsigned(dst reflect.Value, t *tree, p Path) {
-	if !u.integer(t, p) {
-		return
-	}
-	bits := dst.Type().Bits()
 	n, err := strconv.ParseUint(t.text, 10, bits)
 	if err != nil {
 		u.refuse(p, fmt.Sprintf("must be an integer between 0 and %d", uint64(math.MaxUint64)>>(64-bits)), "")
@@ -97,10 +82,6 @@ func (u *unmarshaler) plain(t *tree, p Path) any {
 		result := make(map[string]any, len(t.members))
 		for i := range t.members {
 			m := &t.members[i]
-			if _, again := result[m.name]; again {
-				u.duplicate(p.Field(m.name))
-				continue
-			}
 			result[m.name] = u.plain(&m.value, p.Field(m.name))
 		}
 		return result
