@@ -203,7 +203,7 @@ func TestPackageCommentsRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "apart: no package comment says what it is for,silent: no package comment says what it is for"
+	want := "apart: has no package comment,silent: has no package comment"
 	if strings.Join(got, ",") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

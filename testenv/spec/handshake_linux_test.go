@@ -85,26 +85,26 @@ func controller(server *grpc.Server) *grpc.ServiceDesc {
 	}
 }
 
-// heard is what a plugin wrote to its standard error.
-type heard struct {
+// stderr is what a plugin wrote to its standard error.
+type stderr struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
 }
 
-func (h *heard) Write(p []byte) (int, error) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return h.text.Write(p)
+func (s *stderr) Write(p []byte) (int, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.text.Write(p)
 }
 
-func (h *heard) String() string {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return h.text.String()
+func (s *stderr) String() string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.text.String()
 }
 
 // start launches the plugin as the runtime does.
-func start(t *testing.T, args ...string) (*launch.Process, *heard, error) {
+func start(t *testing.T, args ...string) (*launch.Process, *stderr, error) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -119,7 +119,7 @@ func start(t *testing.T, args ...string) (*launch.Process, *heard, error) {
 			t.Error(err)
 		}
 	})
-	words := &heard{}
+	words := &stderr{}
 	p, err := launch.Start(t.Context(), launch.Options{
 		Command: exec.Command(self, append([]string{asPlugin}, args...)...), SocketDir: sockets, Stderr: words,
 		Environment: launch.Environment(runtime.GOOS, os.LookupEnv),
