@@ -43,7 +43,7 @@ oom_score = -500
 
 const site = "version = 2\n[plugins.'io.containerd.gc.v1.scheduler']\nstartup_delay = '200ms'\n"
 
-// TestConfigure applies one document to every kind of present configuration of every version.
+// TestConfigure applies one document to every kind of existing configuration of every version.
 func TestConfigure(t *testing.T) {
 	t.Parallel()
 	for _, v := range containerd.Versions() {
@@ -75,7 +75,7 @@ func TestConfigure(t *testing.T) {
 							}
 						}
 						if got := at(t, n.dumped(t), "plugins", "io.containerd.gc.v1.scheduler", "startup_delay"); got != `"200ms"` {
-							t.Errorf("what is imported is lost: %s", got)
+							t.Errorf("an import is lost: %s", got)
 						}
 					}
 				})
@@ -107,7 +107,7 @@ func (n node) brokenPatch(t *testing.T) {
 	n.refused(t, patch("[plugins.'"+plugin+"']\n"+key+" = 'three'"), report.ExitPrecondition, "spec.providerConfig.patches")
 	n.refused(t, patch("[plugins.'"+runtime+"'.containerd]\ndefault_runtime_name = 'missing'"), report.ExitPrecondition,
 		"is none of the runtimes", "spec.providerConfig.patches")
-	// What config dump takes and the daemon does not.
+	// config dump accepts it and the daemon does not.
 	n.refused(t, patch("[grpc]\naddress = '/dev/null/x.sock'"), report.ExitPrecondition, "the old configuration was restored, and containerd.service runs with it")
 	if n.Version == containerd.V17 { // it starts, without CRI
 		n.refused(t, small+"  providerConfig:\n    patches: [\"[plugins.'"+runtime+"'.containerd]\\nsnapshotter = 'missing'\"]\n", report.ExitPrecondition,

@@ -8,7 +8,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/containerd"
 )
 
-// full is a document of what is left, for 1.7 and later.
+// full is a document of the remaining settings, for 1.7 and later.
 const full = small + `  runtimes:
     runc:
       baseSpec: {rlimits: {RLIMIT_NOFILE: {soft: 1024, hard: 4096}}}
@@ -38,7 +38,7 @@ func TestFull(t *testing.T) {
 				spec = strings.Replace(full, "  cdi: {enabled: true, specDirs: [/etc/cdi, /srv/cdi]}\n", "", 1)
 			}
 			n.Write(t, "/etc/containerd/more/a.toml", "version = 2\n[plugins.'io.containerd.gc.v1.scheduler']\nstartup_delay = '300ms'\n")
-			// The clock goes ahead while a run is between two others: nothing is decided by times.
+			// The clock is set ahead between runs: times decide nothing.
 			n.apply(t, spec)
 			n.Bash(t, "touch -d '+1 hour' "+containerd.Config+" /etc/containerd/conf.d/* /etc/systemd/system/containerd.service.d/* 2>/dev/null; systemctl daemon-reload")
 			n.apply(t, spec)
@@ -63,7 +63,7 @@ func TestFull(t *testing.T) {
 			if text := n.MustExec(t, "cat", "/etc/containerd/machineadm/base-runc.json").Stdout; !strings.Contains(text, "RLIMIT_NOFILE") || !strings.Contains(text, "4096") {
 				t.Errorf("the base specification:\n%s", text)
 			}
-			n.apply(t, small) // and what is no longer wanted goes
+			n.apply(t, small) // which removes the rest
 			if r := n.Bash(t, "ls /etc/containerd/machineadm/base-runc.json"); r.ExitCode == 0 {
 				t.Error("the base specification is left")
 			}

@@ -48,7 +48,7 @@ func start(t *testing.T, v containerd.Version) node {
 	return n
 }
 
-// run gives a specification (indented by two) to a command of the host.
+// run passes a specification (indented by two) to a command of the host.
 func (n node) run(t *testing.T, command, spec string) nodes.Result {
 	t.Helper()
 	n.Write(t, stream, header+spec)
@@ -60,7 +60,7 @@ func (n node) run(t *testing.T, command, spec string) nodes.Result {
 	return r
 }
 
-// apply makes the specification so, and again, which must change nothing and leave the daemon alone.
+// apply applies the specification twice; the second run must change nothing and not restart the daemon.
 func (n node) apply(t *testing.T, spec string) {
 	t.Helper()
 	r := n.run(t, "apply", spec)
@@ -116,7 +116,7 @@ func (n node) files(t *testing.T) string {
 	return n.Bash(t, `find /etc/containerd /etc/systemd/system/containerd.service.d -type f 2>/dev/null | sort | while read -r f; do echo "== $f $(stat -c %a "$f")"; cat "$f"; done`).Stdout
 }
 
-// reset puts a configuration in place of whatever is there, and has the daemon run with it.
+// reset replaces the configuration and restarts the daemon with it.
 func (n node) reset(t *testing.T, files map[string]string) {
 	t.Helper()
 	n.MustExec(t, "sh", "-c", "rm -rf /etc/containerd /etc/systemd/system/containerd.service.d; mkdir /etc/containerd; systemctl daemon-reload")
@@ -127,7 +127,7 @@ func (n node) reset(t *testing.T, files map[string]string) {
 	n.Await(t)
 }
 
-// dumped is what the installed program understands of the configuration.
+// dumped returns the configuration as the installed program reads it.
 func (n node) dumped(t *testing.T) map[string]any {
 	t.Helper()
 	r := n.Dump(t, containerd.Config)
@@ -159,7 +159,7 @@ func at(t *testing.T, tree map[string]any, path ...string) string {
 	return string(text)
 }
 
-// place is where a setting stands in the dump of a version.
+// place is the path of a setting in the dump of a version.
 func place(v containerd.Version, setting string) []string {
 	const one = "io.containerd.grpc.v1.cri"
 	cri := func(two string, old, now []string) []string {

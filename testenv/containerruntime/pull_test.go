@@ -13,7 +13,7 @@ func indented(text, by string) string {
 	return "|\n" + by + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n"+by) + "\n"
 }
 
-// puller asks for an image of its own each time, so that nothing is remembered.
+// puller pulls a different image each time, so that nothing is cached.
 type puller struct {
 	node
 	*containerd.Registry
@@ -52,7 +52,7 @@ func (p *puller) fails(t *testing.T, image, user, password string, parts ...stri
 	}
 }
 
-// TestPull pulls through a real registry, whose CA nobody trusts, as documents say.
+// TestPull pulls through a real registry, with an unknown CA, as configured by documents.
 func TestPull(t *testing.T) {
 	t.Parallel()
 	for _, v := range containerd.Versions() {
@@ -80,7 +80,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// setUp gives the daemon the directory of registries, which takes a restart.
+// setUp configures the directory of registries, which needs a restart.
 func (p *puller) setUp(t *testing.T) {
 	t.Helper()
 	p.apply(t, "  registries:\n    first.test:\n      skipVerify: true\n")
@@ -109,7 +109,7 @@ func (p *puller) mirrorOnly(t *testing.T) {
 	p.works(t, strings.Replace(p.image(t), p.Host, "origin.test:5001", 1), p.User, p.Password)
 	p.fails(t, "origin.test:5001/missing:1", p.User, p.Password, "not found")
 	if r := p.Bash(t, "cat /run/asked"); r.ExitCode == 0 {
-		t.Error("the origin was asked")
+		t.Error("the origin got a request")
 	}
 }
 
@@ -165,7 +165,7 @@ func (p *puller) password(t *testing.T) {
 	p.apply(t, spec(p.Password))
 	p.works(t, p.image(t), "", "")
 	if r := p.Bash(t, "grep -rl "+p.Password+" /etc/containerd /run/machineadm /var/lib/machineadm/reports; find /etc/containerd -type f -perm /044 -exec grep -l "+p.Password+" {} +"); strings.Count(r.Stdout, "\n") != 1 {
-		t.Errorf("the password stands in: %s", r.Stdout)
+		t.Errorf("the password is in: %s", r.Stdout)
 	}
 	if strings.Contains(p.Journal(t, "containerd.service"), p.Password) {
 		t.Error("the daemon logs the password of its configuration")

@@ -7,7 +7,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/containerd"
 )
 
-// TestContainersSurvive keeps a container running while its daemon is configured anew and restarted.
+// TestContainersSurvive keeps a container running while its daemon is reconfigured and restarted.
 func TestContainersSurvive(t *testing.T) {
 	t.Parallel()
 	for _, v := range []containerd.Version{containerd.V17, containerd.V23} {
@@ -15,7 +15,7 @@ func TestContainersSurvive(t *testing.T) {
 			t.Parallel()
 			n := start(t, v)
 			n.reset(t, nil)
-			// A node may not limit the devices of containers of its own, so that runc runs none here. What stands for it
+			// A node may not limit the devices of containers of its own, so that runc runs none here. A substitute
 			// starts a process and leaves it to the shim, as runc does.
 			const script = `set -e
 mkdir -p /srv/rootfs

@@ -1,5 +1,5 @@
-// Package firstboot proves the main job on real machines: a freshly booted Debian node is prepared by a systemd unit
-// and by cloud-init, and stays so after a reboot.
+// Package firstboot tests the main use on real machines: a systemd unit or cloud-init prepares a freshly booted Debian
+// node, which keeps its state after a reboot.
 package firstboot
 
 import (
@@ -23,7 +23,7 @@ const (
 	libexec  = "/usr/libexec/machineadm"
 )
 
-// stream is what every test applies: keys that belong to a network namespace, which a container may set.
+// stream is the document stream of every test: keys of a network namespace, which a container may set.
 const stream = `apiVersion: machineadm.cluster.x-k8s.io/v1alpha1
 kind: Sysctl
 metadata: {name: kubernetes}
@@ -40,7 +40,7 @@ spec:
     net/ipv4/tcp_rmem: "4096 131072 6291456"
 `
 
-// values are what the stream makes of the kernel.
+// values are the kernel's values after the stream.
 func values() map[string]string {
 	return map[string]string{
 		"net/ipv4/ip_forward": "1", "net/bridge/bridge-nf-call-iptables": "1", "net/bridge/bridge-nf-call-ip6tables": "1",
@@ -66,7 +66,7 @@ func binaries(t *testing.T) string {
 	return dir
 }
 
-// install puts the product where a package would.
+// install installs the product like a package.
 func install(dir, root string) error {
 	for name, at := range map[string]string{
 		"machineadm":                      "/usr/bin/machineadm",
@@ -130,20 +130,20 @@ func TestSystemdUnit(t *testing.T) {
 			}
 			prepared(t, n)
 			again(t, n)
-			// The reboot must find everything in files: nothing of ours runs in it.
+			// The files alone must restore the values: machineadm does not run in this boot.
 			n.MustExec(t, "systemctl", "disable", "machineadm.service")
 			if err := n.Reboot(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			live(t, n)
 			if r, err := n.Exec(t.Context(), "test", "-e", sentinel); err != nil || r.ExitCode == 0 {
-				t.Errorf("the sentinel, which lives in /run, is there after a reboot in which nothing ran (%v)", err)
+				t.Errorf("the sentinel in /run exists after a reboot in which nothing ran (%v)", err)
 			}
 		})
 	}
 }
 
-// prepared checks what a successful run leaves.
+// prepared checks the results of a successful run.
 func prepared(t *testing.T, n *nodes.Node) {
 	t.Helper()
 	live(t, n)
@@ -195,7 +195,7 @@ func lastReport(t *testing.T, n *nodes.Node) report.Report {
 	return r
 }
 
-// again applies the stream once more: nothing is left to do, and the sentinel is not touched on the way.
+// again applies the stream once more: nothing changes, and the sentinel is not touched.
 func again(t *testing.T, n *nodes.Node) {
 	t.Helper()
 	out := n.MustExec(t, "machineadm", "plan", "--path", "/etc/machineadm/node.yaml").Stdout
@@ -211,13 +211,13 @@ func again(t *testing.T, n *nodes.Node) {
 	n.MustExec(t, "test", "-s", sentinel)
 }
 
-// TestCloudInit hands the stream over as the proposal's template does, and as we recommend.
+// TestCloudInit passes the stream as the proposal's template does, and as the documentation recommends.
 func TestCloudInit(t *testing.T) {
 	dir := binaries(t)
 	const path, recommended = "/tmp/machineadm_config.yaml", "/run/machineadm_config.yaml"
 	for _, suite := range nodes.Suites() {
 		for name, userData := range map[string]string{
-			// Literally, with the dot behind the content that the proposal prints.
+			// Literally, with the dot after the content as in the proposal.
 			"proposal":    cloudConfig(t, path, "0644", "."),
 			"recommended": cloudConfig(t, recommended, "0600", ""),
 		} {
@@ -299,12 +299,12 @@ func TestNoSentinelWithoutSuccess(t *testing.T) {
 	absent("after a run of one phase")
 	got := expect(report.ExitPrecondition, "machineadm", "--bootstrap", "--path", "/etc/machineadm/bad.yaml")
 	if !strings.Contains(got.Stderr, "net.core.no_such_key") || !strings.Contains(got.Stderr, "ignoreMissing") {
-		t.Errorf("the error names neither the key nor the remedy:\n%s", got.Stderr)
+		t.Errorf("the error lacks the key or the hint:\n%s", got.Stderr)
 	}
 	absent("after a failed run")
 	expect(report.ExitOK, "machineadm", "apply", "--path", "/etc/machineadm/node.yaml")
 	n.MustExec(t, "test", "-s", sentinel)
-	// A run that changes nothing leaves the sentinel of the earlier one; one that fails after its first change takes it away.
+	// A run that changes nothing leaves the sentinel of the earlier one; one that fails after its first change removes it.
 	n.MustExec(t, "rm", "/etc/sysctl.d/99-machineadm-kubernetes.conf")
 	expect(report.ExitPrecondition, "machineadm", "apply", "--path", "/etc/machineadm/bad.yaml")
 	n.MustExec(t, "test", "-s", sentinel)

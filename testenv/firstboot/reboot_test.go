@@ -14,8 +14,8 @@ func noop(name, spec string) string {
 	return strings.NewReplacer("NAME", name, "SPEC", spec).Replace(noopHeader)
 }
 
-// TestReboot: a change in the middle of a stream needs a reboot, the host makes it, and the same command finishes the
-// stream after it.
+// TestReboot: a change in the middle of a stream needs a reboot, the host performs it, and the same command finishes the
+// stream afterwards.
 func TestReboot(t *testing.T) {
 	dir := binaries(t)
 	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
@@ -37,7 +37,7 @@ func TestReboot(t *testing.T) {
 	}
 }
 
-// TestRebootsEnd: a change that asks for a reboot at every boot is stopped, with a report that says so.
+// TestRebootsEnd: a change that requests a reboot at every boot is stopped, and the report names it.
 func TestRebootsEnd(t *testing.T) {
 	dir := binaries(t)
 	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
@@ -55,8 +55,8 @@ func TestRebootsEnd(t *testing.T) {
 	}
 }
 
-// TestServiceManagerStopsTheRun: systemctl stop in the middle of a change lets it be finished, starts no other, and
-// leaves a report that says so.
+// TestServiceManagerStopsTheRun: systemctl stop in the middle of a change lets it finish, starts no other, and
+// is reported.
 func TestServiceManagerStopsTheRun(t *testing.T) {
 	dir := binaries(t)
 	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(

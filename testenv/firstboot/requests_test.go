@@ -10,7 +10,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
-// TestRequestedRebootOnANode: on a booted node, a reboot that was asked for stays due through a failed document, a plugin
+// TestRequestedRebootOnANode: on a booted node, a requested reboot stays due through a failed document, a plugin
 // that crashes, another stream and a killed run, and is gone after the reboot.
 func TestRequestedRebootOnANode(t *testing.T) {
 	asks := noop("asks", "touch: [/var/asks], reboot: AfterRun")

@@ -19,7 +19,7 @@ const (
 	canary     = "c4n4ry-0f-a-kept-stream"
 )
 
-// seeded hands a stream over through cloud-init, in /run: after a reboot it is gone, and cloud-init does not write it
+// seeded passes a stream through cloud-init, in /run: after a reboot it is gone, and cloud-init does not write it
 // again.
 func seeded(text string) func(root string) error {
 	return nodes.CloudInitSeed(fmt.Sprintf(`#cloud-config
@@ -33,7 +33,7 @@ runcmd:
 `, base64.StdEncoding.EncodeToString([]byte(text))))
 }
 
-// boot boots a node that has the product, and follows its own reboots.
+// boot boots a node with the product, and follows its reboots.
 func boot(t *testing.T, prepare ...func(root string) error) *nodes.Node {
 	t.Helper()
 	dir := binaries(t)
@@ -51,7 +51,7 @@ func gone(t *testing.T, n *nodes.Node, paths ...string) {
 	}
 }
 
-// TestResume: a document in the middle of a stream needs a reboot before the next; the run ends by itself after it,
+// TestResume: a document in the middle of a stream needs a reboot before the next; the run ends by itself afterwards,
 // without the stream, and leaves nothing behind.
 func TestResume(t *testing.T) {
 	n := boot(t, seeded(noop("before", "touch: [/var/before], reboot: BeforeNext, token: {value: "+canary+"}")+
@@ -70,7 +70,7 @@ func TestResume(t *testing.T) {
 	if got := strings.TrimSpace(n.MustExec(t, "systemctl", "is-system-running").Stdout); got != "running" {
 		t.Errorf("the node is %s:\n%s", got, n.MustExec(t, "systemctl", "--failed").Stdout)
 	}
-	// grep answers 1: nowhere on the disk, the log included, but in what cloud-init keeps of its user data.
+	// grep exits with 1: nowhere on the disk, the log included, but in what cloud-init keeps of its user data.
 	found, err := n.Exec(t.Context(), "grep", "-rlI", canary, "/var/lib/machineadm", "/run/machineadm", "/etc", "/var/log")
 	if err != nil || found.ExitCode != 1 {
 		t.Errorf("the secret of the stream is left (%v):\n%s", err, found.Stdout)
@@ -81,10 +81,10 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestRebootStorm: A asks, B asks, A asks again; the fourth reboot is not made, and the report says why.
+// TestRebootStorm: documents A, B and A again request reboots; the fourth is refused, and the report gives the reason.
 func TestRebootStorm(t *testing.T) {
 	n := boot(t, seeded(noop("a", "touch: [/var/a], reboot: BeforeNext")+noop("b", "touch: [/var/b], reboot: BeforeNext")+noop("c", "touch: [/var/c]")),
-		func(root string) error { // undoes both at the boot after B, as two settings that fight each other would
+		func(root string) error { // reverts both at the boot after B, as two conflicting settings would
 			if err := write(root, "/etc/systemd/system/undo.service", `[Unit]
 ConditionPathExists=/var/b
 [Service]
@@ -110,7 +110,7 @@ ExecStart=/bin/rm /var/a /var/b
 	gone(t, n, sentinel, "/var/c", resumeUnit)
 	console := n.MustExec(t, "journalctl", "--no-pager", "-u", "machineadm-resume").Stdout
 	if !strings.Contains(console, "the stream asks for reboot 4; at most 3 are made") {
-		t.Errorf("the log does not say it:\n%s", console)
+		t.Errorf("the reason is missing in the log:\n%s", console)
 	}
 	status := n.MustExec(t, "machineadm", "status").Stdout
 	if !strings.HasPrefix(status, "Failed while applying: the stream asks for reboot 4") || !strings.Contains(status, "machineadm apply --resume") {
@@ -119,7 +119,7 @@ ExecStart=/bin/rm /var/a /var/b
 }
 
 // TestResumeByHand: a run that fails after the reboot can be resumed after a fix, without the stream; nothing starts by
-// itself any more.
+// itself.
 func TestResumeByHand(t *testing.T) {
 	n := boot(t, seeded(noop("before", "touch: [/var/before], reboot: BeforeNext")+
 		noop("needs", "touch: [/var/needs], apply: fail, applyUntil: /etc/fixed")))
@@ -148,10 +148,10 @@ func TestResumeByHand(t *testing.T) {
 }
 
 // TestCloneOfAWaitingMachine: a disk image that was taken while a run waited for its reboot. On the clone the run is
-// void: nothing of it is done there, and nothing of it stays.
+// void: it is neither resumed nor kept.
 func TestCloneOfAWaitingMachine(t *testing.T) {
 	n := boot(t,
-		func(root string) error { // so that the reboot is asked for and does not come
+		func(root string) error { // so that the reboot is requested and does not happen
 			return os.Symlink("/dev/null", filepath.Join(root, "/etc/systemd/system/reboot.target"))
 		},
 		func(root string) error {
@@ -169,7 +169,7 @@ func TestCloneOfAWaitingMachine(t *testing.T) {
 		t.Fatalf("exit %d:\n%s", r.ExitCode, r.Stderr)
 	}
 	n.MustExec(t, "test", "-f", resumeUnit)
-	// In the same boot neither the same command nor a resume may go past the document that needs the reboot.
+	// In the same boot neither the same command nor a resume may continue past the document that needs the reboot.
 	for _, again := range [][]string{{"apply", "--resume"}, {"apply", "--path", "/run.yaml"}} {
 		if r := apply(again...); r.ExitCode != report.ExitReboot || !strings.Contains(r.Stderr, "must reboot before the next document") {
 			t.Errorf("%q: exit %d\n%s", again, r.ExitCode, r.Stderr)

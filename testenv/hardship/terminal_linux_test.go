@@ -93,7 +93,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	for !condition() {
 		select {
 		case <-deadline.C:
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("not reached in time: %s", what)
 		case <-tick.C:
 		}
 	}

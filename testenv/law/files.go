@@ -43,7 +43,7 @@ func Files(root string) ([]File, error) {
 		if entry.IsDir() && slices.Contains(ignored(), below) {
 			return filepath.SkipDir
 		}
-		if !entry.Type().IsRegular() || below == "coverage.out" || strings.HasSuffix(below, ".test") {
+		if !entry.Type().IsRegular() || below == ".git" || below == "coverage.out" || strings.HasSuffix(below, ".test") {
 			return nil
 		}
 		data, err := os.ReadFile(name)

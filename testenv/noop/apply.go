@@ -72,7 +72,7 @@ func (s *server) stopped() bool {
 	}
 }
 
-// misbehave does what the document asks for in the middle of a change. Done means that Apply ends here.
+// misbehave runs the document's script in the middle of a change. Done means that Apply ends here.
 func (s *server) misbehave(want spec, id string, out stream) (done bool, err error) {
 	fail := func(code pb.Code) (bool, error) {
 		return true, finish(out, &pb.Finished{Error: &pb.ErrorDetail{
@@ -84,7 +84,7 @@ func (s *server) misbehave(want spec, id string, out stream) (done bool, err err
 	case "crash":
 		fmt.Fprintln(os.NewFile(2, "stderr"), "noop: last words")
 		os.Exit(3)
-	case "hang": // until Stop; then the change is finished, as the contract has it
+	case "hang": // until Stop; then the change is finished, as the contract requires
 		select {
 		case <-s.stop:
 			s.stop <- struct{}{}

@@ -21,12 +21,12 @@ import (
 // binaries are the host and the scripted plugin, built once for all tests.
 type binaries struct{ dir string }
 
-// build is set by TestMain; a test binary has no other way to hand something to its tests.
+// build is set by TestMain, which has no other way to pass a value to tests.
 var build binaries
 
 func TestMain(m *testing.M) {
-	// Under nohup this process ignores SIGHUP, and so would the host, which rightly honours that. What is handled here
-	// is at its default there.
+	// Under nohup this process ignores SIGHUP, and the host would inherit that. A signal that is handled here has its
+	// default there.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	dir, err := os.MkdirTemp("", "machineadm-noop-")
 	if err != nil {
@@ -196,13 +196,13 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	for !condition() {
 		select {
 		case <-deadline.C:
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("not reached in time: %s", what)
 		case <-tick.C:
 		}
 	}
 }
 
-// alive says whether a process with this ID runs; a zombie does not.
+// alive reports whether a process with this ID runs; a zombie does not.
 func alive(pid string) bool {
 	data, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
 	if err != nil {

@@ -111,7 +111,7 @@ func TestPluginThatHangs(t *testing.T) {
 			t.Errorf("%s", got)
 		}
 		if _, err := os.Stat(filepath.Join(b.root, "a")); err != nil {
-			t.Errorf("the change in hand was not finished: %v", err)
+			t.Errorf("the change in progress was not finished: %v", err)
 		}
 		if _, err := os.Stat(filepath.Join(b.root, "b")); err == nil {
 			t.Error("another change was started after Stop")
@@ -119,7 +119,7 @@ func TestPluginThatHangs(t *testing.T) {
 	})
 }
 
-// TestNothingOutlivesTheHost plants a grandchild that left its session and ignores every signal it can.
+// TestNothingOutlivesTheHost starts a grandchild that has left its session and ignores every signal that it can.
 func TestNothingOutlivesTheHost(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -140,7 +140,7 @@ func TestNothingOutlivesTheHost(t *testing.T) {
 			b := newBench(t)
 			child, witness := filepath.Join(b.dir, "child.pid"), filepath.Join(b.dir, "witness")
 			b.install(binary, script{Child: child, Witness: witness})
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a host that does not end must not hold up the rest
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // bounds a host that does not end
 			defer cancel()
 			c := b.command(ctx, "apply", "--root", b.root, "--path", b.stream(doc("a", tt.spec)))
 			if err := c.Start(); err != nil {
@@ -182,7 +182,7 @@ func TestNothingOutlivesTheHost(t *testing.T) {
 	}
 }
 
-// endSurvivor: a child that outlives the host, which was killed, holds the lock, and the next run names it.
+// endSurvivor ends a child that is still alive after the host was killed: it holds the lock, and the next run names it.
 func (b *bench) endSurvivor(pidFile string) {
 	b.t.Helper()
 	eventually(b.t, "the child says who it is", func() bool { _, err := os.Stat(pidFile); return err == nil })
@@ -206,7 +206,7 @@ func send(s os.Signal) func(*testing.T, *os.Process) {
 	}
 }
 
-func TestPluginIsGivenNothingOfTheHost(t *testing.T) {
+func TestPluginReceivesNothingOfTheHost(t *testing.T) {
 	b := newBench(t)
 	witness := filepath.Join(b.dir, "witness")
 	b.install(binary, script{Witness: witness})
@@ -223,7 +223,7 @@ func TestPluginIsGivenNothingOfTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(data), "c4n4ry") {
-		t.Errorf("the plugin was given what is the host's: %s", data)
+		t.Errorf("the plugin received data of the host: %s", data)
 	}
 	var seen struct {
 		Args, Environ []string
@@ -332,7 +332,7 @@ func TestChoiceAmongInstalledPlugins(t *testing.T) {
 		t.Errorf("the vendor's default: %s", got)
 	}
 	if got := b.apply(stream("a")); got.code != report.ExitOK || got.report.Documents[0].Provider != "two" {
-		t.Errorf("what the image chose for a document comes before the default: %s", got)
+		t.Errorf("the image's choice for a document overrides the default: %s", got)
 	}
 	choices, err := os.ReadFile(filepath.Join(vendor, "choices.json"))
 	require.NoError(t, err)
@@ -344,7 +344,7 @@ func TestUntrustedPluginIsNeverStarted(t *testing.T) {
 	b := newBench(t)
 	witness := filepath.Join(b.dir, "witness")
 	path := b.install(binary, script{Witness: witness})
-	if err := os.Chmod(path, 0o777); err != nil { //nolint:gosec // that is the point
+	if err := os.Chmod(path, 0o777); err != nil { //nolint:gosec // untrusted
 		t.Fatal(err)
 	}
 	got := b.apply(doc("a", spec{}))

@@ -1,8 +1,8 @@
 // Command noop is a scripted plugin: it does what a test requests, also what no plugin may do.
 //
-// It speaks the wire by itself, without the SDK and without the server adapter, so that it can break every rule.
-// What it does before a document arrives stands in a JSON file beside the binary, named like it plus .script; what it
-// does with a document stands in the document's spec.
+// It implements the protocol itself, without the SDK and without the server adapter, so that it can break every rule.
+// Its behavior before a document arrives is in a JSON file beside the binary, named like it plus .script; its behavior
+// with a document is in the document's spec.
 package main
 
 import (
@@ -32,13 +32,13 @@ type script struct {
 	Describe string `json:"describe"`
 	// Say is written to stderr before the handshake.
 	Say string `json:"say"`
-	// Child, if set, is where a child that outlives the plugin writes its process ID.
+	// Child, if set, is the file where a child that outlives the plugin writes its process ID.
 	Child string `json:"child"`
-	// Witness, if set, is where the plugin writes what it was given: arguments, environment, stdin.
+	// Witness, if set, is the file where the plugin writes its inputs: arguments, environment, stdin.
 	Witness string `json:"witness"`
 	Fitness string `json:"fitness"` // unsupported, absent, installed, active
 	Reason  string `json:"reason"`
-	// Distributions are those that the plugin says it was written for.
+	// Distributions are those that the plugin reports as its own.
 	Distributions []string `json:"distributions"`
 	Kinds         []kind   `json:"kinds"`
 }
@@ -94,7 +94,7 @@ func provider() string {
 	return name[strings.LastIndex(name, "-plugin-")+len("-plugin-"):]
 }
 
-// begin does what happens before the handshake.
+// begin runs the script of the time before the handshake.
 func (s script) begin() error {
 	if s.Say != "" {
 		fmt.Fprintln(os.Stderr, s.Say)
@@ -116,7 +116,7 @@ func (s script) begin() error {
 	case "silent":
 		os.Exit(0)
 	case "hang":
-		time.Sleep(24 * time.Hour) // not select {}: the runtime would call that a deadlock and end the process
+		time.Sleep(24 * time.Hour) // not select {}: the runtime would end the process for a deadlock
 	case "garbage":
 		fmt.Println("hello, I am not a handshake")
 	}

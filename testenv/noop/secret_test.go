@@ -15,9 +15,8 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// TestSecretOfAStreamGoesNowhere plants a secret in a document and looks for it wherever a run leaves something:
-// output at the most talkative level, reports, state, and, while a change runs, the arguments and environment of every
-// process of the run.
+// TestSecretOfAStreamGoesNowhere puts a secret into a document and searches everything that a run leaves: output at the
+// debug level, reports, state, and, while a change runs, the arguments and environment of every process of the run.
 func TestSecretOfAStreamGoesNowhere(t *testing.T) {
 	t.Parallel()
 	const canary = "c4n4ry-in-the-stream"
@@ -42,7 +41,7 @@ func TestSecretOfAStreamGoesNowhere(t *testing.T) {
 	for _, process := range family(t, c.Process.Pid) {
 		for _, what := range []string{"cmdline", "environ"} {
 			data, err := os.ReadFile(filepath.Join("/proc", process, what))
-			if err != nil && !os.IsPermission(err) { // not even its own user may look into what keeps no core
+			if err != nil && !os.IsPermission(err) { // not even its own user may read a process without core dumps
 				t.Fatal(err)
 			}
 			seen += len(data)
@@ -50,7 +49,7 @@ func TestSecretOfAStreamGoesNowhere(t *testing.T) {
 		}
 	}
 	if seen == 0 {
-		t.Error("nothing of the run's processes was seen")
+		t.Error("no process of the run was found")
 	}
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

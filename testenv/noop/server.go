@@ -25,14 +25,14 @@ import (
 
 // spec is the script of a document.
 type spec struct {
-	// Plan is how Plan answers: invalid, unsupported, precondition, retry, internal, plain (an error without details),
+	// Plan is the response of Plan: invalid, unsupported, precondition, retry, internal, plain (an error without details),
 	// crash, hang, big (5 MiB), panic, or nothing: the files of Touch that are missing.
 	Plan string `json:"plan"`
-	// PlanUntil makes Plan answer like Plan only until this file exists in the root.
+	// PlanUntil limits the effect of Plan: only until this file exists in the root.
 	PlanUntil string `json:"planUntil"`
 	// Field is the field path of Plan's violation.
 	Field string `json:"field"`
-	// Final and Facts go along with an error, of Plan or of Apply.
+	// Final and Facts are added to an error of Plan or of Apply.
 	Final bool              `json:"final"`
 	Facts map[string]string `json:"facts"`
 	// Claims are what Plan claims: the desired value of each thing, by its ID.
@@ -44,7 +44,7 @@ type spec struct {
 	Content string   `json:"content"`
 	// Live marks every change as impossible in an image root.
 	Live bool `json:"live"`
-	// Reboot is asked for by each change: AfterRun or BeforeNext.
+	// Reboot is requested by each change: AfterRun or BeforeNext.
 	Reboot string `json:"reboot"`
 	// Apply breaks Apply after its first change was started: crash, hang, hangForever (also after Stop), retry, fail,
 	// two (finished twice), after (an event after finished), none (no finished), events (1,000 events), big,
@@ -146,7 +146,7 @@ func (s *server) Plan(ctx context.Context, r *pb.PlanRequest) (*pb.PlanResponse,
 	return out, nil
 }
 
-// answer is what Plan says instead of a plan.
+// answer is the response of Plan instead of a plan.
 func answer(ctx context.Context, want spec, claimKey []byte) error {
 	detail := &pb.ErrorDetail{Message: "noop says " + want.Plan, Hint: "ask noop for something else", Final: want.Final, Facts: want.Facts}
 	if want.ClaimEarly {
@@ -185,7 +185,7 @@ func answer(ctx context.Context, want spec, claimKey []byte) error {
 	return s.Err()
 }
 
-// claims are what a document claims, when the host asks for it.
+// claims returns the claims of a document.
 func claims(want spec, key []byte) []*pb.Claim {
 	var out []*pb.Claim
 	for _, id := range slices.Sorted(maps.Keys(want.Claims)) {

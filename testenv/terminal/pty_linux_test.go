@@ -173,7 +173,7 @@ func (s *session) until(what string, condition func() bool) {
 	for !condition() {
 		select {
 		case <-deadline.C:
-			s.t.Fatalf("waited in vain: %s; the terminal shows\n%s", what, s.text())
+			s.t.Fatalf("not reached in time: %s; the terminal shows\n%s", what, s.text())
 		case <-tick.C:
 		}
 	}

@@ -38,7 +38,7 @@ func clock(t *testing.T, n *nodes.Node) {
 	t.Run("while it runs", func(t *testing.T) {
 		for _, step := range []string{"+30 days", "-30 days"} {
 			n.MustExec(t, "sh", "-c", "rm /etc/sysctl.d/99-machineadm-*.conf; echo 60 >/proc/sys/vm/swappiness")
-			// Again and again, so that no part of the run is spared.
+			// Repeatedly, so that every part of the run is covered.
 			expect(t, n, report.ExitOK, "sh", "-c", `
 				machineadm apply --path "$1" &
 				while kill -0 $! 2>/dev/null; do
@@ -52,7 +52,7 @@ func clock(t *testing.T, n *nodes.Node) {
 	})
 }
 
-// sane checks the report of a run with these outcomes: nothing in it can come from a difference between two clocks.
+// sane checks the report of a run with these outcomes: no value in it is a difference between two clocks.
 func sane(t *testing.T, n *nodes.Node, outcomes ...report.Outcome) report.Report {
 	t.Helper()
 	r := lastReport(t, n)

@@ -22,10 +22,10 @@ spec:
   logLevel: `
 )
 
-// newer is where the programs of a newer containerd lie until they are put in place.
+// newer is the directory of the programs of a newer containerd until they are installed.
 const newer = "/opt/newer"
 
-// TestContainerdClock: whether the daemon has read its configuration is not decided by any time. Time synchronisation is
+// TestContainerdClock: times do not decide whether the daemon has read its configuration. Time synchronization is
 // set up at the same first boot, so the clock is an hour off before the configuration is written, or right after. First with
 // 1.7, which has it in the main file, then with 2.3, which has it in a drop-in.
 func TestContainerdClock(t *testing.T) {
@@ -65,7 +65,7 @@ func upgrade(t *testing.T, v containerd.Version) func(root string) error {
 	}
 }
 
-// clocked is a node whose clock the test sets.
+// clocked is a node with a clock that the test sets.
 type clocked struct{ *containerd.Daemon }
 
 func (c clocked) invocation(t *testing.T) string {
@@ -109,14 +109,14 @@ func (c clocked) steps(t *testing.T, file string) {
 			c.step(t, step.after)
 			apply(t, c.Node, nodeFile, report.Unchanged)
 			if c.invocation(t) != begun {
-				t.Error("the daemon was restarted for nothing")
+				t.Error("the daemon was restarted without need")
 			}
 		})
 	}
 	t.Run("interrupted", func(t *testing.T) { c.interrupted(t, file) })
 }
 
-// interrupted: the files are new and the daemon is not, and what the clock says of them proves nothing.
+// interrupted: the files are new and the daemon is not, and the files' times prove nothing.
 func (c clocked) interrupted(t *testing.T, file string) {
 	defer c.MustExec(t, "date", "--set=@"+now(t, c.Node))
 	c.want(t, "fatal")

@@ -14,8 +14,8 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 )
 
-// TestFirstBoot: the whole way of a machine that cloud-init prepares with the recommended template, up to the sentinel
-// and the report, and in order down again.
+// TestFirstBoot: cloud-init prepares a machine with the recommended template, up to the sentinel and the report; then the
+// machine shuts down in order.
 func TestFirstBoot(t *testing.T) {
 	needsVM(t)
 	install := product(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 )
 
-// childEnv makes TestChild, in a process of its own, end in the way that it names.
+// childEnv names the way in which TestChild, in a process of its own, ends.
 const childEnv = "MACHINEADM_VM_TEST_CHILD"
 
 // TestChild is the other process of TestEndOfTheTest.
@@ -22,7 +22,7 @@ func TestChild(t *testing.T) {
 		return
 	}
 	n := nodes.Boot(t, nodes.Options{Suite: nodes.Bookworm, VM: true, NoWait: true})
-	// The command's end is the machine's; a test that is killed says nothing any more.
+	// The command's end is the machine's; a killed test prints nothing.
 	_, _ = fmt.Fprintf(os.Stdout, "child: %s\n", n.Name())
 	if how == "fails" {
 		t.Fatal("as wanted")
@@ -30,8 +30,8 @@ func TestChild(t *testing.T) {
 	select {}
 }
 
-// TestEndOfTheTest: a virtual machine ends with its test, however that ends, and leaves nothing. Of a test that was
-// killed no process is left; its files go with the next boot of any node.
+// TestEndOfTheTest: a virtual machine ends with its test, however that ends, and leaves nothing. A killed test leaves no
+// process; the next boot of any node removes its files.
 func TestEndOfTheTest(t *testing.T) {
 	needsVM(t)
 	for _, how := range []string{"fails", "is killed"} {
@@ -68,7 +68,7 @@ func TestEndOfTheTest(t *testing.T) {
 			nodestest.Eventually(t, "qemu to end", func() bool { return len(nodestest.Processes(t, name)) == 0 })
 			if how == "is killed" {
 				release()
-				nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, NoWait: true}) // a container, which is sooner there
+				nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, NoWait: true}) // a container, which boots sooner
 			} else if !strings.Contains(rest.String(), "systemd[1]") {
 				t.Errorf("the failed test does not show the console:\n%s", rest.String())
 			}

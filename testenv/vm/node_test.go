@@ -11,7 +11,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 )
 
-// TestNode: a virtual machine keeps what every node promises, and has a kernel and a disk of its own.
+// TestNode: a virtual machine passes the tests of every node, and has a kernel and a disk of its own.
 func TestNode(t *testing.T) {
 	needsVM(t)
 	for suite, prepare := range map[nodes.Suite]func(string) error{nodes.Bookworm: nodestest.RebootsItself, nodes.Trixie: nil} {
@@ -51,7 +51,7 @@ func ownKernel(t *testing.T, n *nodes.Node) {
 			t.Errorf("%s: %q, want %q", script, got, want)
 		}
 	}
-	// Values that no other test takes, and that change nothing here if they should land on the host after all.
+	// Values that no other test uses, and that are harmless if they reach the host by a defect.
 	for key, value := range map[string]string{"vm/swappiness": "37\n", "kernel/msgmnb": "16387\n", "net/core/somaxconn": "4321\n"} {
 		before, err := os.ReadFile("/proc/sys/" + key)
 		if err != nil {
@@ -67,7 +67,7 @@ func ownKernel(t *testing.T, n *nodes.Node) {
 	}
 }
 
-// crash: a power cut takes what was only written, and leaves what was synced.
+// crash: a power cut loses what was only written, and keeps what was synced.
 func crash(t *testing.T, n *nodes.Node) {
 	// Both count, and print each number after writing it to the file.
 	const count = `i=0; while i=$((i+1)); do echo $i >>"$1"; $2; echo $i; done`
@@ -109,7 +109,7 @@ func crash(t *testing.T, n *nodes.Node) {
 	}
 }
 
-// panics: a kernel that panics is a machine that is off, not one that wants to be started again.
+// panics: a machine is off after a kernel panic, and does not restart.
 func panics(t *testing.T, n *nodes.Node) {
 	n.MustExec(t, "sync")
 	if r, err := n.Exec(t.Context(), "sh", "-c", "echo c >/proc/sysrq-trigger; sleep 600"); err == nil || !strings.Contains(err.Error(), "the node is off") {
@@ -122,7 +122,7 @@ func panics(t *testing.T, n *nodes.Node) {
 
 func stop(t *testing.T, n *nodes.Node) {
 	if len(nodestest.Traces(t, n.Name())) == 0 {
-		t.Fatal("a machine that is not freed leaves no traces: this test cannot see them")
+		t.Fatal("a machine that is not freed leaves no traces: this test cannot fail")
 	}
 	if err := n.Stop(t.Context()); err != nil {
 		t.Fatal(err)

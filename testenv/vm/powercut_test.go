@@ -11,7 +11,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
-// many is a stream of documents with work for several seconds, so that power can go in the middle of it.
+// many is the number of documents of a stream that takes several seconds, so that the power cut comes in the middle.
 const many = 12
 
 const manyFile = "/etc/machineadm/many.yaml"
@@ -68,7 +68,7 @@ func powerCut(t *testing.T, n *nodes.Node, changes int) {
 	completed(t, n)
 }
 
-// whole: each managed file is there as the document wants it, or not at all.
+// whole: each managed file has the document's content or does not exist.
 func whole(t *testing.T, n *nodes.Node) {
 	t.Helper()
 	found := 0

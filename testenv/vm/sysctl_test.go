@@ -38,7 +38,7 @@ spec:
     net/ipv4/tcp_rmem: "4096 131072 6291456"
 `
 
-// values are what the stream makes of the kernel.
+// values are the kernel's values after the stream.
 func values() map[string]string {
 	return map[string]string{
 		"net/ipv4/ip_forward": "1", "net/bridge/bridge-nf-call-iptables": "1", "net/bridge/bridge-nf-call-ip6tables": "1",
@@ -69,7 +69,7 @@ func TestSysctl(t *testing.T) {
 			before := n.MustExec(t, "cat", "/proc/modules").Stdout
 			for _, m := range modules() {
 				if strings.Contains("\n"+before, "\n"+m+" ") {
-					t.Fatalf("module %s is loaded before anything is applied: nothing would be shown by it", m)
+					t.Fatalf("module %s is loaded before anything is applied: the test would prove nothing", m)
 				}
 			}
 			t.Run("apply", func(t *testing.T) {
@@ -107,7 +107,7 @@ func converged(t *testing.T, n *nodes.Node) {
 	}
 }
 
-// refused: what the kernel or the administrator does not let happen fails with its reason, and none of the document's
+// refused: what the kernel or the administrator refuses fails with the reason, and none of the document's
 // values stays.
 func refused(t *testing.T, n *nodes.Node) {
 	const path = "/run/refused.yaml"

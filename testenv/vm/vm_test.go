@@ -33,7 +33,7 @@ const (
 	plugin   = "/usr/libexec/machineadm/machineadm-sysctl-plugin-procfs"
 )
 
-// product builds the host and the plugin, and returns what installs them where a package would.
+// product builds the host and the plugin, and returns the options that install them like a package.
 func product(t *testing.T) func(root string) error {
 	t.Helper()
 	return programs(t, map[string]string{hostPath: "../../host/cmd/machineadm", plugin: "../../plugins/sysctl/procfs"})
@@ -77,7 +77,7 @@ func file(path, content string, mode os.FileMode) func(root string) error {
 	return func(root string) error { return write(root, path, content, mode) }
 }
 
-// expect runs a command that has to end with this code.
+// expect runs a command that must end with this code.
 func expect(t *testing.T, n *nodes.Node, code int, argv ...string) nodes.Result {
 	t.Helper()
 	r, err := n.Exec(t.Context(), argv...)
@@ -90,7 +90,7 @@ func expect(t *testing.T, n *nodes.Node, code int, argv ...string) nodes.Result 
 	return r
 }
 
-// apply applies a stream and holds the report against the exit code and what every document is to be.
+// apply applies a stream and compares the report with the exit code and the expected outcome of every document.
 func apply(t *testing.T, n *nodes.Node, path string, every report.Outcome) report.Report {
 	t.Helper()
 	expect(t, n, report.ExitOK, "machineadm", "apply", "--path", path)
@@ -120,7 +120,7 @@ func lastReport(t *testing.T, n *nodes.Node) report.Report {
 	return r
 }
 
-// live compares kernel parameters and asks for modules, by what the kernel itself says.
+// live compares kernel parameters and modules with those of the kernel.
 func live(t *testing.T, n *nodes.Node, values map[string]string, modules ...string) {
 	t.Helper()
 	for key, want := range values {
