@@ -38,17 +38,17 @@ metadata: {name: limits}
 spec: {parameters: {kernel.panic: 10, vm.max_map_count: 262144}, modules: [nf_conntrack]}
 `
 
-// otherStream has nothing to do in its phase: a run of it only cleans up.
+// otherStream has no changes in its phase: a run of it only cleans up.
 const otherStream = `apiVersion: machineadm.cluster.x-k8s.io/v1alpha1
 kind: Sysctl
 metadata: {name: limits}
 spec: {parameters: {kernel.panic: 20}}
 `
 
-// bench is an image root and all that a run on it keeps.
+// bench is an image root and the directories of its runs.
 type bench struct{ dir, root, state, run, plugins, tmp, stream, other string }
 
-// newBench makes an image that holds something to create, to replace, to give its mode back, and to remove.
+// newBench makes an image with a file to create, to replace, to remove, and one whose mode is to be restored.
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	dir, err := os.MkdirTemp(built, "") //nolint:usetesting // the name of t.TempDir is too long for a socket
@@ -81,7 +81,7 @@ func newBench(t *testing.T) *bench {
 			t.Fatal(err)
 		}
 	}
-	// A link inside the image, as Debian has them, on the way to what is written.
+	// A link inside the image, as Debian has them, in the path of a written file.
 	for link, target := range map[string]string{"root/etc/sysctl.d": "/usr/lib/sysctl.d", "root/etc/mtab": "/proc/self/mounts"} {
 		if err := os.Symlink(target, at(link)); err != nil {
 			t.Fatal(err)
@@ -93,15 +93,15 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// linger puts a script in the plugin's place that starts a process and becomes the plugin. The process bears the mark in
-// its arguments, and ends by itself.
+// linger replaces the plugin by a script that starts a process and becomes the plugin. The process has the mark in its
+// arguments, and ends by itself.
 func (b *bench) linger(t *testing.T) {
 	t.Helper()
 	script := "#!/bin/sh\n" +
 		`sh -c "sleep 2; :" "` + b.plugins + `" </dev/null >/dev/null 2>&1 &` + "\n" +
 		`exec "` + filepath.Join(built, pluginBinary) + `"` + "\n"
 	path := filepath.Join(b.plugins, pluginBinary)
-	err := os.Remove(path) // a link to what all share
+	err := os.Remove(path) // a link to the shared binary
 	if err == nil {
 		err = os.WriteFile(path, []byte(script), 0o700) //nolint:gosec // a program
 	}
@@ -110,7 +110,7 @@ func (b *bench) linger(t *testing.T) {
 	}
 }
 
-// outcome is how an apply ended, and which processes of an earlier run lived when its first change began.
+// outcome is the result of an apply, with the processes of an earlier run that were alive at its first change.
 type outcome struct {
 	code      int
 	words     string
@@ -188,7 +188,7 @@ func (b *bench) await(t *testing.T, ids []string) {
 	}
 }
 
-// settled refuses everything but the success of the last run and the tree of an undisturbed one.
+// settled checks that the last run succeeded and that the tree is that of an undisturbed one.
 func (b *bench) settled(t *testing.T, o outcome, want string) {
 	t.Helper()
 	if o.code != report.ExitOK {
@@ -210,7 +210,7 @@ func (b *bench) settled(t *testing.T, o outcome, want string) {
 	}
 }
 
-// clean refuses what no run leaves, and a run of any stream removes after a killed one.
+// clean checks that the leftovers are gone that a run of any stream removes after a killed one.
 func (b *bench) clean(t *testing.T) {
 	t.Helper()
 	for _, p := range marked(processes(t), b.plugins, 0) {

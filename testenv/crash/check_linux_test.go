@@ -15,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// The tests of this file hold that each check can fail.
+// The tests of this file prove that each check can fail.
 
 func aReport(t *testing.T, change func(*report.Report)) []byte {
 	t.Helper()
@@ -41,12 +41,12 @@ func TestEveryPartOfAReportIsRefused(t *testing.T) {
 	}
 	for n := range data {
 		if _, err := parseReport(data[:n]); err == nil {
-			t.Errorf("%d of %d bytes were taken for a whole report", n, len(data))
+			t.Errorf("%d of %d bytes were accepted as a complete report", n, len(data))
 		}
 	}
 }
 
-func TestDishonestReports(t *testing.T) {
+func TestReportsThatContradictTheExitCode(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		code   int
@@ -85,7 +85,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-func TestReaderSees(t *testing.T) {
+func TestReaderFindsReports(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, path string, whole []byte){
 		"a half report":   func(t *testing.T, path string, whole []byte) { put(t, path, string(whole[:len(whole)/2])) },
@@ -93,13 +93,13 @@ func TestReaderSees(t *testing.T) {
 	} {
 		path, whole := filepath.Join(t.TempDir(), "report.json"), aReport(t, nil)
 		r := readReports(path)
-		<-r.read // a report that is not there yet is fine
+		<-r.read // a missing report is accepted
 		put(t, path+".new", string(whole))
 		if err := os.Rename(path+".new", path); err != nil {
 			t.Fatal(err)
 		}
 		<-r.read
-		<-r.read // the second one began after the report was there
+		<-r.read // the second reading began after the report was written
 		damage(t, path, whole)
 		select {
 		case <-r.done:
@@ -132,7 +132,7 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("%v, %v", found, err)
 	}
 	if _, err := leftovers(filepath.Join(dir, "missing")); err == nil {
-		t.Error("a directory that is not there holds nothing")
+		t.Error("a missing directory has leftovers")
 	}
 }
 
@@ -184,7 +184,7 @@ func TestSurvivorsAreFound(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil { // from here on it bears its arguments
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil { // now it has its arguments
 		t.Fatal(err)
 	}
 	found := marked(processes(t), mark, 0)
@@ -192,7 +192,7 @@ func TestSurvivorsAreFound(t *testing.T) {
 		t.Fatalf("found %v, want %d", found, c.Process.Pid)
 	}
 	if below := marked(processes(t), mark, os.Getpid()); len(below) > 0 {
-		t.Errorf("a process of the run itself was taken for a survivor: %v", below)
+		t.Errorf("a process of the run itself was reported as a survivor: %v", below)
 	}
 	another := found[0]
 	another.start = "1"
@@ -206,7 +206,7 @@ func TestSurvivorsAreFound(t *testing.T) {
 		t.Error("it ended by itself")
 	}
 	if found := marked(processes(t), mark, 0); len(found) > 0 || kill(t, another) {
-		t.Errorf("it is dead, and yet %v", found)
+		t.Errorf("it has ended, but was found: %v", found)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestObservations(t *testing.T) {
 	}
 }
 
-func TestPathsOfASight(t *testing.T) {
+func TestPathsOfAnObservation(t *testing.T) {
 	t.Parallel()
 	now := parseObservation("path /etc/.a.machineadm-tmp\npath /etc/sysctl.d/99-machineadm-a.conf\npath /var/lib/machineadm/writes.json\n")
 	if want := []string{"a temporary file: /etc/.a.machineadm-tmp", "a record of what is written: /var/lib/machineadm/writes.json"}; !slices.Equal(now.left, want) {

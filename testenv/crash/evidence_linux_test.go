@@ -15,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
-// leftover says what is wrong with a path that a run left; nothing, if it may be there.
+// leftover returns what is wrong with a path that a run left; empty when the path may exist.
 func leftover(path string) string {
 	switch name := filepath.Base(path); {
 	case atomicfile.Leftover(name):
@@ -30,7 +30,7 @@ func leftover(path string) string {
 	return ""
 }
 
-// leftovers are what a run must not leave below dirs: temporary files, directories of sockets, and JSON that is none.
+// leftovers returns what a run must not leave below dirs: temporary files, directories of sockets, and invalid JSON.
 func leftovers(dirs ...string) ([]string, error) {
 	var found []string
 	for _, dir := range dirs {
@@ -58,14 +58,14 @@ func leftovers(dirs ...string) ([]string, error) {
 	return found, nil
 }
 
-// parseReport refuses all but a whole report.
+// parseReport parses a complete report.
 func parseReport(data []byte) (report.Report, error) {
 	var r report.Report
 	if err := json.Unmarshal(data, &r); err != nil {
-		return r, fmt.Errorf("not a whole report: %w: %q", err, data)
+		return r, fmt.Errorf("not a complete report: %w: %q", err, data)
 	}
 	if r.Kind != report.Kind || r.RunID == "" || r.Outcome == "" || r.Documents == nil || !strings.HasSuffix(string(data), "}\n") {
-		return r, fmt.Errorf("not a whole report: %q", data)
+		return r, fmt.Errorf("not a complete report: %q", data)
 	}
 	return r, nil
 }
@@ -86,11 +86,11 @@ func checkReport(r report.Report, code int) error {
 	return nil
 }
 
-// reader reads a report over and over: it is whole whenever it is there.
+// reader reads a report repeatedly and checks that it is complete whenever it exists.
 type reader struct {
 	stop    chan struct{}
 	done    chan struct{}
-	read    chan struct{} // gets something after each reading, if it is listened to
+	read    chan struct{} // receives after each reading, if it is read
 	failure error
 }
 
@@ -128,7 +128,7 @@ func (r *reader) loop(path string) error {
 	}
 }
 
-// close ends the reading and returns what was wrong.
+// close ends the reading and returns the error that it found.
 func (r *reader) close() error {
 	close(r.stop)
 	<-r.done

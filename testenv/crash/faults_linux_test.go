@@ -32,7 +32,7 @@ var watched = []uint32{
 	unix.SYS_FCHMODAT, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_FSETXATTR,
 }
 
-// becomeTrapped does not return but with an error.
+// becomeTrapped returns only with an error.
 func becomeTrapped(socket string, argv []string) error {
 	runtime.LockOSThread() // the filter is that of the thread, which the program keeps
 	conn, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -123,13 +123,13 @@ func setTrap(t testing.TB, socket string, at int, errno unix.Errno) *trap {
 	return p
 }
 
-// close waits for the end of everything that the filter watches.
+// close waits for the end of all processes under the filter.
 func (p *trap) close(t testing.TB) {
 	t.Helper()
 	select {
 	case <-p.done:
 	case <-time.After(2 * waitLimit):
-		t.Fatal("the trap: what it watches does not end")
+		t.Fatal("the trap: a process under the filter does not end")
 	}
 	if p.err != nil {
 		t.Errorf("the trap: %v", p.err)
@@ -213,7 +213,7 @@ func (p *trap) answer(fd int, n notification) error {
 	return nil
 }
 
-// counts says whether a call can change a file: a write to a pipe, a socket or an eventfd, which has no path but the mode of
+// counts reports whether a call can change a file: a write to a pipe, a socket or an eventfd, which has no path but the mode of
 // a regular file, cannot.
 func (p *trap) counts(n notification) bool {
 	if n.number != unix.SYS_WRITE && n.number != unix.SYS_PWRITE64 {
@@ -238,7 +238,7 @@ func ioctl(fd int, request uintptr, argument unsafe.Pointer) unix.Errno {
 	return errno
 }
 
-// TestTrap: each of the two calls by which a shell makes a file, counted, failing and deadly.
+// TestTrap: each of the two calls by which a shell makes a file, counted, failing and killing.
 func TestTrap(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

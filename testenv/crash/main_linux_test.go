@@ -1,5 +1,5 @@
-// Package crash disturbs runs, on image trees and on a booted node, and proves that a run of another stream removes what
-// they left and that one rerun brings the state of an undisturbed run. A round kills processes with SIGKILL at a random
+// Package crash disturbs runs, on image trees and on a booted node, and proves that a run of another stream removes their
+// leftovers and that one rerun reaches the state of an undisturbed run. A round kills processes with SIGKILL at a random
 // moment, kills the process that makes one system call that changes a file, or makes such a call fail. A failure names its
 // round and the seed: go test -seed N repeats what each round attacks, and after which part of an undisturbed run.
 package crash
@@ -80,21 +80,21 @@ const (
 	victimCall   victim = "fault of a call that changes a file"
 )
 
-// trapped says that the attack waits for a call, not for a moment.
+// trapped reports whether the attack waits for a call instead of a moment.
 func (v victim) trapped() bool { return v == victimCaller || v == victimCall }
 
-// attack is what a round does, and after which part, 0 to 1, of an undisturbed run.
+// attack is the disturbance of a round, after a part (0 to 1) of the duration of an undisturbed run.
 type attack struct {
 	victim victim
 	part   float64
 	errno  unix.Errno // of a fault
-	// lingers says that the plugin has a process of its own that outlives the SIGKILL of the host and holds the lock.
+	// lingers means that the plugin has a process that outlives the SIGKILL of the host and holds the lock.
 	lingers bool
 }
 
 // planned depends on seed and round alone, so that a round can be repeated by itself.
 func planned(round int) attack {
-	r := rand.New(rand.NewPCG(*seed, uint64(round))) //nolint:gosec // to be repeated, not to be secret
+	r := rand.New(rand.NewPCG(*seed, uint64(round))) //nolint:gosec // repeatable, not secret
 	a := attack{victim: []victim{victimHost, victimPlugin, victimBoth, victimCaller, victimCall}[r.IntN(5)], part: r.Float64()}
 	if errno := []unix.Errno{unix.EIO, unix.ENOSPC}[r.IntN(2)]; a.victim == victimCall {
 		a.errno = errno
@@ -124,7 +124,7 @@ func (a attack) sooner() attack {
 func nodeRounds() int { return *rounds / 5 }
 func treeRounds() int { return *rounds - nodeRounds() }
 
-// tally counts what became of the attacks.
+// tally counts the results of the attacks.
 type tally struct {
 	mu                             sync.Mutex
 	hits                           map[victim]int
@@ -156,7 +156,7 @@ func (y *tally) String() string {
 		kills, y.hits[victimCall], y.locked, y.divergences, y.leftovers)
 }
 
-// diverged fails a test for what differs from an undisturbed run.
+// diverged fails a test for a difference from an undisturbed run.
 func diverged(t testing.TB, format string, arguments ...any) {
 	t.Helper()
 	results.mu.Lock()

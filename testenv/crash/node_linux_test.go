@@ -22,7 +22,7 @@ const (
 	otherFile = "/etc/machineadm/other.yaml"
 )
 
-// nodeStream sets what belongs to a network namespace: the node's own, which goes with it.
+// nodeStream sets parameters of the node's network namespace, which ends with the node.
 const nodeStream = `apiVersion: machineadm.cluster.x-k8s.io/v1alpha1
 kind: Sysctl
 metadata: {name: kubernetes}
@@ -44,7 +44,7 @@ type machine struct {
 	*nodes.Node
 	mark  string
 	trap  string // the name of mark from outside, short enough for a socket
-	reset string // a script that brings the values and files of the first boot back
+	reset string // a script that restores the values and files of the first boot
 }
 
 func bootMachine(t *testing.T) *machine {
@@ -221,7 +221,7 @@ func (m *machine) crash(t *testing.T, a attack, calm measure, want observation, 
 	return hit, lasted
 }
 
-// clean refuses what no run leaves, and a run of any stream removes after a killed one. What one round left is removed,
+// clean checks that the leftovers are gone that a run of any stream removes after a killed one. What one round left is removed,
 // so that the next one does not find it.
 func (m *machine) clean(t *testing.T, now observation) {
 	t.Helper()

@@ -10,7 +10,7 @@ import (
 // killed is the exit code of a run that SIGKILL ended.
 const killed = 128 + 9
 
-// look prints what the stream is about, one line each: values, files with their modes and contents, the sentinel, paths
+// look prints the state that the stream describes, one line each: values, files with their modes and contents, the sentinel, paths
 // that can be leftovers, and the report on a line of its own.
 const look = `set -eu
 cd /proc/sys
@@ -26,7 +26,7 @@ tr -d '\n' </run/machineadm/report.json 2>/dev/null || true
 echo
 `
 
-// observation is what look prints.
+// observation is the output of look.
 type observation struct {
 	state    string
 	sentinel bool
@@ -54,7 +54,7 @@ func parseObservation(text string) observation {
 	return s
 }
 
-// afterKill says what is wrong with what a killed run left: a sentinel on a machine that is neither prepared nor as it
+// afterKill returns what is wrong with the state after a killed run: a sentinel on a machine that is neither prepared nor as it
 // was when the sentinel was written (hadSentinel), or a report that is not whole. A run that begins has none.
 func afterKill(now, before, want observation, hadSentinel bool) error {
 	if now.report != "" {
@@ -63,12 +63,12 @@ func afterKill(now, before, want observation, hadSentinel bool) error {
 		}
 	}
 	if now.sentinel && now.state != want.state && (!hadSentinel || now.state != before.state) {
-		return fmt.Errorf("there is a sentinel, and the machine is half-way:\n%s", now.state)
+		return fmt.Errorf("there is a sentinel, and the machine is partly changed:\n%s", now.state)
 	}
 	return nil
 }
 
-// afterRerun says what is wrong with a rerun that ended with this code.
+// afterRerun returns what is wrong with the state after a rerun that ended with this code.
 func afterRerun(now, want observation, code int) error {
 	r, err := parseReport([]byte(now.report + "\n"))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is what is read of proc_pid_stat(5) and proc_pid_cmdline(5).
+// process has the fields of proc_pid_stat(5) and proc_pid_cmdline(5) that the tests use.
 type process struct {
 	id, parent int
 	start      string // distinguishes processes of the same ID
@@ -26,8 +26,7 @@ func (p process) program() string { return filepath.Base(p.arguments[0]) }
 
 func (p process) String() string { return fmt.Sprintf("%d %q", p.id, p.arguments) }
 
-// processes are those that live: zombies are not among them. One that is just being started
-// or on its way out has no arguments.
+// processes returns the processes that are alive, without zombies. One that is starting or ending has no arguments.
 func processes(t testing.TB) map[int]process {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
@@ -66,7 +65,7 @@ func readProcess(id int) (process, bool) {
 	}, err == nil
 }
 
-// descends says whether a process is ancestor, or below it.
+// descends reports whether a process is ancestor, or below it.
 func descends(all map[int]process, id, ancestor int) bool {
 	for steps := 0; steps <= len(all); steps++ {
 		if id == ancestor {
@@ -108,7 +107,7 @@ func victims(t testing.TB, host int, who victim) []process {
 	return found
 }
 
-// kill sends SIGKILL, and says whether the process was there to get it. It cannot hit another one of the same ID.
+// kill sends SIGKILL, and reports whether the process existed. It cannot hit another one of the same ID.
 func kill(t testing.TB, p process) bool {
 	t.Helper()
 	fd, err := unix.PidfdOpen(p.id, 0)
@@ -129,7 +128,7 @@ func kill(t testing.TB, p process) bool {
 	return err == nil
 }
 
-// named are the processes that a run which met the lock of a killed one says are still at work.
+// named returns the processes that a run lists because they hold the lock of a killed one.
 func named(words string) (ids []string) {
 	_, list, _ := strings.Cut(words, "still at work: ")
 	list, _, _ = strings.Cut(list, ": the lock ")
@@ -160,14 +159,14 @@ func awaitEnd(t testing.TB, id string) {
 }
 
 // strike waits for the moment of an attack, counted from now or from the start of the plugin that is its victim, and
-// kills. It returns how many processes it hit. When there was none any more, it says how long there had been one.
+// kills. It returns how many processes it hit. When there was none, it returns how long there had been one.
 func strike(t testing.TB, a attack, span time.Duration, host int, ended <-chan struct{}) (hits int, lasted time.Duration) {
 	t.Helper()
 	if a.victim == victimPlugin {
 		awaitPlugin(t, host, ended)
 	}
 	began := time.Now()
-	// No condition is waited for here: a random moment is what this is about.
+	// A random moment, not a condition, is the purpose of this wait.
 	moment := time.NewTimer(time.Duration(a.part * float64(span)))
 	defer moment.Stop()
 	select {
@@ -182,7 +181,7 @@ func strike(t testing.TB, a attack, span time.Duration, host int, ended <-chan s
 	return hits, time.Since(began)
 }
 
-// awaitPlugin returns when the plugin of this host lives, or when the run has ended.
+// awaitPlugin returns when the plugin of this host is running, or when the run has ended.
 func awaitPlugin(t testing.TB, host int, ended <-chan struct{}) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -196,14 +195,14 @@ func awaitPlugin(t testing.TB, host int, ended <-chan struct{}) {
 	}
 }
 
-// measure is how long an undisturbed run takes, how much of that is over when its plugin lives, and how many calls that
+// measure is how long an undisturbed run takes, how much of that passes before its plugin runs, and how many calls that
 // change files it makes.
 type measure struct {
 	whole, beforePlugin time.Duration
 	calls               int
 }
 
-// of is the time in which the victim lives.
+// of is the time in which the victim runs.
 func (m measure) of(v victim) time.Duration {
 	if v == victimPlugin {
 		return max(m.whole-m.beforePlugin, 0)

@@ -19,8 +19,8 @@ type target interface {
 	await(t *testing.T, ids []string)
 }
 
-// maxTries bounds how often a round is repeated because its run ended before the moment of the attack. Such a run was an
-// undisturbed one under the present load, so that the next moment is measured by it.
+// maxTries bounds how often a round is repeated because its run ended before the moment of the attack. Such a run was
+// undisturbed, so the next moment is computed from its duration.
 const maxTries = 8
 
 // round attacks runs until one is hit.

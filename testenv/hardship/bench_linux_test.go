@@ -18,7 +18,7 @@ import (
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
-// The files of the image that streams are about. The parameters take more than one block of any file system.
+// The files of the image that streams change. The parameters take more than one block of any file system.
 const (
 	motdFile   = "etc/motd"
 	limitsFile = "etc/sysctl.d/99-machineadm-limits.conf"
@@ -38,10 +38,10 @@ func stream(edition int) string {
 		fmt.Sprintf(sysctl, "many", strings.Join(many, ", "))
 }
 
-// bench is an image root and all that a run on it keeps.
+// bench is an image root and the directories of its runs.
 type bench struct{ dir, root, state, run, tmp, stream string }
 
-// newBench says where all of a bench is, on the disk that isolate has put there.
+// newBench returns a bench with its paths, on the disk that isolate has mounted.
 func newBench(t *testing.T) *bench { t.Helper(); return newBenchIn(t, filepath.Join(built, benches)) }
 
 func newBenchIn(t *testing.T, parent string) *bench {
@@ -59,7 +59,7 @@ func newBenchIn(t *testing.T, parent string) *bench {
 	return &bench{dir, at("root"), at("state"), at("run"), at("tmp"), at("stream.yaml")}
 }
 
-// makeDirectories makes what a run does not make by itself, or what is hit before the first one.
+// makeDirectories makes the directories that a run does not make, or that are hit before the first run.
 func (b *bench) makeDirectories(t *testing.T) {
 	t.Helper()
 	for dir, mode := range map[string]os.FileMode{
@@ -71,7 +71,7 @@ func (b *bench) makeDirectories(t *testing.T) {
 	}
 }
 
-// result is how a run ended.
+// result is the result of a run.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -115,7 +115,7 @@ func exit(t *testing.T, c *exec.Cmd, err error) int {
 	return c.ProcessState.ExitCode()
 }
 
-// report is the report that a run left, which is whole if there is one.
+// report returns the report of a run, which is complete if it exists.
 func (b *bench) report() (report.Report, error) { return b.reportIn("report.json") }
 
 func (b *bench) reportIn(name string) (report.Report, error) {
@@ -126,20 +126,20 @@ func (b *bench) reportIn(name string) (report.Report, error) {
 	return parseReport(data)
 }
 
-// parseReport refuses all but a whole report.
+// parseReport parses a complete report.
 func parseReport(data []byte) (report.Report, error) {
 	var r report.Report
 	if err := json.Unmarshal(data, &r); err != nil {
-		return r, fmt.Errorf("not a whole report: %w: %q", err, data)
+		return r, fmt.Errorf("not a complete report: %w: %q", err, data)
 	}
 	if r.Kind != report.Kind || r.RunID == "" || r.Outcome == "" || r.Documents == nil || !strings.HasSuffix(string(data), "}\n") {
-		return r, fmt.Errorf("not a whole report: %q", data)
+		return r, fmt.Errorf("not a complete report: %q", data)
 	}
 	return r, nil
 }
 
-// leftovers are what a run must not leave below dirs: temporary files, directories of sockets, the record of
-// an image, and JSON that is none.
+// leftovers returns what a run must not leave below dirs: temporary files, directories of sockets, the record of
+// an image, and invalid JSON.
 func leftovers(dirs ...string) ([]string, error) {
 	var found []string
 	temporary := regexp.MustCompile(`^machineadm-(run-)?[0-9]+$`)
@@ -174,7 +174,7 @@ func leftovers(dirs ...string) ([]string, error) {
 	return found, nil
 }
 
-// put writes a file as the test means it, the directories above it included.
+// put writes a file and makes the directories above it.
 func put(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// The tests of this file hold that each check can fail, and that each hardship is one.
+// The tests of this file prove that each check can fail, and that each hardship makes writing fail.
 
-func TestHardshipsAreSome(t *testing.T) {
+func TestHardshipsPreventWriting(t *testing.T) {
 	t.Parallel()
 	for kind, h := range hardships() {
 		t.Run(kind, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestHardshipsAreSome(t *testing.T) {
 	}
 }
 
-func TestRoomIsCounted(t *testing.T) {
+func TestFreeBlocksAreCounted(t *testing.T) {
 	t.Parallel()
 	isolate(t, 0)
 	for name, mount := range map[string]func(*testing.T, string){"tmpfs": mountTmpfs, "ext4": mountExt4} {
@@ -71,7 +71,7 @@ func TestRoomIsCounted(t *testing.T) {
 	}
 }
 
-func TestLoopDevicesAreSeen(t *testing.T) {
+func TestLoopDevicesAreFound(t *testing.T) {
 	t.Parallel()
 	isolate(t, 0)
 	mountExt4(t, filepath.Join(newBench(t).dir, "disk"))
@@ -166,7 +166,7 @@ func TestEveryPartOfAReportIsRefused(t *testing.T) {
 	data = append(data, '\n')
 	for n := range data {
 		if _, err := parseReport(data[:n]); err == nil {
-			t.Errorf("%d of %d bytes were taken for a whole report", n, len(data))
+			t.Errorf("%d of %d bytes were accepted as a complete report", n, len(data))
 		}
 	}
 	if _, err := parseReport(data); err != nil {
@@ -174,8 +174,8 @@ func TestEveryPartOfAReportIsRefused(t *testing.T) {
 	}
 }
 
-// TestHarmIsSeen also where nothing is left of it.
-func TestHarmIsSeen(t *testing.T) {
+// TestHarmIsReported also where no trace is left.
+func TestHarmIsReported(t *testing.T) {
 	t.Parallel()
 	for name, harm := range map[string]func(victim string) error{
 		"nothing": func(string) error { return nil },

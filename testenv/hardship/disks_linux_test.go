@@ -15,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/internal/require"
 )
 
-// isolate gives the test a thread of its own with mounts, and what else flags say, private to it. They go with
+// isolate gives the test a thread of its own with mounts, and other namespaces of flags, private to it. They end with
 // the thread, which ends with the test's goroutine, and so also when the tests are killed. What the test starts runs there.
 func isolate(t *testing.T, flags int) {
 	t.Helper()
@@ -27,7 +27,7 @@ func isolate(t *testing.T, flags int) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		t.Fatalf("make mounts private: %v", err)
 	}
-	// In memory: hundreds of runs need not wait for the disk of this machine.
+	// In memory, because hundreds of runs on a disk are slow.
 	mount(t, "tmpfs", filepath.Join(built, benches), "tmpfs", "mode=0700")
 }
 
@@ -75,7 +75,7 @@ func mountExt4(t *testing.T, at string) {
 }
 
 // mountBtrfs has quotas of its own: those of ext4 need a part of the kernel that is missing from many. The disk is a
-// subvolume, because what is over its quota cannot even be given a larger one.
+// subvolume, because the quota of a full subvolume cannot be raised.
 func mountBtrfs(t *testing.T, at string) {
 	t.Helper()
 	mountImage(t, at+whole, "32M", require.Tool(t, "mkfs.btrfs"), "-q", "-M")
@@ -90,7 +90,7 @@ func mountBtrfs(t *testing.T, at string) {
 	t.Cleanup(func() { unmount(t, at) })
 }
 
-// whole is added to the name of a disk that is a part of another one.
+// whole is the suffix of a disk that contains another one.
 const whole = ".whole"
 
 // command runs a program that must succeed, on the thread of the test.
@@ -101,14 +101,14 @@ func command(t *testing.T, name string, args ...string) {
 	}
 }
 
-// hardship is what happens to a directory. strike returns what ends it.
+// hardship is a fault of a directory. strike causes it and returns a function that ends it.
 type hardship struct {
 	mount func(t *testing.T, at string)
 	// strike hits the file system that is mounted at at, or only a directory or a file of it.
 	strike func(t *testing.T, at, dir, file string) (repair func())
 	// file says that a single file is hit, disk that all of the file system is.
 	file, disk bool
-	// hint is what an error about it advises, if a plugin meets it.
+	// hint is the advice in a plugin's error about it.
 	hint string
 }
 
@@ -128,7 +128,7 @@ func hardships() map[string]hardship {
 	}
 }
 
-// full leaves no block.
+// full leaves no free block.
 func full(t *testing.T, at, _, _ string) func() {
 	t.Helper()
 	filler := fill(t, at, 0)
@@ -165,14 +165,14 @@ func fill(t *testing.T, at string, blocks int64) string {
 	return filler
 }
 
-// noInodes leaves no inode.
+// noInodes leaves no free inode.
 func noInodes(t *testing.T, at, _, _ string) func() {
 	t.Helper()
 	fillers := takeInodes(t, at, 0)
 	return func() { removeAll(t, fillers) }
 }
 
-// takeInodes leaves a number of inodes, and returns the directory of what takes the others.
+// takeInodes leaves a number of inodes, and returns the directory of the files that use the others.
 func takeInodes(t *testing.T, at string, left int) string {
 	t.Helper()
 	dir := filepath.Join(at, "fillers")
@@ -201,7 +201,7 @@ func removeAll(t *testing.T, path string) {
 	}
 }
 
-// quota lets nobody use more than is used now.
+// quota sets the limit to the present use.
 func quota(t *testing.T, at, _, _ string) func() {
 	t.Helper()
 	const first = "0/256" // the number of a file system's first subvolume

@@ -19,15 +19,15 @@ const (
 	systemctl = "/usr/bin/systemctl"
 )
 
-// live is a machine of the test's own namespaces: this one's programs, with an /etc and a /run that go with the test,
-// and a service manager that only writes down what it is asked for.
+// live is a machine of the test's own namespaces: this one's programs, with an /etc and a /run of the test,
+// and a service manager that only records its commands.
 type live struct {
 	*bench
-	asked string // what the service manager was asked for, a line each
-	mark  string // a file that the stream is about
+	asked string // the commands of the service manager, a line each
+	mark  string // a file that the stream writes
 }
 
-// newLive puts what a live run writes to on a disk.
+// newLive puts the directories of a live run on a disk.
 func newLive(t *testing.T, disk string) *live {
 	t.Helper()
 	at := func(name string) string { return filepath.Join(disk, name) }
@@ -71,7 +71,7 @@ func (m *live) noop(more string) string {
 	return "apiVersion: example.com/v1\nkind: Noop\nmetadata: {name: a}\nspec: {provider: test, touch: [" + m.mark + "]" + more + "}\n"
 }
 
-// reboots is how often the service manager was asked to reboot.
+// reboots returns how often the service manager got a reboot command.
 func (m *live) reboots(t *testing.T) int {
 	t.Helper()
 	data, err := os.ReadFile(m.asked)
@@ -81,7 +81,7 @@ func (m *live) reboots(t *testing.T) int {
 	return strings.Count(string(data), "reboot\n")
 }
 
-// success is whether there is a sentinel, which is whole if there is one.
+// success reports whether there is a sentinel, which is complete if it exists.
 func success(t *testing.T) bool {
 	t.Helper()
 	data, err := os.ReadFile(sentinel)
@@ -89,12 +89,12 @@ func success(t *testing.T) bool {
 		return false
 	}
 	if err != nil || string(data) != "success\n" {
-		t.Errorf("half a sentinel: %q (%v)", data, err)
+		t.Errorf("an incomplete sentinel: %q (%v)", data, err)
 	}
 	return true
 }
 
-// resumes is whether the next boot resumes a run.
+// resumes reports whether the next boot resumes a run.
 func resumes(t *testing.T) bool {
 	t.Helper()
 	found, err := filepath.Glob("/etc/systemd/system/*/machineadm-resume.service")
@@ -104,8 +104,8 @@ func resumes(t *testing.T) bool {
 	return len(found) > 0
 }
 
-// TestDiskFullInALiveRun makes live runs with a little more room each. The sentinel is there if and only if the run has
-// succeeded, and a reboot is asked for if and only if the run says so.
+// TestDiskFullInALiveRun makes live runs with a little more room each. The sentinel exists if and only if the run has
+// succeeded, and a reboot is requested if and only if the run reports one.
 func TestDiskFullInALiveRun(t *testing.T) {
 	for name, s := range map[string]struct {
 		spec  string
@@ -126,7 +126,7 @@ func TestDiskFullInALiveRun(t *testing.T) {
 			}
 			t.Logf("exit codes %v", codes)
 			if codes[report.ExitState] < 5 {
-				t.Error("too little happened for this to prove anything")
+				t.Error("too few events for a proof")
 			}
 		})
 	}
@@ -165,15 +165,15 @@ func liveStep(t *testing.T, n int, spec string, flags []string, end int) (code i
 	removeAll(t, filler)
 	again := m.apply(t, m.noop(spec), flags...)
 	inspect(again, true)
-	// The change is made already: there is nothing left to reboot for.
+	// The change is made already: no reboot is due.
 	if again.code != end && again.code != report.ExitOK {
 		t.Errorf("with room for all: %s", again)
 	}
 	return got.code
 }
 
-// TestSentinelDirectory: a run that cannot write the sentinel fails, and one that cannot remove the sentinel of
-// before changes nothing.
+// TestSentinelDirectory: a run that cannot write the sentinel fails, and one that cannot remove an
+// earlier success changes nothing.
 func TestSentinelDirectory(t *testing.T) {
 	for kind, h := range hardships() {
 		for _, warm := range []bool{true, false} {
@@ -209,7 +209,7 @@ func TestSentinelDirectory(t *testing.T) {
 					t.Errorf("%v\n%s", err, got)
 				}
 				if _, err := os.Stat(m.mark); !room && success(t) && err == nil {
-					t.Error("something was changed, and the sentinel of before is still there")
+					t.Error("something was changed, and the old sentinel still exists")
 				}
 				repair()
 				if got := m.apply(t, m.noop("")); got.code != report.ExitOK || !success(t) {
@@ -224,7 +224,7 @@ func TestSentinelDirectory(t *testing.T) {
 	}
 }
 
-// TestLiveTarget: the kernel takes a value whose file cannot be written; the next run corrects the file that a boot reads.
+// TestLiveTarget: the kernel accepts a value whose file cannot be written; the next run corrects the file that a boot reads.
 func TestLiveTarget(t *testing.T) {
 	t.Parallel()
 	isolate(t, unix.CLONE_NEWNET) // with kernel parameters of its own
@@ -254,8 +254,8 @@ func TestLiveTarget(t *testing.T) {
 	}
 }
 
-// TestNowhereForTemporaryFiles: not even the directories beside TMPDIR take a socket.
-func TestNowhereForTemporaryFiles(t *testing.T) {
+// TestNoDirectoryForTemporaryFiles: neither TMPDIR nor its alternatives accept a socket.
+func TestNoDirectoryForTemporaryFiles(t *testing.T) {
 	t.Parallel()
 	isolate(t, 0)
 	b := newBench(t)
@@ -264,7 +264,7 @@ func TestNowhereForTemporaryFiles(t *testing.T) {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		// What is mounted below stays as it is: the bench is.
+		// Mounts below it stay as they are, such as the bench.
 		err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, "")
 		if err == nil {
 			err = unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")

@@ -1,6 +1,6 @@
 // Package hardship runs the real host with real plugins against a hostile disk: full, without inodes, read-only,
 // immutable, over its quota, or with a directory that is exchanged for a link while it is written. A run fails in
-// order, leaves each file whole, and the next one succeeds once the cause is gone.
+// order, leaves each file complete, and the next one succeeds once the cause is gone.
 package hardship
 
 import (
@@ -20,7 +20,7 @@ const (
 	sysctlBinary = "machineadm-sysctl-plugin-procfs"
 	motdBinary   = "machineadm-motd-plugin-file"
 	noopBinary   = "machineadm-noop-plugin-test"
-	// The directories of built: of the plugins, and of all that the tests make.
+	// The directories of built: the plugins, and the files of the tests.
 	plugins = "p"
 	benches = "b"
 	// waitLimit bounds every wait; a run takes well under a second.
@@ -67,7 +67,7 @@ func testMain(m *testing.M) (code int) {
 	return m.Run()
 }
 
-// leave removes what the tests made, and makes sure that every loop device was given back: the kernel takes one back a
+// leave removes what the tests made, and checks that every loop device is released, which the kernel does a
 // moment after its last mount is gone.
 func leave() error {
 	for deadline := time.Now().Add(waitLimit); ; time.Sleep(10 * time.Millisecond) {
@@ -79,7 +79,7 @@ func leave() error {
 			return os.RemoveAll(built)
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("not given back: %q", used)
+			return fmt.Errorf("not released: %q", used)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func loopDevices(mark string) ([]string, error) {
 	var used []string
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err == nil && strings.Contains(string(data), mark) { // else it was given back meanwhile
+		if err == nil && strings.Contains(string(data), mark) { // else it was released meanwhile
 			used = append(used, file)
 		}
 	}

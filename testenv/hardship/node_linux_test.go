@@ -22,7 +22,7 @@ StandardError=journal+console
 `
 )
 
-// bootNode boots a machine on which the service machineadm applies a stream that asks for a reboot.
+// bootNode boots a machine on which the service machineadm applies a stream that requests a reboot.
 func bootNode(t *testing.T) *nodes.Node {
 	t.Helper()
 	return nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: func(root string) error {
@@ -52,7 +52,7 @@ func install(root, path, text string, mode os.FileMode) error {
 	return os.WriteFile(at, []byte(text), mode)
 }
 
-// TestNodeThatCannotKeepState: a run that cannot keep what must outlive the reboot ends with exit code 9, the machine
+// TestNodeThatCannotKeepState: a run that cannot save its state for after the reboot ends with exit code 9, the machine
 // does not reboot, and its console shows why. With room it does reboot.
 func TestNodeThatCannotKeepState(t *testing.T) {
 	n := bootNode(t)
@@ -88,7 +88,7 @@ func TestNodeThatCannotKeepState(t *testing.T) {
 			if got := strings.TrimSpace(n.MustExec(t, "systemctl", "show", "-P", "ExecMainStatus", "machineadm").Stdout); got != strconv.Itoa(report.ExitState) {
 				t.Errorf("exit %s, want %d\n%s", got, report.ExitState, n.MustExec(t, "journalctl", "-u", "machineadm", "--no-pager").Stdout)
 			}
-			// A reboot that was asked for is a job at once.
+			// A requested reboot is a job at once.
 			if jobs := n.MustExec(t, "systemctl", "list-jobs", "--no-legend", "--no-pager").Stdout; strings.Contains(jobs, "reboot") {
 				t.Fatalf("the machine is about to reboot:\n%s", jobs)
 			}
@@ -116,7 +116,7 @@ func TestNodeThatCannotKeepState(t *testing.T) {
 	eventually(t, "the reboot of a run that has room", func() bool { return strings.Contains(console(t, n), "reboot.target") })
 }
 
-// console is what the machine has shown so far.
+// console returns the output of the machine's console.
 func console(t *testing.T, n *nodes.Node) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()

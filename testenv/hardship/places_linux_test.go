@@ -18,7 +18,7 @@ import (
 // place is a directory of a run that is put on the hostile disk.
 type place struct {
 	move func(b *bench, disk string)
-	// dir and file are what is hit where a disk is not hit as a whole; an empty file means that there is none that a run
+	// dir and file are hit where a disk is not hit as a whole; an empty file means that there is none that a run
 	// replaces.
 	dir  func(b *bench, warm bool) string
 	file func(b *bench) string
@@ -53,7 +53,7 @@ func places() map[string]place {
 			file: func(b *bench) string { return filepath.Join(b.run, "report.json") },
 			exit: report.ExitState,
 		},
-		// Other directories will do for what is temporary.
+		// Temporary files can be in other directories.
 		"TMPDIR": {
 			move: func(b *bench, disk string) { b.tmp = filepath.Join(disk, "tmp") },
 			dir:  func(b *bench, _ bool) string { return b.tmp },
@@ -62,9 +62,9 @@ func places() map[string]place {
 	}
 }
 
-// golden is what undisturbed runs make of an image.
+// golden is an image after undisturbed runs.
 type golden struct {
-	files map[string][]string // what a file holds: edition 1, edition 2
+	files map[string][]string // contents of a file: edition 1, edition 2
 	trees []string            // of the image, likewise
 	first *bench              // as edition 1 left it
 }
@@ -93,7 +93,7 @@ func undisturbed(t *testing.T) golden {
 	return g
 }
 
-// copy makes a bench what another one is.
+// copy makes a bench equal to another one.
 func (b *bench) copy(t *testing.T, from *bench) {
 	t.Helper()
 	for to, from := range map[string]string{b.root: from.root, b.state: from.state, b.run: from.run, b.tmp: from.tmp} {
@@ -114,7 +114,7 @@ func TestEveryPlace(t *testing.T) {
 					continue
 				}
 				if name == "TMPDIR" && kind == "append-only directory" {
-					continue // what can be made in it and not removed stays
+					continue // files that can be made in it and not removed stay
 				}
 				t.Run(strings.Join([]string{name, kind, map[bool]string{true: "warm", false: "cold"}[warm]}, "/"), func(t *testing.T) {
 					t.Parallel()
@@ -145,7 +145,7 @@ func hit(t *testing.T, p place, h hardship, warm bool, want golden) {
 		t.Errorf("want exit %d; %s\n%s", exits, free, got)
 	}
 	if got.code != report.ExitOK && (!strings.Contains(got.stderr, dir) || !strings.Contains(got.stderr, "hint: ")) {
-		t.Errorf("the error does not say where, or not what to do:\n%s", got)
+		t.Errorf("the error lacks the path or the hint:\n%s", got)
 	}
 	if exits == report.ExitPrecondition && !strings.Contains(got.stderr, h.hint) {
 		t.Errorf("the error does not advise to %s:\n%s", h.hint, got)
@@ -156,7 +156,7 @@ func hit(t *testing.T, p place, h hardship, warm bool, want golden) {
 	b.succeeds(t, want, edition)
 }
 
-// begin makes a bench what an earlier run left, or an empty image, and returns the edition to apply.
+// begin copies the result of an earlier run, or an empty image, to a bench, and returns the edition to apply.
 func (b *bench) begin(t *testing.T, warm bool, want golden) (edition int) {
 	t.Helper()
 	if !warm {
@@ -176,7 +176,7 @@ func (b *bench) lastRun() string {
 	return r.RunID
 }
 
-// intact refuses a file that is neither the old one nor the new one, and what a run left behind.
+// intact fails the test for a file that is neither the old nor the new one, and for leftovers.
 func (b *bench) intact(t *testing.T, want golden, edition int) {
 	t.Helper()
 	wrong, err := want.damage(b.root, edition)
@@ -192,7 +192,7 @@ func (b *bench) intact(t *testing.T, want golden, edition int) {
 	}
 }
 
-// damage says which files of an image are neither the old ones nor those of this edition.
+// damage returns the files of an image that are neither the old ones nor those of this edition.
 func (g golden) damage(root string, edition int) ([]string, error) {
 	var wrong []string
 	for name, editions := range g.files {
@@ -211,7 +211,7 @@ func (g golden) damage(root string, edition int) ([]string, error) {
 	return wrong, nil
 }
 
-// checkReport compares how a run ended with the report that it left. before is the run that left the report of before. Where
+// checkReport compares how a run ended with the report that it left. before is the earlier run of the earlier report. Where
 // a report can be written, this run has written one to the end; else the one of before is where it was or aside, or there
 // is that of the moment at which the disk was full.
 func (b *bench) checkReport(t *testing.T, before string, got result, writable bool) {
@@ -219,11 +219,11 @@ func (b *bench) checkReport(t *testing.T, before string, got result, writable bo
 	r, err := b.report()
 	unkept := got.code == report.ExitState || strings.Contains(got.stderr, "the state cannot be kept")
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && before == "" && unkept: // not even where it could be: nothing was begun
+	case errors.Is(err, fs.ErrNotExist) && before == "" && unkept: // no directory is writable: nothing was begun
 		return
 	case errors.Is(err, fs.ErrNotExist) && !writable && unkept:
 		if aside, err := b.reportIn("report.earlier.json"); err != nil || aside.RunID != before {
-			t.Errorf("the report of before is lost: %v\n%s", err, got)
+			t.Errorf("the earlier report is lost: %v\n%s", err, got)
 		}
 		return
 	case err != nil:
@@ -239,7 +239,7 @@ func (b *bench) checkReport(t *testing.T, before string, got result, writable bo
 	}
 }
 
-// agrees says how a report and the end of its run differ.
+// agrees returns how a report and the end of its run differ.
 func agrees(r report.Report, code int) error {
 	switch {
 	case r.ExitCode != code:
@@ -257,7 +257,7 @@ func agrees(r report.Report, code int) error {
 	return errors.New("the report of a failed run holds no error")
 }
 
-// succeeds refuses everything but a run that makes of the image what an undisturbed one makes.
+// succeeds checks that a run succeeds and makes the image equal to that of an undisturbed one.
 func (b *bench) succeeds(t *testing.T, want golden, edition int) {
 	t.Helper()
 	before := b.lastRun()
@@ -277,7 +277,7 @@ func (b *bench) prepared(t *testing.T, want golden, edition int) {
 	}
 }
 
-// TestFileSizeLimit is setrlimit(2)'s RLIMIT_FSIZE, which a service manager can set: at first the parameters are too
+// TestFileSizeLimit is setrlimit(2)'s RLIMIT_FSIZE, which a service manager can set: first the parameters are too
 // long, then the report.
 func TestFileSizeLimit(t *testing.T) {
 	t.Parallel()

@@ -26,14 +26,14 @@ const (
 	racedRuns   = 300
 )
 
-// arena is an image, one of whose directories is exchanged for a link and back, as fast as it goes.
+// arena is an image, one of whose directories is exchanged for a link and back, as fast as possible.
 type arena struct {
 	root, dir, victim string
 	before            string   // the tree of the victim
-	real              *os.File // the directory, whatever it is called
+	real              *os.File // the directory under any name
 	traps             []string // the links beside it
 	alarm             *os.File // reports every event in the victim
-	// inside are where the links lead inside the image. Half of these directories are there, and can be written to.
+	// inside are the targets of the links inside the image. Half of these directories exist and are writable.
 	inside []string
 	stop   chan struct{}
 	count  chan int
@@ -96,14 +96,14 @@ func (a *arena) watch(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.alarm = os.NewFile(uintptr(fd), "inotify")
-	t.Cleanup(func() { _ = a.alarm.Close() }) // nobody listens any more
+	t.Cleanup(func() { _ = a.alarm.Close() }) // no reader is left
 	const changes = unix.IN_CREATE | unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_MOVED_TO | unix.IN_MOVED_FROM | unix.IN_DELETE
 	if _, err := unix.InotifyAddWatch(fd, a.victim, changes); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// exchange works with the directory above: its own thread has other mounts.
+// exchange uses the parent directory: its own thread has other mounts.
 func (a *arena) exchange(t *testing.T, above *os.File, name string) {
 	n, fd := 0, int(above.Fd())
 	defer func() { runtime.KeepAlive(above); a.count <- n }()
@@ -123,7 +123,7 @@ func (a *arena) exchange(t *testing.T, above *os.File, name string) {
 	}
 }
 
-// end ends the exchange, and says what happened to the victim.
+// end ends the exchange, and returns the changes of the victim.
 func (a *arena) end(t *testing.T) (exchanges int, harm error) {
 	t.Helper()
 	close(a.stop)
@@ -138,7 +138,7 @@ func (a *arena) end(t *testing.T) (exchanges int, harm error) {
 	return exchanges, harm
 }
 
-// copies are what a file holds, in the directory itself and wherever in the image the links lead.
+// copies are the contents of a file, in the directory itself and at the targets of the links in the image.
 func (a *arena) copies(t *testing.T, file string) [][]byte {
 	t.Helper()
 	var all [][]byte
@@ -153,7 +153,7 @@ func (a *arena) copies(t *testing.T, file string) [][]byte {
 	return all
 }
 
-// version is what the writes write, in several blocks.
+// version is the content of the writes, in several blocks.
 func version(n int) []byte {
 	return bytes.Repeat(fmt.Appendf(nil, "version %05d of the file\n", n), 400)
 }
@@ -169,7 +169,7 @@ func TestRenamerAgainstWrites(t *testing.T) {
 	}
 	defer func() { _ = files.Close() }() // a directory
 	refused := map[string]int{}
-	held := map[string]bool{} // what some file holds
+	held := map[string]bool{} // contents of files
 	for n := range racedWrites {
 		next := version(n)
 		err := files.WriteFile("/etc/app/f", next, 0o644)
@@ -185,7 +185,7 @@ func TestRenamerAgainstWrites(t *testing.T) {
 		}
 		for data := range now {
 			if !held[data] && data != string(next) {
-				t.Fatalf("write %d: half a file of %d bytes: %.60q", n, len(data), data)
+				t.Fatalf("write %d: an incomplete file of %d bytes: %.60q", n, len(data), data)
 			}
 		}
 		held = now
@@ -196,12 +196,12 @@ func TestRenamerAgainstWrites(t *testing.T) {
 	}
 	t.Logf("%d writes during %d exchanges; refused: %v", racedWrites, exchanges, refused)
 	if exchanges < racedWrites || len(held) < 2 || len(refused) == 0 {
-		t.Error("too little happened for this to prove anything")
+		t.Error("too few events for a proof")
 	}
 	a.clean(t)
 }
 
-// clean refuses temporary files that were left.
+// clean fails the test for temporary files.
 func (a *arena) clean(t *testing.T) {
 	t.Helper()
 	left, err := leftovers(a.root)
@@ -221,8 +221,8 @@ func errnoOf(err error) string {
 	return err.Error()
 }
 
-// TestRenamerAgainstAPlugin has the real Sysctl plugin, in one long-lived process, change its file over and over during
-// the same.
+// TestRenamerAgainstAPlugin has the real Sysctl plugin, in one long-lived process, change its file repeatedly during
+// the same exchange.
 func TestRenamerAgainstAPlugin(t *testing.T) {
 	t.Parallel()
 	const file = "99-machineadm-raced.conf"
@@ -237,7 +237,7 @@ func TestRenamerAgainstAPlugin(t *testing.T) {
 		for _, data := range a.copies(t, file) {
 			now[string(data)] = true
 			if want := fmt.Sprintf("kernel.panic = %d\n", n); !held[string(data)] && !strings.Contains(string(data), want) {
-				t.Fatalf("run %d: half a file of %d bytes: %.60q", n, len(data), data)
+				t.Fatalf("run %d: an incomplete file of %d bytes: %.60q", n, len(data), data)
 			}
 		}
 		held = now
@@ -248,7 +248,7 @@ func TestRenamerAgainstAPlugin(t *testing.T) {
 	}
 	t.Logf("%d runs during %d exchanges: %v", racedRuns, exchanges, refused)
 	if exchanges < racedRuns || refused[""] == 0 || refused[""] == racedRuns {
-		t.Error("too little happened for this to prove anything")
+		t.Error("too few events for a proof")
 	}
 	a.clean(t)
 	if code := applyOver(t, p, a.root, racedRuns); code != "" {

@@ -42,7 +42,7 @@ func allSeries() map[string]series {
 }
 
 // TestDiskFullAtEveryWrite runs with room for nothing, for one block, for two, until it is enough, so that each write of
-// a run is once the first that fails.
+// a run is the first to fail once.
 func TestDiskFullAtEveryWrite(t *testing.T) {
 	want := undisturbed(t)
 	for name, s := range allSeries() {
@@ -65,8 +65,8 @@ func TestDiskFullAtEveryWrite(t *testing.T) {
 	}
 }
 
-// step runs once with this room and checks what is left. Where a file could not be written that always could before, it
-// runs again with all the room there is.
+// step runs once with this room and checks what is left. Where another file could not be written than before, it
+// runs again with enough room.
 func (s series) step(t *testing.T, n int, want golden, failed map[string]bool) (code int) {
 	t.Helper()
 	b := newBench(t)
@@ -93,7 +93,7 @@ func (s series) step(t *testing.T, n int, want golden, failed map[string]bool) (
 	}
 	at := regexp.MustCompile(`(?:write|mkdir|open) (\S+): .*no space left on device`).FindStringSubmatch(got.stderr)
 	if at == nil || !strings.HasPrefix(at[1], disk+"/") || !strings.Contains(got.stderr, "hint: ") {
-		t.Fatalf("the error does not say which file, or not what to do:\n%s", got)
+		t.Fatalf("the error lacks the file or the hint:\n%s", got)
 	}
 	file := regexp.MustCompile(`[0-9a-fTZ]{8,}`).ReplaceAllString(strings.TrimPrefix(at[1], disk), "N")
 	if !failed[file] {

@@ -16,7 +16,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// terminal is a pseudoterminal. Who closes master hangs up.
+// terminal is a pseudoterminal. Closing master hangs up.
 type terminal struct{ master, slave *os.File }
 
 func newTerminal(t *testing.T) terminal {
@@ -45,7 +45,7 @@ func newTerminal(t *testing.T) terminal {
 	return terminal{master, slave}
 }
 
-// start runs a command as a shell on this terminal would be run: its leader, in its foreground. What it says is read
+// start runs a command like a shell on this terminal: its leader, in its foreground. Its output is read
 // until it is hung up.
 func (y terminal) start(t *testing.T, c *exec.Cmd) {
 	t.Helper()
@@ -99,8 +99,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// TestTerminal: what becomes of a run whose terminal is lost, or on which a key is pressed, in the middle of a
-// change. The plugin gets none of these signals: it has a session of its own.
+// TestTerminal: a run loses its terminal, or a key is pressed on it, in the middle of a change. The plugin gets none of these signals: it has a session of its own.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	hangUp := func(t *testing.T, y terminal, _ *os.Process) { t.Helper(); y.hangUp(t) }
@@ -113,7 +112,7 @@ func TestTerminal(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		happens func(t *testing.T, y terminal, host *os.Process)
-		ignored string // a signal, as nohup ignores one
+		ignored string // an ignored signal, as with nohup
 		exit    int
 	}{
 		"lost":                 {hangUp, "", report.ExitInterrupted},
@@ -161,7 +160,7 @@ func TestTerminal(t *testing.T) {
 					}
 				}
 				if change := r.Documents[0].Changes[0]; change.Outcome != report.Changed {
-					t.Errorf("the change in hand: %+v", change)
+					t.Errorf("the change in progress: %+v", change)
 				}
 				left, err := leftovers(b.state, b.run, b.tmp)
 				if err != nil || len(left) > 0 {
@@ -172,8 +171,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestNobodyListens: standard streams that take nothing, or are not there at all, change nothing of a run.
-func TestNobodyListens(t *testing.T) {
+// TestClosedOutput: standard streams that cannot be written, or are closed, do not affect a run.
+func TestClosedOutput(t *testing.T) {
 	t.Parallel()
 	want := undisturbed(t)
 	for name, redirected := range map[string]string{
