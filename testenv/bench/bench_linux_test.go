@@ -131,7 +131,7 @@ func BenchmarkParameters(b *testing.B) {
 	b.ReportMetric(ours.Wall(), "wall-ms")
 }
 
-// BenchmarkHostileStream has the host refuse 16 MiB of what costs a parser the most memory.
+// BenchmarkHostileStream has the host refuse 16 MiB of input that costs a parser the most memory.
 func BenchmarkHostileStream(b *testing.B) {
 	s := newScene(b)
 	var ours Samples
@@ -146,7 +146,7 @@ func BenchmarkHostileStream(b *testing.B) {
 	b.ReportMetric(ours.MaxRSS(), "RSS-MiB")
 }
 
-// BenchmarkPluginMemory has each plugin plan and apply one document and asks the kernel for its peak.
+// BenchmarkPluginMemory has each plugin plan and apply one document and reads its peak from the kernel.
 func BenchmarkPluginMemory(b *testing.B) {
 	s := newScene(b)
 	_, request := document("one", "bench", oneFile())

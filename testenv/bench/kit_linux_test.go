@@ -103,7 +103,7 @@ func filePlugin(provider string) string { return "plugins/machineadm-files-plugi
 
 func barePlugin(i int) string { return fmt.Sprintf("bare-plugin-%d", i+1) }
 
-// scene is a place for one benchmark: an image root, directories for state and report, and files of documents.
+// scene has the directories of one benchmark: an image root, directories for state and report, and files of documents.
 type scene struct {
 	kit
 	b              *testing.B
@@ -186,12 +186,12 @@ func document(name, provider string, files map[string]string) (yaml, asJSON stri
 	return text.String(), string(data)
 }
 
-// oneFile is what one document writes.
+// oneFile is the file of one document.
 func oneFile() map[string]string {
 	return map[string]string{"/etc/bench/a.conf": strings.Repeat("key = value\n", 40)}
 }
 
-// measure runs a command and returns what it took.
+// measure runs a command and returns its usage.
 func (s *scene) measure(argv ...string) Usage {
 	s.b.Helper()
 	u, err := ParseUsage(s.usage(argv))
@@ -260,7 +260,7 @@ func (s *scene) remember(stream string, providers ...string) {
 	}
 }
 
-// forget removes what the document has written.
+// forget removes the files of the document.
 func (s *scene) forget() {
 	s.b.Helper()
 	if err := os.RemoveAll(filepath.Join(s.root, "etc/bench")); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
-// fourFiles is what every program of BenchmarkFourFiles writes.
+// fourFiles are the files that every program of BenchmarkFourFiles writes.
 func fourFiles() map[string]string {
 	files := map[string]string{}
 	for i, name := range []string{"sysctl", "modules", "proxy", "mirrors"} {
@@ -28,7 +28,7 @@ func fourFiles() map[string]string {
 // rival is a program that writes files on a node.
 type rival struct {
 	unit string
-	// prepare is what happens before each run and is not measured; run is one command or several.
+	// prepare runs before each run and is not measured; run is one command or several.
 	prepare []string
 	run     [][]string
 }
@@ -83,7 +83,7 @@ func (p place) putText(to, text string, mode uint32) {
 	p.put(p.scene.write(filepath.Join(p.in, strings.ReplaceAll(to, "/", "_")), text), to, mode)
 }
 
-// write removes the files, runs r, and looks whether they are there.
+// write removes the files, runs r, and checks that they exist.
 func (p place) write(r rival) Usage {
 	p.b.Helper()
 	p.node.MustExec(p.b, "rm", "-rf", "/etc/bench")
@@ -118,7 +118,7 @@ func (p place) machineadm() rival {
 	return rival{unit: "cpu-ms", run: [][]string{{"/usr/bin/machineadm", "apply", "--path", "/opt/bench/four.yaml"}}}
 }
 
-// bash is the floor: what a script does that checks nothing.
+// bash is the floor: a script without any checks.
 func (p place) bash() rival {
 	p.b.Helper()
 	var script strings.Builder

@@ -71,7 +71,7 @@ func (r Results) take(fields []string, number *regexp.Regexp) {
 	}
 }
 
-// Row is one line of the table: two units of a benchmark and how they must stand to each other. Without a floor the value
+// Row is one line of the table: two units of a benchmark and their required relation. Without a floor the value
 // itself is compared.
 type Row struct {
 	Measure     string
@@ -156,7 +156,7 @@ func WriteTable(out io.Writer, rows []Row, r Results) error {
 	return err
 }
 
-// cells are those of one row; ok says whether it was measured.
+// cells are those of one row; ok reports whether it was measured.
 func (row Row) cells(values map[string][]float64) (cells []string, ok bool) {
 	ours, ok := median(values, row.Ours)
 	if !ok {

@@ -20,7 +20,7 @@ type authority struct {
 	key         *ecdsa.PrivateKey
 }
 
-// validity is wide, because the clock of the machine is nobody's promise.
+// validity is wide, because the clock of the machine may be wrong.
 const validity = 10 * 365 * 24 * time.Hour
 
 func newAuthority() (authority, error) {

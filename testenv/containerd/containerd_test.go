@@ -10,8 +10,8 @@ import (
 	"github.com/machineadm/machineadm/testenv/containerd"
 )
 
-// TestContainerd holds the facts of FACTS.md against every version. The tests of one version share its node and run one after
-// the other; each says what configuration it wants.
+// TestContainerd checks the facts of FACTS.md with every version. The tests of one version share its node and run one after
+// the other; each sets its configuration.
 func TestContainerd(t *testing.T) {
 	t.Parallel()
 	for _, v := range containerd.Versions() {
@@ -34,7 +34,7 @@ func TestContainerd(t *testing.T) {
 	}
 }
 
-// TestKeys writes down where each setting stands and what its default is, as the kept output of `config default` says.
+// TestKeys records the path and the default of each setting, from the stored output of `config default`.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	for _, v := range containerd.Versions() {

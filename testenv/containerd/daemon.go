@@ -35,7 +35,7 @@ type Daemon struct {
 	limit time.Duration
 }
 
-// Answer is what the daemon answered to a call of the Container Runtime Interface.
+// Answer is the response of the daemon to a call of the Container Runtime Interface.
 type Answer = answer.Answer
 
 // Start boots a node and waits until its containerd serves the Container Runtime Interface, with the configuration that its
@@ -46,7 +46,7 @@ func Start(t testing.TB, v Version, prepare ...func(root string) error) *Daemon 
 	return begin(t, v, v.options(t, prepare), bootLimit)
 }
 
-// StartVM is Start on a virtual machine, whose clock is its own. It takes minutes.
+// StartVM is Start on a virtual machine with its own clock. It takes minutes.
 func StartVM(t testing.TB, v Version, prepare ...func(root string) error) *Daemon {
 	t.Helper()
 	o := v.options(t, prepare)
@@ -61,7 +61,7 @@ func begin(t testing.TB, v Version, o nodes.Options, limit time.Duration) *Daemo
 	return d
 }
 
-// Await waits until the daemon says that it is ready to run containers, and ends the test when it does not.
+// Await waits until the daemon reports that it is ready to run containers, and ends the test when it does not.
 func (d *Daemon) Await(t testing.TB) {
 	t.Helper()
 	var last Answer
@@ -88,7 +88,7 @@ func (d *Daemon) CRI(t testing.TB, call ...string) Answer {
 	return d.ask(t, nil, call)
 }
 
-// Pull has the daemon pull an image; an empty user is nobody.
+// Pull has the daemon pull an image; an empty user means no login.
 func (d *Daemon) Pull(t testing.TB, image, user, password string) Answer {
 	t.Helper()
 	login, err := json.Marshal(answer.Login{User: user, Password: password})
@@ -111,7 +111,7 @@ func (d *Daemon) ask(t testing.TB, stdin []byte, call []string) Answer {
 	return a
 }
 
-// Dump is what the program says of a configuration file (`containerd config dump`), whatever the daemon that runs has read.
+// Dump is the program's reading of a configuration file (`containerd config dump`), whatever the daemon that runs has read.
 func (d *Daemon) Dump(t testing.TB, file string) nodes.Result {
 	t.Helper()
 	r, err := d.Exec(t.Context(), "containerd", "--config", file, "config", "dump")

@@ -122,12 +122,12 @@ func journalEnd(t *testing.T, d *containerd.Daemon) string {
 
 func journalSince(t *testing.T, d *containerd.Daemon, mark string) string {
 	t.Helper()
-	// What a unit has said is in the journal a moment after it was said.
+	// Output of a unit reaches the journal with a short delay.
 	d.MustExec(t, "journalctl", "--sync")
 	return d.MustExec(t, "journalctl", "--after-cursor="+mark, "--unit=containerd", "--output=cat", "--no-pager").Stdout
 }
 
-// cri waits until the daemon says what it will stay with: ready, and with which directory of networks, or not served.
+// cri waits until the daemon reports its final state: ready, and with which directory of networks, or not served.
 func cri(t *testing.T, d *containerd.Daemon) string {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; {

@@ -8,7 +8,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/containerd"
 )
 
-// experiment is a set of files that `containerd config dump` is asked about. What it answers is kept for each version in
+// experiment is a set of files that `containerd config dump` reads. Its output is kept for each version in
 // testdata/dump-VERSION.txt: the exit status, the settings that are not the defaults, and what it says on stderr.
 type experiment struct {
 	name string
@@ -101,7 +101,7 @@ func experiments(t *testing.T) []experiment {
 	}
 }
 
-// dumps asks the program in the node about every experiment.
+// dumps runs the program in the node with every experiment.
 func dumps(t *testing.T, d *containerd.Daemon) {
 	kept := readSections(t, "dump-"+string(d.Version)+".txt")
 	for _, e := range experiments(t) {

@@ -78,7 +78,7 @@ func (s *sections) check(t *testing.T, section, got string) {
 	}
 }
 
-// write keeps what this run did not ask for.
+// write keeps the sections that this run did not produce.
 func (s *sections) write(t *testing.T) {
 	t.Helper()
 	maps.Copy(s.want, s.got)
@@ -97,7 +97,7 @@ func neutral(text string) string {
 	return strings.ReplaceAll(text, "registry."+"k8s.io/", "registry.test/")
 }
 
-// said is a log of containerd without what is another in each run.
+// said is a log of containerd without the parts that differ in each run.
 func said(text string) string {
 	for pattern, to := range map[string]string{
 		`time="[^"]*" `:        "",

@@ -11,7 +11,7 @@ import (
 	"path"
 )
 
-// blob is content that is addressed by what it holds.
+// blob is content that is addressed by its digest.
 type blob struct {
 	data   []byte
 	digest string // sha256:...

@@ -33,7 +33,7 @@ func (d *Daemon) StartProxy(t testing.TB) *Proxy {
 	return &Proxy{URL: "http://127.0.0.1:" + proxyPort, daemon: d}
 }
 
-// Log is what went through.
+// Log returns the requests of the proxy.
 func (p *Proxy) Log(t testing.TB) string {
 	t.Helper()
 	return p.daemon.Journal(t, proxyUnit)

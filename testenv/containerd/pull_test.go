@@ -20,7 +20,7 @@ func withConfigPath(v containerd.Version, dir string) map[string]string {
 	return map[string]string{containerd.Config: v3 + "[plugins.'io.containerd.cri.v1.images'.registry]\nconfig_path = '" + dir + "'\n"}
 }
 
-// puller pulls an image of its own for each question, so that nothing is remembered.
+// puller pulls a different image for each case, so that nothing is cached.
 type puller struct {
 	*containerd.Registry
 	d    *containerd.Daemon
@@ -28,7 +28,7 @@ type puller struct {
 	n    int
 }
 
-// pulls holds what the daemon does with hosts.toml, certificates and passwords. Where a pull fails, the daemon's message is
+// pulls records the daemon's behavior with hosts.toml, certificates and passwords. Where a pull fails, the daemon's message is
 // kept in testdata/pull-VERSION.txt.
 func pulls(t *testing.T, d *containerd.Daemon) {
 	p := &puller{Registry: d.StartRegistry(t), d: d, kept: readSections(t, "pull-"+string(d.Version)+".txt")}

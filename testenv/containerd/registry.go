@@ -16,7 +16,7 @@ const (
 	registryPort    = "5000"
 )
 
-// Registry is a distribution registry in a node. It speaks TLS with a certificate of a CA that nobody trusts, and asks for
+// Registry is a distribution registry in a node. It uses TLS with a certificate of an unknown CA, and requires
 // a user and a password.
 type Registry struct {
 	Host     string // name and port, as in the reference of an image
@@ -99,7 +99,7 @@ func (r *Registry) AddImage(t testing.TB, name string) string {
 	return fmt.Sprintf("%s/%s:1", r.Host, name)
 }
 
-// Journal is what a unit of the node has logged.
+// Journal returns the log of a unit of the node.
 func (d *Daemon) Journal(t testing.TB, unit string) string {
 	t.Helper()
 	return d.MustExec(t, "journalctl", "--no-pager", "--output=cat", "--unit="+unit).Stdout

@@ -7,7 +7,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/containerd"
 )
 
-// restarts: what of a change shows before, at and after a restart of the daemon.
+// restarts: the effects of a change before, at and after a restart of the daemon.
 func restarts(t *testing.T, d *containerd.Daemon) {
 	t.Run("needed", func(t *testing.T) {
 		if o := start(t, d, map[string]string{containerd.Config: v2}); !o.up {

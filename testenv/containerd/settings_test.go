@@ -12,7 +12,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/containerd"
 )
 
-// path is where a value stands in a configuration: the keys of its tables, then its own.
+// path is the position of a value in a configuration: the keys of its tables, then its own.
 type path []string
 
 func (p path) String() string {
@@ -25,7 +25,7 @@ func (p path) String() string {
 	return strings.Join(quoted, ".")
 }
 
-// setting is one thing that the plugin sets, and where it stands in a file of each version. A version that has no place for
+// setting is one thing that the plugin sets, and its path in a file of each version. A version that has no place for
 // it is missing.
 type setting struct {
 	name  string
@@ -36,7 +36,7 @@ type setting struct {
 // The highest version of a file that each containerd reads, which is also the one that `config dump` prints.
 var fileVersion = map[containerd.Version]int{containerd.V16: 2, containerd.V17: 2, containerd.V21: 3, containerd.V23: 4}
 
-// settings are the facts of the keys; TestKeys holds them against every `config default`.
+// settings are the facts of the keys; TestKeys compares them with every `config default`.
 func settings() []setting {
 	cri := func(keys ...string) path { return append(path{"plugins", "io.containerd.grpc.v1.cri"}, keys...) }
 	images := func(keys ...string) path { return append(path{"plugins", "io.containerd.cri.v1.images"}, keys...) }
@@ -108,7 +108,7 @@ func read(t *testing.T, text string) map[string]any {
 	return tree
 }
 
-// value is what stands at a path, as JSON; "(none)" when nothing does.
+// value is the value at a path, as JSON; "(none)" without one.
 func value(t *testing.T, tree map[string]any, at path) string {
 	t.Helper()
 	var here any = tree
@@ -138,7 +138,7 @@ func differences(t *testing.T, v containerd.Version, dump, defaults string) stri
 	if number := value(t, got, path{"version"}); number != fmt.Sprint(version) {
 		t.Errorf("the dump is of version %s, want %d", number, version)
 	}
-	// 1.6 and 1.7 list the files that were read, in no order; 2.x what the files say.
+	// 1.6 and 1.7 list the files that were read, in no order; 2.x those that the files list.
 	list, _ := got["imports"].([]any)
 	slices.SortFunc(list, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	lines := "imports = " + value(t, got, path{"imports"}) + "\n"

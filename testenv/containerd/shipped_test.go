@@ -15,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/containerd"
 )
 
-// shipped: what a fresh installation has and says.
+// shipped: files and output of a fresh installation.
 func shipped(t *testing.T, d *containerd.Daemon) {
 	v := string(d.Version)
 	t.Run("default", func(t *testing.T) {

@@ -30,13 +30,13 @@ const (
 // Versions lists every version, oldest first.
 func Versions() []Version { return []Version{V16, V17, V21, V23} }
 
-// Packaged says whether the version is a package of the distribution.
+// Packaged reports whether the version is a package of the distribution.
 func (v Version) Packaged() bool { return v == V16 || v == V17 }
 
-// askCommand is the program in the node that speaks to the daemon.
+// askCommand is the program in the node that calls the daemon.
 const askCommand = "/usr/local/bin/testenv-cri"
 
-// upstreamUnit does what upstream's own unit does.
+// upstreamUnit is equivalent to upstream's own unit.
 const upstreamUnit = `[Unit]
 Description=containerd container runtime
 After=network.target dbus.service
@@ -82,7 +82,7 @@ func (v Version) options(t testing.TB, prepare []func(root string) error) nodes.
 // files are those of every node, and of an installation of upstream's archive.
 func (v Version) files(root string) error {
 	texts := map[string]string{
-		// containerd's default snapshotter is an overlay, which does not stand on the overlay that the node's disk is.
+		// containerd's default snapshotter is an overlay, which does not work on the overlay of the node's disk.
 		"etc/fstab": "tmpfs /var/lib/containerd tmpfs mode=0711 0 0\n",
 	}
 	links := map[string]string{"etc/systemd/system/tinyproxy.service": "/dev/null"}

@@ -81,14 +81,14 @@ func Missing(wanted []Package, status string) []Package {
 	return missing
 }
 
-// Machine is what decides whether packages can be installed here.
+// Machine has the facts that decide whether packages can be installed here.
 type Machine struct {
 	Debian bool
 	Root   bool
 	CI     bool // CI=true: what is missing is a failure, not a skip
 }
 
-// Detect looks at the machine it runs on.
+// Detect returns the facts of this machine.
 func Detect() Machine {
 	release, err := os.ReadFile("/etc/os-release")
 	return Machine{Debian: err == nil && isDebian(string(release)), Root: os.Geteuid() == 0, CI: os.Getenv("CI") == "true"}
@@ -103,7 +103,7 @@ func isDebian(release string) bool {
 	return false
 }
 
-// Obstacle says why nothing can be installed here; it is empty where installing is possible.
+// Obstacle returns the reason why nothing can be installed here; empty where installing is possible.
 func (m Machine) Obstacle() string {
 	switch {
 	case !m.Debian:
@@ -114,7 +114,7 @@ func (m Machine) Obstacle() string {
 	return ""
 }
 
-// Install installs what is missing. Where that is impossible it says so on log, and which suites will be skipped;
+// Install installs what is missing. Where that is impossible it reports the reason and the skipped suites on log;
 // that is an error (ErrMissing) under CI alone.
 func Install(ctx context.Context, log io.Writer, m Machine) error {
 	wanted, err := Packages()

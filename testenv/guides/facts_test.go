@@ -27,7 +27,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// TestCommandsAndFlagsAreThere: every machineadm command line of a guide is one that the program would take, and every
+// TestCommandsAndFlagsAreThere: every machineadm command line of a guide is one that the program accepts, and every
 // flag that is named is some command's.
 func TestCommandsAndFlagsAreThere(t *testing.T) {
 	t.Parallel()
@@ -68,7 +68,7 @@ func commandLines(page string) []string {
 	return out
 }
 
-// refuse says what is wrong with a command line.
+// refuse returns what is wrong with a command line.
 func refuse(tree *cobra.Command, line string) string {
 	words := strings.Fields(line)
 	command, rest, err := tree.Find(words)
@@ -112,7 +112,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestPathsAreThere: every path and file name of ours in a guide stands in the code.
+// TestPathsAreThere: every path and file name of machineadm in a guide is in the code.
 func TestPathsAreThere(t *testing.T) {
 	t.Parallel()
 	words := literals(t)
@@ -178,7 +178,7 @@ func literals(t *testing.T) []string {
 	return out
 }
 
-// TestLimitsAreThoseOfTheCode: the page says what the constants say.
+// TestLimitsAreThoseOfTheCode: the page has the values of the constants.
 func TestLimitsAreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	retry := run.DefaultRetry()

@@ -1,4 +1,4 @@
-// Package guides holds the documentation against the program: what a page shows is done, what it names is there.
+// Package guides checks the documentation against the program: it runs what a page shows, and finds what a page names.
 package guides
 
 import (
@@ -13,7 +13,7 @@ import (
 
 const root = "../.."
 
-// guides are the pages that tell a person what to type and where to look, seen from the root.
+// guides are the pages with commands and paths, relative to the root.
 func guides() []string {
 	return []string{"README.md", "docs/README.md", "docs/getting-started.md", "docs/troubleshooting.md", "docs/operations.md", "docs/limits.md"}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/machineadm/machineadm/internal/require"
 )
 
-// TestGettingStarted does what the page says, in an empty directory. Lines that begin with # are for root on a machine,
+// TestGettingStarted runs the page in an empty directory. Lines that begin with # are for root on a machine,
 // and are read by TestCommandsAndFlagsAreThere.
 func TestGettingStarted(t *testing.T) {
 	t.Parallel()
@@ -53,8 +53,8 @@ func TestGettingStarted(t *testing.T) {
 	}
 }
 
-// shows looks for the lines of a page in what a command says, in their order, and returns the first that is not there.
-// Between ... anything may stand.
+// shows searches a command's output for the lines of a page, in their order, and returns the first that is missing.
+// A line ... stands for any lines.
 func shows(got, want string) (missing string) {
 	lines := strings.Split(strings.TrimSpace(changing(got)), "\n")
 	anything := false
@@ -86,7 +86,7 @@ func fits(got, want string) bool {
 	return got == want || strings.HasPrefix(got, want+" ") && !strings.Contains(want, " ")
 }
 
-// changing takes out what differs from run to run.
+// changing replaces the parts that differ from run to run.
 func changing(text string) string {
 	return regexp.MustCompile(`under 1ms|\b\d+(\.\d+)?m?s\b`).ReplaceAllString(text, "TIME")
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// TestPluginOfTheReleaseAfter: what a later release adds within the protocol version is passed over, or counts as the
-// contract has it. The plugin also speaks the next version of the protocol.
+// TestPluginOfTheReleaseAfter: what a later release adds within the protocol version is ignored, or handled as the
+// contract requires. The plugin also offers the next version of the protocol.
 func TestPluginOfTheReleaseAfter(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

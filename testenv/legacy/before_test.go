@@ -42,7 +42,7 @@ func TestPluginOfTheReleaseBefore(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheReleaseBefore: each code means what it meant.
+// TestErrorsOfTheReleaseBefore: each code keeps its meaning.
 func TestErrorsOfTheReleaseBefore(t *testing.T) {
 	t.Parallel()
 	const until = "touch: [etc/a], field: spec.touch, "

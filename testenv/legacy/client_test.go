@@ -16,7 +16,7 @@ import (
 	"github.com/machineadm/machineadm/contract/target"
 )
 
-// launch starts a plugin with today's client, for what the host does not show.
+// start runs a plugin with today's client, for results that the host does not show.
 func start(t *testing.T, plugin, provider string) *launch.Process {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), naming.Binary("Noop", provider))

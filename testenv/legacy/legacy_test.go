@@ -187,7 +187,7 @@ func (b *bench) report() report.Report {
 	return r
 }
 
-// has says whether there is such a file in the root.
+// has reports whether the root has the file.
 func (b *bench) has(name string) bool {
 	b.t.Helper()
 	_, err := os.Stat(filepath.Join(b.root, name))

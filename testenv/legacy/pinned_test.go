@@ -15,9 +15,9 @@ import (
 // pin is for the day on which another release is kept. Nothing else changes what was.
 var pin = flag.Bool("pin", false, "write down what yesterday's plugin is")
 
-// TestYesterdayStaysAsItWas: what others have installed does not change, and neither does the copy of it here, with the
+// TestYesterdayIsUnchanged: installed releases do not change, and neither does the copy of it here, with the
 // plugin.proto that `make lint` compares today's with.
-func TestYesterdayStaysAsItWas(t *testing.T) {
+func TestYesterdayIsUnchanged(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	err := filepath.WalkDir(before, func(name string, d os.DirEntry, err error) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
-// TestRebootOfTheReleaseBefore: a reboot that yesterday's plugin asks for is asked for by today's host, and the same
+// TestRebootOfTheReleaseBefore: today's host requests a reboot that yesterday's plugin requests, and the same
 // command resumes after it.
 func TestRebootOfTheReleaseBefore(t *testing.T) {
 	t.Parallel()

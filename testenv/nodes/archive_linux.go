@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// archive is how this machine reaches Debian packages. The fields may hold credentials.
+// archive is the access of this machine to Debian packages. The fields may contain credentials.
 type archive struct {
 	sourcesLine string   // for sources.list
 	aptConf     string   // the machine's proxy and clock leniency, as apt.conf
@@ -44,7 +44,7 @@ func readArchive(ctx context.Context, suite Suite) (archive, error) {
 	return archive{sourcesLine: fmt.Sprintf("deb %s %s main\n", mirror, suite), aptConf: conf, env: env}, nil
 }
 
-// machineAptConf keeps of the machine's apt configuration what decides whether the mirror can be used.
+// machineAptConf returns the settings of the machine's apt configuration that the use of the mirror depends on.
 func machineAptConf(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "apt-config", "dump").Output()
 	if err != nil {
@@ -60,7 +60,7 @@ func machineAptConf(ctx context.Context) (string, error) {
 	return kept.String(), nil
 }
 
-// osRelease reads os-release(5) as far as plain identifiers go.
+// osRelease reads the plain identifiers of os-release(5).
 func osRelease(text []byte) map[string]string {
 	fields := map[string]string{}
 	lines := bufio.NewScanner(bytes.NewReader(text))

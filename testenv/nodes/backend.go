@@ -17,11 +17,11 @@ type backend interface {
 	// state never blocks.
 	state() power
 	// exec runs a command in the machine and returns its exit status; 128+n after signal n.
-	// The error is errOff, the context's, or says why the command could not be run.
+	// The error is errOff, the context's, or the reason why the command could not be run.
 	exec(ctx context.Context, c command) (exit int, err error)
-	// cut takes the power away and returns when nothing of the machine runs any more. The disk stays.
+	// cut cuts the power and returns when no process of the machine is left. The disk stays.
 	cut(ctx context.Context) error
-	// release cuts the power and gives back everything the machine holds on the host. It can be repeated.
+	// release cuts the power and frees all resources of the machine on the host. It can be repeated.
 	release(ctx context.Context) error
 }
 
@@ -38,7 +38,7 @@ const (
 	poweredOff power = iota // never started, shut down, or cut
 	booting                 // PID 1 runs, or is about to
 	booted                  // every unit was started or failed
-	rebooting               // off, because the machine asked to be started again
+	rebooting               // off, to be started again
 )
 
 func (p power) on() bool { return p == booting || p == booted }
@@ -46,10 +46,10 @@ func (p power) on() bool { return p == booting || p == booted }
 var errOff = errors.New("the node is off")
 
 // pollInterval is short against everything that is waited for (a boot takes hundreds of milliseconds)
-// and long against the cost of one look.
+// and long against the cost of one check.
 const pollInterval = 10 * time.Millisecond
 
-// poll looks until the condition holds, fails, or ctx ends.
+// poll checks until the condition holds, fails, or ctx ends.
 func poll(ctx context.Context, every time.Duration, what string, holds func() (bool, error)) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

@@ -26,8 +26,8 @@ func prerequisites(t testing.TB, o Options) {
 	}
 }
 
-// newNode names a node and finds what it is made of. Nothing but its directory exists before assemble is called, so
-// that everything else is made under the protection of the test's cleanup.
+// newNode names a node and finds its parts. Only its directory exists before assemble is called, so that the test's
+// cleanup covers everything else.
 func newNode(t testing.TB, o Options) (n *Node, assemble func() error, err error) {
 	t.Helper()
 	ctx := t.Context()
@@ -68,7 +68,7 @@ func (o Options) stack() []Layer {
 	return slices.Concat([]Layer{kernelLayer()}, o.Layers)
 }
 
-// BuildCache makes sure that everything a node with these options is made of is in the cache. Only Suite, VM and Layers
+// BuildCache builds the parts of a node with these options that are not in the cache. Only Suite, VM and Layers
 // count. logf gets a line when a build begins and one, with its duration, when it is done.
 func BuildCache(ctx context.Context, o Options, logf func(format string, args ...any)) error {
 	o, err := o.checked()

@@ -145,7 +145,7 @@ func TestNoWait(t *testing.T) {
 	n.MustExec(t, "systemctl", "is-system-running")
 }
 
-// net.* values live until the reboot, and in the node alone; everything else under /proc/sys is the host's and read-only.
+// net.* values last until the reboot, and in the node alone; everything else under /proc/sys is the host's and read-only.
 func TestSysctl(t *testing.T) {
 	t.Parallel()
 	require.Root(t)

@@ -40,7 +40,7 @@ func (c cache) newInstance() (instance, error) {
 	return inst, os.Mkdir(inst.dir, 0o700)
 }
 
-// artefact is one directory to be cached: how it is built, and the key that changes with whatever changes the result.
+// artefact is one directory of the cache: how it is built, and a key that changes with every input.
 type artefact struct {
 	what  string // for people
 	key   string
@@ -48,8 +48,8 @@ type artefact struct {
 	build func(ctx context.Context, site buildSite) error
 }
 
-// buildSite is where one build works. The lock is to be inherited by the build's processes: it stays taken until the
-// last of them is gone, so that nobody starts over while they still write.
+// buildSite is where one build works. The lock is to be inherited by the build's processes: it is held until the
+// last of them is gone, so that no other build starts while they still write.
 type buildSite struct {
 	dir  string
 	lock *os.File
@@ -166,7 +166,7 @@ func lockFile(ctx context.Context, path string) (*os.File, error) {
 	return f, nil
 }
 
-// syncFilesystem makes the build durable before its name says that it is complete.
+// syncFilesystem makes the build durable before it gets the name of a complete one.
 func syncFilesystem(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -175,7 +175,7 @@ func syncFilesystem(dir string) error {
 	return errors.Join(unix.Syncfs(int(d.Fd())), d.Close())
 }
 
-// keyOf hashes a recipe; the readable prefix is for people who look into the cache.
+// keyOf hashes a recipe; the prefix makes the cache readable.
 func keyOf(prefix string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return fmt.Sprintf("%s-%x", prefix, sum[:12])

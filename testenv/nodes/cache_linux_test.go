@@ -222,7 +222,7 @@ func TestProcessIdentity(t *testing.T) {
 	if (process{pid: fmt.Sprint(ended.Process.Pid), start: "1"}).alive() {
 		t.Error("a process that ended is alive")
 	}
-	// A name with spaces and parentheses shifts the fields of a careless reader.
+	// A name with spaces and parentheses shifts the fields for a simple parser.
 	named := exec.CommandContext(t.Context(), "sh", "-c", `printf 'a) R 1 (b' >/proc/self/comm; echo; read -r _`)
 	in, err := named.StdinPipe()
 	if err != nil {

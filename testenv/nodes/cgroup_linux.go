@@ -62,12 +62,12 @@ func (c cgroup) make() error {
 	return err
 }
 
-// open is for SysProcAttr.CgroupFD: a process is born in its group, there is no moment in which it is outside.
+// open is for SysProcAttr.CgroupFD: a process starts in its group and is never outside.
 func (c cgroup) open() (*os.File, error) {
 	return os.OpenFile(string(c), unix.O_PATH|unix.O_DIRECTORY, 0)
 }
 
-// kill ends every process in the group and below, at once and without a race against forks. A group that is gone is
+// kill ends every process in the group and below, at once and without a race against forks. A group that is gone counts as
 // killed; so is one of version 1, which only shadows another.
 func (c cgroup) kill() error {
 	f, err := os.OpenFile(filepath.Join(string(c), "cgroup.kill"), os.O_WRONLY, 0)

@@ -74,7 +74,7 @@ func (c cache) instanceNames() ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// reclaim takes from the host whatever a node holds, except its directory: processes, control groups, mounts and
+// reclaim frees all resources of a node on the host, except its directory: processes, control groups, mounts and
 // systemd-nspawn's own files. It works from the name alone, so that it does the same for a node of this process
 // and for one whose owner was killed at any point.
 func reclaim(ctx context.Context, inst instance) error {
@@ -124,8 +124,8 @@ func removeNspawnLock(root string) error {
 	return err
 }
 
-// unmountAll unmounts, last made first, everything at a path that has the name in it. A killed process lets go of
-// its mounts a little after it is gone, so a busy mount is tried again.
+// unmountAll unmounts, last made first, everything at a path that has the name in it. A killed process releases
+// its mounts a little after its end, so a busy mount is tried again.
 func unmountAll(ctx context.Context, name string) error {
 	mounts, err := readMounts()
 	if err != nil {

@@ -100,7 +100,7 @@ func findOne(lowers []string, pattern string) (string, error) {
 	return found[0], nil
 }
 
-// installAgent builds the agent from the checkout that the test belongs to, so that both speak the same.
+// installAgent builds the agent from the checkout that the test belongs to, so that both have the same protocol.
 func installAgent(ctx context.Context, root string) error {
 	for _, file := range []string{agentPath, agentWanted} {
 		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o755); err != nil {

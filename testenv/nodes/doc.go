@@ -6,7 +6,7 @@
 // sysctls. It does not have: a kernel of its own (vm.*, kernel.* sysctls and modules are the host's), a settable clock,
 // memory or CPU limits. With Options.VM it is a virtual machine that has all of these, with Debian's kernel for clouds
 // and an ext4 disk that a power cut can interrupt, and without a network. It is emulated in software, which costs twenty
-// to thirty seconds of a processor for a boot: tests that need it stand in testenv/vm and run by make test-vm.
+// to thirty seconds of a processor for a boot: tests that need it are in testenv/vm and run by make test-vm.
 //
 // Base systems are built once into the user's cache directory (machineadm-testenv) and never change: remove that
 // directory to have them built from the mirror's newest packages.

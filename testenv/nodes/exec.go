@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Result is what a command in a node left behind. ExitCode is 128+n after signal n, 127 when there is no such program.
+// Result is the result of a command in a node. ExitCode is 128+n after signal n, 127 when there is no such program.
 type Result struct {
 	Stdout   string
 	Stderr   string
@@ -29,8 +29,8 @@ func (r Result) failure() error {
 // Exec runs a command in the node as root, in all its namespaces, in a control group of its own inside the node's,
 // with a constructed environment, empty stdin and / as working directory. There is no shell: argv[0] is looked up in
 // the node's PATH. A non-zero exit is a Result; the error says that the command could not be run or did not finish.
-// When ctx ends, the command and all its children are killed. A child that the command leaves behind lives on in the
-// node, but must not hold on to stdout or stderr. A command that still runs when the node shuts down delays that by
+// When ctx ends, the command and all its children are killed. A child that the command leaves behind keeps running in
+// the node, but must not keep stdout or stderr open. A command that still runs when the node shuts down delays that by
 // 10 s: it is no child of the node's init, which therefore does not notice that it ends.
 func (n *Node) Exec(ctx context.Context, argv ...string) (Result, error) {
 	return n.ExecInput(ctx, nil, argv...)

@@ -33,7 +33,7 @@ find "$root/var/lib/apt/lists" -mindepth 1 -delete
 rm -f -- "$root/usr/sbin/policy-rc.d" "$root/etc/resolv.conf"
 `
 
-// overlayLayer is what installing the packages changes on top of the lower directories (topmost first), which
+// overlayLayer contains the changes of installing the packages on top of the lower directories (topmost first), which
 // belowKey stands for.
 func overlayLayer(suite Suite, belowKey string, lowers []string, l Layer) artefact {
 	return artefact{

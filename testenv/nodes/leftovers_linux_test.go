@@ -91,7 +91,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 	}
 }
 
-// A Boot that fails says why, shows the console and leaves nothing.
+// A Boot that fails reports the reason, shows the console and leaves nothing.
 func TestFailedBootLeavesNothing(t *testing.T) {
 	t.Parallel()
 	require.Root(t)
@@ -176,7 +176,7 @@ func startChild(t *testing.T, how string) *child {
 	}
 }
 
-// wait returns what the child still had to say. Every child fails, as requested.
+// wait returns the rest of the child's output. Every child fails, as requested.
 func (c *child) wait(t *testing.T) string {
 	t.Helper()
 	var rest strings.Builder

@@ -13,7 +13,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes/internal/wire"
 )
 
-// link is this end of the talk with the agent in a virtual machine, from one power-on to the next power-off.
+// link is this end of the connection to the agent in a virtual machine, from one power-on to the next power-off.
 type link struct {
 	conn   *wire.Conn
 	socket net.Conn
@@ -26,7 +26,7 @@ type link struct {
 	calls map[uint32]*call
 }
 
-// call is one command on its way.
+// call is one command in progress.
 type call struct {
 	command
 	room  chan struct{} // one token for each Stdin frame that may be sent
@@ -69,7 +69,7 @@ func (l *link) receive() {
 	}
 }
 
-// deliver holds the lock while it writes: a command that was given up gets nothing more.
+// deliver holds the lock while it writes: an abandoned command gets no more data.
 func (l *link) deliver(f wire.Frame) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +123,7 @@ func (l *link) run(ctx context.Context, c command) (int, error) {
 	case <-running.ended:
 		return running.finish()
 	case <-l.end:
-		if closed(running.ended) { // its last words came with the machine's
+		if closed(running.ended) { // its last output came with the machine's
 			return running.finish()
 		}
 		return 0, errOff
@@ -133,7 +133,7 @@ func (l *link) run(ctx context.Context, c command) (int, error) {
 	}
 }
 
-// finish waits until nothing reads stdin any more, which is then the caller's again.
+// finish waits until stdin has no reader, so that the caller can use it again.
 func (c *call) finish() (int, error) {
 	select {
 	case err := <-c.fed:
@@ -155,14 +155,14 @@ func (l *link) add(c command) (uint32, *call) {
 	return l.last, running
 }
 
-// abandon gives a command up, if it is not at its end.
+// abandon stops waiting for a command that has not ended.
 func (l *link) abandon(id uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.calls, id)
 }
 
-// kill returns when the command and its children are gone, or their machine is, or does not say so in time.
+// kill returns when the command and its children are gone, or their machine is, or does not confirm in time.
 func (l *link) kill(id uint32, c *call) {
 	// Beside, because a machine that hangs does not read; its end will end this too.
 	go l.conn.Send(wire.Frame{Kind: wire.Kill, Call: id}) //nolint:errcheck // the end of the machine ends the command

@@ -52,7 +52,7 @@ func linked(t *testing.T, boot func(context.Context) error) (l *link, served <-c
 	go func() { result <- a.Serve(t.Context()) }()
 	l = newLink(near)
 	t.Cleanup(func() {
-		// Both may be closed by then, which is what some tests are about.
+		// Both may be closed by then, as some tests do.
 		_, _ = l.close(), far.Close()
 	})
 	return l, result, far
@@ -127,7 +127,7 @@ func TestAgentEndsWhenItCannotFollowTheBoot(t *testing.T) {
 	}
 }
 
-// A machine that goes away takes its commands along.
+// A machine that ends also ends its commands.
 func TestLinkEnds(t *testing.T) {
 	t.Parallel()
 	l, served, far := linked(t, atOnce)

@@ -150,7 +150,7 @@ func sourcesOf(stanza map[string]string) []source {
 	return all
 }
 
-// isNo lists the words that apt takes for false; everything else enables.
+// isNo reports whether apt reads a word as false; all others enable.
 func isNo(word string) bool {
 	return slices.Contains([]string{"no", "false", "without", "off", "disable", "0"}, strings.ToLower(word))
 }

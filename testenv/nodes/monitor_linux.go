@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sawReset follows qemu's monitor (QMP) to its end and says whether the machine ended because it reset itself, which
-// qemu's exit status does not tell.
+// sawReset follows qemu's monitor (QMP) to its end and reports whether the machine ended because it reset itself, which
+// qemu's exit status does not show.
 func sawReset(monitor io.ReadWriter) bool {
 	// Events come only after this. When qemu has ended, they are lost too.
 	if _, err := io.WriteString(monitor, `{"execute": "qmp_capabilities"}`+"\n"); err != nil {

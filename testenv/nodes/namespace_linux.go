@@ -55,8 +55,8 @@ func inNamespace(path, own string, kind int, start func() error) error {
 	})
 }
 
-// onThread runs work, which changes the namespace of its thread, and brings the thread back before anyone else gets it.
-// A thread that cannot be brought back ends with its goroutine.
+// onThread runs work, which changes the namespace of its thread, and restores the thread before any other goroutine gets it.
+// A thread that cannot be restored ends with its goroutine.
 func onThread(own string, kind int, work func() error) error {
 	done := make(chan error)
 	go func() {

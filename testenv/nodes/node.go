@@ -23,7 +23,7 @@ type Node struct {
 // maxSelfReboots bounds how often a node may reboot itself before it is up: a loop is an error, not a hang.
 const maxSelfReboots = 5
 
-// teardownTimeout bounds the freeing of a node's resources, which takes milliseconds when all is well.
+// teardownTimeout bounds the freeing of a node's resources, which normally takes milliseconds.
 const teardownTimeout = 30 * time.Second
 
 // Boot starts a node and waits until its boot is finished: every unit started or failed, cloud-init included when it
@@ -132,7 +132,7 @@ func (n *Node) Reboot(ctx context.Context) error {
 }
 
 // Stop shuts the node down in order, then frees everything it holds, files included. The node cannot be used afterwards.
-// After an error of the shutdown it is freed all the same.
+// It is freed also after an error of the shutdown.
 func (n *Node) Stop(ctx context.Context) error {
 	down := n.goDown(ctx, "poweroff")
 	return errors.Join(down, n.free())
@@ -205,7 +205,7 @@ func (n *Node) logEvidence() {
 	}
 }
 
-// lastLines keeps what a person reads of a long log: its end.
+// lastLines returns the end of a long log.
 func lastLines(s string, most int) string {
 	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(s, "\r", ""), "\n"), "\n")
 	if len(lines) > most {

@@ -85,7 +85,7 @@ func (m *nspawn) place() (*session, cgroup, error) {
 	return s, group, group.make()
 }
 
-// boundingSet is the capability bounding set of a process, as setpriv(1) takes it.
+// boundingSet is the capability bounding set of a process, in the format of setpriv(1).
 func boundingSet(pid string) (string, error) {
 	status, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {

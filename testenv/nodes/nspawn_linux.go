@@ -30,7 +30,7 @@ type session struct {
 	leader string // PID 1 of the node, as a process of the host
 	bounds string // the node's capability bounding set, for setpriv(1)
 	group  cgroup
-	cut    bool          // its power was taken away
+	cut    bool          // its power was cut
 	up     chan struct{} // closed when the boot is finished
 	off    chan struct{} // closed when the machine is off; exit is set then
 	exit   error

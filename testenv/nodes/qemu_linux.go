@@ -26,7 +26,7 @@ type qemu struct {
 type run struct {
 	group cgroup
 	link  *link
-	cut   bool          // its power was taken away
+	cut   bool          // its power was cut
 	off   chan struct{} // closed when the machine is off; exit and again are set then
 	exit  error
 	again bool // it went off because it wants to be started again

@@ -36,7 +36,7 @@ func eachSuite(t *testing.T, test func(*testing.T, node)) {
 	}
 }
 
-// TestInstead: exactly one of two daemons runs and starts at boot, whatever becomes of the activation.
+// TestInstead: exactly one of two daemons runs and starts at boot, whatever the result of the activation.
 func TestInstead(t *testing.T) {
 	t.Parallel()
 	eachSuite(t, func(t *testing.T, n node) {
@@ -76,7 +76,7 @@ func TestInstead(t *testing.T) {
 	})
 }
 
-// TestInsteadInAnImage: systemd itself says of an image what the links mean.
+// TestInsteadInAnImage: systemd itself interprets the links of an image.
 func TestInsteadInAnImage(t *testing.T) {
 	t.Parallel()
 	n := boot(t, nodes.Bookworm, daemons())

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// request is what a test has the program do: one activation, or a look at units.
+// request is a task of the program: one activation, or a query of units.
 type request struct {
 	Root    string
 	States  []string
@@ -45,7 +45,7 @@ type request struct {
 	Mask, When string
 }
 
-// answer is what became of it.
+// answer is its result.
 type answer struct {
 	States      []machine.ServiceState
 	Changes     []string // their summaries
@@ -140,7 +140,7 @@ func (n node) do(t *testing.T, r request) answer {
 	return a
 }
 
-// say returns what systemctl says of each unit, in one line.
+// say returns systemctl's state of each unit, in one line.
 func (n node) say(t *testing.T, question string, units ...string) string {
 	t.Helper()
 	r, err := n.Exec(t.Context(), append([]string{"systemctl", question}, units...)...)

@@ -10,7 +10,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// TestStates: of units that have little in common, each is described as when it is asked for alone.
+// TestStates: of units that have little in common, each is described as by a query of its own.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	eachSuite(t, func(t *testing.T, n node) {

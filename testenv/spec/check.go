@@ -18,10 +18,10 @@ func (c Clause) InForce() bool {
 	return !strings.HasPrefix(c.Text[0].Text, Reserved) && !strings.HasPrefix(c.Text[0].Text, Withdrawn)
 }
 
-// definitions is the section whose clauses oblige nobody.
+// definitions is the section whose clauses have no duties.
 const definitions = "T"
 
-// Numbers finds clauses that stand in the wrong section, are there twice, or leave a gap.
+// Numbers finds clauses that are in the wrong section, exist twice, or leave a gap.
 func Numbers(s Spec) []string {
 	var problems []string
 	next := map[string]int{}
@@ -74,7 +74,7 @@ func Sentences(s Spec, evidence map[string]Evidence) []string {
 
 func line(number int) string { return fmt.Sprintf("line %d", number) }
 
-// Words finds the words of RFC 2119 where nobody is obliged, clauses that oblige nobody, and small letters where capitals
+// Words finds the words of RFC 2119 outside of clauses, clauses without a duty, and small letters where capitals
 // are meant.
 func Words(s Spec, evidence map[string]Evidence) []string {
 	capitals := regexp.MustCompile(`\b(MUST|SHALL|SHOULD|MAY|REQUIRED|RECOMMENDED|OPTIONAL)\b`)
@@ -141,7 +141,7 @@ func Same(what string, got, want [][]string) []string {
 	return problems
 }
 
-// Used finds values that the clauses named beside them do not hold. A row is a value's name, the value, clauses.
+// Used finds values that the clauses of their row do not contain. A row is a value's name, the value, clauses.
 func Used(s Spec, rows [][]string) []string {
 	var problems []string
 	for _, row := range rows {

@@ -42,7 +42,7 @@ func (s Source) TestFiles(pkg string) ([]TestFile, error) {
 	return out, nil
 }
 
-// isTest says whether go test runs a function of this name. Benchmarks hold nothing, and neither does TestMain.
+// isTest reports whether go test runs a function of this name as a test. Benchmarks and TestMain verify nothing.
 func isTest(name string) bool {
 	for _, prefix := range []string{"Test", "Fuzz", "Example"} {
 		if rest, ok := strings.CutPrefix(name, prefix); ok {
@@ -66,7 +66,7 @@ func texts(n ast.Node) []string {
 	return out
 }
 
-// files parses the Go files of a package whose names end so; test says whether tests are meant.
+// files parses the Go files of a package whose names end so; test selects test files.
 func (s Source) files(pkg, suffix string, test bool) ([]*ast.File, error) {
 	dir := filepath.Join(s.Root, filepath.FromSlash(pkg))
 	entries, err := os.ReadDir(dir)

@@ -24,7 +24,7 @@ import (
 )
 
 // asPlugin as the first argument makes the test binary a plugin that was written by SPEC.md alone: gRPC and no
-// go-plugin. What it writes to its standard output is the second argument, in which SOCKET stands for its address.
+// go-plugin. What it writes to its standard output is the second argument, in which SOCKET is replaced by its address.
 const asPlugin = "plugin-by-hand"
 
 // withoutShutdown as the third argument leaves out GRPCController.
@@ -127,7 +127,7 @@ func start(t *testing.T, args ...string) (*launch.Process, *stderr, error) {
 	return p, words, err
 }
 
-// TestHandshakeByHand: what SPEC.md says of the line is enough, and what it forbids is refused.
+// TestHandshakeByHand: the line of SPEC.md suffices, and a forbidden one is refused.
 func TestHandshakeByHand(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ output, refused string }{

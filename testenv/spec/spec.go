@@ -34,7 +34,7 @@ type Line struct {
 	Heading string
 }
 
-// LineKind says how a line is to be read.
+// LineKind is the kind of a line.
 type LineKind int
 
 // The kinds of lines. A clause's own lines are prose.
@@ -45,7 +45,7 @@ const (
 	Code
 )
 
-// Parse reads SPEC.md. Its problems are lines that have no place in the form.
+// Parse reads SPEC.md. Its problems are lines outside of the format.
 func Parse(text string) (Spec, []string) {
 	p := parser{section: regexp.MustCompile(`^## .*\(([A-Z])\)$`), clause: regexp.MustCompile(`^- \*\*(([A-Z])-(\d+))\*\* (.*)$`)}
 	for line := range strings.SplitSeq(text, "\n") {

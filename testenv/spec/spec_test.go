@@ -85,7 +85,7 @@ func remembered(s Source) func(string) ([]TestFile, error) {
 	}
 }
 
-// TestSpecEqualsTheCode compares what SPEC.md says with the constants that the code goes by.
+// TestSpecEqualsTheCode compares SPEC.md with the constants of the code.
 func TestSpecEqualsTheCode(t *testing.T) {
 	t.Parallel()
 	s, text := read(t)
@@ -139,7 +139,7 @@ func TestSpecEqualsTheCode(t *testing.T) {
 	}
 }
 
-// code reads what the code has, and fails the test where it has not.
+// code reads the constants, and fails the test for missing ones.
 type code struct {
 	t *testing.T
 	Source
@@ -281,7 +281,7 @@ func (c code) directories() [][]string {
 	}
 }
 
-// environment is what a plugin is given, as far as the code of this repository gives it.
+// environment returns the environment that the code of this repository gives a plugin.
 func (c code) environment() [][]string {
 	c.t.Helper()
 	everything := func(string) (string, bool) { return "given", true }

@@ -43,7 +43,7 @@ func testMain(m *testing.M) (code int) {
 	return m.Run()
 }
 
-// bench is an image root and what goes with a run on it.
+// bench is an image root and the directories of its runs.
 type bench struct {
 	t                                   *testing.T
 	dir, root, plugins, state, run, tmp string

@@ -51,7 +51,7 @@ func control(t *testing.T, file *os.File, f func(fd int) error) {
 	}
 }
 
-// modes are how the terminal treats what is typed and written.
+// modes are the settings of the terminal for input and output.
 func modes(t *testing.T, file *os.File) unix.Termios {
 	t.Helper()
 	var out unix.Termios
@@ -74,7 +74,7 @@ type session struct {
 	done          chan struct{} // the program has ended
 
 	mu  sync.Mutex
-	raw []byte // what the program has written
+	raw []byte // output of the program
 }
 
 // begin starts a command on a terminal, as a shell would: in a session of its own, whose terminal it is.
@@ -132,14 +132,14 @@ func (s *session) watch() {
 	}
 }
 
-// sent is what the program has written so far.
+// sent returns the output of the program so far.
 func (s *session) sent() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.ReplaceAll(string(s.raw), "\r\n", "\n")
 }
 
-// mark is what the shell writes after the program has ended.
+// mark is written by the shell after the program has ended.
 const mark = "# the shell is back"
 
 // text is what stays on the terminal: without the status lines, each of which is erased before anything else is written.
@@ -179,7 +179,7 @@ func (s *session) until(what string, condition func() bool) {
 	}
 }
 
-// types sends what a person types.
+// types sends keys.
 func (s *session) types(keys string) {
 	s.t.Helper()
 	if _, err := s.master.WriteString(keys); err != nil {
@@ -210,7 +210,7 @@ func (s *session) ends(exit int) {
 	}
 }
 
-// within is a context for a command that must not hold up the rest.
+// within is a context for a command that must end in time.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)

@@ -26,7 +26,7 @@ func hanging() string {
 		document("fourth", "touch: [etc/e]")
 }
 
-// TestStatusLine watches a run, ends it with the key that people use, and reads what is left.
+// TestStatusLine watches a run, interrupts it by key, and reads the remaining text.
 func TestStatusLine(t *testing.T) {
 	t.Parallel()
 	for _, variable := range []string{"NO_COLOR=", "NO_COLOR=0"} {
@@ -57,7 +57,7 @@ func TestStatusLine(t *testing.T) {
 	}
 }
 
-// TestAskedTwice: the run says what the first key does, and that there is a second.
+// TestAskedTwice: the run reports the effect of the first key and of a second one.
 func TestAskedTwice(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "{}")
@@ -69,7 +69,7 @@ func TestAskedTwice(t *testing.T) {
 	s.ends(report.ExitInterrupted)
 }
 
-// TestTheLogAndTheStatusLine: every line of the log is whole.
+// TestTheLogAndTheStatusLine: every line of the log is complete.
 func TestTheLogAndTheStatusLine(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, `{"say": "before the handshake"}`)
@@ -236,7 +236,7 @@ func TestLinesWhereNothingCanBeDrawn(t *testing.T) {
 	}
 }
 
-// TestPlanAndStatusAreColored, and say the same without.
+// TestPlanAndStatusAreColored, and have the same text without colors.
 func TestPlanAndStatusAreColored(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "{}")

@@ -8,5 +8,5 @@ import (
 	"os"
 )
 
-// lock holds nobody off: two builds at once cost time, and nothing else.
+// lock does nothing: two builds at once cost only time.
 func lock(_ context.Context, dir string) (io.Closer, error) { return os.Open(dir) }

@@ -1,9 +1,9 @@
 // Package tools builds the programs that generate, check and test this repository.
-// Each is a nested Go module in the folder beside this file that bears the program's name: its go.mod pins the version,
+// Each is a nested Go module in the folder beside this file with the program's name: its go.mod pins the version,
 // its go.sum the content, and nothing of it enters the product's module graph. A folder whose go.mod names several
-// programs bears another name; its programs are the tools FOLDER/PROGRAM and are built together, into one directory.
-// A file ldflags in a folder holds what is given to the linker besides, such as the version that the program prints.
-// A folder may hold a main package of its own, where the authors' builds more than we need.
+// programs has another name; its programs are the tools FOLDER/PROGRAM and are built together, into one directory.
+// A file ldflags in a folder has further flags of the linker, such as the version that the program prints.
+// A folder may hold a main package of its own, where the authors' main package builds more than the tests need.
 package tools
 
 import (
@@ -113,7 +113,7 @@ func Names(dir string) ([]string, error) {
 	return names, nil
 }
 
-// programs are the names of what the module at source builds, in the order of its go.mod.
+// programs returns the names of the programs that the module at source builds, in the order of its go.mod.
 func programs(source string) ([]string, error) {
 	data, err := os.ReadFile(filepath.Join(source, "go.mod"))
 	if err != nil {

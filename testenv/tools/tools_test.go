@@ -46,7 +46,7 @@ func TestEveryToolIsPinned(t *testing.T) {
 		case len(all) == 1 && all[0] != name:
 			t.Errorf("%s builds %s: the folder bears the binary's name", mod, all[0])
 		case len(all) > 1 && slices.Contains(all, name):
-			t.Errorf("%s builds %q: the folder of several bears another name", mod, all)
+			t.Errorf("%s builds %q: the folder of several has another name", mod, all)
 		}
 		if _, err := os.Stat(filepath.Join(name, "go.sum")); err != nil {
 			t.Error(err)

@@ -1,4 +1,4 @@
-// Package nodestest holds what every kind of node promises, as checks of one node that a test has booted.
+// Package nodestest has the checks that every kind of node passes, for one node that a test has booted.
 package nodestest
 
 import (
@@ -86,7 +86,7 @@ func ExecIsInside(t *testing.T, n *nodes.Node) {
 			t.Errorf("control group as the node sees it: %q", group)
 		}
 	})
-	t.Run("a daemon is left", func(t *testing.T) { // it lives on, as after a login
+	t.Run("a daemon is left", func(t *testing.T) { // it keeps running, as after a login
 		n.MustExec(t, "sh", "-c", "setsid sleep 98764 >/dev/null 2>&1 &")
 		n.MustExec(t, "timeout", "30", "sh", "-c", "until pgrep -f '^sleep 98764'; do sleep 0.05; done")
 	})
@@ -147,7 +147,7 @@ func ExecAtOnce(t *testing.T, n *nodes.Node) {
 	}
 }
 
-// ExecCancel checks that a command's whole tree ends when its context does, and that the node does not notice.
+// ExecCancel checks that a command's whole tree ends when its context does, and that the node is not affected.
 func ExecCancel(t *testing.T, n *nodes.Node) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)

@@ -11,17 +11,17 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
-// sayGoodbye starts a service that leaves a file when, and only when, it is stopped in order.
-func sayGoodbye(t *testing.T, n *nodes.Node) {
+// markOrderlyStop starts a service that leaves a file when, and only when, it is stopped in order.
+func markOrderlyStop(t *testing.T, n *nodes.Node) {
 	t.Helper()
 	n.MustExec(t, "sh", "-c", "rm -f /var/lib/goodbye; sync /var/lib")
 	n.MustExec(t, "systemd-run", "--unit=goodbye", "sh", "-c", "trap 'echo stopped >/var/lib/goodbye; exit' TERM; while :; do sleep 1; done")
 }
 
-// Reboot checks an orderly reboot: services are stopped, the disk stays, what is volatile goes.
+// Reboot checks an orderly reboot: services are stopped, the disk stays, volatile state is lost.
 func Reboot(t *testing.T, n *nodes.Node) {
 	n.MustExec(t, "sh", "-c", "echo kept >/var/lib/kept; echo lost >/run/lost")
-	sayGoodbye(t, n)
+	markOrderlyStop(t, n)
 	boot := n.MustExec(t, "cat", "/proc/sys/kernel/random/boot_id").Stdout
 	identity := n.MustExec(t, "cat", "/etc/machine-id").Stdout
 	if err := n.Reboot(t.Context()); err != nil {
@@ -40,7 +40,7 @@ func Reboot(t *testing.T, n *nodes.Node) {
 // Crash checks a power cut: nothing is stopped in order, nothing runs afterwards, and the disk starts again.
 func Crash(t *testing.T, n *nodes.Node) {
 	n.MustExec(t, "sh", "-c", "echo kept >/var/lib/kept; sync /var/lib/kept /var/lib")
-	sayGoodbye(t, n)
+	markOrderlyStop(t, n)
 	running := make(chan error)
 	go func() {
 		_, err := n.Exec(t.Context(), "sh", "-c", "touch /run/running; sleep 600")
@@ -81,7 +81,7 @@ func RebootedItself(t *testing.T, n *nodes.Node) {
 	}
 }
 
-// Missing is what Files takes for the contents of a file that is not there.
+// Missing is the content of a missing file for Files.
 const Missing = "(missing)"
 
 // Files compares files of the node.

@@ -56,7 +56,7 @@ func Processes(t *testing.T, name string) []string {
 	}
 	var found []string
 	for _, dir := range dirs {
-		// A zombie is dead; when the host's init reaps it is not in our hands.
+		// A zombie has ended; the host's init reaps it at some time.
 		if status, err := os.ReadFile(filepath.Join(dir, "status")); err != nil || strings.Contains(string(status), "State:\tZ") {
 			continue
 		}
@@ -71,7 +71,7 @@ func Processes(t *testing.T, name string) []string {
 	return found
 }
 
-// Eventually waits for something that is on its way without anybody's further doing.
+// Eventually waits for a condition that comes without further action.
 func Eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)

@@ -2,7 +2,7 @@
 //
 //	cri SOCKET version | status | pull IMAGE | image IMAGE | remove IMAGE
 //
-// It exits with 0 also when the runtime answered an error: that is an answer.
+// It exits with 0 also when the runtime returns an error.
 package main
 
 import (

@@ -3,7 +3,7 @@ package answer
 
 import "github.com/machineadm/machineadm/internal/cri"
 
-// Answer is what a runtime answered to one call, or why it did not.
+// Answer is the response of a runtime to one call, or the error.
 type Answer struct {
 	Version      cri.Version
 	RuntimeReady cri.Condition
@@ -18,5 +18,5 @@ type Answer struct {
 	NotServed bool   // the error is cri.ErrNotServed
 }
 
-// Login is who pulls, on the standard input of the command: an argument would show it to every process of the node.
+// Login has the credentials of a pull, on the standard input of the command: an argument would show it to every process of the node.
 type Login struct{ User, Password string }

@@ -1,5 +1,5 @@
-// Command nodes-agent is the only thing of ours in a virtual machine that a test did not ask for: it runs the test's
-// commands there. It talks over a virtio-serial port, so that the machine needs no network.
+// Command nodes-agent is the only addition to a virtual machine that a test does not request: it runs the test's
+// commands there. It communicates over a virtio-serial port, so that the machine needs no network.
 package main
 
 import (
@@ -74,7 +74,7 @@ func findPort() (string, error) {
 	}
 }
 
-// port is read while nobody is at its other end too: then the kernel answers with nothing instead of waiting.
+// port is also read while its other end is closed: then the kernel returns nothing instead of waiting.
 type port struct{ *os.File }
 
 func (p port) Read(b []byte) (int, error) {
@@ -86,7 +86,7 @@ func (p port) Read(b []byte) (int, error) {
 	}
 }
 
-// boot asks systemd, which answers when every unit was started or failed. The test checks how the boot ended.
+// boot waits for systemd, until every unit was started or failed. The test checks how the boot ended.
 func boot(ctx context.Context) error {
 	out, err := exec.CommandContext(ctx, "systemctl", "is-system-running", "--wait").Output()
 	switch state := strings.TrimSpace(string(out)); state {

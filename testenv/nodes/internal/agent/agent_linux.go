@@ -33,7 +33,7 @@ type Agent struct {
 // outputGrace is how long a command's children may hold its outputs after it ended.
 const outputGrace = 2 * time.Second
 
-// killGrace is how long killed processes, which cannot resist, may take to be gone.
+// killGrace is how long killed processes may take to end.
 const killGrace = 5 * time.Second
 
 // Serve returns at the end of the connection. It never blocks on a command.
@@ -177,7 +177,7 @@ func status(err error) (int, error) {
 	return exit.ExitCode(), nil
 }
 
-// notStarted answers as a shell does for a program that is not there or cannot be executed.
+// notStarted returns the exit code of a shell for a program that is missing or cannot be executed.
 func (a *Agent) notStarted(c *call, cause error) (int, error) {
 	var exit int
 	switch {
@@ -218,7 +218,7 @@ func kill(group string) error {
 	return os.WriteFile(filepath.Join(group, "cgroup.kill"), []byte("1"), 0)
 }
 
-// empty waits until nothing of a killed group is left.
+// empty waits until a killed group has no processes.
 func empty(group string) error {
 	for deadline := time.Now().Add(killGrace); ; time.Sleep(10 * time.Millisecond) {
 		pids, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
