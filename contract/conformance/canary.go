@@ -7,17 +7,17 @@ import (
 	"encoding/hex"
 )
 
-// placeholder is what a case writes where the canary goes.
+// placeholder stands for the canary in a case.
 const placeholder = "${canary}"
 
-// newCanary is a word that occurs nowhere by chance.
+// newCanary returns a random word.
 func newCanary() string { return "canary" + rand.Text() }
 
-// traces of a secret are the texts by which it is recognised.
+// traces of a secret are the texts by which it is found.
 type traces [][]byte
 
-// tracesOf returns the word itself, in hexadecimal, and what base64 makes of its middle at each of the three places at
-// which it can begin in what is encoded.
+// tracesOf returns the word, its hexadecimal form, and the base64 of its middle for each of the three offsets at which it
+// can begin in an encoded text.
 func tracesOf(word string) traces {
 	out := traces{[]byte(word), []byte(hex.EncodeToString([]byte(word)))}
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -30,7 +30,7 @@ func tracesOf(word string) traces {
 	return out
 }
 
-// in says whether a trace is in the data.
+// in reports whether a trace is in the data.
 func (t traces) in(data []byte) bool {
 	for _, trace := range t {
 		if bytes.Contains(data, trace) {

@@ -15,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// Case is one directory of cases, read.
+// Case is one case, as read by LoadCases.
 type Case struct {
 	// Name is the directory's name.
 	Name string
@@ -41,7 +41,12 @@ type expectedError struct {
 	Final bool   `json:"final,omitempty"`
 }
 
-// codes are the codes that a case can expect: Internal is never right.
+// caseFiles are the names in the directory of a case.
+func caseFiles() []string {
+	return []string{"config.yaml", "root", "expect", "expect.yaml", "README.md"}
+}
+
+// codes are the codes that a case can expect: Internal is always a finding.
 func codes() []string {
 	var out []string
 	for _, code := range []pluginv1.Code{
@@ -52,15 +57,15 @@ func codes() []string {
 	return out
 }
 
-// refused says whether the document is expected to be refused.
+// refused reports whether the case expects that the document is refused.
 func (c *Case) refused() bool { return len(c.expect.Errors) > 0 }
 
-// refusedWith says whether the document is expected to be refused with this code.
+// refusedWith reports whether the case expects that the document is refused with this code.
 func (c *Case) refusedWith(code pluginv1.Code) bool {
 	return slices.ContainsFunc(c.expect.Errors, func(e expectedError) bool { return e.Code == code.String() })
 }
 
-// LoadCases reads every case in a directory, sorted by name. A case that is not in order is an error that names the file.
+// LoadCases reads every case in a directory, sorted by name. The error for an invalid case names the file.
 func LoadCases(dir string) ([]*Case, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -78,7 +83,7 @@ func LoadCases(dir string) ([]*Case, error) {
 		cases = append(cases, c)
 	}
 	if len(cases) == 0 {
-		return nil, fmt.Errorf("%s holds no case: a case is a directory with a config.yaml", dir)
+		return nil, fmt.Errorf("%s has no case: a case is a directory with a config.yaml", dir)
 	}
 	return cases, nil
 }
@@ -90,9 +95,8 @@ func loadCase(dir string) (*Case, error) {
 		return nil, fmt.Errorf("read a case: %w", err)
 	}
 	for _, e := range entries {
-		if known := []string{"config.yaml", "root", "expect", "expect.yaml", "README.md"}; !slices.Contains(known, e.Name()) {
-			return nil, fmt.Errorf("%s does not belong into a case: it holds %s",
-				filepath.Join(dir, e.Name()), strings.Join(known, ", "))
+		if !slices.Contains(caseFiles(), e.Name()) {
+			return nil, fmt.Errorf("%s is no file of a case: use %s", filepath.Join(dir, e.Name()), strings.Join(caseFiles(), ", "))
 		}
 	}
 	if c.config, err = os.ReadFile(filepath.Join(dir, "config.yaml")); err != nil {
@@ -116,32 +120,32 @@ func (c *Case) readExpectation(name string) error {
 	if err := readYAML(name, data, &c.expect); err != nil {
 		return err
 	}
-	var complaints []string
-	complain := func(field, message string) { complaints = append(complaints, name+": "+field+": "+message) }
+	var problems []string
+	problem := func(field, message string) { problems = append(problems, name+": "+field+": "+message) }
 	for i, e := range c.expect.Errors {
 		if !slices.Contains(codes(), e.Code) {
-			complain(fmt.Sprintf("errors[%d].code", i), "must be one of "+strings.Join(codes(), ", "))
+			problem(fmt.Sprintf("errors[%d].code", i), "must be one of "+strings.Join(codes(), ", "))
 		}
 		if e.Final && e.Code != pluginv1.CodePrecondition.String() {
-			complain(fmt.Sprintf("errors[%d].final", i), "only a Precondition can be final")
+			problem(fmt.Sprintf("errors[%d].final", i), "only a Precondition can be final")
 		}
 	}
 	if !slices.Contains([]string{"", "None", "AfterRun", "BeforeNext"}, c.expect.Reboot) {
-		complain("reboot", "must be None, AfterRun or BeforeNext")
+		problem("reboot", "must be None, AfterRun or BeforeNext")
 	}
 	for file, mode := range c.expect.Modes {
 		if bits, err := strconv.ParseUint(mode, 8, 32); err != nil || bits > 0o777 {
-			complain("modes."+file, `must be an octal string such as "0600"`)
+			problem("modes."+file, `must be an octal string such as "0600"`)
 		}
 	}
 	if c.refused() && c.expect.Changes != nil {
-		complain("changes", "a document that is refused has none")
+		problem("changes", "a refused document has none")
 	}
 	if !c.refused() && c.expect.Facts != nil {
-		complain("facts", "only a document that is refused has any")
+		problem("facts", "only a refused document has facts")
 	}
-	if len(complaints) > 0 {
-		return errors.New(strings.Join(complaints, "\n"))
+	if len(problems) > 0 {
+		return errors.New(strings.Join(problems, "\n"))
 	}
 	return nil
 }
@@ -172,15 +176,15 @@ func yamlMapping(name string, data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var complaints []error
+	var problems []error
 	for _, e := range stream.Errors {
 		e.Position.Line -= strings.Count(head, "\n")
 		e.Position.Column -= len("  ")
 		e.Kind, e.Name, e.Field = "", "", strings.TrimPrefix(e.Field, "spec.")
-		complaints = append(complaints, e)
+		problems = append(problems, e)
 	}
-	if len(complaints) > 0 {
-		return nil, errors.Join(complaints...)
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
 	}
 	if len(stream.Documents) != 1 {
 		return nil, fmt.Errorf("%s: must be one mapping", name)
@@ -196,20 +200,10 @@ func yamlMapping(name string, data []byte) ([]byte, error) {
 	return encode(root["spec"])
 }
 
-// document is the case's document as JSON, with the canary in its place.
+// document returns the document as JSON, with the canary in place of the placeholder.
 func (c *Case) document(canary string) ([]byte, error) {
 	name := filepath.Join(c.dir, "config.yaml")
-	stream, err := document.Decode(name, bytes.NewReader(fill(c.config, canary)))
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range stream.Errors {
-		return nil, fmt.Errorf("a host would refuse the document before a plugin sees it: %w", e)
-	}
-	if len(stream.Documents) != 1 {
-		return nil, fmt.Errorf("%s holds %d documents: a case has one", name, len(stream.Documents))
-	}
-	data, err := stream.Documents[0].JSON()
+	data, err := decodeOne(name, fill(c.config, canary))
 	if err != nil {
 		return nil, err
 	}
@@ -218,14 +212,29 @@ func (c *Case) document(canary string) ([]byte, error) {
 		return nil, err
 	}
 	if !sameFields(c.expect.Secrets, at) {
-		return nil, fmt.Errorf("%s: %s stands in %q, but the secrets of expect.yaml are %q",
+		return nil, fmt.Errorf("%s: %s is in %q, but the secrets of expect.yaml are %q",
 			name, placeholder, at, c.expect.Secrets)
 	}
 	return data, nil
 }
 
-// sameFields says whether the canary stands in the secret fields and nowhere else. A secret is a string, or a mapping
-// with a value.
+// decodeOne decodes a stream of one document to JSON.
+func decodeOne(name string, text []byte) ([]byte, error) {
+	stream, err := document.Decode(name, bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range stream.Errors {
+		return nil, fmt.Errorf("a host would refuse the document before a plugin sees it: %w", e)
+	}
+	if len(stream.Documents) != 1 {
+		return nil, fmt.Errorf("%s has %d documents: a case has one", name, len(stream.Documents))
+	}
+	return stream.Documents[0].JSON()
+}
+
+// sameFields reports whether the canary is in all secret fields and nowhere else. A secret is a string, or a mapping with a
+// value.
 func sameFields(secrets, at []string) bool {
 	named := func(field string) bool {
 		return slices.Contains(secrets, field) || slices.Contains(secrets, strings.TrimSuffix(field, ".value"))

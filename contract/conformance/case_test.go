@@ -38,7 +38,7 @@ func TestLoadCases(t *testing.T) {
 	plain, secret := strings.ReplaceAll(config, "%s", "x"), strings.ReplaceAll(config, "%s", "${canary}")
 	for name, tt := range map[string]struct {
 		files map[string]string
-		says  string // "" is a case in order
+		says  string // "" is a valid case
 	}{
 		"only a document": {map[string]string{"config.yaml": plain}, ""},
 		"everything": {map[string]string{
@@ -48,11 +48,11 @@ func TestLoadCases(t *testing.T) {
 		"errors":                 {map[string]string{"config.yaml": plain, "expect.yaml": "errors:\n- {code: Precondition}\n"}, ""},
 		"an empty expectation":   {map[string]string{"config.yaml": plain, "expect.yaml": "changes: []\n"}, ""},
 		"no document":            {map[string]string{"expect.yaml": "changes: []\n"}, "config.yaml"},
-		"two documents":          {map[string]string{"config.yaml": plain + "---\n" + strings.Replace(plain, "name: a", "name: b", 1)}, "holds 2 documents"},
+		"two documents":          {map[string]string{"config.yaml": plain + "---\n" + strings.Replace(plain, "name: a", "name: b", 1)}, "has 2 documents"},
 		"a faulty document":      {map[string]string{"config.yaml": "kind: X\n"}, "a host would refuse"},
-		"a stray file":           {map[string]string{"config.yaml": plain, "expects/x": ""}, "does not belong"},
-		"a secret without one":   {map[string]string{"config.yaml": plain, "expect.yaml": "secrets: [spec.password]\n"}, "${canary} stands in []"},
-		"a canary and no secret": {map[string]string{"config.yaml": secret}, `stands in ["spec.password.value"]`},
+		"a stray file":           {map[string]string{"config.yaml": plain, "expects/x": ""}, "is no file of a case"},
+		"a secret without one":   {map[string]string{"config.yaml": plain, "expect.yaml": "secrets: [spec.password]\n"}, "${canary} is in []"},
+		"a canary and no secret": {map[string]string{"config.yaml": secret}, `is in ["spec.password.value"]`},
 		"an unknown field":       {map[string]string{"config.yaml": plain, "expect.yaml": "# a\nchange: [a]\n"}, "change: unknown field"},
 		"a syntax error":         {map[string]string{"config.yaml": plain, "expect.yaml": "# a\nchanges: [a\n"}, "expect.yaml:"},
 		"an unknown code":        {map[string]string{"config.yaml": plain, "expect.yaml": "errors: [{code: Internal}]\n"}, "errors[0].code"},
@@ -60,7 +60,7 @@ func TestLoadCases(t *testing.T) {
 		"a mode in decimal":      {map[string]string{"config.yaml": plain, "expect.yaml": "modes: {a: \"999\"}\n"}, "modes.a"},
 		"refused with changes": {map[string]string{
 			"config.yaml": plain, "expect.yaml": "errors: [{code: Retry}]\nchanges: [a]\n",
-		}, "changes: a document that is refused has none"},
+		}, "changes: a refused document has none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,7 +154,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestCopyIsNormal: what a checkout made of the modes does not matter.
+// TestCopyIsNormal: the modes of a checkout have no effect.
 func TestCopyIsNormal(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
@@ -204,7 +204,7 @@ func TestChecksNameClauses(t *testing.T) {
 	}
 }
 
-// TestDocumentationListsTheChecks: what go doc says about the checks is what they say.
+// TestDocumentationListsTheChecks compares doc.go with the list of checks.
 func TestDocumentationListsTheChecks(t *testing.T) {
 	t.Parallel()
 	var want strings.Builder
@@ -225,6 +225,6 @@ func TestDocumentationListsTheChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(doc), want.String()) {
-		t.Errorf("doc.go must hold this, word for word:\n%s", want.String())
+		t.Errorf("doc.go must have exactly this:\n%s", want.String())
 	}
 }

@@ -16,32 +16,42 @@ type Check struct {
 	Name string
 	// Says is the property, as a sentence.
 	Says string
-	// Clause names the clauses of SPEC.md that ask for it, parted by commas.
+	// Clause names the clauses of SPEC.md that require it, separated by commas.
 	Clause string
+	// Fresh is the reason why the check starts processes of its own; empty for a check that shares those of the case.
+	Fresh string
 
 	// once marks a check that depends on no case.
 	once bool
-	run  func(context.Context, *bench) (finding, error)
+	// alone marks a check that no other case may disturb.
+	alone bool
+	run   func(context.Context, *fixture) (result, error)
 }
 
-// Checks that others point at.
+// Checks to which others refer.
 const (
 	outcomeName = "outcome"
 	eventsName  = "events"
 	claimsName  = "claims"
 )
 
-// Checks lists every check, in the order in which they are judged. nothing-outside is the first that starts the plugin:
-// what a plugin makes outside once and then finds there is only new to the first. outcome goes before those that
-// measure by the tree of an undisturbed run, which is no measure where outcome fails.
+// Checks lists every check, in the order in which they run. nothing-outside is the first, because a plugin may write
+// outside only if it finds nothing there. outcome precedes the checks that compare with the tree of an undisturbed run,
+// which says nothing where outcome fails. kill is the last: it takes the running processes of the case.
 func Checks() []Check {
-	return slices.Concat(checksOfAnswers(), checksOfDisturbance(), checksOfTheRoot())
+	return slices.Concat(checksOfAnswers(), checksOfDisturbance(), checksOfTheRoot(), []Check{{
+		Name: "kill", Clause: "G-10, G-11, G-21", run: kills,
+		Fresh: "each SIGKILL ends a process",
+		Says: "after SIGKILL when the started or the changed of a change arrives, and at no other moment, no file is half " +
+			"written, and a rerun makes the tree of an undisturbed run",
+	}})
 }
 
 func checksOfAnswers() []Check {
 	return []Check{
 		{
-			Name: "nothing-outside", Clause: "P-16, C-5", run: nothingOutside,
+			Name: "nothing-outside", Clause: "P-16, C-5", alone: true, run: nothingOutside,
+			Fresh: "what a process writes when it starts counts; the checks that follow share the process",
 			Says: "nothing is written beside the root, and on this machine nothing at the absolute path of what the case has " +
 				"in root/ and expect/, and no name in a directory of these; other paths are not watched",
 		},
@@ -84,7 +94,8 @@ func checksOfAnswers() []Check {
 		},
 		{
 			Name: "secrets", Clause: "G-23", run: secrets,
-			Says: "no secret shows in plans, events, errors, logs, arguments or environments",
+			Fresh: "its stderr is complete only when it has ended, and its arguments and environment are those of a start",
+			Says:  "no secret shows in plans, events, errors, logs, arguments or environments",
 		},
 	}
 }
@@ -97,12 +108,8 @@ func checksOfDisturbance() []Check {
 		},
 		{
 			Name: "stop", Clause: "P-27, P-28, G-10", run: stops,
-			Says: "Stop lets the change in hand be finished, and no other started",
-		},
-		{
-			Name: "kill", Clause: "G-10, G-11, G-21", run: kills,
-			Says: "after SIGKILL when the started or the changed of a change arrives, and at no other moment, no file is half " +
-				"written, and a rerun makes the tree of an undisturbed run",
+			Fresh: "a Stop that has an effect on a later Apply would disturb other checks",
+			Says:  "Stop lets the change in hand be finished, and no other started",
 		},
 		{
 			Name: "in-one-step", Clause: "G-11", run: inOneStep,
@@ -115,7 +122,8 @@ func checksOfDisturbance() []Check {
 		},
 		{
 			Name: "umask", Clause: "G-11", run: umasks,
-			Says: "modes do not depend on the umask",
+			Fresh: "a process inherits its umask when it starts",
+			Says:  "modes do not depend on the umask",
 		},
 	}
 }
@@ -133,7 +141,7 @@ func checksOfTheRoot() []Check {
 	}
 }
 
-// contractError returns the error as one of the contract, nil if it is none.
+// contractError returns the error as one of the contract, or nil.
 func contractError(err error) *pluginv1.Error {
 	var e *pluginv1.Error
 	if errors.As(err, &e) {
@@ -142,7 +150,7 @@ func contractError(err error) *pluginv1.Error {
 	return nil
 }
 
-// clauseOf is the clause that an error says the plugin breaks, else the other one.
+// clauseOf returns the clause that the client found violated, else the other one.
 func clauseOf(err error, other string) string {
 	if e := contractError(err); e != nil && e.Clause != "" {
 		return e.Clause
@@ -150,20 +158,24 @@ func clauseOf(err error, other string) string {
 	return other
 }
 
-// aboutClaims says whether an error says that the claims of an answer break the contract.
+// aboutClaims reports whether the client found the claims of an answer against the contract.
 func aboutClaims(err error) bool {
 	return slices.Contains([]string{"P-32", "P-33", "P-34"}, clauseOf(err, ""))
 }
 
-// trouble is an error as a reason gives it, "" for none.
-func trouble(err error) string {
-	if err == nil {
-		return ""
+// causeOf returns the likely cause of an error that the plugin does not mean to answer.
+func causeOf(err error, other string) string {
+	e := contractError(err)
+	switch {
+	case e != nil && e.Clause != "":
+		return "the message is built against " + e.Clause + "; plugin.proto has the fields and their rules"
+	case e != nil && e.Code == pluginv1.CodeInternal:
+		return "an exception or a panic in the plugin that its server answers; see its stderr"
 	}
-	return err.Error()
+	return other
 }
 
-// wrongAnswer says what is wrong with an answer that must be an error with one of these codes; "" when nothing is.
+// wrongAnswer returns what is wrong with an answer that must be an error with one of these codes, or "".
 func wrongAnswer(err error, allowed ...pluginv1.Code) string {
 	var names []string
 	for _, code := range allowed {
@@ -180,29 +192,38 @@ func wrongAnswer(err error, allowed ...pluginv1.Code) string {
 	return ""
 }
 
-// compare judges the tree of the bench by that of the undisturbed run.
-func (b *bench) compare(want reference, after string) (finding, error) {
-	got, err := readTree(b.root)
+// compare compares the root with that of the undisturbed run. The finding completes f.
+func (f *fixture) compare(want reference, after string, of finding) (result, error) {
+	got, err := readTree(f.root)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	d := differences(want.after, got, aspects{modes: true, owners: true})
 	if len(d) == 0 {
 		return passed(), nil
 	}
-	lines := b.firstDifference(want.after, got, func(name string) ([]byte, error) { return b.trial.content(want, name) })
-	return failed("%s, the tree is not that of an undisturbed run:%s%s", after, list(d), lines), nil
+	lines := f.firstDifference(want.after, got, func(name string) ([]byte, error) { return f.runner.content(want, name) })
+	of.expected = "the tree of an undisturbed run"
+	of.got = fmt.Sprintf("%s, the tree is not that of an undisturbed run:%s%s", after, list(d), lines)
+	return failed(of), nil
 }
 
-// again applies once more, with a new process, and judges the tree by that of the undisturbed run.
-func (b *bench) again(ctx context.Context, want reference, after string) (finding, error) {
-	p, err := b.start(ctx)
+// rerun applies once more, by another process, and compares the root with that of the undisturbed run.
+func (f *fixture) rerun(ctx context.Context, want reference, after string) (result, error) {
+	p, err := f.start(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	if err := p.apply(ctx, b.applying(), 0, nil).failure(); err != nil {
-		return failed("%s, the next Apply fails: %v", after, err).of("G-10"), nil
+	if err := p.apply(ctx, f.applying(), 0, nil).failure(); err != nil {
+		return failed(finding{
+			clause: "G-10", expected: "an Apply that was interrupted can be repeated",
+			got:   fmt.Sprintf("%s, the next Apply fails: %v", after, err),
+			cause: "a leftover of the interrupted Apply, such as a temporary file or a lock, that the plugin does not replace",
+		}), nil
 	}
-	f, err := b.compare(want, after+" and another Apply")
-	return f.of("G-10"), err
+	return f.compare(want, after+" and another Apply", finding{
+		clause: "G-10",
+		cause: "the plugin leaves a temporary file under a name that the next process does not use, or plans from what it " +
+			"remembers instead of what it observes",
+	})
 }

@@ -20,72 +20,94 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// claims plans with one key twice, with another one, and with none, and after Apply once more.
-func claims(ctx context.Context, b *bench) (finding, error) {
-	if b.trial.c.refused() {
+// claims plans twice with one key, with another key, without a key, and after Apply.
+func claims(ctx context.Context, f *fixture) (result, error) {
+	if f.runner.c.refused() {
 		return skipped("the document is refused"), nil
 	}
-	p, err := b.start(ctx)
+	p, err := f.start(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	bare := b.planning()
+	bare := f.planning()
 	bare.ClaimKey = nil
 	if _, err := p.plan(ctx, bare); clauseOf(err, "") == "P-34" {
-		return failed("Plan without a key: %v", err).of("P-34"), nil
+		return failed(finding{
+			clause: "P-34", expected: "no claim, because the request has no claim_key",
+			got: fmt.Sprintf("Plan without a key: %v", err), cause: "claims are made without a test for an empty claim_key",
+		}), nil
 	}
-	before, err := readTree(b.root)
+	before, err := readTree(f.root)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	plan, err := p.plan(ctx, b.planning())
+	plan, err := p.plan(ctx, f.planning())
 	if aboutClaims(err) {
-		return failed("Plan fails: %v", err).of(clauseOf(err, "P-32")), nil
+		return failed(finding{
+			clause: clauseOf(err, "P-32"), expected: "each claim has an id, and a digest of 32 bytes, the same for the same id",
+			got: fmt.Sprintf("Plan fails: %v", err), cause: "two changes claim one thing with other values, or a digest is not of SHA-256",
+		}), nil
 	}
-	if trouble(err) != "" {
+	if err != nil {
 		return skipped("Plan fails, see %s", outcomeName), nil
 	}
-	if f := canonical(plan); f.verdict != Pass {
-		return f, nil
+	if got := checkIDs(plan); got.status != Pass {
+		return got, nil
 	}
-	if f := b.stableClaims(ctx, p, plan); f.verdict != Pass {
-		return f, nil
+	if got := f.stableClaims(ctx, p, plan); got.status != Pass {
+		return got, nil
 	}
-	run := p.apply(ctx, b.applying(), 0, nil)
-	if trouble(run.failure()) != "" {
+	run := p.apply(ctx, f.applying(), 0, nil)
+	if run.failure() != nil {
 		return skipped("Apply fails, see %s", outcomeName), nil
 	}
-	after, err := p.plan(ctx, b.planning())
-	if trouble(err) != "" {
+	after, err := p.plan(ctx, f.planning())
+	if err != nil {
 		return skipped("after Apply, Plan fails, see %s", outcomeName), nil
 	}
-	if d := otherClaims(plan, after, b.trial.claimKey); d != "" {
-		return failed("once the changes are made, Plan answers with other claims: %s\nclaim what the document asks for, whether it is "+
-			"there or not", d).of("P-32"), nil
+	if d := otherClaims(plan, after, f.runner.claimKey); d != "" {
+		return failed(finding{
+			clause: "P-32", expected: "the same claims before and after Apply: the desired state, also where it matches already",
+			got:   "once the changes are made, Plan answers with other claims: " + d,
+			cause: "claims are made together with changes; make them for everything that the document asks for",
+		}), nil
 	}
-	return b.writtenIsClaimed(before, plan)
+	return f.writtenIsClaimed(before, plan)
 }
 
 // stableClaims plans again with the same key, and then with another one.
-func (b *bench) stableClaims(ctx context.Context, p *plugin, plan pluginv1.Plan) finding {
-	again, err := p.plan(ctx, b.planning())
+func (f *fixture) stableClaims(ctx context.Context, p *plugin, plan pluginv1.Plan) result {
+	again, err := p.plan(ctx, f.planning())
 	if err != nil {
-		return failed("a second Plan fails: %v", err).of("P-33")
+		return failed(finding{
+			clause: "P-33", expected: "two Plans of one document give the same answer",
+			got: fmt.Sprintf("a second Plan fails: %v", err), cause: causeOf(err, "Plan changes state of the process"),
+		})
 	}
 	if d := otherClaims(plan, again, nil); d != "" {
-		return failed("two Plans of one document with one key answer with other claims: %s", d).of("P-33")
+		return failed(finding{
+			clause: "P-33", expected: "two Plans of one document with one key answer with the same claims",
+			got:   "two Plans of one document with one key answer with other claims: " + d,
+			cause: "a random or time-dependent part, or the iteration order of a map, in an id or a value",
+		})
 	}
-	r := b.planning()
+	r := f.planning()
 	r.ClaimKey = newClaimKey()
 	other, err := p.plan(ctx, r)
 	if err != nil {
-		return failed("with another key, Plan fails: %v", err).of("P-33")
+		return failed(finding{
+			clause: "P-33", expected: "Plan answers under every key",
+			got: fmt.Sprintf("with another key, Plan fails: %v", err), cause: causeOf(err, "the key is expected in a certain form"),
+		})
 	}
 	digests := digestsOf(other)
 	for _, c := range plan.Claims {
 		if bytes.Equal(c.Digest, digests[c.ID]) {
-			return failed("the digest of the claim %q is the same under another key: make it by HMAC-SHA-256 under claim_key "+
-				"(in Go: pluginv1.NewClaim)", c.ID).of("P-33")
+			return failed(finding{
+				clause: "P-33", expected: "the digest is HMAC-SHA-256 under claim_key (in Go: pluginv1.NewClaim)",
+				got:   fmt.Sprintf("the digest of the claim %q is the same under another key", c.ID),
+				cause: "a plain hash of the value, or a key of the plugin",
+			})
 		}
 	}
 	return passed()
@@ -105,8 +127,8 @@ func digestsOf(p pluginv1.Plan) map[string][]byte {
 	return out
 }
 
-// otherClaims says in what the claims of two plans differ; "" for nothing. With a key, a thing that has to be absent need
-// not be claimed any more: what an earlier state of the document left is known only while it is there.
+// otherClaims returns a difference between the claims of two plans, or "". With a key, the claim of an absent thing may be
+// missing in got: what an earlier state of the document left is claimed only while it exists.
 func otherClaims(want, got pluginv1.Plan, key []byte) string {
 	w, g := digestsOf(want), digestsOf(got)
 	for _, id := range slices.Sorted(maps.Keys(w)) {
@@ -126,11 +148,13 @@ func otherClaims(want, got pluginv1.Plan, key []byte) string {
 	return ""
 }
 
-// canonical judges the ids of claims, and that a plan with changes has some.
-func canonical(plan pluginv1.Plan) finding {
+// checkIDs requires canonical ids, and claims in a plan with changes.
+func checkIDs(plan pluginv1.Plan) result {
 	if len(plan.Changes) > 0 && len(plan.Claims) == 0 {
-		return failed("the plan has %d changes and claims nothing: claim what the document owns, so that the host finds another "+
-			"document that contradicts it", len(plan.Changes)).of("P-32")
+		return failed(finding{
+			clause: "P-32", expected: "Plan claims what the document owns, so that the host finds a document that contradicts it",
+			got: fmt.Sprintf("the plan has %d changes and claims nothing", len(plan.Changes)), cause: "claims of the answer is not set",
+		})
 	}
 	form := regexp.MustCompile(`^[a-z][a-z0-9-]*:.`)
 	for _, c := range plan.Claims {
@@ -139,27 +163,35 @@ func canonical(plan pluginv1.Plan) finding {
 		onPath := scheme == "file" || scheme == "directory"
 		switch {
 		case !form.MatchString(c.ID):
-			return failed("the id of the claim %q does not begin with a word in small letters and a colon", c.ID).of("P-32")
+			return failed(finding{
+				clause: "P-32", expected: "an id begins with a word in lower case and a colon, such as file:/etc/motd",
+				got:   fmt.Sprintf("the id of the claim %q does not begin with a word in lower case and a colon", c.ID),
+				cause: "the id of a change, or a bare path, in the place of the id of a claim",
+			})
 		case onPath && isSlashed(name) && path.Clean(name) != name:
-			return failed("the id of the claim %q is not canonical: its path is %s", c.ID, path.Clean(name)).of("P-32")
+			return failed(finding{
+				clause: "P-32", expected: "the path of an id is canonical: " + path.Clean(name),
+				got:   fmt.Sprintf("the id of the claim %q is not canonical", c.ID),
+				cause: "a path of the document is copied without removing empty, . and .. elements",
+			})
 		}
 	}
 	return passed()
 }
 
-// isSlashed says whether a path is one of Linux; those of Windows have backslashes.
+// isSlashed reports whether a path is one of Linux; a path of Windows has backslashes.
 func isSlashed(name string) bool { return !strings.Contains(name, `\`) }
 
-// writtenIsClaimed looks at every file that Apply wrote or removed: it must be claimed, whole or in part, and the digest of a
+// writtenIsClaimed requires a claim, of the whole or a part, for every file that Apply wrote or removed; the digest of a
 // whole file must be that of its content, mode and owner.
-func (b *bench) writtenIsClaimed(before tree, plan pluginv1.Plan) (finding, error) {
-	after, err := readTree(b.root)
+func (f *fixture) writtenIsClaimed(before tree, plan pluginv1.Plan) (result, error) {
+	after, err := readTree(f.root)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	claimed, err := b.claimedFiles(plan)
+	claimed, err := f.claimedFiles(plan)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(union(before, after))) {
 		was, is := before[name], after[name]
@@ -168,34 +200,37 @@ func (b *bench) writtenIsClaimed(before tree, plan pluginv1.Plan) (finding, erro
 		}
 		claims, there := claimed[name]
 		if !there {
-			return failed("Apply wrote or removed /%s, which no claim names: claim %q, or the parts of it that the document owns",
-				name, "file:/"+name).of("P-32"), nil
+			return failed(finding{
+				clause: "P-32", expected: fmt.Sprintf("the claim %q, or claims of the parts that the document owns", "file:/"+name),
+				got:   fmt.Sprintf("Apply wrote or removed /%s, which no claim names", name),
+				cause: "a change that is planned without a claim",
+			}), nil
 		}
-		if f, err := b.judgeDigests(name, is, claims); f.verdict != Pass || err != nil {
-			return f, err
+		if got, err := f.checkDigests(name, is, claims); got.status != Pass || err != nil {
+			return got, err
 		}
 	}
 	return passed(), nil
 }
 
 // claimedFiles maps the names of files below the root to the claims of them; links are followed inside it.
-func (b *bench) claimedFiles(plan pluginv1.Plan) (map[string][]pluginv1.Claim, error) {
+func (f *fixture) claimedFiles(plan pluginv1.Plan) (map[string][]pluginv1.Claim, error) {
 	out := map[string][]pluginv1.Claim{}
 	for _, c := range plan.Claims {
 		name, _, isFile := pluginv1.ClaimedFile(c.ID)
 		if !isFile || !path.IsAbs(name) {
 			continue
 		}
-		directory, err := securejoin.SecureJoin(b.root, path.Dir(name))
+		directory, err := securejoin.SecureJoin(f.root, path.Dir(name))
 		if err != nil {
 			return nil, err
 		}
-		file, err := securejoin.SecureJoin(b.root, name) // where a link in its place leads
+		file, err := securejoin.SecureJoin(f.root, name) // where a link in its place leads
 		if err != nil {
 			return nil, err
 		}
 		for _, found := range []string{filepath.Join(directory, path.Base(name)), file} {
-			below, err := filepath.Rel(b.root, found)
+			below, err := filepath.Rel(f.root, found)
 			if err != nil {
 				return nil, err
 			}
@@ -205,17 +240,17 @@ func (b *bench) claimedFiles(plan pluginv1.Plan) (map[string][]pluginv1.Claim, e
 	return out, nil
 }
 
-func (b *bench) judgeDigests(name string, is entry, claims []pluginv1.Claim) (finding, error) {
-	content, err := os.ReadFile(filepath.Join(b.root, filepath.FromSlash(name)))
+func (f *fixture) checkDigests(name string, is entry, claims []pluginv1.Claim) (result, error) {
+	content, err := os.ReadFile(filepath.Join(f.root, filepath.FromSlash(name)))
 	gone := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !gone {
-		return finding{}, err
+		return result{}, err
 	}
 	for _, c := range claims {
 		if _, part, _ := pluginv1.ClaimedFile(c.ID); part != "" {
 			continue
 		}
-		key, mode, owner := b.trial.claimKey, fmt.Sprintf("%04o", is.mode.Perm()), fmt.Sprintf("%d:%d", is.uid, is.gid)
+		key, mode, owner := f.runner.claimKey, fmt.Sprintf("%04o", is.mode.Perm()), fmt.Sprintf("%d:%d", is.uid, is.gid)
 		digests := [][]byte{
 			pluginv1.NewClaim(key, c.ID, "", content, []byte(mode), nil).Digest,
 			pluginv1.NewClaim(key, c.ID, "", content, []byte(mode), []byte(owner)).Digest,
@@ -224,8 +259,12 @@ func (b *bench) judgeDigests(name string, is entry, claims []pluginv1.Claim) (fi
 			digests = [][]byte{pluginv1.NewClaim(key, c.ID, "").Digest}
 		}
 		if !slices.ContainsFunc(digests, func(d []byte) bool { return bytes.Equal(d, c.Digest) }) {
-			return failed("the digest of the claim %q is not that of the content, the mode %s and the owner (%s, or empty) of the file that "+
-				"Apply left: other plugins that claim it would contradict this one for nothing", c.ID, mode, owner).of("P-33"), nil
+			return failed(finding{
+				clause: "P-33", expected: "the digest of the content, the mode as four octal digits and the owner, of the file that Apply writes",
+				got: fmt.Sprintf("the digest of the claim %q is not that of the content, the mode %s and the owner (%s, or empty) of the "+
+					"file that Apply left", c.ID, mode, owner),
+				cause: "parts in another order or form than the table of claims in SPEC.md; claims.jsonl has examples",
+			}), nil
 		}
 	}
 	return passed(), nil

@@ -15,10 +15,10 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-func kills(ctx context.Context, b *bench) (finding, error) {
-	want, err := b.trial.settled(ctx)
+func kills(ctx context.Context, f *fixture) (result, error) {
+	want, err := f.runner.settled(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	var moments []int
 	for i, e := range want.run.events {
@@ -28,28 +28,28 @@ func kills(ctx context.Context, b *bench) (finding, error) {
 		}
 	}
 	if want.reason != "" || len(moments) == 0 {
-		return notJudged(want, "no change can be made in this image"), nil
+		return notComparable(want, "no change can be made in this image"), nil
 	}
 	for _, moment := range moments {
-		f, err := b.trial.fresh(func(b *bench) (finding, error) { return b.killed(ctx, want, moment) })
-		if f.verdict != Pass || err != nil {
-			return f, err
+		got, err := f.runner.another(func(f *fixture) (result, error) { return f.killed(ctx, want, moment) })
+		if got.status != Pass || err != nil {
+			return got, err
 		}
 	}
 	return passed(), nil
 }
 
 // killed sends SIGKILL when the event with this number arrives.
-func (b *bench) killed(ctx context.Context, want reference, moment int) (finding, error) {
-	p, err := b.start(ctx)
+func (f *fixture) killed(ctx context.Context, want reference, moment int) (result, error) {
+	p, err := f.start(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	p.apply(ctx, b.applying(), 0, func(i int, _ pluginv1.Event) {
+	p.apply(ctx, f.applying(), 0, func(i int, _ pluginv1.Event) {
 		if i == moment {
 			p.kill()
 		}
-	}) // how it ends does not matter: the process is gone
+	}) // its error is that of the killed process
 	after := ""
 	switch e := want.run.events[moment].(type) {
 	case pluginv1.Started:
@@ -57,16 +57,20 @@ func (b *bench) killed(ctx context.Context, want reference, moment int) (finding
 	case pluginv1.Changed:
 		after = fmt.Sprintf("after SIGKILL at changed %q", e.ID)
 	}
-	if torn, err := b.torn(want); torn != "" || err != nil {
-		return failed("%s, /%s holds only the beginning of its new content", after, torn).of("G-11"), err
+	if torn, err := f.torn(want); torn != "" || err != nil {
+		return failed(finding{
+			clause: "G-11", expected: "at any moment each file has its old or its new content, whole",
+			got:   fmt.Sprintf("%s, /%s holds only the beginning of its new content", after, torn),
+			cause: "the file is written under its own name; write a temporary file and rename it",
+		}), err
 	}
-	return b.again(ctx, want, after)
+	return f.rerun(ctx, want, after)
 }
 
-// torn finds a file that is half written: neither as it was nor as it shall be, but as that begins.
-func (b *bench) torn(want reference) (string, error) {
+// torn returns a file that is half written: it has neither the old nor the new content, but the beginning of the new.
+func (f *fixture) torn(want reference) (string, error) {
 	for _, name := range slices.Sorted(maps.Keys(want.contents)) {
-		e, err := readEntry(filepath.Join(b.root, filepath.FromSlash(name)))
+		e, err := readEntry(filepath.Join(f.root, filepath.FromSlash(name)))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -77,7 +81,7 @@ func (b *bench) torn(want reference) (string, error) {
 		if !e.mode.IsRegular() || existed && before.content == e.content || e.content == want.after[name].content {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(b.root, filepath.FromSlash(name)))
+		data, err := os.ReadFile(filepath.Join(f.root, filepath.FromSlash(name)))
 		if err != nil {
 			return "", err
 		}
@@ -88,30 +92,30 @@ func (b *bench) torn(want reference) (string, error) {
 	return "", nil
 }
 
-func twoAtOnce(ctx context.Context, b *bench) (finding, error) {
-	want, err := b.trial.settled(ctx)
+func twoAtOnce(ctx context.Context, f *fixture) (result, error) {
+	want, err := f.runner.settled(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	if want.reason != "" || len(want.run.changed()) == 0 {
-		return notJudged(want, "no change can be made in this image"), nil
+		return notComparable(want, "no change can be made in this image"), nil
 	}
 	for _, processes := range []int{1, 2} {
-		f, err := b.trial.fresh(func(b *bench) (finding, error) { return b.both(ctx, want, processes) })
-		if f.verdict != Pass || err != nil {
-			return f, err
+		got, err := f.runner.another(func(f *fixture) (result, error) { return f.both(ctx, want, processes) })
+		if got.status != Pass || err != nil {
+			return got, err
 		}
 	}
 	return passed(), nil
 }
 
-// both applies twice at once, in one process of the plugin or in two.
-func (b *bench) both(ctx context.Context, want reference, processes int) (finding, error) {
+// both applies twice at the same time, in one process of the plugin or in two.
+func (f *fixture) both(ctx context.Context, want reference, processes int) (result, error) {
 	var plugins []*plugin
 	for range processes {
-		p, err := b.start(ctx)
+		p, err := f.start(ctx)
 		if err != nil {
-			return finding{}, err
+			return result{}, err
 		}
 		plugins = append(plugins, p)
 	}
@@ -121,7 +125,7 @@ func (b *bench) both(ctx context.Context, want reference, processes int) (findin
 	for i := range runs {
 		wait.Go(func() {
 			<-begin
-			runs[i] = plugins[i%processes].apply(ctx, b.applying(), 0, nil)
+			runs[i] = plugins[i%processes].apply(ctx, f.applying(), 0, nil)
 		})
 	}
 	close(begin)
@@ -134,42 +138,53 @@ func (b *bench) both(ctx context.Context, want reference, processes int) (findin
 			good++
 			continue
 		}
-		if f := wrongAnswer(err, pluginv1.CodePrecondition, pluginv1.CodeRetry); f != "" {
-			return failed("of two Applies at once %s, one %s", where, f), nil
+		if w := wrongAnswer(err, pluginv1.CodePrecondition, pluginv1.CodeRetry); w != "" {
+			return failed(finding{
+				clause: "G-17", expected: "two Applies of one document at once both succeed, or one is refused with Precondition or Retry",
+				got: fmt.Sprintf("of two Applies at once %s, one %s", where, w), cause: raced,
+			}), nil
 		}
 	}
 	after := "after two Applies at once " + where
 	if good == 0 {
-		return b.again(ctx, want, after+", both refused,")
+		return f.rerun(ctx, want, after+", both refused,")
 	}
-	return b.compare(want, after)
+	return f.compare(want, after, finding{clause: "G-17", cause: raced})
 }
 
-func umasks(ctx context.Context, b *bench) (finding, error) {
+const raced = "two writers share a temporary file, or one renames what the other is writing; create it with O_EXCL and hold a " +
+	"lock (flock) while writing"
+
+func umasks(ctx context.Context, f *fixture) (result, error) {
 	if !canSetUmask {
 		return skipped("there is no umask on this operating system"), nil
 	}
-	want, err := b.trial.settled(ctx)
+	want, err := f.runner.settled(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	if want.reason != "" || len(want.run.changed()) == 0 {
-		return notJudged(want, "no change can be made in this image"), nil
+		return notComparable(want, "no change can be made in this image"), nil
 	}
 	for _, umask := range []int{0o000, 0o077} {
-		f, err := b.trial.fresh(func(b *bench) (finding, error) {
-			p, err := b.startWith(ctx, umask)
+		got, err := f.runner.another(func(f *fixture) (result, error) {
+			p, err := f.startNew(ctx, umask)
 			if err != nil {
-				return finding{}, err
+				return result{}, err
 			}
-			if err := p.apply(ctx, b.applying(), 0, nil).failure(); err != nil {
-				return failed("with the umask %03o, Apply fails: %v", umask, err), nil
+			if err := p.apply(ctx, f.applying(), 0, nil).failure(); err != nil {
+				return failed(finding{
+					clause: "G-11", expected: "Apply succeeds whatever the umask is",
+					got: fmt.Sprintf("with the umask %03o, Apply fails: %v", umask, err), cause: masked,
+				}), nil
 			}
-			return b.compare(want, fmt.Sprintf("with the umask %03o", umask))
+			return f.compare(want, fmt.Sprintf("with the umask %03o", umask), finding{clause: "G-11", cause: masked})
 		})
-		if f.verdict != Pass || err != nil {
-			return f, err
+		if got.status != Pass || err != nil {
+			return got, err
 		}
 	}
 	return passed(), nil
 }
+
+const masked = "the mode is given to open or mkdir alone, which apply the umask; set it with fchmod"

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -13,97 +14,143 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-func describes(ctx context.Context, b *bench) (finding, error) {
-	p, err := b.start(ctx)
+func describes(ctx context.Context, f *fixture) (result, error) {
+	p, err := f.start(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	d, err := p.describe(ctx, b.planning())
+	d, err := p.describe(ctx, f.planning(), false)
 	if err != nil {
-		return failed("Describe fails: %v", err).of(clauseOf(err, "P-10")), nil
+		return failed(finding{
+			clause: clauseOf(err, "P-10"), expected: "Describe answers, with the parts that P-11 lists",
+			got: fmt.Sprintf("Describe fails: %v", err), cause: causeOf(err, "Describe does work that can fail"),
+		}), nil
 	}
-	header, err := b.trial.header()
+	header, err := f.runner.header()
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	kind, serves := d.Serves(header.apiVersion, header.kind)
-	file := filepath.Base(b.trial.binary)
-	switch {
-	case trouble(naming.ValidProvider(d.Name)) != "":
-		return failed("the name %q is no provider's name", d.Name).of("P-11"), nil
-	case d.Fitness == pluginv1.FitnessUnspecified:
-		return failed("it does not say how the plugin fits").of("P-12"), nil
-	case !serves && !b.trial.c.refusedWith(pluginv1.CodeUnsupported):
-		return failed("it does not list the kind %s of %s", header.kind, header.apiVersion).of("P-11"), nil
-	case serves && kind.Phase == pluginv1.PhaseUnspecified:
-		return failed("the kind %s has no phase", header.kind).of("P-13"), nil
-	case !slices.Contains(filesOf(d), file):
-		return failed("the name is %q and the kinds are those of the files %s, which the host looks for, but the file is called %s: "+
-			"rename it, or correct the name or the kinds of Describe", d.Name, strings.Join(filesOf(d), ", "), file).of("N-1"), nil
-	}
-	if f := judgeDistributions(d.Distributions); f.verdict != Pass {
-		return f, nil
-	}
-	if serves {
-		if f := judgeSecretFields(kind, b.trial.c.expect.Secrets); f.verdict != Pass {
-			return f, nil
+	for _, part := range []func() result{
+		func() result { return f.checkNames(d, header) },
+		func() result { return checkDistributions(d.Distributions) },
+		func() result {
+			if kind, serves := d.Serves(header.apiVersion, header.kind); serves {
+				return checkSecretFields(kind, f.runner.c.expect.Secrets)
+			}
+			return passed()
+		},
+	} {
+		if got := part(); got.status != Pass {
+			return got, nil
 		}
 	}
-	return b.judgeSchemas(ctx, p, d)
+	return f.checkSchemas(ctx, p, d), nil
 }
 
-// judgeDistributions: an ID of os-release(5), each once.
-func judgeDistributions(ids []string) finding {
+// checkNames compares a description with the name of the file and with the kind of the case.
+func (f *fixture) checkNames(d pluginv1.Description, h header) result {
+	kind, serves := d.Serves(h.apiVersion, h.kind)
+	file := filepath.Base(f.runner.binary)
+	switch {
+	case naming.ValidProvider(d.Name) != nil:
+		return failed(finding{
+			clause: "P-11", expected: "name is the provider: small letters, digits and hyphens",
+			got: fmt.Sprintf("the name %q is no provider's name", d.Name), cause: "name holds the name of the program or a title",
+		})
+	case d.Fitness == pluginv1.FitnessUnspecified:
+		return failed(finding{
+			clause: "P-12", expected: "fitness is UNSUPPORTED, ABSENT, INSTALLED or ACTIVE",
+			got: "the answer of Describe has no fitness", cause: "the field fitness is not set",
+		})
+	case !serves && !f.runner.c.refusedWith(pluginv1.CodeUnsupported):
+		return failed(finding{
+			clause: "P-11", expected: "kinds lists the apiVersion and kind of the case",
+			got:   fmt.Sprintf("Describe does not list the kind %s of %s", h.kind, h.apiVersion),
+			cause: "another apiVersion in kinds than in config.yaml, or a kind that is missing",
+		})
+	case serves && kind.Phase == pluginv1.PhaseUnspecified:
+		return failed(finding{
+			clause: "P-13", expected: "each kind has the phase PREPARATION or PROVISIONING",
+			got: fmt.Sprintf("the kind %s has no phase", h.kind), cause: "the field phase is not set",
+		})
+	case !slices.Contains(filesOf(d), file):
+		return failed(finding{
+			clause: "N-1", expected: "the file has the name by which the host looks for the kind and the provider",
+			got: fmt.Sprintf("the name is %q and the kinds are those of the files %s, which the host looks for, but the file is called %s",
+				d.Name, strings.Join(filesOf(d), ", "), file),
+			cause: "a build under another name; rename the file, or correct the name or the kinds of Describe",
+		})
+	}
+	return passed()
+}
+
+// checkDistributions requires IDs of os-release(5), each once.
+func checkDistributions(ids []string) result {
 	form := regexp.MustCompile(`^[a-z0-9._-]+$`)
 	for i, id := range ids {
 		if !form.MatchString(id) || slices.Contains(ids[:i], id) {
-			return failed("distributions names %q, which is no ID of os-release(5), or stands twice", id).of("P-36")
+			return failed(finding{
+				clause: "P-36", expected: "distributions lists IDs of os-release(5), each once",
+				got:   fmt.Sprintf("distributions names %q, which is no ID of os-release(5), or is listed twice", id),
+				cause: "NAME or PRETTY_NAME of os-release(5) in the place of ID",
+			})
 		}
 	}
 	return passed()
 }
 
-// judgeSecretFields: the secrets of the case are among the fields that Describe calls secret.
-func judgeSecretFields(kind pluginv1.Kind, secrets []string) finding {
+// checkSecretFields requires the secrets of the case in the secret fields of Describe.
+func checkSecretFields(kind pluginv1.Kind, secrets []string) result {
 	for _, secret := range secrets {
 		if !slices.ContainsFunc(kind.SecretFields, func(pattern string) bool { return matchesField(pattern, secret) }) {
-			return failed("%s is a secret of the case, and secret_fields of the kind %s does not have it: %q",
-				secret, kind.Kind, kind.SecretFields).of("P-38")
+			return failed(finding{
+				clause: "P-38", expected: "secret_fields lists every secret field of the kind",
+				got: fmt.Sprintf("%s is a secret of the case, and secret_fields of the kind %s does not have it: %q",
+					secret, kind.Kind, kind.SecretFields),
+				cause: "a field that was added to the kind and not to secret_fields",
+			})
 		}
 	}
 	return passed()
 }
 
-// matchesField says whether a pattern of secret_fields names a field. A secret is a string, or a mapping with a value.
+// matchesField reports whether a pattern of secret_fields names a field. A secret is a string, or a mapping with a value.
 func matchesField(pattern, field string) bool {
 	element := `(?:\[[0-9]+\]|\["(?:[^"\\]|\\.)*"\]|\.[A-Za-z_][A-Za-z0-9_-]*)`
 	form, err := regexp.Compile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\[\]`, element) + "$")
 	return err == nil && (form.MatchString(field) || form.MatchString(strings.TrimSuffix(field, ".value")))
 }
 
-// judgeSchemas: a schema comes when it is asked for and not otherwise, and is a JSON object.
-func (b *bench) judgeSchemas(ctx context.Context, p *plugin, d pluginv1.Description) (finding, error) {
+// checkSchemas requires schemas only in the answer to a request for them, as JSON objects.
+func (f *fixture) checkSchemas(ctx context.Context, p *plugin, d pluginv1.Description) result {
 	for _, k := range d.Kinds {
 		if len(k.JSONSchema) > 0 {
-			return failed("the kind %s has a JSON schema that was not asked for", k.Kind).of("P-37"), nil
+			return failed(finding{
+				clause: "P-37", expected: "no JSON schema, because json_schema of the request is not set",
+				got: fmt.Sprintf("the kind %s has a JSON schema that was not asked for", k.Kind), cause: "Describe ignores json_schema of the request",
+			})
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	d, err := p.Describe(ctx, pluginv1.DescribeRequest{Root: b.root, Target: targetOf(b.root), RuntimeVersion: runtimeVersion, JSONSchema: true})
+	d, err := p.describe(ctx, f.planning(), true)
 	if err != nil {
-		return failed("asked for JSON schemas, Describe fails: %v", p.explain(err)).of(clauseOf(err, "P-37")), nil
+		return failed(finding{
+			clause: clauseOf(err, "P-37"), expected: "Describe answers, with JSON schemas or without",
+			got: fmt.Sprintf("asked for JSON schemas, Describe fails: %v", err), cause: causeOf(err, "the schema is not found where the plugin is installed"),
+		})
 	}
 	for _, k := range d.Kinds {
 		var object map[string]any
 		if len(k.JSONSchema) > 0 && json.Unmarshal(k.JSONSchema, &object) != nil {
-			return failed("the JSON schema of the kind %s is no JSON object", k.Kind).of("P-37"), nil
+			return failed(finding{
+				clause: "P-37", expected: "each JSON schema is a JSON object",
+				got: fmt.Sprintf("the JSON schema of the kind %s is no JSON object", k.Kind), cause: "a schema in YAML, or with another encoding",
+			})
 		}
 	}
-	return passed(), nil
+	return passed()
 }
 
-// filesOf are the names under which a host looks for a plugin that describes itself so: one for each kind.
+// filesOf returns the names by which a host looks for a plugin with this description: one for each kind.
 func filesOf(d pluginv1.Description) []string {
 	var out []string
 	for _, kind := range d.Kinds {
@@ -115,8 +162,8 @@ func filesOf(d pluginv1.Description) []string {
 
 type header struct{ apiVersion, kind string }
 
-func (t *trial) header() (header, error) {
-	root, err := parse(t.document)
+func (r *runner) header() (header, error) {
+	root, err := parse(r.document)
 	if err != nil {
 		return header{}, err
 	}

@@ -6,78 +6,82 @@ import (
 	"slices"
 )
 
-func events(ctx context.Context, b *bench) (finding, error) {
-	p, err := b.start(ctx)
+func events(ctx context.Context, f *fixture) (result, error) {
+	p, err := f.start(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	run := p.apply(ctx, b.applying(), 0, nil)
-	if broken := trouble(run.err); broken != "" {
-		return failed("the stream of Apply: %s", broken).of(clauseOf(run.err, "P-23")), nil
+	run := p.apply(ctx, f.applying(), 0, nil)
+	if run.err != nil {
+		return failed(finding{
+			clause: clauseOf(run.err, "P-23"), expected: "started and changed for each change, one finished at the end, and the status OK",
+			got:   fmt.Sprintf("the stream of Apply: %v", run.err),
+			cause: "Apply returns an error instead of sending it in finished, ends early, or sends an event twice or never",
+		}), nil
 	}
 	if run.finished.Stopped {
-		return failed("finished says stopped, but neither Stop nor a limit was given").of("P-24"), nil
+		return failed(finding{
+			clause: "P-24", expected: "finished without stopped, because neither Stop nor a limit ended Apply",
+			got:   "finished has stopped, but neither Stop nor a limit was given",
+			cause: "stopped is set whenever a change is left, or a limit of 0 counts as a limit",
+		}), nil
 	}
 	return passed(), nil
 }
 
-func limits(ctx context.Context, b *bench) (finding, error) {
-	want, err := b.trial.settled(ctx)
+func limits(ctx context.Context, f *fixture) (result, error) {
+	want, err := f.runner.settled(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	total := len(want.run.changed())
 	if want.reason != "" || total == 0 {
-		return notJudged(want, "no change can be made in this image"), nil
+		return notComparable(want, "no change can be made in this image"), nil
 	}
 	for limit := 1; limit <= total; limit++ {
-		if f, err := b.trial.fresh(func(b *bench) (finding, error) { return b.limited(ctx, want, limit, total) }); f.verdict != Pass || err != nil {
-			return f, err
+		got, err := f.runner.another(func(f *fixture) (result, error) { return f.limited(ctx, want, limit, total) })
+		if got.status != Pass || err != nil {
+			return got, err
 		}
 	}
 	return passed(), nil
 }
 
-// notJudged is the reason why there is no undisturbed run, or the other one.
-func notJudged(r reference, other string) finding {
+// notComparable skips a check for the reason why there is no undisturbed run, or the other one.
+func notComparable(r reference, other string) result {
 	if r.reason != "" {
 		return skipped("%s", r.reason)
 	}
 	return skipped("%s", other)
 }
 
-// fresh judges on a bench of its own.
-func (t *trial) fresh(judge func(*bench) (finding, error)) (finding, error) {
-	b, err := t.bench()
+func (f *fixture) limited(ctx context.Context, want reference, limit, total int) (result, error) {
+	p, err := f.start(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	defer b.close()
-	return judge(b)
-}
-
-func (b *bench) limited(ctx context.Context, want reference, limit, total int) (finding, error) {
-	p, err := b.start(ctx)
-	if err != nil {
-		return finding{}, err
+	run := p.apply(ctx, f.applying(), limit, nil)
+	made := fmt.Sprintf("Apply with limit %d of %d changes", limit, total)
+	wrong := finding{
+		clause: "P-24", expected: fmt.Sprintf("Apply ends without an error after %d changes, stopped if others are left", limit),
+		cause: "limit of the request is not read, or counts something else than the changes that are made",
 	}
-	run := p.apply(ctx, b.applying(), limit, nil)
-	failure := trouble(run.failure())
-	switch {
-	case failure != "":
-		return failed("Apply with limit %d of %d changes fails: %s", limit, total, failure).of("P-24"), nil
+	switch failure := run.failure(); {
+	case failure != nil:
+		wrong.got = fmt.Sprintf("%s fails: %v", made, failure)
+		return failed(wrong), nil
 	case len(run.changed()) != limit || len(run.started()) != limit:
-		return failed("Apply with limit %d of %d changes started %d and made %d",
-			limit, total, len(run.started()), len(run.changed())).of("P-24"), nil
+		wrong.got = fmt.Sprintf("%s started %d and made %d", made, len(run.started()), len(run.changed()))
+		return failed(wrong), nil
 	case !slices.Equal(run.deferred(), want.run.deferred()):
-		return failed("Apply with limit %d of %d changes defers %q, and without a limit %q",
-			limit, total, run.deferred(), want.run.deferred()).of("P-25"), nil
+		return failed(finding{
+			clause: "P-25", expected: "finished lists every deferred change, also when stopped is true",
+			got:   fmt.Sprintf("%s defers %q, and without a limit %q", made, run.deferred(), want.run.deferred()),
+			cause: "deferred lists only the changes up to the one at which Apply stopped",
+		}), nil
 	case limit < total && !run.finished.Stopped:
-		return failed("Apply with limit %d of %d changes does not say stopped when it has finished", limit, total).of("P-24"), nil
+		wrong.got = made + " ends without stopped in finished"
+		return failed(wrong), nil
 	}
-	f, err := b.again(ctx, want, "after Apply with a limit")
-	if f.verdict == Fail {
-		f.reason += fmt.Sprintf("\n(the limit was %d of %d changes)", limit, total)
-	}
-	return f, err
+	return f.rerun(ctx, want, "after "+made)
 }

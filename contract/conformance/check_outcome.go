@@ -12,108 +12,138 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-func outcome(ctx context.Context, b *bench) (finding, error) {
-	p, err := b.start(ctx)
+func outcome(ctx context.Context, f *fixture) (result, error) {
+	p, err := f.start(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	plan, err := p.plan(ctx, b.planning())
-	if b.trial.c.refused() {
-		return b.refusal(ctx, p, err)
+	plan, err := p.plan(ctx, f.planning())
+	if f.runner.c.refused() {
+		return f.refusal(ctx, p, err)
 	}
 	if aboutClaims(err) {
 		return skipped("the claims of Plan break the contract, see %s", claimsName), nil
 	}
 	if err != nil {
-		return failed("Plan fails: %v", err).of(clauseOf(err, "P-19")), nil
+		return failed(finding{
+			clause: clauseOf(err, "P-19"), expected: "Plan answers with changes, because expect.yaml has no errors",
+			got:   fmt.Sprintf("Plan fails: %v", err),
+			cause: causeOf(err, "the plugin refuses the document, or root/ lacks what it needs"),
+		}), nil
 	}
-	if f := b.trial.c.judgePlan(plan); f.verdict != Pass {
-		return f, nil
+	if got := f.runner.c.checkPlan(plan); got.status != Pass {
+		return got, nil
 	}
-	run := p.apply(ctx, b.applying(), 0, nil)
+	run := p.apply(ctx, f.applying(), 0, nil)
 	if protocolBroken(run.err) {
 		return skipped("the events of Apply break the protocol, see %s", eventsName), nil
 	}
 	if err := run.failure(); err != nil {
-		return failed("Apply fails: %v", err).of(clauseOf(err, "P-21")), nil
+		return failed(finding{
+			clause: clauseOf(err, "P-21"), expected: "Apply makes the changes of the plan and ends without an error",
+			got:   fmt.Sprintf("Apply fails: %v", err),
+			cause: causeOf(err, "a change that needs more than Plan checked, or a file or directory that root/ does not have"),
+		}), nil
 	}
-	if f, err := b.judgeTree(); f != "" || err != nil {
-		return failed("%s", f).of("P-21"), err
+	if got, err := f.checkTree(); got.status != Pass || err != nil {
+		return got, err
 	}
-	return b.converged(ctx, p, run)
+	return f.converged(ctx, p, run)
 }
 
-// refusal judges a document that is to be refused, by Plan and by Apply, which changes nothing.
-func (b *bench) refusal(ctx context.Context, p *plugin, planned error) (finding, error) {
-	if f := b.trial.c.judgeErrors(planned); f != "" {
-		return failed("Plan %s", f).of("E-7"), nil
+// refusal checks a document that Plan and Apply have to refuse, without a change.
+func (f *fixture) refusal(ctx context.Context, p *plugin, planned error) (result, error) {
+	if got := f.runner.c.checkErrors("Plan", planned); got.status != Pass {
+		return got, nil
 	}
-	before, err := readTree(b.root)
+	before, err := readTree(f.root)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	run := p.apply(ctx, b.applying(), 0, nil)
+	run := p.apply(ctx, f.applying(), 0, nil)
 	if protocolBroken(run.err) {
 		return skipped("the events of Apply break the protocol, see %s", eventsName), nil
 	}
-	if f := b.trial.c.judgeErrors(run.failure()); f != "" {
-		return failed("Apply %s", f).of("E-7"), nil
+	if got := f.runner.c.checkErrors("Apply", run.failure()); got.status != Pass {
+		return got, nil
 	}
-	after, err := readTree(b.root)
+	after, err := readTree(f.root)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	if d := differences(before, after, aspects{modes: true, owners: true, times: true}); len(d) > 0 {
-		return failed("Apply refused the document and changed something all the same:%s", list(d)).of("P-21"), nil
+		return failed(finding{
+			clause: "P-21", expected: "no change, because Apply refuses the document",
+			got:   "Apply refused the document and changed something:" + list(d),
+			cause: "Apply begins changes before it has planned all of them",
+		}), nil
 	}
 	return passed(), nil
 }
 
-// judgeErrors compares an answer with the errors that the case expects.
-func (c *Case) judgeErrors(answer error) string {
+// checkErrors compares an answer with the errors that the case expects.
+func (c *Case) checkErrors(call string, answer error) result {
 	var want, got []string
 	for _, e := range c.expect.Errors {
 		want = append(want, strings.TrimSpace(e.Code+" "+e.Field))
 	}
+	slices.Sort(want)
+	wrong := finding{
+		clause: "E-7", expected: fmt.Sprintf("the errors %q of expect.yaml, and no others", want),
+		cause: causeOf(answer, "the plugin does not check this field, or the violation has another code or path"),
+	}
 	e := contractError(answer)
 	switch {
 	case answer == nil:
-		return fmt.Sprintf("succeeds instead of answering %q", want)
+		wrong.got = fmt.Sprintf("%s succeeds instead of answering %q", call, want)
+		return failed(wrong)
 	case e == nil:
-		return fmt.Sprintf("answers %q instead of %q", answer, want)
+		wrong.got = fmt.Sprintf("%s answers %q instead of %q", call, answer, want)
+		return failed(wrong)
 	case len(e.Violations) == 0:
 		got = []string{e.Code.String()}
 	}
 	for _, v := range e.Violations {
 		got = append(got, strings.TrimSpace(e.Code.String()+" "+v.Field))
 	}
-	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(want, slices.Compact(got)) {
-		return fmt.Sprintf("answers %q instead of %q (%v)", got, want, e)
+		wrong.got = fmt.Sprintf("%s answers %q instead of %q (%v)", call, got, want, e)
+		return failed(wrong)
 	}
-	return c.judgeFinal(e)
+	return c.checkFinal(call, e)
 }
 
-// judgeFinal compares what the case says of final and of facts.
-func (c *Case) judgeFinal(e *pluginv1.Error) string {
+// checkFinal compares final and the facts.
+func (c *Case) checkFinal(call string, e *pluginv1.Error) result {
 	final := slices.ContainsFunc(c.expect.Errors, func(e expectedError) bool { return e.Final })
 	switch {
 	case e.Final != final:
-		return fmt.Sprintf("answers %q with final: %v instead of %v", e.Code, e.Final, final)
+		return failed(finding{
+			clause: "E-10", expected: fmt.Sprintf("final: %v, as in expect.yaml", final),
+			got:   fmt.Sprintf("%s answers %q with final: %v instead of %v", call, e.Code, e.Final, final),
+			cause: "final is true only if no other document can provide what is missing",
+		})
 	case c.expect.Facts != nil && !maps.Equal(e.Facts, c.expect.Facts):
-		return fmt.Sprintf("answers %q with the facts %v instead of %v", e.Code, e.Facts, c.expect.Facts)
+		return failed(finding{
+			clause: "E-11", expected: fmt.Sprintf("the facts %v of expect.yaml", c.expect.Facts),
+			got:   fmt.Sprintf("%s answers %q with the facts %v instead of %v", call, e.Code, e.Facts, c.expect.Facts),
+			cause: "the error is made without facts, or with others",
+		})
 	}
-	return ""
+	return passed()
 }
 
-// judgePlan compares a first plan with what the case expects.
-func (c *Case) judgePlan(plan pluginv1.Plan) finding {
+// checkPlan compares a first plan with what the case expects.
+func (c *Case) checkPlan(plan pluginv1.Plan) result {
 	ids, reboot := []string{}, pluginv1.RebootNone
 	for _, change := range plan.Changes {
 		ids, reboot = append(ids, change.ID), max(reboot, change.Reboot)
 		if strings.ContainsRune(change.Summary, '\n') {
-			return failed("the summary of the change %q has more than one line", change.ID).of("P-20")
+			return failed(finding{
+				clause: "P-20", expected: "the summary of a change is one line",
+				got: fmt.Sprintf("the summary of the change %q has more than one line", change.ID), cause: "details in summary instead of diff",
+			})
 		}
 	}
 	want := c.expect.Reboot
@@ -122,65 +152,98 @@ func (c *Case) judgePlan(plan pluginv1.Plan) finding {
 	}
 	switch {
 	case c.expect.Changes != nil && !slices.Equal(ids, *c.expect.Changes):
-		return failed("the plan has the changes %q, expected are %q", ids, *c.expect.Changes).of("P-19")
+		return failed(finding{
+			clause: "P-19", expected: fmt.Sprintf("the changes %q of expect.yaml, in this order", *c.expect.Changes),
+			got:   fmt.Sprintf("the plan has the changes %q, expected are %q", ids, *c.expect.Changes),
+			cause: "the plugin does not see that something matches already, orders the changes by a map, or has other ids",
+		})
 	case reboot.String() != want:
-		return failed("the plan asks for the reboot %s, expected is %s", reboot, want).of("P-26")
+		return failed(finding{
+			clause: "P-26", expected: fmt.Sprintf("the reboot %s of expect.yaml", want),
+			got:   fmt.Sprintf("the plan asks for the reboot %s, expected is %s", reboot, want),
+			cause: "reboot of a change is not set, or the expectation is missing in expect.yaml",
+		})
 	}
 	return passed()
 }
 
-// judgeTree compares the root with expect/.
-func (b *bench) judgeTree() (string, error) {
-	want, err := b.expected()
+// checkTree compares the root with expect/.
+func (f *fixture) checkTree() (result, error) {
+	want, err := f.expected()
 	if err != nil {
-		return "", err
+		return result{}, err
 	}
-	got, err := readTree(b.root)
+	got, err := readTree(f.root)
 	if err != nil {
-		return "", err
+		return result{}, err
 	}
 	if d := differences(want.withFiles(), got.withFiles(), aspects{modes: true}); len(d) > 0 {
-		shall := func(name string) ([]byte, error) {
-			return os.ReadFile(filepath.Join(b.dir, "expect", filepath.FromSlash(name)))
+		desired := func(name string) ([]byte, error) {
+			return os.ReadFile(filepath.Join(f.dir, "expect", filepath.FromSlash(name)))
 		}
-		return "after Apply, the tree is not that of expect/:" + list(d) + b.firstDifference(want, got, shall), nil
+		return failed(finding{
+			clause: "P-21", expected: "the tree of expect/, whole, with the modes 0755 and 0644 or those of modes in expect.yaml",
+			got: "after Apply, the tree is not that of expect/:" + list(d) + f.firstDifference(want, got, desired),
+			cause: "a change that Apply does not make or makes otherwise, or an expect/ that is not whole (without expect/, the " +
+				"tree of root/ is expected)",
+		}), nil
 	}
-	return "", nil
+	return passed(), nil
 }
 
-// converged judges what comes after an Apply: an empty plan, but for what an image cannot do, and an Apply that does nothing.
-func (b *bench) converged(ctx context.Context, p *plugin, run applied) (finding, error) {
-	plan, err := p.plan(ctx, b.planning())
+// converged checks what follows an Apply: a plan without changes, but for those that need the live machine, and an Apply
+// that does nothing.
+func (f *fixture) converged(ctx context.Context, p *plugin, run applied) (result, error) {
+	plan, err := p.plan(ctx, f.planning())
 	if err != nil {
-		return failed("after Apply, Plan fails: %v", err).of("G-9"), nil
+		return failed(finding{
+			clause: "G-9", expected: "after Apply, Plan answers with no change", got: fmt.Sprintf("after Apply, Plan fails: %v", err),
+			cause: causeOf(err, "Plan does not accept what Apply wrote"),
+		}), nil
 	}
 	var left []string
 	for _, change := range plan.Changes {
 		if !change.NeedsLive {
-			return failed("after Apply, Plan still wants %q: %s%s", change.ID, change.Summary, cut(change.Diff)).of("G-9"), nil
+			return failed(finding{
+				clause: "G-9", expected: "after Apply, Plan answers with no change, but those that need the live machine",
+				got: fmt.Sprintf("after Apply, Plan still wants %q: %s%s", change.ID, change.Summary, cut(change.Diff)),
+				cause: "Plan compares with something else than Apply writes, such as another mode, order or end of line; or the change " +
+					"needs the live machine and lacks needs_live",
+			}), nil
 		}
 		left = append(left, change.ID)
 	}
 	if !slices.Equal(left, run.deferred()) {
-		return failed("Apply deferred %q, and Plan then wants %q", run.deferred(), left).of("P-25"), nil
+		return failed(finding{
+			clause: "P-25", expected: "finished lists as deferred the changes with needs_live, all of them, in the order of the plan",
+			got:   fmt.Sprintf("Apply deferred %q, and Plan then wants %q", run.deferred(), left),
+			cause: "deferred of finished is not set, or a change is skipped without being listed",
+		}), nil
 	}
-	before, err := readTree(b.root)
+	before, err := readTree(f.root)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	second := p.apply(ctx, b.applying(), 0, nil)
+	wrong := finding{
+		clause: "P-21", expected: "a second Apply plans again, finds nothing to do and does nothing",
+		cause: "Apply makes its changes without planning, or writes files that match already",
+	}
+	second := p.apply(ctx, f.applying(), 0, nil)
 	if err := second.failure(); err != nil {
-		return failed("a second Apply fails: %v", err).of("P-21"), nil
+		wrong.got = fmt.Sprintf("a second Apply fails: %v", err)
+		return failed(wrong), nil
 	}
 	if again := second.started(); len(again) > 0 {
-		return failed("a second Apply starts %q once more", again).of("P-21"), nil
+		wrong.got = fmt.Sprintf("a second Apply starts %q once more", again)
+		return failed(wrong), nil
 	}
-	after, err := readTree(b.root)
+	after, err := readTree(f.root)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	if d := differences(before, after, aspects{modes: true, owners: true, times: true}); len(d) > 0 {
-		return failed("a second Apply, which starts no change, writes:%s", list(d)).of("P-21"), nil
+		wrong.got = "a second Apply, which starts no change, writes:" + list(d)
+		return failed(wrong), nil
 	}
 	return passed(), nil
 }

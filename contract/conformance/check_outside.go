@@ -5,43 +5,49 @@ import (
 	"errors"
 )
 
-// nothingOutside looks beside the root, and at the places of this machine that a plugin hits which forgets the root, from
-// before the plugin starts. What it finds there stays: it may be anybody's.
-func nothingOutside(ctx context.Context, b *bench) (finding, error) {
-	places, err := b.trial.c.places()
+// nothingOutside compares what is beside the root, and the paths of this machine that a plugin without the root would
+// change, from before the plugin starts. It removes nothing there, because other programs may own it.
+func nothingOutside(ctx context.Context, f *fixture) (result, error) {
+	places, err := f.runner.c.places()
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	machineBefore := look(places)
-	p, err := b.start(ctx)
+	machineBefore := observe(places)
+	p, err := f.startNew(ctx, usualUmask)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	before, err := readTree(b.dir, "root", "state")
+	before, err := readTrees(f.dir, p.home, "root", "state")
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	if _, err := p.describe(ctx, b.planning()); errors.As(err, new(*crash)) {
-		return finding{}, err
+	if _, err := p.describe(ctx, f.planning(), false); errors.As(err, new(*crash)) {
+		return result{}, err
 	}
-	if _, err := p.plan(ctx, b.planning()); err != nil && contractError(err) == nil {
-		return finding{}, err
+	if _, err := p.plan(ctx, f.planning()); err != nil && contractError(err) == nil {
+		return result{}, err
 	}
-	var died *crash
-	if run := p.apply(ctx, b.applying(), 0, nil); errors.As(run.err, &died) && !protocolBroken(run.err) {
-		return finding{}, run.err
+	if err := p.apply(ctx, f.applying(), 0, nil).crashed(); err != nil {
+		return result{}, err
 	}
-	after, err := readTree(b.dir, "root", "state")
+	after, err := readTrees(f.dir, p.home, "root", "state")
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	if d := machineBefore.differences(look(places)); len(d) > 0 {
-		return failed("on this machine, outside of the root, this changed while the plugin planned and applied:%s\n"+
-			"put the root of the request before every path, and mend this machine by hand; if another program did it, run again",
-			list(d)).of("P-16"), nil
+	if d := machineBefore.differences(observe(places)); len(d) > 0 {
+		return failed(finding{
+			clause: "P-16", expected: "on behalf of an image, nothing outside of its root changes",
+			got: "on this machine, outside of the root, this changed while the plugin planned and applied:" + list(d),
+			cause: "a path without the root of the request before it; correct the plugin, and clean up this machine by hand. If " +
+				"another program made the change, run again",
+		}), nil
 	}
 	if d := differences(before, after, aspects{modes: true, owners: true, times: true}); len(d) > 0 {
-		return failed("beside the root, Plan or Apply wrote (home is the working and home directory):%s", list(d)).of("P-16"), nil
+		return failed(finding{
+			clause: "P-16", expected: "on behalf of an image, nothing outside of its root changes",
+			got:   "beside the root, Plan or Apply wrote (home is the working and home directory):" + list(d),
+			cause: "a relative path, a cache or log in the home directory, or a path that is made by appending to the root",
+		}), nil
 	}
 	return passed(), nil
 }

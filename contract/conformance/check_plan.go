@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,91 +13,119 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-func unknownField(ctx context.Context, b *bench) (finding, error) {
+func unknownField(ctx context.Context, f *fixture) (result, error) {
 	for _, code := range []pluginv1.Code{pluginv1.CodeInvalidConfig, pluginv1.CodeUnsupported} {
-		if b.trial.c.refusedWith(code) {
-			return skipped("the document is refused with %s as it is", code), nil
+		if f.runner.c.refusedWith(code) {
+			return skipped("the document is refused with %s already", code), nil
 		}
 	}
-	p, err := b.start(ctx)
+	p, err := f.start(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	for _, parents := range [][]string{{"spec"}, {"spec", "providerConfig"}} {
-		doc, err := with(b.trial.document, true, parents, unknownName)
+		doc, err := with(f.runner.document, true, parents, unknownName)
 		if err != nil {
-			continue // providerConfig is no mapping here
+			continue // providerConfig of this document is no mapping
 		}
 		path := document.Path(strings.Join(append(slices.Clone(parents), unknownName), "."))
 		allowed := []string{string(path)}
 		if len(parents) > 1 { // a kind may have no providerConfig at all
 			allowed = append(allowed, "spec.providerConfig")
 		}
-		_, err = p.plan(ctx, clone(b.planning(), doc))
-		if f := wrongAnswer(err, pluginv1.CodeInvalidConfig); f != "" {
-			return failed("with the unknown field %s, Plan %s", path, f).of("G-2"), nil
+		_, err = p.plan(ctx, withDocument(f.planning(), doc))
+		wrong := finding{
+			clause: "G-2", expected: fmt.Sprintf("InvalidConfig with a violation of the field %s", strings.Join(allowed, " or ")),
+			cause: "the document is decoded without refusing unknown fields, or this part of it is not decoded",
+		}
+		if w := wrongAnswer(err, pluginv1.CodeInvalidConfig); w != "" {
+			wrong.got = fmt.Sprintf("with the unknown field %s, Plan %s", path, w)
+			return failed(wrong), nil
 		}
 		if e := contractError(err); !slices.ContainsFunc(e.Violations, func(v document.Violation) bool {
 			return slices.Contains(allowed, v.Field)
 		}) {
-			return failed("with the unknown field %s, no violation of Plan's answer names it: %v", path, e), nil
+			wrong.got = fmt.Sprintf("with the unknown field %s, no violation of Plan's answer names it: %v", path, e)
+			wrong.cause = "the violation lacks its field path, or the decoder reports another one"
+			return failed(wrong), nil
 		}
 	}
 	return passed(), nil
 }
 
-// planWritesNothing asks as a plan of the runtime does, without a state directory, and as an apply does, with one.
-func planWritesNothing(ctx context.Context, b *bench) (finding, error) {
-	p, err := b.start(ctx)
+// planWritesNothing plans without a state directory, as a plan of the host, and with one, as an apply.
+func planWritesNothing(ctx context.Context, f *fixture) (result, error) {
+	p, err := f.start(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	for _, r := range []pluginv1.Request{b.planning(), b.applying()} {
-		before, err := readTree(b.dir)
+	for _, r := range []pluginv1.Request{f.planning(), f.applying()} {
+		before, err := readTrees(f.dir, p.home)
 		if err != nil {
-			return finding{}, err
+			return result{}, err
 		}
 		if _, err := p.plan(ctx, r); err != nil && contractError(err) == nil {
-			return finding{}, err
+			return result{}, err
 		}
-		after, err := readTree(b.dir)
+		after, err := readTrees(f.dir, p.home)
 		if err != nil {
-			return finding{}, err
+			return result{}, err
 		}
 		if d := differences(before, after, aspects{modes: true, owners: true, times: true}); len(d) > 0 {
-			return failed("Plan wrote:%s\nmake it in Apply, as a part of a change (with the SDK: in the change's Do), "+
-				"and let Plan look only", list(d)), nil
+			return failed(finding{
+				clause: "G-6", expected: "Plan leaves every file as it is, with its times",
+				got: "Plan wrote:" + list(d),
+				cause: "a file, a directory or a lock that is made while planning; make it in Apply, as a part of a change (with the " +
+					"SDK: in the change's Do)",
+			}), nil
 		}
 	}
 	return passed(), nil
 }
 
-func emptyRoot(ctx context.Context, b *bench) (finding, error) {
-	p, err := b.start(ctx)
+// readTrees reads what is below a fixture's directory and below a plugin's home directory, under "home".
+func readTrees(dir, home string, except ...string) (tree, error) {
+	out, err := readTree(dir, except...)
 	if err != nil {
-		return finding{}, err
+		return nil, err
 	}
-	empty := filepath.Join(b.dir, "empty")
+	below, err := readTree(home)
+	for name, e := range below {
+		out[filepath.ToSlash(filepath.Join("home", name))] = e
+	}
+	return out, err
+}
+
+func emptyRoot(ctx context.Context, f *fixture) (result, error) {
+	p, err := f.start(ctx)
+	if err != nil {
+		return result{}, err
+	}
+	empty := filepath.Join(f.dir, "empty")
 	if err := errors.Join(os.Mkdir(empty, 0o700), os.Chmod(empty, 0o755)); err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	r := b.planning()
+	r := f.planning()
 	r.Root, r.Target = empty, targetOf(empty)
 	_, err = p.plan(ctx, r)
 	allowed := []pluginv1.Code{pluginv1.CodePrecondition}
 	for _, code := range []pluginv1.Code{pluginv1.CodeInvalidConfig, pluginv1.CodeUnsupported} {
-		if b.trial.c.refusedWith(code) {
+		if f.runner.c.refusedWith(code) {
 			allowed = append(allowed, code)
 		}
 	}
 	if err == nil {
 		return passed(), nil
 	}
-	if b.trial.unsettled && clauseOf(err, "") != "" || aboutClaims(err) {
+	if f.runner.unsettled && clauseOf(err, "") != "" || aboutClaims(err) {
 		return skipped("the answers of Plan break the contract, see %s and %s", outcomeName, claimsName), nil
 	}
-	if f := wrongAnswer(err, allowed...); f != "" {
-		return failed("on an empty root, Plan %s", f), nil
+	if w := wrongAnswer(err, allowed...); w != "" {
+		return failed(finding{
+			clause: "G-8", expected: "changes, or Precondition where something has to exist first",
+			got:   "on an empty root, Plan " + w,
+			cause: "a missing file or directory, /etc among them, is an error of the plugin instead of a state",
+		}), nil
 	}
 	return passed(), nil
 }
@@ -104,64 +133,79 @@ func emptyRoot(ctx context.Context, b *bench) (finding, error) {
 // otherOS is an operating system that no plugin serves.
 const otherOS = "no-such-system"
 
-func otherTarget(ctx context.Context, b *bench) (finding, error) {
-	p, err := b.start(ctx)
+func otherTarget(ctx context.Context, f *fixture) (result, error) {
+	p, err := f.start(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	before, err := readTree(b.root)
+	before, err := readTree(f.root)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	r := b.applying()
+	r := f.applying()
 	r.Target.OS, r.Target.Distribution, r.Target.Like = otherOS, otherOS, nil
+	wrong := finding{
+		clause: "G-1", expected: "Unsupported, and no change",
+		cause: "the plugin takes the operating system from the machine on which it runs, or does not check target.os",
+	}
 	_, err = p.plan(ctx, r)
-	if f := wrongAnswer(err, pluginv1.CodeUnsupported); f != "" {
-		return failed("for another operating system, Plan %s", f).of("G-1"), nil
+	if w := wrongAnswer(err, pluginv1.CodeUnsupported); w != "" {
+		wrong.got = "for another operating system, Plan " + w
+		return failed(wrong), nil
 	}
 	run := p.apply(ctx, r, 0, nil)
 	if protocolBroken(run.err) {
 		return skipped("the events of Apply break the protocol, see %s", eventsName), nil
 	}
-	if f := wrongAnswer(run.failure(), pluginv1.CodeUnsupported); f != "" {
-		return failed("for another operating system, Apply %s", f).of("G-1"), nil
+	if w := wrongAnswer(run.failure(), pluginv1.CodeUnsupported); w != "" {
+		wrong.got = "for another operating system, Apply " + w
+		return failed(wrong), nil
 	}
-	after, err := readTree(b.root)
+	after, err := readTree(f.root)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	if d := differences(before, after, aspects{modes: true, owners: true}); len(d) > 0 {
-		return failed("for another operating system, Apply wrote:%s", list(d)).of("G-1"), nil
+		wrong.got = "for another operating system, Apply wrote:" + list(d)
+		return failed(wrong), nil
 	}
-	d, err := p.describe(ctx, r)
-	switch {
-	case clauseOf(err, "") != "":
+	d, err := p.describe(ctx, r, false)
+	if clauseOf(err, "") != "" {
 		return skipped("the answer of Describe breaks the contract, see describe"), nil
-	case err != nil:
-		return failed("for another operating system, Describe fails: %v", err).of("P-12"), nil
-	case d.Fitness != pluginv1.FitnessUnsupported:
-		return failed("for another operating system, Describe answers the fitness %s", d.Fitness).of("P-12"), nil
+	}
+	wrong.clause, wrong.expected = "P-12", "Describe answers with the fitness UNSUPPORTED"
+	if err != nil {
+		wrong.got = fmt.Sprintf("for another operating system, Describe fails: %v", err)
+		return failed(wrong), nil
+	}
+	if d.Fitness != pluginv1.FitnessUnsupported {
+		wrong.got = fmt.Sprintf("for another operating system, Describe answers the fitness %s", d.Fitness)
+		return failed(wrong), nil
 	}
 	return passed(), nil
 }
 
 const largeBytes = 10 << 20
 
-func largeDocument(ctx context.Context, b *bench) (finding, error) {
-	p, err := b.start(ctx)
+func largeDocument(ctx context.Context, f *fixture) (result, error) {
+	p, err := f.start(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	doc, err := with(b.trial.document, strings.Repeat("x", largeBytes), []string{"spec"}, unknownName)
+	doc, err := with(f.runner.document, strings.Repeat("x", largeBytes), []string{"spec"}, unknownName)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	_, err = p.plan(ctx, clone(b.planning(), doc))
+	_, err = p.plan(ctx, withDocument(f.planning(), doc))
 	if err == nil {
-		return passed(), nil // what it thinks of the unknown field is another check's
+		return passed(), nil // unknown-field reports it
 	}
-	if f := wrongAnswer(err, pluginv1.CodeInvalidConfig, pluginv1.CodeUnsupported, pluginv1.CodePrecondition); f != "" {
-		return failed("to a document of %d MiB, Plan %s", largeBytes>>20, f), nil
+	if w := wrongAnswer(err, pluginv1.CodeInvalidConfig, pluginv1.CodeUnsupported, pluginv1.CodePrecondition); w != "" {
+		return failed(finding{
+			clause: "P-6", expected: "an answer about the document, which is below the limit of 64 MiB",
+			got:   fmt.Sprintf("to a document of %d MiB, Plan %s", largeBytes>>20, w),
+			cause: "the server keeps gRPC's default limit of 4 MiB for received messages",
+		}), nil
 	}
 	return passed(), nil
 }

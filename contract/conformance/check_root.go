@@ -14,40 +14,44 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// noCommand takes the census before and after: what a process has waited for shows in its own counters, so that no
-// command is too short to be seen, and no tracing is needed.
-func noCommand(ctx context.Context, b *bench) (finding, error) {
+// noCommand compares the processes before and after a call. A child that a process has waited for changes its counters, so
+// that no command is too short to be noticed, and no tracing is needed.
+func noCommand(ctx context.Context, f *fixture) (result, error) {
 	if !canCount {
 		return skipped("the children of a process cannot be counted on this operating system"), nil
 	}
-	p, err := b.start(ctx)
+	p, err := f.start(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	before := family(p.PID())
-	if _, err := p.plan(ctx, b.planning()); err != nil && contractError(err) == nil {
-		return finding{}, err
+	if _, err := p.plan(ctx, f.planning()); err != nil && contractError(err) == nil {
+		return result{}, err
+	}
+	wrong := finding{
+		clause: "G-15", expected: "on behalf of an image, the plugin runs no command",
+		cause: "a command of the host, such as systemctl or the checker of a daemon, that is run without a test for an empty root",
 	}
 	if family(p.PID()).grew(before) {
-		return failed("Plan on an image root ran a command"), nil
+		wrong.got = "Plan on an image root ran a command"
+		return failed(wrong), nil
 	}
-	run := p.apply(ctx, b.applying(), 0, nil)
-	var died *crash
-	if errors.As(run.err, &died) && !protocolBroken(run.err) {
-		return finding{}, run.err
+	if err := p.apply(ctx, f.applying(), 0, nil).crashed(); err != nil {
+		return result{}, err
 	}
 	if family(p.PID()).grew(before) {
-		return failed("Apply on an image root ran a command: there is nothing in an image that may be run"), nil
+		wrong.got = "Apply on an image root ran a command"
+		return failed(wrong), nil
 	}
 	return passed(), nil
 }
 
-// detour puts a link that leads out of the root in the place of something that the plugin writes.
+// detour is a link out of the root in the place of something that the plugin writes.
 type detour struct {
 	name     string // below the root
 	absolute bool   // else with as many .. as lead out
 	file     bool   // else a directory
-	inside   bool   // what the link says exists inside the root too
+	inside   bool   // the target of the link exists inside the root too
 }
 
 func (d detour) String() string {
@@ -55,28 +59,29 @@ func (d detour) String() string {
 	return fmt.Sprintf("/%s is %s link out of the root", d.name, how)
 }
 
-// mostDetours bounds what a case with many files costs.
+// mostDetours limits the time of a case with many files.
 const mostDetours = 12
 
-func linksOut(ctx context.Context, b *bench) (finding, error) {
-	want, err := b.trial.undisturbed(ctx)
+func linksOut(ctx context.Context, f *fixture) (result, error) {
+	want, err := f.runner.undisturbed(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	detours := detoursOf(want)
 	if want.reason != "" || len(detours) == 0 {
-		return notJudged(want, "it writes no file in a place that a link can take"), nil
+		return notComparable(want, "it writes no file in whose place a link can be"), nil
 	}
 	for _, d := range detours[:min(len(detours), mostDetours)] {
-		f, err := b.trial.fresh(func(b *bench) (finding, error) { return b.detoured(ctx, d) })
-		if f.verdict != Pass || err != nil {
-			return f, err
+		got, err := f.runner.another(func(f *fixture) (result, error) { return f.detoured(ctx, d) })
+		if got.status != Pass || err != nil {
+			return got, err
 		}
 	}
 	return passed(), nil
 }
 
-// detoursOf lists the files that a run wrote, and their directories, where no link leads to them already.
+// detoursOf returns links in the place of each file that a run wrote and of their directories, unless a link leads there
+// already.
 func detoursOf(r reference) []detour {
 	var files, directories []string
 	for name := range r.contents {
@@ -111,46 +116,54 @@ func throughLink(t tree, name string) bool {
 	return false
 }
 
-// detoured applies with the detour in place. Whatever comes of it, what the link leads to outside stays as it is.
-func (b *bench) detoured(ctx context.Context, d detour) (finding, error) {
-	trap := filepath.Join(b.outside, "trap")
-	if err := b.lay(d, trap); err != nil {
-		return finding{}, err
+// detoured applies with the detour in place. Whatever the answer is, the target of the link outside stays as it is.
+func (f *fixture) detoured(ctx context.Context, d detour) (result, error) {
+	trap := filepath.Join(f.outside, "trap")
+	if err := f.lay(d, trap); err != nil {
+		return result{}, err
 	}
-	p, err := b.start(ctx)
+	p, err := f.start(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	before, err := readTree(b.outside)
+	before, err := readTree(f.outside)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	run := p.apply(ctx, b.applying(), 0, nil)
-	var died *crash
-	if errors.As(run.err, &died) && !protocolBroken(run.err) {
-		return finding{}, run.err
+	run := p.apply(ctx, f.applying(), 0, nil)
+	if err := run.crashed(); err != nil {
+		return result{}, err
 	}
-	after, err := readTree(b.outside)
+	after, err := readTree(f.outside)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	if l := differences(before, after, aspects{modes: true, owners: true, times: true}); len(l) > 0 {
-		return failed("%s, and Apply followed it out:%s", d, list(l)).of("P-16"), nil
+		return failed(finding{
+			clause: "P-16", expected: "links of the image are followed inside the root",
+			got: fmt.Sprintf("%s, and Apply followed it out:%s", d, list(l)),
+			cause: "a path that is made by putting the root before it; resolve it inside the root (with the SDK: Machine.FS; " +
+				"openat2 with RESOLVE_IN_ROOT)",
+		}), nil
 	}
 	if e := contractError(run.failure()); e != nil && e.Code == pluginv1.CodeInternal && !protocolBroken(run.err) {
-		return failed("%s, and Apply answers Internal instead of a refusal that says what to do: %v", d, e).of("G-15"), nil
+		return failed(finding{
+			clause: "G-15", expected: "Apply follows the link inside the root, or refuses it with Precondition",
+			got:   fmt.Sprintf("%s, and Apply answers Internal instead of a refusal with a remedy: %v", d, e),
+			cause: "an error of the file system is passed on as it comes",
+		}), nil
 	}
 	return passed(), nil
 }
 
-// lay makes the trap outside, with what the link replaces in it, and the link.
-func (b *bench) lay(d detour, trap string) error {
-	place := filepath.Join(b.root, filepath.FromSlash(d.name))
+// lay moves what the link replaces to the trap outside, or makes the trap, and makes the link.
+func (f *fixture) lay(d detour, trap string) error {
+	place := filepath.Join(f.root, filepath.FromSlash(d.name))
 	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
 		return err
 	}
 	if err := os.Rename(place, trap); errors.Is(err, fs.ErrNotExist) {
-		if err := b.make(trap, d.file); err != nil {
+		if err := f.make(trap, d.file); err != nil {
 			return err
 		}
 	} else if err != nil {
@@ -162,9 +175,9 @@ func (b *bench) lay(d detour, trap string) error {
 		target = strings.Repeat("../", strings.Count(d.name, "/")+1) + "outside/trap"
 	}
 	if d.inside {
-		inside := filepath.Join(b.root, "outside", "trap") // where .. ends at the root
+		inside := filepath.Join(f.root, "outside", "trap") // where .. ends at the root
 		if d.absolute {
-			inside = filepath.Join(b.root, trap)
+			inside = filepath.Join(f.root, trap)
 		}
 		if err := os.MkdirAll(inside, 0o755); err != nil {
 			return err
@@ -173,7 +186,7 @@ func (b *bench) lay(d detour, trap string) error {
 	return os.Symlink(target, place)
 }
 
-func (*bench) make(name string, file bool) error {
+func (*fixture) make(name string, file bool) error {
 	if file {
 		return write(name, []byte("not yours\n"), 0o644)
 	}

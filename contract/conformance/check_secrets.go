@@ -10,51 +10,55 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// secrets runs Plan and Apply, and Plan with documents that are wrong about the secret or beside it: errors are where
-// secrets leak most.
-func secrets(ctx context.Context, b *bench) (finding, error) {
-	t := b.trial
-	if len(t.c.expect.Secrets) == 0 {
+// secrets runs Plan and Apply, and Plan with documents that have an error in the secret or beside it, because errors quote
+// values most often.
+func secrets(ctx context.Context, f *fixture) (result, error) {
+	r := f.runner
+	if len(r.c.expect.Secrets) == 0 {
 		return skipped("the case has no secret"), nil
 	}
-	p, err := b.start(ctx)
+	p, err := f.startNew(ctx, usualUmask)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	w := &watch{traces: tracesOf(t.canary), pid: p.PID()}
+	w := &watch{traces: tracesOf(r.canary), pid: p.PID()}
 	stop := w.run()
 	defer stop()
-	unknown, err := with(t.document, t.canary, []string{"spec"}, unknownName)
+	unknown, err := with(r.document, r.canary, []string{"spec"}, unknownName)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	mistyped, err := replaceWord(t.document, t.canary, func(text string) any { return []any{text} })
+	mistyped, err := replaceWord(r.document, r.canary, func(text string) any { return []any{text} })
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	for _, d := range []struct {
 		what string
 		doc  []byte
-	}{{"a plan", t.document}, {"a plan with an unknown field", unknown}, {"a plan with a secret of another type", mistyped}} {
-		plan, err := p.plan(ctx, clone(b.planning(), d.doc))
-		w.look("the answer to "+d.what, texts(plan), texts(contractError(err)))
+	}{{"a plan", r.document}, {"a plan with an unknown field", unknown}, {"a plan with a secret of another type", mistyped}} {
+		plan, err := p.plan(ctx, withDocument(f.planning(), d.doc))
+		w.search("the answer to "+d.what, texts(plan), texts(contractError(err)))
 	}
-	run := p.apply(ctx, b.applying(), 0, func(int, pluginv1.Event) { w.lookAtProcesses() })
+	run := p.apply(ctx, f.applying(), 0, func(int, pluginv1.Event) { w.searchProcesses() })
 	for _, e := range run.events {
-		w.look("an event of Apply", texts(e))
+		w.search("an event of Apply", texts(e))
 	}
-	w.look("finished", texts(run.finished), texts(run.finished.Error), texts(contractError(run.err)))
+	w.search("finished", texts(run.finished), texts(run.finished.Error), texts(contractError(run.err)))
 	stop()
 	p.end()
-	w.look("what the plugin wrote to its stderr", string(p.stderr.all()))
+	w.search("what the plugin wrote to its stderr", string(p.stderr.all()))
 	if found := w.found(); len(found) > 0 {
-		return failed("a secret of %s (as it is, in hexadecimal or base64) shows in %s",
-			strings.Join(t.c.expect.Secrets, ", "), strings.Join(found, ", and in ")), nil
+		return failed(finding{
+			clause: "G-23", expected: "a secret occurs in no answer, event, log, argument or environment",
+			got: fmt.Sprintf("a secret of %s (plain, in hexadecimal or base64) shows in %s",
+				strings.Join(r.c.expect.Secrets, ", "), strings.Join(found, ", and in ")),
+			cause: "a log of the request, an error that quotes the value, or a diff of a file that has no mark as confidential",
+		}), nil
 	}
 	return passed(), nil
 }
 
-// texts is everything in a value of the wire, in one text.
+// texts returns all of a value of the wire as one text.
 func texts(value any) string {
 	if e, ok := value.(*pluginv1.Error); ok {
 		if e == nil {
@@ -65,7 +69,7 @@ func texts(value any) string {
 	return fmt.Sprintf("%+v", value)
 }
 
-// watch collects where a canary shows.
+// watch collects the places where a canary shows.
 type watch struct {
 	traces traces
 	pid    int
@@ -74,7 +78,7 @@ type watch struct {
 	places []string
 }
 
-func (w *watch) look(place string, texts ...string) {
+func (w *watch) search(place string, texts ...string) {
 	for _, text := range texts {
 		if w.traces.in([]byte(text)) {
 			w.add(place)
@@ -100,18 +104,18 @@ func (w *watch) found() []string {
 	return w.places
 }
 
-// lookAtProcesses reads /proc/PID/{cmdline,environ} of the plugin and its descendants.
-func (w *watch) lookAtProcesses() {
+// searchProcesses reads /proc/PID/{cmdline,environ} of the plugin and its descendants.
+func (w *watch) searchProcesses() {
 	if w.traces.in(family(w.pid).shown()) {
 		w.add("the arguments or the environment of a process")
 	}
 }
 
-// sampling is how often the processes are looked at.
+// sampling is the interval of reading the processes.
 const sampling = time.Millisecond
 
-// run looks at the processes all the time, until the function that it returns is called, which may be more than once.
-// It samples: a process that lives for less than a millisecond may be missed. No image root has one, see no-command.
+// run reads the processes until stop is called, which may be repeated. It samples, so that it may miss a process that lives
+// for less than a millisecond; no-command reports every process of an image root.
 func (w *watch) run() (stop func()) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -123,7 +127,7 @@ func (w *watch) run() (stop func()) {
 			case <-over:
 				return
 			case <-tick.C:
-				w.lookAtProcesses()
+				w.searchProcesses()
 			}
 		}
 	}()

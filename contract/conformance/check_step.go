@@ -12,64 +12,67 @@ import (
 	"strings"
 )
 
-// inOneStep sees what kill cannot meet: the moment between two writes to a file. A file of an image is never a parameter
-// of a kernel, so that none has to be written in place.
-func inOneStep(ctx context.Context, b *bench) (finding, error) {
+// inOneStep finds what kill misses: the moment between two writes to a file. No file of an image is a parameter of a
+// kernel, which would have to be written in place.
+func inOneStep(ctx context.Context, f *fixture) (result, error) {
 	if !canWatch {
 		return skipped("writes to a file cannot be watched on this operating system"), nil
 	}
-	want, err := b.trial.undisturbed(ctx)
+	want, err := f.runner.undisturbed(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	directories := touchedDirectories(want)
 	if want.reason != "" || len(directories) == 0 {
-		return notJudged(want, "it writes no file"), nil
+		return notComparable(want, "it writes no file"), nil
 	}
-	// A directory that comes with the change could not be watched before a file is in it.
-	if err := b.makeDirectories(want); err != nil {
-		return finding{}, err
+	// A directory that Apply makes could not be watched before a file is in it.
+	if err := f.makeDirectories(want); err != nil {
+		return result{}, err
 	}
-	p, err := b.start(ctx)
+	p, err := f.start(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	w, err := watchWrites(b.root, directories)
+	w, err := watchWrites(f.root, directories)
 	if errors.Is(err, errNoWatch) {
 		return skipped("%v", err), nil
 	}
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	run := p.apply(ctx, b.applying(), 0, nil)
+	run := p.apply(ctx, f.applying(), 0, nil)
 	names, err := w.written()
 	if errors.Is(err, errNoWatch) {
 		return skipped("%v", err), nil
 	}
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
-	after, err := readTree(b.root)
+	after, err := readTree(f.root)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	if found := slices.DeleteFunc(names, func(name string) bool { return !want.ownName(name) }); len(found) > 0 {
-		return failed("Apply writes in place to /%s\nwrite a file of another name in the same directory and rename it (with the SDK: "+
-			"use sdk.File), so that no reader and no crash meets half of one", strings.Join(found, ", /")), nil
+		return failed(finding{
+			clause: "G-11", expected: "Apply writes a file of another name in the same directory and renames it",
+			got:   "Apply writes in place to /" + strings.Join(found, ", /"),
+			cause: "the file is opened for writing under its own name; write a temporary file and rename it (with the SDK: sdk.File)",
+		}), nil
 	}
-	if trouble(run.failure()) != "" || len(differences(want.after, after, aspects{modes: true})) > 0 {
-		return skipped("Apply makes another tree where the directories of its files are there already"), nil
+	if run.failure() != nil || len(differences(want.after, after, aspects{modes: true})) > 0 {
+		return skipped("Apply makes another tree where the directories of its files exist already"), nil
 	}
 	return passed(), nil
 }
 
-// ownName says whether a file has this name before or after the run: the others are temporary.
+// ownName reports whether a file has this name before or after the run; other names are temporary.
 func (r reference) ownName(name string) bool { return r.before[name].file() || r.after[name].file() }
 
-// file says whether there is one, and a regular one.
+// file reports whether the entry is that of a regular file.
 func (e entry) file() bool { return !e.written.IsZero() && e.mode.IsRegular() }
 
-// touchedDirectories are the directories of the files that a run made, changed, or wrote as they were.
+// touchedDirectories returns the directories of the files that a run made, changed, or wrote without a difference.
 func touchedDirectories(r reference) []string {
 	out := map[string]bool{}
 	for name, e := range r.after {
@@ -81,14 +84,14 @@ func touchedDirectories(r reference) []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// makeDirectories makes those that the undisturbed run has made.
-func (b *bench) makeDirectories(want reference) error {
+// makeDirectories makes the directories that the undisturbed run has made.
+func (f *fixture) makeDirectories(want reference) error {
 	for _, name := range slices.Sorted(maps.Keys(want.after)) {
 		e := want.after[name]
 		if _, existed := want.before[name]; existed || !e.mode.IsDir() {
 			continue
 		}
-		place := filepath.Join(b.root, filepath.FromSlash(name))
+		place := filepath.Join(f.root, filepath.FromSlash(name))
 		if err := os.Mkdir(place, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}

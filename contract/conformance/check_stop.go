@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -10,89 +11,95 @@ import (
 
 const (
 	stopAttempts = 15
-	// conclusiveAttempts is how many times a plugin may make all changes although Stop came while the first was in
-	// hand: it takes some time until a call arrives, and the changes of an image are quick.
+	// conclusiveAttempts is the number of times that a plugin may make all changes although Stop was sent while the first
+	// was in hand: a call takes time to arrive, and the changes of an image are quick.
 	conclusiveAttempts = 8
-	// silence is how long no event arrives until all that were sent have.
+	// silence is the time without an event after which all that were sent have arrived.
 	silence = 30 * time.Millisecond
 )
 
-// stops sends Stop while the first change is in hand: the plugin is frozen (SIGSTOP) at the first started, Stop is
-// sent, and the plugin goes on. A plugin that hears of Stop has it before it is done with the change, most times.
-func stops(ctx context.Context, b *bench) (finding, error) {
+// stops sends Stop while the first change is in hand: the plugin is frozen (SIGSTOP) at the first started, Stop is sent,
+// and the plugin is thawed (SIGCONT). Most times, Stop then arrives before the plugin is done with the change.
+func stops(ctx context.Context, f *fixture) (result, error) {
 	if !canFreeze {
 		return skipped("processes cannot be frozen on this operating system"), nil
 	}
-	want, err := b.trial.settled(ctx)
+	want, err := f.runner.settled(ctx)
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	total := len(want.run.changed())
 	if want.reason != "" || total < 2 {
-		return notJudged(want, "fewer than two changes can be made in this image"), nil
+		return notComparable(want, "fewer than two changes can be made in this image"), nil
 	}
-	f, err := b.trial.fresh(func(b *bench) (finding, error) { return b.stoppedBefore(ctx, want) })
-	if f.verdict != Pass || err != nil {
-		return f, err
+	p, err := f.startNew(ctx, usualUmask)
+	if err != nil {
+		return result{}, err
 	}
-	deaf := 0
+	got, err := f.runner.another(func(f *fixture) (result, error) { return f.stoppedBefore(ctx, p, want) })
+	if got.status != Pass || err != nil {
+		return got, err
+	}
+	ignored := 0
 	for range stopAttempts {
 		stopped := false
-		f, err := b.trial.fresh(func(b *bench) (finding, error) {
-			attempt, err := b.stopped(ctx)
+		got, err := f.runner.another(func(f *fixture) (result, error) {
+			attempt, err := f.stopped(ctx, p)
 			if err != nil {
-				return finding{}, err
+				return result{}, err
 			}
 			if attempt.inHand && !attempt.run.finished.Stopped {
-				deaf++
+				ignored++
 			}
 			stopped = attempt.run.finished.Stopped
-			return b.judgeStop(ctx, want, attempt, total)
+			return f.checkStop(ctx, want, attempt, total)
 		})
-		if stopped || f.verdict != Pass || err != nil {
-			return f, err
+		if stopped || got.status != Pass || err != nil {
+			return got, err
 		}
 	}
-	if deaf >= conclusiveAttempts {
-		return failed("Stop was sent while the first of %d changes was in hand, %d times, and each time all were made", total, deaf).of("P-27"), nil
+	if ignored >= conclusiveAttempts {
+		return failed(finding{
+			clause: "P-27", expected: "after Stop, Apply finishes the change in hand and starts no other one",
+			got:   fmt.Sprintf("Stop was sent while the first of %d changes was in hand, %d times, and each time all were made", total, ignored),
+			cause: "Stop has no effect on Apply, or is served only after Apply: one thread, or an event loop that Apply blocks",
+		}), nil
 	}
 	return skipped("the changes are made too quickly for a Stop between two of them"), nil
 }
 
-// stoppedBefore calls Stop while nothing is applied, which must not stop the Apply that comes later.
-func (b *bench) stoppedBefore(ctx context.Context, want reference) (finding, error) {
-	p, err := b.start(ctx)
-	if err != nil {
-		return finding{}, err
+// stoppedBefore calls Stop while nothing is applied, which must not stop the Apply that follows.
+func (f *fixture) stoppedBefore(ctx context.Context, p *plugin, want reference) (result, error) {
+	wrong := finding{
+		clause: "P-28", expected: "a Stop while nothing is applied has no effect",
+		cause: "Stop sets a flag that outlives it; stop the Applies in progress instead",
 	}
-	asked, cancel := context.WithTimeout(ctx, callTimeout)
+	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := p.Stop(asked); err != nil {
-		return failed("Stop fails while nothing is applied: %v", p.explain(err)).of("P-28"), nil
+	if err := p.Stop(limited); err != nil {
+		wrong.got = fmt.Sprintf("Stop fails while nothing is applied: %v", p.explain(err))
+		return failed(wrong), nil
 	}
-	run := p.apply(ctx, b.applying(), 0, nil)
+	run := p.apply(ctx, f.applying(), 0, nil)
 	if err := run.failure(); err != nil {
-		return failed("after a Stop while nothing was applied, Apply fails: %v", err).of("P-28"), nil
+		wrong.got = fmt.Sprintf("after a Stop while nothing was applied, Apply fails: %v", err)
+		return failed(wrong), nil
 	}
 	if run.finished.Stopped {
-		return failed("a Stop while nothing was applied stops the Apply that comes later").of("P-28"), nil
+		wrong.got = "a Stop while nothing was applied stops the Apply that comes later"
+		return failed(wrong), nil
 	}
-	f, err := b.compare(want, "after a Stop while nothing was applied")
-	return f.of("P-28"), err
+	return f.compare(want, "after a Stop while nothing was applied", wrong)
 }
 
-// stopAttempt is what happened.
+// stopAttempt is an Apply during which Stop was sent.
 type stopAttempt struct {
 	run    applied
 	stop   error
 	inHand bool // the first change was started and not done when the plugin was frozen
 }
 
-func (b *bench) stopped(ctx context.Context) (stopAttempt, error) {
-	p, err := b.start(ctx)
-	if err != nil {
-		return stopAttempt{}, err
-	}
+func (f *fixture) stopped(ctx context.Context, p *plugin) (stopAttempt, error) {
 	var a stopAttempt
 	var seen atomic.Int64
 	var changed atomic.Bool
@@ -100,7 +107,7 @@ func (b *bench) stopped(ctx context.Context) (stopAttempt, error) {
 	var frozen error
 	go func() {
 		defer close(done)
-		a.run = p.apply(ctx, b.applying(), 0, func(_ int, e pluginv1.Event) {
+		a.run = p.apply(ctx, f.applying(), 0, func(_ int, e pluginv1.Event) {
 			seen.Add(1)
 			switch e.(type) {
 			case pluginv1.Started:
@@ -132,7 +139,7 @@ func (b *bench) stopped(ctx context.Context) (stopAttempt, error) {
 		defer cancel()
 		answered <- p.Stop(ctx)
 	}()
-	// The call is on its way: the plugin finds it when it goes on.
+	// The call is in the socket when the plugin is thawed.
 	wait := time.NewTimer(silence)
 	<-wait.C
 	if err := thaw(p.PID()); err != nil {
@@ -152,20 +159,25 @@ func drain(seen *atomic.Int64) {
 	}
 }
 
-func (b *bench) judgeStop(ctx context.Context, want reference, a stopAttempt, total int) (finding, error) {
+func (f *fixture) checkStop(ctx context.Context, want reference, a stopAttempt, total int) (result, error) {
 	made, started := len(a.run.changed()), len(a.run.started())
-	stop, failure := trouble(a.stop), trouble(a.run.failure())
-	switch {
-	case stop != "":
-		return failed("Stop fails: %s", stop).of("P-27"), nil
-	case failure != "":
-		return failed("Apply fails after Stop: %s", failure).of("P-27"), nil
+	wrong := finding{
+		clause: "P-27", expected: "Stop is answered, Apply finishes the change in hand, starts no other one and ends with stopped",
+		cause: "Stop cancels the change in hand, or ends Apply with an error instead of finished",
+	}
+	switch failure := a.run.failure(); {
+	case a.stop != nil:
+		wrong.got = fmt.Sprintf("Stop fails: %v", a.stop)
+	case failure != nil:
+		wrong.got = fmt.Sprintf("Apply fails after Stop: %v", failure)
 	case made != started:
-		return failed("after Stop, %d changes were started and %d finished: the change in hand was left", started, made).of("P-27"), nil
+		wrong.got = fmt.Sprintf("after Stop, %d changes were started and %d finished: the change in hand was left", started, made)
 	case a.run.finished.Stopped && made == total:
 		return passed(), nil // Stop came with the last
 	case !a.run.finished.Stopped && made < total:
-		return failed("after Stop, %d of %d changes were made, and finished does not say stopped", made, total).of("P-27"), nil
+		wrong.got = fmt.Sprintf("after Stop, %d of %d changes were made, and finished has no stopped", made, total)
+	default:
+		return f.rerun(ctx, want, "after Stop")
 	}
-	return b.again(ctx, want, "after Stop")
+	return failed(wrong), nil
 }

@@ -1,44 +1,18 @@
-// Package conformance judges a plugin binary by the contract, over the wire, without knowing what language it is
-// written in. A vendor's test is one line:
+// Package conformance checks a plugin binary in any language against the contract, over the wire. A vendor's test is one
+// line:
 //
 //	conformance.Run(t, binary, "testdata/conformance")
 //
-// # Cases
+// CaseFormat describes a case, case.schema.json is the JSON Schema of its expect.yaml, and NewCase makes one from a document.
 //
-// A folder of cases holds one directory for each. In it:
+// # Checks
 //
-//	config.yaml  the document, exactly one; ${canary} stands for a random word
-//	root/        the tree before; none is an empty tree
-//	expect/      the tree afterwards, whole; none is the tree of before. ${canary} is filled in here too
-//	expect.yaml  what is said about it; none is a document that is applied without an error
-//	README.md    for people
+// A check gets a copy of the case's tree as an image root; the kit itself never changes the live machine. A plugin that
+// ignores the root does: nothing-outside reports it and undoes nothing. What such a plugin left on this machine in an
+// earlier run is not new in the next one.
 //
-// case.schema.json is the JSON Schema of expect.yaml, which may hold:
-//
-//	errors:                       # Plan and Apply refuse the document, and with nothing but this
-//	  - {code: InvalidConfig, field: "spec.servers[0].address"}
-//	                              # with final: true, a Precondition that no other document can cure
-//	facts: {phase: preflight}     # what the error carries for programs; left out: not compared
-//	changes: [a, b]               # the IDs of the first plan, in order; left out: not compared
-//	reboot: AfterRun              # the most that a change of the first plan asks for; left out: None
-//	secrets: [spec.password]      # the fields that are secret: exactly where ${canary} stands
-//	modes: {etc/secret: "0600"}   # permissions in expect/ other than 0755 for directories and programs, else 0644
-//
-// The answer must be the list of errors, whole and in any order: one entry for each field that it names. An entry without
-// a field stands for an answer that names none, because the document as a whole or the platform is at fault; it does not
-// mean any field.
-//
-// Version control keeps neither modes nor empty directories. So root/ and expect/ are read as if their directories and
-// programs had the mode 0755 and everything else 0644, and directories without a file are not compared with expect/.
-//
-// # What is judged
-//
-// Each check starts the plugin anew with a copy of the tree as an image root; the kit itself never touches the live
-// machine. A plugin that forgets the root does: nothing-outside finds that, and mends nothing. What such a plugin left
-// on this machine in an earlier run is not new in the next one.
-//
-// A check that can say nothing about a case answers NotApplicable with the reason, which is not a pass. The file must be
-// named as a host would look for it, also where a test builds it: describe compares the name.
+// A check that says nothing about a case is NotApplicable with the reason, which is not a pass. The file must have the name
+// by which a host looks for it, also where a test builds it: describe compares the name.
 //
 // The checks, in their order, with the clauses of SPEC.md that they hold a plugin to:
 //
@@ -62,20 +36,24 @@
 //   - limit: Apply stops after as many changes as the limit, defers what it defers without one, and a rerun completes
 //     them [P-24, P-25, G-10]
 //   - stop: Stop lets the change in hand be finished, and no other started [P-27, P-28, G-10]
-//   - kill: after SIGKILL when the started or the changed of a change arrives, and at no other moment, no file is half
-//     written, and a rerun makes the tree of an undisturbed run [G-10, G-11, G-21]
 //   - in-one-step: Apply writes no file under its own name: it writes another one and renames it (seen by inotify; a
 //     write through mmap is not) [G-11]
 //   - two-at-once: two Applies at once end in one good state, or in a clear refusal [G-17]
 //   - umask: modes do not depend on the umask [G-11]
 //   - links-out: links that point out of the root are followed inside it, or refused [G-15, P-16]
 //   - no-command: an offline root runs no command [G-15]
+//   - kill: after SIGKILL when the started or the changed of a change arrives, and at no other moment, no file is half
+//     written, and a rerun makes the tree of an undisturbed run [G-10, G-11, G-21]
 //
 // # Processes
 //
-// A plugin gets a process group of its own and dies with the process that judges it. That leaves
-// the children of the vendor's other tests alone, unlike proctree.Contain. What the plugin has started is looked up in
-// /proc and ended with it.
+// The checks of a case share its plugin processes, as a host uses one process for all documents of a run, because an
+// interpreter can take half a second to start. A check starts a process of its own where its result depends on what the
+// process has not done yet; Check.Fresh is the reason. What follows an interruption is always done by another process than
+// the one that was interrupted. After a finding, the processes of the case are ended.
 //
-// Many checks observe through Linux; elsewhere they are not applicable.
+// A plugin gets a process group of its own and dies with the kit's process. That leaves the children of the vendor's other
+// tests alone, unlike proctree.Contain. The plugin's descendants are found in /proc and ended with it.
+//
+// Many checks use Linux; elsewhere they are not applicable.
 package conformance

@@ -26,8 +26,8 @@ func parse(data []byte) (map[string]any, error) {
 	return out, nil
 }
 
-// with returns the document with the field name set in the mapping at parents, which is made where it is missing.
-// The error says that a parent is no mapping.
+// with returns the document with the field name set in the mapping at parents, which is made if it is missing. Its error
+// is a parent that is no mapping.
 func with(data []byte, value any, parents []string, name string) ([]byte, error) {
 	root, err := parse(data)
 	if err != nil {
@@ -48,7 +48,7 @@ func with(data []byte, value any, parents []string, name string) ([]byte, error)
 	return json.Marshal(root)
 }
 
-// replaceWord returns the document with every string that holds the word replaced by what replace makes of it.
+// replaceWord returns the document with every string that holds the word replaced by the result of replace.
 func replaceWord(data []byte, word string, replace func(string) any) ([]byte, error) {
 	root, err := parse(data)
 	if err != nil {
@@ -80,7 +80,7 @@ func fieldsWith(data []byte, word string) ([]string, error) {
 	return out, nil
 }
 
-// walk returns value with every string replaced by what visit answers, in the order of the keys.
+// walk returns value with every string replaced by the result of visit, in the order of the keys.
 func walk(value any, p document.Path, visit func(document.Path, string) any) any {
 	switch value := value.(type) {
 	case string:
@@ -97,7 +97,7 @@ func walk(value any, p document.Path, visit func(document.Path, string) any) any
 	return value
 }
 
-// encode is JSON for document.Unmarshal; a mapping that was left empty is one.
+// encode returns JSON for document.Unmarshal; nil is an empty mapping.
 func encode(value any) ([]byte, error) {
 	if value == nil {
 		value = map[string]any{}

@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	// shownLines is how many lines of a difference a reason gives, and shownColumns how much of each.
+	// shownLines and shownColumns limit the difference in a finding.
 	shownLines   = 12
 	shownColumns = 160
 	// comparedBytes is the largest file whose lines are compared.
 	comparedBytes = 256 << 10
 )
 
-// firstDifference shows how the lines of the first file differ that has other content: from what content says that it
-// shall have to what is in the root. It is empty where there is none, or nothing that can be shown as lines.
-func (b *bench) firstDifference(want, got tree, content func(name string) ([]byte, error)) string {
+// firstDifference returns the unified diff of the first file with other content, from the desired one, which content
+// returns, to that in the root. It is empty if there is none, or none of text.
+func (f *fixture) firstDifference(want, got tree, content func(name string) ([]byte, error)) string {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if w, g := want[name], got[name]; !w.mode.IsRegular() || !g.mode.IsRegular() || w.content == g.content {
 			continue
 		}
-		is, err := os.ReadFile(filepath.Join(b.root, filepath.FromSlash(name)))
+		found, err := os.ReadFile(filepath.Join(f.root, filepath.FromSlash(name)))
 		if err != nil {
-			return "" // it only adds to what is said already
+			return "" // the diff only adds to the finding
 		}
-		shall, err := content(name)
-		if err != nil || !isText(is) || !isText(shall) {
+		desired, err := content(name)
+		if err != nil || !isText(found) || !isText(desired) {
 			return ""
 		}
-		return cut(udiff.Unified("wanted/"+name, "found/"+name, string(shall), string(is)))
+		return cut(udiff.Unified("expected/"+name, "found/"+name, string(desired), string(found)))
 	}
 	return ""
 }
@@ -45,7 +45,7 @@ func isText(data []byte) bool {
 	return len(data) <= comparedBytes && utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
 }
 
-// cut is the beginning of a text of lines, as a reason shows it; empty for none.
+// cut returns the beginning of a text of lines, as a finding shows it; empty for an empty text.
 func cut(text string) string {
 	if text == "" {
 		return ""

@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// places are what a case names in root/ and expect/, with every directory above, slash-separated and below the root of a
-// machine, which is ".". What a base root holds is not among them: an image names all of this machine.
+// places returns the paths of root/ and expect/, with every directory above, slash-separated and below the root of a
+// machine, which is ".". The paths of a base root are not among them: an image has all paths of this machine.
 func (c *Case) places() ([]string, error) {
 	all := map[string]bool{".": true}
 	for _, tree := range []string{"root", "expect"} {
@@ -37,10 +37,10 @@ func (c *Case) places() ([]string, error) {
 	return slices.Sorted(maps.Keys(all)), nil
 }
 
-// machine maps places to what this machine has there. A place that could not be looked at is left out.
+// machine maps places to what this machine has there. A place that could not be read is left out.
 type machine map[string]spot
 
-// spot is what one place of this machine is compared by. Nothing is opened but a directory whose names are compared.
+// spot is what is compared of one place of this machine. Only a directory whose names are compared is opened.
 type spot struct {
 	there bool
 	entry
@@ -49,8 +49,8 @@ type spot struct {
 	named bool     // names are compared
 }
 
-// look looks at places of this machine.
-func look(places []string) machine {
+// observe reads places of this machine.
+func observe(places []string) machine {
 	out := machine{}
 	for _, place := range places {
 		name := filepath.FromSlash(path.Join("/", place))
@@ -69,7 +69,7 @@ func spotOf(place, name string, info fs.FileInfo) spot {
 	s := spot{there: true, entry: statEntry(info), inode: inodeOf(info)}
 	switch info.Mode().Type() {
 	case fs.ModeDir:
-		s.size = 0 // grows with names that are gone again
+		s.size = 0 // grows with names that are removed again
 		if !unsteady(place, name, info) {
 			entries, err := os.ReadDir(name)
 			s.named = err == nil
@@ -80,24 +80,24 @@ func spotOf(place, name string, info fs.FileInfo) spot {
 	case 0, fs.ModeSymlink:
 		s.size = info.Size()
 	}
-	if ofTheKernel(place) { // made anew whenever one looks, with another inode and another size at times
+	if ofTheKernel(place) { // the kernel can make another inode and another size for each read
 		s.inode, s.size = "", 0
 	}
 	return s
 }
 
-// timely says whether the times tell of a change. Those of a directory also change with a temporary file that others
-// made and removed, those of a device whenever somebody uses it, and those of the kernel's files are made up.
+// timely reports whether another time means a change. The times of a directory also change with a temporary file of another
+// program, those of a device with every use, and those of the kernel's files have no meaning.
 func (s spot) timely(place string) bool {
 	return (s.mode.IsRegular() || s.mode.Type() == fs.ModeSymlink) && !ofTheKernel(place)
 }
 
 func ofTheKernel(place string) bool { return isBelow(place, "proc") || isBelow(place, "sys") }
 
-// unsteady says that names come and go in this directory by themselves, so that a new one accuses nobody: where everybody
-// may write (/tmp), where temporary files go, and where a running system keeps what it knows of itself. In all others,
-// / and /etc among them, a name that comes or goes in the moment of an Apply is the plugin's, but for an installation
-// that goes on beside it.
+// unsteady reports whether other programs add and remove names in this directory all the time, so that a new name is no
+// finding: directories that every user may write to (/tmp), that of temporary files, and those of a running system's
+// state. In all others, / and /etc among them, a name that is added or removed during an Apply is the plugin's, unless
+// packages are installed at the same time.
 func unsteady(place, name string, info fs.FileInfo) bool {
 	const othersWrite = 0o002
 	return info.Mode().Perm()&othersWrite != 0 || name == filepath.Clean(os.TempDir()) ||
@@ -140,7 +140,7 @@ func (m machine) differences(now machine) []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// changed says in words what is another in now, of what is there both times; "" for nothing.
+// changed describes the first difference of now, if the place exists both times, or returns "".
 func (s spot) changed(now spot, place string) string {
 	timely := s.timely(place)
 	what := s.differs(now.entry, aspects{modes: true, owners: true})

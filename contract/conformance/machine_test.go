@@ -46,12 +46,12 @@ func TestMachineIsWatched(t *testing.T) {
 			for _, name := range []string{".", "d", "d/a", "none", "none/a", "d/a/b", "link"} {
 				places = append(places, below(filepath.Join(dir, name)))
 			}
-			before := look(places)
+			before := observe(places)
 			if err := tt.change(dir); err != nil {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, line := range before.differences(look(places)) {
+			for _, line := range before.differences(observe(places)) {
 				got = append(got, strings.ReplaceAll(line, filepath.ToSlash(dir), "DIR"))
 			}
 			if !slices.Equal(got, tt.want) {
@@ -77,7 +77,7 @@ func TestNoFalseAlarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	places := []string{".", "proc", "proc/self", "proc/uptime", "sys/kernel", "dev", "dev/null", "run", below(os.TempDir()), below(dir), below(shared)}
-	before := look(places)
+	before := observe(places)
 	put(t, dir, map[string]string{"temporary": "", "shared/new": ""})
 	if err := os.Remove(filepath.Join(dir, "temporary")); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestNoFalseAlarm(t *testing.T) {
 	if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil || null.Close() != nil {
 		t.Fatal(err)
 	}
-	if got := before.differences(look(places)); len(got) > 0 {
+	if got := before.differences(observe(places)); len(got) > 0 {
 		t.Errorf("alarm: %q", got)
 	}
 }

@@ -9,94 +9,98 @@ import (
 	"github.com/machineadm/machineadm/contract/launch"
 )
 
-// usualUmask is what plugins are started with, whatever the judge's own is.
+// usualUmask is the umask of plugins, whatever that of the kit is.
 const usualUmask = 0o022
 
 // plugin is a plugin process.
 type plugin struct {
 	*launch.Process
-	stderr *words
-	// over lets go of what the process hangs on; the process must be gone.
-	over  func()
-	ended sync.Once
+	stderr *output
+	// home is its home and working directory.
+	home string
+	// shared is false for a process with an unusual umask.
+	shared bool
+	// release frees the thread that started the process, which must have ended.
+	release func()
+	ended   sync.Once
 }
 
-// startPlugin starts the binary with a working directory and a home in which a stray write is seen.
+// startPlugin starts the binary.
 func startPlugin(ctx context.Context, binary, sockets, home string, umask int) (*plugin, error) {
-	said := &words{}
-	command := exec.Command(binary) //nolint:noctx // the process is ended by Kill, or killed at a chosen moment
+	stderr := &output{}
+	command := exec.Command(binary) //nolint:noctx // the process is ended by end or kill
 	command.Dir = home
-	process, over, err := startProcess(ctx, umask, launch.Options{
-		Command: command, SocketDir: sockets, Stderr: said,
+	process, release, err := startProcess(ctx, umask, launch.Options{
+		Command: command, SocketDir: sockets, Stderr: stderr,
 		Environment: environment(home),
 	})
 	if err != nil {
-		return nil, &crash{cause: err, words: said.tail(), stillborn: true}
+		return nil, &crash{cause: err, output: stderr.tail(), atStart: true}
 	}
-	return &plugin{Process: process, stderr: said, over: over}, nil
+	return &plugin{Process: process, stderr: stderr, home: home, shared: umask == usualUmask, release: release}, nil
 }
 
-// end asks the plugin to exit and ends what is left of it. It may be called more than once.
+// end asks the plugin to exit and kills the processes that it leaves. It may be called more than once.
 func (p *plugin) end() {
 	p.ended.Do(func() {
+		p.shared = false
 		left := family(p.PID())
 		p.Kill()
 		left.kill()
-		p.over()
+		p.release()
 	})
 }
 
-// kill is SIGKILL to the plugin and all that it started, at once.
+// kill sends SIGKILL to the plugin and its descendants.
 func (p *plugin) kill() {
 	family(p.PID()).kill()
 	p.end()
 }
 
-// crash says that a plugin ended where it must not, with its last words.
+// crash is the unexpected end of a plugin.
 type crash struct {
-	cause error
-	words string
-	// stillborn says that it never came to a call.
-	stillborn bool
+	cause   error
+	output  string // the last of it
+	atStart bool   // before the handshake
 }
 
-// Error is the cause and the last words.
+// Error returns the cause and the last output.
 func (c *crash) Error() string {
-	if c.words == "" {
+	if c.output == "" {
 		return c.cause.Error()
 	}
-	return c.cause.Error() + "; its last words: " + c.words
+	return c.cause.Error() + "; its last output: " + c.output
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (c *crash) Unwrap() error { return c.cause }
 
-// words is what a plugin writes to its stderr.
-type words struct {
+// output keeps what a plugin writes to stderr.
+type output struct {
 	mu   sync.Mutex
 	text []byte
 }
 
 const (
-	keptWords = 16 << 20 // more than a plugin says in one check; a canary must not be lost
-	lastWords = 400
+	keptOutput  = 16 << 20 // more than a plugin writes for one case, so that no secret in it is missed
+	shownOutput = 400
 )
 
 // Write implements io.Writer.
-func (w *words) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.text = append(w.text, p[:min(len(p), keptWords-len(w.text))]...)
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text = append(o.text, p[:min(len(p), keptOutput-len(o.text))]...)
 	return len(p), nil
 }
 
-func (w *words) all() []byte {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.text)
+func (o *output) all() []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.text)
 }
 
-func (w *words) tail() string {
-	text := w.all()
-	return string(text[max(0, len(text)-lastWords):])
+func (o *output) tail() string {
+	text := o.all()
+	return string(text[max(0, len(text)-shownOutput):])
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/machineadm/machineadm/contract/launch"
 )
 
-// startProcess starts from a thread of its own. That thread has its own umask, so that nobody else's files get another
-// mode, and lives as long as the process, whose death signal is sent when the thread that started it ends (PR_SET_PDEATHSIG).
+// startProcess starts a process from a thread of its own. The thread has its own umask, which so has no effect on other
+// threads, and lives as long as the process, whose death signal is sent when the thread ends (PR_SET_PDEATHSIG).
 func startProcess(ctx context.Context, umask int, o launch.Options) (*launch.Process, func(), error) {
 	o.Command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	type launched struct {
@@ -40,28 +40,28 @@ func startProcess(ctx context.Context, umask int, o launch.Options) (*launch.Pro
 	return got.process, func() { close(over) }, got.err
 }
 
-// canSetUmask says whether start obeys its umask.
+// canSetUmask reports whether startProcess sets the umask.
 const canSetUmask = true
 
-// freeze stops all threads of a process; thaw lets them go on.
+// freeze stops all threads of a process; thaw resumes them.
 func freeze(pid int) error { return unix.Kill(pid, unix.SIGSTOP) }
 
 func thaw(pid int) error { return unix.Kill(pid, unix.SIGCONT) }
 
-// canFreeze says whether freeze and thaw work.
+// canFreeze reports whether freeze and thaw work.
 const canFreeze = true
 
-// stat is what is read of proc_pid_stat(5).
+// stat is a part of proc_pid_stat(5).
 type stat struct {
 	parent, group int
-	start         string // when it was started, which tells it from another process of the same ID
+	start         string // start time, which distinguishes it from another process with the same ID
 	reaped        uint64 // minor faults of the children that it has waited for
 }
 
 // relatives are processes by their IDs.
 type relatives map[int]stat
 
-// family is a plugin, its descendants, and what is left in its process group of those whose parents are gone.
+// family returns a plugin, its descendants, and the orphans in its process group.
 func family(pid int) relatives {
 	names, err := os.ReadDir("/proc")
 	if err != nil {
@@ -97,11 +97,11 @@ func family(pid int) relatives {
 	return out
 }
 
-// kill sends SIGKILL to those that are still the same.
+// kill sends SIGKILL to the processes that have not been replaced by others.
 func (r relatives) kill() {
 	for id, was := range r {
 		if now, ok := readStat(id); ok && now.start == was.start {
-			_ = unix.Kill(id, unix.SIGKILL) // its error says that it is gone meanwhile
+			_ = unix.Kill(id, unix.SIGKILL) // it may have ended
 		}
 	}
 }
@@ -128,12 +128,12 @@ func readStat(pid int) (stat, bool) {
 	return s, err == nil
 }
 
-// canCount says whether a family tells anything.
+// canCount reports whether grew works.
 const canCount = true
 
-// grew says that processes came, or were waited for, since before. A process that has ended adds its page faults to
-// those of its parent's waited-for children, and no program runs without one: so this misses none that was waited for,
-// however short its life, and one that was not is still there, as a zombie at least.
+// grew reports whether processes were started since before. The page faults of a process that has ended are added to those
+// of its parent's waited-for children, and no program runs without one: so this finds every child that was waited for,
+// however short its life; any other still exists, as a zombie at least.
 func (r relatives) grew(before relatives) bool {
 	for id, s := range r {
 		if was, known := before[id]; !known || s.start != was.start || s.reaped > was.reaped {
@@ -143,12 +143,12 @@ func (r relatives) grew(before relatives) bool {
 	return false
 }
 
-// shown is what everybody can see of a family: arguments and environments.
+// shown returns what other users can read: arguments and environments.
 func (r relatives) shown() []byte {
 	var out []byte
 	for id := range r {
 		for _, file := range []string{"cmdline", "environ"} {
-			// One that is gone, or that hides its environment, shows nothing.
+			// A process that has ended, or that denies access, shows nothing.
 			if data, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/" + file); err == nil {
 				out = append(append(out, data...), 0)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/machineadm/machineadm/contract/launch"
 )
 
-// startProcess starts; there is no umask here.
+// startProcess starts a process; there is no umask.
 func startProcess(ctx context.Context, _ int, o launch.Options) (*launch.Process, func(), error) {
 	process, err := launch.Start(ctx, o)
 	return process, func() {}, err
@@ -27,7 +27,7 @@ func unsupported(what string) error { return fmt.Errorf("%s: %w", what, errors.E
 
 const canFreeze = false
 
-// relatives knows the plugin alone: what it started is not looked up here.
+// relatives is the plugin alone, without its descendants.
 type relatives struct{ pid int }
 
 func family(pid int) relatives { return relatives{pid} }

@@ -1,75 +1,81 @@
 package conformance
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
 )
 
-// Verdict is what a check says about a case.
-type Verdict string
+// Status is the result of one check of one case.
+type Status string
 
-// The verdicts.
+// The statuses.
 const (
-	Pass          Verdict = "pass"
-	Fail          Verdict = "fail"
-	NotApplicable Verdict = "not applicable" // nothing was judged, for the reason given
+	Pass          Status = "pass"
+	Fail          Status = "fail"
+	NotApplicable Status = "not applicable" // the check says nothing about the case, for the reason given
 )
 
-// Result is one check of one case.
+// Result is one check of one case. All of its strings are for people; they may have several lines.
 type Result struct {
-	Case  string `json:"case"`
-	Check string `json:"check"`
-	// Clause names clauses of SPEC.md, parted by commas: what a failure violates, where the check knows it, else all that
-	// the check is about.
-	Clause  string  `json:"clause"`
-	Verdict Verdict `json:"verdict"`
-	// Reason is why it is not a pass: for people, of several lines perhaps.
+	Case   string `json:"case"`
+	Check  string `json:"check"`
+	Status Status `json:"status"`
+	// Clause names clauses of SPEC.md, separated by commas: those that a finding violates, else all of the check.
+	Clause string `json:"clause"`
+	// Reason is what the plugin did, for a finding, or why the check is not applicable.
 	Reason string `json:"reason,omitempty"`
-	// Seconds is how long it took.
+	// Expected is what the plugin has to do instead, and Cause the likely cause, both for a finding only.
+	Expected string `json:"expected,omitempty"`
+	Cause    string `json:"cause,omitempty"`
+	// Seconds is the duration of the check, and Starts the number of plugin processes that it started.
 	Seconds float64 `json:"seconds"`
+	Starts  int     `json:"starts"`
 }
 
-// Explain is the reason of a failure, and then what it violates. A plugin that does not start violates none of the
-// check's clauses.
+// Explain returns a finding as text: what came, what was expected, the likely cause, and the clause with the rule of the
+// check.
 func (r Result) Explain() string {
+	text := fmt.Sprintf("%s\nexpected: %s\nlikely cause: %s\nviolates SPEC %s", r.Reason, r.Expected, r.Cause, r.Clause)
 	for _, check := range Checks() {
-		if check.Name == r.Check && strings.Contains(check.Clause, r.Clause) {
-			return fmt.Sprintf("%s\nviolates SPEC %s; the rule: %s", r.Reason, r.Clause, check.Says)
+		if check.Name == r.Check && strings.Contains(check.Clause, r.Clause) { // not for a plugin that does not start
+			text += "; the rule: " + check.Says
 		}
 	}
-	return fmt.Sprintf("%s\nviolates SPEC %s", r.Reason, r.Clause)
+	return text
 }
 
-// finding is a verdict and its reason.
+// finding is a violation of the contract. Every part is set, which TestFindingsAreComplete holds.
 type finding struct {
-	verdict Verdict
-	reason  string
-	clause  string // that a failure violates; empty: any of the check
+	clause   string // of SPEC.md
+	expected string
+	got      string
+	cause    string // the likely cause, or how to fix it
 }
 
-// of says which clause a failure violates, where nothing closer to it has said so.
-func (f finding) of(clause string) finding {
-	if f.clause == "" && f.verdict == Fail {
-		f.clause = clause
+// result is what a check returns.
+type result struct {
+	status Status
+	reason string // of NotApplicable
+	finding
+}
+
+func passed() result { return result{status: Pass} }
+
+func failed(f finding) result { return result{status: Fail, finding: f} }
+
+func skipped(format string, args ...any) result {
+	return result{status: NotApplicable, reason: fmt.Sprintf(format, args...)}
+}
+
+// export adds the names of the case and the check.
+func (r result) export(c *Case, check Check, since time.Time, starts int) Result {
+	out := Result{
+		Case: c.Name, Check: check.Name, Status: r.status, Clause: check.Clause, Reason: r.reason,
+		Seconds: time.Since(since).Round(time.Millisecond).Seconds(), Starts: starts,
 	}
-	return f
-}
-
-func passed() finding { return finding{verdict: Pass} }
-
-func failed(format string, args ...any) finding {
-	return finding{verdict: Fail, reason: fmt.Sprintf(format, args...)}
-}
-
-func skipped(format string, args ...any) finding {
-	return finding{verdict: NotApplicable, reason: fmt.Sprintf(format, args...)}
-}
-
-func (f finding) result(c *Case, check Check, since time.Time) Result {
-	return Result{
-		Case: c.Name, Check: check.Name, Clause: cmp.Or(f.clause, check.Clause),
-		Verdict: f.verdict, Reason: f.reason, Seconds: time.Since(since).Round(time.Millisecond).Seconds(),
+	if r.status == Fail {
+		out.Clause, out.Reason, out.Expected, out.Cause = r.clause, r.got, r.expected, r.cause
 	}
+	return out
 }

@@ -1,19 +1,20 @@
 package conformance
 
 import (
+	"sync"
 	"testing"
 )
 
-// Run judges a plugin binary by a directory of cases: each case is a sub-test, and each check that is applicable to it is
-// one of that. The others are logged with their reason: a sub-test that passed or was skipped would say too much, and a
-// list of hundreds of skips hides the one that matters.
+// Run runs every check on a plugin binary with a directory of cases. Each case is a parallel sub-test, and each check
+// that applies to it a sub-test of that. A check that is not applicable is logged with the reason, because a skipped
+// sub-test would hide among hundreds.
 func Run(t *testing.T, binary, cases string) {
 	t.Helper()
 	loaded, err := LoadCases(cases)
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite := Suite{Binary: binary, Cases: loaded}
+	suite := Suite{Binary: binary, Cases: loaded, machine: &sync.RWMutex{}}
 	if err := suite.Startable(); err != nil {
 		t.Fatal(err)
 	}
@@ -27,27 +28,27 @@ func Run(t *testing.T, binary, cases string) {
 
 func (s Suite) runCase(t *testing.T, index int) {
 	t.Helper()
-	tried, err := s.begin(index)
+	r, err := s.newRunner(index)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := tried.end(); err != nil {
+		if err := r.end(); err != nil {
 			t.Error(err)
 		}
 	}()
 	for _, check := range s.checks() {
-		result, err := tried.judge(t.Context(), check)
-		if err == nil && result.Verdict == NotApplicable {
-			t.Logf("%s is not applicable: %s", check.Name, result.Reason)
+		got, err := r.run(t.Context(), check)
+		if err == nil && got.Status == NotApplicable {
+			t.Logf("%s is not applicable: %s", check.Name, got.Reason)
 			continue
 		}
 		t.Run(check.Name, func(t *testing.T) {
 			switch {
 			case err != nil:
 				t.Fatal(err)
-			case result.Verdict == Fail:
-				t.Errorf("%s", result.Explain())
+			case got.Status == Fail:
+				t.Errorf("%s", got.Explain())
 			}
 		})
 	}

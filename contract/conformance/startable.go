@@ -17,8 +17,8 @@ import (
 	"github.com/machineadm/machineadm/contract/launch"
 )
 
-// Startable says why the plugin's file cannot be started at all, and what mends it; nil when it can. It starts it once,
-// without the cookie by which a plugin knows its host, and ends it at once.
+// Startable returns the reason why the plugin's file cannot be started at all, and how to fix it; nil if it can. It starts
+// the file once, without the cookie of a host, and ends it at once.
 func (s Suite) Startable() error {
 	binary, err := filepath.Abs(s.Binary)
 	if err != nil {
@@ -29,7 +29,7 @@ func (s Suite) Startable() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("there is no plugin %s: build it, or correct the path", binary)
 	case err != nil:
-		return fmt.Errorf("look at the plugin: %w", err)
+		return fmt.Errorf("read the plugin: %w", err)
 	case info.IsDir():
 		return fmt.Errorf("%s is a directory: give the plugin's own file", binary)
 	case !info.Mode().IsRegular():
@@ -47,11 +47,11 @@ func (s Suite) Startable() error {
 		return fmt.Errorf("%s is no program for %s/%s, and no script whose first line names its interpreter, such as #!/usr/bin/python3: "+
 			"build it for this machine, or add the line", binary, runtime.GOOS, runtime.GOARCH)
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s names a dynamic loader that is not there: build it for this machine, or install its libraries", binary)
+		return fmt.Errorf("%s names a dynamic loader that does not exist: build it for this machine, or install its libraries", binary)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s may not be executed by this user or from this file system: move it, or change its mode: %w", binary, err)
 	}
-	return nil // the first check has the last word
+	return nil // the first check reports it
 }
 
 // startOnce starts a program and ends it. A file that was just written can be busy for a moment (ETXTBSY): a child that
@@ -63,8 +63,8 @@ func startOnce(binary string) error {
 		command.Env = environment(os.TempDir())
 		err := command.Start()
 		if err == nil {
-			_ = command.Process.Kill() // its error says that it is gone already
-			_ = command.Wait()         // how it ended tells nothing
+			_ = command.Process.Kill() // it may have ended
+			_ = command.Wait()         // its status has no meaning
 		}
 		if !errors.Is(err, syscall.ETXTBSY) || time.Now().After(deadline) {
 			return err
@@ -72,25 +72,25 @@ func startOnce(binary string) error {
 	}
 }
 
-// interpreted judges the first line of a script; a program has none.
+// interpreted checks the first line of a script; other programs have none.
 func interpreted(binary string) error {
 	file, err := os.Open(binary)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil // a program need not be readable
 	}
 	if err != nil {
-		return fmt.Errorf("look at the plugin: %w", err)
+		return fmt.Errorf("read the plugin: %w", err)
 	}
 	line, _ := bufio.NewReaderSize(file, 256).ReadSlice('\n') // its error says that the line is long or the last
 	if err := file.Close(); err != nil {
-		return fmt.Errorf("look at the plugin: %w", err)
+		return fmt.Errorf("read the plugin: %w", err)
 	}
 	first, script := strings.CutPrefix(string(line), "#!")
 	words := strings.Fields(first)
 	if !script || len(words) == 0 || runtime.GOOS == "windows" {
 		return nil
 	}
-	missing := fmt.Errorf("the first line of %s names the interpreter %s, which is not there: install it, or correct the line",
+	missing := fmt.Errorf("the first line of %s names the interpreter %s, which does not exist: install it, or correct the line",
 		binary, strings.Join(words, " "))
 	if strings.HasSuffix(first, "\r\n") {
 		return fmt.Errorf("the first line of %s ends with a carriage return: write the file with line feeds alone", binary)
@@ -104,7 +104,7 @@ func interpreted(binary string) error {
 	return nil
 }
 
-// onPath says whether env(1) finds a program by the PATH that a plugin is given.
+// onPath reports whether env(1) finds a program by the PATH of a plugin.
 func onPath(name string) bool {
 	list := ""
 	for _, variable := range environment("/") {
@@ -118,7 +118,7 @@ func onPath(name string) bool {
 	})
 }
 
-// environment is what a host gives a plugin beside the handshake, with this home.
+// environment returns the environment of a plugin with this home, without the variables of the handshake.
 func environment(home string) []string {
 	return launch.Environment(runtime.GOOS, func(name string) (string, bool) { return home, name == "HOME" })
 }

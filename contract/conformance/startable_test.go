@@ -23,8 +23,8 @@ func TestStartable(t *testing.T) {
 		"not executable":          {"#!/bin/sh\n", 0o644, "run chmod +x "},
 		"no first line":           {"exit 1\n", 0o755, "no script whose first line names its interpreter"},
 		"empty":                   {"", 0o755, "is no program for"},
-		"no interpreter":          {"#!/no/such/python -u\n", 0o755, "the interpreter /no/such/python -u, which is not there: install it"},
-		"not found by env":        {"#!/usr/bin/env no-such-python\n", 0o755, "the interpreter /usr/bin/env no-such-python, which is not there"},
+		"no interpreter":          {"#!/no/such/python -u\n", 0o755, "the interpreter /no/such/python -u, which does not exist: install it"},
+		"not found by env":        {"#!/usr/bin/env no-such-python\n", 0o755, "the interpreter /usr/bin/env no-such-python, which does not exist"},
 		"lines of another system": {"#!/bin/sh\r\nexit 1\r\n", 0o755, "carriage return"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func complaint(t *testing.T, binary, says string) {
 	if says == "" {
 		return
 	}
-	if err := suite.Judge(t.Context(), func(r Result) { t.Errorf("judged all the same: %+v", r) }); err == nil {
-		t.Error("a plugin that cannot be started is judged without an error")
+	if err := suite.Run(t.Context(), func(r Result) { t.Errorf("checked all the same: %+v", r) }); err == nil {
+		t.Error("a plugin that cannot be started is checked without an error")
 	}
 }

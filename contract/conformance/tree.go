@@ -27,10 +27,10 @@ type entry struct {
 	touched  time.Time         // change time where there is one
 }
 
-// tree maps slash-separated paths below a directory, "." for itself, to what is there.
+// tree maps slash-separated paths below a directory, "." for the directory itself, to entries.
 type tree map[string]entry
 
-// readTree reads a directory with all below it, except the paths named. What vanishes meanwhile is left out.
+// readTree reads a directory with all below it, except the paths named and what is removed meanwhile.
 func readTree(dir string, except ...string) (tree, error) {
 	out := tree{}
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -84,7 +84,7 @@ func readEntry(name string) (entry, error) {
 	return e, err
 }
 
-// statEntry is what the information about a file says, without opening it.
+// statEntry returns the entry of a file without its content.
 func statEntry(info fs.FileInfo) entry {
 	e := entry{mode: info.Mode(), uid: -1, gid: -1, written: info.ModTime(), touched: info.ModTime()}
 	e.system(info)
@@ -102,13 +102,13 @@ func digest(name string) (sum [sha256.Size]byte, err error) {
 	return sum, errors.Join(err, file.Close())
 }
 
-// aspects say what of two trees is compared beside types, contents and links.
+// aspects select what is compared of two trees beside types, contents and links.
 type aspects struct{ modes, owners, times bool }
 
-// shownDifferences is how many a reason lists.
+// shownDifferences limits the list in a finding.
 const shownDifferences = 8
 
-// differences returns a line for each path that is not in got as it is in want; empty when there are none.
+// differences returns a line for each path that differs in got.
 func differences(want, got tree, a aspects) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(union(want, got))) {
@@ -128,7 +128,7 @@ func differences(want, got tree, a aspects) []string {
 	return out
 }
 
-// list is differences as a reason shows them.
+// list returns differences as a finding shows them.
 func list(differences []string) string {
 	if more := len(differences) - shownDifferences; more > 0 {
 		differences = append(differences[:shownDifferences:shownDifferences], fmt.Sprintf("and %d more", more))
@@ -142,7 +142,7 @@ func union(a, b tree) tree {
 	return out
 }
 
-// differs says in words how the file is another one in got; "" when it is not.
+// differs describes the first difference of got, or returns "".
 func (e entry) differs(got entry, a aspects) string {
 	const bits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 	switch {
@@ -175,16 +175,19 @@ func kindOf(mode fs.FileMode) string {
 	}
 }
 
-// withFiles is the tree without the directories below which there is no file.
+// withFiles returns the tree without the directories that have no file below them.
 func (t tree) withFiles() tree {
-	out := tree{}
-	for name, e := range t {
-		if e.mode.IsDir() {
-			continue
-		}
-		out[name] = e
+	files := maps.Clone(t)
+	maps.DeleteFunc(files, func(_ string, e entry) bool { return e.mode.IsDir() })
+	return files.withParents(t)
+}
+
+// withParents adds the directories above each entry, from all.
+func (t tree) withParents(all tree) tree {
+	out := maps.Clone(t)
+	for name := range t {
 		for above := path.Dir(name); above != "."; above = path.Dir(above) {
-			if d, ok := t[above]; ok {
+			if d, ok := all[above]; ok {
 				out[above] = d
 			}
 		}
@@ -252,11 +255,11 @@ func copyOne(from, to string, mode fs.FileMode, fill func([]byte) []byte) error 
 		}
 		return write(to, fill(data), mode)
 	default:
-		return nil // devices, pipes and sockets of a base root: nothing a case is about
+		return nil // no case is about devices, pipes and sockets of a base root
 	}
 }
 
-// write makes a file of this mode, whatever the umask, in the place of what is there.
+// write makes or replaces a file with this mode, whatever the umask is.
 func write(name string, data []byte, mode fs.FileMode) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -267,5 +270,5 @@ func write(name string, data []byte, mode fs.FileMode) error {
 	return os.Chmod(name, mode)
 }
 
-// asIs is the fill of a copy that is one.
+// asIs is the fill of a plain copy.
 func asIs(data []byte) []byte { return bytes.Clone(data) }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// system fills what os.FileInfo does not say. The change time cannot be set back, so that it also tells of a plugin that
-// restores modification times.
+// system sets what os.FileInfo lacks. The change time cannot be set, so that it also shows a plugin that restores
+// modification times.
 func (e *entry) system(info fs.FileInfo) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		e.uid, e.gid = int(st.Uid), int(st.Gid)
@@ -16,7 +16,7 @@ func (e *entry) system(info fs.FileInfo) {
 	}
 }
 
-// inodeOf tells a file from another one that took its name.
+// inodeOf distinguishes a file from another one with its name.
 func inodeOf(info fs.FileInfo) string {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return fmt.Sprintf("%d:%d", st.Dev, st.Ino)

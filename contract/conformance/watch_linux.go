@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// canWatch says whether watchWrites works.
+// canWatch reports whether watchWrites works.
 const canWatch = true
 
-// errNoWatch says that this machine does not tell of writes now.
-var errNoWatch = errors.New("this machine gives no more inotify watches, or lost what they told")
+// errNoWatch is a machine that does not report writes.
+var errNoWatch = errors.New("this machine has no more inotify watches, or lost their events")
 
-// writes tells of writes to files, by the names that they have at that moment.
+// writes records the names of files at the moment of a write.
 type writes struct {
 	fd          int
 	directories map[int32]string // by watch
@@ -36,12 +36,12 @@ func watchWrites(root string, directories []string) (*writes, error) {
 		if err != nil {
 			return nil, errors.Join(watchError(err), unix.Close(fd))
 		}
-		w.directories[int32(watch)] = dir //nolint:gosec // the kernel's own numbers have 32 bits
+		w.directories[int32(watch)] = dir //nolint:gosec // the kernel's numbers have 32 bits
 	}
 	return w, nil
 }
 
-// watchError: what a machine has too little of, or a sandbox does not allow, is no fault of the plugin.
+// watchError classifies a lack of resources and the refusal of a sandbox as errNoWatch: neither is a fault of the plugin.
 func watchError(err error) error {
 	for _, lack := range []error{unix.EMFILE, unix.ENFILE, unix.ENOSPC, unix.ENOMEM, unix.ENOSYS, unix.EPERM} {
 		if errors.Is(err, lack) {
@@ -52,7 +52,7 @@ func watchError(err error) error {
 }
 
 // written ends the watch and returns the names of the files that were written to, slash-separated and below the root. The
-// kernel queues an event before the write that it tells of returns, so that none is still to come.
+// kernel queues an event before the write returns, so that none is still to come.
 func (w *writes) written() (names []string, err error) {
 	defer func() { err = errors.Join(err, unix.Close(w.fd)) }()
 	buffer := make([]byte, 64<<10)

@@ -36,21 +36,21 @@ func TestEachDefectIsFound(t *testing.T) {
 			if d.machine {
 				cases = slices.Concat(cases, machineCases(t))
 			}
-			reasons, judged := map[string]string{}, map[string]bool{}
-			err := conformance.Suite{Binary: binary, Cases: cases, Only: d.checks()}.Judge(t.Context(), func(r conformance.Result) {
-				if r.Verdict == conformance.Fail {
+			reasons, checked := map[string]string{}, map[string]bool{}
+			err := conformance.Suite{Binary: binary, Cases: cases, Only: d.checks()}.Run(t.Context(), func(r conformance.Result) {
+				if r.Status == conformance.Fail {
 					reasons[r.Check] += r.Case + ": " + r.Explain() + "\n"
-					judgeClause(t, r)
+					checkFinding(t, r)
 				}
-				judged[r.Check] = judged[r.Check] || r.Verdict != conformance.NotApplicable
+				checked[r.Check] = checked[r.Check] || r.Status != conformance.NotApplicable
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if d.check == "" {
 				for _, check := range conformance.Checks() {
-					if !judged[check.Name] {
-						t.Errorf("%s judges no case", check.Name)
+					if !checked[check.Name] {
+						t.Errorf("%s applies to no case", check.Name)
 					}
 				}
 			}
@@ -82,9 +82,12 @@ func (d defect) checks() []string {
 	return out
 }
 
-// judgeClause: a failure violates clauses that its check is about.
-func judgeClause(t *testing.T, r conformance.Result) {
+// checkFinding requires all parts of a finding, and clauses of its check.
+func checkFinding(t *testing.T, r conformance.Result) {
 	t.Helper()
+	if r.Clause == "" || r.Expected == "" || r.Reason == "" || r.Cause == "" {
+		t.Errorf("%s: a part of the finding is missing: %+v", r.Check, r)
+	}
 	at := slices.IndexFunc(conformance.Checks(), func(c conformance.Check) bool { return c.Name == r.Check })
 	all := strings.Split(conformance.Checks()[at].Clause, ", ")
 	for clause := range strings.SplitSeq(r.Clause, ", ") {

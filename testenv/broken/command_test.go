@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/conformance"
 	"github.com/machineadm/machineadm/contract/naming"
@@ -29,7 +32,7 @@ func command(t *testing.T, binary string, args ...string) (code int, stdout, std
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	judge := build(t, dir, "judge", "../../contract/conformance/cmd/machineadm-conformance")
+	kit := build(t, dir, "kit", "../../contract/conformance/cmd/machineadm-conformance")
 	sound := build(t, dir, naming.Binary(kind, "sound"), ".")
 	misnamed := build(t, dir, naming.Binary(kind, "misnamed"), ".")
 	const cases = "testdata/cases"
@@ -43,37 +46,47 @@ func TestCommand(t *testing.T) {
 			{nil, 2, "--plugin is missing"},
 			{[]string{"--plugin", sound}, 2, "--cases is missing"},
 			{[]string{"--plugin", sound, "--cases", cases, "-o", "xml"}, 2, "-o must be"},
-			{[]string{"--plugin", sound, "--cases", cases, "more"}, 2, "no arguments"},
+			{[]string{"--plugin", sound, "--cases", cases, "more"}, 2, "unexpected argument \"more\""},
+			{[]string{"--plugin", sound, "--cases", cases, "--check", "plan", "--check", "kill"}, 2, "--check: there is no \"plan\": use one of nothing-outside, describe"},
+			{[]string{"--plugin", sound, "--cases", cases, "--check", "umasks"}, 2, "did you mean umask?"},
+			{[]string{"--plugin", sound, "--cases", cases, "--case", "file"}, 2, "--case: there is no \"file\": did you mean files?"},
+			{[]string{"--plugin", sound, "--cases", cases, "-j", "0"}, 2, "-j must be at least 1"},
+			{[]string{"init", "--plugin", sound}, 2, "--document is missing"},
+			{[]string{"init", "--plugin", sound, "--document", "none"}, 2, "give one directory"},
 			{[]string{"--plugin", sound, "--cases", filepath.Join(cases, "none")}, 2, "none"},
 			{[]string{"--plugin", sound, "--cases", filepath.Join(cases, "files", "root")}, 2, "config.yaml"},
 			{[]string{"--plugin", filepath.Join(dir, "none"), "--cases", cases}, 2, "--plugin: there is no plugin"},
 			{[]string{"--plugin", sound, "--cases", cases, "--root", sound}, 2, "--root"},
 			{[]string{"--no-such-flag"}, 2, "no-such-flag"},
 		} {
-			code, stdout, stderr := command(t, judge, tt.args...)
+			code, stdout, stderr := command(t, kit, tt.args...)
 			if code != tt.code || !strings.Contains(stderr, tt.says) || stdout != "" {
 				t.Errorf("%q: exit %d, stdout %q, stderr %q", tt.args, code, stdout, stderr)
 			}
 		}
-		if code, stdout, _ := command(t, judge, "--checks"); code != 0 || !strings.Contains(stdout, "links-out") {
+		if code, stdout, _ := command(t, kit, "--help"); code != 0 || !strings.Contains(stdout, "-check name") || !strings.Contains(stdout, conformance.CaseFormat) {
+			t.Errorf("--help: exit %d, %s", code, stdout)
+		}
+		if code, stdout, _ := command(t, kit, "--checks"); code != 0 || !strings.Contains(stdout, "links-out") {
 			t.Errorf("--checks: exit %d, %s", code, stdout)
 		}
 	})
 	t.Run("text", func(t *testing.T) {
 		t.Parallel()
-		code, stdout, stderr := command(t, judge, "--plugin", sound, "--cases", cases, "--root", "testdata/base")
-		listed := "n/a   stop judged 1 of 3 cases\n      not-ready, refused: the document is refused\n"
+		code, stdout, stderr := command(t, kit, "--plugin", sound, "--cases", cases, "--root", "testdata/base")
+		listed := "n/a   stop applies to 1 of 3 cases\n      not-ready, refused: the document is refused\n"
 		if code != 0 || stderr != "" || !strings.Contains(stdout, listed) || !strings.Contains(stdout, "3 cases by ") || !strings.Contains(stdout, " 0 failed") {
 			t.Errorf("sound: exit %d\n%s%s", code, stdout, stderr)
 		}
-		code, stdout, _ = command(t, judge, "--plugin", misnamed, "--cases", cases)
-		if code != 1 || !strings.Contains(stdout, "fail  files/describe\n") || !strings.Contains(stdout, "violates SPEC N-1; the rule: Describe names") {
+		code, stdout, _ = command(t, kit, "--plugin", misnamed, "--cases", cases)
+		if code != 1 || !strings.Contains(stdout, "fail  files/describe  ") || !strings.Contains(stdout, "      expected: the file has the name") ||
+			!strings.Contains(stdout, "      likely cause: a build under another name") || !strings.Contains(stdout, "violates SPEC N-1; the rule: Describe names") {
 			t.Errorf("misnamed: exit %d\n%s", code, stdout)
 		}
 	})
 	t.Run("json", func(t *testing.T) {
 		t.Parallel()
-		code, stdout, _ := command(t, judge, "--plugin", misnamed, "--cases", cases, "-o", "json")
+		code, stdout, _ := command(t, kit, "--plugin", misnamed, "--cases", cases, "-o", "json")
 		var got struct {
 			Failed  int
 			Results []conformance.Result
@@ -87,7 +100,7 @@ func TestCommand(t *testing.T) {
 	})
 	t.Run("junit", func(t *testing.T) {
 		t.Parallel()
-		code, stdout, _ := command(t, judge, "--plugin", misnamed, "--cases", cases, "-o", "junit")
+		code, stdout, _ := command(t, kit, "--plugin", misnamed, "--cases", cases, "-o", "junit")
 		var got struct {
 			Suites []struct {
 				Name     string `xml:"name,attr"`
@@ -114,8 +127,87 @@ func TestCommand(t *testing.T) {
 	})
 }
 
-// TestWhatIsNoPlugin: a program that does not shake hands is told once for a case, with its last words.
-func TestWhatIsNoPlugin(t *testing.T) {
+// TestSelection: the named cases and checks run, in their own order.
+func TestSelection(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	kit := build(t, dir, "kit", "../../contract/conformance/cmd/machineadm-conformance")
+	misnamed := build(t, dir, naming.Binary(kind, "misnamed"), ".")
+	args := []string{"--plugin", misnamed, "--cases", "testdata/cases", "--check", "events", "--check", "describe", "--case", "refused", "--case", "files", "-o", "json"}
+	for _, parallel := range []string{"1", "4"} {
+		code, stdout, stderr := command(t, kit, append(args, "-j", parallel)...)
+		var got struct{ Results []conformance.Result }
+		require.NoError(t, json.Unmarshal([]byte(stdout), &got), "%s%s", stdout, stderr)
+		require.Equal(t, 1, code)
+		var order []string
+		starts := 0
+		for _, r := range got.Results {
+			order = append(order, r.Case+"/"+r.Check+" "+string(r.Status))
+			starts += r.Starts
+		}
+		require.Equal(t, []string{"files/describe fail", "files/events pass", "refused/describe fail", "refused/events pass"}, order)
+		require.Equal(t, 4, starts, "a finding ends the process of a case")
+	}
+}
+
+// TestInit: a case that init writes passes with the same plugin, and fails with one that makes another tree.
+func TestInit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	kit := build(t, dir, "kit", "../../contract/conformance/cmd/machineadm-conformance")
+	sound := build(t, dir, naming.Binary(kind, "sound"), ".")
+	appending := build(t, dir, naming.Binary(kind, "appending"), ".")
+	cases := filepath.Join(dir, "cases")
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	const head = "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata: {name: a}\n"
+	secret := write("secret.yaml", head+"spec: # a comment stays\n  files: [{path: /etc/a, content: \"a\\n\"}]\n  tokenFile: /etc/token\n  token: {value: hunter2}\n")
+	write("cases/secret/root/etc/other", "kept\n")
+	for _, tt := range []struct{ name, document string }{
+		{"secret", secret},
+		{"refused", write("refused.yaml", head+"spec: {files: [{path: a}]}\n")},
+		{"not-ready", write("not-ready.yaml", head+"spec: {needs: /etc/none}\n")},
+		{"nothing", write("nothing.yaml", head+"spec: {}\n")},
+	} {
+		code, stdout, stderr := command(t, kit, "init", "--plugin", sound, "--document", tt.document, filepath.Join(cases, tt.name))
+		require.Equal(t, 0, code, "%s: %s%s", tt.name, stdout, stderr)
+		require.Contains(t, stdout, "--cases "+cases+" --case "+tt.name)
+	}
+	for name, want := range map[string]string{
+		"secret/expect.yaml":      "modes:\n  etc/token: \"0600\"\n",
+		"secret/config.yaml":      "spec: # a comment stays\n",
+		"secret/expect/etc/token": "${canary}",
+		"secret/expect/etc/other": "kept\n",
+		"refused/expect.yaml":     "spec.files[0].path",
+		"not-ready/expect.yaml":   "Precondition",
+		"nothing/expect.yaml":     "changes: []",
+	} {
+		text, err := os.ReadFile(filepath.Join(cases, name))
+		require.NoError(t, err)
+		require.Contains(t, string(text), want)
+		require.NotContains(t, string(text), "hunter2")
+	}
+	require.NoDirExists(t, filepath.Join(cases, "nothing", "expect"))
+	code, stdout, stderr := command(t, kit, "--plugin", sound, "--cases", cases)
+	require.Equal(t, 0, code, "%s%s", stdout, stderr)
+	code, stdout, _ = command(t, kit, "--plugin", appending, "--cases", cases, "--case", "secret", "--check", "outcome")
+	require.Equal(t, 1, code, stdout)
+	code, _, stderr = command(t, kit, "init", "--plugin", sound, "--document", secret, filepath.Join(cases, "secret"))
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "config.yaml exists: choose another directory")
+	twice := write("twice.yaml", head+"spec: {files: [{path: /etc/a, content: hunter2}], tokenFile: /etc/token, token: {value: hunter2}}\n")
+	code, _, stderr = command(t, kit, "init", "--plugin", sound, "--document", twice, filepath.Join(cases, "twice"))
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "the value of the secret field spec.token.value occurs 2 times")
+}
+
+// TestStartFailure: a program without the handshake is reported once for a case, with its last output.
+func TestStartFailure(t *testing.T) {
 	t.Parallel()
 	cases, err := conformance.LoadCases("testdata/cases")
 	if err != nil {
@@ -123,8 +215,8 @@ func TestWhatIsNoPlugin(t *testing.T) {
 	}
 	binary := build(t, t.TempDir(), naming.Binary(kind, "unheard-of"), ".")
 	var failures []string
-	err = conformance.Suite{Binary: binary, Cases: cases[:1]}.Judge(t.Context(), func(r conformance.Result) {
-		switch r.Verdict {
+	err = conformance.Suite{Binary: binary, Cases: cases[:1]}.Run(t.Context(), func(r conformance.Result) {
+		switch r.Status {
 		case conformance.Pass:
 			t.Errorf("%s passes", r.Check)
 		case conformance.Fail:

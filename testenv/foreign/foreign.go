@@ -153,8 +153,8 @@ func (n *Node) Conforms(t *testing.T) {
 	for _, r := range kit.Results {
 		names[r.Case] = true
 		seconds += r.Seconds
-		applied[r.Check] = applied[r.Check] || r.Verdict != conformance.NotApplicable
-		if r.Verdict == conformance.Fail {
+		applied[r.Check] = applied[r.Check] || r.Status != conformance.NotApplicable
+		if r.Status == conformance.Fail {
 			t.Errorf("%s/%s: %s [SPEC %s]", r.Case, r.Check, r.Reason, r.Clause)
 		}
 	}

@@ -1,9 +1,10 @@
-// Command machineadm-conformance judges a plugin binary by the contract (contract/SPEC.md).
+// Command machineadm-conformance checks a plugin binary against the contract (contract/SPEC.md).
 //
-//	machineadm-conformance --plugin BIN --cases DIR [--root DIR] [-o text|junit|json]
+//	machineadm-conformance --plugin BIN --cases DIR [--check NAME] [--case NAME] [-j N] [--root DIR] [-o text|junit|json]
+//	machineadm-conformance init --plugin BIN --document FILE DIR
 //
-// It exits with 0 when nothing failed, 1 when something did or could not be judged, and 2 for a wrong command line, cases
-// that are not in order, or a plugin that cannot be started at all. Package conformance says what a case is. SIGINT and SIGTERM end it and its plugins.
+// It exits with 0 without a finding, 1 with a finding or an error of its own, and 2 for wrong arguments, invalid cases, or
+// a plugin that cannot be started at all. SIGINT and SIGTERM end it and its plugins.
 package main
 
 import (
@@ -12,12 +13,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/machineadm/machineadm/contract/conformance"
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/internal/version"
 )
 
@@ -34,95 +38,182 @@ func main() {
 	os.Exit(code)
 }
 
-// options is the command line.
-type options struct{ plugin, cases, root, output string }
-
-func run(ctx context.Context, args []string, out, complaints io.Writer) int {
-	o, code, ok := parse(args, out, complaints)
-	if !ok {
-		return code
+func run(ctx context.Context, args []string, out, problems io.Writer) int {
+	var code int
+	var err error
+	if len(args) > 0 && args[0] == "init" {
+		code, err = initCase(ctx, args[1:], out)
+	} else {
+		code, err = check(ctx, args, out)
 	}
-	suite, err := o.suite()
-	if err != nil {
-		fmt.Fprintln(complaints, "machineadm-conformance:", err)
-		return exitUsage
-	}
-	report := reporter{plugin: o.plugin, out: out}
-	if o.output == "text" {
-		report.tell = report.line
-	}
-	err = suite.Judge(ctx, report.take)
-	if err == nil {
-		err = map[string]func() error{"text": report.summary, "junit": report.junit, "json": report.json}[o.output]()
-	}
-	switch {
-	case err != nil:
-		fmt.Fprintln(complaints, "machineadm-conformance:", err)
-		return exitFail
-	case report.count(conformance.Fail) > 0:
-		return exitFail
-	}
-	return exitPass
-}
-
-func parse(args []string, out, complaints io.Writer) (o options, code int, ok bool) {
-	flags := flag.NewFlagSet("machineadm-conformance", flag.ContinueOnError)
-	flags.SetOutput(complaints)
-	flags.StringVar(&o.plugin, "plugin", "", "the plugin `binary` (required)")
-	flags.StringVar(&o.cases, "cases", "", "the `directory` of cases (required)")
-	flags.StringVar(&o.root, "root", "", "a `tree` that every case is laid over, such as an image of the operating system")
-	flags.StringVar(&o.output, "o", "text", "how to report: text, junit or json")
-	checks := flags.Bool("checks", false, "list the checks and exit")
-	printVersion := flags.Bool("version", false, "print the version and exit")
-	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return o, exitPass, false
+		return exitPass
 	case err != nil:
-		return o, exitUsage, false
-	case *printVersion:
+		fmt.Fprintln(problems, "machineadm-conformance:", err)
+	}
+	return code
+}
+
+// options are the arguments.
+type options struct {
+	plugin, cases, root, output string
+	checks, names               list
+	parallel                    int
+	listChecks, version         bool
+}
+
+// list is the value of a flag that can be repeated.
+type list []string
+
+// String implements flag.Value.
+func (l *list) String() string { return strings.Join(*l, ", ") }
+
+// Set implements flag.Value.
+func (l *list) Set(value string) error {
+	*l = append(*l, value)
+	return nil
+}
+
+// check runs the checks and writes the results.
+func check(ctx context.Context, args []string, out io.Writer) (int, error) {
+	o, err := parse(args, out)
+	if err != nil {
+		return exitUsage, err
+	}
+	switch {
+	case o.version:
 		fmt.Fprintln(out, version.String())
-		return o, exitPass, false
-	case *checks:
+		return exitPass, nil
+	case o.listChecks:
 		for _, c := range conformance.Checks() {
 			fmt.Fprintf(out, "%-20s %s [SPEC %s]\n", c.Name, c.Says, c.Clause)
 		}
-		return o, exitPass, false
+		return exitPass, nil
 	}
-	if err := o.check(flags.Args()); err != nil {
-		fmt.Fprintln(complaints, "machineadm-conformance:", err)
-		return o, exitUsage, false
+	suite, err := o.suite()
+	if err != nil {
+		return exitUsage, err
 	}
-	return o, exitPass, true
+	report := reporter{plugin: o.plugin, out: out, checks: len(conformance.Checks())}
+	if len(o.checks) > 0 {
+		report.checks = len(o.checks)
+	}
+	if o.output == "text" {
+		report.each = report.line
+	}
+	err = suite.Run(ctx, report.add)
+	if err == nil {
+		err = map[string]func() error{"text": report.summary, "junit": report.junit, "json": report.json}[o.output]()
+	}
+	if err != nil || report.count(conformance.Fail) > 0 {
+		return exitFail, err
+	}
+	return exitPass, nil
 }
 
-func (o options) check(rest []string) error {
+const usage = `Check a plugin binary against the contract of machineadm, contract/SPEC.md.
+
+  machineadm-conformance --plugin BIN --cases DIR [options]
+  machineadm-conformance init --plugin BIN --document FILE DIR   (write a first case)
+
+Options:
+`
+
+func parse(args []string, out io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("machineadm-conformance", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // run reports the error
+	flags.StringVar(&o.plugin, "plugin", "", "the plugin `binary` (required)")
+	flags.StringVar(&o.cases, "cases", "", "the `directory` of cases (required)")
+	flags.StringVar(&o.root, "root", "", "a `tree` below the root/ and expect/ of every case, such as an image of the operating system")
+	flags.Var(&o.checks, "check", "run only the check with this `name`; can be repeated")
+	flags.Var(&o.names, "case", "run only the case in the directory with this `name`; can be repeated")
+	flags.IntVar(&o.parallel, "j", runtime.NumCPU(), "the `number` of cases to run at the same time")
+	flags.StringVar(&o.output, "o", "text", "the `format` of the results: text, junit or json")
+	flags.BoolVar(&o.listChecks, "checks", false, "list the checks and exit")
+	flags.BoolVar(&o.version, "version", false, "print the version and exit")
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(out, usage)
+		flags.SetOutput(out)
+		flags.PrintDefaults()
+		fmt.Fprint(out, "\n", conformance.CaseFormat)
+		return o, err
+	}
 	switch {
-	case len(rest) > 0:
-		return errors.New("there are no arguments beside the options: give --plugin BIN --cases DIR")
+	case err != nil:
+		return o, fmt.Errorf("%w; --help lists the options", err)
+	case o.version || o.listChecks:
+		return o, nil
+	case flags.NArg() > 0:
+		return o, fmt.Errorf("unexpected argument %q: give --plugin BIN --cases DIR, or init as the first argument", flags.Arg(0))
 	case o.plugin == "":
-		return errors.New("--plugin is missing: the binary that is judged")
+		return o, errors.New("--plugin is missing: the plugin binary")
 	case o.cases == "":
-		return errors.New("--cases is missing: the directory of cases")
+		return o, errors.New("--cases is missing: the directory of cases (init writes a first one)")
 	case o.output != "text" && o.output != "junit" && o.output != "json":
-		return errors.New("-o must be text, junit or json")
+		return o, errors.New("-o must be text, junit or json")
+	case o.parallel < 1:
+		return o, errors.New("-j must be at least 1")
+	}
+	return o, nil
+}
+
+// suite reads the cases and selects those that were named.
+func (o options) suite() (conformance.Suite, error) {
+	if err := isDirectory(o.root); err != nil {
+		return conformance.Suite{}, fmt.Errorf("--root: %w", err)
+	}
+	var checks, known []string
+	for _, c := range conformance.Checks() {
+		checks = append(checks, c.Name)
+	}
+	suite := conformance.Suite{Binary: o.plugin, Root: o.root, Only: o.checks, Parallel: o.parallel}
+	if err := selected("--check", o.checks, checks); err != nil {
+		return suite, err
+	}
+	cases, err := conformance.LoadCases(o.cases)
+	if err != nil {
+		return suite, err
+	}
+	for _, c := range cases {
+		known = append(known, c.Name)
+		if o.names == nil || slices.Contains(o.names, c.Name) {
+			suite.Cases = append(suite.Cases, c)
+		}
+	}
+	if err := selected("--case", o.names, known); err != nil {
+		return suite, err
+	}
+	if err := suite.Startable(); err != nil {
+		return suite, fmt.Errorf("--plugin: %w", err)
+	}
+	return suite, nil
+}
+
+// selected requires every name in known.
+func selected(option string, names, known []string) error {
+	for _, name := range names {
+		if slices.Contains(known, name) {
+			continue
+		}
+		if meant := document.Nearest(name, known); meant != "" {
+			return fmt.Errorf("%s: there is no %q: did you mean %s?", option, name, meant)
+		}
+		return fmt.Errorf("%s: there is no %q: use one of %s", option, name, strings.Join(known, ", "))
 	}
 	return nil
 }
 
-func (o options) suite() (conformance.Suite, error) {
-	if o.root != "" {
-		if info, err := os.Stat(o.root); err != nil {
-			return conformance.Suite{}, fmt.Errorf("--root: %w", err)
-		} else if !info.IsDir() {
-			return conformance.Suite{}, fmt.Errorf("--root: %w", &fs.PathError{Op: "open", Path: o.root, Err: syscall.ENOTDIR})
-		}
+// isDirectory requires a directory, or no name.
+func isDirectory(name string) error {
+	if name == "" {
+		return nil
 	}
-	suite := conformance.Suite{Binary: o.plugin, Root: o.root}
-	if err := suite.Startable(); err != nil {
-		return suite, fmt.Errorf("--plugin: %w", err)
+	info, err := os.Stat(name)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no directory", name)
 	}
-	var err error
-	suite.Cases, err = conformance.LoadCases(o.cases)
-	return suite, err
+	return err
 }

@@ -15,63 +15,65 @@ import (
 type reporter struct {
 	plugin  string
 	out     io.Writer
+	checks  int // that run
 	results []conformance.Result
-	tell    func(conformance.Result) // may be nil
+	each    func(conformance.Result) // may be nil
 }
 
-func (r *reporter) take(result conformance.Result) {
+func (r *reporter) add(result conformance.Result) {
 	r.results = append(r.results, result)
-	if r.tell != nil {
-		r.tell(result)
+	if r.each != nil {
+		r.each(result)
 	}
 }
 
-func (r *reporter) count(v conformance.Verdict) int {
+func (r *reporter) count(s conformance.Status) int {
 	n := 0
 	for _, result := range r.results {
-		if result.Verdict == v {
+		if result.Status == s {
 			n++
 		}
 	}
 	return n
 }
 
-// line is a result for people. What is not applicable is listed at the end: a line for each would hide the others.
+// line writes a result. summary lists those that are not applicable, because a line for each would hide the others.
 func (r *reporter) line(result conformance.Result) {
-	if result.Verdict == conformance.NotApplicable {
+	if result.Status == conformance.NotApplicable {
 		return
 	}
-	fmt.Fprintf(r.out, "%-4s  %s/%s\n", result.Verdict, result.Case, result.Check)
-	if result.Verdict == conformance.Fail {
+	fmt.Fprintf(r.out, "%-4s  %s/%s  %.1f s\n", result.Status, result.Case, result.Check, result.Seconds)
+	if result.Status == conformance.Fail {
 		fmt.Fprintf(r.out, "      %s\n", strings.ReplaceAll(printable(result.Explain()), "\n", "\n      "))
 	}
 }
 
-// summary lists what was not applicable, by check, then by reason, each with its cases, so that the number at the end can
-// be counted. A check that judged no case at all is easily taken for a pass, so it says so.
+// summary lists what was not applicable, by check, then by reason, each with its cases, and the totals. It names a check
+// that applies to no case at all, which reads like a pass otherwise.
 func (r *reporter) summary() error {
 	for _, check := range conformance.Checks() {
 		r.notApplicable(check.Name)
 	}
-	cases := map[string]bool{}
+	cases, starts := map[string]bool{}, 0
 	for _, result := range r.results {
 		cases[result.Case] = true
+		starts += result.Starts
 	}
-	_, err := fmt.Fprintf(r.out, "%d cases by %d checks: %d passed, %d failed, %d not applicable\n",
-		len(cases), len(conformance.Checks()),
-		r.count(conformance.Pass), r.count(conformance.Fail), r.count(conformance.NotApplicable))
+	_, err := fmt.Fprintf(r.out, "%d cases by %d checks: %d passed, %d failed, %d not applicable; %d starts of the plugin\n",
+		len(cases), r.checks,
+		r.count(conformance.Pass), r.count(conformance.Fail), r.count(conformance.NotApplicable), starts)
 	return err
 }
 
 func (r *reporter) notApplicable(check string) {
 	cases := map[string][]string{}
 	var reasons []string
-	judged, not := 0, 0
+	applied, not := 0, 0
 	for _, result := range r.results {
 		switch {
 		case result.Check != check:
-		case result.Verdict != conformance.NotApplicable:
-			judged++
+		case result.Status != conformance.NotApplicable:
+			applied++
 		default:
 			not++
 			if cases[result.Reason] == nil {
@@ -83,10 +85,10 @@ func (r *reporter) notApplicable(check string) {
 	switch {
 	case not == 0:
 		return
-	case judged == 0:
-		fmt.Fprintf(r.out, "n/a   %s judged no case\n", check)
+	case applied == 0:
+		fmt.Fprintf(r.out, "n/a   %s applies to no case\n", check)
 	default:
-		fmt.Fprintf(r.out, "n/a   %s judged %d of %d cases\n", check, judged, judged+not)
+		fmt.Fprintf(r.out, "n/a   %s applies to %d of %d cases\n", check, applied, applied+not)
 	}
 	for _, reason := range reasons {
 		fmt.Fprintf(r.out, "      %s: %s\n", strings.Join(cases[reason], ", "), printable(reason))
@@ -108,7 +110,7 @@ func (r *reporter) json() error {
 	})
 }
 
-// The elements of JUnit's XML that every reader knows.
+// The elements of JUnit's XML that every reader supports.
 type (
 	junitSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
@@ -150,7 +152,7 @@ func (r *reporter) junit() error {
 		c := junitCase{Name: result.Check, Class: result.Case, Time: fmt.Sprintf("%.3f", result.Seconds)}
 		first, _, _ := strings.Cut(result.Reason, "\n")
 		message := &junitMessage{Message: printable(first), Text: printable(result.Reason)}
-		switch result.Verdict {
+		switch result.Status {
 		case conformance.Fail:
 			message.Text = printable(result.Explain())
 			c.Failure = message
@@ -176,7 +178,7 @@ func (r *reporter) junit() error {
 	return err
 }
 
-// printable keeps a plugin's words from steering a terminal, or breaking the XML.
+// printable replaces the control characters in a plugin's text, which control a terminal or are invalid in XML.
 func printable(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' && c != '\n' || c >= 0x7f && c < 0xa0 || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {

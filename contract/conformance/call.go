@@ -1,0 +1,117 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+)
+
+// callTimeout limits one call, as the host limits a plan (SPEC.md).
+const callTimeout = 60 * time.Second
+
+// runtimeVersion is the version of the runtime in Describe.
+const runtimeVersion = "0.0.0-conformance"
+
+// describe calls Describe.
+func (p *plugin) describe(ctx context.Context, r pluginv1.Request, schemas bool) (pluginv1.Description, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	d, err := p.Describe(ctx, pluginv1.DescribeRequest{Root: r.Root, Target: r.Target, RuntimeVersion: runtimeVersion, JSONSchema: schemas})
+	return d, p.explain(err)
+}
+
+// plan calls Plan.
+func (p *plugin) plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	plan, err := p.Plan(ctx, r)
+	return plan, p.explain(err)
+}
+
+// explain adds the last output of a plugin that has ended.
+func (p *plugin) explain(err error) error {
+	switch {
+	case errors.Is(err, pluginv1.ErrCrashed):
+		return &crash{cause: err, output: p.stderr.tail()}
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no answer within %s", callTimeout)
+	}
+	return err
+}
+
+// applied is the result of an Apply.
+type applied struct {
+	events   []pluginv1.Event
+	finished pluginv1.Finished
+	// err is set unless the stream ended with one finished.
+	err error
+}
+
+// apply calls Apply. on, which may be nil, is called with the number of each event, from 0, when it arrives.
+func (p *plugin) apply(ctx context.Context, r pluginv1.Request, limit int, on func(int, pluginv1.Event)) applied {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var out applied
+	out.finished, out.err = p.Apply(ctx, r, limit, func(e pluginv1.Event) error {
+		out.events = append(out.events, e)
+		if on != nil {
+			on(len(out.events)-1, e)
+		}
+		return nil
+	})
+	out.err = p.explain(out.err)
+	return out
+}
+
+// failure is the error of the call or of finished.
+func (a applied) failure() error {
+	if a.err != nil {
+		return a.err
+	}
+	if a.finished.Error != nil {
+		return a.finished.Error
+	}
+	return nil
+}
+
+// crashed is the end of the plugin during the call, nil if it did not end.
+func (a applied) crashed() error {
+	if errors.As(a.err, new(*crash)) && !protocolBroken(a.err) {
+		return a.err
+	}
+	return nil
+}
+
+// started returns the IDs of the started events.
+func (a applied) started() []string {
+	var out []string
+	for _, e := range a.events {
+		if e, ok := e.(pluginv1.Started); ok {
+			out = append(out, e.Change.ID)
+		}
+	}
+	return out
+}
+
+// changed returns the IDs of the changed events.
+func (a applied) changed() []string {
+	var out []string
+	for _, e := range a.events {
+		if e, ok := e.(pluginv1.Changed); ok {
+			out = append(out, e.ID)
+		}
+	}
+	return out
+}
+
+// deferred returns the IDs of the changes that Apply left for first boot.
+func (a applied) deferred() []string {
+	var out []string
+	for _, change := range a.finished.Deferred {
+		out = append(out, change.ID)
+	}
+	return out
+}

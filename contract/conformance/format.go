@@ -1,0 +1,47 @@
+package conformance
+
+// CaseFormat describes the files of a case, for people.
+const CaseFormat = `A directory of cases has one directory for each case. Files of a case:
+
+  config.yaml  the document, exactly one; ${canary} stands for a random word
+  root/        the tree before Apply; absent: an empty tree
+  expect/      the whole tree after Apply, in which ${canary} stands for the same word; absent: the tree of root/
+  expect.yaml  the expected answers; absent: the document is applied without an error
+  README.md    for people
+
+Fields of expect.yaml, all optional (JSON Schema: case.schema.json):
+
+  errors   Plan and Apply refuse the document with these errors and no others, in any order: a list of
+           code   InvalidConfig, Unsupported, Precondition or Retry
+           field  the field path of a violation; absent: the answer names no field
+           final  true for a Precondition that no other document can resolve
+  facts    the facts of the error, all of them; absent: not compared
+  changes  the ids of the changes of the first plan, in order; absent: not compared
+  reboot   the latest reboot that a change of the first plan requests: None, AfterRun or BeforeNext; absent: None
+  secrets  the paths of the secret fields: exactly the places of ${canary} in config.yaml
+  modes    octal permissions in expect/, by path, other than 0755 for directories and programs and 0644 for other files
+
+Version control keeps neither modes nor empty directories: directories and programs of root/ and expect/ count as 0755 and
+other files as 0644, and directories without a file are not compared.
+
+Example, a case that creates a file with a secret:
+
+` + exampleConfig + `
+` + exampleExpect + `
+  expect/etc/app/token
+    ${canary}
+`
+
+const (
+	exampleConfig = `  config.yaml
+    apiVersion: example.com/v1
+    kind: Files
+    metadata: {name: token}
+    spec: {tokenFile: /etc/app/token, token: {value: "${canary}"}}
+`
+	exampleExpect = `  expect.yaml
+    changes: ["file:/etc/app/token"]
+    secrets: [spec.token]
+    modes: {etc/app/token: "0600"}
+`
+)
