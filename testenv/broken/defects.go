@@ -31,7 +31,7 @@ type defect struct {
 	answers bool
 	// file is the binary's own name, where it is not that of the provider.
 	file string
-	// machine marks what is judged by a case that names a place of this machine too, which is the test's own.
+	// machine marks a defect that needs a case that names a place of this machine too, which is the test's own.
 	machine bool
 
 	// write takes the place of how a file is written; sound writes it well.
@@ -84,6 +84,8 @@ func defects() []defect {
 		{name: "any-target", check: "other-target", says: "instead of answering Unsupported", wrap: with(&wrapper{request: anyTarget})},
 		{name: "small-messages", check: "large-document", says: "10 MiB", smallMessages: true},
 		{name: "talkative", check: "secrets", says: "stderr", wrap: with(&wrapper{beforeApply: talk})},
+		{name: "undeferred", check: "outcome", says: `Apply deferred [], and Plan then wants ["live"]`, wrap: with(&wrapper{planned: liveLeft})},
+		{name: "half-deferred", check: "limit", says: `with limit 1 of 3 changes defers [], and without a limit ["live"]`, wrap: with(&wrapper{planned: liveLeft, finished: liveWithoutLimit})},
 		{name: "endless", check: "limit", says: "limit 1 of 3 changes started 3", wrap: with(&wrapper{noLimit: true})},
 		{name: "deaf", check: "stop", says: "each time all were made", wrap: with(&wrapper{deaf: true}), write: slowly},
 		{name: "resentful", check: "stop", says: "stops the Apply that comes later", wrap: with(&wrapper{resentful: true})},
@@ -115,6 +117,7 @@ type wrapper struct {
 	describe    func(*pluginv1.Description)
 	planned     func(*pluginv1.Plan)
 	claim       func(key []byte, c *pluginv1.Claim)
+	finished    func(limit int, f *pluginv1.Finished)
 	failed      func(*pluginv1.Error)
 	request     func(*pluginv1.Request) error
 	beforePlan  func(pluginv1.Request) error
@@ -190,6 +193,9 @@ func (w *wrapper) Apply(
 	w.applying.Store(true)
 	defer w.applying.Store(false)
 	finished, err := w.Configurator.Apply(ctx, r, limit, send)
+	if w.finished != nil {
+		w.finished(limit, &finished)
+	}
 	return finished, w.fail(err)
 }
 
@@ -219,6 +225,24 @@ func misnamed(d *pluginv1.Description) { d.Name = "somebody-else" }
 func neverDone(p *pluginv1.Plan) {
 	if len(p.Changes) == 0 {
 		p.Changes = append(p.Changes, pluginv1.Change{ID: "again", Summary: "do it again"})
+	}
+}
+
+func live() pluginv1.Change {
+	return pluginv1.Change{ID: "live", Summary: "change the live machine", NeedsLive: true}
+}
+
+// liveLeft plans a change of the live machine once everything else matches.
+func liveLeft(p *pluginv1.Plan) {
+	if len(p.Changes) == 0 {
+		p.Changes = append(p.Changes, live())
+	}
+}
+
+// liveWithoutLimit defers that change, but not in an Apply with a limit.
+func liveWithoutLimit(limit int, f *pluginv1.Finished) {
+	if limit == 0 && f.Error == nil {
+		f.Deferred = append(f.Deferred, live())
 	}
 }
 
