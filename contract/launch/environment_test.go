@@ -40,7 +40,7 @@ func TestEnvironmentIsConstructed(t *testing.T) {
 	}
 }
 
-// TestProxyCredentials: an environment can be read by others.
+// TestProxyCredentials: other processes can read an environment.
 func TestProxyCredentials(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{

@@ -15,15 +15,15 @@ func (e *Error) Error() string {
 	text := e.Cause.Error()
 	switch {
 	case strings.Contains(text, "timeout while waiting for plugin to start"):
-		return "the plugin did not shake hands in time"
+		return "the plugin did not complete the handshake in time"
 	case strings.Contains(text, "incompatible API version"), strings.Contains(text, "incompatible core API version"):
-		return fmt.Sprintf("the plugin speaks another version of the protocol (this host speaks version %d)", pluginv1.ProtocolVersion)
+		return fmt.Sprintf("the plugin uses another version of the protocol (this host uses version %d)", pluginv1.ProtocolVersion)
 	case strings.Contains(text, "unsupported plugin protocol"):
-		return "the plugin does not speak gRPC"
+		return "the plugin does not use gRPC"
 	case strings.Contains(text, "Failed to read any lines"), strings.Contains(text, "plugin exited before"):
-		return "the plugin ended before it shook hands"
+		return "the plugin ended before the handshake"
 	case strings.Contains(text, "Unrecognized remote plugin message"):
-		return "the plugin wrote something else than a handshake to its standard output"
+		return "the first line on the plugin's standard output is no handshake"
 	default:
 		return "the plugin could not be started: " + text
 	}

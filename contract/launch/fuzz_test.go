@@ -15,41 +15,41 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// speaker is a program that writes to its standard output and does nothing else. Without a line it ends at once.
-type speaker struct {
-	says  []byte
-	ended chan struct{}
-	once  sync.Once
+// writer is a program that writes to its standard output and does nothing else. Without a line it ends at once.
+type writer struct {
+	writes []byte
+	ended  chan struct{}
+	once   sync.Once
 }
 
-func (s *speaker) Start(_ context.Context, environment []string, stdout, _ *os.File) error {
-	says := string(s.says)
+func (s *writer) Start(_ context.Context, environment []string, stdout, _ *os.File) error {
+	writes := string(s.writes)
 	for _, entry := range environment {
 		if dir, is := strings.CutPrefix(entry, "PLUGIN_UNIX_SOCKET_DIR="); is {
-			says = strings.ReplaceAll(says, "SOCKET", filepath.Join(dir, "s"))
+			writes = strings.ReplaceAll(writes, "SOCKET", filepath.Join(dir, "s"))
 		}
 	}
-	_, err := stdout.WriteString(says[:min(len(says), 32<<10)]) // a pipe takes as much before it is read
-	if !strings.Contains(says, "\n") {
+	_, err := stdout.WriteString(writes[:min(len(writes), 32<<10)]) // a pipe takes as much before it is read
+	if !strings.Contains(writes, "\n") {
 		return errors.Join(err, s.Kill())
 	}
 	return err
 }
 
-func (s *speaker) Wait() error {
+func (s *writer) Wait() error {
 	<-s.ended
 	return nil
 }
 
-func (s *speaker) Kill() error {
+func (s *writer) Kill() error {
 	s.once.Do(func() { close(s.ended) })
 	return nil
 }
 
-func (s *speaker) PID() int { return 1 << 30 }
+func (s *writer) PID() int { return 1 << 30 }
 
-// FuzzHandshakeLine: whatever a program writes to its standard output, Start returns, and it takes only a plugin that
-// speaks this protocol on a socket in the directory it was given.
+// FuzzHandshakeLine: whatever a program writes to its standard output, Start returns, and accepts only a plugin with this
+// protocol on a socket in the given directory.
 func FuzzHandshakeLine(f *testing.F) {
 	for _, seed := range []string{
 		"1|1|unix|SOCKET|grpc|\n", "1|1|unix|SOCKET|grpc\n", "1|1|unix|SOCKET|grpc||true\n", "1|1|unix|/tmp/s|grpc|\n",
@@ -63,7 +63,7 @@ func FuzzHandshakeLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		p, err := Start(t.Context(), Options{
-			Program: &speaker{says: line, ended: make(chan struct{})}, SocketDir: os.TempDir(), Stderr: io.Discard,
+			Program: &writer{writes: line, ended: make(chan struct{})}, SocketDir: os.TempDir(), Stderr: io.Discard,
 		})
 		if err != nil {
 			var launch *Error

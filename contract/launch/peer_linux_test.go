@@ -16,7 +16,7 @@ import (
 	"github.com/machineadm/machineadm/internal/require"
 )
 
-// usurped has a process of another user listen in its place.
+// usurped starts a process of another user that listens in its place.
 func usurped(dir string) error {
 	for _, d := range []string{filepath.Dir(dir), dir} {
 		if err := os.Chmod(d, 0o777); err != nil { //nolint:gosec // that is the point
@@ -36,7 +36,7 @@ func leak() error {
 	return c.Start()
 }
 
-// TestKillDoesNotWaitForLeftovers: neither Kill nor Exited depends on who else holds the pipes of the plugin.
+// TestKillDoesNotWaitForLeftovers: neither Kill nor Exited waits for another process that has the pipes of the plugin open.
 func TestKillDoesNotWaitForLeftovers(t *testing.T) {
 	require.Tool(t, "sleep")
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestKillDoesNotWaitForLeftovers(t *testing.T) {
 	testify.True(t, p.Exited())
 }
 
-// TestSocketOfAnotherUser: a process that has taken the plugin's place is sent nothing.
+// TestSocketOfAnotherUser: nothing is sent to a process of another user that listens in the plugin's place.
 func TestSocketOfAnotherUser(t *testing.T) {
 	require.Root(t)
 	t.Parallel()

@@ -184,7 +184,7 @@ func (r *processRunner) PluginToHost(network, address string) (hostNet, hostAddr
 	return "", "", errElsewhere
 }
 
-var errElsewhere = errors.New("the plugin listens elsewhere than in PLUGIN_UNIX_SOCKET_DIR")
+var errElsewhere = errors.New("the plugin listens outside of PLUGIN_UNIX_SOCKET_DIR")
 
 // HostToPlugin implements runner.AttachedRunner.
 func (r *processRunner) HostToPlugin(network, address string) (pluginNet, pluginAddr string, err error) {

@@ -30,7 +30,7 @@ func (p *program) Kill() error {
 
 func (*program) PID() int { return 7 }
 
-// TestKillBeforeTheStart: the end of a start that has been given up meanwhile is the end of the process.
+// TestKillBeforeTheStart: a process that starts after Kill is killed at once.
 func TestKillBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	p := &program{}
@@ -42,13 +42,13 @@ func TestKillBeforeTheStart(t *testing.T) {
 		t.Errorf("%d starts, %d kills (%v), want one of each", p.starts, p.kills, err)
 	}
 	if _, err := p.stdout.Write([]byte("x")); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("our copy of the program's end of the pipe is open: %v", err)
+		t.Errorf("this process's copy of the program's end of the pipe is open: %v", err)
 	}
 	if err := r.Wait(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, err := r.stdout.Read(make([]byte, 1)); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("our end of the pipe is open: %v", err)
+		t.Errorf("this process's end of the pipe is open: %v", err)
 	}
 }
 

@@ -107,7 +107,7 @@ const keepaliveTime = 5 * time.Minute
 func (p *Process) connect() (err error) {
 	defer func() { // go-plugin panics at an unexpected certificate in the plugin's line
 		if cause := recover(); cause != nil {
-			err = &Error{Cause: errors.New("the plugin's handshake cannot be understood")}
+			err = &Error{Cause: errors.New("the plugin's handshake is malformed")}
 		}
 	}()
 	protocol, err := p.client.Client()

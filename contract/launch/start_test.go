@@ -98,8 +98,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return b.data.Write(p)
 }
 
-// TestPluginProcess: what a plugin gets of its host is its constructed environment, go-plugin's own few names, and
-// nothing to read.
+// TestPluginProcess: a plugin gets its constructed environment, go-plugin's own variables, and an empty stdin.
 func TestPluginProcess(t *testing.T) {
 	t.Setenv("CANARY", "canary")
 	t.Setenv("HTTP_PROXY", "http://canary:canary@proxy:3128")
@@ -126,7 +125,7 @@ func TestPluginProcess(t *testing.T) {
 	}
 }
 
-// TestLargeMessages: gRPC's own limit is 4 MiB, on both sides. What is said in them is cut.
+// TestLargeMessages: the limit is above gRPC's 4 MiB, on both sides. Texts are cut.
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
 	p := start(t, launch.Environment(runtime.GOOS, os.LookupEnv), &buffer{})
@@ -153,7 +152,7 @@ func TestLargeMessages(t *testing.T) {
 	}
 }
 
-// TestCrashedPlugin: a plugin that ends is a crash, whatever call it was in.
+// TestCrashedPlugin: a call to a plugin that has ended is a crash.
 func TestCrashedPlugin(t *testing.T) {
 	t.Parallel()
 	p := start(t, launch.Environment(runtime.GOOS, os.LookupEnv), &buffer{})

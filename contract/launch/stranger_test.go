@@ -24,8 +24,7 @@ import (
 	"github.com/machineadm/machineadm/internal/require"
 )
 
-// asStranger makes the test binary a plugin that keeps the letter of the handshake and little else; the second argument
-// says how.
+// asStranger makes the test binary a plugin that makes the handshake and little else; the second argument selects what.
 const asStranger = "serve-as-stranger"
 
 // stranger serves every call by never answering it.
@@ -101,14 +100,14 @@ func launchStrangerTo(t *testing.T, how string, stderr io.Writer) (*launch.Proce
 func TestStrangersAreRefused(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
-		"tcp": "listens elsewhere", "elsewhere": "listens elsewhere", "certificate": "handshake cannot be understood",
+		"tcp": "listens outside of", "elsewhere": "listens outside of", "certificate": "handshake is malformed",
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			p, err := launchStranger(t, how)
 			if err == nil {
 				p.Kill()
-				t.Fatal("it was taken")
+				t.Fatal("it was accepted")
 			}
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
@@ -117,7 +116,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// TestKillDoesNotWaitForShutdown: a plugin that answers nothing, not even Shutdown, is gone soon all the same.
+// TestKillDoesNotWaitForShutdown: Kill ends a plugin that answers no call, not even Shutdown.
 func TestKillDoesNotWaitForShutdown(t *testing.T) {
 	t.Parallel()
 	p, err := launchStranger(t, "deaf")

@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// What a plugin says is bounded where it is received. A longer text is cut and ends with how much is missing; of warnings,
-// violations and facts the first are kept and the others counted. Everything else that exceeds its bound breaks the
-// protocol, because a part of it would be something else.
+// Bounds of what a plugin sends, checked by the receiver. A longer text is cut and ends with the number of missing bytes; of
+// warnings, violations and facts the first are kept and the others counted. Anything else above its bound violates the
+// protocol, because a part of it would have another meaning.
 const (
 	MaxDiffBytes   = 256 << 10 // Change.diff
 	MaxDetailBytes = 64 << 10  // ErrorDetail.detail
@@ -25,8 +25,7 @@ const (
 	MaxNames       = 1_000     // of every list of names in a description
 )
 
-// bound cuts every text of a message that was received, also in the messages in it. An id is left whole: it names
-// something, and the checks refuse one that is too long.
+// bound cuts every text of a received message and of the messages in it, except ids: the checks refuse one that is too long.
 func bound(m proto.Message) { boundMessage(m.ProtoReflect()) }
 
 func boundMessage(m protoreflect.Message) {
@@ -56,7 +55,7 @@ func boundList(field protoreflect.FieldDescriptor, list protoreflect.List) {
 	}
 }
 
-// boundMap cuts the values of a map of texts. A key that is too long names nothing that a reader looks for, and goes.
+// boundMap cuts the values of a map of texts and removes keys that are too long.
 func boundMap(field protoreflect.FieldDescriptor, texts protoreflect.Map) {
 	if field.MapKey().Kind() != protoreflect.StringKind || field.MapValue().Kind() != protoreflect.StringKind {
 		return
@@ -71,7 +70,7 @@ func boundMap(field protoreflect.FieldDescriptor, texts protoreflect.Map) {
 	})
 }
 
-// longest is how many bytes a field of text may have.
+// longest returns the bound of a text field in bytes.
 func longest(field protoreflect.FieldDescriptor) int {
 	switch {
 	case field.Name() == "id":
@@ -90,7 +89,7 @@ const (
 	detailField = "machineadm.plugin.v1.ErrorDetail.detail"
 )
 
-// cut shortens a text to at most this many bytes, the note at its end included.
+// cut shortens a text to at most this many bytes, with a note at its end.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -100,5 +99,5 @@ func cut(text string, most int) string {
 	for kept > 0 && !utf8.RuneStart(text[kept]) {
 		kept--
 	}
-	return strings.Clone(text[:kept]) + note(kept) // not a part that keeps the whole in memory
+	return strings.Clone(text[:kept]) + note(kept) // a substring would keep the whole text in memory
 }

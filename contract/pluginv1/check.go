@@ -12,7 +12,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 )
 
-// breach is an Internal error that names the clause of SPEC.md that the plugin breaks.
+// breach returns an Internal error with the clause of SPEC.md that the plugin violates.
 func breach(clause, format string, args ...any) *Error {
 	return &Error{
 		Code: CodeInternal, Clause: clause,
@@ -69,7 +69,7 @@ func receivedPlan(answer *pb.PlanResponse, keyed bool) (Plan, error) {
 
 func moreWarnings(n int) Warning { return Warning{Message: fmt.Sprintf("and %d more warnings", n)} }
 
-// checkChanges holds planned or deferred changes to P-20.
+// checkChanges checks planned or deferred changes (P-20).
 func checkChanges(what string, changes []Change) error {
 	if len(changes) > MaxChanges {
 		return breach("P-31", "%s has %d changes, more than %d", what, len(changes), MaxChanges)
@@ -99,7 +99,7 @@ func checkChange(what string, c Change) error {
 	return nil
 }
 
-// checkClaims holds claims to P-32 and returns them with each id once.
+// checkClaims checks claims (P-32) and returns them with each id once.
 func checkClaims(claims []Claim) ([]Claim, error) {
 	if len(claims) > MaxClaims {
 		return nil, breach("P-31", "the answer has %d claims, more than %d", len(claims), MaxClaims)
@@ -124,8 +124,7 @@ func checkClaims(claims []Claim) ([]Claim, error) {
 	return out, nil
 }
 
-// received converts and checks an error. One that breaks the contract becomes an Internal error that says so and keeps
-// the detail.
+// received converts and checks an error. One that violates the contract becomes Internal and keeps the detail.
 func received(d *pb.ErrorDetail) *Error {
 	bound(d)
 	e := errorFromPB(d)
@@ -155,5 +154,5 @@ func received(d *pb.ErrorDetail) *Error {
 	return e
 }
 
-// omittedFacts is the fact that says how many were left out.
+// omittedFacts is the key of the fact with the number of omitted facts.
 const omittedFacts = "omitted"

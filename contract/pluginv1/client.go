@@ -13,9 +13,9 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 )
 
-// Client speaks to a plugin over a connection. It is safe for concurrent use.
+// Client calls a plugin over a connection. It is safe for concurrent use.
 //
-// Its errors are *Error, ErrCrashed, or the context's own error.
+// Its errors are *Error, ErrCrashed, or the error of the context.
 type Client struct {
 	plugin       pb.PluginClient
 	configurator pb.ConfiguratorClient
@@ -23,7 +23,7 @@ type Client struct {
 
 var _ Configurator = (*Client)(nil)
 
-// NewClient speaks to the plugin at the other end of conn.
+// NewClient returns a client of the plugin at the other end of conn.
 func NewClient(conn grpc.ClientConnInterface) *Client {
 	return &Client{plugin: pb.NewPluginClient(conn), configurator: pb.NewConfiguratorClient(conn)}
 }
@@ -57,8 +57,7 @@ func (c *Client) Plan(ctx context.Context, r Request) (Plan, error) {
 	return receivedPlan(answer, len(r.ClaimKey) > 0)
 }
 
-// Apply implements Configurator. A stream whose events contradict each other is an Internal error, except that a stream
-// which simply ends is ErrCrashed.
+// Apply implements Configurator. A stream without Finished is ErrCrashed; other events against the protocol are Internal.
 func (c *Client) Apply(ctx context.Context, r Request, limit int, send func(Event) error) (Finished, error) {
 	if limit < 0 {
 		return Finished{}, &Error{Code: CodeInternal, Message: "the limit is negative"}
@@ -80,7 +79,7 @@ func (c *Client) Apply(ctx context.Context, r Request, limit int, send func(Even
 	return receive(ctx, stream, send)
 }
 
-// receive reads the events of an Apply to their end.
+// receive reads the events of an Apply.
 func receive(ctx context.Context, stream grpc.ServerStreamingClient[pb.ApplyEvent], send func(Event) error) (Finished, error) {
 	var finished *Finished
 	var events sequence
@@ -108,7 +107,7 @@ func receive(ctx context.Context, stream grpc.ServerStreamingClient[pb.ApplyEven
 			continue
 		}
 		if err := send(event); err != nil {
-			return Finished{}, fmt.Errorf("take an event: %w", err)
+			return Finished{}, fmt.Errorf("handle an event: %w", err)
 		}
 	}
 	if finished == nil {
@@ -117,8 +116,8 @@ func receive(ctx context.Context, stream grpc.ServerStreamingClient[pb.ApplyEven
 	return *finished, nil
 }
 
-// applyError classifies the end of a broken stream: after finished, losing the connection changes nothing of what was
-// said, but a plugin that fails then is not trusted with the next document.
+// applyError classifies the end of a broken stream. A connection that is lost after finished is still a crash, so that the
+// plugin gets no other document.
 func applyError(ctx context.Context, err error, trailer metadata.MD, finished bool) error {
 	err = fromStatus(ctx, "Apply", err, trailer)
 	if finished && !errors.Is(err, ErrCrashed) && !errors.Is(err, context.Canceled) {

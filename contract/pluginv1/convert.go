@@ -166,7 +166,7 @@ func eventToPB(e Event) *pb.ApplyEvent {
 	}
 }
 
-// eventFromPB bounds and converts an event. It returns nil for an event that this side does not know: newer plugins may send more.
+// eventFromPB bounds and converts an event. It returns nil for an event of a later version.
 func eventFromPB(e *pb.ApplyEvent) Event {
 	bound(e)
 	switch e := e.GetEvent().(type) {
@@ -182,7 +182,7 @@ func eventFromPB(e *pb.ApplyEvent) Event {
 		f := Finished{Stopped: e.Finished.GetStopped(), Deferred: changesFromPB(e.Finished.GetDeferred())}
 		if e.Finished.GetError() != nil {
 			f.Error = received(e.Finished.GetError())
-			f.Error.Claims = nil // Plan alone claims
+			f.Error.Claims = nil // only Plan has claims
 		}
 		return f
 	default:

@@ -11,19 +11,19 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 )
 
-// Code says what the caller does next.
+// Code is the class of an error. It determines what the caller does next.
 type Code int
 
 // The codes of the contract's error table.
 const (
 	CodeInternal      Code = iota // a defect of the plugin: stop, report a bug
-	CodeInvalidConfig             // the document is wrong: point at every field, change nothing
-	CodeUnsupported               // this plugin cannot do it: try the next candidate
-	CodePrecondition              // the machine is not ready: tell the operator what to do
+	CodeInvalidConfig             // the document is wrong: report every field, change nothing
+	CodeUnsupported               // the plugin does not support it: try the next candidate
+	CodePrecondition              // the machine is not ready: show the operator what to do
 	CodeRetry                     // try again after a while
 )
 
-// String is the code as reports spell it.
+// String returns the code as in reports.
 func (c Code) String() string {
 	switch c {
 	case CodeInvalidConfig:
@@ -39,22 +39,22 @@ func (c Code) String() string {
 	}
 }
 
-// Error is an error of the contract. Its texts never hold a value of the document.
+// Error is an error of the contract. Its texts contain no value of the document.
 type Error struct {
 	Code       Code
 	Message    string               // one sentence
-	Hint       string               // what to do about it
-	Violations []document.Violation // InvalidConfig: every one; Unsupported, Precondition: the fields at fault, if any
+	Hint       string               // the remedy
+	Violations []document.Violation // InvalidConfig: all; Unsupported, Precondition: the fields that cause it, if any
 	RetryAfter time.Duration        // Retry: not before
-	Detail     string               // raw output of other programs, for details.json alone
-	Final      bool                 // Precondition: no other document of the stream can cure it
+	Detail     string               // raw output of other programs, only for details.json
+	Final      bool                 // Precondition: no other document of the stream can resolve it
 	Facts      map[string]string    // for programs; they reach the report
-	Claims     []Claim              // Precondition, Retry of Plan: what the document owns, as far as the planning got
-	// Clause names the clauses of SPEC.md that the plugin breaks, parted by commas. The Client sets it; it is never sent.
+	Claims     []Claim              // Precondition, Retry of Plan: what the document owns, as far as it was planned
+	// Clause names the clauses of SPEC.md that the plugin violates, separated by commas. Client sets it; it is never sent.
 	Clause string
 }
 
-// Error is the code, the message and every violation, on one line.
+// Error returns the code, the message and every violation, on one line.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Code.String())
@@ -71,7 +71,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// AsError returns the contract's error in err's chain; any other error is Internal.
+// AsError returns the Error in err's chain; any other error becomes Internal.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
@@ -83,7 +83,7 @@ func AsError(err error) *Error {
 	return &Error{Code: CodeInternal, Message: err.Error()}
 }
 
-// ErrCrashed says that the plugin's process or its stream ended where the protocol does not allow it.
+// ErrCrashed is an end of the plugin's process or stream that the protocol does not allow.
 var ErrCrashed = errors.New("the plugin ended without an answer")
 
 func errorToPB(e *Error) *pb.ErrorDetail {
@@ -139,5 +139,5 @@ func errorFromPB(d *pb.ErrorDetail) *Error {
 	return e
 }
 
-// clean keeps a text encodable: protobuf refuses a string that is not UTF-8, and an error must not be lost to that.
+// clean makes a text valid UTF-8, which protobuf requires: an error must not be lost for it.
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

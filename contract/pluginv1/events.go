@@ -1,13 +1,13 @@
 package pluginv1
 
-// sequence holds the events of one Apply to the contract, for the host and for the conformance kit alike.
+// sequence checks the order of the events of one Apply.
 type sequence struct {
-	inHand   string          // the change that was started and is not done
-	started  map[string]bool // every change that was
+	inHand   string          // the ID of the change that is started and not done
+	started  map[string]bool // every change that was started
 	warnings int
 }
 
-// take checks the next event and says whether it is to be passed on.
+// take checks the next event and reports whether to pass it on.
 func (s *sequence) take(event Event) (pass bool, err error) {
 	switch e := event.(type) {
 	case Started:
@@ -22,7 +22,7 @@ func (s *sequence) take(event Event) (pass bool, err error) {
 		return s.warnings <= MaxWarnings, nil
 	case Finished:
 		return true, s.finish(e)
-	case nil: // of a later version
+	case nil: // an event of a later version
 		return false, nil
 	}
 	return true, nil
@@ -54,7 +54,7 @@ func (s *sequence) finish(f Finished) error {
 	return checkChanges("finished", f.Deferred)
 }
 
-// omitted is the warning about the warnings that were not passed on.
+// omitted returns a warning with the number of warnings that were not passed on.
 func (s *sequence) omitted() (Warning, bool) {
 	more := s.warnings - MaxWarnings
 	return moreWarnings(more), more > 0

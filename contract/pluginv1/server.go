@@ -12,8 +12,8 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 )
 
-// Register serves m on s. It is what Serve does; a test may serve a plugin without a process of its own. s needs the option
-// OrderStops where a Stop may overtake an Apply.
+// Register serves m on s, in a process or, for a test, in memory. s needs the option OrderStops if a Stop can overtake an
+// Apply.
 func Register(s grpc.ServiceRegistrar, m Configurator) {
 	server := &server{impl: m}
 	pb.RegisterPluginServer(s, server)
@@ -55,7 +55,7 @@ func (s *server) Plan(ctx context.Context, r *pb.PlanRequest) (answer *pb.PlanRe
 	return planToPB(plan), nil
 }
 
-// withoutClaims drops the claims of an error: a digest without a key could be searched for.
+// withoutClaims removes the claims of an error: a digest without a key can be found by trying values.
 func withoutClaims(err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Claims == nil {
@@ -66,8 +66,8 @@ func withoutClaims(err error) error {
 	return &bare
 }
 
-// Apply ends the stream with Finished whatever the implementation does: an error becomes Finished{error}, status OK,
-// so that a stream without Finished always means a crash.
+// Apply always ends the stream with Finished: an error becomes Finished{error} with the status OK, so that a stream without
+// Finished is a crash.
 func (s *server) Apply(r *pb.ApplyRequest, stream grpc.ServerStreamingServer[pb.ApplyEvent]) error {
 	finished, err := s.apply(r, stream)
 	if ctxErr := stream.Context().Err(); ctxErr != nil && err != nil {
@@ -106,19 +106,18 @@ func (s *server) Stop(ctx context.Context, _ *pb.StopRequest) (answer *pb.StopRe
 	return &pb.StopResponse{}, nil
 }
 
-// encode gives an error the form in which it travels.
+// encode turns an error into a gRPC status.
 func encode(err *error) { *err = toStatus(*err) }
 
-// recovered turns a panic into an Internal error, whose detail says where. The panic's value is not repeated: it may hold a
-// secret.
+// recovered turns a panic into an Internal error with the stack in its detail, but without the value of the panic, which may
+// contain a secret.
 func recovered(err *error) {
 	if cause := recover(); cause != nil {
 		*err = &Error{Code: CodeInternal, Message: fmt.Sprintf("the plugin panicked (%T)", cause), Detail: calls()}
 	}
 }
 
-// calls are the functions that a panic came through, innermost first, with their places. They are what a stack trace says
-// but for the arguments.
+// calls returns the stack of a panic without arguments: functions with file and line, innermost first.
 func calls() string {
 	const most = 64
 	callers := make([]uintptr, most)
@@ -127,7 +126,7 @@ func calls() string {
 	for {
 		frame, more := frames.Next()
 		switch {
-		case frame.Function == "runtime.gopanic": // what is above it is this package's
+		case frame.Function == "runtime.gopanic": // the frames before it are those of this package
 			text.Reset()
 		case frame.Function != "":
 			fmt.Fprintf(&text, "%s\n\t%s:%d\n", frame.Function, frame.File, frame.Line)

@@ -15,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 )
 
-// toStatus turns an error of a plugin's function into the gRPC status that carries ErrorDetail.
+// toStatus turns an error of a plugin's function into a gRPC status with ErrorDetail.
 func toStatus(err error) error {
 	if err == nil {
 		return nil
@@ -35,7 +35,7 @@ func toStatus(err error) error {
 	return s.Err()
 }
 
-// contextError keeps a cancelled or overdue call what it is, so that the host does not take it for a plugin's defect.
+// contextError returns the status of a cancelled or overdue call, which is no defect of the plugin; nil for other errors.
 func contextError(err error) error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -50,9 +50,8 @@ func contextError(err error) error {
 	return nil
 }
 
-// fromStatus is the client's side: only a status that carries ErrorDetail is one of the five codes, except that the
-// end of a call's own context stays that, and a lost connection is a crash. Everything else is Internal and says what is
-// wrong with the status.
+// fromStatus turns a gRPC status into an error: ErrorDetail into an Error, the end of ctx into the error of ctx, a lost
+// connection into ErrCrashed, and everything else into Internal with what is wrong with the status.
 func fromStatus(ctx context.Context, call string, err error, trailer metadata.MD) error {
 	if err == nil {
 		return nil
@@ -73,23 +72,23 @@ func fromStatus(ctx context.Context, call string, err error, trailer metadata.MD
 			return own
 		}
 	}
-	const closed = "grpc: the client connection is closing"                // gRPC's words and code for a call after Process.Kill
-	hasDetails := len(details) > 0 || len(trailer.Get(detailsTrailer)) > 0 // so the plugin has answered
+	const closed = "grpc: the client connection is closing"                // gRPC's message and code for a call after Process.Kill
+	hasDetails := len(details) > 0 || len(trailer.Get(detailsTrailer)) > 0 // then the plugin has answered
 	if s.Code() == codes.Unavailable && !hasDetails || s.Code() == codes.Canceled && s.Message() == closed {
 		return fmt.Errorf("%w: the connection is gone", ErrCrashed)
 	}
-	if s.Code() == codes.ResourceExhausted && strings.Contains(s.Message(), "larger than max") { // gRPC's words, in every language
-		return breach("P-6", "a message of %s is larger than its receiver takes, which must be %d MiB", call, MaxMessageBytes>>20)
+	if s.Code() == codes.ResourceExhausted && strings.Contains(s.Message(), "larger than max") { // gRPC's message, in every language
+		return breach("P-6", "a message of %s is larger than its receiver accepts, which must be %d MiB", call, MaxMessageBytes>>20)
 	}
 	broken := withoutDetail(call, s, details, hasDetails)
 	broken.Detail = cut(s.Message(), MaxDetailBytes)
 	return broken
 }
 
-// detailsTrailer is where gRPC carries the details of a status.
+// detailsTrailer is the trailer with the details of a status.
 const detailsTrailer = "grpc-status-details-bin"
 
-// withoutDetail says why a status carries no ErrorDetail that could be read.
+// withoutDetail returns the reason why a status has no valid ErrorDetail.
 func withoutDetail(call string, s *status.Status, details []*anypb.Any, hasDetails bool) *Error {
 	answer := fmt.Sprintf("%s answered the status %s", call, s.Code())
 	for _, packed := range details {
@@ -101,7 +100,7 @@ func withoutDetail(call string, s *status.Status, details []*anypb.Any, hasDetai
 	case len(details) > 0:
 		return breach("E-2", "%s with details of the type URL %q instead of %q",
 			answer, cut(details[0].GetTypeUrl(), MaxTextBytes), "type.googleapis.com/"+(&pb.ErrorDetail{}).ProtoReflect().Descriptor().FullName())
-	case strings.Contains(s.Message(), detailsTrailer+" mismatch"): // gRPC's words
+	case strings.Contains(s.Message(), detailsTrailer+" mismatch"): // gRPC's message
 		return breach("E-2", "the status of %s and the one in the trailer %s have different codes", call, detailsTrailer)
 	case hasDetails, strings.Contains(s.Message(), "malformed "+detailsTrailer):
 		return breach("E-2", "%s with a trailer %s that cannot be decoded", answer, detailsTrailer)
@@ -111,8 +110,8 @@ func withoutDetail(call string, s *status.Status, details []*anypb.Any, hasDetai
 	return breach("E-1", "%s without an ErrorDetail", answer)
 }
 
-// over is why ctx is over, nil while it is not. Its deadline counts by the clock: the plugin may notice it before the
-// timer of this side does.
+// over returns the error of ctx if it has ended. It compares the deadline with the clock, because the plugin may end the
+// call before the timer of ctx fires.
 func over(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded

@@ -13,7 +13,7 @@ import (
 // stopKey is the key of the context that Stopping returns.
 type stopKey struct{}
 
-// Stopping returns a context that ends when a Stop asks the Apply of ctx to end. Serve provides it.
+// Stopping returns a context that ends with a Stop for the Apply of ctx. OrderStops provides it.
 func Stopping(ctx context.Context) context.Context {
 	if stopping, ok := ctx.Value(stopKey{}).(context.Context); ok {
 		return stopping
@@ -21,14 +21,14 @@ func Stopping(ctx context.Context) context.Context {
 	return context.Background()
 }
 
-// OrderStops has a Stop reach every Apply that the connection carried before it. gRPC runs the handlers of calls in any
-// order, but it taps the calls in the order in which they arrive.
+// OrderStops makes a Stop reach every Apply that arrived before it: gRPC runs the handlers of calls in any order, but calls
+// the tap in the order of arrival.
 func OrderStops() grpc.ServerOption {
 	s := &stops{open: map[context.Context]context.CancelFunc{}}
 	return grpc.InTapHandle(s.tap)
 }
 
-// stops are the Applies that arrived and that no Stop has asked to end, by the context that Stop ends.
+// stops are the Applies without a Stop, by the context that Stop ends.
 type stops struct {
 	mu   sync.Mutex
 	open map[context.Context]context.CancelFunc

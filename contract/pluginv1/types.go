@@ -18,7 +18,7 @@ const ProtocolVersion = 1
 // stream of 16 MiB, which escaping as JSON makes several times larger.
 const MaxMessageBytes = 64 << 20
 
-// Phase says when a kind of document can be applied.
+// Phase is when a kind of document can be applied.
 type Phase int
 
 // The phases of a kind.
@@ -28,7 +28,7 @@ const (
 	PhaseProvisioning       // needs this machine's identity
 )
 
-// String is the phase as the command line spells it.
+// String returns the phase as on the command line.
 func (p Phase) String() string {
 	switch p {
 	case PhasePreparation:
@@ -40,19 +40,19 @@ func (p Phase) String() string {
 	}
 }
 
-// Fitness says how a plugin fits a target.
+// Fitness is how a plugin fits a target.
 type Fitness int
 
 // The fitnesses, from none to best.
 const (
 	FitnessUnspecified Fitness = iota
 	FitnessUnsupported         // the plugin cannot serve this target
-	FitnessAbsent              // a target that the plugin knows, but what it configures is not installed
+	FitnessAbsent              // the plugin supports the target, but what it configures is not installed
 	FitnessInstalled           // what the plugin configures is installed
-	FitnessActive              // what the plugin configures is what the target uses now
+	FitnessActive              // the target uses what the plugin configures
 )
 
-// String is the fitness as people read it.
+// String returns the fitness as shown to people.
 func (f Fitness) String() string {
 	switch f {
 	case FitnessUnsupported:
@@ -68,17 +68,17 @@ func (f Fitness) String() string {
 	}
 }
 
-// Reboot says when a change needs the machine to reboot. The host alone reboots.
+// Reboot is when a change needs a reboot of the machine. Only the host reboots.
 type Reboot int
 
-// When a change needs a reboot, from never to soonest.
+// The times of a reboot, from never to soonest.
 const (
 	RebootNone       Reboot = iota
 	RebootAfterRun          // once every document is done
 	RebootBeforeNext        // before the next document
 )
 
-// String is the reboot request as reports spell it.
+// String returns the reboot request as in reports.
 func (r Reboot) String() string {
 	switch r {
 	case RebootAfterRun:
@@ -95,30 +95,30 @@ type Kind struct {
 	APIVersion string
 	Kind       string
 	Phase      Phase
-	JSONSchema []byte // optional; only when DescribeRequest.JSONSchema asks for it
+	JSONSchema []byte // optional; only if DescribeRequest.JSONSchema is set
 	// SecretFields are field paths, with [] for any element of a list or map: "spec.registries[].auth.password".
 	SecretFields []string
 }
 
-// DescribeRequest says for which machine a plugin describes itself, and to which runtime.
+// DescribeRequest is the machine that a plugin is described for, and the runtime that asks.
 type DescribeRequest struct {
 	Root           string // absolute path of an image root; empty for the live machine
 	Target         target.Target
 	RuntimeVersion string
-	JSONSchema     bool // asks for the schema of each kind
+	JSONSchema     bool // request the schema of each kind
 }
 
-// Description is what a plugin says of itself.
+// Description is the answer of Describe.
 type Description struct {
 	Name          string // the provider, as in the binary's name
 	Version       string
 	Kinds         []Kind
 	Fitness       Fitness
 	FitnessReason string   // one sentence
-	Distributions []string // os-release(5) IDs that this provider was written for; empty for a generic one
+	Distributions []string // os-release(5) IDs that the provider was written for; empty for a generic provider
 }
 
-// Serves returns the kind that the plugin serves under this apiVersion and kind.
+// Serves returns the kind with this apiVersion and name.
 func (d Description) Serves(apiVersion, kind string) (Kind, bool) {
 	for _, k := range d.Kinds {
 		if k.APIVersion == apiVersion && k.Kind == kind {
@@ -128,15 +128,15 @@ func (d Description) Serves(apiVersion, kind string) (Kind, bool) {
 	return Kind{}, false
 }
 
-// Request is what Plan and Apply work on.
+// Request is the request of Plan and Apply.
 type Request struct {
 	Document []byte // the whole document as JSON
 	Root     string // absolute path of an image root; empty for the live machine
 	Target   target.Target
-	StateDir string // private to plugin and document; empty when there is none
-	// ClaimKey is the key of the digests in claims; empty when none are wanted. Plan alone.
+	StateDir string // private to plugin and document; empty for none
+	// ClaimKey is the key of the digests in claims; empty for no claims. Plan only.
 	ClaimKey []byte
-	// TimeLeft is what is left of the document's time limit; 0 when there is none. Apply alone.
+	// TimeLeft is what is left of the document's time limit; 0 for no limit. Apply only.
 	TimeLeft time.Duration
 }
 
@@ -144,7 +144,7 @@ type Request struct {
 type Claim struct {
 	ID     string // canonical, for example "sysctl:net.core.somaxconn", "file:/etc/motd", "unit:x.service#enabled"
 	Digest []byte // HMAC-SHA-256 of the desired value under Request.ClaimKey
-	Field  string // field path that asks for it; empty for the whole document
+	Field  string // path of the field that causes the claim; empty for the whole document
 }
 
 // Change is one step, planned from observation.
@@ -156,29 +156,29 @@ type Change struct {
 	Reboot    Reboot
 }
 
-// Warning is worth a person's look and stops nothing.
+// Warning is a message for people that stops nothing.
 type Warning struct {
 	Field   string // field path, or empty
 	Message string
 }
 
-// Plan is what Plan answers: the changes still missing.
+// Plan is the answer of Plan: the changes that are still missing.
 type Plan struct {
 	Changes  []Change
 	Warnings []Warning
-	Claims   []Claim // everything that the document owns, also where it matches already
+	Claims   []Claim // everything that the document owns, also what matches already
 }
 
-// Event is what Apply sends: Started, Changed, Progress, Warning, and last, exactly once, Finished.
+// Event is an event of Apply: Started, Changed, Progress, Warning, and last, exactly once, Finished.
 type Event interface{ event() }
 
-// Started is sent before a change is begun.
+// Started precedes a change.
 type Started struct{ Change Change }
 
-// Changed is sent when a change is done.
+// Changed follows a change.
 type Changed struct{ ID string }
 
-// Progress is a sign of life, or the request of a reboot that turned out to be needed.
+// Progress reports the progress of a change, or requests a reboot whose need shows while the change runs.
 type Progress struct {
 	ID      string
 	Message string
@@ -187,8 +187,8 @@ type Progress struct {
 
 // Finished ends an Apply.
 type Finished struct {
-	Error    *Error   // nil when nothing went wrong
-	Stopped  bool     // ended early because of Stop or of the limit
+	Error    *Error   // nil for success
+	Stopped  bool     // ended early by Stop or the limit
 	Deferred []Change // left for first boot (an image root only)
 }
 
@@ -198,14 +198,14 @@ func (Progress) event() {}
 func (Warning) event()  {}
 func (Finished) event() {}
 
-// Configurator is a plugin that configures a machine: what a server implements and what a Client offers.
+// Configurator is a plugin that configures a machine. A server implements it, and so does Client.
 type Configurator interface {
-	// Describe says what the plugin is and how it fits the target.
+	// Describe returns what the plugin serves and how it fits the target.
 	Describe(ctx context.Context, r DescribeRequest) (Description, error)
-	// Plan reports every configuration error, else the changes that are missing. It writes nothing.
+	// Plan returns every configuration error, else the changes that are missing. It writes nothing.
 	Plan(ctx context.Context, r Request) (Plan, error)
-	// Apply makes what is missing so, at most limit changes (0: all). Each event but Finished goes to send.
+	// Apply makes the missing changes, at most limit (0: all). It passes each event but Finished to send.
 	Apply(ctx context.Context, r Request, limit int, send func(Event) error) (Finished, error)
-	// Stop asks a running Apply to finish the change in hand and to start none.
+	// Stop ends a running Apply after the change in hand.
 	Stop(ctx context.Context) error
 }

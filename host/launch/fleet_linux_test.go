@@ -153,11 +153,11 @@ func TestFailedStartsLeaveNothing(t *testing.T) {
 		says   string
 		words  string
 	}{
-		"crash":             {script{Start: "crash"}, "ended before it shook hands", "crashing before the handshake"},
-		"silent":            {script{Start: "silent"}, "ended before it shook hands", ""},
-		"garbage":           {script{Start: "garbage", Say: "w0rds"}, "something else than a handshake", "w0rds"},
+		"crash":             {script{Start: "crash"}, "ended before the handshake", "crashing before the handshake"},
+		"silent":            {script{Start: "silent"}, "ended before the handshake", ""},
+		"garbage":           {script{Start: "garbage", Say: "w0rds"}, "is no handshake", "w0rds"},
 		"version":           {script{Start: "version"}, "another version of the protocol", ""},
-		"hang":              {script{Start: "hang", Say: "w0rds"}, "did not shake hands in time", "w0rds"},
+		"hang":              {script{Start: "hang", Say: "w0rds"}, "did not complete the handshake in time", "w0rds"},
 		"crash in Describe": {script{Describe: "crash"}, "ended without an answer", ""},
 		"hang in Describe":  {script{Describe: "hang", Say: "w0rds"}, "did not describe itself within 700ms", "w0rds"},
 	}

@@ -29,9 +29,9 @@ func TestHostSurvivesEveryPlugin(t *testing.T) {
 		details string // part of details.json
 	}{
 		"well-behaved":               {spec: spec{Touch: []string{"etc/a", "etc/b"}}, exit: report.ExitOK},
-		"crash before the handshake": {script: script{Start: "crash"}, exit: report.ExitFailed, code: report.CodeCrashed, says: "ended before it shook hands", details: "crashing before the handshake"},
-		"exit without a word":        {script: script{Start: "silent"}, exit: report.ExitFailed, code: report.CodeCrashed, says: "ended before it shook hands"},
-		"garbage on stdout":          {script: script{Start: "garbage"}, exit: report.ExitFailed, code: report.CodeCrashed, says: "something else than a handshake"},
+		"crash before the handshake": {script: script{Start: "crash"}, exit: report.ExitFailed, code: report.CodeCrashed, says: "ended before the handshake", details: "crashing before the handshake"},
+		"exit without a word":        {script: script{Start: "silent"}, exit: report.ExitFailed, code: report.CodeCrashed, says: "ended before the handshake"},
+		"garbage on stdout":          {script: script{Start: "garbage"}, exit: report.ExitFailed, code: report.CodeCrashed, says: "is no handshake"},
 		"another protocol version":   {script: script{Start: "version"}, exit: report.ExitFailed, code: report.CodeCrashed, says: "another version of the protocol"},
 		"crash after the handshake":  {script: script{Describe: "crash"}, exit: report.ExitFailed, code: report.CodeCrashed, says: "ended without an answer"},
 		"Describe fails":             {script: script{Describe: "internal"}, exit: report.ExitFailed, code: report.CodeCrashed, says: "Internal"},

@@ -135,13 +135,13 @@ func TestHandshakeByHand(t *testing.T) {
 		"six fields, the last one empty":   {output: "1|1|unix|SOCKET|grpc|\n"},
 		"seven fields":                     {output: "1|1|unix|SOCKET|grpc||true\n"},
 		"words after the line":             {output: "1|1|unix|SOCKET|grpc|\nand more\n" + strings.Repeat("and more\n", 10000)},
-		"three fields":                     {output: "1|1|unix\n", refused: "something else than a handshake"},
-		"words before the line":            {output: "hello\n1|1|unix|SOCKET|grpc|\n", refused: "something else than a handshake"},
-		"not gRPC":                         {output: "1|1|unix|SOCKET|netrpc|\n", refused: "does not speak gRPC"},
-		"four fields":                      {output: "1|1|unix|SOCKET\n", refused: "does not speak gRPC"},
+		"three fields":                     {output: "1|1|unix\n", refused: "is no handshake"},
+		"words before the line":            {output: "hello\n1|1|unix|SOCKET|grpc|\n", refused: "is no handshake"},
+		"not gRPC":                         {output: "1|1|unix|SOCKET|netrpc|\n", refused: "does not use gRPC"},
+		"four fields":                      {output: "1|1|unix|SOCKET\n", refused: "does not use gRPC"},
 		"another protocol version":         {output: "1|2|unix|SOCKET|grpc|\n", refused: "another version of the protocol"},
 		"another version of the handshake": {output: "2|1|unix|SOCKET|grpc|\n", refused: "another version of the protocol"},
-		"another kind of address":          {output: "1|1|vsock|SOCKET|grpc|\n", refused: "listens elsewhere"},
+		"another kind of address":          {output: "1|1|vsock|SOCKET|grpc|\n", refused: "listens outside of"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
