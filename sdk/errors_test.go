@@ -18,7 +18,7 @@ import (
 func TestClassification(t *testing.T) {
 	t.Parallel()
 	path := func(err error) error { return &fs.PathError{Op: "write", Path: "/etc/x", Err: err} }
-	command := &machine.CommandError{Name: "chronyd", ExitCode: 1, Stderr: "raw words"}
+	command := &machine.CommandError{Name: "chronyd", ExitCode: 1, Stderr: "raw output"}
 	for name, c := range map[string]struct {
 		err    error
 		code   pluginv1.Code
@@ -36,9 +36,9 @@ func TestClassification(t *testing.T) {
 		"in the way":       {path(syscall.ENOTDIR), pluginv1.CodePrecondition, "move it away", ""},
 		"a device":         {path(machine.ErrNotRegular), pluginv1.CodePrecondition, "move it away", ""},
 		"unsafe":           {path(machine.ErrUnsafe), pluginv1.CodePrecondition, "message says", ""},
-		"command":          {command, pluginv1.CodePrecondition, "details.json", "raw words"},
+		"command":          {command, pluginv1.CodePrecondition, "details.json", "raw output"},
 		"silent command":   {&machine.CommandError{Name: "x", ExitCode: 1}, pluginv1.CodePrecondition, "", ""},
-		"service":          {&machine.ServiceError{Unit: "x", Action: "start", Hint: "look there", Err: command}, pluginv1.CodePrecondition, "look there", "raw words"},
+		"service":          {&machine.ServiceError{Unit: "x", Action: "start", Hint: "look there", Err: command}, pluginv1.CodePrecondition, "look there", "raw output"},
 		"unsupported":      {path(machine.ErrUnsupported), pluginv1.CodeUnsupported, "", ""},
 		"service of an OS": {&machine.ServiceError{Unit: "x", Hint: "no", Err: machine.ErrUnsupported}, pluginv1.CodeUnsupported, "", ""},
 		"offline":          {&machine.ServiceError{Unit: "x", Hint: "no", Err: machine.ErrOffline}, pluginv1.CodeInternal, "", ""},

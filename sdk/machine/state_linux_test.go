@@ -68,14 +68,14 @@ func TestStateNames(t *testing.T) {
 
 func TestStateThatOthersCanRead(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(dir string) error{
+	for name, corrupt := range map[string]func(dir string) error{
 		"open":   func(dir string) error { return os.Chmod(dir, 0o750) },
 		"a link": func(dir string) error { return errors.Join(os.Rename(dir, dir+"2"), os.Symlink(dir+"2", dir)) },
 		"a file": func(dir string) error { return errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)) },
 	} {
 		dir := filepath.Join(t.TempDir(), "plugin")
 		s := machine.NewState(dir)
-		must(t, s.Save("x", []byte("x")), spoil(dir))
+		must(t, s.Save("x", []byte("x")), corrupt(dir))
 		if _, err := s.Load("x"); !errors.Is(err, machine.ErrUnsafe) {
 			t.Errorf("%s: Load: error %v, want ErrUnsafe", name, err)
 		}
