@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program creates a file and returns its path and digest. A change time cannot be set, so patient accepts any age.
+// program creates a file and returns its path and digest. A change time cannot be set, so openAnyAge accepts any age.
 func program(t *testing.T, content string) (path, sum string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "plugin")
@@ -44,8 +44,8 @@ func digestOf(t *testing.T, d *Digests, path string) string {
 	return sum
 }
 
-// patient returns Digests that cache a file of any age.
-func patient(path string) *Digests {
+// openAnyAge returns Digests that cache a file of any age.
+func openAnyAge(path string) *Digests {
 	d := OpenDigests(path)
 	d.settled = 0
 	return d
@@ -55,7 +55,7 @@ func patient(path string) *Digests {
 func TestDigestsAreCached(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "digests.json")
 	path, want := program(t, strings.Repeat("x", 3*beginningBytes))
-	d := patient(cache)
+	d := openAnyAge(cache)
 	if got := digestOf(t, d, path); got != want {
 		t.Errorf("digest %s, want %s", got, want)
 	}
@@ -68,7 +68,7 @@ func TestDigestsAreCached(t *testing.T) {
 	}
 	marked := strings.Repeat("00", sha256.Size)
 	replace(t, cache, strings.Replace(string(data), want, marked, 1))
-	d = patient(cache)
+	d = openAnyAge(cache)
 	if got := digestOf(t, d, path); got != marked {
 		t.Errorf("digest %s, want the cached one", got)
 	}
@@ -113,7 +113,7 @@ func TestDigestsOfAChangedFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, _ := program(t, old)
-			d := patient(filepath.Join(t.TempDir(), "digests.json"))
+			d := openAnyAge(filepath.Join(t.TempDir(), "digests.json"))
 			digestOf(t, d, path)
 			change(t, path)
 			content, err := os.ReadFile(path)
@@ -132,7 +132,7 @@ func TestDigestsOfAChangedFile(t *testing.T) {
 func TestDigestsOfAnImage(t *testing.T) {
 	before, old := program(t, "one build....")
 	now, want := program(t, "another build")
-	d := patient(filepath.Join(t.TempDir(), "digests.json"))
+	d := openAnyAge(filepath.Join(t.TempDir(), "digests.json"))
 	digestOf(t, d, before)
 	digestOf(t, d, now)
 	one, another := d.cached[before], d.cached[now]
@@ -177,7 +177,7 @@ func TestDamagedDigests(t *testing.T) {
 	for _, damage := range []string{"", "null", "[]", "{", `{"` + path + `": 5}`, `{"` + path + `": {"sha256": "x"}}`} {
 		cache := filepath.Join(t.TempDir(), "digests.json")
 		replace(t, cache, damage)
-		d := patient(cache)
+		d := openAnyAge(cache)
 		if got := digestOf(t, d, path); got != want {
 			t.Errorf("%q: digest %s, want %s", damage, got, want)
 		}
@@ -194,7 +194,7 @@ func TestDamagedDigests(t *testing.T) {
 func TestSaveDropsRemovedPlugins(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "digests.json")
 	path, _ := program(t, "x")
-	d := patient(cache)
+	d := openAnyAge(cache)
 	for range 3 {
 		d.cached[filepath.Join(t.TempDir(), "gone")] = entry{}
 	}

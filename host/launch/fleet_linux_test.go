@@ -21,12 +21,12 @@ import (
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
-// patience is far above what anything here takes on a busy machine.
-const patience = 30 * time.Second
+// testTimeout exceeds the duration of every step on a busy machine.
+const testTimeout = 30 * time.Second
 
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(testTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -177,7 +177,7 @@ func TestFailedStartsLeaveNothing(t *testing.T) {
 			if !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), p.Path) {
 				t.Fatalf("error %v, want %q", err, tt.says)
 			}
-			if took := time.Since(begun); took > patience {
+			if took := time.Since(begun); took > testTimeout {
 				t.Errorf("it took %s", took)
 			}
 			if !strings.Contains(refused.Stderr, tt.words) {
@@ -247,7 +247,7 @@ func TestKillAllWhilePluginsStart(t *testing.T) {
 				}
 			})
 		}
-		select { // no condition is waited for: each moment of the starts is as good as another
+		select { // the test calls KillAll at several moments of the starts
 		case <-time.After(after):
 		case <-t.Context().Done():
 		}
@@ -279,7 +279,7 @@ func TestKillOfAPluginThatIsStopped(t *testing.T) {
 	go func() { started.Kill(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Error("Kill waits for a plugin that cannot answer")
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -292,13 +292,13 @@ func TestKillOfAPluginThatIsStopped(t *testing.T) {
 }
 
 func TestUntrustedFileIsNotExecuted(t *testing.T) {
-	for name, spoil := range map[string]func(t *testing.T, s *shelf, p catalog.Plugin) (fault string){
+	for name, corrupt := range map[string]func(t *testing.T, s *shelf, p catalog.Plugin) (fault string){
 		"the file can be written by others": func(t *testing.T, _ *shelf, p catalog.Plugin) string {
 			t.Helper()
 			chmod(t, p.Path, 0o757)
 			return p.Path
 		},
-		"its directory can be": func(t *testing.T, s *shelf, _ catalog.Plugin) string {
+		"its directory can be written by others": func(t *testing.T, s *shelf, _ catalog.Plugin) string {
 			t.Helper()
 			chmod(t, s.dir, 0o777)
 			return s.dir
@@ -323,7 +323,7 @@ func TestUntrustedFileIsNotExecuted(t *testing.T) {
 			s := newShelf(t)
 			witness := filepath.Join(t.TempDir(), "witness")
 			p := s.put("x", script{Witness: witness})
-			fault := spoil(t, s, p)
+			fault := corrupt(t, s, p)
 			_, err := s.fleet(nil).Start(t.Context(), p)
 			var refused *trust.Error
 			if !errors.As(err, &refused) || refused.Path != fault || refused.Remedy == "" {

@@ -293,7 +293,7 @@ func exampleEvents() []run.Event {
 	s.done(0, writeFile, report.Changed, 12)
 	s.finished(0, report.Changed, 14)
 	s.started(1)
-	s.word(run.EventRetry, 1, "chronyd is being started by somebody else; trying again in 1s")
+	s.word(run.EventRetry, 1, "chronyd is being started by another process; trying again in 1s")
 	wait(time.Second)
 	s.word(run.EventWarning, 1, "spec.servers: ntp1.example.com answers slowly")
 	s.finished(1, report.Unchanged, 1003)

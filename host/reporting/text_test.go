@@ -181,7 +181,7 @@ func TestJSON(t *testing.T) {
 }
 
 // TestNoForgedLines compares the number of lines with that of a correct plugin, and searches for what a terminal
-// would obey.
+// would execute.
 func TestNoForgedLines(t *testing.T) {
 	t.Parallel()
 	show := func(text string) string {
@@ -208,8 +208,8 @@ func TestNoForgedLines(t *testing.T) {
 		}
 		return b.String()
 	}
-	honest, evil := show("fine"), show(forged)
-	if want, got := strings.Count(honest, "\n"), strings.Count(evil, "\n"); got != want {
+	harmless, evil := show("fine"), show(forged)
+	if want, got := strings.Count(harmless, "\n"), strings.Count(evil, "\n"); got != want {
 		t.Errorf("%d lines became %d:\n%s", want, got, evil)
 	}
 	for _, line := range strings.Split(evil, "\n") {

@@ -76,7 +76,7 @@ func TestAcrossTheReboot(t *testing.T) {
 			second := New(store, starter, aRun("stream", "boot-2"))
 			left, err := second.End(t.Context(), outcome, outcome == report.RunSucceeded)
 			if err != nil || left != want.left || waits(t, store) != want.kept || starter.on != want.on {
-				t.Errorf("goes on %q, kept %t, starts %t; want %+v (%v)", left, waits(t, store), starter.on, want, err)
+				t.Errorf("resume %q, kept %t, starts %t; want %+v (%v)", left, waits(t, store), starter.on, want, err)
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func TestManualResume(t *testing.T) {
 	}
 	for _, outcome := range []report.Outcome{report.RunFailed, report.RunInterrupted} {
 		if left, err := r.End(t.Context(), outcome, false); err != nil || left != report.ResumeByHand || starter.on {
-			t.Errorf("%s: goes on %q, starts %t (%v)", outcome, left, starter.on, err)
+			t.Errorf("%s: resume %q, starts %t (%v)", outcome, left, starter.on, err)
 		}
 	}
 }
@@ -135,10 +135,10 @@ func TestOnePhase(t *testing.T) {
 	part := aRun("stream", "boot-2")
 	part.Phase = "preparation"
 	if left, err := New(store, starter, part).End(t.Context(), report.RunSucceeded, true); err != nil || left != report.ResumeAtBoot || !waits(t, store) {
-		t.Errorf("goes on %q, kept %t (%v)", left, waits(t, store), err)
+		t.Errorf("resume %q, kept %t (%v)", left, waits(t, store), err)
 	}
 	if left, err := whole.End(t.Context(), report.RunSucceeded, true); err != nil || left != "" || waits(t, store) || starter.on {
-		t.Errorf("goes on %q, kept %t, starts %t (%v)", left, waits(t, store), starter.on, err)
+		t.Errorf("resume %q, kept %t, starts %t (%v)", left, waits(t, store), starter.on, err)
 	}
 }
 

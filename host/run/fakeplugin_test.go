@@ -23,7 +23,7 @@ type fakePlugin struct {
 	stateDir string // of the last Apply
 	stopped  chan struct{}
 	stops    int
-	deaf     int // how many times Stop is not heard
+	deaf     int // the number of ignored Stops
 	killed   chan struct{}
 	once     sync.Once
 }

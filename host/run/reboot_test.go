@@ -135,7 +135,7 @@ func TestResume(t *testing.T) {
 			}
 			got := w.execute(tt.options)
 			if got.ExitCode != tt.exit || got.Resume != tt.left || errorsOf(got) != tt.errors {
-				t.Errorf("exit %d, goes on %q, errors %q; want %d, %q, %q", got.ExitCode, got.Resume, errorsOf(got), tt.exit, tt.left, tt.errors)
+				t.Errorf("exit %d, resume %q, errors %q; want %d, %q, %q", got.ExitCode, got.Resume, errorsOf(got), tt.exit, tt.left, tt.errors)
 			}
 			if w.lines() != tt.log {
 				t.Errorf("log\n%s\nwant\n%s", w.lines(), tt.log)

@@ -18,7 +18,7 @@ type machineWithReboots struct {
 	*world
 	made  map[string]bool
 	fail  map[string]bool
-	crash bool // the Apply of a dies after its change, before the host hears of it
+	crash bool // the Apply of a crashes after its change, before it sends Changed
 }
 
 func newMachineWithReboots(t *testing.T, when pluginv1.Reboot) *machineWithReboots {

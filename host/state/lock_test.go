@@ -67,7 +67,7 @@ func TestLockExcludesInOneProcess(t *testing.T) {
 func TestLockExcludesOtherProcesses(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
-	write(t, path, "99999999 and a longer text of somebody else\n", 0o600)
+	write(t, path, "99999999 and a longer text of another program\n", 0o600)
 	pid, end := process(t, "hold", path)
 	wantLocked(t, path, fmt.Sprintf("another run is in progress (process %d)", pid))
 	if !Held(path) {

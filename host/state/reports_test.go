@@ -171,8 +171,8 @@ func TestLastReportsAreKept(t *testing.T) {
 	for i := range 23 {
 		r := full()
 		r.RunID = fmt.Sprintf("run%02d", i)
-		r.StartedAt = r.StartedAt.AddDate(-i, 0, 0) // the clock is set back all the time
-		for range 3 {                               // a report is written again and again while its run goes on
+		r.StartedAt = r.StartedAt.AddDate(-i, 0, 0) // the clock is set back before each run
+		for range 3 {                               // a report is written several times during its run
 			if err := runs.Write(r, nil); err != nil {
 				t.Fatal(err)
 			}

@@ -6,8 +6,8 @@ import (
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
-// Sentinel is the file whose presence tells Cluster API's infrastructure providers that the bootstrap succeeded. Source: the
-// bootstrap provider contract, "Sentinel File".
+// Sentinel is the file whose presence reports to Cluster API's infrastructure providers that the bootstrap succeeded. Source:
+// the bootstrap provider contract, "Sentinel File".
 type Sentinel struct{ path string }
 
 // NewSentinel returns the sentinel at path.

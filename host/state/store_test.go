@@ -47,9 +47,9 @@ func TestSameMachineKeepsItsState(t *testing.T) {
 
 func TestStateOfAnotherMachineIsRemoved(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(t *testing.T, dir string){
+	for name, corrupt := range map[string]func(t *testing.T, dir string){
 		"a clone":                   func(*testing.T, string) {},
-		"no mark":                   func(t *testing.T, dir string) { remove(t, filepath.Join(dir, machineFile)) },
+		"no machine-id":             func(t *testing.T, dir string) { remove(t, filepath.Join(dir, machineFile)) },
 		"killed during the removal": func(t *testing.T, dir string) { write(t, filepath.Join(dir, machineFile), "", 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestStateOfAnotherMachineIsRemoved(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, filepath.Join(dir, "lock"), "", 0o600)
-			spoil(t, dir)
+			corrupt(t, dir)
 			second := opened(t, dir, "machine-2")
 			entries, err := os.ReadDir(dir)
 			if err != nil {
