@@ -77,6 +77,9 @@ func (a applied) failure() error {
 	return nil
 }
 
+// succeeded reports whether Apply ended without an error.
+func (a applied) succeeded() bool { return a.failure() == nil }
+
 // crashed is the end of the plugin during the call, nil if it did not end.
 func (a applied) crashed() error {
 	if errors.As(a.err, new(*crash)) && !protocolBroken(a.err) {

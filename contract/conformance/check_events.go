@@ -12,10 +12,10 @@ func events(ctx context.Context, f *fixture) (result, error) {
 		return result{}, err
 	}
 	run := p.apply(ctx, f.applying(), 0, nil)
-	if run.err != nil {
+	if err := run.err; err != nil {
 		return failed(finding{
-			clause: clauseOf(run.err, "P-23"), expected: "started and changed for each change, one finished at the end, and the status OK",
-			got:   fmt.Sprintf("the stream of Apply: %v", run.err),
+			clause: clauseOf(err, "P-23"), expected: "started and changed for each change, one finished at the end, and the status OK",
+			got:   fmt.Sprintf("the stream of Apply: %v", err),
 			cause: "Apply returns an error instead of sending it in finished, ends early, or sends an event twice or never",
 		}), nil
 	}
