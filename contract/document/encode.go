@@ -28,12 +28,12 @@ func Encode(w io.Writer, documents ...any) error {
 	var out []byte
 	for i, doc := range documents {
 		r := representer{fields: typeFields{}}
-		t, err := r.value(reflect.ValueOf(doc), "", 0)
-		if err != nil {
-			return fmt.Errorf("encode document %d: %w", i+1, err)
+		t := r.value(reflect.ValueOf(doc), "", 0)
+		if r.err == nil && (t.kind != kindMapping || len(t.members) == 0) {
+			r.err = errors.New("it must be a mapping with at least one field")
 		}
-		if t.kind != kindMapping || len(t.members) == 0 {
-			return fmt.Errorf("encode document %d: it must be a mapping with at least one field", i+1)
+		if r.err != nil {
+			return fmt.Errorf("encode document %d: %w", i+1, r.err)
 		}
 		if i > 0 {
 			out = append(out, "---\n"...)
@@ -46,26 +46,35 @@ func Encode(w io.Writer, documents ...any) error {
 	return nil
 }
 
-// representer converts Go values to trees.
-type representer struct{ fields typeFields }
-
-// fieldError adds the path of a field to an error.
-func fieldError(p Path, err error) error {
-	if p == "" {
-		return err
-	}
-	return fmt.Errorf("%s: %w", p, err)
+// representer converts Go values to trees, up to the first error.
+type representer struct {
+	fields typeFields
+	err    error
 }
 
-func (r representer) value(v reflect.Value, p Path, depth int) (tree, error) {
-	if depth > MaxDepth { // also for a cycle
-		return tree{}, fieldError(p, errors.New(depthMessage))
+// refuse sets the error unless there is one, and returns no value.
+func (r *representer) refuse(p Path, err error) tree {
+	switch {
+	case r.err != nil:
+	case p == "":
+		r.err = err
+	default:
+		r.err = fmt.Errorf("%s: %w", p, err)
 	}
-	if !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil() {
-		return tree{}, nil
+	return tree{}
+}
+
+func (r *representer) value(v reflect.Value, p Path, depth int) tree {
+	switch {
+	case r.err != nil:
+		return tree{}
+	case depth > MaxDepth: // also for a cycle
+		return r.refuse(p, errors.New(depthMessage))
+	case !v.IsValid(), (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil():
+		return tree{}
 	}
-	if t, done, err := r.self(v, p, depth); done {
-		return t, err
+	if t, done := r.self(v, p, depth); done {
+		return t
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -81,7 +90,7 @@ func (r representer) value(v reflect.Value, p Path, depth int) (tree, error) {
 }
 
 // self uses the value's own marshaler, if any, also one with a pointer receiver.
-func (r representer) self(v reflect.Value, p Path, depth int) (t tree, done bool, err error) {
+func (r *representer) self(v reflect.Value, p Path, depth int) (t tree, done bool) {
 	if v.Kind() != reflect.Pointer && v.Kind() != reflect.Interface {
 		pointer := reflect.New(v.Type())
 		if v.CanAddr() {
@@ -92,86 +101,78 @@ func (r representer) self(v reflect.Value, p Path, depth int) (t tree, done bool
 		v = pointer
 	}
 	if !v.CanInterface() {
-		return tree{}, false, nil
+		return tree{}, false
 	}
+	var data []byte
+	var err error
 	switch self := v.Interface().(type) {
 	case interface{ Reveal() []byte }:
-		value, err := textTree(string(self.Reveal()), p.Field("value"))
-		return tree{kind: kindMapping, members: []member{{"value", value}}}, true, err
+		value := r.text(string(self.Reveal()), p.Field("value"))
+		return tree{kind: kindMapping, members: []member{{"value", value}}}, true
 	case *json.Number:
 		t = tree{kind: kindNumber, text: self.String()}
-		return t, true, r.checkTree(&t, p, depth)
+		r.checkTree(&t, p, depth)
+		return t, true
 	case json.Marshaler:
-		data, err := self.MarshalJSON()
-		if err != nil {
-			return tree{}, true, fieldError(p, err)
+		if data, err = self.MarshalJSON(); err == nil {
+			t, err = readTree(data)
 		}
-		if t, err = readTree(data); err != nil {
-			return tree{}, true, fieldError(p, err)
+		if err == nil {
+			t.unique(p, func(at Path) { r.refuse(at, errors.New("duplicate field")) })
+			r.checkTree(&t, p, depth)
 		}
-		return t, true, r.checkTree(&t, p, depth)
 	case encoding.TextMarshaler:
-		data, err := self.MarshalText()
-		if err != nil {
-			return tree{}, true, fieldError(p, err)
+		if data, err = self.MarshalText(); err == nil {
+			t = r.text(string(data), p)
 		}
-		t, err = textTree(string(data), p)
-		return t, true, err
+	default:
+		return tree{}, false
 	}
-	return tree{}, false, nil
+	if err != nil {
+		return r.refuse(p, err), true
+	}
+	return t, true
 }
 
-func textTree(text string, p Path) (tree, error) {
+func (r *representer) text(text string, p Path) tree {
 	if !utf8.ValidString(text) {
-		return tree{}, fieldError(p, errors.New("is not valid UTF-8"))
+		return r.refuse(p, errors.New("is not valid UTF-8"))
 	}
-	return tree{kind: kindString, text: text}, nil
+	return tree{kind: kindString, text: text}
 }
 
 // checkTree refuses JSON of a marshaler that Decode would refuse.
-func (r representer) checkTree(t *tree, p Path, depth int) error {
+func (r *representer) checkTree(t *tree, p Path, depth int) {
 	if depth > MaxDepth {
-		return fieldError(p, errors.New(depthMessage))
+		r.refuse(p, errors.New(depthMessage))
+		return
 	}
 	if t.kind == kindNumber {
 		// JSON and YAML read the same number, unless it does not fit.
 		if _, message, _ := number(t.text); message != "" {
-			return fieldError(p, errors.New(message))
+			r.refuse(p, errors.New(message))
 		}
 	}
-	seen := map[string]bool{}
 	for i := range t.members {
 		m := &t.members[i]
-		if seen[m.name] {
-			return fieldError(p.Field(m.name), errors.New("duplicate field"))
-		}
-		seen[m.name] = true
-		if err := checkKey(m.name, p); err != nil {
-			return err
-		}
-		if err := r.checkTree(&m.value, p.Field(m.name), depth+1); err != nil {
-			return err
-		}
+		r.checkKey(m.name, p)
+		r.checkTree(&m.value, p.Field(m.name), depth+1)
 	}
 	for i := range t.items {
-		if err := r.checkTree(&t.items[i], p.Index(i), depth+1); err != nil {
-			return err
-		}
+		r.checkTree(&t.items[i], p.Index(i), depth+1)
 	}
-	return nil
 }
 
-func checkKey(name string, p Path) error {
+func (r *representer) checkKey(name string, p Path) {
 	if len(name) > MaxKeyBytes {
-		return fieldError(p, fmt.Errorf("a key longer than %d bytes", MaxKeyBytes))
+		r.refuse(p, fmt.Errorf("a key longer than %d bytes", MaxKeyBytes))
 	}
 	if !utf8.ValidString(name) {
-		return fieldError(p, errors.New("a key is not valid UTF-8"))
+		r.refuse(p, errors.New("a key is not valid UTF-8"))
 	}
-	return nil
 }
 
-func (r representer) object(v reflect.Value, p Path, depth int) (tree, error) {
+func (r *representer) object(v reflect.Value, p Path, depth int) tree {
 	t := tree{kind: kindMapping}
 	for _, f := range r.fields.of(v.Type()) {
 		value, err := v.FieldByIndexErr(f.index)
@@ -181,14 +182,9 @@ func (r representer) object(v reflect.Value, p Path, depth int) (tree, error) {
 		if f.omitEmpty && isEmpty(value) || f.omitZero && isZero(value) {
 			continue
 		}
-		at := p.Field(f.name)
-		field, err := r.value(value, at, depth+1)
-		if err != nil {
-			return tree{}, err
-		}
-		t.members = append(t.members, member{f.name, field})
+		t.members = append(t.members, member{f.name, r.value(value, p.Field(f.name), depth+1)})
 	}
-	return t, nil
+	return t
 }
 
 func isEmpty(v reflect.Value) bool {
@@ -215,66 +211,55 @@ func isZero(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-func (r representer) table(v reflect.Value, p Path, depth int) (tree, error) {
+func (r *representer) table(v reflect.Value, p Path, depth int) tree {
 	if v.Type().Key().Kind() != reflect.String {
-		return tree{}, fieldError(p, errors.New("the keys of a map must be strings"))
+		return r.refuse(p, errors.New("the keys of a map must be strings"))
 	}
 	if v.IsNil() {
-		return tree{}, nil
+		return tree{}
 	}
 	t := tree{kind: kindMapping}
-	for _, key := range v.MapKeys() {
+	for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
 		name := key.String()
-		if err := checkKey(name, p); err != nil {
-			return tree{}, err
-		}
-		value, err := r.value(v.MapIndex(key), p.Key(name), depth+1)
-		if err != nil {
-			return tree{}, err
-		}
-		t.members = append(t.members, member{name, value})
+		r.checkKey(name, p)
+		t.members = append(t.members, member{name, r.value(v.MapIndex(key), p.Key(name), depth+1)})
 	}
-	slices.SortFunc(t.members, func(a, b member) int { return cmp.Compare(a.name, b.name) })
-	return t, nil
+	return t
 }
 
-func (r representer) list(v reflect.Value, p Path, depth int) (tree, error) {
+func (r *representer) list(v reflect.Value, p Path, depth int) tree {
 	if v.Kind() == reflect.Slice && v.IsNil() {
-		return tree{}, nil
+		return tree{}
 	}
 	if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 {
-		return tree{kind: kindString, text: base64.StdEncoding.EncodeToString(v.Bytes())}, nil
+		return tree{kind: kindString, text: base64.StdEncoding.EncodeToString(v.Bytes())}
 	}
 	t := tree{kind: kindList}
 	for i := range v.Len() {
-		item, err := r.value(v.Index(i), p.Index(i), depth+1)
-		if err != nil {
-			return tree{}, err
-		}
-		t.items = append(t.items, item)
+		t.items = append(t.items, r.value(v.Index(i), p.Index(i), depth+1))
 	}
-	return t, nil
+	return t
 }
 
-func (r representer) scalar(v reflect.Value, p Path) (tree, error) {
+func (r *representer) scalar(v reflect.Value, p Path) tree {
 	switch {
 	case v.Kind() == reflect.String:
-		return textTree(v.String(), p)
+		return r.text(v.String(), p)
 	case v.Kind() == reflect.Bool:
-		return tree{kind: kindBool, text: strconv.FormatBool(v.Bool())}, nil
+		return tree{kind: kindBool, text: strconv.FormatBool(v.Bool())}
 	case v.CanInt():
-		return tree{kind: kindNumber, text: strconv.FormatInt(v.Int(), 10)}, nil
+		return tree{kind: kindNumber, text: strconv.FormatInt(v.Int(), 10)}
 	case v.CanUint():
-		return tree{kind: kindNumber, text: strconv.FormatUint(v.Uint(), 10)}, nil
+		return tree{kind: kindNumber, text: strconv.FormatUint(v.Uint(), 10)}
 	case v.CanFloat():
 		f := v.Float()
 		if math.IsInf(f, 0) || math.IsNaN(f) {
-			return tree{}, fieldError(p, errors.New("infinity and NaN have no form in a document"))
+			return r.refuse(p, errors.New("infinity and NaN have no form in a document"))
 		}
 		if v.Kind() == reflect.Float32 { // the shortest text that is this float32, not the float64 next to it
 			f, _ = strconv.ParseFloat(strconv.FormatFloat(f, 'g', -1, 32), 64) // a number that was just written
 		}
-		return tree{kind: kindNumber, text: formatFloat(f)}, nil
+		return tree{kind: kindNumber, text: formatFloat(f)}
 	}
-	return tree{}, fieldError(p, fmt.Errorf("the type %s has no form in a document", v.Type()))
+	return r.refuse(p, fmt.Errorf("the type %s has no form in a document", v.Type()))
 }

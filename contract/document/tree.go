@@ -37,24 +37,23 @@ type member struct {
 
 // unique removes all but the first of the members with one name, here and below, and calls report for each removed one.
 func (t *tree) unique(p Path, report func(Path)) {
-	seen := make(map[string]bool, len(t.members))
+	if !t.again {
+		return
+	}
+	seen := map[string]bool{}
 	t.members = slices.DeleteFunc(t.members, func(m member) bool {
 		again := seen[m.name]
 		seen[m.name] = true
 		if again {
-			t.again = true
 			report(p.Field(m.name))
 		}
 		return again
 	})
 	for i := range t.members {
-		m := &t.members[i]
-		m.value.unique(p.Field(m.name), report)
-		t.again = t.again || m.value.again
+		t.members[i].value.unique(p.Field(t.members[i].name), report)
 	}
 	for i := range t.items {
 		t.items[i].unique(p.Index(i), report)
-		t.again = t.again || t.items[i].again
 	}
 }
 
@@ -89,16 +88,22 @@ func (r *treeReader) value() (t tree) {
 	switch first {
 	case '{':
 		t.kind = kindMapping
+		seen := map[string]bool{}
 		for r.more('}') {
 			name := r.text()
 			r.peek()
 			r.at++ // the colon
-			t.members = append(t.members, member{name, r.value()})
+			value := r.value()
+			t.members = append(t.members, member{name, value})
+			t.again = t.again || value.again || seen[name]
+			seen[name] = true
 		}
 	case '[':
 		t.kind = kindList
 		for r.more(']') {
-			t.items = append(t.items, r.value())
+			item := r.value()
+			t.items = append(t.items, item)
+			t.again = t.again || item.again
 		}
 	case '"':
 		t.kind, t.text = kindString, r.text()
