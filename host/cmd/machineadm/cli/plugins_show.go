@@ -46,75 +46,66 @@ func writeTable(w io.Writer, infos []pluginInfo) error {
 			})
 		}
 	}
+	var b strings.Builder
 	for _, row := range rows {
 		for n := range row {
 			row[n] = reporting.Escape(row[n])
 		}
-		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
-			return err
-		}
+		fmt.Fprintln(&b, strings.Join(row, "\t"))
 	}
 	for _, i := range infos {
-		if i.Problem == "" {
-			continue
-		}
-		if _, err := fmt.Fprintf(w, "%s: %s\n", reporting.Escape(i.Binary), reporting.Escape(i.Problem)); err != nil {
-			return err
-		}
-		remedy := cmp.Or(i.Remedy, "see its output with machineadm plugins inspect "+i.Binary)
-		if _, err := fmt.Fprintf(w, "  hint: %s\n", reporting.Escape(remedy)); err != nil {
-			return err
+		if i.Problem != "" {
+			remedy := cmp.Or(i.Remedy, "see its output with machineadm plugins inspect "+i.Binary)
+			fmt.Fprintf(&b, "%s: %s\n  hint: %s\n", reporting.Escape(i.Binary), reporting.Escape(i.Problem), reporting.Escape(remedy))
 		}
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 func writeDetails(w io.Writer, infos []pluginInfo) error {
+	var b strings.Builder
 	for _, i := range infos {
-		if err := i.write(w); err != nil {
-			return err
-		}
+		i.write(&b)
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
-func (i pluginInfo) write(w io.Writer) error {
+func (i pluginInfo) write(b *strings.Builder) {
 	rows := [][2]string{{"path", i.Path}, {"sha256", i.SHA256}, {"version", i.Version}, {"fitness", i.Fitness}}
 	if i.Reason != "" {
 		rows[3][1] += ": " + i.Reason
 	}
 	rows = append(rows, [2]string{"serves", strings.Join(i.Kinds, ", ")}, [2]string{"problem", i.Problem}, [2]string{"remedy", i.Remedy})
-	if _, err := fmt.Fprintln(w, i.Binary); err != nil {
-		return err
-	}
+	fmt.Fprintln(b, i.Binary)
 	for _, row := range rows {
-		if row[1] == "" {
-			continue
-		}
-		if _, err := fmt.Fprintf(w, "  %s\t%s\n", row[0], reporting.Escape(row[1])); err != nil {
-			return err
+		if row[1] != "" {
+			fmt.Fprintf(b, "  %s\t%s\n", row[0], reporting.Escape(row[1]))
 		}
 	}
 	for line := range strings.Lines(i.Stderr) {
-		if _, err := fmt.Fprintf(w, "  stderr\t%s\n", reporting.Escape(strings.TrimRight(line, "\r\n"))); err != nil {
-			return err
-		}
+		fmt.Fprintf(b, "  stderr\t%s\n", reporting.Escape(strings.TrimRight(line, "\r\n")))
 	}
-	return nil
 }
 
 // show writes infos as JSON or as text.
 func show(out io.Writer, output string, infos []pluginInfo, text func(io.Writer, []pluginInfo) error) error {
 	if output == "json" {
-		encoder := json.NewEncoder(visible.Writer{Out: out})
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(infos)
+		return writeJSON(out, infos)
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	if err := text(w, infos); err != nil {
 		return err
 	}
 	return w.Flush()
+}
+
+// writeJSON writes a value as indented JSON.
+func writeJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(visible.Writer{Out: out})
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
 }
 
 func listProblems(s streams, searched []string, problems []error, infos []pluginInfo) error {

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +12,6 @@ import (
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/trust"
-	"github.com/machineadm/machineadm/internal/visible"
 )
 
 func newStatus(g *globals, s streams) *cobra.Command {
@@ -31,13 +30,7 @@ func (g *globals) status(s streams, output string) error {
 	if err := checkOutput(output); err != nil {
 		return err
 	}
-	runDir, stateDir := g.runDir, g.stateDir
-	if runDir == "" {
-		runDir = defaultRunDir()
-	}
-	if stateDir == "" {
-		stateDir = defaultStateDir()
-	}
+	runDir, stateDir := cmp.Or(g.runDir, defaultRunDir()), cmp.Or(g.stateDir, defaultStateDir())
 	last, path, err := state.Last(runDir, stateDir)
 	if errors.Is(err, state.ErrNoReport) {
 		return &exitError{
@@ -59,9 +52,7 @@ func (g *globals) status(s streams, output string) error {
 		return exit
 	}
 	if output == "json" {
-		encoder := json.NewEncoder(visible.Writer{Out: s.out})
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(last)
+		return writeJSON(s.out, last)
 	}
 	color, end := coloring(s.out)
 	defer end()
