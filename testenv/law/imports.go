@@ -129,6 +129,9 @@ func dependency(from, to string) string {
 	if isForNodes(from) && isKubernetes(to) && !isCRI(to) {
 		return "no node binary depends on Kubernetes"
 	}
+	if strings.HasPrefix(to, "github.com/containerd/") {
+		return "containerd's code is for the nested module testenv/containerd/loader alone"
+	}
 	return ""
 }
 
