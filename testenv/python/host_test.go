@@ -97,7 +97,7 @@ func understood(t *testing.T, n *foreign.Node) {
 	}
 }
 
-// repeated: a second run has nothing to do, and one after a stranger's hand mends what it did.
+// repeated runs the stream again, which changes nothing, and once more after another user changed a mode, which is restored.
 func repeated(t *testing.T, n *foreign.Node, warning string) {
 	t.Helper()
 	n.Host(t, report.ExitOK, "plan", "--path", nodeYAML)

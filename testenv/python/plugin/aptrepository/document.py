@@ -58,7 +58,7 @@ class _Reader:
         self.violations.append(Violation(path(*at), message, hint))
 
     def mapping(self, value: Any, at: tuple[str | int, ...], known: set[str]) -> dict[str, Any]:
-        """A mapping without the keys that are null, which is as good as left out, and without unknown ones."""
+        """A mapping without unknown keys and without those that are null, which count as absent (SPEC F-6)."""
         if not isinstance(value, dict):
             self.complain(at, "must be a mapping")
             return {}
@@ -139,7 +139,7 @@ def _credentials(r: _Reader, spec: dict[str, Any], uris: list[str]) -> tuple[str
             r.complain((*at, field), "is required")
     for i, uri in enumerate(spec["uris"] if uris else []):
         if uri in uris and not uri.startswith("https:"):
-            r.complain(("spec", "uris", i), "must be https: apt shows a password to nobody else")
+            r.complain(("spec", "uris", i), "must be https: apt sends a password by https only")
     return login, password
 
 

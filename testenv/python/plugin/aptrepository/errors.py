@@ -49,7 +49,7 @@ def precondition(message: str, hint: str) -> Refusal:
     return Refusal(pb.CODE_PRECONDITION, message, hint)
 
 
-# What an operator can mend: the disk, the mount or the permissions. Everything else is a defect.
+# What an operator can fix: the disk, the mount or the permissions. Everything else is a defect.
 _OPERATORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
 
 

@@ -56,7 +56,7 @@ def _claim(file: _File, key: bytes) -> pb.Claim:
     """What the document owns, whether it is there or not (SPEC P-32, P-33)."""
     parts = []
     if file.content is not None:
-        parts = [file.content.encode(), b"%04o" % file.mode, b""]  # the owner is whoever runs the plugin
+        parts = [file.content.encode(), b"%04o" % file.mode, b""]  # the owner is the user of the run
     digest = hmac.new(key, digestmod="sha256")
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part)

@@ -135,7 +135,7 @@ class Configurator:
                         finished.stopped = True
                         break
                     yield pb.ApplyEvent(started=pb.Started(change=change.message))
-                    if not context.is_active():  # nobody heard of it, so it is not begun (SPEC G-16)
+                    if not context.is_active():  # started was not sent, so the change is not begun (SPEC G-16)
                         return
                     change.make()
                     yield pb.ApplyEvent(changed=pb.Changed(id=change.message.id))
@@ -215,7 +215,7 @@ def main() -> None:
         sys.exit("This is a plugin of machineadm, which starts it by itself (machineadm apply).")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a dump would hold the password
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # when a run ends early is the runtime's to say (SPEC H-6)
+        signal.signal(number, signal.SIG_IGN)  # only the runtime ends a run early (SPEC H-6)
     ended = threading.Event()
     # Threads enough that Stop and Shutdown are served while others work and wait (SPEC P-5).
     server = grpc.server(
@@ -229,7 +229,7 @@ def main() -> None:
     socket = os.path.join(os.environ["PLUGIN_UNIX_SOCKET_DIR"], _SOCKET)
     server.add_insecure_port(f"unix:{socket}")
     server.start()
-    # One version is known, so it is the highest that both know, or the one to tell of (SPEC H-12).
+    # The only version that the plugin supports (SPEC H-12).
     print(f"1|{_PROTOCOL}|unix|{socket}|grpc|", flush=True)
     ended.wait()
     server.stop(grace=1).wait()
