@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 )
@@ -130,4 +132,24 @@ func TestUnsavedReportPreventsTheReboot(t *testing.T) {
 	if !strings.HasSuffix(w.lines(), "keep\nend Failed") {
 		t.Errorf("log:\n%s", w.lines())
 	}
+}
+
+// TestReportNamesTheCurrentChange: the report on disk has a change before the change is made, so that it survives a crash.
+func TestReportNamesTheCurrentChange(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var saved report.Report
+	w.add("x").apply = func(_ context.Context, _ string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
+		if err := send(pluginv1.Started{Change: oneChange().Changes[0]}); err != nil {
+			return pluginv1.Finished{}, err
+		}
+		assert.Equal(t, []report.Change{{ID: "a", Summary: "do a", Outcome: report.Interrupted}}, saved.Documents[0].Changes)
+		return pluginv1.Finished{}, send(pluginv1.Changed{ID: "a"})
+	}
+	deps := Dependencies{Plugins: w, Record: func(r report.Report, _ map[string]string) error {
+		saved = r
+		return nil
+	}}
+	got, _ := Execute(t.Context(), Options{Mode: ModeApply, Stream: things(named)}, deps, report.Report{})
+	assert.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
 }

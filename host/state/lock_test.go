@@ -57,6 +57,9 @@ func TestLockExcludesInOneProcess(t *testing.T) {
 	if !Held(path) {
 		t.Error("it is held")
 	}
+	if pid := readPID(l.File()); pid != os.Getpid() {
+		t.Errorf("the file has process ID %d, want %d", pid, os.Getpid())
+	}
 	release(t, l)
 	if Held(path) {
 		t.Error("it is not held any more")
