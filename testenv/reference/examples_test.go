@@ -29,7 +29,7 @@ func TestExamples(t *testing.T) {
 	dir := filepath.Join(root, "examples")
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	any, err := jsonschema.NewCompiler().Compile(SchemaFile(root, AnyDocument))
+	whole, err := jsonschema.NewCompiler().Compile(SchemaFile(root, AnyDocument))
 	require.NoError(t, err)
 	bin := built(t)
 	var files []string
@@ -54,7 +54,7 @@ func TestExamples(t *testing.T) {
 		assert.NotEmpty(t, stream.Documents, e.Name())
 		for _, d := range stream.Documents {
 			assert.Contains(t, v1alpha1.ServedKinds(), d.Kind, e.Name())
-			assert.NoError(t, any.Validate(decoded(t, d)), "%s: %s/%s", e.Name(), d.Kind, d.Name)
+			assert.NoError(t, whole.Validate(decoded(t, d)), "%s: %s/%s", e.Name(), d.Kind, d.Name)
 		}
 		validateStream(t, bin, strings.TrimSuffix(e.Name(), filepath.Ext(e.Name()))+".yaml", []byte(text))
 	}
