@@ -139,9 +139,9 @@ func TestImportsLooksAtTestsAndDependencies(t *testing.T) {
 		{ImportPath: module + "/testenv/bench", Deps: []string{"github.com/containerd/containerd/v2/version"}},
 	})
 	want := []string{
-		module + "/host/state (test) imports " + module + "/sdk: host and plugins share only the wire protocol",
 		module + "/host/launch imports k8s.io/klog/v2: no node binary depends on Kubernetes",
 		module + "/host/run (test) imports " + module + "/testenv/noop: nothing imports testenv",
+		module + "/host/state (test) imports " + module + "/sdk: host and plugins share only the wire protocol",
 		module + "/testenv/bench imports github.com/containerd/containerd/v2/version: containerd's code is for the nested module testenv/containerd/loader alone",
 	}
 	if !slices.Equal(got, want) {
