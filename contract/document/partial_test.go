@@ -50,7 +50,7 @@ func deepServer(address string) **server {
 }
 
 // A type that fails half-way does not leave the half behind.
-func TestUnmarshalPutsBackWhatFails(t *testing.T) {
+func TestUnmarshalRestoresWhatFails(t *testing.T) {
 	t.Parallel()
 	into := struct{ Half halfRead }{Half: halfRead{A: "before"}}
 	require.Len(t, Unmarshal([]byte(`{"Half":"x"}`), &into), 1)

@@ -82,7 +82,7 @@ func TestSyntaxErrorEndsItsDocument(t *testing.T) {
 			stream := decode(t, good("a")+"---\n"+c.text+"---\n"+good("b"))
 			expect(t, brief(stream.Errors), []string{c.want})
 			if len(stream.Documents) != 2 || stream.Documents[0].Name != "a" || stream.Documents[1].Name != "b" || stream.Documents[1].Index != 2 {
-				t.Errorf("the other documents were not judged: %v", stream.Documents)
+				t.Errorf("the other documents were not checked: %v", stream.Documents)
 			}
 		})
 	}

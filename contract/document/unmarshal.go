@@ -170,8 +170,8 @@ func safeText(err error, t *tree) string {
 		errors.As(err, &base) || text == "" {
 		return general
 	}
-	const telling = 6 // a shorter value can match the message by chance
-	if len(t.raw) >= telling && strings.Contains(text, string(t.raw)) || len(t.text) >= telling && strings.Contains(text, t.text) {
+	const minLength = 6 // a shorter value can match the message by chance
+	if len(t.raw) >= minLength && strings.Contains(text, string(t.raw)) || len(t.text) >= minLength && strings.Contains(text, t.text) {
 		return general
 	}
 	return text

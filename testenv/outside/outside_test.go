@@ -127,7 +127,7 @@ const (
 	choicesFile = "etc/machineadm/choices.json"
 )
 
-// TestHost: the real host prepares an image with plugins that it never heard of.
+// TestHost: the real host prepares an image with plugins of kinds that are not its own.
 func TestHost(t *testing.T) {
 	t.Parallel()
 	require.Linux(t)
@@ -165,7 +165,7 @@ func TestHost(t *testing.T) {
 			stream:  sysctl + "{parameters: {kernel.panic: 10}}\n", exit: report.ExitPrecondition,
 			says: []string{"several providers fit equally well: " + filesonly + " and " + filesonly + "2"},
 		},
-		"a new kind is judged by its plugin": {
+		"a new kind is checked by its plugin": {
 			stream: strings.Replace(motd, "Mind the step.", `""`, 1), exit: report.ExitUsage,
 			providers: "file", says: []string{"stream.yaml:4:8: Motd/welcome: spec.text: is required"},
 		},

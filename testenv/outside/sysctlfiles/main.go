@@ -93,7 +93,7 @@ func check(spec v1alpha1.SysctlSpec) []sdk.Violation {
 		}
 	}
 	for i, text := range spec.IgnoreMissing {
-		// With a profile, the key may be one of the profile's: that is for a provider to judge that knows them.
+		// With a profile, the key may be one of the profile's: a provider that has the profiles decides that.
 		if key, _ := normal(text); !seen[key] && len(spec.Profiles) == 0 {
 			refuse(root.Field("ignoreMissing").Index(i), "is no parameter of this document", "correct or remove it")
 		}

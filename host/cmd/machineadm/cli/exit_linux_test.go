@@ -151,9 +151,9 @@ func TestExitRebootAndDiffers(t *testing.T) {
 func TestExitInterrupted(t *testing.T) {
 	for name, signals := range map[string]int{"in order": 1, "at once": 2} {
 		t.Run(name, func(t *testing.T) {
-			stray := make(chan os.Signal, 8) // a signal that comes too late must not end the tests
-			signal.Notify(stray, syscall.SIGTERM)
-			defer signal.Stop(stray)
+			late := make(chan os.Signal, 8) // a signal that comes too late must not end the tests
+			signal.Notify(late, syscall.SIGTERM)
+			defer signal.Stop(late)
 			b := newBench(t)
 			b.noop("{}")
 			how := map[int]string{1: "hang", 2: "hangForever"}[signals]
@@ -168,7 +168,7 @@ func TestExitInterrupted(t *testing.T) {
 				if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 					t.Fatal(err)
 				}
-				<-stray // two signals that are pending at once are one
+				<-late // two signals that are pending at once are one
 			}
 			got := <-ended
 			if got.code != report.ExitInterrupted || b.report().Outcome != report.RunInterrupted {

@@ -107,9 +107,9 @@ func TestStandardInputThatNeverEnds(t *testing.T) {
 	if got.code != report.ExitDeadline || !strings.Contains(got.errOut, "<stdin>: was not read completely within --timeout") {
 		t.Errorf("%s", got)
 	}
-	stray := make(chan os.Signal, 64)
-	signal.Notify(stray, syscall.SIGTERM)
-	defer signal.Stop(stray)
+	late := make(chan os.Signal, 64)
+	signal.Notify(late, syscall.SIGTERM)
+	defer signal.Stop(late)
 	ended := make(chan result, 1)
 	go func() { ended <- execute(t, in, b.flags("apply", "--root", b.root, "--path", "-")...) }()
 	again := time.NewTicker(20 * time.Millisecond) // when the command listens is not to be seen from here
@@ -126,14 +126,14 @@ func TestStandardInputThatNeverEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 		case <-t.Context().Done():
-			t.Fatal("it waits for ever")
+			t.Fatal("it does not end")
 		}
 	}
 }
 
 func TestStreamThatOthersCanWrite(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only what root reads is judged")
+		t.Skip("only what root reads is checked")
 	}
 	b := newBench(t)
 	b.noop("{}")

@@ -124,6 +124,6 @@ func TestWhatIsKept(t *testing.T) {
 		}
 	}
 	if _, ok := g.lookupEnv("no_such_proxy"); ok {
-		t.Error("a proxy that nobody knows is known")
+		t.Error("an unknown proxy is reported as known")
 	}
 }

@@ -243,9 +243,9 @@ func TestNothingOfARunIsLeft(t *testing.T) {
 	write(t, other, "")
 	write(t, stale, "")
 	if got := b.run("apply", "--root", b.root, "--path", stream); got.code != report.ExitOK || !exists(t, other) || !exists(t, stale) {
-		t.Errorf("a run on an image swept the run directory: %s", got)
+		t.Errorf("a run on an image cleaned up the run directory: %s", got)
 	}
 	if got := b.run("apply", "--path", b.stream(noopDoc("a", "plan: precondition"))); got.code != report.ExitPrecondition || !exists(t, other) || exists(t, stale) {
-		t.Errorf("a live run swept something else than stale sockets: %s", got)
+		t.Errorf("a live run removed more than stale sockets: %s", got)
 	}
 }
