@@ -23,8 +23,14 @@ func units(t *testing.T, p prefix) {
 	}{
 		{pkg: "host/cmd/machineadm/cli", want: []string{"TestBootID"}},
 		{pkg: "host/launch", run: "^TestTask$", want: []string{"TestTask"}},
-		{pkg: "host/state", skip: "^(TestShape|TestPending)$", want: []string{"TestLockExcludesInOneProcess", "TestLockExcludesOtherProcesses"}}, // a schema of another directory, access lists
-		{pkg: "internal/atomicfile", skip: "^TestClosed$", want: []string{"TestWriteFileCreatesAndReplaces"}}, // access lists
+		{ // a schema in another directory, access control lists
+			pkg: "host/state", skip: "^(TestShape|TestPending)$",
+			want: []string{"TestLockExcludesInOneProcess", "TestLockExcludesOtherProcesses"},
+		},
+		{ // access control lists
+			pkg: "internal/atomicfile", skip: "^TestClosed$",
+			want: []string{"TestWriteFileCreatesAndReplaces"},
+		},
 		{pkg: "internal/trust", want: []string{"TestACL", "TestStockACLs"}},
 		{pkg: "sdk/machine"},
 	} {
