@@ -13,7 +13,7 @@ import (
 // below turns an absolute path into a place of this machine.
 func below(path string) string { return strings.TrimPrefix(filepath.ToSlash(path), "/") }
 
-// TestMachineIsWatched: what a plugin does to a place of this machine is told, and what it does elsewhere is not.
+// TestMachineIsWatched: a change of a watched place of this machine is reported, a change elsewhere is not.
 func TestMachineIsWatched(t *testing.T) {
 	t.Parallel()
 	long := time.Unix(1, 0)

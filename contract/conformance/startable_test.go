@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestStartable: a file that cannot be started is told once, with what mends it.
+// TestStartable: a file that cannot be started is reported once, with how to fix it.
 func TestStartable(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestWatchWrites: a file that is written under its own name is told, new or not, and one that is renamed to it is not.
+// TestWatchWrites: a file that is written under its own name is reported, new or not, and one that is renamed to it is not.
 func TestWatchWrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

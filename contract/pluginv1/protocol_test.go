@@ -36,7 +36,7 @@ func TestStatusWithoutDetail(t *testing.T) {
 	}
 }
 
-// TestUnknownCode: a code that this side does not know is a defect too, also with its detail.
+// TestUnknownCode: an unknown code is Internal, also with its detail.
 func TestUnknownCode(t *testing.T) {
 	t.Parallel()
 	s, err := status.New(codes.Unknown, "x").WithDetails(&pb.ErrorDetail{Code: 99, Message: "new"})

@@ -17,7 +17,7 @@ func full(code pluginv1.Code) *pluginv1.Error {
 	e := &pluginv1.Error{
 		Code: code, Message: "message", Hint: "hint", Detail: "raw words", Final: code == pluginv1.CodePrecondition,
 		Facts:      map[string]string{"exitCode": "1", "phase": "preflight"},
-		Violations: []document.Violation{{Field: "spec.a[0]", Message: "is wrong", Hint: "mend it"}, {Field: "spec.b"}},
+		Violations: []document.Violation{{Field: "spec.a[0]", Message: "is wrong", Hint: "correct it"}, {Field: "spec.b"}},
 	}
 	if code == pluginv1.CodeRetry {
 		e.RetryAfter = 1500 * time.Millisecond

@@ -42,6 +42,9 @@ func TestEachDefectIsFound(t *testing.T) {
 					reasons[r.Check] += r.Case + ": " + r.Explain() + "\n"
 					checkFinding(t, r)
 				}
+				if d.check == "" {
+					checkStarts(t, r)
+				}
 				checked[r.Check] = checked[r.Check] || r.Status != conformance.NotApplicable
 			})
 			if err != nil {
@@ -93,6 +96,17 @@ func checkFinding(t *testing.T, r conformance.Result) {
 	for clause := range strings.SplitSeq(r.Clause, ", ") {
 		if !slices.Contains(all, clause) {
 			t.Errorf("%s violates %s, which is none of its clauses %q", r.Check, clause, all)
+		}
+	}
+}
+
+// checkStarts requires that a check without a reason for a process of its own shares those of the case: it starts at most a
+// second one, for what follows an interruption.
+func checkStarts(t *testing.T, r conformance.Result) {
+	t.Helper()
+	for _, check := range conformance.Checks() {
+		if check.Name == r.Check && check.Fresh == "" && r.Starts > 1 {
+			t.Errorf("%s/%s starts %d processes", r.Case, r.Check, r.Starts)
 		}
 	}
 }
