@@ -50,7 +50,7 @@ func TestLoadCases(t *testing.T) {
 		"no document":            {map[string]string{"expect.yaml": "changes: []\n"}, "config.yaml"},
 		"two documents":          {map[string]string{"config.yaml": plain + "---\n" + strings.Replace(plain, "name: a", "name: b", 1)}, "has 2 documents"},
 		"a faulty document":      {map[string]string{"config.yaml": "kind: X\n"}, "a host would refuse"},
-		"a stray file":           {map[string]string{"config.yaml": plain, "expects/x": ""}, "is no file of a case"},
+		"a foreign file":         {map[string]string{"config.yaml": plain, "expects/x": ""}, "is no file of a case"},
 		"a secret without one":   {map[string]string{"config.yaml": plain, "expect.yaml": "secrets: [spec.password]\n"}, "${canary} is in []"},
 		"a canary and no secret": {map[string]string{"config.yaml": secret}, `is in ["spec.password.value"]`},
 		"an unknown field":       {map[string]string{"config.yaml": plain, "expect.yaml": "# a\nchange: [a]\n"}, "change: unknown field"},

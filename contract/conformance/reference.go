@@ -29,7 +29,7 @@ func (r *runner) undisturbed(ctx context.Context) (reference, error) {
 }
 
 // settled is undisturbed for checks that compare trees with it. Where outcome fails, the plugin may make another tree each
-// time, for which a disturbance is not to blame.
+// time, which a disturbance does not explain.
 func (r *runner) settled(ctx context.Context) (reference, error) {
 	want, err := r.undisturbed(ctx)
 	if want.reason == "" && r.unsettled {

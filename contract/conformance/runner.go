@@ -150,7 +150,7 @@ func (r *runner) start(ctx context.Context, umask int) (*plugin, error) {
 	return startPlugin(ctx, r.binary, r.sockets, home, umask)
 }
 
-// release takes back a plugin that a fixture has used.
+// release returns a plugin that a fixture no longer uses.
 func (r *runner) release(p *plugin) {
 	if !p.shared || p.Exited() {
 		p.end()

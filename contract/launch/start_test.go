@@ -134,17 +134,17 @@ func TestLargeMessages(t *testing.T) {
 	if err != nil || len(plan.Changes) != 1 || len(plan.Changes[0].Diff) != pluginv1.MaxDiffBytes {
 		t.Errorf("the answer has %d changes, %v", len(plan.Changes), err)
 	}
-	heard := 0
+	received := 0
 	_, err = p.Apply(t.Context(), pluginv1.Request{Document: doc}, 0, func(e pluginv1.Event) error {
 		progress, ok := e.(pluginv1.Progress)
 		if !ok {
-			return fmt.Errorf("heard a %T", e)
+			return fmt.Errorf("received a %T", e)
 		}
-		heard = len(progress.Message)
+		received = len(progress.Message)
 		return nil
 	})
-	if err != nil || heard != pluginv1.MaxTextBytes {
-		t.Errorf("heard %d bytes, %v", heard, err)
+	if err != nil || received != pluginv1.MaxTextBytes {
+		t.Errorf("received %d bytes, %v", received, err)
 	}
 	_, err = p.Plan(t.Context(), pluginv1.Request{Document: bytes.Repeat([]byte("x"), pluginv1.MaxMessageBytes)})
 	if e, ok := errors.AsType[*pluginv1.Error](err); !ok || !strings.Contains(e.Message, "which must be 64 MiB") {

@@ -51,7 +51,7 @@ func serveScripted(t *testing.T, s *scripted) *pluginv1.Client {
 	})
 }
 
-// requireBreach checks an error that blames the plugin and names the clause.
+// requireBreach checks an error of the plugin that names the clause.
 func requireBreach(t *testing.T, err error, clause, says string) {
 	t.Helper()
 	var e *pluginv1.Error
@@ -64,7 +64,7 @@ func requireBreach(t *testing.T, err error, clause, says string) {
 }
 
 func statusOf(code codes.Code, details ...*anypb.Any) error {
-	s := status.New(code, "words of the plugin").Proto()
+	s := status.New(code, "a foreign text").Proto()
 	s.Details = details
 	return status.ErrorProto(s)
 }
@@ -152,9 +152,9 @@ func TestWrongAnswers(t *testing.T) {
 			answer: claims(&pb.Claim{Id: "file:/a", Digest: digest}, &pb.Claim{Id: "file:/a", Digest: other}),
 			clause: "P-32", says: `claims "file:/a" twice, with different values`,
 		},
-		"too many claims":     {answer: claims(make([]*pb.Claim, pluginv1.MaxClaims+1)...), clause: "P-31", says: "20001 claims"},
-		"blames the document": {failure: &pb.ErrorDetail{Code: pb.Code_CODE_INVALID_CONFIG}, clause: "E-7", says: "InvalidConfig has neither a message nor violations"},
-		"blames the machine":  {failure: &pb.ErrorDetail{Code: pb.Code_CODE_PRECONDITION, Hint: "x"}, clause: "E-7", says: "Precondition has neither"},
+		"too many claims":                   {answer: claims(make([]*pb.Claim, pluginv1.MaxClaims+1)...), clause: "P-31", says: "20001 claims"},
+		"without a reason, of the document": {failure: &pb.ErrorDetail{Code: pb.Code_CODE_INVALID_CONFIG}, clause: "E-7", says: "InvalidConfig has neither a message nor violations"},
+		"without a reason, of the machine":  {failure: &pb.ErrorDetail{Code: pb.Code_CODE_PRECONDITION, Hint: "x"}, clause: "E-7", says: "Precondition has neither"},
 		"an error that contradicts itself": {
 			failure: &pb.ErrorDetail{Code: pb.Code_CODE_PRECONDITION, Message: "x", Claims: []*pb.Claim{{Id: "a", Digest: digest}, {Id: "a", Digest: other}}},
 			clause:  "P-32", says: "twice",
@@ -241,17 +241,17 @@ func TestTextsAreCut(t *testing.T) {
 	assert.Equal(t, "and 5 more warnings", plan.Warnings[pluginv1.MaxWarnings].Message)
 
 	failure = &pluginv1.Error{Code: pluginv1.CodeInvalidConfig, Message: long, Hint: long, Detail: long, Facts: facts, Violations: violations, Final: true}
-	var heard []string
+	var received []string
 	finished, err := client.Apply(t.Context(), pluginv1.Request{}, 0, func(e pluginv1.Event) error {
 		w, ok := e.(pluginv1.Warning)
 		assert.True(t, ok)
-		heard = append(heard, w.Message)
+		received = append(received, w.Message)
 		return nil
 	})
 	require.NoError(t, err)
-	require.Len(t, heard, pluginv1.MaxWarnings+1)
-	isCut(heard[0], pluginv1.MaxTextBytes)
-	assert.Equal(t, "and 6 more warnings", heard[pluginv1.MaxWarnings])
+	require.Len(t, received, pluginv1.MaxWarnings+1)
+	isCut(received[0], pluginv1.MaxTextBytes)
+	assert.Equal(t, "and 6 more warnings", received[pluginv1.MaxWarnings])
 	_, planErr := client.Plan(t.Context(), pluginv1.Request{})
 	for _, e := range []*pluginv1.Error{finished.Error, pluginv1.AsError(planErr)} {
 		isCut(e.Message, pluginv1.MaxTextBytes)

@@ -15,7 +15,7 @@ import (
 // full has every field set, so that one that is lost on the way shows.
 func full(code pluginv1.Code) *pluginv1.Error {
 	e := &pluginv1.Error{
-		Code: code, Message: "message", Hint: "hint", Detail: "raw words", Final: code == pluginv1.CodePrecondition,
+		Code: code, Message: "message", Hint: "hint", Detail: "raw output", Final: code == pluginv1.CodePrecondition,
 		Facts:      map[string]string{"exitCode": "1", "phase": "preflight"},
 		Violations: []document.Violation{{Field: "spec.a[0]", Message: "is wrong", Hint: "correct it"}, {Field: "spec.b"}},
 	}
@@ -59,7 +59,7 @@ func TestErrorsArriveWhole(t *testing.T) {
 	}
 }
 
-// TestForeignErrorIsInternal: an error that is none of the contract is a defect of the plugin, in its own words.
+// TestForeignErrorIsInternal: an error that is none of the contract is a defect of the plugin, with the text of the plugin.
 func TestForeignErrorIsInternal(t *testing.T) {
 	t.Parallel()
 	oops := errors.New("oops \xff")

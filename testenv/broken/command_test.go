@@ -120,7 +120,7 @@ func TestCommand(t *testing.T) {
 			for _, c := range suite.Cases {
 				messages += c.Failure.Message
 			}
-			if suite.Failures != 1 || !strings.Contains(messages, "somebody-else") {
+			if suite.Failures != 1 || !strings.Contains(messages, "another-name") {
 				t.Errorf("%+v", suite)
 			}
 		}

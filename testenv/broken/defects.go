@@ -55,7 +55,7 @@ func defects() []defect {
 	return []defect{
 		{name: "sound", machine: true},
 		{name: "hosts", file: "hosts", check: "describe", says: "machineadm-files-plugin-hosts, which the host looks for, but the file is called hosts"},
-		{name: "misnamed", answers: true, check: "describe", says: `the name is "somebody-else"`, wrap: with(&wrapper{describe: misnamed})},
+		{name: "misnamed", answers: true, check: "describe", says: `the name is "another-name"`, wrap: with(&wrapper{describe: misnamed})},
 		{name: "unnamed", answers: true, check: "describe", says: "P-11", wrap: with(&wrapper{describe: func(d *pluginv1.Description) { d.Version = "" }})},
 		{name: "open-hearted", answers: true, check: "describe", says: "spec.token is a secret of the case", wrap: with(&wrapper{describe: noSecretFields})},
 		{name: "unasked", answers: true, check: "describe", says: "a JSON schema that was not asked for", answer: schemaUnasked},
@@ -220,7 +220,7 @@ func (w *wrapper) Stop(ctx context.Context) error {
 	return w.Configurator.Stop(ctx)
 }
 
-func misnamed(d *pluginv1.Description) { d.Name = "somebody-else" }
+func misnamed(d *pluginv1.Description) { d.Name = "another-name" }
 
 func neverDone(p *pluginv1.Plan) {
 	if len(p.Changes) == 0 {
@@ -277,7 +277,7 @@ func anyTarget(r *pluginv1.Request) error {
 	return nil
 }
 
-// talk encodes what it logs, so that nobody sees at a glance what is in it.
+// talk encodes what it logs, so that a reader does not see what is in it.
 func talk(r pluginv1.Request) error {
 	_, err := fmt.Fprintln(os.NewFile(2, "stderr"), "got", base64.StdEncoding.EncodeToString(r.Document))
 	return err

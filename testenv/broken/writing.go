@@ -46,7 +46,7 @@ func makeDirectories(dir string) error {
 	if err := makeDirectories(filepath.Dir(dir)); err != nil {
 		return err
 	}
-	// At once as it shall be under the usual umask: a SIGKILL can come before chmod.
+	// Already with the mode of the usual umask: a SIGKILL can come before chmod.
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) { //nolint:gosec // as everybody's
 		return err
 	}
@@ -76,7 +76,7 @@ func inHalves(root string, spec sdk.FileSpec, _ func() error) error {
 	return errors.Join(halves(path+".new", os.O_APPEND, spec), rename(path))
 }
 
-// inPlace overwrites the file itself, so fast that nobody sees half of it.
+// inPlace overwrites the file itself, too fast for a reader to find a part of it.
 func inPlace(root string, spec sdk.FileSpec, _ func() error) (err error) {
 	hold()
 	path, err := place(root, spec)
