@@ -94,13 +94,17 @@ func (d doc) fromLaunch(binary string, err error) problems {
 	return out
 }
 
-// notFound is fromLaunch for a failed search. For a misspelled kind of the contract, the hint is the correct one.
-func (d doc) notFound(binary string, err error) problems {
+// notFound is fromLaunch for a failed search. For a misspelled kind of the contract, or a misspelled provider, the hint is the
+// correct one.
+func (d doc) notFound(binary string, providers []string, err error) problems {
 	out := d.fromLaunch(binary, err)
 	group, _, _ := strings.Cut(d.APIVersion, "/")
-	near := document.SuggestKind(d.Kind)
-	if group == v1alpha1.Group && near != "" && near != d.Kind {
-		out[0].err.Hint = "did you mean the kind " + near + "?"
+	kind, provider := document.SuggestKind(d.Kind), document.Nearest(d.Provider, providers)
+	switch {
+	case group == v1alpha1.Group && kind != "" && kind != d.Kind:
+		out[0].err.Hint = "did you mean the kind " + kind + "?"
+	case provider != "" && provider != d.Provider:
+		out[0].err.Hint = "did you mean the provider " + provider + "?"
 	}
 	return out
 }
@@ -118,10 +122,19 @@ func (d doc) unserved(binary string, described pluginv1.Description) problems {
 			cmp.Or(strings.Join(served, ", "), "nothing")),
 		Hint: "install a plugin that serves this version, or write the document for one that is served",
 	}
+	e.Hint = cmp.Or(d.apiVersionHint(), e.Hint)
 	if _, version, _ := strings.Cut(d.APIVersion, "/"); d.ours() && version != "v1alpha1" {
 		e.Code = pluginv1.CodeInvalidConfig.String()
 	}
 	return d.problem("apiVersion", e)
+}
+
+// apiVersionHint returns a hint for a kind of the contract that is written with the group of another, or "".
+func (d doc) apiVersionHint() string {
+	if d.ours() || v1alpha1.New(d.Kind) == nil {
+		return ""
+	}
+	return "did you mean apiVersion: " + v1alpha1.APIVersion + "?"
 }
 
 // applyTimeout returns the limit of the document over all its tries.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -94,6 +95,16 @@ func (r *runner) installed(b bound) ([]catalog.Plugin, error) {
 	return []catalog.Plugin{p}, nil
 }
 
+// providers returns the names of the installed providers of a kind.
+func (r *runner) providers(kind string) []string {
+	installed, _ := r.deps.Plugins.ByType(kind)
+	var names []string
+	for _, p := range installed {
+		names = append(names, strings.TrimPrefix(p.Binary, naming.Prefix(kind)))
+	}
+	return names
+}
+
 // isInstalled reports whether a plugin for the document is installed: then validate checks a document of another machine too.
 func (r *runner) isInstalled(b bound) bool {
 	_, err := r.installed(b)
@@ -104,7 +115,11 @@ func (r *runner) isInstalled(b bound) bool {
 func (r *runner) bind(ctx context.Context, b bound) (bound, error) {
 	installed, err := r.installed(b)
 	if err != nil {
-		b.result = failed(b.notFound(naming.Prefix(b.Kind)+cmp.Or(b.provider, "*"), err))
+		missing := b.notFound(naming.Prefix(b.Kind)+cmp.Or(b.provider, "*"), r.providers(b.Kind), err)
+		if r.o.Mode == ModeValidate { // what the contract's own schema shows is reported without a plugin
+			missing = slices.Concat(b.contractProblems(), missing)
+		}
+		b.result = failed(missing)
 		return b, nil
 	}
 	var fitting []*candidate

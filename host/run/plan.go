@@ -110,7 +110,7 @@ func (r *runner) planFirst(ctx context.Context, b bound) (planned, error) {
 	}
 	out.result = failed(b.problem("", report.Error{
 		Code: pluginv1.CodeUnsupported.String(), Message: "no installed provider can do this: " + strings.Join(refusals, "; "),
-		Hint: "install a provider that can, or change what they refuse",
+		Hint: cmp.Or(b.apiVersionHint(), "install a provider that can, or change what they refuse"),
 	}))
 	return out, nil
 }

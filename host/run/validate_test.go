@@ -159,6 +159,33 @@ func TestMisspelledKind(t *testing.T) {
 	}
 }
 
+// TestMisspelledProvider: the hint names an installed provider, and a group that is not the contract's is pointed out.
+func TestMisspelledProvider(t *testing.T) {
+	t.Parallel()
+	for stream, want := range map[string]string{
+		"apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Sysctl\nmetadata: {name: a}\nspec: {provider: procsf}\n": "did you mean the provider procfs?",
+		"apiVersion: machineadm.x-k8s.io/v1alpha1\nkind: Sysctl\nmetadata: {name: a}\nspec: {provider: procfs}\n":         "did you mean apiVersion: machineadm.cluster.x-k8s.io/v1alpha1?",
+		"apiVersion: v1\nkind: Sysctl\nmetadata: {name: a}\nspec: {}\n":                                                   "did you mean apiVersion: machineadm.cluster.x-k8s.io/v1alpha1?",
+	} {
+		w := newWorld(t)
+		w.add("procfs")
+		got := w.execute(Options{Mode: ModePlan, Stream: []byte(stream)})
+		require.Len(t, got.Errors, 1, stream)
+		assert.Equal(t, want, got.Errors[0].Hint, stream)
+	}
+}
+
+// TestValidateWithoutPlugins: the schema of the contract is checked, and the missing plugin is reported as well.
+func TestValidateWithoutPlugins(t *testing.T) {
+	t.Parallel()
+	stream := []byte("apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Sysctl\nmetadata: {name: a}\nspec: {profile: x}\n")
+	got := newWorld(t).execute(Options{Mode: ModeValidate, Root: "/empty", Stream: stream})
+	assert.Equal(t, report.ExitUsage, got.ExitCode)
+	require.Len(t, got.Errors, 2, errorsOf(got))
+	assert.Equal(t, "spec.profile", got.Errors[0].Field)
+	assert.Contains(t, got.Errors[1].Message, "no plugin for Sysctl is installed")
+}
+
 func TestValidateAsksEveryProvider(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
