@@ -98,7 +98,8 @@ func (s *jsonSchema) secret() bool {
 	return len(s.Properties.names) == 1 && value != nil && value.WriteOnly
 }
 
-// find follows a path. The fields of the spec may be named without it; an empty path is the spec itself.
+// find follows a path. The fields of the spec may be named without it; an empty path is the spec itself. KEY and [] are the
+// elements of a mapping and of a list, as the reference writes them; they may be left out.
 func (s *jsonSchema) find(path string) (*jsonSchema, error) {
 	here := s
 	steps := strings.FieldsFunc(path, func(r rune) bool { return r == '.' })
@@ -107,6 +108,9 @@ func (s *jsonSchema) find(path string) (*jsonSchema, error) {
 		next := here.fields().fields[name]
 		if spec := s.Properties.fields["spec"]; n == 0 && next == nil && spec != nil {
 			next = spec.fields().fields[name]
+		}
+		if next == nil && name == "KEY" && here.Items == nil && here.element() != nil {
+			next = here.element()
 		}
 		if next == nil {
 			return nil, errors.New("there is no field " + strings.Join(steps[:n+1], "."))

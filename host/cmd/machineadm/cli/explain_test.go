@@ -33,6 +33,7 @@ func TestExplain(t *testing.T) {
 		"ContainerRuntime.registries":                {"FIELD:       registries <mapping of names to mapping>\n", "  mirrors <list of mapping>\n"},
 		"ContainerRuntime.registries.mirrors[0].url": {"<string>\n"},
 		"ContainerRuntime.registries.auth.password":  {"<secret>\n"},
+		"ContainerRuntime.registries.KEY.server":     {"FIELD:       registries.KEY.server <string>\n"},
 		"ContainerRuntime --recursive":               {"\n  registries              <mapping of names to mapping>\n    server                <string>\n"},
 	} {
 		exit, out, errOut := runExplain(t, strings.Fields(args)...)
@@ -55,6 +56,7 @@ func TestExplainRefuses(t *testing.T) {
 		"Sysctrl":                  "did you mean Sysctl?",
 		"Sysctl.parametres":        "error: Sysctl: there is no field parametres\n  hint: machineadm explain Sysctl --recursive lists the fields\n",
 		"Sysctl.parameters.x.y":    "there is no field parameters.x",
+		"Sysctl.modules.KEY":       "there is no field modules.KEY",
 		"ContainerRuntime.auth.id": "there is no field auth",
 	} {
 		exit, out, errOut := runExplain(t, strings.Fields(args)...)

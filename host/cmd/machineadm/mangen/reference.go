@@ -47,7 +47,7 @@ func page(root *cobra.Command) []byte {
 	fmt.Fprintf(&b, "\n## Files and directories\n\n| path | content |\n|---|---|\n%s", table(files()))
 	fmt.Fprintf(&b, "\nOn Windows the state is in `C:\\ProgramData\\machineadm`, the report in its `run`, plugins are in\n"+
 		"`C:\\Program Files\\machineadm\\plugins`. `--state-dir`, `--run-dir` and `--plugin-dir` change them. A run with `--root` has\n"+
-		"temporary directories for state and report, never in the image.\n")
+		"temporary directories for state and report; the image keeps only the choice of providers.\n")
 	return b.Bytes()
 }
 
