@@ -69,9 +69,6 @@ func inOneStep(ctx context.Context, f *fixture) (result, error) {
 // ownName reports whether a file has this name before or after the run; other names are temporary.
 func (r reference) ownName(name string) bool { return r.before[name].file() || r.after[name].file() }
 
-// file reports whether the entry is that of a regular file.
-func (e entry) file() bool { return !e.written.IsZero() && e.mode.IsRegular() }
-
 // touchedDirectories returns the directories of the files that a run made, changed, or wrote without a difference.
 func touchedDirectories(r reference) []string {
 	out := map[string]bool{}
