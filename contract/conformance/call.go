@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -117,4 +118,11 @@ func (a applied) deferred() []string {
 		out = append(out, change.ID)
 	}
 	return out
+}
+
+// protocolBroken reports whether a running plugin ended the stream of Apply against the protocol: an error of the
+// contract belongs into finished, so that an error that Apply itself returns is the client's about the stream, or a status.
+func protocolBroken(err error) bool {
+	var e *pluginv1.Error
+	return errors.As(err, &e) || errors.Is(err, pluginv1.ErrCrashed) && strings.Contains(err.Error(), "without finished")
 }

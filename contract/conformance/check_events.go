@@ -47,14 +47,6 @@ func limits(ctx context.Context, f *fixture) (result, error) {
 	return passed(), nil
 }
 
-// notComparable skips a check for the reason why there is no undisturbed run, or the other one.
-func notComparable(r reference, other string) result {
-	if r.reason != "" {
-		return skipped("%s", r.reason)
-	}
-	return skipped("%s", other)
-}
-
 func (f *fixture) limited(ctx context.Context, want reference, limit, total int) (result, error) {
 	p, err := f.start(ctx)
 	if err != nil {

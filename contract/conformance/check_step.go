@@ -66,9 +66,6 @@ func inOneStep(ctx context.Context, f *fixture) (result, error) {
 	return passed(), nil
 }
 
-// ownName reports whether a file has this name before or after the run; other names are temporary.
-func (r reference) ownName(name string) bool { return r.before[name].file() || r.after[name].file() }
-
 // touchedDirectories returns the directories of the files that a run made, changed, or wrote without a difference.
 func touchedDirectories(r reference) []string {
 	out := map[string]bool{}

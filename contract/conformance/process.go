@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"os/exec"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -103,4 +104,9 @@ func (o *output) all() []byte {
 func (o *output) tail() string {
 	text := o.all()
 	return string(text[max(0, len(text)-shownOutput):])
+}
+
+// environment returns the environment of a plugin with this home, without the variables of the handshake.
+func environment(home string) []string {
+	return launch.Environment(runtime.GOOS, func(name string) (string, bool) { return home, name == "HOME" })
 }

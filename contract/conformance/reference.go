@@ -1,14 +1,8 @@
 package conformance
 
 import (
-	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-
-	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
 // reference is an undisturbed run. Checks compare others with it.
@@ -19,56 +13,6 @@ type reference struct {
 	run      applied
 	// reason is set if there is no such run.
 	reason string
-}
-
-// undisturbed returns the run of this case, which is made once.
-func (r *runner) undisturbed(ctx context.Context) (reference, error) {
-	var err error
-	r.once.Do(func() { r.reference, err = r.makeReference(ctx) })
-	return r.reference, err
-}
-
-// settled is undisturbed for checks that compare trees with it. Where outcome fails, the plugin may make another tree each
-// time, which a disturbance does not explain.
-func (r *runner) settled(ctx context.Context) (reference, error) {
-	want, err := r.undisturbed(ctx)
-	if want.reason == "" && r.unsettled {
-		want.reason = "without disturbance the case does not end as expected, see " + outcomeName
-	}
-	return want, err
-}
-
-func (r *runner) makeReference(ctx context.Context) (want reference, err error) {
-	if r.c.refused() {
-		return reference{reason: "the document is refused"}, nil
-	}
-	want.reason = "the undisturbed run fails, see " + outcomeName
-	f, err := r.fixture()
-	if err != nil {
-		return want, err
-	}
-	defer f.close()
-	if want.before, err = readTree(f.root); err != nil {
-		return want, err
-	}
-	p, err := f.start(ctx)
-	if err != nil {
-		return want, nil // the check that the reason names reports it
-	}
-	want.run = p.apply(ctx, f.applying(), 0, nil)
-	if protocolBroken(want.run.err) {
-		want.reason = "the events of Apply break the protocol, see " + eventsName
-		return want, nil
-	}
-	if want.run.failure() != nil {
-		return want, nil
-	}
-	want.reason = ""
-	if want.after, err = readTree(f.root); err != nil {
-		return want, err
-	}
-	want.contents, err = want.written(f.root)
-	return want, err
 }
 
 // written reads the files that the run made or changed.
@@ -88,22 +32,15 @@ func (want reference) written(root string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// content returns that of a file after the undisturbed run.
-func (r *runner) content(want reference, name string) ([]byte, error) {
-	if data, ok := want.contents[name]; ok {
-		return data, nil
-	}
-	below := filepath.FromSlash(name)
-	data, err := os.ReadFile(filepath.Join(r.c.dir, "root", below))
-	if errors.Is(err, fs.ErrNotExist) && r.base != "" {
-		return os.ReadFile(filepath.Join(r.base, below))
-	}
-	return data, err
+// ownName reports whether a file has this name before or after the run; other names are temporary.
+func (want reference) ownName(name string) bool {
+	return want.before[name].file() || want.after[name].file()
 }
 
-// protocolBroken reports whether a running plugin ended the stream of Apply against the protocol: an error of the
-// contract belongs into finished, so that an error that Apply itself returns is the client's about the stream, or a status.
-func protocolBroken(err error) bool {
-	var e *pluginv1.Error
-	return errors.As(err, &e) || errors.Is(err, pluginv1.ErrCrashed) && strings.Contains(err.Error(), "without finished")
+// notComparable skips a check for the reason why there is no undisturbed run, or the other one.
+func notComparable(r reference, other string) result {
+	if r.reason != "" {
+		return skipped("%s", r.reason)
+	}
+	return skipped("%s", other)
 }

@@ -13,14 +13,11 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/machineadm/machineadm/contract/launch"
 )
 
-// Startable returns the reason why the plugin's file cannot be started at all, and how to fix it; nil if it can. It starts
-// the file once, without the cookie of a host, and ends it at once.
-func (s Suite) Startable() error {
-	binary, err := filepath.Abs(s.Binary)
+// startable implements Suite.Startable.
+func startable(binary string) error {
+	binary, err := filepath.Abs(binary)
 	if err != nil {
 		return err
 	}
@@ -116,9 +113,4 @@ func onPath(name string) bool {
 		info, err := os.Stat(filepath.Join(dir, name))
 		return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 	})
-}
-
-// environment returns the environment of a plugin with this home, without the variables of the handshake.
-func environment(home string) []string {
-	return launch.Environment(runtime.GOOS, func(name string) (string, bool) { return home, name == "HOME" })
 }

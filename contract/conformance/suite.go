@@ -3,6 +3,9 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 )
@@ -23,6 +26,10 @@ type Suite struct {
 
 	machine *sync.RWMutex // see runner
 }
+
+// Startable returns the reason why the plugin's file cannot be started at all, and how to fix it; nil if it can. It starts
+// the file once, without the cookie of a host, and ends it at once.
+func (s Suite) Startable() error { return startable(s.Binary) }
 
 // Run runs every check on every case and passes each result to report, in the order of the cases and of Checks whatever
 // Parallel is, one call at a time. Its error is that of Startable, of ctx, or of the kit itself.
@@ -82,6 +89,35 @@ func (s Suite) runAll(ctx context.Context, index int, out chan<- Result) (err er
 		out <- got
 	}
 	return nil
+}
+
+// newRunner prepares the case with this index. The caller ends it with end.
+func (s Suite) newRunner(index int) (*runner, error) {
+	r := &runner{
+		c: s.Cases[index], canary: newCanary(), claimKey: newClaimKey(), representative: index == s.representative(),
+		machine: s.machine,
+	}
+	var err error
+	if r.binary, err = filepath.Abs(s.Binary); err != nil {
+		return nil, err
+	}
+	if s.Root != "" {
+		if r.base, err = filepath.Abs(s.Root); err != nil {
+			return nil, err
+		}
+	}
+	if r.document, err = r.c.document(r.canary); err != nil {
+		return nil, err
+	}
+	// Not below the directory of a test: the path of a socket has room for about a hundred characters.
+	if r.dir, err = os.MkdirTemp("", "conformance-"); err != nil {
+		return nil, fmt.Errorf("make a scratch directory: %w", err)
+	}
+	r.sockets = filepath.Join(r.dir, "s")
+	if err := os.Mkdir(r.sockets, 0o700); err != nil {
+		return nil, errors.Join(err, r.end())
+	}
+	return r, nil
 }
 
 func (s Suite) checks() []Check {

@@ -1,0 +1,61 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+)
+
+// contractError returns the error as one of the contract, or nil.
+func contractError(err error) *pluginv1.Error {
+	var e *pluginv1.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
+}
+
+// clauseOf returns the clause that the client found violated, else the other one.
+func clauseOf(err error, other string) string {
+	if e := contractError(err); e != nil && e.Clause != "" {
+		return e.Clause
+	}
+	return other
+}
+
+// aboutClaims reports whether the client found the claims of an answer against the contract.
+func aboutClaims(err error) bool {
+	return slices.Contains([]string{"P-32", "P-33", "P-34"}, clauseOf(err, ""))
+}
+
+// causeOf returns the likely cause of an error that the plugin does not mean to answer.
+func causeOf(err error, other string) string {
+	e := contractError(err)
+	switch {
+	case e != nil && e.Clause != "":
+		return "the message is built against " + e.Clause + "; plugin.proto has the fields and their rules"
+	case e != nil && e.Code == pluginv1.CodeInternal:
+		return "an exception or a panic in the plugin that its server answers; see its stderr"
+	}
+	return other
+}
+
+// wrongAnswer returns what is wrong with an answer that must be an error with one of these codes, or "".
+func wrongAnswer(err error, allowed ...pluginv1.Code) string {
+	var names []string
+	for _, code := range allowed {
+		names = append(names, code.String())
+	}
+	want := strings.Join(names, " or ")
+	e := contractError(err)
+	switch {
+	case err == nil:
+		return "succeeded instead of answering " + want
+	case e == nil || !slices.Contains(allowed, e.Code):
+		return fmt.Sprintf("answered %q instead of %s", err, want)
+	}
+	return ""
+}

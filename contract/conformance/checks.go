@@ -1,0 +1,109 @@
+package conformance
+
+import "slices"
+
+// Checks lists every check, in the order in which they run. nothing-outside is the first, because a plugin may write
+// outside only if it finds nothing there. outcome precedes the checks that compare with the tree of an undisturbed run,
+// which says nothing where outcome fails. kill is the last: it takes the running processes of the case.
+func Checks() []Check {
+	return slices.Concat(checksOfAnswers(), checksOfDisturbance(), checksOfTheRoot(), []Check{{
+		Name: "kill", Clause: "G-10, G-11, G-21", run: kills,
+		Fresh: "each SIGKILL ends a process",
+		Says: "after SIGKILL when the started or the changed of a change arrives, and at no other moment, no file is half " +
+			"written, and a rerun makes the tree of an undisturbed run",
+	}})
+}
+
+func checksOfAnswers() []Check {
+	return []Check{
+		{
+			Name: "nothing-outside", Clause: "P-16, C-5", alone: true, run: nothingOutside,
+			Fresh: "what a process writes when it starts counts; the checks that follow share the process",
+			Says: "nothing is written beside the root, and on this machine nothing at the absolute path of what the case has " +
+				"in root/ and expect/, and no name in a directory of these; other paths are not watched",
+		},
+		{
+			Name: "describe", Clause: "N-1, P-10, P-11, P-12, P-13, P-36, P-37, P-38", run: describes,
+			Says: "Describe names the provider and the kind as the binary's file does, a version, the phase and the secret fields of " +
+				"the case's kind, and sends a JSON schema only when it is asked to",
+		},
+		{
+			Name: outcomeName, Clause: "P-19, P-20, P-21, P-25, P-26, P-31, G-9, E-1, E-2, E-7, E-10, E-11", run: outcome,
+			Says: "Plan, Apply and Plan again end as the case expects, and a second Apply does nothing",
+		},
+		{
+			Name: claimsName, Clause: "P-32, P-33, P-34", run: claims,
+			Says: "Plan claims what the document owns, the same before and after Apply, with digests under the key of the request",
+		},
+		{
+			Name: eventsName, Clause: "P-20, P-22, P-23, P-24, P-31", run: events,
+			Says: "Apply ends with exactly one finished, and each change is started, then changed",
+		},
+		{
+			Name: "unknown-field", Clause: "G-2, F-11", run: unknownField,
+			Says: "an unknown field is refused with its path",
+		},
+		{
+			Name: "plan-writes-nothing", Clause: "G-6", run: planWritesNothing,
+			Says: "Plan touches nothing, in the root or beside it",
+		},
+		{
+			Name: "empty-root", Clause: "G-8", run: emptyRoot,
+			Says: "Plan on an empty root answers with changes or Precondition",
+		},
+		{
+			Name: "other-target", Clause: "G-1, P-12", run: otherTarget,
+			Says: "a target of another operating system is Unsupported, never a success",
+		},
+		{
+			Name: "large-document", Clause: "P-6", once: true, run: largeDocument,
+			Says: "a document of 10 MiB is answered, not dropped",
+		},
+		{
+			Name: "secrets", Clause: "G-23", run: secrets,
+			Fresh: "its stderr is complete only when it has ended, and its arguments and environment are those of a start",
+			Says:  "no secret shows in plans, events, errors, logs, arguments or environments",
+		},
+	}
+}
+
+func checksOfDisturbance() []Check {
+	return []Check{
+		{
+			Name: "limit", Clause: "P-24, P-25, G-10", run: limits,
+			Says: "Apply stops after as many changes as the limit, defers what it defers without one, and a rerun completes them",
+		},
+		{
+			Name: "stop", Clause: "P-27, P-28, G-10", run: stops,
+			Fresh: "a Stop that has an effect on a later Apply would disturb other checks",
+			Says:  "Stop lets the change in hand be finished, and no other started",
+		},
+		{
+			Name: "in-one-step", Clause: "G-11", run: inOneStep,
+			Says: "Apply writes no file under its own name: it writes another one and renames it (seen by inotify; a write " +
+				"through mmap is not)",
+		},
+		{
+			Name: "two-at-once", Clause: "G-17", run: twoAtOnce,
+			Says: "two Applies at once end in one good state, or in a clear refusal",
+		},
+		{
+			Name: "umask", Clause: "G-11", run: umasks,
+			Fresh: "a process inherits its umask when it starts",
+			Says:  "modes do not depend on the umask",
+		},
+	}
+}
+
+func checksOfTheRoot() []Check {
+	return []Check{
+		{
+			Name: "links-out", Clause: "G-15, P-16", run: linksOut,
+			Says: "links that point out of the root are followed inside it, or refused",
+		},
+		{
+			Name: "no-command", Clause: "G-15", run: noCommand,
+			Says: "an offline root runs no command",
+		},
+	}
+}
