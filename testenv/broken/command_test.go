@@ -67,8 +67,18 @@ func TestCommand(t *testing.T) {
 		if code, stdout, _ := command(t, kit, "--help"); code != 0 || !strings.Contains(stdout, "-check name") || !strings.Contains(stdout, conformance.CaseFormat) {
 			t.Errorf("--help: exit %d, %s", code, stdout)
 		}
-		if code, stdout, _ := command(t, kit, "--checks"); code != 0 || !strings.Contains(stdout, "links-out") {
-			t.Errorf("--checks: exit %d, %s", code, stdout)
+		code, stdout, stderr := command(t, kit, "--checks")
+		require.Equal(t, 0, code, stderr)
+		for _, lines := range []string{
+			"links-out            links that point out of the root are followed inside it, or refused [SPEC G-15, P-16]\nno-command ",
+			"umask                modes do not depend on the umask [SPEC G-11]\n" +
+				"                     starts processes of its own: a process inherits its umask when it starts\nlinks-out ",
+		} {
+			require.Contains(t, stdout, lines)
+		}
+		for _, check := range conformance.Checks() {
+			require.Contains(t, stdout, check.Says+" [SPEC "+check.Clause+"]\n")
+			require.Contains(t, stdout, check.Fresh)
 		}
 	})
 	t.Run("text", func(t *testing.T) {

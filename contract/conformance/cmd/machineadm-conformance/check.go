@@ -47,6 +47,9 @@ func check(ctx context.Context, args []string, out io.Writer) (int, error) {
 	case o.listChecks:
 		for _, c := range conformance.Checks() {
 			fmt.Fprintf(out, "%-20s %s [SPEC %s]\n", c.Name, c.Says, c.Clause)
+			if c.Fresh != "" {
+				fmt.Fprintf(out, "%-20s starts processes of its own: %s\n", "", c.Fresh)
+			}
 		}
 		return exitPass, nil
 	}
