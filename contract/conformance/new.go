@@ -129,7 +129,7 @@ func (f *fixture) hideSecrets(ctx context.Context, p *plugin, file string) error
 				at, n, file, placeholder))
 			return value
 		}
-		c.config = bytes.Replace(c.config, []byte(value), []byte(placeholder), 1)
+		c.config = hide(file, c.config, value, f.runner.canary)
 		return value
 	})
 	if len(problems) > 0 {
@@ -140,6 +140,18 @@ func (f *fixture) hideSecrets(ctx context.Context, p *plugin, file string) error
 	}
 	f.runner.document, err = c.document(f.runner.canary)
 	return err
+}
+
+// hide replaces a value of a document by the placeholder, in quotes, because the braces of a bare one are no valid YAML in
+// a flow mapping. A value that is in quotes already or in a block gets none, because they would be a part of the value.
+func hide(file string, text []byte, value, canary string) []byte {
+	quoted := bytes.Replace(text, []byte(value), []byte(`"`+placeholder+`"`), 1)
+	if data, err := decodeOne(file, fill(quoted, canary)); err == nil {
+		if literal, err := fieldsWith(data, `"`+canary); err == nil && len(literal) == 0 {
+			return quoted
+		}
+	}
+	return bytes.Replace(text, []byte(value), []byte(placeholder), 1)
 }
 
 // expectError makes an answer of Plan the expectation.

@@ -190,7 +190,7 @@ func TestInit(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"secret/expect.yaml":      "modes:\n  etc/token: \"0600\"\n",
-		"secret/config.yaml":      "spec: # a comment stays\n",
+		"secret/config.yaml":      "spec: # a comment stays\n  files: [{path: /etc/a, content: \"a\\n\"}]\n  tokenFile: /etc/token\n  token: {value: \"${canary}\"}\n",
 		"secret/expect/etc/token": "${canary}",
 		"secret/expect/etc/other": "kept\n",
 		"refused/expect.yaml":     "spec.files[0].path",
