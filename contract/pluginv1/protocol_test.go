@@ -86,6 +86,7 @@ func TestBrokenStreams(t *testing.T) {
 	failed := &pb.ApplyEvent{Event: &pb.ApplyEvent_Finished{Finished: &pb.Finished{Error: &pb.ErrorDetail{Message: "no"}}}}
 	deferred := &pb.ApplyEvent{Event: &pb.ApplyEvent_Finished{Finished: &pb.Finished{Deferred: []*pb.Change{{Summary: "x"}}}}}
 	changed := &pb.ApplyEvent{Event: &pb.ApplyEvent_Changed{Changed: &pb.Changed{Id: "a"}}}
+	stopped := &pb.ApplyEvent{Event: &pb.ApplyEvent_Finished{Finished: &pb.Finished{Stopped: true}}}
 	newer := &pb.ApplyEvent{}
 	for name, c := range map[string]struct {
 		events  []*pb.ApplyEvent
@@ -106,6 +107,7 @@ func TestBrokenStreams(t *testing.T) {
 		"lost after finished":    {events: []*pb.ApplyEvent{finished}, end: status.Error(codes.Unavailable, "x"), crashed: true},
 		"lost without finished":  {events: []*pb.ApplyEvent{started, changed}, end: status.Error(codes.Unavailable, "x"), crashed: true},
 		"a failed change":        {events: []*pb.ApplyEvent{started, failed}},
+		"a stopped wait":         {events: []*pb.ApplyEvent{started, stopped}},
 		"started twice":          {events: []*pb.ApplyEvent{started, started}, message: `(P-22): Apply sent started twice for the change "a"`},
 		"made twice":             {events: []*pb.ApplyEvent{started, changed, started}, message: `(P-22): Apply sent started twice for the change "a"`},
 		"two at once":            {events: []*pb.ApplyEvent{started, other}, message: `(P-22): Apply sent started for "b" before changed for "a"`},
