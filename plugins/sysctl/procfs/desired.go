@@ -22,6 +22,9 @@ const (
 	longestValue = 4095
 	// longestFileName is NAME_MAX of Linux file systems.
 	longestFileName = 255
+	// ownedPrefix and ownedSuffix enclose the document's name in the name of its file in /etc/sysctl.d.
+	ownedPrefix = "99-machineadm-"
+	ownedSuffix = ".conf"
 )
 
 // parameter is the desired value of one kernel parameter.

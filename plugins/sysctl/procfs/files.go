@@ -10,11 +10,6 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-const (
-	ownedPrefix = "99-machineadm-"
-	ownedSuffix = ".conf"
-)
-
 func (d desired) sysctlFile() string {
 	return "/etc/sysctl.d/" + ownedPrefix + d.name + ownedSuffix
 }
