@@ -59,8 +59,3 @@ func isModule(text string) bool {
 	return len(text) <= 200 && regexp.MustCompile(`^`+element+`(/`+element+`)*$`).MatchString(text) &&
 		text != ours && !strings.HasPrefix(text, ours+"/")
 }
-
-// isRelease reports whether a module proxy serves the version.
-func isRelease(version string) bool {
-	return version != unpublished && regexp.MustCompile(`^v(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}(-(alpha|beta|rc)\.\d+)?$`).MatchString(version)
-}

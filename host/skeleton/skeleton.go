@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,4 +139,9 @@ func plain(text string) string {
 		return strconv.Quote(text)
 	}
 	return text
+}
+
+// isRelease reports whether a module proxy serves the version.
+func isRelease(version string) bool {
+	return version != unpublished && regexp.MustCompile(`^v(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}(-(alpha|beta|rc)\.\d+)?$`).MatchString(version)
 }
