@@ -1,15 +1,17 @@
 package machine
 
 import (
-	"fmt"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 )
 
-// maxTailBytes bounds the output that a CommandError carries, and a line of Command.Output.
-const maxTailBytes = 4 << 10
+const (
+	// MaxOutputBytes is how much of each output stream is kept.
+	MaxOutputBytes = 1 << 20
+	// maxTailBytes bounds the output that a CommandError carries, and a line of Command.Output.
+	maxTailBytes = 4 << 10
+)
 
 // capture keeps the start of a stream, and its end for errors. It reads everything, so that the writer never blocks.
 type capture struct {
@@ -71,25 +73,4 @@ func (l *lineWriter) end() {
 func (l *lineWriter) flush() {
 	l.line(printable(strings.TrimRight(string(l.rest), "\r")))
 	l.rest = l.rest[:0]
-}
-
-// printable escapes what could control a terminal or reorder text: control characters except line feed and tab, format
-// characters (the bidirectional ones among them), line separators and bytes that are not UTF-8.
-func printable(text string) string {
-	var b strings.Builder
-	for i, r := range text {
-		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
-			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case r == '\n' || r == '\t':
-			b.WriteRune(r)
-		case r < 0x100 && unicode.IsControl(r):
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp):
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

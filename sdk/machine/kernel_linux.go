@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -78,23 +77,4 @@ func (k *kernel) open(key string, flags int) (_ *os.File, err error) {
 // failedParameter replaces the path of an error by the key.
 func failedParameter(action, key string, err error) error {
 	return fmt.Errorf("%s kernel parameter: %s: %w", action, printable(key), withoutPath(err))
-}
-
-// LoadModule implements Kernel.
-func (k *kernel) LoadModule(ctx context.Context, name string) error {
-	state, err := k.Module(name)
-	if err != nil || state == ModuleLoaded || state == ModuleBuiltIn {
-		return err
-	}
-	// -b as systemd-modules-load(8) at boot: without it modprobe ignores the administrator's blacklist.
-	if _, err := k.commands.Run(ctx, Command{Name: "modprobe", Args: []string{"-b", "--", name}}); err != nil {
-		return fmt.Errorf("load kernel module %s: %w", name, err)
-	}
-	// modprobe also succeeds where a blacklist or an install command of modprobe.d(5) prevents the load.
-	state, err = k.Module(name)
-	if err == nil && state != ModuleLoaded && state != ModuleBuiltIn {
-		err = fmt.Errorf("load kernel module %s: modprobe succeeded, yet it is %s; see `modprobe -c` for a blacklist or install line",
-			name, state)
-	}
-	return err
 }

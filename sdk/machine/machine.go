@@ -4,33 +4,7 @@
 // a running system returns ErrOffline in an image, and what the operating system does not have returns ErrUnsupported.
 package machine
 
-import (
-	"errors"
-
-	"github.com/machineadm/machineadm/contract/target"
-	"github.com/machineadm/machineadm/internal/rooted"
-)
-
-var (
-	// ErrOffline reports that the machine is an image root and the operation needs a running system.
-	ErrOffline = errors.New("an image root has nothing running")
-	// ErrUnsupported reports that this operating system, or its init system, lacks the operation.
-	// errors.Is(err, errors.ErrUnsupported) holds as well.
-	ErrUnsupported error = unsupported{}
-	// ErrUnsafe reports a directory in which other users could interfere with a write. The error names the directory, what
-	// is wrong with it and how to fix it.
-	ErrUnsafe = errors.New("others could interfere here")
-	// ErrNotRegular reports a device, a pipe or a socket where a regular file is read or replaced.
-	ErrNotRegular = rooted.ErrNotRegular
-	// ErrTooLarge reports a file that is larger than the limit.
-	ErrTooLarge = errors.New("file too large")
-)
-
-type unsupported struct{}
-
-func (unsupported) Error() string { return "not supported on this machine" }
-
-func (unsupported) Is(other error) bool { return other == errors.ErrUnsupported }
+import "github.com/machineadm/machineadm/contract/target"
 
 // Machine is the machine that a plan function works on. Tests replace its fields, see package machinetest.
 type Machine struct {
@@ -56,6 +30,29 @@ type Machine struct {
 // Offline reports whether the machine is an image root. Nothing runs there, and the kernel is not its own.
 func (m Machine) Offline() bool { return m.offline }
 
+// Claim records that the document owns id with this desired value; no value means absent. The host refuses two documents of
+// a stream that claim one ID with different values before it changes anything, so a plan function also claims what already
+// matches. The helpers of package sdk claim what they manage.
+//
+// An ID names one attribute or part that the document owns: "sysctl:net.core.somaxconn", "file:/etc/motd",
+// "file:/etc/hosts#node", "unit:chrony.service#running". Paths and unit names in it are normalised. Section 7 of
+// contract/SPEC.md defines the values. An empty field means that of Field.
+func (m Machine) Claim(id, field string, value ...string) {
+	if m.Claims == nil {
+		return
+	}
+	if field == "" {
+		field = m.field
+	}
+	m.Claims(Claim{ID: canonicalID(m.Target.OS, id), Field: field, Value: value})
+}
+
+// Field returns the same machine with a field path for its claims, so that a conflict is reported at this field.
+func (m Machine) Field(field string) Machine {
+	m.field = field
+	return m
+}
+
 // New opens the live machine (root is "" or "/"), or the image whose root directory is root. stateDir is the directory of
 // State, "" for none. The returned function closes the machine.
 func New(root, stateDir string, t target.Target) (Machine, func() error, error) {
@@ -73,5 +70,3 @@ func New(root, stateDir string, t target.Target) (Machine, func() error, error) 
 	}
 	return m, files.Close, nil
 }
-
-func live(root string) bool { return root == "" || root == "/" }

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -28,6 +29,25 @@ func (k *kernel) Module(name string) (ModuleState, error) {
 		}
 	}
 	return ModuleAbsent, nil
+}
+
+// LoadModule implements Kernel.
+func (k *kernel) LoadModule(ctx context.Context, name string) error {
+	state, err := k.Module(name)
+	if err != nil || state == ModuleLoaded || state == ModuleBuiltIn {
+		return err
+	}
+	// -b as systemd-modules-load(8) at boot: without it modprobe ignores the administrator's blacklist.
+	if _, err := k.commands.Run(ctx, Command{Name: "modprobe", Args: []string{"-b", "--", name}}); err != nil {
+		return fmt.Errorf("load kernel module %s: %w", name, err)
+	}
+	// modprobe also succeeds where a blacklist or an install command of modprobe.d(5) prevents the load.
+	state, err = k.Module(name)
+	if err == nil && state != ModuleLoaded && state != ModuleBuiltIn {
+		err = fmt.Errorf("load kernel module %s: modprobe succeeded, yet it is %s; see `modprobe -c` for a blacklist or install line",
+			name, state)
+	}
+	return err
 }
 
 // moduleName checks a name and returns it as the kernel writes it, with underscores.

@@ -20,8 +20,6 @@ import (
 const (
 	// DefaultTimeout applies to a command without a Timeout.
 	DefaultTimeout = 2 * time.Minute
-	// MaxOutputBytes is how much of each output stream is kept.
-	MaxOutputBytes = 1 << 20
 	// pipeWait bounds the wait for the end of the output after the command has ended. Only a process that left the
 	// command's process group, such as a daemon, can still hold the pipe.
 	pipeWait = 2 * time.Second
