@@ -2,10 +2,6 @@ package sdk
 
 import (
 	"context"
-	"fmt"
-	"io/fs"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/machineadm/machineadm/sdk/machine"
@@ -53,24 +49,6 @@ type Activation struct {
 	Timeout time.Duration
 }
 
-// Activate returns the change that applies a configuration and makes it effective; none when the files match, the daemon
-// runs and no activation was interrupted.
-//
-// In an image root the files are separate changes, and the restart is left for first boot.
-func Activate(ctx context.Context, m Machine, a Activation) ([]*Change, error) {
-	w := &activator{
-		Activation: a, machine: m, files: disk{m.FS}, store: m.State, services: m.Services, pause: firstPause,
-	}
-	environments, err := machine.EnvironmentsOf(m.Services)
-	switch {
-	case err == nil: // also for the record of another version of the plugin
-		w.files = withEnvironment{w.files, environments, a.Unit}
-	case a.Environment != nil:
-		return nil, err
-	}
-	return w.plan(ctx)
-}
-
 // activator performs an Activation.
 //
 // What must survive a crash is in one record, which is saved before the first file is swapped and deleted when the daemon
@@ -96,117 +74,4 @@ type activator struct {
 	store    stateStore
 	services machine.Services
 	pause    time.Duration // the first pause between two queries of the daemon
-}
-
-// observation is the current and the desired state.
-type observation struct {
-	record *record // nil when no activation was interrupted
-	unit   machine.ServiceState
-	others []other   // of Instead
-	have   []version // of the items, in their order
-	want   []version
-	differ int // the number of items that differ and require a restart
-	loose  int // the number of items that differ and require none
-}
-
-func (a *activator) observe(ctx context.Context, seen map[string]machine.ServiceState) (observation, error) {
-	var o observation
-	var err error
-	if o.unit, o.others, err = a.units(ctx, seen); err != nil {
-		return o, err
-	}
-	a.claim(o)
-	early := a.BeforeInstall && a.machine.Offline() && !o.unit.Exists
-	if err := usable(a.machine, a.Unit, o.unit); err != nil && !early {
-		return o, err
-	}
-	if o.record, err = loadRecord(a.store, a.Unit); err != nil {
-		return o, err
-	}
-	for _, part := range a.items() {
-		have, want, err := part.observe(a.files)
-		if err != nil {
-			return o, err
-		}
-		if part.absent { // a link could not be restored
-			info, err := a.files.Lstat(part.path)
-			if err == nil && info.Mode.Type() == fs.ModeSymlink {
-				return o, Precondition(part.path+" is a link where no file may be", "remove it, then run again")
-			}
-		}
-		switch {
-		case have.matches(want):
-		case part.loose:
-			o.loose++
-		default:
-			o.differ++
-		}
-		o.have, o.want = append(o.have, have), append(o.want, want)
-	}
-	return o, nil
-}
-
-func (a *activator) plan(ctx context.Context) ([]*Change, error) {
-	if len(a.Files) == 0 && a.Environment == nil {
-		return nil, fmt.Errorf("the activation of %s has no files", a.Unit)
-	}
-	if a.Environment != nil {
-		if err := a.Environment.check(); err != nil {
-			return nil, err
-		}
-	}
-	for _, spec := range a.specs() {
-		if err := spec.check(); err != nil {
-			return nil, err
-		}
-		spec.claim(a.machine)
-	}
-	o, err := a.observe(ctx, a.Seen)
-	if err != nil {
-		return nil, err
-	}
-	change := &Change{ID: "activate:" + a.Unit, Summary: a.summary(o), NeedsLive: true, Do: a.do}
-	if a.machine.Offline() {
-		change.Summary = "run " + a.Unit + " with its configuration"
-		changes, err := a.inImage(o)
-		return append(changes, change), err
-	}
-	if o.record == nil && o.differ == 0 && !down(o.unit) && len(a.switches(o)) == 0 {
-		return fileChanges(a.files, a.Companions)
-	}
-	for i, part := range a.items() {
-		if !o.have[i].matches(o.want[i]) {
-			change.Diff += part.diff(o.have[i], o.want[i])
-		}
-	}
-	return []*Change{change}, nil
-}
-
-func (a *activator) summary(o observation) string {
-	steps := a.switches(o)
-	switch {
-	case o.record != nil:
-		return "finish the interrupted activation of the configuration of " + a.Unit
-	case o.differ > 0:
-		steps = slices.Insert(steps, 0, "change the configuration of "+a.Unit+" ("+a.counted(o)+") and restart it")
-	case down(o.unit):
-		steps = slices.Insert(steps, 0, "start "+a.Unit)
-	}
-	return strings.Join(steps, "; ")
-}
-
-// counted returns how much of the configuration differs.
-func (a *activator) counted(o observation) string {
-	files := o.differ + o.loose
-	var parts []string
-	if last := len(a.Files); a.Environment != nil && !o.have[last].matches(o.want[last]) {
-		files, parts = files-1, []string{"its environment"}
-	}
-	switch {
-	case files == 1:
-		parts = slices.Insert(parts, 0, "1 file")
-	case files > 1:
-		parts = slices.Insert(parts, 0, fmt.Sprint(files, " files"))
-	}
-	return strings.Join(parts, " and ")
 }

@@ -31,6 +31,28 @@ func (i item) observe(f files) (have, want version, err error) {
 	return have, want, err
 }
 
+func (s FileSpec) item(loose bool) item {
+	return item{
+		path: s.Path, loose: loose, absent: s.Absent,
+		want: func(version) (version, error) { return s.version(), nil },
+		diff: func(have, want version) string { return difference(s.Path, have, want, s.Sensitive) },
+	}
+}
+
+// item makes the variables a part of an activation.
+func (e ServiceEnvironment) item(unit string) item {
+	return item{
+		path: environmentPath(unit),
+		want: func(have version) (version, error) {
+			list, err := e.merge(unit, have.entries())
+			return joined(list), err
+		},
+		diff: func(have, want version) string { return e.difference(unit, have.entries(), want.entries()) },
+	}
+}
+
+func (a *activator) specs() []FileSpec { return slices.Concat(a.Files, a.Companions) }
+
 func (a *activator) items() []item {
 	var all []item
 	for _, spec := range a.Files {
@@ -43,31 +65,6 @@ func (a *activator) items() []item {
 		all = append(all, spec.item(true))
 	}
 	return all
-}
-
-func (s FileSpec) item(loose bool) item {
-	return item{
-		path: s.Path, loose: loose, absent: s.Absent,
-		want: func(version) (version, error) { return s.version(), nil },
-		diff: func(have, want version) string { return difference(s.Path, have, want, s.Sensitive) },
-	}
-}
-
-func (a *activator) specs() []FileSpec { return slices.Concat(a.Files, a.Companions) }
-
-// claim records what the document owns of the units.
-func (a *activator) claim(o observation) {
-	if a.Environment != nil {
-		claimUnit(a.machine, a.Unit, o.unit, "environment", a.Environment.entries()...)
-	}
-	claimUnit(a.machine, a.Unit, o.unit, "running", "true")
-	if a.Enable {
-		claimUnit(a.machine, a.Unit, o.unit, "enabled", "true")
-	}
-	for _, other := range o.others {
-		claimUnit(a.machine, other.name, other.state, "running", "false")
-		claimUnit(a.machine, other.name, other.state, "enabled", "false")
-	}
 }
 
 // candidate returns the path of the candidate of a file.

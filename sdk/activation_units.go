@@ -45,41 +45,6 @@ func (a *activator) units(ctx context.Context, seen map[string]machine.ServiceSt
 	return states[a.Unit], others, nil
 }
 
-// switches returns the missing steps of Instead and Enable.
-func (a *activator) switches(o observation) []string {
-	var all []string
-	for _, other := range o.others {
-		switch boot := atBoot(other.state); {
-		case other.runs() && boot:
-			all = append(all, "stop and disable "+other.name)
-		case other.runs():
-			all = append(all, "stop "+other.name)
-		case boot:
-			all = append(all, "disable "+other.name)
-		}
-	}
-	if a.Enable && !o.unit.Enabled {
-		all = append(all, "enable "+a.Unit)
-	}
-	return all
-}
-
-// inImage returns the changes in an image: files and links.
-func (a *activator) inImage(o observation) ([]*Change, error) {
-	var changes []*Change
-	for _, other := range o.others {
-		if atBoot(other.state) {
-			changes = append(changes, enablement(a.services, other.name, false))
-		}
-	}
-	files, err := fileChanges(a.files, a.specs())
-	changes = append(changes, files...)
-	if a.Enable && o.unit.Exists && !o.unit.Enabled {
-		changes = append(changes, enablement(a.services, cmp.Or(o.unit.ID, a.Unit), true))
-	}
-	return changes, err
-}
-
 func replacedOf(others []other) []replaced {
 	var all []replaced
 	for _, o := range others {

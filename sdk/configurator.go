@@ -148,10 +148,6 @@ func check(plan Plan) error {
 	return nil
 }
 
-func internal(message string) error {
-	return &pluginv1.Error{Code: pluginv1.CodeInternal, Message: message}
-}
-
 func wireChange(c Change) pluginv1.Change {
 	return pluginv1.Change{ID: c.ID, Summary: c.Summary, Diff: c.Diff, NeedsLive: c.NeedsLive, Reboot: c.Reboot}
 }

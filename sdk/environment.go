@@ -49,18 +49,6 @@ func (e ServiceEnvironment) check() error {
 	return nil
 }
 
-// item makes the variables a part of an activation.
-func (e ServiceEnvironment) item(unit string) item {
-	return item{
-		path: environmentPath(unit),
-		want: func(have version) (version, error) {
-			list, err := e.merge(unit, have.entries())
-			return joined(list), err
-		},
-		diff: func(have, want version) string { return e.difference(unit, have.entries(), want.entries()) },
-	}
-}
-
 func (e ServiceEnvironment) entries() []string {
 	var all []string
 	for _, v := range e.Variables {

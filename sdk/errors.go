@@ -56,6 +56,11 @@ func Preconditions(violations ...Violation) error {
 	return e
 }
 
+// internal reports a defect of the plugin.
+func internal(message string) error {
+	return &pluginv1.Error{Code: pluginv1.CodeInternal, Message: message}
+}
+
 // At adds the field of the document that an error is about. Errors of the machine are classified first. A Retry and a defect
 // of the plugin have no field and stay unchanged.
 func At(err error, field string) error {

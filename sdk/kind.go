@@ -7,8 +7,23 @@ import (
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/v1alpha1/schema"
 )
+
+// Phase is the phase in which a kind can be applied.
+type Phase = pluginv1.Phase
+
+// The phases of a kind.
+const (
+	PhasePreparation  = pluginv1.PhasePreparation  // can be baked into an image
+	PhaseProvisioning = pluginv1.PhaseProvisioning // needs this machine's identity
+)
+
+// PlanFunc compares the desired with the current state and returns the missing changes.
+//
+// It writes nothing. For an empty root it returns changes or Precondition. An InvalidConfig has all violations at once.
+type PlanFunc[C any] func(ctx context.Context, m Machine, want C) (Plan, error)
 
 // Kind is a kind of document with its plan function. See For.
 type Kind interface{ definition() definition }

@@ -16,23 +16,6 @@ import (
 	"context"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
-	"github.com/machineadm/machineadm/contract/target"
-	"github.com/machineadm/machineadm/sdk/machine"
-)
-
-// Machine is the machine, or the image root, that a plan function reads and a change modifies.
-type Machine = machine.Machine
-
-// Target identifies a machine.
-type Target = target.Target
-
-// Phase is the phase in which a kind can be applied.
-type Phase = pluginv1.Phase
-
-// The phases of a kind.
-const (
-	PhasePreparation  = pluginv1.PhasePreparation  // can be baked into an image
-	PhaseProvisioning = pluginv1.PhaseProvisioning // needs this machine's identity
 )
 
 // Fitness is how well a plugin fits a machine.
@@ -62,8 +45,3 @@ type Plugin struct {
 	// Fit returns how well the plugin fits the machine, and why, in one sentence. Nil means installed wherever OS matches.
 	Fit func(ctx context.Context, m Machine) (Fitness, string, error)
 }
-
-// PlanFunc compares the desired with the current state and returns the missing changes.
-//
-// It writes nothing. For an empty root it returns changes or Precondition. An InvalidConfig has all violations at once.
-type PlanFunc[C any] func(ctx context.Context, m Machine, want C) (Plan, error)

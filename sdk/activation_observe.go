@@ -1,0 +1,90 @@
+package sdk
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// observation is the current and the desired state.
+type observation struct {
+	record *record // nil when no activation was interrupted
+	unit   machine.ServiceState
+	others []other   // of Instead
+	have   []version // of the items, in their order
+	want   []version
+	differ int // the number of items that differ and require a restart
+	loose  int // the number of items that differ and require none
+}
+
+func (a *activator) observe(ctx context.Context, seen map[string]machine.ServiceState) (observation, error) {
+	var o observation
+	var err error
+	if o.unit, o.others, err = a.units(ctx, seen); err != nil {
+		return o, err
+	}
+	a.claim(o)
+	early := a.BeforeInstall && a.machine.Offline() && !o.unit.Exists
+	if err := usable(a.machine, a.Unit, o.unit); err != nil && !early {
+		return o, err
+	}
+	if o.record, err = loadRecord(a.store, a.Unit); err != nil {
+		return o, err
+	}
+	for _, part := range a.items() {
+		have, want, err := part.observe(a.files)
+		if err != nil {
+			return o, err
+		}
+		if part.absent { // a link could not be restored
+			info, err := a.files.Lstat(part.path)
+			if err == nil && info.Mode.Type() == fs.ModeSymlink {
+				return o, Precondition(part.path+" is a link where no file may be", "remove it, then run again")
+			}
+		}
+		switch {
+		case have.matches(want):
+		case part.loose:
+			o.loose++
+		default:
+			o.differ++
+		}
+		o.have, o.want = append(o.have, have), append(o.want, want)
+	}
+	return o, nil
+}
+
+// claim records what the document owns of the units.
+func (a *activator) claim(o observation) {
+	if a.Environment != nil {
+		claimUnit(a.machine, a.Unit, o.unit, "environment", a.Environment.entries()...)
+	}
+	claimUnit(a.machine, a.Unit, o.unit, "running", "true")
+	if a.Enable {
+		claimUnit(a.machine, a.Unit, o.unit, "enabled", "true")
+	}
+	for _, other := range o.others {
+		claimUnit(a.machine, other.name, other.state, "running", "false")
+		claimUnit(a.machine, other.name, other.state, "enabled", "false")
+	}
+}
+
+// switches returns the missing steps of Instead and Enable.
+func (a *activator) switches(o observation) []string {
+	var all []string
+	for _, other := range o.others {
+		switch boot := atBoot(other.state); {
+		case other.runs() && boot:
+			all = append(all, "stop and disable "+other.name)
+		case other.runs():
+			all = append(all, "stop "+other.name)
+		case boot:
+			all = append(all, "disable "+other.name)
+		}
+	}
+	if a.Enable && !o.unit.Enabled {
+		all = append(all, "enable "+a.Unit)
+	}
+	return all
+}

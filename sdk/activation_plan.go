@@ -1,0 +1,110 @@
+package sdk
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// Activate returns the change that applies a configuration and makes it effective; none when the files match, the daemon
+// runs and no activation was interrupted.
+//
+// In an image root the files are separate changes, and the restart is left for first boot.
+func Activate(ctx context.Context, m Machine, a Activation) ([]*Change, error) {
+	w := &activator{
+		Activation: a, machine: m, files: disk{m.FS}, store: m.State, services: m.Services, pause: firstPause,
+	}
+	environments, err := machine.EnvironmentsOf(m.Services)
+	switch {
+	case err == nil: // also for the record of another version of the plugin
+		w.files = withEnvironment{w.files, environments, a.Unit}
+	case a.Environment != nil:
+		return nil, err
+	}
+	return w.plan(ctx)
+}
+
+func (a *activator) plan(ctx context.Context) ([]*Change, error) {
+	if len(a.Files) == 0 && a.Environment == nil {
+		return nil, fmt.Errorf("the activation of %s has no files", a.Unit)
+	}
+	if a.Environment != nil {
+		if err := a.Environment.check(); err != nil {
+			return nil, err
+		}
+	}
+	for _, spec := range a.specs() {
+		if err := spec.check(); err != nil {
+			return nil, err
+		}
+		spec.claim(a.machine)
+	}
+	o, err := a.observe(ctx, a.Seen)
+	if err != nil {
+		return nil, err
+	}
+	change := &Change{ID: "activate:" + a.Unit, Summary: a.summary(o), NeedsLive: true, Do: a.do}
+	if a.machine.Offline() {
+		change.Summary = "run " + a.Unit + " with its configuration"
+		changes, err := a.inImage(o)
+		return append(changes, change), err
+	}
+	if o.record == nil && o.differ == 0 && !down(o.unit) && len(a.switches(o)) == 0 {
+		return fileChanges(a.files, a.Companions)
+	}
+	for i, part := range a.items() {
+		if !o.have[i].matches(o.want[i]) {
+			change.Diff += part.diff(o.have[i], o.want[i])
+		}
+	}
+	return []*Change{change}, nil
+}
+
+// inImage returns the changes in an image: files and links.
+func (a *activator) inImage(o observation) ([]*Change, error) {
+	var changes []*Change
+	for _, other := range o.others {
+		if atBoot(other.state) {
+			changes = append(changes, enablement(a.services, other.name, false))
+		}
+	}
+	files, err := fileChanges(a.files, a.specs())
+	changes = append(changes, files...)
+	if a.Enable && o.unit.Exists && !o.unit.Enabled {
+		changes = append(changes, enablement(a.services, cmp.Or(o.unit.ID, a.Unit), true))
+	}
+	return changes, err
+}
+
+func (a *activator) summary(o observation) string {
+	steps := a.switches(o)
+	switch {
+	case o.record != nil:
+		return "finish the interrupted activation of the configuration of " + a.Unit
+	case o.differ > 0:
+		steps = slices.Insert(steps, 0, "change the configuration of "+a.Unit+" ("+a.counted(o)+") and restart it")
+	case down(o.unit):
+		steps = slices.Insert(steps, 0, "start "+a.Unit)
+	}
+	return strings.Join(steps, "; ")
+}
+
+// counted returns how much of the configuration differs.
+func (a *activator) counted(o observation) string {
+	files := o.differ + o.loose
+	var parts []string
+	if last := len(a.Files); a.Environment != nil && !o.have[last].matches(o.want[last]) {
+		files, parts = files-1, []string{"its environment"}
+	}
+	switch {
+	case files == 1:
+		parts = slices.Insert(parts, 0, "1 file")
+	case files > 1:
+		parts = slices.Insert(parts, 0, fmt.Sprint(files, " files"))
+	}
+	return strings.Join(parts, " and ")
+}
