@@ -15,39 +15,6 @@ const Version = "v1alpha1"
 // APIVersion is the apiVersion of every document of this package.
 const APIVersion = Group + "/" + Version
 
-// The kinds of this group and version.
-const (
-	KindContainerRuntime = "ContainerRuntime"
-	KindTimesync         = "Timesync"
-	KindSysctl           = "Sysctl"
-	KindDomainJoin       = "DomainJoin"
-	KindKubernetesNode   = "KubernetesNode"
-	KindRemoteConfig     = "RemoteConfig"
-	KindEncryptedConfig  = "EncryptedConfig"
-)
-
-// Kinds returns every kind of this group and version.
-func Kinds() []string {
-	return []string{
-		KindContainerRuntime, KindTimesync, KindSysctl, KindDomainJoin,
-		KindKubernetesNode, KindRemoteConfig, KindEncryptedConfig,
-	}
-}
-
-// ServedKinds returns the kinds that have a specification and a plugin in this release.
-func ServedKinds() []string { return []string{KindContainerRuntime, KindSysctl} }
-
-// New returns a pointer to an empty document of a kind that this release serves, nil for any other.
-func New(kind string) any {
-	switch kind {
-	case KindContainerRuntime:
-		return &ContainerRuntime{}
-	case KindSysctl:
-		return &Sysctl{}
-	}
-	return nil
-}
-
 // Header is the common start of all documents.
 type Header struct {
 	// APIVersion is the API group and version, for example machineadm.cluster.x-k8s.io/v1alpha1.
