@@ -7,6 +7,9 @@ import (
 	"unicode/utf8"
 )
 
+// Position is a position in a stream. Lines and columns start at 1; columns count characters. Zero means unknown.
+type Position struct{ Line, Column int }
+
 // Error is an error of a stream. It never quotes a value.
 type Error struct {
 	// File is the file argument of Decode.
@@ -53,6 +56,13 @@ func (e *Error) Error() string {
 		text += "\n  hint: " + e.Hint
 	}
 	return text
+}
+
+// fault is an error within one document.
+type fault struct {
+	field         Path
+	at            Position
+	message, hint string
 }
 
 // Violation is an error at a field of a document. Document.Locate returns its position.

@@ -9,13 +9,6 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// fault is an error within one document.
-type fault struct {
-	field         Path
-	at            Position
-	message, hint string
-}
-
 // parse returns the root of the chunk's document; nil if it is empty.
 func (c chunk) parse() (root *yaml.Node, failure *fault) {
 	if offset, message, hint := badCharacter(c.text); offset >= 0 {
@@ -75,35 +68,4 @@ func (c chunk) load() (root *yaml.Node, failure *fault) {
 // at returns the position of a node in the stream.
 func (c chunk) at(n *yaml.Node) Position {
 	return Position{Line: c.line + n.Line - 1, Column: n.Column}
-}
-
-// rules bounds the parser's recursion, and replaces aliases by null. The checker refuses each alias at its position, which
-// requires a tree, and the parser would fail at an undefined alias.
-type rules struct{ tooDeep bool }
-
-var errTooDeep = errors.New("too deep")
-
-// CheckDepth counts flow and block collections separately; the checker counts them together.
-func (r *rules) CheckDepth(depth int, _ *yaml.DepthContext) error {
-	if depth > MaxDepth {
-		r.tooDeep = true
-		return errTooDeep
-	}
-	return nil
-}
-
-func (r *rules) CheckAlias(int, int) error { return nil }
-
-func (r *rules) NewAliasDataContext(yaml.AliasDataServices) (yaml.AliasDataContext, error) {
-	return noAliases{}, nil
-}
-
-type noAliases struct{}
-
-func (noAliases) BeginDocument() error                  { return nil }
-func (noAliases) DefineAnchor(string, *yaml.Node) error { return nil }
-func (noAliases) EndDocument() error                    { return nil }
-
-func (noAliases) ResolveAlias(string) (*yaml.Node, bool, error) {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}, true, nil
 }

@@ -14,9 +14,6 @@ import (
 	"time"
 )
 
-// maxViolations bounds the violations of one Unmarshal.
-const maxViolations = 10 * MaxErrors
-
 // Unmarshal decodes a JSON document into the struct that into points to, by its json tags, and returns all violations: unknown
 // and duplicate fields, wrong types, numbers out of range. It sets every field that decodes; a field that does not keeps its
 // value, an item of a list or map that does not is zero, and the first of duplicates counts. Names match exactly; null means
@@ -47,21 +44,6 @@ func Unmarshal(data []byte, into any) []Violation {
 	u.fill(result, &root, "")
 	target.Elem().Set(result)
 	return u.violations
-}
-
-type unmarshaler struct {
-	violations []Violation
-	fields     typeFields
-	own        map[uintptr]bool // embedded pointers that Unmarshal allocated
-}
-
-func (u *unmarshaler) refuse(p Path, message, hint string) {
-	switch {
-	case len(u.violations) < maxViolations:
-		u.violations = append(u.violations, Violation{Field: string(p), Message: message, Hint: hint})
-	case len(u.violations) == maxViolations:
-		u.violations = append(u.violations, Violation{Message: "has more errors than are listed"})
-	}
 }
 
 // fill sets dst, which is addressable and shares no memory with the caller's value, to t. Parts of t with a wrong type leave
