@@ -156,3 +156,27 @@ func received(d *pb.ErrorDetail) *Error {
 
 // omittedFacts is the key of the fact with the number of omitted facts.
 const omittedFacts = "omitted"
+
+// eventFromPB bounds and converts an event. It returns nil for an event of a later version.
+func eventFromPB(e *pb.ApplyEvent) Event {
+	bound(e)
+	switch e := e.GetEvent().(type) {
+	case *pb.ApplyEvent_Started:
+		return Started{Change: changeFromPB(e.Started.GetChange())}
+	case *pb.ApplyEvent_Changed:
+		return Changed{ID: e.Changed.GetId()}
+	case *pb.ApplyEvent_Progress:
+		return Progress{ID: e.Progress.GetId(), Message: e.Progress.GetMessage(), Reboot: rebootFromPB(e.Progress.GetReboot())}
+	case *pb.ApplyEvent_Warning:
+		return Warning{Field: e.Warning.GetField(), Message: e.Warning.GetMessage()}
+	case *pb.ApplyEvent_Finished:
+		f := Finished{Stopped: e.Finished.GetStopped(), Deferred: changesFromPB(e.Finished.GetDeferred())}
+		if e.Finished.GetError() != nil {
+			f.Error = received(e.Finished.GetError())
+			f.Error.Claims = nil // only Plan has claims
+		}
+		return f
+	default:
+		return nil
+	}
+}

@@ -7,6 +7,13 @@ import (
 	"strings"
 )
 
+// Claim is one attribute or part of the machine that a document owns.
+type Claim struct {
+	ID     string // canonical, for example "sysctl:net.core.somaxconn", "file:/etc/motd", "unit:x.service#enabled"
+	Digest []byte // HMAC-SHA-256 of the desired value under Request.ClaimKey
+	Field  string // path of the field that causes the claim; empty for the whole document
+}
+
 const filePrefix = "file:"
 
 // FileClaim returns the id of a file or of a part of it; an empty part is the whole file. It escapes # as %23 and % as %25 in

@@ -1,6 +1,9 @@
 package pluginv1
 
 import (
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 	"github.com/machineadm/machineadm/contract/target"
 )
@@ -166,26 +169,55 @@ func eventToPB(e Event) *pb.ApplyEvent {
 	}
 }
 
-// eventFromPB bounds and converts an event. It returns nil for an event of a later version.
-func eventFromPB(e *pb.ApplyEvent) Event {
-	bound(e)
-	switch e := e.GetEvent().(type) {
-	case *pb.ApplyEvent_Started:
-		return Started{Change: changeFromPB(e.Started.GetChange())}
-	case *pb.ApplyEvent_Changed:
-		return Changed{ID: e.Changed.GetId()}
-	case *pb.ApplyEvent_Progress:
-		return Progress{ID: e.Progress.GetId(), Message: e.Progress.GetMessage(), Reboot: rebootFromPB(e.Progress.GetReboot())}
-	case *pb.ApplyEvent_Warning:
-		return Warning{Field: e.Warning.GetField(), Message: e.Warning.GetMessage()}
-	case *pb.ApplyEvent_Finished:
-		f := Finished{Stopped: e.Finished.GetStopped(), Deferred: changesFromPB(e.Finished.GetDeferred())}
-		if e.Finished.GetError() != nil {
-			f.Error = received(e.Finished.GetError())
-			f.Error.Claims = nil // only Plan has claims
-		}
-		return f
-	default:
-		return nil
+func errorToPB(e *Error) *pb.ErrorDetail {
+	out := &pb.ErrorDetail{
+		Code: map[Code]pb.Code{
+			CodeInternal: pb.Code_CODE_INTERNAL, CodeInvalidConfig: pb.Code_CODE_INVALID_CONFIG,
+			CodeUnsupported: pb.Code_CODE_UNSUPPORTED, CodePrecondition: pb.Code_CODE_PRECONDITION,
+			CodeRetry: pb.Code_CODE_RETRY,
+		}[e.Code],
+		Message: clean(e.Message), Hint: clean(e.Hint), Detail: clean(e.Detail),
 	}
+	if e.RetryAfter > 0 {
+		out.RetryAfter = durationpb.New(e.RetryAfter)
+	}
+	out.Final, out.Claims = e.Final, claimsToPB(e.Claims)
+	for key, value := range e.Facts {
+		if out.Facts == nil {
+			out.Facts = map[string]string{}
+		}
+		out.Facts[clean(key)] = clean(value)
+	}
+	for _, v := range e.Violations {
+		out.Violations = append(out.Violations,
+			&pb.Violation{Field: clean(v.Field), Message: clean(v.Message), Hint: clean(v.Hint)})
+	}
+	return out
+}
+
+func errorFromPB(d *pb.ErrorDetail) *Error {
+	e := &Error{
+		Message: d.GetMessage(), Hint: d.GetHint(), Detail: d.GetDetail(),
+		Final: d.GetFinal(), Facts: d.GetFacts(), Claims: claimsFromPB(d.GetClaims()),
+	}
+	switch d.GetCode() {
+	case pb.Code_CODE_INVALID_CONFIG:
+		e.Code = CodeInvalidConfig
+	case pb.Code_CODE_UNSUPPORTED:
+		e.Code = CodeUnsupported
+	case pb.Code_CODE_PRECONDITION:
+		e.Code = CodePrecondition
+	case pb.Code_CODE_RETRY:
+		e.Code = CodeRetry
+		if d.GetRetryAfter().IsValid() {
+			e.RetryAfter = max(0, d.GetRetryAfter().AsDuration())
+		}
+	default:
+		e.Code = CodeInternal
+	}
+	for _, v := range d.GetViolations() {
+		e.Violations = append(e.Violations,
+			document.Violation{Field: v.GetField(), Message: v.GetMessage(), Hint: v.GetHint()})
+	}
+	return e
 }

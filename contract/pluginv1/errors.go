@@ -5,10 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	"github.com/machineadm/machineadm/contract/document"
-	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 )
 
 // Code is the class of an error. It determines what the caller does next.
@@ -85,59 +82,6 @@ func AsError(err error) *Error {
 
 // ErrCrashed is an end of the plugin's process or stream that the protocol does not allow.
 var ErrCrashed = errors.New("the plugin ended without an answer")
-
-func errorToPB(e *Error) *pb.ErrorDetail {
-	out := &pb.ErrorDetail{
-		Code: map[Code]pb.Code{
-			CodeInternal: pb.Code_CODE_INTERNAL, CodeInvalidConfig: pb.Code_CODE_INVALID_CONFIG,
-			CodeUnsupported: pb.Code_CODE_UNSUPPORTED, CodePrecondition: pb.Code_CODE_PRECONDITION,
-			CodeRetry: pb.Code_CODE_RETRY,
-		}[e.Code],
-		Message: clean(e.Message), Hint: clean(e.Hint), Detail: clean(e.Detail),
-	}
-	if e.RetryAfter > 0 {
-		out.RetryAfter = durationpb.New(e.RetryAfter)
-	}
-	out.Final, out.Claims = e.Final, claimsToPB(e.Claims)
-	for key, value := range e.Facts {
-		if out.Facts == nil {
-			out.Facts = map[string]string{}
-		}
-		out.Facts[clean(key)] = clean(value)
-	}
-	for _, v := range e.Violations {
-		out.Violations = append(out.Violations,
-			&pb.Violation{Field: clean(v.Field), Message: clean(v.Message), Hint: clean(v.Hint)})
-	}
-	return out
-}
-
-func errorFromPB(d *pb.ErrorDetail) *Error {
-	e := &Error{
-		Message: d.GetMessage(), Hint: d.GetHint(), Detail: d.GetDetail(),
-		Final: d.GetFinal(), Facts: d.GetFacts(), Claims: claimsFromPB(d.GetClaims()),
-	}
-	switch d.GetCode() {
-	case pb.Code_CODE_INVALID_CONFIG:
-		e.Code = CodeInvalidConfig
-	case pb.Code_CODE_UNSUPPORTED:
-		e.Code = CodeUnsupported
-	case pb.Code_CODE_PRECONDITION:
-		e.Code = CodePrecondition
-	case pb.Code_CODE_RETRY:
-		e.Code = CodeRetry
-		if d.GetRetryAfter().IsValid() {
-			e.RetryAfter = max(0, d.GetRetryAfter().AsDuration())
-		}
-	default:
-		e.Code = CodeInternal
-	}
-	for _, v := range d.GetViolations() {
-		e.Violations = append(e.Violations,
-			document.Violation{Field: v.GetField(), Message: v.GetMessage(), Hint: v.GetHint()})
-	}
-	return e
-}
 
 // clean makes a text valid UTF-8, which protobuf requires: an error must not be lost for it.
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

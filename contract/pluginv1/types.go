@@ -140,13 +140,6 @@ type Request struct {
 	TimeLeft time.Duration
 }
 
-// Claim is one attribute or part of the machine that a document owns.
-type Claim struct {
-	ID     string // canonical, for example "sysctl:net.core.somaxconn", "file:/etc/motd", "unit:x.service#enabled"
-	Digest []byte // HMAC-SHA-256 of the desired value under Request.ClaimKey
-	Field  string // path of the field that causes the claim; empty for the whole document
-}
-
 // Change is one step, planned from observation.
 type Change struct {
 	ID        string
