@@ -7,40 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 )
-
-// Policy is the set of rules that a file is checked by: Program, Settings or Stream.
-type Policy struct {
-	executable   bool // the file must have an execute permission
-	noLink       bool // the last step of the path must not be a link
-	stickyParent bool // the file may lie in a sticky directory that others can write, such as /tmp
-}
-
-// Program is the policy for an executable. Every link is checked; a sticky directory may be an ancestor, but not the
-// program's own directory.
-func Program() Policy { return Policy{executable: true} }
-
-// Settings is the policy for an installed configuration file: Program without the execute permission.
-func Settings() Policy { return Policy{} }
-
-// Stream is the policy for an input file, which must not be a link. It may lie in /tmp itself, where the proposal's
-// cloud-init template puts it: the sticky bit prevents other users from replacing it.
-func Stream() Policy { return Policy{noLink: true, stickyParent: true} }
-
-// Error reports an untrusted file or directory. Remedy is a command only for the requested file, and only one that
-// removes rights; it never changes a directory.
-type Error struct {
-	Path    string // the untrusted file or directory, which may be an ancestor of the requested file
-	Problem string
-	Remedy  string
-}
-
-// Error returns the path and the problem.
-func (e *Error) Error() string { return fmt.Sprintf("%s %s", e.Path, e.Problem) }
-
-// ErrDirectory reports that an input file is a directory.
-var ErrDirectory = errors.New("is a directory")
 
 // Open opens a regular file for reading after a check of the file and of every directory up to the root: each must belong
 // to root or to the user of this process (for root: to root alone) and must not be writable by others. A link is checked
@@ -90,19 +57,4 @@ func Reason() string {
 		return "it and every directory above it belong to root, and only root can change or replace it"
 	}
 	return fmt.Sprintf("it and every directory above it belong to root or user %d, and only they can change or replace it", os.Geteuid())
-}
-
-// Quote quotes a word of a command line: for a POSIX shell, or on Windows for cmd and PowerShell, where a path has no
-// quotes.
-func Quote(text string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+=:,@%", r)
-	}
-	switch {
-	case runtime.GOOS == "windows":
-		return `"` + text + `"`
-	case text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0:
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
