@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -103,23 +102,6 @@ func (w *writer) tryAcquire() (bool, error) {
 
 // errForeign says that a file of a reserved name was not made by this package.
 var errForeign = errors.New("in the way and was not made by machineadm")
-
-// Remove removes a leftover from dir. What a live process holds, and what this package cannot have made, stays.
-func Remove(dir *os.File, leftover string) error {
-	defer runtime.KeepAlive(dir)
-	w := writer{dir: int(dir.Fd()), dirName: dir.Name(), temporary: leftover}
-	var err error
-	switch {
-	case strings.HasSuffix(leftover, linkSuffix):
-		err = removeLink(w.dir, leftover)
-	case Leftover(leftover):
-		err = w.clearStale()
-	}
-	if err != nil && !errors.Is(err, errForeign) {
-		return failed("remove", dir.Name(), leftover, "clean up after an interrupted write", err)
-	}
-	return nil
-}
 
 // clearStale removes the temporary file if its writer is dead. What bears the reserved name but cannot be ours is
 // left alone, with an error that names it.
