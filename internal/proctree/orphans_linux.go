@@ -15,6 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// KillOrphans kills what ended descendants have left behind, until nothing of it is left or ctx ends.
+func (t *Tree) KillOrphans(ctx context.Context) error { return t.kill(ctx, false) }
+
 // kill kills children that are no running programs, round after round, since each whose parent dies becomes a child of
 // this subreaper, until none is left or ctx ends. all includes those that another thread than the first one has started.
 func (t *Tree) kill(ctx context.Context, all bool) error {

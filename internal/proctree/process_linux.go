@@ -7,23 +7,11 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// Process is a program that was started.
-type Process struct {
-	tree   *Tree
-	pid    int
-	ended  chan struct{} // closed when it and the orphans that it left are gone
-	status int
-
-	mu   sync.Mutex
-	gone bool // its ID may be another process's
-}
 
 // fork starts a program on the calling thread.
 func (t *Tree) fork(c Command) (_ *Process, err error) {
