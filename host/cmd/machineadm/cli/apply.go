@@ -12,13 +12,6 @@ import (
 	"github.com/machineadm/machineadm/host/run"
 )
 
-// applyFlags are the flags of the commands that read a stream.
-type applyFlags struct {
-	path, root, phase, output    string
-	dryRun, reboot, allowSecrets bool
-	resume                       bool
-}
-
 func newApply(g *globals, s streams) *cobra.Command {
 	o := &applyFlags{}
 	c := &cobra.Command{
@@ -64,20 +57,6 @@ func newValidate(g *globals, s streams) *cobra.Command {
 	return c
 }
 
-func (o *applyFlags) bind(c *cobra.Command, root bool) {
-	c.Flags().StringVarP(&o.path, "path", "f", "", "the stream's `FILE`, or - for standard input")
-	bindOutput(c, &o.output)
-	if root {
-		c.Flags().StringVar(&o.root, "root", "", "`DIR` of an image to prepare instead of the live machine")
-		_ = c.MarkFlagDirname("root") // the flag exists
-	}
-}
-
-func (o *applyFlags) bindPhase(c *cobra.Command, verb string) {
-	c.Flags().StringVar(&o.phase, "phase", "all", "`PHASE` to "+verb+": preparation, provisioning, all")
-	complete(c, "phase", "preparation", "provisioning", "all")
-}
-
 func (g *globals) apply(ctx context.Context, s streams, o *applyFlags) error {
 	observe, s, end := o.show(s)
 	defer end()
@@ -113,4 +92,30 @@ func choose(o *applyFlags, out io.Writer, text func(run.Event)) func(run.Event) 
 		return reporting.JSON{Out: out}.Observe
 	}
 	return text
+}
+
+// show returns the observer of an apply: lines of text, on a terminal with a status line below. Other output during the run
+// must use the returned streams. The caller calls end.
+func (o *applyFlags) show(s streams) (observe func(run.Event), _ streams, end func()) {
+	lines := reporting.Text{Out: s.out, Err: s.err, Width: s.width}.Observe
+	if o.output != "text" {
+		return choose(o, s.out, lines), s, func() {}
+	}
+	restore, _, ok := openTerminal(s.out)
+	if !ok {
+		return lines, s, func() {}
+	}
+	errors := s.err
+	if sameFile(s.out, s.err) {
+		errors = nil
+	}
+	live := reporting.NewLive(s.out, colors(), errors, s.width)
+	s.out = live
+	if errors == nil {
+		s.err = live
+	}
+	return live.Observe, s, func() {
+		live.Close()
+		restore()
+	}
 }

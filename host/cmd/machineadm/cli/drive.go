@@ -2,24 +2,17 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"runtime"
-	"slices"
-	"time"
+	"os/signal"
+	"syscall"
 
-	contractlaunch "github.com/machineadm/machineadm/contract/launch"
-	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/contract/target"
-	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/run"
-	"github.com/machineadm/machineadm/internal/proctree"
 )
 
 // drive executes one run, from the flags to the exit code.
@@ -120,6 +113,30 @@ func (g *globals) execute(
 	return result, nil
 }
 
+// provide sets the dependencies that hold state. A plan only reads it.
+func (g *globals) provide(p *place, with *run.Dependencies, o run.Options, head report.Report) error {
+	switch {
+	case p.store == nil:
+	case p.root == "":
+		with.State, with.Reboots = p.store, p.store.Reboots(head.BootID)
+	default:
+		with.State = p.store.ForImage(p.root, o.ImageChoices)
+	}
+	if o.Mode != run.ModeApply {
+		return nil
+	}
+	with.Record, with.Writes = p.record, p.writes
+	if p.root != "" {
+		return nil
+	}
+	kept, err := g.resume(p, o, head)
+	if err != nil {
+		return err
+	}
+	with.Sentinel, with.Resume = newSentinel(), kept
+	return nil
+}
+
 // noticeInterrupt writes the effect of the first interrupt and of a second one.
 func noticeInterrupt(interrupt <-chan struct{}, quiet <-chan struct{}, out io.Writer) {
 	select {
@@ -127,27 +144,6 @@ func noticeInterrupt(interrupt <-chan struct{}, quiet <-chan struct{}, out io.Wr
 		_, _ = fmt.Fprintln(out, "stopping after the current change; interrupt again to stop at once")
 	case <-quiet:
 	}
-}
-
-// unopened reports, with --output json, an error before the run as an event.
-func (o *applyFlags) unopened(err error, observe func(run.Event)) error {
-	var exit *exitError
-	if o.output != "json" || !errors.As(err, &exit) {
-		return err
-	}
-	codes := map[int]string{
-		report.ExitLocked: report.CodeLocked, report.ExitState: report.CodeState, report.ExitUntrusted: report.CodeUntrusted,
-	}
-	e := report.Error{Code: report.CodeUsage, Message: exit.message, Hint: exit.hint}
-	if code, ok := codes[exit.code]; ok {
-		e.Code = code
-	}
-	now := time.Now().UTC()
-	observe(run.Event{Type: run.EventRunFinished, Time: now, Report: &report.Report{
-		APIVersion: report.APIVersion, Kind: report.Kind, StartedAt: now, FinishedAt: now, Outcome: report.RunFailed,
-		ExitCode: exit.code, Errors: []report.Error{e}, Documents: []report.Document{},
-	}})
-	return err
 }
 
 // end returns the exit code, after a reboot that is required and allowed.
@@ -167,53 +163,28 @@ func (o *applyFlags) end(ctx context.Context, result report.Report, s streams) e
 	return &exitError{code: result.ExitCode}
 }
 
-// endAll ends all plugins and their processes.
-func endAll(fleet *launch.Fleet, log *slog.Logger) {
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-	defer cancel()
-	if err := fleet.KillAll(ctx); err != nil {
-		log.Error("processes of a plugin cannot be ended", "error", err)
+// interrupts closes the channel at the first signal to stop, and cancels the context at the second.
+func interrupts(ctx context.Context) (context.Context, <-chan struct{}, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signal.Notify(signals, syscall.SIGHUP)
 	}
-}
-
-// killTimeout bounds the wait for killed processes: one in uninterruptible sleep does not end.
-const killTimeout = 30 * time.Second
-
-// fleet returns the plugins of the catalog, started on demand.
-func (g *globals) fleet(where *place, log *slog.Logger) (*launch.Fleet, error) {
-	c, err := g.catalog()
-	if err != nil {
-		return nil, err
-	}
-	sockets, err := where.socketDir()
-	if err != nil {
-		return nil, err
-	}
-	tree, err := proctree.Contain()
-	if err != nil {
-		return nil, &exitError{code: report.ExitFailed, message: "contain the processes of plugins: " + err.Error()}
-	}
-	o := launch.Options{
-		Log: log, SocketDir: sockets, Environment: contractlaunch.Environment(runtime.GOOS, g.lookupEnv),
-		Root: where.root, Target: where.target, Tree: tree, Digests: where.digests(log),
-	}
-	if where.lock != nil {
-		o.Inherit = []*os.File{where.lock.File()}
-	}
-	return launch.NewFleet(c, o), nil
-}
-
-// runsPlugins says whether plugins can run on this operating system. On any other, a stream can be validated in part.
-func runsPlugins() bool { return slices.Contains(target.OperatingSystems(), runtime.GOOS) }
-
-// catalog returns the plugin directories of the flags and the platform.
-func (g *globals) catalog() (*catalog.Catalog, error) {
-	c, err := catalog.New(catalog.Options{
-		First: g.pluginDirs, Beside: g.beside, Fixed: naming.SearchDirectories(runtime.GOOS),
-		Path: g.searchPath(), PluginsOnPath: g.pluginsOnPath,
-	})
-	if err != nil {
-		return nil, usage(err.Error())
-	}
-	return c, nil
+	first := make(chan struct{})
+	go func() {
+		for n := range 2 {
+			select {
+			case <-signals:
+			case <-ctx.Done():
+				return
+			}
+			if n == 0 {
+				close(first)
+			} else {
+				cancel()
+			}
+		}
+	}()
+	return ctx, first, func() { signal.Stop(signals); cancel() }
 }

@@ -3,26 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/machineadm/machineadm/contract/document"
-	"github.com/machineadm/machineadm/contract/pluginv1"
-	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/internal/trust"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
-
-func usage(message string) error {
-	return &exitError{code: report.ExitUsage, message: message, usage: true}
-}
 
 // flagError returns the usage error for a syntax error of the flags.
 func flagError(c *cobra.Command, err error) error {
@@ -83,36 +71,6 @@ func noArguments(c *cobra.Command, args []string) error {
 	return usage(message)
 }
 
-// check checks the flags of every command, and that no flag has an empty value, which comes from an unset shell variable: an
-// empty --root would mean the live machine.
-func (g *globals) check(given *pflag.FlagSet) error {
-	empty := ""
-	given.Visit(func(f *pflag.Flag) {
-		if f.Value.Type() == "string" && f.Value.String() == "" {
-			empty = f.Name
-		}
-	})
-	if slices.Contains(g.pluginDirs, "") {
-		empty = "plugin-dir"
-	}
-	switch {
-	case empty != "":
-		return usage("--" + empty + " has an empty value")
-	case g.timeout <= 0:
-		return usage("--timeout takes a duration above zero, such as 90s or 30m")
-	}
-	for _, dir := range g.pluginDirs { // otherwise the error would be a missing plugin
-		if info, err := os.Stat(dir); err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist) {
-			return &exitError{
-				code: report.ExitUsage, message: "--plugin-dir " + strconv.Quote(dir) + " is not a directory",
-				hint: "create it, or give the directory that contains the plugins",
-			}
-		}
-	}
-	_, err := g.logger(nil)
-	return err
-}
-
 func checkOutput(output string) error {
 	if output != "text" && output != "json" {
 		return usage("--output takes text or json")
@@ -120,87 +78,27 @@ func checkOutput(output string) error {
 	return nil
 }
 
-// check checks the flags before any input is read.
-func (o *applyFlags) check() (pluginv1.Phase, error) {
-	if err := checkOutput(o.output); err != nil {
-		return 0, err
-	}
-	if err := o.checkResume(); err != nil {
-		return 0, err
-	}
-	switch {
-	case o.path == "" && !o.resume:
-		return 0, usage("--path is required: the stream's file, or - for standard input")
-	case o.dryRun && o.reboot:
-		return 0, usage("--dry-run and --reboot exclude each other: a dry run never reboots")
-	case o.root != "" && o.reboot:
-		return 0, usage("--reboot and --root exclude each other: an image does not reboot")
-	case o.root == "" && o.allowSecrets:
-		return 0, usage("--allow-secrets requires --root")
-	}
-	return phaseOf(o.phase)
+// makeGroup makes a command show its help, because it only has subcommands.
+func makeGroup(c *cobra.Command) {
+	c.Args = knownCommand
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 }
 
-// phaseOf returns the phase of the flag --phase.
-func phaseOf(name string) (pluginv1.Phase, error) {
-	switch name {
-	case "all":
-		return pluginv1.PhaseUnspecified, nil
-	case "preparation":
-		return pluginv1.PhasePreparation, nil
-	case "provisioning":
-		return pluginv1.PhaseProvisioning, nil
-	}
-	return 0, usage("--phase takes preparation, provisioning or all")
+// complete offers the values of a flag in shell completion.
+func complete(c *cobra.Command, flag string, values ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
 
-// absoluteRoot returns the directory of --root without links; "" for the live machine. For root, other users must not be able
-// to replace the directory, because every write goes below it.
-func absoluteRoot(root string) (string, error) {
-	if root == "" {
-		return "", nil
-	}
-	path, err := filepath.Abs(root)
-	if err == nil && privileged() {
-		path, err = trust.Directory(path, false)
-	} else if err == nil {
-		path, err = filepath.EvalSymlinks(path)
-	}
-	if err := untrusted("--root", err); err != nil {
-		return "", err
-	}
-	if err != nil {
-		return "", rootError(root, err)
-	}
-	dir, err := os.Open(path)
-	if err != nil {
-		return "", rootError(path, err)
-	}
-	defer func() { _ = dir.Close() }() // opened for reading only
-	info, err := dir.Stat()
-	if err != nil {
-		return "", rootError(path, err)
-	}
-	if !info.IsDir() {
-		return "", usage("--root: " + path + " is not a directory")
-	}
-	// By identity, because a bind mount of / is the live machine too.
-	live, err := os.Stat(filepath.VolumeName(path) + string(filepath.Separator))
-	if err != nil {
-		return "", rootError(path, err)
-	}
-	if os.SameFile(live, info) {
-		return "", usage("--root: " + path + " is the live machine: omit --root")
-	}
-	return path, nil
+// bindOutput adds the flag --output.
+func bindOutput(c *cobra.Command, output *string) {
+	c.Flags().StringVarP(output, "output", "o", "text", "`FORMAT` of the output: text, json")
+	complete(c, "output", "text", "json")
 }
 
-func rootError(path string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return usage("--root: " + path + " does not exist")
+// completeKinds offers the kinds of this release.
+func completeKinds(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(given) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	if errors.Is(err, syscall.ENOTDIR) {
-		return usage("--root: " + path + " is not a directory")
-	}
-	return usage("--root: " + err.Error())
+	return v1alpha1.ServedKinds(), cobra.ShellCompDirectiveNoFileComp
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/machineadm/machineadm/contract/naming"
-	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/run"
@@ -64,14 +63,6 @@ func (g *globals) completePlugins(_ *cobra.Command, given []string, _ string) ([
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeKinds offers the kinds of this release.
-func completeKinds(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(given) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return v1alpha1.ServedKinds(), cobra.ShellCompDirectiveNoFileComp
-}
-
 // beside returns the directory of this program, if it contains plugins.
 func beside() string {
 	program, err := os.Executable()
@@ -88,24 +79,6 @@ func pluginNames(_ *cobra.Command, names []string) error {
 		}
 	}
 	return nil
-}
-
-// pluginInfo is an installed plugin, in the JSON output of plugins list and inspect.
-type pluginInfo struct {
-	Binary  string   `json:"binary"`
-	Path    string   `json:"path"`
-	Trusted bool     `json:"trusted"`
-	Problem string   `json:"problem,omitempty"`
-	Remedy  string   `json:"remedy,omitempty"`
-	SHA256  string   `json:"sha256,omitempty"`
-	Version string   `json:"version,omitempty"`
-	Fitness string   `json:"fitness,omitempty"`
-	Reason  string   `json:"reason,omitempty"`
-	Kinds   []string `json:"kinds,omitempty"`
-	Stderr  string   `json:"stderr,omitempty"` // of a failed start
-
-	plugin    catalog.Plugin
-	kindNames []string
 }
 
 // installed finds and checks the named plugins, or all.

@@ -11,10 +11,29 @@ import (
 
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/internal/visible"
 )
+
+// pluginInfo is an installed plugin, in the JSON output of plugins list and inspect.
+type pluginInfo struct {
+	Binary  string   `json:"binary"`
+	Path    string   `json:"path"`
+	Trusted bool     `json:"trusted"`
+	Problem string   `json:"problem,omitempty"`
+	Remedy  string   `json:"remedy,omitempty"`
+	SHA256  string   `json:"sha256,omitempty"`
+	Version string   `json:"version,omitempty"`
+	Fitness string   `json:"fitness,omitempty"`
+	Reason  string   `json:"reason,omitempty"`
+	Kinds   []string `json:"kinds,omitempty"`
+	Stderr  string   `json:"stderr,omitempty"` // of a failed start
+
+	plugin    catalog.Plugin
+	kindNames []string
+}
 
 // writeTable writes a line for each kind of each plugin.
 func writeTable(w io.Writer, infos []pluginInfo) error {

@@ -18,23 +18,6 @@ import (
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
-// checkResume refuses flags whose values are saved with the stream.
-func (o *applyFlags) checkResume() error {
-	switch {
-	case !o.resume:
-		return nil
-	case o.path != "":
-		return usage("--resume and --path exclude each other: the stream was saved before the reboot")
-	case o.root != "":
-		return usage("--resume and --root exclude each other: only a run on the live machine can be resumed")
-	case o.dryRun:
-		return usage("--resume and --dry-run exclude each other")
-	case o.phase != "all":
-		return usage("--resume and --phase exclude each other: the phase was saved with the stream")
-	}
-	return nil
-}
-
 // recall sets the flags to those of the pending run, unless the command line sets them, and returns its stream. The stream is
 // nil if no run is pending.
 func (g *globals) recall(where *place, o *applyFlags) ([]byte, error) {
@@ -52,27 +35,6 @@ func (g *globals) recall(where *place, o *applyFlags) ([]byte, error) {
 	g.pluginsOnPath = g.pluginsOnPath || kept.PluginPath != ""
 	g.kept = kept
 	return kept.Stream, nil
-}
-
-// searchPath returns the PATH for --plugins-on-path.
-func (g *globals) searchPath() string {
-	if g.kept != nil && g.kept.PluginPath != "" {
-		return g.kept.PluginPath
-	}
-	return os.Getenv("PATH")
-}
-
-// lookupEnv looks up the environment of the run, with the proxies of the resumed run, which a boot does not set.
-func (g *globals) lookupEnv(name string) (string, bool) {
-	if value, ok := os.LookupEnv(name); ok || g.kept == nil {
-		return value, ok
-	}
-	for _, known := range g.kept.Proxies {
-		if value, ok := strings.CutPrefix(known, name+"="); ok {
-			return value, true
-		}
-	}
-	return "", false
 }
 
 // resume returns the resume of this run.

@@ -109,22 +109,6 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// ending returns outcome and exit code for an input error.
-func ending(e report.Error) (report.Outcome, int) {
-	switch e.Code {
-	case report.CodeUntrusted:
-		return report.RunInvalid, report.ExitUntrusted
-	case report.CodeDeadline:
-		return report.RunFailed, report.ExitDeadline
-	case report.CodeState:
-		return report.RunFailed, report.ExitState
-	case report.CodeInterrupted:
-		return report.RunInterrupted, report.ExitInterrupted
-	default:
-		return report.RunInvalid, report.ExitUsage
-	}
-}
-
 // noteStream logs the stream, and warns of a file with secrets that other users can read.
 func noteStream(path string, o run.Options, log *slog.Logger) {
 	log.Info("stream read", "path", o.File, "bytes", len(o.Stream))

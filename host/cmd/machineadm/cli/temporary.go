@@ -103,3 +103,16 @@ func (p *place) removeSockets() error {
 	}
 	return nil
 }
+
+// removeOwned removes a temporary directory of this run.
+func removeOwned(dir string, lock *state.Lock) {
+	_ = os.RemoveAll(dir)
+	_ = lock.Release()
+	_ = os.Remove(ownerLock(dir)) // on Windows a separate file
+}
+
+// dirExists reports whether dir is a directory: the lock of a deleted directory can be a new file in its place.
+func dirExists(dir string) bool {
+	info, err := os.Lstat(dir)
+	return err == nil && info.IsDir()
+}

@@ -5,33 +5,13 @@ import (
 	"os"
 
 	"github.com/machineadm/machineadm/host/reporting"
-	"github.com/machineadm/machineadm/host/run"
 )
 
-// show returns the observer of an apply: lines of text, on a terminal with a status line below. Other output during the run
-// must use the returned streams. The caller calls end.
-func (o *applyFlags) show(s streams) (observe func(run.Event), _ streams, end func()) {
-	lines := reporting.Text{Out: s.out, Err: s.err, Width: s.width}.Observe
-	if o.output != "text" {
-		return choose(o, s.out, lines), s, func() {}
-	}
-	restore, _, ok := openTerminal(s.out)
-	if !ok {
-		return lines, s, func() {}
-	}
-	errors := s.err
-	if sameFile(s.out, s.err) {
-		errors = nil
-	}
-	live := reporting.NewLive(s.out, colors(), errors, s.width)
-	s.out = live
-	if errors == nil {
-		s.err = live
-	}
-	return live.Observe, s, func() {
-		live.Close()
-		restore()
-	}
+// streams are the standard streams of the process.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+	width    int // of err, 0 if it is not a terminal
 }
 
 // coloring returns whether output to out is colored. The caller calls end.
