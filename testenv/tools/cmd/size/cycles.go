@@ -27,11 +27,11 @@ type pkg struct {
 	DepOnly                 bool
 }
 
-// printCycles prints a line for each group of files of a package that use each other's identifiers in a cycle.
-func printCycles(patterns []string) error {
+// cycles returns a line for each group of files of a package that use each other's identifiers in a cycle.
+func cycles(patterns []string) (lines []string, err error) {
 	packages, err := list(patterns)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	exports := map[string]string{}
 	for _, p := range packages {
@@ -44,13 +44,13 @@ func printCycles(patterns []string) error {
 		}
 		graph, err := p.graph(set, imports)
 		if err != nil {
-			return fmt.Errorf("%s: %w", p.ImportPath, err)
+			return nil, fmt.Errorf("%s: %w", p.ImportPath, err)
 		}
 		for _, group := range groups(graph) {
-			fmt.Printf("%s: %s\n", p.ImportPath, strings.Join(group, " "))
+			lines = append(lines, p.ImportPath+": "+strings.Join(group, " "))
 		}
 	}
-	return nil
+	return lines, nil
 }
 
 // compiled reads imported packages from their export data, which are files by import path.

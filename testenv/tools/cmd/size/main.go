@@ -25,17 +25,21 @@ import (
 
 func main() {
 	without := flag.String("without", "", "patterns of directories to leave out, joined by commas")
-	cycles := flag.Bool("cycles", false, "list the cycles between the files of packages")
+	listCycles := flag.Bool("cycles", false, "list the cycles between the files of packages")
 	flag.Parse()
-	if err := run(*cycles, strings.Split(*without, ","), flag.Args()); err != nil {
+	if err := run(*listCycles, strings.Split(*without, ","), flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "size:", err)
 		os.Exit(1)
 	}
 }
 
-func run(cycles bool, without, args []string) error {
-	if cycles {
-		return printCycles(args)
+func run(listCycles bool, without, args []string) error {
+	if listCycles {
+		lines, err := cycles(args)
+		for _, line := range lines {
+			fmt.Println(line)
+		}
+		return err
 	}
 	var s sizes
 	for _, dir := range args {

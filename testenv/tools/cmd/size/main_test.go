@@ -45,6 +45,21 @@ func TestGroups(t *testing.T) {
 	assert.Equal(t, [][]string{{"a", "b", "c"}, {"e", "f"}}, got)
 }
 
+// TestNoCycles: each package reads from values to the driver.
+func TestNoCycles(t *testing.T) {
+	t.Parallel()
+	var patterns []string
+	for _, dir := range []string{"contract", "host", "internal", "plugins", "sdk"} {
+		patterns = append(patterns, "github.com/machineadm/machineadm/"+dir+"/...")
+	}
+	lines, err := cycles(patterns)
+	require.NoError(t, err)
+	assert.Empty(t, lines)
+	here, err := cycles([]string{"./testdata/cycle"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"github.com/machineadm/machineadm/testenv/tools/cmd/size/testdata/cycle: a.go b.go"}, here)
+}
+
 func TestGraph(t *testing.T) {
 	t.Parallel()
 	packages, err := list([]string{"."})

@@ -1,0 +1,4 @@
+package cycle
+
+// B is used by A.
+func B() { A() }
