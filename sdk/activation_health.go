@@ -45,12 +45,17 @@ func (a *activator) restartOld(ctx context.Context, r *record) error {
 }
 
 // awaitHealth waits until the daemon is healthy twice with one pause between and with the same invocation: a daemon that
-// answers once and ends, or that is restarted repeatedly, is not healthy.
+// answers once and ends, or that is restarted repeatedly, is not healthy. Without a check of its health it must run for ten
+// pauses, because systemd reports a simple service as active before the program has read its configuration.
 func (a *activator) awaitHealth(ctx context.Context, p Progress) error {
 	limited, cancel := context.WithTimeout(ctx, a.timeout())
 	defer cancel()
 	p.Report("waiting until " + a.Unit + " is healthy")
-	last, healthy := errors.New("it is not healthy"), ""
+	last, healthy, since := errors.New("it is not healthy"), "", time.Time{}
+	settle := time.Duration(0)
+	if a.Healthy == nil {
+		settle = 10 * a.pause
+	}
 	for pause := a.pause; ; pause = min(2*pause, longestPause) {
 		state, err := a.services.State(limited, a.Unit)
 		switch {
@@ -66,10 +71,11 @@ func (a *activator) awaitHealth(ctx context.Context, p Progress) error {
 		switch {
 		case isFinal(err):
 			return err
-		case err == nil && invocation == healthy:
+		case err == nil && invocation == healthy && time.Since(since) >= settle:
 			return nil
+		case err == nil && invocation == healthy:
 		case err == nil:
-			healthy = invocation
+			healthy, since = invocation, time.Now()
 		default:
 			healthy = ""
 			if limited.Err() == nil { // otherwise err only reports the timeout

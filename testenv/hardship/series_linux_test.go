@@ -28,9 +28,9 @@ func allSeries() map[string]series {
 			p.move(b, disk)
 		}
 	}
-	return map[string]series{
+	return map[string]series{ // the durations in a report can make it a block larger, which then fails before another file
 		"blocks of tmpfs, first run":   {mountTmpfs, blocks, all, false, 4},
-		"blocks of tmpfs, later run":   {mountTmpfs, blocks, all, true, 3},
+		"blocks of tmpfs, later run":   {mountTmpfs, blocks, all, true, 2},
 		"blocks of tmpfs, target only": {mountTmpfs, blocks, places()["target"].move, true, 2},
 		"blocks of tmpfs, state only":  {mountTmpfs, blocks, places()["state"].move, false, 2},
 		"blocks of tmpfs, run only":    {mountTmpfs, blocks, places()["run"].move, false, 1},

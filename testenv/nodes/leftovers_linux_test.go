@@ -49,7 +49,7 @@ func TestChild(t *testing.T) {
 	case "unprepared":
 		options.Prepare = func(string) error { return errors.New("as wanted") }
 	case "never up":
-		options.BootTimeout = 2 * time.Second
+		options.BootTimeout = 10 * time.Second
 		options.Prepare = func(root string) error {
 			// Among the first units, so that it is on the console in time also on a busy machine.
 			unit := "[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\nExecStart=/bin/sleep infinity\n"
