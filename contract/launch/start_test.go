@@ -55,6 +55,21 @@ func (mirror) Apply(_ context.Context, r pluginv1.Request, _ int, send func(plug
 
 func (mirror) Stop(context.Context) error { return nil }
 
+// socketDir returns a new directory for sockets.
+func socketDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "p") //nolint:usetesting // t.TempDir is too long for the path of a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
 // start starts the test binary as a plugin.
 func start(t *testing.T, environment []string, stderr io.Writer) *launch.Process {
 	t.Helper()
@@ -62,15 +77,7 @@ func start(t *testing.T, environment []string, stderr io.Writer) *launch.Process
 	if err != nil {
 		t.Fatal(err)
 	}
-	sockets, err := os.MkdirTemp("", "p") //nolint:usetesting // t.TempDir is too long for the path of a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(sockets); err != nil {
-			t.Error(err)
-		}
-	})
+	sockets := socketDir(t)
 	p, err := launch.Start(t.Context(), launch.Options{
 		Command: exec.Command(self, asPlugin), Environment: environment, SocketDir: sockets, Stderr: stderr,
 	})

@@ -82,17 +82,8 @@ func launchStrangerTo(t *testing.T, how string, stderr io.Writer) (*launch.Proce
 	if err != nil {
 		t.Fatal(err)
 	}
-	sockets, err := os.MkdirTemp("", "p") //nolint:usetesting // t.TempDir is too long for the path of a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(sockets); err != nil {
-			t.Error(err)
-		}
-	})
 	return launch.Start(t.Context(), launch.Options{
-		Command: exec.Command(self, asStranger, how), SocketDir: sockets, Stderr: stderr,
+		Command: exec.Command(self, asStranger, how), SocketDir: socketDir(t), Stderr: stderr,
 		Environment: []string{"GORACE=" + os.Getenv("GORACE")},
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 // endless is a standard input such as /dev/zero.
@@ -132,9 +133,7 @@ func TestStandardInputThatNeverEnds(t *testing.T) {
 }
 
 func TestStreamThatOthersCanWrite(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only what root reads is checked")
-	}
+	require.Root(t) // only what root reads is checked
 	b := newBench(t)
 	b.noop("{}")
 	path := b.stream(noopDoc("a", "touch: [a]"))
