@@ -49,7 +49,7 @@ func checksOfAnswers() []Check {
 		},
 		{
 			Name: "empty-root", Clause: "G-8", run: emptyRoot,
-			Says: "Plan on an empty root answers with changes or Precondition",
+			Says: "Plan on an empty root answers with what is missing or Precondition, unless the document itself is refused",
 		},
 		{
 			Name: "other-target", Clause: "G-1, P-12", run: otherTarget,

@@ -29,7 +29,8 @@
 //     P-31]
 //   - unknown-field: an unknown field is refused with its path [G-2, F-11]
 //   - plan-writes-nothing: Plan touches nothing, in the root or beside it [G-6]
-//   - empty-root: Plan on an empty root answers with changes or Precondition [G-8]
+//   - empty-root: Plan on an empty root answers with what is missing or Precondition, unless the document itself is
+//     refused [G-8]
 //   - other-target: a target of another operating system is Unsupported, never a success [G-1, P-12]
 //   - large-document: a document of 10 MiB is answered, not dropped [P-6]
 //   - secrets: no secret shows in plans, events, errors, logs, arguments or environments [G-23]
