@@ -18,9 +18,10 @@ type Activation struct {
 	// Seen has the states of units that the plan function has already queried, by the names in Unit and Instead. The
 	// missing ones are queried at once. Do queries all of them again.
 	Seen map[string]machine.ServiceState
-	// Instead are units that must not run beside this one. They are stopped and disabled before the files are swapped, and
-	// get their former state when the activation is rolled back. Units that are not installed, and names of Unit itself,
-	// are ignored; a mask stays.
+	// Instead are units that must not run beside this one. They are stopped, and a drop-in keeps each from starting, whatever
+	// enables or starts it; a rollback reverses both. One that is not installed or is masked gets no drop-in, and names of
+	// Unit itself are ignored. Every activation removes such a drop-in of its own Unit. Only systemd has drop-ins: with
+	// another service manager Instead must be empty, and on Windows it is Unsupported.
 	Instead []string
 	// Enable enables the unit once it is healthy.
 	Enable bool
@@ -62,8 +63,9 @@ type Activation struct {
 //	                               until healthy, whatever restarted it
 //	record, swapped, files differ  the process ended during the rollback: swap again, and wait until healthy
 //
-// The units of Instead are stopped and disabled before the swap, and the unit is enabled last. The record has their former
-// state.
+// The units of Instead are stopped before the swap, and the unit is enabled last. Their drop-ins are swapped with the files
+// and require no restart. With a record, systemd reads its files again whenever one of them is part of the configuration: the
+// process may have ended between the swap and that.
 //
 // So each run ends with the new configuration in effect, or with the old one and an error. The record is saved only after a
 // successful check, so a resumed activation is not checked again.

@@ -163,7 +163,19 @@ func (c crashCase) check(t *testing.T, h *fakeMachine, err error, where string) 
 	if bad := !maps.Equal(want, merged(c.old, c.wanted())); bad != (err != nil) {
 		t.Errorf("%s: error %v", where, err)
 	}
-	if got := h.contents(); !maps.Equal(got, want) {
+	got := h.contents()
+	if other := h.others[otherUnit]; c.replaces {
+		on := err != nil // rolled back
+		if on != (other.Active == "active") || on == h.off[offPath(otherUnit)].Exists || on == h.enabled || !other.Enabled {
+			t.Errorf("%s: the other unit is %+v, the daemon enabled: %v (%v)", where, other, h.enabled, err)
+		}
+		if content := got[offPath(otherUnit)]; on == strings.Contains(content, "ConditionPathExists=!/\n") {
+			t.Errorf("%s: the drop-in of the other unit has %q (%v)", where, content, err)
+		}
+		delete(got, offPath(otherUnit))
+		delete(got, offPath("idle.service"))
+	}
+	if !maps.Equal(got, want) {
 		t.Errorf("%s: the disk holds %v, want %v (%v)", where, got, want, err)
 	}
 	if len(h.store) > 0 {
@@ -175,12 +187,6 @@ func (c crashCase) check(t *testing.T, h *fakeMachine, err error, where string) 
 	delete(want, pathC)
 	if running && !maps.Equal(h.daemon.loaded, want) {
 		t.Errorf("%s: the daemon runs with %v, want %v (%v)", where, h.daemon.loaded, want, err)
-	}
-	if other := h.others[otherUnit]; c.replaces {
-		on := err != nil // rolled back
-		if on != other.Enabled || on != (other.Active == "active") || on == h.enabled {
-			t.Errorf("%s: the other unit is %+v, the daemon enabled: %v (%v)", where, other, h.enabled, err)
-		}
 	}
 	if err != nil {
 		return

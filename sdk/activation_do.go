@@ -43,7 +43,7 @@ func (a *activator) do(ctx context.Context, p Progress) error {
 			return err
 		}
 	}
-	if cause := a.activate(ctx, p, o.record); cause != nil {
+	if cause := a.activate(ctx, p, o); cause != nil {
 		return a.fail(ctx, p, o.record, cause)
 	}
 	return o.record.delete(a.store)
@@ -52,14 +52,16 @@ func (a *activator) do(ctx context.Context, p Progress) error {
 // withoutRestart writes companions, and starts the daemon where it does not run.
 func (a *activator) withoutRestart(ctx context.Context, p Progress, o observation) error {
 	var err error
-	for i, part := range a.items() {
+	for i, part := range o.items {
 		if err == nil && !o.have[i].matches(o.want[i]) {
 			err = a.files.put(part.path, o.want[i])
 		}
 	}
 	if err == nil && down(o.unit) {
 		p.Report("starting " + a.Unit)
-		err = a.restart(ctx, nil)
+		if err = a.reload(ctx, nil); err == nil {
+			err = a.restart(ctx)
+		}
 	}
 	if err == nil {
 		err = a.awaitHealth(ctx, p)
@@ -108,9 +110,9 @@ func (a *activator) check(ctx context.Context, p Progress) error {
 func (a *activator) begin(desired string, o observation) (*record, error) {
 	r := &record{
 		Version: recordVersion, Unit: a.Unit, Desired: desired, Ran: !down(o.unit), Invocation: o.unit.InvocationID,
-		Kept: o.differ == 0, Disabled: a.Enable && !o.unit.Enabled, Replaced: replacedOf(o.others),
+		Kept: o.differ == 0, Disabled: a.Enable && !o.unit.Enabled,
 	}
-	for i, part := range a.items() {
+	for i, part := range o.items {
 		if !o.have[i].Exists { // a dangling link could not be restored
 			if _, err := a.files.Lstat(part.path); !errors.Is(err, fs.ErrNotExist) {
 				return nil, cmp.Or(err, Precondition(part.path+" is a dangling link", "remove it, then run again"))
@@ -118,14 +120,14 @@ func (a *activator) begin(desired string, o observation) (*record, error) {
 		}
 		r.Old = append(r.Old, oldFile{Path: part.path, Version: o.have[i]})
 	}
-	r.Missing = a.missingDirectories()
+	r.Missing = a.missingDirectories(slices.Concat(o.off, a.specs()))
 	return r, r.save(a.store)
 }
 
 // missingDirectories returns the directories that the files require, each before its contents.
-func (a *activator) missingDirectories() []string {
+func (a *activator) missingDirectories(specs []FileSpec) []string {
 	var missing []string
-	for _, spec := range a.specs() {
+	for _, spec := range specs {
 		directory := filepath.Dir(spec.Path)
 		for !spec.Absent && !slices.Contains(missing, directory) {
 			if _, err := a.files.Lstat(directory); !errors.Is(err, fs.ErrNotExist) {
@@ -140,11 +142,15 @@ func (a *activator) missingDirectories() []string {
 }
 
 // activate stops the units of Instead, swaps the files and restarts the daemon, until it is healthy.
-func (a *activator) activate(ctx context.Context, p Progress, r *record) error {
-	if err := a.replaceOthers(ctx, p); err != nil {
+func (a *activator) activate(ctx context.Context, p Progress, o observation) error {
+	r := o.record
+	if err := a.stopOthers(ctx, p, o); err != nil {
 		return err
 	}
-	if err := a.swap(ctx, p, r); err != nil {
+	if err := a.swap(ctx, p, o); err != nil {
+		return err
+	}
+	if err := a.reload(ctx, r); err != nil {
 		return err
 	}
 	state, err := a.services.State(ctx, a.Unit)
@@ -153,7 +159,7 @@ func (a *activator) activate(ctx context.Context, p Progress, r *record) error {
 	}
 	if !r.Kept && state.InvocationID == r.Invocation || down(state) {
 		p.Report("restarting " + a.Unit)
-		if err := a.restart(ctx, r); err != nil {
+		if err := a.restart(ctx); err != nil {
 			return err
 		}
 	}
@@ -164,9 +170,9 @@ func (a *activator) activate(ctx context.Context, p Progress, r *record) error {
 }
 
 // swap writes every file that differs, and records the invocation that cannot have read them all.
-func (a *activator) swap(ctx context.Context, p Progress, r *record) error {
-	begun := false
-	for _, part := range a.items() {
+func (a *activator) swap(ctx context.Context, p Progress, o observation) error {
+	r, begun := o.record, false
+	for _, part := range o.items {
 		have, want, err := part.observe(a.files)
 		if err != nil {
 			return err
@@ -174,12 +180,12 @@ func (a *activator) swap(ctx context.Context, p Progress, r *record) error {
 		if have.matches(want) {
 			continue
 		}
-		if !begun {
-			p.Report("swapping the configuration of " + a.Unit)
-			if err := a.swapAgain(r, part.loose); err != nil {
-				return err
-			}
-			begun = true
+		if step := cmp.Or(part.step, "swapping the configuration of "+a.Unit); part.step != "" || !begun {
+			p.Report(step)
+			begun = part.step == ""
+		}
+		if err := a.swapAgain(r, part, have); err != nil {
+			return err
 		}
 		if err := a.files.put(part.path, want); err != nil {
 			return err
@@ -198,12 +204,16 @@ func (a *activator) swap(ctx context.Context, p Progress, r *record) error {
 	return r.save(a.store)
 }
 
-// swapAgain resets the record of an earlier run when files are swapped a second time: an invocation since then may have
-// read the old ones.
-func (a *activator) swapAgain(r *record, loose bool) error {
-	if !r.Swapped && (!r.Kept || loose) {
+// swapAgain corrects the record of an earlier run before another file is swapped: an invocation since then may have read the
+// old ones. A drop-in that appeared since then is not in it.
+func (a *activator) swapAgain(r *record, part item, have version) error {
+	known := slices.ContainsFunc(r.Old, func(old oldFile) bool { return old.Path == part.path })
+	if known && !r.Swapped && (!r.Kept || part.loose) {
 		return nil
 	}
-	r.Swapped, r.Kept = false, r.Kept && loose
+	if !known {
+		r.Old = append(r.Old, oldFile{part.path, have})
+	}
+	r.Swapped, r.Kept = false, r.Kept && part.loose
 	return r.save(a.store)
 }

@@ -54,6 +54,8 @@ type fakeMachine struct {
 	others  map[string]machine.ServiceState
 	enabled bool
 	calls   []string
+	// off is the disk at the last reload: conditions in it are in effect.
+	off map[string]version
 	// claimed are the candidates of claimed files, which the host cleans up.
 	claimed []string
 }
@@ -64,7 +66,7 @@ const otherUnit = "e.service"
 // addOther adds a daemon that runs, is enabled and is to be replaced.
 func (h *fakeMachine) addOther() {
 	h.others = map[string]machine.ServiceState{
-		otherUnit:       {ID: otherUnit, Exists: true, Enabled: true, StartsAtBoot: true, Active: "active", InvocationID: "e"},
+		otherUnit:       {ID: otherUnit, Exists: true, Enabled: true, Active: "active", InvocationID: "e"},
 		"alias.service": {ID: otherUnit}, "d-alias.service": {ID: "d.service"}, "absent.service": {Active: "inactive"},
 		"idle.service": {ID: "idle.service", Exists: true, Active: "inactive"},
 	}
@@ -106,7 +108,9 @@ func (h *fakeMachine) start() {
 	d := &h.daemon
 	d.starts++
 	d.loaded = h.contents()
-	maps.DeleteFunc(d.loaded, func(name, _ string) bool { return strings.HasPrefix(path.Base(name), ".") || name == pathC })
+	maps.DeleteFunc(d.loaded, func(name, _ string) bool {
+		return strings.HasPrefix(path.Base(name), ".") || name == pathC || strings.HasSuffix(name, "-off.conf")
+	})
 	if len(h.environment) > 0 {
 		d.loaded[environmentPath("d.service")] = strings.Join(h.environment, "\n")
 	}
@@ -201,7 +205,7 @@ func (h *fakeMachine) clone() *fakeMachine {
 	c.disk, c.store = maps.Clone(h.disk), maps.Clone(h.store)
 	c.daemon.loaded, c.environment = maps.Clone(h.daemon.loaded), slices.Clone(h.environment)
 	c.others, c.calls = maps.Clone(h.others), slices.Clone(h.calls)
-	c.claimed = slices.Clone(h.claimed)
+	c.claimed, c.off = slices.Clone(h.claimed), maps.Clone(h.off)
 	return &c
 }
 

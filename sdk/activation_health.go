@@ -19,22 +19,25 @@ const (
 
 func (a *activator) timeout() time.Duration { return cmp.Or(max(a.Timeout, 0), DefaultHealthTimeout) }
 
-func (a *activator) restart(ctx context.Context, r *record) error {
-	if a.hasUnitFiles(r) {
-		if err := a.services.DaemonReload(ctx); err != nil {
-			return err
-		}
+// reload makes systemd read its files again, if the configuration, or that of an interrupted activation, has some.
+func (a *activator) reload(ctx context.Context, r *record) error {
+	if !a.hasUnitFiles(r) {
+		return nil
 	}
+	return a.services.DaemonReload(ctx)
+}
+
+func (a *activator) restart(ctx context.Context) error {
 	return explained(ctx, a.machine, a.services, a.Unit, a.services.Do(ctx, a.Unit, machine.Restart))
 }
 
 // restartOld restarts the daemon with its old configuration. systemd refuses one that has crashed repeatedly for a while
 // (StartLimitIntervalSec), so a failed restart is repeated until the timeout.
-func (a *activator) restartOld(ctx context.Context, r *record) error {
+func (a *activator) restartOld(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, a.timeout())
 	defer cancel()
 	for pause := a.pause; ; pause = min(2*pause, longestPause) {
-		err := a.restart(limited, r)
+		err := a.restart(limited)
 		if err == nil {
 			return a.awaitHealth(limited, discardProgress())
 		}

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"maps"
 	"testing"
 	"testing/synctest"
 
@@ -21,11 +22,15 @@ func TestActivationInsteadOfAnother(t *testing.T) {
 		changes, err := h.process(noCrash(), want...).plan(t.Context())
 		require.NoError(t, err)
 		require.Len(t, changes, 1)
-		assert.Equal(t, "change the configuration of d.service (1 file) and restart it; stop and disable e.service; enable d.service",
-			changes[0].Summary)
+		assert.Equal(t, "change the configuration of d.service (1 file) and restart it; stop e.service; "+
+			"keep e.service from starting; keep idle.service from starting; enable d.service", changes[0].Summary)
+		assert.Contains(t, changes[0].Diff, "+++ b"+offPath(otherUnit)+"\n")
 		swapped := &hook{on: "swapping", do: func() { h.calls = append(h.calls, "swap") }}
 		require.NoError(t, changes[0].Do(t.Context(), swapped))
-		assert.Equal(t, []string{"stop e.service", "disable e.service", "swap", "restart d.service", "enable d.service"}, h.calls)
+		assert.Equal(t, []string{"stop e.service", "swap", "daemon-reload", "restart d.service", "enable d.service"}, h.calls)
+		assert.Equal(t, "# machineadm keeps e.service from starting: d.service runs in its place.\n"+
+			"# To undo this, remove this file, then run: systemctl daemon-reload\n[Unit]\nConditionPathExists=!/\n"+
+			"[Service]\nExecStart=\n", h.contents()[offPath(otherUnit)])
 		_, planned, err := h.run(noCrash(), want...)
 		require.NoError(t, err)
 		assert.Zero(t, planned)
@@ -33,7 +38,16 @@ func TestActivationInsteadOfAnother(t *testing.T) {
 		h.others[otherUnit], h.calls = machine.ServiceState{ID: otherUnit, Exists: true, Masked: true, Active: "active"}, nil
 		_, _, err = h.run(noCrash(), want...)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"stop e.service"}, h.calls, "the mask stays, and nothing is restarted")
+		assert.Equal(t, []string{"stop e.service", "daemon-reload"}, h.calls, "the mask stays, and nothing is restarted")
+
+		h.others[otherUnit], h.calls = machine.ServiceState{ID: otherUnit, Exists: true, Active: "active"}, nil
+		delete(h.disk, offPath(otherUnit))
+		changes, err = h.process(noCrash(), want...).plan(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, "stop e.service; keep e.service from starting", changes[0].Summary)
+		_, _, err = h.run(noCrash(), want...)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"stop e.service", "daemon-reload"}, h.calls, "a drop-in of another unit requires no restart")
 	})
 }
 
@@ -48,9 +62,6 @@ func TestActivationInsteadOfAnotherRolledBack(t *testing.T) {
 		"masked while it ran": {func(h *fakeMachine) {
 			h.others[otherUnit] = machine.ServiceState{ID: otherUnit, Exists: true, Masked: true, Active: "active"}
 		}, "but e.service could not be started again (e.service is masked: it cannot be started)"},
-		"wanted by others": {func(h *fakeMachine) {
-			h.others[otherUnit] = machine.ServiceState{ID: otherUnit, Exists: true, StartsAtBoot: true, FileState: "static", Active: "active"}
-		}, "e.service starts at boot though it is disabled: another unit wants it"},
 		"no longer healthy": {func(h *fakeMachine) {
 			h.disk[pathA] = version{Exists: true, Content: []byte("die"), Mode: 0o644}
 		}, "d.service does not run with it either (it ended (failed)), and e.service runs again"},
@@ -65,6 +76,7 @@ func TestActivationInsteadOfAnotherRolledBack(t *testing.T) {
 				wantError(t, err, pluginv1.CodePrecondition, c.text)
 				assert.Empty(t, h.store)
 				assert.False(t, h.enabled)
+				assert.Len(t, h.disk, 1, "the drop-ins are removed")
 			})
 		})
 	}
@@ -84,5 +96,53 @@ func TestActivationOfAUnitThatIsMaskedAfterItsRestart(t *testing.T) {
 		assert.Contains(t, known.Hint, "systemctl unmask d.service")
 		assert.Equal(t, 2, h.daemon.starts)
 		assert.Equal(t, map[string]string{pathA: "old a"}, h.contents())
+	})
+}
+
+// TestActivationTakesOver: the next provider removes the drop-in of its own unit, under any of its names.
+func TestActivationTakesOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, runs := range []bool{false, true} {
+			h := newFakeMachine(runs, map[string]string{pathA: "a", offPath("d.service"): "x", offPath("alias-of-d.service"): "x"})
+			h.off = maps.Clone(h.disk)
+			changes, err := h.process(noCrash(), specs(map[string]string{pathA: "a"})...).plan(t.Context())
+			require.NoError(t, err)
+			require.Len(t, changes, 1)
+			assert.Contains(t, changes[0].Summary, "let alias-of-d.service start again; let d.service start again")
+			require.NoError(t, changes[0].Do(t.Context(), discardProgress()))
+			assert.Equal(t, map[string]string{pathA: "a"}, h.contents())
+			assert.Equal(t, 1, h.daemon.starts, "a daemon that runs is not restarted")
+			assert.Equal(t, "daemon-reload", h.calls[0])
+			_, planned, err := h.run(noCrash(), specs(map[string]string{pathA: "a"})...)
+			require.NoError(t, err)
+			assert.Zero(t, planned)
+		}
+	})
+}
+
+// TestActivationTakesOverMeanwhile: a drop-in that another activation wrote after a crash is removed, and rolled back.
+func TestActivationTakesOverMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, content := range []string{"new", "die"} {
+			for n := 0; ; n++ {
+				h := newFakeMachine(true, map[string]string{pathA: "old"})
+				ended, _, _ := h.run(&crashPoint{left: n}, specs(map[string]string{pathA: content})...)
+				if !ended {
+					break
+				}
+				resumed := len(h.store) > 0
+				h.disk[offPath("d.service")] = version{Exists: true, Content: []byte("x"), Mode: 0o644}
+				h.daemon.reloads = 0
+				_, _, err := h.run(noCrash(), specs(map[string]string{pathA: content})...)
+				want := map[string]string{pathA: "new"}
+				if content == "die" {
+					want = map[string]string{pathA: "old", offPath("d.service"): "x"}
+				}
+				assert.Equal(t, want, h.contents(), "ended before operation %d (%v): %v", n, resumed, err)
+				assert.NotZero(t, h.daemon.reloads, "ended before operation %d (%v): %v", n, resumed, err)
+			}
+		}
 	})
 }

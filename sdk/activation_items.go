@@ -16,8 +16,9 @@ import (
 // item is a part of the configuration: a file, or the environment of the service.
 type item struct {
 	path   string
-	loose  bool // requires no restart
-	absent bool // a file that must not exist
+	step   string // the step of the plan, of a drop-in that keeps a unit from starting
+	loose  bool   // requires no restart
+	absent bool   // a file that must not exist
 	// want returns the desired version, given the current one.
 	want func(have version) (version, error)
 	diff func(have, want version) string
@@ -33,7 +34,7 @@ func (i item) observe(f files) (have, want version, err error) {
 
 func (s FileSpec) item(loose bool) item {
 	return item{
-		path: s.Path, loose: loose, absent: s.Absent,
+		path: s.Path, step: s.step, loose: loose, absent: s.Absent,
 		want: func(version) (version, error) { return s.version(), nil },
 		diff: func(have, want version) string { return difference(s.Path, have, want, s.Sensitive) },
 	}
@@ -53,8 +54,12 @@ func (e ServiceEnvironment) item(unit string) item {
 
 func (a *activator) specs() []FileSpec { return slices.Concat(a.Files, a.Companions) }
 
-func (a *activator) items() []item {
+// items are those of the configuration, after the drop-ins that keep units from starting.
+func (a *activator) items(off []FileSpec) []item {
 	var all []item
+	for _, spec := range off {
+		all = append(all, spec.item(true))
+	}
 	for _, spec := range a.Files {
 		all = append(all, spec.item(false))
 	}

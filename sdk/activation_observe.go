@@ -11,17 +11,23 @@ import (
 type observation struct {
 	record *record // nil when no activation was interrupted
 	unit   machine.ServiceState
-	others []other   // of Instead
+	others []other // of Instead
+	off    []FileSpec
+	items  []item
 	have   []version // of the items, in their order
 	want   []version
-	differ int // the number of items that differ and require a restart
-	loose  int // the number of items that differ and require none
+	steps  []string // of the items that differ and are switches
+	differ int      // the number of other items that differ and require a restart
+	loose  int      // the number of other items that differ and require none
 }
 
 func (a *activator) observe(ctx context.Context, seen map[string]machine.ServiceState) (observation, error) {
 	var o observation
 	var err error
 	if o.unit, o.others, err = a.units(ctx, seen); err != nil {
+		return o, err
+	}
+	if o.off, err = a.offDropIns(o); err != nil {
 		return o, err
 	}
 	a.claim(o)
@@ -32,7 +38,8 @@ func (a *activator) observe(ctx context.Context, seen map[string]machine.Service
 	if o.record, err = loadRecord(a.store, a.Unit); err != nil {
 		return o, err
 	}
-	for _, part := range a.items() {
+	o.items = a.items(o.off)
+	for _, part := range o.items {
 		have, want, err := part.observe(a.files)
 		if err != nil {
 			return o, err
@@ -45,6 +52,8 @@ func (a *activator) observe(ctx context.Context, seen map[string]machine.Service
 		}
 		switch {
 		case have.matches(want):
+		case part.step != "":
+			o.steps = append(o.steps, part.step)
 		case part.loose:
 			o.loose++
 		default:
@@ -55,7 +64,7 @@ func (a *activator) observe(ctx context.Context, seen map[string]machine.Service
 	return o, nil
 }
 
-// claim records what the document owns of the units.
+// claim records what the document owns of the units, and their drop-ins.
 func (a *activator) claim(o observation) {
 	if a.Environment != nil {
 		claimUnit(a.machine, a.Unit, o.unit, "environment", a.Environment.entries()...)
@@ -66,7 +75,9 @@ func (a *activator) claim(o observation) {
 	}
 	for _, other := range o.others {
 		claimUnit(a.machine, other.name, other.state, "running", "false")
-		claimUnit(a.machine, other.name, other.state, "enabled", "false")
+	}
+	for _, spec := range o.off {
+		spec.claim(a.machine)
 	}
 }
 
@@ -74,15 +85,11 @@ func (a *activator) claim(o observation) {
 func (a *activator) switches(o observation) []string {
 	var all []string
 	for _, other := range o.others {
-		switch boot := atBoot(other.state); {
-		case other.runs() && boot:
-			all = append(all, "stop and disable "+other.name)
-		case other.runs():
+		if other.runs() {
 			all = append(all, "stop "+other.name)
-		case boot:
-			all = append(all, "disable "+other.name)
 		}
 	}
+	all = append(all, o.steps...)
 	if a.Enable && !o.unit.Enabled {
 		all = append(all, "enable "+a.Unit)
 	}

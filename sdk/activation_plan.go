@@ -32,6 +32,9 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 	if len(a.Files) == 0 && a.Environment == nil {
 		return nil, fmt.Errorf("the activation of %s has no files", a.Unit)
 	}
+	if len(a.Instead) > 0 && a.machine.Target.OS == "windows" {
+		return nil, Unsupported("", "only systemd keeps a service from starting in place of another one", "")
+	}
 	if a.Environment != nil {
 		if err := a.Environment.check(); err != nil {
 			return nil, err
@@ -56,7 +59,7 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 	if o.record == nil && o.differ == 0 && !down(o.unit) && len(a.switches(o)) == 0 {
 		return fileChanges(a.files, a.Companions)
 	}
-	for i, part := range a.items() {
+	for i, part := range o.items {
 		if !o.have[i].matches(o.want[i]) {
 			change.Diff += part.diff(o.have[i], o.want[i])
 		}
@@ -66,14 +69,7 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 
 // inImage returns the changes in an image: files and links.
 func (a *activator) inImage(o observation) ([]*Change, error) {
-	var changes []*Change
-	for _, other := range o.others {
-		if atBoot(other.state) {
-			changes = append(changes, enablement(a.services, other.name, false))
-		}
-	}
-	files, err := fileChanges(a.files, a.specs())
-	changes = append(changes, files...)
+	changes, err := fileChanges(a.files, slices.Concat(o.off, a.specs()))
 	if a.Enable && o.unit.Exists && !o.unit.Enabled {
 		changes = append(changes, enablement(a.services, cmp.Or(o.unit.ID, a.Unit), true))
 	}
@@ -97,7 +93,7 @@ func (a *activator) summary(o observation) string {
 func (a *activator) counted(o observation) string {
 	files := o.differ + o.loose
 	var parts []string
-	if last := len(a.Files); a.Environment != nil && !o.have[last].matches(o.want[last]) {
+	if at := len(o.off) + len(a.Files); a.Environment != nil && !o.have[at].matches(o.want[at]) {
 		files, parts = files-1, []string{"its environment"}
 	}
 	switch {

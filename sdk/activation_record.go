@@ -24,8 +24,8 @@ type record struct {
 	Ran bool `json:"ran"`
 	// Disabled reports that the unit was disabled before, and is to be enabled.
 	Disabled bool `json:"disabled,omitempty"`
-	// Replaced are the units of Instead in their former state.
-	Replaced []replaced `json:"replaced,omitempty"`
+	// Stopped are the units of Instead that ran before.
+	Stopped []string `json:"stopped,omitempty"`
 	// Kept reports that the files have matched all the time, so that no restart is due.
 	Kept bool `json:"kept,omitempty"`
 	// Swapped reports that every file was new when Invocation was recorded.
@@ -39,13 +39,6 @@ type record struct {
 type oldFile struct {
 	Path    string  `json:"path"`
 	Version version `json:"file"`
-}
-
-// replaced is a unit of Instead that ran or was enabled.
-type replaced struct {
-	Unit   string `json:"unit"`
-	AtBoot bool   `json:"atBoot"`
-	Ran    bool   `json:"ran"`
 }
 
 func loadRecord(s stateStore, unit string) (*record, error) {

@@ -55,6 +55,9 @@ func (a *activator) rollBack(ctx context.Context, r *record) (string, error) {
 	if err := a.removeEmpty(r.Missing); err != nil {
 		return "", err
 	}
+	if err := a.reload(ctx, r); err != nil {
+		return "", err
+	}
 	state, err := a.services.State(ctx, a.Unit)
 	if err != nil {
 		return "", err
@@ -68,7 +71,7 @@ func (a *activator) rollBack(ctx context.Context, r *record) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	others, err := a.restoreOthers(ctx, r)
+	others, err := a.startOthers(ctx, r)
 	if err != nil {
 		return "", err
 	}
@@ -102,14 +105,9 @@ func (a *activator) resume(ctx context.Context, r *record, state machine.Service
 		}
 		return restored + "and " + a.Unit + " does not run, as before", nil
 	case !r.Restarted && state.InvocationID == r.Invocation && !down(state):
-		if a.hasUnitFiles(r) { // systemd may have read the new ones
-			if err := a.services.DaemonReload(ctx); err != nil {
-				return "", err
-			}
-		}
 		return restored + "and " + a.Unit + " was not restarted", nil
 	}
-	err := a.restartOld(ctx, r)
+	err := a.restartOld(ctx)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/machineadm/machineadm/sdk/machine"
@@ -27,8 +28,8 @@ func (s fakeServices) stateOf(unit string) machine.ServiceState {
 		return state
 	}
 	state := machine.ServiceState{
-		ID: "d.service", Exists: true, Masked: s.h.masked, Enabled: s.h.enabled, StartsAtBoot: s.h.enabled, Active: "inactive",
-		InvocationID: fmt.Sprint(s.h.daemon.starts),
+		ID: "d.service", Names: []string{"alias-of-d.service", "d.service"}, Exists: true, Masked: s.h.masked, Enabled: s.h.enabled,
+		Active: "inactive", InvocationID: fmt.Sprint(s.h.daemon.starts),
 	}
 	if s.h.daemon.active {
 		state.Active = "active"
@@ -55,11 +56,13 @@ func (s fakeServices) Do(_ context.Context, unit string, a machine.Action) error
 		if a != machine.Stop && state.Masked {
 			return &machine.ServiceError{Unit: unit, Action: a.String(), Err: errors.New("it is masked")}
 		}
-		state.Active = map[bool]string{true: "inactive", false: "active"}[a == machine.Stop]
+		state.Active = map[bool]string{true: "inactive", false: "active"}[a == machine.Stop || s.h.off[offPath(unit)].Exists]
 		s.h.others[unit] = state
 		return nil
 	}
 	switch {
+	case a != machine.Stop && s.h.off[offPath(unit)].Exists: // systemctl succeeds
+		s.h.daemon.active = false
 	case a == machine.Stop:
 		s.h.daemon.active, s.h.daemon.failed = false, false
 		s.h.daemon.stops++
@@ -80,7 +83,7 @@ func (s fakeServices) SetEnabled(_ context.Context, unit string, enabled bool) e
 	state, ok := s.h.others[unit]
 	switch {
 	case ok:
-		state.Enabled, state.StartsAtBoot = enabled, enabled || state.FileState == "static"
+		state.Enabled = enabled
 		s.h.others[unit] = state
 	case s.h.masked:
 		return &machine.ServiceError{Unit: unit, Action: "enable", Err: errors.New("it is masked")}
@@ -93,6 +96,8 @@ func (s fakeServices) SetEnabled(_ context.Context, unit string, enabled bool) e
 func (s fakeServices) DaemonReload(context.Context) error {
 	s.f.tick()
 	s.h.daemon.reloads++
+	s.h.calls = append(s.h.calls, "daemon-reload")
+	s.h.off = maps.Clone(s.h.disk)
 	return nil
 }
 

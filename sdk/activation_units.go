@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/machineadm/machineadm/sdk/machine"
 )
@@ -17,8 +18,6 @@ type other struct {
 
 // runs is also true for a unit that is masked, or whose package was removed, while it runs.
 func (o other) runs() bool { return o.state.Active != "" && !ended(o.state) }
-
-func atBoot(s machine.ServiceState) bool { return !s.Masked && (s.Enabled || s.StartsAtBoot) }
 
 // units returns the state of the unit and of those of Instead, each once. It queries those that seen lacks.
 func (a *activator) units(ctx context.Context, seen map[string]machine.ServiceState) (machine.ServiceState, []other, error) {
@@ -45,52 +44,67 @@ func (a *activator) units(ctx context.Context, seen map[string]machine.ServiceSt
 	return states[a.Unit], others, nil
 }
 
-func replacedOf(others []other) []replaced {
-	var all []replaced
-	for _, o := range others {
-		if o.runs() || atBoot(o.state) {
-			all = append(all, replaced{Unit: o.name, AtBoot: atBoot(o.state), Ran: !down(o.state) && o.runs()})
+// offDropIns returns the drop-ins that keep the units of Instead from starting, and those of the unit itself, which are to
+// be removed.
+func (a *activator) offDropIns(o observation) ([]FileSpec, error) {
+	if a.machine.Target.OS == "windows" {
+		return nil, nil
+	}
+	var all []FileSpec
+	for _, other := range o.others {
+		if s := other.state; s.Exists && (!s.Masked || s.FileState == "masked-runtime") { // until the next boot
+			all = append(all, a.offDropIn(other.name))
 		}
 	}
-	return all
+	names := append([]string{cmp.Or(o.unit.ID, a.Unit)}, o.unit.Names...)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		have, err := a.files.read(offPath(name))
+		if err != nil {
+			return nil, err
+		}
+		if have.Exists {
+			all = append(all, FileSpec{Path: offPath(name), Absent: true, step: "let " + name + " start again"})
+		}
+	}
+	return all, nil
 }
 
-// replaceOthers stops and disables the units of Instead.
-func (a *activator) replaceOthers(ctx context.Context, p Progress) error {
-	if len(a.Instead) == 0 {
-		return nil
+// offDropIn is the drop-in that keeps another unit from starting. A condition alone is not enough: a start that it prevents
+// stops the units that conflict with it all the same, and at boot it can cancel theirs. systemd refuses a service without
+// ExecStart before that.
+func (a *activator) offDropIn(unit string) FileSpec {
+	content := "# machineadm keeps " + unit + " from starting: " + a.Unit + " runs in its place.\n" +
+		"# To undo this, remove this file, then run: systemctl daemon-reload\n" +
+		"[Unit]\nConditionPathExists=!/\n"
+	if strings.HasSuffix(unit, ".service") {
+		content += "[Service]\nExecStart=\n"
 	}
-	_, others, err := a.units(ctx, nil)
-	if err != nil {
-		return err
-	}
-	for _, o := range others {
-		if o.runs() {
-			p.Report("stopping " + o.name)
-			if err := a.services.Do(ctx, o.name, machine.Stop); err != nil {
+	return FileSpec{Path: offPath(unit), Content: []byte(content), Mode: 0o644, step: "keep " + unit + " from starting"}
+}
+
+// offPath is the path of the drop-in that keeps a unit from starting. It is the last one that systemd reads: an empty
+// assignment in a drop-in resets the conditions of all before it.
+func offPath(unit string) string { return dropInPath(unit, "zz-machineadm-off") }
+
+// stopOthers stops the units of Instead, and records those that ran.
+func (a *activator) stopOthers(ctx context.Context, p Progress, o observation) error {
+	for _, other := range o.others {
+		if !other.runs() {
+			continue
+		}
+		if r := o.record; !down(other.state) && !slices.Contains(r.Stopped, other.name) {
+			r.Stopped = append(r.Stopped, other.name)
+			if err := r.save(a.store); err != nil {
 				return err
 			}
 		}
-		if atBoot(o.state) {
-			if err := a.disable(ctx, p, o.name); err != nil {
-				return err
-			}
+		p.Report("stopping " + other.name)
+		if err := a.services.Do(ctx, other.name, machine.Stop); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-func (a *activator) disable(ctx context.Context, p Progress, unit string) error {
-	p.Report("disabling " + unit)
-	if err := a.services.SetEnabled(ctx, unit, false); err != nil {
-		return err
-	}
-	state, err := a.services.State(ctx, unit)
-	if err == nil && atBoot(state) {
-		err = Precondition(unit+" starts at boot though it is disabled: another unit wants it",
-			"mask it, if no other program needs it: systemctl mask "+unit+"; then run again")
-	}
-	return err
 }
 
 // enable enables the unit, where Enable asks for it.
@@ -107,26 +121,22 @@ func (a *activator) enable(ctx context.Context, p Progress) error {
 	return explained(ctx, a.machine, a.services, a.Unit, err)
 }
 
-// restoreOthers restores the former state of the units of Instead and returns the outcome in words. A unit that does not
-// start again is no error.
-func (a *activator) restoreOthers(ctx context.Context, r *record) (string, error) {
+// startOthers starts the units of Instead that ran, and returns the outcome in words. One that does not start again is no
+// error.
+func (a *activator) startOthers(ctx context.Context, r *record) (string, error) {
 	outcome := ""
-	for _, was := range slices.Backward(r.Replaced) {
-		state, err := a.services.State(ctx, was.Unit)
+	for _, unit := range slices.Backward(r.Stopped) {
+		state, err := a.services.State(ctx, unit)
 		if err != nil {
 			return "", err
 		}
-		if was.AtBoot && state.Exists && !state.Masked && !atBoot(state) {
-			if err := a.services.SetEnabled(ctx, was.Unit, true); err != nil {
-				outcome += ", but " + was.Unit + " could not be enabled again (" + messageOf(err) + ")"
-			}
+		if !down(state) {
+			continue
 		}
-		if was.Ran && down(state) {
-			if err := start(ctx, a.machine, a.services, was.Unit); err != nil {
-				outcome += ", but " + was.Unit + " could not be started again (" + messageOf(err) + ")"
-			} else {
-				outcome += ", and " + was.Unit + " runs again"
-			}
+		if err := start(ctx, a.machine, a.services, unit); err != nil {
+			outcome += ", but " + unit + " could not be started again (" + messageOf(err) + ")"
+		} else {
+			outcome += ", and " + unit + " runs again"
 		}
 		if ctx.Err() != nil {
 			return "", ctx.Err()

@@ -1,11 +1,13 @@
 package sdk_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 	"github.com/machineadm/machineadm/sdk/machinetest"
@@ -18,7 +20,7 @@ func insteadOfOld() sdk.Activation {
 	}
 }
 
-// TestActivationInAnImage: units are enabled and disabled by links; the rest is left for first boot.
+// TestActivationInAnImage: units are turned on by links and off by drop-ins; the rest is left for first boot.
 func TestActivationInAnImage(t *testing.T) {
 	t.Parallel()
 	unix(t)
@@ -29,12 +31,15 @@ func TestActivationInAnImage(t *testing.T) {
 	}
 	require.NoError(t, m.FS.Symlink(units+"old.service", wants+"old.service"))
 	require.NoError(t, m.FS.Symlink("/dev/null", "/etc/systemd/system/off.service"))
-	require.Equal(t, []string{"disable:old.service", "file:/etc/new.conf", "enable:new.service", "activate:new.service"},
+	require.NoError(t, m.FS.WriteFile(off("new.service"), nil, 0o644))
+	require.Equal(t, []string{"file:" + off("old.service"), "file:" + off("new.service"), "file:/etc/new.conf", "enable:new.service", "activate:new.service"},
 		applied(t, m, insteadOfOld()))
 	tree := machinetest.Tree(t, root)
 	assert.Contains(t, tree, wants+"new.service -> "+units+"new.service\n")
 	assert.Contains(t, tree, "/etc/systemd/system/off.service -> /dev/null\n")
-	assert.NotContains(t, tree, wants+"old.service")
+	assert.Contains(t, tree, wants+"old.service", "its links stay")
+	assert.NotContains(t, tree, off("off.service"))
+	assert.NotContains(t, tree, off("new.service"))
 	assert.Equal(t, []string{"activate:new.service"}, applied(t, m, insteadOfOld()))
 
 	early, _ := machinetest.NewImage(t)
@@ -42,6 +47,8 @@ func TestActivationInAnImage(t *testing.T) {
 	a.BeforeInstall = true
 	assert.Equal(t, []string{"file:/etc/new.conf", "activate:new.service"}, applied(t, early, a), "first boot enables the unit")
 }
+
+func off(unit string) string { return "/etc/systemd/system/" + unit + ".d/zz-machineadm-off.conf" }
 
 // applied makes the changes that are possible in an image, and returns the IDs of all.
 func applied(t *testing.T, m sdk.Machine, a sdk.Activation) []string {
@@ -76,13 +83,17 @@ func TestActivationClaimsUnits(t *testing.T) {
 	require.NoError(t, err)
 	var ids []string
 	for _, c := range f.Claims() {
-		if c.Value[0] == "true" || c.Value[0] == "false" {
-			ids = append(ids, c.ID+"="+c.Value[0])
+		if value := strings.Join(c.Value, " "); !strings.HasPrefix(c.ID, "file:/etc/new.conf") {
+			ids = append(ids, c.ID+"="+value[:min(4, len(value))])
 		}
 	}
 	assert.Equal(t, []string{
 		"unit:new.service#running=true", "unit:new.service#enabled=true",
-		"unit:old.service#running=false", "unit:old.service#enabled=false",
-		"unit:absent.service#running=false", "unit:absent.service#enabled=false",
+		"unit:old.service#running=fals", "unit:absent.service#running=fals",
+		"file:" + off("old.service") + "=# ma",
 	}, ids)
+
+	f.Machine.Target.OS = "windows"
+	_, err = sdk.Activate(t.Context(), f.Machine, a)
+	wantCode(t, err, pluginv1.CodeUnsupported, "only systemd")
 }

@@ -113,9 +113,12 @@ func TestHelpersClaimAsTheVectors(t *testing.T) {
 	_, err = sdk.Directory(f.Machine, "/etc/chrony/sources.d/", 0o755)
 	require.NoError(t, err)
 	_, err = sdk.Activate(t.Context(), f.Machine, sdk.Activation{
-		Unit: "chrony", Instead: []string{"systemd-timesyncd"}, Enable: true,
+		Unit: "chrony", Enable: true,
 		Files: []sdk.FileSpec{{Path: "/etc/motd", Content: []byte("hello\n"), Mode: 0o644}},
 	})
+	require.NoError(t, err)
+	off := false
+	_, err = sdk.ServiceState(t.Context(), f.Machine, "systemd-timesyncd.service", sdk.ServiceSpec{Enabled: &off})
 	require.NoError(t, err)
 	checked := 0
 	for _, c := range f.Claims() {

@@ -25,7 +25,7 @@ func DropIn(ctx context.Context, m Machine, unit, name, content string) (*Change
 	if !strings.Contains(unit, ".") {
 		return nil, fmt.Errorf("drop-in %q of the unit %q: the unit has no type", name, unit)
 	}
-	path := "/etc/systemd/system/" + unit + ".d/" + name + ".conf"
+	path := dropInPath(unit, name)
 	change, err := File(m, FileSpec{Path: path, Content: []byte(content), Mode: 0o644})
 	if err != nil || m.Offline() { // in an image systemd reads it at boot
 		return change, err
@@ -46,6 +46,10 @@ func DropIn(ctx context.Context, m Machine, unit, name, content string) (*Change
 		return r.after(ctx, func() error { return write(ctx, p) })
 	}
 	return change, nil
+}
+
+func dropInPath(unit, name string) string {
+	return "/etc/systemd/system/" + unit + ".d/" + name + ".conf"
 }
 
 // stateStore is the part of machine.State that the ready-made changes use.

@@ -32,6 +32,8 @@ type FileSpec struct {
 	Sensitive bool
 	// Part is what the document owns of a file that it shares with others; nil means the whole file.
 	Part *Part
+
+	step string // see item
 }
 
 // Part is a part of a file. Another document with a different content of the same part, or with the whole file, is a

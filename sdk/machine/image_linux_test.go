@@ -101,7 +101,7 @@ func TestImageState(t *testing.T) {
 		"plain":        {ID: "plain.service", FileState: "disabled", Exists: true, Fragment: "/usr/lib/systemd/system/plain.service"},
 		"alias":        {ID: "plain.service", FileState: "disabled", Exists: true, Fragment: "/usr/lib/systemd/system/plain.service"},
 		"admin":        {ID: "admin.service", FileState: "disabled", Exists: true, Fragment: "/etc/systemd/system/admin.service"},
-		"vendor":       {ID: "vendor.service", FileState: "enabled", StartsAtBoot: true, Exists: true, Enabled: true, Fragment: "/usr/lib/systemd/system/vendor.service"},
+		"vendor":       {ID: "vendor.service", FileState: "enabled", Exists: true, Enabled: true, Fragment: "/usr/lib/systemd/system/vendor.service"},
 		"masked":       {ID: "masked.service", FileState: "masked", Exists: true, Masked: true, Fragment: "/etc/systemd/system/masked.service"},
 		"empty":        {ID: "empty.service", FileState: "masked", Exists: true, Masked: true, Fragment: "/usr/lib/systemd/system/empty.service"},
 		"static":       {ID: "static.service", FileState: "static", Exists: true, Fragment: "/usr/lib/systemd/system/static.service"},

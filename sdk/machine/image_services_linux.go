@@ -29,7 +29,7 @@ func (s *image) State(_ context.Context, unit string) (ServiceState, error) {
 	}
 	state := ServiceState{
 		ID: found.name, Names: []string{found.name}, Exists: true, Masked: found.masked, Fragment: found.fragment,
-		Enabled: enabled, StartsAtBoot: enabled, FileState: "disabled",
+		Enabled: enabled, FileState: "disabled",
 	}
 	switch {
 	case found.masked:

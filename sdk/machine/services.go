@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// ServiceState is the state of a unit. An image has only ID, Names, Exists, Masked, Enabled, FileState, StartsAtBoot and
-// Fragment.
+// ServiceState is the state of a unit. An image has only ID, Names, Exists, Masked, Enabled, FileState and Fragment.
 type ServiceState struct {
 	// ID is the unit's own name, also where the query was for an alias.
 	ID string
@@ -21,9 +20,6 @@ type ServiceState struct {
 	// FileState is the output of systemctl is-enabled, such as "enabled", "static" or "alias". Of a Windows service it is
 	// "automatic", "manual" or "disabled".
 	FileState string
-	// StartsAtBoot reports that the unit is enabled, or that a loaded unit wants or requires it, as is usual for static
-	// ones. In an image it equals Enabled.
-	StartsAtBoot bool
 	// NeedReload reports that files of the unit changed since the manager read them, by their modification times.
 	NeedReload bool
 	// Active and Sub are the states of systemd, such as "active" and "running", also for Windows services.

@@ -65,7 +65,7 @@ func (windowsServices) State(_ context.Context, unit string) (ServiceState, erro
 			return err
 		}
 		state = ServiceState{
-			ID: unit, Names: []string{unit}, FileState: startType(config.StartType), StartsAtBoot: config.StartType <= mgr.StartAutomatic,
+			ID: unit, Names: []string{unit}, FileState: startType(config.StartType),
 			Exists: true, Masked: config.StartType == mgr.StartDisabled, Enabled: config.StartType == mgr.StartAutomatic,
 			MainPID: int(status.ProcessId), Fragment: config.BinaryPathName,
 		}

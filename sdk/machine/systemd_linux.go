@@ -41,7 +41,7 @@ func (s *systemd) States(ctx context.Context, units ...string) ([]ServiceState, 
 		return nil, nil
 	}
 	const properties = "Id,Names,LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath,ExecStart," +
-		"Environment,NeedDaemonReload,WantedBy,RequiredBy"
+		"Environment,NeedDaemonReload"
 	args := []string{"show", "--property=" + properties, "--"}
 	for _, unit := range units {
 		name, err := s.prepare(unit)
@@ -97,7 +97,6 @@ func stateOf(shown string) (ServiceState, error) {
 		Command:      argvOf(properties["ExecStart"]),
 		Environment:  assignmentsOf(properties["Environment"]),
 	}
-	state.StartsAtBoot = !state.Masked && (state.Enabled || properties["WantedBy"]+properties["RequiredBy"] != "")
 	if pid := properties["MainPID"]; pid != "" { // only services have one
 		var err error
 		if state.MainPID, err = strconv.Atoi(pid); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 const showLine = "systemctl show --property=Id,Names,LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath," +
-	"ExecStart,Environment,NeedDaemonReload,WantedBy,RequiredBy -- "
+	"ExecStart,Environment,NeedDaemonReload -- "
 
 func liveSystemd(t *testing.T) (machine.Services, *machinetest.Runner) {
 	t.Helper()
@@ -40,7 +40,7 @@ func TestSystemdState(t *testing.T) {
 				"ActiveState=active", "SubState=running", "UnitFileState=enabled", "InvocationID=0123abc",
 			},
 			machine.ServiceState{
-				Exists: true, Enabled: true, FileState: "enabled", StartsAtBoot: true, Active: "active", Sub: "running", InvocationID: "0123abc",
+				Exists: true, Enabled: true, FileState: "enabled", Active: "active", Sub: "running", InvocationID: "0123abc",
 				MainPID: 42, Fragment: "/lib/systemd/system/chrony.service",
 			},
 		},
@@ -64,10 +64,6 @@ func TestSystemdState(t *testing.T) {
 			machine.ServiceState{Exists: true, Masked: true, FileState: "masked-runtime", Active: "active"},
 		},
 		"static": {[]string{"LoadState=loaded", "UnitFileState=static"}, machine.ServiceState{Exists: true, FileState: "static"}},
-		"static and wanted": {
-			[]string{"LoadState=loaded", "UnitFileState=static", "WantedBy=sysinit.target"},
-			machine.ServiceState{Exists: true, FileState: "static", StartsAtBoot: true},
-		},
 		"an alias": {
 			[]string{"Id=chronyd.service", "Names=chronyd.service chrony.service", "LoadState=loaded", "NeedDaemonReload=yes"},
 			machine.ServiceState{
@@ -75,7 +71,7 @@ func TestSystemdState(t *testing.T) {
 			},
 		},
 		"until reboot":       {[]string{"LoadState=loaded", "UnitFileState=enabled-runtime"}, machine.ServiceState{Exists: true, FileState: "enabled-runtime"}},
-		"broken":             {[]string{"LoadState=bad-setting", "UnitFileState=enabled"}, machine.ServiceState{Exists: true, Enabled: true, FileState: "enabled", StartsAtBoot: true}},
+		"broken":             {[]string{"LoadState=bad-setting", "UnitFileState=enabled"}, machine.ServiceState{Exists: true, Enabled: true, FileState: "enabled"}},
 		"not even a service": {[]string{"LoadState=loaded", "UnitFileState="}, machine.ServiceState{Exists: true}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -72,7 +72,7 @@ func (s *Services) SetEnabled(_ context.Context, unit string, enabled bool) erro
 		action = "enable"
 	}
 	return s.change(action, unit, func(state *machine.ServiceState) {
-		state.Enabled, state.StartsAtBoot, state.FileState = enabled, enabled, action+"d"
+		state.Enabled, state.FileState = enabled, action+"d"
 	})
 }
 

@@ -32,12 +32,12 @@ func TestStates(t *testing.T) {
 			state[want[i]] = s
 		}
 		old := state["old.service"]
-		assert.True(t, old.Exists && old.Enabled && old.StartsAtBoot && !old.Masked, "%+v", old)
+		assert.True(t, old.Exists && old.Enabled && !old.Masked, "%+v", old)
 		assert.Equal(t, old, state["old-alias.service"])
 		assert.ElementsMatch(t, []string{"old.service", "old-alias.service"}, old.Names)
 		assert.False(t, state["absent.service"].Exists)
 		journal := state["systemd-journald.service"]
-		assert.True(t, journal.Exists && journal.Masked && !journal.Enabled && !journal.StartsAtBoot, "%+v", journal)
+		assert.True(t, journal.Exists && journal.Masked && !journal.Enabled, "%+v", journal)
 		assert.Equal(t, "masked", journal.FileState)
 		assert.Equal(t, "active", journal.Active)
 		assert.Equal(t, "masked-runtime", state["wanted.service"].FileState)
