@@ -91,16 +91,6 @@ func (a *activator) awaitHealth(ctx context.Context, p Progress) error {
 	}
 }
 
-// wait pauses, and returns false when ctx ends first.
-func wait(ctx context.Context, pause time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(pause):
-		return true
-	}
-}
-
 func discardProgress() Progress {
 	return &progress{out: &events{send: func(pluginv1.Event) error { return nil }}}
 }

@@ -121,15 +121,6 @@ func (a *activator) resume(ctx context.Context, r *record, state machine.Service
 	return restored + "but " + a.Unit + " does not run with it either (" + messageOf(err) + ")", nil
 }
 
-// failed is a Precondition. It has the message of its cause and does not wrap it: the caller would take the error of a
-// context in it for its own.
 func (a *activator) failed(message string, cause error) error {
-	_, hint := codeOf(cause)
-	if known, ok := asContract(cause); ok {
-		hint = known.Hint
-	}
-	if hint == "" {
-		hint = "correct the configuration, then run again; " + logHint(a.machine, a.Unit)
-	}
-	return WithDetail(Precondition(message, hint), outputOf(cause))
+	return precondition(message, "correct the configuration, then run again; "+logHint(a.machine, a.Unit), cause)
 }

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -38,6 +39,16 @@ func Unsupported(field, message, hint string) error {
 // Precondition reports that the machine is not ready for the document; hint is what the operator has to do.
 func Precondition(message, hint string) error {
 	return &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: message, Hint: hint}
+}
+
+// precondition is a Precondition with the hint of its cause, if that has one. It has the message of its cause and does not
+// wrap it: the caller would take the error of a context in it for its own.
+func precondition(message, hint string, cause error) error {
+	_, own := codeOf(cause)
+	if known, ok := asContract(cause); ok {
+		own = known.Hint
+	}
+	return WithDetail(Precondition(message, cmp.Or(own, hint)), outputOf(cause))
 }
 
 // Retry reports a failure that may pass. The host tries again after the given time.
