@@ -74,7 +74,9 @@ func (a *activator) claim(o observation) {
 		claimUnit(a.machine, a.Unit, o.unit, "enabled", "true")
 	}
 	for _, other := range o.others {
-		claimUnit(a.machine, other.name, other.state, "running", "false")
+		if other.state.Exists { // one that is not may become a name of the unit, when that is enabled
+			claimUnit(a.machine, other.name, other.state, "running", "false")
+		}
 	}
 	for _, spec := range o.off {
 		spec.claim(a.machine)
