@@ -20,13 +20,15 @@ func Kinds() []string {
 }
 
 // ServedKinds returns the kinds that have a specification and a plugin in this release.
-func ServedKinds() []string { return []string{KindContainerRuntime, KindSysctl} }
+func ServedKinds() []string { return []string{KindContainerRuntime, KindTimesync, KindSysctl} }
 
 // New returns a pointer to an empty document of a kind that this release serves, nil for any other.
 func New(kind string) any {
 	switch kind {
 	case KindContainerRuntime:
 		return &ContainerRuntime{}
+	case KindTimesync:
+		return &Timesync{}
 	case KindSysctl:
 		return &Sysctl{}
 	}

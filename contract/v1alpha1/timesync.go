@@ -1,0 +1,113 @@
+package v1alpha1
+
+import "encoding/json"
+
+// Timesync makes one time daemon of the machine synchronize its clock, and proves that it does.
+type Timesync struct {
+	Header
+	// Spec is the desired state.
+	Spec TimesyncSpec `json:"spec"`
+}
+
+// TimesyncSpec is the desired state of a Timesync document. An absent field is not managed: the value of the distribution or
+// of the administrator stays. Source: RFC 5905 (NTP), RFC 8915 (NTS), chrony.conf(5), ntp.conf(5), timesyncd.conf(5).
+type TimesyncSpec struct {
+	// Provider names the plugin: systemd, ntpd, chronyd or w32time. By default the host chooses.
+	Provider string `json:"provider,omitempty"`
+	// Profile adds the sources that the operator of a platform recommends: aws, gcp, azure or vmware.
+	Profile string `json:"profile,omitempty"`
+	// Servers are single NTP servers.
+	Servers []TimeServer `json:"servers,omitempty"`
+	// Pools are names that resolve to several servers.
+	Pools []TimePool `json:"pools,omitempty"`
+	// Fallback are the addresses of servers that are used only if nothing else names a server, such as DHCP.
+	Fallback []string `json:"fallback,omitempty"`
+	// RefClocks are clocks of the machine itself.
+	RefClocks []RefClock `json:"refClocks,omitempty"`
+	// MakeStep says when the clock is stepped. By default the daemon decides. An offset that is not stepped is slewed.
+	MakeStep *MakeStep `json:"makeStep,omitempty"`
+	// RTCSync copies the time to the real-time clock regularly.
+	RTCSync *bool `json:"rtcSync,omitempty"`
+	// WaitForSync makes the document succeed only when the clock is synchronized. Without it the document succeeds when the
+	// daemon runs with its configuration.
+	WaitForSync *WaitForSync `json:"waitForSync,omitempty"`
+	// DisableOthers stops every other time daemon and keeps it from starting. Default true.
+	DisableOthers *bool `json:"disableOthers,omitempty"`
+	// KeepDistributionSources keeps the sources that the distribution, DHCP or the administrator configured beside those of
+	// this document. By default only those of this document are used, if it has any.
+	KeepDistributionSources bool `json:"keepDistributionSources,omitempty"`
+	// ProviderConfig is specific to the provider.
+	ProviderConfig json.RawMessage `json:"providerConfig,omitempty"`
+}
+
+// TimeSource has the settings of a server and of the servers of a pool.
+type TimeSource struct {
+	// Address is an IP address or a DNS name, without port.
+	Address string `json:"address"`
+	// IBurst sends the first requests in short intervals, so that the clock is synchronized sooner. Default true.
+	IBurst *bool `json:"iburst,omitempty"`
+	// Prefer uses this source before the others as long as it is correct.
+	Prefer bool `json:"prefer,omitempty"`
+	// MinPoll is the shortest interval between two requests, as an exponent of 2 in seconds: 6 is 64 s.
+	MinPoll *int `json:"minPoll,omitempty"`
+	// MaxPoll is the longest interval between two requests, as an exponent of 2 in seconds, at least minPoll.
+	MaxPoll *int `json:"maxPoll,omitempty"`
+	// NTS authenticates the server with Network Time Security, against the certificate authorities of the system.
+	NTS bool `json:"nts,omitempty"`
+	// Key authenticates the server with a symmetric key. A source has nts or key, not both.
+	Key *TimeKey `json:"key,omitempty"`
+}
+
+// TimeServer is a single NTP server.
+type TimeServer struct {
+	TimeSource
+}
+
+// TimePool is a name that resolves to several NTP servers.
+type TimePool struct {
+	TimeSource
+	// MaxSources is the number of servers that are used at once, from 1 to 16.
+	MaxSources *int `json:"maxSources,omitempty"`
+}
+
+// TimeKey is a symmetric key that the machine shares with a server.
+type TimeKey struct {
+	// ID identifies the key to the server, from 1 to 65535. Sources with the same id have the same key.
+	ID int `json:"id"`
+	// Type is the algorithm: MD5, SHA1, SHA256, SHA384, SHA512, AES128 or AES256.
+	Type string `json:"type"`
+	// Value is the key: HEX: and hexadecimal digits, or printable ASCII characters without blanks. It has 8 to 32 bytes; of
+	// type AES128 exactly 16, of type AES256 exactly 32.
+	Value Secret `json:"value"`
+}
+
+// RefClock is a clock of the machine: a PTP hardware clock (phc), a pulse per second (pps), or samples that a program sends
+// to a socket (sock).
+type RefClock struct {
+	// Driver is phc, pps or sock.
+	Driver string `json:"driver"`
+	// Device is the absolute path of the device or socket, such as /dev/ptp0.
+	Device string `json:"device"`
+	// Prefer uses this clock before the others as long as it is correct.
+	Prefer bool `json:"prefer,omitempty"`
+	// Poll is the interval between two updates, as an exponent of 2 in seconds.
+	Poll *int `json:"poll,omitempty"`
+	// Offset corrects a constant error of the clock, as a Go duration such as -500us.
+	Offset string `json:"offset,omitempty"`
+}
+
+// MakeStep steps the clock when its offset is larger than the threshold.
+type MakeStep struct {
+	// Threshold is an offset, as a Go duration such as 1s.
+	Threshold string `json:"threshold"`
+	// Limit is the number of updates after the start of the daemon in which the clock may be stepped; -1 means no limit.
+	Limit int `json:"limit"`
+}
+
+// WaitForSync is the condition for success.
+type WaitForSync struct {
+	// Timeout bounds the wait, as a Go duration such as 3m. Default 3m. metadata.timeout bounds it as well.
+	Timeout string `json:"timeout,omitempty"`
+	// MaxOffset is the largest difference between the clock and the servers, as a Go duration such as 100ms. Default 1s.
+	MaxOffset string `json:"maxOffset,omitempty"`
+}
