@@ -1,0 +1,68 @@
+// Package daemon makes a time daemon run with the configuration that a provider rendered, as the only one of the machine,
+// and waits until it has synchronized the clock.
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// Units returns the services of every time daemon that the distributions have. Two of them are often names of one service.
+func Units() []string {
+	return []string{
+		"systemd-timesyncd.service", "chrony.service", "chronyd.service", "ntpsec.service", "ntp.service", "ntpd.service",
+		"openntpd.service", "ntpd-rs.service",
+	}
+}
+
+// States are the services of the time daemons, by the names in Units.
+type States map[string]machine.ServiceState
+
+// Query asks systemd for all of them at once.
+func Query(ctx context.Context, m sdk.Machine) (States, error) {
+	all, err := m.Services.States(ctx, Units()...)
+	if err != nil {
+		return nil, err
+	}
+	states := States{}
+	for i, name := range Units() {
+		states[name] = all[i]
+	}
+	return states, nil
+}
+
+// Installed returns the own name of the first of these services that is installed, and its state. When none is, the name is
+// the first.
+func (s States) Installed(names ...string) (string, machine.ServiceState) {
+	for _, name := range names {
+		if state := s[name]; state.Exists {
+			return cmp.Or(state.ID, name), state
+		}
+	}
+	return names[0], s[names[0]]
+}
+
+// Fit returns how well a provider with one of these services fits the machine.
+func Fit(ctx context.Context, m sdk.Machine, names ...string) (sdk.Fitness, string, error) {
+	states, err := Query(ctx, m)
+	if err != nil {
+		return sdk.FitnessUnsupported, "", err
+	}
+	unit, state := states.Installed(names...)
+	switch {
+	case !state.Exists:
+		return sdk.FitnessAbsent, strings.Join(names, ", ") + " is not installed", nil
+	case state.Active == "active" || m.Offline() && state.Enabled:
+		return sdk.FitnessActive, unit + " is the time daemon of this machine", nil
+	}
+	return sdk.FitnessInstalled, unit + " is installed", nil
+}
+
+// NotInstalled is the error of a provider whose service is missing.
+func NotInstalled(unit, packages string) error {
+	return sdk.Precondition(unit+" is not installed", "install the package "+packages+", then run again")
+}

@@ -1,0 +1,79 @@
+// Package directives edits configuration files that have one directive on each line, such as chrony.conf and ntp.conf.
+package directives
+
+import (
+	"slices"
+	"strings"
+)
+
+// mark precedes a line that a Timesync document turned off.
+const mark = "#machineadm# "
+
+// The lines around what a Timesync document owns in a file that it shares. Without an end there is no block.
+const (
+	begin = "# BEGIN machineadm"
+	end   = "# END machineadm"
+)
+
+// split returns the lines of a file without the first complete block.
+func split(text []byte) []string {
+	lines := slices.Collect(strings.Lines(string(text)))
+	from := -1
+	for i, line := range lines {
+		switch strings.TrimSpace(line) {
+		case begin:
+			from = i
+		case end:
+			if from >= 0 {
+				return slices.Delete(lines, from, i+1)
+			}
+		}
+	}
+	return lines
+}
+
+// Parse returns the words of each directive of a file, without comments and the block of Edit. The name of a directive
+// is in lower case.
+func Parse(text []byte) [][]string {
+	var all [][]string
+	for _, line := range split(text) {
+		if words := words(line); len(words) > 0 {
+			all = append(all, words)
+		}
+	}
+	return all
+}
+
+func words(line string) []string {
+	words := strings.Fields(line)
+	if len(words) == 0 || strings.ContainsRune("#!;%", rune(words[0][0])) {
+		return nil
+	}
+	words[0] = strings.ToLower(words[0])
+	return words
+}
+
+// Edit comments out the directives for which off is true, so that they can be recognized, and restores those of an earlier
+// call for which it no longer is. Then it sets the block at the end of the file; an empty block is removed. Everything else
+// stays unchanged.
+func Edit(text []byte, off func(words []string) bool, block string) []byte {
+	var out strings.Builder
+	for _, line := range split(text) {
+		original := strings.TrimPrefix(line, mark)
+		switch words := words(original); {
+		case len(words) == 0:
+			out.WriteString(line)
+		case off(words):
+			out.WriteString(mark + original)
+		default:
+			out.WriteString(original)
+		}
+	}
+	if block == "" {
+		return []byte(out.String())
+	}
+	if out.Len() > 0 && !strings.HasSuffix(out.String(), "\n") {
+		out.WriteByte('\n')
+	}
+	return []byte(out.String() + begin + "\n" + block + end + "\n")
+}

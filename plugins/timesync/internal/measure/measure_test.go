@@ -1,0 +1,141 @@
+package measure_test
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/measure"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
+)
+
+// server answers each request with a reply of this leap indicator, stratum, reference and offset. Source: RFC 5905, 7.3.
+type server struct {
+	leap, stratum byte
+	reference     string
+	offset        time.Duration
+	silent        bool
+}
+
+func (s server) listen(t *testing.T) (port string) {
+	t.Helper()
+	conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() }) // the test has ended
+	go func() {
+		request := make([]byte, 1024)
+		for {
+			n, from, err := conn.ReadFrom(request)
+			if err != nil {
+				return
+			}
+			if n >= 48 && !s.silent {
+				_, _ = conn.WriteTo(s.reply(request), from) // a lost reply ends the request with a timeout
+			}
+		}
+	}()
+	_, port, err = net.SplitHostPort(conn.LocalAddr().String())
+	require.NoError(t, err)
+	return port
+}
+
+func (s server) reply(request []byte) []byte {
+	const unixToNTP = 2208988800
+	now := time.Now().Add(s.offset)
+	stamp := uint64(now.Unix()+unixToNTP)<<32 | uint64(now.Nanosecond())<<32/1e9
+	reply := make([]byte, 48)
+	reply[0], reply[1], reply[2], reply[3] = s.leap<<6|4<<3|4, s.stratum, 6, 0xE9
+	copy(reply[12:16], s.reference)
+	binary.BigEndian.PutUint64(reply[16:], stamp-1<<32)
+	copy(reply[24:32], request[40:48])
+	binary.BigEndian.PutUint64(reply[32:], stamp)
+	binary.BigEndian.PutUint64(reply[40:], stamp)
+	return reply
+}
+
+func source(address string) settings.Source { return settings.Source{Address: address} }
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		server server
+		want   string
+		usable bool
+	}{
+		"good":             {server{stratum: 2}, "127.0.0.1: stratum 2, offset ", true},
+		"far off":          {server{stratum: 2, offset: time.Hour}, "offset 59m59.", true},
+		"not synchronized": {server{leap: 3, stratum: 16}, "it is not synchronized itself (stratum 16)", false},
+		"denied":           {server{reference: "DENY"}, "it denies this machine its service (kiss code DENY)", false},
+		"rate":             {server{reference: "RATE"}, "it limits its clients (kiss code RATE)", false},
+		"silent":           {server{silent: true}, "no answer within 3s; check the address and whether UDP port 123 is open", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answers := measure.Client{Port: c.server.listen(t)}.Ask(t.Context(), []settings.Source{source("127.0.0.1")})
+			require.Len(t, answers, 1)
+			assert.Equal(t, c.usable, answers[0].Usable(), answers[0].String())
+			if name == "far off" { // rounding leaves 1h0m0s or a little less
+				assert.InDelta(t, time.Hour, answers[0].Offset, float64(time.Second))
+				return
+			}
+			assert.Contains(t, answers[0].String(), c.want)
+		})
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(conn.LocalAddr().String())
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+	answers := measure.Client{Port: port}.Ask(t.Context(), []settings.Source{source("127.0.0.1"), source("no-such-name.invalid")})
+	assert.Contains(t, answers[0].String(), "127.0.0.1: nothing listens on UDP port 123 there")
+	assert.Contains(t, answers[1].String(), "no-such-name.invalid: the name ")
+	assert.True(t, measure.NoneUsable(answers))
+}
+
+// TestKey: a server without the key answers without a MAC, and the key is not in the error.
+func TestKey(t *testing.T) {
+	t.Parallel()
+	s := source("127.0.0.1")
+	s.Key = &settings.Key{ID: 1, Type: "SHA1", Value: v1alpha1.NewSecret([]byte("c4n4ry-key"))}
+	answers := measure.Client{Port: server{stratum: 2}.listen(t)}.Ask(t.Context(), []settings.Source{s})
+	assert.Contains(t, answers[0].String(), "it does not accept the key")
+	assert.NotContains(t, answers[0].String(), "c4n4ry")
+}
+
+// TestAtOnce: many silent servers take no longer than one, and the end of the context ends all of them.
+func TestAtOnce(t *testing.T) {
+	t.Parallel()
+	client := measure.Client{Port: server{silent: true}.listen(t)}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	began := time.Now()
+	answers := client.Ask(ctx, []settings.Source{source("127.0.0.1"), source("127.0.0.1"), source("127.0.0.1")})
+	assert.Less(t, time.Since(began), 2*time.Second)
+	for _, a := range answers {
+		assert.ErrorIs(t, a.Err, context.Canceled)
+	}
+}
+
+func TestMajority(t *testing.T) {
+	t.Parallel()
+	at := func(d time.Duration) measure.Answer { return measure.Answer{Offset: d} }
+	assert.True(t, measure.Within([]measure.Answer{at(time.Millisecond)}, time.Second))
+	assert.False(t, measure.Within([]measure.Answer{at(0), at(time.Hour)}, time.Second), "one of two is no majority")
+	assert.True(t, measure.Within([]measure.Answer{at(0), at(time.Hour), at(time.Millisecond)}, time.Second))
+	assert.False(t, measure.Within(nil, time.Second))
+	low, high, found := measure.Disagreement([]measure.Answer{at(time.Hour), at(0)}, time.Second)
+	assert.True(t, found)
+	assert.Equal(t, time.Hour, high.Offset-low.Offset)
+	_, _, found = measure.Disagreement([]measure.Answer{at(time.Millisecond), at(0)}, time.Second)
+	assert.False(t, found)
+}

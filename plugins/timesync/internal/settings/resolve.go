@@ -1,0 +1,291 @@
+package settings
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/netip"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// The limits of the protocol and of chrony, which allows the widest range of intervals.
+const (
+	minPoll, maxPoll = -6, 24
+	maxKeyID         = 65535
+	maxPoolSources   = 16
+
+	// What every daemon accepts.
+	minKeyBytes, maxKeyBytes = 8, 32
+)
+
+// The defaults of waitForSync.
+const (
+	defaultTimeout   = 3 * time.Minute
+	defaultMaxOffset = time.Second
+)
+
+var (
+	hostname   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
+	devicePath = regexp.MustCompile(`^/[A-Za-z0-9._/:+-]+$`)
+)
+
+// resolver collects the settings of a document and all of its violations.
+type resolver struct {
+	violations []sdk.Violation
+	addresses  map[string]string // the field of each address
+	keys       map[int]*Key
+	result     Settings
+}
+
+func (r *resolver) refuse(field document.Path, message, hint string) {
+	r.violations = append(r.violations, sdk.Violation{Field: string(field), Message: message, Hint: hint})
+}
+
+// Validate returns the violations of a document.
+func Validate(doc v1alpha1.Timesync) []sdk.Violation {
+	_, violations := Resolve(doc)
+	return violations
+}
+
+// Resolve returns the settings of a document, or all of its violations. Its result depends on the document alone.
+func Resolve(doc v1alpha1.Timesync) (Settings, []sdk.Violation) {
+	spec, at := doc.Spec, document.Path("spec")
+	r := resolver{addresses: map[string]string{}, keys: map[int]*Key{}}
+	r.result = Settings{
+		Fallback: spec.Fallback, RTCSync: spec.RTCSync, KeepDistributionSources: spec.KeepDistributionSources,
+		DisableOthers: spec.DisableOthers == nil || *spec.DisableOthers,
+	}
+	r.profile(spec.Profile, at.Field("profile"))
+	for i, server := range spec.Servers {
+		r.source(Source{}, server.TimeSource, at.Field("servers").Index(i))
+	}
+	for i, pool := range spec.Pools {
+		r.pool(pool, at.Field("pools").Index(i))
+	}
+	for i, address := range spec.Fallback {
+		r.address(address, at.Field("fallback").Index(i))
+	}
+	for i, clock := range spec.RefClocks {
+		r.refClock(clock, at.Field("refClocks").Index(i))
+	}
+	r.makeStep(spec.MakeStep, at.Field("makeStep"))
+	r.wait(spec.WaitForSync, at.Field("waitForSync"))
+	r.leapSeconds()
+	return r.result, r.violations
+}
+
+func (r *resolver) profile(name string, field document.Path) {
+	if name == "" {
+		return
+	}
+	known := profiles()
+	p, ok := known[name]
+	if !ok {
+		r.refuse(field, "unknown profile", "use one of "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		return
+	}
+	for _, s := range p.sources {
+		s.Field = string(field)
+		r.addresses[s.Address] = string(field)
+		r.result.Sources = append(r.result.Sources, s)
+	}
+	for _, c := range p.clocks {
+		c.Field = string(field)
+		r.addresses[c.Device] = string(field)
+		r.result.RefClocks = append(r.result.RefClocks, c)
+	}
+}
+
+// address reports whether the text is an address that no other source has.
+func (r *resolver) address(text string, field document.Path) {
+	ip, err := netip.ParseAddr(text)
+	canonical := strings.ToLower(text)
+	switch {
+	case err == nil && ip.Zone() == "":
+		canonical = ip.String()
+	case len(text) > 253 || !hostname.MatchString(text) || strings.Trim(text, "0123456789.") == "":
+		r.refuse(field, "must be an IP address or a DNS name", "write the address alone, without port, scheme or zone")
+		return
+	}
+	if other, ok := r.addresses[canonical]; ok {
+		r.refuse(field, "is the same source as "+other, "remove one of the two")
+		return
+	}
+	r.addresses[canonical] = string(field)
+}
+
+func (r *resolver) source(s Source, from v1alpha1.TimeSource, field document.Path) {
+	r.address(from.Address, field.Field("address"))
+	r.interval(from.MinPoll, field.Field("minPoll"))
+	r.interval(from.MaxPoll, field.Field("maxPoll"))
+	if from.MinPoll != nil && from.MaxPoll != nil && *from.MinPoll > *from.MaxPoll {
+		r.refuse(field.Field("maxPoll"), "is less than minPoll", "")
+	}
+	if from.NTS && from.Key != nil {
+		r.refuse(field.Field("key"), "a source is authenticated by nts or by a key, not by both", "remove nts or key")
+	}
+	s.Address, s.IBurst, s.Prefer, s.NTS = from.Address, from.IBurst, from.Prefer, from.NTS
+	s.MinPoll, s.MaxPoll, s.Field = from.MinPoll, from.MaxPoll, string(field)
+	if from.Key != nil {
+		s.Key = r.key(*from.Key, field.Field("key"))
+	}
+	r.result.Sources = append(r.result.Sources, s)
+}
+
+func (r *resolver) pool(pool v1alpha1.TimePool, field document.Path) {
+	if _, err := netip.ParseAddr(pool.Address); err == nil {
+		r.refuse(field.Field("address"), "a pool is a DNS name that resolves to several servers", "list an IP address in servers")
+	}
+	if pool.MaxSources != nil && (*pool.MaxSources < 1 || *pool.MaxSources > maxPoolSources) {
+		r.refuse(field.Field("maxSources"), fmt.Sprintf("must be from 1 to %d", maxPoolSources), "")
+	}
+	r.source(Source{Pool: true, MaxSources: pool.MaxSources}, pool.TimeSource, field)
+}
+
+func (r *resolver) interval(exponent *int, field document.Path) {
+	if exponent != nil && (*exponent < minPoll || *exponent > maxPoll) {
+		r.refuse(field, fmt.Sprintf("must be from %d to %d", minPoll, maxPoll), "it is an exponent of 2: 6 means 64 s")
+	}
+}
+
+// keyBytes returns the number of bytes of a key by its type; 0 means any from minKeyBytes to maxKeyBytes.
+func keyBytes() map[string]int {
+	return map[string]int{"MD5": 0, "SHA1": 0, "SHA256": 0, "SHA384": 0, "SHA512": 0, "AES128": 16, "AES256": 32}
+}
+
+func (r *resolver) key(k v1alpha1.TimeKey, field document.Path) *Key {
+	key := &Key{ID: k.ID, Type: k.Type, Value: k.Value, Field: string(field)}
+	if k.ID < 1 || k.ID > maxKeyID {
+		r.refuse(field.Field("id"), fmt.Sprintf("must be from 1 to %d", maxKeyID), "")
+	}
+	length, known := keyBytes()[k.Type]
+	if !known {
+		r.refuse(field.Field("type"), "unknown type of key", "use one of "+strings.Join(slices.Sorted(maps.Keys(keyBytes())), ", "))
+	}
+	value, err := key.Bytes()
+	switch {
+	case err != nil:
+		r.refuse(field.Field("value"), err.Error(), "")
+	case length > 0 && len(value) != length:
+		r.refuse(field.Field("value"), fmt.Sprintf("a key of type %s has %d bytes", k.Type, length), "")
+	case len(value) < minKeyBytes || len(value) > maxKeyBytes:
+		r.refuse(field.Field("value"), fmt.Sprintf("must have from %d to %d bytes", minKeyBytes, maxKeyBytes), "")
+	}
+	if other, ok := r.keys[k.ID]; ok && (other.Type != k.Type || !bytes.Equal(other.Value.Reveal(), k.Value.Reveal())) {
+		r.refuse(field.Field("id"), "is the id of another key at "+other.Field, "give each key an id of its own")
+	}
+	r.keys[k.ID] = key
+	return key
+}
+
+func (r *resolver) refClock(c v1alpha1.RefClock, field document.Path) {
+	if !slices.Contains([]string{"phc", "pps", "sock"}, c.Driver) {
+		r.refuse(field.Field("driver"), "unknown driver", "use one of phc, pps, sock")
+	}
+	switch other, twice := r.addresses[c.Device]; {
+	case !devicePath.MatchString(c.Device) || path.Clean(c.Device) != c.Device:
+		r.refuse(field.Field("device"), "must be an absolute path without blanks", "write it like /dev/ptp0")
+	case twice:
+		r.refuse(field.Field("device"), "is the same clock as "+other, "remove one of the two")
+	default:
+		r.addresses[c.Device] = string(field)
+	}
+	r.interval(c.Poll, field.Field("poll"))
+	offset := time.Duration(0)
+	if c.Offset != "" {
+		offset = r.duration(c.Offset, field.Field("offset"))
+	}
+	r.result.RefClocks = append(r.result.RefClocks,
+		RefClock{Driver: c.Driver, Device: c.Device, Prefer: c.Prefer, Poll: c.Poll, Offset: offset, Field: string(field)})
+}
+
+func (r *resolver) duration(text string, field document.Path) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		r.refuse(field, "must be a Go duration", "write it like 500us, 100ms, 1s or 3m")
+	}
+	return d
+}
+
+func (r *resolver) positive(text string, field document.Path) time.Duration {
+	before := len(r.violations)
+	d := r.duration(text, field)
+	if d <= 0 && len(r.violations) == before {
+		r.refuse(field, "must be more than 0", "")
+	}
+	return d
+}
+
+func (r *resolver) makeStep(m *v1alpha1.MakeStep, field document.Path) {
+	if m == nil {
+		return
+	}
+	if m.Limit < 1 && m.Limit != -1 {
+		r.refuse(field.Field("limit"), "must be at least 1, or -1 for no limit", "to keep the daemon's own rule, remove makeStep")
+	}
+	r.result.MakeStep = &MakeStep{Threshold: r.positive(m.Threshold, field.Field("threshold")), Limit: m.Limit}
+}
+
+func (r *resolver) wait(w *v1alpha1.WaitForSync, field document.Path) {
+	if w == nil {
+		return
+	}
+	result := Wait{Timeout: defaultTimeout, MaxOffset: defaultMaxOffset}
+	if w.Timeout != "" {
+		result.Timeout = r.positive(w.Timeout, field.Field("timeout"))
+	}
+	if w.MaxOffset != "" {
+		result.MaxOffset = r.positive(w.MaxOffset, field.Field("maxOffset"))
+	}
+	r.result.Wait = &result
+}
+
+// leapSeconds refuses sources that differ by up to a second for a day when a leap second is inserted.
+func (r *resolver) leapSeconds() {
+	var smeared *Source
+	for i, s := range r.result.Sources {
+		if smears(s.Address) {
+			smeared, r.result.Smeared = &r.result.Sources[i], true
+		}
+	}
+	if smeared == nil {
+		return
+	}
+	const hint = "use sources of one kind: their times differ by up to half a second around a leap second"
+	for _, s := range r.result.Sources {
+		switch {
+		case smears(s.Address):
+		case insertsLeapSeconds(s.Address):
+			r.refuse(document.Path(s.Field), "inserts leap seconds, and "+smeared.Field+" spreads them over a day", hint)
+		default:
+			r.result.Warnings = append(r.result.Warnings, sdk.Warning{
+				Field: s.Field, Message: "must spread leap seconds over a day as " + smeared.Field + " does, or both differ around a leap second",
+			})
+		}
+	}
+	for _, c := range r.result.RefClocks {
+		r.refuse(document.Path(c.Field), "a clock of the machine inserts leap seconds, and "+smeared.Field+" spreads them over a day", hint)
+	}
+}
+
+// CheckDirectives returns the violations of lines that a document adds to the configuration of a daemon.
+func CheckDirectives(lines []string) []sdk.Violation {
+	var violations []sdk.Violation
+	for i, line := range lines {
+		if strings.TrimSpace(line) == "" || strings.ContainsAny(line, "\n\r\x00") {
+			violations = append(violations, sdk.Violation{
+				Field:   string(document.Path("spec").Field("providerConfig").Field("directives").Index(i)),
+				Message: "must be one line", Hint: "write each directive as an item of its own",
+			})
+		}
+	}
+	return violations
+}

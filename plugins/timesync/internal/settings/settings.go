@@ -1,0 +1,119 @@
+// Package settings validates Timesync documents and resolves their profiles, for every provider of the kind.
+package settings
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// Settings is a valid document with its profile resolved.
+type Settings struct {
+	// Sources are the servers, then the pools; those of the profile come first.
+	Sources   []Source
+	Fallback  []string
+	RefClocks []RefClock
+	MakeStep  *MakeStep
+	RTCSync   *bool
+	// Wait is nil when the document does not wait for synchronization.
+	Wait                    *Wait
+	DisableOthers           bool
+	KeepDistributionSources bool
+	// Smeared reports that sources spread leap seconds over a day, so that the daemon must not insert them itself.
+	Smeared bool
+	// Warnings are for the operator.
+	Warnings []sdk.Warning
+}
+
+// Source is a server, or the name of several.
+type Source struct {
+	Address          string
+	Pool             bool
+	IBurst           *bool // nil means the default, true
+	Prefer           bool
+	MinPoll, MaxPoll *int
+	MaxSources       *int
+	NTS              bool
+	Key              *Key
+	// Field is the field of the document, such as spec.servers[0].
+	Field string
+}
+
+// Key is a symmetric key.
+type Key struct {
+	ID   int
+	Type string
+	// Value is HEX: and hexadecimal digits, or the characters of the key.
+	Value v1alpha1.Secret
+	Field string
+}
+
+// Bytes returns the key itself. It is an error if the value has no valid form; the error does not quote it.
+func (k Key) Bytes() ([]byte, error) {
+	text := k.Value.Reveal()
+	if digits, ok := bytes.CutPrefix(text, []byte("HEX:")); ok {
+		key, err := hex.DecodeString(string(digits))
+		if err != nil { // never %w: it quotes a digit
+			return nil, errors.New("must have an even number of hexadecimal digits after HEX:")
+		}
+		return key, nil
+	}
+	for _, c := range text {
+		if c <= ' ' || c > '~' {
+			return nil, errors.New("must have printable ASCII characters without blanks, or HEX: and hexadecimal digits")
+		}
+	}
+	if bytes.HasPrefix(text, []byte("ASCII:")) {
+		return nil, errors.New("must be written without ASCII:")
+	}
+	return text, nil
+}
+
+// RefClock is a clock of the machine.
+type RefClock struct {
+	Driver, Device string
+	Prefer         bool
+	Poll           *int
+	Offset         time.Duration
+	// Options are further options of chrony's refclock directive, which only profiles have.
+	Options string
+	Field   string
+}
+
+// MakeStep says when the clock is stepped. Limit is -1 for no limit.
+type MakeStep struct {
+	Threshold time.Duration
+	Limit     int
+}
+
+// Wait is the condition for synchronization.
+type Wait struct {
+	Timeout, MaxOffset time.Duration
+}
+
+// HasSources reports whether the document names what the clock is synchronized with.
+func (s Settings) HasSources() bool { return len(s.Sources)+len(s.RefClocks) > 0 }
+
+// ReplacesSources reports whether only the sources of the document may be used.
+func (s Settings) ReplacesSources() bool { return s.HasSources() && !s.KeepDistributionSources }
+
+// Keys returns the symmetric keys, each once, by ID.
+func (s Settings) Keys() []Key {
+	var keys []Key
+	for _, source := range s.Sources {
+		if source.Key != nil && !slices.ContainsFunc(keys, func(k Key) bool { return k.ID == source.Key.ID }) {
+			keys = append(keys, *source.Key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b Key) int { return cmp.Compare(a.ID, b.ID) })
+	return keys
+}
+
+// Burst reports whether the first requests are sent in short intervals.
+func (s Source) Burst() bool { return s.IBurst == nil || *s.IBurst }
