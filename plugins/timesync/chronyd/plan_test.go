@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
+	"github.com/machineadm/machineadm/sdk/machinetest"
+)
+
+const (
+	synchronized   = "C0000201,192.0.2.1,3,1795366800.5,0.000001234,-0.000002,0.0001,-1.5,0.01,0.2,0.0005,0.0003,64.2,Normal\n"
+	unsynchronized = "7F7F0101,,0,0.0,0.000000000,0.0,0.0,0.0,0.0,0.0,1.0,1.0,0.0,Not synchronised\n"
+	sources        = "^,*,192.0.2.1,2,6,377,12,0.000001,0.000002,0.0003\n^,?,192.0.2.2,0,6,0,4294967295,0.0,0.0,0.0\n"
+)
+
+func timesync(t testing.TB, spec string) v1alpha1.Timesync {
+	t.Helper()
+	doc := v1alpha1.Timesync{Header: v1alpha1.Header{Metadata: v1alpha1.Metadata{Name: "site-time"}}}
+	require.NoError(t, json.Unmarshal([]byte(spec), &doc.Spec))
+	return doc
+}
+
+// live is a machine on which chronyd runs with Debian's configuration.
+func live(t *testing.T) *machinetest.Fixture {
+	t.Helper()
+	f := machinetest.New(t)
+	f.Services.Put("chrony.service", machine.ServiceState{Active: "active", Sub: "running", InvocationID: "1", Enabled: true})
+	f.WriteFiles(t, map[string]string{"/etc/chrony/chrony.conf": "confdir /etc/chrony/conf.d\npool 2.debian.pool.ntp.org iburst\n"})
+	f.Commands.On("chronyc -n -c tracking", machine.Result{Stdout: []byte(synchronized)})
+	return f
+}
+
+// TestPlanLive: with waitForSync, what matches is no change once the daemon reports that the clock is synchronized, and
+// that is its only question.
+func TestPlanLive(t *testing.T) {
+	t.Parallel()
+	f := live(t)
+	doc := timesync(t, `{"rtcSync":true,"waitForSync":{"maxOffset":"1ms"}}`)
+	p, err := plan(t.Context(), f.Machine, doc)
+	require.NoError(t, err)
+	require.Len(t, p.Changes, 2)
+	assert.Equal(t, "activate:chrony.service", p.Changes[0].ID)
+	assert.Equal(t, "wait until chrony.service has synchronized the clock, at most 3m0s", p.Changes[1].Summary)
+	assert.True(t, p.Changes[1].Interruptible)
+	f.WriteFiles(t, map[string]string{"/etc/chrony/conf.d/machineadm.conf": "# Written by machineadm for a Timesync document. Changes are overwritten.\nrtcsync\n"})
+	assert.Empty(t, f.Commands.Lines(), "before the activation nothing is asked")
+
+	for status, changes := range map[string]int{synchronized: 0, unsynchronized: 1, strings.Replace(synchronized, "0.000001234", "-0.5", 1): 1} {
+		f.Commands.On("chronyc -n -c tracking", machine.Result{Stdout: []byte(status)})
+		before := len(f.Commands.Lines())
+		p, err = plan(t.Context(), f.Machine, doc)
+		require.NoError(t, err)
+		assert.Len(t, p.Changes, changes, status)
+		assert.Len(t, f.Commands.Lines(), before+1)
+	}
+}
+
+// TestSynchronization: the wait ends when the daemon reports success, and its failure shows what the daemon reports.
+func TestSynchronization(t *testing.T) {
+	t.Parallel()
+	f := live(t)
+	f.WriteFiles(t, map[string]string{"/etc/chrony/conf.d/machineadm.conf": "# Written by machineadm for a Timesync document. Changes are overwritten.\n"})
+	f.Commands.On("chronyc -n -c sources", machine.Result{Stdout: []byte(sources)})
+	asked := 0
+	f.Commands.OnFunc("chronyc -n -c tracking", func(context.Context, machine.Command) (machine.Result, error) {
+		if asked++; asked < 3 {
+			return machine.Result{Stdout: []byte(unsynchronized)}, nil
+		}
+		return machine.Result{Stdout: []byte(synchronized)}, nil
+	})
+	p, err := plan(t.Context(), f.Machine, timesync(t, `{"waitForSync":{"timeout":"1m"}}`))
+	require.NoError(t, err)
+	require.Len(t, p.Changes, 1)
+	r := &recorder{}
+	require.NoError(t, p.Changes[0].Do(t.Context(), r))
+	assert.Equal(t, []string{
+		"not synchronized, no source is selected (192.0.2.1: selected, stratum 2, offset 2µs; 192.0.2.2: no answer so far)",
+		"the selected source is 192.0.2.1 (192.0.2.1: selected, stratum 2, offset 2µs; 192.0.2.2: no answer so far)",
+	}, r.lines)
+
+	f.Commands.On("chronyc -n -c tracking", machine.Result{Stdout: []byte(unsynchronized)})
+	p, err = plan(t.Context(), f.Machine, timesync(t, `{"waitForSync":{"timeout":"10ms"}}`))
+	require.NoError(t, err)
+	err = p.Changes[0].Do(t.Context(), r)
+	require.ErrorContains(t, err, "not within 10ms: not synchronized, no source is selected (192.0.2.1: selected")
+
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(sdk.ErrStopped)
+	require.ErrorIs(t, p.Changes[0].Do(ctx, r), sdk.ErrStopped)
+}
+
+type recorder struct{ lines []string }
+
+func (r *recorder) Report(line string) { r.lines = append(r.lines, line) }
+
+func (*recorder) Warn(string, string) {}
+
+func (*recorder) RequestReboot(sdk.Reboot) {}
+
+// TestCheck: chronyd reads the candidates, the main file first, and its refusal changes nothing.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	f := live(t)
+	var arguments []string
+	f.Commands.OnFunc("chronyd -p ...", func(_ context.Context, c machine.Command) (machine.Result, error) {
+		arguments = c.Args
+		return machine.Result{}, &machine.CommandError{Name: "chronyd", ExitCode: 1, Stderr: "Could not parse makestep directive"}
+	})
+	p, err := plan(t.Context(), f.Machine, timesync(t, `{"makeStep":{"threshold":"1s","limit":3}}`))
+	require.NoError(t, err)
+	err = p.Changes[0].Do(t.Context(), &recorder{})
+	require.ErrorContains(t, err, "the check of the new configuration of chrony.service failed, nothing was changed")
+	require.Len(t, arguments, 3)
+	assert.Contains(t, arguments[1], "/etc/chrony/.chrony.conf")
+	assert.Contains(t, arguments[2], "/etc/chrony/conf.d/.machineadm.conf")
+	_, err = f.Machine.FS.Stat("/etc/chrony/conf.d/machineadm.conf")
+	require.Error(t, err)
+	assert.Empty(t, f.Services.Calls())
+}
+
+func TestStatusRefuses(t *testing.T) {
+	t.Parallel()
+	for name, output := range map[string]string{
+		"nothing": "", "two lines": synchronized + synchronized, "few columns": "1,2,3\n", "no number": strings.Replace(synchronized, "0.000001234", "x", 1),
+		"quotes": "\"\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := live(t)
+			f.Commands.On("chronyc -n -c tracking", machine.Result{Stdout: []byte(output)})
+			_, err := status(t.Context(), f.Machine, false)
+			require.ErrorContains(t, err, "chronyc tracking: ")
+		})
+	}
+	f := live(t)
+	f.Commands.On("chronyc -n -c tracking", machine.Result{ExitCode: 1, Stdout: []byte("506 Cannot talk to daemon\n")})
+	_, err := errors.AsType[*machine.CommandError](healthy(t.Context(), f.Machine, nil))
+	assert.True(t, err)
+}
+
+func FuzzStatus(f *testing.F) {
+	f.Add(synchronized, sources)
+	f.Add(unsynchronized, "")
+	f.Fuzz(func(t *testing.T, tracking, list string) {
+		commands := machinetest.NewRunner(t)
+		commands.On("chronyc -n -c tracking", machine.Result{Stdout: []byte(tracking)})
+		commands.On("chronyc -n -c sources", machine.Result{Stdout: []byte(list)})
+		s, err := status(t.Context(), sdk.Machine{Commands: commands}, true)
+		if err == nil {
+			require.NotEmpty(t, s.String())
+		}
+	})
+}
+
+func TestSeconds(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "-0.0005", seconds(-500*time.Microsecond))
+	assert.Equal(t, "0.000000001", seconds(1))
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/machineadm/machineadm/plugins/timesync/internal/daemon"
+	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// The columns of chronyc -c. Source: chronyc(1), and client.c for their order.
+const (
+	trackingReference, trackingStratum, trackingOffset, trackingLeap, trackingColumns = 1, 2, 4, 13, 14
+
+	sourceState, sourceName, sourceStratum, sourceReach, sourceOffset, sourceColumns = 1, 2, 3, 5, 8, 10
+)
+
+// ask runs chronyc and returns the rows of its report.
+func ask(ctx context.Context, m sdk.Machine, report string, columns int) ([][]string, error) {
+	result, err := m.Commands.Run(ctx, machine.Command{Name: "chronyc", Args: []string{"-n", "-c", report}, Timeout: 10 * time.Second})
+	if err != nil {
+		return nil, err
+	}
+	reader := csv.NewReader(strings.NewReader(string(result.Stdout)))
+	reader.FieldsPerRecord = -1 // a later release may add columns
+	rows, err := reader.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("chronyc %s: %w", report, err)
+	}
+	for _, row := range rows {
+		if len(row) < columns {
+			return nil, fmt.Errorf("chronyc %s: %d columns instead of %d", report, len(row), columns)
+		}
+	}
+	return rows, nil
+}
+
+// healthy succeeds when the daemon answers.
+func healthy(ctx context.Context, m sdk.Machine, _ sdk.Progress) error {
+	_, err := ask(ctx, m, "tracking", trackingColumns)
+	return err
+}
+
+// status asks the daemon whether it has synchronized the clock.
+func status(ctx context.Context, m sdk.Machine, verbose bool) (daemon.Status, error) {
+	rows, err := ask(ctx, m, "tracking", trackingColumns)
+	if err != nil {
+		return daemon.Status{}, err
+	}
+	if len(rows) != 1 {
+		return daemon.Status{}, fmt.Errorf("chronyc tracking: %d lines instead of 1", len(rows))
+	}
+	row := rows[0]
+	s := daemon.Status{Synchronized: row[trackingLeap] != "Not synchronised" && row[trackingStratum] != "0", Source: row[trackingReference]}
+	if s.Offset, err = duration(row[trackingOffset]); err != nil {
+		return daemon.Status{}, fmt.Errorf("chronyc tracking: %w", err)
+	}
+	if !verbose {
+		return s, nil
+	}
+	if rows, err = ask(ctx, m, "sources", sourceColumns); err != nil {
+		return daemon.Status{}, err
+	}
+	for _, row := range rows {
+		s.Sources = append(s.Sources, describe(row))
+	}
+	return s, nil
+}
+
+// describe returns a source in words.
+func describe(row []string) string {
+	state := map[string]string{
+		"*": "selected", "+": "combined", "-": "not combined", "?": "unusable", "x": "a falseticker", "~": "too variable",
+	}[row[sourceState]]
+	if row[sourceReach] == "0" {
+		return row[sourceName] + ": no answer so far"
+	}
+	text := fmt.Sprintf("%s: %s, stratum %s", row[sourceName], state, row[sourceStratum])
+	if offset, err := duration(row[sourceOffset]); err == nil {
+		text += ", offset " + offset.Round(time.Microsecond).String()
+	}
+	return text
+}
+
+func duration(seconds string) (time.Duration, error) {
+	number, err := strconv.ParseFloat(seconds, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a number of seconds", seconds)
+	}
+	return time.Duration(number * float64(time.Second)), nil
+}
