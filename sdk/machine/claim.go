@@ -20,6 +20,8 @@ type Claim struct {
 func canonicalID(goos, id string) string {
 	kind, name, _ := strings.Cut(id, ":")
 	switch {
+	case kind == "registry": // names of keys can have a slash
+		name = strings.ToLower(name)
 	case kind != "file" && kind != "directory" && kind != "unit":
 		return id
 	case goos == "windows": // names of files and services are case-insensitive

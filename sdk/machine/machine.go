@@ -18,6 +18,8 @@ type Machine struct {
 	Services Services
 	// Kernel holds parameters and modules.
 	Kernel Kernel
+	// Registry is the registry of Windows.
+	Registry Registry
 	// State is the plugin's private storage between runs.
 	State *State
 	// Claims receives the claims of the document; nil discards them. See Claim.
@@ -35,8 +37,8 @@ func (m Machine) Offline() bool { return m.offline }
 // matches. The helpers of package sdk claim what they manage.
 //
 // An ID names one attribute or part that the document owns: "sysctl:net.core.somaxconn", "file:/etc/motd",
-// "file:/etc/hosts#node", "unit:chrony.service#running". Paths and unit names in it are normalised. Section 7 of
-// contract/SPEC.md defines the values. An empty field means that of Field.
+// "file:/etc/hosts#node", "unit:chrony.service#running". Paths and the names of units and registry values in it are
+// normalised. Section 7 of contract/SPEC.md defines the values. An empty field means that of Field.
 func (m Machine) Claim(id, field string, value ...string) {
 	if m.Claims == nil {
 		return
@@ -63,10 +65,10 @@ func New(root, stateDir string, t target.Target) (Machine, func() error, error) 
 	m := Machine{Target: t, FS: files, State: NewState(stateDir), offline: !live(root)}
 	if m.offline {
 		m.Commands, m.Kernel = unavailable{ErrOffline}, unavailable{ErrOffline}
-		m.Services = imageServices(files)
+		m.Services, m.Registry = imageServices(files), unavailable{ErrUnsupported}
 	} else {
 		m.Commands = NewRunner()
-		m.Services, m.Kernel = liveServices(m.Commands), liveKernel(m.Commands)
+		m.Services, m.Kernel, m.Registry = liveServices(m.Commands), liveKernel(m.Commands), liveRegistry()
 	}
 	return m, files.Close, nil
 }

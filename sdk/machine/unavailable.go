@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// unavailable implements Runner, Kernel and Services where there are none: every method returns err.
+// unavailable implements Runner, Kernel, Services and Registry where there are none: every method returns err.
 type unavailable struct{ err error }
 
 func (u unavailable) failed(action, name string) error {
@@ -49,3 +49,15 @@ func (u unavailable) Do(_ context.Context, unit string, a Action) error {
 }
 
 func (u unavailable) DaemonReload(context.Context) error { return u.failed("reload", "unit files") }
+
+func (u unavailable) Value(key, name string) (RegistryData, error) {
+	return RegistryData{}, u.failed("read the registry value", key+`\`+name)
+}
+
+func (u unavailable) SetValue(key, name string, _ RegistryData) error {
+	return u.failed("set the registry value", key+`\`+name)
+}
+
+func (u unavailable) DeleteValue(key, name string) error {
+	return u.failed("delete the registry value", key+`\`+name)
+}

@@ -21,6 +21,7 @@ type Fixture struct {
 	Commands *Runner
 	Kernel   *Kernel
 	Services *Services
+	Registry *Registry
 
 	mutex  sync.Mutex
 	claims []machine.Claim
@@ -39,10 +40,11 @@ func (f *Fixture) claim(c machine.Claim) {
 	f.claims = append(f.claims, c)
 }
 
-// New returns a live machine with files in a temporary directory and with scripted programs, services and kernel.
+// New returns a live machine with files in a temporary directory and with scripted programs, services and kernel,
+// and with an empty registry.
 func New(t testing.TB) *Fixture {
 	t.Helper()
-	f := &Fixture{Root: Root(t), Commands: NewRunner(t), Kernel: NewKernel(nil), Services: NewServices()}
+	f := &Fixture{Root: Root(t), Commands: NewRunner(t), Kernel: NewKernel(nil), Services: NewServices(), Registry: NewRegistry()}
 	files, err := machine.OpenFS(f.Root)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +55,7 @@ func New(t testing.TB) *Fixture {
 		}
 	})
 	f.Machine = machine.Machine{
-		Target: Target(), FS: files, Commands: f.Commands, Services: f.Services, Kernel: f.Kernel,
+		Target: Target(), FS: files, Commands: f.Commands, Services: f.Services, Kernel: f.Kernel, Registry: f.Registry,
 		State: machine.NewState(filepath.Join(t.TempDir(), "state")), Claims: f.claim,
 	}
 	return f

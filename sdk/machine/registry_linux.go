@@ -1,0 +1,3 @@
+package machine
+
+func liveRegistry() Registry { return unavailable{ErrUnsupported} }
