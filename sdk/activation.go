@@ -36,6 +36,8 @@ type Activation struct {
 	// Environment has variables of the service, which take effect with the files; nil leaves them unmanaged. Only Windows
 	// stores variables for its services: elsewhere it is Unsupported, and a drop-in among Files sets them.
 	Environment *ServiceEnvironment
+	// Registry has values of the registry of Windows, which take effect with the files. Elsewhere it is Unsupported.
+	Registry []RegistryValue
 	// Check runs the daemon's own checker on the files before anything is changed; nil where there is none. It receives the
 	// path of the candidate of each of Files that is not Absent, by the path of the file: in the same directory, with a
 	// hidden name and with its mode and owner. Any error refuses the configuration; the output in a *machine.CommandError

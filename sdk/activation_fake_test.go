@@ -50,6 +50,9 @@ type fakeMachine struct {
 	// environment has the entries in the service manager, and variables the desired ones; nil leaves them unmanaged.
 	environment []string
 	variables   *ServiceEnvironment
+	// registry has values by their path in an activation, and values the desired ones.
+	registry map[string]machine.RegistryData
+	values   []RegistryValue
 	// others are the units that the daemon replaces; with any, it is to be enabled. Calls are those of the service manager.
 	others  map[string]machine.ServiceState
 	enabled bool
@@ -114,6 +117,9 @@ func (h *fakeMachine) start() {
 	if len(h.environment) > 0 {
 		d.loaded[environmentPath("d.service")] = strings.Join(h.environment, "\n")
 	}
+	for path, data := range h.registry {
+		d.loaded[path] = data.String()
+	}
 	d.active, d.failed = true, false
 	for _, content := range d.loaded {
 		if strings.Contains(content, "die") {
@@ -146,7 +152,8 @@ func (h *fakeMachine) process(f *crashPoint, all ...FileSpec) *activator {
 	}
 	return &activator{
 		Activation: Activation{
-			Unit: "d.service", Files: files, Companions: companions, Environment: h.variables, Timeout: time.Second,
+			Unit: "d.service", Files: files, Companions: companions, Environment: h.variables, Registry: h.values,
+			Timeout: time.Second,
 			Check: func(_ context.Context, _ Machine, candidates map[string]string) error {
 				f.tick()
 				for _, spec := range files {
@@ -168,7 +175,7 @@ func (h *fakeMachine) process(f *crashPoint, all ...FileSpec) *activator {
 			Healthy: func(context.Context, Machine, Progress) error { f.tick(); return h.healthy() },
 			Instead: slices.Sorted(maps.Keys(h.others)), Enable: h.others != nil,
 		},
-		files: withEnvironment{fakeFiles{h, f}, fakeEnvironments{h, f}, "d.service"},
+		files: withEnvironment{withRegistry{fakeFiles{h, f}, fakeRegistry{h, f}}, fakeEnvironments{h, f}, "d.service"},
 		store: fakeStore{h, f}, services: fakeServices{h, f}, pause: firstPause,
 	}
 }
@@ -204,6 +211,7 @@ func (h *fakeMachine) clone() *fakeMachine {
 	c := *h
 	c.disk, c.store = maps.Clone(h.disk), maps.Clone(h.store)
 	c.daemon.loaded, c.environment = maps.Clone(h.daemon.loaded), slices.Clone(h.environment)
+	c.registry = maps.Clone(h.registry)
 	c.others, c.calls = maps.Clone(h.others), slices.Clone(h.calls)
 	c.claimed, c.off = slices.Clone(h.claimed), maps.Clone(h.off)
 	return &c

@@ -13,8 +13,16 @@ import (
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
-// item is a part of the configuration: a file, or the environment of the service.
+// The kinds of items, as a summary names them.
+const (
+	fileKind        = "file"
+	registryKind    = "registry value"
+	environmentKind = "its environment" // at most one
+)
+
+// item is a part of the configuration: a file, the environment of the service, or a value of the registry.
 type item struct {
+	kind   string // fileKind, environmentKind or registryKind
 	path   string
 	step   string // the step of the plan, of a drop-in that keeps a unit from starting
 	loose  bool   // requires no restart
@@ -34,7 +42,7 @@ func (i item) observe(f files) (have, want version, err error) {
 
 func (s FileSpec) item(loose bool) item {
 	return item{
-		path: s.Path, step: s.step, loose: loose, absent: s.Absent,
+		kind: fileKind, path: s.Path, step: s.step, loose: loose, absent: s.Absent,
 		want: func(version) (version, error) { return s.version(), nil },
 		diff: func(have, want version) string { return difference(s.Path, have, want, s.Sensitive) },
 	}
@@ -43,7 +51,7 @@ func (s FileSpec) item(loose bool) item {
 // item makes the variables a part of an activation.
 func (e ServiceEnvironment) item(unit string) item {
 	return item{
-		path: environmentPath(unit),
+		kind: environmentKind, path: environmentPath(unit),
 		want: func(have version) (version, error) {
 			list, err := e.merge(unit, have.entries())
 			return joined(list), err
@@ -65,6 +73,9 @@ func (a *activator) items(off []FileSpec) []item {
 	}
 	if a.Environment != nil {
 		all = append(all, a.Environment.item(a.Unit))
+	}
+	for _, value := range a.Registry {
+		all = append(all, value.item())
 	}
 	for _, spec := range a.Companions {
 		all = append(all, spec.item(true))
@@ -90,6 +101,9 @@ func (a *activator) digest() (string, error) {
 	}
 	if a.Environment != nil { // without the variables of others, who may change theirs meanwhile
 		all = append(all, file{environmentPath(a.Unit), joined(a.Environment.entries())})
+	}
+	for _, value := range a.Registry {
+		all = append(all, file{value.path(), value.version()})
 	}
 	if len(a.Instead) > 0 || a.Enable {
 		all = append(all, file{"units", joined(append(slices.Clone(a.Instead), strconv.FormatBool(a.Enable)))})

@@ -16,7 +16,7 @@ import (
 // In an image root the files are separate changes, and the restart is left for first boot.
 func Activate(ctx context.Context, m Machine, a Activation) ([]*Change, error) {
 	w := &activator{
-		Activation: a, machine: m, files: disk{m.FS}, store: m.State, services: m.Services, pause: firstPause,
+		Activation: a, machine: m, files: withRegistry{disk{m.FS}, m.Registry}, store: m.State, services: m.Services, pause: firstPause,
 	}
 	environments, err := machine.EnvironmentsOf(m.Services)
 	switch {
@@ -29,7 +29,7 @@ func Activate(ctx context.Context, m Machine, a Activation) ([]*Change, error) {
 }
 
 func (a *activator) plan(ctx context.Context) ([]*Change, error) {
-	if len(a.Files) == 0 && a.Environment == nil {
+	if len(a.Files) == 0 && a.Environment == nil && len(a.Registry) == 0 {
 		return nil, fmt.Errorf("the activation of %s has no files", a.Unit)
 	}
 	if len(a.Instead) > 0 && a.machine.Target.OS == "windows" {
@@ -39,6 +39,12 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 		if err := a.Environment.check(); err != nil {
 			return nil, err
 		}
+	}
+	for _, value := range a.Registry {
+		if err := value.check(a.files); err != nil {
+			return nil, err
+		}
+		value.claim(a.machine)
 	}
 	for _, spec := range a.specs() {
 		if err := spec.check(); err != nil {
@@ -91,16 +97,22 @@ func (a *activator) summary(o observation) string {
 
 // counted returns how much of the configuration differs.
 func (a *activator) counted(o observation) string {
-	files := o.differ + o.loose
-	var parts []string
-	if at := len(o.off) + len(a.Files); a.Environment != nil && !o.have[at].matches(o.want[at]) {
-		files, parts = files-1, []string{"its environment"}
+	count := map[string]int{}
+	for i, part := range o.items {
+		if part.step == "" && !o.have[i].matches(o.want[i]) {
+			count[part.kind]++
+		}
 	}
-	switch {
-	case files == 1:
-		parts = slices.Insert(parts, 0, "1 file")
-	case files > 1:
-		parts = slices.Insert(parts, 0, fmt.Sprint(files, " files"))
+	var parts []string
+	for _, kind := range []string{fileKind, registryKind, environmentKind} {
+		switch n := count[kind]; {
+		case n > 1:
+			parts = append(parts, fmt.Sprintf("%d %ss", n, kind))
+		case n == 1 && kind == environmentKind:
+			parts = append(parts, kind)
+		case n == 1:
+			parts = append(parts, "1 "+kind)
+		}
 	}
 	return strings.Join(parts, " and ")
 }

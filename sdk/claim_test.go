@@ -120,6 +120,14 @@ func TestHelpersClaimAsTheVectors(t *testing.T) {
 	off := false
 	_, err = sdk.ServiceState(t.Context(), f.Machine, "systemd-timesyncd.service", sdk.ServiceSpec{Enabled: &off})
 	require.NoError(t, err)
+	const service = `SYSTEM\CurrentControlSet\Services\W32Time\`
+	f.Services.Put("W32Time", running())
+	_, err = sdk.Activate(t.Context(), f.Machine, sdk.Activation{Unit: "W32Time", Registry: []sdk.RegistryValue{
+		{Key: service + "Parameters", Name: "NtpServer", Data: machine.RegistryText("ntp.example.com,0x8")},
+		{Key: service + "Config", Name: "MaxPollInterval", Data: machine.RegistryNumber(10)},
+		{Key: service + `TimeProviders\NtpClient`, Name: "LargeSampleSkew", Absent: true},
+	}})
+	require.NoError(t, err)
 	checked := 0
 	for _, c := range f.Claims() {
 		if value, ok := want[c.ID]; ok {
@@ -131,7 +139,7 @@ func TestHelpersClaimAsTheVectors(t *testing.T) {
 	for id := range want {
 		assert.Regexp(t, "^(sysctl|module):", id, "no helper claims it as the vector does")
 	}
-	assert.Equal(t, 13, checked)
+	assert.Equal(t, 16, checked)
 }
 
 func TestClaimsOnWindowsHaveOneSpelling(t *testing.T) {
