@@ -36,6 +36,20 @@ func Unsupported(field, message, hint string) error {
 	return e
 }
 
+// UnsupportedFields reports all fields that this provider cannot express; nil when there is none.
+func UnsupportedFields(violations ...Violation) error {
+	if len(violations) == 0 {
+		return nil
+	}
+	e := &pluginv1.Error{
+		Code: pluginv1.CodeUnsupported, Message: violations[0].Message, Hint: violations[0].Hint, Violations: violations,
+	}
+	for _, v := range violations[1:] {
+		e.Message += "; " + v.Field + ": " + v.Message
+	}
+	return e
+}
+
 // Precondition reports that the machine is not ready for the document; hint is what the operator has to do.
 func Precondition(message, hint string) error {
 	return &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: message, Hint: hint}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
@@ -87,4 +89,16 @@ func TestUnsupportedField(t *testing.T) {
 	if e := pluginv1.AsError(sdk.Unsupported("", "wrong platform", "")); len(e.Violations) != 0 {
 		t.Errorf("error %+v", e)
 	}
+}
+
+// TestUnsupportedFields names every field that a provider cannot express.
+func TestUnsupportedFields(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, sdk.UnsupportedFields())
+	all := []sdk.Violation{{Field: "spec.a", Message: "no a", Hint: "remove it"}, {Field: "spec.b", Message: "no b"}}
+	e := pluginv1.AsError(sdk.UnsupportedFields(all...))
+	require.Equal(t, pluginv1.CodeUnsupported, e.Code)
+	require.Equal(t, "no a; spec.b: no b", e.Message)
+	require.Equal(t, "remove it", e.Hint)
+	require.Equal(t, all, e.Violations)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/daemon"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/layout"
@@ -15,12 +14,8 @@ import (
 
 // settingsFor translates the document for a release. What that lacks, another provider or release may have.
 func settingsFor(want settings.Desired, r settings.Release) ([]settings.Setting, error) {
-	if lacking := want.Unsupported(r); len(lacking) > 0 {
-		e := &pluginv1.Error{Code: pluginv1.CodeUnsupported, Message: lacking[0].Message, Hint: lacking[0].Hint, Violations: lacking}
-		for _, v := range lacking[1:] {
-			e.Message += "; " + v.Field + ": " + v.Message
-		}
-		return nil, e
+	if err := sdk.UnsupportedFields(want.Unsupported(r)...); err != nil {
+		return nil, err
 	}
 	desired, violations := want.Settings(r)
 	if len(violations) > 0 {
