@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// linkState has the NTP servers of all links of systemd-networkd. Source: sd_network_get_ntp.
+const linkState = "/run/systemd/netif/state"
+
+// checkFiles refuses files that keep the assignments of the document from taking effect: a link as its own file, and
+// drop-ins of other authors that timesyncd reads later. Of each name it reads the one in the first directory, in the order
+// of the names. Source: timesyncd.conf(5).
+func checkFiles(m sdk.Machine, own []assignment, keep bool) error {
+	info, err := m.FS.Lstat(ownFile)
+	switch {
+	case err == nil && !info.Mode.IsRegular():
+		return sdk.Precondition(ownFile+" is not a regular file", "remove it, then run again; a link to /dev/null masks the file")
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	seen := map[string]bool{}
+	for _, directory := range []string{"/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"} {
+		directory += "/systemd/timesyncd.conf.d"
+		names, err := m.FS.ReadDir(directory)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, name := range names {
+			if name <= path.Base(ownFile) || path.Ext(name) != ".conf" || seen[name] {
+				continue
+			}
+			seen[name] = true
+			if err := checkLater(m, path.Join(directory, name), own, keep); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkLater refuses a file that changes an assignment of the document. It may append servers if the document keeps those of
+// others.
+func checkLater(m sdk.Machine, file string, own []assignment, keep bool) error {
+	text, err := optional(m, file)
+	for _, a := range parse(text) {
+		appends := keep && strings.HasSuffix(a.key, "NTP") && a.value != ""
+		if !appends && slices.ContainsFunc(own, func(o assignment) bool { return o.key == a.key }) {
+			return sdk.Precondition(file+" sets "+a.key+", and timesyncd reads it after "+ownFile,
+				"remove that line, or rename the file so that it sorts before "+path.Base(ownFile)+", then run again")
+		}
+	}
+	return err
+}
+
+// optional returns the content of a file, nil when it is missing or masked by a link to /dev/null.
+func optional(m sdk.Machine, name string) ([]byte, error) {
+	text, err := m.FS.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, machine.ErrNotRegular) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// parse returns the assignments of the section [Time]. Source: systemd.syntax(7).
+func parse(text []byte) []assignment {
+	var all []assignment
+	section := ""
+	lines := strings.NewReplacer("\\\r\n", " ", "\\\n", " ", "\r", "\n").Replace(strings.TrimPrefix(string(text), "\ufeff"))
+	for line := range strings.Lines(lines) {
+		line = strings.TrimSpace(line)
+		key, value, found := strings.Cut(line, "=")
+		key = strings.TrimSpace(key)
+		switch {
+		case strings.HasPrefix(line, "["):
+			section = line
+		case found && section == "[Time]" && key == "Servers": // an undocumented name of NTP
+			all = append(all, assignment{"NTP", strings.TrimSpace(value)})
+		case found && section == "[Time]": // the key of a comment is none of the document
+			all = append(all, assignment{key, strings.TrimSpace(value)})
+		}
+	}
+	return all
+}
+
+// warningsFor returns warnings about the order in which timesyncd uses servers: those of its configuration, then those of
+// links, and fallback servers only without any of these. Source: manager_connect in timesyncd-manager.c.
+func warningsFor(m sdk.Machine, want settings.Settings) ([]sdk.Warning, error) {
+	var p sdk.Plan
+	if len(want.Sources) > 0 && len(want.Fallback) > 0 {
+		p.Warn("spec.fallback", "timesyncd never uses these servers, because the document names others; list them in servers")
+	}
+	if len(want.Sources) > 0 && want.KeepDistributionSources {
+		p.Warn("spec.keepDistributionSources", "timesyncd uses one server at a time, and those of other files first")
+	}
+	if !want.ReplacesSources() {
+		return p.Warnings, nil
+	}
+	text, err := optional(m, linkState)
+	for line := range strings.Lines(string(text)) {
+		if servers, ok := strings.CutPrefix(strings.TrimSpace(line), "NTP="); ok && servers != "" {
+			p.Warn("", "when no server of the document answers, timesyncd uses those of systemd-networkd: "+servers+
+				"; UseNTP=no in the .network file turns them off")
+		}
+	}
+	return p.Warnings, err
+}

@@ -1,0 +1,79 @@
+// Command machineadm-timesync-plugin-systemd serves Timesync documents: it configures systemd-timesyncd, makes it the only
+// time daemon of the machine and waits until it has synchronized the clock.
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/internal/version"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/daemon"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+const (
+	unitName = "systemd-timesyncd.service"
+	ownFile  = "/etc/systemd/timesyncd.conf.d/zz-machineadm.conf"
+	ownMode  = 0o644
+)
+
+func main() {
+	sdk.Main(sdk.Plugin{
+		Name:          "systemd",
+		Version:       version.String(),
+		OS:            []string{"linux"},
+		Distributions: []string{"debian", "ubuntu", "flatcar", "photon", "arch"},
+		Kinds: []sdk.Kind{
+			sdk.For(v1alpha1.APIVersion, v1alpha1.KindTimesync, sdk.PhasePreparation, plan).Validate(validate),
+		},
+		Fit: func(ctx context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
+			return daemon.Fit(ctx, m, unitName)
+		},
+	})
+}
+
+func validate(doc v1alpha1.Timesync) []sdk.Violation {
+	_, violations := resolve(doc)
+	return violations
+}
+
+// resolve returns the settings of a document, or all of its violations. The provider has no settings of its own.
+func resolve(doc v1alpha1.Timesync) (settings.Settings, []sdk.Violation) {
+	want, violations := settings.Resolve(doc)
+	_, more := sdk.ProviderConfig[struct{}](doc.Spec.ProviderConfig)
+	return want, slices.Concat(violations, more)
+}
+
+func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, error) {
+	want, violations := resolve(doc)
+	if len(violations) > 0 {
+		return sdk.Plan{}, sdk.InvalidConfig(violations...)
+	}
+	if err := sdk.UnsupportedFields(unsupported(want)...); err != nil {
+		return sdk.Plan{}, err
+	}
+	states, err := daemon.Query(ctx, m)
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	unit, state := states.Installed(unitName)
+	if !state.Exists {
+		return sdk.Plan{}, daemon.NotInstalled(unit, "systemd-timesyncd")
+	}
+	own := desired(want)
+	if err := checkFiles(m, own, want.KeepDistributionSources); err != nil {
+		return sdk.Plan{}, err
+	}
+	warnings, err := warningsFor(m, want)
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	result, err := daemon.Plan(ctx, m, want, daemon.Daemon{
+		Unit: unit, States: states, Healthy: healthy, Status: statusOf(want),
+		Files: []sdk.FileSpec{{Path: ownFile, Content: []byte(render(own)), Mode: ownMode}},
+	})
+	result.Warnings = append(result.Warnings, warnings...)
+	return result, err
+}
