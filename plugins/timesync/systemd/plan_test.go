@@ -1,0 +1,99 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk/machine"
+	"github.com/machineadm/machineadm/sdk/machinetest"
+)
+
+func document(t *testing.T, spec string) v1alpha1.Timesync {
+	t.Helper()
+	var doc v1alpha1.Timesync
+	require.NoError(t, json.Unmarshal([]byte(spec), &doc.Spec))
+	return doc
+}
+
+// running returns a machine on which timesyncd runs with the server 127.0.0.2 of a document, and then 127.0.0.3.
+func running(t *testing.T) *machinetest.Fixture {
+	t.Helper()
+	f := machinetest.New(t)
+	f.Services.Put(unitName, machine.ServiceState{Enabled: true, StartsAtBoot: true, Active: "active", Sub: "running", InvocationID: "0123"})
+	f.WriteFiles(t, map[string]string{ownFile: render([]assignment{{"NTP", ""}, {"NTP", "127.0.0.2 127.0.0.3"}, {"FallbackNTP", ""}})})
+	return f
+}
+
+const both = `{"servers":[{"address":"127.0.0.2"},{"address":"127.0.0.3"}],"waitForSync":{"maxOffset":"300ms"}}`
+
+// TestPlan: a synchronized clock needs no change, and the daemon is asked once.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spec, reply string
+		changes     []string
+	}{
+		"synchronized":     {both, "synchronized", nil},
+		"not synchronized": {both, "waiting", []string{"synchronize"}},
+		"offset too large": {`{"servers":[{"address":"127.0.0.2"},{"address":"127.0.0.3"}],"waitForSync":{"maxOffset":"200ms"}}`, "synchronized", []string{"synchronize"}},
+		"another server":   {`{"servers":[{"address":"127.0.0.4"}]}`, "", []string{"activate:" + unitName}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := running(t)
+			calls := 0
+			if c.reply != "" {
+				calls = 1
+				f.Commands.On("busctl ...", machine.Result{Stdout: []byte(reply(t, c.reply))})
+			}
+			p, err := plan(t.Context(), f.Machine, document(t, c.spec))
+			require.NoError(t, err)
+			var changes []string
+			for _, change := range p.Changes {
+				changes = append(changes, change.ID)
+			}
+			require.Equal(t, c.changes, changes)
+			require.Len(t, f.Commands.Calls(), calls)
+		})
+	}
+}
+
+// TestLaterFile: the refusal names the file and what it sets.
+func TestLaterFile(t *testing.T) {
+	t.Parallel()
+	f := running(t)
+	f.WriteFiles(t, map[string]string{"/usr/lib/systemd/timesyncd.conf.d/zzz.conf": "[Time]\nPollIntervalMinSec=64\nFallbackNTP=x\n"})
+	_, err := plan(t.Context(), f.Machine, document(t, both))
+	e := pluginv1.AsError(err)
+	require.Equal(t, pluginv1.CodePrecondition, e.Code)
+	require.Contains(t, e.Message, "/usr/lib/systemd/timesyncd.conf.d/zzz.conf sets FallbackNTP")
+	require.Contains(t, e.Hint, "sorts before zz-machineadm.conf")
+}
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	f := running(t)
+	f.WriteFiles(t, map[string]string{linkState: "OPER_STATE=routable\nDNS=192.0.2.1\nNTP=192.0.2.5 ntp.link.example\n"})
+	for spec, want := range map[string]struct{ field, message string }{
+		`{"servers":[{"address":"a"}]}`:                                    {"", "timesyncd uses those of systemd-networkd: 192.0.2.5 ntp.link.example"},
+		`{"servers":[{"address":"a"}],"keepDistributionSources":true}`:     {"spec.keepDistributionSources", "those of other files first"},
+		`{"servers":[{"address":"a"}],"fallback":["b"]}`:                   {"spec.fallback", "never uses"},
+		`{"fallback":["b"]}`:                                               {},
+		`{"providerConfig":{},"fallback":["b"],"profile":"","servers":[]}`: {},
+	} {
+		p, err := plan(t.Context(), f.Machine, document(t, spec))
+		require.NoError(t, err)
+		if want.message == "" {
+			require.Empty(t, p.Warnings, spec)
+			continue
+		}
+		require.Equal(t, want.field, p.Warnings[0].Field, spec)
+		require.Contains(t, p.Warnings[0].Message, want.message)
+	}
+}
