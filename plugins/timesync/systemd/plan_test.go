@@ -25,7 +25,7 @@ func document(t *testing.T, spec string) v1alpha1.Timesync {
 func running(t *testing.T) *machinetest.Fixture {
 	t.Helper()
 	f := machinetest.New(t)
-	f.Services.Put(unitName, machine.ServiceState{Enabled: true, StartsAtBoot: true, Active: "active", Sub: "running", InvocationID: "0123"})
+	f.Services.Put(unitName, machine.ServiceState{Enabled: true, Active: "active", Sub: "running", InvocationID: "0123"})
 	f.WriteFiles(t, map[string]string{ownFile: render([]assignment{{"NTP", ""}, {"NTP", "127.0.0.2 127.0.0.3"}, {"FallbackNTP", ""}})})
 	return f
 }
