@@ -51,11 +51,13 @@ func newNode(t testing.TB, o Options) (n *Node, assemble func() error, err error
 	}
 	n = &Node{inst: inst, opts: o, tb: t}
 	if o.VM {
-		machine := &qemu{inst: inst, hostname: o.Hostname}
+		machine := &qemu{inst: inst, hostname: o.Hostname, clock: o.Clock}
 		n.machine = machine
 		return n, func() error { return machine.assemble(ctx, lowers, o.Prepare) }, nil
 	}
-	machine := &nspawn{inst: inst, hostname: o.Hostname}
+	machine := &nspawn{
+		inst: inst, hostname: o.Hostname, timeDaemon: o.TimeDaemon, link: connection{network: o.Network, name: o.Hostname},
+	}
 	n.machine = machine
 	return n, func() error { return machine.assemble(lowers, o.Prepare) }, nil
 }

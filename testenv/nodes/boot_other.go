@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"runtime"
 	"testing"
 
@@ -18,6 +19,16 @@ func prerequisites(t testing.TB, _ Options) {
 }
 
 func newNode(testing.TB, Options) (*Node, func() error, error) { return nil, nil, unsupported() }
+
+func (*Network) assemble(t testing.TB) error {
+	t.Helper()
+	require.Root(t)
+	return unsupported()
+}
+
+func (*Network) listenPacket(context.Context, member, uint16) (net.PacketConn, error) {
+	return nil, unsupported()
+}
 
 // BuildCache is possible on Linux alone.
 func BuildCache(context.Context, Options, func(format string, args ...any)) error {

@@ -44,7 +44,8 @@ func TestChild(t *testing.T) {
 	if how == "" {
 		return
 	}
-	options := nodes.Options{Suite: nodes.Trixie}
+	options := nodes.Options{Suite: nodes.Trixie, Network: nodes.NewNetwork(t, "node", "server")}
+	options.Network.ListenPacket(t, "server", 7)
 	switch how {
 	case "unprepared":
 		options.Prepare = func(string) error { return errors.New("as wanted") }
@@ -64,7 +65,7 @@ func TestChild(t *testing.T) {
 		}
 	}
 	n := nodes.Boot(t, options)
-	fmt.Printf("child: %s %s\n", n.Name(), netNS(t, n))
+	fmt.Printf("child: %s\n", netNS(t, n))
 	switch how {
 	case "fail":
 		t.Fatal("as wanted")
@@ -111,7 +112,7 @@ func TestFailedBootLeavesNothing(t *testing.T) {
 					t.Errorf("the child does not say %q:\n%s", want, out)
 				}
 			}
-			ofChild := fmt.Sprintf("machineadm-node-%d-", cmd.Process.Pid)
+			ofChild := ofProcess(cmd.Process.Pid)
 			nodestest.Eventually(t, "the node's processes to end", func() bool { return len(nodestest.Processes(t, ofChild)) == 0 })
 			if traces := nodestest.Traces(t, ofChild); len(traces) > 0 {
 				t.Errorf("left: %q", traces)
@@ -132,8 +133,8 @@ func TestNextBootCleansUpAfterAKill(t *testing.T) {
 	}
 	c.wait(t)
 	nodestest.Eventually(t, "the killed test's node to die", func() bool { return len(nodestest.Processes(t, c.name)) == 0 })
-	if len(nodestest.Traces(t, c.name)) == 0 {
-		t.Fatal("a killed test leaves no traces: there is nothing to clean up")
+	if mounted := namespacesOf(t, c.name); len(mounted) != 2 {
+		t.Fatalf("a killed test leaves the network namespaces %q, want that of the node and that of its network", mounted)
 	}
 	release()
 	nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, NoWait: true})
@@ -144,7 +145,7 @@ func TestNextBootCleansUpAfterAKill(t *testing.T) {
 type child struct {
 	cmd           *exec.Cmd
 	out           *bufio.Reader
-	name, network string
+	name, network string // name is part of those of its node and of its network
 }
 
 func childCommand(t *testing.T, how string) *exec.Cmd {
@@ -164,17 +165,20 @@ func startChild(t *testing.T, how string) *child {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c := &child{cmd: cmd, out: bufio.NewReader(pipe)}
+	c := &child{cmd: cmd, out: bufio.NewReader(pipe), name: ofProcess(cmd.Process.Pid)}
 	for {
 		line, err := c.out.ReadString('\n')
 		if err != nil {
 			t.Fatalf("the child ended before its node was up: %v %v", err, cmd.Wait())
 		}
-		if _, err := fmt.Sscanf(line, "child: %s %s", &c.name, &c.network); err == nil {
+		if _, err := fmt.Sscanf(line, "child: %s", &c.network); err == nil {
 			return c
 		}
 	}
 }
+
+// ofProcess is part of the name of everything that a test process boots.
+func ofProcess(pid int) string { return fmt.Sprintf("machineadm-node-%d-", pid) }
 
 // wait returns the rest of the child's output. Every child fails, as requested.
 func (c *child) wait(t *testing.T) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,9 @@ func Boot(t testing.TB, o Options) *Node {
 
 // Name identifies the node among everything that its machine runs: control groups, mounts and directories carry it.
 func (n *Node) Name() string { return n.inst.name }
+
+// Address is the node's address in its network.
+func (n *Node) Address() netip.Addr { return n.opts.Network.Address(n.opts.Hostname) }
 
 // BootTime is how long the last start took until the boot was finished (with NoWait: until PID 1 ran).
 func (n *Node) BootTime() time.Duration { return n.boot }

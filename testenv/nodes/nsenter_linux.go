@@ -34,7 +34,8 @@ func (m *nspawn) exec(ctx context.Context, c command) (exit int, err error) {
 	defer os.Remove(string(group)) //nolint:errcheck // see above
 
 	into := []string{"--target=" + s.leader, "--mount", "--uts", "--ipc", "--net", "--cgroup", "--root", "--wd", "--"}
-	// nsenter keeps all capabilities of the host's root, with which a command could set the machine's clock.
+	// nsenter keeps all capabilities of the host's root, with which a command could set the machine's clock. The node's
+	// filter of system calls does not apply to it.
 	into = append(into, "setpriv", "--bounding-set="+s.bounds, "--")
 	cmd := exec.CommandContext(ctx, "nsenter", append(into, c.argv...)...)
 	cmd.Env = []string{"PATH=" + nodePath, "HOME=/root", "LANG=C.UTF-8", "TERM=dumb"}
@@ -85,7 +86,7 @@ func (m *nspawn) place() (*session, cgroup, error) {
 	return s, group, group.make()
 }
 
-// boundingSet is the capability bounding set of a process, in the format of setpriv(1).
+// boundingSet is the capability bounding set of a process without CAP_SYS_TIME, in the format of setpriv(1).
 func boundingSet(pid string) (string, error) {
 	status, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {
@@ -97,7 +98,7 @@ func boundingSet(pid string) (string, error) {
 			if err != nil {
 				return "", fmt.Errorf("/proc/%s/status: CapBnd: %w", pid, err)
 			}
-			return capabilityList(mask), nil
+			return capabilityList(mask &^ (1 << unix.CAP_SYS_TIME)), nil
 		}
 	}
 	return "", fmt.Errorf("/proc/%s/status has no CapBnd", pid)

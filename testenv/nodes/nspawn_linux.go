@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,9 @@ type nspawn struct {
 	inst     instance
 	hostname string
 	root     string // the mounted overlay
+	// timeDaemon is Options.TimeDaemon.
+	timeDaemon bool
+	link       connection
 
 	mu   sync.Mutex
 	last *session // nil before the first start
@@ -72,11 +74,7 @@ func (m *nspawn) start(ctx context.Context, console string) error {
 	if err := group.make(); err != nil {
 		return err
 	}
-	// A new one at each start: network settings must not outlive a boot.
-	if err := unbindNetNS(m.netNS()); err != nil {
-		return err
-	}
-	if err := bindNewNetNS(m.netNS()); err != nil {
+	if err := m.link.renew(ctx, m.inst.netNS()); err != nil {
 		return err
 	}
 	s, err := m.launch(ctx, group, console)
@@ -101,8 +99,6 @@ func (m *nspawn) start(ctx context.Context, console string) error {
 		return true, nil
 	})
 }
-
-func (m *nspawn) netNS() string { return filepath.Join(m.inst.dir, "netns") }
 
 // launch starts systemd-nspawn and watches it until it ends. It dies with this process, and its machine with it.
 func (m *nspawn) launch(ctx context.Context, group cgroup, console string) (_ *session, err error) {
@@ -177,13 +173,18 @@ func (m *nspawn) noticeAddress() string { return "@" + m.inst.name }
 const withOwnProc = `mount -t proc proc /proc && exec systemd-nspawn "$@"`
 
 func (m *nspawn) arguments() []string {
-	return []string{
+	args := []string{
 		"-c", withOwnProc, "systemd-nspawn",
 		"--boot", "--quiet", "--settings=no", "--register=no", "--keep-unit", "--notify-ready=yes",
 		"--console=read-only", "--directory=" + m.root, "--machine=" + m.inst.name, "--hostname=" + m.hostname,
-		"--network-namespace-path=" + m.netNS(), "--capability=CAP_NET_ADMIN",
+		"--network-namespace-path=" + m.inst.netNS(), "--capability=CAP_NET_ADMIN",
 		"--resolv-conf=off", "--timezone=off", "--link-journal=no",
 	}
+	if m.timeDaemon {
+		// Never the first without the second: the clock is the machine's.
+		args = append(args, "--capability=CAP_SYS_TIME", "--system-call-filter=~@clock")
+	}
+	return args
 }
 
 // findInit looks for the process that is number 1 below systemd-nspawn's process namespace, once it is systemd itself and

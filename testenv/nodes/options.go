@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -38,6 +39,14 @@ type Options struct {
 	Prepare func(root string) error
 	// Hostname is "node" when empty.
 	Hostname string
+	// Network connects a container with the others of its test; Hostname is one of its names. A virtual machine has no
+	// network, and without this option a container has none either.
+	Network *Network
+	// Clock is how far off the clock of a virtual machine is at each power-on. A container's clock is the machine's.
+	Clock time.Duration
+	// TimeDaemon gives the services of a container CAP_SYS_TIME, without which time daemons refuse to run, and refuses every
+	// system call that reads or sets the clock's state with EPERM, because the clock is the machine's. Exec has neither.
+	TimeDaemon bool
 	// BootTimeout bounds one boot and one orderly shutdown, each; 60 s when zero, for a virtual machine 5 minutes.
 	BootTimeout time.Duration
 	// NoWait makes Boot return as soon as PID 1 runs, for tests that act during the boot.
@@ -60,6 +69,19 @@ func (o Options) checked() (Options, error) {
 	}
 	if o.Hostname == "" {
 		o.Hostname = "node"
+	}
+	switch {
+	case o.VM && o.Network != nil:
+		return o, errors.New("a virtual machine has no network")
+	case o.VM && o.TimeDaemon:
+		return o, errors.New("a virtual machine has a clock of its own: TimeDaemon is for containers")
+	case !o.VM && o.Clock != 0:
+		return o, errors.New("only a virtual machine can have another clock")
+	case o.Network != nil:
+		if _, err := o.Network.member(o.Hostname); err != nil {
+			return o, err
+		}
+		o.Prepare = InOrder(o.Network.hosts, o.Prepare)
 	}
 	switch {
 	case o.BootTimeout != 0:

@@ -6,10 +6,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestOptions(t *testing.T) {
 	t.Parallel()
+	network := &Network{names: []string{"n1", "n2"}}
 	for _, c := range []struct {
 		name    string
 		options Options
@@ -21,6 +24,10 @@ func TestOptions(t *testing.T) {
 		{"an unknown suite", Options{Suite: "sid"}, "sid"},
 		{"an empty layer", Options{Suite: Trixie, Layers: []Layer{{}}}, "no package"},
 		{"an option as package", Options{Suite: Trixie, Layers: []Layer{{Packages: []string{"-oDPkg::Pre-Invoke=x"}}}}, "package name"},
+		{"a clock", Options{Suite: Trixie, Clock: time.Hour}, "only a virtual machine"},
+		{"a virtual machine in a network", Options{Suite: Trixie, VM: true, Network: network, Hostname: "n1"}, "no network"},
+		{"a virtual machine for a time daemon", Options{Suite: Trixie, VM: true, TimeDaemon: true}, "clock of its own"},
+		{"no name in a network", Options{Suite: Trixie, Network: network}, `no name "node"`},
 		{"a shell word as package", Options{Suite: Trixie, Layers: []Layer{{Packages: []string{"tree hello"}}}}, "package name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,4 +98,26 @@ func TestCloudInitSeed(t *testing.T) {
 	if _, err := os.Lstat(flag); !os.IsNotExist(err) {
 		t.Errorf("cloud-init is still disabled: %v", err)
 	}
+}
+
+func TestNetworkNames(t *testing.T) {
+	t.Parallel()
+	for wrong, names := range map[string][]string{
+		"0 names": nil, "251 names": make([]string, 251), `name ""`: {""}, `name "a b"`: {"a b"}, `name "A"`: {"A"},
+		`name "localhost"`: {"localhost"}, `name "a" is given twice`: {"a", "b", "a"},
+	} {
+		require.ErrorContains(t, checkNames(names), wrong)
+	}
+	n := &Network{names: []string{"n1", "time.example"}}
+	require.NoError(t, checkNames(n.names))
+	root := t.TempDir()
+	hosts := filepath.Join(root, "etc/hosts")
+	require.NoError(t, os.Mkdir(filepath.Dir(hosts), 0o700))
+	require.NoError(t, os.WriteFile(hosts, []byte("127.0.0.1 localhost\n"), 0o600))
+	o, err := Options{Suite: Trixie, Network: n, Hostname: "time.example"}.checked()
+	require.NoError(t, err)
+	require.NoError(t, o.Prepare(root))
+	got, err := os.ReadFile(hosts)
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1 localhost\n10.77.0.1 n1\n10.77.0.2 time.example\n", string(got))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // qemu is a virtual machine with a kernel and a disk of its own, emulated in software, without a network.
@@ -17,6 +18,7 @@ type qemu struct {
 	inst     instance
 	hostname string
 	disk     disk
+	clock    time.Duration // how far off it is
 
 	mu   sync.Mutex
 	last *run // nil before the first start
@@ -144,7 +146,7 @@ func (m *qemu) arguments(console string) []string {
 	return []string{
 		"-name", m.inst.name, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot",
 		"-machine", "q35,sata=off,smbus=off,i8042=off", "-cpu", "Nehalem,-cx16", "-smp", "1", "-m", "2048",
-		"-accel", "tcg,thread=multi,tb-size=256", "-rtc", "base=utc",
+		"-accel", "tcg,thread=multi,tb-size=256", "-rtc", "base=" + m.rtc(time.Now()),
 		"-chardev", "file,id=console,append=on,path=" + commas(console), "-serial", "chardev:console",
 		"-chardev", "socket,id=agent,fd=3",
 		"-device", "virtio-serial-pci", "-device", "virtserialport,chardev=agent,name=" + portName,
@@ -153,6 +155,14 @@ func (m *qemu) arguments(console string) []string {
 		"-device", "virtio-rng-pci",
 		"-kernel", m.disk.kernel, "-initrd", m.disk.initrd, "-append", kernelArguments + " systemd.hostname=" + m.hostname,
 	}
+}
+
+// rtc is where the machine's hardware clock starts.
+func (m *qemu) rtc(now time.Time) string {
+	if m.clock == 0 {
+		return "utc"
+	}
+	return now.UTC().Add(m.clock).Format("2006-01-02T15:04:05")
 }
 
 // commas escapes a value for qemu's lists of options.

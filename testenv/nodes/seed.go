@@ -38,10 +38,13 @@ func CloudInitSeed(userData string) func(root string) error {
 	}
 }
 
-// InOrder joins several preparations into one; the first error ends it.
+// InOrder joins several preparations into one, without those that are nil; the first error ends it.
 func InOrder(steps ...func(root string) error) func(root string) error {
 	return func(root string) error {
 		for _, step := range steps {
+			if step == nil {
+				continue
+			}
 			if err := step(root); err != nil {
 				return err
 			}

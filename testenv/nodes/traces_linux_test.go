@@ -45,6 +45,18 @@ func holdersOf(t *testing.T, name, namespace string) []string {
 	return holders
 }
 
+// namespacesOf lists the mounted network namespaces of a name.
+func namespacesOf(t *testing.T, name string) []string {
+	t.Helper()
+	var mounted []string
+	for line := range strings.Lines(readFile(t, "/proc/self/mountinfo")) {
+		if strings.Contains(line, name) && strings.Contains(line, " - nsfs ") {
+			mounted = append(mounted, line)
+		}
+	}
+	return mounted
+}
+
 func forEachProcess(t *testing.T, visit func(dir string)) {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")

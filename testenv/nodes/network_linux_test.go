@@ -1,0 +1,120 @@
+package nodes_test
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	needs "github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
+)
+
+// ask sends a datagram to port 7 of a name and prints who answered what.
+const ask = `
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(1)
+s.sendto(b"hello", (sys.argv[1], 7))
+text, sender = s.recvfrom(100)
+print(text.decode(), sender[0], end="")
+`
+
+// echo answers as its argument says.
+const echo = `
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 7))
+while True:
+    s.sendto((sys.argv[1]).encode(), s.recvfrom(100)[1])
+`
+
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	needs.Root(t)
+	before := interfaces(t)
+	network := nodes.NewNetwork(t, "n1", "n2", "server")
+	n1 := nodes.Boot(t, nodes.Options{Suite: nodes.Bookworm, Network: network, Hostname: "n1"})
+	n2 := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Network: network, Hostname: "n2"})
+	go echoes(network.ListenPacket(t, "server", 7), "the test")
+
+	require.Equal(t, network.Address("n2"), n2.Address())
+	require.Equal(t, "eth0\nlo\n", n1.MustExec(t, "ls", "/sys/class/net").Stdout)
+	require.Equal(t, "n1\n", n1.MustExec(t, "hostname").Stdout)
+	require.Equal(t, before, interfaces(t), "devices and addresses of the machine")
+	meet := func() {
+		t.Helper()
+		n2.MustExec(t, "systemd-run", "--quiet", "python3", "-c", echo, "n2")
+		answers(t, n1, "n2", "n2 "+n2.Address().String())
+		answers(t, n1, "server", "the test "+network.Address("server").String())
+		answers(t, n2, "server", "the test "+network.Address("server").String())
+	}
+	meet()
+	require.NoError(t, n2.Reboot(t.Context()))
+	meet()
+	n2.Crash()
+	require.NoError(t, n2.Reboot(t.Context()))
+	meet()
+}
+
+// Two networks with the same addresses are separate.
+func TestNetworksAreSeparate(t *testing.T) {
+	t.Parallel()
+	needs.Root(t)
+	for _, name := range []string{"one", "two"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			network := nodes.NewNetwork(t, "node", "server")
+			go echoes(network.ListenPacket(t, "server", 7), name)
+			n := nodes.Boot(t, nodes.Options{Suite: nodes.Bookworm, Network: network})
+			answers(t, n, "server", name+" 10.77.0.2")
+		})
+	}
+}
+
+// answers waits, because the server may have been started just now.
+func answers(t *testing.T, from *nodes.Node, name, want string) {
+	t.Helper()
+	var got nodes.Result
+	nodestest.Eventually(t, "an answer of "+name, func() bool {
+		var err error
+		got, err = from.Exec(t.Context(), "python3", "-c", ask, name)
+		require.NoError(t, err)
+		return got.ExitCode == 0
+	})
+	require.Equal(t, want, got.Stdout)
+}
+
+// echoes ends when the test closes its socket.
+func echoes(conn net.PacketConn, answer string) {
+	buffer := make([]byte, 100)
+	for {
+		_, from, err := conn.ReadFrom(buffer)
+		if err != nil {
+			return
+		}
+		if _, err := conn.WriteTo([]byte(answer), from); err != nil {
+			return
+		}
+	}
+}
+
+// interfaces lists the devices of the machine, each with its addresses.
+func interfaces(t *testing.T) []string {
+	t.Helper()
+	devices, err := net.Interfaces()
+	require.NoError(t, err)
+	var all []string
+	for _, d := range devices {
+		addresses, err := d.Addrs()
+		require.NoError(t, err)
+		words := []string{d.Name}
+		for _, a := range addresses {
+			words = append(words, a.String())
+		}
+		all = append(all, strings.Join(words, " "))
+	}
+	return all
+}
