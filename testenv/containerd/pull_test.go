@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/machineadm/machineadm/testenv/authority"
 	"github.com/machineadm/machineadm/testenv/containerd"
 )
 
@@ -171,7 +172,7 @@ func (p *puller) certificates(t *testing.T) {
 	p.works(t)
 
 	p.hosts(t, dir, p.server(trusted))
-	p.d.Write(t, "/etc/ca.pem", string(containerd.AnotherCA(t)))
+	p.d.Write(t, "/etc/ca.pem", string(authority.New(t).Certificate))
 	p.fails(t, "wrong-ca", p.User, p.Password)
 	p.hosts(t, dir, p.server("ca = '/etc/missing.pem'"))
 	p.fails(t, "missing-ca", p.User, p.Password)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/machineadm/machineadm/testenv/authority"
 )
 
 const (
@@ -41,15 +43,9 @@ const htpasswd = `chomp(my $p = <STDIN>); print "robot:", crypt($p, '$2y$05$' . 
 // StartRegistry starts a registry on the daemon's node and waits until it listens.
 func (d *Daemon) StartRegistry(t testing.TB) *Registry {
 	t.Helper()
-	ca, err := newAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, key, err := ca.issue(registryName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &Registry{Host: registryName + ":" + registryPort, CA: ca.certificate, User: "robot", Password: rand.Text(), daemon: d}
+	ca := authority.New(t)
+	certificate, key := ca.Issue(t, registryName)
+	r := &Registry{Host: registryName + ":" + registryPort, CA: ca.Certificate, User: "robot", Password: rand.Text(), daemon: d}
 	if err := d.CopyIn(t.Context(), tool(t, "registry"), registryCommand, 0o755); err != nil {
 		t.Fatal(err)
 	}

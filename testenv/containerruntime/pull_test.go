@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/machineadm/machineadm/testenv/authority"
 	"github.com/machineadm/machineadm/testenv/containerd"
 )
 
@@ -122,7 +123,7 @@ func (p *puller) everyHost(t *testing.T) {
 }
 
 func (p *puller) wrongCA(t *testing.T) {
-	p.apply(t, "  registries:\n    "+p.Host+":\n      ca: "+indented(string(containerd.AnotherCA(t)), "        "))
+	p.apply(t, "  registries:\n    "+p.Host+":\n      ca: "+indented(string(authority.New(t).Certificate), "        "))
 	p.fails(t, p.image(t), p.User, p.Password, "certificate signed by unknown authority")
 }
 

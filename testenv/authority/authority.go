@@ -1,4 +1,5 @@
-package containerd
+// Package authority is a private certificate authority for the servers of tests.
+package authority
 
 import (
 	"crypto/ecdsa"
@@ -7,15 +8,14 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"fmt"
 	"math/big"
 	"testing"
 	"time"
 )
 
-// authority is a private certificate authority.
-type authority struct {
-	certificate []byte // PEM
+// Authority is a certificate authority that no machine trusts yet.
+type Authority struct {
+	Certificate []byte // PEM
 	parsed      *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
@@ -23,10 +23,20 @@ type authority struct {
 // validity is wide, because the clock of the machine may be wrong.
 const validity = 10 * 365 * 24 * time.Hour
 
-func newAuthority() (authority, error) {
+// New makes an authority.
+func New(t testing.TB) Authority {
+	t.Helper()
+	a, err := newAuthority()
+	if err != nil {
+		t.Fatalf("make a CA: %v", err)
+	}
+	return a
+}
+
+func newAuthority() (Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return authority{}, fmt.Errorf("make a CA: %w", err)
+		return Authority{}, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "testenv CA"},
@@ -35,20 +45,29 @@ func newAuthority() (authority, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return authority{}, fmt.Errorf("make a CA: %w", err)
+		return Authority{}, err
 	}
 	parsed, err := x509.ParseCertificate(der)
 	if err != nil {
-		return authority{}, fmt.Errorf("make a CA: %w", err)
+		return Authority{}, err
 	}
-	return authority{certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), parsed: parsed, key: key}, nil
+	return Authority{Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), parsed: parsed, key: key}, nil
 }
 
-// issue makes the certificate of a server, and its key, both PEM.
-func (a authority) issue(name string) (certificate, key []byte, err error) {
+// Issue makes the certificate of a server, and its key, both PEM.
+func (a Authority) Issue(t testing.TB, name string) (certificate, key []byte) {
+	t.Helper()
+	certificate, key, err := a.issue(name)
+	if err != nil {
+		t.Fatalf("issue a certificate for %s: %v", name, err)
+	}
+	return certificate, key
+}
+
+func (a Authority) issue(name string) (certificate, key []byte, err error) {
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("issue a certificate: %w", err)
+		return nil, nil, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
@@ -57,22 +76,12 @@ func (a authority) issue(name string) (certificate, key []byte, err error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.parsed, own.Public(), a.key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("issue a certificate: %w", err)
+		return nil, nil, err
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(own)
 	if err != nil {
-		return nil, nil, fmt.Errorf("issue a certificate: %w", err)
+		return nil, nil, err
 	}
 	certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	return certificate, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), nil
-}
-
-// AnotherCA is the certificate of a CA that has issued nothing, PEM.
-func AnotherCA(t testing.TB) []byte {
-	t.Helper()
-	ca, err := newAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ca.certificate
 }
