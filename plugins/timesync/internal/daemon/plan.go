@@ -75,7 +75,6 @@ func Plan(ctx context.Context, m sdk.Machine, want settings.Settings, d Daemon) 
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	result.Add(changes...)
 	if len(changes) > 0 && len(want.Sources) > 0 {
 		activation := changes[len(changes)-1]
 		activate := activation.Do
@@ -86,6 +85,7 @@ func Plan(ctx context.Context, m sdk.Machine, want settings.Settings, d Daemon) 
 			return activate(ctx, p)
 		}
 	}
+	result.Add(changes...)
 	if want.Wait == nil {
 		return result, nil
 	}

@@ -1,0 +1,143 @@
+package daemon_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/daemon"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/measure"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
+	"github.com/machineadm/machineadm/sdk/machinetest"
+)
+
+type recorder struct{ lines, warnings []string }
+
+func (r *recorder) Report(line string) { r.lines = append(r.lines, line) }
+
+func (r *recorder) Warn(field, message string) {
+	r.warnings = append(r.warnings, field+": "+message)
+}
+
+func (*recorder) RequestReboot(sdk.Reboot) {}
+
+// answering returns a daemon whose servers answer with these offsets; a negative one means not at all.
+func answering(t *testing.T, f *machinetest.Fixture, offsets ...time.Duration) (settings.Settings, daemon.Daemon) {
+	t.Helper()
+	f.Services.Put("chrony.service", machine.ServiceState{Active: "active", Sub: "running", InvocationID: "1", Enabled: true})
+	states, err := daemon.Query(t.Context(), f.Machine)
+	require.NoError(t, err)
+	want := settings.Settings{DisableOthers: true, Wait: &settings.Wait{Timeout: time.Minute, MaxOffset: 100 * time.Millisecond}}
+	for i := range offsets {
+		name := string(rune('a' + i))
+		want.Sources = append(want.Sources, settings.Source{Address: name, Field: "spec." + name})
+	}
+	return want, daemon.Daemon{
+		Unit: "chrony.service", States: states, Files: []sdk.FileSpec{{Path: "/etc/x", Content: []byte("x"), Mode: 0o644}},
+		Healthy: func(context.Context, sdk.Machine, sdk.Progress) error { return nil },
+		Status: func(context.Context, sdk.Machine, bool) (daemon.Status, error) {
+			return daemon.Status{Synchronized: true, Source: "a"}, nil
+		},
+		Ask: func(_ context.Context, sources []settings.Source) []measure.Answer {
+			var answers []measure.Answer
+			for i, s := range sources {
+				answer := measure.Answer{Source: s, Offset: offsets[i], Stratum: 2}
+				if offsets[i] < 0 {
+					answer.Err = errors.New("no answer")
+				}
+				answers = append(answers, answer)
+			}
+			return answers
+		},
+	}
+}
+
+// TestNoServerAnswers: nothing is changed, and the host tries again.
+func TestNoServerAnswers(t *testing.T) {
+	t.Parallel()
+	f := machinetest.New(t)
+	want, d := answering(t, f, -1, -1)
+	p, err := daemon.Plan(t.Context(), f.Machine, want, d)
+	require.NoError(t, err)
+	require.Len(t, p.Changes, 2)
+	known := pluginv1.AsError(p.Changes[0].Do(t.Context(), &recorder{}))
+	assert.Equal(t, pluginv1.CodeRetry, known.Code)
+	assert.Contains(t, known.Message, "none of the servers can be used, so the configuration stays unchanged: a: no answer; b: no answer")
+	_, err = f.Machine.FS.Stat("/etc/x")
+	require.Error(t, err)
+	assert.Empty(t, f.Services.Calls())
+
+	want.Sources[0].NTS = true
+	p, err = daemon.Plan(t.Context(), f.Machine, want, d)
+	require.NoError(t, err)
+	require.NoError(t, p.Changes[0].Do(t.Context(), &recorder{}), "a server with NTS may answer only with it")
+}
+
+// TestSomeServersAnswer: the others are warnings, and so are servers that disagree.
+func TestSomeServersAnswer(t *testing.T) {
+	t.Parallel()
+	f := machinetest.New(t)
+	want, d := answering(t, f, 0, -1, time.Hour)
+	p, err := daemon.Plan(t.Context(), f.Machine, want, d)
+	require.NoError(t, err)
+	r := &recorder{}
+	require.NoError(t, p.Changes[0].Do(t.Context(), r))
+	require.Len(t, r.warnings, 2)
+	assert.Equal(t, "spec.b: b: no answer", r.warnings[0])
+	assert.Contains(t, r.warnings[1], ": two servers disagree by 1h0m0s: a: stratum 2, offset 0s")
+	assert.Contains(t, r.lines, "a: stratum 2, offset 0s, root distance 0s")
+}
+
+// TestServersDoNotConfirm: the daemon's own report is not enough.
+func TestServersDoNotConfirm(t *testing.T) {
+	t.Parallel()
+	f := machinetest.New(t)
+	want, d := answering(t, f, time.Hour)
+	want.Wait.Timeout = 10 * time.Millisecond
+	p, err := daemon.Plan(t.Context(), f.Machine, want, d)
+	require.NoError(t, err)
+	known := pluginv1.AsError(p.Changes[1].Do(t.Context(), &recorder{}))
+	assert.Equal(t, pluginv1.CodePrecondition, known.Code)
+	assert.Contains(t, known.Message, "the servers do not confirm an offset of at most 100ms: a: stratum 2, offset 1h0m0s")
+	assert.Contains(t, known.Hint, "journalctl -u chrony.service")
+}
+
+// TestOthers: other time daemons are stopped and kept from starting, unless the document leaves them alone.
+func TestOthers(t *testing.T) {
+	t.Parallel()
+	for _, disable := range []bool{true, false} {
+		f := machinetest.New(t)
+		f.Services.Put("ntpsec.service", machine.ServiceState{Active: "active", Sub: "running", InvocationID: "2", Enabled: true})
+		want, d := answering(t, f)
+		want.DisableOthers, want.Wait = disable, nil
+		p, err := daemon.Plan(t.Context(), f.Machine, want, d)
+		require.NoError(t, err)
+		require.Len(t, p.Changes, 1)
+		require.NoError(t, p.Changes[0].Do(t.Context(), &recorder{}))
+		_, err = f.Machine.FS.Stat("/etc/systemd/system/ntpsec.service.d/zz-machineadm-off.conf")
+		assert.Equal(t, disable, err == nil)
+		assert.Equal(t, disable, f.Services.Calls()[0] == "stop ntpsec.service")
+	}
+}
+
+func TestFit(t *testing.T) {
+	t.Parallel()
+	f := machinetest.New(t)
+	fit := func() sdk.Fitness {
+		fitness, _, err := daemon.Fit(t.Context(), f.Machine, "chrony.service", "chronyd.service")
+		require.NoError(t, err)
+		return fitness
+	}
+	assert.Equal(t, sdk.FitnessAbsent, fit())
+	f.Services.Put("chronyd.service", machine.ServiceState{Active: "inactive"})
+	assert.Equal(t, sdk.FitnessInstalled, fit())
+	f.Services.Put("chronyd.service", machine.ServiceState{Active: "active"})
+	assert.Equal(t, sdk.FitnessActive, fit())
+}
