@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/sdk/internal/crashtest"
 )
 
 const (
@@ -103,97 +107,73 @@ func crashCases() []crashCase {
 	})
 }
 
-// TestActivationSurvivesCrashes ends a process before each of its operations, and the next one before each of its own. The
-// third run must reach a consistent state.
+// TestActivationSurvivesCrashes ends a run before each of its operations, and the next one before each of its own.
 func TestActivationSurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	for _, c := range crashCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, c.everywhere)
+			synctest.Test(t, func(t *testing.T) {
+				c.check(t)
+				crashtest.Everywhere(t, 2, c.subject)
+			})
 		})
 	}
 }
 
-func (c crashCase) everywhere(t *testing.T) {
-	runs := 0
-	for n := 0; ; n++ {
-		first := newFakeMachine(c.running, c.old)
-		if c.replaces {
-			first.addOther()
-		}
-		ended, _, _ := first.run(&crashPoint{left: n}, specs(c.first)...)
-		if !ended {
-			break
-		}
-		for k := 0; ; k++ {
-			h := first.clone()
-			if c.between != nil {
-				c.between(h)
-			}
-			ended, _, err := h.run(&crashPoint{left: k}, specs(c.wanted())...)
-			if ended {
-				_, _, err = h.run(&crashPoint{left: -1}, specs(c.wanted())...)
-			}
-			where := fmt.Sprintf("ended before operation %d, then %d", n, k)
-			c.check(t, h, err, where)
-			runs++
-			if t.Failed() {
-				return
-			}
-			if !ended {
-				break
-			}
-		}
+func (c crashCase) machine() *fakeMachine {
+	h := newFakeMachine(c.running, c.old)
+	if c.replaces {
+		h.addOther()
 	}
-	if runs < 20 {
-		t.Errorf("only %d runs: the process ended too rarely", runs)
+	return h
+}
+
+func (c crashCase) subject() crashtest.Subject {
+	h, between := c.machine(), func(*fakeMachine) {}
+	return crashtest.Subject{
+		First: func(p *crashtest.Point) (int, error) {
+			if c.between != nil {
+				between = c.between
+			}
+			return h.run(p, specs(c.first)...)
+		},
+		Run: func(p *crashtest.Point) (int, error) {
+			between(h)
+			between = func(*fakeMachine) {}
+			return h.run(p, specs(c.wanted())...)
+		},
+		State: h.state,
 	}
 }
 
-// check requires the new configuration in effect, or the old one and an error.
-func (c crashCase) check(t *testing.T, h *fakeMachine, err error, where string) {
-	t.Helper()
+// check requires that an uninterrupted run ends with the new configuration in effect, or with the old one and an error.
+func (c crashCase) check(t *testing.T) {
+	h := c.machine()
+	_, err := h.run(noCrash(), specs(c.wanted())...)
 	want, running := merged(c.old, c.wanted()), true
-	for _, content := range want {
-		if strings.Contains(content, "die") || strings.Contains(content, "hang") {
-			want, running = maps.Clone(c.old), c.running
-		}
+	bad := strings.Contains(fmt.Sprint(want), "die") || strings.Contains(fmt.Sprint(want), "hang")
+	if bad {
+		want, running = merged(c.old, nil), c.running
 	}
-	if bad := !maps.Equal(want, merged(c.old, c.wanted())); bad != (err != nil) {
-		t.Errorf("%s: error %v", where, err)
-	}
-	got := h.contents()
+	require.Equal(t, bad, err != nil, err)
+	require.Equal(t, running, h.daemon.active)
+	require.Empty(t, h.store)
 	if other := h.others[otherUnit]; c.replaces {
-		on := err != nil // rolled back
-		if on != (other.Active == "active") || on == h.off[offPath(otherUnit)].Exists || on == h.enabled || !other.Enabled {
-			t.Errorf("%s: the other unit is %+v, the daemon enabled: %v (%v)", where, other, h.enabled, err)
+		require.True(t, other.Enabled)
+		require.Equal(t, bad, other.Active == "active")
+		require.Equal(t, !bad, h.off[offPath(otherUnit)].Exists)
+		require.Equal(t, !bad, h.enabled)
+		if !bad {
+			for _, unit := range []string{otherUnit, "idle.service"} {
+				want[offPath(unit)] = h.contents()[offPath(unit)]
+			}
 		}
-		if content := got[offPath(otherUnit)]; on == strings.Contains(content, "ConditionPathExists=!/\n") {
-			t.Errorf("%s: the drop-in of the other unit has %q (%v)", where, content, err)
-		}
-		delete(got, offPath(otherUnit))
-		delete(got, offPath("idle.service"))
 	}
-	if !maps.Equal(got, want) {
-		t.Errorf("%s: the disk holds %v, want %v (%v)", where, got, want, err)
-	}
-	if len(h.store) > 0 {
-		t.Errorf("%s: a record is left (%v)", where, err)
-	}
-	if h.daemon.active != running {
-		t.Errorf("%s: the daemon runs: %v, want %v (%v)", where, h.daemon.active, running, err)
-	}
-	delete(want, pathC)
-	if running && !maps.Equal(h.daemon.loaded, want) {
-		t.Errorf("%s: the daemon runs with %v, want %v (%v)", where, h.daemon.loaded, want, err)
-	}
-	if err != nil {
-		return
-	}
-	starts := h.daemon.starts
-	if _, planned, err := h.run(&crashPoint{left: -1}, specs(c.wanted())...); planned != 0 || err != nil || h.daemon.starts != starts {
-		t.Errorf("%s: afterwards %d changes are planned (%v)", where, planned, err)
+	require.Equal(t, want, h.contents())
+	maps.DeleteFunc(want, func(path, _ string) bool { return path == pathC || strings.HasSuffix(path, "-off.conf") })
+	if running {
+		require.Equal(t, want, h.daemon.loaded)
 	}
 }
 
@@ -212,12 +192,11 @@ func TestActivationRestartsOnce(t *testing.T) {
 		skipped := 0
 		for n := 0; ; n++ {
 			h := newFakeMachine(true, map[string]string{pathA: "old a", pathB: "old b"})
-			ended, _, _ := h.run(&crashPoint{left: n}, want...)
-			if !ended {
+			if !h.endsAt(n, want...) {
 				break
 			}
 			before := h.daemon.starts
-			if _, _, err := h.run(&crashPoint{left: -1}, want...); err != nil {
+			if _, err := h.run(noCrash(), want...); err != nil {
 				t.Fatal(err)
 			}
 			if h.daemon.starts != 2 {
@@ -241,15 +220,14 @@ func TestActivationRestartIsDue(t *testing.T) {
 		found := false
 		for n := 0; ; n++ {
 			h := newFakeMachine(true, map[string]string{pathA: "old a"})
-			ended, _, _ := h.run(&crashPoint{left: n}, want...)
-			if !ended {
+			if !h.endsAt(n, want...) {
 				break
 			}
 			if h.contents()[pathA] != "new a" || h.daemon.starts != 1 {
 				continue
 			}
 			found = true
-			changes, err := h.process(&crashPoint{left: -1}, want...).plan(t.Context())
+			changes, err := h.process(noCrash(), want...).plan(t.Context())
 			if err != nil || len(changes) != 1 {
 				t.Errorf("ended before operation %d: %d changes are planned (%v), want 1", n, len(changes), err)
 			}

@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -10,31 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/machineadm/machineadm/sdk/internal/crashtest"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
 // fakeMachine is a machine in memory. A process on it can end at any operation; what it did before stays.
-
-// crash is the value of the panic that ends a process.
-type crash struct{}
-
-// crashPoint ends the process before its n-th operation. Later operations fail as well, also those of deferred functions.
-type crashPoint struct {
-	left    int // operations until the end; below 0 the process does not end
-	reached bool
-	count   int
-}
-
-func (f *crashPoint) tick() {
-	f.count++
-	if f.left == 0 {
-		f.reached = true
-	}
-	if f.reached {
-		panic(crash{})
-	}
-	f.left--
-}
 
 // fakeMachine has a disk, a state directory and one daemon.
 type fakeMachine struct {
@@ -141,7 +122,7 @@ func (h *fakeMachine) healthy() error {
 }
 
 // process is a run of the plugin on the machine.
-func (h *fakeMachine) process(f *crashPoint, all ...FileSpec) *activator {
+func (h *fakeMachine) process(f *crashtest.Point, all ...FileSpec) *activator {
 	var files, companions []FileSpec
 	for _, spec := range all {
 		if spec.Path == pathC {
@@ -155,7 +136,7 @@ func (h *fakeMachine) process(f *crashPoint, all ...FileSpec) *activator {
 			Unit: "d.service", Files: files, Companions: companions, Environment: h.variables, Registry: h.values,
 			Timeout: time.Second,
 			Check: func(_ context.Context, _ Machine, candidates map[string]string) error {
-				f.tick()
+				f.Effect()
 				for _, spec := range files {
 					if spec.Absent {
 						continue
@@ -172,7 +153,7 @@ func (h *fakeMachine) process(f *crashPoint, all ...FileSpec) *activator {
 				}
 				return nil
 			},
-			Healthy: func(context.Context, Machine, Progress) error { f.tick(); return h.healthy() },
+			Healthy: func(context.Context, Machine, Progress) error { f.Effect(); return h.healthy() },
 			Instead: slices.Sorted(maps.Keys(h.others)), Enable: h.others != nil,
 		},
 		files: withEnvironment{withRegistry{fakeFiles{h, f}, fakeRegistry{h, f}}, fakeEnvironments{h, f}, "d.service"},
@@ -180,50 +161,47 @@ func (h *fakeMachine) process(f *crashPoint, all ...FileSpec) *activator {
 	}
 }
 
-// run plans and makes the changes, as Apply does, after the host has removed the candidates of a killed run. It reports
-// whether the process was ended.
-func (h *fakeMachine) run(f *crashPoint, files ...FileSpec) (ended bool, planned int, err error) {
+// run plans and makes the changes, as Apply does, after the host has removed the candidates of a killed run.
+func (h *fakeMachine) run(f *crashtest.Point, files ...FileSpec) (planned int, err error) {
 	maps.DeleteFunc(h.disk, func(name string, _ version) bool { return slices.Contains(h.claimed, name) })
 	for _, spec := range files {
 		h.claimed = append(h.claimed, candidate(spec.Path))
 	}
-	defer func() {
-		if cause := recover(); cause != nil {
-			if _, ok := cause.(crash); !ok {
-				panic(cause)
-			}
-			ended = true
-		}
-	}()
 	changes, err := h.process(f, files...).plan(context.Background())
 	if err != nil {
-		return false, 0, err
+		return 0, err
 	}
 	for _, c := range changes {
 		if err := c.Do(context.Background(), discardProgress()); err != nil {
-			return false, len(changes), err
+			return len(changes), err
 		}
 	}
-	return false, len(changes), nil
+	return len(changes), nil
 }
 
-func (h *fakeMachine) clone() *fakeMachine {
-	c := *h
-	c.disk, c.store = maps.Clone(h.disk), maps.Clone(h.store)
-	c.daemon.loaded, c.environment = maps.Clone(h.daemon.loaded), slices.Clone(h.environment)
-	c.registry = maps.Clone(h.registry)
-	c.others, c.calls = maps.Clone(h.others), slices.Clone(h.calls)
-	c.claimed, c.off = slices.Clone(h.claimed), maps.Clone(h.off)
-	return &c
+// endsAt makes a run that may end before an effect, and reports whether it did.
+func (h *fakeMachine) endsAt(n int, files ...FileSpec) bool {
+	p := crashtest.At(n)
+	return p.Run(func() { _, _ = h.run(p, files...) }) // its outcome is that of the next run
+}
+
+// state describes the machine for crashtest.
+func (h *fakeMachine) state() string {
+	loaded := h.daemon.loaded
+	if !h.daemon.active {
+		loaded = nil
+	}
+	return fmt.Sprintf("disk %q\nregistry %v\nenvironment %q\n%d records\nrunning %v with %q\nenabled %v\nothers %+v\noff %v",
+		h.contents(), h.registry, h.environment, len(h.store), h.daemon.active, loaded, h.enabled, h.others, h.off[offPath(otherUnit)].Exists)
 }
 
 type fakeFiles struct {
 	h *fakeMachine
-	f *crashPoint
+	f *crashtest.Point
 }
 
 func (s fakeFiles) Lstat(name string) (machine.Info, error) {
-	s.f.tick()
+	s.f.Effect()
 	v, ok := s.h.disk[name]
 	if !ok {
 		return machine.Info{}, &fs.PathError{Op: "lstat", Path: name, Err: fs.ErrNotExist}
@@ -232,12 +210,12 @@ func (s fakeFiles) Lstat(name string) (machine.Info, error) {
 }
 
 func (s fakeFiles) read(name string) (version, error) {
-	s.f.tick()
+	s.f.Effect()
 	return s.h.disk[name], nil
 }
 
 func (s fakeFiles) put(name string, want version) error {
-	s.f.tick()
+	s.f.Effect()
 	if !want.Exists {
 		delete(s.h.disk, name)
 		return nil
@@ -251,11 +229,11 @@ func (s fakeFiles) put(name string, want version) error {
 
 type fakeStore struct {
 	h *fakeMachine
-	f *crashPoint
+	f *crashtest.Point
 }
 
 func (s fakeStore) Load(name string) ([]byte, error) {
-	s.f.tick()
+	s.f.Effect()
 	data, ok := s.h.store[name]
 	if !ok {
 		return nil, fs.ErrNotExist
@@ -264,13 +242,13 @@ func (s fakeStore) Load(name string) ([]byte, error) {
 }
 
 func (s fakeStore) Save(name string, data []byte) error {
-	s.f.tick()
+	s.f.Effect()
 	s.h.store[name] = data
 	return nil
 }
 
 func (s fakeStore) Delete(name string) error {
-	s.f.tick()
+	s.f.Effect()
 	delete(s.h.store, name)
 	return nil
 }

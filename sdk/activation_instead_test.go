@@ -31,12 +31,12 @@ func TestActivationInsteadOfAnother(t *testing.T) {
 		assert.Equal(t, "# machineadm keeps e.service from starting: d.service runs in its place.\n"+
 			"# To undo this, remove this file, then run: systemctl daemon-reload\n[Unit]\nConditionPathExists=!/\n"+
 			"[Service]\nExecStart=\n", h.contents()[offPath(otherUnit)])
-		_, planned, err := h.run(noCrash(), want...)
+		planned, err := h.run(noCrash(), want...)
 		require.NoError(t, err)
 		assert.Zero(t, planned)
 
 		h.others[otherUnit], h.calls = machine.ServiceState{ID: otherUnit, Exists: true, Masked: true, Active: "active"}, nil
-		_, _, err = h.run(noCrash(), want...)
+		_, err = h.run(noCrash(), want...)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"stop e.service", "daemon-reload"}, h.calls, "the mask stays, and nothing is restarted")
 
@@ -45,7 +45,7 @@ func TestActivationInsteadOfAnother(t *testing.T) {
 		changes, err = h.process(noCrash(), want...).plan(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, "stop e.service; keep e.service from starting", changes[0].Summary)
-		_, _, err = h.run(noCrash(), want...)
+		_, err = h.run(noCrash(), want...)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"stop e.service", "daemon-reload"}, h.calls, "a drop-in of another unit requires no restart")
 	})
@@ -72,7 +72,7 @@ func TestActivationInsteadOfAnotherRolledBack(t *testing.T) {
 				h := newFakeMachine(true, map[string]string{pathA: "old a"})
 				h.addOther()
 				c.change(h)
-				_, _, err := h.run(noCrash(), specs(map[string]string{pathA: "die now"})...)
+				_, err := h.run(noCrash(), specs(map[string]string{pathA: "die now"})...)
 				wantError(t, err, pluginv1.CodePrecondition, c.text)
 				assert.Empty(t, h.store)
 				assert.False(t, h.enabled)
@@ -114,7 +114,7 @@ func TestActivationTakesOver(t *testing.T) {
 			assert.Equal(t, map[string]string{pathA: "a"}, h.contents())
 			assert.Equal(t, 1, h.daemon.starts, "a daemon that runs is not restarted")
 			assert.Equal(t, "daemon-reload", h.calls[0])
-			_, planned, err := h.run(noCrash(), specs(map[string]string{pathA: "a"})...)
+			planned, err := h.run(noCrash(), specs(map[string]string{pathA: "a"})...)
 			require.NoError(t, err)
 			assert.Zero(t, planned)
 		}
@@ -128,14 +128,13 @@ func TestActivationTakesOverMeanwhile(t *testing.T) {
 		for _, content := range []string{"new", "die"} {
 			for n := 0; ; n++ {
 				h := newFakeMachine(true, map[string]string{pathA: "old"})
-				ended, _, _ := h.run(&crashPoint{left: n}, specs(map[string]string{pathA: content})...)
-				if !ended {
+				if !h.endsAt(n, specs(map[string]string{pathA: content})...) {
 					break
 				}
 				resumed := len(h.store) > 0
 				h.disk[offPath("d.service")] = version{Exists: true, Content: []byte("x"), Mode: 0o644}
 				h.daemon.reloads = 0
-				_, _, err := h.run(noCrash(), specs(map[string]string{pathA: content})...)
+				_, err := h.run(noCrash(), specs(map[string]string{pathA: content})...)
 				want := map[string]string{pathA: "new"}
 				if content == "die" {
 					want = map[string]string{pathA: "old", offPath("d.service"): "x"}

@@ -7,16 +7,17 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/machineadm/machineadm/sdk/internal/crashtest"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
 type fakeServices struct {
 	h *fakeMachine
-	f *crashPoint
+	f *crashtest.Point
 }
 
 func (s fakeServices) State(_ context.Context, unit string) (machine.ServiceState, error) {
-	s.f.tick()
+	s.f.Effect()
 	return s.stateOf(unit), nil
 }
 
@@ -41,7 +42,7 @@ func (s fakeServices) stateOf(unit string) machine.ServiceState {
 }
 
 func (s fakeServices) States(_ context.Context, units ...string) ([]machine.ServiceState, error) {
-	s.f.tick()
+	s.f.Effect()
 	var states []machine.ServiceState
 	for _, unit := range units {
 		states = append(states, s.stateOf(unit))
@@ -50,7 +51,7 @@ func (s fakeServices) States(_ context.Context, units ...string) ([]machine.Serv
 }
 
 func (s fakeServices) Do(_ context.Context, unit string, a machine.Action) error {
-	s.f.tick()
+	s.f.Effect()
 	s.h.calls = append(s.h.calls, a.String()+" "+unit)
 	if state, ok := s.h.others[unit]; ok {
 		if a != machine.Stop && state.Masked {
@@ -78,7 +79,7 @@ func (s fakeServices) Do(_ context.Context, unit string, a machine.Action) error
 }
 
 func (s fakeServices) SetEnabled(_ context.Context, unit string, enabled bool) error {
-	s.f.tick()
+	s.f.Effect()
 	s.h.calls = append(s.h.calls, map[bool]string{true: "enable ", false: "disable "}[enabled]+unit)
 	state, ok := s.h.others[unit]
 	switch {
@@ -94,7 +95,7 @@ func (s fakeServices) SetEnabled(_ context.Context, unit string, enabled bool) e
 }
 
 func (s fakeServices) DaemonReload(context.Context) error {
-	s.f.tick()
+	s.f.Effect()
 	s.h.daemon.reloads++
 	s.h.calls = append(s.h.calls, "daemon-reload")
 	s.h.off = maps.Clone(s.h.disk)
@@ -103,16 +104,16 @@ func (s fakeServices) DaemonReload(context.Context) error {
 
 type fakeEnvironments struct {
 	h *fakeMachine
-	f *crashPoint
+	f *crashtest.Point
 }
 
 func (s fakeEnvironments) Environment(string) ([]string, error) {
-	s.f.tick()
+	s.f.Effect()
 	return slices.Clone(s.h.environment), nil
 }
 
 func (s fakeEnvironments) SetEnvironment(unit string, entries []string) error {
-	s.f.tick()
+	s.f.Effect()
 	if s.h.full == environmentPath(unit) {
 		return &machine.ServiceError{Unit: unit, Action: "set the environment of", Err: errors.New("no space left")}
 	}

@@ -14,11 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/sdk/internal/crashtest"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
 // noCrash is a process that does not end early.
-func noCrash() *crashPoint { return &crashPoint{left: -1} }
+func noCrash() *crashtest.Point { return crashtest.Never() }
 
 func wantError(t *testing.T, err error, code pluginv1.Code, texts ...string) {
 	t.Helper()
@@ -59,7 +60,7 @@ func TestActivationRefusedByTheChecker(t *testing.T) {
 				}
 				return c.answer
 			}
-			_, _, err := h.run(noCrash(), specs(map[string]string{pathA: "new a"})...)
+			_, err := h.run(noCrash(), specs(map[string]string{pathA: "new a"})...)
 			wantError(t, err, c.code, c.text)
 			if got := outputOf(err); got != c.detail {
 				t.Errorf("detail %q, want %q", got, c.detail)
@@ -77,7 +78,7 @@ func TestActivationThatCannotBeWritten(t *testing.T) {
 		old := map[string]string{pathA: "old a", pathB: "old b"}
 		h := newFakeMachine(true, old)
 		h.full = pathB
-		_, _, err := h.run(noCrash(), specs(map[string]string{pathA: "new a", pathB: "new b"})...)
+		_, err := h.run(noCrash(), specs(map[string]string{pathA: "new a", pathB: "new b"})...)
 		wantError(t, err, pluginv1.CodePrecondition, "no space left", "the old configuration was restored", "was not restarted")
 		if got := h.contents(); !maps.Equal(got, old) || h.daemon.starts != 1 || len(h.store) != 0 {
 			t.Errorf("disk %v, %d starts, %d records; want nothing changed", got, h.daemon.starts, len(h.store))
@@ -104,7 +105,7 @@ func TestActivationThatCannotBeRolledBack(t *testing.T) {
 			t.Errorf("%d records are left, want 1", len(h.store))
 		}
 		h.full = ""
-		_, _, err = h.run(noCrash(), dies...)
+		_, err = h.run(noCrash(), dies...)
 		wantError(t, err, pluginv1.CodePrecondition, "the old configuration was restored, and d.service runs with it")
 		if got := h.contents(); !maps.Equal(got, old) || !maps.Equal(h.daemon.loaded, old) || len(h.store) != 0 {
 			t.Errorf("disk %v, daemon %v, %d records; want the old configuration", got, h.daemon.loaded, len(h.store))
@@ -144,7 +145,7 @@ func TestActivationWithABrokenOldConfiguration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeMachine(true, map[string]string{pathA: "old a"})
 		h.disk[pathA] = version{Exists: true, Content: []byte("die old"), Mode: 0o644} // not yet read by the daemon
-		_, _, err := h.run(noCrash(), specs(map[string]string{pathA: "hang"})...)
+		_, err := h.run(noCrash(), specs(map[string]string{pathA: "hang"})...)
 		wantError(t, err, pluginv1.CodePrecondition,
 			"not healthy within 1s: it hangs", "the old configuration was restored, but d.service does not run with it either (it ended (failed))")
 		if got := h.contents()[pathA]; got != "die old" || len(h.store) != 0 {
@@ -164,7 +165,7 @@ func TestActivationInterrupted(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || len(h.store) != 1 || h.contents()[pathA] != "hang" {
 			t.Fatalf("error %v, %d records, disk %v; want an activation that is left unfinished", err, len(h.store), h.contents())
 		}
-		_, planned, err := h.run(noCrash(), want...)
+		planned, err := h.run(noCrash(), want...)
 		wantError(t, err, pluginv1.CodePrecondition, "the old configuration was restored")
 		if planned != 1 || h.contents()[pathA] != "old a" {
 			t.Errorf("%d changes were planned, disk %v", planned, h.contents())
@@ -201,7 +202,7 @@ func TestActivationReloadsUnitFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const dropIn = "/etc/systemd/system/d.service.d/10-x.conf"
 		h := newFakeMachine(true, map[string]string{})
-		if _, _, err := h.run(noCrash(), FileSpec{Path: dropIn, Content: []byte("[Service]\n"), Mode: 0o644}); err != nil {
+		if _, err := h.run(noCrash(), FileSpec{Path: dropIn, Content: []byte("[Service]\n"), Mode: 0o644}); err != nil {
 			t.Fatal(err)
 		}
 		if h.daemon.reloads != 1 || h.daemon.starts != 2 {
@@ -236,7 +237,7 @@ func TestActivationDamagedRecord(t *testing.T) {
 			t.Parallel()
 			h := newFakeMachine(true, map[string]string{pathA: "old a"})
 			h.store[stateName("activation", "d.service")] = []byte(data)
-			_, _, err := h.run(noCrash(), specs(map[string]string{pathA: "old a"})...)
+			_, err := h.run(noCrash(), specs(map[string]string{pathA: "old a"})...)
 			if err == nil || strings.Contains(err.Error(), "canary") {
 				t.Errorf("error %v", err)
 			}
@@ -255,7 +256,7 @@ func TestActivationOfADaemonThatIsDown(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				files := map[string]string{pathA: content}
 				h := newFakeMachine(false, files)
-				_, planned, err := h.run(noCrash(), specs(files)...)
+				planned, err := h.run(noCrash(), specs(files)...)
 				if planned != 1 || h.daemon.starts != 1 {
 					t.Errorf("%d changes were planned, %d starts", planned, h.daemon.starts)
 				}
@@ -322,7 +323,7 @@ func TestActivationCompanions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := map[string]string{pathA: "old a", pathC: "old c"}
 		h := newFakeMachine(true, old)
-		_, _, err := h.run(noCrash(), specs(map[string]string{pathA: "die", pathC: "new c"})...)
+		_, err := h.run(noCrash(), specs(map[string]string{pathA: "die", pathC: "new c"})...)
 		wantError(t, err, pluginv1.CodePrecondition, "the old configuration was restored, and d.service runs with it")
 		assert.Equal(t, old, h.contents())
 		starts := h.daemon.starts
@@ -331,7 +332,7 @@ func TestActivationCompanions(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, changes, 1)
 		assert.Equal(t, "file:"+pathC, changes[0].ID)
-		_, _, err = h.run(noCrash(), want...)
+		_, err = h.run(noCrash(), want...)
 		require.NoError(t, err)
 		assert.Equal(t, "new c", h.contents()[pathC])
 		assert.Equal(t, starts, h.daemon.starts)

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/sdk/internal/crashtest"
 )
 
 // environmentCase has desired variables and a file on a fake machine.
@@ -45,8 +48,7 @@ func environmentCases() []environmentCase {
 	}
 }
 
-// TestEnvironmentSurvivesCrashes ends a process before each of its operations, and the next one before each of its own. The
-// third run must reach a consistent state.
+// TestEnvironmentSurvivesCrashes ends a run before each of its operations, and the next one before each of its own.
 func TestEnvironmentSurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	for _, c := range environmentCases() {
@@ -55,7 +57,17 @@ func TestEnvironmentSurvivesCrashes(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, c.everywhere)
+			synctest.Test(t, func(t *testing.T) {
+				c.check(t)
+				crashtest.Everywhere(t, 2, func() crashtest.Subject {
+					h := c.machine()
+					return crashtest.Subject{
+						First: func(p *crashtest.Point) (int, error) { return c.run(h, p, c.first) },
+						Run:   func(p *crashtest.Point) (int, error) { return c.run(h, p, c.then) },
+						State: h.state,
+					}
+				})
+			})
 		})
 	}
 }
@@ -69,10 +81,10 @@ func (c environmentCase) machine() *fakeMachine {
 	return h
 }
 
-func (c environmentCase) run(h *fakeMachine, f *crashPoint, ask []string) (ended bool, planned int, err error) {
+func (c environmentCase) run(h *fakeMachine, p *crashtest.Point, ask []string) (planned int, err error) {
 	e := variables(ask...)
 	h.variables = &e
-	return h.run(f, specs(map[string]string{pathA: c.content()})...)
+	return h.run(p, specs(map[string]string{pathA: c.content()})...)
 }
 
 func (c environmentCase) content() string {
@@ -82,60 +94,23 @@ func (c environmentCase) content() string {
 	return "old"
 }
 
-func (c environmentCase) everywhere(t *testing.T) {
-	runs := 0
-	for n := 0; ; n++ {
-		first := c.machine()
-		ended, _, _ := c.run(first, &crashPoint{left: n}, c.first)
-		if !ended {
-			break
-		}
-		for k := 0; ; k++ {
-			h := first.clone()
-			ended, _, err := c.run(h, &crashPoint{left: k}, c.then)
-			if ended {
-				_, _, err = c.run(h, noCrash(), c.then)
-			}
-			c.check(t, h, err, fmt.Sprintf("ended before operation %d, then %d", n, k))
-			runs++
-			if t.Failed() {
-				return
-			}
-			if !ended {
-				break
-			}
-		}
-	}
-	if runs < 20 {
-		t.Errorf("only %d runs: the process ended too rarely", runs)
-	}
-}
-
-// check requires the new environment in effect, or the old one and an error.
-func (c environmentCase) check(t *testing.T, h *fakeMachine, err error, where string) {
-	t.Helper()
-	file, running := c.content(), true
+// check requires that an uninterrupted run ends with the new environment in effect, or with the old one and an error.
+func (c environmentCase) check(t *testing.T) {
+	h, file, running := c.machine(), c.content(), true
 	if c.bad {
 		file, running = "old", c.running
 	}
-	if c.bad != (err != nil) || err != nil && strings.Contains(err.Error(), "SECRET") {
-		t.Errorf("%s: error %v", where, err)
-	}
-	if !slices.Equal(h.environment, c.want) || !maps.Equal(h.contents(), map[string]string{pathA: file}) {
-		t.Errorf("%s: the environment is %q with %v, want %q with %s (%v)", where, h.environment, h.contents(), c.want, file, err)
-	}
-	if len(h.store) > 0 || h.daemon.active != running || h.daemon.reloads > 0 {
-		t.Errorf("%s: %d records, the daemon runs: %v, want %v (%v)", where, len(h.store), h.daemon.active, running, err)
-	}
-	if loaded := h.daemon.loaded; running && (loaded[pathA] != file || loaded[environmentPath("d.service")] != strings.Join(c.want, "\n")) {
-		t.Errorf("%s: the daemon runs with %q, want %q with %s (%v)", where, loaded, c.want, file, err)
-	}
-	if err != nil {
-		return
-	}
-	starts := h.daemon.starts
-	if _, planned, err := c.run(h, noCrash(), c.then); planned != 0 || err != nil || h.daemon.starts != starts {
-		t.Errorf("%s: afterwards %d changes are planned (%v)", where, planned, err)
+	_, err := c.run(h, noCrash(), c.then)
+	require.Equal(t, c.bad, err != nil, err)
+	require.NotContains(t, fmt.Sprint(err), "SECRET")
+	require.Equal(t, c.want, h.environment)
+	require.Equal(t, map[string]string{pathA: file}, h.contents())
+	require.Empty(t, h.store)
+	require.Zero(t, h.daemon.reloads)
+	require.Equal(t, running, h.daemon.active)
+	if running {
+		require.Equal(t, file, h.daemon.loaded[pathA])
+		require.Equal(t, strings.Join(c.want, "\n"), h.daemon.loaded[environmentPath("d.service")])
 	}
 }
 
@@ -146,7 +121,7 @@ func TestEnvironmentThatCannotBeWritten(t *testing.T) {
 		c := environmentCase{running: true, old: []string{"B=1"}, file: "new"}
 		h := c.machine()
 		h.full = environmentPath("d.service")
-		_, _, err := c.run(h, noCrash(), []string{"P=x"})
+		_, err := c.run(h, noCrash(), []string{"P=x"})
 		wantError(t, err, pluginv1.CodePrecondition, "no space left", "the old configuration was restored", "was not restarted")
 		if h.contents()[pathA] != "old" || !slices.Equal(h.environment, c.old) || h.daemon.starts != 1 || len(h.store) != 0 {
 			t.Errorf("disk %v, environment %q, %d starts, %d records; want nothing changed", h.contents(), h.environment, h.daemon.starts, len(h.store))
@@ -189,13 +164,13 @@ func TestEnvironmentOfAnEarlierPlugin(t *testing.T) {
 		for n := 0; ; n++ {
 			c := environmentCase{running: true, old: []string{"B=1"}}
 			h := c.machine()
-			ended, _, _ := c.run(h, &crashPoint{left: n}, []string{"P=x"})
-			if !ended {
+			p := crashtest.At(n)
+			if !p.Run(func() { _, _ = c.run(h, p, []string{"P=x"}) }) { // its outcome is that of the next run
 				break
 			}
 			found = found || len(h.environment) > 1
 			h.variables = nil
-			_, _, err := h.run(noCrash(), specs(map[string]string{pathA: "old"})...)
+			_, err := h.run(noCrash(), specs(map[string]string{pathA: "old"})...)
 			if len(h.store) > 0 || err != nil || len(h.environment) > 1 {
 				t.Errorf("ended before operation %d: %q, %d records, %v", n, h.environment, len(h.store), err)
 			}

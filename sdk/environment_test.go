@@ -95,7 +95,7 @@ func TestEnvironmentIsChecked(t *testing.T) {
 	} {
 		h := newFakeMachine(true, nil)
 		h.variables = &ServiceEnvironment{c.ask}
-		_, planned, err := h.run(noCrash())
+		planned, err := h.run(noCrash())
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") || planned != 0 {
 			t.Errorf("%s: %d changes, %v", name, planned, err)
 		}

@@ -1,8 +1,8 @@
 package sdk
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"testing"
@@ -11,17 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/sdk/internal/crashtest"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
 // fakeRegistry is the registry of a fakeMachine.
 type fakeRegistry struct {
 	h *fakeMachine
-	f *crashPoint
+	f *crashtest.Point
 }
 
 func (s fakeRegistry) Value(key, name string) (machine.RegistryData, error) {
-	s.f.tick()
+	s.f.Effect()
 	data, ok := s.h.registry[registryRoot+key+`\`+name]
 	if !ok {
 		return data, fs.ErrNotExist
@@ -30,7 +31,7 @@ func (s fakeRegistry) Value(key, name string) (machine.RegistryData, error) {
 }
 
 func (s fakeRegistry) SetValue(key, name string, data machine.RegistryData) error {
-	s.f.tick()
+	s.f.Effect()
 	if path := registryRoot + key + `\` + name; path != s.h.full {
 		s.h.registry[path] = data
 		return nil
@@ -39,7 +40,7 @@ func (s fakeRegistry) SetValue(key, name string, data machine.RegistryData) erro
 }
 
 func (s fakeRegistry) DeleteValue(key, name string) error {
-	s.f.tick()
+	s.f.Effect()
 	delete(s.h.registry, registryRoot+key+`\`+name)
 	return nil
 }
@@ -86,8 +87,7 @@ func registryCases() []registryCase {
 	}
 }
 
-// TestRegistrySurvivesCrashes ends a process before each of its operations, and the next one before each of its own. The
-// third run must reach a consistent state.
+// TestRegistrySurvivesCrashes ends a run before each of its operations, and the next one before each of its own.
 func TestRegistrySurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	for _, c := range registryCases() {
@@ -96,7 +96,17 @@ func TestRegistrySurvivesCrashes(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, c.everywhere)
+			synctest.Test(t, func(t *testing.T) {
+				c.check(t)
+				crashtest.Everywhere(t, 2, func() crashtest.Subject {
+					h := c.machine()
+					return crashtest.Subject{
+						First: func(p *crashtest.Point) (int, error) { return c.run(h, p, c.first) },
+						Run:   func(p *crashtest.Point) (int, error) { return c.run(h, p, c.then) },
+						State: h.state,
+					}
+				})
+			})
 		})
 	}
 }
@@ -110,7 +120,7 @@ func (c registryCase) machine() *fakeMachine {
 	return h
 }
 
-func (c registryCase) run(h *fakeMachine, f *crashPoint, ask map[string]machine.RegistryData) (ended bool, planned int, err error) {
+func (c registryCase) run(h *fakeMachine, p *crashtest.Point, ask map[string]machine.RegistryData) (planned int, err error) {
 	h.values = nil
 	for _, name := range []string{"A", "B", "C", "Others"} {
 		if data, ok := ask[name]; ok {
@@ -118,67 +128,34 @@ func (c registryCase) run(h *fakeMachine, f *crashPoint, ask map[string]machine.
 		}
 	}
 	if c.file == "" {
-		return h.run(f)
+		return h.run(p)
 	}
-	return h.run(f, specs(map[string]string{pathA: c.file})...)
+	return h.run(p, specs(map[string]string{pathA: c.file})...)
 }
 
-func (c registryCase) everywhere(t *testing.T) {
-	runs := 0
-	for n := 0; ; n++ {
-		first := c.machine()
-		ended, _, _ := c.run(first, &crashPoint{left: n}, c.first)
-		if !ended {
-			break
-		}
-		for k := 0; ; k++ {
-			h := first.clone()
-			ended, _, err := c.run(h, &crashPoint{left: k}, c.then)
-			if ended {
-				_, _, err = c.run(h, noCrash(), c.then)
-			}
-			c.check(t, h, err, fmt.Sprintf("ended before operation %d, then %d (%v)", n, k, err))
-			runs++
-			if !ended {
-				break
-			}
-		}
-	}
-	require.Greater(t, runs, 20, "the process ended too rarely")
-}
-
-// check requires the new values in effect, or the old ones and an error.
-func (c registryCase) check(t *testing.T, h *fakeMachine, err error, where string) {
+// check requires that an uninterrupted run ends with the new values in effect, or with the old ones and an error.
+func (c registryCase) check(t *testing.T) {
 	t.Helper()
-	require.Equal(t, c.bad, err != nil, where)
+	h := c.machine()
+	_, err := c.run(h, noCrash(), c.then)
+	require.Equal(t, c.bad, err != nil, err)
 	want, file, running := registryOf(c.old), "old", !c.stop
 	if !c.bad {
 		maps.Copy(want, registryOf(c.then))
 		maps.DeleteFunc(want, func(_ string, data machine.RegistryData) bool { return data.Type == 0 })
-		running = true
-		if c.file != "" {
-			file = c.file
-		}
+		file, running = cmp.Or(c.file, "old"), true
 	}
-	require.Equal(t, want, h.registry, where)
-	require.Equal(t, file, h.contents()[pathA], where)
-	require.Empty(t, h.store, where)
-	require.Equal(t, running, h.daemon.active, where)
+	require.Equal(t, want, h.registry)
+	require.Equal(t, file, h.contents()[pathA])
+	require.Empty(t, h.store)
+	require.Equal(t, running, h.daemon.active)
 	if running {
 		loaded := map[string]string{pathA: file}
 		for path, data := range want {
 			loaded[path] = data.String()
 		}
-		require.Equal(t, loaded, h.daemon.loaded, where)
+		require.Equal(t, loaded, h.daemon.loaded)
 	}
-	if err != nil {
-		return
-	}
-	starts := h.daemon.starts
-	_, planned, err := c.run(h, noCrash(), c.then)
-	require.NoError(t, err, where)
-	require.Zero(t, planned, where)
-	require.Equal(t, starts, h.daemon.starts, where)
 }
 
 // TestRegistryValueThatCannotBeWritten: nothing stays changed, also not what was swapped before it.
@@ -188,7 +165,7 @@ func TestRegistryValueThatCannotBeWritten(t *testing.T) {
 		c := registryCase{old: map[string]machine.RegistryData{"A": machine.RegistryText("a")}, file: "new"}
 		h := c.machine()
 		h.full = registryRoot + testKey + `\B`
-		_, _, err := c.run(h, noCrash(), map[string]machine.RegistryData{"A": machine.RegistryText("x"), "B": machine.RegistryNumber(1)})
+		_, err := c.run(h, noCrash(), map[string]machine.RegistryData{"A": machine.RegistryText("x"), "B": machine.RegistryNumber(1)})
 		wantError(t, err, pluginv1.CodePrecondition, "no space left", "the old configuration was restored", "was not restarted")
 		require.Equal(t, registryOf(c.old), h.registry)
 		require.Equal(t, "old", h.contents()[pathA])
@@ -205,13 +182,16 @@ func TestRegistryOfAnEarlierPlugin(t *testing.T) {
 		for n := 0; ; n++ {
 			c := registryCase{old: map[string]machine.RegistryData{"A": machine.RegistryText("a")}}
 			h := c.machine()
-			ended, _, _ := c.run(h, &crashPoint{left: n}, map[string]machine.RegistryData{"A": machine.RegistryText("x")})
+			p := crashtest.At(n)
+			ended := p.Run(func() {
+				_, _ = c.run(h, p, map[string]machine.RegistryData{"A": machine.RegistryText("x")}) // the next run has the outcome
+			})
 			if !ended {
 				break
 			}
 			found = found || h.registry[registryRoot+testKey+`\A`].String() != `REG_SZ "a"`
 			h.values = nil
-			_, _, err := h.run(noCrash(), specs(map[string]string{pathA: "old"})...)
+			_, err := h.run(noCrash(), specs(map[string]string{pathA: "old"})...)
 			require.NoError(t, err)
 			require.Equal(t, registryOf(c.old), h.registry, "ended before operation %d", n)
 			require.Empty(t, h.store)

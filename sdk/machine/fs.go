@@ -32,7 +32,12 @@ const (
 type FS struct {
 	root   string
 	handle *rooted.Root
+	before func()
 }
+
+// Before returns the same file system, which calls a function ahead of each change. Tests end a plugin there, see
+// machinetest.Crash.
+func (f *FS) Before(change func()) *FS { return &FS{f.root, f.handle, change} }
 
 // Info describes a file.
 type Info struct {
@@ -63,6 +68,13 @@ func OpenFS(root string) (*FS, error) {
 
 // Close releases the root. The FS cannot be used after it.
 func (f *FS) Close() error { return f.handle.Close() }
+
+// changing precedes each change.
+func (f *FS) changing() {
+	if f.before != nil {
+		f.before()
+	}
+}
 
 // failed adds the operation and the path with its root.
 func (f *FS) failed(op, name string, err error) error {

@@ -52,6 +52,7 @@ func (f *FS) Readlink(name string) (string, error) {
 
 // MkdirAll creates a directory and the missing ones above it, each with exactly this mode. Existing ones stay unchanged.
 func (f *FS) MkdirAll(name string, mode fs.FileMode) error {
+	f.changing()
 	return f.failed("mkdir", name, f.mkdirAll(name, mode))
 }
 
@@ -60,11 +61,13 @@ func (f *FS) MkdirAll(name string, mode fs.FileMode) error {
 // the old one. Missing directories are created with mode 0755. Where name is a link, the file at its end is replaced or,
 // inside the root, created. Anything but a regular file is refused. Windows: no mode, and a link is refused.
 func (f *FS) WriteFile(name string, data []byte, mode fs.FileMode) error {
+	f.changing()
 	return f.failed("write", name, f.write(name, data, atomicfile.Options{Mode: mode, KeepLabel: true}))
 }
 
 // WriteFileAs is WriteFile with another owner. Windows: ErrUnsupported.
 func (f *FS) WriteFileAs(name string, data []byte, mode fs.FileMode, uid, gid int) error {
+	f.changing()
 	o := atomicfile.Options{Mode: mode, KeepLabel: true, Owner: &atomicfile.Owner{UID: uid, GID: gid}}
 	return f.failed("write", name, f.write(name, data, o))
 }
@@ -72,12 +75,14 @@ func (f *FS) WriteFileAs(name string, data []byte, mode fs.FileMode, uid, gid in
 // Chmod sets exactly this mode of a file or directory. Anything else, links included, is refused with ErrNotRegular. When
 // it returns without an error, the mode survives a crash. Windows: ErrUnsupported.
 func (f *FS) Chmod(name string, mode fs.FileMode) error {
+	f.changing()
 	return f.failed("chmod", name, f.setAttributes(name, func(file *os.File) error { return file.Chmod(mode) }))
 }
 
 // Chown sets user and group of a file or directory, as Chmod does the mode; -1 leaves one unchanged. It removes setuid and
 // setgid bits, see chown(2).
 func (f *FS) Chown(name string, uid, gid int) error {
+	f.changing()
 	return f.failed("chown", name, f.setAttributes(name, func(file *os.File) error { return file.Chown(uid, gid) }))
 }
 
@@ -127,11 +132,13 @@ func (f *FS) account(file, name string, count int) (first, last int, err error) 
 // Symlink replaces or creates a link in one step. Only a file or a link is replaced. Missing directories are created with
 // mode 0755. The target is not checked.
 func (f *FS) Symlink(target, name string) error {
+	f.changing()
 	return f.failed("symlink", name, f.symlink(target, name))
 }
 
 // Remove removes a file, a link or an empty directory. An absent one is no error. The removal is durable.
 func (f *FS) Remove(name string) error {
+	f.changing()
 	err := f.remove(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -14,7 +14,12 @@ import (
 // needed. A State without a directory is empty, and Save fails.
 type State struct {
 	directory string
+	before    func()
 }
+
+// Before returns the same State, which calls a function ahead of each change. Tests end a plugin there, see
+// machinetest.Crash.
+func (s *State) Before(change func()) *State { return &State{s.directory, change} }
 
 // NewState returns the State in a directory, which the first Save creates. "" means none.
 func NewState(directory string) *State { return &State{directory: directory} }
@@ -30,7 +35,11 @@ func (s *State) open(op, name string) (*FS, error) {
 	if err := checkPrivate(s.directory); err != nil {
 		return nil, err
 	}
-	return OpenFS(s.directory)
+	files, err := OpenFS(s.directory)
+	if err != nil {
+		return nil, err
+	}
+	return files.Before(s.before), nil
 }
 
 // Load returns the data saved under a name; fs.ErrNotExist when there is none.

@@ -22,9 +22,12 @@ type Fixture struct {
 	Kernel   *Kernel
 	Services *Services
 	Registry *Registry
+	// Live describes for Crash what else a plan changes, such as the configuration that a daemon has read; nil: nothing.
+	Live func() string
 
-	mutex  sync.Mutex
-	claims []machine.Claim
+	stateDirectory string
+	mutex          sync.Mutex
+	claims         []machine.Claim
 }
 
 // Claims returns the claims so far, in order.
@@ -45,6 +48,7 @@ func (f *Fixture) claim(c machine.Claim) {
 func New(t testing.TB) *Fixture {
 	t.Helper()
 	f := &Fixture{Root: Root(t), Commands: NewRunner(t), Kernel: NewKernel(nil), Services: NewServices(), Registry: NewRegistry()}
+	f.stateDirectory = filepath.Join(t.TempDir(), "state")
 	files, err := machine.OpenFS(f.Root)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +60,7 @@ func New(t testing.TB) *Fixture {
 	})
 	f.Machine = machine.Machine{
 		Target: Target(), FS: files, Commands: f.Commands, Services: f.Services, Kernel: f.Kernel, Registry: f.Registry,
-		State: machine.NewState(filepath.Join(t.TempDir(), "state")), Claims: f.claim,
+		State: machine.NewState(f.stateDirectory), Claims: f.claim,
 	}
 	return f
 }

@@ -19,6 +19,8 @@ type recorder struct {
 	failures []string
 }
 
+func (r *recorder) Failed() bool { return len(r.failures) > 0 }
+
 func (r *recorder) Errorf(format string, arguments ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(format, arguments...))
 }
