@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -166,4 +167,19 @@ func TestSeconds(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "-0.0005", seconds(-500*time.Microsecond))
 	assert.Equal(t, "0.000000001", seconds(1))
+}
+
+// TestCrash: wherever the process ends, the next run finishes, with the other daemon off.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	doc := timesync(t, `{"rtcSync":true,"makeStep":{"threshold":"1s","limit":3},"waitForSync":{}}`)
+	synctest.Test(t, func(t *testing.T) {
+		machinetest.Crash(t, func() *machinetest.Fixture {
+			f := live(t)
+			f.Services.Put("ntpsec.service", machine.ServiceState{Active: "active", Sub: "running", InvocationID: "2", Enabled: true})
+			f.Commands.On("chronyd -p ...", machine.Result{})
+			f.Commands.On("chronyc -n -c sources", machine.Result{Stdout: []byte(sources)})
+			return f
+		}, func(ctx context.Context, m machine.Machine) (sdk.Plan, error) { return plan(ctx, m, doc) })
+	})
 }
