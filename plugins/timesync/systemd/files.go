@@ -77,13 +77,10 @@ func parse(text []byte) []assignment {
 	for line := range strings.Lines(lines) {
 		line = strings.TrimSpace(line)
 		key, value, found := strings.Cut(line, "=")
-		key = strings.TrimSpace(key)
-		switch {
-		case strings.HasPrefix(line, "["):
+		if strings.HasPrefix(line, "[") {
 			section = line
-		case found && section == "[Time]" && key == "Servers": // an undocumented name of NTP
-			all = append(all, assignment{"NTP", strings.TrimSpace(value)})
-		case found && section == "[Time]": // the key of a comment is none of the document
+		} else if found && section == "[Time]" { // a commented key keeps its # and equals no key of the document
+			key = strings.Replace(strings.TrimSpace(key), "Servers", "NTP", 1) // an undocumented name
 			all = append(all, assignment{key, strings.TrimSpace(value)})
 		}
 	}

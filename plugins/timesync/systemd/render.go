@@ -85,7 +85,8 @@ func unsupported(want settings.Settings) []sdk.Violation {
 	poll := func(value, first *int, field string) {
 		refuse(value != nil && *value < leastPoll, field, "the shortest interval of timesyncd is 16 s", "set 4 or more")
 		refuse((value == nil) != (first == nil) || value != nil && *value != *first, field,
-			"timesyncd has one interval for all sources, and that of "+want.Sources[0].Field+" differs", "set the same on every source, or none")
+			"timesyncd has one interval for all sources, and that of "+want.Sources[0].Field+" differs",
+			"set the same on every source, or none")
 	}
 	for _, s := range want.Sources {
 		refuse(s.NTS, s.Field+".nts", "timesyncd has no Network Time Security", other)

@@ -46,8 +46,12 @@ func TestRender(t *testing.T) {
 			settings.Settings{Sources: []settings.Source{server("a")}, Fallback: []string{"f"}, KeepDistributionSources: true},
 			"NTP=a\nFallbackNTP=f\n",
 		},
-		"beside other servers": {settings.Settings{Sources: []settings.Source{server("a")}, KeepDistributionSources: true}, "NTP=a\n"},
-		"intervals":            {servers(polled("a", number(4), number(10))), "NTP=\nNTP=a\nFallbackNTP=\nPollIntervalMinSec=16\nPollIntervalMaxSec=1024\n"},
+		"beside other servers": {
+			settings.Settings{Sources: []settings.Source{server("a")}, KeepDistributionSources: true}, "NTP=a\n",
+		},
+		"intervals": {
+			servers(polled("a", number(4), number(10))), "NTP=\nNTP=a\nFallbackNTP=\nPollIntervalMinSec=16\nPollIntervalMaxSec=1024\n",
+		},
 		"longest below the default shortest": {
 			servers(polled("a", nil, number(4))), "NTP=\nNTP=a\nFallbackNTP=\nPollIntervalMinSec=16\nPollIntervalMaxSec=16\n",
 		},

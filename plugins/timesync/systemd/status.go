@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -118,12 +119,10 @@ func (s state) status(want settings.Settings) daemon.Status {
 	switch {
 	case slices.ContainsFunc(ours, foreign) || want.ReplacesSources() && !slices.Equal(s.servers, ours):
 		return daemon.Status{Sources: []string{"timesyncd has other servers than the document: " + strings.Join(s.servers, " ")}}
-	case s.server == "":
-		return daemon.Status{Sources: []string{"timesyncd asks no server; it waits for a network connection"}}
+	case s.answers == 0:
+		return daemon.Status{Sources: []string{cmp.Or(s.server, "timesyncd waits for a network connection") + ": no answer so far"}}
 	case want.ReplacesSources() && !slices.Contains(ours, s.server):
 		return daemon.Status{Source: s.server, Sources: []string{"no server of the document answers"}}
-	case s.answers == 0:
-		return daemon.Status{Sources: []string{s.server + ": no answer so far"}}
 	}
 	return daemon.Status{Synchronized: true, Source: s.server, Offset: s.offset}
 }

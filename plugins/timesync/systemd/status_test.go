@@ -51,7 +51,8 @@ func TestParseState(t *testing.T) {
 			require.Equal(t, c.want, got)
 		})
 	}
-	for _, text := range []string{"", "{}", `{"data":[{}]}`, "Call failed", strings.Replace(synchronized, "false,2,", `false,"2",`, 1)} {
+	wrong := strings.Replace(synchronized, "false,2,", `false,"2",`, 1)
+	for _, text := range []string{"", "{}", `{"data":[{}]}`, "Call failed", wrong} {
 		_, err := parseState([]byte(text))
 		require.ErrorContains(t, err, "the output of busctl", text)
 	}
@@ -109,7 +110,8 @@ func TestHealthy(t *testing.T) {
 	f := machinetest.New(t)
 	f.Services.Put(unitName, machine.ServiceState{Active: "active", InvocationID: "0123"})
 	const call = "journalctl --quiet --no-pager --output=cat _SYSTEMD_INVOCATION_ID=0123"
-	f.Commands.On(call, machine.Result{Stdout: []byte("/etc/systemd/timesyncd.conf:3: Unknown key 'X' in section [Time], ignoring.\nContacted time server\n")})
+	other := "/etc/systemd/timesyncd.conf:3: Unknown key 'X' in section [Time], ignoring.\nContacted time server\n"
+	f.Commands.On(call, machine.Result{Stdout: []byte(other)})
 	require.NoError(t, healthy(t.Context(), f.Machine, nil))
 	complaint := ownFile + ":6: Unknown key 'Bogus' in section [Time], ignoring.\n"
 	f.Commands.On(call, machine.Result{Stdout: []byte("Starting\n" + complaint)})
