@@ -92,3 +92,14 @@ func clockOf(t *testing.T, n *nodes.Node) time.Time {
 	}
 	return at
 }
+
+// TestWrongClock: a machine boots with the clock that the test gives it.
+func TestWrongClock(t *testing.T) {
+	needsVM(t)
+	t.Parallel()
+	const off = -6 * time.Hour
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Bookworm, VM: true, NoWait: true, Clock: off})
+	if got := time.Until(clockOf(t, n)); got < off-time.Minute || got > off+time.Minute {
+		t.Errorf("the clock is off by %s, want %s", got, off)
+	}
+}
