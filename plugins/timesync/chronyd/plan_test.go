@@ -32,7 +32,7 @@ func timesync(t testing.TB, spec string) v1alpha1.Timesync {
 }
 
 // live is a machine on which chronyd runs with Debian's configuration.
-func live(t *testing.T) *machinetest.Fixture {
+func live(t testing.TB) *machinetest.Fixture {
 	t.Helper()
 	f := machinetest.New(t)
 	f.Services.Put("chrony.service", machine.ServiceState{Active: "active", Sub: "running", InvocationID: "1", Enabled: true})
@@ -182,4 +182,17 @@ func TestCrash(t *testing.T) {
 			return f
 		}, func(ctx context.Context, m machine.Machine) (sdk.Plan, error) { return plan(ctx, m, doc) })
 	})
+}
+
+// BenchmarkConvergedPlan is the plugin's own share of a plan that finds nothing to do: systemd and chronyc answer at once.
+func BenchmarkConvergedPlan(b *testing.B) {
+	f := live(b)
+	f.WriteFiles(b, map[string]string{"/etc/chrony/conf.d/machineadm.conf": "# Written by machineadm for a Timesync document. Changes are overwritten.\n"})
+	doc := timesync(b, `{"waitForSync":{}}`)
+	for b.Loop() {
+		p, err := plan(b.Context(), f.Machine, doc)
+		if err != nil || len(p.Changes) > 0 {
+			b.Fatal(p.Changes, err)
+		}
+	}
 }
