@@ -3,7 +3,6 @@ package machine
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf16"
 )
@@ -79,12 +78,6 @@ func (d RegistryData) Number() (number uint32, ok bool) {
 		return 0, false
 	}
 	return binary.LittleEndian.Uint32(d.Bytes), true
-}
-
-// texts returns the texts of a list (REG_MULTI_SZ). It keeps the last one of a list that is terminated only once, as Windows
-// does.
-func (d RegistryData) texts() []string {
-	return slices.DeleteFunc(strings.Split(decodeUTF16(d.Bytes), "\x00"), func(text string) bool { return text == "" })
 }
 
 // String returns the type and the data, of most types only their size.

@@ -3,6 +3,8 @@ package machine
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -106,4 +108,10 @@ func deleteValue(key registry.Key, name string) error {
 		return err
 	}
 	return nil
+}
+
+// texts returns the texts of a list (REG_MULTI_SZ). It keeps the last one of a list that is terminated only once, as Windows
+// does.
+func (d RegistryData) texts() []string {
+	return slices.DeleteFunc(strings.Split(decodeUTF16(d.Bytes), "\x00"), func(text string) bool { return text == "" })
 }

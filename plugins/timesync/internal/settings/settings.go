@@ -60,7 +60,7 @@ func (k Key) Bytes() ([]byte, error) {
 	if digits, ok := bytes.CutPrefix(text, []byte("HEX:")); ok {
 		key, err := hex.DecodeString(string(digits))
 		if err != nil { // never %w: it quotes a digit
-			return nil, errors.New("must have an even number of hexadecimal digits after HEX:")
+			return nil, errors.New("must have an even number of hexadecimal digits after the prefix HEX")
 		}
 		return key, nil
 	}
@@ -70,7 +70,7 @@ func (k Key) Bytes() ([]byte, error) {
 		}
 	}
 	if bytes.HasPrefix(text, []byte("ASCII:")) {
-		return nil, errors.New("must be written without ASCII:")
+		return nil, errors.New("must be written without the prefix ASCII")
 	}
 	return text, nil
 }
