@@ -165,7 +165,7 @@ func (d Daemon) probe(ctx context.Context, m sdk.Machine, want settings.Settings
 		err = fmt.Errorf("%v, the offset is %v", status, status.Offset)
 	case len(want.Sources) > 0:
 		answers := d.Ask(ctx, want.Sources)
-		if !measure.NoneUsable(answers) && !measure.Within(answers, want.Wait.MaxOffset) {
+		if !measure.Confirm(answers, want.Wait.MaxOffset) {
 			err = fmt.Errorf("%v, but the servers do not confirm an offset of at most %v: %s", status, want.Wait.MaxOffset, list(answers))
 		}
 	}

@@ -176,9 +176,10 @@ func authentication(k *settings.Key) ntp.AuthOptions {
 	return ntp.AuthOptions{Type: types[k.Type], Key: value, KeyID: uint32(k.ID)}
 }
 
-// Within reports whether more than half of the usable answers have an offset of at most most, as a client of the
-// protocol follows the majority.
-func Within(answers []Answer, most time.Duration) bool {
+// Confirm reports whether more than half of the usable answers have an offset of at most most, as a client of the protocol
+// follows the majority. Without usable answers it returns false, unless a server with NTS may answer only to requests that
+// have it.
+func Confirm(answers []Answer, most time.Duration) bool {
 	usable, near := 0, 0
 	for _, a := range answers {
 		if a.Usable() {
@@ -187,6 +188,9 @@ func Within(answers []Answer, most time.Duration) bool {
 				near++
 			}
 		}
+	}
+	if usable == 0 {
+		return len(answers) > 0 && !NoneUsable(answers)
 	}
 	return 2*near > usable
 }

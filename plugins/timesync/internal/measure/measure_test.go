@@ -129,10 +129,12 @@ func TestAtOnce(t *testing.T) {
 func TestMajority(t *testing.T) {
 	t.Parallel()
 	at := func(d time.Duration) measure.Answer { return measure.Answer{Offset: d} }
-	assert.True(t, measure.Within([]measure.Answer{at(time.Millisecond)}, time.Second))
-	assert.False(t, measure.Within([]measure.Answer{at(0), at(time.Hour)}, time.Second), "one of two is no majority")
-	assert.True(t, measure.Within([]measure.Answer{at(0), at(time.Hour), at(time.Millisecond)}, time.Second))
-	assert.False(t, measure.Within(nil, time.Second))
+	assert.True(t, measure.Confirm([]measure.Answer{at(time.Millisecond)}, time.Second))
+	assert.False(t, measure.Confirm([]measure.Answer{at(0), at(time.Hour)}, time.Second), "one of two is no majority")
+	assert.True(t, measure.Confirm([]measure.Answer{at(0), at(time.Hour), at(time.Millisecond)}, time.Second))
+	assert.False(t, measure.Confirm(nil, time.Second))
+	assert.False(t, measure.Confirm([]measure.Answer{{Err: context.Canceled}}, time.Second))
+	assert.True(t, measure.Confirm([]measure.Answer{{Err: context.Canceled, Source: settings.Source{NTS: true}}}, time.Second))
 	low, high, found := measure.Disagreement([]measure.Answer{at(time.Hour), at(0)}, time.Second)
 	assert.True(t, found)
 	assert.Equal(t, time.Hour, high.Offset-low.Offset)
