@@ -1,0 +1,86 @@
+// Command machineadm-timesync-plugin-ntpd serves Timesync documents: it configures ntpd of NTPsec or of the NTP reference
+// implementation, makes it the only time daemon of the machine and waits until it has synchronized the clock.
+package main
+
+import (
+	"context"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/internal/version"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/daemon"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+func main() {
+	sdk.Main(sdk.Plugin{
+		Name:    "ntpd",
+		Version: version.String(),
+		OS:      []string{"linux"},
+		Kinds: []sdk.Kind{
+			sdk.For(v1alpha1.APIVersion, v1alpha1.KindTimesync, sdk.PhasePreparation, plan).Validate(validate),
+		},
+		Fit: func(ctx context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
+			return daemon.Fit(ctx, m, units()...)
+		},
+	})
+}
+
+// ntpsecUnit is the service of NTPsec on Debian and Ubuntu, which has the other units as aliases.
+const ntpsecUnit = "ntpsec.service"
+
+// units are the names of ntpd's service: of NTPsec on Debian, of the reference implementation on Debian, and of all others.
+func units() []string { return []string{ntpsecUnit, "ntp.service", "ntpd.service"} }
+
+func validate(doc v1alpha1.Timesync) []sdk.Violation {
+	_, violations := options(doc)
+	return append(settings.Validate(doc), violations...)
+}
+
+// config is the providerConfig.
+type config struct {
+	// Directives are further lines of ntp.conf(5).
+	Directives []string `json:"directives,omitempty"`
+}
+
+func options(doc v1alpha1.Timesync) (config, []sdk.Violation) {
+	c, violations := sdk.ProviderConfig[config](doc.Spec.ProviderConfig)
+	return c, append(violations, settings.CheckDirectives(c.Directives)...)
+}
+
+func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, error) {
+	want, violations := settings.Resolve(doc)
+	extra, more := options(doc)
+	if violations = append(violations, more...); len(violations) > 0 {
+		return sdk.Plan{}, sdk.InvalidConfig(violations...)
+	}
+	if err := unsupported(want); err != nil {
+		return sdk.Plan{}, err
+	}
+	states, err := daemon.Query(ctx, m)
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	unit, state := states.Installed(units()...)
+	if !state.Exists {
+		return sdk.Plan{}, daemon.NotInstalled(unit, "ntpsec")
+	}
+	c, err := read(m, unit, state.Command)
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	if !c.ntpsec {
+		if err := unsupportedByReference(want); err != nil {
+			return sdk.Plan{}, err
+		}
+	}
+	files, err := c.desired(want, extra.Directives)
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	result, err := daemon.Plan(ctx, m, want, daemon.Daemon{
+		Unit: unit, States: states, Files: files, Healthy: healthy(unit), Status: status,
+	})
+	result.Warnings = append(result.Warnings, c.warnings...)
+	return result, err
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+const (
+	// The polling intervals of ntpd when a source has none.
+	defaultMinPoll, defaultMaxPoll = 6, 10
+	// maxTextKey is the length up to which ntpd reads a key as text, and beyond which as hexadecimal digits.
+	maxTextKey = 20
+)
+
+// render returns the directives of a document. Source: ntp.conf(5) of NTPsec and of the reference implementation.
+func render(want settings.Settings, keyFile string, extra []string) string {
+	lines := []string{"# Written by machineadm for a Timesync document. Changes are overwritten."}
+	for _, s := range want.Sources {
+		lines = append(lines, source(s))
+	}
+	for i, c := range want.RefClocks {
+		lines = append(lines, refClock(i, c))
+	}
+	if want.ReplacesSources() {
+		lines = append(lines, fmt.Sprintf("tos minsane %d", minSane(want)))
+	}
+	if keys := want.Keys(); len(keys) > 0 {
+		trusted := "trustedkey"
+		for _, k := range keys {
+			trusted += " " + strconv.Itoa(k.ID)
+		}
+		lines = append(lines, "keys "+keyFile, trusted)
+	}
+	if step := want.MakeStep; step != nil {
+		lines = append(lines, "tinker step "+seconds(step.Threshold)+" panic 0")
+	}
+	return strings.Join(slices.Concat(lines, extra), "\n") + "\n"
+}
+
+// minSane is the number of correct sources without which ntpd leaves the clock alone: half of them, so that the machine
+// synchronizes when a server is down. More than three would not make it safer.
+func minSane(want settings.Settings) int {
+	number := 0
+	for _, s := range want.Sources {
+		number++
+		if s.Pool {
+			number += 3 // a pool has at least four servers
+		}
+	}
+	return min(max((number+1)/2, 1), 3)
+}
+
+func source(s settings.Source) string {
+	words := []string{"server", s.Address}
+	if s.Pool {
+		words[0] = "pool"
+	}
+	flag := func(on bool, word string) {
+		if on {
+			words = append(words, word)
+		}
+	}
+	number := func(value *int, word string) {
+		if value != nil {
+			words = append(words, word, strconv.Itoa(*value))
+		}
+	}
+	// ntpd silently changes an interval that contradicts the default of the other one.
+	shortest, longest := s.MinPoll, s.MaxPoll
+	if shortest == nil && longest != nil && *longest < defaultMinPoll {
+		shortest = longest
+	}
+	if longest == nil && shortest != nil && *shortest > defaultMaxPoll {
+		longest = shortest
+	}
+	flag(s.Burst(), "iburst")
+	flag(s.Prefer, "prefer")
+	number(shortest, "minpoll")
+	number(longest, "maxpoll")
+	flag(s.NTS, "nts")
+	if s.Key != nil {
+		number(&s.Key.ID, "key")
+	}
+	return strings.Join(words, " ")
+}
+
+// refClock returns the line of a pulse per second.
+func refClock(unit int, c settings.RefClock) string {
+	line := fmt.Sprintf("refclock pps unit %d ppspath %s", unit, c.Device)
+	if c.Poll != nil {
+		line += fmt.Sprintf(" minpoll %d maxpoll %d", *c.Poll, *c.Poll)
+	}
+	if c.Offset != 0 {
+		line += " time1 " + seconds(c.Offset)
+	}
+	if c.Prefer {
+		line += " prefer"
+	}
+	return line
+}
+
+// seconds is a duration as a decimal number without exponent.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
+
+// renderKeys returns the lines of the key file. Source: ntp.keys(5).
+func renderKeys(keys []settings.Key) (string, error) {
+	var b strings.Builder
+	for _, k := range keys {
+		text, err := keyText(k)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "%d %s %s\n", k.ID, strings.Replace(k.Type, "AES", "AES-", 1), text)
+	}
+	return b.String(), nil
+}
+
+// keyText returns a key as the key file has it: hexadecimal digits if they are too long for a text, else the text itself.
+func keyText(k settings.Key) (string, error) {
+	value, err := k.Bytes()
+	if err != nil {
+		return "", err
+	}
+	if digits := hex.EncodeToString(value); len(digits) > maxTextKey {
+		return digits, nil
+	}
+	if slices.ContainsFunc(value, func(b byte) bool { return b <= ' ' || b > '~' || b == '#' }) {
+		return "", sdk.Unsupported(k.Field+".value", "ntpd reads a key of less than 11 bytes as text without blanks and #",
+			"use a key of at least 11 bytes")
+	}
+	return string(value), nil
+}
