@@ -1,0 +1,1 @@
+/etc/site/ntp.d
