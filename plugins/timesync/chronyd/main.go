@@ -8,6 +8,7 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/internal/version"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/daemon"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 )
@@ -19,7 +20,7 @@ func main() {
 		OS:            []string{"linux"},
 		Distributions: []string{"rhel", "fedora", "centos", "rocky", "almalinux", "amzn", "sles", "opensuse"},
 		Kinds: []sdk.Kind{
-			sdk.For(v1alpha1.APIVersion, v1alpha1.KindTimesync, sdk.PhasePreparation, plan).Validate(validate),
+			sdk.For(v1alpha1.APIVersion, v1alpha1.KindTimesync, sdk.PhasePreparation, plan).Validate(directives.Validate),
 		},
 		Fit: func(ctx context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
 			return daemon.Fit(ctx, m, units()...)
@@ -30,26 +31,9 @@ func main() {
 // units are the names of chronyd's service: of Debian, and of all others. Debian's has the other one as its alias.
 func units() []string { return []string{"chrony.service", "chronyd.service"} }
 
-func validate(doc v1alpha1.Timesync) []sdk.Violation {
-	_, violations := options(doc)
-	return append(settings.Validate(doc), violations...)
-}
-
-// config is the providerConfig.
-type config struct {
-	// Directives are further lines of chrony.conf(5).
-	Directives []string `json:"directives,omitempty"`
-}
-
-func options(doc v1alpha1.Timesync) (config, []sdk.Violation) {
-	c, violations := sdk.ProviderConfig[config](doc.Spec.ProviderConfig)
-	return c, append(violations, settings.CheckDirectives(c.Directives)...)
-}
-
 func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, error) {
-	want, violations := settings.Resolve(doc)
-	extra, more := options(doc)
-	if violations = append(violations, more...); len(violations) > 0 {
+	want, extra, violations := directives.Resolve(doc)
+	if len(violations) > 0 {
 		return sdk.Plan{}, sdk.InvalidConfig(violations...)
 	}
 	if err := unsupported(want); err != nil {
@@ -67,7 +51,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	files, err := c.desired(want, extra.Directives)
+	files, err := c.desired(want, extra)
 	if err != nil {
 		return sdk.Plan{}, err
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -161,12 +160,6 @@ func FuzzStatus(f *testing.F) {
 			require.NotEmpty(t, s.String())
 		}
 	})
-}
-
-func TestSeconds(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, "-0.0005", seconds(-500*time.Microsecond))
-	assert.Equal(t, "0.000000001", seconds(1))
 }
 
 // TestCrash: wherever the process ends, the next run finishes, with the other daemon off.

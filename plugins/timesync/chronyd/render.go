@@ -5,16 +5,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 )
 
 // render returns the directives of a document. Source: chrony.conf(5).
 func render(want settings.Settings, keyFile string, extra []string) string {
-	lines := []string{"# Written by machineadm for a Timesync document. Changes are overwritten."}
+	lines := []string{directives.Header}
 	for _, s := range want.Sources {
-		lines = append(lines, source(s))
+		lines = append(lines, directives.Source(s))
 	}
 	for _, c := range want.RefClocks {
 		lines = append(lines, refClock(c))
@@ -23,39 +23,12 @@ func render(want settings.Settings, keyFile string, extra []string) string {
 		lines = append(lines, "keyfile "+keyFile)
 	}
 	if step := want.MakeStep; step != nil {
-		lines = append(lines, fmt.Sprintf("makestep %s %d", seconds(step.Threshold), step.Limit))
+		lines = append(lines, fmt.Sprintf("makestep %s %d", directives.Seconds(step.Threshold), step.Limit))
 	}
 	if want.RTCSync != nil && *want.RTCSync {
 		lines = append(lines, "rtcsync")
 	}
 	return strings.Join(slices.Concat(lines, extra), "\n") + "\n"
-}
-
-func source(s settings.Source) string {
-	words := []string{"server", s.Address}
-	if s.Pool {
-		words[0] = "pool"
-	}
-	flag := func(on bool, word string) {
-		if on {
-			words = append(words, word)
-		}
-	}
-	number := func(value *int, word string) {
-		if value != nil {
-			words = append(words, word, strconv.Itoa(*value))
-		}
-	}
-	flag(s.Burst(), "iburst")
-	flag(s.Prefer, "prefer")
-	number(s.MinPoll, "minpoll")
-	number(s.MaxPoll, "maxpoll")
-	number(s.MaxSources, "maxsources")
-	flag(s.NTS, "nts")
-	if s.Key != nil {
-		number(&s.Key.ID, "key")
-	}
-	return strings.Join(words, " ")
 }
 
 func refClock(c settings.RefClock) string {
@@ -64,7 +37,7 @@ func refClock(c settings.RefClock) string {
 		words = append(words, "poll", strconv.Itoa(*c.Poll))
 	}
 	if c.Offset != 0 {
-		words = append(words, "offset", seconds(c.Offset))
+		words = append(words, "offset", directives.Seconds(c.Offset))
 	}
 	if c.Options != "" {
 		words = append(words, c.Options)
@@ -75,13 +48,10 @@ func refClock(c settings.RefClock) string {
 	return strings.Join(words, " ")
 }
 
-// seconds is a duration as a decimal number without exponent.
-func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
-
 // renderKeys returns the key file. Source: keyfile in chrony.conf(5).
 func renderKeys(keys []settings.Key) string {
 	var b strings.Builder
-	b.WriteString("# Written by machineadm for a Timesync document. Changes are overwritten.\n")
+	b.WriteString(directives.Header + "\n")
 	for _, k := range keys {
 		fmt.Fprintf(&b, "%d %s %s\n", k.ID, k.Type, k.Value.Reveal())
 	}

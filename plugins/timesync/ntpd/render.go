@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 )
@@ -21,7 +21,7 @@ const (
 
 // render returns the directives of a document. Source: ntp.conf(5) of NTPsec and of the reference implementation.
 func render(want settings.Settings, keyFile string, extra []string) string {
-	lines := []string{"# Written by machineadm for a Timesync document. Changes are overwritten."}
+	lines := []string{directives.Header}
 	for _, s := range want.Sources {
 		lines = append(lines, source(s))
 	}
@@ -39,7 +39,7 @@ func render(want settings.Settings, keyFile string, extra []string) string {
 		lines = append(lines, "keys "+keyFile, trusted)
 	}
 	if step := want.MakeStep; step != nil {
-		lines = append(lines, "tinker step "+seconds(step.Threshold)+" panic 0")
+		lines = append(lines, "tinker step "+directives.Seconds(step.Threshold)+" panic 0")
 	}
 	return strings.Join(slices.Concat(lines, extra), "\n") + "\n"
 }
@@ -57,38 +57,15 @@ func minSane(want settings.Settings) int {
 	return min(max((number+1)/2, 1), 3)
 }
 
+// source returns the directive of a source. ntpd silently changes an interval that contradicts the default of the other one.
 func source(s settings.Source) string {
-	words := []string{"server", s.Address}
-	if s.Pool {
-		words[0] = "pool"
+	if s.MinPoll == nil && s.MaxPoll != nil && *s.MaxPoll < defaultMinPoll {
+		s.MinPoll = s.MaxPoll
 	}
-	flag := func(on bool, word string) {
-		if on {
-			words = append(words, word)
-		}
+	if s.MaxPoll == nil && s.MinPoll != nil && *s.MinPoll > defaultMaxPoll {
+		s.MaxPoll = s.MinPoll
 	}
-	number := func(value *int, word string) {
-		if value != nil {
-			words = append(words, word, strconv.Itoa(*value))
-		}
-	}
-	// ntpd silently changes an interval that contradicts the default of the other one.
-	shortest, longest := s.MinPoll, s.MaxPoll
-	if shortest == nil && longest != nil && *longest < defaultMinPoll {
-		shortest = longest
-	}
-	if longest == nil && shortest != nil && *shortest > defaultMaxPoll {
-		longest = shortest
-	}
-	flag(s.Burst(), "iburst")
-	flag(s.Prefer, "prefer")
-	number(shortest, "minpoll")
-	number(longest, "maxpoll")
-	flag(s.NTS, "nts")
-	if s.Key != nil {
-		number(&s.Key.ID, "key")
-	}
-	return strings.Join(words, " ")
+	return directives.Source(s)
 }
 
 // refClock returns the line of a pulse per second.
@@ -98,16 +75,13 @@ func refClock(unit int, c settings.RefClock) string {
 		line += fmt.Sprintf(" minpoll %d maxpoll %d", *c.Poll, *c.Poll)
 	}
 	if c.Offset != 0 {
-		line += " time1 " + seconds(c.Offset)
+		line += " time1 " + directives.Seconds(c.Offset)
 	}
 	if c.Prefer {
 		line += " prefer"
 	}
 	return line
 }
-
-// seconds is a duration as a decimal number without exponent.
-func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
 // renderKeys returns the lines of the key file. Source: ntp.keys(5).
 func renderKeys(keys []settings.Key) (string, error) {

@@ -2,10 +2,12 @@ package directives_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 )
 
 func sources(words []string) bool { return words[0] == "server" || words[0] == "pool" }
@@ -53,4 +55,15 @@ func FuzzEdit(f *testing.F) {
 			require.False(t, sources(words), "%q is left", words)
 		}
 	})
+}
+
+func TestSource(t *testing.T) {
+	t.Parallel()
+	no, four, two := false, 4, 2
+	require.Equal(t, "server a iburst", directives.Source(settings.Source{Address: "a"}))
+	require.Equal(t, "pool b prefer minpoll 4 maxpoll 4 maxsources 2 nts key 7", directives.Source(settings.Source{
+		Address: "b", Pool: true, IBurst: &no, Prefer: true, MinPoll: &four, MaxPoll: &four, MaxSources: &two, NTS: true, Key: &settings.Key{ID: 7},
+	}))
+	require.Equal(t, "-0.0005", directives.Seconds(-500*time.Microsecond))
+	require.Equal(t, "0.000000001", directives.Seconds(1))
 }

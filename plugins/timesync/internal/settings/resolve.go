@@ -275,17 +275,3 @@ func (r *resolver) leapSeconds() {
 		r.refuse(document.Path(c.Field), "a clock of the machine inserts leap seconds, and "+smeared.Field+" spreads them over a day", hint)
 	}
 }
-
-// CheckDirectives returns the violations of lines that a document adds to the configuration of a daemon.
-func CheckDirectives(lines []string) []sdk.Violation {
-	var violations []sdk.Violation
-	for i, line := range lines {
-		if strings.TrimSpace(line) == "" || strings.ContainsAny(line, "\n\r\x00") {
-			violations = append(violations, sdk.Violation{
-				Field:   string(document.Path("spec").Field("providerConfig").Field("directives").Index(i)),
-				Message: "must be one line", Hint: "write each directive as an item of its own",
-			})
-		}
-	}
-	return violations
-}

@@ -1,0 +1,74 @@
+package directives
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// Header is the first line of a file or block of a document.
+const Header = "# Written by machineadm for a Timesync document. Changes are overwritten."
+
+// config is the providerConfig of daemons with directives.
+type config struct {
+	// Directives are further lines of the configuration.
+	Directives []string `json:"directives,omitempty"`
+}
+
+// Resolve returns the settings of a document and the directives that its providerConfig adds, or all of its violations.
+func Resolve(doc v1alpha1.Timesync) (want settings.Settings, extra []string, violations []sdk.Violation) {
+	want, violations = settings.Resolve(doc)
+	c, more := sdk.ProviderConfig[config](doc.Spec.ProviderConfig)
+	violations = append(violations, more...)
+	for i, line := range c.Directives {
+		if strings.TrimSpace(line) == "" || strings.ContainsAny(line, "\n\r\x00") {
+			violations = append(violations, sdk.Violation{
+				Field:   string(document.Path("spec.providerConfig.directives").Index(i)),
+				Message: "must be one line", Hint: "write each directive as an item of its own",
+			})
+		}
+	}
+	return want, c.Directives, violations
+}
+
+// Validate returns the violations of a document.
+func Validate(doc v1alpha1.Timesync) []sdk.Violation {
+	_, _, violations := Resolve(doc)
+	return violations
+}
+
+// Source returns the directive of a source, in the form that chronyd and ntpd share. Source: chrony.conf(5), ntp.conf(5).
+func Source(s settings.Source) string {
+	words := []string{"server", s.Address}
+	if s.Pool {
+		words[0] = "pool"
+	}
+	flag := func(on bool, word string) {
+		if on {
+			words = append(words, word)
+		}
+	}
+	number := func(value *int, word string) {
+		if value != nil {
+			words = append(words, word, strconv.Itoa(*value))
+		}
+	}
+	flag(s.Burst(), "iburst")
+	flag(s.Prefer, "prefer")
+	number(s.MinPoll, "minpoll")
+	number(s.MaxPoll, "maxpoll")
+	number(s.MaxSources, "maxsources")
+	flag(s.NTS, "nts")
+	if s.Key != nil {
+		number(&s.Key.ID, "key")
+	}
+	return strings.Join(words, " ")
+}
+
+// Seconds is a duration as a decimal number of seconds without exponent.
+func Seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
