@@ -47,7 +47,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	if len(violations) > 0 {
 		return sdk.Plan{}, sdk.InvalidConfig(violations...)
 	}
-	if err := claim(m, doc.Spec); err != nil {
+	if err := sdk.ClaimSpec(m, "unit:"+settings.PathsOf(m.Target.OS).Unit, doc.Spec); err != nil {
 		return sdk.Plan{}, err
 	}
 	i, err := daemon.Find(ctx, m, want.Version)

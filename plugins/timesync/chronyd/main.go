@@ -39,6 +39,9 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 	if err := unsupported(want); err != nil {
 		return sdk.Plan{}, err
 	}
+	if err := daemon.Claim(m, doc); err != nil {
+		return sdk.Plan{}, err
+	}
 	states, err := daemon.Query(ctx, m)
 	if err != nil {
 		return sdk.Plan{}, err

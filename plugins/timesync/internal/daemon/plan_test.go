@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/daemon"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/measure"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
@@ -140,4 +141,23 @@ func TestFit(t *testing.T) {
 	assert.Equal(t, sdk.FitnessInstalled, fit())
 	f.Services.Put("chronyd.service", machine.ServiceState{Active: "active"})
 	assert.Equal(t, sdk.FitnessActive, fit())
+}
+
+// TestClaims: two documents that differ conflict at the field, whatever is installed.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	claims := func(spec v1alpha1.TimesyncSpec) map[string]machine.Claim {
+		f := machinetest.New(t)
+		require.NoError(t, daemon.Claim(f.Machine, v1alpha1.Timesync{Spec: spec}))
+		byID := map[string]machine.Claim{}
+		for _, c := range f.Claims() {
+			byID[c.ID] = c
+		}
+		return byID
+	}
+	one := claims(v1alpha1.TimesyncSpec{Provider: "chronyd", Fallback: []string{"a"}})
+	assert.Equal(t, machine.Claim{ID: "clock:system#fallback", Field: "spec.fallback", Value: []string{"fallback:\n  - a\n"}}, one["clock:system#fallback"])
+	assert.Empty(t, one["clock:system#servers"].Value)
+	assert.NotContains(t, one, "clock:system#provider")
+	assert.Equal(t, one, claims(v1alpha1.TimesyncSpec{Fallback: []string{"a"}}))
 }

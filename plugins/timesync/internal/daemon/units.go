@@ -7,6 +7,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
@@ -60,6 +61,11 @@ func Fit(ctx context.Context, m sdk.Machine, names ...string) (sdk.Fitness, stri
 		return sdk.FitnessActive, unit + " is the time daemon of this machine", nil
 	}
 	return sdk.FitnessInstalled, unit + " is installed", nil
+}
+
+// Claim claims the clock of the machine: two documents that differ would change its daemon in every run.
+func Claim(m sdk.Machine, doc v1alpha1.Timesync) error {
+	return sdk.ClaimSpec(m, "clock:system", doc.Spec)
 }
 
 // NotInstalled is the error of a provider whose service is missing.
