@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
@@ -174,7 +175,7 @@ func TestRender(t *testing.T) {
 		"server a iburst minpoll 12 maxpoll 12 nts":   {Address: "a", MinPoll: &twelve, NTS: true},
 		"server a iburst minpoll 4 maxpoll 12 key 40": {Address: "a", MinPoll: &four, MaxPoll: &twelve, Key: &settings.Key{ID: 40}},
 	} {
-		assert.Equal(t, want, source(s))
+		assert.Equal(t, want, directives.Source(s))
 	}
 	for sources, want := range map[int]int{0: 1, 1: 1, 2: 1, 3: 2, 4: 2, 5: 3, 9: 3} {
 		assert.Equal(t, want, minSane(settings.Settings{Sources: make([]settings.Source, sources)}), sources)

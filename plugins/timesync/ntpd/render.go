@@ -12,18 +12,14 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-const (
-	// The polling intervals of ntpd when a source has none.
-	defaultMinPoll, defaultMaxPoll = 6, 10
-	// maxTextKey is the length up to which ntpd reads a key as text, and beyond which as hexadecimal digits.
-	maxTextKey = 20
-)
+// maxTextKey is the length up to which ntpd reads a key as text, and beyond which as hexadecimal digits.
+const maxTextKey = 20
 
 // render returns the directives of a document. Source: ntp.conf(5) of NTPsec and of the reference implementation.
 func render(want settings.Settings, keyFile string, extra []string) string {
 	lines := []string{directives.Header}
 	for _, s := range want.Sources {
-		lines = append(lines, source(s))
+		lines = append(lines, directives.Source(s))
 	}
 	for i, c := range want.RefClocks {
 		lines = append(lines, refClock(i, c))
@@ -55,17 +51,6 @@ func minSane(want settings.Settings) int {
 		}
 	}
 	return min(max((number+1)/2, 1), 3)
-}
-
-// source returns the directive of a source. ntpd silently changes an interval that contradicts the default of the other one.
-func source(s settings.Source) string {
-	if s.MinPoll == nil && s.MaxPoll != nil && *s.MaxPoll < defaultMinPoll {
-		s.MinPoll = s.MaxPoll
-	}
-	if s.MaxPoll == nil && s.MinPoll != nil && *s.MinPoll > defaultMaxPoll {
-		s.MaxPoll = s.MinPoll
-	}
-	return directives.Source(s)
 }
 
 // refClock returns the line of a pulse per second.

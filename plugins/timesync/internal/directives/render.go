@@ -42,8 +42,18 @@ func Validate(doc v1alpha1.Timesync) []sdk.Violation {
 	return violations
 }
 
+// The intervals of chronyd and ntpd when a source has none.
+const defaultMinPoll, defaultMaxPoll = 6, 10
+
 // Source returns the directive of a source, in the form that chronyd and ntpd share. Source: chrony.conf(5), ntp.conf(5).
 func Source(s settings.Source) string {
+	// Both daemons silently change an interval that contradicts the default of the other one.
+	if s.MinPoll == nil && s.MaxPoll != nil && *s.MaxPoll < defaultMinPoll {
+		s.MinPoll = s.MaxPoll
+	}
+	if s.MaxPoll == nil && s.MinPoll != nil && *s.MinPoll > defaultMaxPoll {
+		s.MaxPoll = s.MinPoll
+	}
 	words := []string{"server", s.Address}
 	if s.Pool {
 		words[0] = "pool"
