@@ -20,6 +20,9 @@ type Machine struct {
 	Kernel Kernel
 	// Registry is the registry of Windows.
 	Registry Registry
+	// Domain returns the Windows domain that the machine is a member of, empty for a workgroup. On other operating systems,
+	// and in an image, it returns ErrUnsupported.
+	Domain func() (string, error)
 	// State is the plugin's private storage between runs.
 	State *State
 	// Claims receives the claims of the document; nil discards them. See Claim.
@@ -65,10 +68,11 @@ func New(root, stateDir string, t target.Target) (Machine, func() error, error) 
 	m := Machine{Target: t, FS: files, State: NewState(stateDir), offline: !live(root)}
 	if m.offline {
 		m.Commands, m.Kernel = unavailable{ErrOffline}, unavailable{ErrOffline}
-		m.Services, m.Registry = imageServices(files), unavailable{ErrUnsupported}
+		m.Services, m.Registry, m.Domain = imageServices(files), unavailable{ErrUnsupported}, unavailable{ErrUnsupported}.domain
 	} else {
 		m.Commands = NewRunner()
 		m.Services, m.Kernel, m.Registry = liveServices(m.Commands), liveKernel(m.Commands), liveRegistry()
+		m.Domain = liveDomain
 	}
 	return m, files.Close, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// TestNoRegistryOnLinux: neither the machine nor an image has a registry.
+// TestNoRegistryOnLinux: neither the machine nor an image has a registry, or the domain of one.
 func TestNoRegistryOnLinux(t *testing.T) {
 	t.Parallel()
 	live, closeLive, err := machine.New("", "", machinetest.Target())
@@ -27,5 +27,7 @@ func TestNoRegistryOnLinux(t *testing.T) {
 			require.ErrorContains(t, err, `the registry value SYSTEM\Setup\CmdLine`)
 			require.NotContains(t, err.Error(), "canary")
 		}
+		_, err = m.Domain()
+		require.ErrorIs(t, err, machine.ErrUnsupported)
 	}
 }

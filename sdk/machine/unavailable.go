@@ -18,6 +18,10 @@ func (u unavailable) Run(_ context.Context, c Command) (Result, error) {
 
 func (u unavailable) Find(name string) (string, error) { return "", u.failed("find", name) }
 
+func (u unavailable) domain() (string, error) {
+	return "", u.failed("query", "the domain of the machine")
+}
+
 func (u unavailable) Parameter(key string) (string, error) {
 	return "", u.failed("read kernel parameter", key)
 }

@@ -24,6 +24,8 @@ type Fixture struct {
 	Registry *Registry
 	// Live describes for Crash what else a plan changes, such as the configuration that a daemon has read; nil: nothing.
 	Live func() string
+	// Domain is the Windows domain that the machine is a member of, empty for none.
+	Domain string
 
 	stateDirectory string
 	mutex          sync.Mutex
@@ -60,7 +62,8 @@ func New(t testing.TB) *Fixture {
 	})
 	f.Machine = machine.Machine{
 		Target: Target(), FS: files, Commands: f.Commands, Services: f.Services, Kernel: f.Kernel, Registry: f.Registry,
-		State: machine.NewState(f.stateDirectory), Claims: f.claim,
+		Domain: func() (string, error) { return f.Domain, nil },
+		State:  machine.NewState(f.stateDirectory), Claims: f.claim,
 	}
 	return f
 }

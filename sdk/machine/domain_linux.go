@@ -1,0 +1,3 @@
+package machine
+
+func liveDomain() (string, error) { return unavailable{ErrUnsupported}.domain() }
