@@ -29,7 +29,7 @@ func Activate(ctx context.Context, m Machine, a Activation) ([]*Change, error) {
 }
 
 func (a *activator) plan(ctx context.Context) ([]*Change, error) {
-	if len(a.Files) == 0 && a.Environment == nil && len(a.Registry) == 0 {
+	if len(a.Files) == 0 && a.Environment == nil && len(a.Registry) == 0 && !a.Enable {
 		return nil, fmt.Errorf("the activation of %s has no files", a.Unit)
 	}
 	if len(a.Instead) > 0 && a.machine.Target.OS == "windows" {

@@ -136,3 +136,14 @@ func TestActivateRegistryValuesFails(t *testing.T) {
 		})
 	}
 }
+
+// TestActivateWithoutConfiguration: a service whose configuration is not managed is enabled, and not restarted.
+func TestActivateWithoutConfiguration(t *testing.T) {
+	t.Parallel()
+	f := machinetest.New(t)
+	f.Services.Put("W32Time", machine.ServiceState{Active: "active", Sub: "running", InvocationID: "1"})
+	want := sdk.Activation{Unit: "W32Time", Enable: true}
+	require.NoError(t, activate(t, f.Machine, want, 1))
+	assert.Equal(t, []string{"enable W32Time.service"}, f.Services.Calls())
+	require.NoError(t, activate(t, f.Machine, want, 0))
+}
