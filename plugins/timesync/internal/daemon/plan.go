@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,10 +25,16 @@ type Daemon struct {
 	// Files and Check are those of sdk.Activation.
 	Files []sdk.FileSpec
 	Check func(ctx context.Context, m sdk.Machine, candidates map[string]string) error
+	// Registry is that of sdk.Activation.
+	Registry []sdk.RegistryValue
+	// Then are changes that follow the activation.
+	Then []*sdk.Change
 	// Healthy is that of sdk.Activation.
 	Healthy func(ctx context.Context, m sdk.Machine, p sdk.Progress) error
 	// Status asks the daemon once whether it has synchronized the clock. Verbose also asks for a line for each source.
 	Status func(ctx context.Context, m sdk.Machine, verbose bool) (Status, error)
+	// Log is a hint to the messages of the daemon; by default its journal.
+	Log string
 	// Ask replaces the requests to servers in tests; nil sends them.
 	Ask func(ctx context.Context, sources []settings.Source) []measure.Answer
 }
@@ -66,7 +73,7 @@ func Plan(ctx context.Context, m sdk.Machine, want settings.Settings, d Daemon) 
 	}
 	result := sdk.Plan{Warnings: slices.Clone(want.Warnings)}
 	a := sdk.Activation{
-		Unit: d.Unit, Seen: d.States, Enable: true, Files: d.Files, Check: d.Check, Healthy: d.Healthy,
+		Unit: d.Unit, Seen: d.States, Enable: true, Files: d.Files, Registry: d.Registry, Check: d.Check, Healthy: d.Healthy,
 	}
 	if want.DisableOthers {
 		a.Instead = Units()
@@ -86,6 +93,7 @@ func Plan(ctx context.Context, m sdk.Machine, want settings.Settings, d Daemon) 
 		}
 	}
 	result.Add(changes...)
+	result.Add(d.Then...)
 	if want.Wait == nil {
 		return result, nil
 	}
@@ -174,7 +182,7 @@ func (d Daemon) probe(ctx context.Context, m sdk.Machine, want settings.Settings
 
 // notSynchronized adds what each server answers to the error of the wait.
 func (d Daemon) notSynchronized(ctx context.Context, err error, want settings.Settings) error {
-	hint := "correct the sources, or raise waitForSync.timeout, then run again; see journalctl -u " + d.Unit
+	hint := "correct the sources, or raise waitForSync.timeout, then run again; " + cmp.Or(d.Log, "see journalctl -u "+d.Unit)
 	message := err.Error()
 	if len(want.Sources) > 0 {
 		message += "; the servers answer: " + list(d.Ask(ctx, want.Sources))

@@ -20,17 +20,20 @@ func Units() []string {
 	}
 }
 
-// States are the services of the time daemons, by the names in Units.
+// States are the services of time daemons, by the names in the query.
 type States map[string]machine.ServiceState
 
-// Query asks systemd for all of them at once.
-func Query(ctx context.Context, m sdk.Machine) (States, error) {
-	all, err := m.Services.States(ctx, Units()...)
+// Query asks for these services at once, by default for those in Units.
+func Query(ctx context.Context, m sdk.Machine, names ...string) (States, error) {
+	if len(names) == 0 {
+		names = Units()
+	}
+	all, err := m.Services.States(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
 	states := States{}
-	for i, name := range Units() {
+	for i, name := range names {
 		states[name] = all[i]
 	}
 	return states, nil
@@ -49,7 +52,7 @@ func (s States) Installed(names ...string) (string, machine.ServiceState) {
 
 // Fit returns how well a provider with one of these services fits the machine.
 func Fit(ctx context.Context, m sdk.Machine, names ...string) (sdk.Fitness, string, error) {
-	states, err := Query(ctx, m)
+	states, err := Query(ctx, m, names...)
 	if err != nil {
 		return sdk.FitnessUnsupported, "", err
 	}
