@@ -20,12 +20,14 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// asService runs this program as the service of the tests: it writes its environment to the file of the next argument.
+// asService runs this program as a service of the tests: it writes its environment to the file of the next argument, which has
+// the name of the service.
 const asService = "machineadm-service"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == asService {
-		if err := svc.Run(asService, probe(os.Args[2])); err != nil {
+		name := strings.TrimSuffix(filepath.Base(os.Args[2]), ".txt")
+		if err := svc.Run(name, probe(os.Args[2])); err != nil {
 			os.Exit(1)
 		}
 		return

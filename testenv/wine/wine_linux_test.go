@@ -32,7 +32,8 @@ func units(t *testing.T, p prefix) {
 			want: []string{"TestWriteFileCreatesAndReplaces"},
 		},
 		{pkg: "internal/trust", want: []string{"TestACL", "TestStockACLs"}},
-		{pkg: "sdk/machine"},
+		{pkg: "sdk/machine", want: []string{"TestInvocationID", "TestRegistry"}},
+		{pkg: "plugins/timesync/w32time", run: "^TestPlanOnWindows$", want: []string{"TestPlanOnWindows"}},
 	} {
 		t.Run(strings.ReplaceAll(test.pkg, "/", "-"), func(t *testing.T) {
 			argv := []string{p.install(t, strings.ReplaceAll(test.pkg, "/", "-")+".test.exe", "test", "-c", "./"+test.pkg), "-test.v"}
@@ -57,6 +58,7 @@ func commandLine(t *testing.T, p prefix) {
 	const dir = "Program Files/machineadm/"
 	host := p.install(t, dir+"machineadm.exe", "build", "./host/cmd/machineadm")
 	plugin := p.install(t, dir+"plugins/machineadm-container-runtime-plugin-containerd.exe", "build", "./plugins/container-runtime/containerd")
+	p.install(t, dir+"plugins/machineadm-timesync-plugin-w32time.exe", "build", "./plugins/timesync/w32time")
 	list := p.mustRun(t, host, "plugins", "list")
 	assert.Contains(t, list, "Trusted")
 	assert.Contains(t, list, plugin)
@@ -71,4 +73,15 @@ func commandLine(t *testing.T, p prefix) {
 	absent := p.run(t, host, "plan", "--path", `C:\good.yaml`)
 	assert.Equal(t, 4, absent.ExitCode, absent.Stderr)
 	assert.Contains(t, absent.Stdout+absent.Stderr, "containerd")
+
+	const timesync = "apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Timesync\nmetadata: {name: time}\nspec:\n"
+	p.write(t, "time.yaml", timesync+"  servers: [{address: ntp1.example.com}]\n")
+	p.mustRun(t, host, "validate", "--path", `C:\time.yaml`)
+	absent = p.run(t, host, "plan", "--path", `C:\time.yaml`)
+	assert.Equal(t, 4, absent.ExitCode, absent.Stderr)
+	assert.Contains(t, absent.Stdout+absent.Stderr, "the service W32Time is not registered")
+	p.write(t, "time.yaml", timesync+"  servers: [{address: ntp1.example.com, nts: true}]\n")
+	refused := p.run(t, host, "plan", "--path", `C:\time.yaml`)
+	assert.Equal(t, 4, refused.ExitCode, refused.Stderr)
+	assert.Contains(t, refused.Stdout+refused.Stderr, "spec.servers[0].nts: W32Time has no Network Time Security")
 }

@@ -1,8 +1,9 @@
 package main
 
 import (
+	"embed"
 	"encoding/json"
-	"os"
+	"errors"
 	"strings"
 	"testing"
 
@@ -14,6 +15,11 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
+// outputs are in the program because it also runs under wine, without this directory.
+//
+//go:embed testdata/w32tm
+var outputs embed.FS
+
 func document(t testing.TB, spec string) v1alpha1.Timesync {
 	t.Helper()
 	var doc v1alpha1.Timesync
@@ -24,7 +30,7 @@ func document(t testing.TB, spec string) v1alpha1.Timesync {
 // output reads an output of w32tm, with the line ends of Windows.
 func output(t testing.TB, name string) machine.Result {
 	t.Helper()
-	text, err := os.ReadFile("testdata/w32tm/" + name + ".txt")
+	text, err := outputs.ReadFile("testdata/w32tm/" + name + ".txt")
 	require.NoError(t, err)
 	return machine.Result{Stdout: []byte(strings.ReplaceAll(string(text), "\n", "\r\n"))}
 }
@@ -49,15 +55,16 @@ func server2022(t *testing.T) *machinetest.Fixture {
 }
 
 // apply makes the registry and the service match the values of a document, without asking its servers.
-func apply(t *testing.T, m sdk.Machine, spec string) {
+func apply(t *testing.T, m sdk.Machine, spec string) error {
 	t.Helper()
 	want, _, violations := resolve(document(t, spec))
 	require.Empty(t, violations)
 	changes, err := sdk.Activate(t.Context(), m, sdk.Activation{Unit: serviceName, Enable: true, Registry: desired(want), Healthy: healthy})
 	require.NoError(t, err)
 	for _, change := range changes {
-		require.NoError(t, change.Do(t.Context(), quiet{}))
+		err = errors.Join(err, change.Do(t.Context(), quiet{}))
 	}
+	return err
 }
 
 type quiet struct{}

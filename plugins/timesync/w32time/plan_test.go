@@ -56,7 +56,7 @@ func TestGolden(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, string(want), lines(p))
 
-			apply(t, f.Machine, spec)
+			require.NoError(t, apply(t, f.Machine, spec))
 			f.Commands.On("w32tm /query /status", output(t, "status-en"))
 			p, err = plan(t.Context(), f.Machine, document(t, spec))
 			require.NoError(t, err)
