@@ -170,7 +170,7 @@ func TestTriggers(t *testing.T) {
 	f := server2022(t)
 	f.Services.Put(serviceName, machine.ServiceState{Active: "inactive", Sub: "dead"})
 	f.Registry.Put(serviceKey+`TriggerInfo\0`, "Type", machine.RegistryNumber(3))
-	p, err := plan(t.Context(), f.Machine, document(t, `{"makeStep":{"threshold":"1s","limit":-1},"waitForSync":{}}`))
+	p, err := plan(t.Context(), f.Machine, document(t, `{"makeStep":{"threshold":"1s","limit":-1},"waitForSync":{"timeout":"10ms"}}`))
 	require.NoError(t, err)
 	var ids []string
 	for _, change := range p.Changes {
@@ -182,4 +182,10 @@ func TestTriggers(t *testing.T) {
 	require.ErrorContains(t, p.Changes[1].Do(t.Context(), quiet{}), "exit code 5")
 	f.Commands.On("sc triggerinfo W32Time delete", machine.Result{})
 	require.NoError(t, p.Changes[1].Do(t.Context(), quiet{}))
+
+	f.Commands.On("w32tm /query /status", output(t, "status-unsynchronized"))
+	f.Commands.On("w32tm /query /peers", output(t, "peers-en"))
+	e := pluginv1.AsError(p.Changes[2].Do(t.Context(), quiet{}))
+	require.Contains(t, e.Message, "Local CMOS Clock (ntp1.example.com,0x8: Active; 2001:db8::1,0x8: Pending)")
+	require.Contains(t, e.Hint, "see the event log System, source Time-Service")
 }
