@@ -42,6 +42,8 @@ type crashCase struct {
 	first, then map[string]string
 	// replaces reports that the daemon runs instead of another one.
 	replaces bool
+	// shared reports that the daemon shares a process with others, so that it has no InvocationID.
+	shared bool
 	// between is an external change of the daemon after a crash.
 	between func(*fakeMachine)
 }
@@ -90,8 +92,10 @@ func crashCases() []crashCase {
 	for _, c := range cases[:len(cases):len(cases)] {
 		switch c.name {
 		case "good", "first installation dies", "was stopped, hangs", "changed to bad", "bad changed back":
+			shared := c
+			shared.name, shared.shared = c.name+", in a shared process", true
 			c.name, c.replaces = c.name+", instead of another", true
-			cases = append(cases, c)
+			cases = append(cases, c, shared)
 		}
 	}
 	cases = append(cases, crashCase{name: "instead of another, nothing else to do", replaces: true, running: true, old: good, first: good})
@@ -123,6 +127,7 @@ func TestActivationSurvivesCrashes(t *testing.T) {
 
 func (c crashCase) machine() *fakeMachine {
 	h := newFakeMachine(c.running, c.old)
+	h.shared = c.shared
 	if c.replaces {
 		h.addOther()
 	}

@@ -26,8 +26,8 @@ type fakeMachine struct {
 	refuse func(content string) error
 	// full is a path that cannot be written.
 	full string
-	// masked prevents every start of the unit.
-	masked bool
+	// masked prevents every start of the unit, and shared hides each: the unit has no InvocationID.
+	masked, shared bool
 	// environment has the entries in the service manager, and variables the desired ones; nil leaves them unmanaged.
 	environment []string
 	variables   *ServiceEnvironment

@@ -104,7 +104,7 @@ func (a *activator) resume(ctx context.Context, r *record, state machine.Service
 			}
 		}
 		return restored + "and " + a.Unit + " does not run, as before", nil
-	case !r.Restarted && state.InvocationID == r.Invocation && !down(state):
+	case !r.Restarted && sameInvocation(state, r.Invocation) && !down(state):
 		return restored + "and " + a.Unit + " was not restarted", nil
 	}
 	err := a.restartOld(ctx)
@@ -115,10 +115,15 @@ func (a *activator) resume(ctx context.Context, r *record, state machine.Service
 		return restored + "and " + a.Unit + " runs with it", nil
 	}
 	now, queryErr := a.services.State(ctx, a.Unit)
-	if queryErr == nil && up(now) && now.InvocationID == state.InvocationID { // such as a unit that is masked while it runs
+	if queryErr == nil && up(now) && sameInvocation(now, state.InvocationID) { // such as a unit that is masked while it runs
 		return restored + "but " + a.Unit + " could not be restarted with it and still runs as it was (" + messageOf(err) + ")", nil
 	}
 	return restored + "but " + a.Unit + " does not run with it either (" + messageOf(err) + ")", nil
+}
+
+// sameInvocation reports whether the unit has certainly not been restarted since it had this InvocationID.
+func sameInvocation(state machine.ServiceState, id string) bool {
+	return id != "" && state.InvocationID == id
 }
 
 func (a *activator) failed(message string, cause error) error {

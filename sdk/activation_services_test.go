@@ -35,6 +35,9 @@ func (s fakeServices) stateOf(unit string) machine.ServiceState {
 	if s.h.daemon.active {
 		state.Active = "active"
 	}
+	if s.h.shared {
+		state.InvocationID = ""
+	}
 	if s.h.daemon.failed {
 		state.Active = "failed"
 	}

@@ -24,7 +24,8 @@ type ServiceState struct {
 	NeedReload bool
 	// Active and Sub are the states of systemd, such as "active" and "running", also for Windows services.
 	Active, Sub string
-	// InvocationID changes with every start. On Windows it consists of the process and its start time.
+	// InvocationID changes with every start. On Windows it consists of the process and its start time; it is empty for a
+	// service that can share its process with others, because that process survives a restart of the service.
 	InvocationID string
 	// MainPID is the service's main process, 0 when there is none.
 	MainPID int

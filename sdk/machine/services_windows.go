@@ -70,7 +70,7 @@ func (windowsServices) State(_ context.Context, unit string) (ServiceState, erro
 			MainPID: int(status.ProcessId), Fragment: config.BinaryPathName,
 		}
 		state.Active, state.Sub = systemdStates(status.State)
-		if status.ProcessId != 0 {
+		if status.ProcessId != 0 && config.ServiceType&windows.SERVICE_WIN32_SHARE_PROCESS == 0 {
 			state.InvocationID, err = processIdentity(status.ProcessId)
 		}
 		return err
