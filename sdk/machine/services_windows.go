@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/windows"
 	"golang.org/x/sys/windows/svc"
@@ -56,7 +57,7 @@ func with(name, action string, use func(*mgr.Service) error) (err error) {
 func (windowsServices) State(_ context.Context, unit string) (ServiceState, error) {
 	var state ServiceState
 	err := with(unit, "query", func(service *mgr.Service) error {
-		config, err := service.Config()
+		config, err := configuration(service)
 		if err != nil {
 			return err
 		}
@@ -67,7 +68,7 @@ func (windowsServices) State(_ context.Context, unit string) (ServiceState, erro
 		state = ServiceState{
 			ID: unit, Names: []string{unit}, FileState: startType(config.StartType),
 			Exists: true, Masked: config.StartType == mgr.StartDisabled, Enabled: config.StartType == mgr.StartAutomatic,
-			MainPID: int(status.ProcessId), Fragment: config.BinaryPathName,
+			MainPID: int(status.ProcessId), Fragment: windows.UTF16PtrToString(config.BinaryPathName),
 		}
 		state.Active, state.Sub = systemdStates(status.State)
 		if status.ProcessId != 0 && config.ServiceType&windows.SERVICE_WIN32_SHARE_PROCESS == 0 {
@@ -79,6 +80,14 @@ func (windowsServices) State(_ context.Context, unit string) (ServiceState, erro
 		return ServiceState{}, nil
 	}
 	return state, err
+}
+
+// configuration returns what State and SetEnabled use. mgr.Service.Config queries more, some of which wine lacks.
+func configuration(service *mgr.Service) (*windows.QUERY_SERVICE_CONFIG, error) {
+	var needed uint32
+	buffer := make([]byte, 8<<10) // the most that Windows returns
+	config := (*windows.QUERY_SERVICE_CONFIG)(unsafe.Pointer(unsafe.SliceData(buffer)))
+	return config, windows.QueryServiceConfig(service.Handle, config, uint32(len(buffer)), &needed)
 }
 
 // States implements Services.
@@ -138,12 +147,12 @@ func (windowsServices) SetEnabled(_ context.Context, unit string, enabled bool) 
 		start = mgr.StartAutomatic
 	}
 	return with(unit, enabling(enabled), func(service *mgr.Service) error {
-		config, err := service.Config()
+		config, err := configuration(service)
 		if err != nil || config.StartType == start || !enabled && config.StartType != mgr.StartAutomatic {
 			return err
 		}
-		config.StartType = start
-		return service.UpdateConfig(config)
+		const same = windows.SERVICE_NO_CHANGE
+		return windows.ChangeServiceConfig(service.Handle, same, start, same, nil, nil, nil, nil, nil, nil, nil)
 	})
 }
 

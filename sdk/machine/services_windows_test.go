@@ -33,9 +33,23 @@ func TestInvocationID(t *testing.T) {
 	service, err := manager.OpenService(name)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, service.Close()) })
-	config, err := service.Config()
-	require.NoError(t, err)
-	config.ServiceType = windows.SERVICE_WIN32_SHARE_PROCESS
-	require.NoError(t, service.UpdateConfig(config))
+	const same = windows.SERVICE_NO_CHANGE
+	require.NoError(t, windows.ChangeServiceConfig(service.Handle, windows.SERVICE_WIN32_SHARE_PROCESS, same, same, nil, nil, nil, nil, nil, nil, nil))
 	require.Empty(t, restarted().InvocationID)
+}
+
+// TestSetEnabled: the start type is read back, and nothing else changes.
+func TestSetEnabled(t *testing.T) {
+	const name = "machineadm-test-enabled"
+	services, _ := realService(t, name)
+	before, err := services.State(t.Context(), name)
+	require.NoError(t, err)
+	require.Contains(t, before.Fragment, asService)
+	for _, enabled := range []bool{true, false, true} {
+		require.NoError(t, services.SetEnabled(t.Context(), name, enabled))
+		state, err := services.State(t.Context(), name)
+		require.NoError(t, err)
+		before.Enabled, before.FileState = enabled, map[bool]string{true: "automatic", false: "manual"}[enabled]
+		require.Equal(t, before, state)
+	}
 }
