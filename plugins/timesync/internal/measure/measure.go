@@ -125,7 +125,7 @@ func (c Client) query(ctx context.Context, source settings.Source, address strin
 		answer.Offset, answer.Stratum, answer.Distance = response.ClockOffset, response.Stratum, response.RootDistance
 		err = refused(response)
 	}
-	answer.Err = explained(ctx, err)
+	answer.Err = explained(ctx, err, source.Key != nil)
 	return answer
 }
 
@@ -143,7 +143,7 @@ func refused(r *ntp.Response) error {
 }
 
 // explained says what an error means. The errors of the library quote no key.
-func explained(ctx context.Context, err error) error {
+func explained(ctx context.Context, err error, key bool) error {
 	var network net.Error
 	switch {
 	case err == nil:
@@ -152,6 +152,9 @@ func explained(ctx context.Context, err error) error {
 		return ctx.Err()
 	case errors.Is(err, ntp.ErrAuthFailed), errors.Is(err, ntp.ErrAuthNAK):
 		return errors.New("it does not accept the key; compare id, type and value with those of the server")
+	case key && (errors.Is(err, net.ErrClosed) || errors.As(err, &network) && network.Timeout()):
+		return fmt.Errorf("no answer within %v; compare id, type and value of the key with those of the server, because chronyd does not "+
+			"answer a wrong key; check the address and whether UDP port 123 is open", timeout)
 	case errors.Is(err, net.ErrClosed), errors.As(err, &network) && network.Timeout():
 		return fmt.Errorf("no answer within %v; check the address and whether UDP port 123 is open", timeout)
 	case strings.Contains(err.Error(), "refused"):

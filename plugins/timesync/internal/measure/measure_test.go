@@ -102,13 +102,16 @@ func TestUnreachable(t *testing.T) {
 	assert.True(t, measure.NoneUsable(answers))
 }
 
-// TestKey: a server without the key answers without a MAC, and the key is not in the error.
+// TestKey: a server without the key answers without a MAC, or not at all. The key is not in the error.
 func TestKey(t *testing.T) {
 	t.Parallel()
 	s := source("127.0.0.1")
 	s.Key = &settings.Key{ID: 1, Type: "SHA1", Value: v1alpha1.NewSecret([]byte("c4n4ry-key"))}
 	answers := measure.Client{Port: server{stratum: 2}.listen(t)}.Ask(t.Context(), []settings.Source{s})
 	assert.Contains(t, answers[0].String(), "it does not accept the key")
+	assert.NotContains(t, answers[0].String(), "c4n4ry")
+	answers = measure.Client{Port: server{silent: true}.listen(t)}.Ask(t.Context(), []settings.Source{s})
+	assert.Contains(t, answers[0].String(), "no answer within 3s; compare id, type and value of the key with those of the server")
 	assert.NotContains(t, answers[0].String(), "c4n4ry")
 }
 
