@@ -13,10 +13,11 @@ import (
 )
 
 // Units returns the services of every time daemon that the distributions have. Two of them are often names of one service.
+// chronyd-restricted.service is a second service of chronyd, which the presets of Debian 13 enable.
 func Units() []string {
 	return []string{
-		"systemd-timesyncd.service", "chrony.service", "chronyd.service", "ntpsec.service", "ntp.service", "ntpd.service",
-		"openntpd.service", "ntpd-rs.service",
+		"systemd-timesyncd.service", "chrony.service", "chronyd.service", "chronyd-restricted.service", "ntpsec.service",
+		"ntp.service", "ntpd.service", "openntpd.service", "ntpd-rs.service",
 	}
 }
 
