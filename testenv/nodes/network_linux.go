@@ -21,6 +21,10 @@ const (
 	bridge     = "br0"  // the device in the hub that the nodes' devices are ports of
 	device     = "eth0" // the node's end of its connection
 	prefixBits = 24
+
+	// bridgeHardware is an address that no member has. The kernel would otherwise give the bridge that of one of its ports,
+	// which change with each boot of a node, while the other nodes send to the address in their caches for up to 45 s.
+	bridgeHardware = "02:00:0a:4d:00:00"
 )
 
 func (m member) prefix() string { return netip.PrefixFrom(m.address, prefixBits).String() }
@@ -54,7 +58,7 @@ func (n *Network) assemble(t testing.TB) error {
 	return inNetNS(n.inst.netNS(), func() error {
 		return errors.Join(
 			ip(ctx, "link", "set", "lo", "up"),
-			ip(ctx, "link", "add", bridge, "type", "bridge"),
+			ip(ctx, "link", "add", bridge, "address", bridgeHardware, "type", "bridge"),
 			ip(ctx, "link", "set", bridge, "up"),
 		)
 	})

@@ -50,6 +50,9 @@ func TestNetwork(t *testing.T) {
 		answers(t, n1, "n2", "n2 "+n2.Address().String())
 		answers(t, n1, "server", "the test "+network.Address("server").String())
 		answers(t, n2, "server", "the test "+network.Address("server").String())
+		// It stays over reboots of n2, because n1 caches it.
+		cached := n1.MustExec(t, "ip", "neighbour", "show", network.Address("server").String()).Stdout
+		require.Contains(t, cached, " lladdr 02:00:0a:4d:00:00 ")
 	}
 	meet()
 	require.NoError(t, n2.Reboot(t.Context()))
