@@ -71,12 +71,12 @@ func chronySetups(keys []timeservers.Key, ca []byte) map[string]setup {
 }
 
 func ntpsecSetups(keys []timeservers.Key) map[string]setup {
-	// A single source suffices, unlike in Debian's own configuration.
 	const main, keyFile = "/etc/ntpsec/ntp.conf", "/etc/ntpsec/ntp.keys"
-	const few = "tos minclock 1 minsane 1\n"
-	all := map[string]setup{"plain": {files: map[string]string{main: few + "server time iburst\n"}, auth: "none"}}
+	// A single source suffices, unlike in Debian's own configuration. Without a restrict directive ntpd drops every query.
+	const base = "tos minclock 1 minsane 1\nrestrict 127.0.0.1\nrestrict ::1\n"
+	all := map[string]setup{"plain": {files: map[string]string{main: base + "server time iburst\n"}, auth: "none"}}
 	for _, k := range keys {
-		config := fmt.Sprintf("%sserver time iburst key %d\nkeys %s\ntrustedkey %d\n", few, k.ID, keyFile, k.ID)
+		config := fmt.Sprintf("%sserver time iburst key %d\nkeys %s\ntrustedkey %d\n", base, k.ID, keyFile, k.ID)
 		all[k.Type] = setup{files: map[string]string{main: config, keyFile: k.NTPsec()}, auth: "ok"}
 	}
 	return all

@@ -4,12 +4,13 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"strings"
 )
 
 // Key is a symmetric key of a server and its clients.
 type Key struct {
 	ID     int
-	Type   string // one that chrony and ntpsec have, see KeyTypes
+	Type   string // as chrony calls it, see KeyTypes
 	Secret string // hexadecimal
 }
 
@@ -26,5 +27,7 @@ func NewKey(id int, kind string) Key {
 // Chrony is the key's line in the file of chrony's keyfile directive.
 func (k Key) Chrony() string { return fmt.Sprintf("%d %s HEX:%s\n", k.ID, k.Type, k.Secret) }
 
-// NTPsec is the key's line in the file of ntpsec's keys directive.
-func (k Key) NTPsec() string { return fmt.Sprintf("%d %s %s\n", k.ID, k.Type, k.Secret) }
+// NTPsec is the key's line in the file of ntpsec's keys directive, where AES128 is called AES-128.
+func (k Key) NTPsec() string {
+	return fmt.Sprintf("%d %s %s\n", k.ID, strings.Replace(k.Type, "AES", "AES-", 1), k.Secret)
+}
