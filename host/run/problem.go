@@ -7,6 +7,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/launch"
 )
 
 // problem is one error of the report with the raw output of other programs that belongs to it.
@@ -59,10 +60,16 @@ func stateError(what string, err error) error {
 	if what != "" {
 		err = fmt.Errorf("%s: %w", what, err)
 	}
-	return newRunError(report.Error{
-		Code: report.CodeState, Message: err.Error(),
-		Hint: "see that the state and run directories, and the image of --root, are writable and not full (df, df -i), then run again",
-	})
+	return newStateError(err, "see that the state and run directories, and the image of --root, are writable and not full (df, df -i), then run again")
+}
+
+// newStateError returns a *runError with this hint, or that of the init hook and its output.
+func newStateError(err error, hint string) error {
+	p := problem{err: report.Error{Code: report.CodeState, Message: err.Error(), Hint: hint}}
+	if failed, ok := errors.AsType[*launch.HookError](err); ok {
+		p.err.Hint, p.detail = failed.Hint(), failed.Output
+	}
+	return &runError{problems{p}}
 }
 
 func interruption() error {

@@ -112,10 +112,7 @@ func (r *runner) prepareReboot(ctx context.Context) error {
 		return nil
 	}
 	if err := r.deps.Resume.Keep(ctx); err != nil {
-		return newRunError(report.Error{
-			Code: report.CodeState, Message: err.Error(),
-			Hint: "see that the directory in the message is writable and not full, then run again; or run without --reboot, and reboot by hand",
-		})
+		return newStateError(err, "see that the directory in the message is writable and not full, then run again; or run without --reboot, and reboot by hand")
 	}
 	return nil
 }

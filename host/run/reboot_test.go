@@ -6,8 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/launch"
 )
 
 func TestReboots(t *testing.T) {
@@ -143,6 +147,32 @@ func TestResume(t *testing.T) {
 			if w.reboots > 0 && got.ExitCode == report.ExitOK {
 				t.Errorf("%d reboots remain counted", w.reboots)
 			}
+		})
+	}
+}
+
+// TestInitHookFails: the output of a failed init hook is in details.json alone.
+func TestInitHookFails(t *testing.T) {
+	t.Parallel()
+	failed := &launch.HookError{Call: "hook verb", Cause: errors.New("exit status 1"), Output: "c4n4ry"}
+	for name, tt := range map[string]struct {
+		asks   pluginv1.Reboot
+		resume fakeResume
+	}{
+		"before the reboot": {pluginv1.RebootAfterRun, fakeResume{keepErr: failed}},
+		"after success":     {pluginv1.RebootNone, fakeResume{endErr: failed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.add("x").apply = reboots(tt.asks)
+			w.resume = &tt.resume
+			got := w.execute(Options{Mode: ModeApply, Stream: things(named), Reboot: true})
+			assert.Equal(t, report.ExitState, got.ExitCode)
+			require.Len(t, got.Errors, 1)
+			assert.Equal(t, "hook verb: exit status 1", got.Errors[0].Message)
+			assert.Equal(t, failed.Hint(), got.Errors[0].Hint)
+			assert.Equal(t, map[string]string{got.Errors[0].Details: "c4n4ry"}, w.details)
 		})
 	}
 }

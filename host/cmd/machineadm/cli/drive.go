@@ -36,7 +36,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	if !o.resume { // before the lock is taken, because stdin may be interactive
 		stream, streamErr = awaitStream(ctx, interrupt, g.timeout, o.path, s.in)
 	}
-	where, err := g.open(log, root, mode)
+	where, err := g.open(ctx, log, root, mode)
 	if err != nil {
 		return o.unopened(err, observe)
 	}
@@ -58,7 +58,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	}
 	head := where.head(o)
 	if streamErr != nil {
-		return where.refuse(head, inputErrors(o.path, streamErr), observe, s)
+		return where.refuse(head, inputErrors(o.path, streamErr), nil, observe, s)
 	}
 	options := run.Options{
 		Mode: mode, File: streamName(o.path), Stream: stream, Root: where.root, Target: where.target, Phase: phase,
@@ -66,7 +66,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 		ContractOnly: mode == run.ModeValidate && !runsPlugins(),
 	}
 	if at, err := where.vendorFiles(&options); err != nil {
-		return where.refuse(head, inputErrors(at, err), observe, s)
+		return where.refuse(head, inputErrors(at, err), nil, observe, s)
 	}
 	if where.store != nil && mode == run.ModeApply {
 		if head.Generation, err = where.store.Generation(stream); err != nil {
@@ -78,7 +78,10 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	if err != nil {
 		return o.unopened(err, observe)
 	}
-	return o.end(ctx, result, s)
+	if result.ExitCode == report.ExitOK {
+		return nil
+	}
+	return &exitError{code: result.ExitCode}
 }
 
 // execute runs the stream with the installed plugins. An error means that the run did not begin.
@@ -105,7 +108,11 @@ func (g *globals) execute(
 	result, details := run.Execute(ctx, o, with, head)
 	close(quiet)
 	endAll(fleet, log) // before a reboot
+	where.tree = nil
 	where.endWrites()
+	if result.ExitCode == report.ExitReboot && o.Reboot {
+		where.reboot(context.WithoutCancel(ctx), &result, details, s)
+	}
 	where.showReport(result, details, s)
 	if result.Resume == report.ResumeByHand {
 		_, _ = fmt.Fprintln(s.err, g.resumeHint(where.stateDir, where.runDir)) // standard error is the last resort
@@ -146,21 +153,27 @@ func noticeInterrupt(interrupt <-chan struct{}, quiet <-chan struct{}, out io.Wr
 	}
 }
 
-// end returns the exit code, after a reboot that is required and allowed.
-func (o *applyFlags) end(ctx context.Context, result report.Report, s streams) error {
-	switch {
-	case result.ExitCode == report.ExitOK:
-		return nil
-	case result.ExitCode == report.ExitReboot && o.reboot:
-		_, _ = fmt.Fprintln(s.err, "rebooting; the run resumes after the reboot") // standard error is the last resort
-		if err := launch.Reboot(context.WithoutCancel(ctx)); err != nil {
-			return &exitError{
-				code: report.ExitReboot, message: fmt.Sprintf("the reboot failed: %s", err),
-				hint: "reboot the machine: the run resumes after the reboot",
-			}
+// reboot requests the reboot that the run needs. The run can resume after any reboot, so that a failure ends nothing; that of the
+// init hook changes the result of the run.
+func (p *place) reboot(ctx context.Context, result *report.Report, details map[string]string, s streams) {
+	_, _ = fmt.Fprintln(s.err, "rebooting; the run resumes after the reboot") // standard error is the last resort
+	var err error
+	if p.hook == nil {
+		err = launch.Reboot(ctx)
+	} else if _, err = p.hook.Call(ctx, nil, launch.HookReboot); err != nil {
+		result.Outcome, result.ExitCode = report.RunFailed, report.ExitState
+	}
+	if err == nil {
+		return
+	}
+	exit := &exitError{message: fmt.Sprintf("the reboot failed: %s", err), hint: "reboot the machine: the run resumes after the reboot"}
+	exit.show(s)
+	if result.ExitCode == report.ExitState {
+		result.Errors = append(result.Errors, stateProblem(exit, err, details))
+		if err := p.record(*result, details); err != nil {
+			(&exitError{message: err.Error()}).show(s)
 		}
 	}
-	return &exitError{code: result.ExitCode}
 }
 
 // interrupts closes the channel at the first signal to stop, and cancels the context at the second.

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/internal/trust"
 )
@@ -34,7 +35,9 @@ func usage(message string) error {
 // stateExit returns the error of a run that cannot write its state.
 func stateExit(err error) *exitError {
 	hint := "check that the directory is writable and not full"
-	if errors.Is(err, os.ErrPermission) {
+	if failed, ok := errors.AsType[*launch.HookError](err); ok {
+		hint = failed.Hint()
+	} else if errors.Is(err, os.ErrPermission) {
 		hint = "run as root, or give --state-dir and --run-dir"
 	}
 	return &exitError{code: report.ExitState, message: err.Error(), hint: hint}

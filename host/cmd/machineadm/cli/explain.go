@@ -71,7 +71,7 @@ func (g *globals) schemaOfPlugin(ctx context.Context, s streams, kind string) (a
 	if err != nil {
 		return "", nil, err
 	}
-	where, err := g.open(log, "", run.ModePlan)
+	where, err := g.open(ctx, log, "", run.ModePlan)
 	if err != nil {
 		return "", nil, err
 	}

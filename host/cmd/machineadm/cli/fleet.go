@@ -31,6 +31,7 @@ func (g *globals) fleet(where *place, log *slog.Logger) (*launch.Fleet, error) {
 	if err != nil {
 		return nil, &exitError{code: report.ExitFailed, message: "contain the processes of plugins: " + err.Error()}
 	}
+	where.tree = tree
 	o := launch.Options{
 		Log: log, SocketDir: sockets, Environment: contractlaunch.Environment(runtime.GOOS, g.lookupEnv),
 		Root: where.root, Target: where.target, Tree: tree, Digests: where.digests(log),

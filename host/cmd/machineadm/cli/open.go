@@ -2,21 +2,24 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
 	"runtime"
 
+	contractlaunch "github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
 // open prepares a run. Only an apply takes the lock and writes.
-func (g *globals) open(log *slog.Logger, root string, mode run.Mode) (_ *place, err error) {
+func (g *globals) open(ctx context.Context, log *slog.Logger, root string, mode run.Mode) (_ *place, err error) {
 	p := &place{root: root, image: root, log: log}
 	defer func() {
 		if err != nil {
@@ -40,11 +43,41 @@ func (g *globals) open(log *slog.Logger, root string, mode run.Mode) (_ *place, 
 		return nil, err
 	}
 	log.Debug("directories chosen", "state", p.stateDir, "run", p.runDir)
+	if err := g.openHook(p); err != nil {
+		return nil, err
+	}
 	if mode != run.ModeApply {
-		p.store = state.Peek(p.stateDir, machineID(p.root))
+		var id string
+		if id, p.stateErr = p.machineID(ctx); p.stateErr == nil {
+			p.store = state.Peek(p.stateDir, id)
+		}
 		return p, nil
 	}
-	return p, p.keep()
+	return p, p.keep(ctx)
+}
+
+// openHook opens the init hook of a live machine, if there is one. An image has none to call.
+func (g *globals) openHook(p *place) (err error) {
+	if p.root != "" {
+		return nil
+	}
+	p.hook, err = launch.OpenInitHook(contractlaunch.Environment(runtime.GOOS, g.lookupEnv))
+	if p.hook != nil {
+		p.cleanup = append(p.cleanup, p.hook.Close)
+	}
+	if err != nil {
+		return cmp.Or(untrusted("init hook", err), error(stateExit(err)))
+	}
+	return nil
+}
+
+// machineID returns the ID that state is bound to: that of the operating system, else that of its init hook.
+func (p *place) machineID(ctx context.Context) (string, error) {
+	id := machineID(p.root)
+	if id != "" || p.hook == nil {
+		return id, nil
+	}
+	return p.hook.MachineID(ctx)
 }
 
 // directories chooses the directories of state and report, which are never in an image.
@@ -77,7 +110,7 @@ func (g *globals) directories(p *place, mode run.Mode) error {
 }
 
 // keep takes the lock and opens the state store.
-func (p *place) keep() error {
+func (p *place) keep(ctx context.Context) error {
 	if err := state.MakeRunDir(p.runDir); err != nil {
 		return stateExit(err)
 	}
@@ -104,7 +137,10 @@ func (p *place) keep() error {
 	if err := p.removeSockets(); err != nil {
 		return err
 	}
-	p.store, p.stateErr = state.Open(p.stateDir, machineID(p.root))
+	var id string
+	if id, p.stateErr = p.machineID(ctx); p.stateErr == nil {
+		p.store, p.stateErr = state.Open(p.stateDir, id)
+	}
 	p.writes = p.newWrites()
 	p.reports = state.Reports{RunDir: p.runDir, Store: p.store}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/state"
+	"github.com/machineadm/machineadm/internal/proctree"
 )
 
 // place is the machine or image of a run, with its directories.
@@ -21,6 +22,8 @@ type place struct {
 	unkept       bool   // the report on disk is not the last one of this run
 	stateErr     error  // why there is no store, although the lock is held
 	log          *slog.Logger
+	hook         *launch.InitHook // nil where the host uses systemd or Windows
+	tree         *proctree.Tree   // of the plugins, while they run
 	lock         *state.Lock
 	writes       *state.Writes // of an apply only
 	store        *state.Store

@@ -132,7 +132,7 @@ func (g *globals) pluginsShow(
 	if err != nil {
 		return err
 	}
-	where, err := g.open(log, "", run.ModePlan)
+	where, err := g.open(ctx, log, "", run.ModePlan)
 	if err != nil {
 		return err
 	}

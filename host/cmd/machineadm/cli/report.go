@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/version"
@@ -40,22 +41,34 @@ func (p *place) record(r report.Report, details map[string]string) error {
 
 // broken ends a run that cannot use its state, with a report if one can be written.
 func (p *place) broken(head report.Report, err error, observe func(run.Event), s streams) error {
-	exit := stateExit(err)
-	return p.refuse(head, []report.Error{{Code: report.CodeState, Message: exit.message, Hint: exit.hint}}, observe, s)
+	details := map[string]string{}
+	return p.refuse(head, []report.Error{stateProblem(stateExit(err), err, details)}, details, observe, s)
+}
+
+// stateProblem returns the report's error of a run that cannot use its state, and adds the output of the init hook to details.
+func stateProblem(exit *exitError, err error, details map[string]string) report.Error {
+	e := report.Error{Code: report.CodeState, Message: exit.message, Hint: exit.hint}
+	if failed, ok := errors.AsType[*launch.HookError](err); ok && failed.Output != "" {
+		e.Details = "init-hook"
+		details[e.Details] = failed.Output
+	}
+	return e
 }
 
 // refuse ends a run whose input cannot be read, with a report.
-func (p *place) refuse(head report.Report, wrong []report.Error, observe func(run.Event), s streams) error {
+func (p *place) refuse(
+	head report.Report, wrong []report.Error, details map[string]string, observe func(run.Event), s streams,
+) error {
 	head.FinishedAt = time.Now().UTC()
 	head.Outcome, head.ExitCode = ending(wrong[0])
 	head.Errors = append(head.Errors, wrong...)
 	observe(run.Event{Type: run.EventRunFinished, Time: head.FinishedAt, Report: &head})
 	if p.reportPath != "" {
-		if err := p.record(head, nil); err != nil {
+		if err := p.record(head, details); err != nil {
 			(&exitError{message: err.Error()}).show(s) // the exit code reports the input error
 		}
 	}
-	p.showReport(head, nil, s)
+	p.showReport(head, details, s)
 	return &exitError{code: head.ExitCode}
 }
 

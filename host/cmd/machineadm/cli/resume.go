@@ -85,6 +85,9 @@ func (g *globals) starter(where *place) (resume.Starter, error) {
 	}
 	flags := g.changedFlags(where.stateDir, where.runDir)
 	argv := append([]string{program, "apply", "--resume"}, flags...)
+	if where.hook != nil {
+		return resume.NewHookStarter(where.hook, where.tree, argv), nil
+	}
 	return resume.NewStarter(argv, where.stateDir, len(flags) == 0), nil
 }
 
