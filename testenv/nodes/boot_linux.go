@@ -56,18 +56,25 @@ func newNode(t testing.TB, o Options) (n *Node, assemble func() error, err error
 		return n, func() error { return machine.assemble(ctx, lowers, o.Prepare) }, nil
 	}
 	machine := &nspawn{
-		inst: inst, hostname: o.Hostname, timeDaemon: o.TimeDaemon, link: connection{network: o.Network, name: o.Hostname},
+		inst: inst, hostname: o.Hostname, timeDaemon: o.TimeDaemon, openRC: o.OpenRC, link: connection{network: o.Network, name: o.Hostname},
 	}
 	n.machine = machine
-	return n, func() error { return machine.assemble(lowers, o.Prepare) }, nil
+	prepare := o.Prepare
+	if o.OpenRC {
+		prepare = InOrder(markBoot, prepare)
+	}
+	return n, func() error { return machine.assemble(lowers, prepare) }, nil
 }
 
 // stack is every layer on top of the base system.
 func (o Options) stack() []Layer {
-	if !o.VM {
-		return o.Layers
+	switch {
+	case o.VM:
+		return slices.Concat([]Layer{kernelLayer()}, o.Layers)
+	case o.OpenRC:
+		return slices.Concat([]Layer{{Packages: []string{"openrc"}}}, o.Layers)
 	}
-	return slices.Concat([]Layer{kernelLayer()}, o.Layers)
+	return o.Layers
 }
 
 // BuildCache builds the parts of a node with these options that are not in the cache. Only Suite, VM and Layers

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ type nspawn struct {
 	root     string // the mounted overlay
 	// timeDaemon is Options.TimeDaemon.
 	timeDaemon bool
+	openRC     bool
 	link       connection
 
 	mu   sync.Mutex
@@ -81,11 +83,11 @@ func (m *nspawn) start(ctx context.Context, console string) error {
 	if err != nil {
 		return err
 	}
-	return poll(ctx, pollInterval, "systemd to run as PID 1", func() (bool, error) {
+	return poll(ctx, pollInterval, "the node's init to run as PID 1", func() (bool, error) {
 		if closed(s.off) {
 			return false, fmt.Errorf("systemd-nspawn ended: %w", errors.Join(errOff, s.exit))
 		}
-		leader, err := findInit(group)
+		leader, err := findInit(group, m.init())
 		if err != nil || leader == "" {
 			return false, err
 		}
@@ -141,7 +143,16 @@ func (m *nspawn) watch(s *session, cmd *exec.Cmd, notices *net.UnixConn) error {
 		m.mu.Lock()
 		m.last = s
 		m.mu.Unlock()
+		if m.openRC {
+			go awaitMark(m.root, s)
+			return
+		}
 		go awaitReady(notices, s.up)
+	}
+	if m.openRC {
+		if err := removeMark(m.root); err != nil {
+			return err
+		}
 	}
 	return startHeld(cmd, started, func(err error) {
 		s.exit = errors.Join(err, notices.Close())
@@ -175,7 +186,7 @@ const withOwnProc = `mount -t proc proc /proc && exec systemd-nspawn "$@"`
 func (m *nspawn) arguments() []string {
 	args := []string{
 		"-c", withOwnProc, "systemd-nspawn",
-		"--boot", "--quiet", "--settings=no", "--register=no", "--keep-unit", "--notify-ready=yes",
+		"--quiet", "--settings=no", "--register=no", "--keep-unit",
 		"--console=read-only", "--directory=" + m.root, "--machine=" + m.inst.name, "--hostname=" + m.hostname,
 		"--network-namespace-path=" + m.inst.netNS(), "--capability=CAP_NET_ADMIN",
 		"--resolv-conf=off", "--timezone=off", "--link-journal=no",
@@ -184,12 +195,23 @@ func (m *nspawn) arguments() []string {
 		// Never the first without the second: the clock is the machine's.
 		args = append(args, "--capability=CAP_SYS_TIME", "--system-call-filter=~@clock")
 	}
-	return args
+	if m.openRC {
+		return append(args, openRCInit)
+	}
+	return append(args, "--boot", "--notify-ready=yes")
 }
 
-// findInit looks for the process that is number 1 below systemd-nspawn's process namespace, once it is systemd itself and
-// no longer systemd-nspawn on the way there.
-func findInit(group cgroup) (string, error) {
+// init returns the name of PID 1.
+func (m *nspawn) init() string {
+	if m.openRC {
+		return filepath.Base(openRCInit)
+	}
+	return "systemd"
+}
+
+// findInit looks for the process that is number 1 below systemd-nspawn's process namespace, once it has the
+// name of the node's init and is no longer systemd-nspawn on the way there.
+func findInit(group cgroup, init string) (string, error) {
 	pids, err := group.pids()
 	if err != nil {
 		return "", err
@@ -209,7 +231,7 @@ func findInit(group cgroup) (string, error) {
 				numbers = strings.Fields(v)
 			}
 		}
-		if name == "systemd" && len(numbers) == 3 && numbers[2] == "1" {
+		if name == init && len(numbers) == 3 && numbers[2] == "1" {
 			return pid, nil
 		}
 	}

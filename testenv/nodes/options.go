@@ -47,6 +47,9 @@ type Options struct {
 	// TimeDaemon gives the services of a container CAP_SYS_TIME, without which time daemons refuse to run, and refuses every
 	// system call that reads or sets the clock's state with EPERM, because the clock is the machine's. Exec has neither.
 	TimeDaemon bool
+	// OpenRC boots a container with openrc-init of Debian's package openrc as PID 1, instead of systemd. Node.Reboot and
+	// Node.Stop need systemd; a node that reboots itself is started again by Settle.
+	OpenRC bool
 	// BootTimeout bounds one boot and one orderly shutdown, each; 60 s when zero, for a virtual machine 5 minutes.
 	BootTimeout time.Duration
 	// NoWait makes Boot return as soon as PID 1 runs, for tests that act during the boot.
@@ -77,6 +80,8 @@ func (o Options) checked() (Options, error) {
 		return o, errors.New("a virtual machine has a clock of its own: TimeDaemon is for containers")
 	case !o.VM && o.Clock != 0:
 		return o, errors.New("only a virtual machine can have another clock")
+	case o.VM && o.OpenRC:
+		return o, errors.New("a virtual machine boots systemd")
 	case o.Network != nil:
 		if _, err := o.Network.member(o.Hostname); err != nil {
 			return o, err

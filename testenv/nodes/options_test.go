@@ -27,6 +27,7 @@ func TestOptions(t *testing.T) {
 		{"a clock", Options{Suite: Trixie, Clock: time.Hour}, "only a virtual machine"},
 		{"a virtual machine in a network", Options{Suite: Trixie, VM: true, Network: network, Hostname: "n1"}, "no network"},
 		{"a virtual machine for a time daemon", Options{Suite: Trixie, VM: true, TimeDaemon: true}, "clock of its own"},
+		{"a virtual machine with OpenRC", Options{Suite: Trixie, VM: true, OpenRC: true}, "boots systemd"},
 		{"no name in a network", Options{Suite: Trixie, Network: network}, `no name "node"`},
 		{"a shell word as package", Options{Suite: Trixie, Layers: []Layer{{Packages: []string{"tree hello"}}}}, "package name"},
 	} {
