@@ -55,7 +55,10 @@ func gone(t *testing.T, n *nodes.Node, paths ...string) {
 // without the stream, and leaves nothing behind.
 func TestResume(t *testing.T) {
 	n := boot(t, seeded(noop("before", "touch: [/var/before], reboot: BeforeNext, token: {value: "+canary+"}")+
-		noop("between", "touch: [/var/between]")+noop("last", "touch: [/var/last], reboot: AfterRun")+"---\n"+stream))
+		noop("between", "touch: [/var/between]")+noop("last", "touch: [/var/last], reboot: AfterRun")+"---\n"+stream),
+		func(root string) error { // ignored, because PID 1 is systemd
+			return write(root, initHook, "#!/bin/sh\ntouch /var/hook\nexit 1\n", 0o777)
+		})
 	r := lastReport(t, n)
 	if r.Outcome != report.RunSucceeded || len(r.Documents) != 5 || r.Resume != "" {
 		t.Fatalf("after the reboots: %+v", r)
@@ -63,7 +66,7 @@ func TestResume(t *testing.T) {
 	live(t, n)
 	n.MustExec(t, "test", "-s", sentinel)
 	gone(t, n, "/run/node.yaml", kept, resumeUnit, filepath.Join(filepath.Dir(resumeUnit), "multi-user.target.wants/machineadm-resume.service"),
-		"/var/lib/machineadm/reboots.json")
+		"/var/lib/machineadm/reboots.json", "/var/hook")
 	if got := strings.Fields(n.MustExec(t, "ls", "/var/lib/machineadm/reports").Stdout); len(got) != 3 {
 		t.Errorf("%d runs, want three: %v", len(got), got)
 	}
