@@ -20,9 +20,10 @@ func prerequisites(t testing.TB, _ Options) {
 
 func newNode(testing.TB, Options) (*Node, func() error, error) { return nil, nil, unsupported() }
 
-func (*Network) assemble(t testing.TB) error {
+func (n *Network) assemble(t testing.TB) error {
 	t.Helper()
 	require.Root(t)
+	n.inst = instance{}
 	return unsupported()
 }
 

@@ -91,8 +91,8 @@ func capabilities(t *testing.T, line string) (mask uint64) {
 // clockOffset is the distance between the machine's clock and one that no process can set.
 func clockOffset(t *testing.T) time.Duration {
 	t.Helper()
-	var real, boot unix.Timespec
-	require.NoError(t, unix.ClockGettime(unix.CLOCK_REALTIME, &real))
+	var wall, boot unix.Timespec
+	require.NoError(t, unix.ClockGettime(unix.CLOCK_REALTIME, &wall))
 	require.NoError(t, unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot))
-	return time.Duration(real.Nano() - boot.Nano())
+	return time.Duration(wall.Nano() - boot.Nano())
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"strings"
 	"testing"
@@ -85,7 +86,7 @@ func TestRollback(t *testing.T) {
 	f := live(t)
 	f.Commands.On("journalctl --sync", machine.Result{})
 	f.Commands.OnFunc("journalctl --quiet ...", func(context.Context, machine.Command) (machine.Result, error) {
-		if _, err := f.Machine.FS.Stat(own); err != nil {
+		if _, err := f.Machine.FS.Stat(own); errors.Is(err, fs.ErrNotExist) {
 			return machine.Result{}, nil
 		}
 		return machine.Result{Stdout: []byte("CONFIG: syntax error in " + own + " line 2, column 0\n")}, nil
