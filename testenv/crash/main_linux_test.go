@@ -1,4 +1,4 @@
-// Package crash disturbs runs, on image trees and on a booted node, and proves that a run of another stream removes their
+// Package crash disturbs runs, on image trees and on booted nodes, and proves that a run of another stream removes their
 // leftovers and that one rerun reaches the state of an undisturbed run. A round kills processes with SIGKILL at a random
 // moment, kills the process that makes one system call that changes a file, or makes such a call fail. A failure names its
 // round and the seed: go test -seed N repeats what each round attacks, and after which part of an undisturbed run.
@@ -20,6 +20,8 @@ import (
 const (
 	hostBinary   = "machineadm"
 	pluginBinary = "machineadm-sysctl-plugin-procfs"
+	// timesyncPlugin is the beginning of the names of the other plugins.
+	timesyncPlugin = "machineadm-timesync-plugin-"
 )
 
 var (
@@ -54,7 +56,11 @@ func testMain(m *testing.M) (code int) {
 			code = 1
 		}
 	}()
-	for name, pkg := range map[string]string{hostBinary: "../../host/cmd/machineadm", pluginBinary: "../../plugins/sysctl/procfs"} {
+	programs := map[string]string{hostBinary: "../../host/cmd/machineadm", pluginBinary: "../../plugins/sysctl/procfs"}
+	for provider := range timeDaemons() {
+		programs[timesyncPlugin+provider] = "../../plugins/timesync/" + provider
+	}
+	for name, pkg := range programs {
 		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(built, name), pkg)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0") // a node has its own C library
 		if out, err := build.CombinedOutput(); err != nil {
@@ -123,6 +129,9 @@ func (a attack) sooner() attack {
 // A fifth of the rounds disturbs runs on the node, the others runs on image trees.
 func nodeRounds() int { return *rounds / 5 }
 func treeRounds() int { return *rounds - nodeRounds() }
+
+// timesyncRounds is the number for each time daemon and direction.
+func timesyncRounds() int { return *rounds / 60 }
 
 // tally counts the results of the attacks.
 type tally struct {

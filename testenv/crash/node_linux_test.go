@@ -39,21 +39,24 @@ metadata: {name: ports}
 spec: {parameters: {net.ipv4.ip_local_port_range: "20000 60000", net.ipv4.tcp_fin_timeout: 15}}
 `
 
-// machine is the node of the campaign. mark is a directory that only its processes name.
+// machine is a node of the campaign. mark is a directory that only its processes name.
 type machine struct {
 	*nodes.Node
-	mark  string
-	trap  string // the name of mark from outside, short enough for a socket
-	reset string // a script that restores the values and files of the first boot
+	mark   string
+	trap   string // the name of mark from outside, short enough for a socket
+	stream string // the file that is applied
+	reset  string // a script that restores the state before the stream
+	values string // a script that prints the state, see look
 }
 
-func bootMachine(t *testing.T) *machine {
+// bootMachine boots a node with a plugin beside that of otherStream, and with streams, of which nodeFile is applied.
+func bootMachine(t *testing.T, o nodes.Options, plugin string, streams map[string]string) *machine {
 	dir, err := os.MkdirTemp(built, "") //nolint:usetesting // the name of t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{mark: "/usr/libexec/" + filepath.Base(built), trap: filepath.Join(dir, "node")}
-	m.Node = nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: func(root string) error {
+	m := &machine{mark: "/usr/libexec/" + filepath.Base(built), trap: filepath.Join(dir, "node"), stream: nodeFile}
+	o.Prepare = nodes.InOrder(o.Prepare, func(root string) error {
 		if err := os.Symlink(filepath.Join(root, m.mark), m.trap); err != nil {
 			return err
 		}
@@ -64,7 +67,9 @@ func bootMachine(t *testing.T) *machine {
 		if err := install(root, m.mark+"/trapped", self, 0o755); err != nil {
 			return err
 		}
-		for from, to := range map[string]string{hostBinary: "/usr/bin/" + hostBinary, pluginBinary: m.mark + "/" + pluginBinary} {
+		for from, to := range map[string]string{
+			hostBinary: "/usr/bin/" + hostBinary, pluginBinary: m.mark + "/" + pluginBinary, plugin: m.mark + "/" + plugin,
+		} {
 			data, err := os.ReadFile(filepath.Join(built, from))
 			if err != nil {
 				return err
@@ -73,8 +78,21 @@ func bootMachine(t *testing.T) *machine {
 				return err
 			}
 		}
-		return errors.Join(install(root, nodeFile, []byte(nodeStream), 0o600), install(root, otherFile, []byte(otherStream), 0o600))
-	}})
+		for path, text := range streams {
+			if err := install(root, path, []byte(text), 0o600); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	m.Node = nodes.Boot(t, o)
+	return m
+}
+
+// bootSysctl boots the node of parameters, which reset restores to those of the first boot.
+func bootSysctl(t *testing.T) *machine {
+	m := bootMachine(t, nodes.Options{Suite: nodes.Trixie}, pluginBinary, map[string]string{nodeFile: nodeStream, otherFile: otherStream})
+	m.values = parameters
 	m.reset = "set -eu\nrm -f /etc/sysctl.d/99-machineadm-* /etc/modules-load.d/machineadm-*\n"
 	for line := range strings.Lines(m.look(t).state) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
@@ -94,7 +112,7 @@ func install(root, path string, data []byte, mode os.FileMode) error {
 
 func (m *machine) look(t *testing.T) observation {
 	t.Helper()
-	return parseObservation(m.MustExec(t, "sh", "-c", look).Stdout)
+	return parseObservation(m.MustExec(t, "sh", "-c", m.values+look).Stdout)
 }
 
 // start applies in the node and finds the host's process from outside. A run that ends at once has none.
@@ -114,7 +132,7 @@ func (m *machine) startTrapped(t *testing.T, at int, errno unix.Errno) (*running
 func (m *machine) startAs(t *testing.T, program []string, more ...string) *running {
 	t.Helper()
 	r := &running{ended: make(chan struct{})}
-	argv := slices.Concat(program, []string{"/usr/bin/" + hostBinary, "apply", "--path", nodeFile, "--plugin-dir", m.mark}, more)
+	argv := slices.Concat(program, []string{"/usr/bin/" + hostBinary, "apply", "--path", m.stream, "--plugin-dir", m.mark}, more)
 	go func() {
 		defer close(r.ended)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitLimit)
@@ -176,7 +194,7 @@ func (m *machine) undisturbed(t *testing.T) (want observation, calm measure) {
 
 // TestNode disturbs runs on a live machine and runs once more.
 func TestNode(t *testing.T) {
-	m := bootMachine(t)
+	m := bootSysctl(t)
 	want, calm := m.undisturbed(t)
 	for i := range nodeRounds() {
 		t.Run(fmt.Sprintf("%04d", i), func(t *testing.T) {
@@ -197,7 +215,7 @@ func (m *machine) crash(t *testing.T, a attack, calm measure, want observation, 
 	if !hadSentinel {
 		reset += "rm -f /run/cluster-api/bootstrap-success.complete\n"
 	}
-	before := parseObservation(m.MustExec(t, "sh", "-c", reset+look).Stdout)
+	before := parseObservation(m.MustExec(t, "sh", "-c", reset+m.values+look).Stdout)
 	if before.state == want.state || before.sentinel != hadSentinel || len(before.left) > 0 {
 		t.Fatalf("the machine was not reset: %+v", before)
 	}

@@ -10,14 +10,18 @@ import (
 // killed is the exit code of a run that SIGKILL ended.
 const killed = 128 + 9
 
-// look prints the state that the stream describes, one line each: values, files with their modes and contents, the sentinel, paths
-// that can be leftovers, and the report on a line of its own.
-const look = `set -eu
+// parameters prints the state that nodeStream describes, one line each: values, and files with their modes and contents.
+const parameters = `set -eu
 cd /proc/sys
 for key in net/ipv4/ip_forward net/core/somaxconn net/ipv4/tcp_rmem net/ipv4/ip_local_port_range net/ipv4/tcp_fin_timeout; do
 	echo "state $key $(tr '\t' ' ' <$key)"
 done
 find /etc/sysctl.d /etc/modules-load.d -name '*machineadm*' -printf 'state %p %M %l\n' -type f -exec sha256sum {} + | sed 's/^\([0-9a-f]\)/state \1/' | sort
+`
+
+// look prints what is the same for every stream: the sentinel, paths that can be leftovers, and the report on a line of its own.
+// The script before it prints the state.
+const look = `
 ! test -e /run/cluster-api/bootstrap-success.complete || echo sentinel
 find / /run /tmp /dev/shm -xdev \( -path /usr/share -o -path /usr/lib \) -prune -o \
 	\( -name '*machineadm*' -o -name '.sockets-*' -o -name .pending -o -name '*.json' \) -printf 'path %p\n'

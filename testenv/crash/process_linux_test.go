@@ -100,7 +100,7 @@ func victims(t testing.TB, host int, who victim) []process {
 	for id, p := range all {
 		switch {
 		case !descends(all, id, host):
-		case who == victimBoth, who == victimHost && id == host, who == victimPlugin && p.program() == pluginBinary:
+		case who == victimBoth, who == victimHost && id == host, who == victimPlugin && strings.Contains(p.program(), "-plugin-"):
 			found = append(found, p)
 		}
 	}
