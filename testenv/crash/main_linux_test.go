@@ -131,7 +131,7 @@ func nodeRounds() int { return *rounds / 5 }
 func treeRounds() int { return *rounds - nodeRounds() }
 
 // timesyncRounds is the number for each time daemon and direction.
-func timesyncRounds() int { return *rounds / 60 }
+func timesyncRounds() int { return *rounds / 125 }
 
 // tally counts the results of the attacks.
 type tally struct {
