@@ -66,7 +66,7 @@ func TestSelectorNames(t *testing.T) {
 func TestSuggestKind(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]string{
-		"Sysctl": "Sysctl", "sysctl": "Sysctl", "Sysctrl": "Sysctl", "ContainerRuntimes": "ContainerRuntime", "Widget": "", "Timesync": "",
+		"Sysctl": "Sysctl", "sysctl": "Sysctl", "Sysctrl": "Sysctl", "ContainerRuntimes": "ContainerRuntime", "Widget": "", "Timesyncd": "Timesync",
 	} {
 		assert.Equal(t, want, SuggestKind(kind), kind)
 	}
