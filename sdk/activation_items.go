@@ -60,6 +60,17 @@ func (e ServiceEnvironment) item(unit string) item {
 	}
 }
 
+// item makes the value a part of an activation.
+func (v RegistryValue) item() item {
+	return item{
+		kind: registryKind, path: v.path(),
+		want: func(version) (version, error) { return v.version(), nil },
+		diff: func(have, want version) string {
+			return fmt.Sprintf("%s: %s -> %s\n", v.path(), have.registryText(), want.registryText())
+		},
+	}
+}
+
 func (a *activator) specs() []FileSpec { return slices.Concat(a.Files, a.Companions) }
 
 // items are those of the configuration, after the drop-ins that keep units from starting.

@@ -7,20 +7,6 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// observation is the current and the desired state.
-type observation struct {
-	record *record // nil when no activation was interrupted
-	unit   machine.ServiceState
-	others []other // of Instead
-	off    []FileSpec
-	items  []item
-	have   []version // of the items, in their order
-	want   []version
-	steps  []string // of the items that differ and are switches
-	differ int      // the number of other items that differ and require a restart
-	loose  int      // the number of other items that differ and require none
-}
-
 func (a *activator) observe(ctx context.Context, seen map[string]machine.ServiceState) (observation, error) {
 	var o observation
 	var err error

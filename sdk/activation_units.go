@@ -10,15 +10,6 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// other is a unit of Instead.
-type other struct {
-	name  string // its own, also where Instead has an alias
-	state machine.ServiceState
-}
-
-// runs is also true for a unit that is masked, or whose package was removed, while it runs.
-func (o other) runs() bool { return o.state.Active != "" && !ended(o.state) }
-
 // units returns the state of the unit and of those of Instead, each once. It queries those that seen lacks.
 func (a *activator) units(ctx context.Context, seen map[string]machine.ServiceState) (machine.ServiceState, []other, error) {
 	names := append([]string{a.Unit}, a.Instead...)

@@ -74,17 +74,6 @@ func (v RegistryValue) version() version {
 	return registryVersion(v.Data)
 }
 
-// item makes the value a part of an activation.
-func (v RegistryValue) item() item {
-	return item{
-		kind: registryKind, path: v.path(),
-		want: func(version) (version, error) { return v.version(), nil },
-		diff: func(have, want version) string {
-			return fmt.Sprintf("%s: %s -> %s\n", v.path(), have.registryText(), want.registryText())
-		},
-	}
-}
-
 // registryVersion has the type, in four bytes, and the data as its content.
 func registryVersion(d machine.RegistryData) version {
 	content := append(binary.LittleEndian.AppendUint32(nil, uint32(d.Type)), d.Bytes...)

@@ -13,12 +13,6 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-const (
-	unitName = "systemd-timesyncd.service"
-	ownFile  = "/etc/systemd/timesyncd.conf.d/zz-machineadm.conf"
-	ownMode  = 0o644
-)
-
 func main() {
 	sdk.Main(sdk.Plugin{
 		Name:          "systemd",

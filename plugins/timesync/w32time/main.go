@@ -14,12 +14,6 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-const (
-	serviceName = "W32Time"
-	// otherName is the service of ntpd for Windows, as Meinberg packages it. It uses the same UDP port.
-	otherName = "NTP"
-)
-
 func main() {
 	sdk.Main(sdk.Plugin{
 		Name:    "w32time",

@@ -1,0 +1,26 @@
+package sdk
+
+import "github.com/machineadm/machineadm/sdk/machine"
+
+// observation is the current and the desired state.
+type observation struct {
+	record *record // nil when no activation was interrupted
+	unit   machine.ServiceState
+	others []other // of Instead
+	off    []FileSpec
+	items  []item
+	have   []version // of the items, in their order
+	want   []version
+	steps  []string // of the items that differ and are switches
+	differ int      // the number of other items that differ and require a restart
+	loose  int      // the number of other items that differ and require none
+}
+
+// other is a unit of Instead.
+type other struct {
+	name  string // its own, also where Instead has an alias
+	state machine.ServiceState
+}
+
+// runs is also true for a unit that is masked, or whose package was removed, while it runs.
+func (o other) runs() bool { return o.state.Active != "" && !ended(o.state) }
