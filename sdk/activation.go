@@ -28,7 +28,8 @@ type Activation struct {
 	// BeforeInstall allows the files in an image root before the unit is installed there. On a live machine a unit that is
 	// not installed is always a Precondition.
 	BeforeInstall bool
-	// Files are the configuration; there may be none with Enable. With unit files or drop-ins among them, systemd reloads its files before the restart.
+	// Files are the configuration; there may be none with Enable. With unit files or drop-ins among them, systemd reloads its
+	// files before the restart.
 	Files []FileSpec
 	// Companions are files that the daemon reads when it needs them, such as those of its registries. They are changed and
 	// rolled back together with Files, but require no restart.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/internal/proctree"
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
@@ -159,9 +160,7 @@ func TestOpenInitHook(t *testing.T) {
 			require.NoError(t, os.Mkdir(path, 0o700))
 		}, "is not a regular file"},
 		"of another user": {func(t *testing.T, path string) {
-			if os.Geteuid() != 0 {
-				t.Skip("only root can give a file away")
-			}
+			needs.Root(t)
 			require.NoError(t, os.Chown(path, 12345, -1))
 		}, "belongs to user 12345"},
 	} {

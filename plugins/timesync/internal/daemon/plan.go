@@ -78,6 +78,15 @@ func Plan(ctx context.Context, m sdk.Machine, want settings.Settings, d Daemon) 
 	if want.DisableOthers {
 		a.Instead = Units()
 	}
+	var progress sdk.Progress // of the activation, whose Check has none
+	if len(want.Sources) > 0 {
+		a.Check = func(ctx context.Context, m sdk.Machine, candidates map[string]string) error {
+			if err := d.ask(ctx, progress, want); err != nil || d.Check == nil {
+				return err
+			}
+			return d.Check(ctx, m, candidates)
+		}
+	}
 	changes, err := sdk.Activate(ctx, m, a)
 	if err != nil {
 		return sdk.Plan{}, err
@@ -86,9 +95,7 @@ func Plan(ctx context.Context, m sdk.Machine, want settings.Settings, d Daemon) 
 		activation := changes[len(changes)-1]
 		activate := activation.Do
 		activation.Do = func(ctx context.Context, p sdk.Progress) error {
-			if err := d.ask(ctx, p, want); err != nil {
-				return err
-			}
+			progress = p
 			return activate(ctx, p)
 		}
 	}

@@ -32,7 +32,7 @@ func split(text []byte) []string {
 	return lines
 }
 
-// Parse returns the words of each directive of a file, without comments and the block of Edit. The name of a directive
+// Parse splits each directive of a file at its blanks, without comments and the block of Edit. The name of a directive
 // is in lower case.
 func Parse(text []byte) [][]string {
 	var all [][]string
