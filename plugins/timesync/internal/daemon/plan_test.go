@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -160,4 +161,27 @@ func TestClaims(t *testing.T) {
 	assert.Empty(t, one["clock:system#servers"].Value)
 	assert.NotContains(t, one, "clock:system#provider")
 	assert.Equal(t, one, claims(v1alpha1.TimesyncSpec{Fallback: []string{"a"}}))
+}
+
+// TestInterrupted: an activation that was interrupted after the swap is finished, also when no server answers any more.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		machinetest.Crash(t, func() *machinetest.Fixture {
+			f := machinetest.New(t)
+			answering(t, f, 0)
+			return f
+		}, func(ctx context.Context, m machine.Machine) (sdk.Plan, error) {
+			want, d := answering(t, machinetest.New(t), 0)
+			want.Wait, d.States = nil, nil
+			answer := d.Ask
+			d.Ask = func(ctx context.Context, sources []settings.Source) []measure.Answer {
+				if _, err := m.FS.Stat("/etc/x"); err == nil {
+					return []measure.Answer{{Source: sources[0], Err: errors.New("no answer")}}
+				}
+				return answer(ctx, sources)
+			}
+			return daemon.Plan(ctx, m, want, d)
+		})
+	})
 }
