@@ -20,7 +20,9 @@ func Kinds() []string {
 }
 
 // ServedKinds returns the kinds that have a specification and a plugin in this release.
-func ServedKinds() []string { return []string{KindContainerRuntime, KindTimesync, KindSysctl} }
+func ServedKinds() []string {
+	return []string{KindContainerRuntime, KindTimesync, KindSysctl, KindKubernetesNode}
+}
 
 // New returns a pointer to an empty document of a kind that this release serves, nil for any other.
 func New(kind string) any {
@@ -31,6 +33,8 @@ func New(kind string) any {
 		return &Timesync{}
 	case KindSysctl:
 		return &Sysctl{}
+	case KindKubernetesNode:
+		return &KubernetesNode{}
 	}
 	return nil
 }
