@@ -5,16 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/machineadm/machineadm/contract/launch"
+	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
 // run runs one check.
 func (r *runner) run(ctx context.Context, check Check) (Result, error) {
 	if check.alone {
-		r.machine.Lock()
-		defer r.machine.Unlock()
+		r.shared.machine.Lock()
+		defer r.shared.machine.Unlock()
 	} else {
-		r.machine.RLock()
-		defer r.machine.RUnlock()
+		r.shared.machine.RLock()
+		defer r.shared.machine.RUnlock()
 	}
 	since, before := time.Now(), r.starts
 	got, err := r.attempt(ctx, check)
@@ -30,10 +33,10 @@ func (r *runner) run(ctx context.Context, check Check) (Result, error) {
 
 func (r *runner) attempt(ctx context.Context, check Check) (result, error) {
 	switch {
+	case r.shared.startFailure.Load() != nil:
+		return r.skippedWithoutStart(), nil
 	case check.once && !r.representative:
 		return skipped("does not depend on the case: checked with another one"), nil
-	case r.startFailure != "":
-		return skipped("the plugin does not start, see %s", r.startFailure), nil
 	}
 	f, err := r.fixture()
 	if err != nil {
@@ -49,15 +52,40 @@ func (r *runner) attempt(ctx context.Context, check Check) (result, error) {
 		return got, err
 	}
 	if died.atStart {
-		r.startFailure = check.Name
-		return failed(finding{
-			clause: "H-10", expected: "the plugin starts, and its first line of standard output is the handshake",
-			got:   "the plugin does not start: " + died.Error(),
-			cause: "an error of its own startup, which is in the last output, or output before the handshake line",
-		}), nil
+		if at := r.c.Name + "/" + check.Name; !r.shared.startFailure.CompareAndSwap(nil, &at) {
+			return r.skippedWithoutStart(), nil
+		}
+		return failed(startFinding(died)), nil
 	}
 	return failed(finding{
 		clause: check.Clause, expected: "the plugin answers every call and ends when it is asked to", got: died.Error(),
 		cause: "an exception or a panic that no handler catches, see the last output",
 	}), nil
+}
+
+func (r *runner) skippedWithoutStart() result {
+	return skipped("the plugin does not start, see %s", *r.shared.startFailure.Load())
+}
+
+func startFinding(died *crash) finding {
+	out := finding{
+		clause: "H-10", expected: "the plugin starts, and its first line of standard output is the handshake",
+		got:   "the plugin does not start: " + died.Error(),
+		cause: "an error of its own startup, which is in the last output, or output before the handshake line",
+	}
+	if failure, ok := errors.AsType[*launch.Error](died); ok {
+		out.clause = failure.Clause()
+	}
+	switch out.clause {
+	case "H-7":
+		out.expected = "the plugin listens on a Unix socket in the directory PLUGIN_UNIX_SOCKET_DIR"
+		out.cause = "the plugin chooses the directory of its socket itself, or listens on TCP"
+	case "H-11":
+		out.expected = "the sixth field of the line is empty, because no TLS was requested"
+		out.cause = "the plugin uses TLS also without PLUGIN_CLIENT_CERT in its environment"
+	case "H-12":
+		out.expected = fmt.Sprintf("the second field of the line is %d, the protocol version of PLUGIN_PROTOCOL_VERSIONS", pluginv1.ProtocolVersion)
+		out.cause = "the plugin writes a version of its own; the first field is the version of the handshake"
+	}
+	return out
 }

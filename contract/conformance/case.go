@@ -134,7 +134,7 @@ func (c *Case) readExpectation(name string) error {
 		problem("reboot", "must be None, AfterRun or BeforeNext")
 	}
 	for file, mode := range c.expect.Modes {
-		if bits, err := strconv.ParseUint(mode, 8, 32); err != nil || bits > 0o777 {
+		if bits, err := strconv.ParseUint(mode, 8, 32); err != nil || bits > 0o7777 {
 			problem("modes."+file, `must be an octal string such as "0600"`)
 		}
 	}

@@ -6,52 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
-
-func unknownField(ctx context.Context, f *fixture) (result, error) {
-	for _, code := range []pluginv1.Code{pluginv1.CodeInvalidConfig, pluginv1.CodeUnsupported} {
-		if f.runner.c.refusedWith(code) {
-			return skipped("the document is refused with %s already", code), nil
-		}
-	}
-	p, err := f.start(ctx)
-	if err != nil {
-		return result{}, err
-	}
-	for _, parents := range [][]string{{"spec"}, {"spec", "providerConfig"}} {
-		doc, err := with(f.runner.document, true, parents, unknownName)
-		if err != nil {
-			continue // providerConfig of this document is no mapping
-		}
-		path := document.Path(strings.Join(append(slices.Clone(parents), unknownName), "."))
-		allowed := []string{string(path)}
-		if len(parents) > 1 { // a kind may have no providerConfig at all
-			allowed = append(allowed, "spec.providerConfig")
-		}
-		_, err = p.plan(ctx, withDocument(f.planning(), doc))
-		wrong := finding{
-			clause: "G-2", expected: fmt.Sprintf("InvalidConfig with a violation of the field %s", strings.Join(allowed, " or ")),
-			cause: "the document is decoded without refusing unknown fields, or this part of it is not decoded",
-		}
-		if w := wrongAnswer(err, pluginv1.CodeInvalidConfig); w != "" {
-			wrong.got = fmt.Sprintf("with the unknown field %s, Plan %s", path, w)
-			return failed(wrong), nil
-		}
-		if e := contractError(err); !slices.ContainsFunc(e.Violations, func(v document.Violation) bool {
-			return slices.Contains(allowed, v.Field)
-		}) {
-			wrong.got = fmt.Sprintf("with the unknown field %s, no violation of Plan's answer names it: %v", path, e)
-			wrong.cause = "the violation lacks its field path, or the decoder reports another one"
-			return failed(wrong), nil
-		}
-	}
-	return passed(), nil
-}
 
 // planWritesNothing plans without a state directory, as a plan of the host, and with one, as an apply.
 func planWritesNothing(ctx context.Context, f *fixture) (result, error) {

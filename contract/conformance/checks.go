@@ -23,7 +23,7 @@ func checksOfAnswers() []Check {
 				"in root/ and expect/, and no name in a directory of these; other paths are not watched",
 		},
 		{
-			Name: "describe", Clause: "N-1, P-10, P-11, P-12, P-13, P-36, P-37, P-38", run: describes,
+			Name: "describe", Clause: "N-1, N-2, N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38", run: describes,
 			Says: "Describe names the provider and the kind as the binary's file does, a version, the phase and the secret fields of " +
 				"the case's kind, and sends a JSON schema only when it is asked to",
 		},
@@ -41,7 +41,7 @@ func checksOfAnswers() []Check {
 		},
 		{
 			Name: "unknown-field", Clause: "G-2, F-11", run: unknownField,
-			Says: "an unknown field is refused with its path",
+			Says: "an unknown field is refused with its path; below the spec and providerConfig, it is refused or changes the claims",
 		},
 		{
 			Name: "plan-writes-nothing", Clause: "G-6", run: planWritesNothing,

@@ -21,9 +21,37 @@ type entry struct {
 // aspects select what is compared of two trees beside types, contents and links.
 type aspects struct{ modes, owners, times bool }
 
+const modeBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+
+// special are the bits of a mode above the permissions, as chmod(2) writes them.
+func special() map[fs.FileMode]uint64 {
+	return map[fs.FileMode]uint64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000}
+}
+
+// modeOf converts the mode of chmod(2), octalOf converts it back.
+func modeOf(octal uint64) fs.FileMode {
+	mode := fs.FileMode(octal & 0o777)
+	for bit, is := range special() {
+		if octal&is != 0 {
+			mode |= bit
+		}
+	}
+	return mode
+}
+
+func octalOf(mode fs.FileMode) uint64 {
+	octal := uint64(mode.Perm())
+	for bit, is := range special() {
+		if mode&bit != 0 {
+			octal |= is
+		}
+	}
+	return octal
+}
+
 // differs describes the first difference of got, or returns "".
 func (e entry) differs(got entry, a aspects) string {
-	const bits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+	const bits = modeBits
 	switch {
 	case e.mode.Type() != got.mode.Type():
 		return fmt.Sprintf("is %s instead of %s", kindOf(got.mode), kindOf(e.mode))

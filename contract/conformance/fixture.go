@@ -134,7 +134,7 @@ func (f *fixture) expected() (tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := os.Chmod(filepath.Join(dir, filepath.FromSlash(name)), os.FileMode(bits)); err != nil {
+		if err := os.Chmod(filepath.Join(dir, filepath.FromSlash(name)), modeOf(bits)); err != nil {
 			return nil, fmt.Errorf("modes of expect.yaml: %w", err)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -33,7 +32,7 @@ func (s Suite) NewCase(ctx context.Context, file, dir string) error {
 	if err := c.findSecrets(file, newCanary()); err != nil {
 		return err
 	}
-	s.Cases, s.machine = []*Case{c}, &sync.RWMutex{}
+	s.Cases, s.shared = []*Case{c}, &shared{}
 	r, err := s.newRunner(0)
 	if err != nil {
 		return err
@@ -225,11 +224,11 @@ func (f *fixture) writeExpected(after tree, dir string) error {
 		if err := copyOne(filepath.Join(f.root, filepath.FromSlash(name)), filepath.Join(dir, filepath.FromSlash(name)), normal, unfill); err != nil {
 			return fmt.Errorf("write %s: %w", dir, err)
 		}
-		if e.mode.Type() != os.ModeSymlink && normal.Perm() != e.mode.Perm() {
+		if e.mode.Type() != os.ModeSymlink && normal&modeBits != e.mode&modeBits {
 			if c.expect.Modes == nil {
 				c.expect.Modes = map[string]string{}
 			}
-			c.expect.Modes[name] = fmt.Sprintf("%04o", e.mode.Perm())
+			c.expect.Modes[name] = fmt.Sprintf("%04o", octalOf(e.mode))
 		}
 	}
 	return nil

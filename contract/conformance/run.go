@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"sync"
 	"testing"
 )
 
@@ -14,7 +13,7 @@ func Run(t *testing.T, binary, cases string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite := Suite{Binary: binary, Cases: loaded, machine: &sync.RWMutex{}}
+	suite := Suite{Binary: binary, Cases: loaded, shared: &shared{}}
 	if err := suite.Startable(); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,16 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
+
+// shared is what the runners of a suite have in common.
+type shared struct {
+	// machine is held for writing by a check that compares this machine, for reading by every other check.
+	machine sync.RWMutex
+	// startFailure names the case and the check for which the plugin did not start. It is reported once.
+	startFailure atomic.Pointer[string]
+}
 
 // runner runs the checks of one case, one after the other.
 type runner struct {
@@ -18,8 +27,8 @@ type runner struct {
 	document     []byte
 	// representative marks the case of the checks that depend on no case.
 	representative bool
-	// machine is held for writing by a check that compares this machine, for reading by every other check.
-	machine *sync.RWMutex
+	// shared is of all runners of a suite.
+	shared *shared
 
 	// idle are running plugins that fixtures share.
 	idle   []*plugin
@@ -27,9 +36,6 @@ type runner struct {
 
 	// unsettled is set when outcome fails.
 	unsettled bool
-	// startFailure names the check for which the plugin did not start. It is reported once.
-	startFailure string
-
 	once      sync.Once
 	reference reference
 }

@@ -46,7 +46,8 @@ func TestSchemaOfACase(t *testing.T) {
 		"facts: {a: b}\n":                                              false,
 		"reboot: Now\n":                                                false,
 		"modes: {a: \"999\"}\n":                                        false,
-		"modes: {a: \"1777\"}\n":                                       false,
+		"modes: {a: \"1777\"}\n":                                       true,
+		"modes: {a: \"10777\"}\n":                                      false,
 	} {
 		dir := t.TempDir()
 		put(t, filepath.Join(dir, "one"), map[string]string{

@@ -24,7 +24,7 @@ type Suite struct {
 	// Parallel is the number of cases to run at the same time; 0 means 1.
 	Parallel int
 
-	machine *sync.RWMutex // see runner
+	shared *shared
 }
 
 // Startable returns the reason why the plugin's file cannot be started at all, and how to fix it; nil if it can. It starts
@@ -37,7 +37,7 @@ func (s Suite) Run(ctx context.Context, report func(Result)) error {
 	if err := s.Startable(); err != nil {
 		return err
 	}
-	s.machine = &sync.RWMutex{}
+	s.shared = &shared{}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	results := make([]chan Result, len(s.Cases))
@@ -95,7 +95,7 @@ func (s Suite) runAll(ctx context.Context, index int, out chan<- Result) (err er
 func (s Suite) newRunner(index int) (*runner, error) {
 	r := &runner{
 		c: s.Cases[index], canary: newCanary(), claimKey: newClaimKey(), representative: index == s.representative(),
-		machine: s.machine,
+		shared: s.shared,
 	}
 	var err error
 	if r.binary, err = filepath.Abs(s.Binary); err != nil {

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	testify "github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
 	"github.com/machineadm/machineadm/contract/launch"
@@ -90,8 +92,10 @@ func launchStrangerTo(t *testing.T, how string, stderr io.Writer) (*launch.Proce
 
 func TestStrangersAreRefused(t *testing.T) {
 	t.Parallel()
-	for how, want := range map[string]string{
-		"tcp": "listens outside of", "elsewhere": "listens outside of", "certificate": "handshake is malformed",
+	for how, want := range map[string]struct{ says, clause string }{
+		"tcp":         {"listens outside of", "H-7"},
+		"elsewhere":   {"listens outside of", "H-7"},
+		"certificate": {"has a certificate", "H-11"},
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
@@ -100,9 +104,10 @@ func TestStrangersAreRefused(t *testing.T) {
 				p.Kill()
 				t.Fatal("it was accepted")
 			}
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%v, want %q", err, want)
-			}
+			var failure *launch.Error
+			testify.ErrorAs(t, err, &failure)
+			assert.Contains(t, failure.Error(), want.says)
+			assert.Equal(t, want.clause, failure.Clause())
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -79,6 +80,7 @@ func defects() []defect {
 		{name: "unsaid", check: "events", says: "before changed for", stream: neverChanged},
 		{name: "never-finished", check: "events", says: "without finished", stream: neverFinished},
 		{name: "lenient", check: "unknown-field", says: "succeeded instead of answering InvalidConfig", wrap: with(&wrapper{request: lenient})},
+		{name: "lenient-below", check: "unknown-field", says: "spec.files[0].conformanceUnknownField", wrap: with(&wrapper{request: lenientBelow})},
 		{name: "touching", check: "plan-writes-nothing", says: "root: was touched", wrap: with(&wrapper{beforePlan: touch})},
 		{name: "needs-etc", check: "empty-root", says: "instead of Precondition", wrap: with(&wrapper{beforePlan: needEtc})},
 		{name: "any-target", check: "other-target", says: "instead of answering Unsupported", wrap: with(&wrapper{request: anyTarget})},
@@ -257,6 +259,28 @@ func lenient(r *pluginv1.Request) error {
 			if !slices.Contains([]string{"provider", "files", "tokenFile", "token", "needs"}, name) {
 				delete(spec, name)
 			}
+		}
+	}
+	var err error
+	r.Document, err = json.Marshal(doc)
+	return err
+}
+
+// lenientBelow ignores what it does not know of a file.
+func lenientBelow(r *pluginv1.Request) error {
+	var doc struct {
+		APIVersion string         `json:"apiVersion"`
+		Kind       string         `json:"kind"`
+		Metadata   map[string]any `json:"metadata"`
+		Spec       map[string]any `json:"spec"`
+	}
+	if err := json.Unmarshal(r.Document, &doc); err != nil {
+		return errors.New("the document is not JSON")
+	}
+	all, _ := doc.Spec["files"].([]any)
+	for _, one := range all {
+		if one, is := one.(map[string]any); is {
+			maps.DeleteFunc(one, func(name string, _ any) bool { return name != "path" && name != "content" })
 		}
 	}
 	var err error

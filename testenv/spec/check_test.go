@@ -179,6 +179,16 @@ func TestEveryCheckOfTheEvidenceCanFail(t *testing.T) {
 	}
 }
 
+// TestReviewPage: the page has the clauses in force about plugins that no check names.
+func TestReviewPage(t *testing.T) {
+	t.Parallel()
+	s, problems := Parse("## 1 Duties (G)\n\n- **G-1** It MUST a|b, see [x](y).\n  It stays.\n- **G-2** It MUST c.\n- **G-3** It MUST d.\n" +
+		"- **G-4** Withdrawn: it did.\n\n## 2 Runtime (R)\n\n- **R-1** It MUST e.\n")
+	require.Empty(t, problems)
+	page := ReviewPage(s, map[string]Evidence{"G-3": {Runtime: true}}, []string{"P-1, G-2"})
+	assert.Equal(t, "| G-1 | It MUST a\\|b, see [x](../../contract/y). It stays. |\n", page[strings.Index(page, "|---|---|\n")+len("|---|---|\n"):])
+}
+
 func TestParse(t *testing.T) {
 	t.Parallel()
 	s, problems := Parse(small)

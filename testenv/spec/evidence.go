@@ -10,6 +10,8 @@ import (
 
 // Evidence is what verifies a clause: tests, or the reason why a review has to.
 type Evidence struct {
+	// Runtime marks a clause about the runtime alone, in a section whose other clauses are about plugins.
+	Runtime bool `json:"runtime,omitempty"`
 	// Tests are "PACKAGE TestName" or "PACKAGE TestName/case", with the package below the root of the repository.
 	Tests  []string `json:"tests,omitempty"`
 	Review string   `json:"review,omitempty"`

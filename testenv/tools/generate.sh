@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 readonly protos=contract/pluginv1/pb config=testenv/tools/buf
 readonly pinned=testenv/legacy/v1alpha1/pb # the protocol of the release before, which today's must not break
-readonly reference=docs/reference pages="cli.md documents.md" schemas=contract/v1alpha1/schema
+readonly reference=docs/reference pages="cli.md documents.md review.md" schemas=contract/v1alpha1/schema
 
 tools=$(go run ./testenv/tools/cmd/tool buf protoc-gen-go protoc-gen-go-grpc)
 while read -r tool; do PATH=${tool%/*}:$PATH; done <<<"$tools"

@@ -1,5 +1,5 @@
-// Command reference writes what is generated from the source of the contract, docs/reference/documents.md and the JSON
-// schemas, into a directory that is laid out as the checkout:
+// Command reference writes what is generated from the source of the contract, docs/reference/documents.md and review.md and
+// the JSON schemas, into a directory that is laid out as the checkout:
 //
 //	reference ROOT DIR
 package main
@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/machineadm/machineadm/contract/conformance"
 	"github.com/machineadm/machineadm/testenv/reference"
+	"github.com/machineadm/machineadm/testenv/spec"
 )
 
 func main() {
@@ -36,7 +38,14 @@ func write(root, dir string) error {
 	if err != nil {
 		return err
 	}
-	all := map[string][]byte{filepath.Join(dir, "docs/reference/documents.md"): documents}
+	review, err := reviewPage(root)
+	if err != nil {
+		return err
+	}
+	all := map[string][]byte{
+		filepath.Join(dir, "docs/reference/documents.md"): documents,
+		filepath.Join(dir, "docs/reference/review.md"):    []byte(review),
+	}
 	for name, text := range schemas {
 		all[reference.SchemaFile(dir, name)] = text
 	}
@@ -49,4 +58,25 @@ func write(root, dir string) error {
 		}
 	}
 	return nil
+}
+
+func reviewPage(root string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, "contract/SPEC.md"))
+	if err != nil {
+		return "", err
+	}
+	data, err := os.ReadFile(filepath.Join(root, "contract/clauses.json"))
+	if err != nil {
+		return "", err
+	}
+	evidence, err := spec.ParseEvidence(data)
+	if err != nil {
+		return "", err
+	}
+	parsed, _ := spec.Parse(string(text)) // TestSpec reports its problems
+	var covered []string
+	for _, check := range conformance.Checks() {
+		covered = append(covered, check.Clause)
+	}
+	return spec.ReviewPage(parsed, evidence, covered), nil
 }
