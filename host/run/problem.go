@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,12 +40,46 @@ var precedence = []string{ //nolint:gochecknoglobals // a constant table
 	pluginv1.CodeRetry.String(), report.CodeNoPlugin, pluginv1.CodeUnsupported.String(), pluginv1.CodePrecondition.String(),
 }
 
-// sorted returns p in the order of precedence, and in stream order within one code.
+// sorted returns p in the order of errors.
 func (p problems) sorted() problems {
-	rank := func(x problem) int { return slices.Index(precedence, x.err.Code) }
 	out := slices.Clone(p)
-	slices.SortStableFunc(out, func(a, b problem) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(out, func(a, b problem) int { return compare(a.err, b.err) })
 	return out
+}
+
+// compare orders errors: those without a position first, then by precedence, then by position in the stream.
+func compare(a, b report.Error) int {
+	rank := func(e report.Error) int { return slices.Index(precedence, e.Code) }
+	switch {
+	case a.Line == 0 && b.Line == 0:
+		return 0
+	case a.Line == 0 || b.Line == 0:
+		return cmp.Compare(a.Line, b.Line)
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+}
+
+// sortErrors sorts the errors of a report, and changes the numbers by which its documents refer to them.
+func sortErrors(r *report.Report) {
+	if len(r.Errors) < 2 {
+		return
+	}
+	order := make([]int, len(r.Errors))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return compare(r.Errors[a], r.Errors[b]) })
+	sorted, position := make([]report.Error, len(order)), make([]int, len(order))
+	for to, from := range order {
+		sorted[to], position[from] = r.Errors[from], to
+	}
+	r.Errors = sorted
+	for _, d := range r.Documents {
+		for i, from := range d.Errors {
+			d.Errors[i] = position[from]
+		}
+		slices.Sort(d.Errors)
+	}
 }
 
 // runError is an error of the run, not of a document: an interruption, a deadline, a failed state store, or a reboot.

@@ -129,6 +129,7 @@ func (r *runner) report() (report.Report, map[string]string) {
 		}
 		out.Documents = append(out.Documents, folded)
 	}
+	sortErrors(&out)
 	if omitted > 0 {
 		out.Errors = append(out.Errors, report.Error{
 			Code: out.Errors[0].Code, Message: fmt.Sprintf("%d more errors are left out of the report", omitted),
