@@ -47,6 +47,9 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	if len(violations) > 0 {
 		return sdk.Plan{}, sdk.InvalidConfig(violations...)
 	}
+	if len(want.Elsewhere) > 0 {
+		return sdk.Plan{}, sdk.Final(sdk.Preconditions(want.Elsewhere...))
+	}
 	if err := sdk.ClaimSpec(m, "unit:"+settings.PathsOf(m.Target.OS).Unit, doc.Spec); err != nil {
 		return sdk.Plan{}, err
 	}

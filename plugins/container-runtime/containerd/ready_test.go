@@ -30,6 +30,17 @@ func TestNotInstalledIsFinal(t *testing.T) {
 	assert.Equal(t, "spec.providerConfig.version", known.Violations[0].Field)
 }
 
+// TestDocumentForAnotherSystem: a path of Windows is valid, but not on this machine.
+func TestDocumentForAnotherSystem(t *testing.T) {
+	t.Parallel()
+	_, err := plan(t.Context(), machinetest.New(t).Machine, containerdtest.ContainerRuntime(t, `{"rootDir":"C:\\containerd"}`))
+	known := pluginv1.AsError(err)
+	assert.Equal(t, pluginv1.CodePrecondition, known.Code)
+	assert.True(t, known.Final)
+	require.Len(t, known.Violations, 1)
+	assert.Equal(t, "spec.rootDir", known.Violations[0].Field)
+}
+
 // failingDisk cannot look for a program.
 type failingDisk struct{ machine.Runner }
 

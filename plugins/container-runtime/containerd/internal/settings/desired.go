@@ -27,6 +27,8 @@ type Desired struct {
 	// Directories describe registries besides ours. Others are the OCI runtimes that foreign files configure.
 	Directories, Others []string
 	Warnings            []sdk.Warning
+	// Elsewhere are the paths of another operating system: the document is valid, but not for this one.
+	Elsewhere []sdk.Violation
 }
 
 // AnyHost is the registry for every host that has none of its own.

@@ -30,7 +30,7 @@ func Resolve(doc v1alpha1.ContainerRuntime, os string) (Desired, []sdk.Violation
 		r.refuse(pattern == r.at.Config || pattern == r.at.DropIn, at, "is a file that this document is written to", "remove it")
 	})
 	r.empty(d.patches)
-	d.Warnings = r.warnings
+	d.Warnings, d.Elsewhere = r.warnings, r.elsewhere
 	return d, r.violations
 }
 

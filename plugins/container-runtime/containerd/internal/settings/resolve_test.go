@@ -55,11 +55,20 @@ func TestResolveRefusesScalars(t *testing.T) {
 		}},
 	})
 	refuses(t, "windows", []refusal{
-		{"paths of another system", `{"rootDir":"/var/lib/c4n4ry","imports":["/etc/c4n4ry/*"]}`, []string{
-			"spec.rootDir: absolute path", "spec.imports[0]: absolute path",
-		}},
 		{"the runtimes of another system", `{"defaultRuntime":"runc"}`, []string{"spec.defaultRuntime: not one of spec.runtimes"}},
 	})
+}
+
+// TestPathsOfAnotherSystem: they are no violations, so that a document is validated on any system.
+func TestPathsOfAnotherSystem(t *testing.T) {
+	t.Parallel()
+	linux, windows := `{"rootDir":"/var/lib/c4n4ry","imports":["/etc/c4n4ry/*"]}`, `{"rootDir":"C:\\c4n4ry","imports":["C:\\c4n4ry\\*"]}`
+	for os, spec := range map[string]string{"linux": windows, "windows": linux} {
+		compare(t, os, wanted(t, os, spec).Elsewhere, []string{"spec.rootDir: another operating system", "spec.imports[0]: another operating system"})
+	}
+	for os, spec := range map[string]string{"linux": linux, "windows": windows} {
+		compare(t, os, wanted(t, os, spec).Elsewhere, nil)
+	}
 }
 
 func TestResolveRefusesRuntimes(t *testing.T) {

@@ -16,6 +16,7 @@ type resolver struct {
 	spec       v1alpha1.ContainerRuntimeSpec
 	at         Paths
 	violations []sdk.Violation
+	elsewhere  []sdk.Violation // paths of another operating system
 	warnings   []sdk.Warning
 }
 
@@ -56,11 +57,18 @@ func (r *resolver) list(field document.Path, values []string, check func(at docu
 	}
 }
 
-// path refuses a path that fails a check.
+// path refuses a path that fails a check. One that is valid on the other operating system is a part of a valid document.
 func (r *resolver) path(field document.Path, check func(string, bool) error, value, what, linux, windows string) {
 	example := linux
 	if r.at.Windows {
 		example = windows
+	}
+	if err := check(value, r.at.Windows); err != nil && check(value, !r.at.Windows) == nil {
+		r.elsewhere = append(r.elsewhere, sdk.Violation{
+			Field: string(field), Message: "is a path of another operating system",
+			Hint: "write a path such as " + example + ", or limit the document by metadata.when.os",
+		})
+		return
 	}
 	r.invalid(check(value, r.at.Windows), field,
 		fmt.Sprintf("write %s without . and .. and doubled or trailing separators, such as %s", what, example))
