@@ -63,7 +63,7 @@ type ContainerRuntimeSpec struct {
 	// Imports are further configuration files that the runtime reads: absolute paths, or patterns such as
 	// /etc/example/*.toml.
 	Imports []string `json:"imports,omitempty"`
-	// ProviderConfig is specific to the provider.
+	// ProviderConfig holds what only one provider supports; the README of the plugin lists its fields.
 	ProviderConfig json.RawMessage `json:"providerConfig,omitempty"`
 }
 

@@ -26,7 +26,7 @@ type SysctlSpec struct {
 	Modules []string `json:"modules,omitempty"`
 	// IgnoreMissing lists keys whose absence from the kernel is not an error.
 	IgnoreMissing []string `json:"ignoreMissing,omitempty"`
-	// ProviderConfig is specific to the provider.
+	// ProviderConfig holds what only one provider supports; the README of the plugin lists its fields.
 	ProviderConfig json.RawMessage `json:"providerConfig,omitempty"`
 }
 

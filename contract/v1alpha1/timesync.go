@@ -36,7 +36,7 @@ type TimesyncSpec struct {
 	// KeepDistributionSources keeps the sources that the distribution, DHCP or the administrator configured beside those of
 	// this document. By default only those of this document are used, if it has any.
 	KeepDistributionSources bool `json:"keepDistributionSources,omitempty"`
-	// ProviderConfig is specific to the provider.
+	// ProviderConfig holds what only one provider supports; the README of the plugin lists its fields.
 	ProviderConfig json.RawMessage `json:"providerConfig,omitempty"`
 }
 
