@@ -14,6 +14,8 @@ import (
 var (
 	// ErrNoReport means that no run has left a report.
 	ErrNoReport = errors.New("no run has left a report")
+	// ErrNotReport means that the file of the report has another content, or that of another release.
+	ErrNotReport = errors.New("it is not a report of this release")
 	// ErrLost means that the last run left no report, and an earlier run did.
 	ErrLost = errors.New("the last run has left no report")
 )
@@ -55,13 +57,13 @@ func read(path string) (r report.Report, err error) {
 		return r, fmt.Errorf("read the report: %w", err)
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return report.Report{}, fmt.Errorf("%s is not a report: %w", path, err)
+		return report.Report{}, fmt.Errorf("read %s: %w: %w", path, ErrNotReport, err)
 	}
 	switch {
 	case r.Kind != report.Kind:
-		return report.Report{}, fmt.Errorf("%s is not a report: its kind is not %s", path, report.Kind)
+		return report.Report{}, fmt.Errorf("read %s: %w: its kind is not %s", path, ErrNotReport, report.Kind)
 	case r.APIVersion != report.APIVersion:
-		return report.Report{}, fmt.Errorf("%s is a report of another release: its apiVersion is not %s", path, report.APIVersion)
+		return report.Report{}, fmt.Errorf("read %s: %w: its apiVersion is not %s", path, ErrNotReport, report.APIVersion)
 	}
 	return r, nil
 }

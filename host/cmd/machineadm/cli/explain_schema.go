@@ -130,7 +130,7 @@ func (s *jsonSchema) typeName() string {
 	is := func(name string) bool { return slices.Contains(s.Type, name) }
 	switch {
 	case s.secret():
-		return "secret"
+		return "secret {value: TEXT}"
 	case s.Items != nil:
 		return "list of " + s.Items.typeName()
 	case is("object") && s.element() != nil:

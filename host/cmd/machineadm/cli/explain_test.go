@@ -32,8 +32,9 @@ func TestExplain(t *testing.T) {
 		"Sysctl.metadata":                            {"  name <string> -required-\n"},
 		"ContainerRuntime.registries":                {"FIELD:       registries <mapping of names to mapping>\n", "  mirrors <list of mapping>\n"},
 		"ContainerRuntime.registries.mirrors[0].url": {"<string>\n"},
-		"ContainerRuntime.registries.auth.password":  {"<secret>\n"},
+		"ContainerRuntime.registries.auth.password":  {"<secret {value: TEXT}>\n"},
 		"ContainerRuntime.registries.KEY.server":     {"FIELD:       registries.KEY.server <string>\n"},
+		"Timesync.providerConfig":                    {"the README of the plugin lists its fields"},
 		"ContainerRuntime --recursive":               {"\n  registries              <mapping of names to mapping>\n    server                <string>\n"},
 	} {
 		exit, out, errOut := runExplain(t, strings.Fields(args)...)

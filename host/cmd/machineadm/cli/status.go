@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,9 +34,13 @@ func (g *globals) status(s streams, output string) error {
 	runDir, stateDir := cmp.Or(g.runDir, defaultRunDir()), cmp.Or(g.stateDir, defaultStateDir())
 	last, path, err := state.Last(runDir, stateDir)
 	if errors.Is(err, state.ErrNoReport) {
+		others := ""
+		if other, at, err := state.Last(defaultRunDir(), defaultStateDir()); err == nil {
+			others = fmt.Sprintf("; without these flags, status shows the run of %s in %s", other.StartedAt.Format(time.RFC3339), at)
+		}
 		return &exitError{
 			code: report.ExitFailed, message: fmt.Sprintf("there is no report in %s or %s", runDir, stateDir),
-			hint: "run machineadm apply first; after a run with --run-dir or --state-dir, give the same flags",
+			hint: "run machineadm apply first; after a run with --run-dir or --state-dir, give the same flags" + others,
 		}
 	}
 	if errors.Is(err, state.ErrLost) {
@@ -46,7 +51,10 @@ func (g *globals) status(s streams, output string) error {
 	}
 	if err != nil {
 		exit := &exitError{code: report.ExitFailed, message: err.Error()}
-		if errors.Is(err, fs.ErrPermission) {
+		switch {
+		case errors.Is(err, state.ErrNotReport):
+			exit.hint = "run the same command again, which is safe and writes a new report"
+		case errors.Is(err, fs.ErrPermission):
 			exit.hint = "run as root: after a reboot only the state directory has the report, which only root can read"
 		}
 		return exit

@@ -63,11 +63,16 @@ func generate(dir string, date time.Time) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, options(page), 0o644); err != nil { //nolint:gosec // documentation
+		added := section("EXIT STATUS", exits())
+		if filepath.Base(file) == "machineadm.8" {
+			added += section("ENVIRONMENT", environment()) + section("FILES", files())
+		}
+		head, tail, _ := strings.Cut(string(options(page)), ".SH SEE ALSO")
+		if err := os.WriteFile(file, []byte(head+added+".SH SEE ALSO"+tail), 0o644); err != nil { //nolint:gosec // documentation
 			return err
 		}
 	}
-	return complete(filepath.Join(dir, "machineadm.8"))
+	return nil
 }
 
 // options writes each option with the name of its value, and its default behind the description.
@@ -86,29 +91,18 @@ func options(page []byte) []byte {
 	})
 }
 
-// complete adds the sections that the tree of commands does not have, before SEE ALSO.
-func complete(file string) error {
-	page, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
+// section returns a section that the tree of commands does not have.
+func section(title string, rows []fact) string {
 	var b strings.Builder
-	for _, section := range []struct {
-		title string
-		rows  []fact
-	}{{"EXIT STATUS", exits()}, {"ENVIRONMENT", environment()}, {"FILES", files()}} {
-		fmt.Fprintf(&b, ".SH %s\n", section.title)
-		for _, f := range section.rows {
-			text := f.meaning
-			if f.remedy != "" {
-				text += ": " + f.remedy
-			}
-			fmt.Fprintf(&b, ".TP\n\\fB%s\\fP\n%s\n", roff(f.name), roff(text))
+	fmt.Fprintf(&b, ".SH %s\n", title)
+	for _, f := range rows {
+		text := f.meaning
+		if f.remedy != "" {
+			text += ": " + f.remedy
 		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, ".TP\n\\fB%s\\fP\n%s\n", roff(f.name), roff(text))
 	}
-	head, tail, _ := strings.Cut(string(page), ".SH SEE ALSO")
-	return os.WriteFile(file, []byte(head+b.String()+".SH SEE ALSO"+tail), 0o644) //nolint:gosec // documentation
+	return b.String() + "\n"
 }
 
 // roff escapes a text for a manual page.

@@ -62,6 +62,9 @@ func TestEveryCommandHasItsPage(t *testing.T) {
 		if !strings.HasPrefix(page, ".nh\n.TH \""+title+"\" \"8\" \"Mar 2026\" \"machineadm ") || !strings.Contains(page, ".SH SYNOPSIS") {
 			t.Errorf("%s is no manual page:\n%.200s", name, page)
 		}
+		if status := strings.Index(page, ".SH EXIT STATUS"); status < 0 || status > strings.Index(page, ".SH SEE ALSO") {
+			t.Errorf("%s has no exit status before the pages to see", name)
+		}
 		if wrong := regexp.MustCompile(`\\fP\[?=`).FindString(page); wrong != "" {
 			t.Errorf("%s shows a default as the value of an option", name)
 		}
