@@ -29,6 +29,10 @@ man: ## the manual pages, into dist/man/
 install: ## what `make build man` made: bin/, libexec/machineadm/, manual pages, schemas and completions, to DESTDIR below PREFIX (/usr)
 	@DESTDIR=$(DESTDIR) PREFIX=$(or $(PREFIX),/usr) testenv/tools/build.sh install $(BIN) $(MAN)
 
+.PHONY: uninstall
+uninstall: ## remove what `make install` put below PREFIX (/usr) in DESTDIR, and nothing else
+	@DESTDIR=$(DESTDIR) PREFIX=$(or $(PREFIX),/usr) testenv/tools/build.sh uninstall
+
 .PHONY: clean
 clean: ## remove what the other targets left in the checkout (not the caches)
 	@rm -rf bin dist coverage.out

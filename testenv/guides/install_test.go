@@ -13,7 +13,7 @@ import (
 	needs "github.com/machineadm/machineadm/internal/require"
 )
 
-// TestInstall installs into an empty directory, and runs what is installed from there.
+// TestInstall installs into an empty directory, runs what is installed from there, and removes it.
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	needs.Linux(t)
@@ -52,6 +52,18 @@ func TestInstall(t *testing.T) {
 		assert.NoFileExists(t, filepath.Join(at, "libexec/machineadm/machineadm-conformance"))
 		listed := run(filepath.Join(at, "bin/machineadm"), "plugins", "list", "--plugin-dir", filepath.Join(at, "libexec/machineadm"))
 		assert.Contains(t, listed, at+"/libexec/machineadm/machineadm-sysctl-plugin-procfs")
+		other := filepath.Join(at, "libexec/machineadm/machineadm-motd-plugin-file")
+		require.NoError(t, os.WriteFile(other, nil, 0o600))
+		run(append([]string{"make", "uninstall", "DESTDIR=" + dest}, arguments...)...)
+		var left []string
+		require.NoError(t, filepath.WalkDir(at, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				left = append(left, path)
+			}
+			return err
+		}))
+		assert.Equal(t, []string{other}, left)
+		assert.NoDirExists(t, filepath.Join(at, "share/machineadm"))
 	}
 	c := exec.CommandContext(t.Context(), needs.Tool(t, "make"), "install", "BIN=/nonexistent", "DESTDIR="+dest)
 	c.Dir = root

@@ -6,6 +6,7 @@
 #   build.sh all DIR         builds for GOOS/GOARCH (default: this machine)
 #   build.sh man DIR         writes the manual pages, dated by the commit or, outside git, by SOURCE_DATE_EPOCH or the changelog
 #   build.sh install BIN MAN copies what was built into those two directories to DESTDIR, below PREFIX (default: /usr)
+#   build.sh uninstall       removes what install copied
 #   build.sh cross DIR       builds for every platform into DIR/<os>-<arch> and checks the sizes
 set -euo pipefail
 cd "${MACHINEADM_ROOT:-$(dirname "${BASH_SOURCE[0]}")/../..}"
@@ -65,25 +66,44 @@ man() {
 
 # install_files BIN MAN: machineadm, its plugins, manual pages, schemas and completions. The kit is for authors and stays where it is.
 install_files() {
-	local prefix=${DESTDIR:-}${PREFIX:-/usr} file
+	local prefix=${DESTDIR:-}${PREFIX:-/usr} file files=""
 	for file in "$1/machineadm" "$2/machineadm.8"; do
 		[[ -e $file ]] || { echo "$file is missing: run make build man, as yourself, before make install" >&2; return 1; }
 	done
-	install -D -m 755 "$1/machineadm" "$prefix/bin/machineadm"
+	put() { # MODE FILE TO
+		install -D -m "$1" "$2" "$prefix/$3"
+		files+=$3$'\n'
+	}
+	put 755 "$1/machineadm" bin/machineadm
 	for file in "$1"/machineadm-*-p*-*; do # -plugin- and -provider-
-		install -D -m 755 "$file" "$prefix/libexec/machineadm/${file##*/}"
+		put 755 "$file" "libexec/machineadm/${file##*/}"
 	done
 	for file in "$2"/*.8; do
-		install -D -m 644 "$file" "$prefix/share/man/man8/${file##*/}"
+		put 644 "$file" "share/man/man8/${file##*/}"
 	done
 	for file in contract/v1alpha1/schema/*.json; do
-		install -D -m 644 "$file" "$prefix/share/machineadm/schema/${file##*/}"
+		put 644 "$file" "share/machineadm/schema/${file##*/}"
 	done
-	completion() { "$1/machineadm" completion "$2" | install -D -m 644 /dev/stdin "$prefix/share/$3"; }
+	completion() { put 644 <("$1/machineadm" completion "$2") "share/$3"; }
 	completion "$1" bash bash-completion/completions/machineadm
 	completion "$1" fish fish/vendor_completions.d/machineadm.fish
 	completion "$1" zsh zsh/site-functions/_machineadm
+	put 644 <(echo -n "$files") $installed
 	echo "installed $("$1/machineadm" version) below $prefix"
+}
+
+# installed lists what install wrote, for uninstall.
+readonly installed=share/machineadm/installed
+
+uninstall() {
+	local prefix=${DESTDIR:-}${PREFIX:-/usr} file
+	[[ -e $prefix/$installed ]] || { echo "$prefix/$installed is missing: give the DESTDIR and PREFIX of make install" >&2; return 1; }
+	while read -r file; do
+		rm -f "$prefix/$file"
+	done <"$prefix/$installed"
+	rm "$prefix/$installed"
+	rmdir --ignore-fail-on-non-empty "$prefix"/libexec/machineadm "$prefix"/share/machineadm/schema "$prefix"/share/machineadm
+	echo "removed machineadm below $prefix; the state in /var/lib/machineadm and what was applied stay"
 }
 
 all() {
@@ -131,6 +151,7 @@ names | version) "$1" ;;
 all | cross) "$1" "${2:?say where to: build.sh $1 DIR}" ;;
 man) man "${2:?say where to: build.sh man DIR}" ;;
 install) install_files "${2:?}" "${3:?}" ;;
+uninstall) uninstall ;;
 size) size "${2:?}" ;;
 *) sed -n '2,/^set/{/^#/p}' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac
