@@ -47,15 +47,9 @@ func (p problems) sorted() problems {
 	return out
 }
 
-// compare orders errors: those without a position first, then by precedence, then by position in the stream.
+// compare orders errors by precedence, then by position in the stream.
 func compare(a, b report.Error) int {
 	rank := func(e report.Error) int { return slices.Index(precedence, e.Code) }
-	switch {
-	case a.Line == 0 && b.Line == 0:
-		return 0
-	case a.Line == 0 || b.Line == 0:
-		return cmp.Compare(a.Line, b.Line)
-	}
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
 
