@@ -46,20 +46,6 @@ func (*daemon) Version(context.Context, *runtime.VersionRequest) (*runtime.Versi
 	return &runtime.VersionResponse{Version: "0.1.0", RuntimeName: "fake", RuntimeVersion: "v9.8.7", RuntimeApiVersion: "v1"}, nil
 }
 
-func (*daemon) ListContainers(context.Context, *runtime.ListContainersRequest) (*runtime.ListContainersResponse, error) {
-	return &runtime.ListContainersResponse{Containers: []*runtime.Container{
-		{Id: "c1", Metadata: &runtime.ContainerMetadata{Name: "etcd"}, State: runtime.ContainerState_CONTAINER_RUNNING},
-		{Id: "c2", Metadata: &runtime.ContainerMetadata{Name: "init"}, State: runtime.ContainerState_CONTAINER_EXITED},
-	}}, nil
-}
-
-func (*daemon) ListPodSandbox(context.Context, *runtime.ListPodSandboxRequest) (*runtime.ListPodSandboxResponse, error) {
-	return &runtime.ListPodSandboxResponse{Items: []*runtime.PodSandbox{
-		{Id: "s1", Metadata: &runtime.PodSandboxMetadata{Name: "etcd-a", Namespace: "kube-system"}, State: runtime.PodSandboxState_SANDBOX_READY},
-		{Id: "s2", Metadata: &runtime.PodSandboxMetadata{Name: "old", Namespace: "default"}, State: runtime.PodSandboxState_SANDBOX_NOTREADY},
-	}}, nil
-}
-
 // socket is where a daemon listens in a test.
 func socket(t *testing.T) string {
 	t.Helper()
