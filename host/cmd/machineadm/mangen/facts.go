@@ -1,9 +1,7 @@
 package main
 
 import (
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/report"
@@ -70,14 +68,4 @@ func files() []fact {
 		rows = append(rows, fact{dir + "/", "Plugins.", ""})
 	}
 	return rows
-}
-
-// variables returns the names of environment.
-func variables() []string {
-	var names []string
-	for _, f := range environment() {
-		names = append(names, strings.Split(f.name, ", ")...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }

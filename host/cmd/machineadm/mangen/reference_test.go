@@ -117,8 +117,12 @@ func TestEveryVariableIsExplained(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var explained []string
+	for _, f := range environment() {
+		explained = append(explained, strings.Split(f.name, ", ")...)
+	}
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
-		if !slices.Contains(variables(), name) {
+		if !slices.Contains(explained, name) {
 			t.Errorf("the variable %s is looked at and not explained", name)
 		}
 	}

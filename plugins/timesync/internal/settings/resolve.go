@@ -49,12 +49,6 @@ func (r *resolver) refuse(field document.Path, message, hint string) {
 	r.violations = append(r.violations, sdk.Violation{Field: string(field), Message: message, Hint: hint})
 }
 
-// Validate returns the violations of a document.
-func Validate(doc v1alpha1.Timesync) []sdk.Violation {
-	_, violations := Resolve(doc)
-	return violations
-}
-
 // Resolve returns the settings of a document, or all of its violations. Its result depends on the document alone.
 func Resolve(doc v1alpha1.Timesync) (Settings, []sdk.Violation) {
 	spec, at := doc.Spec, document.Path("spec")

@@ -71,7 +71,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			violations := settings.Validate(document(t, c.spec))
+			_, violations := settings.Resolve(document(t, c.spec))
 			require.NotEmpty(t, violations)
 			assert.Contains(t, violations[0].Field+": "+violations[0].Message, c.want)
 			assert.NotContains(t, fmt.Sprint(violations), "c4n4ry")
