@@ -23,6 +23,7 @@ import (
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/host/state"
 )
 
 // world is a fake machine with plugins. Its log has one line for each call.
@@ -38,7 +39,7 @@ type world struct {
 	fail     bool // every record call from now on
 	sentinel bool
 	reboots  int
-	requests []Request
+	requests []state.Request
 	keepErr  error       // of Reboots.Keep
 	resume   *fakeResume // nil: none
 	writes   []string
@@ -132,9 +133,9 @@ type (
 	fakeWrites  struct{ *world }
 )
 
-func (w fakeReboots) Requests() ([]Request, error) { return w.requests, nil }
+func (w fakeReboots) Requests() ([]state.Request, error) { return w.requests, nil }
 
-func (w fakeReboots) Keep(all []Request) error {
+func (w fakeReboots) Keep(all []state.Request) error {
 	if w.keepErr != nil {
 		return w.keepErr
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/host/state"
 )
 
 // Mode is the last stage of a run.
@@ -107,20 +108,12 @@ type Sentinel interface {
 	Write() error
 }
 
-// Request is a reboot that a document requested in this boot.
-type Request struct {
-	Document string // KIND/NAME
-	When     pluginv1.Reboot
-	// Asked is false for a planned change that may or may not have been started.
-	Asked bool
-}
-
 // Reboots keeps the requested reboots until the machine has rebooted, and counts the reboots of a stream.
 type Reboots interface {
 	// Requests returns those of this boot, in the order in which they were made.
-	Requests() ([]Request, error)
+	Requests() ([]state.Request, error)
 	// Keep replaces them durably.
-	Keep(requests []Request) error
+	Keep(requests []state.Request) error
 	// Count counts a reboot for a stream, once in a boot, and returns the number so far.
 	Count(generation string) (int, error)
 	// Forget resets the count.

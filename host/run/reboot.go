@@ -7,6 +7,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/state"
 )
 
 // requestReboot saves a requested reboot. Within one boot a request becomes only sooner and more certain, because only a
@@ -16,15 +17,15 @@ func (r *runner) requestReboot(document string, when pluginv1.Reboot, asked bool
 		return nil
 	}
 	all := slices.Clone(r.requests)
-	i := slices.IndexFunc(all, func(q Request) bool { return q.Document == document })
+	i := slices.IndexFunc(all, func(q state.Request) bool { return q.Document == document })
 	if i < 0 {
-		all, i = append(all, Request{Document: document}), len(all)
+		all, i = append(all, state.Request{Document: document}), len(all)
 	}
 	all[i].When, all[i].Asked = max(all[i].When, when), all[i].Asked || asked
 	return r.keepRequests(all)
 }
 
-func (r *runner) keepRequests(all []Request) error {
+func (r *runner) keepRequests(all []state.Request) error {
 	if slices.Equal(all, r.requests) {
 		return nil
 	}
@@ -49,36 +50,36 @@ func (r *runner) confirmRequests(p planned) error {
 // dropRequests removes the planned reboot of a document whose Apply ended in order and did not start the change that needs
 // it.
 func (r *runner) dropRequests(p planned) error {
-	return r.keepRequests(slices.DeleteFunc(slices.Clone(r.requests), func(q Request) bool {
+	return r.keepRequests(slices.DeleteFunc(slices.Clone(r.requests), func(q state.Request) bool {
 		return q.Document == p.label() && !q.Asked && p.needsReboot()
 	}))
 }
 
 // askedBeforeNext reports whether a document asked for a reboot before the next document.
 func (r *runner) askedBeforeNext(d doc) bool {
-	return slices.Contains(r.requests, Request{Document: d.label(), When: pluginv1.RebootBeforeNext, Asked: true})
+	return slices.Contains(r.requests, state.Request{Document: d.label(), When: pluginv1.RebootBeforeNext, Asked: true})
 }
 
 // earlierReboot returns a BeforeNext reboot of an earlier run whose document has no turn in this run. A planned one counts:
 // whether its change was started is unknown.
-func (r *runner) earlierReboot(all []planned) (Request, bool) {
+func (r *runner) earlierReboot(all []planned) (state.Request, bool) {
 	for _, q := range r.requests {
 		hasTurn := slices.ContainsFunc(all, func(p planned) bool { return p.label() == q.Document && !p.result.settled })
 		if !hasTurn && q.When == pluginv1.RebootBeforeNext {
 			return q, true
 		}
 	}
-	return Request{}, false
+	return state.Request{}, false
 }
 
 // dueReboot returns the reboot that is due after the last document.
-func (r *runner) dueReboot() (Request, bool) {
+func (r *runner) dueReboot() (state.Request, bool) {
 	for _, q := range r.requests {
 		if q.Asked || !slices.ContainsFunc(r.docs, func(d doc) bool { return d.label() == q.Document }) {
 			return q, true
 		}
 	}
-	return Request{}, false
+	return state.Request{}, false
 }
 
 // rebootRequired returns the *runError of a run that ends for a reboot.

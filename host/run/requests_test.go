@@ -11,6 +11,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/state"
 )
 
 // machineWithReboots is a world in which each document needs one change, once. Document a asks for a reboot.
@@ -136,12 +137,12 @@ func TestPlannedRebootOfAnUnstartedChangeIsDropped(t *testing.T) {
 func TestPlannedRebootAfterAChange(t *testing.T) {
 	t.Parallel()
 	m := newMachineWithReboots(t, pluginv1.RebootAfterRun)
-	m.requests = []Request{{Document: "Thing/a", When: pluginv1.RebootAfterRun}}
+	m.requests = []state.Request{{Document: "Thing/a", When: pluginv1.RebootAfterRun}}
 	m.made["a"] = true
 	first := "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: first}\nspec: {provider: x}\n"
 	got := m.execute(Options{Mode: ModeApply, Stream: append([]byte(first), things(named)...)})
 	assert.Equal(t, report.ExitReboot, got.ExitCode)
-	assert.Equal(t, []Request{{Document: "Thing/a", When: pluginv1.RebootAfterRun, Asked: true}}, m.requests)
+	assert.Equal(t, []state.Request{{Document: "Thing/a", When: pluginv1.RebootAfterRun, Asked: true}}, m.requests)
 }
 
 func TestUnsavedRequestStopsTheDocument(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/state"
 )
 
 // runner is one run: its input and its results so far.
@@ -21,7 +22,7 @@ type runner struct {
 	docs     []doc
 	results  []result // by index in docs
 	problems problems // of the run and of the stream
-	requests []Request
+	requests []state.Request
 
 	changed   bool  // the machine was changed, or may have been
 	recordErr error // the first failure of deps.Record

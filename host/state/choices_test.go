@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
-	"github.com/machineadm/machineadm/host/run"
 )
 
 func TestChoices(t *testing.T) {
@@ -51,12 +50,12 @@ func TestRequestedReboots(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
 	in := func(boot string) *Reboots { return opened(t, dir, "machine-1").Reboots(boot) }
-	requests := func(boot string) []run.Request {
+	requests := func(boot string) []Request {
 		got, err := in(boot).Requests()
 		require.NoError(t, err)
 		return got
 	}
-	want := []run.Request{
+	want := []Request{
 		{Document: "Thing/a", When: pluginv1.RebootAfterRun, Asked: true}, {Document: "Thing/b", When: pluginv1.RebootBeforeNext},
 	}
 	assert.Empty(t, requests("boot-1"))

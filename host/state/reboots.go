@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
-	"github.com/machineadm/machineadm/host/run"
 )
 
 // Reboots keeps the reboots requested in one boot, and counts the reboots of a stream. It implements run.Reboots.
@@ -29,19 +28,27 @@ type request struct {
 	Asked    bool   `json:"asked"`
 }
 
+// Request is a reboot that a document requested in this boot.
+type Request struct {
+	Document string // KIND/NAME
+	When     pluginv1.Reboot
+	// Asked is false for a planned change that may or may not have been started.
+	Asked bool
+}
+
 // Reboots returns those of the boot with this ID; another boot ID ends a request. Without boot IDs, only the run that made
 // a request has it.
 func (s *Store) Reboots(bootID string) *Reboots { return &Reboots{store: s, bootID: bootID} }
 
 // Requests implements run.Reboots.
-func (r *Reboots) Requests() ([]run.Request, error) {
+func (r *Reboots) Requests() ([]Request, error) {
 	kept, err := r.load()
 	if err != nil || kept.BootID != r.bootID || r.bootID == "" {
 		return nil, err
 	}
-	var out []run.Request
+	var out []Request
 	for _, q := range kept.Requests {
-		out = append(out, run.Request{Document: q.Document, When: parseWhen(q.When), Asked: q.Asked})
+		out = append(out, Request{Document: q.Document, When: parseWhen(q.When), Asked: q.Asked})
 	}
 	return out, nil
 }
@@ -56,7 +63,7 @@ func parseWhen(text string) pluginv1.Reboot {
 }
 
 // Keep implements run.Reboots.
-func (r *Reboots) Keep(requests []run.Request) error {
+func (r *Reboots) Keep(requests []Request) error {
 	kept, err := r.load()
 	if err != nil {
 		return err
