@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,6 +10,11 @@ import (
 
 // Error is a failure to start a plugin or to make the handshake.
 type Error struct{ Cause error }
+
+var (
+	errElsewhere   = errors.New("the plugin listens outside of PLUGIN_UNIX_SOCKET_DIR")
+	errCertificate = errors.New("the plugin's line is malformed, or has a certificate, which was not requested")
+)
 
 // failure is a text in the cause, the message for operators in its place, and the clause of SPEC.md that the plugin violates.
 type failure struct{ text, message, clause string }

@@ -184,8 +184,6 @@ func (r *processRunner) PluginToHost(network, address string) (hostNet, hostAddr
 	return "", "", errElsewhere
 }
 
-var errElsewhere = errors.New("the plugin listens outside of PLUGIN_UNIX_SOCKET_DIR")
-
 // HostToPlugin implements runner.AttachedRunner.
 func (r *processRunner) HostToPlugin(network, address string) (pluginNet, pluginAddr string, err error) {
 	return network, address, nil

@@ -104,8 +104,6 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 // server closes the connection of a client that pings more often than every 5 minutes.
 const keepaliveTime = 5 * time.Minute
 
-var errCertificate = errors.New("the plugin's line is malformed, or has a certificate, which was not requested")
-
 func (p *Process) connect() (err error) {
 	defer func() { // go-plugin panics at an unexpected certificate in the plugin's line
 		if cause := recover(); cause != nil {
