@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -99,6 +100,20 @@ func TestRollback(t *testing.T) {
 	_, err = f.Machine.FS.Stat(own)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	assert.Equal(t, []string{"restart " + ntpsecUnit, "restart " + ntpsecUnit}, f.Services.Calls())
+}
+
+// TestCrash: wherever the process ends, the next run finishes, with the other daemon and the servers of DHCP off.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	doc := timesync(t, `{"servers":[{"address":"127.0.0.1","nts":true}],"waitForSync":{}}`) // nothing answers there
+	synctest.Test(t, func(t *testing.T) {
+		machinetest.Crash(t, func() *machinetest.Fixture {
+			f := live(t)
+			f.Services.Put("chrony.service", machine.ServiceState{Active: "active", Sub: "running", InvocationID: "1", Enabled: true})
+			f.Commands.On("journalctl ...", machine.Result{})
+			return f
+		}, func(ctx context.Context, m machine.Machine) (sdk.Plan, error) { return plan(ctx, m, doc) })
+	})
 }
 
 // TestFaults: what ntpd logs about its configuration.

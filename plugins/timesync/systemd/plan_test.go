@@ -3,13 +3,16 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
@@ -102,4 +105,19 @@ func TestWarnings(t *testing.T) {
 		require.Equal(t, want.field, p.Warnings[0].Field, spec)
 		require.Contains(t, p.Warnings[0].Message, want.message)
 	}
+}
+
+// TestCrash: wherever the process ends, the next run finishes, with the other daemon off.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	doc := document(t, `{"fallback":["127.0.0.4"],"waitForSync":{"maxOffset":"300ms"}}`)
+	synctest.Test(t, func(t *testing.T) {
+		machinetest.Crash(t, func() *machinetest.Fixture {
+			f := running(t)
+			f.Services.Put("chrony.service", machine.ServiceState{Active: "active", Sub: "running", InvocationID: "1", Enabled: true})
+			f.Commands.On("journalctl ...", machine.Result{})
+			f.Commands.On("busctl ...", machine.Result{Stdout: []byte(reply(t, "synchronized"))})
+			return f
+		}, func(ctx context.Context, m machine.Machine) (sdk.Plan, error) { return plan(ctx, m, doc) })
+	})
 }
