@@ -1,9 +1,12 @@
 package measure_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,28 +24,43 @@ type server struct {
 	reference     string
 	offset        time.Duration
 	silent        bool
+	delay         time.Duration // before each reply
+	first         int           // the number of requests that arrive before the first reply
 }
 
-func (s server) listen(t *testing.T) (port string) {
+func (s server) listen(t testing.TB) (port string) {
 	t.Helper()
-	conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+	_, port, err := net.SplitHostPort(s.listenAt(t, "127.0.0.1:0"))
+	require.NoError(t, err)
+	return port
+}
+
+func (s server) listenAt(t testing.TB, address string) string {
+	t.Helper()
+	conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", address)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() }) // the test has ended
 	go func() {
-		request := make([]byte, 1024)
+		first, held := s.first, []func(){}
 		for {
+			request := make([]byte, 1024)
 			n, from, err := conn.ReadFrom(request)
 			if err != nil {
 				return
 			}
-			if n >= 48 && !s.silent {
-				_, _ = conn.WriteTo(s.reply(request), from) // a lost reply ends the request with a timeout
+			if n < 48 || s.silent {
+				continue
+			}
+			held = append(held, func() { _, _ = conn.WriteTo(s.reply(request), from) }) // a lost reply ends the request with a timeout
+			if len(held) >= first {
+				for _, answer := range held {
+					time.AfterFunc(s.delay, answer)
+				}
+				held, first = nil, 0
 			}
 		}
 	}()
-	_, port, err = net.SplitHostPort(conn.LocalAddr().String())
-	require.NoError(t, err)
-	return port
+	return conn.LocalAddr().String()
 }
 
 func (s server) reply(request []byte) []byte {
@@ -115,18 +133,50 @@ func TestKey(t *testing.T) {
 	assert.NotContains(t, answers[0].String(), "c4n4ry")
 }
 
-// TestAtOnce: many silent servers take no longer than one, and the end of the context ends all of them.
+// TestAtOnce: every server has its request before the first one answers.
 func TestAtOnce(t *testing.T) {
+	t.Parallel()
+	const number = 8
+	client := measure.Client{Port: server{stratum: 2, first: number}.listen(t)}
+	for _, a := range client.Ask(t.Context(), slices.Repeat([]settings.Source{source("127.0.0.1")}, number)) {
+		assert.True(t, a.Usable(), a.String())
+	}
+}
+
+// TestCanceled: the end of the context ends all requests.
+func TestCanceled(t *testing.T) {
 	t.Parallel()
 	client := measure.Client{Port: server{silent: true}.listen(t)}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	began := time.Now()
-	answers := client.Ask(ctx, []settings.Source{source("127.0.0.1"), source("127.0.0.1"), source("127.0.0.1")})
-	assert.Less(t, time.Since(began), 2*time.Second)
-	for _, a := range answers {
+	for _, a := range client.Ask(ctx, slices.Repeat([]settings.Source{source("127.0.0.1")}, 3)) {
 		assert.ErrorIs(t, a.Err, context.Canceled)
 	}
+}
+
+// BenchmarkAsk asks 8 servers whose answers take 5 to 40 ms, and compares it with asking the slowest one alone.
+func BenchmarkAsk(b *testing.B) {
+	const number = 8
+	var client measure.Client
+	var sources []settings.Source
+	for i := range number {
+		s := server{stratum: 2, delay: time.Duration(i+1) * 5 * time.Millisecond}
+		host := fmt.Sprintf("127.0.0.%d", i+1)
+		address := s.listenAt(b, net.JoinHostPort(host, cmp.Or(client.Port, "0")))
+		_, client.Port, _ = net.SplitHostPort(address)
+		sources = append(sources, source(host))
+	}
+	var slowest, all time.Duration
+	ask := func(sources []settings.Source) time.Duration {
+		began := time.Now()
+		require.False(b, measure.NoneUsable(client.Ask(b.Context(), sources)))
+		return time.Since(began)
+	}
+	for b.Loop() {
+		slowest += ask(sources[number-1:])
+		all += ask(sources)
+	}
+	b.ReportMetric(float64(all)/float64(slowest), "x-slowest")
 }
 
 func TestMajority(t *testing.T) {
