@@ -113,6 +113,7 @@ func TestSwitch(t *testing.T) {
 			// The host keeps the provider that it chose.
 			said := n.refused(t, oneStream, report.ExitPrecondition)
 			require.Contains(t, said, string(gone)+".service is not installed")
+			require.Contains(t, said, "set spec.provider: "+provider(daemon)+" for "+string(daemon)+".service, which is installed")
 			n.apply(t, named(daemon))
 			n.follows(t, network, "time")
 			require.NoError(t, n.Reboot(t.Context()))

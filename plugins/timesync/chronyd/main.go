@@ -39,28 +39,19 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 	if err := unsupported(want); err != nil {
 		return sdk.Plan{}, err
 	}
-	if err := daemon.Claim(m, doc); err != nil {
-		return sdk.Plan{}, err
-	}
-	states, err := daemon.Query(ctx, m)
+	d, command, err := daemon.Find(ctx, m, doc, "chrony", units()...)
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	unit, state := states.Installed(units()...)
-	if !state.Exists {
-		return sdk.Plan{}, daemon.NotInstalled(unit, "chrony")
-	}
-	c, err := read(m, state.Command)
+	c, err := read(m, command)
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	files, err := c.desired(want, extra)
-	if err != nil {
+	if d.Files, err = c.desired(want, extra); err != nil {
 		return sdk.Plan{}, err
 	}
-	result, err := daemon.Plan(ctx, m, want, daemon.Daemon{
-		Unit: unit, States: states, Files: files, Check: c.check, Healthy: healthy, Status: status,
-	})
+	d.Check, d.Healthy, d.Status = c.check, healthy, status
+	result, err := daemon.Plan(ctx, m, want, d)
 	result.Warnings = append(result.Warnings, c.warnings...)
 	return result, err
 }

@@ -34,18 +34,11 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 	if err := unsupported(want); err != nil {
 		return sdk.Plan{}, err
 	}
-	if err := daemon.Claim(m, doc); err != nil {
-		return sdk.Plan{}, err
-	}
-	states, err := daemon.Query(ctx, m)
+	d, command, err := daemon.Find(ctx, m, doc, "ntpsec", units()...)
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	unit, state := states.Installed(units()...)
-	if !state.Exists {
-		return sdk.Plan{}, daemon.NotInstalled(unit, "ntpsec")
-	}
-	c, err := read(m, unit, state.Command)
+	c, err := read(m, d.Unit, command)
 	if err != nil {
 		return sdk.Plan{}, err
 	}
@@ -54,13 +47,11 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 			return sdk.Plan{}, err
 		}
 	}
-	files, err := c.desired(want, extra)
-	if err != nil {
+	if d.Files, err = c.desired(want, extra); err != nil {
 		return sdk.Plan{}, err
 	}
-	result, err := daemon.Plan(ctx, m, want, daemon.Daemon{
-		Unit: unit, States: states, Files: files, Healthy: healthy(unit), Status: status,
-	})
+	d.Healthy, d.Status = healthy(d.Unit), status
+	result, err := daemon.Plan(ctx, m, want, d)
 	result.Warnings = append(result.Warnings, c.warnings...)
 	return result, err
 }

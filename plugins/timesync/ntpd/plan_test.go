@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
@@ -139,6 +140,45 @@ func TestFaults(t *testing.T) {
 			}
 			require.ErrorContains(t, err, "ntpd does not accept its configuration: ")
 			require.ErrorContains(t, err, want)
+		})
+	}
+}
+
+// TestRefused: what ntpd, or the reference implementation alone, cannot express is refused at its field.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	const pulse = `"refClocks":[{"driver":"pps","device":"/dev/pps0"}]`
+	for _, c := range []struct {
+		reference   bool
+		spec, field string
+	}{
+		{false, `{"servers":[{"address":"a","minPoll":-2}]}`, "spec.servers[0].minPoll"},
+		{false, `{"pools":[{"address":"a","maxSources":2}]}`, "spec.pools[0].maxSources"},
+		{false, `{"pools":[{"address":"a","nts":true}]}`, "spec.pools[0].nts"},
+		{false, `{"servers":[{"address":"a","key":{"id":1,"type":"SHA1","value":{"value":"HEX:0001020304050607"}}}]}`, "spec.servers[0].key.value"},
+		{false, `{"servers":[{"address":"a"}],` + pulse + `}`, "spec.refClocks[0]"},
+		{false, `{"profile":"azure"}`, "spec.profile"},
+		{false, `{"rtcSync":false}`, "spec.rtcSync"},
+		{false, `{"rtcSync":true,"makeStep":{"threshold":"501ms","limit":-1}}`, "spec.rtcSync"},
+		{false, `{"makeStep":{"threshold":"1s","limit":3}}`, "spec.makeStep.limit"},
+		{false, `{"providerConfig":{"directives":["server a\nserver b"]}}`, "spec.providerConfig.directives[0]"},
+		{true, `{"servers":[{"address":"a","maxPoll":2}]}`, "spec.servers[0].maxPoll"},
+		{true, `{"servers":[{"address":"a","nts":true}]}`, "spec.servers[0].nts"},
+		{true, `{"servers":[{"address":"a","key":{"id":1,"type":"SHA256","value":{"value":"c4n4ry-of-a-key"}}}]}`, "spec.servers[0].key.type"},
+		{true, `{"servers":[{"address":"a","prefer":true}],` + pulse + `}`, "spec.refClocks[0]"},
+	} {
+		t.Run(c.spec, func(t *testing.T) {
+			t.Parallel()
+			f := machinetest.New(t)
+			if c.reference {
+				f.Services.Put("ntp.service", machine.ServiceState{})
+				f.WriteFiles(t, map[string]string{"/etc/ntp.conf": "pool 2.debian.pool.ntp.org iburst\n"})
+			}
+			_, err := plan(t.Context(), f.Machine, timesync(t, c.spec))
+			known := pluginv1.AsError(err)
+			require.NotEmpty(t, known.Violations, "%v", err)
+			assert.Equal(t, c.field, known.Violations[0].Field)
+			assert.NotContains(t, err.Error(), "c4n4ry")
 		})
 	}
 }

@@ -48,16 +48,9 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 	if err := sdk.UnsupportedFields(unsupported(want)...); err != nil {
 		return sdk.Plan{}, err
 	}
-	if err := daemon.Claim(m, doc); err != nil {
-		return sdk.Plan{}, err
-	}
-	states, err := daemon.Query(ctx, m)
+	d, _, err := daemon.Find(ctx, m, doc, "systemd-timesyncd", unitName)
 	if err != nil {
 		return sdk.Plan{}, err
-	}
-	unit, state := states.Installed(unitName)
-	if !state.Exists {
-		return sdk.Plan{}, daemon.NotInstalled(unit, "systemd-timesyncd")
 	}
 	own := desired(want)
 	if err := checkFiles(m, own, want.KeepDistributionSources); err != nil {
@@ -67,10 +60,9 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	result, err := daemon.Plan(ctx, m, want, daemon.Daemon{
-		Unit: unit, States: states, Healthy: healthy, Status: statusOf(want),
-		Files: []sdk.FileSpec{{Path: ownFile, Content: []byte(render(own)), Mode: ownMode}},
-	})
+	d.Files = []sdk.FileSpec{{Path: ownFile, Content: []byte(render(own)), Mode: ownMode}}
+	d.Healthy, d.Status = healthy, statusOf(want)
+	result, err := daemon.Plan(ctx, m, want, d)
 	result.Warnings = append(result.Warnings, warnings...)
 	return result, err
 }

@@ -144,12 +144,32 @@ func TestFit(t *testing.T) {
 	assert.Equal(t, sdk.FitnessActive, fit())
 }
 
+// TestReplacedPackage: without its daemon a document is refused, and the hint names the provider of an installed one, if
+// possible of one that runs.
+func TestReplacedPackage(t *testing.T) {
+	t.Parallel()
+	f := machinetest.New(t)
+	for _, c := range []struct{ unit, active, hint string }{
+		{"ntpd-rs.service", "active", ""},
+		{"systemd-timesyncd.service", "inactive", ", or set spec.provider: systemd for systemd-timesyncd.service, which is installed"},
+		{"ntpsec.service", "active", ", or set spec.provider: ntpd for ntpsec.service, which is installed"},
+	} {
+		f.Services.Put(c.unit, machine.ServiceState{ID: c.unit, Active: c.active})
+		_, _, err := daemon.Find(t.Context(), f.Machine, v1alpha1.Timesync{}, "chrony", "chrony.service", "chronyd.service")
+		known := pluginv1.AsError(err)
+		assert.Equal(t, pluginv1.CodePrecondition, known.Code)
+		assert.Equal(t, "chrony.service is not installed", known.Message)
+		assert.Equal(t, "install the package chrony"+c.hint+"; then run again", known.Hint)
+	}
+}
+
 // TestClaims: two documents that differ conflict at the field, whatever is installed.
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	claims := func(spec v1alpha1.TimesyncSpec) map[string]machine.Claim {
 		f := machinetest.New(t)
-		require.NoError(t, daemon.Claim(f.Machine, v1alpha1.Timesync{Spec: spec}))
+		_, _, err := daemon.Find(t.Context(), f.Machine, v1alpha1.Timesync{Spec: spec}, "chrony", "chrony.service")
+		require.ErrorContains(t, err, "chrony.service is not installed")
 		byID := map[string]machine.Claim{}
 		for _, c := range f.Claims() {
 			byID[c.ID] = c
