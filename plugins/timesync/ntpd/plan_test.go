@@ -26,6 +26,7 @@ const (
 	question       = "ntpq -n -c rv 0 leap,stratum,refid,offset"
 	synchronized   = "leap=00, stratum=3, refid=192.0.2.1, offset=0.001234\n"
 	unsynchronized = "leap=11, stratum=16, refid=INIT, offset=0.0\n"
+	measuring      = "leap=11, stratum=3, refid=192.0.2.1, offset=0.0\n" // after a step, as seen in a virtual machine
 	header         = "     remote           refid      st t when poll reach   delay   offset   jitter\n" +
 		"===============================================================================\n"
 	peers = header +
@@ -191,6 +192,16 @@ func TestStatus(t *testing.T) {
 	assert.Equal(t, 1234*time.Nanosecond, s.Offset)
 	assert.Equal(t, "the selected source is 192.0.2.1 (192.0.2.1: selected, stratum 2, offset 2µs; "+
 		"2001:db8::1: a falseticker, stratum 1, offset -1h0m0s; 192.0.2.2: no answer so far)", s.String())
+
+	f.Commands.On(question, machine.Result{Stdout: []byte(measuring)})
+	s, err = status(t.Context(), f.Machine, false)
+	require.NoError(t, err)
+	assert.True(t, s.Synchronized)
+	assert.Equal(t, 2*time.Microsecond, s.Offset, "that of the selected source")
+	f.Commands.On("ntpq -n -p", machine.Result{Stdout: []byte(strings.Replace(peers, "*192", " 192", 1))})
+	s, err = status(t.Context(), f.Machine, false)
+	require.NoError(t, err)
+	assert.False(t, s.Synchronized)
 
 	f.Commands.On(question, machine.Result{Stdout: []byte(unsynchronized)})
 	s, err = status(t.Context(), f.Machine, false)

@@ -77,8 +77,13 @@ func duration(milliseconds string) (time.Duration, error) {
 	return time.Duration(number * float64(time.Millisecond)), nil
 }
 
-// synchronized: without a source the leap indicator is 3 and the stratum 16.
-func (s system) synchronized() bool { return s.leap != "11" && s.stratum > 0 && s.stratum < 16 }
+// selected reports whether ntpd has selected a source: without one the stratum is 16.
+func (s system) selected() bool { return s.stratum > 0 && s.stratum < 16 }
+
+// measures reports whether ntpd measures the frequency of the clock. After its first step it does so for the stepout threshold,
+// 5 or 15 minutes, unless it has a drift file. Meanwhile it leaves the clock alone, and the leap indicator is 3. Source: the
+// state FREQ in ntp_loopfilter.c.
+func (s system) measures() bool { return s.selected() && s.leap == "11" }
 
 // status asks ntpd whether it has synchronized the clock.
 func status(ctx context.Context, m sdk.Machine, verbose bool) (daemon.Status, error) {
@@ -86,24 +91,30 @@ func status(ctx context.Context, m sdk.Machine, verbose bool) (daemon.Status, er
 	if err != nil {
 		return daemon.Status{}, err
 	}
-	result := daemon.Status{Synchronized: s.synchronized(), Offset: s.offset}
-	if result.Synchronized {
+	result := daemon.Status{Synchronized: s.selected(), Offset: s.offset}
+	if s.selected() {
 		result.Source = s.refid
 	}
-	if !verbose {
+	if !verbose && !s.measures() {
 		return result, nil
 	}
 	text, err := ask(ctx, m, "-p")
 	if err != nil {
 		return daemon.Status{}, err
 	}
-	result.Sources = describePeers(text)
+	var measured *time.Duration
+	result.Sources, measured = describePeers(text)
+	if s.measures() { // without an offset of its own
+		result.Synchronized = measured != nil
+		if measured != nil {
+			result.Offset = *measured
+		}
+	}
 	return result, nil
 }
 
-// describePeers returns the sources in words. The prototype of a pool is none.
-func describePeers(text string) []string {
-	var all []string
+// describePeers returns the sources in words, and the offset of the selected one. The prototype of a pool is none.
+func describePeers(text string) (all []string, selected *time.Duration) {
 	header := true
 	for line := range strings.Lines(text) {
 		if header {
@@ -121,10 +132,13 @@ func describePeers(text string) []string {
 		description := fmt.Sprintf("%s: %s, stratum %s", columns[peerName], tally(line[0]), columns[peerStratum])
 		if offset, err := duration(columns[peerOffset]); err == nil {
 			description += ", offset " + offset.Round(time.Microsecond).String()
+			if tally(line[0]) == "selected" {
+				selected = &offset
+			}
 		}
 		all = append(all, description)
 	}
-	return all
+	return all, selected
 }
 
 // tally is the first character of a line of ntpq -p.
