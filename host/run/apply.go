@@ -81,14 +81,16 @@ func (r *runner) applyDocument(ctx context.Context, p *planned, all []planned) (
 	res := p.result.warn(p.plan.Warnings...)
 	end := time.Now().Add(p.applyTimeout())
 	var retryUntil time.Time
+	var earlier string // the message of the last Retry
 	pause := r.o.Retry.First
 	for {
 		var err error
 		res, err = r.applyOnce(ctx, p, all, res, end)
 		retry := retryOf(err)
 		if retry == nil {
-			return res, err
+			return res, limitAfter(earlier, err)
 		}
+		earlier = cmp.Or(retry.Message, violationsText(retry))
 		if retryUntil.IsZero() {
 			retryUntil = time.Now().Add(r.o.Retry.Total)
 		}
@@ -100,19 +102,27 @@ func (r *runner) applyDocument(ctx context.Context, p *planned, all []planned) (
 			out[0].err.Hint = cmp.Or(out[0].err.Hint, fmt.Sprintf("remove the cause, then run again: it was tried for %s", r.o.Retry.Total))
 			return res, out
 		case next.After(end):
-			return res, p.timedOut(res.by)
+			return res, limitAfter(earlier, p.timedOut(res.by))
 		}
-		r.emitFor(p.doc, res, Event{Type: EventRetry, Message: fmt.Sprintf("%s; trying again in %s",
-			cmp.Or(retry.Message, violationsText(retry)), wait)})
+		r.emitFor(p.doc, res, Event{Type: EventRetry, Message: fmt.Sprintf("%s; trying again in %s", earlier, wait)})
 		select {
 		case <-time.After(wait):
 		case <-r.o.Interrupt:
 		case <-ctx.Done():
 		}
 		if err := r.checkpoint(ctx); err != nil {
-			return res, err
+			return res, limitAfter(earlier, err)
 		}
 	}
+}
+
+// limitAfter adds the message of the last Retry, if any, to the error of a time limit, which alone names no cause.
+func limitAfter(earlier string, err error) error {
+	own := asProblems(err)
+	if earlier != "" && len(own) > 0 && own[0].err.Code == report.CodeDeadline {
+		own[0].err.Message += "; the last try: " + earlier
+	}
+	return err
 }
 
 func retryOf(err error) *pluginv1.Error {

@@ -26,12 +26,18 @@ func TestOneLimitForAllTries(t *testing.T) {
 	doc := "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a, timeout: 60ms}\nspec: {provider: x}\n"
 	got := w.execute(Options{Mode: ModeApply, Stream: []byte(doc), Retry: RetryPolicy{First: 20 * time.Millisecond, Most: 20 * time.Millisecond, Total: time.Hour}})
 	assert.Equal(t, report.ExitDeadline, got.ExitCode)
-	assert.Contains(t, errorsOf(got), "applying it took longer than its 60ms")
+	assert.Contains(t, errorsOf(got), "applying it took longer than its 60ms; the last try: busy")
 	require.Greater(t, len(left), 1)
 	for i := range left[1:] {
 		assert.Less(t, left[i+1], left[i])
 	}
 	assert.LessOrEqual(t, left[0], 60*time.Millisecond)
+
+	got = w.execute(Options{
+		Mode: ModeApply, Stream: things(named), Timeout: 50 * time.Millisecond, Retry: RetryPolicy{First: time.Millisecond, Most: time.Millisecond, Total: time.Hour},
+	})
+	assert.Equal(t, report.ExitDeadline, got.ExitCode)
+	assert.Contains(t, errorsOf(got), "the run took longer than its 50ms; the last try: busy")
 }
 
 func TestDeadlines(t *testing.T) {
