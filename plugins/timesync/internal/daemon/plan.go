@@ -37,6 +37,8 @@ type Daemon struct {
 	Log string
 	// Ask replaces the requests to servers in tests; nil sends them.
 	Ask func(ctx context.Context, sources []settings.Source) []measure.Answer
+
+	history measure.History
 }
 
 // Status is what a daemon reports.
@@ -71,6 +73,7 @@ func Plan(ctx context.Context, m sdk.Machine, want settings.Settings, d Daemon) 
 	if d.Ask == nil {
 		d.Ask = measure.Client{}.Ask
 	}
+	d.history = measure.History{}
 	result := sdk.Plan{Warnings: slices.Clone(want.Warnings)}
 	a := sdk.Activation{
 		Unit: d.Unit, Seen: d.States, Enable: true, Files: d.Files, Registry: d.Registry, Check: d.Check, Healthy: d.Healthy,
@@ -121,6 +124,7 @@ func Plan(ctx context.Context, m sdk.Machine, want settings.Settings, d Daemon) 
 func (d Daemon) ask(ctx context.Context, p sdk.Progress, want settings.Settings) error {
 	p.Report(fmt.Sprintf("asking %d time sources", len(want.Sources)))
 	answers := d.Ask(ctx, want.Sources)
+	d.history.Complete(answers)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -180,7 +184,7 @@ func (d Daemon) probe(ctx context.Context, m sdk.Machine, want settings.Settings
 		err = fmt.Errorf("%v, the offset is %v", status, status.Offset)
 	case len(want.Sources) > 0:
 		answers := d.Ask(ctx, want.Sources)
-		if !measure.Confirm(answers, want.Wait.MaxOffset) {
+		if !measure.Confirm(d.history.Complete(answers), want.Wait.MaxOffset) {
 			err = fmt.Errorf("%v, but the servers do not confirm an offset of at most %v: %s", status, want.Wait.MaxOffset, list(answers))
 		}
 	}

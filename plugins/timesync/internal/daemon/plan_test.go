@@ -111,6 +111,30 @@ func TestServersDoNotConfirm(t *testing.T) {
 	assert.Contains(t, known.Hint, "journalctl -u chrony.service")
 }
 
+// TestAnswerIsLost: a server that answered before the activation still counts, so that a wrong one does not confirm itself.
+func TestAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	f := machinetest.New(t)
+	want, d := answering(t, f, time.Hour, 0) // the clock agrees with the second one
+	want.Wait.Timeout = 10 * time.Millisecond
+	answer := d.Ask
+	p, err := daemon.Plan(t.Context(), f.Machine, want, daemon.Daemon{
+		Unit: d.Unit, States: d.States, Files: d.Files, Healthy: d.Healthy, Status: d.Status,
+		Ask: func(ctx context.Context, sources []settings.Source) []measure.Answer {
+			all := answer(ctx, sources)
+			if _, err := f.Machine.FS.Stat("/etc/x"); err == nil {
+				all[0] = measure.Answer{Source: sources[0], Err: errors.New("no answer")}
+			}
+			return all
+		},
+	})
+	require.NoError(t, err)
+	require.NoError(t, p.Changes[0].Do(t.Context(), &recorder{}))
+	known := pluginv1.AsError(p.Changes[1].Do(t.Context(), &recorder{}))
+	assert.Equal(t, pluginv1.CodePrecondition, known.Code)
+	assert.Contains(t, known.Message, "the servers do not confirm an offset of at most 100ms: a: no answer; b: stratum 2, offset 0s")
+}
+
 // TestOthers: other time daemons are stopped and kept from starting, unless the document leaves them alone.
 func TestOthers(t *testing.T) {
 	t.Parallel()

@@ -179,6 +179,31 @@ func authentication(k *settings.Key) ntp.AuthOptions {
 	return ntp.AuthOptions{Type: types[k.Type], Key: value, KeyID: uint32(k.ID)}
 }
 
+// History has the last usable answer of each source of a run.
+type History map[string]seen
+
+type seen struct {
+	answer Answer
+	at     time.Time
+}
+
+// Complete returns the answers with those that were lost replaced by the last usable one of the same source, whose offset is
+// adjusted to what has been done to the clock since. Otherwise a daemon that follows a wrong server would be confirmed by that
+// server alone whenever the correct ones lose a packet.
+func (h History) Complete(answers []Answer) []Answer {
+	all, now := slices.Clone(answers), time.Now()
+	for i, a := range all {
+		if a.Usable() {
+			h[a.Source.Address] = seen{a, now}
+		} else if last, ok := h[a.Source.Address]; ok {
+			elapsed := now.Sub(last.at) // of the monotonic clock
+			last.answer.Offset += elapsed - now.Round(0).Sub(last.at.Round(0))
+			all[i] = last.answer
+		}
+	}
+	return all
+}
+
 // Confirm reports whether more than half of the usable answers have an offset of at most most, as a client of the protocol
 // follows the majority. Without usable answers it returns false, unless a server with NTS may answer only to requests that
 // have it.
