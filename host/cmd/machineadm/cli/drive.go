@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/launch"
@@ -112,7 +113,7 @@ func (g *globals) execute(
 	where.tree = nil
 	where.endWrites()
 	if result.ExitCode == report.ExitReboot && o.Reboot {
-		where.reboot(context.WithoutCancel(ctx), &result, details, s)
+		where.reboot(context.WithoutCancel(ctx), &result, details, observe, s)
 	}
 	where.showReport(result, details, s)
 	if result.Resume == report.ResumeByHand {
@@ -156,24 +157,31 @@ func noticeInterrupt(interrupt <-chan struct{}, quiet <-chan struct{}, out io.Wr
 
 // reboot requests the reboot that the run needs. The run can resume after any reboot, so that a failure ends nothing; that of the
 // init hook changes the result of the run.
-func (p *place) reboot(ctx context.Context, result *report.Report, details map[string]string, s streams) {
+func (p *place) reboot(ctx context.Context, result *report.Report, details map[string]string, observe func(run.Event), s streams) {
 	_, _ = fmt.Fprintln(s.err, "rebooting; the run resumes after the reboot") // standard error is the last resort
-	var err error
-	if p.hook == nil {
-		err = launch.Reboot(ctx)
-	} else if _, err = p.hook.Call(ctx, nil, launch.HookReboot); err != nil {
-		result.Outcome, result.ExitCode = report.RunFailed, report.ExitState
+	if p.hook != nil {
+		_, err := p.hook.Call(ctx, nil, launch.HookReboot)
+		p.rebooted(err, result, details, observe, s)
+	} else if err := launch.Reboot(ctx); err != nil {
+		notRebooted(err).show(s)
 	}
+}
+
+func notRebooted(err error) *exitError {
+	return &exitError{message: fmt.Sprintf("the reboot failed: %s", err), hint: "reboot the machine: the run resumes after the reboot"}
+}
+
+// rebooted changes the result by an error of the init hook, and emits the end of the run again, because the reboot could have
+// ended this process before an event that waits for it.
+func (p *place) rebooted(err error, result *report.Report, details map[string]string, observe func(run.Event), s streams) {
 	if err == nil {
 		return
 	}
-	exit := &exitError{message: fmt.Sprintf("the reboot failed: %s", err), hint: "reboot the machine: the run resumes after the reboot"}
-	exit.show(s)
-	if result.ExitCode == report.ExitState {
-		result.Errors = append(result.Errors, stateProblem(exit, err, details))
-		if err := p.record(*result, details); err != nil {
-			(&exitError{message: err.Error()}).show(s)
-		}
+	result.Outcome, result.ExitCode, result.FinishedAt = report.RunFailed, report.ExitState, time.Now().UTC()
+	result.Errors = append(result.Errors, stateProblem(notRebooted(err), err, details))
+	observe(run.Event{Type: run.EventRunFinished, Time: result.FinishedAt, Report: result})
+	if err := p.record(*result, details); err != nil {
+		(&exitError{message: err.Error()}).show(s)
 	}
 }
 
