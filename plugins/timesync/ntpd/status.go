@@ -19,6 +19,9 @@ const (
 	peerName, peerStratum, peerType, peerReach, peerOffset, peerColumns = 0, 2, 3, 6, 8, 10
 )
 
+// ntpqTimeout leaves ntpq, a Python program, time to start and to say after 10 s that ntpd does not answer.
+const ntpqTimeout = 25 * time.Second
+
 // system is what ntpd reports of the clock.
 type system struct {
 	leap    string
@@ -30,7 +33,7 @@ type system struct {
 // ask runs ntpq, which succeeds also when ntpd does not answer.
 func ask(ctx context.Context, m sdk.Machine, arguments ...string) (string, error) {
 	result, err := m.Commands.Run(ctx, machine.Command{
-		Name: "ntpq", Args: append([]string{"-n"}, arguments...), Timeout: 10 * time.Second,
+		Name: "ntpq", Args: append([]string{"-n"}, arguments...), Timeout: ntpqTimeout,
 	})
 	if err != nil {
 		return "", err
