@@ -3,12 +3,21 @@
 package main
 
 import (
+	"os/exec"
+	"path/filepath"
 	"testing"
 
-	"github.com/machineadm/machineadm/plugins/timesync/internal/kit"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/conformance"
+	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	kit.Run(t, "systemd")
+	binary := filepath.Join(t.TempDir(), naming.Binary(v1alpha1.KindTimesync, "systemd"))
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput()
+	require.NoError(t, err, string(out))
+	conformance.Run(t, binary, "testdata/conformance")
 }
