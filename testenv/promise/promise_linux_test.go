@@ -1,5 +1,5 @@
 // Package promise_test checks one promise of the host: a plan is exact. Random streams on random machines go through
-// validate, plan, apply and plan again, with the real host, the scripted plugin of testenv/noop and the sysctl plugin.
+// validate, plan, apply and plan again, with the real host, the scripted plugin of testenv/noop and the plugins of Sysctl and Timesync.
 // A model of the contract says what has to come of the scripted streams, on images and on live machines.
 package promise_test
 
@@ -96,7 +96,9 @@ func build(t *testing.T, dir string) string {
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	for name, pkg := range map[string]string{
 		"machineadm": "../../host/cmd/machineadm", "machineadm-noop-plugin-test": "../noop",
-		"machineadm-sysctl-plugin-procfs": "../../plugins/sysctl/procfs",
+		"machineadm-sysctl-plugin-procfs":    "../../plugins/sysctl/procfs",
+		"machineadm-timesync-plugin-chronyd": "../../plugins/timesync/chronyd", "machineadm-timesync-plugin-ntpd": "../../plugins/timesync/ntpd",
+		"machineadm-timesync-plugin-systemd": "../../plugins/timesync/systemd",
 	} {
 		c := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), pkg)
 		c.Env = append(os.Environ(), "CGO_ENABLED=0")

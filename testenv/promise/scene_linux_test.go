@@ -15,8 +15,8 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// mixed is a stream of Sysctl documents and scripted ones, on an image. No model says what Sysctl does; the commands have
-// to agree with each other.
+// mixed is a stream of Sysctl or Timesync documents and scripted ones, on an image. No model says what these kinds do; the
+// commands have to agree with each other.
 type mixed struct {
 	*machine
 	text   string
@@ -44,11 +44,16 @@ func newMixed(t *testing.T, r *rand.Rand, m *machine) *mixed {
 		require.NoError(t, os.MkdirAll(filepath.Join(m.root, "etc/sysctl.d"), 0o755))
 		require.NoError(t, os.Symlink("/dev/null", filepath.Join(m.root, "etc/sysctl.d/99-machineadm-s2.conf")))
 	}
+	kind := c.sysctl
+	if chance(r, 3) { // one kind in a stream, because each needs one plugin more, and time goes into their start
+		kind = c.timesync
+		c.timeDaemons(t, r)
+	}
 	for i := range 1 + r.IntN(4) {
 		if chance(r, 3) {
 			c.noop(r, i)
 		} else {
-			c.sysctl(r, i)
+			kind(r, i)
 		}
 	}
 	c.before = m.tree(t)
@@ -153,7 +158,7 @@ func (c *mixed) changed(t *testing.T) map[string]string {
 			document, provider, _ := strings.Cut(choice, ":")
 			kind, name, _ := strings.Cut(document, "/")
 			assert.Contains(t, c.text, fmt.Sprintf("kind: %s\nmetadata: {name: %s", kind, name))
-			assert.Equal(t, map[string]string{noop: generic, "Sysctl": "procfs"}[kind], provider)
+			assert.Contains(t, map[string][]string{noop: {generic}, "Sysctl": {"procfs"}, "Timesync": {"chronyd", "ntpd", "systemd"}}[kind], provider)
 		}
 		delete(after, "/"+choices)
 		delete(after, "/etc/machineadm")
