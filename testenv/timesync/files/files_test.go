@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"encoding/xml"
 	"os"
 	"os/exec"
@@ -27,11 +28,13 @@ type format struct {
 var formats = map[string]format{
 	"chronyd": {
 		"Chrony", regexp.MustCompile(`(?m)\r$|^leapseclist .*`),
-		[]string{"etc/chrony.conf", "etc/chrony/*.conf", "etc/chrony/conf.d/*.conf", "etc/chrony.d/*.conf"}, chrony,
+		[]string{"etc/chrony.conf", "etc/chrony/*.conf", "etc/chrony/conf.d/*.conf", "etc/chrony.d/*.conf"},
+		chrony,
 	},
 	"ntpd": {
 		"Ntp", regexp.MustCompile(`(?m)\r$| nts$|^refclock .*|^tos minclock .*`),
-		[]string{"etc/ntp.conf", "etc/ntpsec/ntp.conf", "etc/ntpsec/ntp.d/*.conf", "etc/ntp.d/*.conf"}, ntp,
+		[]string{"etc/ntp.conf", "etc/ntpsec/ntp.conf", "etc/ntpsec/ntp.d/*.conf", "etc/ntp.d/*.conf"},
+		ntp,
 	},
 	"systemd": {"Systemd", regexp.MustCompile(`\r`), []string{"etc/systemd/timesyncd.conf.d/zz-machineadm.conf"}, timesyncd},
 }
@@ -58,10 +61,9 @@ func TestParsedBack(t *testing.T) {
 // spec is the document of a case, the last one of its stream.
 func spec(t *testing.T, path string) v1alpha1.TimesyncSpec {
 	t.Helper()
-	file, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	defer file.Close()
-	stream, err := document.Decode(path, file)
+	stream, err := document.Decode(path, bytes.NewReader(text))
 	require.NoError(t, err)
 	require.NotEmpty(t, stream.Documents)
 	data, err := stream.Documents[len(stream.Documents)-1].JSON()
