@@ -53,6 +53,9 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 	if err := sdk.UnsupportedFields(unsupported(want)...); err != nil {
 		return sdk.Plan{}, err
 	}
+	if err := sdk.ClaimSpec(m, "clock:system", doc.Spec); err != nil {
+		return sdk.Plan{}, err
+	}
 	states, err := daemon.Query(ctx, m, serviceName, otherName)
 	if err != nil {
 		return sdk.Plan{}, err

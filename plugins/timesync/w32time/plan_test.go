@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,8 @@ func TestGolden(t *testing.T) {
 			want, err := os.ReadFile(file)
 			require.NoError(t, err)
 			require.Equal(t, string(want), lines(p))
+			require.True(t, slices.ContainsFunc(f.Claims(), func(c machine.Claim) bool { return c.ID == "clock:system#servers" }),
+				"two documents that differ conflict")
 
 			require.NoError(t, apply(t, f.Machine, spec))
 			f.Commands.On("w32tm /query /status", output(t, "status-en"))
