@@ -8,7 +8,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// TestErrorsInLineOrder: errors without a position come first, then codes by precedence, and each code in line order.
+// TestErrorsInLineOrder: codes come by precedence, and each code in line order.
 func TestErrorsInLineOrder(t *testing.T) {
 	t.Parallel()
 	r := report.Report{
@@ -23,11 +23,11 @@ func TestErrorsInLineOrder(t *testing.T) {
 	}
 	sortErrors(&r)
 	assert.Equal(t, []report.Error{
-		{Code: report.CodeDeadline},
 		{Code: "InvalidConfig", Line: 4},
 		{Code: "InvalidConfig", Line: 9, Column: 1},
 		{Code: "InvalidConfig", Line: 9, Column: 3},
+		{Code: report.CodeDeadline},
 		{Code: report.CodeNoPlugin, Line: 1},
 	}, r.Errors)
-	assert.Equal(t, []report.Document{{Errors: []int{4}}, {Errors: []int{2, 3}}, {}, {Errors: []int{1}}}, r.Documents)
+	assert.Equal(t, []report.Document{{Errors: []int{4}}, {Errors: []int{1, 2}}, {}, {Errors: []int{0}}}, r.Documents)
 }
