@@ -138,6 +138,20 @@ func TestPullImageSaysWhoPulls(t *testing.T) {
 	}
 }
 
+func TestContainerStatus(t *testing.T) {
+	t.Parallel()
+	c := start(t, &daemon{})
+	newest, ok, err := c.ContainerStatus(t.Context(), "kube-apiserver-a", "kube-apiserver")
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, cri.ContainerStatus{
+		State: "exited", ExitCode: 1, Reason: "Error", Message: "kube-apiserver", Attempt: 4, LogPath: "/var/log/pods/a/4.log",
+	}, newest)
+	_, ok, err = c.ContainerStatus(t.Context(), "absent", "etcd")
+	require.NoError(t, err)
+	require.False(t, ok)
+}
+
 func TestErrorsSayWhatTheyMean(t *testing.T) {
 	t.Parallel()
 	c := start(t, &daemon{

@@ -46,6 +46,22 @@ func (*daemon) Version(context.Context, *runtime.VersionRequest) (*runtime.Versi
 	return &runtime.VersionResponse{Version: "0.1.0", RuntimeName: "fake", RuntimeVersion: "v9.8.7", RuntimeApiVersion: "v1"}, nil
 }
 
+func (*daemon) ListContainers(_ context.Context, r *runtime.ListContainersRequest) (*runtime.ListContainersResponse, error) {
+	if r.GetFilter().GetLabelSelector()["io.kubernetes.pod.name"] == "kube-apiserver-a" {
+		return &runtime.ListContainersResponse{Containers: []*runtime.Container{
+			{Id: "old", CreatedAt: 1}, {Id: r.GetFilter().GetLabelSelector()["io.kubernetes.container.name"], CreatedAt: 3}, {Id: "older", CreatedAt: 2},
+		}}, nil
+	}
+	return &runtime.ListContainersResponse{}, nil
+}
+
+func (*daemon) ContainerStatus(_ context.Context, r *runtime.ContainerStatusRequest) (*runtime.ContainerStatusResponse, error) {
+	return &runtime.ContainerStatusResponse{Status: &runtime.ContainerStatus{
+		Id: r.GetContainerId(), State: runtime.ContainerState_CONTAINER_EXITED, ExitCode: 1, Reason: "Error", Message: r.GetContainerId(),
+		Metadata: &runtime.ContainerMetadata{Attempt: 4}, LogPath: "/var/log/pods/a/4.log",
+	}}, nil
+}
+
 // socket is where a daemon listens in a test.
 func socket(t *testing.T) string {
 	t.Helper()
