@@ -71,6 +71,9 @@ func (s *State) Save(name string, data []byte) error {
 	return closed(files, files.WriteFile("/"+name, data, 0o600))
 }
 
+// Path returns the file of a saved name as this process sees it, for a program that reads it.
+func (s *State) Path(name string) string { return filepath.Join(s.directory, name) }
+
 // Delete removes a name; an absent one is no error.
 func (s *State) Delete(name string) error {
 	files, err := s.open("delete", name)
