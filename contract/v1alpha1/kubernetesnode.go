@@ -28,8 +28,8 @@ type KubernetesNodeSpec struct {
 	Kubelet *Kubelet `json:"kubelet,omitempty"`
 	// KubeProxy configures kube-proxy in the cluster; controlPlaneInit only.
 	KubeProxy *KubeProxy `json:"kubeProxy,omitempty"`
-	// Discovery is how a node finds and trusts the cluster that it joins; controlPlaneJoin and worker only. For
-	// controlPlaneInit, token is the bootstrap token to create; without it none is created.
+	// Discovery is how a node finds and trusts the cluster that it joins; required for controlPlaneJoin and worker. For
+	// controlPlaneInit, token is the bootstrap token to create, valid for 24 hours; without it none is valid.
 	Discovery *Discovery `json:"discovery,omitempty"`
 	// CertificateKey encrypts the certificate authorities that control planes share through the cluster: 64 hexadecimal
 	// digits. controlPlaneInit uploads them, controlPlaneJoin downloads them.
@@ -39,7 +39,7 @@ type KubernetesNodeSpec struct {
 	Certificates *ClusterCertificates `json:"certificates,omitempty"`
 	// Etcd configures the cluster's etcd; controlPlaneInit only.
 	Etcd *Etcd `json:"etcd,omitempty"`
-	// APIServer configures kube-apiserver; controlPlaneInit only, as the next two.
+	// APIServer configures kube-apiserver; controlPlaneInit only, as the next two, but image also for controlPlaneJoin.
 	APIServer *ControlPlaneComponent `json:"apiServer,omitempty"`
 	// ControllerManager configures kube-controller-manager.
 	ControllerManager *ControlPlaneComponent `json:"controllerManager,omitempty"`
@@ -66,7 +66,7 @@ type KubernetesNodeSpec struct {
 	ProviderConfig json.RawMessage `json:"providerConfig,omitempty"`
 }
 
-// KubernetesCluster identifies a cluster. Every field but name and endpoint is for controlPlaneInit only.
+// KubernetesCluster identifies a cluster. Every field but name, endpoint and certificatesDir is for controlPlaneInit only.
 type KubernetesCluster struct {
 	// Name is the name of the cluster. Default kubernetes.
 	Name string `json:"name,omitempty"`
@@ -83,7 +83,8 @@ type KubernetesCluster struct {
 	ImageRepository string `json:"imageRepository,omitempty"`
 	// CertificateSANs are further names and addresses in the certificate of the API server.
 	CertificateSANs []string `json:"certificateSANs,omitempty"`
-	// CertificatesDir is the directory of the certificates, an absolute path. Default /etc/kubernetes/pki.
+	// CertificatesDir is the directory of the certificates, an absolute path, the same on every control plane. Default
+	// /etc/kubernetes/pki.
 	CertificatesDir string `json:"certificatesDir,omitempty"`
 	// KeyAlgorithm is the type of new keys: RSA-2048, RSA-3072, RSA-4096, ECDSA-P256 or ECDSA-P384.
 	KeyAlgorithm string `json:"keyAlgorithm,omitempty"`
@@ -112,12 +113,12 @@ type KubernetesNodeRegistration struct {
 	// Taints of the node at its registration. By default control planes have node-role.kubernetes.io/control-plane:NoSchedule;
 	// an empty list means no taint.
 	Taints []Taint `json:"taints,omitzero"`
-	// KubeletArgs are command line arguments of the kubelet, in order.
+	// KubeletArgs are command line arguments of the kubelet, in order. Those that another field of node sets are refused.
 	KubeletArgs []Argument `json:"kubeletArgs,omitempty"`
 	// CRISocket is the socket of the container runtime, such as unix:///run/containerd/containerd.sock. By default that of
 	// the one runtime that is installed.
 	CRISocket string `json:"criSocket,omitempty"`
-	// ImagePullPolicy is Always, IfNotPresent or Never, for the images of the control plane. Default IfNotPresent.
+	// ImagePullPolicy is Always, IfNotPresent or Never, for the images of a control plane. Default IfNotPresent.
 	ImagePullPolicy string `json:"imagePullPolicy,omitempty"`
 	// CloudProvider is external if a cloud controller manager initializes the node.
 	CloudProvider string `json:"cloudProvider,omitempty"`
@@ -125,9 +126,11 @@ type KubernetesNodeRegistration struct {
 	Register *bool `json:"register,omitempty"`
 }
 
-// MachineValue is a value of this machine: exactly one of hostname, interface and file.
+// MachineValue is a value of this machine: exactly one of hostname, interface and file. An address comes from an interface or
+// a file, anything else from the host name or a file. A source that is not there yet ends the run as a Precondition.
 type MachineValue struct {
-	// Hostname is short or fqdn: the host name up to its first dot, or with its domain.
+	// Hostname is short or fqdn: the host name up to its first dot, or with its domain, which is that of the host name or of
+	// its line in /etc/hosts.
 	Hostname string `json:"hostname,omitempty"`
 	// Interface is the name of a network interface, whose first global address is taken.
 	Interface string `json:"interface,omitempty"`
@@ -135,8 +138,8 @@ type MachineValue struct {
 	Family string `json:"family,omitempty"`
 	// File is the absolute path of a text file of at most 64 KiB.
 	File string `json:"file,omitempty"`
-	// Key selects the value of one line KEY=VALUE of the file. By default the value is the whole file without white space
-	// around it.
+	// Key selects the value of one line KEY=VALUE of the file, without quotes around it. By default the value is the whole
+	// file without white space around it.
 	Key string `json:"key,omitempty"`
 	// Prefix is put before the value, such as aws:/// before an instance.
 	Prefix string `json:"prefix,omitempty"`
@@ -305,7 +308,7 @@ type NodeFile struct {
 	Path string `json:"path"`
 	// Content is the content.
 	Content *string `json:"content,omitempty"`
-	// SecretContent is the content if it is confidential. Its default mode is 0600.
+	// SecretContent is the content if it is confidential. Its default mode is 0600; one that gives others access is refused.
 	SecretContent *Secret `json:"secretContent,omitempty"`
 	// Encoding is base64 if the content is; by default it is text.
 	Encoding string `json:"encoding,omitempty"`
@@ -326,7 +329,8 @@ type StaticPod struct {
 	Manifest string `json:"manifest"`
 }
 
-// ComponentPatch changes an object that the provider generates on this machine.
+// ComponentPatch changes an object that the provider generates on this machine. A worker has kubeletconfiguration only;
+// corednsdeployment and kubeproxydaemonset are for controlPlaneInit.
 type ComponentPatch struct {
 	// Target is kube-apiserver, kube-controller-manager, kube-scheduler, etcd, kubeletconfiguration, corednsdeployment or
 	// kubeproxydaemonset.
