@@ -56,7 +56,8 @@ func newNode(t testing.TB, o Options) (n *Node, assemble func() error, err error
 		return n, func() error { return machine.assemble(ctx, lowers, o.Prepare) }, nil
 	}
 	machine := &nspawn{
-		inst: inst, hostname: o.Hostname, timeDaemon: o.TimeDaemon, openRC: o.OpenRC, link: connection{network: o.Network, name: o.Hostname},
+		inst: inst, hostname: o.Hostname, timeDaemon: o.TimeDaemon, openRC: o.OpenRC, limits: o.Limits,
+		link: connection{network: o.Network, name: o.Hostname},
 	}
 	n.machine = machine
 	prepare := o.Prepare

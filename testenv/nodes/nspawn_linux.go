@@ -22,6 +22,8 @@ type nspawn struct {
 	// timeDaemon is Options.TimeDaemon.
 	timeDaemon bool
 	openRC     bool
+	limits     bool     // Options.Limits
+	shadows    []cgroup // its groups in hierarchies of version 1, with limits
 	link       connection
 
 	mu   sync.Mutex
@@ -66,14 +68,8 @@ func (m *nspawn) start(ctx context.Context, console string) error {
 	if m.state().on() {
 		return errors.New("start: the node is already on")
 	}
-	group, err := cgroupOf(m.inst.name)
+	group, err := m.makeGroups(ctx)
 	if err != nil {
-		return err
-	}
-	if err := group.remove(ctx); err != nil {
-		return err
-	}
-	if err := group.make(); err != nil {
 		return err
 	}
 	if err := m.link.renew(ctx, m.inst.netNS()); err != nil {
@@ -123,7 +119,7 @@ func (m *nspawn) launch(ctx context.Context, group cgroup, console string) (_ *s
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "sh", m.arguments()...)
 	cmd.Env = []string{
 		"PATH=" + nodePath, "LANG=C.UTF-8", "NOTIFY_SOCKET=" + m.noticeAddress(),
-		"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", "SYSTEMD_NSPAWN_API_VFS_WRITABLE=network",
+		fmt.Sprintf("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=%t", !m.limits), "SYSTEMD_NSPAWN_API_VFS_WRITABLE=network",
 	}
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -185,7 +181,7 @@ const withOwnProc = `mount -t proc proc /proc && exec systemd-nspawn "$@"`
 
 func (m *nspawn) arguments() []string {
 	args := []string{
-		"-c", withOwnProc, "systemd-nspawn",
+		"-c", m.joinShadows() + withOwnProc, "systemd-nspawn",
 		"--quiet", "--settings=no", "--register=no", "--keep-unit",
 		"--console=read-only", "--directory=" + m.root, "--machine=" + m.inst.name, "--hostname=" + m.hostname,
 		"--network-namespace-path=" + m.inst.netNS(), "--capability=CAP_NET_ADMIN",
@@ -197,6 +193,9 @@ func (m *nspawn) arguments() []string {
 	}
 	if m.openRC {
 		return append(args, openRCInit)
+	}
+	if m.limits {
+		return append(args, limitsArguments()...)
 	}
 	return append(args, "--boot", "--notify-ready=yes")
 }

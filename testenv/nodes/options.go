@@ -47,6 +47,9 @@ type Options struct {
 	// TimeDaemon gives the services of a container CAP_SYS_TIME, without which time daemons refuse to run, and refuses every
 	// system call that reads or sets the clock's state with EPERM, because the clock is the machine's. Exec has neither.
 	TimeDaemon bool
+	// Limits gives a Bookworm container the memory, CPU and pids limits of control groups, which containers in it need too.
+	// They are of version 1, with which later releases do not boot.
+	Limits bool
 	// OpenRC boots a container with openrc-init of Debian's package openrc as PID 1, instead of systemd. Node.Reboot and
 	// Node.Stop need systemd; a node that reboots itself is started again by Settle.
 	OpenRC bool
@@ -80,6 +83,8 @@ func (o Options) checked() (Options, error) {
 		return o, errors.New("a virtual machine has a clock of its own: TimeDaemon is for containers")
 	case !o.VM && o.Clock != 0:
 		return o, errors.New("only a virtual machine can have another clock")
+	case o.Limits && (o.VM || o.OpenRC || o.Suite != Bookworm):
+		return o, errors.New("limits are for containers of Bookworm with systemd: a virtual machine has its own")
 	case o.VM && o.OpenRC:
 		return o, errors.New("a virtual machine boots systemd")
 	case o.Network != nil:

@@ -28,6 +28,7 @@ func TestOptions(t *testing.T) {
 		{"a virtual machine in a network", Options{Suite: Trixie, VM: true, Network: network, Hostname: "n1"}, "no network"},
 		{"a virtual machine for a time daemon", Options{Suite: Trixie, VM: true, TimeDaemon: true}, "clock of its own"},
 		{"a virtual machine with OpenRC", Options{Suite: Trixie, VM: true, OpenRC: true}, "boots systemd"},
+		{"limits of version 1 on Trixie", Options{Suite: Trixie, Limits: true}, "Bookworm"},
 		{"no name in a network", Options{Suite: Trixie, Network: network}, `no name "node"`},
 		{"a shell word as package", Options{Suite: Trixie, Layers: []Layer{{Packages: []string{"tree hello"}}}}, "package name"},
 	} {
