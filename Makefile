@@ -50,7 +50,7 @@ demo-node: build nodes ## the same stream against a freshly booted systemd node;
 ## Check
 
 .PHONY: test
-test: deps nodes ## every test; installs what it needs (root on Debian), else skips what cannot run. TESTFLAGS= goes to go test
+test: deps nodes tools ## every test; installs what it needs (root on Debian), else skips what cannot run. TESTFLAGS= goes to go test
 	@testenv/tools/test.sh $(TESTFLAGS)
 
 .PHONY: test-vm
@@ -104,7 +104,7 @@ deps: ## install the Debian packages of testenv/deps/packages that are missing (
 	@go run ./testenv/deps/cmd/deps
 
 .PHONY: tools
-tools: ## build every pinned tool of testenv/tools into the cache
+tools: ## build every pinned tool of testenv/tools into the cache, before a test's time limit counts; minutes, once
 	@$(TOOL)
 
 .PHONY: nodes

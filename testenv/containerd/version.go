@@ -69,14 +69,16 @@ func (v Version) options(t testing.TB, prepare []func(root string) error) nodes.
 	if v.Packaged() {
 		packages = append(packages, "containerd")
 	}
+	steps := append([]func(root string) error{v.Install(t)}, prepare...)
+	return nodes.Options{Suite: suite, Layers: []nodes.Layer{{Packages: packages}}, Prepare: nodes.InOrder(steps...)}
+}
+
+// Install returns the step that prepares a node of one's own for the version: the node also needs runc and the package of
+// a packaged version.
+func (v Version) Install(t testing.TB) func(root string) error {
+	t.Helper()
 	programs := v.programs(t)
-	steps := []func(root string) error{
-		func(root string) error { return install(root, programs) },
-		v.files,
-	}
-	return nodes.Options{
-		Suite: suite, Layers: []nodes.Layer{{Packages: packages}}, Prepare: nodes.InOrder(append(steps, prepare...)...),
-	}
+	return nodes.InOrder(func(root string) error { return install(root, programs) }, v.files)
 }
 
 // files are those of every node, and of an installation of upstream's archive.

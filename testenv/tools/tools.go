@@ -1,9 +1,10 @@
 // Package tools builds the programs that generate, check and test this repository.
 // Each is a nested Go module in the folder beside this file with the program's name: its go.mod pins the version,
-// its go.sum the content, and nothing of it enters the product's module graph. A folder whose go.mod names several
-// programs has another name; its programs are the tools FOLDER/PROGRAM and are built together, into one directory.
+// its go.sum the content, and nothing of it enters the product's module graph. A folder with another name, for several
+// programs or several versions of one, has the tools FOLDER/PROGRAM; they are built together, into one directory.
 // A file ldflags in a folder has further flags of the linker, such as the version that the program prints.
-// A folder may hold a main package of its own, where the authors' main package builds more than the tests need.
+// A folder may hold main packages of its own, where the authors' one builds more than the tests need. They are in the
+// folder, or one level below it.
 package tools
 
 import (
@@ -14,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -50,7 +52,7 @@ func Path(ctx context.Context, log io.Writer, dir, name string) (string, error) 
 	}
 	if all, err := programs(source); err != nil {
 		return "", err
-	} else if several != (len(all) > 1) || !slices.Contains(all, program) {
+	} else if !slices.Contains(all, program) || several == (program == set) {
 		return "", fmt.Errorf("there is no tool %q below %s: %s builds %q", name, folder, set, all)
 	}
 	caches, err := os.UserCacheDir()
@@ -101,12 +103,11 @@ func Names(dir string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(all) == 1 {
-			names = append(names, filepath.Base(source))
-			continue
-		}
 		for _, program := range all {
-			names = append(names, filepath.Base(source)+"/"+program)
+			if set := filepath.Base(source); program != set {
+				program = set + "/" + program
+			}
+			names = append(names, program)
 		}
 	}
 	slices.Sort(names)
@@ -161,16 +162,16 @@ func Root(dir string) (string, error) {
 func Key(source string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	own, err := filepath.Glob(filepath.Join(source, "*.go"))
-	if err != nil {
-		return "", fmt.Errorf("list the source of a tool: %w", err)
+	files, tree := []string{"go.mod", "go.sum"}, os.DirFS(source)
+	for _, pattern := range []string{"*.go", "*/*.go", flags} {
+		own, err := fs.Glob(tree, pattern)
+		if err != nil {
+			return "", fmt.Errorf("list the source of a tool: %w", err)
+		}
+		files = append(files, own...)
 	}
-	if _, err := os.Stat(filepath.Join(source, flags)); err == nil {
-		own = append(own, flags)
-	}
-	for _, file := range append([]string{"go.mod", "go.sum"}, own...) {
-		file = filepath.Base(file)
-		data, err := os.ReadFile(filepath.Join(source, file))
+	for _, file := range files {
+		data, err := fs.ReadFile(tree, file)
 		if err != nil {
 			return "", fmt.Errorf("read the pins of a tool: %w", err)
 		}

@@ -1,0 +1,106 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/machineadm/machineadm/testenv/nodes"
+)
+
+// bootLimit bounds every wait; etcd and an API server take seconds.
+const bootLimit = 3 * time.Minute
+
+// packages are those of every node: what containers need, and curl, which asks the API server.
+func packages() nodes.Layer {
+	return nodes.Layer{Packages: []string{"containernetworking-plugins", "curl", "runc"}}
+}
+
+// install returns the step that copies programs to where Debian's packages of Kubernetes have them.
+func install(t testing.TB, names ...string) func(root string) error {
+	t.Helper()
+	paths := map[string]string{}
+	for _, name := range names {
+		paths[name] = Program(t, name)
+	}
+	return func(root string) error {
+		for name, from := range paths {
+			if err := copyProgram(filepath.Join(root, "usr/bin", name), from); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func copyProgram(to, from string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // a program
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Chmod(0o755), out.Close())
+}
+
+// write returns the step that writes files.
+func write(files map[string]string) func(root string) error {
+	return func(root string) error {
+		for name, text := range files {
+			at := filepath.Join(root, name)
+			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(at, []byte(text), 0o644); err != nil { //nolint:gosec // the node is a test's
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// awaited calls ready until it answers true, and ends the test with the last answer's reason when it does not in time.
+func awaited(t testing.TB, what string, ready func() (bool, string)) {
+	t.Helper()
+	var why string
+	for deadline := time.Now().Add(bootLimit); time.Now().Before(deadline); {
+		var ok bool
+		if ok, why = ready(); ok {
+			return
+		}
+	}
+	t.Fatalf("waited %s for %s: %s", bootLimit, what, why)
+}
+
+// ask is a script that asks the API server of the node that it runs on. The certificate is that of the API server towards
+// kubelets, which kubeadm makes an administrator's.
+const ask = `cd /etc/kubernetes/pki && exec curl --silent --show-error --fail-with-body --max-time 10 \
+	--cacert ca.crt --cert apiserver-kubelet-client.crt --key apiserver-kubelet-client.key "https://$(hostname):6443$1"`
+
+// get returns what the API server of a control plane's node answers.
+func get(t testing.TB, n *nodes.Node, path string) (nodes.Result, error) {
+	t.Helper()
+	return n.Exec(t.Context(), "sh", "-c", ask, "sh", path)
+}
+
+// decode decodes the answer for a path, such as /api/v1/nodes.
+func decode(t testing.TB, n *nodes.Node, path string, into any) error {
+	t.Helper()
+	r, err := get(t, n, path)
+	if err != nil {
+		return err
+	}
+	if r.ExitCode != 0 {
+		return fmt.Errorf("%s: curl ends with exit status %d: %s%s", path, r.ExitCode, r.Stdout, r.Stderr)
+	}
+	return json.Unmarshal([]byte(r.Stdout), into)
+}

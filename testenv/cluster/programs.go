@@ -1,0 +1,55 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/machineadm/machineadm/testenv/tools"
+)
+
+// Version is a minor version of Kubernetes that tests can have.
+type Version string
+
+const (
+	// V130 reads kubeadm.k8s.io/v1beta3 alone.
+	V130 Version = "1.30"
+	// V136 reads v1beta4, and v1beta3 with a warning.
+	V136 Version = "1.36"
+	// V137 reads v1beta4 alone. All programs of the version are there.
+	V137 Version = "1.37"
+)
+
+// Versions lists every version that has a kubeadm, oldest first.
+func Versions() []Version { return []Version{V130, V136, V137} }
+
+// Patch is the version that is built, as kubeadm's kubernetesVersion.
+func (v Version) Patch() string {
+	return map[Version]string{V130: "v1.30.14", V136: "v1.36.3", V137: "v1.37.1"}[v]
+}
+
+// programs is the module in testenv/tools with every program of a node and of a control plane.
+const programs = "kubernetes-1.37"
+
+// Kubeadm returns the path of the version's kubeadm, which is built first when the cache does not hold it: minutes.
+func Kubeadm(t testing.TB, v Version) string {
+	t.Helper()
+	if v == V137 {
+		return Program(t, "kubeadm")
+	}
+	return tool(t, "kubeadm-"+string(v)+"/kubeadm")
+}
+
+// Program returns the path of a program of version 1.37, or of the etcd or the coredns beside it, which are all built
+// first when the cache does not hold them: minutes.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	return tool(t, programs+"/"+name)
+}
+
+func tool(t testing.TB, name string) string {
+	t.Helper()
+	path, err := tools.Path(t.Context(), t.Output(), ".", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
