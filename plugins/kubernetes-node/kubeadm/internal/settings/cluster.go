@@ -1,0 +1,64 @@
+package settings
+
+import (
+	"cmp"
+	"net/netip"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+)
+
+func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
+	r.matches(at+".name", c.Name, clusterName, "is not the name of a cluster", "use letters, digits, ., _ and -")
+	r.address(at+".endpoint", c.Endpoint)
+	r.refuse(c.DNSDomain != "" && !isName(c.DNSDomain), at+".dnsDomain", "is not a DNS domain", "write it like cluster.local")
+	pods, services := r.networks(at+".podSubnets", c.PodSubnets), r.networks(at+".serviceSubnets", c.ServiceSubnets)
+	for _, p := range pods {
+		for _, s := range services {
+			r.refuse(p.Overlaps(s), at+".podSubnets", "overlaps "+string(at)+".serviceSubnets", "give each a range of its own")
+		}
+	}
+	for _, s := range services { // ClusterConfiguration validation: MaximumBitsForServiceSubnet
+		r.refuse(s.Addr().BitLen()-s.Bits() > 20, at+".serviceSubnets", "has more than 2^20 addresses", "use at most /12 of IPv4 and /108 of IPv6")
+	}
+	r.matches(at+".imageRepository", c.ImageRepository, repository, "is not HOST/PATH", "write it like registry.example.com/kubernetes")
+	for i, name := range c.CertificateSANs {
+		_, err := netip.ParseAddr(name)
+		r.refuse(err != nil && !wildcard.MatchString(name), (at + ".certificateSANs").Index(i), "is neither a DNS name nor an IP address", "")
+	}
+	if c.CertificatesDir != "" {
+		r.path(at+".certificatesDir", c.CertificatesDir)
+	}
+	r.oneOf(at+".keyAlgorithm", c.KeyAlgorithm, "RSA-2048", "RSA-3072", "RSA-4096", "ECDSA-P256", "ECDSA-P384")
+	r.duration(at+".certificateValidity", c.CertificateValidity)
+	r.duration(at+".caCertificateValidity", c.CACertificateValidity)
+	r.spec.Cluster.CertificatesDir = cmp.Or(c.CertificatesDir, "/etc/kubernetes/pki")
+}
+
+// kubeadm checks the fields that steer kubeadm itself.
+func (r *resolver) kubeadm() {
+	phases, checks := map[string]document.Path{}, map[string]document.Path{}
+	for i, name := range r.spec.SkipPhases {
+		at := document.Path("spec.skipPhases").Index(i)
+		r.refuse(!phase.MatchString(name), at, "is not the name of a phase", "write it like addon/coredns")
+		r.unique(at, phases, name)
+	}
+	for i, name := range r.spec.IgnorePreflightErrors {
+		at := document.Path("spec.ignorePreflightErrors").Index(i)
+		r.refuse(!check.MatchString(name), at, "is not the name of a check", "write it as kubeadm prints it in [ERROR NAME], such as NumCPU")
+		r.refuse(strings.EqualFold(name, "all"), at, "stands for every check", "set spec.ignoreAllPreflightErrors instead")
+		r.unique(at, checks, strings.ToLower(name))
+	}
+	r.refuse(r.spec.IgnoreAllPreflightErrors && len(checks) > 0, "spec.ignorePreflightErrors",
+		"means nothing while spec.ignoreAllPreflightErrors is true", "remove one of the two")
+	if t := r.spec.Timeouts; t != nil {
+		const at = document.Path("spec.timeouts")
+		r.duration(at+".controlPlane", t.ControlPlane)
+		r.duration(at+".kubelet", t.Kubelet)
+		r.duration(at+".kubernetesAPI", t.KubernetesAPI)
+		r.duration(at+".etcdAPI", t.EtcdAPI)
+		r.duration(at+".tlsBootstrap", t.TLSBootstrap)
+		r.duration(at+".discovery", t.Discovery)
+	}
+}

@@ -1,0 +1,149 @@
+package settings
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+)
+
+// Component is a component of the control plane: its field in the spec, the name of its static pod, and what the document
+// says of it, nil for nothing.
+type Component struct {
+	Field, Name string
+	Want        *v1alpha1.ControlPlaneComponent
+}
+
+// Components returns the components of a spec.
+func Components(spec v1alpha1.KubernetesNodeSpec) []Component {
+	return []Component{
+		{"apiServer", "kube-apiserver", spec.APIServer},
+		{"controllerManager", "kube-controller-manager", spec.ControllerManager},
+		{"scheduler", "kube-scheduler", spec.Scheduler},
+	}
+}
+
+func (r *resolver) components() {
+	for _, c := range Components(r.spec) {
+		if c.Want == nil {
+			continue
+		}
+		at := document.Path("spec").Field(c.Field)
+		r.arguments(at+".args", c.Want.Args)
+		r.environment(at+".env", c.Want.Env)
+		r.matches(at+".image", c.Want.Image, image, "is not the reference of an image", "write it like registry.example.com/kube-apiserver:v1.37.1")
+		names := map[string]document.Path{}
+		for i, v := range c.Want.Volumes {
+			field := (at + ".volumes").Index(i)
+			r.refuse(!label.MatchString(v.Name), field+".name", "is not a DNS label", "use at most 63 lower-case letters, digits and -")
+			r.unique(field+".name", names, v.Name)
+			r.path(field+".hostPath", v.HostPath)
+			if v.MountPath != "" {
+				r.path(field+".mountPath", v.MountPath)
+			}
+			r.oneOf(field+".pathType", v.PathType, "File", "FileOrCreate", "Directory", "DirectoryOrCreate", "Socket")
+		}
+	}
+}
+
+func (r *resolver) arguments(at document.Path, all []v1alpha1.Argument) {
+	for i, a := range all {
+		r.refuse(!argumentName.MatchString(a.Name), at.Index(i)+".name", "is not the name of an argument", "write it without leading dashes")
+		r.refuse(hasControl(a.Value), at.Index(i)+".value", "has control characters", "")
+	}
+}
+
+func (r *resolver) environment(at document.Path, all []v1alpha1.EnvironmentVariable) {
+	names := map[string]document.Path{}
+	for i, v := range all {
+		r.refuse(!variable.MatchString(v.Name), at.Index(i)+".name", "is not the name of a variable", "use letters, digits and _")
+		r.refuse(hasControl(v.Value), at.Index(i)+".value", "has control characters", "")
+		r.unique(at.Index(i)+".name", names, v.Name)
+	}
+}
+
+// configurations merges the fields of the kubelet and of kube-proxy with their free fields.
+func (r *resolver) configurations() {
+	r.result.Kubelet, r.result.KubeProxy = map[string]any{}, map[string]any{}
+	if k := r.spec.Kubelet; k != nil {
+		const at = document.Path("spec.kubelet")
+		r.oneOf(at+".cgroupDriver", k.CgroupDriver, "systemd", "cgroupfs")
+		r.refuse(k.MaxPods != nil && *k.MaxPods < 1, at+".maxPods", "must be at least 1", "")
+		resources := []string{"cpu", "memory", "ephemeral-storage", "pid"}
+		r.quantities(at+".systemReserved", k.SystemReserved, quantity, "500Mi or 250m", resources...)
+		r.quantities(at+".kubeReserved", k.KubeReserved, quantity, "500Mi or 250m", resources...)
+		r.quantities(at+".evictionHard", k.EvictionHard, threshold, "5% or 100Mi", "memory.available", "nodefs.available", "nodefs.inodesFree",
+			"imagefs.available", "imagefs.inodesFree", "containerfs.available", "containerfs.inodesFree", "pid.available")
+		own := *k
+		own.Config = nil
+		r.merge(at, r.result.Kubelet, own, k.Config, map[string]string{
+			"providerID": "spec.node.providerID", "registerNode": "spec.node.register", "registerWithTaints": "spec.node.taints",
+			"containerRuntimeEndpoint": "spec.node.criSocket",
+		})
+	}
+	if p := r.spec.KubeProxy; p != nil {
+		const at = document.Path("spec.kubeProxy")
+		r.oneOf(at+".mode", p.Mode, "iptables", "ipvs", "nftables")
+		r.refuse(p.Skip && (p.Mode != "" || len(p.Config) > 0), at+".skip", "excludes the other fields of spec.kubeProxy", "remove one of the two")
+		r.merge(at, r.result.KubeProxy, v1alpha1.KubeProxy{Mode: p.Mode}, p.Config, nil)
+	}
+}
+
+// merge adds the JSON fields of own and the free fields to one object. Free fields must be neither among those of own, given
+// or not, nor reserved.
+func (r *resolver) merge(at document.Path, into map[string]any, own any, free json.RawMessage, reserved map[string]string) {
+	data, err := json.Marshal(own) // strings, numbers and booleans
+	if err == nil {
+		maps.Copy(into, objectOf(data))
+	}
+	if len(free) == 0 {
+		return
+	}
+	object := objectOf(free)
+	if r.refuse(object == nil, at+".config", "must be a mapping", "write fields by their names") {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		elsewhere := reserved[name]
+		if hasField(own, name) {
+			elsewhere = string(at.Field(name))
+		}
+		r.refuse(elsewhere != "", (at + ".config").Field(name), "is set by "+elsewhere, "move it there")
+		r.refuse(name == "apiVersion" || name == "kind", (at + ".config").Field(name), "is set by the provider", "remove it")
+		into[name] = object[name]
+	}
+}
+
+func (r *resolver) quantities(at document.Path, all map[string]string, form *regexp.Regexp, example string, known ...string) {
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		r.oneOf(at.Key(key), key, known...)
+		r.refuse(!form.MatchString(all[key]), at.Key(key), "is not a quantity of this field", "write it like "+example)
+	}
+}
+
+// hasField reports whether a struct has a field of this JSON name.
+func hasField(of any, name string) bool {
+	_, ok := reflect.TypeOf(of).FieldByNameFunc(func(field string) bool {
+		f, _ := reflect.TypeOf(of).FieldByName(field)
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		return tag == name
+	})
+	return ok
+}
+
+// objectOf returns the fields of a JSON object, or nil.
+func objectOf(data []byte) map[string]any {
+	var object map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if decoder.Decode(&object) != nil {
+		return nil
+	}
+	return object
+}

@@ -1,0 +1,224 @@
+package settings
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+func (r *resolver) discovery(at document.Path, d *v1alpha1.Discovery) {
+	joins := r.spec.Role == Join || r.spec.Role == Worker
+	if key := r.spec.CertificateKey; key != nil {
+		r.refuse(!hexKey.Match(key.Reveal()), "spec.certificateKey", "must have 64 hexadecimal digits", "kubeadm certs certificate-key prints one")
+	}
+	if d == nil {
+		r.refuse(joins, at, "is required to join a cluster", "give a token with caCertHashes, or a kubeconfig")
+		return
+	}
+	if d.Token != nil {
+		r.refuse(!token.Match(d.Token.Reveal()), at+".token", "is not a bootstrap token", "kubeadm token create prints one")
+	}
+	for i, h := range d.CACertHashes {
+		r.refuse(!hash.MatchString(h), (at + ".caCertHashes").Index(i), "is not the hash of a public key", "write sha256: and 64 hexadecimal digits")
+	}
+	r.address(at+".endpoint", d.Endpoint)
+	switch {
+	case d.Kubeconfig != nil:
+		r.refuse(d.Token != nil || len(d.CACertHashes) > 0 || d.Endpoint != "", at+".kubeconfig", "excludes the other fields of "+string(at), "remove one of the two")
+		config, err := document.JSON("", d.Kubeconfig.Reveal())
+		kind, _ := objectOf(config)["kind"].(string)
+		r.refuse(err != nil || kind != "Config", at+".kubeconfig", "is not a kubeconfig", "give the content of the file, in YAML or JSON, with kind Config")
+	case joins && d.Token == nil:
+		r.refuse(true, at, "has neither a token nor a kubeconfig", "give one of the two")
+	case joins:
+		r.refuse(len(d.CACertHashes) == 0, at+".caCertHashes", "is required with a token: without it any server could claim to be the cluster",
+			"kubeadm token create --print-join-command prints it")
+		r.refuse(d.Endpoint == "" && r.spec.Cluster.Endpoint == "", at+".endpoint", "is required without spec.cluster.endpoint", "")
+	}
+}
+
+func (r *resolver) certificates(at document.Path, c *v1alpha1.ClusterCertificates) {
+	if c == nil {
+		return
+	}
+	r.refuse(r.spec.Role == Join && r.spec.CertificateKey != nil, at, "is given as well as spec.certificateKey, which downloads them", "remove one of the two")
+	given := false
+	for _, p := range []struct {
+		field document.Path
+		pair  *v1alpha1.KeyPair
+		file  string
+		check func(v1alpha1.KeyPair) (document.Path, error)
+	}{
+		{".ca", c.CA, "ca", checkAuthority},
+		{".frontProxyCA", c.FrontProxyCA, "front-proxy-ca", checkAuthority},
+		{".etcdCA", c.EtcdCA, "etcd/ca", checkAuthority},
+		{".serviceAccount", c.ServiceAccount, "sa", checkServiceAccount},
+	} {
+		if p.pair == nil {
+			continue
+		}
+		given = true
+		field, err := p.check(*p.pair)
+		r.invalid(err, at+p.field+field, "give a certificate and its key, not encrypted, in PEM format")
+		certificate := p.file + ".crt"
+		if p.file == "sa" {
+			certificate = "sa.pub"
+		}
+		r.credential(at+p.field+".certificate", certificate, []byte(p.pair.Certificate), 0o644)
+		r.credential(at+p.field+".key", p.file+".key", p.pair.Key.Reveal(), 0o600)
+	}
+	r.refuse(!given, at, "has no certificate", "remove it, or give one")
+}
+
+// credential adds a file in the directory of certificates.
+func (r *resolver) credential(field document.Path, name string, content []byte, mode fs.FileMode) {
+	r.result.Credentials = append(r.result.Credentials, File{Field: string(field), FileSpec: sdk.FileSpec{
+		Path: r.spec.Cluster.CertificatesDir + "/" + name, Content: content, Mode: mode, Owner: &sdk.Owner{}, Sensitive: mode == 0o600,
+	}})
+}
+
+// checkAuthority returns the invalid field. Its errors never quote: those of crypto may.
+func checkAuthority(p v1alpha1.KeyPair) (document.Path, error) {
+	c, err := certificateOf(p.Certificate)
+	if err == nil && !c.IsCA {
+		err = errors.New("is not a certificate authority")
+	}
+	if err != nil {
+		return ".certificate", err
+	}
+	if _, err := tls.X509KeyPair([]byte(p.Certificate), p.Key.Reveal()); err != nil {
+		return ".key", errors.New("is not the key of the certificate")
+	}
+	return "", nil
+}
+
+// checkServiceAccount checks a public and a private key.
+func checkServiceAccount(p v1alpha1.KeyPair) (document.Path, error) {
+	block, rest := pem.Decode([]byte(p.Certificate))
+	if block == nil || block.Type != "PUBLIC KEY" || len(bytes.TrimSpace(rest)) > 0 {
+		return ".certificate", errors.New("is not one PUBLIC KEY in PEM format")
+	}
+	public, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return ".certificate", errors.New("is not a public key")
+	}
+	signer := signerOf(p.Key.Reveal())
+	if known, ok := public.(interface{ Equal(crypto.PublicKey) bool }); signer == nil || !ok || !known.Equal(signer.Public()) {
+		return ".key", errors.New("is not the private key of the public key")
+	}
+	return "", nil
+}
+
+// signerOf reads a private key in one of the forms that kubeadm reads, or returns nil.
+func signerOf(text []byte) crypto.Signer {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil
+	}
+	var key any
+	for _, parse := range []func([]byte) (any, error){
+		x509.ParsePKCS8PrivateKey,
+		func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) },
+		func(der []byte) (any, error) { return x509.ParseECPrivateKey(der) },
+	} {
+		if found, err := parse(block.Bytes); err == nil {
+			key = found
+		}
+	}
+	signer, _ := key.(crypto.Signer)
+	return signer
+}
+
+// certificateOf returns the first of one certificate or more.
+func certificateOf(text string) (*x509.Certificate, error) {
+	var first *x509.Certificate
+	rest := []byte(text)
+	for len(bytes.TrimSpace(rest)) > 0 {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
+			return nil, errors.New("has something else than certificates in PEM format")
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, errors.New("has a certificate that cannot be read")
+		}
+		if first == nil {
+			first = c
+		}
+	}
+	if first == nil {
+		return nil, errors.New("has no certificate")
+	}
+	return first, nil
+}
+
+func (r *resolver) etcd(at document.Path, e *v1alpha1.Etcd) {
+	if e == nil {
+		return
+	}
+	r.refuse((e.Local == nil) == (e.External == nil), at, "must have exactly one of local and external", "")
+	if l := e.Local; l != nil {
+		if l.DataDir != "" {
+			r.path(at+".local.dataDir", l.DataDir)
+		}
+		r.arguments(at+".local.args", l.Args)
+		r.environment(at+".local.env", l.Env)
+		if l.Image != nil {
+			r.matches(at+".local.image.repository", l.Image.Repository, repository, "is not HOST/PATH", "write it like registry.example.com/kubernetes")
+			r.matches(at+".local.image.tag", l.Image.Tag, imageTag, "is not a tag", "write it like 3.6.5-0")
+		}
+	}
+	if e.External != nil {
+		r.externalEtcd(at+".external", *e.External)
+	}
+}
+
+func (r *resolver) externalEtcd(at document.Path, e v1alpha1.ExternalEtcd) {
+	secure := e.CA != "" || e.Cert != "" || e.Key != nil
+	r.refuse(len(e.Endpoints) == 0, at+".endpoints", "is empty", "write them like https://etcd-0.example.com:2379")
+	for i, endpoint := range e.Endpoints {
+		r.invalid(checkURL(endpoint, !secure), (at + ".endpoints").Index(i), "write it like https://etcd-0.example.com:2379")
+	}
+	if !secure {
+		return
+	}
+	_, err := certificateOf(e.CA)
+	r.invalid(err, at+".ca", "give the certificate of the authority in PEM format")
+	r.credential(at+".ca", "external-etcd/ca.crt", []byte(e.CA), 0o644)
+	if r.refuse((e.Cert == "") != (e.Key == nil), at+".key", "belongs to cert, and one of the two is absent", "give both, or none") || e.Key == nil {
+		return
+	}
+	if _, err := certificateOf(e.Cert); !r.invalid(err, at+".cert", "give the certificate in PEM format") {
+		_, err := tls.X509KeyPair([]byte(e.Cert), e.Key.Reveal())
+		r.refuse(err != nil, at+".key", "is not the key of cert", "give it in PEM format, not encrypted")
+	}
+	r.credential(at+".cert", "external-etcd/client.crt", []byte(e.Cert), 0o644)
+	r.credential(at+".key", "external-etcd/client.key", e.Key.Reveal(), 0o600)
+}
+
+// reserved reports whether the provider writes a path of Linux, or what is below it.
+func (r *resolver) reserved(path string) bool {
+	data := "/var/lib/etcd"
+	if e := r.spec.Etcd; e != nil && e.Local != nil && e.Local.DataDir != "" {
+		data = e.Local.DataDir
+	}
+	for _, directory := range []string{
+		r.spec.Cluster.CertificatesDir, data, r.result.WorkDir, "/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/var/lib/kubelet",
+		"/var/lib/machineadm", "/run/machineadm", "/etc/machineadm", "/run/cluster-api", "/proc", "/sys", "/dev",
+	} {
+		if path == directory || strings.HasPrefix(path, directory+"/") {
+			return true
+		}
+	}
+	name, inKubernetes := strings.CutPrefix(path, "/etc/kubernetes/")
+	return inKubernetes && !strings.Contains(name, "/") && strings.HasSuffix(name, ".conf")
+}

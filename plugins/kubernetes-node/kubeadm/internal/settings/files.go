@@ -1,0 +1,144 @@
+package settings
+
+import (
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+func (r *resolver) files() {
+	paths := map[string]document.Path{}
+	for i, f := range r.spec.Files {
+		at := document.Path("spec.files").Index(i)
+		if r.path(at+".path", f.Path) {
+			r.unique(at+".path", paths, f.Path)
+			r.refuse(!r.result.Windows && r.reserved(f.Path), at+".path", "is a path of the provider, of the host or of the kernel", "choose another one")
+		}
+		r.oneOf(at+".when", f.When, "beforeKubernetes", "afterKubernetes")
+		r.oneOf(at+".encoding", f.Encoding, "base64")
+		file := File{Field: string(at), After: f.When == "afterKubernetes", FileSpec: sdk.FileSpec{
+			Path: f.Path, Content: r.content(at, f), Mode: r.mode(at, f), Owner: r.owner(at+".owner", f.Owner), Sensitive: f.SecretContent != nil,
+		}}
+		r.result.Files = append(r.result.Files, file)
+	}
+}
+
+func (r *resolver) content(at document.Path, f v1alpha1.NodeFile) []byte {
+	if r.refuse((f.Content == nil) == (f.SecretContent == nil), at, "must have exactly one of content and secretContent", "") {
+		return nil
+	}
+	var content []byte
+	if f.Content != nil {
+		content = []byte(*f.Content)
+	} else {
+		at, content = at+".secretContent", f.SecretContent.Reveal()
+	}
+	if f.Encoding == "base64" {
+		text := strings.NewReplacer("\n", "", "\r", "").Replace(string(content))
+		decoded, err := base64.StdEncoding.Strict().DecodeString(text)
+		r.refuse(err != nil, at, "is not valid base64", "use the standard alphabet, with padding") // not %w: secret
+		content = decoded
+	}
+	return content
+}
+
+func (r *resolver) mode(at document.Path, f v1alpha1.NodeFile) fs.FileMode {
+	text := cmp.Or(f.Mode, "0644")
+	if f.SecretContent != nil {
+		text = cmp.Or(f.Mode, "0600")
+	}
+	bits, err := strconv.ParseUint(text, 8, 12)
+	r.refuse(err != nil || bits == 0 || bits > 0o777, at+".mode", "is not a mode", `write permission bits in octal, such as "0640"`)
+	r.refuse(f.SecretContent != nil && bits&0o007 != 0, at+".mode", "lets every user of the machine read or change a secret", `use "0600" or "0640"`)
+	r.refuse(r.result.Windows && f.Mode != "", at+".mode", "Windows has no such mode", "remove it")
+	return fs.FileMode(bits)
+}
+
+// owner looks up an owner by the names of the machine. On Windows a file has none.
+func (r *resolver) owner(at document.Path, name string) *sdk.Owner {
+	if r.result.Windows {
+		r.refuse(name != "", at, "Windows has no such owner", "remove it")
+		return nil
+	}
+	if name == "" || name == "root:root" || r.refuse(!owner.MatchString(name), at, "is not USER:GROUP", "write it like root:root") {
+		return &sdk.Owner{}
+	}
+	user, group, _ := strings.Cut(name, ":")
+	uid, gid, err := r.m.FS.LookupOwner(user, group)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.wait(at, "this machine has no such user or group", "create them first, or name others")
+	case err != nil && r.err == nil:
+		r.err = sdk.At(err, string(at))
+	}
+	return &sdk.Owner{UID: uid, GID: gid}
+}
+
+// staticPods adds the manifests, as JSON, to the files.
+func (r *resolver) staticPods() {
+	names := map[string]document.Path{}
+	for i, p := range r.spec.StaticPods {
+		at := document.Path("spec.staticPods").Index(i)
+		r.refuse(!label.MatchString(p.Name) || slices.Contains(targets(), p.Name), at+".name", "is not a DNS label, or the name of a component",
+			"use at most 63 lower-case letters, digits and -")
+		r.unique(at+".name", names, p.Name)
+		manifest := r.yaml(at+".manifest", p.Manifest)
+		pod := objectOf(manifest)
+		metadata, _ := pod["metadata"].(map[string]any)
+		r.refuse(manifest != nil && (pod["kind"] != "Pod" || pod["apiVersion"] != "v1" || metadata["name"] == nil), at+".manifest",
+			"is not a Pod with a name", "write one object of kind Pod and apiVersion v1")
+		r.result.Files = append(r.result.Files, File{Field: string(at), FileSpec: sdk.FileSpec{
+			Path: "/etc/kubernetes/manifests/" + p.Name + ".yaml", Content: append(manifest, '\n'), Mode: 0o600, Owner: &sdk.Owner{},
+		}})
+	}
+}
+
+// yaml reads one YAML value as JSON. It returns nil if there is none.
+func (r *resolver) yaml(at document.Path, text string) []byte {
+	data, err := document.JSON("", []byte(text))
+	if r.refuse(err != nil || data == nil, at, "is not one value in YAML or JSON", yamlHint(err)) {
+		return nil
+	}
+	return data
+}
+
+// yamlHint is the place and reason of the first error, which does not quote the text.
+func yamlHint(err error) string {
+	if first, ok := errors.AsType[*document.Error](err); ok {
+		return fmt.Sprintf("line %d, column %d of the text: %s", first.Position.Line, first.Position.Column, first.Message)
+	}
+	return "write a mapping"
+}
+
+// targets returns the names of the components with a static pod, and then the other targets of patches.
+func targets() []string {
+	return []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd", "kubeletconfiguration", "corednsdeployment", "kubeproxydaemonset"}
+}
+
+// patches checks the patches and turns them into JSON. kubeadm ignores a target that it does not have, and applies a patch
+// only when it generates the object.
+func (r *resolver) patches() {
+	allowed := map[string][]string{Init: targets(), Join: targets()[:5], Worker: targets()[4:5]}[r.spec.Role]
+	r.spec.Patches = slices.Clone(r.spec.Patches)
+	for i, p := range r.spec.Patches {
+		at := document.Path("spec.patches").Index(i)
+		r.refuse(!slices.Contains(allowed, p.Target), at+".target", "is not generated on this node", "use one of "+strings.Join(allowed, ", "))
+		r.oneOf(at+".type", p.Type, "strategic", "merge", "json")
+		data := r.yaml(at+".patch", p.Patch)
+		want, start := "a mapping", "{"
+		if p.Type == "json" {
+			want, start = "a list of operations", "["
+		}
+		r.refuse(data != nil && !strings.HasPrefix(string(data), start), at+".patch", "must be "+want, "")
+		r.spec.Patches[i].Patch, r.spec.Patches[i].Type = string(data), cmp.Or(p.Type, "strategic")
+	}
+}

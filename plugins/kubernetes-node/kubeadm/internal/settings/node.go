@@ -1,0 +1,114 @@
+package settings
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+)
+
+// ownArguments maps arguments of the kubelet to what sets them.
+func ownArguments() map[string]string {
+	const kubeadm = "kubeadm sets it"
+	return map[string]string{
+		"hostname-override": "spec.node.name", "node-ip": "spec.node.ip", "provider-id": "spec.node.providerID",
+		"node-labels": "spec.node.labels", "register-with-taints": "spec.node.taints", "cloud-provider": "spec.node.cloudProvider",
+		"register-node": "spec.node.register", "container-runtime-endpoint": "spec.node.criSocket",
+		"config": kubeadm, "kubeconfig": kubeadm, "bootstrap-kubeconfig": kubeadm,
+	}
+}
+
+func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration) {
+	for _, v := range []struct {
+		name    string
+		value   string
+		from    *v1alpha1.MachineValue
+		sources []string // that make sense
+		accept  func(string) error
+	}{
+		{"name", n.Name, n.NameFrom, []string{"hostname", "file"}, r.acceptName},
+		{"ip", n.IP, n.IPFrom, []string{"interface", "file"}, r.acceptIP},
+		{"providerID", n.ProviderID, n.ProviderIDFrom, []string{"hostname", "file"}, r.acceptProviderID},
+	} {
+		field := at.Field(v.name)
+		switch {
+		case v.value != "":
+			r.invalid(v.accept(v.value), field, "")
+			r.refuse(v.from != nil, field+"From", "is given as well as "+string(field), "remove one of the two")
+		case v.from != nil:
+			r.from(field+"From", *v.from, v.sources, v.accept)
+		}
+	}
+	r.defaultName(at)
+	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
+		r.labelKey((at + ".labels").Key(key), key)
+		r.labelValue((at + ".labels").Key(key), n.Labels[key])
+		r.refuse(!isKubeletLabel(key), (at + ".labels").Key(key), "is a label that a kubelet must not set on its node",
+			"use the prefix node.kubernetes.io/ or kubelet.kubernetes.io/, or one of your own; for others, see kubectl label")
+	}
+	taints := map[string]document.Path{}
+	for i, t := range n.Taints {
+		field := (at + ".taints").Index(i)
+		r.labelKey(field+".key", t.Key)
+		r.labelValue(field+".value", t.Value)
+		r.refuse(!slices.Contains([]string{"NoSchedule", "PreferNoSchedule", "NoExecute"}, t.Effect), field+".effect", "is not an effect",
+			"use NoSchedule, PreferNoSchedule or NoExecute")
+		r.unique(field, taints, t.Key+":"+t.Effect)
+	}
+	own := ownArguments()
+	for i, a := range n.KubeletArgs {
+		field := (at + ".kubeletArgs").Index(i)
+		r.matches(field+".name", a.Name, argumentName, "is not the name of an argument", "write it without leading dashes")
+		r.refuse(a.Name == "", field+".name", "is empty", "")
+		r.refuse(own[a.Name] != "", field+".name", "is set elsewhere: "+own[a.Name], "remove it")
+		r.refuse(!kubeletValue.MatchString(a.Value), field+".value", "has blanks, quotes, $ or \\, which kubeadm's file of arguments cannot express",
+			"use a field of spec.kubelet.config instead")
+	}
+	socket, hint := linuxSocket, "write it like unix:///run/containerd/containerd.sock"
+	if r.result.Windows {
+		socket, hint = windowsPipe, "write it like npipe:////./pipe/containerd-containerd"
+	}
+	r.matches(at+".criSocket", n.CRISocket, socket, "is not the address of a container runtime", hint)
+	r.oneOf(at+".imagePullPolicy", n.ImagePullPolicy, "Always", "IfNotPresent", "Never")
+	r.oneOf(at+".cloudProvider", n.CloudProvider, "external")
+}
+
+func (r *resolver) labelKey(field document.Path, key string) {
+	prefix, name, ok := strings.Cut(key, "/")
+	if !ok {
+		prefix, name = "", key
+	}
+	r.refuse(!labelName.MatchString(name) || ok && !isName(prefix), field, "is not the key of a label", "write it like example.com/name")
+}
+
+func (r *resolver) labelValue(field document.Path, value string) {
+	r.matches(field, value, labelName, "is not the value of a label", "use at most 63 letters, digits, ., _ and -")
+}
+
+// isKubeletLabel reports whether the kubelet accepts a label. Source: k8s.io/kubelet, pkg/apis.
+func isKubeletLabel(key string) bool {
+	namespace, _, _ := strings.Cut(key, "/")
+	within := func(suffix string) bool { return namespace == suffix || strings.HasSuffix(namespace, "."+suffix) }
+	if !strings.Contains(key, "/") || !within("kubernetes.io") && !within("k8s.io") || within("kubelet.kubernetes.io") || within("node.kubernetes.io") {
+		return true
+	}
+	return slices.Contains([]string{
+		"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch",
+		"beta.kubernetes.io/instance-type", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
+		"failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
+	}, key)
+}
+
+// defaultName takes the host name, as the kubelet does.
+func (r *resolver) defaultName(at document.Path) {
+	if r.spec.Node.Name != "" || r.spec.Node.NameFrom != nil || r.m.Offline() {
+		return
+	}
+	name := strings.ToLower(strings.TrimSpace(r.m.Target.Hostname))
+	if err := r.acceptName(name); err != nil {
+		r.wait(at+".name", "the host name of this machine "+err.Error(), cmp.Or("set another host name, or give the name of the node"))
+	}
+}

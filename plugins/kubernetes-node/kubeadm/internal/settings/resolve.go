@@ -1,0 +1,132 @@
+package settings
+
+import (
+	"net"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/release"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// Resolve returns the settings of a document, or all of its violations. The error is a Precondition with every field whose
+// source on the machine does not exist yet. In an image the values of the machine stay empty.
+func Resolve(m sdk.Machine, doc v1alpha1.KubernetesNode) (Settings, []sdk.Violation, error) {
+	return resolve(m, doc.Spec, interfaceAddresses)
+}
+
+func interfaceAddresses(name string) ([]netip.Addr, error) {
+	i, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil, err
+	}
+	networks, err := i.Addrs()
+	var all []netip.Addr
+	for _, n := range networks {
+		if prefix, err := netip.ParsePrefix(n.String()); err == nil {
+			all = append(all, prefix.Addr())
+		}
+	}
+	return all, err
+}
+
+func resolve(m sdk.Machine, spec v1alpha1.KubernetesNodeSpec, addresses func(string) ([]netip.Addr, error)) (Settings, []sdk.Violation, error) {
+	r := resolver{m: m, spec: spec, addresses: addresses}
+	r.result.Windows, r.result.WorkDir = m.Target.OS == "windows", "/run/machineadm-kubernetes-node"
+	if r.result.Windows {
+		r.result.WorkDir = `C:\ProgramData\machineadm-kubernetes-node`
+	}
+	r.provider()
+	if r.role() {
+		r.roles()
+	}
+	r.cluster("spec.cluster", spec.Cluster)
+	r.node("spec.node", spec.Node)
+	r.discovery("spec.discovery", spec.Discovery)
+	r.certificates("spec.certificates", spec.Certificates)
+	r.etcd("spec.etcd", spec.Etcd)
+	r.components()
+	r.configurations()
+	r.patches()
+	r.kubeadm()
+	r.profiles() // before the files, which have fields of their own
+	r.files()
+	r.staticPods()
+	r.result.Spec = r.spec
+	if len(r.violations) > 0 {
+		return Settings{}, r.violations, nil
+	}
+	if r.err == nil && len(r.pending) > 0 {
+		r.err = sdk.Preconditions(r.pending...)
+	}
+	return r.result, nil, r.err
+}
+
+func (r *resolver) provider() {
+	_, violations := sdk.ProviderConfig[struct{}](r.spec.ProviderConfig)
+	r.violations = append(r.violations, violations...)
+	var err error
+	r.result.Version, err = release.Parse(r.spec.KubernetesVersion)
+	r.invalid(err, "spec.kubernetesVersion", "write it like v1.37.1")
+}
+
+// role reports whether the role is valid.
+func (r *resolver) role() bool {
+	role := r.spec.Role
+	return !r.refuse(!slices.Contains([]string{Init, Join, Worker}, role), "spec.role", "is not a role", "use one of "+Init+", "+Join+", "+Worker) &&
+		!r.refuse(r.result.Windows && role != Worker, "spec.role", "Windows has no control plane", "use "+Worker)
+}
+
+// roles refuses fields that mean nothing for the role.
+func (r *resolver) roles() {
+	s, c := r.spec, r.spec.Cluster
+	discovery := v1alpha1.Discovery{}
+	if s.Discovery != nil {
+		discovery = *s.Discovery
+	}
+	initOnly, planes, joins := []string{Init}, []string{Init, Join}, []string{Join, Worker}
+	for _, f := range []struct {
+		field document.Path
+		value any
+		roles []string
+	}{
+		{"spec.cluster.dnsDomain", c.DNSDomain, initOnly},
+		{"spec.cluster.podSubnets", c.PodSubnets, initOnly},
+		{"spec.cluster.serviceSubnets", c.ServiceSubnets, initOnly},
+		{"spec.cluster.imageRepository", c.ImageRepository, initOnly},
+		{"spec.cluster.certificateSANs", c.CertificateSANs, initOnly},
+		{"spec.cluster.certificatesDir", c.CertificatesDir, planes},
+		{"spec.cluster.keyAlgorithm", c.KeyAlgorithm, initOnly},
+		{"spec.cluster.certificateValidity", c.CertificateValidity, initOnly},
+		{"spec.cluster.caCertificateValidity", c.CACertificateValidity, initOnly},
+		{"spec.node.imagePullPolicy", s.Node.ImagePullPolicy, planes},
+		{"spec.kubeProxy", s.KubeProxy, initOnly},
+		{"spec.discovery.caCertHashes", discovery.CACertHashes, joins},
+		{"spec.discovery.endpoint", discovery.Endpoint, joins},
+		{"spec.discovery.kubeconfig", discovery.Kubeconfig, joins},
+		{"spec.certificateKey", s.CertificateKey, planes},
+		{"spec.certificates", s.Certificates, planes},
+		{"spec.etcd", s.Etcd, initOnly},
+		{"spec.staticPods", s.StaticPods, planes},
+	} {
+		r.forRoles(f.field, f.value, f.roles)
+	}
+	for _, component := range Components(s) {
+		if want := component.Want; want != nil {
+			at := document.Path("spec").Field(component.Field)
+			r.forRoles(at+".args", want.Args, initOnly)
+			r.forRoles(at+".env", want.Env, initOnly)
+			r.forRoles(at+".volumes", want.Volumes, initOnly)
+			r.forRoles(at+".image", want.Image, planes)
+		}
+	}
+}
+
+func (r *resolver) forRoles(field document.Path, value any, roles []string) {
+	r.refuse(!reflect.ValueOf(value).IsZero() && !slices.Contains(roles, r.spec.Role), field,
+		"is for the role "+strings.Join(roles, " or ")+" only", "remove it: such a node takes it from the cluster, or has no use for it")
+}

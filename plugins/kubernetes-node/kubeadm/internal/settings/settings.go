@@ -1,0 +1,73 @@
+// Package settings checks KubernetesNode documents and completes them with defaults, profiles and values of the machine.
+package settings
+
+import (
+	"io/fs"
+	"net/netip"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/release"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// The roles of a node.
+const (
+	Init   = "controlPlaneInit"
+	Join   = "controlPlaneJoin"
+	Worker = "worker"
+)
+
+// Settings is a valid document, completed for one machine.
+type Settings struct {
+	// Spec is the document with its defaults and with the arguments that its profiles ask for. Manifests and patches in it
+	// are JSON.
+	Spec v1alpha1.KubernetesNodeSpec
+	// Windows reports whether the machine runs Windows.
+	Windows bool
+	// Version is spec.kubernetesVersion.
+	Version release.Version
+	// NodeName is the name of the node. In an image it is empty unless the document has it, as the next two.
+	NodeName string
+	// NodeIPs are the addresses of the node; none leaves the choice to kubeadm and the kubelet.
+	NodeIPs []netip.Addr
+	// ProviderID identifies the machine at its infrastructure provider, empty for none.
+	ProviderID string
+	// Kubelet and KubeProxy are fields of KubeletConfiguration and KubeProxyConfiguration. A nil value removes the field.
+	Kubelet, KubeProxy map[string]any
+	// Files are spec.files and spec.staticPods, in order. They stay managed when the machine is a node.
+	Files []File
+	// Modes are files of kubeadm whose mode is restricted when the machine is a node.
+	Modes []Mode
+	// Credentials are files that kubeadm reads before the machine is a node and that belong to Kubernetes from then on:
+	// certificate authorities, and certificates for an external etcd.
+	Credentials []File
+	// WorkDir is the directory, with mode 0700, of what kubeadm reads from files besides: see render.Rendered. It must not
+	// outlive kubeadm.
+	WorkDir string
+	// Warnings are about valid fields.
+	Warnings []sdk.Warning
+}
+
+// File is a file that a field of the document asks for.
+type File struct {
+	sdk.FileSpec
+	// Field is the field.
+	Field string
+	// After means that the file is written after kubeadm has ended.
+	After bool
+}
+
+// Mode is the mode of a file that a field of the document asks for.
+type Mode struct {
+	Path  string
+	Mode  fs.FileMode
+	Field string
+}
+
+// ControlPlane reports whether the node is a control plane.
+func (s Settings) ControlPlane() bool { return s.Spec.Role != Worker }
+
+// EtcdFile returns the path of a certificate for an external etcd: ca.crt, client.crt or client.key.
+func (s Settings) EtcdFile(name string) string {
+	return s.Spec.Cluster.CertificatesDir + "/external-etcd/" + name
+}

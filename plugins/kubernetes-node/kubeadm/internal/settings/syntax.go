@@ -1,0 +1,143 @@
+package settings
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/machineadm/machineadm/contract/document"
+)
+
+const dnsLabel = `[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?`
+
+// The forms of values. The source of those of Kubernetes is k8s.io/apimachinery, pkg/util/validation.
+var (
+	label        = regexp.MustCompile(`^` + dnsLabel + `$`)
+	subdomain    = regexp.MustCompile(`^` + dnsLabel + `(?:\.` + dnsLabel + `)*$`)
+	wildcard     = regexp.MustCompile(`^(?:\*\.)?` + dnsLabel + `(?:\.` + dnsLabel + `)*$`)
+	clusterName  = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`)
+	labelName    = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+	windowsPath  = regexp.MustCompile(`^[A-Za-z]:(?:\\[^\\/:*?"<>|]+)+$`)
+	repository   = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*$`)
+	image        = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(?::[0-9]{1,5})?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$`)
+	imageTag     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	argumentName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
+	kubeletValue = regexp.MustCompile("^[^\\s\"'\\\\$`]*$")
+	variable     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+	token        = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
+	hash         = regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`)
+	hexKey       = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+	owner        = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*:[A-Za-z_][A-Za-z0-9_.-]*$`)
+	phase        = regexp.MustCompile(`^[a-z][a-z0-9-]*(?:/[a-z0-9][a-z0-9-]*)?$`)
+	check        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+	quantity     = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`)
+	threshold    = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:%|[KMGTPE]i|[numkMGTPE])?$`)
+	providerID   = regexp.MustCompile(`^[!-~]{1,512}$`)
+	linuxSocket  = regexp.MustCompile(`^unix:///[A-Za-z0-9._/-]+$`)
+	windowsPipe  = regexp.MustCompile(`^npipe:////\./pipe/[A-Za-z0-9._-]+$`)
+)
+
+// matches refuses a value that is given and has another form.
+func (r *resolver) matches(field document.Path, value string, form *regexp.Regexp, message, hint string) {
+	r.refuse(value != "" && (len(value) > 512 || !form.MatchString(value)), field, message, hint)
+}
+
+func isName(text string) bool { return len(text) <= 253 && subdomain.MatchString(text) }
+
+func hasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }
+
+// path refuses a value that is not an absolute path in its shortest form. It reports whether the path is valid.
+func (r *resolver) path(field document.Path, value string) bool {
+	segments := strings.Split(value, `\`)
+	if r.result.Windows {
+		return !r.refuse(!windowsPath.MatchString(value) || hasControl(value) || slices.Contains(segments, ".") || slices.Contains(segments, ".."),
+			field, "must be an absolute path in its shortest form", `write it like C:\ProgramData\example`)
+	}
+	return !r.refuse(!path.IsAbs(value) || path.Clean(value) != value || value == "/" || hasControl(value), field,
+		"must be an absolute path in its shortest form", "write it like /etc/example, without . and .. and doubled or trailing slashes")
+}
+
+// duration refuses a value that is given and not a duration above zero.
+func (r *resolver) duration(field document.Path, value string) {
+	d, err := time.ParseDuration(value)
+	r.refuse(value != "" && (err != nil || d <= 0), field, "must be a Go duration above zero", "write it like 90s, 4m or 8760h")
+}
+
+// address refuses a value that is given and not HOST:PORT, where HOST is a name, an IPv4 address, or an IPv6 address in
+// brackets.
+func (r *resolver) address(field document.Path, value string) {
+	at := strings.LastIndexByte(value, ':')
+	if value == "" || r.refuse(at < 0, field, "must have a port", "write HOST:PORT, such as api.example.com:6443") {
+		return
+	}
+	host, port := value[:at], value[at+1:]
+	n, err := strconv.ParseUint(port, 10, 16)
+	valid := err == nil && n > 0 && port[0] != '0'
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		inner, closed := strings.CutSuffix(inner, "]")
+		ip, err := netip.ParseAddr(inner)
+		valid = valid && closed && err == nil && ip.Is6() && ip.Zone() == ""
+	} else {
+		_, err := netip.ParseAddr(host)
+		numeric := strings.Trim(host, "0123456789.") == ""
+		valid = valid && (err == nil && !strings.Contains(host, ":") || !numeric && isName(host))
+	}
+	r.refuse(!valid, field, "must be HOST:PORT", "write it like api.example.com:6443, 192.0.2.1:6443 or [2001:db8::1]:6443")
+}
+
+// networks refuses what is not at most one network of each family.
+func (r *resolver) networks(field document.Path, values []string) []netip.Prefix {
+	var all []netip.Prefix
+	for i, value := range values {
+		p, err := netip.ParsePrefix(value)
+		if r.refuse(err != nil || p.Masked() != p, field.Index(i), "must be a network", "write the first address and the length, such as 10.244.0.0/16") {
+			continue
+		}
+		r.refuse(slices.ContainsFunc(all, func(o netip.Prefix) bool { return o.Addr().Is4() == p.Addr().Is4() }), field.Index(i),
+			"is the second network of its family", "give at most one of IPv4 and one of IPv6")
+		all = append(all, p)
+	}
+	return all
+}
+
+// checkURL accepts https://HOST:PORT, and http:// where plain is true.
+func checkURL(text string, plain bool) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		return errors.New("must be a URL of scheme, host and port") // not %w: it quotes
+	case u.Scheme != "https" && (u.Scheme != "http" || !plain):
+		return errors.New("must begin with https://")
+	}
+	return nil
+}
+
+func checkName(text string) error {
+	if !isName(text) {
+		return errors.New("must be a DNS name: at most 253 lower-case letters, digits, dots and -")
+	}
+	return nil
+}
+
+// addressesOf reads one address, or one of each family separated by a comma.
+func addressesOf(text string) ([]netip.Addr, error) {
+	var all []netip.Addr
+	for part := range strings.SplitSeq(text, ",") {
+		ip, err := netip.ParseAddr(part)
+		switch {
+		case err != nil, ip.Zone() != "", ip.IsUnspecified(), ip.IsMulticast():
+			return nil, errors.New("must be an IP address, or two of different families separated by a comma")
+		case len(all) == 2, len(all) == 1 && all[0].Is4() == ip.Is4():
+			return nil, errors.New("has two addresses of one family")
+		}
+		all = append(all, ip)
+	}
+	return all, nil
+}

@@ -1,0 +1,155 @@
+package settings
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+const maxValueFile = 64 << 10
+
+func (r *resolver) acceptName(text string) error {
+	r.result.NodeName = text
+	return checkName(text)
+}
+
+func (r *resolver) acceptIP(text string) (err error) {
+	r.result.NodeIPs, err = addressesOf(text)
+	return err
+}
+
+func (r *resolver) acceptProviderID(text string) error {
+	if r.result.ProviderID = text; !providerID.MatchString(text) {
+		return errors.New("must have from 1 to 512 printable characters without blanks")
+	}
+	return nil
+}
+
+// from takes a value from the machine. What is not there yet, or is not acceptable yet, is pending.
+func (r *resolver) from(at document.Path, v v1alpha1.MachineValue, sources []string, accept func(string) error) {
+	var given []string
+	for _, s := range []struct{ name, value string }{{"hostname", v.Hostname}, {"interface", v.Interface}, {"file", v.File}} {
+		if s.value != "" {
+			given = append(given, s.name)
+		}
+	}
+	if r.refuse(len(given) != 1 || !slices.Contains(sources, given[0]), at, "must have exactly one of "+strings.Join(sources, " and "), "") {
+		return
+	}
+	count := len(r.violations)
+	r.oneOf(at+".hostname", v.Hostname, "short", "fqdn")
+	r.oneOf(at+".family", v.Family, "ipv4", "ipv6")
+	r.refuse(v.Family != "" && v.Interface == "", at+".family", "is for interface only", "remove it")
+	r.refuse(v.Key != "" && v.File == "", at+".key", "is for file only", "remove it")
+	r.refuse(v.Prefix != "" && v.Interface != "", at+".prefix", "an address has no prefix", "remove it")
+	if v.File != "" {
+		r.path(at+".file", v.File)
+	}
+	if len(r.violations) > count || r.m.Offline() || r.err != nil {
+		return
+	}
+	read := map[string]func(document.Path, v1alpha1.MachineValue) (string, error){
+		"hostname": r.hostname, "interface": r.interfaceAddress, "file": r.file,
+	}[given[0]]
+	text, err := read(at.Field(given[0]), v)
+	if err == nil {
+		err = accept(v.Prefix + text)
+	}
+	if err != nil && r.err == nil {
+		r.wait(at, "the value of this machine is not usable: "+err.Error(), "correct its source on the machine, then run again")
+	}
+}
+
+// hostname takes the domain from the host name or from the line of /etc/hosts that names the host.
+func (r *resolver) hostname(_ document.Path, v v1alpha1.MachineValue) (string, error) {
+	name := strings.ToLower(strings.TrimSpace(r.m.Target.Hostname))
+	short, _, qualified := strings.Cut(name, ".")
+	if v.Hostname == "short" {
+		return short, nil
+	}
+	if qualified {
+		return name, nil
+	}
+	hosts, err := r.m.FS.ReadFile("/etc/hosts")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	for line := range strings.Lines(string(hosts)) {
+		line, _, _ = strings.Cut(line, "#")
+		if fields := strings.Fields(strings.ToLower(line)); len(fields) > 1 && slices.Contains(fields[1:], short) {
+			if i := slices.IndexFunc(fields[1:], func(f string) bool { return strings.HasPrefix(f, short+".") }); i >= 0 {
+				return fields[1+i], nil
+			}
+		}
+	}
+	return "", errors.New("neither the host name nor /etc/hosts has a domain")
+}
+
+// interfaceAddress takes the first global address of the family.
+func (r *resolver) interfaceAddress(_ document.Path, v v1alpha1.MachineValue) (string, error) {
+	all, err := r.addresses(v.Interface)
+	if err != nil {
+		return "", errors.New("this interface does not exist")
+	}
+	for _, ip := range all {
+		if ip.Unmap().Is4() == (v.Family != "ipv6") && ip.IsGlobalUnicast() {
+			return ip.Unmap().String(), nil
+		}
+	}
+	return "", errors.New("this interface has no global address of the family")
+}
+
+func (r *resolver) file(at document.Path, v v1alpha1.MachineValue) (string, error) {
+	info, err := r.m.FS.Stat(v.File)
+	if err == nil && info.Size > maxValueFile {
+		return "", errors.New("the file has more than 64 KiB")
+	}
+	var data []byte
+	if err == nil {
+		data, err = r.m.FS.ReadFile(v.File)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", errors.New("the file does not exist")
+	case err != nil:
+		r.err = sdk.At(err, string(at))
+		return "", err
+	}
+	return valueOf(string(data), v.Key)
+}
+
+// valueOf returns the whole text without white space around it, or with a key the value of its line KEY=VALUE. Quotes around
+// the value are removed. The error does not quote the text.
+func valueOf(text, key string) (string, error) {
+	value, found := strings.TrimSpace(text), key == ""
+	for line := range strings.Lines(text) {
+		name, rest, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if key == "" || !ok || strings.TrimSpace(name) != key {
+			continue
+		}
+		if found {
+			return "", errors.New("the file has the key twice")
+		}
+		value, found = strings.TrimSpace(rest), true
+		for _, quote := range []string{`"`, `'`} {
+			if inner, ok := strings.CutPrefix(value, quote); ok && len(value) > 1 && strings.HasSuffix(inner, quote) {
+				value = strings.TrimSuffix(inner, quote)
+				break
+			}
+		}
+	}
+	switch {
+	case !found:
+		return "", errors.New("the file does not have the key")
+	case value == "":
+		return "", errors.New("it is empty")
+	case hasControl(value):
+		return "", errors.New("it has more than one line or control characters")
+	}
+	return value, nil
+}
