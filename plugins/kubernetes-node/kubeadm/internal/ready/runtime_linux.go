@@ -1,0 +1,115 @@
+package ready
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/machineadm/machineadm/internal/cri"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+// maxLog bounds the log of a container in a description, in bytes.
+const maxLog = 4 << 10
+
+// dial connects to the container runtime; socket is spec.node.criSocket.
+func dial(ctx context.Context, m sdk.Machine, socket string) (*cri.Client, error) {
+	path := cmp.Or(strings.TrimPrefix(socket, "unix://"), "/run/containerd/containerd.sock")
+	return cri.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return m.FS.Dial(ctx, path) })
+}
+
+// runtime asks the container runtime whether it can run containers.
+func (c *checker) runtime(ctx context.Context) error {
+	const hint = "put a ContainerRuntime document before this one; or see journalctl -u containerd"
+	client, err := dial(ctx, c.m, c.s.Spec.Node.CRISocket)
+	if err == nil {
+		defer func() { _ = client.Close() }() // only asked
+		var status cri.Status
+		if status, err = client.Status(ctx, false); err == nil && !status.RuntimeReady.Met {
+			err = errors.New("it is not ready: " + status.RuntimeReady.Reason)
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		c.miss("spec.node.criSocket", "the container runtime does not answer: "+err.Error(), hint)
+	}
+	return nil
+}
+
+// Images asks kubeadm which images the control plane needs, and the runtime for each, when none may be pulled. Config is
+// kubeadm's configuration.
+func Images(ctx context.Context, m sdk.Machine, socket string, config []byte) error {
+	result, err := m.Commands.Run(ctx, machine.Command{
+		Name: "kubeadm", Args: []string{"config", "images", "list", "--config", "/dev/stdin"}, Stdin: config,
+	})
+	if err != nil {
+		return err
+	}
+	client, err := dial(ctx, m, socket)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }() // only asked
+	var missing []sdk.Violation
+	for _, image := range strings.Fields(string(result.Stdout)) {
+		_, ok, err := client.ImageStatus(ctx, image)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			missing = append(missing, sdk.Violation{
+				Field: "spec.node.imagePullPolicy", Message: "the image " + image + " is not on the machine, and none may be pulled",
+				Hint: "ctr -n k8s.io images import FILE, then run again",
+			})
+		}
+	}
+	if len(missing) > 0 {
+		return sdk.Preconditions(missing...)
+	}
+	return nil
+}
+
+// Containers describes the containers of the control plane, and returns those that do not run.
+func Containers(ctx context.Context, m sdk.Machine, s settings.Settings, b *strings.Builder) (failed []string) {
+	client, err := dial(ctx, m, s.Spec.Node.CRISocket)
+	if err != nil {
+		fmt.Fprintf(b, "%v\n", err)
+		return nil
+	}
+	defer func() { _ = client.Close() }() // only asked
+	started := false
+	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+		if _, err := m.FS.Lstat("/etc/kubernetes/manifests/" + name + ".yaml"); err != nil {
+			continue
+		}
+		status, ok, err := client.ContainerStatus(ctx, name+"-"+strings.ToLower(s.NodeName), name)
+		switch {
+		case err != nil:
+			fmt.Fprintf(b, "%s: %v\n", name, err)
+			continue
+		case !ok:
+			failed = append(failed, name+" has no container")
+			fmt.Fprintf(b, "%s: no container\n", name)
+			continue
+		case status.State == "exited":
+			failed = append(failed, fmt.Sprintf("%s ends with exit code %d", name, status.ExitCode))
+		}
+		started = true
+		fmt.Fprintf(b, "%s: %s, exit code %d, attempt %d, reason %s, message %q\n",
+			name, status.State, status.ExitCode, status.Attempt, status.Reason, status.Message)
+		if text, err := m.FS.ReadFile(status.LogPath); err == nil && status.State == "exited" { // otherwise the status alone
+			fmt.Fprintf(b, "%s:\n%s\n", status.LogPath, text[max(0, len(text)-maxLog):])
+		}
+	}
+	if len(failed) > 0 && !started {
+		return []string{"the kubelet has started no container of it"}
+	}
+	return failed
+}

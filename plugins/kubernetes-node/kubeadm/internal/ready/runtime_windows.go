@@ -1,0 +1,20 @@
+package ready
+
+import (
+	"context"
+	"strings"
+
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// runtime leaves the named pipe of the container runtime to kubeadm.
+func (*checker) runtime(context.Context) error { return nil }
+
+// Images has nothing to check: a worker pulls no images of the control plane.
+func Images(context.Context, sdk.Machine, string, []byte) error { return nil }
+
+// Containers has nothing to describe: Windows has no control plane.
+func Containers(context.Context, sdk.Machine, settings.Settings, *strings.Builder) []string {
+	return nil
+}

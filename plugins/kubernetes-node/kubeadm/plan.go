@@ -1,0 +1,151 @@
+package main
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/member"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/ready"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/render"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// plan returns what is missing: the files, and kubeadm unless the machine is the node.
+func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.KubernetesNode) (sdk.Plan, error) {
+	s, violations, err := settings.Resolve(m, doc)
+	if len(violations) > 0 {
+		return sdk.Plan{}, sdk.InvalidConfig(violations...)
+	}
+	m.Claim("node:kubernetes", "metadata.name", doc.Metadata.Name) // a machine is one node, so two documents never agree
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	s.Spec.Timeouts = bounded(s.Spec.Timeouts, doc.Metadata.Timeout)
+	n := newNode(m, s)
+	result := sdk.Plan{Warnings: s.Warnings}
+	step := member.Run
+	if !m.Offline() {
+		if step, err = n.observe(ctx, &result); err != nil {
+			return sdk.Plan{}, err
+		}
+	}
+	if step == member.Reset {
+		result.Add(n.reset())
+	}
+	again := step == member.Reset // kubeadm reset removes files that match now
+	if err := n.files(&result, s.Files, false, again); err != nil {
+		return sdk.Plan{}, err
+	}
+	switch step {
+	case member.Finish:
+		result.Add(n.finish())
+	case member.Run, member.Reset:
+		if err := n.files(&result, s.Credentials, false, again); err != nil {
+			return sdk.Plan{}, err
+		}
+		result.Add(n.join())
+	}
+	modes, err := n.modes(step != member.Nothing)
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	result.Add(modes)
+	return result, n.files(&result, s.Files, true, again)
+}
+
+// observe finds out what is left to do, and what of the machine would make it fail.
+func (n *node) observe(ctx context.Context, result *sdk.Plan) (member.Step, error) {
+	have, err := member.Observe(n.m, n.s.Spec.Cluster.CertificatesDir)
+	if err != nil {
+		return 0, err
+	}
+	begun, err := n.intent.Load()
+	if err != nil {
+		return 0, err
+	}
+	step, warnings, err := member.Decide(n.identity, have, begun, n.own(), n.m.State.Path(n.intent.Name))
+	if err != nil || step == member.Nothing {
+		result.Warnings = append(result.Warnings, warnings...)
+		return step, err
+	}
+	if step == member.Reset {
+		if err := n.alone(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if step == member.Finish && n.s.Spec.Role == settings.Worker {
+		return step, nil
+	}
+	kubeadm, err := ready.Check(ctx, n.m, n.s, step == member.Run)
+	if err != nil {
+		return 0, err
+	}
+	rendered, unsupported := render.Render(n.s, kubeadm)
+	if err := sdk.UnsupportedFields(unsupported...); err != nil {
+		return 0, err
+	}
+	n.kubeadm, n.rendered = kubeadm, rendered
+	if n.s.Spec.Node.ImagePullPolicy == "Never" && n.s.Spec.Role == settings.Init && step != member.Finish {
+		return step, ready.Images(ctx, n.m, n.s.Spec.Node.CRISocket, rendered.Config)
+	}
+	return step, nil
+}
+
+// alone proves that a reset takes the machine out of no cluster that others use. A worker is in none before it has its
+// certificate, and a further control plane before its kubelet starts.
+func (n *node) alone(ctx context.Context) error {
+	if n.s.Spec.Role != settings.Init {
+		return nil
+	}
+	return member.Alone(ctx, n.m, n.s.NodeName, n.etcdDir(), n.s.Spec.Cluster.CertificatesDir)
+}
+
+func (n *node) etcdDir() string {
+	etcd := n.s.Spec.Etcd
+	switch {
+	case etcd != nil && etcd.External != nil:
+		return ""
+	case etcd != nil && etcd.Local != nil:
+		return cmp.Or(etcd.Local.DataDir, "/var/lib/etcd")
+	}
+	return "/var/lib/etcd"
+}
+
+// own returns the paths of the certificates that the document brings.
+func (n *node) own() []string {
+	var paths []string
+	for _, file := range n.s.Credentials {
+		paths = append(paths, file.Path)
+	}
+	return paths
+}
+
+// files adds the changes of files. With again a file is written even if it matches now.
+func (n *node) files(result *sdk.Plan, files []settings.File, after, again bool) error {
+	for _, file := range files {
+		if file.After != after {
+			continue
+		}
+		m := n.m.Field(file.Field)
+		change, err := sdk.File(m, file.FileSpec)
+		if err != nil {
+			return sdk.At(err, file.Field)
+		}
+		if change == nil && again {
+			change = &sdk.Change{
+				ID: "file:" + file.Path, Summary: "create " + file.Path + " again",
+				Do: func(ctx context.Context, p sdk.Progress) error {
+					change, err := sdk.File(m, file.FileSpec)
+					if err != nil || change == nil {
+						return err
+					}
+					return change.Do(ctx, p)
+				},
+			}
+		}
+		result.Add(change)
+	}
+	return nil
+}

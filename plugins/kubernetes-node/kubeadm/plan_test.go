@@ -1,0 +1,377 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/internal/cri/critest"
+	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
+	"github.com/machineadm/machineadm/sdk/machinetest"
+)
+
+// TestCreate: the changes are in order, kubeadm gets everything on standard input, and afterwards nothing is left to do and
+// nothing is run to find that out.
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	ca := newIdentity(t, "node")
+	f := fixture(t, &critest.Runtime{})
+	doc := decode(t, creator+"discovery: {token: {value: "+token+"}}\ncertificateKey: {value: "+certificateKey+"}\nprofiles: [cis-1.11]\n"+
+		"certificates: {ca: {certificate: \""+strings.ReplaceAll(ca.cert, "\n", `\n`)+"\", key: {value: \""+strings.ReplaceAll(ca.key, "\n", `\n`)+"\"}}}\n"+
+		"files:\n- {path: /etc/audit.yaml, content: audit}\n- {path: /etc/after, content: after, when: afterKubernetes}\n"+
+		"staticPods: [{name: proxy, manifest: '{apiVersion: v1, kind: Pod, metadata: {name: proxy}}'}]\n"+
+		"patches: [{target: etcd, patch: 'spec: {}'}]\n")
+	p, err := plan(t.Context(), f.Machine, doc)
+	require.NoError(t, err)
+	require.Equal(t, "file:/etc/audit.yaml file:/etc/kubernetes/manifests/proxy.yaml file:/etc/kubernetes/pki/ca.crt "+
+		"file:/etc/kubernetes/pki/ca.key kubeadm:init modes file:/etc/after", ids(p))
+	var before string
+	f.Commands.OnFunc("kubeadm init --config /dev/stdin --upload-certs", func(_ context.Context, c machine.Command) (machine.Result, error) {
+		assert.Contains(t, string(c.Stdin), token)
+		assert.Contains(t, string(c.Stdin), "kind: ClusterConfiguration")
+		before = machinetest.Tree(t, f.Root)
+		begun, err := os.ReadDir(filepath.Dir(f.Machine.State.Path("kubeadm")))
+		assert.NoError(t, err)
+		assert.Len(t, begun, 1)
+		f.WriteFiles(t, ca.created())
+		return machine.Result{}, nil
+	})
+	_, err = apply(t, p)
+	require.NoError(t, err)
+	require.Contains(t, before, "-rw-r--r-- /etc/audit.yaml")
+	require.Contains(t, before, "-rw------- /etc/kubernetes/pki/ca.key")
+	require.Contains(t, before, "drwx------ /run/machineadm-kubernetes-node/patches")
+	require.NotContains(t, before, "/etc/after")
+	require.NotContains(t, machinetest.Tree(t, f.Root), "machineadm-kubernetes-node")
+	require.NotContains(t, strings.Join(f.Commands.Lines(), "\n"), "c4n4ry")
+	require.NotContains(t, strings.Join(f.Commands.Lines(), "\n"), certificateKey)
+
+	calls := len(f.Commands.Calls())
+	p, err = plan(t.Context(), f.Machine, doc)
+	require.NoError(t, err)
+	require.Empty(t, ids(p))
+	require.Len(t, f.Commands.Calls(), calls)
+	require.NoError(t, f.Machine.FS.Remove("/etc/audit.yaml"))
+	p, err = plan(t.Context(), f.Machine, doc)
+	require.NoError(t, err)
+	require.Equal(t, "file:/etc/audit.yaml", ids(p))
+}
+
+// TestJoinWithAKubeconfig: the file with the credentials is there only while kubeadm runs.
+func TestJoinWithAKubeconfig(t *testing.T) {
+	t.Parallel()
+	ca := newIdentity(t, "node")
+	f := fixture(t, &critest.Runtime{})
+	const file = "/run/machineadm-kubernetes-node/discovery.conf"
+	f.WriteFiles(t, map[string]string{"/run/machineadm-kubernetes-node/patches/old": "c4n4ry of a killed run"})
+	doc := decode(t, "role: worker\nkubernetesVersion: v1.37.1\ncluster: {endpoint: api.example.com:6443}\ndiscovery: {kubeconfig: {value: \""+
+		strings.NewReplacer("\n", `\n`).Replace(ca.kubeconfig("c4n4ry"))+"\"}}\n")
+	f.Commands.OnFunc("kubeadm join --config /dev/stdin", func(context.Context, machine.Command) (machine.Result, error) {
+		info, err := f.Machine.FS.Stat(file)
+		assert.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o600), info.Mode.Perm())
+		f.WriteFiles(t, ca.joined())
+		return machine.Result{}, nil
+	})
+	p, err := plan(t.Context(), f.Machine, doc)
+	require.NoError(t, err)
+	_, err = apply(t, p)
+	require.NoError(t, err)
+	require.NotContains(t, machinetest.Tree(t, f.Root), "machineadm-kubernetes-node")
+	p, err = plan(t.Context(), f.Machine, doc)
+	require.NoError(t, err)
+	require.Empty(t, ids(p))
+}
+
+// TestFailure: the error explains itself with the containers and the kubelet, without secrets, and no Retry.
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	f := fixture(t, &critest.Runtime{Exited: map[string]string{"kube-apiserver-node": "/var/log/pods/api.log"}})
+	f.WriteFiles(t, map[string]string{"/var/log/pods/api.log": "unknown flag: --bogus\nBearer eyJhbGciOi.c4n4ry.c4n4ry\n"})
+	doc := decode(t, creator+"discovery: {token: {value: "+token+"}}\n")
+	f.Commands.OnFunc("kubeadm init --config /dev/stdin", func(context.Context, machine.Command) (machine.Result, error) {
+		f.WriteFiles(t, map[string]string{"/etc/kubernetes/manifests/kube-apiserver.yaml": "", "/etc/kubernetes/manifests/etcd.yaml": ""})
+		return machine.Result{ExitCode: 1, Stdout: []byte("[certs] Generating\n[bootstrap-token] Using token: " + token + "\n"), Stderr: []byte(
+			"error: error execution phase wait-control-plane: could not bootstrap the admin user in file admin.conf: connection refused\n")}, nil
+	})
+	p, err := plan(t.Context(), f.Machine, doc)
+	require.NoError(t, err)
+	shown, err := apply(t, p)
+	e := pluginv1.AsError(err)
+	require.Equal(t, pluginv1.CodePrecondition, e.Code)
+	require.Equal(t, "kubeadm init failed in the phase wait-control-plane: the control plane does not become healthy: "+
+		"etcd has no container, kube-apiserver ends with exit code 1", e.Message)
+	require.Equal(t, map[string]string{
+		"command": "init", "duration": "0s", "exitCode": "1", "kubeadmVersion": "v1.37.1", "kubernetesVersion": "v1.37.1", "phase": "wait-control-plane",
+	}, e.Facts)
+	require.Contains(t, e.Detail, "unknown flag: --bogus")
+	require.Contains(t, e.Detail, "kubelet: token [redacted] refused")
+	require.NotContains(t, e.Error()+e.Detail+shown.String(), "c4n4ry")
+	require.Equal(t, "creating certificates\ncreating the bootstrap token", shown.String())
+	// Without data of etcd no machine can have joined: the plan says that it removes what is left.
+	p, err = plan(t.Context(), f.Machine, doc)
+	require.NoError(t, err)
+	require.Equal(t, "kubeadm:reset kubeadm:init", ids(p))
+	f.WriteFiles(t, map[string]string{"/var/lib/etcd/member/wal": ""})
+	_, err = plan(t.Context(), f.Machine, doc)
+	require.ErrorContains(t, err, "unknown whether other nodes have joined")
+}
+
+// TestNoContainer: without any container the kubelet is the cause.
+func TestNoContainer(t *testing.T) {
+	t.Parallel()
+	f := fixture(t, &critest.Runtime{})
+	f.Commands.OnFunc("kubeadm init --config /dev/stdin", func(context.Context, machine.Command) (machine.Result, error) {
+		f.WriteFiles(t, map[string]string{"/etc/kubernetes/manifests/kube-apiserver.yaml": "", "/etc/kubernetes/manifests/etcd.yaml": ""})
+		return machine.Result{ExitCode: 1, Stderr: []byte("error: error execution phase wait-control-plane: connection refused\n")}, nil
+	})
+	p, err := plan(t.Context(), f.Machine, decode(t, creator))
+	require.NoError(t, err)
+	_, err = apply(t, p)
+	require.ErrorContains(t, err, "the control plane does not become healthy: the kubelet has started no container of it")
+}
+
+// TestRefusedInPreflight: kubeadm that changes nothing leaves no intent, so that a corrected document is not refused.
+func TestRefusedInPreflight(t *testing.T) {
+	t.Parallel()
+	f := fixture(t, &critest.Runtime{})
+	ca := newIdentity(t, "node")
+	text, err := os.ReadFile("internal/outcome/testdata/1.36/join-token-unknown.txt")
+	require.NoError(t, err)
+	f.Commands.On("kubeadm join --config /dev/stdin", machine.Result{ExitCode: 1, Stderr: text})
+	p, err := plan(t.Context(), f.Machine, decode(t, ca.worker()))
+	require.NoError(t, err)
+	_, err = apply(t, p)
+	require.ErrorContains(t, err, "the cluster does not know the bootstrap token, or it has expired")
+	_, err = f.Machine.State.Load("kubeadm")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	installs(t, f, "kubeadm join --config /dev/stdin", ca.joined())
+	p, err = plan(t.Context(), f.Machine, decode(t, strings.Replace(ca.worker(), "example.com", "example.org", 1)))
+	require.NoError(t, err)
+	_, err = apply(t, p)
+	require.NoError(t, err)
+}
+
+// TestInterrupted: what a killed run left is removed, files of the document that this takes away are written again, and a
+// node that is one already is only finished.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	ca := newIdentity(t, "node")
+	killed := errors.New("killed")
+	interrupt := func(f *machinetest.Fixture, line, spec string, files map[string]string) {
+		f.Commands.OnFunc(line, func(context.Context, machine.Command) (machine.Result, error) {
+			f.WriteFiles(t, files)
+			panic(killed)
+		})
+		p, err := plan(t.Context(), f.Machine, decode(t, spec))
+		require.NoError(t, err)
+		require.PanicsWithError(t, "killed", func() { _, _ = apply(t, p) })
+	}
+
+	f := fixture(t, &critest.Runtime{})
+	spec := ca.worker() + "patches: [{target: kubeletconfiguration, patch: 'maxPods: 3'}]\n"
+	interrupt(f, "kubeadm join --config /dev/stdin", spec, map[string]string{"/etc/kubernetes/bootstrap-kubelet.conf": token})
+	installs(t, f, reset, nil)
+	f.Commands.OnFunc(reset, func(context.Context, machine.Command) (machine.Result, error) {
+		return machine.Result{}, f.Machine.FS.Remove("/etc/kubernetes/bootstrap-kubelet.conf")
+	})
+	installs(t, f, "kubeadm join --config /dev/stdin", ca.joined())
+	p, err := plan(t.Context(), f.Machine, decode(t, spec))
+	require.NoError(t, err)
+	require.Equal(t, "kubeadm:reset kubeadm:join", ids(p))
+	_, err = apply(t, p)
+	require.NoError(t, err)
+
+	f = fixture(t, &critest.Runtime{})
+	files := ca.joined()
+	files["/etc/kubernetes/bootstrap-kubelet.conf"] = token
+	interrupt(f, "kubeadm join --config /dev/stdin", spec, files)
+	p, err = plan(t.Context(), f.Machine, decode(t, spec))
+	require.NoError(t, err)
+	require.Equal(t, "kubeadm:finish", ids(p))
+	_, err = apply(t, p)
+	require.NoError(t, err)
+	require.NotContains(t, machinetest.Tree(t, f.Root), "bootstrap-kubelet.conf")
+	require.NotContains(t, machinetest.Tree(t, f.Root), "machineadm-kubernetes-node")
+
+	f = fixture(t, &critest.Runtime{})
+	spec = creator + "staticPods: [{name: proxy, manifest: '{apiVersion: v1, kind: Pod, metadata: {name: proxy}}'}]\n"
+	interrupt(f, "kubeadm init --config /dev/stdin", spec, map[string]string{"/etc/kubernetes/admin.conf": "", "/etc/kubernetes/pki/ca.key": ""})
+	f.Commands.OnFunc(reset, func(context.Context, machine.Command) (machine.Result, error) {
+		return machine.Result{}, errors.Join(f.Machine.FS.Remove("/etc/kubernetes/admin.conf"), f.Machine.FS.Remove("/etc/kubernetes/pki/ca.key"),
+			f.Machine.FS.Remove("/etc/kubernetes/manifests/proxy.yaml"))
+	})
+	installs(t, f, "kubeadm init --config /dev/stdin", ca.created())
+	p, err = plan(t.Context(), f.Machine, decode(t, spec))
+	require.NoError(t, err)
+	require.Equal(t, "kubeadm:reset file:/etc/kubernetes/manifests/proxy.yaml kubeadm:init", ids(p))
+	_, err = apply(t, p)
+	require.NoError(t, err)
+	require.Contains(t, machinetest.Tree(t, f.Root), "-rw------- /etc/kubernetes/manifests/proxy.yaml")
+
+	f = fixture(t, &critest.Runtime{})
+	interrupt(f, "kubeadm init --config /dev/stdin", creator, ca.created())
+	installs(t, f, "kubeadm init phase addon all --config /dev/stdin", nil)
+	p, err = plan(t.Context(), f.Machine, decode(t, creator))
+	require.NoError(t, err)
+	require.Equal(t, "kubeadm:finish", ids(p))
+	_, err = apply(t, p)
+	require.NoError(t, err)
+	p, err = plan(t.Context(), f.Machine, decode(t, creator))
+	require.NoError(t, err)
+	require.Empty(t, ids(p))
+}
+
+// TestStop leaves the intent, and its error is the one by which the library sees that the change was stopped.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	f := fixture(t, &critest.Runtime{})
+	ca := newIdentity(t, "node")
+	ctx, stop := context.WithCancelCause(t.Context())
+	f.Commands.OnFunc("kubeadm join --config /dev/stdin", func(ctx context.Context, c machine.Command) (machine.Result, error) {
+		assert.Equal(t, grace, c.Grace)
+		f.WriteFiles(t, map[string]string{"/etc/kubernetes/bootstrap-kubelet.conf": token})
+		stop(sdk.ErrStopped)
+		<-ctx.Done()
+		return machine.Result{ExitCode: -1}, &machine.CommandError{Name: c.Name, ExitCode: -1, Signal: "TERM", Err: ctx.Err()}
+	})
+	p, err := plan(ctx, f.Machine, decode(t, ca.worker()))
+	require.NoError(t, err)
+	require.True(t, p.Changes[0].Interruptible && p.Changes[0].NeedsLive)
+	require.ErrorIs(t, p.Changes[0].Do(ctx, &recorder{}), context.Canceled)
+	_, err = f.Machine.State.Load("kubeadm")
+	require.NoError(t, err)
+}
+
+// TestCrash ends a run before each of its effects.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	ca := newIdentity(t, "node")
+	const both = "patches: [{target: kubeletconfiguration, patch: 'maxPods: 3'}]\nfiles: [{path: /etc/a, content: a}]\nprofiles: [cis-1.11]\n"
+	const pod = "staticPods: [{name: proxy, manifest: '{apiVersion: v1, kind: Pod, metadata: {name: proxy}}'}]\n"
+	for name, spec := range map[string]string{"join": ca.worker() + both, "init": creator + both + pod} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			machinetest.Crash(t, func() *machinetest.Fixture {
+				f := fixture(t, &critest.Runtime{})
+				installs(t, f, "kubeadm join --config /dev/stdin", ca.joined())
+				installs(t, f, "kubeadm init --config /dev/stdin", ca.created())
+				installs(t, f, "kubeadm init phase addon all --config /dev/stdin", nil)
+				return f
+			}, func(ctx context.Context, m machine.Machine) (sdk.Plan, error) { return plan(ctx, m, decode(t, spec)) })
+		})
+	}
+}
+
+// TestReady: everything that would make kubeadm fail is reported at once, and none of it is final.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	ca := newIdentity(t, "node")
+	nothing := func(*machinetest.Fixture, *critest.Runtime) {}
+	for name, c := range map[string]struct {
+		prepare func(*machinetest.Fixture, *critest.Runtime)
+		spec    string
+		says    []string
+	}{
+		"programs": {func(f *machinetest.Fixture, _ *critest.Runtime) {
+			f.Commands.Absent("kubeadm", "kubelet")
+		}, ca.worker(), []string{"kubeadm is not installed", "kubelet is not installed"}},
+		"skew": {func(f *machinetest.Fixture, _ *critest.Runtime) {
+			f.Commands.On("kubelet --version", machine.Result{Stdout: []byte("Kubernetes v1.31.0")})
+		}, ca.worker(), []string{"three minor versions older"}},
+		"all": {func(f *machinetest.Fixture, r *critest.Runtime) {
+			f.Machine.Services, f.Kernel.Parameters["net/ipv4/ip_forward"], r.NotReady = machinetest.NewServices(), "0", "ContainerdNotReady"
+			f.WriteFiles(t, map[string]string{
+				"/proc/swaps":    "Filename Type Size Used Priority\n/dev/sda2 partition 1 0 -2\n",
+				"/proc/net/tcp":  "  sl  local_address rem_address   st\n   0: 00000000:280A 00000000:0000 0A 0\n   1: 0100007F:192B 0100007F:1F90 01 0\n",
+				"/proc/net/tcp6": "  sl  local_address rem_address   st\n   0: 00000000000000000000000000000000:192B 0:0000 0A 0\n",
+			})
+		}, creator, []string{
+			"the service kubelet is not installed", "it is not ready: ContainerdNotReady", "swap is on", "net.ipv4.ip_forward is not 1",
+			"listens on the port 10250", "listens on the port 6443",
+		}},
+		"tolerated": {func(f *machinetest.Fixture, _ *critest.Runtime) {
+			f.WriteFiles(t, map[string]string{
+				"/proc/swaps":   "Filename\n/dev/sda2\n",
+				"/proc/net/tcp": "   0: 00000000:280A 00000000:0000 0A 0\n   1: 00000000:192B 00000000:0000 0A 0\n",
+			})
+		}, ca.worker() + "kubelet: {config: {failSwapOn: false}}\nignorePreflightErrors: [port-10250]\n", nil},
+		"host": {
+			nothing, ca.worker() + "node: {name: other}\nprofiles: [disa-k8s-v2r6]\n",
+			[]string{"a profile demands that the node has the host name"},
+		},
+		"socket": {
+			nothing, ca.worker() + "node: {criSocket: 'unix:///run/none.sock'}\n",
+			[]string{"the container runtime does not answer"},
+		},
+		"images": {func(f *machinetest.Fixture, r *critest.Runtime) {
+			r.Images = []string{"r.test/etcd:3"}
+			f.Commands.On("kubeadm config images list --config /dev/stdin", machine.Result{Stdout: []byte("r.test/etcd:3\nr.test/api:1\nr.test/dns:2\n")})
+		}, creator + "node: {imagePullPolicy: Never}\n", []string{"r.test/api:1 is not on the machine", "r.test/dns:2 is not on the machine"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &critest.Runtime{}
+			f := fixture(t, r)
+			c.prepare(f, r)
+			_, err := plan(t.Context(), f.Machine, decode(t, c.spec))
+			if len(c.says) == 0 {
+				require.NoError(t, err)
+				return
+			}
+			e := pluginv1.AsError(err)
+			require.Equal(t, pluginv1.CodePrecondition, e.Code)
+			require.False(t, e.Final)
+			require.Len(t, e.Violations, len(c.says), "%v", e)
+			for i, says := range c.says {
+				assert.Contains(t, e.Violations[i].Message, says)
+				assert.NotEmpty(t, e.Violations[i].Hint)
+			}
+		})
+	}
+}
+
+// TestTwoNodes: two documents never agree, because a machine is one node.
+func TestTwoNodes(t *testing.T) {
+	t.Parallel()
+	f := fixture(t, &critest.Runtime{})
+	doc := decode(t, creator)
+	_, err := plan(t.Context(), f.Machine, doc)
+	require.NoError(t, err)
+	doc.Metadata.Name = "other"
+	_, err = plan(t.Context(), f.Machine, doc)
+	require.NoError(t, err)
+	claims := f.Claims()
+	require.Len(t, claims, 2)
+	require.Equal(t, claims[0].ID, claims[1].ID)
+	require.NotEqual(t, claims[0].Value, claims[1].Value)
+}
+
+// TestTimeouts: the waits of kubeadm end before the time limit of the document.
+func TestTimeouts(t *testing.T) {
+	t.Parallel()
+	f := fixture(t, &critest.Runtime{})
+	doc := decode(t, creator+"timeouts: {kubelet: 9s}\n")
+	doc.Metadata.Timeout = "2m"
+	f.Commands.OnFunc("kubeadm init --config /dev/stdin", func(_ context.Context, c machine.Command) (machine.Result, error) {
+		assert.Contains(t, string(c.Stdin), `kubeletHealthCheck: "9s"`)
+		assert.Contains(t, string(c.Stdin), `controlPlaneComponentHealthCheck: "40s"`)
+		return machine.Result{}, nil
+	})
+	p, err := plan(t.Context(), f.Machine, doc)
+	require.NoError(t, err)
+	_, err = apply(t, p)
+	require.NoError(t, err)
+	require.Nil(t, bounded(nil, "1h"))
+	require.Nil(t, bounded(nil, ""))
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/outcome"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/ready"
+	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
+)
+
+const (
+	// grace is the time that kubeadm has to end, below that of the host for a plugin.
+	grace = 10 * time.Second
+	// explainTimeout bounds the collection of what explains a failure.
+	explainTimeout = 10 * time.Second
+	// configFile is in the work directory, on Windows, which has no /dev/stdin.
+	configFile = "/config.yaml"
+)
+
+// run runs kubeadm and shows its progress. Only init and join get the configuration and the files of the document. The
+// context of the document is the limit.
+func (n *node) run(ctx context.Context, p sdk.Progress, args ...string) error {
+	command := machine.Command{Name: "kubeadm", Args: args, Timeout: 24 * time.Hour, Grace: grace}
+	if args[0] != "reset" {
+		if err := n.workFiles(); err != nil {
+			return err
+		}
+		config := "/dev/stdin"
+		if n.s.Windows {
+			config = n.work(configFile)
+		} else {
+			command.Stdin = n.rendered.Config
+		}
+		command.Args = slices.Concat(args, []string{"--config", config})
+		if len(args) == 1 {
+			command.Args = append(command.Args, n.rendered.Flags...)
+		}
+	}
+	redact := n.redactor()
+	output := outcome.New(redact)
+	command.Output = func(line string) {
+		if text := output.Line(line); text != "" {
+			p.Report(text)
+		}
+	}
+	began := time.Now()
+	_, err := n.m.Commands.Run(ctx, command)
+	if emptied := n.empty(); err == nil || emptied != nil {
+		return errors.Join(err, emptied)
+	}
+	if errors.Is(context.Cause(ctx), sdk.ErrStopped) || errors.Is(err, context.Canceled) {
+		return err // the next run begins with what is left
+	}
+	run := outcome.Run{
+		Command: args[0], Err: err, Duration: time.Since(began),
+		Facts: map[string]string{"kubeadmVersion": n.kubeadm.String(), "kubernetesVersion": n.s.Version.String()},
+	}
+	if args[0] != "reset" && !n.s.Windows {
+		run.Pods, run.Detail = n.explain(ctx, redact)
+	}
+	return output.Failure(run)
+}
+
+// explain returns which containers of the control plane have failed, and for the administrator their status and the log of
+// the kubelet.
+func (n *node) explain(ctx context.Context, redact outcome.Redactor) (pods, detail string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), explainTimeout)
+	defer cancel()
+	var failed []string
+	var b strings.Builder
+	if n.s.ControlPlane() {
+		failed = ready.Containers(ctx, n.m, n.s, &b)
+	}
+	log, err := n.m.Commands.Run(ctx, machine.Command{
+		Name: "journalctl", Args: []string{"--unit", "kubelet", "--lines", "60", "--no-pager", "--output", "short-iso"},
+	})
+	if err == nil {
+		fmt.Fprintf(&b, "journalctl --unit kubelet:\n%s", log.Stdout)
+	}
+	if len(failed) > 0 {
+		pods = ": " + strings.Join(failed, ", ")
+	}
+	return pods, redact.Text(b.String())
+}
+
+// bounded returns timeouts of kubeadm that pass before the time limit of the document, so that kubeadm can say for
+// what it has waited. Those of the document and kubeadm's shorter ones stay.
+func bounded(t *v1alpha1.NodeTimeouts, limit string) *v1alpha1.NodeTimeouts {
+	whole, err := time.ParseDuration(cmp.Or(limit, "15m"))
+	each := (whole / 3).Round(time.Second)
+	if err != nil || each >= 4*time.Minute || each <= 0 {
+		return t
+	}
+	var all v1alpha1.NodeTimeouts
+	if t != nil {
+		all = *t
+	}
+	for _, timeout := range []*string{&all.ControlPlane, &all.Kubelet, &all.TLSBootstrap, &all.Discovery} {
+		*timeout = cmp.Or(*timeout, each.String())
+	}
+	return &all
+}
