@@ -81,10 +81,12 @@ func awaited(t testing.TB, what string, ready func() (bool, string)) {
 	t.Fatalf("waited %s for %s: %s", bootLimit, what, why)
 }
 
-// ask is a script that asks the API server of the node that it runs on. The certificate is that of the API server towards
-// kubelets, which kubeadm makes an administrator's.
-const ask = `cd /etc/kubernetes/pki && exec curl --silent --show-error --fail-with-body --max-time 10 \
-	--cacert ca.crt --cert apiserver-kubelet-client.crt --key apiserver-kubelet-client.key "https://$(hostname):6443$1"`
+// ask is a script that asks the API server of the node that it runs on, with the credentials that
+// need no rights stored in the cluster.
+const ask = `cd /run && umask 077 && sed -n 's/^ *client-\(certificate\|key\)-data: //p' /etc/kubernetes/super-admin.conf |
+	while read -r pem; do printf %s "$pem" | base64 -d; done >admin.pem &&
+	exec curl --silent --show-error --fail-with-body --max-time 10 \
+		--cacert /etc/kubernetes/pki/ca.crt --cert admin.pem "https://$(hostname):6443$1"`
 
 // get returns what the API server of a control plane's node answers.
 func get(t testing.TB, n *nodes.Node, path string) (nodes.Result, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/machineadm/machineadm/host/state"
 )
 
-// TestStatusHints: without a report that can be read, status says how to go on.
+// TestStatusHints: without a report that can be read, status says how to continue.
 func TestStatusHints(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
