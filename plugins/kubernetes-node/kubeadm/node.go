@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -16,6 +15,9 @@ import (
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 )
+
+// configFile is in the work directory, on Windows, which has no /dev/stdin.
+const configFile = "/config.yaml"
 
 // node makes the changes that kubeadm makes.
 type node struct {
@@ -81,95 +83,6 @@ func (n *node) command() string {
 	return "join"
 }
 
-// join returns the change that makes the machine a node.
-func (n *node) join() *sdk.Change {
-	what := map[string]string{
-		settings.Init: "create a cluster, as its first control plane",
-		settings.Join: "join a cluster as a control plane", settings.Worker: "join a cluster as a worker",
-	}
-	command := n.command()
-	return &sdk.Change{
-		ID: "kubeadm:" + command, Summary: what[n.s.Spec.Role] + " (kubeadm " + command + ")",
-		NeedsLive: true, Interruptible: true,
-		Do: func(ctx context.Context, p sdk.Progress) error {
-			have, err := member.Observe(n.m, n.s.Spec.Cluster.CertificatesDir)
-			if err != nil {
-				return err
-			}
-			begun := member.Begun{Identity: n.identity, Foreign: len(have.Others(n.own())) > 0}
-			if err := n.intent.Begin(begun); err != nil {
-				return err
-			}
-			if err := n.run(ctx, p, command); err != nil {
-				return errors.Join(err, n.untouched())
-			}
-			return n.end()
-		},
-	}
-}
-
-// untouched ends the intent of a kubeadm that has refused before it changed anything.
-func (n *node) untouched() error {
-	have, err := member.Observe(n.m, n.s.Spec.Cluster.CertificatesDir)
-	if err != nil || len(have.Left) > 0 {
-		return err
-	}
-	begun, err := n.intent.Load()
-	if err != nil || begun == nil || !begun.Foreign && len(have.Others(n.own())) > 0 {
-		return err
-	}
-	return n.intent.End()
-}
-
-// finish returns the change that does what an interrupted kubeadm had left to do on a machine that is the node already.
-func (n *node) finish() *sdk.Change {
-	change := &sdk.Change{
-		ID: "kubeadm:finish", Summary: "remove the credentials of an interrupted kubeadm join", NeedsLive: true, Interruptible: true,
-	}
-	if n.s.Spec.Role == settings.Init {
-		change.Summary = "install the add-ons that an interrupted kubeadm init did not (kubeadm init phase addon all)"
-	}
-	change.Do = func(ctx context.Context, p sdk.Progress) error {
-		if n.s.Spec.Role == settings.Init {
-			if err := n.run(ctx, p, "init", "phase", "addon", "all"); err != nil {
-				return err
-			}
-		}
-		return n.end()
-	}
-	return change
-}
-
-// end removes the credentials that an interrupted kubeadm leaves, and then the intent.
-func (n *node) end() error {
-	if err := n.empty(); err != nil {
-		return err
-	}
-	if err := n.m.FS.Remove(member.Path(n.m.Target.OS, "/etc/kubernetes/bootstrap-kubelet.conf")); err != nil {
-		return err
-	}
-	return n.intent.End()
-}
-
-// reset returns the change that removes what an interrupted run left.
-func (n *node) reset() *sdk.Change {
-	return &sdk.Change{
-		ID: "kubeadm:reset", Summary: "remove what an interrupted kubeadm " + n.command() + " left (kubeadm reset)",
-		Diff:      "An earlier run of this document was interrupted while kubeadm was at work. No other machine has joined since.\n",
-		NeedsLive: true,
-		Do: func(ctx context.Context, p sdk.Progress) error {
-			if err := n.alone(ctx); err != nil {
-				return err
-			}
-			args := []string{"reset", "--force", "--cert-dir", n.s.Spec.Cluster.CertificatesDir}
-			if socket := n.s.Spec.Node.CRISocket; socket != "" {
-				args = append(args, "--cri-socket", socket)
-			}
-			return n.run(ctx, p, args...)
-		},
-	}
-}
-
 // workFiles writes what kubeadm reads from files.
 func (n *node) workFiles() error {
 	if err := n.empty(); err != nil {
@@ -223,35 +136,11 @@ func (n *node) empty() error {
 	return nil
 }
 
-// modes returns the change that restricts files of kubeadm to the modes of the profiles. With again kubeadm is to run first.
-func (n *node) modes(again bool) (*sdk.Change, error) {
-	wide, err := n.restrict(func(string, fs.FileMode) error { return nil })
-	if err != nil || wide == 0 && (!again || len(n.s.Modes) == 0) {
-		return nil, err
+// own returns the paths of the certificates that the document brings.
+func (n *node) own() []string {
+	var paths []string
+	for _, file := range n.s.Credentials {
+		paths = append(paths, file.Path)
 	}
-	return &sdk.Change{
-		ID: "modes", Summary: "restrict the modes of files of Kubernetes", NeedsLive: true,
-		Do: func(context.Context, sdk.Progress) error {
-			_, err := n.restrict(n.m.FS.Chmod)
-			return err
-		},
-	}, nil
-}
-
-// restrict calls set for each file that exists with permissions beyond its mode, and counts them.
-func (n *node) restrict(set func(string, fs.FileMode) error) (wide int, err error) {
-	for _, file := range n.s.Modes {
-		info, err := n.m.FS.Stat(file.Path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil && info.Mode.Perm()&^file.Mode != 0 {
-			wide++
-			err = set(file.Path, file.Mode)
-		}
-		if err != nil {
-			return wide, err
-		}
-	}
-	return wide, nil
+	return paths
 }

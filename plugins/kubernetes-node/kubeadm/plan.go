@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -91,35 +90,6 @@ func (n *node) observe(ctx context.Context, result *sdk.Plan) (member.Step, erro
 		return step, ready.Images(ctx, n.m, n.s.Spec.Node.CRISocket, rendered.Config)
 	}
 	return step, nil
-}
-
-// alone proves that a reset takes the machine out of no cluster that others use. A worker is in none before it has its
-// certificate, and a further control plane before its kubelet starts.
-func (n *node) alone(ctx context.Context) error {
-	if n.s.Spec.Role != settings.Init {
-		return nil
-	}
-	return member.Alone(ctx, n.m, n.s.NodeName, n.etcdDir(), n.s.Spec.Cluster.CertificatesDir)
-}
-
-func (n *node) etcdDir() string {
-	etcd := n.s.Spec.Etcd
-	switch {
-	case etcd != nil && etcd.External != nil:
-		return ""
-	case etcd != nil && etcd.Local != nil:
-		return cmp.Or(etcd.Local.DataDir, "/var/lib/etcd")
-	}
-	return "/var/lib/etcd"
-}
-
-// own returns the paths of the certificates that the document brings.
-func (n *node) own() []string {
-	var paths []string
-	for _, file := range n.s.Credentials {
-		paths = append(paths, file.Path)
-	}
-	return paths
 }
 
 // files adds the changes of files. With again a file is written even if it matches now.

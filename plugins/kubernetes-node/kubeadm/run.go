@@ -21,8 +21,6 @@ const (
 	grace = 10 * time.Second
 	// explainTimeout bounds the collection of what explains a failure.
 	explainTimeout = 10 * time.Second
-	// configFile is in the work directory, on Windows, which has no /dev/stdin.
-	configFile = "/config.yaml"
 )
 
 // run runs kubeadm and shows its progress. Only init and join get the configuration and the files of the document. The

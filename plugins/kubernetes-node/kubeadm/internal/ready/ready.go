@@ -16,19 +16,6 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-const runAgain = ", then run again"
-
-// checker collects what is missing.
-type checker struct {
-	m       sdk.Machine
-	s       settings.Settings
-	missing []sdk.Violation
-}
-
-func (c *checker) miss(field, message, hint string) {
-	c.missing = append(c.missing, sdk.Violation{Field: field, Message: message, Hint: hint})
-}
-
 // Check returns the version of the installed kubeadm, or a Precondition with all that is missing. With fresh the machine has
 // nothing of an earlier run, so that nothing may use the ports of Kubernetes.
 func Check(ctx context.Context, m sdk.Machine, s settings.Settings, fresh bool) (release.Version, error) {
@@ -119,12 +106,6 @@ func (c *checker) forwarding(context.Context) error {
 			"put a Sysctl document with net.ipv4.ip_forward: 1 before this one")
 	}
 	return err
-}
-
-// ignored reports that the document turns the failure of kubeadm's own check into a warning.
-func (c *checker) ignored(check string) bool {
-	return c.s.Spec.IgnoreAllPreflightErrors ||
-		slices.ContainsFunc(c.s.Spec.IgnorePreflightErrors, func(name string) bool { return strings.EqualFold(name, check) })
 }
 
 // swap checks that the kubelet, which kubeadm waits for, starts with the swap space of the machine.

@@ -1,0 +1,28 @@
+package ready
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+const runAgain = ", then run again"
+
+// checker collects what is missing.
+type checker struct {
+	m       sdk.Machine
+	s       settings.Settings
+	missing []sdk.Violation
+}
+
+func (c *checker) miss(field, message, hint string) {
+	c.missing = append(c.missing, sdk.Violation{Field: field, Message: message, Hint: hint})
+}
+
+// ignored reports that the document turns the failure of kubeadm's own check into a warning.
+func (c *checker) ignored(check string) bool {
+	return c.s.Spec.IgnoreAllPreflightErrors ||
+		slices.ContainsFunc(c.s.Spec.IgnorePreflightErrors, func(name string) bool { return strings.EqualFold(name, check) })
+}
