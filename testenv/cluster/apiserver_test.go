@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,7 +32,11 @@ func TestJoinDiscoversTheBareControlPlane(t *testing.T) {
 	}
 	right := join(t, Token, c.CACertHash, "join", "--dry-run")
 	assert.Zero(t, right.ExitCode, "%s%s", right.Stdout, right.Stderr)
-	assert.NotContains(t, right.Stdout, "Real object does not exist", "a dry run makes up what it does not find")
+	for name, namespace := range map[string]string{"cluster-info": "kube-public", "kubeadm-config": "kube-system", "kubelet-config": "kube-system"} {
+		asked := fmt.Sprintf("Resource name %q, namespace %q\n", name, namespace)
+		assert.Contains(t, right.Stdout, asked)
+		assert.NotContains(t, right.Stdout, asked+"[dryrun] Real object does not exist", "a dry run makes up what it does not find")
+	}
 	for name, wrong := range map[string][2]string{
 		"token":     {"absent.0123456789abcdef", c.CACertHash},
 		"secret":    {Token[:7] + "fedcba9876543210", c.CACertHash},
