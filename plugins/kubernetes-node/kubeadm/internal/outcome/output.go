@@ -14,6 +14,7 @@ type Output struct {
 	redact Redactor
 	// warns matches klog's header, or that of a check; last the line that begins the error, or the advice for people.
 	warns, last *regexp.Regexp
+	colors      *regexp.Regexp // as machine.Command escapes them
 	words       map[string]string
 	prefix      string // of the last line that had one
 	said        string // the last progress
@@ -26,7 +27,8 @@ type Output struct {
 func New(redact Redactor) *Output {
 	return &Output{
 		redact: redact, words: doing(),
-		warns: regexp.MustCompile(`^(?:[WEF]\d{4} \S+ +\d+ \S+\] |\[WARNING (?:[\w.-]+)\]: )(.*)`),
+		warns:  regexp.MustCompile(`^(?:[WEF]\d{4} \S+ +\d+ \S+\] |\[WARNING (?:[\w.-]+)\]: )(.*)`),
+		colors: regexp.MustCompile(`\\x1b\[[0-9;]*m`),
 		last: regexp.MustCompile(`^error( execution phase|:) |fatal errors occurred` +
 			`|^Your Kubernetes control|^This node has joined|^The reset process`),
 	}
@@ -34,7 +36,7 @@ func New(redact Redactor) *Output {
 
 // Line reads a line and returns what to show of it, empty for nothing new. A line that it does not know is shown.
 func (o *Output) Line(line string) string {
-	line = o.redact.Text(strings.TrimRight(line, " \t\r"))
+	line = o.redact.Text(strings.TrimRight(o.colors.ReplaceAllString(line, ""), " \t\r"))
 	o.keep(line)
 	prefix, text := split(line)
 	warning := o.warns.FindStringSubmatch(text)
