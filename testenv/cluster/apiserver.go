@@ -80,11 +80,11 @@ func APIServer(t testing.TB, network *nodes.Network, name string) *ControlPlane 
 		}
 		return strings.Contains(r.Stdout, "jws-kubeconfig-"), r.Stdout + r.Stderr
 	})
-	return &ControlPlane{Node: n, Endpoint: address + ":6443", CACertHash: caCertHash(t, n)}
+	return &ControlPlane{Node: n, Endpoint: address + ":6443", CACertHash: CACertHash(t, n)}
 }
 
-// caCertHash is the digest of the public key of the node's authority.
-func caCertHash(t testing.TB, n *nodes.Node) string {
+// CACertHash is the digest of the public key of the node's authority.
+func CACertHash(t testing.TB, n *nodes.Node) string {
 	t.Helper()
 	text, err := n.CopyOut(t.Context(), "/etc/kubernetes/pki/ca.crt")
 	if err != nil {

@@ -1,9 +1,6 @@
 package kubernetesnode
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -95,16 +92,8 @@ func TestInterrupted(t *testing.T) {
 // start boots a node with containerd, this kubeadm, the stand-in for a kubelet, the host and the plugin.
 func start(t *testing.T, kubeadm string) *containerd.Daemon {
 	t.Helper()
-	built := t.TempDir()
-	programs := map[string]string{kubeadm: "/usr/bin/kubeadm"}
-	for name, pkg := range map[string]string{"machineadm": "host/cmd/machineadm", plugin: "plugins/kubernetes-node/kubeadm"} {
-		out := filepath.Join(built, name)
-		build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, "../../"+pkg)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		said, err := build.CombinedOutput()
-		require.NoError(t, err, string(said))
-		programs[out] = map[string]string{"machineadm": "/usr/bin/machineadm", plugin: "/usr/libexec/machineadm/" + plugin}[name]
-	}
+	programs := build(t)
+	programs[kubeadm] = "/usr/bin/kubeadm"
 	n := containerd.Start(t, containerd.V17)
 	n.MustExec(t, "mkdir", "-p", "/usr/libexec/machineadm", "/etc/machineadm")
 	for from, to := range programs {
