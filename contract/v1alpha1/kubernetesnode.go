@@ -21,7 +21,7 @@ type KubernetesNodeSpec struct {
 	// version skew policy.
 	KubernetesVersion string `json:"kubernetesVersion"`
 	// Cluster identifies the cluster and, for controlPlaneInit, configures it.
-	Cluster KubernetesCluster `json:"cluster"`
+	Cluster KubernetesCluster `json:"cluster,omitzero"`
 	// Node is the registration of the machine with the cluster.
 	Node KubernetesNodeRegistration `json:"node,omitzero"`
 	// Kubelet configures the kubelet. With controlPlaneInit the settings are also the defaults of all later nodes.
@@ -98,14 +98,17 @@ type KubernetesCluster struct {
 // from it by the field that ends in From; a field and its From exclude each other.
 type KubernetesNodeRegistration struct {
 	// Name is the name of the node, a DNS subdomain. Default the host name, in lower case.
-	Name     string        `json:"name,omitempty"`
+	Name string `json:"name,omitempty"`
+	// NameFrom takes the name from the machine.
 	NameFrom *MachineValue `json:"nameFrom,omitempty"`
 	// IP is the address of the node, and of the API server on a control plane. Two addresses, separated by a comma, are one
 	// of each family. By default the address of the default route.
-	IP     string        `json:"ip,omitempty"`
+	IP string `json:"ip,omitempty"`
+	// IPFrom takes the address from the machine.
 	IPFrom *MachineValue `json:"ipFrom,omitempty"`
 	// ProviderID identifies the machine at its infrastructure provider, such as aws:///eu-west-1a/i-0123456789.
-	ProviderID     string        `json:"providerID,omitempty"`
+	ProviderID string `json:"providerID,omitempty"`
+	// ProviderIDFrom takes the identifier from the machine.
 	ProviderIDFrom *MachineValue `json:"providerIDFrom,omitempty"`
 	// Labels of the node at its registration. The prefixes kubernetes.io and k8s.io are limited to those that a node may set
 	// itself.
