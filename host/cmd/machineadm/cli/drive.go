@@ -75,7 +75,6 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 		}
 	}
 	noteStream(o.path, options, log)
-	noteRoot(where.target, root, log)
 	result, err := g.execute(ctx, where, s, options, head, observe, log)
 	if err != nil {
 		return o.unopened(err, observe)

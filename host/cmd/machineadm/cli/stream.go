@@ -12,7 +12,6 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/internal/rooted"
 	"github.com/machineadm/machineadm/internal/trust"
@@ -108,14 +107,6 @@ func reason(err error) string {
 		return at.Err.Error()
 	}
 	return err.Error()
-}
-
-// noteRoot warns of an image whose distribution is unknown, such as an empty directory given by mistake.
-func noteRoot(t target.Target, root string, log *slog.Logger) {
-	if root != "" && t.Distribution == "linux" && t.Name == "Linux" && t.Version == "" {
-		log.Warn("the image has no os-release, so that its distribution is unknown", "root", root,
-			"remedy", "give --root the root directory of an image")
-	}
 }
 
 // noteStream logs the stream, and warns of a file with secrets that other users can read.
