@@ -175,6 +175,15 @@ func violationsText(e *pluginv1.Error) string {
 	return strings.Join(texts, "; ")
 }
 
+// refusalText returns the message and every violation, without a message that repeats the first of them, as the SDK's does.
+func refusalText(e *pluginv1.Error) string {
+	violations := violationsText(e)
+	if violations == "" || strings.HasPrefix(e.Message, e.Violations[0].Message) {
+		return cmp.Or(violations, e.Message)
+	}
+	return textAt(e.Message, violations)
+}
+
 func textAt(field, message string) string {
 	if field == "" {
 		return message

@@ -152,7 +152,7 @@ func (r *runner) try(ctx context.Context, b bound, c *candidate) (out planned, r
 		out.pending = e
 		return out, "", nil
 	case e.Code == pluginv1.CodeUnsupported && b.provider == "":
-		return out, c.provider + ": " + cmp.Or(violationsText(e), e.Message, e.Error()), nil
+		return out, c.provider + ": " + cmp.Or(refusalText(e), e.Error()), nil
 	}
 	out.result = out.result.fail(b.fromPlugin(c, err))
 	return out, "", nil
