@@ -23,7 +23,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.KubernetesNode) (sdk.
 	}
 	s.Spec.Timeouts = bounded(s.Spec.Timeouts, doc.Metadata.Timeout)
 	n := newNode(m, s)
-	result := sdk.Plan{Warnings: s.Warnings}
+	var result sdk.Plan
 	step := member.Run
 	if !m.Offline() {
 		if step, err = n.observe(ctx, &result); err != nil {

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -109,6 +108,6 @@ func (r *resolver) defaultName(at document.Path) {
 	}
 	name := strings.ToLower(strings.TrimSpace(r.m.Target.Hostname))
 	if err := r.acceptName(name); err != nil {
-		r.wait(at+".name", "the host name of this machine "+err.Error(), cmp.Or("set another host name, or give the name of the node"))
+		r.wait(at+".name", "the host name of this machine "+err.Error(), "set another host name, or give the name of the node")
 	}
 }

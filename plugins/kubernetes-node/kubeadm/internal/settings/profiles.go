@@ -124,7 +124,7 @@ func (r *resolver) profiles() {
 			}
 		case "file":
 			if bits, err := strconv.ParseUint(rule.Value, 8, 12); err == nil && !r.result.Windows {
-				r.result.Modes = append(r.result.Modes, Mode{Path: rule.Name, Mode: fs.FileMode(bits), Field: string(known[rule.Profile])})
+				r.result.Modes = append(r.result.Modes, Mode{Path: rule.Name, Mode: fs.FileMode(bits)})
 			}
 		case "apiServer", "controllerManager", "scheduler", "etcd":
 			if r.spec.Role == Init {

@@ -44,8 +44,6 @@ type Settings struct {
 	// WorkDir is the directory, with mode 0700, of what kubeadm reads from files besides: see render.Rendered. It must not
 	// outlive kubeadm.
 	WorkDir string
-	// Warnings are about valid fields.
-	Warnings []sdk.Warning
 }
 
 // File is a file that a field of the document asks for.
@@ -57,11 +55,10 @@ type File struct {
 	After bool
 }
 
-// Mode is the mode of a file that a field of the document asks for.
+// Mode is the mode of a file that a profile asks for.
 type Mode struct {
-	Path  string
-	Mode  fs.FileMode
-	Field string
+	Path string
+	Mode fs.FileMode
 }
 
 // ControlPlane reports whether the node is a control plane.
