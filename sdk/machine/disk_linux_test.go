@@ -66,6 +66,10 @@ func TestFullDisk(t *testing.T) {
 			return err
 		}
 		first := files.WriteFile("/etc/f", []byte("old"), 0o644)
+		free, err := files.Free("/etc/absent/absent")
+		if err != nil || free <= 0 || free >= 256<<10 {
+			t.Errorf("%d bytes free of 256 KiB, error %v", free, err)
+		}
 		before := machinetest.Tree(t, root)
 		err = files.WriteFile("/etc/f", make([]byte, 1<<20), 0o644)
 		if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), filepath.Join(root, "etc/f")) {

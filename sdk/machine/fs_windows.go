@@ -127,3 +127,6 @@ func (f *FS) symlink(target, name string) error {
 func (f *FS) remove(name string) error {
 	return f.enter(name, func(root *os.Root, relative string) error { return root.Remove(relative) })
 }
+
+// Free returns ErrUnsupported: the free space of a file system is read on Linux only.
+func (f *FS) Free(name string) (int64, error) { return 0, f.failed("statfs", name, ErrUnsupported) }
