@@ -2,12 +2,17 @@
 package ready
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/release"
@@ -23,7 +28,7 @@ func Check(ctx context.Context, m sdk.Machine, s settings.Settings, fresh bool) 
 	kubeadm, err := c.programs(ctx)
 	checks := []func(context.Context) error{c.service, c.hostName}
 	if !s.Windows {
-		checks = append(checks, c.runtime, c.swap, c.forwarding)
+		checks = append(checks, c.runtime, c.swap, c.forwarding, c.disk)
 	}
 	if fresh && !s.Windows {
 		checks = append(checks, c.ports)
@@ -41,19 +46,20 @@ func Check(ctx context.Context, m sdk.Machine, s settings.Settings, fresh bool) 
 
 // programs checks that the programs are there, and that their versions suit the control plane.
 func (c *checker) programs(ctx context.Context) (release.Version, error) {
-	kubeadm, found, err := c.version(ctx, "kubeadm", "version", "--output", "short")
+	kubeadm, found, err := c.version(ctx, "kubeadm", c.kubeadmVersion, "version", "--output", "json")
 	if err != nil {
 		return kubeadm, err
 	}
-	kubelet, ok, err := c.version(ctx, "kubelet", "--version")
+	kubelet, ok, err := c.version(ctx, "kubelet", lastWord, "--version")
 	if err == nil && found && ok {
 		c.missing = append(c.missing, release.Check(c.s.Version, kubeadm, kubelet)...)
 	}
 	return kubeadm, err
 }
 
-// version asks a program for its version; ok is false when it is missing, which is recorded.
-func (c *checker) version(ctx context.Context, name string, args ...string) (v release.Version, ok bool, err error) {
+// version asks a program for its version, which read takes from its output; ok is false when the program is missing, which is
+// recorded.
+func (c *checker) version(ctx context.Context, name string, read func([]byte) string, args ...string) (v release.Version, ok bool, err error) {
 	if _, err := c.m.Commands.Find(name); errors.Is(err, fs.ErrNotExist) {
 		c.miss("", "the program "+name+" is not installed", "install "+name+" of the minor version of spec.kubernetesVersion"+runAgain)
 		return v, false, nil
@@ -62,15 +68,40 @@ func (c *checker) version(ctx context.Context, name string, args ...string) (v r
 	if err != nil {
 		return v, false, err
 	}
-	words := strings.Fields(string(result.Stdout)) // "v1.37.1", or "Kubernetes v1.37.1"
-	if len(words) > 0 {
-		v, err = release.Parse(words[len(words)-1])
-	}
-	if len(words) == 0 || err != nil {
+	if v, err = release.Parse(read(result.Stdout)); err != nil {
 		return v, false, sdk.WithDetail(sdk.Precondition(name+" does not report a version of Kubernetes",
 			"install a release of "+name+runAgain), string(result.Stdout))
 	}
 	return v, true, nil
+}
+
+// kubeadmVersion reads the version of kubeadm. A clock that is behind the build of kubeadm is wrong: certificates of the
+// cluster would not be valid yet.
+func (c *checker) kubeadmVersion(output []byte) string {
+	var v struct {
+		Client struct {
+			Version string `json:"gitVersion"`
+			Built   string `json:"buildDate"`
+		} `json:"clientVersion"`
+	}
+	if json.Unmarshal(output, &v) != nil {
+		return ""
+	}
+	built, err := time.Parse(time.RFC3339, v.Client.Built) // the build of a vendor need not have a date
+	if now := time.Now(); err == nil && now.Before(built) {
+		c.miss("", fmt.Sprintf("the clock shows %s, and the installed kubeadm was built on %s",
+			now.UTC().Format(time.DateOnly), built.UTC().Format(time.DateOnly)), "put a Timesync document before this one, or set the clock"+runAgain)
+	}
+	return v.Client.Version
+}
+
+// lastWord returns the version in "Kubernetes v1.37.1".
+func lastWord(output []byte) string {
+	words := bytes.Fields(output)
+	if len(words) == 0 {
+		return ""
+	}
+	return string(words[len(words)-1])
 }
 
 // service checks the unit of the kubelet. Without it kubeadm waits for the kubelet in vain.
@@ -121,4 +152,29 @@ func (c *checker) swap(context.Context) error {
 			"swapoff -a and remove it from /etc/fstab; or set failSwapOn: false in spec.kubelet.config; then run again")
 	}
 	return err
+}
+
+// disk checks that a node fits on the file systems that it writes to. etcd alone reserves 128 MiB for its log, and images are
+// larger; the kubelet evicts pods long before a file system is full.
+func (c *checker) disk(context.Context) error {
+	const least = 512 << 20
+	directories := []string{"/var/lib/kubelet"}
+	if c.s.ControlPlane() {
+		data := "/var/lib/etcd"
+		if etcd := c.s.Spec.Etcd; etcd != nil && etcd.Local != nil {
+			data = cmp.Or(etcd.Local.DataDir, data)
+		}
+		directories = append(directories, data)
+	}
+	for _, directory := range directories {
+		free, err := c.m.FS.Free(directory)
+		if err != nil {
+			return err
+		}
+		if free < least {
+			c.miss("", fmt.Sprintf("the file system of %s has %d MiB free, and a node needs %d MiB", directory, free>>20, least>>20),
+				"free space, or use a larger disk"+runAgain)
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -107,7 +108,11 @@ func (r *resolver) defaultName(at document.Path) {
 		return
 	}
 	name := strings.ToLower(strings.TrimSpace(r.m.Target.Hostname))
-	if err := r.acceptName(name); err != nil {
+	err := r.acceptName(name)
+	if err == nil && isLocalhost(name) {
+		err = errors.New("is " + name + ", as on any machine without a name of its own")
+	}
+	if err != nil {
 		r.wait(at+".name", "the host name of this machine "+err.Error(), "set another host name, or give the name of the node")
 	}
 }

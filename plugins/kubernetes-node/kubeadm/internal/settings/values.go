@@ -65,9 +65,16 @@ func (r *resolver) from(at document.Path, v v1alpha1.MachineValue, sources []str
 	}
 }
 
+func isLocalhost(name string) bool {
+	return name == "localhost" || strings.HasPrefix(name, "localhost.")
+}
+
 // hostname takes the domain from the host name or from the line of /etc/hosts that names the host.
 func (r *resolver) hostname(_ document.Path, v v1alpha1.MachineValue) (string, error) {
 	name := strings.ToLower(strings.TrimSpace(r.m.Target.Hostname))
+	if isLocalhost(name) {
+		return "", errors.New("the host name is " + name)
+	}
 	short, _, qualified := strings.Cut(name, ".")
 	if v.Hostname == "short" {
 		return short, nil
