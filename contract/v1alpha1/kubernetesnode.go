@@ -3,8 +3,8 @@ package v1alpha1
 import "encoding/json"
 
 // KubernetesNode makes the machine a node of a Kubernetes cluster: it creates a cluster or joins one, once. On a
-// machine that is that node already, files and static pods stay managed, and other settings are neither compared nor changed;
-// another name, role or cluster is refused.
+// machine that is that node already, files and static pods stay managed, other settings are not changed, with a warning if the
+// document has changed since; another name, role or cluster is refused.
 type KubernetesNode struct {
 	Header
 	// Spec is the desired state.

@@ -70,9 +70,12 @@ func (n *node) finish() *sdk.Change {
 	return change
 }
 
-// end removes the credentials that an interrupted kubeadm leaves, and then the intent.
+// end removes the credentials that an interrupted kubeadm leaves, records what made the node, and ends the intent.
 func (n *node) end() error {
 	if err := n.empty(); err != nil {
+		return err
+	}
+	if err := n.m.State.Save(madeBy, []byte(n.fingerprint)); err != nil {
 		return err
 	}
 	if err := n.m.FS.Remove(member.Path(n.m.Target.OS, "/etc/kubernetes/bootstrap-kubelet.conf")); err != nil {

@@ -33,6 +33,7 @@ const (
 	token          = "abcdef.c4n4rytoken12345"
 	certificateKey = "c4f4d4c4f4d4c4f4d4c4f4d4c4f4d4c4f4d4c4f4d4c4f4d4c4f4d4c4f4d4c4f4"
 	journal        = "journalctl --unit kubelet --lines 60 --no-pager --output short-iso"
+	askVersion     = "kubeadm version --output json"
 	reset          = "kubeadm reset --force --cert-dir /etc/kubernetes/pki"
 )
 
@@ -104,7 +105,7 @@ func fixture(t testing.TB, r *critest.Runtime) *machinetest.Fixture {
 	f := machinetest.New(t)
 	f.Kernel.Parameters["net/ipv4/ip_forward"] = "1"
 	f.Services.Put("kubelet", machine.ServiceState{Enabled: true, Active: "activating"})
-	f.Commands.On("kubeadm version --output short", machine.Result{Stdout: []byte("v1.37.1\n")})
+	f.Commands.On(askVersion, machine.Result{Stdout: []byte(`{"clientVersion": {"gitVersion": "v1.37.1", "buildDate": "2026-08-01T00:00:00Z"}}`)})
 	f.Commands.On("kubelet --version", machine.Result{Stdout: []byte("Kubernetes v1.37.1\n")})
 	f.Commands.On(journal, machine.Result{Stdout: []byte("kubelet: token " + token + " refused\n")})
 	socket := filepath.Join(f.Root, "run/containerd/containerd.sock")

@@ -27,6 +27,8 @@ type node struct {
 	intent   sdk.Intent[member.Begun]
 	kubeadm  release.Version
 	rendered render.Rendered
+	// fingerprint is that of the document.
+	fingerprint string
 }
 
 func newNode(m sdk.Machine, s settings.Settings) *node {

@@ -23,6 +23,9 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.KubernetesNode) (sdk.
 	}
 	s.Spec.Timeouts = bounded(s.Spec.Timeouts, doc.Metadata.Timeout)
 	n := newNode(m, s)
+	if n.fingerprint, err = fingerprint(doc.Spec); err != nil {
+		return sdk.Plan{}, err
+	}
 	var result sdk.Plan
 	step := member.Run
 	if !m.Offline() {
@@ -65,7 +68,12 @@ func (n *node) observe(ctx context.Context, result *sdk.Plan) (member.Step, erro
 		return 0, err
 	}
 	step, warnings, err := member.Decide(n.identity, have, begun, n.own(), n.m.State.Path(n.intent.Name))
-	if err != nil || step == member.Nothing {
+	result.Warnings = append(result.Warnings, warnings...)
+	if err != nil {
+		return step, err
+	}
+	if step == member.Nothing {
+		warnings, err = n.changed()
 		result.Warnings = append(result.Warnings, warnings...)
 		return step, err
 	}

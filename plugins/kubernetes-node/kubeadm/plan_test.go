@@ -61,6 +61,17 @@ func TestCreate(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, ids(p))
 	require.Len(t, f.Commands.Calls(), calls)
+	require.Empty(t, p.Warnings)
+	changed := doc
+	changed.Spec.CertificateKey, changed.Spec.Files = nil, nil
+	p, err = plan(t.Context(), f.Machine, changed)
+	require.NoError(t, err)
+	require.Empty(t, p.Warnings, "credentials end, and files stay managed")
+	changed.Spec.KubernetesVersion = "v1.37.2"
+	p, err = plan(t.Context(), f.Machine, changed)
+	require.NoError(t, err)
+	require.Empty(t, ids(p))
+	require.Contains(t, p.Warnings[0].Message, "the document has changed since it made this machine a node")
 	require.NoError(t, f.Machine.FS.Remove("/etc/audit.yaml"))
 	p, err = plan(t.Context(), f.Machine, doc)
 	require.NoError(t, err)
@@ -306,6 +317,15 @@ func TestReady(t *testing.T) {
 				"/proc/net/tcp": "   0: 00000000:280A 00000000:0000 0A 0\n   1: 00000000:192B 00000000:0000 0A 0\n",
 			})
 		}, ca.worker() + "kubelet: {config: {failSwapOn: false}}\nignorePreflightErrors: [port-10250]\n", nil},
+		"clock": {func(f *machinetest.Fixture, _ *critest.Runtime) {
+			f.Commands.On(askVersion, machine.Result{Stdout: []byte(`{"clientVersion": {"gitVersion": "v1.37.1", "buildDate": "2999-08-01T00:00:00Z"}}`)})
+		}, ca.worker(), []string{"the installed kubeadm was built on 2999-08-01"}},
+		"localhost": {func(f *machinetest.Fixture, _ *critest.Runtime) {
+			f.Machine.Target.Hostname = "localhost.localdomain"
+		}, ca.worker(), []string{"is localhost.localdomain, as on any machine"}},
+		"localhost by name": {func(f *machinetest.Fixture, _ *critest.Runtime) {
+			f.Machine.Target.Hostname = "localhost"
+		}, ca.worker() + "node: {nameFrom: {hostname: short}}\n", []string{"the host name is localhost"}},
 		"host": {
 			nothing, ca.worker() + "node: {name: other}\nprofiles: [disa-k8s-v2r6]\n",
 			[]string{"a profile demands that the node has the host name"},
@@ -338,6 +358,17 @@ func TestReady(t *testing.T) {
 				assert.NotEmpty(t, e.Violations[i].Hint)
 			}
 		})
+	}
+}
+
+// TestNoVersion: a program that reports no version ends the plan, whatever else is missing.
+func TestNoVersion(t *testing.T) {
+	t.Parallel()
+	for line, output := range map[string]string{askVersion: "v1.37.1\n", "kubelet --version": " \n"} {
+		f := fixture(t, &critest.Runtime{})
+		f.Commands.On(line, machine.Result{Stdout: []byte(output)})
+		_, err := plan(t.Context(), f.Machine, decode(t, newIdentity(t, "node").worker()))
+		require.ErrorContains(t, err, "does not report a version of Kubernetes")
 	}
 }
 
