@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/conformance"
 	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 // TestEachDefectIsFound: each defect is found by its check, with a reason that says what it is, and by no other check; the
@@ -20,7 +20,7 @@ import (
 func TestEachDefectIsFound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	built := build(t, dir, "broken", ".")
+	built := build(t, dir, "broken", "testenv/broken")
 	cases, err := conformance.LoadCases("testdata/cases")
 	if err != nil {
 		t.Fatal(err)
@@ -157,11 +157,10 @@ func TestEveryCheckHasADefect(t *testing.T) {
 }
 
 // build builds a program and returns its path.
-func build(t *testing.T, dir, name, pkg string) string {
+func build(t *testing.T, dir, name, source string) string {
 	t.Helper()
-	path := filepath.Join(dir, name)
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", name, err, out)
+	if err := tools.Products(t.Context(), dir, map[string]string{name: source}); err != nil {
+		t.Fatal(err)
 	}
-	return path
+	return filepath.Join(dir, name)
 }

@@ -32,9 +32,9 @@ func command(t *testing.T, binary string, args ...string) (code int, stdout, std
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	kit := build(t, dir, "kit", "../../contract/conformance/cmd/machineadm-conformance")
-	sound := build(t, dir, naming.Binary(kind, "sound"), ".")
-	misnamed := build(t, dir, naming.Binary(kind, "misnamed"), ".")
+	kit := build(t, dir, "kit", "contract/conformance/cmd/machineadm-conformance")
+	sound := build(t, dir, naming.Binary(kind, "sound"), "testenv/broken")
+	misnamed := build(t, dir, naming.Binary(kind, "misnamed"), "testenv/broken")
 	const cases = "testdata/cases"
 	t.Run("usage", func(t *testing.T) {
 		t.Parallel()
@@ -141,8 +141,8 @@ func TestCommand(t *testing.T) {
 func TestSelection(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	kit := build(t, dir, "kit", "../../contract/conformance/cmd/machineadm-conformance")
-	misnamed := build(t, dir, naming.Binary(kind, "misnamed"), ".")
+	kit := build(t, dir, "kit", "contract/conformance/cmd/machineadm-conformance")
+	misnamed := build(t, dir, naming.Binary(kind, "misnamed"), "testenv/broken")
 	args := []string{"--plugin", misnamed, "--cases", "testdata/cases", "--check", "events", "--check", "describe", "--case", "refused", "--case", "files", "-o", "json"}
 	for _, parallel := range []string{"1", "4"} {
 		code, stdout, stderr := command(t, kit, append(args, "-j", parallel)...)
@@ -164,9 +164,9 @@ func TestSelection(t *testing.T) {
 func TestInit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	kit := build(t, dir, "kit", "../../contract/conformance/cmd/machineadm-conformance")
-	sound := build(t, dir, naming.Binary(kind, "sound"), ".")
-	appending := build(t, dir, naming.Binary(kind, "appending"), ".")
+	kit := build(t, dir, "kit", "contract/conformance/cmd/machineadm-conformance")
+	sound := build(t, dir, naming.Binary(kind, "sound"), "testenv/broken")
+	appending := build(t, dir, naming.Binary(kind, "appending"), "testenv/broken")
 	cases := filepath.Join(dir, "cases")
 	write := func(name, text string) string {
 		t.Helper()
@@ -223,7 +223,7 @@ func TestStartFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary := build(t, t.TempDir(), naming.Binary(kind, "unheard-of"), ".")
+	binary := build(t, t.TempDir(), naming.Binary(kind, "unheard-of"), "testenv/broken")
 	var failures []string
 	err = conformance.Suite{Binary: binary, Cases: cases}.Run(t.Context(), func(r conformance.Result) {
 		switch r.Status {

@@ -1,8 +1,6 @@
 package containerruntime
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/testenv/containerd"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 // TestKilledDuringTheCheck: the candidates that a killed run leaves, which can hold secrets, are removed by the next one,
@@ -22,12 +21,9 @@ func TestKilledDuringTheCheck(t *testing.T) {
 	n := start(t, containerd.V17)
 	n.reset(t, nil)
 	const sysctl, other = "machineadm-sysctl-plugin-procfs", "/etc/machineadm/other.yaml"
-	built := filepath.Join(t.TempDir(), sysctl)
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", built, "../../plugins/sysctl/procfs")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
-	require.NoError(t, n.CopyIn(t.Context(), built, "/usr/libexec/machineadm/"+sysctl, 0o755))
+	built := t.TempDir()
+	require.NoError(t, tools.Products(t.Context(), built, map[string]string{sysctl: "plugins/sysctl/procfs"}))
+	require.NoError(t, n.CopyIn(t.Context(), filepath.Join(built, sysctl), "/usr/libexec/machineadm/"+sysctl, 0o755))
 	n.Write(t, other, strings.ReplaceAll(strings.Replace(header, "ContainerRuntime", "Sysctl", 1), "containerd", "procfs")+
 		"  parameters: {net.ipv4.ip_forward: \"1\"}\n")
 	n.Write(t, stream, header+small)

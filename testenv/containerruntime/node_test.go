@@ -3,8 +3,6 @@ package containerruntime
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +12,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/testenv/containerd"
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 const (
@@ -29,14 +28,10 @@ type node struct{ *containerd.Daemon }
 func start(t *testing.T, v containerd.Version) node {
 	t.Helper()
 	built := t.TempDir()
-	for name, pkg := range map[string]string{
-		"machineadm": "../../host/cmd/machineadm", pluginBinary: "../../plugins/container-runtime/containerd",
-	} {
-		build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(built, name), pkg)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v\n%s", pkg, err, out)
-		}
+	if err := tools.Products(t.Context(), built, map[string]string{
+		"machineadm": "host/cmd/machineadm", pluginBinary: "plugins/container-runtime/containerd",
+	}); err != nil {
+		t.Fatal(err)
 	}
 	n := node{containerd.Start(t, v)}
 	n.MustExec(t, "mkdir", "-p", "/usr/libexec/machineadm", "/etc/machineadm")

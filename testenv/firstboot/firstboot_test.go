@@ -9,13 +9,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 const (
@@ -48,20 +48,16 @@ func values() map[string]string {
 	}
 }
 
-// binaries builds the host and the plugin once for a test.
+// binaries returns a directory with the host and the plugins.
 func binaries(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, pkg := range map[string]string{
-		"machineadm":                      "../../host/cmd/machineadm",
-		"machineadm-sysctl-plugin-procfs": "../../plugins/sysctl/procfs",
-		"machineadm-noop-plugin-test":     "../noop",
-	} {
-		build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), pkg)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0") // the node has its own C library
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v\n%s", pkg, err, out)
-		}
+	if err := tools.Products(t.Context(), dir, map[string]string{
+		"machineadm":                      "host/cmd/machineadm",
+		"machineadm-sysctl-plugin-procfs": "plugins/sysctl/procfs",
+		"machineadm-noop-plugin-test":     "testenv/noop",
+	}); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }
@@ -117,9 +113,11 @@ func atBoot(root string) error {
 }
 
 func TestSystemdUnit(t *testing.T) {
+	t.Parallel()
 	dir := binaries(t)
 	for _, suite := range nodes.Suites() {
 		t.Run(string(suite), func(t *testing.T) {
+			t.Parallel()
 			n := nodes.Boot(t, nodes.Options{Suite: suite, Prepare: nodes.InOrder(
 				func(root string) error { return install(dir, root) },
 				func(root string) error { return write(root, "/etc/machineadm/node.yaml", stream, 0o600) },
@@ -213,6 +211,7 @@ func again(t *testing.T, n *nodes.Node) {
 
 // TestCloudInit passes the stream as the proposal's template does, and as the documentation recommends.
 func TestCloudInit(t *testing.T) {
+	t.Parallel()
 	dir := binaries(t)
 	const path, recommended = "/tmp/machineadm_config.yaml", "/run/machineadm_config.yaml"
 	for _, suite := range nodes.Suites() {
@@ -222,6 +221,7 @@ func TestCloudInit(t *testing.T) {
 			"recommended": cloudConfig(t, recommended, "0600", ""),
 		} {
 			t.Run(string(suite)+"/"+name, func(t *testing.T) {
+				t.Parallel()
 				n := nodes.Boot(t, nodes.Options{Suite: suite, Prepare: nodes.InOrder(
 					func(root string) error { return install(dir, root) }, nodes.CloudInitSeed(userData),
 				)})
@@ -263,6 +263,7 @@ runcmd:
 
 // TestNoSentinelWithoutSuccess: only a live run of all phases in which every document succeeded may write it.
 func TestNoSentinelWithoutSuccess(t *testing.T) {
+	t.Parallel()
 	dir := binaries(t)
 	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
 		func(root string) error { return install(dir, root) },

@@ -29,6 +29,7 @@ func documentedHook(t *testing.T) string {
 // TestInitHook: on a node with OpenRC as PID 1, the init hook of the documentation reboots the machine and resumes the run. A
 // hook that fails or that others can write ends the run, and its output is for root alone.
 func TestInitHook(t *testing.T) {
+	t.Parallel()
 	dir, hook := binaries(t), documentedHook(t)
 	n := nodes.Boot(t, nodes.Options{Suite: nodes.Bookworm, OpenRC: true, Prepare: nodes.InOrder(
 		func(root string) error { return install(dir, root) },

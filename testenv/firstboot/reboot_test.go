@@ -17,6 +17,7 @@ func noop(name, spec string) string {
 // TestReboot: a change in the middle of a stream needs a reboot, the host performs it, and the same command finishes the
 // stream afterwards.
 func TestReboot(t *testing.T) {
+	t.Parallel()
 	dir := binaries(t)
 	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
 		func(root string) error { return install(dir, root) }, atBoot,
@@ -39,6 +40,7 @@ func TestReboot(t *testing.T) {
 
 // TestRebootsEnd: a change that requests a reboot at every boot is stopped, and the report names it.
 func TestRebootsEnd(t *testing.T) {
+	t.Parallel()
 	dir := binaries(t)
 	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
 		func(root string) error { return install(dir, root) }, atBoot,
@@ -58,6 +60,7 @@ func TestRebootsEnd(t *testing.T) {
 // TestServiceManagerStopsTheRun: systemctl stop in the middle of a change lets it finish, starts no other, and
 // is reported.
 func TestServiceManagerStopsTheRun(t *testing.T) {
+	t.Parallel()
 	dir := binaries(t)
 	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
 		func(root string) error { return install(dir, root) },

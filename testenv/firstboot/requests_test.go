@@ -13,6 +13,7 @@ import (
 // TestRequestedRebootOnANode: on a booted node, a requested reboot stays due through a failed document, a plugin
 // that crashes, another stream and a killed run, and is gone after the reboot.
 func TestRequestedRebootOnANode(t *testing.T) {
+	t.Parallel()
 	asks := noop("asks", "touch: [/var/asks], reboot: AfterRun")
 	files := map[string]string{
 		"/fails.yaml": asks + noop("fails", "touch: [/var/fails], apply: fail"), "/crashes.yaml": asks + noop("crashes", "touch: [/var/crashes], apply: crash"),

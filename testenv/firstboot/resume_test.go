@@ -54,6 +54,7 @@ func gone(t *testing.T, n *nodes.Node, paths ...string) {
 // TestResume: a document in the middle of a stream needs a reboot before the next; the run ends by itself afterwards,
 // without the stream, and leaves nothing behind.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	n := boot(t, seeded(noop("before", "touch: [/var/before], reboot: BeforeNext, token: {value: "+canary+"}")+
 		noop("between", "touch: [/var/between]")+noop("last", "touch: [/var/last], reboot: AfterRun")+"---\n"+stream),
 		func(root string) error { // ignored, because PID 1 is systemd
@@ -86,6 +87,7 @@ func TestResume(t *testing.T) {
 
 // TestRebootStorm: documents A, B and A again request reboots; the fourth is refused, and the report gives the reason.
 func TestRebootStorm(t *testing.T) {
+	t.Parallel()
 	n := boot(t, seeded(noop("a", "touch: [/var/a], reboot: BeforeNext")+noop("b", "touch: [/var/b], reboot: BeforeNext")+noop("c", "touch: [/var/c]")),
 		func(root string) error { // reverts both at the boot after B, as two conflicting settings would
 			if err := write(root, "/etc/systemd/system/undo.service", `[Unit]
@@ -124,6 +126,7 @@ ExecStart=/bin/rm /var/a /var/b
 // TestResumeByHand: a run that fails after the reboot can be resumed after a fix, without the stream; nothing starts by
 // itself.
 func TestResumeByHand(t *testing.T) {
+	t.Parallel()
 	n := boot(t, seeded(noop("before", "touch: [/var/before], reboot: BeforeNext")+
 		noop("needs", "touch: [/var/needs], apply: fail, applyUntil: /etc/fixed")))
 	r := lastReport(t, n)
@@ -153,6 +156,7 @@ func TestResumeByHand(t *testing.T) {
 // TestCloneOfAWaitingMachine: a disk image that was taken while a run waited for its reboot. On the clone the run is
 // void: it is neither resumed nor kept.
 func TestCloneOfAWaitingMachine(t *testing.T) {
+	t.Parallel()
 	n := boot(t,
 		func(root string) error { // so that the reboot is requested and does not happen
 			return os.Symlink("/dev/null", filepath.Join(root, "/etc/systemd/system/reboot.target"))

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 const (
@@ -52,17 +52,13 @@ func Main(m *testing.M, programs *Programs) int {
 }
 
 func build(dir string) error {
-	for _, pkg := range []string{
+	sources := map[string]string{}
+	for _, source := range []string{
 		"host/cmd/machineadm", "contract/conformance/cmd/machineadm-conformance", "testenv/foreign/cmd/overtake",
 	} {
-		file := filepath.Join(dir, path.Base(pkg))
-		c := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", file, "github.com/machineadm/machineadm/"+pkg)
-		c.Env = append(os.Environ(), "CGO_ENABLED=0") // the node has its own C library
-		if out, err := c.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
-		}
+		sources[path.Base(source)] = source
 	}
-	return nil
+	return tools.Products(context.Background(), dir, sources)
 }
 
 // Plugin is a plugin that is installed in nodes.

@@ -4,15 +4,17 @@
 package hardship
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 const (
@@ -52,17 +54,12 @@ func testMain(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	for name, pkg := range map[string]string{
+	if err := tools.Products(context.Background(), built, map[string]string{
 		hostBinary: "host/cmd/machineadm", plugins + "/" + sysctlBinary: "plugins/sysctl/procfs",
 		plugins + "/" + motdBinary: "testenv/outside/motd", plugins + "/" + noopBinary: "testenv/noop",
-	} {
-		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(built, name), ".")
-		build.Dir = filepath.Join("../..", pkg) // motd is a module of its own, and needs no downloads but ours
-		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", name, err, out)
-			return 1
-		}
+	}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	return m.Run()
 }

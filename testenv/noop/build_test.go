@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 // binaries are the host and the scripted plugin, built once for all tests.
@@ -33,11 +34,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	for name, pkg := range map[string]string{"machineadm": "../../host/cmd/machineadm", "noop": "."} {
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg).CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", pkg, err, out)
-			os.Exit(1)
-		}
+	if err := tools.Products(context.Background(), dir, map[string]string{"machineadm": "host/cmd/machineadm", "noop": "testenv/noop"}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	build = binaries{dir: dir}
 	code := m.Run()

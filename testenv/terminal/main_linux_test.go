@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 // built is where the binaries are: a test binary has no other way to hand something to its tests.
@@ -34,11 +36,9 @@ func testMain(m *testing.M) (code int) {
 			code = 1
 		}
 	}()
-	for name, pkg := range map[string]string{"machineadm": "../../host/cmd/machineadm", "noop": "../noop"} {
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(built, name), pkg).CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", pkg, err, out)
-			return 1
-		}
+	if err := tools.Products(context.Background(), built, map[string]string{"machineadm": "host/cmd/machineadm", "noop": "testenv/noop"}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	return m.Run()
 }

@@ -3,10 +3,10 @@
 package timesync
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +18,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes"
 	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 	"github.com/machineadm/machineadm/testenv/timeservers"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 const (
@@ -35,10 +36,10 @@ func testMain(m *testing.M) (code int) {
 	var err error
 	if built, err = os.MkdirTemp("", "timesync-"); err == nil {
 		defer func() { err = os.RemoveAll(built) }()
-		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", built+"/",
-			"../../host/cmd/machineadm", "../../plugins/timesync/chronyd", "../../plugins/timesync/ntpd", "../../plugins/timesync/systemd")
-		build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr // a node has its own C library
-		err = build.Run()
+		err = tools.Products(context.Background(), built, map[string]string{
+			"machineadm": "host/cmd/machineadm", "chronyd": "plugins/timesync/chronyd", "ntpd": "plugins/timesync/ntpd",
+			"systemd": "plugins/timesync/systemd",
+		})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "build host and plugins:", err)

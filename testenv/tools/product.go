@@ -1,0 +1,64 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Products copies programs of the checkout into a directory, stripped and without C libraries, so that any node runs them. Each
+// name maps to the directory of a main package below the root of the checkout, such as host/cmd/machineadm. The originals
+// are in bin/ of the checkout and are linked again only when they have changed, because tests of many packages need them.
+func Products(ctx context.Context, into string, sources map[string]string) error {
+	for name, source := range sources {
+		if err := product(ctx, source, filepath.Join(into, name)); err != nil {
+			return fmt.Errorf("build %s: %w", source, err)
+		}
+	}
+	return nil
+}
+
+func product(ctx context.Context, source, to string) (err error) {
+	root, err := Root(".")
+	if err != nil {
+		return err
+	}
+	at := filepath.Join(root, "bin", "testenv", strings.ReplaceAll(source, "/", "-"))
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return err
+	}
+	held, err := lock(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.Close()) }()
+	binary := filepath.Join(at, "program")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, ".")
+	build.Dir, build.Env = filepath.Join(root, source), environment() // the source can be a module of its own
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return copyProgram(to, binary)
+}
+
+func copyProgram(to, from string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // a program
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Chmod(0o755), out.Close())
+}
