@@ -58,14 +58,14 @@ test-vm: nodes-vm ## the tests that need a kernel of their own, on emulated virt
 	@MACHINEADM_TEST_VM=1 CGO_ENABLED=0 go test -count=1 -v -timeout 90m ./testenv/vm $(TESTFLAGS)
 
 .PHONY: lint
-lint: ## golangci-lint for Linux and for Windows, here and in testenv/outside, and the protocol's linter
+lint: ## golangci-lint for Linux and for Windows, here and in testenv/outside, and the protocol's linter (PKG= is a part of the module)
 	@linter=$$($(TOOL) golangci-lint); \
 	export GOLANGCI_LINT_CACHE=$(CACHE)/golangci-lint; \
-	for module in . testenv/outside/*/; do for os in linux windows; do \
+	for module in $(if $(PKG),.,. testenv/outside/*/); do for os in linux windows; do \
 		echo "golangci-lint of $$module for $$os"; \
-		(cd "$$module" && GOOS=$$os GOARCH=amd64 CGO_ENABLED=0 "$$linter" run ./...); \
+		(cd "$$module" && GOOS=$$os GOARCH=amd64 CGO_ENABLED=0 "$$linter" run $(or $(PKG),./...)); \
 	done; done
-	@testenv/tools/generate.sh lint
+	@$(if $(PKG),:,testenv/tools/generate.sh lint)
 
 .PHONY: format
 format: ## gofumpt and the order of imports, in place
