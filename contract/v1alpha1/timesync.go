@@ -106,7 +106,7 @@ type MakeStep struct {
 
 // WaitForSync is the condition for success.
 type WaitForSync struct {
-	// Timeout bounds the wait, as a Go duration such as 3m. Default 3m. metadata.timeout bounds it as well.
+	// Timeout bounds the wait, as metadata.timeout does, as a Go duration such as 3m. Default 3m.
 	Timeout string `json:"timeout,omitempty"`
 	// MaxOffset is the largest difference between the clock and the servers, as a Go duration such as 100ms. Default 1s.
 	MaxOffset string `json:"maxOffset,omitempty"`

@@ -77,6 +77,9 @@ func unnamed(name, comment string) string {
 	for _, verb := range []string{"is ", "are "} {
 		rest = strings.TrimPrefix(rest, verb)
 	}
+	if regexp.MustCompile(`^(\S*[A-Z:]|\S+(,| or| if)\s)`).MatchString(rest) {
+		return rest // it begins with a value, as a document has it
+	}
 	return strings.ToUpper(rest[:1]) + rest[1:]
 }
 
