@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/machineadm/machineadm/plugins/sysctl/internal/sysctld"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
@@ -54,6 +55,20 @@ func builtIn(kernel machine.Kernel, module string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// moduleOf returns the module that provides a parameter, for a hint. Source: kernel documentation, networking.
+func moduleOf(key sysctld.Key) string {
+	for _, m := range []struct{ prefix, module string }{
+		{"net/bridge/", "br_netfilter"},
+		{"net/netfilter/nf_conntrack_", "nf_conntrack"},
+		{"net/ipv4/vs/", "ip_vs"},
+	} {
+		if strings.HasPrefix(string(key), m.prefix) {
+			return "the module " + m.module
+		}
+	}
+	return "the module that provides it"
 }
 
 // loadModules returns the change that loads modules; nil without modules.

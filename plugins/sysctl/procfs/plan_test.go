@@ -149,7 +149,8 @@ func TestPlan(t *testing.T) {
 		{name: "unknown-key", spec: `{"parameters":{"kernel.nosuch":1,"kernel/neither":2,"kernel.panic":3}}`, kernel: func(k *fakeKernel) {
 			k.readErrors["kernel"] = machine.ErrNotRegular
 		}},
-		{name: "unknown-key-of-a-module", spec: `{"parameters":{"net.bridge.bridge-nf-call-iptables":1}}`},
+		{name: "unknown-key-of-a-module", spec: `{"parameters":{"net.bridge.bridge-nf-call-iptables":1,"net.netfilter.nf_conntrack_max":2,
+			"net.ipv4.vs.conntrack":1,"net.bridges.x":1}}`},
 		{name: "unknown-key-ignored", spec: `{"parameters":{"kernel.nosuch":1,"kernel.panic":0},"ignoreMissing":["kernel.nosuch"]}`},
 		{name: "write-only-key", spec: `{"parameters":{"net.ipv4.route.flush":1}}`, kernel: func(k *fakeKernel) {
 			k.readErrors["net/ipv4/route/flush"] = syscall.EACCES
