@@ -43,13 +43,17 @@ type Error struct {
 	Hint       string               // the remedy
 	Violations []document.Violation // InvalidConfig: all; Unsupported, Precondition: the fields that cause it, if any
 	RetryAfter time.Duration        // Retry: not before
-	Detail     string               // raw output of other programs, only for details.json
+	Detail     string               // raw output of other programs, only for details.json; see CausePrefix
 	Final      bool                 // Precondition: no other document of the stream can resolve it
 	Facts      map[string]string    // for programs; they reach the report
 	Claims     []Claim              // Precondition, Retry of Plan: what the document owns, as far as it was planned
 	// Clause names the clauses of SPEC.md that the plugin violates, separated by commas. Client sets it; it is never sent.
 	Clause string
 }
+
+// CausePrefix begins a first line of Detail that holds the decisive line of that output. machineadm status shows it to root
+// behind the message.
+const CausePrefix = "cause: "
 
 // Error returns the code, the message and every violation, on one line.
 func (e *Error) Error() string {

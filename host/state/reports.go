@@ -101,6 +101,17 @@ func (r *Reports) writeDetails(details report.Details) error {
 	return err
 }
 
+// Details returns the entries of details.json that belong to a run. A reboot removes them and only root can read them, so none is
+// no error.
+func Details(runDir, runID string) map[string]string {
+	var details report.Details
+	data, err := os.ReadFile(filepath.Join(runDir, DetailsFile))
+	if err != nil || json.Unmarshal(data, &details) != nil || details.RunID != runID {
+		return nil
+	}
+	return details.Entries
+}
+
 // keep writes the copy in the store. The first report of a run gets a new name, and removes the oldest ones.
 func (r *Reports) keep(run report.Report, data []byte) error {
 	dir := filepath.Join(r.Store.dir, reportsDir)

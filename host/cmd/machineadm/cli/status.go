@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/state"
@@ -62,6 +64,7 @@ func (g *globals) status(s streams, output string) error {
 	if output == "json" {
 		return writeJSON(s.out, last)
 	}
+	addCauses(last.Errors, state.Details(runDir, last.RunID))
 	color, end := coloring(s.out)
 	defer end()
 	if err := reporting.Status(s.out, last, state.Held(lockAt(last.Root, runDir)), color, columns(s.out)); err != nil {
@@ -74,4 +77,17 @@ func (g *globals) status(s streams, output string) error {
 	}
 	_, err = fmt.Fprintf(s.out, "report: %s\n", path)
 	return err
+}
+
+// maxCause bounds a cause, in bytes.
+const maxCause = 512
+
+// addCauses adds to the messages of errors the causes in their details. The report holds no output of other programs.
+func addCauses(errs []report.Error, details map[string]string) {
+	for i, e := range errs {
+		line, _, _ := strings.Cut(details[e.Details], "\n")
+		if cause, ok := strings.CutPrefix(line, pluginv1.CausePrefix); ok {
+			errs[i].Message = strings.TrimRight(e.Message, ".; ") + ": " + cause[:min(len(cause), maxCause)]
+		}
+	}
 }

@@ -34,3 +34,35 @@ func TestStatusHints(t *testing.T) {
 		assert.Contains(t, got, "hint: run the same command again, which is safe and writes a new report")
 	}
 }
+
+// TestStatusShowsCauses: the first line has the cause that only the details of the run hold, on one line and bounded. Without
+// them, in JSON and with those of another run it is as in the report.
+func TestStatusShowsCauses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	run := report.Report{
+		APIVersion: report.APIVersion, Kind: report.Kind, RunID: "1", Outcome: report.RunFailed, ExitCode: report.ExitPrecondition,
+		Errors: []report.Error{
+			{Code: "Precondition", Message: "it fails.", Hint: "repair it", Details: "document-1"},
+			{Code: "Precondition", Message: "another", Details: "document-2"},
+		},
+	}
+	status := func(runID, detail string, flags ...string) string {
+		require.NoError(t, (&state.Reports{RunDir: dir}).Write(run, map[string]string{"document-1": detail, "document-2": "raw\ncause: no"}))
+		data, err := os.ReadFile(filepath.Join(dir, state.DetailsFile))
+		require.NoError(t, err)
+		data = bytes.Replace(data, []byte(`"runID": "1"`), []byte(`"runID": "`+runID+`"`), 1)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, state.DetailsFile), data, 0o600))
+		var out bytes.Buffer
+		args := append([]string{"status", "--run-dir", dir, "--state-dir", dir}, flags...)
+		require.Zero(t, Execute(t.Context(), args, streams{in: strings.NewReader(""), out: &out, err: &out}))
+		return out.String()
+	}
+	const cause = "cause: it ended: no such\x1b argument\n\nraw"
+	assert.Contains(t, status("1", cause), `: it fails: it ended: no such\x1b argument (and 1 more error); remedy: repair it;`)
+	assert.NotContains(t, status("1", cause), "another: no")
+	assert.Contains(t, status("1", "cause: "+strings.Repeat("x", 1<<10)), ": "+strings.Repeat("x", maxCause)+" (and")
+	assert.Contains(t, status("1", "raw"), ": it fails (and 1 more error); remedy")
+	assert.Contains(t, status("2", cause), ": it fails (and 1 more error); remedy")
+	assert.NotContains(t, status("1", cause, "--output", "json"), "argument")
+}
