@@ -125,6 +125,7 @@ func TestFailure(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"command": "init", "duration": "0s", "exitCode": "1", "kubeadmVersion": "v1.37.1", "kubernetesVersion": "v1.37.1", "phase": "wait-control-plane",
 	}, e.Facts)
+	require.True(t, strings.HasPrefix(e.Detail, "cause: kube-apiserver: Bearer [redacted]\n"), e.Detail) // the last line
 	require.Contains(t, e.Detail, "unknown flag: --bogus")
 	require.Contains(t, e.Detail, "kubelet: token [redacted] refused")
 	require.NotContains(t, e.Error()+e.Detail+shown.String(), "c4n4ry")

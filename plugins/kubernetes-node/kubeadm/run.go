@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/member"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/outcome"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/ready"
 	"github.com/machineadm/machineadm/sdk"
@@ -26,6 +27,11 @@ const (
 // run runs kubeadm and shows its progress. Only init and join get the configuration and the files of the document. The
 // context of the document is the limit.
 func (n *node) run(ctx context.Context, p sdk.Progress, args ...string) error {
+	if args[0] == "join" {
+		if err := n.skew(ctx); err != nil {
+			return err
+		}
+	}
 	command := machine.Command{Name: "kubeadm", Args: args, Timeout: 24 * time.Hour, Grace: grace}
 	if args[0] != "reset" {
 		if err := n.workFiles(); err != nil {
@@ -62,17 +68,34 @@ func (n *node) run(ctx context.Context, p sdk.Progress, args ...string) error {
 		Facts: map[string]string{"kubeadmVersion": n.kubeadm.String(), "kubernetesVersion": n.s.Version.String()},
 	}
 	if args[0] != "reset" && !n.s.Windows {
-		run.Pods, run.Detail = n.explain(ctx, redact)
+		n.explain(ctx, redact, &run)
 	}
 	return output.Failure(run)
 }
 
-// explain returns which containers of the control plane have failed, and for the administrator their status and the log of
-// the kubelet.
-func (n *node) explain(ctx context.Context, redact outcome.Redactor) (pods, detail string) {
+// skew refuses to join a control plane of a version that the node does not fit, because kubeadm checks that for control planes
+// alone. Why there is no answer is for kubeadm to find out.
+func (n *node) skew(ctx context.Context) error {
+	discovery := n.s.Spec.Discovery
+	endpoint := cmp.Or(discovery.Endpoint, n.s.Spec.Cluster.Endpoint)
+	if discovery.Kubeconfig != nil {
+		endpoint = member.Server(discovery.Kubeconfig.Reveal())
+	}
+	control, ok := member.ServerVersion(ctx, endpoint)
+	if want := n.s.Version; !ok || control.Major == want.Major && control.Minor >= want.Minor && control.Minor <= want.Minor+3 {
+		return nil
+	}
+	return sdk.At(sdk.Precondition("the control plane is "+control.String()+
+		": a node must not be newer, nor more than three minor versions older", "use the version of the control plane, with its kubeadm and kubelet"),
+		"spec.kubernetesVersion")
+}
+
+// explain adds which containers of the control plane have failed and why, and for the administrator their status and the log
+// of the kubelet.
+func (n *node) explain(ctx context.Context, redact outcome.Redactor, run *outcome.Run) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), explainTimeout)
 	defer cancel()
-	var failed []string
+	var failed []ready.Container
 	var b strings.Builder
 	if n.s.ControlPlane() {
 		failed = ready.Containers(ctx, n.m, n.s, &b)
@@ -80,13 +103,25 @@ func (n *node) explain(ctx context.Context, redact outcome.Redactor) (pods, deta
 	log, err := n.m.Commands.Run(ctx, machine.Command{
 		Name: "journalctl", Args: []string{"--unit", "kubelet", "--lines", "60", "--no-pager", "--output", "short-iso"},
 	})
+	why := ready.Container{Name: "kubelet"}
 	if err == nil {
+		why.Log = string(log.Stdout)
 		fmt.Fprintf(&b, "journalctl --unit kubelet:\n%s", log.Stdout)
 	}
-	if len(failed) > 0 {
-		pods = ": " + strings.Join(failed, ", ")
+	var states []string
+	for _, c := range failed {
+		states = append(states, c.State)
+		if c.Log != "" && why.Name == "kubelet" { // the first: a container depends on those before it
+			why = c
+		}
 	}
-	return pods, redact.Text(b.String())
+	if len(states) > 0 {
+		run.Pods = ": " + strings.Join(states, ", ")
+	}
+	if line := outcome.LastError(redact.Text(why.Log)); line != "" {
+		run.Cause = why.Name + ": " + line
+	}
+	run.Detail = redact.Text(b.String())
 }
 
 // bounded returns timeouts of kubeadm that pass before the time limit of the document, so that kubeadm can say for

@@ -28,6 +28,8 @@ type Run struct {
 	Facts map[string]string
 	// Pods says what containers of the control plane do not run, empty for nothing.
 	Pods string
+	// Cause is the line of a container or of the kubelet that explains the failure, redacted.
+	Cause string
 	// Detail is output of other programs for the administrator, redacted.
 	Detail string
 }
@@ -64,6 +66,13 @@ func (o *Output) Failure(r Run) error {
 		err = classify(where, text, r)
 	}
 	detail := strings.Trim(text+"\n\n"+r.Detail, "\n")
+	cause := o.cause(text)
+	if r.Cause != "" && len(checks) == 0 && (r.Pods != "" || phase == "wait-control-plane" || strings.HasPrefix(phase, "kubelet-")) {
+		cause = r.Cause // kubeadm has only waited
+	}
+	if cause != "" {
+		detail = pluginv1.CausePrefix + cause + "\n\n" + detail
+	}
 	return sdk.WithFacts(sdk.WithDetail(err, detail), facts)
 }
 

@@ -43,6 +43,9 @@ func describe(err error) string {
 	for _, v := range e.Violations {
 		fmt.Fprintf(&b, "- %s: %s (%s)\n", v.Field, v.Message, v.Hint)
 	}
+	if cause, _, ok := strings.Cut(e.Detail, "\n\n"); ok && strings.HasPrefix(cause, pluginv1.CausePrefix) {
+		b.WriteString(cause + "\n")
+	}
 	for _, key := range slices.Sorted(maps.Keys(e.Facts)) {
 		fmt.Fprintf(&b, "%s=%s\n", key, e.Facts[key])
 	}

@@ -77,7 +77,7 @@ func Images(ctx context.Context, m sdk.Machine, socket string, config []byte) er
 }
 
 // Containers describes the containers of the control plane, and returns those that do not run.
-func Containers(ctx context.Context, m sdk.Machine, s settings.Settings, b *strings.Builder) (failed []string) {
+func Containers(ctx context.Context, m sdk.Machine, s settings.Settings, b *strings.Builder) (failed []Container) {
 	client, err := dial(ctx, m, s.Spec.Node.CRISocket)
 	if err != nil {
 		fmt.Fprintf(b, "%v\n", err)
@@ -95,21 +95,25 @@ func Containers(ctx context.Context, m sdk.Machine, s settings.Settings, b *stri
 			fmt.Fprintf(b, "%s: %v\n", name, err)
 			continue
 		case !ok:
-			failed = append(failed, name+" has no container")
+			failed = append(failed, Container{Name: name, State: name + " has no container"})
 			fmt.Fprintf(b, "%s: no container\n", name)
 			continue
-		case status.State == "exited":
-			failed = append(failed, fmt.Sprintf("%s ends with exit code %d", name, status.ExitCode))
 		}
 		started = true
 		fmt.Fprintf(b, "%s: %s, exit code %d, attempt %d, reason %s, message %q\n",
 			name, status.State, status.ExitCode, status.Attempt, status.Reason, status.Message)
-		if text, err := m.FS.ReadFile(status.LogPath); err == nil && status.State == "exited" { // otherwise the status alone
-			fmt.Fprintf(b, "%s:\n%s\n", status.LogPath, text[max(0, len(text)-maxLog):])
+		if status.State != "exited" {
+			continue
 		}
+		c := Container{Name: name, State: fmt.Sprintf("%s ends with exit code %d", name, status.ExitCode), Log: status.Message}
+		if text, err := m.FS.ReadFile(status.LogPath); err == nil && len(text) > 0 { // otherwise the status alone
+			c.Log = string(text[max(0, len(text)-maxLog):])
+			fmt.Fprintf(b, "%s:\n%s\n", status.LogPath, c.Log)
+		}
+		failed = append(failed, c)
 	}
 	if len(failed) > 0 && !started {
-		return []string{"the kubelet has started no container of it"}
+		return []Container{{State: "the kubelet has started no container of it"}}
 	}
 	return failed
 }

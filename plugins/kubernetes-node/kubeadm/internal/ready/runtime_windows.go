@@ -15,6 +15,6 @@ func (*checker) runtime(context.Context) error { return nil }
 func Images(context.Context, sdk.Machine, string, []byte) error { return nil }
 
 // Containers has nothing to describe: Windows has no control plane.
-func Containers(context.Context, sdk.Machine, settings.Settings, *strings.Builder) []string {
+func Containers(context.Context, sdk.Machine, settings.Settings, *strings.Builder) []Container {
 	return nil
 }

@@ -1,0 +1,70 @@
+package outcome
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+)
+
+// TestCause: the detail begins with the line that explains the failure. That of a program of the machine counts only when kubeadm
+// has waited for it.
+func TestCause(t *testing.T) {
+	t.Parallel()
+	cause := func(r Run, text string) string {
+		o := New(NewRedactor())
+		read(o, text)
+		r.Command, r.Err = "init", errExit
+		e := pluginv1.AsError(o.Failure(r))
+		assert.NotContains(t, e.Error(), "decisive")
+		assert.Contains(t, e.Detail, text)
+		first, _, _ := strings.Cut(e.Detail, "\n\n")
+		return first
+	}
+	program := Run{Cause: "etcd: decisive", Pods: ": etcd ends with exit code 1"}
+	const waiting = "error: error execution phase wait-control-plane: failed while waiting: decisive, of kubeadm"
+	assert.Equal(t, "cause: etcd: decisive", cause(program, waiting))
+	assert.Equal(t, "cause: kubelet: decisive", cause(Run{Cause: "kubelet: decisive"}, waiting))
+	assert.Equal(t, "cause: failed while waiting: decisive, of kubeadm", cause(Run{}, waiting))
+	assert.Equal(t, "cause: it is decisive", cause(program, "\t[ERROR Mem]: it is decisive\nerror: error execution phase preflight: preflight checks failed"))
+	assert.Equal(t, "cause: decisive", cause(Run{Cause: "kubelet: no"}, "error execution phase preflight: decisive\nsee the stack"))
+	assert.Equal(t, "cause: decisive", cause(Run{Cause: "kubelet: no"}, "error execution phase preflight:\n\ndecisive"))
+	assert.NotContains(t, cause(Run{}, "[preflight] Running"), "cause")
+}
+
+// TestLastError has logs of real programs: kube-apiserver, kubelet in the journal, etcd, runc.
+func TestLastError(t *testing.T) {
+	t.Parallel()
+	for log, want := range map[string]string{
+		"": "", "\n\n": "", "one\n two \n\n": "two",
+		"2026-11-23T00:01:02.123456789Z stderr F E1123 00:01:02.123456       1 run.go:72] \"command failed\" err=\"loading audit policy file: \\\"a\\\"\"\n":                                                                        `command failed: loading audit policy file: "a"`,
+		"2026-11-23T00:01:02.1Z stderr F Usage:\n2026-11-23T00:01:02.1Z stderr F       --etcd-servers strings   \n2026-11-23T00:01:02.1Z stderr F \n2026-11-23T00:01:02.1Z stderr F Error: unknown flag: --x\n":                     "Error: unknown flag: --x",
+		"2026-11-23T00:01:02+00:00 n kubelet[7]: E1123 00:01:02.123456       7 run.go:72] \"command failed\" err=\"unknown flag: --x\"\n2026-11-23T00:01:02+00:00 n systemd[1]: kubelet.service: Failed with result 'exit-code'.\n": "command failed: unknown flag: --x",
+		"2026-11-23T00:01:02+00:00 n systemd[1]: kubelet.service: Failed with result 'exit-code'.\n":                                                                                                                                "kubelet.service: Failed with result 'exit-code'.",
+		`2026-11-23T00:01:02.1Z stderr F {"level":"fatal","ts":"2026","caller":"a.go:1","msg":"discovery failed","error":"no such host"}` + "\nInfo: bye":                                                                           "discovery failed: no such host",
+		`{"level":"warn","msg":"failed to verify flags","error":"flag provided but not defined: -x"}`:                                                                                                                               "failed to verify flags: flag provided but not defined: -x",
+		`{"level":"fatal","msg":"it fails"}` + "\n" + `{"level":"info","msg":"closing"}`:                                                                                                                                            "it fails",
+		"I1123 00:01:02.1 1 a.go:1] \"listening\" port=1\n":                                          "listening: port=1",
+		"F1123 00:01:02.1 1 a.go:1] plain\nW1123 00:01:02.1 1 a.go:1] later":                         "plain",
+		"t stderr F flag provided but not defined: -x\nt stderr F Usage:\nt stderr F   etcd [flags]": "flag provided but not defined: -x",
+		"panic: no\tvalue\n\ngoroutine 1 [running]:\nmain.main()":                                    "panic: no value",
+		"failed to create containerd task: exec: \"/x\": no such file":                               "failed to create containerd task: exec: \"/x\": no such file",
+	} {
+		assert.Equal(t, want, LastError(log), log)
+	}
+	long := LastError("E1123 00:01:02.1 1 a.go:1] begin" + strings.Repeat("ü", 1000) + "end")
+	assert.Len(t, []rune(long), maxCause+len(" ... "))
+	assert.True(t, strings.HasPrefix(long, "begin") && strings.HasSuffix(long, "end"), long)
+}
+
+func FuzzLastError(f *testing.F) {
+	f.Add("E1123 00:01:02.1 1 a.go:1] \"a\" err=\"b\\n\"")
+	f.Add(`{"level":"fatal","msg":"a","error":"b"}`)
+	f.Fuzz(func(t *testing.T, log string) {
+		if line := LastError(log); strings.ContainsAny(line, "\n\r") || len([]rune(line)) > maxCause+5 {
+			t.Errorf("%q", line)
+		}
+	})
+}

@@ -1,0 +1,11 @@
+package ready
+
+// Container is a container of the control plane that does not run.
+type Container struct {
+	// Name is that of the component; empty if State is about all of them.
+	Name string
+	// State says what is wrong. It is free of output of the container.
+	State string
+	// Log is the end of its log, or what the runtime says of its end; empty for none.
+	Log string
+}
