@@ -34,25 +34,33 @@ func TestCause(t *testing.T) {
 	assert.NotContains(t, cause(Run{}, "[preflight] Running"), "cause")
 }
 
-// TestLastError has logs of real programs: kube-apiserver, kubelet in the journal, etcd, runc.
+// TestLastError has the forms of kube-apiserver, the kubelet in the journal, etcd and runc.
 func TestLastError(t *testing.T) {
 	t.Parallel()
-	for log, want := range map[string]string{
-		"": "", "\n\n": "", "one\n two \n\n": "two",
-		"2026-11-23T00:01:02.123456789Z stderr F E1123 00:01:02.123456       1 run.go:72] \"command failed\" err=\"loading audit policy file: \\\"a\\\"\"\n":                                                                        `command failed: loading audit policy file: "a"`,
-		"2026-11-23T00:01:02.1Z stderr F Usage:\n2026-11-23T00:01:02.1Z stderr F       --etcd-servers strings   \n2026-11-23T00:01:02.1Z stderr F \n2026-11-23T00:01:02.1Z stderr F Error: unknown flag: --x\n":                     "Error: unknown flag: --x",
-		"2026-11-23T00:01:02+00:00 n kubelet[7]: E1123 00:01:02.123456       7 run.go:72] \"command failed\" err=\"unknown flag: --x\"\n2026-11-23T00:01:02+00:00 n systemd[1]: kubelet.service: Failed with result 'exit-code'.\n": "command failed: unknown flag: --x",
-		"2026-11-23T00:01:02+00:00 n systemd[1]: kubelet.service: Failed with result 'exit-code'.\n":                                                                                                                                "kubelet.service: Failed with result 'exit-code'.",
-		`2026-11-23T00:01:02.1Z stderr F {"level":"fatal","ts":"2026","caller":"a.go:1","msg":"discovery failed","error":"no such host"}` + "\nInfo: bye":                                                                           "discovery failed: no such host",
-		`{"level":"warn","msg":"failed to verify flags","error":"flag provided but not defined: -x"}`:                                                                                                                               "failed to verify flags: flag provided but not defined: -x",
-		`{"level":"fatal","msg":"it fails"}` + "\n" + `{"level":"info","msg":"closing"}`:                                                                                                                                            "it fails",
-		"I1123 00:01:02.1 1 a.go:1] \"listening\" port=1\n":                                          "listening: port=1",
-		"F1123 00:01:02.1 1 a.go:1] plain\nW1123 00:01:02.1 1 a.go:1] later":                         "plain",
-		"t stderr F flag provided but not defined: -x\nt stderr F Usage:\nt stderr F   etcd [flags]": "flag provided but not defined: -x",
-		"panic: no\tvalue\n\ngoroutine 1 [running]:\nmain.main()":                                    "panic: no value",
-		"failed to create containerd task: exec: \"/x\": no such file":                               "failed to create containerd task: exec: \"/x\": no such file",
+	const (
+		log     = "2026-11-23T00:01:02.123456789Z stderr F "
+		journal = "2026-11-23T00:01:02+00:00 n kubelet[7]: "
+		systemd = "2026-11-23T00:01:02+00:00 n systemd[1]: "
+		klog    = "1123 00:01:02.123456       1 run.go:72] "
+	)
+	for _, c := range [][2]string{
+		{"", ""},
+		{"\n\n", ""},
+		{"one\n two \n\n", "two"},
+		{log + "E" + klog + `"command failed" err="loading \"a\""` + "\n", `command failed: loading "a"`},
+		{log + "Usage:\n" + log + "  --etcd-servers strings  \n" + log + "\n" + log + "Error: unknown flag: --x\n", "Error: unknown flag: --x"},
+		{journal + "E" + klog + `"command failed" err="bad"` + "\n" + systemd + "kubelet.service: Failed with result 'exit-code'.\n", "command failed: bad"},
+		{systemd + "kubelet.service: Failed with result 'exit-code'.\n", "kubelet.service: Failed with result 'exit-code'."},
+		{log + `{"level":"fatal","ts":"2026","msg":"discovery failed","error":"no such host"}` + "\nInfo: bye", "discovery failed: no such host"},
+		{`{"level":"warn","msg":"failed to verify flags","error":"bad"}`, "failed to verify flags: bad"},
+		{`{"level":"fatal","msg":"it fails"}` + "\n" + `{"level":"info","msg":"closing"}`, "it fails"},
+		{"I" + klog + `"listening" port=1`, "listening: port=1"},
+		{"F" + klog + "plain\nW" + klog + "later", "plain"},
+		{log + "flag provided but not defined: -x\n" + log + "Usage:\n" + log + "  etcd [flags]", "flag provided but not defined: -x"},
+		{"panic: no\tvalue\n\ngoroutine 1 [running]:\nmain.main()", "panic: no value"},
+		{`failed to create containerd task: exec: "/x": no such file`, `failed to create containerd task: exec: "/x": no such file`},
 	} {
-		assert.Equal(t, want, LastError(log), log)
+		assert.Equal(t, c[1], LastError(c[0]), c[0])
 	}
 	long := LastError("E1123 00:01:02.1 1 a.go:1] begin" + strings.Repeat("ü", 1000) + "end")
 	assert.Len(t, []rune(long), maxCause+len(" ... "))
