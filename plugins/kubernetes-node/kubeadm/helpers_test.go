@@ -32,7 +32,7 @@ import (
 const (
 	token          = "abcdef.c4n4rytoken12345"
 	certificateKey = "c4f4d4c4f4d4c4f4d4c4f4d4c4f4d4c4f4d4c4f4d4c4f4d4c4f4d4c4f4d4c4f4"
-	journal        = "journalctl --unit kubelet --lines 60 --no-pager --output short-iso"
+	journal        = "journalctl --unit kubelet --lines 300 --no-pager --output short-iso"
 	askVersion     = "kubeadm version --output json"
 	reset          = "kubeadm reset --force --cert-dir /etc/kubernetes/pki"
 )

@@ -101,12 +101,13 @@ func (n *node) explain(ctx context.Context, redact outcome.Redactor, run *outcom
 		failed = ready.Containers(ctx, n.m, n.s, &b)
 	}
 	log, err := n.m.Commands.Run(ctx, machine.Command{
-		Name: "journalctl", Args: []string{"--unit", "kubelet", "--lines", "60", "--no-pager", "--output", "short-iso"},
+		Name: "journalctl", Args: []string{"--unit", "kubelet", "--lines", "300", "--no-pager", "--output", "short-iso"},
 	})
 	why := ready.Container{Name: "kubelet"}
 	if err == nil {
-		why.Log = string(log.Stdout)
-		fmt.Fprintf(&b, "journalctl --unit kubelet:\n%s", log.Stdout)
+		lines := strings.SplitAfter(string(log.Stdout), "\n")
+		why.Log = outcome.OfKubelet(string(log.Stdout), !n.s.ControlPlane())
+		fmt.Fprintf(&b, "journalctl --unit kubelet:\n%s", strings.Join(lines[max(0, len(lines)-61):], "")) // the last is empty
 	}
 	var states []string
 	for _, c := range failed {

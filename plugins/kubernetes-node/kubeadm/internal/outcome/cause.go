@@ -27,6 +27,21 @@ func LastError(log string) string {
 	return short(last)
 }
 
+// OfKubelet returns the lines of the kubelet's journal that can explain a failure: all of a kubelet that ends, or that kubeadm
+// waits for alone; else those about pods that it cannot start, because a kubelet without an API server logs many other errors.
+func OfKubelet(journal string, alone bool) string {
+	if alone || strings.Contains(journal, "Main process exited") {
+		return journal
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(journal) {
+		if strings.Contains(line, `"Error syncing pod`) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
 // message returns the message of a line in the format of klog or of etcd, or else the line; failed means that it is an error.
 func message(line string) (text string, failed bool) {
 	line = strings.TrimSpace(line)

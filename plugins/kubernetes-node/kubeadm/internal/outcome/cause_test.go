@@ -67,6 +67,16 @@ func TestLastError(t *testing.T) {
 	assert.True(t, strings.HasPrefix(long, "begin") && strings.HasSuffix(long, "end"), long)
 }
 
+func TestOfKubelet(t *testing.T) {
+	t.Parallel()
+	const sync, noise = "E1123 1 1 a.go:1] \"Error syncing pod, skipping\" err=\"no image\"\n", "E1123 1 1 a.go:1] \"no node yet\"\n"
+	assert.Equal(t, sync, OfKubelet(noise+sync+noise, false))
+	assert.Empty(t, OfKubelet(noise, false))
+	assert.Equal(t, noise+sync, OfKubelet(noise+sync, true))
+	const ended = noise + "kubelet.service: Main process exited, code=exited, status=1/FAILURE\n"
+	assert.Equal(t, ended, OfKubelet(ended, false))
+}
+
 func FuzzLastError(f *testing.F) {
 	f.Add("E1123 00:01:02.1 1 a.go:1] \"a\" err=\"b\\n\"")
 	f.Add(`{"level":"fatal","msg":"a","error":"b"}`)
