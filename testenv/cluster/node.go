@@ -82,16 +82,22 @@ func awaited(t testing.TB, what string, ready func() (bool, string)) {
 }
 
 // ask is a script that asks the API server of the node that it runs on, with the credentials that
-// need no rights stored in the cluster.
+// need no rights stored in the cluster. Its arguments are a path and more arguments of curl.
 const ask = `cd /run && umask 077 && sed -n 's/^ *client-\(certificate\|key\)-data: //p' /etc/kubernetes/super-admin.conf |
-	while read -r pem; do printf %s "$pem" | base64 -d; done >admin.pem &&
-	exec curl --silent --show-error --fail-with-body --max-time 10 \
-		--cacert /etc/kubernetes/pki/ca.crt --cert admin.pem "https://$(hostname):6443$1"`
+	while read -r pem; do printf %s "$pem" | base64 -d; done >admin.pem && path=$1 && shift &&
+	exec curl --silent --show-error --fail-with-body --max-time 10 "$@" \
+		--cacert /etc/kubernetes/pki/ca.crt --cert admin.pem "https://$(hostname):6443$path"`
 
 // get returns what the API server of a control plane's node answers.
 func get(t testing.TB, n *nodes.Node, path string) (nodes.Result, error) {
 	t.Helper()
 	return n.Exec(t.Context(), "sh", "-c", ask, "sh", path)
+}
+
+// API returns what the API server of a control plane's node answers. More are arguments of curl, such as --request.
+func API(t testing.TB, n *nodes.Node, path string, more ...string) string {
+	t.Helper()
+	return n.MustExec(t, append([]string{"sh", "-c", ask, "sh", path}, more...)...).Stdout
 }
 
 // decode decodes the answer for a path, such as /api/v1/nodes.
