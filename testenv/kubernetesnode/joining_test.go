@@ -1,0 +1,90 @@
+package kubernetesnode
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/machineadm/machineadm/testenv/cluster"
+	"github.com/machineadm/machineadm/testenv/nodes"
+)
+
+const joining = `apiVersion: machineadm.cluster.x-k8s.io/v1alpha1
+kind: KubernetesNode
+metadata: {name: node}
+spec:
+  role: worker
+  kubernetesVersion: v1.37.1
+  cluster: {endpoint: "ENDPOINT"}
+  node: {ip: ADDRESS, kubeletArgs: [ARGUMENT]}
+  discovery: {token: {value: TOKEN}, caCertHashes: ["HASH"]}
+  kubelet: {cgroupDriver: cgroupfs}
+  ignorePreflightErrors: [` + cluster.IgnoredPreflightErrors + `]
+  timeouts: {discovery: DISCOVERY, kubelet: WAIT, tlsBootstrap: WAIT}
+`
+
+// bootstrapToken makes the token one of the cluster.
+const bootstrapToken = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"bootstrap-token-abcdef"},"type":"bootstrap.kubernetes.io/token",
+	"stringData":{"token-id":"abcdef","token-secret":"c4n4rytoken12345","usage-bootstrap-authentication":"true",
+	"usage-bootstrap-signing":"true","auth-extra-groups":"system:bootstrappers:kubeadm:default-node-token"}}`
+
+// TestJoinFails: why a node did not join is in the first line of the status. With the cause removed, the same document makes the
+// node join.
+func TestJoinFails(t *testing.T) {
+	t.Parallel()
+	network := nodes.NewNetwork(t, "control", "worker", "absent")
+	worker := newApplicant(t, network, "worker", false)
+	c := cluster.APIServer(t, network, "control")
+	cluster.API(t, c.Node, "/api/v1/namespaces/kube-system/secrets", "--header", "Content-Type: application/json", "--data", bootstrapToken)
+	values := func(more ...string) []string { // the first of a name counts
+		return append(more, "TOKEN", token, "HASH", c.CACertHash, "ENDPOINT", c.Endpoint, "ARGUMENT", "", "DISCOVERY", "3s", "WAIT", "10s")
+	}
+	const discovery = "kubeadm join failed in the phase preflight: "
+	for name, f := range map[string]failure{
+		"a token that the cluster does not have": {
+			values: values("TOKEN", "absent"+token[6:]), message: "spec.discovery.token: " + discovery + "the cluster does not know the bootstrap token, or it has expired",
+			cause: `could not find a JWS signature in the cluster-info ConfigMap for token ID "absent"`, remedy: "create one on a control plane",
+		},
+		"a token with another secret": {
+			values: values("TOKEN", cluster.Token[:7]+token[7:]), message: "spec.discovery.token: " + discovery + "the second part of the bootstrap token is wrong",
+			cause: "can't trust this API Server", remedy: "create one on a control plane",
+		},
+		"another authority": {
+			values:  values("HASH", "sha256:"+strings.Repeat("0", 64)),
+			message: "spec.discovery.caCertHashes: " + discovery + "another cluster answers, or its certificate authority has changed",
+			cause:   `"` + c.CACertHash + `" are pinned`, remedy: "compare the hash and the endpoint with kubeadm token create",
+		},
+		"an address without a machine": {
+			values:  values("ENDPOINT", network.Address("absent").String()+":6443"),
+			message: "spec.cluster.endpoint: " + discovery + "the API server cannot be reached",
+			cause:   network.Address("absent").String() + ":6443: connect: no route to host", remedy: "check the address",
+		},
+		"an address without a server": {
+			values:  values("ENDPOINT", network.Address("control").String()+":1"),
+			message: "spec.cluster.endpoint: " + discovery + "the API server cannot be reached",
+			cause:   "connect: connection refused", remedy: "check the address",
+		},
+		"a name without an address": {
+			values:  values("ENDPOINT", "nowhere.invalid:6443"),
+			message: "spec.cluster.endpoint: " + discovery + "the name of the API server cannot be resolved",
+			cause:   "nowhere.invalid", remedy: "check the name",
+		},
+	} {
+		f.text, f.phase = joining, "preflight"
+		t.Run(name, func(t *testing.T) { worker.fails(t, f) })
+	}
+	t.Run("an older version than that of the kubelet", func(t *testing.T) {
+		worker.fails(t, failure{
+			text: joining, values: values(cluster.V137.Patch(), cluster.V136.Patch()), remedy: "install the kubelet of this version of Kubernetes",
+			message: "spec.kubernetesVersion: the installed kubelet is v1.37.1, which is newer than the control plane",
+		})
+	})
+	t.Run("a kubelet that ends", func(t *testing.T) {
+		worker.fails(t, failure{
+			text: joining, values: values("ARGUMENT", "{name: no-such-argument, value: x}"), phase: "kubelet-wait-bootstrap",
+			message: "kubeadm join failed in the phase kubelet-wait-bootstrap: the kubelet does not become healthy",
+			cause:   "kubelet: command failed: failed to parse kubelet flag: unknown flag: --no-such-argument", remedy: "see the log of the kubelet",
+		})
+	})
+	worker.applied(t, joining, values("DISCOVERY", "1m", "WAIT", "3m")...)
+	cluster.AwaitReady(t, c.Node, "/api/v1/nodes", 1)
+}
