@@ -145,6 +145,9 @@ func (o observed) complies(r rule) bool {
 			object, _ := value.(map[string]any)
 			value = object[step]
 		}
+		if value == nil && r.value == "0" {
+			return true // JSON omits it
+		}
 		text, err := json.Marshal(value)
 		got := strings.Trim(string(text), `"`)
 		return err == nil && (got == r.value || got == strings.Replace(r.value, "5m", "5m0s", 1))
@@ -168,7 +171,7 @@ func (o observed) complies(r rule) bool {
 // create them so. Whether sshd runs (CNTR-K8-000400, 000410) is a matter of the image; this one has none.
 func closed(t *testing.T, n applicant) {
 	t.Helper()
-	const find = `shopt -s nullglob globstar; for f in $1; do stat -c '%a %U:%G %n' "$f"; done`
+	const find = `shopt -s nullglob globstar; for f in $1; do stat -L -c '%a %U:%G %n' "$f"; done`
 	for ids, rule := range map[string][2]string{
 		"CNTR-K8-000880, 000890, 003230, 003240": {"/var/lib/kubelet/config.yaml", "644"},
 		"CNTR-K8-000900":                         {"/etc/kubernetes/manifests/*", "644"},
