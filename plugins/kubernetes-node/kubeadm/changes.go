@@ -94,6 +94,9 @@ func (n *node) reset() *sdk.Change {
 			if err := n.alone(ctx); err != nil {
 				return err
 			}
+			if err := n.intent.Begin(member.Begun{Identity: n.identity, Resetting: true}); err != nil {
+				return err
+			}
 			args := []string{"reset", "--force", "--cert-dir", n.s.Spec.Cluster.CertificatesDir}
 			if socket := n.s.Spec.Node.CRISocket; socket != "" {
 				args = append(args, "--cri-socket", socket)

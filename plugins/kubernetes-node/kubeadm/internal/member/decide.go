@@ -24,6 +24,8 @@ type Begun struct {
 	Identity
 	// Foreign reports that the certificate directory had files that are not of the document.
 	Foreign bool `json:"foreign,omitempty"`
+	// Resetting reports that kubeadm reset was started: what is left looks like a node, and is incomplete.
+	Resetting bool `json:"resetting,omitempty"`
 }
 
 // Step is what is left to do.
@@ -57,6 +59,8 @@ func Decide(want Identity, have Observed, begun *Begun, own []string, record str
 	case !reflect.DeepEqual(begun.Identity, want):
 		return 0, nil, refuse("an earlier run for another node was interrupted: "+left[0]+" exists",
 			"complete it with the same document; or kubeadm reset, then run again")
+	case begun.Resetting:
+		return Reset, nil, nil
 	case complete && have.Rotated && want.Role != settings.Join:
 		warnings, err := same(want, have)
 		return Finish, warnings, err

@@ -190,6 +190,8 @@ func TestDecide(t *testing.T) {
 		"leftovers of another hand":       {worker, Observed{Left: []string{boot}}, nil, 0, "", boot + " exists"},
 		"a worker that began":             {worker, Observed{Left: []string{boot}, Rotated: true}, begun(worker), Reset, "", ""},
 		"a worker that joined by itself":  {worker, with(node, func(o *Observed) { o.Left = []string{kubelet, boot} }), begun(worker), Finish, "", ""},
+		"an interrupted reset":            {worker, node, &Begun{Identity: worker, Resetting: true}, Reset, "", ""},
+		"a reset that ended":              {worker, Observed{}, &Begun{Identity: worker, Resetting: true}, Run, "", ""},
 		"an interrupted creation":         {creator, Observed{Node: "n", Endpoint: "api:6443", ControlPlane: true, Left: []string{kubelet, admin}}, begun(creator), Reset, "", ""},
 		"only certificates":               {creator, Observed{Certificates: []string{"/etc/kubernetes/pki/ca.key"}}, begun(creator), Reset, "", ""},
 		"certificates of the document":    {creator, Observed{Certificates: []string{"/own"}}, begun(creator), Run, "", ""},
