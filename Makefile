@@ -77,7 +77,7 @@ promise: ## 10,000 random streams through validate, plan, apply and plan (STREAM
 
 .PHONY: campaign
 campaign: nodes ## 2,000 kills and faults of runs, on image trees and on booted nodes (ROUNDS= is another number)
-	@go test -timeout 6h -run 'TestTrees|TestNode|TestTimesync' -v ./testenv/crash -rounds $(or $(ROUNDS),2000)
+	@go test -timeout 6h -run 'TestTrees|TestNode|TestTimesync|TestKubernetesNode' -v ./testenv/crash -rounds $(or $(ROUNDS),2000)
 
 .PHONY: bench
 bench: ## every benchmark, then the table of docs/performance.md (BENCH= is a pattern of names, BENCHFLAGS= goes to go test)

@@ -56,7 +56,10 @@ func testMain(m *testing.M) (code int) {
 			code = 1
 		}
 	}()
-	programs := map[string]string{hostBinary: "../../host/cmd/machineadm", pluginBinary: "../../plugins/sysctl/procfs"}
+	programs := map[string]string{
+		hostBinary: "../../host/cmd/machineadm", pluginBinary: "../../plugins/sysctl/procfs",
+		nodePlugin: "../../plugins/kubernetes-node/kubeadm", standIn: "../kubeadm/cmd/kubeadm",
+	}
 	for provider := range timeDaemons() {
 		programs[timesyncPlugin+provider] = "../../plugins/timesync/" + provider
 	}
@@ -132,6 +135,9 @@ func treeRounds() int { return *rounds - nodeRounds() }
 
 // timesyncRounds is the number for each time daemon and direction.
 func timesyncRounds() int { return *rounds / 125 }
+
+// joinRounds is the number for each document that makes a node.
+func joinRounds() int { return *rounds / 125 }
 
 // tally counts the results of the attacks.
 type tally struct {
