@@ -45,15 +45,7 @@ func BenchmarkContainerRuntime(b *testing.B) {
 	p.putText(plugins+noopPlugin+".script", `{"fitness": "active", "kinds": [{"apiVersion": "bench.example.com/v1", "kind": "Noop", "phase": "preparation"}]}`, 0o644)
 	p.putText("/opt/bench/runtime.yaml", runtimeDocument, 0o600)
 	p.putText("/opt/bench/noop.yaml", noopDocument, 0o600)
-	measure := func(argv ...string) Usage {
-		b.Helper()
-		got := p.node.MustExec(b, append([]string{"/opt/bench/measure"}, argv...)...)
-		u, err := ParseUsage([]byte(got.Stdout))
-		if err != nil {
-			b.Fatalf("%q: %v", argv, err)
-		}
-		return u
-	}
+	measure := p.inside
 	plan := func(stream string) Usage { return measure("machineadm", "plan", "--path", "/opt/bench/"+stream) }
 	for deadline := time.Now().Add(time.Minute); ; { // until the plugins' digests are cached: see launch.Digests
 		measure("machineadm", "apply", "--path", "/opt/bench/runtime.yaml")

@@ -59,7 +59,7 @@ func build() (kit, error) {
 		"host/cmd/machineadm": {"machineadm"}, "testenv/bench/bare/host": {"bare-host"}, "testenv/bench/cmd/measure": {"measure"},
 		"testenv/bench/bare/plugin": nil, "testenv/bench/files": {filePlugin("bench")},
 		"testenv/noop": {noopPlugin}, "plugins/container-runtime/containerd": {containerdPlugin},
-		"plugins/sysctl/procfs": {sysctlPlugin},
+		"plugins/sysctl/procfs": {sysctlPlugin}, "plugins/kubernetes-node/kubeadm": {nodePlugin},
 	}
 	for i := range many {
 		copies["testenv/bench/bare/plugin"] = append(copies["testenv/bench/bare/plugin"], barePlugin(i))
@@ -89,6 +89,7 @@ func build() (kit, error) {
 const (
 	noopPlugin       = "machineadm-noop-plugin-bench"
 	containerdPlugin = "machineadm-container-runtime-plugin-containerd"
+	nodePlugin       = "machineadm-kubernetes-node-plugin-kubeadm"
 )
 
 // sysctlPlugin is needed by one benchmark, which looks for it where the others find theirs.

@@ -83,6 +83,17 @@ func (p place) putText(to, text string, mode uint32) {
 	p.put(p.scene.write(filepath.Join(p.in, strings.ReplaceAll(to, "/", "_")), text), to, mode)
 }
 
+// inside measures a command in the node.
+func (p place) inside(argv ...string) Usage {
+	p.b.Helper()
+	got := p.node.MustExec(p.b, append([]string{"/opt/bench/measure"}, argv...)...)
+	u, err := ParseUsage([]byte(got.Stdout))
+	if err != nil {
+		p.b.Fatalf("%q: %v", argv, err)
+	}
+	return u
+}
+
 // write removes the files, runs r, and checks that they exist.
 func (p place) write(r rival) Usage {
 	p.b.Helper()
@@ -92,11 +103,7 @@ func (p place) write(r rival) Usage {
 	}
 	var sum Usage
 	for _, argv := range r.run {
-		got := p.node.MustExec(p.b, append([]string{"/opt/bench/measure"}, argv...)...)
-		u, err := ParseUsage([]byte(got.Stdout))
-		if err != nil {
-			p.b.Fatalf("%q: %v", argv, err)
-		}
+		u := p.inside(argv...)
 		sum.CPU, sum.Wall, sum.MaxRSS = sum.CPU+u.CPU, sum.Wall+u.Wall, max(sum.MaxRSS, u.MaxRSS)
 	}
 	for path, content := range fourFiles() {
