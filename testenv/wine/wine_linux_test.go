@@ -12,6 +12,7 @@ func TestWindows(t *testing.T) {
 	p := boot(t)
 	t.Run("units", func(t *testing.T) { units(t, p) })
 	t.Run("command line", func(t *testing.T) { commandLine(t, p) })
+	t.Run("KubernetesNode", func(t *testing.T) { kubernetesNode(t, p) })
 }
 
 // units runs tests of packages that have code of their own for Windows.
