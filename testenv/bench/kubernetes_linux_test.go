@@ -28,7 +28,7 @@ spec:
 // kubeadmScript costs what a shell and cp cost, and leaves what a join leaves.
 const kubeadmScript = `#!/bin/sh
 case $1 in
-version) echo v1.37.1 ;;
+version) echo '{"clientVersion": {"gitVersion": "v1.37.1"}}' ;;
 --version) echo Kubernetes v1.37.1 ;;
 join) exec cp -a /opt/bench/joined/. / ;;
 esac

@@ -92,7 +92,7 @@ func (p *program) run(name string, args []string, in io.Reader) error {
 	case name == "kubelet":
 		return p.kubelet()
 	case strings.HasPrefix(command, "version"):
-		fmt.Fprintln(p.out, version)
+		fmt.Fprintf(p.out, `{"clientVersion": {"gitVersion": %q}}`, version)
 		return nil
 	case strings.HasPrefix(command, "reset"):
 		return errors.Join(p.log(command), p.reset(after(args, "--cert-dir")))
