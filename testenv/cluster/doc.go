@@ -8,7 +8,7 @@
 // the limits of control groups. Not real are the images, which have a program each and no other file, in a
 // repository of their own: kube-proxy lacks iptables and so does not run, and CoreDNS does not reach the API server
 // through its service address. Pods of two nodes do not reach each other.
-// etcd syncs nothing to a disk.
+// etcd syncs nothing to a disk. chronyd follows a server of the network, but does not set the clock, which is the machine's.
 //
 // The work-arounds of a container in the place of a machine are KubeletConfiguration, IgnoredPreflightErrors and the
 // files of files.go. They belong to a test's documents, never to the product. Nodes have control groups of version 1,

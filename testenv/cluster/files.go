@@ -33,6 +33,7 @@ const bridge = `{
 const kubelet = `[Unit]
 Description=kubelet
 After=network.target containerd.service testenv-kernel.service
+StartLimitIntervalSec=0
 
 [Service]
 ExecStart=/usr/bin/kubelet
@@ -40,7 +41,6 @@ CPUAccounting=yes
 MemoryAccounting=yes
 Restart=always
 RestartSec=500ms
-StartLimitIntervalSec=0
 
 [Install]
 WantedBy=multi-user.target
@@ -83,7 +83,7 @@ kernel/panic_on_oops 1
 kernel/keys/root_maxkeys 1000000
 kernel/keys/root_maxbytes 25000000
 END
-[ -e /dev/kmsg ] || ln -s null /dev/kmsg
+[ -e /dev/kmsg ] || { touch /dev/kmsg && mount --bind /dev/null /dev/kmsg; } # a link would have null hidden with it
 echo 1 >/proc/sys/net/ipv4/ip_forward
 mount --make-rshared /
 `

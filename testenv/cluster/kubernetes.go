@@ -6,6 +6,7 @@ import (
 
 	"github.com/machineadm/machineadm/testenv/containerd"
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/timeservers"
 )
 
 // KubeletConfiguration has the fields without which no kubelet runs on a node of this package: its control groups are of
@@ -46,17 +47,17 @@ func reference(program string) string {
 }
 
 // Boot boots a node that kubeadm can make a member of a cluster, under a name of the network: with containerd 2.3, runc
-// and CNI plugins, kubeadm 1.37 and a kubelet that waits for it, and the images of its role. The programs are built first
-// when the cache does not hold them, which takes minutes.
+// and CNI plugins, kubeadm 1.37 and a kubelet that waits for it, the images of its role, and chronyd without a server that
+// answers. The programs are built first when the cache does not hold them, which takes minutes.
 func Boot(t testing.TB, network *nodes.Network, name string, controlPlane bool, prepare ...func(root string) error) *nodes.Node {
 	t.Helper()
-	steps := append([]func(string) error{
-		containerd.V23.Install(t), install(t, "kubeadm", "kubelet"), write(kubernetesFiles(network.Address(name).As4()[3])), enable,
-	}, prepare...)
-	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Bookworm, Limits: true, Layers: []nodes.Layer{packages()}, Network: network, Hostname: name,
-		Prepare: nodes.InOrder(steps...),
-	})
+	o := timeservers.Chrony.Options(nodes.Bookworm)
+	o.Layers = append([]nodes.Layer{packages()}, o.Layers...)
+	o.Limits, o.Network, o.Hostname = true, network, name
+	o.Prepare = nodes.InOrder(append([]func(string) error{
+		o.Prepare, containerd.V23.Install(t), install(t, "kubeadm", "kubelet"), write(kubernetesFiles(network.Address(name).As4()[3])), enable,
+	}, prepare...)...)
+	n := nodes.Boot(t, o)
 	awaited(t, "containerd", func() (bool, string) {
 		r, err := n.Exec(t.Context(), "ctr", "version")
 		return err == nil && r.ExitCode == 0, r.Stderr

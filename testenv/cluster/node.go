@@ -72,13 +72,13 @@ func write(files map[string]string) func(root string) error {
 func awaited(t testing.TB, what string, ready func() (bool, string)) {
 	t.Helper()
 	var why string
-	for deadline := time.Now().Add(bootLimit); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(bootLimit); time.Now().Before(deadline) && t.Context().Err() == nil; {
 		var ok bool
 		if ok, why = ready(); ok {
 			return
 		}
 	}
-	t.Fatalf("waited %s for %s: %s", bootLimit, what, why)
+	t.Fatalf("waited for %s, %s at most: %s", what, bootLimit, why)
 }
 
 // ask is a script that asks the API server of the node that it runs on, with the credentials that
@@ -100,8 +100,8 @@ func API(t testing.TB, n *nodes.Node, path string, more ...string) string {
 	return n.MustExec(t, append([]string{"sh", "-c", ask, "sh", path}, more...)...).Stdout
 }
 
-// decode decodes the answer for a path, such as /api/v1/nodes.
-func decode(t testing.TB, n *nodes.Node, path string, into any) error {
+// Get decodes what the API server of the node that created the cluster answers for a path, such as /api/v1/nodes.
+func Get(t testing.TB, n *nodes.Node, path string, into any) error {
 	t.Helper()
 	r, err := get(t, n, path)
 	if err != nil {

@@ -44,7 +44,7 @@ func AwaitReady(t testing.TB, control *nodes.Node, path string, want int) {
 	t.Helper()
 	awaited(t, path, func() (bool, string) {
 		var o objects
-		if err := decode(t, control, path, &o); err != nil {
+		if err := Get(t, control, path, &o); err != nil {
 			return false, err.Error()
 		}
 		got, others := o.ready()
