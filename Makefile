@@ -47,6 +47,10 @@ demo: build ## apply examples/node.yaml to a scratch root; unprivileged, no netw
 demo-node: build nodes ## the same stream against a freshly booted systemd node; root on Debian
 	@testenv/demo/demo-node.sh
 
+.PHONY: demo-cluster
+demo-cluster: nodes ## a control plane and a worker on two booted nodes, from a stream each; root on Debian; Ctrl-C removes them
+	@testenv/demo/demo-cluster.sh
+
 ## Check
 
 .PHONY: test

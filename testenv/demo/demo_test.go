@@ -1,5 +1,5 @@
-// Package demo is what a newcomer is shown: make demo on a scratch root, make demo-node on a booted machine. Both are
-// tests too: a demo that does not work is worse than none.
+// Package demo is what a newcomer is shown: make demo on a scratch root, make demo-node on a booted machine, make demo-cluster
+// on two. All are tests too: a demo that does not work is worse than none.
 package demo
 
 import (
@@ -22,6 +22,21 @@ func build(t *testing.T, into string) {
 	}
 }
 
+// show runs a command in a node, as an operator sees it.
+func show(t testing.TB, n *nodes.Node, code int, argv ...string) string {
+	t.Helper()
+	fmt.Printf("\n# %s\n", strings.Join(argv, " "))
+	r, err := n.Exec(t.Context(), argv...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Print(r.Stdout, r.Stderr)
+	if r.ExitCode != code {
+		t.Fatalf("%q: exit %d, want %d", argv, r.ExitCode, code)
+	}
+	return r.Stdout
+}
+
 // TestNode shows the same stream as make demo, on a live machine, and what is left of it after a reboot.
 func TestNode(t *testing.T) {
 	bin := t.TempDir()
@@ -40,29 +55,17 @@ func TestNode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	show := func(code int, argv ...string) string {
-		t.Helper()
-		r, err := n.Exec(t.Context(), argv...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Printf("\n# %s\n%s%s", strings.Join(argv, " "), r.Stdout, r.Stderr)
-		if r.ExitCode != code {
-			t.Fatalf("%q: exit %d, want %d", argv, r.ExitCode, code)
-		}
-		return r.Stdout
-	}
-	show(0, "machineadm", "plugins", "inspect")
-	show(10, "machineadm", "plan", "--path", "/run/node.yaml")
-	show(0, "machineadm", "apply", "--path", "/run/node.yaml")
-	show(0, "machineadm", "plan", "--path", "/run/node.yaml")
-	show(0, "machineadm", "status")
-	show(0, "cat", "/run/machineadm/report.json")
+	show(t, n, 0, "machineadm", "plugins", "inspect")
+	show(t, n, 10, "machineadm", "plan", "--path", "/run/node.yaml")
+	show(t, n, 0, "machineadm", "apply", "--path", "/run/node.yaml")
+	show(t, n, 0, "machineadm", "plan", "--path", "/run/node.yaml")
+	show(t, n, 0, "machineadm", "status")
+	show(t, n, 0, "cat", "/run/machineadm/report.json")
 	if err := n.Reboot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Println("\n(the node was rebooted; the values come from the files now)")
-	if got := show(0, "cat", "/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/core/somaxconn"); got != "1\n8192\n" {
+	if got := show(t, n, 0, "cat", "/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/core/somaxconn"); got != "1\n8192\n" {
 		t.Errorf("after the reboot: %q", got)
 	}
 }
