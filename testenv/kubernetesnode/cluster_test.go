@@ -1,7 +1,7 @@
 package kubernetesnode
 
 import (
-	"strings"
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/machineadm/machineadm/testenv/cluster"
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/timeservers"
 )
 
 // machine is the part of a stream that every node has. The images are on the machine, under names without a registry.
@@ -18,10 +19,25 @@ metadata: {name: forwarding}
 spec: {parameters: {net.ipv4.ip_forward: "1"}}
 ---
 apiVersion: machineadm.cluster.x-k8s.io/v1alpha1
+kind: Timesync
+metadata: {name: node}
+spec: {servers: [{address: time}], waitForSync: {timeout: 1m}}
+---
+apiVersion: machineadm.cluster.x-k8s.io/v1alpha1
 kind: ContainerRuntime
 metadata: {name: node}
 spec: {cgroupDriver: cgroupfs, sandboxImage: "testenv.invalid/pause:3.10.2", logLevel: info}
 ---
+`
+
+// auditPolicy are the files of every control plane: the API server reads the policy.
+const auditPolicy = `
+  files:
+    - path: /etc/kubernetes/audit/policy.yaml
+      content: |
+        apiVersion: audit.k8s.io/v1
+        kind: Policy
+        rules: [{level: Metadata}]
 `
 
 const control = machine + `apiVersion: machineadm.cluster.x-k8s.io/v1alpha1
@@ -33,18 +49,25 @@ spec:
   cluster: {endpoint: "ENDPOINT", imageRepository: testenv.invalid, keyAlgorithm: ECDSA-P256}
   node: {ip: ADDRESS, imagePullPolicy: Never, labels: {example.com/site: a}}
   discovery: {token: {value: ` + token + `}}
+  certificateKey: {value: ` + key + `}
   kubelet: {cgroupDriver: cgroupfs, config: {failCgroupV1: false, failSwapOn: false}}
-  files:
-    - path: /etc/kubernetes/audit/policy.yaml
-      content: |
-        apiVersion: audit.k8s.io/v1
-        kind: Policy
-        rules: [{level: Metadata}]
   apiServer:
     args: [{name: audit-policy-file, value: /etc/kubernetes/audit/policy.yaml}, {name: audit-log-path, value: "-"}]
     volumes: [{name: audit, hostPath: /etc/kubernetes/audit, pathType: Directory}]
-  ignorePreflightErrors: [` + cluster.IgnoredPreflightErrors + `]
-`
+  ignorePreflightErrors: [` + cluster.IgnoredPreflightErrors + `]` + auditPolicy
+
+const further = machine + `apiVersion: machineadm.cluster.x-k8s.io/v1alpha1
+kind: KubernetesNode
+metadata: {name: node}
+spec:
+  role: controlPlaneJoin
+  kubernetesVersion: v1.37.1
+  cluster: {endpoint: "ENDPOINT"}
+  node: {ip: ADDRESS, imagePullPolicy: Never, labels: {example.com/site: c}}
+  discovery: {token: {value: ` + token + `}, caCertHashes: ["HASH"]}
+  certificateKey: {value: ` + key + `}
+  kubelet: {cgroupDriver: cgroupfs}
+  ignorePreflightErrors: [` + cluster.IgnoredPreflightErrors + `]` + auditPolicy
 
 const worker = machine + `apiVersion: machineadm.cluster.x-k8s.io/v1alpha1
 kind: KubernetesNode
@@ -59,53 +82,96 @@ spec:
   ignorePreflightErrors: [` + cluster.IgnoredPreflightErrors + `]
 `
 
-// TestOneStream: one stream makes a machine a control plane, another one a worker of its cluster. Repeated, they change
-// nothing, also after a reboot.
+// newNetwork makes a network of these nodes and of a time server.
+func newNetwork(t *testing.T, names ...string) *nodes.Network {
+	t.Helper()
+	network := nodes.NewNetwork(t, append(names, "time")...)
+	timeservers.Chronyd(t, network, "time", timeservers.Options{})
+	return network
+}
+
+const (
+	nodesPath       = "/api/v1/nodes"
+	controlPodsPath = "/api/v1/namespaces/kube-system/pods?labelSelector=tier%3Dcontrol-plane"
+)
+
+// TestOneStream: one stream makes a machine the first control plane, another one a worker of its cluster, and another one a
+// second control plane. Repeated, they change nothing, also after a reboot.
 func TestOneStream(t *testing.T) {
 	t.Parallel()
-	network := nodes.NewNetwork(t, "control", "worker")
-	programs := build(t)
-	boot := func(name string, controlPlane bool) *nodes.Node {
-		n := cluster.Boot(t, network, name, controlPlane)
-		n.MustExec(t, "mkdir", "-p", "/usr/libexec/machineadm", "/etc/machineadm")
-		for from, to := range programs {
-			require.NoError(t, n.CopyIn(t.Context(), from, to, 0o755))
-		}
-		return n
-	}
-	apply := func(n *nodes.Node, summary string) {
-		t.Helper()
-		r, err := n.Exec(t.Context(), "machineadm", "apply", "--path", stream)
-		require.NoError(t, err)
-		if r.ExitCode != 0 {
-			details := n.MustExec(t, "sh", "-c", "cat /run/machineadm/details.json || true").Stdout
-			t.Fatalf("exit status %d\n%s%s\n%s", r.ExitCode, r.Stdout, r.Stderr, strings.ReplaceAll(details, "\\n", "\n"))
-		}
-		require.Contains(t, r.Stdout, summary)
-		n.MustExec(t, "test", "-e", "/run/cluster-api/bootstrap-success.complete")
-		require.Zero(t, n.MustExec(t, "machineadm", "plan", "--path", stream).ExitCode)
-	}
-	write := func(n *nodes.Node, text string, values ...string) {
-		t.Helper()
-		r, err := n.ExecInput(t.Context(), strings.NewReader(strings.NewReplacer(values...).Replace(text)),
-			"sh", "-c", "umask 077 && cat >"+stream)
-		require.NoError(t, err)
-		require.Zero(t, r.ExitCode, r.Stderr)
-	}
-	first, second := boot("control", true), boot("worker", false)
-	address := network.Address("control").String()
-	write(first, control, "ENDPOINT", address+":6443", "ADDRESS", address)
-	apply(first, "3 documents: ")
-	write(second, worker, "ENDPOINT", address+":6443", "ADDRESS", network.Address("worker").String(), "HASH", cluster.CACertHash(t, first))
-	apply(second, "3 documents: ")
-	cluster.AwaitReady(t, first, "/api/v1/nodes", 2)
-	cluster.AwaitReady(t, first, "/api/v1/nodes?labelSelector=example.com%2Fsite%3Db", 1)
-	cluster.AwaitReady(t, first, "/api/v1/namespaces/kube-system/pods?labelSelector=tier%3Dcontrol-plane", 4)
+	network := newNetwork(t, "control", "worker", "further")
+	endpoint := network.Address("control").String() + ":6443"
+	first := boot(t, network, "control", true)
+	first.write(t, control, "ENDPOINT", endpoint, "ADDRESS", first.Address().String())
+	first.apply(t)
+	hash := cluster.CACertHash(t, first.Node)
+
+	second := boot(t, network, "worker", false)
+	second.write(t, worker, "ENDPOINT", endpoint, "ADDRESS", second.Address().String(), "HASH", hash)
+	second.apply(t)
 	assert.Contains(t, second.MustExec(t, "cat", "/var/lib/kubelet/config.yaml").Stdout, "maxPods: 50")
-	assert.Equal(t, stream+"\n", second.MustExec(t, "sh", "-c", secrets).Stdout)
+
+	third := boot(t, network, "further", true)
+	third.write(t, further, "ENDPOINT", endpoint, "ADDRESS", third.Address().String(), "HASH", hash)
+	third.apply(t)
+
+	cluster.AwaitReady(t, first.Node, nodesPath, 3)
+	for _, site := range []string{"a", "b", "c"} {
+		cluster.AwaitReady(t, first.Node, nodesPath+"?labelSelector=example.com%2Fsite%3D"+site, 1)
+	}
+	cluster.AwaitReady(t, first.Node, nodesPath+"?labelSelector=node-role.kubernetes.io%2Fcontrol-plane", 2)
+	cluster.AwaitReady(t, first.Node, controlPodsPath, 8)
+	require.ElementsMatch(t, []string{"control", "further"}, etcdMembers(t, first))
+	requireSigned(t, first, 3)
+	for _, n := range []node{first, second, third} {
+		n.noSecrets(t)
+	}
 
 	require.NoError(t, second.Reboot(t.Context()))
-	apply(second, "3 unchanged")
-	cluster.AwaitReady(t, first, "/api/v1/nodes", 2)
-	apply(first, "3 unchanged")
+	second.unchanged(t)
+	cluster.AwaitReady(t, first.Node, nodesPath, 3)
+	first.unchanged(t)
+	third.unchanged(t)
+}
+
+// etcdMembers returns the names of the members of etcd that vote.
+func etcdMembers(t *testing.T, n node) (names []string) {
+	t.Helper()
+	const list = `cd /etc/kubernetes/pki && exec curl --silent --show-error --fail --cacert etcd/ca.crt --cert apiserver-etcd-client.crt \
+		--key apiserver-etcd-client.key --data '{}' https://127.0.0.1:2379/v3/cluster/member/list`
+	var etcd struct {
+		Members []struct {
+			Name      string `json:"name"`
+			IsLearner bool   `json:"isLearner"`
+		} `json:"members"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(n.MustExec(t, "sh", "-c", list).Stdout), &etcd))
+	for _, member := range etcd.Members {
+		if !member.IsLearner {
+			names = append(names, member.Name)
+		}
+	}
+	return names
+}
+
+// requireSigned checks that the cluster has signed the certificates of so many kubelets, and that no request is left.
+func requireSigned(t *testing.T, control node, want int) {
+	t.Helper()
+	var requests struct {
+		Items []struct {
+			Status struct {
+				Certificate []byte `json:"certificate"`
+				Conditions  []struct {
+					Type string `json:"type"`
+				} `json:"conditions"`
+			} `json:"status"`
+		} `json:"items"`
+	}
+	require.NoError(t, cluster.Get(t, control.Node, "/apis/certificates.k8s.io/v1/certificatesigningrequests", &requests))
+	require.Len(t, requests.Items, want)
+	for _, request := range requests.Items {
+		require.NotEmpty(t, request.Status.Certificate)
+		require.Len(t, request.Status.Conditions, 1)
+		require.Equal(t, "Approved", request.Status.Conditions[0].Type)
+	}
 }

@@ -17,6 +17,7 @@ func build(t *testing.T) map[string]string {
 		"/usr/bin/machineadm":                                                    "host/cmd/machineadm",
 		"/usr/libexec/machineadm/" + plugin:                                      "plugins/kubernetes-node/kubeadm",
 		"/usr/libexec/machineadm/machineadm-sysctl-plugin-procfs":                "plugins/sysctl/procfs",
+		"/usr/libexec/machineadm/machineadm-timesync-plugin-chronyd":             "plugins/timesync/chronyd",
 		"/usr/libexec/machineadm/machineadm-container-runtime-plugin-containerd": "plugins/container-runtime/containerd",
 	} {
 		out := filepath.Join(built, filepath.Base(to))
