@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/testenv/cluster"
-	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 	"github.com/machineadm/machineadm/testenv/timeservers"
 )
 
@@ -82,14 +82,6 @@ spec:
   ignorePreflightErrors: [` + cluster.IgnoredPreflightErrors + `]
 `
 
-// newNetwork makes a network of these nodes and of a time server.
-func newNetwork(t *testing.T, names ...string) *nodes.Network {
-	t.Helper()
-	network := nodes.NewNetwork(t, append(names, "time")...)
-	timeservers.Chronyd(t, network, "time", timeservers.Options{})
-	return network
-}
-
 const (
 	nodesPath       = "/api/v1/nodes"
 	controlPodsPath = "/api/v1/namespaces/kube-system/pods?labelSelector=tier%3Dcontrol-plane"
@@ -99,19 +91,19 @@ const (
 // second control plane. Repeated, they change nothing, also after a reboot.
 func TestOneStream(t *testing.T) {
 	t.Parallel()
-	network := newNetwork(t, "control", "worker", "further")
-	endpoint := network.Address("control").String() + ":6443"
-	first := boot(t, network, "control", true)
+	f := newFleet(t, "control", "worker", "further")
+	endpoint := f.network.Address("control").String() + ":6443"
+	first := f.boot(t, "control", true)
 	first.write(t, control, "ENDPOINT", endpoint, "ADDRESS", first.Address().String())
 	first.apply(t)
 	hash := cluster.CACertHash(t, first.Node)
 
-	second := boot(t, network, "worker", false)
+	second := f.boot(t, "worker", false)
 	second.write(t, worker, "ENDPOINT", endpoint, "ADDRESS", second.Address().String(), "HASH", hash)
 	second.apply(t)
 	assert.Contains(t, second.MustExec(t, "cat", "/var/lib/kubelet/config.yaml").Stdout, "maxPods: 50")
 
-	third := boot(t, network, "further", true)
+	third := f.boot(t, "further", true)
 	third.write(t, further, "ENDPOINT", endpoint, "ADDRESS", third.Address().String(), "HASH", hash)
 	third.apply(t)
 
@@ -128,6 +120,8 @@ func TestOneStream(t *testing.T) {
 	}
 
 	require.NoError(t, second.Reboot(t.Context()))
+	time := f.network.Address("time").String()
+	nodestest.Eventually(t, "chronyd to be synchronized again", func() bool { return timeservers.Chrony.Selected(t, second.Node) == time })
 	second.unchanged(t)
 	cluster.AwaitReady(t, first.Node, nodesPath, 3)
 	first.unchanged(t)

@@ -47,14 +47,14 @@ func (n node) killed(t *testing.T, condition string) {
 // state each. The same stream makes it the node in the end, and says before what it is about to do.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	network := newNetwork(t, "control", "worker")
-	endpoint := network.Address("control").String() + ":6443"
-	first := boot(t, network, "control", true)
+	f := newFleet(t, "control", "worker")
+	endpoint := f.network.Address("control").String() + ":6443"
+	first := f.boot(t, "control", true)
 	first.write(t, control, "ENDPOINT", endpoint, "ADDRESS", first.Address().String())
 	killedInit(t, first)
 	cluster.AwaitReady(t, first.Node, controlPodsPath, 4)
 
-	second := boot(t, network, "worker", false)
+	second := f.boot(t, "worker", false)
 	second.write(t, worker, "ENDPOINT", endpoint, "ADDRESS", second.Address().String(), "HASH", cluster.CACertHash(t, first.Node))
 	killedJoin(t, second)
 	cluster.AwaitReady(t, first.Node, nodesPath, 2)

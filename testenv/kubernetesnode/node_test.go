@@ -10,17 +10,30 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/testenv/cluster"
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/timeservers"
 )
 
 // node is a machine with all of Kubernetes, the host and the plugins.
 type node struct{ *nodes.Node }
 
-func boot(t *testing.T, network *nodes.Network, name string, controlPlane bool) node {
+// fleet are a network with a time server, and what its machines have.
+type fleet struct {
+	network  *nodes.Network
+	programs map[string]string // see build
+}
+
+func newFleet(t *testing.T, names ...string) fleet {
 	t.Helper()
-	programs := build(t)
-	n := node{cluster.Boot(t, network, name, controlPlane)}
+	network := nodes.NewNetwork(t, append(names, "time")...)
+	timeservers.Chronyd(t, network, "time", timeservers.Options{})
+	return fleet{network, build(t)}
+}
+
+func (f fleet) boot(t *testing.T, name string, controlPlane bool) node {
+	t.Helper()
+	n := node{cluster.Boot(t, f.network, name, controlPlane)}
 	n.MustExec(t, "mkdir", "-p", "/usr/libexec/machineadm", "/etc/machineadm")
-	for from, to := range programs {
+	for from, to := range f.programs {
 		require.NoError(t, n.CopyIn(t.Context(), from, to, 0o755))
 	}
 	return n
