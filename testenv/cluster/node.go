@@ -2,15 +2,14 @@ package cluster
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 // bootLimit bounds every wait; etcd and an API server take seconds.
@@ -30,26 +29,12 @@ func install(t testing.TB, names ...string) func(root string) error {
 	}
 	return func(root string) error {
 		for name, from := range paths {
-			if err := copyProgram(filepath.Join(root, "usr/bin", name), from); err != nil {
+			if err := tools.CopyProgram(filepath.Join(root, "usr/bin", name), from); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-}
-
-func copyProgram(to, from string) (err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // a program
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Chmod(0o755), out.Close())
 }
 
 // write returns the step that writes files.

@@ -5,16 +5,17 @@
 package crash
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 const (
@@ -57,19 +58,15 @@ func testMain(m *testing.M) (code int) {
 		}
 	}()
 	programs := map[string]string{
-		hostBinary: "../../host/cmd/machineadm", pluginBinary: "../../plugins/sysctl/procfs",
-		nodePlugin: "../../plugins/kubernetes-node/kubeadm", standIn: "../kubeadm/cmd/kubeadm",
+		hostBinary: "host/cmd/machineadm", pluginBinary: "plugins/sysctl/procfs",
+		nodePlugin: "plugins/kubernetes-node/kubeadm", standIn: "testenv/kubeadm/cmd/kubeadm",
 	}
 	for provider := range timeDaemons() {
-		programs[timesyncPlugin+provider] = "../../plugins/timesync/" + provider
+		programs[timesyncPlugin+provider] = "plugins/timesync/" + provider
 	}
-	for name, pkg := range programs {
-		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(built, name), pkg)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0") // a node has its own C library
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", name, err, out)
-			return 1
-		}
+	if err := tools.Products(context.Background(), built, programs); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	code = m.Run()
 	if len(results.hits) > 0 {

@@ -22,6 +22,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/cluster"
 	"github.com/machineadm/machineadm/testenv/nodes"
 	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 // interruptible is a test that Ctrl-C ends like a failure, so that it removes what it has made.
@@ -114,11 +115,10 @@ func buildFor(t interruptible) func(root string) error {
 	t.Helper()
 	const plugins = "usr/libexec/machineadm/machineadm-"
 	bin := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin+"/", "../../host/cmd/machineadm",
-		"../../plugins/sysctl/procfs", "../../plugins/container-runtime/containerd", "../../plugins/kubernetes-node/kubeadm")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // a machine has its own C library
-	said, err := build.CombinedOutput()
-	require.NoError(t, err, string(said))
+	require.NoError(t, tools.Products(t.Context(), bin, map[string]string{
+		"machineadm": "host/cmd/machineadm", "procfs": "plugins/sysctl/procfs",
+		"containerd": "plugins/container-runtime/containerd", "kubeadm": "plugins/kubernetes-node/kubeadm",
+	}))
 	return func(root string) error {
 		for from, to := range map[string]string{
 			"machineadm": "usr/bin/machineadm", "procfs": plugins + "sysctl-plugin-procfs",

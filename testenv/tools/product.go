@@ -43,10 +43,11 @@ func product(ctx context.Context, source, to string) (err error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
-	return copyProgram(to, binary)
+	return CopyProgram(to, binary)
 }
 
-func copyProgram(to, from string) (err error) {
+// CopyProgram copies a program to a file that does not exist yet, with mode 0755.
+func CopyProgram(to, from string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {
 		return err

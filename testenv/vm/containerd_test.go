@@ -31,7 +31,7 @@ const newer = "/opt/newer"
 func TestContainerdClock(t *testing.T) {
 	needsVM(t)
 	install := programs(t, map[string]string{
-		hostPath: "../../host/cmd/machineadm", runtimePlugin: "../../plugins/container-runtime/containerd",
+		hostPath: "host/cmd/machineadm", runtimePlugin: "plugins/container-runtime/containerd",
 	})
 	c := clocked{containerd.StartVM(t, containerd.V17, install, upgrade(t, containerd.V23))}
 	t.Run("1.7", func(t *testing.T) { c.steps(t, containerd.Config) })

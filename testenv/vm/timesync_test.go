@@ -47,7 +47,7 @@ func TestTimesync(t *testing.T) {
 				Suite: nodes.Trixie, VM: true, Layers: []nodes.Layer{daemon.Layer()}, Clock: off,
 				Prepare: nodes.InOrder(
 					programs(t, map[string]string{
-						hostPath: "../../host/cmd/machineadm", timesyncPlugin + provider: "../../plugins/timesync/" + provider,
+						hostPath: "host/cmd/machineadm", timesyncPlugin + provider: "plugins/timesync/" + provider,
 						"/usr/local/bin/timeserver": "../timeservers/cmd/timeserver",
 					}),
 					file("/usr/lib/systemd/system/timeserver.service", timeServer, 0o644),

@@ -8,13 +8,13 @@ package vm
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 // wanted is set by make test-vm.
@@ -36,19 +36,19 @@ const (
 // product builds the host and the plugin, and returns the options that install them like a package.
 func product(t *testing.T) func(root string) error {
 	t.Helper()
-	return programs(t, map[string]string{hostPath: "../../host/cmd/machineadm", plugin: "../../plugins/sysctl/procfs"})
+	return programs(t, map[string]string{hostPath: "host/cmd/machineadm", plugin: "plugins/sysctl/procfs"})
 }
 
 // programs builds packages, by where they are installed.
 func programs(t *testing.T, sources map[string]string) func(root string) error {
 	t.Helper()
 	dir := t.TempDir()
+	names := map[string]string{}
 	for at, source := range sources {
-		build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, filepath.Base(at)), source)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0") // the node has its own C library
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v\n%s", source, err, out)
-		}
+		names[filepath.Base(at)] = source
+	}
+	if err := tools.Products(t.Context(), dir, names); err != nil {
+		t.Fatal(err)
 	}
 	return func(root string) error {
 		for at := range sources {
