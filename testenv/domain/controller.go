@@ -86,7 +86,7 @@ func (c *Controller) certify(t testing.TB) {
 	}
 }
 
-// Member boots a node whose name server is the controller, with the client programs that judge a join.
+// Member boots a node whose name server is the controller, with the client programs that check a join.
 func (c *Controller) Member(t testing.TB, network *nodes.Network, name string, prepare ...func(root string) error) *nodes.Node {
 	t.Helper()
 	steps := append([]func(string) error{write(map[string]string{
