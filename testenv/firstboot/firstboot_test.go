@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/testenv/nodes"
@@ -21,6 +22,8 @@ import (
 const (
 	sentinel = "/run/cluster-api/bootstrap-success.complete"
 	libexec  = "/usr/libexec/machineadm"
+	// bootTimeout is long, because cloud-init and the reboots of a run are part of a boot, and several nodes boot at a time.
+	bootTimeout = 4 * time.Minute
 )
 
 // stream is the document stream of every test: keys of a network namespace, which a container may set.
@@ -118,7 +121,7 @@ func TestSystemdUnit(t *testing.T) {
 	for _, suite := range nodes.Suites() {
 		t.Run(string(suite), func(t *testing.T) {
 			t.Parallel()
-			n := nodes.Boot(t, nodes.Options{Suite: suite, Prepare: nodes.InOrder(
+			n := nodes.Boot(t, nodes.Options{Suite: suite, BootTimeout: bootTimeout, Prepare: nodes.InOrder(
 				func(root string) error { return install(dir, root) },
 				func(root string) error { return write(root, "/etc/machineadm/node.yaml", stream, 0o600) },
 				atBoot,
@@ -222,7 +225,7 @@ func TestCloudInit(t *testing.T) {
 		} {
 			t.Run(string(suite)+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				n := nodes.Boot(t, nodes.Options{Suite: suite, Prepare: nodes.InOrder(
+				n := nodes.Boot(t, nodes.Options{Suite: suite, BootTimeout: bootTimeout, Prepare: nodes.InOrder(
 					func(root string) error { return install(dir, root) }, nodes.CloudInitSeed(userData),
 				)})
 				status := n.MustExec(t, "cloud-init", "status", "--long").Stdout
@@ -265,7 +268,7 @@ runcmd:
 func TestNoSentinelWithoutSuccess(t *testing.T) {
 	t.Parallel()
 	dir := binaries(t)
-	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, BootTimeout: bootTimeout, Prepare: nodes.InOrder(
 		func(root string) error { return install(dir, root) },
 		func(root string) error { return write(root, "/etc/machineadm/node.yaml", stream, 0o600) },
 		func(root string) error {
