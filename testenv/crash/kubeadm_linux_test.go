@@ -270,7 +270,7 @@ func watchProcesses(secrets []string) *processWatch {
 	return w
 }
 
-// close ends the watch and returns where a secret was, empty for nowhere.
+// close ends the watch and returns the first finding, empty without one: a file of a process that had a secret.
 func (w *processWatch) close() string {
 	close(w.stop)
 	w.done.Wait()

@@ -44,9 +44,9 @@ func memberPackages() nodes.Layer {
 
 // ready waits for the ports of samba's tasks, which open after samba is ready, and for the records that clients look up.
 const ready = `for port in 53 88 389 464 636; do
-	timeout 60 sh -c "until ss -ltn sport = :$port | grep -q LISTEN; do :; done" || { journalctl -u dc --no-pager; exit 1; }
+	timeout 60 sh -c "until ss -ltn sport = :$port | grep -q LISTEN; do sleep 0.1; done" || { journalctl -u dc --no-pager; exit 1; }
 done
-timeout 60 sh -c "until host -t SRV _ldap._tcp.dc._msdcs.$1 $2 >/dev/null; do :; done" || { journalctl -u dc --no-pager; exit 1; }`
+timeout 60 sh -c "until host -t SRV _ldap._tcp.dc._msdcs.$1 $2 >/dev/null; do sleep 0.1; done" || { journalctl -u dc --no-pager; exit 1; }`
 
 // Start boots a controller under a name of the network and waits until it answers. Its directory is new, and has the accounts
 // of this package.

@@ -5,6 +5,8 @@
 // A file ldflags in a folder has further flags of the linker, such as the version that the program prints.
 // A folder may hold main packages of its own, where the authors' one builds more than the tests need. They are in the
 // folder, or one level below it.
+//
+// Products builds programs of the checkout itself, for the tests of many packages.
 package tools
 
 import (

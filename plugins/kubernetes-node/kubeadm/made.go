@@ -24,6 +24,13 @@ func fingerprint(spec v1alpha1.KubernetesNodeSpec) (string, error) {
 		spec.Etcd = &v1alpha1.Etcd{External: &v1alpha1.ExternalEtcd{Endpoints: etcd.External.Endpoints}}
 	}
 	data, err := json.Marshal(spec)
+	var sorted any // free-form fields have the order of the document
+	if err == nil {
+		err = json.Unmarshal(data, &sorted)
+	}
+	if err == nil {
+		data, err = json.Marshal(sorted)
+	}
 	if err != nil {
 		return "", errors.New("the settings of the node cannot be encoded") // never %w: it could quote them
 	}

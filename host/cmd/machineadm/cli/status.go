@@ -87,7 +87,7 @@ func addCauses(errs []report.Error, details map[string]string) {
 	for i, e := range errs {
 		line, _, _ := strings.Cut(details[e.Details], "\n")
 		if cause, ok := strings.CutPrefix(line, pluginv1.CausePrefix); ok {
-			errs[i].Message = strings.TrimRight(e.Message, ".; ") + ": " + cause[:min(len(cause), maxCause)]
+			errs[i].Message = strings.TrimRight(e.Message, ".; ") + ": " + strings.ToValidUTF8(cause[:min(len(cause), maxCause)], "")
 		}
 	}
 }

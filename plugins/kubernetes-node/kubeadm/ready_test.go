@@ -1,0 +1,103 @@
+//go:build linux
+
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/internal/cri/critest"
+	"github.com/machineadm/machineadm/sdk/machine"
+	"github.com/machineadm/machineadm/sdk/machinetest"
+)
+
+// TestReady: everything that would make kubeadm fail is reported at once, and none of it is final.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	ca := newIdentity(t, "node")
+	nothing := func(*machinetest.Fixture, *critest.Runtime) {}
+	for name, c := range map[string]struct {
+		prepare func(*machinetest.Fixture, *critest.Runtime)
+		spec    string
+		says    []string
+	}{
+		"programs": {func(f *machinetest.Fixture, _ *critest.Runtime) {
+			f.Commands.Absent("kubeadm", "kubelet")
+		}, ca.worker(), []string{"kubeadm is not installed", "kubelet is not installed"}},
+		"skew": {func(f *machinetest.Fixture, _ *critest.Runtime) {
+			f.Commands.On("kubelet --version", machine.Result{Stdout: []byte("Kubernetes v1.31.0")})
+		}, ca.worker(), []string{"three minor versions older"}},
+		"all": {func(f *machinetest.Fixture, r *critest.Runtime) {
+			f.Machine.Services, f.Kernel.Parameters["net/ipv4/ip_forward"], r.NotReady = machinetest.NewServices(), "0", "ContainerdNotReady"
+			f.WriteFiles(t, map[string]string{
+				"/proc/swaps":    "Filename Type Size Used Priority\n/dev/sda2 partition 1 0 -2\n",
+				"/proc/net/tcp":  "  sl  local_address rem_address   st\n   0: 00000000:280A 00000000:0000 0A 0\n   1: 0100007F:192B 0100007F:1F90 01 0\n",
+				"/proc/net/tcp6": "  sl  local_address rem_address   st\n   0: 00000000000000000000000000000000:192B 0:0000 0A 0\n",
+			})
+		}, creator, []string{
+			"the service kubelet is not installed", "it is not ready: ContainerdNotReady", "swap is on", "net.ipv4.ip_forward is not 1",
+			"listens on the port 10250", "listens on the port 6443",
+		}},
+		"tolerated": {func(f *machinetest.Fixture, _ *critest.Runtime) {
+			f.WriteFiles(t, map[string]string{
+				"/proc/swaps":   "Filename\n/dev/sda2\n",
+				"/proc/net/tcp": "   0: 00000000:280A 00000000:0000 0A 0\n   1: 00000000:192B 00000000:0000 0A 0\n",
+			})
+		}, ca.worker() + "kubelet: {config: {failSwapOn: false}}\nignorePreflightErrors: [port-10250]\n", nil},
+		"clock": {func(f *machinetest.Fixture, _ *critest.Runtime) {
+			f.Commands.On(askVersion, machine.Result{Stdout: []byte(`{"clientVersion": {"gitVersion": "v1.37.1", "buildDate": "2999-08-01T00:00:00Z"}}`)})
+		}, ca.worker(), []string{"the installed kubeadm was built on 2999-08-01"}},
+		"localhost": {func(f *machinetest.Fixture, _ *critest.Runtime) {
+			f.Machine.Target.Hostname = "localhost.localdomain"
+		}, ca.worker(), []string{"is localhost.localdomain, as on any machine"}},
+		"localhost by name": {func(f *machinetest.Fixture, _ *critest.Runtime) {
+			f.Machine.Target.Hostname = "localhost"
+		}, ca.worker() + "node: {nameFrom: {hostname: short}}\n", []string{"the host name is localhost"}},
+		"host": {
+			nothing, ca.worker() + "node: {name: other}\nprofiles: [disa-k8s-v2r6]\n",
+			[]string{"a profile demands that the node has the host name"},
+		},
+		"socket": {
+			nothing, ca.worker() + "node: {criSocket: 'unix:///run/none.sock'}\n",
+			[]string{"the container runtime does not answer"},
+		},
+		"images": {func(f *machinetest.Fixture, r *critest.Runtime) {
+			r.Images = []string{"r.test/etcd:3"}
+			f.Commands.On("kubeadm config images list --config /dev/stdin", machine.Result{Stdout: []byte("r.test/etcd:3\nr.test/api:1\nr.test/dns:2\n")})
+		}, creator + "node: {imagePullPolicy: Never}\n", []string{"r.test/api:1 is not on the machine", "r.test/dns:2 is not on the machine"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &critest.Runtime{}
+			f := fixture(t, r)
+			c.prepare(f, r)
+			_, err := plan(t.Context(), f.Machine, decode(t, c.spec))
+			if len(c.says) == 0 {
+				require.NoError(t, err)
+				return
+			}
+			e := pluginv1.AsError(err)
+			require.Equal(t, pluginv1.CodePrecondition, e.Code)
+			require.False(t, e.Final)
+			require.Len(t, e.Violations, len(c.says), "%v", e)
+			for i, says := range c.says {
+				assert.Contains(t, e.Violations[i].Message, says)
+				assert.NotEmpty(t, e.Violations[i].Hint)
+			}
+		})
+	}
+}
+
+// TestNoVersion: a program that reports no version ends the plan, whatever else is missing.
+func TestNoVersion(t *testing.T) {
+	t.Parallel()
+	for line, output := range map[string]string{askVersion: "v1.37.1\n", "kubelet --version": " \n"} {
+		f := fixture(t, &critest.Runtime{})
+		f.Commands.On(line, machine.Result{Stdout: []byte(output)})
+		_, err := plan(t.Context(), f.Machine, decode(t, newIdentity(t, "node").worker()))
+		require.ErrorContains(t, err, "does not report a version of Kubernetes")
+	}
+}
