@@ -62,7 +62,7 @@ test-vm: nodes-vm ## the tests that need a kernel of their own, on emulated virt
 	@MACHINEADM_TEST_VM=1 CGO_ENABLED=0 go test -count=1 -v -timeout 90m ./testenv/vm $(TESTFLAGS)
 
 .PHONY: lint
-lint: ## golangci-lint for Linux and for Windows, here and in testenv/outside, and the protocol's linter (PKG= is a part of the module)
+lint: ## golangci-lint for Linux and for Windows, here and in testenv/outside, and the protocol's linter (PKG= is a part of the module that has files for both)
 	@linter=$$($(TOOL) golangci-lint); \
 	export GOLANGCI_LINT_CACHE=$(CACHE)/golangci-lint; \
 	for module in $(if $(PKG),.,. testenv/outside/*/); do for os in linux windows; do \
