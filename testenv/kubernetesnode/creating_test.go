@@ -54,7 +54,7 @@ func TestCreationFails(t *testing.T) {
 		name, before, after string
 		failure             failure
 	}{
-		{"an image is missing and none may be pulled", images + "export /run/kept.tar " + image + " && " + images + "rm --sync " + image, "", failure{
+		{"an image is missing and none may be pulled", images + "export --local /run/kept.tar " + image + " && " + images + "rm --sync " + image, "", failure{
 			values:  values(),
 			message: "spec.node.imagePullPolicy: the image " + image + " is not on the machine, and none may be pulled",
 			remedy:  "ctr -n k8s.io images import FILE",
