@@ -21,7 +21,7 @@ func Kinds() []string {
 
 // ServedKinds returns the kinds that have a specification and a plugin in this release.
 func ServedKinds() []string {
-	return []string{KindContainerRuntime, KindTimesync, KindSysctl, KindKubernetesNode}
+	return []string{KindContainerRuntime, KindTimesync, KindSysctl, KindDomainJoin, KindKubernetesNode}
 }
 
 // New returns a pointer to an empty document of a kind that this release serves, nil for any other.
@@ -33,6 +33,8 @@ func New(kind string) any {
 		return &Timesync{}
 	case KindSysctl:
 		return &Sysctl{}
+	case KindDomainJoin:
+		return &DomainJoin{}
 	case KindKubernetesNode:
 		return &KubernetesNode{}
 	}

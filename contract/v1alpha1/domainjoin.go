@@ -1,0 +1,104 @@
+package v1alpha1
+
+import "encoding/json"
+
+// DomainJoin makes the machine a member of an Active Directory domain, or ends its membership.
+type DomainJoin struct {
+	Header
+	// Spec is the desired state.
+	Spec DomainJoinSpec `json:"spec"`
+}
+
+// DomainJoinSpec is the desired state of a DomainJoin document. Source: [MS-ADTS] (the directory), [MS-WKST] (NetJoinDomain),
+// RFC 4120 and RFC 3244 (Kerberos and changes of passwords), RFC 4511 and RFC 4752 (LDAP and its GSSAPI mechanism).
+//
+// Groups, group managed service accounts and any other right of the account belong to the administrators of the domain: this
+// kind has no field for them.
+type DomainJoinSpec struct {
+	// Provider names the plugin: activedirectory. By default the host chooses.
+	Provider string `json:"provider,omitempty"`
+	// State is present (the default) for a member of the domain, or absent for a machine that leaves it.
+	State string `json:"state,omitempty"`
+	// Leave says what happens to the account of a machine that leaves: delete (the default) or disable.
+	Leave string `json:"leave,omitempty"`
+	// Domain is the DNS name of the domain, such as ad.example.com.
+	Domain string `json:"domain"`
+	// ComputerName is the name of the account, without $: 1 to 15 letters, digits and hyphens. By default it is made from the
+	// host name: a name of more than 15 characters becomes its first 10, a hyphen and 4 base32 characters of the SHA-256 of the
+	// fqdn.
+	ComputerName string `json:"computerName,omitempty"`
+	// FQDN is the DNS name of the machine. By default the host name, followed by the domain unless it has dots.
+	FQDN string `json:"fqdn,omitempty"`
+	// OrganizationalUnit is the distinguished name of the unit in which the account is created, such as
+	// OU=Nodes,DC=ad,DC=example,DC=com. By default the domain's container for computers. An account that exists is not moved.
+	OrganizationalUnit string `json:"organizationalUnit,omitempty"`
+	// Servers are the DNS names of domain controllers, in order of preference. By default those that the DNS of the domain
+	// lists, the nearest site first.
+	Servers []string `json:"servers,omitempty"`
+	// Transport protects the connection: ldaps, starttls or sealed (Kerberos, without certificates). By default ldaps if ca is
+	// set, and sealed otherwise. There is no unprotected connection.
+	Transport string `json:"transport,omitempty"`
+	// CA holds the certificates, PEM, of the authorities that sign those of the domain controllers. The certificate of a
+	// domain controller must carry its DNS name as a subject alternative name. By default those of the system.
+	CA string `json:"ca,omitempty"`
+	// Credentials are those of an account that may create the computer's account, or reset it. A document has at most one of
+	// credentials, oneTimePassword and offlineJoinBlob; a machine that is a member already needs none.
+	Credentials *DomainCredentials `json:"credentials,omitempty"`
+	// OneTimePassword is the password of an account that was created ahead of the machine. The join replaces it.
+	OneTimePassword *Secret `json:"oneTimePassword,omitempty"`
+	// OfflineJoinBlob is the provisioning data of djoin.exe /provision, base64. Windows only.
+	OfflineJoinBlob *Secret `json:"offlineJoinBlob,omitempty"`
+	// ServicePrincipalNames are further names of services, such as HTTP/node.example.com, beside HOST and RestrictedKrbHost.
+	ServicePrincipalNames []string `json:"servicePrincipalNames,omitempty"`
+	// EncryptionTypes of the account: aes256-cts-hmac-sha1-96, aes128-cts-hmac-sha1-96 or rc4-hmac. Default both of AES.
+	EncryptionTypes []string `json:"encryptionTypes,omitempty"`
+	// ExistingAccount says what happens if credentials find an account of this name that the machine has no key of: refuse
+	// (the default), or reuse, which resets its password and so ends the membership of the machine that used it.
+	ExistingAccount string `json:"existingAccount,omitempty"`
+	// Keytab is the file with the keys of the machine. Linux only.
+	Keytab *Keytab `json:"keytab,omitempty"`
+	// Krb5Conf configures the Kerberos library. Linux only.
+	Krb5Conf *Krb5Conf `json:"krb5Conf,omitempty"`
+	// SSSD configures the daemon that makes the users of the domain users of the machine. Linux only.
+	SSSD *SSSD `json:"sssd,omitempty"`
+	// Windows has what only Windows supports.
+	Windows *WindowsJoin `json:"windows,omitempty"`
+	// ProviderConfig holds what only one provider supports; the README of the plugin lists its fields.
+	ProviderConfig json.RawMessage `json:"providerConfig,omitempty"`
+}
+
+// DomainCredentials are those of an account of the domain.
+type DomainCredentials struct {
+	// Username is the name of the account, without the domain.
+	Username string `json:"username"`
+	// Password is its password.
+	Password Secret `json:"password"`
+}
+
+// Keytab is the file with the keys of the machine. Keys of other accounts stay in it.
+type Keytab struct {
+	// Path is absolute. Default /etc/krb5.keytab.
+	Path string `json:"path,omitempty"`
+	// Owner is USER:GROUP, names of this machine. Default root:root.
+	Owner string `json:"owner,omitempty"`
+	// Mode is the file mode, as an octal string. Default 0600.
+	Mode string `json:"mode,omitempty"`
+}
+
+// Krb5Conf configures the Kerberos library.
+type Krb5Conf struct {
+	// Manage writes the realm to /etc/krb5.conf.d/machineadm.conf and includes that directory in /etc/krb5.conf. Default true.
+	Manage *bool `json:"manage,omitempty"`
+}
+
+// SSSD configures sssd.
+type SSSD struct {
+	// Manage writes the domain to /etc/sssd/conf.d/machineadm.conf, and enables and starts sssd. Default false.
+	Manage bool `json:"manage,omitempty"`
+}
+
+// WindowsJoin has what only Windows supports.
+type WindowsJoin struct {
+	// Rename renames the machine to computerName. Without it a computerName other than the machine's name is refused.
+	Rename bool `json:"rename,omitempty"`
+}
