@@ -48,7 +48,7 @@ func TestTimesync(t *testing.T) {
 				Prepare: nodes.InOrder(
 					programs(t, map[string]string{
 						hostPath: "host/cmd/machineadm", timesyncPlugin + provider: "plugins/timesync/" + provider,
-						"/usr/local/bin/timeserver": "../timeservers/cmd/timeserver",
+						"/usr/local/bin/timeserver": "testenv/timeservers/cmd/timeserver",
 					}),
 					file("/usr/lib/systemd/system/timeserver.service", timeServer, 0o644),
 					file(nodeFile, timesyncStream, 0o600)),
