@@ -74,3 +74,32 @@ func TestSuggestKind(t *testing.T) {
 	require.Len(t, stream.Errors, 1)
 	assert.Equal(t, "did you mean Sysctl?", stream.Errors[0].Hint)
 }
+
+// shelf has hints for a field that it does not have.
+type shelf struct {
+	Books []string `json:"books"`
+}
+
+func (shelf) NoField(name string) string {
+	if name == "toys" {
+		return "put toys elsewhere"
+	}
+	return ""
+}
+
+func TestNoField(t *testing.T) {
+	t.Parallel()
+	var into struct {
+		Shelf  *shelf            `json:"shelf"`
+		Rooms  map[string]shelf  `json:"rooms"`
+		Embeds []struct{ shelf } `json:"embeds"`
+	}
+	var got []string
+	for _, v := range Unmarshal([]byte(`{"shelf":{"toys":1,"book":2},"rooms":{"a":{"toys":1}},"embeds":[{"toys":1}]}`), &into) {
+		got = append(got, v.Field+": "+v.Message+" ("+v.Hint+")")
+	}
+	assert.Equal(t, []string{
+		"shelf.toys: unknown field (put toys elsewhere)", "shelf.book: unknown field (did you mean books?)",
+		"rooms.a.toys: unknown field (put toys elsewhere)", "embeds[0].toys: unknown field (put toys elsewhere)",
+	}, got)
+}

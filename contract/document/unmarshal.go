@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/base64"
 	"encoding/json"
@@ -13,6 +14,9 @@ import (
 	"strings"
 	"time"
 )
+
+// excluder is a struct that explains the absence of a field. The result is the hint for it, or "".
+type excluder interface{ NoField(name string) string }
 
 // Unmarshal decodes a JSON document into the struct that into points to, by its json tags, and returns all violations: unknown
 // and duplicate fields, wrong types, numbers out of range. It sets every field that decodes; a field that does not keeps its
@@ -27,7 +31,8 @@ import (
 // A caller that does not validate must not use into after violations.
 //
 // For types with json.Unmarshaler or encoding.TextUnmarshaler, their error is the message and must not quote the value (errors
-// of the standard library, which do, are replaced). An integer in an any is an int64 or uint64. No message quotes a value.
+// of the standard library, which do, are replaced). A struct with the method NoField(name string) string has hints for fields that
+// it does not have. An integer in an any is an int64 or uint64. No message quotes a value.
 // Unmarshal panics if into is not a pointer or contains a type without a JSON form, such as a channel.
 func Unmarshal(data []byte, into any) []Violation {
 	target := reflect.ValueOf(into)
@@ -175,7 +180,11 @@ func (u *unmarshaler) object(dst reflect.Value, t *tree, p Path) {
 			for _, f := range fields {
 				names = append(names, f.name)
 			}
-			u.refuse(at, unknownField, instead(m.name, names))
+			hint := ""
+			if of, ok := dst.Interface().(excluder); ok {
+				hint = of.NoField(m.name)
+			}
+			u.refuse(at, unknownField, cmp.Or(hint, instead(m.name, names)))
 		case m.value.kind != kindNull:
 			u.fill(u.reach(dst, fields[n].index), &m.value, at)
 		}
