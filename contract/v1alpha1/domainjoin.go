@@ -1,6 +1,9 @@
 package v1alpha1
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // DomainJoin makes the machine a member of an Active Directory domain, or ends its membership.
 type DomainJoin struct {
@@ -65,6 +68,15 @@ type DomainJoinSpec struct {
 	Windows *WindowsJoin `json:"windows,omitempty"`
 	// ProviderConfig holds what only one provider supports; the README of the plugin lists its fields.
 	ProviderConfig json.RawMessage `json:"providerConfig,omitempty"`
+}
+
+// NoField returns why the kind does not have a field that other tools have; "" for any other name.
+func (DomainJoinSpec) NoField(name string) string {
+	switch strings.ToLower(name) {
+	case "group", "groups", "memberof", "gmsa", "gmsas", "groupmanagedserviceaccount", "groupmanagedserviceaccounts":
+		return "remove it: groups and service accounts belong to the administrators of the domain, and no document changes them"
+	}
+	return ""
 }
 
 // DomainCredentials are those of an account of the domain.
