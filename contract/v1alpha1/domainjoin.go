@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// DomainJoin makes the machine a member of an Active Directory domain, or ends its membership.
+// DomainJoin makes the machine a member of an Active Directory domain, or ends its membership. Groups, group managed service
+// accounts (gMSA) and the rights of the account belong to the administrators of the domain: this kind has no field for them.
 type DomainJoin struct {
 	Header
 	// Spec is the desired state.
@@ -14,15 +15,12 @@ type DomainJoin struct {
 
 // DomainJoinSpec is the desired state of a DomainJoin document. Source: [MS-ADTS] (the directory), [MS-WKST] (NetJoinDomain),
 // RFC 4120 and RFC 3244 (Kerberos and changes of passwords), RFC 4511 and RFC 4752 (LDAP and its GSSAPI mechanism).
-//
-// Groups, group managed service accounts and any other right of the account belong to the administrators of the domain: this
-// kind has no field for them.
 type DomainJoinSpec struct {
 	// Provider names the plugin: activedirectory. By default the host chooses.
 	Provider string `json:"provider,omitempty"`
-	// State is present (the default) for a member of the domain, or absent for a machine that leaves it.
+	// State selects what the machine is: present, a member of the domain, or absent, no member any more. Default present.
 	State string `json:"state,omitempty"`
-	// Leave says what happens to the account of a machine that leaves: delete (the default) or disable.
+	// Leave says what happens to the account of a machine that leaves: delete or disable. Default delete.
 	Leave string `json:"leave,omitempty"`
 	// Domain is the DNS name of the domain, such as ad.example.com.
 	Domain string `json:"domain"`
@@ -38,11 +36,12 @@ type DomainJoinSpec struct {
 	// Servers are the DNS names of domain controllers, in order of preference. By default those that the DNS of the domain
 	// lists, the nearest site first.
 	Servers []string `json:"servers,omitempty"`
-	// Transport protects the connection: ldaps, starttls or sealed (Kerberos, without certificates). By default ldaps if ca is
-	// set, and sealed otherwise. There is no unprotected connection.
+	// Transport protects the connection: ldaps, starttls or sealed (by Kerberos, without certificates). There is no unprotected
+	// connection. Linux only. Default ldaps with ca, otherwise sealed.
 	Transport string `json:"transport,omitempty"`
 	// CA holds the certificates, PEM, of the authorities that sign those of the domain controllers. The certificate of a
-	// domain controller must carry its DNS name as a subject alternative name. By default those of the system.
+	// domain controller must carry its DNS name as a subject alternative name. It is for ldaps and starttls. Linux only. By
+	// default those of the system.
 	CA string `json:"ca,omitempty"`
 	// Credentials are those of an account that may create the computer's account, or reset it. A document has at most one of
 	// credentials, oneTimePassword and offlineJoinBlob; a machine that is a member already needs none.
@@ -52,11 +51,13 @@ type DomainJoinSpec struct {
 	// OfflineJoinBlob is the provisioning data of djoin.exe /provision, base64. Windows only.
 	OfflineJoinBlob *Secret `json:"offlineJoinBlob,omitempty"`
 	// ServicePrincipalNames are further names of services, such as HTTP/node.example.com, beside HOST and RestrictedKrbHost.
+	// SERVICE/HOST, with :PORT and /NAME where the service has them. Linux only.
 	ServicePrincipalNames []string `json:"servicePrincipalNames,omitempty"`
-	// EncryptionTypes of the account: aes256-cts-hmac-sha1-96, aes128-cts-hmac-sha1-96 or rc4-hmac. Default both of AES.
+	// EncryptionTypes are those of the account's keys: aes256-cts-hmac-sha1-96, aes128-cts-hmac-sha1-96 and rc4-hmac, which is
+	// weak. Linux only. Default both of AES.
 	EncryptionTypes []string `json:"encryptionTypes,omitempty"`
-	// ExistingAccount says what happens if credentials find an account of this name that the machine has no key of: refuse
-	// (the default), or reuse, which resets its password and so ends the membership of the machine that used it.
+	// ExistingAccount says what happens if credentials find an account of this name that the machine has no key of: refuse, or
+	// reuse, which resets its password and so ends the membership of the machine that used it. Default refuse.
 	ExistingAccount string `json:"existingAccount,omitempty"`
 	// Keytab is the file with the keys of the machine. Linux only.
 	Keytab *Keytab `json:"keytab,omitempty"`
@@ -89,11 +90,11 @@ type DomainCredentials struct {
 
 // Keytab is the file with the keys of the machine. Keys of other accounts stay in it.
 type Keytab struct {
-	// Path is absolute. Default /etc/krb5.keytab.
+	// Path is the absolute path of the file. Default /etc/krb5.keytab.
 	Path string `json:"path,omitempty"`
 	// Owner is USER:GROUP, names of this machine. Default root:root.
 	Owner string `json:"owner,omitempty"`
-	// Mode is the file mode, as an octal string. Default 0600.
+	// Mode is the file mode, as an octal string, without permissions for others. Default 0600.
 	Mode string `json:"mode,omitempty"`
 }
 
@@ -111,6 +112,7 @@ type SSSD struct {
 
 // WindowsJoin has what only Windows supports.
 type WindowsJoin struct {
-	// Rename renames the machine to computerName. Without it a computerName other than the machine's name is refused.
+	// Rename renames the machine to computerName. Without it a computerName other than the machine's name is refused. Default
+	// false.
 	Rename bool `json:"rename,omitempty"`
 }

@@ -111,7 +111,7 @@ func TestCheck(t *testing.T) {
 		"nothing":                    {says: []string{"KIND must be CamelCase", "--provider is missing"}},
 		"a kind in small letters":    {options: Options{Kind: "motd", Provider: "file"}, says: []string{"KIND must be CamelCase"}},
 		"a path":                     {options: Options{Kind: "../Motd", Provider: "../file"}, says: []string{"KIND must be", "--provider must consist of"}},
-		"ours, not there yet":        {options: Options{Kind: "DomainJoin", Provider: "x"}, says: []string{"DomainJoin is reserved for a later release"}},
+		"ours, not there yet":        {options: Options{Kind: "RemoteConfig", Provider: "x"}, says: []string{"RemoteConfig is reserved for a later release"}},
 		"a group for a kind of ours": {options: Options{Kind: "Sysctl", Provider: "x", APIVersion: "acme.example/v1"}, says: []string{"leave out --group"}},
 		"our group":                  {options: Options{Kind: "Motd", Provider: "x", APIVersion: v1alpha1.APIVersion}, says: []string{"is reserved for machineadm"}},
 		"no version":                 {options: Options{Kind: "Motd", Provider: "x", APIVersion: "acme.example"}, says: []string{"--group takes"}},
