@@ -60,7 +60,7 @@ func TestExamples(t *testing.T) {
 	}
 	assert.Subset(t, files, []string{
 		"debian.yaml", "ubuntu.yaml", "flatcar.yaml", "rhel.yaml", "windows.yaml", "image-bake.yaml", "cloud-init.yaml",
-		"ignition.bu", "air-gapped.yaml", "mirror.yaml", "proxy.yaml", "hardened.yaml",
+		"ignition.bu", "air-gapped.yaml", "mirror.yaml", "proxy.yaml", "hardened.yaml", "domain-member.yaml",
 	})
 	index, err := os.ReadFile(filepath.Join(dir, "README.md"))
 	require.NoError(t, err)
