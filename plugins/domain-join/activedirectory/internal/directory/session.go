@@ -1,0 +1,189 @@
+package directory
+
+import (
+	"context"
+	"crypto"
+	_ "crypto/sha256" // of bindings
+	_ "crypto/sha512" // likewise
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-ldap/ldap/v3"
+
+	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/kerberos"
+)
+
+// TLS protects a connection.
+type TLS struct {
+	// CA is nil for the authorities of the system.
+	CA *x509.CertPool
+	// Start begins with an unprotected connection and protects it before anything is sent (StartTLS).
+	Start bool
+}
+
+// Session is a connection to one controller.
+type Session struct {
+	// Name is the DNS name of the controller, Host its address.
+	Name, Host string
+	// Time is the controller's clock when the session began, and Read that of this machine.
+	Time, Read time.Time
+
+	// Fallback reports that the controller refuses Kerberos over TLS, so that Kerberos seals the connection instead.
+	Fallback bool
+
+	options Options
+	base    string
+	conn    *ldap.Conn
+	wire    *wire
+	binding []byte // of the TLS connection; nil without one
+}
+
+const (
+	// perRequest bounds one request to the directory.
+	perRequest = 5 * time.Second
+	// readOnly is the capability of a controller that does not accept changes.
+	readOnly = "1.2.840.113556.1.4.1920"
+)
+
+// ErrReadOnly says that a controller does not accept changes.
+var ErrReadOnly = errors.New("the domain controller is read-only")
+
+// connect opens a session with a controller and reads its clock. Nothing is authenticated yet unless TLS does it.
+func connect(ctx context.Context, o Options, name string) (*Session, error) {
+	port, config := "389", (*tls.Config)(nil)
+	if o.TLS != nil {
+		config = &tls.Config{ServerName: name, RootCAs: o.TLS.CA, MinVersion: tls.VersionTLS12}
+		if !o.TLS.Start {
+			port = "636"
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, perController)
+	defer cancel()
+	dialer := &net.Dialer{Resolver: resolver("")}
+	conn, err := dialer.DialContext(limited, "tcp", net.JoinHostPort(name, port))
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	s := &Session{Name: name, Host: host, options: o, base: "DC=" + strings.ReplaceAll(o.Domain, ".", ",DC="), wire: &wire{Conn: conn}}
+	var secure *tls.Conn
+	if o.TLS != nil && !o.TLS.Start {
+		secure = tls.Client(conn, config)
+		if err := secure.HandshakeContext(limited); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		s.wire.Conn = secure
+	}
+	s.conn = ldap.NewConn(s.wire, secure != nil)
+	s.conn.SetTimeout(perRequest)
+	s.conn.Start()
+	if secure != nil {
+		s.binding = binding(secure.ConnectionState())
+	} else if o.TLS != nil {
+		err = s.startTLS(ctx, config)
+	}
+	if err == nil {
+		err = s.rootDSE(ctx)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// startTLS protects the connection. go-ldap returns the text of a failed handshake alone, so the certificate is verified here.
+func (s *Session) startTLS(ctx context.Context, config *tls.Config) error {
+	var refused error
+	config.InsecureSkipVerify = true //nolint:gosec // VerifyConnection verifies
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		options := x509.VerifyOptions{DNSName: config.ServerName, Roots: config.RootCAs, Intermediates: x509.NewCertPool()}
+		for _, c := range state.PeerCertificates[1:] {
+			options.Intermediates.AddCert(c)
+		}
+		_, refused = state.PeerCertificates[0].Verify(options)
+		s.binding = binding(state)
+		return refused
+	}
+	err := s.do(ctx, func() error { return s.conn.StartTLS(config) })
+	if refused != nil {
+		return refused
+	}
+	return err
+}
+
+// Close ends the session.
+func (s *Session) Close() { _ = s.conn.Close() } // it has nothing that is not answered
+
+// do runs a request, which ends with the context: the connection is closed then.
+func (s *Session) do(ctx context.Context, request func() error) error {
+	defer context.AfterFunc(ctx, s.Close)()
+	return request()
+}
+
+// rootDSE reads what a controller tells without authentication.
+func (s *Session) rootDSE(ctx context.Context) error {
+	found, err := s.read(ctx, "", "currentTime", "supportedCapabilities")
+	if err != nil {
+		return err
+	}
+	if slices.Contains(found.GetAttributeValues("supportedCapabilities"), readOnly) {
+		return ErrReadOnly
+	}
+	s.Read = time.Now()
+	s.Time, err = time.Parse("20060102150405.0Z", found.GetAttributeValue("currentTime"))
+	if err != nil {
+		return fmt.Errorf("read the time of the controller: %w", err)
+	}
+	return nil
+}
+
+// Service is the name for which a ticket authenticates a session.
+func (s *Session) Service() string { return "ldap/" + s.Name }
+
+// Bind authenticates the session and the controller to each other. A controller that refuses Kerberos over TLS, as Samba before
+// 4.21 does, gets a new connection that Kerberos seals.
+func (s *Session) Bind(ctx context.Context, t *kerberos.Ticket) error {
+	client := &mechanism{ticket: t, binding: s.binding, seal: s.binding == nil}
+	err := s.do(ctx, func() error { return s.conn.GSSAPIBind(client, s.Service(), "") })
+	if ldap.IsErrorWithCode(err, ldap.LDAPResultStrongAuthRequired) && !client.seal {
+		o := s.options
+		o.TLS = nil
+		sealed, err := connect(ctx, o, s.Name)
+		if err != nil {
+			return err
+		}
+		s.Close()
+		*s = *sealed
+		s.Fallback = true
+		return s.Bind(ctx, t)
+	}
+	if err == nil && client.seal {
+		s.wire.context.Store(client.context)
+	}
+	return err
+}
+
+// binding ties an authentication to a TLS connection (tls-server-end-point of RFC 5929), so that nobody in between can use it.
+func binding(state tls.ConnectionState) []byte {
+	certificate := state.PeerCertificates[0]
+	digest := crypto.SHA256
+	switch certificate.SignatureAlgorithm {
+	case x509.SHA384WithRSA, x509.ECDSAWithSHA384, x509.SHA384WithRSAPSS:
+		digest = crypto.SHA384
+	case x509.SHA512WithRSA, x509.ECDSAWithSHA512, x509.SHA512WithRSAPSS:
+		digest = crypto.SHA512
+	}
+	hash := digest.New()
+	hash.Write(certificate.Raw)
+	return hash.Sum([]byte("tls-server-end-point:"))
+}
