@@ -1,0 +1,158 @@
+package linuxjoin
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/machineadm/machineadm/sdk"
+)
+
+const (
+	krb5Conf = "/etc/krb5.conf"
+	krb5Own  = "/etc/krb5.conf.d/machineadm.conf"
+	// include is what krb5.conf begins with where the distribution does not include the directory.
+	include  = "# machineadm: the realm of a DomainJoin document.\nincludedir /etc/krb5.conf.d\n"
+	sssdConf = "/etc/sssd/sssd.conf"
+	sssdOwn  = "/etc/sssd/conf.d/machineadm.conf"
+	sssd     = "sssd.service"
+)
+
+// planFiles adds what the programs that use the membership read.
+func (j *join) planFiles(ctx context.Context, result *sdk.Plan) error {
+	if err := j.planKrb5Conf(result); err != nil {
+		return err
+	}
+	if !j.s.SSSD {
+		return nil
+	}
+	return sdk.At(j.planSSSD(ctx, result), "spec.sssd")
+}
+
+func (j *join) planKrb5Conf(result *sdk.Plan) error {
+	if !j.s.Krb5Conf {
+		return nil
+	}
+	m := j.m.Field("spec.krb5Conf")
+	own, err := sdk.File(m, sdk.FileSpec{Path: krb5Own, Content: j.krb5(), Mode: 0o644, Absent: j.s.Absent})
+	if err != nil {
+		return sdk.At(err, "spec.krb5Conf")
+	}
+	main, err := j.krb5Main(m)
+	if err != nil {
+		return sdk.At(err, "spec.krb5Conf")
+	}
+	result.Add(own, main)
+	return nil
+}
+
+// krb5Main includes the directory in krb5.conf, or ends that.
+func (j *join) krb5Main(m sdk.Machine) (*sdk.Change, error) {
+	data, err := m.FS.ReadFile(krb5Conf)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	text, mode := string(data), fs.FileMode(0o644)
+	if info, err := m.FS.Stat(krb5Conf); err == nil {
+		mode = info.Mode.Perm()
+	}
+	want := text
+	switch included := regexp.MustCompile(`(?m)^\s*(includedir\s+/etc/krb5\.conf\.d/?|include\s+` + regexp.QuoteMeta(krb5Own) + `)\s*$`); {
+	case j.s.Absent:
+		want = strings.TrimPrefix(text, include)
+	case !included.MatchString(text):
+		want = include + text
+	}
+	spec := sdk.FileSpec{Path: krb5Conf, Content: []byte(want), Mode: mode, Part: &sdk.Part{Name: "includedir", Content: []byte(include)}}
+	if j.s.Absent {
+		spec.Part.Content = nil
+		if spec.Absent = want == "" && text != ""; spec.Absent {
+			spec.Content = nil
+		} else if text == "" {
+			return nil, nil //nolint:nilnil // there is no file, and none is wanted
+		}
+	}
+	return sdk.File(m, spec)
+}
+
+// krb5 renders the realm. Its controllers are found by DNS, unless the document names them.
+func (j *join) krb5() []byte {
+	var b strings.Builder
+	line := func(parts ...string) { b.WriteString(strings.Join(parts, "") + "\n") }
+	line("# Written by machineadm for a DomainJoin document.")
+	line("[libdefaults]")
+	line("\tdefault_realm = ", j.s.Realm)
+	line("\tdns_lookup_kdc = true")
+	line("\trdns = false")
+	line("[realms]")
+	line("\t", j.s.Realm, " = {")
+	for _, server := range j.s.Servers {
+		line("\t\tkdc = ", server)
+	}
+	if len(j.s.Servers) > 0 {
+		line("\t\tkpasswd_server = ", j.s.Servers[0])
+	}
+	line("\t}")
+	line("[domain_realm]")
+	line("\t.", j.s.Domain, " = ", j.s.Realm)
+	line("\t", j.s.Domain, " = ", j.s.Realm)
+	if j.s.FQDN != "" && !strings.HasSuffix(j.s.FQDN, "."+j.s.Domain) {
+		line("\t", j.s.FQDN, " = ", j.s.Realm)
+	}
+	return []byte(b.String())
+}
+
+// planSSSD configures sssd for this domain, or ends that.
+func (j *join) planSSSD(ctx context.Context, result *sdk.Plan) error {
+	m := j.m.Field("spec.sssd")
+	if j.s.Absent {
+		change, err := sdk.Absent(m, sssdOwn)
+		if err != nil || change == nil {
+			return err
+		}
+		no := false
+		stop, err := sdk.ServiceState(ctx, m, sssd, sdk.ServiceSpec{Enabled: &no, Running: &no})
+		result.Add(append(stop, change)...) // the file goes last: it says that sssd was ours
+		return err
+	}
+	data, err := m.FS.ReadFile(sssdConf)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if other := regexp.MustCompile(`(?m)^\s*domains\s*=\s*\S`); other.Match(data) {
+		return sdk.Preconditions(sdk.Violation{
+			Field: "spec.sssd.manage", Message: sssdConf + " names domains, which this one would replace",
+			Hint: "remove them there, or leave sssd to that file",
+		})
+	}
+	changes, err := sdk.Activate(ctx, m, sdk.Activation{
+		Unit: sssd, Enable: true, Files: []sdk.FileSpec{{Path: sssdOwn, Content: j.sssd(), Mode: 0o600}},
+	})
+	result.Add(changes...)
+	return err
+}
+
+// sssd renders the domain.
+func (j *join) sssd() []byte {
+	servers := ""
+	if len(j.s.Servers) > 0 {
+		servers = "ad_server = " + strings.Join(j.s.Servers, ", ") + "\n"
+	}
+	return []byte(`# Written by machineadm for a DomainJoin document.
+[sssd]
+services = nss, pam
+domains = ` + j.s.Domain + `
+[domain/` + j.s.Domain + `]
+id_provider = ad
+access_provider = ad
+ad_domain = ` + j.s.Domain + `
+krb5_realm = ` + j.s.Realm + `
+` + servers + `ad_hostname = ` + j.s.FQDN + `
+krb5_keytab = ` + j.s.Keytab.Path + `
+ldap_sasl_authid = ` + j.s.Computer + `$@` + j.s.Realm + `
+# The document renews the keys of the account, not sssd.
+ad_maximum_machine_account_password_age = 0
+`)
+}

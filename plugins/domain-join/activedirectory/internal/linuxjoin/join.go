@@ -1,0 +1,181 @@
+// Package linuxjoin makes a Linux machine a member of a domain: it creates or takes over the account of the machine, writes its
+// keys to a keytab, and configures the programs that use them.
+package linuxjoin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"time"
+
+	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/directory"
+	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/kerberos"
+	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/keytab"
+	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+const (
+	// planning bounds all that a plan asks the network.
+	planning = 10 * time.Second
+	// maxSkew is less than the 5 min that Kerberos accepts, so that a slow drift does not break a member soon after.
+	maxSkew = 2 * time.Minute
+)
+
+// join is the membership of this machine as it is and as it shall be.
+type join struct {
+	m sdk.Machine
+	s settings.Settings
+	// unfinished has the new password from before the domain learns it until the keytab has its keys.
+	unfinished sdk.Intent[newPassword]
+	begun      *newPassword
+	// entries are those of the keytab.
+	entries []keytab.Entry
+
+	session *directory.Session
+	kdc     *kerberos.Client
+}
+
+// newPassword is a password of the account that the domain may or may not know.
+type newPassword struct {
+	Domain, Computer, Password string
+	// Controller is the one that was told; others learn it later.
+	Controller string
+}
+
+// membership is what the domain and the machine know of each other.
+type membership int
+
+const (
+	stranger membership = iota // the machine has no secret that the domain accepts
+	learned                    // the domain has the new password, the keytab has not
+	member                     // the domain accepts the keys of the keytab
+)
+
+// Plan returns what is left to do.
+func Plan(ctx context.Context, m sdk.Machine, s settings.Settings) (sdk.Plan, error) {
+	m.Claim("machine:domain", "spec.domain", fmt.Sprint(s.Domain, !s.Absent))
+	j := &join{m: m, s: s, unfinished: sdk.Intent[newPassword]{State: m.State, Name: "password"}}
+	if m.Offline() {
+		return j.inImage()
+	}
+	limited, cancel := context.WithTimeout(ctx, planning)
+	defer cancel()
+	var result sdk.Plan
+	err := j.load()
+	if err == nil && s.Absent {
+		err = j.planLeave(limited, &result)
+	} else if err == nil {
+		err = j.planJoin(limited, &result)
+	}
+	if j.session != nil {
+		j.session.Close() // a change connects again: it can come much later, and is planned for another identity
+	}
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	return result, j.planFiles(ctx, &result)
+}
+
+// inImage leaves the account for the first boot.
+func (j *join) inImage() (sdk.Plan, error) {
+	var result sdk.Plan
+	if !j.s.Absent {
+		result.Add(&sdk.Change{ID: "account", Summary: "join " + j.s.Domain, NeedsLive: true})
+	}
+	return result, j.planKrb5Conf(&result)
+}
+
+func (j *join) principal() string { return j.s.Computer + "$@" + j.s.Realm }
+
+// load reads what the machine has.
+func (j *join) load() error {
+	data, err := j.m.FS.ReadFile(j.s.Keytab.Path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return sdk.At(err, "spec.keytab.path")
+	}
+	if j.entries, err = keytab.Parse(data); err != nil {
+		return sdk.Final(sdk.Preconditions(sdk.Violation{
+			Field: "spec.keytab.path", Message: j.s.Keytab.Path + ": " + err.Error(), Hint: "remove the file, then run again",
+		}))
+	}
+	j.begun, err = j.unfinished.Load()
+	if j.begun != nil && (j.begun.Domain != j.s.Domain || j.begun.Computer != j.s.Computer) {
+		j.begun = nil // that of another document, which the next one replaces
+	}
+	return err
+}
+
+// open connects to a controller and compares the clocks.
+func (j *join) open(ctx context.Context) error {
+	if j.session != nil {
+		j.session.Close()
+		j.session = nil
+	}
+	o := directory.Options{Domain: j.s.Domain, Servers: j.s.Servers}
+	if j.begun != nil {
+		o.Preferred = j.begun.Controller
+	}
+	if j.s.Transport != settings.Sealed {
+		o.TLS = &directory.TLS{CA: j.s.CA, Start: j.s.Transport == settings.StartTLS}
+	}
+	field := "spec.domain"
+	if len(j.s.Servers) > 0 {
+		field = "spec.servers"
+	}
+	session, err := directory.Open(ctx, o)
+	if err != nil {
+		return explain(err, "connect to a domain controller of "+j.s.Domain, field)
+	}
+	j.session = session
+	j.kdc = &kerberos.Client{Realm: j.s.Realm, Host: session.Host, EncryptionTypes: j.s.EncryptionTypes}
+	if skew := session.Read.Sub(session.Time); math.Abs(skew.Seconds()) > maxSkew.Seconds() {
+		word := "ahead of"
+		if skew < 0 {
+			word = "behind"
+		}
+		return sdk.Precondition(
+			fmt.Sprintf("the clock of this machine is %s %s that of the domain controller %s", skew.Abs().Round(time.Second), word, session.Name),
+			"synchronize it first, with a Timesync document before this one")
+	}
+	return nil
+}
+
+// observe finds out what the domain knows of the machine. Why is what the domain says of a keytab that it refuses.
+func (j *join) observe(ctx context.Context) (have membership, ticket *kerberos.Ticket, why error, err error) {
+	account := j.s.Computer + "$"
+	try := func(id kerberos.Identity) (*kerberos.Ticket, error) {
+		ticket, err := j.kdc.Authenticate(ctx, id, "")
+		if err != nil && !refuses(err) {
+			return nil, explain(err, "authenticate as "+account, "spec.domain")
+		}
+		if err != nil {
+			why = err
+		}
+		return ticket, nil
+	}
+	if keys, _ := keytab.Keys(j.entries, j.principal()); len(keys) > 0 {
+		if ticket, err = try(kerberos.Identity{Name: account, Keys: keys}); ticket != nil || err != nil {
+			return member, ticket, nil, err
+		}
+	}
+	if j.begun != nil {
+		refused := why
+		if ticket, err = try(kerberos.Identity{Name: account, Password: []byte(j.begun.Password)}); ticket != nil || err != nil {
+			return learned, ticket, nil, err
+		}
+		why = refused
+	}
+	return stranger, nil, why, nil
+}
+
+// authenticated connects and binds as an account.
+func (j *join) bind(ctx context.Context, ticket *kerberos.Ticket, field string) error {
+	service, err := j.kdc.Service(ctx, ticket, j.session.Service())
+	if err == nil {
+		err = j.session.Bind(ctx, service)
+	}
+	return explain(err, "log on to the domain controller "+j.session.Name, field)
+}

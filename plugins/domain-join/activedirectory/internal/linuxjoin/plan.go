@@ -1,0 +1,218 @@
+package linuxjoin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/directory"
+	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/kerberos"
+	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/keytab"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// planJoin adds what is left of a join. A member needs no credentials.
+func (j *join) planJoin(ctx context.Context, result *sdk.Plan) error {
+	if err := j.open(ctx); err != nil {
+		return err
+	}
+	have, ticket, why, err := j.observe(ctx)
+	if err != nil {
+		return err
+	}
+	switch have {
+	case member:
+		return j.planMember(ctx, result, ticket)
+	case learned:
+		if err := j.bind(ctx, ticket, "spec.domain"); err != nil {
+			return err
+		}
+		if err := j.checkServices(ctx); err != nil {
+			return err
+		}
+		result.Add(j.complete())
+		return nil
+	}
+	account, err := j.planAccount(ctx, why)
+	if err != nil {
+		return err
+	}
+	result.Add(account, j.complete())
+	return nil
+}
+
+// planMember compares the account and the keytab of a member with the document.
+func (j *join) planMember(ctx context.Context, result *sdk.Plan, ticket *kerberos.Ticket) error {
+	if err := j.bind(ctx, ticket, "spec.domain"); err != nil {
+		return err
+	}
+	account, err := j.session.Account(ctx, j.s.Computer)
+	if err != nil || account == nil {
+		return explain(err, "read the account "+j.s.Computer+"$", "spec.computerName")
+	}
+	if differences := j.differences(*account); len(differences) > 0 {
+		if err := j.checkServices(ctx); err != nil {
+			return err
+		}
+		result.Add(&sdk.Change{
+			ID: "attributes", Summary: "set " + strings.Join(attributes(differences), ", ") + " of " + account.DN,
+			Do: func(ctx context.Context, _ sdk.Progress) error { return j.setAttributes(ctx) },
+		})
+	}
+	keys, version := keytab.Keys(j.entries, j.principal())
+	for _, etype := range j.s.EncryptionTypes {
+		if !slices.ContainsFunc(keys, func(k kerberos.Key) bool { return k.Type == etype }) {
+			result.Add(j.replace(kerberos.Identity{Name: j.s.Computer + "$", Keys: keys}), j.complete())
+			return nil
+		}
+	}
+	if version != account.Version && account.Version != 0 {
+		version = account.Version // services look a key up by this number
+	}
+	change, err := sdk.File(j.m, j.keytabFile(keys, version))
+	if err != nil {
+		return sdk.At(err, "spec.keytab")
+	}
+	result.Add(change)
+	if j.begun != nil {
+		result.Add(&sdk.Change{
+			ID: "password", Summary: "remove the stored password of the account, whose keys are in " + j.s.Keytab.Path,
+			Do: func(context.Context, sdk.Progress) error { return j.unfinished.End() },
+		})
+	}
+	return nil
+}
+
+// planAccount returns the change after which the domain and this machine share a password.
+func (j *join) planAccount(ctx context.Context, why error) (*sdk.Change, error) {
+	switch {
+	case j.s.OneTimePassword != nil:
+		id := kerberos.Identity{Name: j.s.Computer + "$", Password: j.s.OneTimePassword.Reveal()}
+		if _, err := j.kdc.Authenticate(ctx, id, kerberos.PasswordService); err != nil {
+			return nil, explain(err, "authenticate as "+id.Name, "spec.oneTimePassword")
+		}
+		return j.replace(id), nil
+	case j.s.Credentials != nil:
+		return j.planCredentials(ctx)
+	case why != nil:
+		return nil, explain(why, "the domain does not accept the keys in "+j.s.Keytab.Path+", and the document has no credentials", "spec.credentials")
+	}
+	return nil, sdk.Preconditions(sdk.Violation{
+		Field: "spec.credentials", Message: "the machine is not a member of " + j.s.Domain + ", and the document has no credentials to join it",
+		Hint: "add credentials, or oneTimePassword for an account that exists",
+	})
+}
+
+// logOn authenticates with the credentials of the document.
+func (j *join) logOn(ctx context.Context) error {
+	c := j.s.Credentials
+	ticket, err := j.kdc.Authenticate(ctx, kerberos.Identity{Name: c.Username, Password: c.Password.Reveal()}, "")
+	if err != nil {
+		field := "spec.credentials.password"
+		if isCode(err, unknownAccount) {
+			field = "spec.credentials.username"
+		}
+		return explain(err, "authenticate with the credentials", field)
+	}
+	return j.bind(ctx, ticket, "spec.credentials")
+}
+
+// planCredentials finds out whether the account is to be created or reset, and what the domain would refuse.
+func (j *join) planCredentials(ctx context.Context) (*sdk.Change, error) {
+	if err := j.logOn(ctx); err != nil {
+		return nil, err
+	}
+	if err := j.checkServices(ctx); err != nil {
+		return nil, err
+	}
+	account, err := j.session.Account(ctx, j.s.Computer)
+	if err != nil {
+		return nil, explain(err, "look for the account "+j.s.Computer+"$", "spec.computerName")
+	}
+	if account != nil {
+		if !j.s.Reuse {
+			return nil, sdk.Preconditions(sdk.Violation{
+				Field: "spec.existingAccount", Message: "the account " + j.s.Computer + "$ exists: " + account.DN,
+				Hint: "set existingAccount: reuse if this machine replaces the one that used it, or choose another computerName",
+			})
+		}
+		return j.shared("reset the password of "+account.DN, func(ctx context.Context, password string) error {
+			return explain(j.session.Reset(ctx, *account, password), "reset the password of "+account.DN, "spec.credentials")
+		}), nil
+	}
+	unit, may, err := j.session.Unit(ctx, j.s.Unit)
+	if err != nil {
+		return nil, explain(err, "look for the organizational unit", "spec.organizationalUnit")
+	}
+	if !may {
+		return nil, sdk.WithFacts(sdk.Preconditions(sdk.Violation{
+			Field: "spec.credentials", Message: "the account lacks the right to create computers in " + unit,
+			Hint: "grant it on the organizational unit, or set another spec.organizationalUnit",
+		}), map[string]string{"ldapResult": "50"})
+	}
+	return j.shared("create the account "+j.s.Computer+"$ in "+unit, func(ctx context.Context, password string) error {
+		return explain(j.session.Create(ctx, j.s.Computer, unit, password), "create the account "+j.s.Computer+"$ in "+unit, "spec.credentials")
+	}), nil
+}
+
+// checkServices refuses services that other accounts have: Kerberos would not find the account of this machine by them.
+func (j *join) checkServices(ctx context.Context) error {
+	holders, err := j.session.Holders(ctx, j.s.Computer, j.s.Services)
+	if err != nil {
+		return explain(err, "look for other accounts with the services of this machine", "spec.servicePrincipalNames")
+	}
+	var violations []sdk.Violation
+	for _, service := range j.s.Services {
+		if holder := holders[service]; holder != "" {
+			violations = append(violations, sdk.Violation{
+				Field: "spec.servicePrincipalNames", Message: "the service " + service + " belongs to another account: " + holder,
+				Hint: "remove it there, or choose another name",
+			})
+		}
+	}
+	if len(violations) > 0 {
+		return sdk.Preconditions(violations...)
+	}
+	return nil
+}
+
+// difference is an attribute with the values that it lacks.
+type difference struct {
+	attribute string
+	values    []string
+}
+
+func attributes(differences []difference) []string {
+	var names []string
+	for _, d := range differences {
+		names = append(names, d.attribute)
+	}
+	return names
+}
+
+// differences are in the order in which a machine may write its own attributes: services only with the DNS name that it has.
+func (j *join) differences(a directory.Account) []difference {
+	var result []difference
+	if !strings.EqualFold(a.DNSName, j.s.FQDN) {
+		result = append(result, difference{directory.DNSName, []string{j.s.FQDN}})
+	}
+	missing := slices.DeleteFunc(slices.Clone(j.s.Services), func(service string) bool {
+		return slices.ContainsFunc(a.Services, func(has string) bool { return strings.EqualFold(has, service) })
+	})
+	if len(missing) > 0 {
+		result = append(result, difference{directory.Services, missing})
+	}
+	if bits := j.encryptionBits(); a.EncryptionTypes != bits {
+		result = append(result, difference{directory.EncryptionTypes, []string{fmt.Sprint(bits)}})
+	}
+	return result
+}
+
+// encryptionBits are those of [MS-KILE] section 2.2.7.
+func (j *join) encryptionBits() (bits uint32) {
+	for _, etype := range j.s.EncryptionTypes {
+		bits |= map[int32]uint32{18: 0x10, 17: 0x8, 23: 0x4}[etype]
+	}
+	return bits
+}
