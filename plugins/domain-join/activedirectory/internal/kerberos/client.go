@@ -97,12 +97,19 @@ func (c *Client) ask(ctx context.Context, request []byte) (reply, data []byte, e
 	return nil, refused.EData, refusal(refused)
 }
 
-// refusal has the status of [MS-KILE] section 2.2.1 if the error carries one: a sequence of type 3 with a value of 12 bytes.
+// refusal has the status of [MS-KILE] section 2.2.1 if the error carries one: data of type 3, which Windows sends alone and
+// Samba in a list.
 func refusal(e messages.KRBError) *Error {
 	result := &Error{Code: e.ErrorCode}
-	var data types.PAData
-	if data.Unmarshal(e.EData) == nil && data.PADataType == 3 && len(data.PADataValue) >= 4 {
-		result.Status = binary.LittleEndian.Uint32(data.PADataValue)
+	var one types.PAData
+	var all types.PADataSequence
+	if all.Unmarshal(e.EData) != nil && one.Unmarshal(e.EData) == nil {
+		all = types.PADataSequence{one}
+	}
+	for _, data := range all {
+		if data.PADataType == 3 && len(data.PADataValue) >= 4 {
+			result.Status = binary.LittleEndian.Uint32(data.PADataValue)
+		}
 	}
 	return result
 }
