@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,25 +34,47 @@ find "$root/var/lib/apt/lists" -mindepth 1 -delete
 rm -f -- "$root/usr/sbin/policy-rc.d" "$root/etc/resolv.conf"
 `
 
-// overlayLayer contains the changes of installing the packages on top of the lower directories (topmost first), which
-// belowKey stands for.
+// runScript runs a script in a mounted overlay. Arguments: overlay options, mount point, script. The network namespace is
+// left by its last process.
+const runScript = `set -eu
+mount -t overlay overlay -o "$1" "$2"
+mount -t proc proc "$2/proc"
+mount --rbind /dev "$2/dev"
+mount -t tmpfs tmpfs "$2/run"
+exec unshare --net chroot "$2" sh -euc "$3"
+`
+
+// overlayLayer contains the changes of installing the packages, or of the script, on top of the lower directories (topmost
+// first), which belowKey stands for.
 func overlayLayer(suite Suite, belowKey string, lowers []string, l Layer) artefact {
+	what, inputs, fill := strings.Join(l.Packages, " "), append([]string{belowKey, installLayer}, l.Packages...), install
+	if l.Script != "" {
+		what, inputs, fill = "of a script", []string{belowKey, runScript, l.Script}, derive
+	}
 	return artefact{
-		what: fmt.Sprintf("the %s layer %s", suite, strings.Join(l.Packages, " ")),
-		key:  keyOf(string(suite)+"-layer", append([]string{belowKey, installLayer}, l.Packages...)...),
+		what: fmt.Sprintf("the %s layer %s", suite, what),
+		key:  keyOf(string(suite)+"-layer", inputs...),
 		tree: "upper",
 		build: func(ctx context.Context, site buildSite) error {
-			return install(ctx, suite, site, lowers, l.Packages)
+			o, err := newOverlay(site.dir, lowers)
+			if err != nil {
+				return err
+			}
+			if err := fill(ctx, suite, site, o, l); err != nil {
+				return err
+			}
+			return errors.Join(os.RemoveAll(o.work), os.RemoveAll(o.root))
 		},
 	}
 }
 
-func install(ctx context.Context, suite Suite, site buildSite, lowers, packages []string) error {
+func derive(ctx context.Context, _ Suite, site buildSite, o overlay, l Layer) error {
+	env := []string{"PATH=" + nodePath, "HOME=/root", "LANG=C.UTF-8"}
+	return runIsolated(ctx, site, nil, env, "sh", "-c", runScript, "sh", o.options(), o.root, l.Script)
+}
+
+func install(ctx context.Context, suite Suite, site buildSite, o overlay, l Layer) error {
 	archive, err := readArchive(ctx, suite)
-	if err != nil {
-		return err
-	}
-	o, err := newOverlay(site.dir, lowers)
 	if err != nil {
 		return err
 	}
@@ -64,14 +87,9 @@ func install(ctx context.Context, suite Suite, site buildSite, lowers, packages 
 			return err
 		}
 	}
-	argv := append([]string{"sh", "-c", installLayer, "sh", o.options(), o.root, scratch}, packages...)
+	argv := append([]string{"sh", "-c", installLayer, "sh", o.options(), o.root, scratch}, l.Packages...)
 	if err := runIsolated(ctx, site, nil, archive.env, argv...); err != nil {
 		return err
 	}
-	for _, used := range []string{scratch, o.work, o.root} {
-		if err := os.RemoveAll(used); err != nil {
-			return err
-		}
-	}
-	return nil
+	return os.RemoveAll(scratch)
 }

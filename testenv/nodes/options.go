@@ -21,10 +21,12 @@ const (
 // Suites lists every release that can be booted, oldest first.
 func Suites() []Suite { return []Suite{Bookworm, Trixie} }
 
-// Layer is a set of Debian packages on top of the base system, built once and shared by all tests that name it.
-// Packages that conflict with each other go into layers that are not used together.
+// Layer is a set of Debian packages on top of the base system, or what a script makes of the layers below, built once and
+// shared by all tests that name it. Packages that conflict with each other go into layers that are not used together.
 type Layer struct {
 	Packages []string
+	// Script is of sh, and runs as root of the system, without a network and without its services.
+	Script string
 }
 
 // Options says what to boot. The zero value of every field but Suite is a usable default.
@@ -105,8 +107,8 @@ func (o Options) checked() (Options, error) {
 
 // check keeps options and shell words out of apt-get's argument vector (names as in deb-control(5)).
 func (l Layer) check() error {
-	if len(l.Packages) == 0 {
-		return fmt.Errorf("a layer names no package")
+	if (len(l.Packages) == 0) == (l.Script == "") {
+		return errors.New("a layer has either packages or a script")
 	}
 	name := regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`)
 	for _, p := range l.Packages {
