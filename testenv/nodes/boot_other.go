@@ -31,6 +31,12 @@ func (*Network) listenPacket(context.Context, member, uint16) (net.PacketConn, e
 	return nil, unsupported()
 }
 
+func (*Network) openCapture() (*capture, error) { return nil, unsupported() }
+
+type capture struct{}
+
+func (*capture) stop() ([]byte, error) { return nil, unsupported() }
+
 // BuildCache is possible on Linux alone.
 func BuildCache(context.Context, Options, func(format string, args ...any)) error {
 	return unsupported()

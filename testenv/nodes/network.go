@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -97,6 +98,26 @@ func (n *Network) ListenPacket(t testing.TB, name string, port uint16) net.Packe
 	}
 	t.Cleanup(func() { conn.Close() }) //nolint:errcheck // the test may have closed it
 	return conn
+}
+
+// Capture records every frame that goes through the network from now on, one after the other and some of them twice. The
+// result ends the recording and returns it, with all that was sent before.
+func (n *Network) Capture(t testing.TB) func() []byte {
+	t.Helper()
+	c, err := n.openCapture()
+	if err != nil {
+		t.Fatalf("capture: %v", err)
+	}
+	stop := sync.OnceValues(c.stop)
+	t.Cleanup(func() { _, _ = stop() })
+	return func() []byte {
+		t.Helper()
+		frames, err := stop()
+		if err != nil {
+			t.Fatalf("capture: %v", err)
+		}
+		return frames
+	}
 }
 
 // hosts appends the network's names to a node's hosts(5).

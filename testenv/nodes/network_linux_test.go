@@ -121,3 +121,27 @@ func interfaces(t *testing.T) []string {
 	}
 	return all
 }
+
+// What a network carries is recorded until the recording ends.
+func TestCapture(t *testing.T) {
+	t.Parallel()
+	network := nodes.NewNetwork(t, "server")
+	conn := network.ListenPacket(t, "server", 9)
+	send := func(text string) {
+		t.Helper()
+		if _, err := conn.WriteTo([]byte(text), conn.LocalAddr()); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := conn.ReadFrom(make([]byte, 100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send("before")
+	stop := network.Capture(t)
+	send("during")
+	frames := string(stop())
+	send("after")
+	if strings.Contains(frames, "before") || !strings.Contains(frames, "during") || frames != string(stop()) {
+		t.Errorf("recorded %q", frames)
+	}
+}
