@@ -54,17 +54,17 @@ func newAuthority() (Authority, error) {
 	return Authority{Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), parsed: parsed, key: key}, nil
 }
 
-// Issue makes the certificate of a server, and its key, both PEM.
-func (a Authority) Issue(t testing.TB, name string) (certificate, key []byte) {
+// Issue makes the certificate of a server, and its key, both PEM. What the edits change is signed as it is, valid or not.
+func (a Authority) Issue(t testing.TB, name string, edits ...func(*x509.Certificate)) (certificate, key []byte) {
 	t.Helper()
-	certificate, key, err := a.issue(name)
+	certificate, key, err := a.issue(name, edits)
 	if err != nil {
 		t.Fatalf("issue a certificate for %s: %v", name, err)
 	}
 	return certificate, key
 }
 
-func (a Authority) issue(name string) (certificate, key []byte, err error) {
+func (a Authority) issue(name string, edits []func(*x509.Certificate)) (certificate, key []byte, err error) {
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
@@ -73,6 +73,9 @@ func (a Authority) issue(name string) (certificate, key []byte, err error) {
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
 		NotBefore: time.Now().Add(-validity), NotAfter: time.Now().Add(validity),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, edit := range edits {
+		edit(template)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.parsed, own.Public(), a.key)
 	if err != nil {
