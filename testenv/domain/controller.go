@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,9 @@ type Controller struct {
 	CA authority.Authority
 }
 
+// CAFile is the path at which a member has the controller's CA; no program uses it by itself.
+const CAFile = "/etc/testenv-ca.pem"
+
 // unit starts samba in the foreground, so that systemd waits until it is ready.
 const unit = `[Unit]
 After=network.target
@@ -31,8 +35,8 @@ TimeoutStartSec=120
 
 func controllerPackages() nodes.Layer {
 	return nodes.Layer{Packages: []string{
-		"attr", "bind9-host", "iproute2", "ldb-tools", "python3-dnspython", "samba", "samba-ad-provision", "samba-dsdb-modules",
-		"samba-vfs-modules", "winbind",
+		"attr", "bind9-host", "iproute2", "ldb-tools", "libfaketime", "nftables", "python3-dnspython", "samba",
+		"samba-ad-provision", "samba-dsdb-modules", "samba-vfs-modules", "winbind",
 	}}
 }
 
@@ -49,51 +53,63 @@ done
 timeout 60 sh -c "until host -t SRV _ldap._tcp.dc._msdcs.$1 $2 >/dev/null; do sleep 0.1; done" || { journalctl -u dc --no-pager; exit 1; }`
 
 // Start boots a controller under a name of the network and waits until it answers. Its directory is new, and has the accounts
-// of this package.
+// of this package. It comes from the cache, where each name and address has one of its own: a network whose first name is dc1
+// uses what all others do.
 func Start(t testing.TB, network *nodes.Network, name string) *Controller {
 	t.Helper()
 	began := time.Now()
 	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Bookworm, Layers: []nodes.Layer{controllerPackages()}, Network: network, Hostname: name,
+		Suite: nodes.Bookworm, Layers: []nodes.Layer{controllerPackages(), seed(name, network.Address(name))},
+		Network: network, Hostname: name,
 		Prepare: nodes.InOrder(mask("smbd", "nmbd", "winbind", "samba-ad-dc"), write(map[string]string{
 			"etc/systemd/system/dc.service": unit,
 			"etc/resolv.conf":               "nameserver " + network.Address(name).String() + "\nsearch " + Name + "\n",
-		}, "etc/samba/smb.conf")),
+		})),
 	})
 	c := &Controller{Node: n, FQDN: name + "." + Name, CA: authority.New(t)}
-	n.MustExec(t, "samba-tool", "domain", "provision", "--realm="+Realm, "--domain="+NetBIOS, "--server-role=dc",
-		"--dns-backend=SAMBA_INTERNAL", "--adminpass="+Administrator().Password, "--host-name="+name,
-		"--host-ip="+network.Address(name).String(), "--option=interfaces=lo eth0", "--option=bind interfaces only=yes",
-		"--option=dns forwarder=", "--option=log level=1")
-	n.MustExec(t, "sh", "-c", seed())
-	c.certify(t)
-	n.MustExec(t, "systemctl", "start", "dc")
-	n.MustExec(t, "sh", "-c", ready, "sh", Name, c.Address().String())
+	c.install(t, c.CA, c.FQDN)
+	c.restart(t)
 	t.Logf("controller %s is ready after %s", c.FQDN, time.Since(began).Round(time.Millisecond))
 	return c
 }
 
-// certify gives the controller a certificate, which its own one is no substitute for: that has no name that Go accepts.
-func (c *Controller) certify(t testing.TB) {
+// restart waits until the controller answers again.
+func (c *Controller) restart(t testing.TB) {
 	t.Helper()
-	certificate, key := c.CA.Issue(t, c.FQDN)
-	for name, content := range map[string][]byte{"ca.pem": c.CA.Certificate, "cert.pem": certificate, "key.pem": key} {
-		r, err := c.ExecInput(t.Context(), strings.NewReader(string(content)), "sh", "-c",
-			"umask 077 && mkdir -p /var/lib/samba/private/tls && cat >/var/lib/samba/private/tls/"+name)
-		if err != nil || r.ExitCode != 0 {
-			t.Fatalf("write %s: %v %s", name, err, r.Stderr)
-		}
-	}
+	c.run(t, "", "systemctl", "restart", "dc")
+	c.run(t, "", "sh", "-c", ready, "sh", Name, c.Address().String())
 }
 
-// Member boots a node whose name server is the controller, with the client programs that check a join.
+// run is MustExec with stdin, and for cleanups too, where the test's context is over. It returns stdout.
+func (c *Controller) run(t testing.TB, input string, argv ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
+	defer cancel()
+	r, err := c.ExecInput(ctx, strings.NewReader(input), argv...)
+	if err != nil || r.ExitCode != 0 {
+		t.Fatalf("%s on the controller: %v, exit status %d: %s%s", argv[0], err, r.ExitCode, r.Stdout, r.Stderr)
+	}
+	return r.Stdout
+}
+
+// Member boots a node of Bookworm whose name server is the controller, with the client programs that check a join and the
+// controller's CA in CAFile.
 func (c *Controller) Member(t testing.TB, network *nodes.Network, name string, prepare ...func(root string) error) *nodes.Node {
+	t.Helper()
+	return c.MemberOf(t, nodes.Bookworm, network, name, prepare...)
+}
+
+// MemberOf boots one of another suite.
+func (c *Controller) MemberOf(
+	t testing.TB, suite nodes.Suite, network *nodes.Network, name string, prepare ...func(root string) error,
+) *nodes.Node {
 	t.Helper()
 	steps := append([]func(string) error{write(map[string]string{
 		"etc/resolv.conf": "nameserver " + c.Address().String() + "\nsearch " + Name + "\n",
+		CAFile:            string(c.CA.Certificate),
 	}, "etc/krb5.conf")}, prepare...)
 	return nodes.Boot(t, nodes.Options{
-		Suite: nodes.Bookworm, Layers: []nodes.Layer{memberPackages()},
+		Suite: suite, Layers: []nodes.Layer{memberPackages()},
 		Network: network, Hostname: name, Prepare: nodes.InOrder(steps...),
 	})
 }
