@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-ldap/ldap/v3"
+
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/kerberos"
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/keytab"
 	"github.com/machineadm/machineadm/sdk"
@@ -121,46 +123,73 @@ func (j *join) setAttributes(ctx context.Context) error {
 	return err
 }
 
-// update sets the attributes as the machine itself, and returns the version of its keys.
+// update sets the attributes as the machine itself, and returns the version of its keys. It reads the account again after each
+// one, because the directory derives services from the DNS name.
 func (j *join) update(ctx context.Context) (uint32, error) {
-	account, err := j.session.Account(ctx, j.s.Computer)
-	if err == nil && account == nil {
-		err = errors.New("the domain controller has no such account")
-	}
-	if err != nil {
-		return 0, explain(err, "read the account "+j.s.Computer+"$", "spec.computerName")
-	}
-	fields := map[string]string{"dNSHostName": "spec.fqdn", "servicePrincipalName": "spec.servicePrincipalNames"}
-	for _, d := range j.differences(*account) {
-		if err := j.session.Set(ctx, account.DN, d.attribute, d.values...); err != nil {
-			field := "spec.encryptionTypes"
-			if f := fields[d.attribute]; f != "" {
-				field = f
-			}
-			return 0, explain(err, "set "+d.attribute+" of "+account.DN, field)
+	for set := map[string]bool{}; ; {
+		account, err := j.session.Account(ctx, j.s.Computer)
+		if err == nil && account == nil {
+			err = &kerberos.Error{Code: unknownAccount}
+		}
+		if err != nil {
+			return 0, explain(err, "read the account "+j.s.Computer+"$", "spec.computerName")
+		}
+		left := slices.DeleteFunc(j.differences(*account), func(d difference) bool { return set[d.attribute] })
+		if len(left) == 0 {
+			return account.Version, nil
+		}
+		d := left[0]
+		set[d.attribute] = true
+		err = j.session.Set(ctx, account.DN, d.attribute, d.values...)
+		if err = j.asJoiner(ctx, err, func() error { return j.session.Set(ctx, account.DN, d.attribute, d.values...) }); err != nil {
+			return 0, explain(err, "set "+d.attribute+" of "+account.DN, d.field)
 		}
 	}
-	return account.Version, nil
 }
 
-// keytabFile is the keytab with these keys of the account under all of its names. Keys of the version before stay, for tickets
-// that were issued with them, and so do those of other accounts.
-func (j *join) keytabFile(keys []kerberos.Key, version uint32) sdk.FileSpec {
-	own, entries := keytab.Split(j.entries, j.principal())
-	for _, e := range own {
-		if e.Version+1 == version || e.Version == version && slices.ContainsFunc(keys, e.Key.Equal) {
-			entries = append(entries, e)
-		}
+// asJoiner repeats with the credentials of the document, if it has some, what the domain does not let a machine do itself: its
+// own DNS name can only be the name of its account with that of the domain.
+func (j *join) asJoiner(ctx context.Context, err error, do func() error) error {
+	if !ldap.IsErrorAnyOf(err, ldap.LDAPResultConstraintViolation, ldap.LDAPResultInsufficientAccessRights) || j.s.Credentials == nil {
+		return err
 	}
+	own := j.session
+	j.session = nil
+	defer func() {
+		if j.session != nil {
+			j.session.Close()
+		}
+		j.session = own
+	}()
+	if err := j.open(ctx); err != nil {
+		return err
+	}
+	if err := j.logOn(ctx); err != nil {
+		return err
+	}
+	return do()
+}
+
+// keytabFile is the keytab with these keys of the account under all of its names. They go first, because some programs take the
+// realm of the first entry. Keys of the version before stay, for tickets that were issued with them, and so do those of other
+// accounts.
+func (j *join) keytabFile(keys []kerberos.Key, version uint32) sdk.FileSpec {
+	own, _ := keytab.Split(j.entries, j.principal())
+	entries := slices.DeleteFunc(slices.Clone(j.entries), func(e keytab.Entry) bool {
+		right := e.Version+1 == version || e.Version == version && slices.ContainsFunc(keys, e.Key.Equal)
+		return !right && slices.ContainsFunc(own, func(o keytab.Entry) bool { return o.Key.Equal(e.Key) })
+	})
+	var missing []keytab.Entry
 	for _, principal := range j.principals() {
 		for _, key := range keys {
 			if !slices.ContainsFunc(entries, func(e keytab.Entry) bool {
 				return e.Principal == principal && e.Version == version && e.Key.Equal(key)
 			}) {
-				entries = append(entries, keytab.New(principal, version, time.Now(), key))
+				missing = append(missing, keytab.New(principal, version, time.Now(), key))
 			}
 		}
 	}
+	entries = append(missing, entries...)
 	return sdk.FileSpec{
 		Path: j.s.Keytab.Path, Content: keytab.Marshal(entries), Mode: j.s.Keytab.Mode, Owner: &j.s.Keytab.Owner, Sensitive: true,
 	}

@@ -59,9 +59,12 @@ func kerberosReasons() map[int32]reason {
 
 func ldapReasons() map[uint16]reason {
 	return map[uint16]reason{
-		ldap.LDAPResultStrongAuthRequired:       {"the domain controller requires a protected connection", "set spec.transport to sealed or ldaps"},
-		ldap.LDAPResultNoSuchObject:             {"the organizational unit does not exist", "correct spec.organizationalUnit"},
-		ldap.LDAPResultConstraintViolation:      {"a rule of the domain refuses a value of the account", "see details.json, and the rules of the domain"},
+		ldap.LDAPResultStrongAuthRequired: {"the domain controller requires a protected connection", "set spec.transport to sealed or ldaps"},
+		ldap.LDAPResultNoSuchObject:       {"the organizational unit does not exist", "correct spec.organizationalUnit"},
+		ldap.LDAPResultConstraintViolation: {
+			"a rule of the domain refuses the value",
+			"see details.json; a machine may give itself the name of its account with that of the domain, and other names need credentials",
+		},
 		ldap.LDAPResultInsufficientAccessRights: {"the account lacks a right", "grant it on the organizational unit, see the README of the plugin"},
 		ldap.LDAPResultEntryAlreadyExists: {
 			"another object has the name of the account",

@@ -34,8 +34,9 @@ type join struct {
 	// entries are those of the keytab.
 	entries []keytab.Entry
 
-	session *directory.Session
-	kdc     *kerberos.Client
+	session  *directory.Session
+	kdc      *kerberos.Client
+	fallback bool // see directory.Session
 }
 
 // newPassword is a password of the account that the domain may or may not know.
@@ -75,6 +76,12 @@ func Plan(ctx context.Context, m sdk.Machine, s settings.Settings) (sdk.Plan, er
 	}
 	if err != nil {
 		return sdk.Plan{}, err
+	}
+	if j.fallback {
+		result.Warnings = append(result.Warnings, sdk.Warning{
+			Field:   "spec.transport",
+			Message: "the domain controller refuses Kerberos over TLS, so Kerberos itself seals the connection, on port 389",
+		})
 	}
 	return result, j.planFiles(ctx, &result)
 }
@@ -171,11 +178,12 @@ func (j *join) observe(ctx context.Context) (have membership, ticket *kerberos.T
 	return stranger, nil, why, nil
 }
 
-// authenticated connects and binds as an account.
+// bind authenticates the session as the account of a ticket.
 func (j *join) bind(ctx context.Context, ticket *kerberos.Ticket, field string) error {
 	service, err := j.kdc.Service(ctx, ticket, j.session.Service())
 	if err == nil {
 		err = j.session.Bind(ctx, service)
+		j.fallback = j.fallback || j.session.Fallback
 	}
 	return explain(err, "log on to the domain controller "+j.session.Name, field)
 }

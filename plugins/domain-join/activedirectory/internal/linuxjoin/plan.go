@@ -48,7 +48,10 @@ func (j *join) planMember(ctx context.Context, result *sdk.Plan, ticket *kerbero
 		return err
 	}
 	account, err := j.session.Account(ctx, j.s.Computer)
-	if err != nil || account == nil {
+	if err == nil && account == nil {
+		err = &kerberos.Error{Code: unknownAccount}
+	}
+	if err != nil {
 		return explain(err, "read the account "+j.s.Computer+"$", "spec.computerName")
 	}
 	if differences := j.differences(*account); len(differences) > 0 {
@@ -177,10 +180,10 @@ func (j *join) checkServices(ctx context.Context) error {
 	return nil
 }
 
-// difference is an attribute with the values that it lacks.
+// difference is an attribute with the values that it lacks, and the field of the document that asks for them.
 type difference struct {
-	attribute string
-	values    []string
+	attribute, field string
+	values           []string
 }
 
 func attributes(differences []difference) []string {
@@ -195,16 +198,16 @@ func attributes(differences []difference) []string {
 func (j *join) differences(a directory.Account) []difference {
 	var result []difference
 	if !strings.EqualFold(a.DNSName, j.s.FQDN) {
-		result = append(result, difference{directory.DNSName, []string{j.s.FQDN}})
+		result = append(result, difference{directory.DNSName, "spec.fqdn", []string{j.s.FQDN}})
 	}
 	missing := slices.DeleteFunc(slices.Clone(j.s.Services), func(service string) bool {
 		return slices.ContainsFunc(a.Services, func(has string) bool { return strings.EqualFold(has, service) })
 	})
 	if len(missing) > 0 {
-		result = append(result, difference{directory.Services, missing})
+		result = append(result, difference{directory.Services, "spec.servicePrincipalNames", missing})
 	}
 	if bits := j.encryptionBits(); a.EncryptionTypes != bits {
-		result = append(result, difference{directory.EncryptionTypes, []string{fmt.Sprint(bits)}})
+		result = append(result, difference{directory.EncryptionTypes, "spec.encryptionTypes", []string{fmt.Sprint(bits)}})
 	}
 	return result
 }
