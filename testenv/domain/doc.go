@@ -4,7 +4,8 @@
 // controller of a machine takes a minute, because its directory is provisioned into the cache of testenv/nodes; each other one
 // takes seconds.
 //
-// Real are the directory, its access control, Kerberos, DNS and TLS. Not real is Windows: a controller of Microsoft can answer
+// Real are the directory, its access control, Kerberos, DNS and TLS. Shares, replication and NetBIOS are left out, because they
+// double the time of a start. Not real is Windows: a controller of Microsoft can answer
 // differently, and docs/limits.md says where that matters. What differs, as the tests show:
 //
 //   - Samba has no ms-DS-MachineAccountQuota: a user without the right to create is refused with 50 (insufficient access) whatever

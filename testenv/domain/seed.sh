@@ -2,7 +2,9 @@
 rm -f /etc/samba/smb.conf
 samba-tool domain provision --realm="$realm" --domain="$netbios" --server-role=dc --dns-backend=SAMBA_INTERNAL \
 	--adminpass="$administrator" --host-name="$host" --host-ip="$address" --option='interfaces=lo eth0' \
-	--option='bind interfaces only=yes' --option='dns forwarder=' --option='log level=1'
+	--option='bind interfaces only=yes' --option='dns forwarder=' --option='log level=1' \
+	--option='server services=ldap, cldap, kdc, dns, rpc' --option='prefork children=1'
+samba_spnupdate # which a service does that does not run here
 # The passwords of a directory that stays in the cache must not expire there.
 samba-tool domain passwordsettings set --max-pwd-age=999
 
