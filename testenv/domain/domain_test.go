@@ -158,8 +158,10 @@ func testSites(t *testing.T, w world) {
 		t.Helper()
 		return w.member.MustExec(t, "adcli", "info", Name).Stdout
 	}
-	for _, service := range []string{"_ldap._tcp", "_kerberos._tcp", "_kerberos._udp", "_kpasswd._tcp", "_kpasswd._udp",
-		"_gc._tcp", "_ldap._tcp.dc._msdcs", "_ldap._tcp.pdc._msdcs", "_ldap._tcp." + ControllerSite + "._sites.dc._msdcs"} {
+	for _, service := range []string{
+		"_ldap._tcp", "_kerberos._tcp", "_kerberos._udp", "_kpasswd._tcp", "_kpasswd._udp",
+		"_gc._tcp", "_ldap._tcp.dc._msdcs", "_ldap._tcp.pdc._msdcs", "_ldap._tcp." + ControllerSite + "._sites.dc._msdcs",
+	} {
 		w.MustExec(t, "host", "-t", "SRV", service+"."+Name, w.Address().String())
 	}
 	require.NotContains(t, site(), "computer-site = ")
