@@ -2,5 +2,6 @@
 // plugin.
 //
 // Wine 10 has a registry, services, scheduled tasks, job objects and loopback TCP. It has no owners and no exact access
-// control lists, and replaces no open file, so that a test here proves nothing about those.
+// control lists, and replaces no open file, so that a test here proves nothing about those. Its netapi32.dll joins no domain: a
+// stand-in, which gcc for Windows builds on the node, records how it is called.
 package wine

@@ -27,19 +27,25 @@ func boot(t *testing.T) prefix {
 	t.Helper()
 	p := prefix{nodes.Boot(t, nodes.Options{
 		Suite:       nodes.Trixie,
-		Layers:      []nodes.Layer{{Packages: []string{"wine", "wine64"}}},
+		Layers:      []nodes.Layer{{Packages: []string{"wine", "wine64"}}, {Packages: []string{"gcc-mingw-w64-x86-64-win32"}}}, // for netapi32.c
 		BootTimeout: 2 * time.Minute,
 	})}
 	p.MustExec(t, "sh", "-c", `echo "127.0.0.1 $(hostname)" >> /etc/hosts`) // wine resolves its own name
 	p.mustRun(t, "wineboot", "--init")
 	p.mustRun(t, "reg", "add", `HKLM\SYSTEM\CurrentControlSet\Control`, "/v", "ServicesPipeTimeout", "/d", "240000", "/f") // ms; for a loaded machine
+	p.restart(t)
+	return p
+}
+
+// restart ends every Windows process, and starts a wineserver and the Task Scheduler.
+func (p prefix) restart(t *testing.T) {
+	t.Helper()
 	p.MustExec(t, "env", "HOME="+home, "wineserver", "--kill", "--wait")
 	p.MustExec(t, "systemd-run", "--quiet", "--setenv=HOME="+home, "wineserver", "--foreground", "--persistent")
 	require.Eventually(t, func() bool {
 		p.run(t, "net", "start", "Schedule") // fails if it runs already, or if a loaded machine starts it too slowly
 		return strings.Contains(p.run(t, "sc", "query", "Schedule").Stdout, "RUNNING")
 	}, 2*time.Minute, time.Second)
-	return p
 }
 
 // run runs a Windows program on drive C.

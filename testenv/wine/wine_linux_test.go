@@ -13,6 +13,7 @@ func TestWindows(t *testing.T) {
 	t.Run("units", func(t *testing.T) { units(t, p) })
 	t.Run("command line", func(t *testing.T) { commandLine(t, p) })
 	t.Run("KubernetesNode", func(t *testing.T) { kubernetesNode(t, p) })
+	t.Run("DomainJoin", func(t *testing.T) { domainJoin(t, p) })
 }
 
 // units runs tests of packages that have code of their own for Windows.
@@ -34,6 +35,7 @@ func units(t *testing.T, p prefix) {
 		},
 		{pkg: "internal/trust", want: []string{"TestACL", "TestStockACLs"}},
 		{pkg: "sdk/machine", want: []string{"TestInvocationID", "TestRegistry"}},
+		{pkg: "plugins/domain-join/activedirectory/internal/netjoin", want: []string{"TestConverges", "TestEncode", "TestMark"}},
 		{pkg: "plugins/timesync/w32time", run: "^TestPlanOnWindows$", want: []string{"TestPlanOnWindows"}},
 	} {
 		t.Run(strings.ReplaceAll(test.pkg, "/", "-"), func(t *testing.T) {
