@@ -104,7 +104,8 @@ func TestEveryChange(t *testing.T) {
 	require.ErrorIs(t, apply(t, f, wanted()), other)
 	require.ErrorIs(t, apply(t, f, leave), nil)
 	assert.Equal(t, []string{"mark begun"}, f.log, "no join without the mark")
-	f.Fails["observe"] = []error{other}
+	f.Fails["observe"] = []error{CodeError(2138)}
 	_, err := Plan(t.Context(), machine(t), wanted(), f)
-	require.ErrorIs(t, err, other)
+	require.ErrorContains(t, err, "Windows error 2138")
+	require.Equal(t, pluginv1.CodePrecondition, pluginv1.AsError(err).Code)
 }

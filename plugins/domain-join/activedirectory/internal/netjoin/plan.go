@@ -14,9 +14,11 @@ func Plan(_ context.Context, m sdk.Machine, want settings.Settings, calls Calls)
 	if m.Offline() {
 		return sdk.Plan{}, sdk.Precondition("Windows joins and leaves a domain only while it runs", "apply the document on the machine itself")
 	}
+	m.Claim("machine:domain", "spec.domain", fmt.Sprint(want.Domain, !want.Absent))
 	now, err := calls.Observe()
 	if err != nil {
-		return sdk.Plan{}, fmt.Errorf("query the domain of the machine: %w", err)
+		return sdk.Plan{}, sdk.Precondition("Windows does not show of which domain the machine is a member: "+err.Error(),
+			"check that the services LanmanWorkstation and SamSs run, and that the run is one of an administrator")
 	}
 	// Windows names the domain of a member by its NetBIOS name; only the DNS name is unique.
 	if now.member() && !strings.EqualFold(now.DNS, want.Domain) {

@@ -124,6 +124,21 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestClaim: of two documents, one with the domain and one that leaves it, or with another domain, the host refuses both.
+func TestClaim(t *testing.T) {
+	t.Parallel()
+	claims := map[string]bool{}
+	leave, other := wanted(), wanted()
+	leave.Absent, other.Domain = true, "other.example.com"
+	for _, s := range []settings.Settings{wanted(), withoutCredentials(), leave, other} {
+		f := machinetest.New(t)
+		_, _ = Plan(t.Context(), f.Machine, s, workgroup()) // a refused document claims as well
+		require.Len(t, f.Claims(), 1)
+		claims[fmt.Sprint(f.Claims()[0])] = true
+	}
+	assert.Len(t, claims, 3)
+}
+
 // TestImage: Windows is not joined in an image.
 func TestImage(t *testing.T) {
 	t.Parallel()
