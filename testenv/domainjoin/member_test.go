@@ -84,7 +84,7 @@ func TestMember(t *testing.T) {
 		assert.Nil(t, c.Computer(t, "NODE-1"))
 		m.MustExec(t, "sh", "-c", "! test -e /etc/krb5.keytab")
 	})
-	t.Run("whose account somebody has deleted", func(t *testing.T) {
+	t.Run("whose account was deleted in the domain", func(t *testing.T) {
 		m.applied(t, unit, joiner)
 		c.MustExec(t, "samba-tool", "computer", "delete", "NODE-1")
 		m.refused(t, refusal{

@@ -41,7 +41,8 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			"no such user", unit + credentials(domain.Account{Name: "nobody", Password: "c4n4ry.none"}),
-			"spec.credentials.username: authenticate with the credentials: the domain has no such account", "correct the name", map[string]string{"kerberosError": "6"},
+			"spec.credentials.username: authenticate with the credentials: the domain has no such account", "correct the name",
+			map[string]string{"kerberosError": "6"},
 		},
 		{
 			"disabled", unit + credentials(domain.Disabled()), "the account is disabled", "enable it in the domain", map[string]string{"kerberosError": "18", "windowsStatus": "0xc0000072"},
@@ -59,7 +60,8 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			"no right in another unit", "  organizationalUnit: " + domain.Locked + "\n" + credentials(domain.Joiner()), "the account lacks the right to create computers in " + domain.Locked,
-			"grant it", map[string]string{"ldapResult": "50"},
+			"grant it",
+			map[string]string{"ldapResult": "50"},
 		},
 		{
 			"no right in the default container", credentials(domain.Joiner()), "the account lacks the right to create computers in CN=Computers," + domain.BaseDN, "grant it",
@@ -67,7 +69,8 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			"no such unit", "  organizationalUnit: OU=None," + domain.BaseDN + "\n" + credentials(domain.Joiner()), "spec.organizationalUnit: look for the organizational unit: the organizational unit does not exist",
-			"correct spec.organizationalUnit", map[string]string{"ldapResult": "32"},
+			"correct spec.organizationalUnit",
+			map[string]string{"ldapResult": "32"},
 		},
 		{
 			"account exists", unit + staged + credentials(domain.Joiner()), "spec.existingAccount: the account STAGED$ exists: CN=STAGED," + domain.Servers,

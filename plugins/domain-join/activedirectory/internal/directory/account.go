@@ -3,7 +3,6 @@ package directory
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,34 +142,6 @@ func (s *Session) Disable(ctx context.Context, a Account) error {
 func (s *Session) Delete(ctx context.Context, a Account) error {
 	request := ldap.NewDelRequest(a.DN, []ldap.Control{ldap.NewControlSubtreeDelete()})
 	return s.do(ctx, func() error { return s.conn.Del(request) })
-}
-
-// search reads all entries below the domain.
-func (s *Session) search(ctx context.Context, filter string, attributes ...string) ([]*ldap.Entry, error) {
-	return s.find(ctx, ldap.NewSearchRequest(s.base, ldap.ScopeWholeSubtree, ldap.NeverDerefAliases, 0, 0, false, filter, attributes, nil))
-}
-
-// read reads one entry.
-func (s *Session) read(ctx context.Context, dn string, attributes ...string) (*ldap.Entry, error) {
-	entries, err := s.find(ctx, ldap.NewSearchRequest(dn, ldap.ScopeBaseObject, ldap.NeverDerefAliases, 1, 0, false, "(objectClass=*)", attributes, nil))
-	if err == nil && len(entries) != 1 {
-		err = ldap.NewError(ldap.LDAPResultNoSuchObject, errors.New("no such entry"))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return entries[0], nil
-}
-
-func (s *Session) find(ctx context.Context, request *ldap.SearchRequest) (entries []*ldap.Entry, err error) {
-	err = s.do(ctx, func() error {
-		r, err := s.conn.Search(request)
-		if r != nil {
-			entries = r.Entries
-		}
-		return err
-	})
-	return entries, err
 }
 
 // quoted is the form of a password in the directory: in quotation marks, UTF-16 in little-endian order.

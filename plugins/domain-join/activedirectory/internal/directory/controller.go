@@ -9,28 +9,10 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"time"
 )
 
-// Options say where the directory is and how a connection to it is protected.
-type Options struct {
-	// Domain is the DNS name in lower case.
-	Domain string
-	// Servers are the names of controllers in order of preference; empty for those of the DNS.
-	Servers []string
-	// Preferred is the controller of an unfinished join. While it is one of the domain no other is tried, because it can have
-	// an account that the others lack still.
-	Preferred string
-	// TLS has the trusted authorities; nil for a connection that Kerberos seals.
-	TLS *TLS
-}
-
-const (
-	// perController bounds the connection to one of several controllers.
-	perController = 2 * time.Second
-	// candidates is how many controllers are tried at most.
-	candidates = 8
-)
+// candidates is how many controllers are tried at most.
+const candidates = 8
 
 // ErrNoController says that the DNS lists no controller of the domain.
 var ErrNoController = errors.New("the DNS has no domain controllers of the domain")
@@ -105,14 +87,4 @@ func listed(ctx context.Context, below string) ([]string, error) {
 		return nil, ErrNoController
 	}
 	return names, nil
-}
-
-// resolver asks the name servers of the system over this network; empty for the usual one.
-func resolver(network string) *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, usual, address string) (net.Conn, error) {
-		if network == "" {
-			network = usual
-		}
-		return (&net.Dialer{Timeout: perController}).DialContext(ctx, network, address)
-	}}
 }

@@ -19,6 +19,19 @@ import (
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/kerberos"
 )
 
+// Options say where the directory is and how a connection to it is protected.
+type Options struct {
+	// Domain is the DNS name in lower case.
+	Domain string
+	// Servers are the names of controllers in order of preference; empty for those of the DNS.
+	Servers []string
+	// Preferred is the controller of an unfinished join. While it is one of the domain no other is tried, because it can have
+	// an account that the others lack still.
+	Preferred string
+	// TLS has the trusted authorities; nil for a connection that Kerberos seals.
+	TLS *TLS
+}
+
 // TLS protects a connection.
 type TLS struct {
 	// CA is nil for the authorities of the system.
@@ -45,6 +58,8 @@ type Session struct {
 }
 
 const (
+	// perController bounds the connection to one of several controllers.
+	perController = 2 * time.Second
 	// perRequest bounds one request to the directory.
 	perRequest = 5 * time.Second
 	// readOnly is the capability of a controller that does not accept changes.
@@ -130,7 +145,35 @@ func (s *Session) do(ctx context.Context, request func() error) error {
 	return request()
 }
 
-// rootDSE reads what a controller tells without authentication.
+// search reads all entries below the domain.
+func (s *Session) search(ctx context.Context, filter string, attributes ...string) ([]*ldap.Entry, error) {
+	return s.find(ctx, ldap.NewSearchRequest(s.base, ldap.ScopeWholeSubtree, ldap.NeverDerefAliases, 0, 0, false, filter, attributes, nil))
+}
+
+// read reads one entry.
+func (s *Session) read(ctx context.Context, dn string, attributes ...string) (*ldap.Entry, error) {
+	entries, err := s.find(ctx, ldap.NewSearchRequest(dn, ldap.ScopeBaseObject, ldap.NeverDerefAliases, 1, 0, false, "(objectClass=*)", attributes, nil))
+	if err == nil && len(entries) != 1 {
+		err = ldap.NewError(ldap.LDAPResultNoSuchObject, errors.New("no such entry"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return entries[0], nil
+}
+
+func (s *Session) find(ctx context.Context, request *ldap.SearchRequest) (entries []*ldap.Entry, err error) {
+	err = s.do(ctx, func() error {
+		r, err := s.conn.Search(request)
+		if r != nil {
+			entries = r.Entries
+		}
+		return err
+	})
+	return entries, err
+}
+
+// rootDSE reads what a controller shows without authentication.
 func (s *Session) rootDSE(ctx context.Context) error {
 	found, err := s.read(ctx, "", "currentTime", "supportedCapabilities")
 	if err != nil {
@@ -186,4 +229,14 @@ func binding(state tls.ConnectionState) []byte {
 	hash := digest.New()
 	hash.Write(certificate.Raw)
 	return hash.Sum([]byte("tls-server-end-point:"))
+}
+
+// resolver asks the name servers of the system over this network; empty for the usual one.
+func resolver(network string) *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, usual, address string) (net.Conn, error) {
+		if network == "" {
+			network = usual
+		}
+		return (&net.Dialer{Timeout: perController}).DialContext(ctx, network, address)
+	}}
 }

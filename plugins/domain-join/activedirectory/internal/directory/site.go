@@ -5,35 +5,24 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 
 	"github.com/go-ldap/ldap/v3"
 )
 
 // site asks the controller to which site it counts this machine, and whether the controller is one of it: the LDAP ping of
-// [MS-ADTS] section 6.3.3, over UDP.
+// [MS-ADTS] section 6.3.3, over the connection that there is.
 func (s *Session) site(ctx context.Context, domain string) (name string, near bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, perController/2)
-	defer cancel()
-	datagrams, err := (&net.Dialer{}).DialContext(ctx, "udp", net.JoinHostPort(s.Host, "389"))
-	if err != nil {
-		return "", false, err
-	}
-	conn := ldap.NewConn(datagrams, false)
-	conn.Start()
-	defer func() { _ = conn.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	const version5ex = `\06\00\00\00` // asks for the reply of parseSite
-	r, err := conn.Search(ldap.NewSearchRequest("", ldap.ScopeBaseObject, ldap.NeverDerefAliases, 0, 0, false,
+	entries, err := s.find(ctx, ldap.NewSearchRequest("", ldap.ScopeBaseObject, ldap.NeverDerefAliases, 0, 0, false,
 		"(&(DnsDomain="+ldap.EscapeFilter(domain)+")(NtVer="+version5ex+"))", []string{"netlogon"}, nil))
 	if err != nil {
 		return "", false, err
 	}
-	if len(r.Entries) != 1 {
+	if len(entries) != 1 {
 		return "", false, errors.New("the domain controller does not answer a ping")
 	}
-	return parseSite(r.Entries[0].GetRawAttributeValue("netlogon"))
+	return parseSite(entries[0].GetRawAttributeValue("netlogon"))
 }
 
 // parseSite reads a NETLOGON_SAM_LOGON_RESPONSE_EX, [MS-ADTS] section 6.3.1.9: an operation code of 4 bytes, flags, the GUID of

@@ -251,7 +251,7 @@ func find(keys []Key, etype int32) (Key, bool) {
 	return keys[i], true
 }
 
-// Equal compares without telling an observer how much is equal.
+// Equal takes the same time however much is equal.
 func (k Key) Equal(other Key) bool {
 	return k.Type == other.Type && subtle.ConstantTimeCompare(k.Value, other.Value) == 1
 }

@@ -59,42 +59,42 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("Kerberos error %d, status %#x", e.Code, e.Status)
 }
 
-// send exchanges one message over TCP; a reply that is an error is returned as *Error beside its data.
-func (c *Client) send(ctx context.Context, port string, message []byte) (reply []byte, local net.Addr, err error) {
+// send exchanges one message over TCP.
+func (c *Client) send(ctx context.Context, port string, message []byte) (reply []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, exchange)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(c.Host, port))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)); err != nil { //nolint:gosec // ours
-		return nil, nil, err
+		return nil, err
 	}
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(conn, head); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	size := binary.BigEndian.Uint32(head)
 	if size > maxMessage {
-		return nil, nil, fmt.Errorf("the reply of port %s has %d bytes", port, size)
+		return nil, fmt.Errorf("the reply of port %s has %d bytes", port, size)
 	}
 	reply = make([]byte, size)
 	_, err = io.ReadFull(conn, reply)
-	return reply, conn.LocalAddr(), err
+	return reply, err
 }
 
 // ask sends a request to the key distribution center. A refusal is an *Error; data is what came with it.
 func (c *Client) ask(ctx context.Context, request []byte) (reply, data []byte, err error) {
-	if reply, _, err = c.send(ctx, kdcPort, request); err != nil {
+	if reply, err = c.send(ctx, kdcPort, request); err != nil {
 		return nil, nil, err
 	}
 	var refused messages.KRBError
-	if refused.Unmarshal(reply) != nil {
-		return reply, nil, nil
+	if refused.Unmarshal(reply) == nil {
+		return nil, refused.EData, refusal(refused)
 	}
-	return nil, refused.EData, refusal(refused)
+	return reply, nil, nil
 }
 
 // refusal has the status of [MS-KILE] section 2.2.1 if the error carries one: data of type 3, which Windows sends alone and

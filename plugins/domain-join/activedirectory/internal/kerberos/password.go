@@ -55,7 +55,7 @@ func (c *Client) ChangePassword(ctx context.Context, t *Ticket, password string)
 	message := binary.BigEndian.AppendUint16(nil, uint16(6+len(ap)+len(priv))) //nolint:gosec // a ticket fits by the protocol
 	message = binary.BigEndian.AppendUint16(message, version)
 	message = binary.BigEndian.AppendUint16(message, uint16(len(ap))) //nolint:gosec // likewise
-	reply, _, err := c.send(ctx, passwordPort, append(append(message, ap...), priv...))
+	reply, err := c.send(ctx, passwordPort, append(append(message, ap...), priv...))
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-ldap/ldap/v3"
-
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/kerberos"
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/keytab"
 	"github.com/machineadm/machineadm/sdk"
@@ -20,7 +18,7 @@ import (
 // shared is the change after which the domain and this machine share a password. It is stored here before the domain learns it:
 // whenever the process ends, either the old keys still work, or a later run finds the new password.
 func (j *join) shared(summary string, tell func(ctx context.Context, password string) error) *sdk.Change {
-	return &sdk.Change{ID: "account", Summary: summary, Do: func(ctx context.Context, p sdk.Progress) error {
+	return &sdk.Change{ID: "account", Summary: summary, Do: func(ctx context.Context, _ sdk.Progress) error {
 		if err := j.open(ctx); err != nil {
 			return err
 		}
@@ -106,70 +104,6 @@ func (j *join) complete() *sdk.Change {
 	}
 }
 
-// setAttributes is the change of a member's attributes.
-func (j *join) setAttributes(ctx context.Context) error {
-	if err := j.open(ctx); err != nil {
-		return err
-	}
-	keys, _ := keytab.Keys(j.entries, j.principal())
-	ticket, err := j.kdc.Authenticate(ctx, kerberos.Identity{Name: j.s.Computer + "$", Keys: keys}, "")
-	if err != nil {
-		return explain(err, "authenticate as "+j.s.Computer+"$", "spec.domain")
-	}
-	if err := j.bind(ctx, ticket, "spec.domain"); err != nil {
-		return err
-	}
-	_, err = j.update(ctx)
-	return err
-}
-
-// update sets the attributes as the machine itself, and returns the version of its keys. It reads the account again after each
-// one, because the directory derives services from the DNS name.
-func (j *join) update(ctx context.Context) (uint32, error) {
-	for set := map[string]bool{}; ; {
-		account, err := j.session.Account(ctx, j.s.Computer)
-		if err == nil && account == nil {
-			err = &kerberos.Error{Code: unknownAccount}
-		}
-		if err != nil {
-			return 0, explain(err, "read the account "+j.s.Computer+"$", "spec.computerName")
-		}
-		left := slices.DeleteFunc(j.differences(*account), func(d difference) bool { return set[d.attribute] })
-		if len(left) == 0 {
-			return account.Version, nil
-		}
-		d := left[0]
-		set[d.attribute] = true
-		err = j.session.Set(ctx, account.DN, d.attribute, d.values...)
-		if err = j.asJoiner(ctx, err, func() error { return j.session.Set(ctx, account.DN, d.attribute, d.values...) }); err != nil {
-			return 0, explain(err, "set "+d.attribute+" of "+account.DN, d.field)
-		}
-	}
-}
-
-// asJoiner repeats with the credentials of the document, if it has some, what the domain does not let a machine do itself: its
-// own DNS name can only be the name of its account with that of the domain.
-func (j *join) asJoiner(ctx context.Context, err error, do func() error) error {
-	if !ldap.IsErrorAnyOf(err, ldap.LDAPResultConstraintViolation, ldap.LDAPResultInsufficientAccessRights) || j.s.Credentials == nil {
-		return err
-	}
-	own := j.session
-	j.session = nil
-	defer func() {
-		if j.session != nil {
-			j.session.Close()
-		}
-		j.session = own
-	}()
-	if err := j.open(ctx); err != nil {
-		return err
-	}
-	if err := j.logOn(ctx); err != nil {
-		return err
-	}
-	return do()
-}
-
 // keytabFile is the keytab with these keys of the account under all of its names. They go first, because some programs take the
 // realm of the first entry. Keys of the version before stay, for tickets that were issued with them, and so do those of other
 // accounts.
@@ -244,9 +178,4 @@ func (j *join) prove(ctx context.Context) error {
 			"find the other account of this name in the domain, and remove the service there")
 	}
 	return nil
-}
-
-func isCode(err error, code int32) bool {
-	var e *kerberos.Error
-	return errors.As(err, &e) && e.Code == code
 }

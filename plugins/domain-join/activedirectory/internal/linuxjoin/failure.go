@@ -148,3 +148,9 @@ func refuses(err error) bool {
 	}
 	return false
 }
+
+// isCode reports whether the domain refuses with this code of Kerberos.
+func isCode(err error, code int32) bool {
+	var e *kerberos.Error
+	return errors.As(err, &e) && e.Code == code
+}

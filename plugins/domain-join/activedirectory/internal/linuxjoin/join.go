@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"time"
 
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/directory"
@@ -17,14 +16,10 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-const (
-	// planning bounds all that a plan asks the network.
-	planning = 10 * time.Second
-	// maxSkew is less than the 5 min that Kerberos accepts, so that a slow drift does not break a member soon after.
-	maxSkew = 2 * time.Minute
-)
+// maxSkew is less than the 5 min that Kerberos accepts, so that a slow drift does not break a member soon after.
+const maxSkew = 2 * time.Minute
 
-// join is the membership of this machine as it is and as it shall be.
+// join is the membership of this machine, current and desired.
 type join struct {
 	m sdk.Machine
 	s settings.Settings
@@ -42,7 +37,7 @@ type join struct {
 // newPassword is a password of the account that the domain may or may not know.
 type newPassword struct {
 	Domain, Computer, Password string
-	// Controller is the one that was told; others learn it later.
+	// Controller is the one that has learned it first.
 	Controller string
 }
 
@@ -54,46 +49,6 @@ const (
 	learned                    // the domain has the new password, the keytab has not
 	member                     // the domain accepts the keys of the keytab
 )
-
-// Plan returns what is left to do.
-func Plan(ctx context.Context, m sdk.Machine, s settings.Settings) (sdk.Plan, error) {
-	m.Claim("machine:domain", "spec.domain", fmt.Sprint(s.Domain, !s.Absent))
-	j := &join{m: m, s: s, unfinished: sdk.Intent[newPassword]{State: m.State, Name: "password"}}
-	if m.Offline() {
-		return j.inImage()
-	}
-	limited, cancel := context.WithTimeout(ctx, planning)
-	defer cancel()
-	var result sdk.Plan
-	err := j.load()
-	if err == nil && s.Absent {
-		err = j.planLeave(limited, &result)
-	} else if err == nil {
-		err = j.planJoin(limited, &result)
-	}
-	if j.session != nil {
-		j.session.Close() // a change connects again: it can come much later, and is planned for another identity
-	}
-	if err != nil {
-		return sdk.Plan{}, err
-	}
-	if j.fallback {
-		result.Warnings = append(result.Warnings, sdk.Warning{
-			Field:   "spec.transport",
-			Message: "the domain controller refuses Kerberos over TLS, so Kerberos itself seals the connection, on port 389",
-		})
-	}
-	return result, j.planFiles(ctx, &result)
-}
-
-// inImage leaves the account for the first boot.
-func (j *join) inImage() (sdk.Plan, error) {
-	var result sdk.Plan
-	if !j.s.Absent {
-		result.Add(&sdk.Change{ID: "account", Summary: "join " + j.s.Domain, NeedsLive: true})
-	}
-	return result, j.planKrb5Conf(&result)
-}
 
 func (j *join) principal() string { return j.s.Computer + "$@" + j.s.Realm }
 
@@ -138,7 +93,7 @@ func (j *join) open(ctx context.Context) error {
 	}
 	j.session = session
 	j.kdc = &kerberos.Client{Realm: j.s.Realm, Host: session.Host, EncryptionTypes: j.s.EncryptionTypes}
-	if skew := session.Read.Sub(session.Time); math.Abs(skew.Seconds()) > maxSkew.Seconds() {
+	if skew := session.Read.Sub(session.Time); skew.Abs() > maxSkew {
 		word := "ahead of"
 		if skew < 0 {
 			word = "behind"
@@ -150,7 +105,7 @@ func (j *join) open(ctx context.Context) error {
 	return nil
 }
 
-// observe finds out what the domain knows of the machine. Why is what the domain says of a keytab that it refuses.
+// observe finds out which secret of the machine the domain accepts. Why is what the domain says of a keytab that it refuses.
 func (j *join) observe(ctx context.Context) (have membership, ticket *kerberos.Ticket, why error, err error) {
 	account := j.s.Computer + "$"
 	try := func(id kerberos.Identity) (*kerberos.Ticket, error) {
@@ -186,4 +141,18 @@ func (j *join) bind(ctx context.Context, ticket *kerberos.Ticket, field string) 
 		j.fallback = j.fallback || j.session.Fallback
 	}
 	return explain(err, "log on to the domain controller "+j.session.Name, field)
+}
+
+// logOn authenticates with the credentials of the document.
+func (j *join) logOn(ctx context.Context) error {
+	c := j.s.Credentials
+	ticket, err := j.kdc.Authenticate(ctx, kerberos.Identity{Name: c.Username, Password: c.Password.Reveal()}, "")
+	if err != nil {
+		field := "spec.credentials.password"
+		if isCode(err, unknownAccount) {
+			field = "spec.credentials.username"
+		}
+		return explain(err, "authenticate with the credentials", field)
+	}
+	return j.bind(ctx, ticket, "spec.credentials")
 }

@@ -5,12 +5,56 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/directory"
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/kerberos"
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/keytab"
+	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 )
+
+// planning bounds all that a plan asks the network.
+const planning = 10 * time.Second
+
+// Plan returns what is left to do.
+func Plan(ctx context.Context, m sdk.Machine, s settings.Settings) (sdk.Plan, error) {
+	m.Claim("machine:domain", "spec.domain", fmt.Sprint(s.Domain, !s.Absent))
+	j := &join{m: m, s: s, unfinished: sdk.Intent[newPassword]{State: m.State, Name: "password"}}
+	if m.Offline() {
+		return j.inImage()
+	}
+	limited, cancel := context.WithTimeout(ctx, planning)
+	defer cancel()
+	var result sdk.Plan
+	err := j.load()
+	if err == nil && s.Absent {
+		err = j.planLeave(limited, &result)
+	} else if err == nil {
+		err = j.planJoin(limited, &result)
+	}
+	if j.session != nil {
+		j.session.Close() // a change connects again: it can come much later, and is planned for another identity
+	}
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	if j.fallback {
+		result.Warnings = append(result.Warnings, sdk.Warning{
+			Field:   "spec.transport",
+			Message: "the domain controller refuses Kerberos over TLS, so Kerberos itself seals the connection, on port 389",
+		})
+	}
+	return result, j.planFiles(ctx, &result)
+}
+
+// inImage leaves the account for the first boot.
+func (j *join) inImage() (sdk.Plan, error) {
+	var result sdk.Plan
+	if !j.s.Absent {
+		result.Add(&sdk.Change{ID: "account", Summary: "join " + j.s.Domain, NeedsLive: true})
+	}
+	return result, j.planKrb5Conf(&result)
+}
 
 // planJoin adds what is left of a join. A member needs no credentials.
 func (j *join) planJoin(ctx context.Context, result *sdk.Plan) error {
@@ -107,20 +151,6 @@ func (j *join) planAccount(ctx context.Context, why error) (*sdk.Change, error) 
 	})
 }
 
-// logOn authenticates with the credentials of the document.
-func (j *join) logOn(ctx context.Context) error {
-	c := j.s.Credentials
-	ticket, err := j.kdc.Authenticate(ctx, kerberos.Identity{Name: c.Username, Password: c.Password.Reveal()}, "")
-	if err != nil {
-		field := "spec.credentials.password"
-		if isCode(err, unknownAccount) {
-			field = "spec.credentials.username"
-		}
-		return explain(err, "authenticate with the credentials", field)
-	}
-	return j.bind(ctx, ticket, "spec.credentials")
-}
-
 // planCredentials finds out whether the account is to be created or reset, and what the domain would refuse.
 func (j *join) planCredentials(ctx context.Context) (*sdk.Change, error) {
 	if err := j.logOn(ctx); err != nil {
@@ -178,44 +208,4 @@ func (j *join) checkServices(ctx context.Context) error {
 		return sdk.Preconditions(violations...)
 	}
 	return nil
-}
-
-// difference is an attribute with the values that it lacks, and the field of the document that asks for them.
-type difference struct {
-	attribute, field string
-	values           []string
-}
-
-func attributes(differences []difference) []string {
-	var names []string
-	for _, d := range differences {
-		names = append(names, d.attribute)
-	}
-	return names
-}
-
-// differences are in the order in which a machine may write its own attributes: services only with the DNS name that it has.
-func (j *join) differences(a directory.Account) []difference {
-	var result []difference
-	if !strings.EqualFold(a.DNSName, j.s.FQDN) {
-		result = append(result, difference{directory.DNSName, "spec.fqdn", []string{j.s.FQDN}})
-	}
-	missing := slices.DeleteFunc(slices.Clone(j.s.Services), func(service string) bool {
-		return slices.ContainsFunc(a.Services, func(has string) bool { return strings.EqualFold(has, service) })
-	})
-	if len(missing) > 0 {
-		result = append(result, difference{directory.Services, "spec.servicePrincipalNames", missing})
-	}
-	if bits := j.encryptionBits(); a.EncryptionTypes != bits {
-		result = append(result, difference{directory.EncryptionTypes, "spec.encryptionTypes", []string{fmt.Sprint(bits)}})
-	}
-	return result
-}
-
-// encryptionBits are those of [MS-KILE] section 2.2.7.
-func (j *join) encryptionBits() (bits uint32) {
-	for _, etype := range j.s.EncryptionTypes {
-		bits |= map[int32]uint32{18: 0x10, 17: 0x8, 23: 0x4}[etype]
-	}
-	return bits
 }
