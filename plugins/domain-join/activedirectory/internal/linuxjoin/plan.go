@@ -2,6 +2,7 @@ package linuxjoin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,7 +52,8 @@ func Plan(ctx context.Context, m sdk.Machine, s settings.Settings) (sdk.Plan, er
 func (j *join) inImage() (sdk.Plan, error) {
 	var result sdk.Plan
 	if !j.s.Absent {
-		result.Add(&sdk.Change{ID: "account", Summary: "join " + j.s.Domain, NeedsLive: true})
+		never := func(context.Context, sdk.Progress) error { return errors.New("an image is no member of a domain") }
+		result.Add(&sdk.Change{ID: "account", Summary: "join " + j.s.Domain, NeedsLive: true, Do: never})
 	}
 	return result, j.planKrb5Conf(&result)
 }
