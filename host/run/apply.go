@@ -82,6 +82,9 @@ func (r *runner) applyDocument(ctx context.Context, p *planned, all []planned) (
 	end := time.Now().Add(p.applyTimeout())
 	var retryUntil time.Time
 	var earlier string // the message of the last Retry
+	if p.pending != nil && p.pending.Code == pluginv1.CodeRetry {
+		earlier = cmp.Or(p.pending.Message, violationsText(p.pending))
+	}
 	pause := r.o.Retry.First
 	for {
 		var err error
@@ -162,7 +165,7 @@ func (r *runner) applyOnce(ctx context.Context, p *planned, all []planned, res r
 func (r *runner) planPending(ctx context.Context, p *planned, all []planned, end time.Time) error {
 	ctx, cancel := r.untilInterrupted(ctx)
 	defer cancel()
-	ctx, cancelLimit := context.WithDeadline(ctx, end)
+	ctx, cancelLimit := context.WithDeadlineCause(ctx, end, errTimedOut)
 	defer cancelLimit()
 	plan, err := r.requestPlan(ctx, p.doc, p.result.by)
 	var own problems
@@ -171,6 +174,8 @@ func (r *runner) planPending(ctx context.Context, p *planned, all []planned, end
 	case err == nil:
 		p.plan, p.pending = plan, nil
 		return conflicts(all)[p.index].orNil()
+	case errors.As(err, &over) && errors.Is(context.Cause(ctx), errTimedOut):
+		return p.timedOut(p.result.by)
 	case errors.As(err, &own), errors.As(err, &over), retryOf(err) != nil:
 		return err
 	default:

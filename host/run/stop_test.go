@@ -40,6 +40,27 @@ func TestOneLimitForAllTries(t *testing.T) {
 	assert.Contains(t, errorsOf(got), "the run took longer than its 50ms; the last try: busy")
 }
 
+// TestLimitWhilePlanningAgain: a plan that takes all of a document's time at its turn exceeds the limit of the document, not that
+// of the run, and the error has the cause of the plan before.
+func TestLimitWhilePlanningAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.add("x")
+	first := true
+	p.onPlan = func(ctx context.Context, _ pluginv1.Request) error {
+		if first {
+			first = false
+			return &pluginv1.Error{Code: pluginv1.CodeRetry, Message: "no answer"}
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	doc := "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a, timeout: 60ms}\nspec: {provider: x}\n"
+	got := w.execute(Options{Mode: ModeApply, Stream: []byte(doc)})
+	assert.Equal(t, report.ExitDeadline, got.ExitCode)
+	assert.Contains(t, errorsOf(got), "applying it took longer than its 60ms; the last try: no answer")
+}
+
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	untilEnd := func(ctx context.Context, _ pluginv1.Request) error { <-ctx.Done(); return ctx.Err() }
