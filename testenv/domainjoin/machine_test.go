@@ -55,11 +55,9 @@ func newMachine(t *testing.T, c *domain.Controller, network *nodes.Network, name
 // run writes the document and runs a command of the host with it.
 func (m machine) run(t *testing.T, command, spec string) nodes.Result {
 	t.Helper()
-	r, err := m.ExecInput(t.Context(), strings.NewReader(header+spec), "sh", "-c", "umask 077 && cat >"+stream)
-	require.NoError(t, err)
-	require.Zero(t, r.ExitCode, r.Stderr)
+	m.write(t, stream, header+spec)
 	began := time.Now()
-	r, err = m.Exec(t.Context(), "machineadm", command, "--path", stream)
+	r, err := m.Exec(t.Context(), "machineadm", command, "--path", stream)
 	require.NoError(t, err)
 	t.Logf("%s: %s, exit code %d\n%s%s", command, time.Since(began).Round(time.Millisecond), r.ExitCode, r.Stdout, r.Stderr)
 	return r
@@ -71,6 +69,14 @@ func (m machine) applied(t *testing.T, spec, secret string) {
 	require.Equal(t, report.ExitDiffers, m.run(t, "plan", spec+secret).ExitCode)
 	require.Equal(t, report.ExitOK, m.run(t, "apply", spec+secret).ExitCode)
 	require.Equal(t, report.ExitOK, m.run(t, "plan", spec).ExitCode)
+}
+
+// completed applies the document to a machine on which a run may have ended at any moment.
+func (m machine) completed(t *testing.T, spec string) {
+	t.Helper()
+	require.Equal(t, report.ExitOK, m.run(t, "apply", spec).ExitCode)
+	require.Equal(t, report.ExitOK, m.run(t, "plan", spec).ExitCode)
+	m.joined(t)
 }
 
 // forget makes the machine one that has joined nothing.

@@ -14,7 +14,7 @@ import (
 )
 
 // canaries are secrets that nothing but the document may have.
-const canaries = `grep -rslaE 'c4n4ry|YzRuNHJ5|c.4.n.4.r.y' /etc /run /tmp /root /var --exclude-dir=cache || true`
+const canaries = `grep -rslaE 'c4n4[r]y|YzRuNHJ[5]|c.4.n.4.r.[y]' /etc /run /tmp /root /var --exclude-dir=cache || true`
 
 // refusal is what an operator sees of a join that the domain refuses.
 type refusal struct {

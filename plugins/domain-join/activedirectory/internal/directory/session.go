@@ -139,10 +139,18 @@ func (s *Session) startTLS(ctx context.Context, config *tls.Config) error {
 // Close ends the session.
 func (s *Session) Close() { _ = s.conn.Close() } // it has nothing that is not answered
 
-// do runs a request, which ends with the context: the connection is closed then.
+// ErrLost says that the connection broke, or that the controller did not answer in time.
+var ErrLost = errors.New("the connection to the domain controller was lost")
+
+// do runs a request, which ends with the context: the connection is closed then. go-ldap returns the text of some network errors
+// alone, but closes the connection with each.
 func (s *Session) do(ctx context.Context, request func() error) error {
 	defer context.AfterFunc(ctx, s.Close)()
-	return request()
+	err := request()
+	if err != nil && (s.conn.IsClosing() || ldap.IsErrorWithCode(err, ldap.ErrorNetwork)) {
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	return err
 }
 
 // search reads all entries below the domain.

@@ -4,8 +4,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
+	"time"
 
 	"github.com/go-ldap/ldap/v3"
 
@@ -76,6 +78,9 @@ func ldapReasons() map[uint16]reason {
 	}
 }
 
+// patience is the pause before the next try on a connection that broke.
+const patience = 2 * time.Second
+
 // quotaExceeded is the Windows error of an account that has created as many computers as each user may.
 const quotaExceeded = "0000216D"
 
@@ -123,6 +128,8 @@ func explain(err error, doing, field string) error {
 		return sdk.WithDetail(refused(r, facts), err.Error())
 	case errors.Is(err, directory.ErrNoController):
 		return refused(reason{directory.ErrNoController.Error(), "check the name servers of this machine, or set spec.servers"}, nil)
+	case errors.Is(err, directory.ErrLost), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return sdk.Retry(patience, doing+": "+err.Error())
 	case certificate(err):
 		return sdk.At(fmt.Errorf("%s: %w", doing, err), "spec.ca")
 	}
