@@ -33,11 +33,15 @@ ExecStart=/usr/sbin/samba --foreground --no-process-group
 TimeoutStartSec=120
 `
 
-func controllerPackages() nodes.Layer {
-	return nodes.Layer{Packages: []string{
+func controllerPackages(suite nodes.Suite) nodes.Layer {
+	packages := []string{
 		"attr", "bind9-host", "iproute2", "ldb-tools", "libfaketime", "nftables", "python3-dnspython", "samba",
 		"samba-ad-provision", "samba-dsdb-modules", "samba-vfs-modules", "winbind",
-	}}
+	}
+	if suite == nodes.Trixie {
+		packages = append(packages, "samba-ad-dc")
+	}
+	return nodes.Layer{Packages: packages}
 }
 
 func memberPackages() nodes.Layer {
@@ -57,9 +61,16 @@ timeout 60 sh -c "until host -t SRV _ldap._tcp.dc._msdcs.$1 $2 >/dev/null; do sl
 // uses what all others do.
 func Start(t testing.TB, network *nodes.Network, name string) *Controller {
 	t.Helper()
+	return StartOn(t, nodes.Bookworm, network, name)
+}
+
+// StartOn boots a controller of another suite: Samba 4.17 of Bookworm refuses Kerberos over TLS, and 4.22 of Trixie accepts it
+// if it is bound to the connection.
+func StartOn(t testing.TB, suite nodes.Suite, network *nodes.Network, name string) *Controller {
+	t.Helper()
 	began := time.Now()
 	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Bookworm, Layers: []nodes.Layer{controllerPackages(), seed(name, network.Address(name))},
+		Suite: suite, Layers: []nodes.Layer{controllerPackages(suite), seed(name, network.Address(name))},
 		Network: network, Hostname: name,
 		Prepare: nodes.InOrder(mask("smbd", "nmbd", "winbind", "samba-ad-dc"), write(map[string]string{
 			"etc/systemd/system/dc.service": unit,

@@ -1,4 +1,5 @@
 # What a controller's first boot finds: the directory with its accounts. The variables come from accounts.go.
+ip link set lo up # Samba 4.22 demands an interface of every program
 rm -f /etc/samba/smb.conf
 samba-tool domain provision --realm="$realm" --domain="$netbios" --server-role=dc --dns-backend=SAMBA_INTERNAL \
 	--adminpass="$administrator" --host-name="$host" --host-ip="$address" --option='interfaces=lo eth0' \
