@@ -101,6 +101,26 @@ func TestMember(t *testing.T) {
 	})
 }
 
+// TestTakenOver: an account with the right to reset passwords alone takes over the account of an earlier machine, and each name that
+// it has.
+func TestTakenOver(t *testing.T) {
+	t.Parallel()
+	network := nodes.NewNetwork(t, "dc1", "taken", "node-with-a-long-name")
+	c := domain.Start(t, network, "dc1")
+	m := newMachine(t, c, network, "taken")
+	before := c.Computer(t, "TAKEN")
+	m.applied(t, unit+"  existingAccount: reuse\n", credentials(domain.Resetter()))
+	m.joined(t)
+	after := c.Computer(t, "TAKEN")
+	assert.Equal(t, before["objectSid"], after["objectSid"])
+	m = newMachine(t, c, network, "node-with-a-long-name")
+	m.applied(t, unit, credentials(domain.Joiner()))
+	domain.AdcliTestJoin(t, m.Node)
+	domain.Kvno(t, m.Node, "host/node-with-a-long-name."+domain.Name)
+	name, _, _ := strings.Cut(domain.Klist(t, m.Node)[0].Principal, "$")
+	assert.Regexp(t, "^NODE-WITH-[A-Z2-7]{4}$", name)
+}
+
 // foreign adds a key of another account to the keytab.
 const foreign = `printf 'addent -password -p other/host@OTHER.TEST -k 1 -e aes256-cts-hmac-sha1-96\nx\nwkt /etc/krb5.keytab\n' | ktutil`
 

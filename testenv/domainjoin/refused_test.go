@@ -55,6 +55,26 @@ func TestRefused(t *testing.T) {
 			map[string]string{"kerberosError": "23", "windowsStatus": "0xc0000224"},
 		},
 		{
+			"locked out", unit + credentials(domain.LockedOut()),
+			"the account is disabled, expired or locked out", "see the account in the domain", // Samba sends no status with it
+			map[string]string{"kerberosError": "18"},
+		},
+		{
+			"expired password", unit + credentials(domain.PasswordExpired()), "the password has expired", "set a new one in the domain",
+			map[string]string{"kerberosError": "23", "windowsStatus": "0xc0000071"},
+		},
+		{
+			"a service of another account", unit + "  servicePrincipalNames: [" + domain.HeldSPN + "]\n" + credentials(domain.Joiner()),
+			"spec.servicePrincipalNames: the service " + domain.HeldSPN + " belongs to another account: CN=" + domain.Holder, "remove it there", nil,
+		},
+		{
+			"a disabled staged account", "  computerName: STAGEDOFF\n  oneTimePassword: {value: " + domain.StagedDisabled().Password + "}\n",
+			"spec.oneTimePassword: authenticate as STAGEDOFF$: the account is disabled", "enable it", map[string]string{"kerberosError": "18"},
+		},
+		{
+			"no right to create, but to reset", unit + credentials(domain.Resetter()), "the account lacks the right to create computers", "grant it", nil,
+		},
+		{
 			"no right", unit + credentials(domain.Plain()), "spec.credentials: the account lacks the right to create computers in " + domain.Servers, "grant it on the organizational unit",
 			map[string]string{"ldapResult": "50"},
 		},
