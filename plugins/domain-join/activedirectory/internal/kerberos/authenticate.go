@@ -3,6 +3,7 @@ package kerberos
 import (
 	"context"
 	"crypto/subtle"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -61,20 +62,16 @@ func (c *Client) Authenticate(ctx context.Context, id Identity, service string) 
 		return nil, err
 	}
 	var reply messages.ASRep
-	if err := reply.Unmarshal(data); err != nil {
+	if err := unmarshal(&reply, data); err != nil {
 		return nil, fmt.Errorf("read the reply of the authentication service: %w", err)
 	}
-	var part messages.EncKDCRepPart
 	key, ok := find(keys, reply.EncPart.EType)
 	if !ok {
 		return nil, errors.New("the authentication service replies with an encryption type that was not asked for")
 	}
-	plain, err := crypto.DecryptEncPart(reply.EncPart, key.native(), keyusage.AS_REP_ENCPART)
-	if err != nil {
+	var part messages.EncKDCRepPart
+	if err := open(&part, reply.EncPart, key.native(), keyusage.AS_REP_ENCPART); err != nil {
 		return nil, fmt.Errorf("decrypt the reply of the authentication service: %w", err)
-	}
-	if err := part.Unmarshal(plain); err != nil {
-		return nil, fmt.Errorf("read the reply of the authentication service: %w", err)
 	}
 	if part.Nonce != request.ReqBody.Nonce || !part.SName.Equal(request.ReqBody.SName) ||
 		!strings.EqualFold(reply.CName.PrincipalNameString(), id.Name) || reply.CRealm != c.Realm {
@@ -140,15 +137,15 @@ func (c *Client) salts(ctx context.Context, request *messages.ASReq) (types.ETyp
 		return nil, err
 	}
 	var offered types.PADataSequence
-	if err := offered.Unmarshal(data); err != nil {
+	if err := unmarshal(&offered, data); err != nil {
 		return nil, fmt.Errorf("read the salts of the account: %w", err)
 	}
 	for _, o := range offered {
 		if o.PADataType != patype.PA_ETYPE_INFO2 {
 			continue
 		}
-		info, err := o.GetETypeInfo2()
-		if err != nil {
+		var info types.ETypeInfo2
+		if err := unmarshal(&info, o.PADataValue); err != nil {
 			return nil, fmt.Errorf("read the salts of the account: %w", err)
 		}
 		return slices.DeleteFunc(info, func(s types.ETypeInfo2Entry) bool {
@@ -201,16 +198,17 @@ func (c *Client) Service(ctx context.Context, granting *Ticket, service string) 
 		return nil, err
 	}
 	var reply messages.TGSRep
-	if err := reply.Unmarshal(data); err != nil {
+	if err := unmarshal(&reply, data); err != nil {
 		return nil, fmt.Errorf("read the ticket for %s: %w", service, err)
 	}
-	if err := reply.DecryptEncPart(granting.session); err != nil {
+	var part messages.EncKDCRepPart
+	if err := open(&part, reply.EncPart, granting.session, keyusage.TGS_REP_ENCPART_SESSION_KEY); err != nil {
 		return nil, fmt.Errorf("decrypt the ticket for %s: %w", service, err)
 	}
-	if reply.DecryptedEncPart.Nonce != request.ReqBody.Nonce || !reply.DecryptedEncPart.SName.Equal(request.ReqBody.SName) {
+	if part.Nonce != request.ReqBody.Nonce || !part.SName.Equal(request.ReqBody.SName) {
 		return nil, fmt.Errorf("the ticket for %s belongs to another request", service)
 	}
-	return &Ticket{Service: service, account: granting.account, ticket: reply.Ticket, session: reply.DecryptedEncPart.Key}, nil
+	return &Ticket{Service: service, account: granting.account, ticket: reply.Ticket, session: part.Key}, nil
 }
 
 // Opens reports whether one of the keys decrypts the ticket: then the service that has them accepts its users.
@@ -219,11 +217,14 @@ func (t *Ticket) Opens(keys []Key) bool {
 	if !ok {
 		return false
 	}
-	_, err := crypto.DecryptEncPart(t.ticket.EncPart, key.native(), keyusage.KDC_REP_TICKET)
+	_, err := decrypt(t.ticket.EncPart.Cipher, key.native(), keyusage.KDC_REP_TICKET)
 	return err == nil
 }
 
+// derive returns the keys of a password. The salts can come from anybody, so their iterations are bounded: fewer than usual would
+// make the password easier to guess, and too many would take hours.
 func derive(password string, salts types.ETypeInfo2) ([]Key, error) {
+	const usual, most = 4096, 1 << 16
 	var keys []Key
 	for _, s := range salts {
 		etype, err := crypto.GetEtype(s.EType)
@@ -231,8 +232,11 @@ func derive(password string, salts types.ETypeInfo2) ([]Key, error) {
 			return nil, err
 		}
 		parameters := etype.GetDefaultStringToKeyParams()
-		if len(s.S2KParams) == 4 {
-			parameters = hex.EncodeToString(s.S2KParams)
+		if p := s.S2KParams; len(p) > 0 {
+			if len(p) != 4 || binary.BigEndian.Uint32(p) < usual || binary.BigEndian.Uint32(p) > most {
+				return nil, fmt.Errorf("a salt has the iterations %x, not between %d and %d", p, usual, most)
+			}
+			parameters = hex.EncodeToString(p)
 		}
 		value, err := etype.StringToKey(password, s.Salt, parameters)
 		if err != nil {

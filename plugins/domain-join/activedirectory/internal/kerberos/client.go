@@ -91,7 +91,7 @@ func (c *Client) ask(ctx context.Context, request []byte) (reply, data []byte, e
 		return nil, nil, err
 	}
 	var refused messages.KRBError
-	if refused.Unmarshal(reply) == nil {
+	if unmarshal(&refused, reply) == nil {
 		return nil, refused.EData, refusal(refused)
 	}
 	return reply, nil, nil
@@ -103,7 +103,7 @@ func refusal(e messages.KRBError) *Error {
 	result := &Error{Code: e.ErrorCode}
 	var one types.PAData
 	var all types.PADataSequence
-	if all.Unmarshal(e.EData) != nil && one.Unmarshal(e.EData) == nil {
+	if unmarshal(&all, e.EData) != nil && unmarshal(&one, e.EData) == nil {
 		all = types.PADataSequence{one}
 	}
 	for _, data := range all {

@@ -99,21 +99,17 @@ func (c *Context) Accept(token []byte) error {
 	}
 	if body[0] == 3 { // an error
 		var refused messages.KRBError
-		if err := refused.Unmarshal(body[2:]); err != nil {
+		if err := unmarshal(&refused, body[2:]); err != nil {
 			return err
 		}
 		return refusal(refused)
 	}
 	var reply messages.APRep
-	if err := reply.Unmarshal(body[2:]); err != nil {
-		return err
-	}
-	plain, err := crypto.DecryptEncPart(reply.EncPart, c.session, keyusage.AP_REP_ENCPART)
-	if err != nil {
+	if err := unmarshal(&reply, body[2:]); err != nil {
 		return err
 	}
 	var part messages.EncAPRepPart
-	if err := part.Unmarshal(plain); err != nil {
+	if err := open(&part, reply.EncPart, c.session, keyusage.AP_REP_ENCPART); err != nil {
 		return err
 	}
 	if !part.CTime.Equal(c.auth.CTime.Truncate(1e9)) || part.Cusec != c.auth.Cusec {
@@ -181,7 +177,7 @@ func (c *Context) Unwrap(token []byte, sealed bool) ([]byte, error) {
 		}
 		return data, nil
 	}
-	plain, err := crypto.DecryptMessage(body, c.key, keyusage.GSSAPI_ACCEPTOR_SEAL)
+	plain, err := decrypt(body, c.key, keyusage.GSSAPI_ACCEPTOR_SEAL)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 
 	"github.com/jcmturner/gokrb5/v8/crypto"
+	"github.com/jcmturner/gokrb5/v8/iana/keyusage"
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
 )
@@ -79,19 +80,32 @@ func passwordResult(reply []byte, key types.EncryptionKey) (uint16, error) {
 	}
 	if size == 0 {
 		var refused messages.KRBError
-		if refused.Unmarshal(rest) != nil {
+		if unmarshal(&refused, rest) != nil {
 			return 0, unreadable
 		}
-		if len(refused.EData) >= 2 {
-			if result := binary.BigEndian.Uint16(refused.EData); result != 0 {
-				return result, nil
-			}
+		if code, ok := result(refused.EData); ok && code != 0 {
+			return code, nil
 		}
 		return 0, refusal(refused)
 	}
 	var private messages.KRBPriv
-	if private.Unmarshal(rest[size:]) != nil || private.DecryptEncPart(key) != nil || len(private.DecryptedEncPart.UserData) < 2 {
+	var part messages.EncKrbPrivPart
+	if unmarshal(&private, rest[size:]) != nil || open(&part, private.EncPart, key, keyusage.KRB_PRIV_ENCPART) != nil {
 		return 0, unreadable
 	}
-	return binary.BigEndian.Uint16(private.DecryptedEncPart.UserData), nil
+	code, ok := result(part.UserData)
+	if !ok {
+		return 0, unreadable
+	}
+	return code, nil
+}
+
+// result reads a result of RFC 3244. Other data can be a Windows status, or the new password if the request was sent back.
+func result(data []byte) (code uint16, ok bool) {
+	const last, other = 7, 0xffff
+	if len(data) < 2 {
+		return 0, false
+	}
+	code = binary.BigEndian.Uint16(data)
+	return code, code <= last || code == other
 }
