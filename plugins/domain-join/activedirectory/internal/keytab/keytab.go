@@ -18,16 +18,32 @@ type Entry struct {
 	Principal string
 	// Version numbers the keys of an account.
 	Version uint32
-	Time    time.Time
 	Key     kerberos.Key
 
-	nameType uint32
+	// body is the entry in the file, with what only other programs read.
+	body []byte
 }
 
 // New returns an entry for a name of an account.
 func New(principal string, version uint32, now time.Time, key kerberos.Key) Entry {
-	const ordinary = 1
-	return Entry{Principal: principal, Version: version, Time: now, Key: key, nameType: ordinary}
+	const ordinary = 1 // the type of the name
+	at := strings.LastIndexByte(principal, '@')
+	components := strings.Split(principal[:at], "/")
+	body := binary.BigEndian.AppendUint16(nil, uint16(len(components))) //nolint:gosec // of a name
+	for _, text := range append([]string{principal[at+1:]}, components...) {
+		body = appendText(body, text)
+	}
+	body = binary.BigEndian.AppendUint32(body, ordinary)
+	body = binary.BigEndian.AppendUint32(body, uint32(now.Unix())) //nolint:gosec // by the format
+	body = append(body, byte(version))                             //nolint:gosec // all of it follows the key
+	body = binary.BigEndian.AppendUint16(body, uint16(key.Type))   //nolint:gosec // 16 bits
+	body = appendText(body, string(key.Value))
+	body = binary.BigEndian.AppendUint32(body, version)
+	return Entry{Principal: principal, Version: version, Key: key, body: body}
+}
+
+func appendText(data []byte, text string) []byte {
+	return append(binary.BigEndian.AppendUint16(data, uint16(len(text))), text...) //nolint:gosec // a name or a key
 }
 
 // Parse reads a file. An empty file has no entries.
@@ -66,18 +82,17 @@ func Parse(data []byte) ([]Entry, error) {
 
 func parse(data []byte) (Entry, error) {
 	r := reader{data: data}
-	components := make([]string, r.number(2))
-	if len(components) == 0 || len(components) > len(data) {
+	count := int(r.number(2))
+	if count == 0 || count > len(data) { // before anything is allocated
 		return Entry{}, errors.New("it has no name")
 	}
+	components := make([]string, count)
 	realm := r.text()
 	for i := range components {
 		components[i] = r.text()
 	}
-	e := Entry{Principal: strings.Join(components, "/") + "@" + realm}
-	e.nameType = r.number(4)
-	e.Time = time.Unix(int64(r.number(4)), 0)
-	e.Version = r.number(1)
+	r.bytes(4 + 4) // the type of the name, and the time
+	e := Entry{Principal: strings.Join(components, "/") + "@" + realm, Version: r.number(1), body: data}
 	e.Key.Type = int32(r.number(2)) //nolint:gosec // 16 bits
 	e.Key.Value = []byte(r.text())
 	if len(r.data) >= 4 { // a version of more than 8 bits
@@ -120,34 +135,9 @@ func (r *reader) text() string { return string(r.bytes(int(r.number(2)))) }
 func Marshal(entries []Entry) []byte {
 	data := []byte{5, 2}
 	for _, e := range entries {
-		name, realm, _ := cut(e.Principal)
-		components := strings.Split(name, "/")
-		body := binary.BigEndian.AppendUint16(nil, uint16(len(components))) //nolint:gosec // of a name
-		for _, text := range append([]string{realm}, components...) {
-			body = appendText(body, text)
-		}
-		body = binary.BigEndian.AppendUint32(body, e.nameType)
-		body = binary.BigEndian.AppendUint32(body, uint32(e.Time.Unix())) //nolint:gosec // by the format
-		body = append(body, byte(e.Version))                              //nolint:gosec // all of it follows the key
-		body = binary.BigEndian.AppendUint16(body, uint16(e.Key.Type))    //nolint:gosec // 16 bits
-		body = appendText(body, string(e.Key.Value))
-		body = binary.BigEndian.AppendUint32(body, e.Version)
-		data = append(binary.BigEndian.AppendUint32(data, uint32(len(body))), body...) //nolint:gosec // some hundred bytes
+		data = append(binary.BigEndian.AppendUint32(data, uint32(len(e.body))), e.body...) //nolint:gosec // some hundred bytes
 	}
 	return data
-}
-
-func appendText(data []byte, text string) []byte {
-	return append(binary.BigEndian.AppendUint16(data, uint16(len(text))), text...) //nolint:gosec // it came from a file or a name
-}
-
-// cut divides a principal; the realm has no @.
-func cut(principal string) (name, realm string, ok bool) {
-	i := strings.LastIndex(principal, "@")
-	if i < 0 {
-		return principal, "", false
-	}
-	return principal[:i], principal[i+1:], true
 }
 
 // Keys returns the newest keys of a principal, and their version.
