@@ -1,12 +1,15 @@
 package directory
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
+
+	ber "github.com/go-asn1-ber/asn1-ber"
 
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/kerberos"
 )
@@ -15,7 +18,7 @@ import (
 type mechanism struct {
 	ticket  *kerberos.Ticket
 	binding []byte
-	seal    bool
+	wire    *wire // to be sealed; nil for TLS and nothing else
 	context *kerberos.Context
 }
 
@@ -41,15 +44,16 @@ func (m *mechanism) NegotiateSaslAuth(token []byte, _ string) ([]byte, error) {
 		return nil, err
 	}
 	want := byte(none)
-	if m.seal {
+	if m.wire != nil {
 		want = sealed
 	}
 	if len(offer) != 4 || offer[0]&want == 0 {
 		return nil, fmt.Errorf("the domain controller offers the protections %x, not %d", offer, want)
 	}
 	answer := []byte{want, 0, 0, 0}
-	if m.seal {
+	if m.wire != nil {
 		binary.BigEndian.PutUint32(answer, uint32(want)<<24|maxFrame)
+		m.wire.reads.Store(m.context)
 	}
 	return m.context.Wrap(answer, false)
 }
@@ -57,58 +61,91 @@ func (m *mechanism) NegotiateSaslAuth(token []byte, _ string) ([]byte, error) {
 // DeleteSecContext has nothing to release.
 func (m *mechanism) DeleteSecContext() error { return nil }
 
-// maxFrame bounds a frame, in bytes.
-const maxFrame = 0xffffff
+const (
+	// maxFrame bounds a frame, in bytes.
+	maxFrame = 0xffffff
+	// maxReply bounds the reply that ends the negotiation.
+	maxReply = 1 << 16
+)
 
-// wire is a connection whose messages are sealed once it has a context, each in a frame with its length (RFC 4422, section 3.7).
-type wire struct {
-	net.Conn
-	context atomic.Pointer[kerberos.Context]
-	write   sync.Mutex
-
-	frames, plain []byte // read and not unsealed yet; unsealed and not delivered yet
+// protection is a kerberos.Context.
+type protection interface {
+	Wrap(data []byte, seal bool) ([]byte, error)
+	Unwrap(token []byte, sealed bool) ([]byte, error)
 }
 
-// Read implements net.Conn. Which side of the negotiation's end the bytes belong to is known only after they have arrived.
+// wire is a connection whose messages are sealed once a negotiation has ended, each in a frame with its length (RFC 4422, section
+// 3.7).
+type wire struct {
+	net.Conn
+	// reads has the protection from before the request that ends the negotiation: the reply to it is the last message that is not
+	// sealed. Anything behind it could come from somebody in between. Writes has the protection from that reply on.
+	reads, writes atomic.Value
+	write         sync.Mutex
+
+	ended bool   // that reply has arrived
+	raw   []byte // read, and no whole message yet
+	plain []byte // not delivered yet
+}
+
+// Read implements net.Conn.
 func (w *wire) Read(p []byte) (int, error) {
 	for len(w.plain) == 0 {
-		if size := w.frame(); size > 0 {
-			var err error
-			if w.plain, err = w.context.Load().Unwrap(w.frames[4:size], true); err != nil {
-				return 0, err
-			}
-			w.frames = w.frames[size:]
+		if whole, err := w.next(); err != nil {
+			return 0, err
+		} else if whole {
 			continue
 		}
-		if len(w.frames) > maxFrame {
-			return 0, errors.New("a frame of the sealed connection is too long")
-		}
 		n, err := w.Conn.Read(p)
-		if w.context.Load() == nil || n == 0 {
+		if w.reads.Load() == nil || n == 0 {
 			return n, err
 		}
-		w.frames = append(w.frames, p[:n]...)
+		w.raw = append(w.raw, p[:n]...)
 	}
 	n := copy(p, w.plain)
 	w.plain = w.plain[n:]
 	return n, nil
 }
 
-// frame is the size of the first whole frame, 0 if there is none.
-func (w *wire) frame() int {
-	if len(w.frames) < 4 {
-		return 0
+// next unseals the first message of raw, and reports whether there is a whole one.
+func (w *wire) next() (bool, error) {
+	context, ok := w.reads.Load().(protection)
+	if !ok {
+		return false, nil
 	}
-	if size := uint64(binary.BigEndian.Uint32(w.frames)) + 4; size <= uint64(len(w.frames)) {
-		return int(size) //nolint:gosec // not more than what is there
+	if !w.ended {
+		rest := bytes.NewReader(w.raw)
+		_, incomplete := ber.ReadPacket(rest)
+		if incomplete != nil && len(w.raw) > maxReply {
+			return false, errors.New("the reply that ends the negotiation is too long")
+		}
+		if w.ended = incomplete == nil; w.ended {
+			w.plain, w.raw = w.raw[:len(w.raw)-rest.Len()], w.raw[len(w.raw)-rest.Len():]
+		}
+		return w.ended, nil
 	}
-	return 0
+	if len(w.raw) < 4 {
+		return false, nil
+	}
+	size := binary.BigEndian.Uint32(w.raw)
+	if size > maxFrame {
+		return false, errors.New("a frame of the sealed connection is too long")
+	}
+	end := 4 + int(size)
+	if end > len(w.raw) {
+		return false, nil
+	}
+	token := w.raw[4:end]
+	w.raw = w.raw[end:]
+	var err error
+	w.plain, err = context.Unwrap(token, true)
+	return true, err
 }
 
 // Write implements net.Conn.
 func (w *wire) Write(p []byte) (int, error) {
-	context := w.context.Load()
-	if context == nil {
+	context, ok := w.writes.Load().(protection)
+	if !ok {
 		return w.Conn.Write(p)
 	}
 	w.write.Lock()

@@ -204,9 +204,12 @@ func (s *Session) Service() string { return "ldap/" + s.Name }
 // Bind authenticates the session and the controller to each other. A controller that refuses Kerberos over TLS, as Samba before
 // 4.21 does, gets a new connection that Kerberos seals.
 func (s *Session) Bind(ctx context.Context, t *kerberos.Ticket) error {
-	client := &mechanism{ticket: t, binding: s.binding, seal: s.binding == nil}
+	client := &mechanism{ticket: t, binding: s.binding}
+	if s.binding == nil {
+		client.wire = s.wire
+	}
 	err := s.do(ctx, func() error { return s.conn.GSSAPIBind(client, s.Service(), "") })
-	if ldap.IsErrorWithCode(err, ldap.LDAPResultStrongAuthRequired) && !client.seal {
+	if ldap.IsErrorWithCode(err, ldap.LDAPResultStrongAuthRequired) && client.wire == nil {
 		o := s.options
 		o.TLS = nil
 		sealed, err := connect(ctx, o, s.Name)
@@ -218,8 +221,8 @@ func (s *Session) Bind(ctx context.Context, t *kerberos.Ticket) error {
 		s.Fallback = true
 		return s.Bind(ctx, t)
 	}
-	if err == nil && client.seal {
-		s.wire.context.Store(client.context)
+	if err == nil && client.wire != nil {
+		client.wire.writes.Store(client.context)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/go-ldap/ldap/v3"
@@ -44,35 +43,31 @@ func parseSite(reply []byte) (name string, near bool, err error) {
 
 // compressed reads a name of RFC 1035, section 4.1.4, and returns where it ends.
 func compressed(message []byte, at int) (name string, end int, err error) {
-	const pointer = 0xc0
+	const pointer, longest, parts = 0xc0, 63, 128 // a name of 255 bytes has fewer labels than parts
 	var labels []string
-	for jumps := 0; ; {
+	for range parts {
 		if at >= len(message) {
-			return "", 0, fmt.Errorf("a name ends at byte %d of %d", at, len(message))
+			break
 		}
 		size := int(message[at])
+		next := at + 1 + size
 		switch {
 		case size == 0:
-			if jumps == 0 {
-				end = at + 1
+			if end == 0 {
+				end = next
 			}
 			return strings.Join(labels, "."), end, nil
-		case size&pointer == pointer:
-			if at+1 >= len(message) || jumps > len(message) {
-				return "", 0, errors.New("a name has a wrong pointer")
-			}
-			if jumps == 0 {
+		case size >= pointer && at+1 < len(message):
+			if end == 0 {
 				end = at + 2
 			}
-			jumps++
 			at = (size&^pointer)<<8 | int(message[at+1])
-		case at+1+size > len(message):
-			return "", 0, errors.New("a label is too long")
+		case size <= longest && next <= len(message):
+			labels = append(labels, string(message[at+1:next]))
+			at = next
 		default:
-			labels = append(labels, string(message[at+1:at+1+size]))
-			if at += 1 + size; len(labels) > len(message) {
-				return "", 0, errors.New("a name does not end")
-			}
+			return "", 0, errors.New("a label of a name is unreadable")
 		}
 	}
+	return "", 0, errors.New("a name does not end")
 }
