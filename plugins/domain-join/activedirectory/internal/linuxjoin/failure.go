@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-ldap/ldap/v3"
 
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/directory"
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/kerberos"
 	"github.com/machineadm/machineadm/sdk"
@@ -78,17 +79,17 @@ func ldapReasons() map[uint16]reason {
 	}
 }
 
-// patience is the pause before the next try on a connection that broke.
+// patience is the pause before the next try after a connection broke.
 const patience = 2 * time.Second
 
 // quotaExceeded is the Windows error of an account that has created as many computers as each user may.
 const quotaExceeded = "0000216D"
 
-// explain turns a refusal of the domain into an error of the document with its cause, remedy and codes. Anything else is
-// classified by the SDK.
+// explain turns a refusal of the domain into an error of the document with its cause, remedy and codes. The SDK classifies other
+// failures of the network.
 func explain(err error, doing, field string) error {
-	if err == nil {
-		return nil
+	if _, known := errors.AsType[*pluginv1.Error](err); known || err == nil {
+		return err
 	}
 	refused := func(r reason, facts map[string]string) error {
 		return sdk.WithFacts(sdk.Preconditions(sdk.Violation{Field: field, Message: doing + ": " + r.message, Hint: r.hint}), facts)
@@ -116,9 +117,9 @@ func explain(err error, doing, field string) error {
 	case errors.As(err, &byLDAP) && byLDAP.ResultCode < ldap.ErrorNetwork:
 		facts := map[string]string{"ldapResult": strconv.Itoa(int(byLDAP.ResultCode))}
 		r, ok := ldapReasons()[byLDAP.ResultCode]
-		if code := regexp.MustCompile(`\b[0-9A-F]{8}\b`).FindString(err.Error()); code != "" {
-			facts["windowsError"] = code
-			if code == quotaExceeded {
+		if code := regexp.MustCompile(`^([0-9A-F]{8}):`).FindStringSubmatch(byLDAP.Err.Error()); code != nil {
+			facts["windowsError"] = code[1]
+			if code[1] == quotaExceeded {
 				r, ok = reason{"the account has created as many computers as it may", "grant it the right to create computers in the organizational unit"}, true
 			}
 		}
@@ -130,10 +131,16 @@ func explain(err error, doing, field string) error {
 		return refused(reason{directory.ErrNoController.Error(), "check the name servers of this machine, or set spec.servers"}, nil)
 	case errors.Is(err, directory.ErrLost), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return sdk.Retry(patience, doing+": "+err.Error())
+	case errors.Is(err, directory.ErrReadOnly):
+		return refused(reason{err.Error(), "name a writable one in spec.servers"}, nil)
 	case certificate(err):
-		return sdk.At(fmt.Errorf("%s: %w", doing, err), "spec.ca")
+		field = "spec.ca"
 	}
-	return fmt.Errorf("%s: %w", doing, err)
+	err = sdk.At(fmt.Errorf("%s: %w", doing, err), field)
+	if e, ok := errors.AsType[*pluginv1.Error](err); ok && e.Code == pluginv1.CodeInternal {
+		return sdk.Retry(patience, e.Message) // a reply that is unreadable: no defect of the plugin
+	}
+	return err
 }
 
 func certificate(err error) bool {

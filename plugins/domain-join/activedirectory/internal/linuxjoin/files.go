@@ -28,7 +28,7 @@ func (j *join) planFiles(ctx context.Context, result *sdk.Plan) error {
 	if !j.s.SSSD {
 		return nil
 	}
-	return sdk.At(j.planSSSD(ctx, result), "spec.sssd")
+	return sdk.At(j.planSSSD(ctx, result), "spec.sssd.manage")
 }
 
 func (j *join) planKrb5Conf(result *sdk.Plan) error {
@@ -58,22 +58,21 @@ func (j *join) krb5Main(m sdk.Machine) (*sdk.Change, error) {
 	if info, err := m.FS.Stat(krb5Conf); err == nil {
 		mode = info.Mode.Perm()
 	}
-	want := text
-	switch included := regexp.MustCompile(`(?m)^\s*(includedir\s+/etc/krb5\.conf\.d/?|include\s+` + regexp.QuoteMeta(krb5Own) + `)\s*$`); {
-	case j.s.Absent:
-		want = strings.TrimPrefix(text, include)
-	case !included.MatchString(text):
-		want = include + text
-	}
-	spec := sdk.FileSpec{Path: krb5Conf, Content: []byte(want), Mode: mode, Part: &sdk.Part{Name: "includedir", Content: []byte(include)}}
+	spec := sdk.FileSpec{Path: krb5Conf, Mode: mode, Part: &sdk.Part{Name: "includedir"}}
 	if j.s.Absent {
-		spec.Part.Content = nil
-		if spec.Absent = want == "" && text != ""; spec.Absent {
-			spec.Content = nil
-		} else if text == "" {
+		if text == "" {
 			return nil, nil //nolint:nilnil // there is no file, and none is wanted
 		}
+		left := strings.TrimPrefix(text, include)
+		spec.Content, spec.Absent = []byte(left), left == ""
+		return sdk.File(m, spec)
 	}
+	// MIT Kerberos reads these at the beginning of a line alone.
+	included := regexp.MustCompile(`(?m)^(includedir[ \t]+/etc/krb5\.conf\.d/?|include[ \t]+` + regexp.QuoteMeta(krb5Own) + `)[ \t\r]*$`)
+	if !included.MatchString(text) {
+		text = include + text
+	}
+	spec.Content, spec.Part.Content = []byte(text), []byte(include)
 	return sdk.File(m, spec)
 }
 
@@ -121,11 +120,8 @@ func (j *join) planSSSD(ctx context.Context, result *sdk.Plan) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if other := regexp.MustCompile(`(?m)^\s*domains\s*=\s*\S`); other.Match(data) {
-		return sdk.Preconditions(sdk.Violation{
-			Field: "spec.sssd.manage", Message: sssdConf + " names domains, which this one would replace",
-			Hint: "remove them there, or leave sssd to that file",
-		})
+	if other := regexp.MustCompile(`(?m)^[ \t]*domains[ \t]*=[ \t]*\S`); other.Match(data) {
+		return sdk.Precondition(sssdConf+" names domains, which this one would replace", "remove them there, or leave sssd to that file")
 	}
 	changes, err := sdk.Activate(ctx, m, sdk.Activation{
 		Unit: sssd, Enable: true, Files: []sdk.FileSpec{{Path: sssdOwn, Content: j.sssd(), Mode: 0o600}},
