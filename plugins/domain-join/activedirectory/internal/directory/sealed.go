@@ -79,7 +79,7 @@ type protection interface {
 type wire struct {
 	net.Conn
 	// reads has the protection from before the request that ends the negotiation: the reply to it is the last message that is not
-	// sealed. Anything behind it could come from somebody in between. Writes has the protection from that reply on.
+	// sealed. Anything else behind it was forged on the way. Writes has the protection from that reply on.
 	reads, writes atomic.Value
 	write         sync.Mutex
 

@@ -79,8 +79,8 @@ func ldapReasons() map[uint16]reason {
 	}
 }
 
-// patience is the pause before the next try after a connection broke.
-const patience = 2 * time.Second
+// retryAfter is the pause before the next try after a connection broke.
+const retryAfter = 2 * time.Second
 
 // quotaExceeded is the Windows error of an account that has created as many computers as each user may.
 const quotaExceeded = "0000216D"
@@ -130,7 +130,7 @@ func explain(err error, doing, field string) error {
 	case errors.Is(err, directory.ErrNoController):
 		return refused(reason{directory.ErrNoController.Error(), "check the name servers of this machine, or set spec.servers"}, nil)
 	case errors.Is(err, directory.ErrLost), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return sdk.Retry(patience, doing+": "+err.Error())
+		return sdk.Retry(retryAfter, doing+": "+err.Error())
 	case errors.Is(err, directory.ErrReadOnly):
 		return refused(reason{err.Error(), "name a writable one in spec.servers"}, nil)
 	case certificate(err):
@@ -138,7 +138,7 @@ func explain(err error, doing, field string) error {
 	}
 	err = sdk.At(fmt.Errorf("%s: %w", doing, err), field)
 	if e, ok := errors.AsType[*pluginv1.Error](err); ok && e.Code == pluginv1.CodeInternal {
-		return sdk.Retry(patience, e.Message) // a reply that is unreadable: no defect of the plugin
+		return sdk.Retry(retryAfter, e.Message) // a reply that is unreadable: no defect of the plugin
 	}
 	return err
 }
