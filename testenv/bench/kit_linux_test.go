@@ -60,6 +60,7 @@ func build() (kit, error) {
 		"testenv/bench/bare/plugin": nil, "testenv/bench/files": {filePlugin("bench")},
 		"testenv/noop": {noopPlugin}, "plugins/container-runtime/containerd": {containerdPlugin},
 		"plugins/sysctl/procfs": {sysctlPlugin}, "plugins/kubernetes-node/kubeadm": {nodePlugin},
+		"plugins/domain-join/activedirectory": {domainPlugin},
 	}
 	for i := range many {
 		copies["testenv/bench/bare/plugin"] = append(copies["testenv/bench/bare/plugin"], barePlugin(i))
@@ -90,6 +91,7 @@ const (
 	noopPlugin       = "machineadm-noop-plugin-bench"
 	containerdPlugin = "machineadm-container-runtime-plugin-containerd"
 	nodePlugin       = "machineadm-kubernetes-node-plugin-kubeadm"
+	domainPlugin     = "machineadm-domain-join-plugin-activedirectory"
 )
 
 // sysctlPlugin is needed by one benchmark, which looks for it where the others find theirs.
