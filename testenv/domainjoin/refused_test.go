@@ -69,7 +69,8 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			"a disabled staged account", "  computerName: STAGEDOFF\n  oneTimePassword: {value: " + domain.StagedDisabled().Password + "}\n",
-			"spec.oneTimePassword: authenticate as STAGEDOFF$: the account is disabled", "enable it", map[string]string{"kerberosError": "18"},
+			"spec.oneTimePassword: authenticate as STAGEDOFF$: the account is disabled", "enable it",
+			map[string]string{"kerberosError": "18"},
 		},
 		{
 			"no right to create, but to reset", unit + credentials(domain.Resetter()), "the account lacks the right to create computers", "grant it", nil,
