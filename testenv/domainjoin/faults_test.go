@@ -67,6 +67,22 @@ func TestFaults(t *testing.T) {
 		m.MustExec(t, "sh", "-c", "echo options timeout:1 attempts:1 >>/etc/resolv.conf")
 		require.Equal(t, report.ExitDiffers, m.run(t, "plan", unit+joiner).ExitCode)
 	})
+	t.Run("a site without controllers", func(t *testing.T) {
+		prefix, err := c.Address().Prefix(24)
+		require.NoError(t, err)
+		defer c.Subnet(t, prefix, domain.Branch)()
+		require.Equal(t, report.ExitDiffers, m.run(t, "plan", unit+joiner).ExitCode)
+	})
+	t.Run("a controller that stops in the middle", func(t *testing.T) {
+		m.write(t, stream, limited(3)+unit+joiner)
+		m.MustExec(t, "systemd-run", "--unit=join", "--property=StandardOutput=file:/run/out", "machineadm", "apply", "--path", stream)
+		m.MustExec(t, "sh", "-c", "until grep ' done: ' /run/out; do :; done")
+		undo := c.Down(t)
+		m.MustExec(t, "sh", "-c", "while systemctl is-active --quiet join; do :; done; systemctl reset-failed join || true")
+		undo()
+		m.completed(t, unit+joiner)
+		m.left(t, c)
+	})
 	for _, rule := range []string{
 		"tcp dport 389 quota over %d bytes reject with tcp reset", "tcp sport 389 quota over %d bytes drop",
 		"tcp dport 88 quota over %d bytes reject with tcp reset",
@@ -75,23 +91,34 @@ func TestFaults(t *testing.T) {
 			rule := fmt.Sprintf(rule, bytes)
 			t.Run(rule, func(t *testing.T) {
 				undo := c.Cut(t, rule)
-				m.write(t, stream, strings.Replace(header, "name: domain", "name: domain, timeout: 2s", 1)+unit+joiner)
+				m.write(t, stream, limited(2)+unit+joiner)
 				r, err := m.Exec(t.Context(), "machineadm", "apply", "--path", stream)
 				undo()
 				require.NoError(t, err)
 				assert.Contains(t, []int{report.ExitOK, report.ExitDeadline}, r.ExitCode, r.Stdout+r.Stderr)
 				m.completed(t, unit+joiner)
-				m.MustExec(t, "sh", "-c", "rm /etc/krb5.keytab")
-				c.MustExec(t, "samba-tool", "computer", "delete", "NODE-4")
+				m.left(t, c)
 			})
 		}
 	}
 }
 
+// left removes the account and the keytab, as an administrator does.
+func (m machine) left(t *testing.T, c *domain.Controller) {
+	t.Helper()
+	m.MustExec(t, "rm", "/etc/krb5.keytab")
+	c.MustExec(t, "samba-tool", "computer", "delete", strings.ToUpper(m.name))
+}
+
+// limited is the header of a document with a time limit.
+func limited(seconds int) string {
+	return strings.Replace(header, "name: domain", fmt.Sprintf("name: domain, timeout: %ds", seconds), 1)
+}
+
 // late applies a document to a domain whose controllers do not answer.
 func (m machine) late(t *testing.T, spec, message string) {
 	t.Helper()
-	m.write(t, stream, strings.Replace(header, "name: domain", "name: domain, timeout: 3s", 1)+spec)
+	m.write(t, stream, limited(3)+spec)
 	r, err := m.Exec(t.Context(), "machineadm", "apply", "--path", stream)
 	require.NoError(t, err)
 	require.Equal(t, report.ExitDeadline, r.ExitCode, r.Stdout+r.Stderr)
