@@ -25,8 +25,8 @@ type Options struct {
 	Domain string
 	// Servers are the names of controllers in order of preference; empty for those of the DNS.
 	Servers []string
-	// Preferred is the controller of an unfinished join. While it is one of the domain no other is tried, because it can have
-	// an account that the others lack still.
+	// Preferred is the controller of an unfinished join, or of an earlier session. While it is one of the domain no other is tried,
+	// because it can have an account that the others lack still.
 	Preferred string
 	// TLS has the trusted authorities; nil for a connection that Kerberos seals.
 	TLS *TLS

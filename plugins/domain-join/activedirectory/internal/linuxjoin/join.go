@@ -32,6 +32,8 @@ type join struct {
 	session  *directory.Session
 	kdc      *kerberos.Client
 	fallback bool // see directory.Session
+	// controller is the one of the first session. Others can lag behind it.
+	controller string
 }
 
 // newPassword is a password of the account that the domain may or may not know.
@@ -76,7 +78,7 @@ func (j *join) open(ctx context.Context) error {
 		j.session.Close()
 		j.session = nil
 	}
-	o := directory.Options{Domain: j.s.Domain, Servers: j.s.Servers}
+	o := directory.Options{Domain: j.s.Domain, Servers: j.s.Servers, Preferred: j.controller}
 	if j.begun != nil {
 		o.Preferred = j.begun.Controller
 	}
@@ -91,7 +93,7 @@ func (j *join) open(ctx context.Context) error {
 	if err != nil {
 		return explain(err, "connect to a domain controller of "+j.s.Domain, field)
 	}
-	j.session = session
+	j.session, j.controller = session, session.Name
 	j.kdc = &kerberos.Client{Realm: j.s.Realm, Host: session.Host, EncryptionTypes: j.s.EncryptionTypes}
 	if skew := session.Read.Sub(session.Time); skew.Abs() > maxSkew {
 		word := "ahead of"
