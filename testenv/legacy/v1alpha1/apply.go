@@ -5,9 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"example.com/noop-v1alpha1/pb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
+
+	"example.com/noop-v1alpha1/pb"
 )
 
 type stream = grpc.ServerStreamingServer[pb.ApplyEvent]

@@ -12,12 +12,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"example.com/noop-v1alpha1/pb"
 	plugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"example.com/noop-v1alpha1/pb"
 )
 
 // spec is what a document tells the plugin to do.
