@@ -173,7 +173,7 @@ func TestTriggers(t *testing.T) {
 	f := server2022(t)
 	f.Services.Put(serviceName, machine.ServiceState{Active: "inactive", Sub: "dead"})
 	f.Registry.Put(serviceKey+`TriggerInfo\0`, "Type", machine.RegistryNumber(3))
-	p, err := plan(t.Context(), f.Machine, document(t, `{"makeStep":{"threshold":"1s","limit":-1},"waitForSync":{"timeout":"10ms"}}`))
+	p, err := plan(t.Context(), f.Machine, document(t, `{"makeStep":{"threshold":"1s","limit":-1},"waitForSync":{"timeout":"2s"}}`))
 	require.NoError(t, err)
 	var ids []string
 	for _, change := range p.Changes {
