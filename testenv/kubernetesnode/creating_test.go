@@ -95,7 +95,7 @@ func TestCreationFails(t *testing.T) {
 		})
 	}
 	planned(10, values()) // the runtime has noticed the image
-	t.Run("the machine is alone", func(t *testing.T) { alone(t, n, values("REGISTER", "false")) })
+	t.Run("the machine is alone", func(t *testing.T) { alone(t, n, values("REGISTER", "false", "WAIT", "1m")) })
 	n.applied(t, creating, values("WAIT", "3m")...)
 	cluster.AwaitReady(t, n.Node, "/api/v1/nodes", 1)
 }
