@@ -47,9 +47,6 @@ func (o *Output) Failure(r Run) error {
 	facts["failedChecks"] = strings.Join(checks, ",")
 	maps.DeleteFunc(facts, func(_, value string) bool { return value == "" })
 	maps.Copy(facts, r.Facts)
-	if regexp.MustCompile(slowAPIServer).MatchString(text) {
-		r.Pods, r.Cause = "", "" // containers that end meanwhile only wait for the API server as well
-	}
 	where := "kubeadm " + r.Command
 	if phase != "" {
 		where += " failed in the phase " + phase

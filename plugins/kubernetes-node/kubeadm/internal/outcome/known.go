@@ -110,9 +110,6 @@ func ofTheCluster() []cause {
 	}
 }
 
-// slowAPIServer is the error of a single request that kubeadm does not try again.
-const slowAPIServer = `phase wait-control-plane: .*\?timeout=\d+s"?: context deadline exceeded`
-
 // ofTheMachine are causes on the machine, and what several causes have in common.
 func ofTheMachine() []cause {
 	const detail = "see the state of the containers and the log of the kubelet in details.json"
@@ -125,10 +122,6 @@ func ofTheMachine() []cause {
 		{
 			`failed while waiting for the kubelet to start|phase kubelet-(start|wait-bootstrap): .*(timed out|healthz|deadline)`, "",
 			"the kubelet does not become healthy", "see the log of the kubelet in details.json, or journalctl -u kubelet",
-		},
-		{
-			slowAPIServer, "", "the API server answers too slowly: a request timed out",
-			"use a faster machine, or end what else it does; then run again",
 		},
 		{
 			`phase wait-control-plane: |failed while waiting for the control plane to start|couldn't initialize a Kubernetes cluster`, "",

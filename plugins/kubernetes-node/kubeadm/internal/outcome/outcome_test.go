@@ -82,21 +82,6 @@ func TestRealOutput(t *testing.T) {
 	}
 }
 
-// TestSlowAPIServer: a request that timed out explains the failure by itself. Containers that end meanwhile only wait for the API
-// server as well.
-func TestSlowAPIServer(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("testdata/1.37/init-slow-api-server.txt")
-	require.NoError(t, err)
-	o := New(NewRedactor())
-	read(o, string(text))
-	e := pluginv1.AsError(o.Failure(Run{
-		Command: "init", Err: errExit, Pods: ": kube-controller-manager ends with exit code 1", Cause: "kube-controller-manager: timed out",
-	}))
-	assert.Equal(t, "kubeadm init failed in the phase wait-control-plane: the API server answers too slowly: a request timed out", e.Message)
-	assert.Contains(t, e.Detail[:200], "create ClusterRoleBinding")
-}
-
 // TestMessages has messages of kubeadm's sources that are hard to cause: cmd/phases, discovery, phases/copycerts, util.
 func TestMessages(t *testing.T) {
 	t.Parallel()
