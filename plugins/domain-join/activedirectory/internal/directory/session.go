@@ -227,7 +227,8 @@ func (s *Session) Bind(ctx context.Context, t *kerberos.Ticket) error {
 	return err
 }
 
-// binding ties an authentication to a TLS connection (tls-server-end-point of RFC 5929), so that nobody in between can use it.
+// binding ties an authentication to a TLS connection (tls-server-end-point of RFC 5929), so that it is worthless on any other
+// connection.
 func binding(state tls.ConnectionState) []byte {
 	certificate := state.PeerCertificates[0]
 	digest := crypto.SHA256

@@ -53,11 +53,7 @@ func (c *Client) Authenticate(ctx context.Context, id Identity, service string) 
 	if err != nil {
 		return nil, err
 	}
-	message, err := request.Marshal()
-	if err != nil {
-		return nil, err
-	}
-	data, _, err := c.ask(ctx, message)
+	data, _, err := c.ask(ctx, &request)
 	if err != nil {
 		return nil, err
 	}
@@ -124,11 +120,7 @@ func (c *Client) preauthenticate(ctx context.Context, id Identity, service strin
 
 // salts asks which salts the account's keys have, the controller's preferred encryption type first. They are not secret.
 func (c *Client) salts(ctx context.Context, request *messages.ASReq) (types.ETypeInfo2, error) {
-	message, err := request.Marshal()
-	if err != nil {
-		return nil, err
-	}
-	_, data, err := c.ask(ctx, message)
+	_, data, err := c.ask(ctx, request)
 	var refused *Error
 	if !errors.As(err, &refused) || refused.Code != errorcode.KDC_ERR_PREAUTH_REQUIRED {
 		if err == nil {
@@ -189,11 +181,7 @@ func (c *Client) Service(ctx context.Context, granting *Ticket, service string) 
 	if err != nil {
 		return nil, err
 	}
-	message, err := request.Marshal()
-	if err != nil {
-		return nil, err
-	}
-	data, _, err := c.ask(ctx, message)
+	data, _, err := c.ask(ctx, &request)
 	if err != nil {
 		return nil, err
 	}

@@ -86,8 +86,12 @@ func (c *Client) send(ctx context.Context, port string, message []byte) (reply [
 }
 
 // ask sends a request to the key distribution center. A refusal is an *Error; data is what came with it.
-func (c *Client) ask(ctx context.Context, request []byte) (reply, data []byte, err error) {
-	if reply, err = c.send(ctx, kdcPort, request); err != nil {
+func (c *Client) ask(ctx context.Context, request interface{ Marshal() ([]byte, error) }) (reply, data []byte, err error) {
+	message, err := request.Marshal()
+	if err != nil {
+		return nil, nil, err
+	}
+	if reply, err = c.send(ctx, kdcPort, message); err != nil {
 		return nil, nil, err
 	}
 	var refused messages.KRBError

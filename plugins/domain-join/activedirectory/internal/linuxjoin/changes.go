@@ -15,22 +15,21 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// shared is the change after which the domain and this machine share a password. It is stored here before the domain learns it:
-// whenever the process ends, either the old keys still work, or a later run finds the new password.
+// shared is the change after which the domain and this machine share a password, by the credentials of the document.
 func (j *join) shared(summary string, tell func(ctx context.Context, password string) error) *sdk.Change {
 	return &sdk.Change{ID: "account", Summary: summary, Do: func(ctx context.Context, _ sdk.Progress) error {
 		if err := j.open(ctx); err != nil {
 			return err
 		}
-		if j.s.OneTimePassword == nil && j.s.Credentials != nil {
-			if err := j.logOn(ctx); err != nil {
-				return err
-			}
+		if err := j.logOn(ctx); err != nil {
+			return err
 		}
 		return j.tell(ctx, tell)
 	}}
 }
 
+// tell stores a new password before the domain learns it: whenever the process ends, either the old keys still work, or a later
+// run finds the new password.
 func (j *join) tell(ctx context.Context, tell func(ctx context.Context, password string) error) error {
 	record := newPassword{Domain: j.s.Domain, Computer: j.s.Computer, Password: random(), Controller: j.session.Name}
 	if err := j.unfinished.Begin(record); err != nil {

@@ -69,7 +69,7 @@ func TestExplain(t *testing.T) {
 	golden(t, "explain.txt", []byte(b.String()))
 }
 
-// TestExplainKeeps: the words of the domain are for the administrator alone, and the end of a context is not explained.
+// TestExplainKeeps: the output of a domain controller is for the administrator alone, and the end of a context is not explained.
 func TestExplainKeeps(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, explain(nil, "do it", "spec.x"))

@@ -36,14 +36,14 @@ type join struct {
 	controller string
 }
 
-// newPassword is a password of the account that the domain may or may not know.
+// newPassword is a password of the account that the domain may or may not have.
 type newPassword struct {
 	Domain, Computer, Password string
 	// Controller is the one that has learned it first.
 	Controller string
 }
 
-// membership is what the domain and the machine know of each other.
+// membership says which secret of the machine the domain accepts.
 type membership int
 
 const (
