@@ -2,10 +2,12 @@ package cluster
 
 import (
 	"io"
+	"runtime"
 	"testing"
 
 	"github.com/machineadm/machineadm/testenv/containerd"
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/oci"
 	"github.com/machineadm/machineadm/testenv/timeservers"
 )
 
@@ -73,12 +75,14 @@ func Boot(t testing.TB, network *nodes.Network, name string, controlPlane bool, 
 // load streams the images into the node's containerd.
 func load(t testing.TB, n *nodes.Node, programs []string) {
 	t.Helper()
-	images := make([]image, len(programs))
+	images := make([]oci.Image, len(programs))
 	for i, program := range programs {
-		images[i] = image{name: reference(program), program: Program(t, program), path: "/usr/local/bin/" + program}
+		images[i] = oci.Image{
+			Name: reference(program), Path: "/usr/local/bin/" + program, Programs: map[string]string{runtime.GOARCH: Program(t, program)},
+		}
 	}
 	read, write := io.Pipe()
-	go func() { write.CloseWithError(archive(write, images)) }()
+	go func() { write.CloseWithError(oci.Write(write, images)) }()
 	r, err := n.ExecInput(t.Context(), read, "ctr", "--namespace=k8s.io", "images", "import", "-")
 	if closed := read.Close(); err == nil {
 		err = closed
