@@ -2,6 +2,7 @@
 // Each is a nested Go module in the folder beside this file with the program's name: its go.mod pins the version,
 // its go.sum the content, and nothing of it enters the product's module graph. A folder with another name, for several
 // programs or several versions of one, has the tools FOLDER/PROGRAM; they are built together, into one directory.
+// Main packages of one name have that of the folder above them as well: bootstrap-kubeadm, controlplane-kubeadm.
 // A file ldflags in a folder has further flags of the linker, such as the version that the program prints.
 // A folder may hold main packages of its own, where the authors' one builds more than the tests need. They are in the
 // folder, or one level below it.
@@ -62,10 +63,7 @@ func Path(ctx context.Context, log io.Writer, dir, name string) (string, error) 
 		return "", fmt.Errorf("find the cache directory (set HOME): %w", err)
 	}
 	cache := filepath.Join(caches, "machineadm-testenv", "tools", key)
-	binary := filepath.Join(cache, program)
-	if runtime.GOOS == "windows" {
-		binary += ".exe"
-	}
+	binary := executable(filepath.Join(cache, program))
 	if _, err := os.Stat(binary); err == nil {
 		return binary, nil
 	}
@@ -118,11 +116,34 @@ func Names(dir string) ([]string, error) {
 
 // programs returns the names of the programs that the module at source builds, in the order of its go.mod.
 func programs(source string) ([]string, error) {
+	mains, err := mainPackages(source)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(mains))
+	for _, main := range mains {
+		names = append(names, programName(main, mains))
+	}
+	return names, nil
+}
+
+// programName is the name of the program that a main package of a module builds.
+func programName(main string, all []string) string {
+	for _, other := range all {
+		if other != main && path.Base(other) == path.Base(main) {
+			return path.Base(path.Dir(main)) + "-" + path.Base(main)
+		}
+	}
+	return path.Base(main)
+}
+
+// mainPackages reads the tool lines of a go.mod.
+func mainPackages(source string) ([]string, error) {
 	data, err := os.ReadFile(filepath.Join(source, "go.mod"))
 	if err != nil {
 		return nil, fmt.Errorf("read the pins of a tool: %w", err)
 	}
-	var names []string
+	var mains []string
 	block := false
 	for line := range strings.Lines(string(data)) {
 		words := strings.Fields(line)
@@ -132,12 +153,12 @@ func programs(source string) ([]string, error) {
 		case len(words) == 1 && words[0] == ")":
 			block = false
 		case len(words) == 2 && words[0] == "tool":
-			names = append(names, path.Base(words[1]))
+			mains = append(mains, words[1])
 		case block && len(words) == 1:
-			names = append(names, path.Base(words[0]))
+			mains = append(mains, words[0])
 		}
 	}
-	return names, nil
+	return mains, nil
 }
 
 // Root returns the top of the checkout that holds dir.
@@ -205,11 +226,18 @@ func build(ctx context.Context, log io.Writer, source, cache string) (err error)
 		return fmt.Errorf("make the tool cache: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w "+own, "-o", scratch+string(filepath.Separator), "tool")
-	cmd.Dir, cmd.Env = source, environment()
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("build the tool %s: %w", name, err)
+	commands, err := compilations(source, scratch)
+	if err != nil {
+		return err
+	}
+	for _, packages := range commands {
+		arguments := append([]string{"build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w " + own, "-o"}, packages...)
+		cmd := exec.CommandContext(ctx, "go", arguments...)
+		cmd.Dir, cmd.Env = source, environment()
+		cmd.Stdout, cmd.Stderr = log, log
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("build the tool %s: %w", name, err)
+		}
 	}
 	built, err := os.ReadDir(scratch)
 	if err != nil {
@@ -222,6 +250,35 @@ func build(ctx context.Context, log io.Writer, source, cache string) (err error)
 	}
 	fmt.Fprintf(log, "built %s in %s\n", name, time.Since(began).Round(time.Second))
 	return nil
+}
+
+// compilations are the outputs and main packages of the builds: all at once into a directory, but those whose name is not the
+// directory's, which would overwrite each other.
+func compilations(source, dir string) ([][]string, error) {
+	mains, err := mainPackages(source)
+	if err != nil {
+		return nil, err
+	}
+	var apart [][]string
+	together := []string{dir + string(filepath.Separator)}
+	for _, main := range mains {
+		if name := programName(main, mains); name == path.Base(main) {
+			together = append(together, main)
+		} else {
+			apart = append(apart, []string{executable(filepath.Join(dir, name)), main})
+		}
+	}
+	if len(together) > 1 {
+		apart = append(apart, together)
+	}
+	return apart, nil
+}
+
+func executable(path string) string {
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	return path
 }
 
 // environment is the caller's without what would build for another platform or in another module.

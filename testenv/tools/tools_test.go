@@ -95,7 +95,7 @@ func TestAFolderCanBuildSeveral(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"buf", "containerd-2.3/containerd", "containerd-2.3/ctr", "kubeadm-1.30/kubeadm"} {
+	for _, name := range []string{"buf", "containerd-2.3/containerd", "containerd-2.3/ctr", "kubeadm-1.30/kubeadm", "cluster-api-1.14/bootstrap-kubeadm"} {
 		if !slices.Contains(names, name) {
 			t.Errorf("%s is not among %q", name, names)
 		}
@@ -137,6 +137,36 @@ func TestKeyChangesWithThePins(t *testing.T) {
 			t.Errorf("the pins %q share a build with others", pins)
 		}
 		seen[key] = true
+	}
+}
+
+// Main packages of one name do not overwrite each other.
+func TestEachProgramHasAName(t *testing.T) {
+	t.Parallel()
+	source, dir := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":      "module example.test/m\n\ngo 1.26\n\ntool (\n\texample.test/m/a/x\n\texample.test/m/b/x\n\texample.test/m/y\n\texample.test/m/z\n)\n",
+		"a/x/main.go": "package main\n\nfunc main() {}\n", "b/x/main.go": "package main\n\nfunc main() {}\n",
+		"y/main.go": "package main\n\nfunc main() {}\n", "z/main.go": "package main\n\nfunc main() {}\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(source, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(source, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"a-x", "b-x", "y", "z"}
+	if all, err := programs(source); err != nil || !slices.Equal(all, want) {
+		t.Errorf("programs %q, %v; want %q", all, err, want)
+	}
+	if err := build(t.Context(), t.Output(), source, dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range want {
+		if _, err := os.Stat(executable(filepath.Join(dir, name))); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -228,7 +258,6 @@ func TestBinariesAreNamedByTheirFolder(t *testing.T) {
 		t.Fatalf("%v: %s", err, got)
 	}
 	want := `machineadm ./host/cmd/machineadm
-machineadm-manager ./host/cmd/manager
 machineadm-kit ./contract/conformance/cmd/kit
 machineadm-domain-join-plugin-ad ./plugins/domain-join/ad
 machineadm-plugin-encryption-provider-file ./plugins/encrypted-config/file
@@ -258,7 +287,9 @@ func TestABinaryThatIsTooLargeIsRefused(t *testing.T) {
 		{"machineadm-sysctl-plugin-procfs", 16*mib + 1, false},
 		{"machineadm-plugin-encryption-provider-file.exe", 16*mib + 1, false},
 		{"machineadm-remote-configuration-provider-s3", 16*mib + 1, false},
-		{"machineadm-manager", 60 * mib, true},
+		{"manager", 64 * mib, true},
+		{"manager", 64*mib + 1, false},
+		{"machineadm-conformance", 60 * mib, true},
 	} {
 		file := filepath.Join(t.TempDir(), c.name)
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
