@@ -1,0 +1,96 @@
+package v1alpha1
+
+// The conditions of a MachineBootstrapConfig. True is good. Unknown waits for something else, and False is an input that has to
+// change: a MachineHealthCheck may act on False alone.
+const (
+	// ConditionPluginsReady says that every object that the config refers to is there and ready.
+	ConditionPluginsReady = "PluginsReady"
+	// ConditionDocumentsValid says that the documents make a stream that a machine accepts.
+	ConditionDocumentsValid = "DocumentsValid"
+	// ConditionCertificatesAvailable says that the certificate authorities of the cluster are there, as far as the machine
+	// needs them.
+	ConditionCertificatesAvailable = "CertificatesAvailable"
+	// ConditionDataSecretAvailable says that the Secret with the bootstrap data is there.
+	ConditionDataSecretAvailable = "DataSecretAvailable"
+	// ConditionInputsUpToDate says that nothing that the bootstrap data was made from has changed since. It is not part of
+	// Ready.
+	ConditionInputsUpToDate = "InputsUpToDate"
+	// ConditionReady is true if all others but InputsUpToDate are; otherwise it repeats the first that is not.
+	ConditionReady = "Ready"
+)
+
+// The reasons of a condition that is Unknown.
+const (
+	// ReasonWaiting is that of a condition behind another one that is not true.
+	ReasonWaiting = "Waiting"
+	// ReasonWaitingForOwner: no Machine or MachinePool refers to the config yet.
+	ReasonWaitingForOwner = "WaitingForOwner"
+	// ReasonWaitingForInfrastructure: the infrastructure of the cluster is not provisioned.
+	ReasonWaitingForInfrastructure = "WaitingForInfrastructure"
+	// ReasonWaitingForControlPlane: no control plane is initialized, or its endpoint is not there.
+	ReasonWaitingForControlPlane = "WaitingForControlPlane"
+	// ReasonWaitingForInitLock: another Machine initializes the control plane.
+	ReasonWaitingForInitLock = "WaitingForInitLock"
+	// ReasonWaitingForConnection: the API server of the cluster does not answer.
+	ReasonWaitingForConnection = "WaitingForConnection"
+	// ReasonWaitingForCertificates: a Secret with a certificate authority is not there.
+	ReasonWaitingForCertificates = "WaitingForCertificates"
+	// ReasonVersionSkew: the machine is newer than the control plane.
+	ReasonVersionSkew = "VersionSkew"
+	// ReasonKindNotInstalled: no resource of a kind is installed.
+	ReasonKindNotInstalled = "KindNotInstalled"
+	// ReasonKindNotReadable: the controller may not list the objects of a kind.
+	ReasonKindNotReadable = "KindNotReadable"
+	// ReasonObjectNotFound: an object that the config refers to is not there.
+	ReasonObjectNotFound = "ObjectNotFound"
+	// ReasonPluginNotReady: the controller of an object has not finished.
+	ReasonPluginNotReady = "PluginNotReady"
+	// ReasonInternalError: a request failed and is repeated.
+	ReasonInternalError = "InternalError"
+)
+
+// The reasons of a condition that is False.
+const (
+	// ReasonKeyNotFound: an object does not have the key that the config refers to.
+	ReasonKeyNotFound = "KeyNotFound"
+	// ReasonInvalidReference: a reference names something that cannot be a plugin or its template.
+	ReasonInvalidReference = "InvalidReference"
+	// ReasonInvalidDocument: a document is not valid.
+	ReasonInvalidDocument = "InvalidDocument"
+	// ReasonContradiction: a document has another value than the Machine or the Cluster.
+	ReasonContradiction = "Contradiction"
+	// ReasonInvalidOrder: two documents have the same name, or their order has a cycle.
+	ReasonInvalidOrder = "InvalidOrder"
+	// ReasonInvalidFormat: the format or its template does not work.
+	ReasonInvalidFormat = "InvalidFormat"
+	// ReasonTooLarge: the bootstrap data is larger than the target accepts.
+	ReasonTooLarge = "TooLarge"
+	// ReasonInvalidCertificates: a Secret with a certificate authority has no usable one.
+	ReasonInvalidCertificates = "InvalidCertificates"
+	// ReasonSecretExists: a Secret of the name of the config belongs to something else.
+	ReasonSecretExists = "SecretExists"
+	// ReasonInputsChanged: an object has changed since the bootstrap data was made.
+	ReasonInputsChanged = "InputsChanged"
+)
+
+// The reasons of a condition that is True.
+const (
+	// ReasonAvailable is that of a Secret that is there.
+	ReasonAvailable = "Available"
+	// ReasonReady is that of objects that are ready, and of Ready.
+	ReasonReady = "Ready"
+	// ReasonValid is that of documents without an error.
+	ReasonValid = "Valid"
+	// ReasonNotNeeded is that of certificates where no document needs any.
+	ReasonNotNeeded = "NotNeeded"
+	// ReasonUpToDate is that of inputs that have not changed.
+	ReasonUpToDate = "UpToDate"
+)
+
+// Annotations of the Secret with the bootstrap data. With them the status can be made again after a move.
+const (
+	// AnnotationInputs maps each object that the data was made from to a keyed digest of its content.
+	AnnotationInputs = "machineadm.cluster.x-k8s.io/inputs"
+	// AnnotationTokenEpoch counts the bootstrap tokens of a MachinePool. It is absent if the data has none of ours.
+	AnnotationTokenEpoch = "machineadm.cluster.x-k8s.io/token-epoch"
+)
