@@ -1,0 +1,67 @@
+// Package wrap makes bootstrap data of a document stream, in the format that the first boot of an operating system reads.
+//
+// It is pure and does not import Kubernetes. The same input gives the same bytes. No error quotes the stream or a template.
+package wrap
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Wrap makes the data of a stream of emit.Stream. A template that calls machine_config is the whole data; the output of any
+// other is added to the data, for the types that consist of parts.
+func (w *Wrapper) Wrap(f Format, stream []byte) (Data, error) {
+	f.Type = cmp.Or(f.Type, cloudConfig)
+	if f.Version != "" && f.Type != ignition {
+		return Data{}, fmt.Errorf("version is for the type ignition, not for %s", f.Type)
+	}
+	if f.Type == talos {
+		if err := refuseOnTalos(stream); err != nil {
+			return Data{}, err
+		}
+	}
+	var extra []byte
+	if f.Template != nil {
+		out, whole, err := w.execute(f.Template, stream)
+		if err != nil {
+			return Data{}, err
+		}
+		if f.Type == cloudConfig && bytes.HasPrefix(out, []byte("## template:")) {
+			return Data{}, &TemplateError{Line: 1, Message: "is also one of cloud-init (jinja), which would replace text inside the documents"}
+		}
+		if whole {
+			return limited(f, out, stream)
+		}
+		if !slices.Contains([]string{cloudConfig, cloudbaseInit, talos}, f.Type) {
+			return Data{}, &TemplateError{Message: "never calls machine_config, so that the documents are not part of its output"}
+		}
+		extra = out
+	}
+	value, err := w.render(f, stream, extra)
+	if err != nil {
+		return Data{}, err
+	}
+	return limited(f, value, stream)
+}
+
+func (w *Wrapper) render(f Format, stream, extra []byte) ([]byte, error) {
+	switch f.Type {
+	case cloudConfig:
+		return renderCloudConfig(w.packed(stream), extra)
+	case ignition:
+		return renderIgnition(f.Version, w.packed(stream))
+	case cloudbaseInit:
+		return renderCloudbaseInit(w.packed(stream), extra)
+	case unattend:
+		return renderUnattend(w.packed(stream), stream)
+	case talos:
+		return renderTalos(stream, extra)
+	case combustion:
+		return renderCombustion(w.packed(stream)), nil
+	case plain:
+		return stream, nil
+	}
+	return nil, fmt.Errorf("the type %q is none of cloudConfig, ignition, cloudbaseInit, unattend, talos, combustion and plain", f.Type)
+}
