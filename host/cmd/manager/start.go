@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util/flags"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	reconcilers "github.com/machineadm/machineadm/host/controller"
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+)
+
+// userAgent is what the logs of an API server call the manager.
+const userAgent = "machineadm-manager"
+
+// start runs the manager until the context ends.
+func start(ctx context.Context, o *options) error {
+	scheme, err := newScheme()
+	if err != nil {
+		return err
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the management cluster: %w", err)
+	}
+	config.QPS, config.Burst, config.UserAgent = o.qps, o.burst, userAgent
+	_, serving, err := flags.GetManagerOptions(o.diagnostics)
+	if err != nil {
+		return fmt.Errorf("read the flags: %w", err)
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Metrics: *serving, HealthProbeBindAddress: o.healthAddress, Cache: o.cache(),
+		LeaderElection: o.leaderElect, LeaderElectionID: "machineadm-manager", LeaderElectionNamespace: o.leaseNamespace, LeaseDuration: &o.leaseDuration,
+		RenewDeadline: &o.renewDeadline, RetryPeriod: &o.retryPeriod, LeaderElectionReleaseOnCancel: true,
+		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+	})
+	if err != nil {
+		return fmt.Errorf("make the manager: %w", err)
+	}
+	if err := o.setup(ctx, mgr); err != nil {
+		return err
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("run the manager: %w", err)
+	}
+	return nil
+}
+
+func (o *options) setup(ctx context.Context, mgr manager.Manager) error {
+	clusters, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
+		SecretClient: mgr.GetAPIReader(), WatchFilterValue: o.watchFilter, ClusterFilter: reconcilers.Initialized,
+		Cache: clustercache.CacheOptions{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {
+				Namespaces: map[string]cache.Config{metav1.NamespaceSystem: {}},
+				Label:      labels.SelectorFromSet(labels.Set{reconcilers.TokenLabel: ""}),
+			}},
+		},
+		Client: clustercache.ClientOptions{QPS: o.clusterQPS, Burst: o.clusterBurst, UserAgent: userAgent, Timeout: 10 * time.Second},
+	}, controller.Options{MaxConcurrentReconciles: o.clusterConcurrency})
+	if err != nil {
+		return fmt.Errorf("set up the connections to clusters: %w", err)
+	}
+	err = (&reconcilers.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters, Recorder: mgr.GetEventRecorder(userAgent),
+		WatchFilter: o.watchFilter, TokenTTL: o.tokenTTL, Metrics: metrics.Registry,
+	}).SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: o.concurrency})
+	if err != nil {
+		return err //nolint:wrapcheck // it says what was set up
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("add a probe: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("add a probe: %w", err)
+	}
+	return nil
+}
+
+// cache keeps of each object what the reconciler reads. A Machine is the largest, and there is one for each config.
+func (o *options) cache() cache.Options {
+	all := cache.Options{
+		SyncPeriod: &o.syncPeriod, DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&clusterv1.Machine{}: {Transform: slimMachine},
+			&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
+				APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition",
+			}}: {},
+		},
+	}
+	if o.namespace != "" {
+		all.DefaultNamespaces = map[string]cache.Config{o.namespace: {}}
+	}
+	return all
+}
+
+func slimMachine(object any) (any, error) {
+	if m, ok := object.(*clusterv1.Machine); ok {
+		m.ManagedFields = nil
+		m.Spec = clusterv1.MachineSpec{ClusterName: m.Spec.ClusterName, Version: m.Spec.Version, Bootstrap: m.Spec.Bootstrap}
+		m.Status = clusterv1.MachineStatus{NodeRef: m.Status.NodeRef}
+	}
+	return object, nil
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, bootstrap.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register the kinds: %w", err)
+		}
+	}
+	return scheme, nil
+}

@@ -1,0 +1,137 @@
+package controller
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/cluster-api/util/secret"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	contract "github.com/machineadm/machineadm/contract/v1alpha1"
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+	"github.com/machineadm/machineadm/host/controller/kubernetesnode"
+)
+
+// certificates adds what the role of the machine needs: a worker gets the digest of the authority, never a key.
+func (w *work) certificates(ctx context.Context, f *kubernetesnode.Facts) error {
+	if f.Role == kubernetesnode.ControlPlaneInit && !w.cluster.Spec.ControlPlaneRef.IsDefined() {
+		if err := w.generate(ctx); err != nil {
+			return err
+		}
+	}
+	var err error
+	if f.Role == kubernetesnode.Worker {
+		err = w.workerCertificates(ctx, f)
+	} else {
+		err = w.controlPlaneCertificates(ctx, f)
+	}
+	if err == nil {
+		reached(w.config, bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonAvailable)
+	}
+	return err
+}
+
+// generate makes the authorities of a cluster that no control plane provider makes.
+func (w *work) generate(ctx context.Context) error {
+	all := secret.NewCertificatesForInitialControlPlane(nil)
+	live := liveReads{w.r.Client, w.r.Live}
+	// They belong to the Cluster, because they outlive the Machine that comes first.
+	err := all.LookupOrGenerate(ctx, live, client.ObjectKeyFromObject(w.cluster), clusterOwner(w.cluster))
+	if apierrors.IsAlreadyExists(err) {
+		err = all.Lookup(ctx, live, client.ObjectKeyFromObject(w.cluster))
+	}
+	if err != nil {
+		return fmt.Errorf("generate the certificate authorities of Cluster %s: %w", w.cluster.Name, err)
+	}
+	return nil
+}
+
+// liveReads is a client that reads from the API server.
+type liveReads struct {
+	client.Client
+	live client.Reader
+}
+
+func (l liveReads) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	return l.live.Get(ctx, key, into, options...)
+}
+
+func (w *work) workerCertificates(ctx context.Context, f *kubernetesnode.Facts) error {
+	name := secret.Name(w.cluster.Name, secret.ClusterCA)
+	certificate, err := w.authority(ctx, name)
+	if err != nil {
+		return err
+	}
+	if f.CACertHashes, err = certificateHashes(certificate.Data["tls.crt"]); err != nil {
+		return invalid(bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonInvalidCertificates, "Secret %s: tls.crt: %s", name, err)
+	}
+	return nil
+}
+
+func (w *work) controlPlaneCertificates(ctx context.Context, f *kubernetesnode.Facts) error {
+	f.Certificates = &contract.ClusterCertificates{}
+	for purpose, into := range map[secret.Purpose]**contract.KeyPair{
+		secret.ClusterCA: &f.Certificates.CA, secret.FrontProxyCA: &f.Certificates.FrontProxyCA,
+		secret.EtcdCA: &f.Certificates.EtcdCA, secret.ServiceAccount: &f.Certificates.ServiceAccount,
+	} {
+		name := secret.Name(w.cluster.Name, purpose)
+		found, err := w.authority(ctx, name)
+		if err != nil {
+			return err
+		}
+		certificate, key := found.Data["tls.crt"], found.Data["tls.key"]
+		if len(certificate) == 0 || len(key) == 0 {
+			return invalid(bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonInvalidCertificates,
+				"Secret %s: tls.crt and tls.key are required for a control plane", name)
+		}
+		*into = &contract.KeyPair{Certificate: string(certificate), Key: contract.NewSecret(key)}
+	}
+	if f.Role == kubernetesnode.ControlPlaneJoin {
+		return w.workerCertificates(ctx, f)
+	}
+	return nil
+}
+
+// authority reads the Secret of a certificate authority, which its provider may not have made yet.
+func (w *work) authority(ctx context.Context, name string) (*corev1.Secret, error) {
+	w.reading.watch(schema.GroupKind{Kind: "Secret"}, name)
+	var found corev1.Secret
+	err := w.r.Live.Get(ctx, client.ObjectKey{Namespace: w.cluster.Namespace, Name: name}, &found)
+	if apierrors.IsNotFound(err) {
+		return nil, waiting(bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonWaitingForCertificates, "Secret %s does not exist yet", name)
+	} else if err != nil {
+		return nil, fmt.Errorf("get Secret %s: %w", name, err)
+	}
+	return &found, nil
+}
+
+// certificateHashes are the digests of the public keys of authorities, in the form of kubeadm's --discovery-token-ca-cert-hash.
+func certificateHashes(authorities []byte) ([]string, error) {
+	var hashes []string
+	for len(authorities) > 0 {
+		block, rest := pem.Decode(authorities)
+		if block == nil {
+			break
+		}
+		authorities = rest
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, errors.New("a certificate cannot be read")
+		}
+		hashes = append(hashes, fmt.Sprintf("sha256:%x", sha256.Sum256(certificate.RawSubjectPublicKeyInfo)))
+	}
+	if len(hashes) == 0 {
+		return nil, errors.New("there is no certificate in PEM form")
+	}
+	return hashes, nil
+}

@@ -1,0 +1,91 @@
+package controller
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+)
+
+// steps are the conditions of Ready, in the order in which a reconciliation reaches them.
+func steps() []string {
+	return []string{
+		bootstrap.ConditionPluginsReady, bootstrap.ConditionDocumentsValid, bootstrap.ConditionCertificatesAvailable,
+		bootstrap.ConditionDataSecretAvailable,
+	}
+}
+
+func mark(config *bootstrap.MachineBootstrapConfig, condition string, status metav1.ConditionStatus, reason, message string) {
+	conditions.Set(config, metav1.Condition{
+		Type: condition, Status: status, Reason: reason, Message: message, ObservedGeneration: config.Generation,
+	})
+}
+
+func reached(config *bootstrap.MachineBootstrapConfig, condition, reason string) {
+	mark(config, condition, metav1.ConditionTrue, reason, "")
+}
+
+// conclude sets the condition at which a reconciliation ended, those behind it, and Ready.
+func (r *Reconciler) conclude(config *bootstrap.MachineBootstrapConfig, failed error) {
+	s := asStop(failed)
+	if s == nil && failed != nil {
+		// The error of a request may quote what it was about. It is in the log, as the client wrote it.
+		s = &stop{
+			condition: bootstrap.ConditionDataSecretAvailable, status: metav1.ConditionUnknown, reason: bootstrap.ReasonInternalError,
+			message: "a request to an API server failed, and is repeated",
+		}
+	}
+	if s != nil && !r.made(config) {
+		mark(config, s.condition, s.status, s.reason, s.message)
+		behind := false
+		for _, step := range steps() {
+			if behind || step != s.condition && conditions.Get(config, step) == nil {
+				mark(config, step, metav1.ConditionUnknown, bootstrap.ReasonWaiting, "waits for "+s.condition)
+			}
+			behind = behind || step == s.condition
+		}
+	}
+	summarize(config)
+}
+
+// summarize makes Ready repeat the condition at which the last reconciliation ended.
+func summarize(config *bootstrap.MachineBootstrapConfig) {
+	for _, step := range steps() {
+		if c := conditions.Get(config, step); c != nil && c.Status != metav1.ConditionTrue && c.Reason != bootstrap.ReasonWaiting {
+			mark(config, bootstrap.ConditionReady, c.Status, c.Reason, fmt.Sprintf("%s: %s", step, c.Message))
+			return
+		}
+	}
+	reached(config, bootstrap.ConditionReady, bootstrap.ReasonReady)
+}
+
+// made says whether the data is there: then nothing that fails later takes it back.
+func (*Reconciler) made(config *bootstrap.MachineBootstrapConfig) bool {
+	return config.Status.DataSecretName != ""
+}
+
+// announce records an event for a transition of a condition. That a condition begins as True is none, but for the data itself.
+func (r *Reconciler) announce(config *bootstrap.MachineBootstrapConfig, before, after *metav1.Condition) {
+	switch {
+	case after.Type == bootstrap.ConditionReady, after.Reason == bootstrap.ReasonWaiting, after.Type == clusterv1.PausedCondition && before == nil:
+		return
+	case before != nil && before.Status == after.Status && before.Reason == after.Reason:
+		return
+	case after.Type != bootstrap.ConditionDataSecretAvailable && after.Status == metav1.ConditionTrue &&
+		(before == nil || before.Reason == bootstrap.ReasonWaiting):
+		return
+	}
+	level := corev1.EventTypeNormal
+	if after.Status == metav1.ConditionFalse && after.Type != clusterv1.PausedCondition {
+		level = corev1.EventTypeWarning
+	}
+	message := after.Type + " is " + string(after.Status)
+	if after.Message != "" {
+		message += ": " + after.Message
+	}
+	r.Recorder.Eventf(config, nil, level, after.Reason, "Reconcile", "%s", message)
+}

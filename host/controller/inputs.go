@@ -1,0 +1,138 @@
+package controller
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// input names an object that a config's data is made from.
+type input struct {
+	schema.GroupKind
+	client.ObjectKey
+}
+
+// String is KIND.GROUP/NAME; the namespace is that of the config.
+func (i input) String() string { return i.GroupKind.String() + "/" + i.Name }
+
+// inputs are the objects that one reconciliation has read, with a keyed digest of what it took from each: an annotation that
+// says nothing of a Secret's content, even to those who guess it.
+type inputs struct {
+	key     []byte
+	digests map[string]string
+}
+
+func newInputs(key []byte) *inputs { return &inputs{key: key, digests: map[string]string{}} }
+
+// add records content of an input; several calls for one object add up.
+func (in *inputs) add(of input, content []byte) {
+	mac := hmac.New(sha256.New, in.key)
+	mac.Write([]byte(in.digests[of.String()]))
+	mac.Write(content)
+	in.digests[of.String()] = hex.EncodeToString(mac.Sum(nil)[:8])
+}
+
+// annotation is the form that the Secret with the data keeps.
+func (in *inputs) annotation() (string, error) {
+	data, err := json.Marshal(in.digests)
+	if err != nil {
+		return "", fmt.Errorf("encode the digests of the inputs: %w", err)
+	}
+	return string(data), nil
+}
+
+// changed lists the objects whose content is not that of the annotation.
+func (in *inputs) changed(annotation string) []string {
+	was := map[string]string{}
+	// An annotation that is not ours makes every object a changed one, which is what the condition then says.
+	_ = json.Unmarshal([]byte(annotation), &was)
+	var names []string
+	for name, digest := range in.digests {
+		if was[name] != digest {
+			names = append(names, name)
+		}
+	}
+	for name := range was {
+		if _, ok := in.digests[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// readers remembers which configs read an object, so that a change of it starts their reconciliation. It is filled by
+// reconciliations, of which every config has one when the manager starts.
+type readers struct {
+	mu       sync.Mutex
+	byInput  map[input]map[client.ObjectKey]struct{}
+	byConfig map[client.ObjectKey]map[input]struct{}
+}
+
+func newReaders() *readers {
+	return &readers{
+		byInput:  map[input]map[client.ObjectKey]struct{}{},
+		byConfig: map[client.ObjectKey]map[input]struct{}{},
+	}
+}
+
+// begin forgets what a config has read before.
+func (r *readers) begin(config client.ObjectKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for of := range r.byConfig[config] {
+		delete(r.byInput[of], config)
+		if len(r.byInput[of]) == 0 {
+			delete(r.byInput, of)
+		}
+	}
+	delete(r.byConfig, config)
+}
+
+// add must come before the object is read, so that no change is lost in between.
+func (r *readers) add(config client.ObjectKey, of input) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byInput[of] == nil {
+		r.byInput[of] = map[client.ObjectKey]struct{}{}
+	}
+	r.byInput[of][config] = struct{}{}
+	if r.byConfig[config] == nil {
+		r.byConfig[config] = map[input]struct{}{}
+	}
+	r.byConfig[config][of] = struct{}{}
+}
+
+// waitingForGroup are the configs that refer to a kind of the group.
+func (r *readers) waitingForGroup(group string) []reconcile.Request {
+	return r.requests(input{definitions(), client.ObjectKey{Name: group}})
+}
+
+// definitions stands for the kinds of a group that are not installed. Its name is the group.
+func definitions() schema.GroupKind {
+	return schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+}
+
+// requests are those of the configs that read the object.
+func (r *readers) requests(of input) []reconcile.Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	keys := slices.SortedFunc(maps.Keys(r.byInput[of]), func(a, b client.ObjectKey) int {
+		return strings.Compare(a.String(), b.String())
+	})
+	requests := make([]reconcile.Request, len(keys))
+	for i, key := range keys {
+		requests[i] = reconcile.Request{NamespacedName: key}
+	}
+	return requests
+}

@@ -1,0 +1,143 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+)
+
+// keep looks after data that is there: its token lives until the machine has joined, a pool gets new data when an input changes,
+// and the status says what has changed.
+func (w *work) keep(ctx context.Context, data *metav1.PartialObjectMetadata) (ctrl.Result, error) {
+	w.available(data.Name)
+	if err := w.own(ctx, data); err != nil {
+		return ctrl.Result{}, err
+	}
+	if w.owner.controlPlane {
+		if err := w.free(ctx); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	epoch, _ := strconv.Atoi(data.Annotations[bootstrap.AnnotationTokenEpoch]) // 0 without a token of ours
+	changed, err := w.changed(ctx, data)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if w.owner.pool() && !w.owner.joined {
+		return w.keepPool(ctx, epoch, len(changed) > 0)
+	}
+	if epoch == 0 {
+		return ctrl.Result{}, nil
+	}
+	if w.owner.joined {
+		return ctrl.Result{}, w.withdraw(ctx, epoch)
+	}
+	if age := w.r.Now().Sub(data.CreationTimestamp.Time); age > tokenLife {
+		mark(w.config, bootstrap.ConditionDataSecretAvailable, metav1.ConditionTrue, bootstrap.ReasonAvailable,
+			fmt.Sprintf("the bootstrap token is withdrawn after %s without a node: replace the Machine", tokenLife))
+		return ctrl.Result{}, w.withdraw(ctx, epoch)
+	}
+	return w.publish(ctx, epoch)
+}
+
+// tokenLife is how long the token of a machine without a node is renewed.
+const tokenLife = 24 * time.Hour
+
+// own corrects the owner of data that was restored from a backup.
+func (w *work) own(ctx context.Context, data *metav1.PartialObjectMetadata) error {
+	want := *metav1.NewControllerRef(w.config, bootstrap.GroupVersion().WithKind(bootstrap.KindMachineBootstrapConfig))
+	if have := metav1.GetControllerOf(data); have != nil && have.UID == want.UID {
+		return nil
+	}
+	before := data.DeepCopy()
+	data.OwnerReferences = slices.DeleteFunc(data.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Controller != nil && *o.Controller })
+	data.OwnerReferences = append(data.OwnerReferences, want)
+	if err := w.r.Client.Patch(ctx, data, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("own the Secret with the data: %w", err)
+	}
+	return nil
+}
+
+// free gives the init lock back once the control plane is initialized.
+func (w *work) free(ctx context.Context) error {
+	if !Initialized(w.cluster) {
+		return nil
+	}
+	lock, err := w.r.metadata(ctx, "ConfigMap", client.ObjectKey{Namespace: w.cluster.Namespace, Name: lockName(w.cluster)})
+	if err != nil || lock == nil {
+		return err
+	}
+	return w.r.unlock(ctx, w.cluster)
+}
+
+// changed reads the inputs again, and says which are not those that the data was made from. An input that is gone or not valid
+// any more is a changed one.
+func (w *work) changed(ctx context.Context, data *metav1.PartialObjectMetadata) ([]string, error) {
+	sources, err := w.sources(ctx)
+	if err == nil && len(w.config.Status.Order) == 0 {
+		_, err = w.documents(ctx, sources) // for a status that a move has lost
+	}
+	s := asStop(err)
+	if err != nil && s == nil {
+		return nil, err
+	}
+	names := w.reading.inputs.changed(data.Annotations[bootstrap.AnnotationInputs])
+	if s != nil {
+		names = append(names, s.message)
+	}
+	if len(names) == 0 {
+		reached(w.config, bootstrap.ConditionInputsUpToDate, bootstrap.ReasonUpToDate)
+		return nil, nil
+	}
+	remedy := "the machine keeps its data: roll out a new template to replace it"
+	if w.owner.pool() {
+		remedy = "the data is made again"
+	}
+	mark(w.config, bootstrap.ConditionInputsUpToDate, metav1.ConditionFalse, bootstrap.ReasonInputsChanged,
+		fmt.Sprintf("changed since the data was made: %s; %s", strings.Join(names, ", "), remedy))
+	return names, nil
+}
+
+// keepPool makes the data of a pool again when an input has changed, or its token has less than half of its life left: its
+// machines come at any time.
+func (w *work) keepPool(ctx context.Context, epoch int, changed bool) (ctrl.Result, error) {
+	next, rotate, err := w.rotation(ctx, epoch)
+	if err != nil || !changed && !rotate {
+		return next, err
+	}
+	if rotate {
+		epoch++
+	}
+	w.reading.inputs = newInputs(w.key)
+	made, err := w.render(ctx, max(epoch, 1))
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if next, err = w.publish(ctx, made.epoch); err != nil {
+		return ctrl.Result{}, err
+	}
+	annotations, err := w.annotations(made)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	secret := &corev1.Secret{}
+	if err := w.r.Live.Get(ctx, client.ObjectKeyFromObject(w.config), secret); err != nil {
+		return ctrl.Result{}, fmt.Errorf("get the Secret with the data: %w", err)
+	}
+	secret.Annotations, secret.Data = annotations, map[string][]byte{"value": made.data.Value, "format": []byte(made.data.Format)}
+	if err := w.r.Client.Update(ctx, secret); err != nil {
+		return ctrl.Result{}, fmt.Errorf("replace the data of the pool: %w", err)
+	}
+	reached(w.config, bootstrap.ConditionInputsUpToDate, bootstrap.ReasonUpToDate)
+	return next, nil
+}

@@ -1,0 +1,204 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+	"github.com/machineadm/machineadm/host/controller/emit"
+	"github.com/machineadm/machineadm/host/controller/kubernetesnode"
+	"github.com/machineadm/machineadm/host/controller/wrap"
+)
+
+// result is what the inputs of a config make.
+type result struct {
+	data wrap.Data
+	// epoch counts the bootstrap tokens; 0 if the data has none of ours.
+	epoch int
+}
+
+// make makes the data, once.
+func (w *work) make(ctx context.Context) (ctrl.Result, error) {
+	began := w.r.Now()
+	made, err := w.render(ctx, 1)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	next, err := w.publish(ctx, made.epoch)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	annotations, err := w.annotations(made)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	warn(w.r.Recorder, w.config, w.reading.left)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.config.Namespace, Name: w.config.Name, Annotations: annotations,
+			Labels: map[string]string{clusterv1.ClusterNameLabel: w.cluster.Name},
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(w.config, bootstrap.GroupVersion().WithKind(bootstrap.KindMachineBootstrapConfig)),
+			},
+		},
+		Type: clusterv1.ClusterSecretType,
+		Data: map[string][]byte{"value": made.data.Value, "format": []byte(made.data.Format)},
+	}
+	err = w.r.Client.Create(ctx, secret)
+	if apierrors.IsAlreadyExists(err) {
+		// A manager that ended here before has made it, and the cache does not have it yet: it stays as it is.
+		if err := w.r.Live.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+			return ctrl.Result{}, fmt.Errorf("get the Secret with the data: %w", err)
+		}
+		err = w.belongs(secret)
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("create the Secret with the data: %w", err)
+	}
+	w.r.metrics.made(w.config, len(made.data.Value), began, w.r.Now())
+	w.available(secret.Name)
+	reached(w.config, bootstrap.ConditionInputsUpToDate, bootstrap.ReasonUpToDate)
+	return next, nil
+}
+
+func (w *work) annotations(made *result) (map[string]string, error) {
+	inputs, err := w.reading.inputs.annotation()
+	if err != nil {
+		return nil, err
+	}
+	annotations := map[string]string{bootstrap.AnnotationInputs: inputs}
+	if made.epoch > 0 {
+		annotations[bootstrap.AnnotationTokenEpoch] = strconv.Itoa(made.epoch)
+	}
+	return annotations, nil
+}
+
+// render makes the data from the inputs, and writes nothing but clones and the init lock.
+func (w *work) render(ctx context.Context, epoch int) (*result, error) {
+	sources, err := w.sources(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reached(w.config, bootstrap.ConditionPluginsReady, bootstrap.ReasonReady)
+	documents, err := w.documents(ctx, sources)
+	if err != nil {
+		return nil, err
+	}
+	reached(w.config, bootstrap.ConditionDocumentsValid, bootstrap.ReasonValid)
+	if !ptr.Deref(w.cluster.Status.Initialization.InfrastructureProvisioned, false) {
+		return nil, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForInfrastructure,
+			"the infrastructure of Cluster %s is not provisioned", w.cluster.Name)
+	}
+	role, token, err := w.node(ctx, documents, epoch)
+	if err != nil {
+		return nil, err
+	}
+	if !token {
+		epoch = 0
+	}
+	data, err := w.wrapped(ctx, documents)
+	if err != nil {
+		return nil, err
+	}
+	if role == kubernetesnode.ControlPlaneInit {
+		// Last, so that a machine whose data cannot be made does not keep the lock from another.
+		if err := w.r.lock(ctx, w.cluster, w.owner.object.GetName()); err != nil {
+			return nil, err
+		}
+	}
+	return &result{data: *data, epoch: epoch}, nil
+}
+
+// sources reads what the config refers to.
+func (w *work) sources(ctx context.Context) ([]source, error) {
+	sources, plugins, err := w.reading.sources(ctx)
+	if plugins != nil || err == nil {
+		w.config.Status.Plugins = plugins
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(sources) == 0 {
+		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidDocument,
+			"the config has no document: add one to spec.pluginRefs, spec.pluginTemplateRefs or spec.documents")
+	}
+	if ref := w.config.Spec.Format.TemplateRef; ref != nil {
+		if err := w.reading.digestOf(ctx, bootstrap.ConditionDocumentsValid, ref.Kind, ref.Name, templateKey(ref)); err != nil {
+			return nil, prefix(templateField, err)
+		}
+	}
+	return sources, nil
+}
+
+// documents makes documents of the sources, and puts them in order.
+func (w *work) documents(ctx context.Context, sources []source) ([]emit.Document, error) {
+	documents, err := w.reading.documents(ctx, sources)
+	if err != nil {
+		return nil, err
+	}
+	ordered, err := emit.Order(documents)
+	if err != nil {
+		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidOrder, "%s", err)
+	}
+	w.config.Status.Order = make([]string, len(ordered))
+	for i := range ordered {
+		w.config.Status.Order[i] = ordered[i].Kind + "/" + ordered[i].Metadata.Name
+	}
+	return ordered, nil
+}
+
+// wrapped is the stream in the format of the config.
+func (w *work) wrapped(ctx context.Context, documents []emit.Document) (*wrap.Data, error) {
+	f := &w.config.Spec.Format
+	format := wrap.Format{Type: f.Type, Version: f.Version, Target: f.Target, MaxBytes: int(f.MaxBytes)}
+	var err error
+	if format.Template, err = w.userTemplate(ctx); err != nil {
+		return nil, err
+	}
+	stream, err := emit.Stream(documents)
+	if err != nil {
+		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidDocument, "%s", err)
+	}
+	data, err := w.r.wrapper.Wrap(format, stream)
+	var large *wrap.TooLargeError
+	var template *wrap.TemplateError
+	switch {
+	case errors.As(err, &large):
+		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonTooLarge, "%s", err)
+	case errors.As(err, &template):
+		ref := f.TemplateRef
+		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidFormat, "%s: %s %s: %s", templateField, ref.Kind, ref.Name, err)
+	case err != nil:
+		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidFormat, "%s", err)
+	}
+	return &data, nil
+}
+
+const templateField = "spec.format.templateRef"
+
+// userTemplate is the template of the data, nil if the config has none.
+func (w *work) userTemplate(ctx context.Context) ([]byte, error) {
+	ref := w.config.Spec.Format.TemplateRef
+	if ref == nil {
+		return nil, nil
+	}
+	value, err := w.reading.value(ctx, bootstrap.ConditionDocumentsValid, ref.Kind, ref.Name, templateKey(ref))
+	return value, prefix(templateField, err)
+}
+
+func templateKey(ref *bootstrap.TemplateReference) string {
+	if ref.Key == "" {
+		return "value"
+	}
+	return ref.Key
+}

@@ -1,0 +1,26 @@
+package controller
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+)
+
+// moveLabel makes clusterctl move take an object along that belongs to nothing.
+const moveLabel = "clusterctl.cluster.x-k8s.io/move"
+
+// moves says whether clusterctl move takes an object along: with its owner, or by its label.
+func moves(object metav1.Object) bool {
+	_, labelled := object.GetLabels()[moveLabel]
+	return labelled || len(object.GetOwnerReferences()) > 0
+}
+
+// warn records an event for each Secret and ConfigMap that a move leaves behind: the other management cluster has the data
+// then, and reports its input as one that does not exist.
+func warn(recorder events.EventRecorder, config runtime.Object, left map[input]struct{}) {
+	for of := range left {
+		recorder.Eventf(config, nil, corev1.EventTypeWarning, of.Kind+"NotMoved", "Reconcile",
+			"clusterctl move does not take %s %s along: give it an owner in the cluster, or the label %s", of.Kind, of.Name, moveLabel)
+	}
+}

@@ -1,0 +1,119 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/paused"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+)
+
+// Reconcile brings one config closer to its data. Errors are faults, which are repeated. What only waits, or has to change, is
+// a condition.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
+	config := &bootstrap.MachineBootstrapConfig{}
+	if err := r.Client.Get(ctx, request.NamespacedName, config); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.readers.begin(request.NamespacedName)
+		}
+		return ctrl.Result{}, ignoreNotFound("get MachineBootstrapConfig", err)
+	}
+	// Events of Machines and Clusters lead here, too, whatever label their config has.
+	if !config.DeletionTimestamp.IsZero() || r.WatchFilter != "" && config.Labels[clusterv1.WatchLabel] != r.WatchFilter {
+		return ctrl.Result{}, nil
+	}
+	before := config.DeepCopy()
+	owner, err := findOwner(ctx, r.Client, config)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if owner == nil {
+		r.conclude(config, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForOwner,
+			"no Machine or MachinePool refers to the config"))
+		return ctrl.Result{}, r.save(ctx, before, config)
+	}
+	cluster, err := util.GetClusterByName(ctx, r.Client, config.Namespace, owner.cluster)
+	if apierrors.IsNotFound(err) {
+		r.conclude(config, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonObjectNotFound,
+			"Cluster %s does not exist in namespace %s", owner.cluster, config.Namespace))
+		return ctrl.Result{}, r.save(ctx, before, config)
+	} else if err != nil {
+		return ctrl.Result{}, fmt.Errorf("get Cluster %s: %w", owner.cluster, err)
+	}
+	if isPaused, again, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, config); err != nil || isPaused || again {
+		return ctrl.Result{}, err
+	}
+	result, failed := r.reconcile(ctx, config, owner, cluster)
+	r.conclude(config, failed)
+	if s := asStop(failed); s != nil {
+		result.RequeueAfter, failed = s.again, nil
+	}
+	return result, errors.Join(failed, r.save(ctx, before, config))
+}
+
+// reconcile marks the conditions that it reaches. Its error becomes that of the condition at which it ends.
+func (r *Reconciler) reconcile(ctx context.Context, config *bootstrap.MachineBootstrapConfig, o *owner, cluster *clusterv1.Cluster) (
+	ctrl.Result, error,
+) {
+	r.readers.begin(client.ObjectKeyFromObject(config))
+	r.readers.add(client.ObjectKeyFromObject(config), input{schema.GroupKind{Kind: "Secret"}, keyOf(cluster)})
+	key, err := r.clusterKey(ctx, cluster)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	w := &work{
+		r: r, config: config, owner: o, cluster: cluster, key: key,
+		reading: &reading{r: r, config: config, cluster: cluster, inputs: newInputs(key), secrets: secrets{}, left: map[input]struct{}{}},
+	}
+	data, err := w.data(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if data == nil && o.data != "" && o.joined {
+		// The machine has its data, and no other machine comes for it.
+		w.available(o.data)
+		return ctrl.Result{}, nil
+	}
+	if data != nil {
+		return w.keep(ctx, data)
+	}
+	config.Status.DataSecretName = "" // Without its Secret it is made again, with the same token.
+	return w.make(ctx)
+}
+
+// save writes what a reconciliation has changed in the status, in one request: nothing else writes there.
+func (r *Reconciler) save(ctx context.Context, before, config *bootstrap.MachineBootstrapConfig) error {
+	config.Status.ObservedGeneration = config.Generation
+	patch := client.MergeFrom(before)
+	if data, err := patch.Data(config); err != nil {
+		return fmt.Errorf("compare the status: %w", err)
+	} else if string(data) == "{}" {
+		return nil
+	}
+	if err := r.Client.Status().Patch(ctx, config, patch); err != nil {
+		return ignoreNotFound("write the status", err)
+	}
+	r.metrics.ready(find(before.Status.Conditions, bootstrap.ConditionReady), find(config.Status.Conditions, bootstrap.ConditionReady))
+	for i := range config.Status.Conditions {
+		r.announce(config, find(before.Status.Conditions, config.Status.Conditions[i].Type), &config.Status.Conditions[i])
+	}
+	return nil
+}
+
+func find(conditions []metav1.Condition, kind string) *metav1.Condition {
+	for i := range conditions {
+		if conditions[i].Type == kind {
+			return &conditions[i]
+		}
+	}
+	return nil
+}

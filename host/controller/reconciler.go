@@ -1,0 +1,40 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/controllers/external"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machineadm/machineadm/host/controller/wrap"
+)
+
+// Reconciler reconciles MachineBootstrapConfigs.
+type Reconciler struct {
+	// Client reads from the cache, and writes.
+	Client client.Client
+	// Live reads from the API server. The bodies of Secrets and ConfigMaps come from here alone.
+	Live client.Reader
+	// Workload has connections to the clusters that the machines join.
+	Workload clustercache.ClusterCache
+	// Recorder records an event for each transition of a condition.
+	Recorder events.EventRecorder
+	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter of the objects to reconcile; empty for all.
+	WatchFilter string
+	// TokenTTL is how long a bootstrap token is valid after it was last renewed.
+	TokenTTL time.Duration
+	// Metrics is where the metrics of the reconciler are registered.
+	Metrics prometheus.Registerer
+	// Now is the clock.
+	Now func() time.Time
+
+	readers *readers
+	keys    *keys
+	digests *digests
+	wrapper wrap.Wrapper
+	metrics *metrics
+	tracker external.ObjectTracker
+}

@@ -1,0 +1,198 @@
+package controller
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	contract "github.com/machineadm/machineadm/contract/v1alpha1"
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+)
+
+// reading is one reconciliation's view of the objects that a config refers to. Every object that it reads is watched, and
+// counts as an input of the data.
+type reading struct {
+	r       *Reconciler
+	config  *bootstrap.MachineBootstrapConfig
+	cluster *clusterv1.Cluster
+	inputs  *inputs
+	secrets secrets
+	// left are Secrets and ConfigMaps that clusterctl move would leave behind.
+	left map[input]struct{}
+}
+
+func (rd *reading) watch(gk schema.GroupKind, name string) input {
+	of := input{gk, client.ObjectKey{Namespace: rd.config.Namespace, Name: name}}
+	rd.r.readers.add(client.ObjectKeyFromObject(rd.config), of)
+	return of
+}
+
+// kind finds the version of a kind, and watches its objects from now on.
+func (rd *reading) kind(ctx context.Context, field string, gk schema.GroupKind) (schema.GroupVersionKind, error) {
+	mapping, err := rd.r.Client.RESTMapper().RESTMapping(gk)
+	if meta.IsNoMatchError(err) {
+		rd.r.readers.add(client.ObjectKeyFromObject(rd.config), input{definitions(), client.ObjectKey{Name: gk.Group}})
+		mapping, err = rd.r.Client.RESTMapper().RESTMapping(gk) // the kind may have come before the config was registered
+	}
+	switch {
+	case meta.IsNoMatchError(err):
+		return schema.GroupVersionKind{}, waiting(bootstrap.ConditionPluginsReady, bootstrap.ReasonKindNotInstalled,
+			"%s: no kind %s of group %s is installed: install it, or correct apiGroup and kind", field, gk.Kind, gk.Group)
+	case err != nil:
+		return schema.GroupVersionKind{}, fmt.Errorf("find the version of %s: %w", gk, err)
+	case mapping.Scope.Name() != meta.RESTScopeNameNamespace:
+		return schema.GroupVersionKind{}, invalid(bootstrap.ConditionPluginsReady, bootstrap.ReasonInvalidReference,
+			"%s: %s is not namespaced: refer to an object of a namespaced kind", field, gk)
+	}
+	return mapping.GroupVersionKind, rd.r.track(ctx, mapping.GroupVersionKind)
+}
+
+// object reads an object that a reference of the config names, from the cache, and makes it part of the cluster.
+func (rd *reading) object(ctx context.Context, field string, ref *bootstrap.PluginReference) (*unstructured.Unstructured, error) {
+	gk := schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind}
+	gvk, err := rd.kind(ctx, field, gk)
+	if err != nil {
+		return nil, err
+	}
+	rd.watch(gk, ref.Name)
+	var object unstructured.Unstructured
+	object.SetGroupVersionKind(gvk)
+	err = rd.r.cached(ctx, client.ObjectKey{Namespace: rd.config.Namespace, Name: ref.Name}, &object)
+	if apierrors.IsNotFound(err) {
+		return nil, waiting(bootstrap.ConditionPluginsReady, bootstrap.ReasonObjectNotFound,
+			"%s: %s %s does not exist in namespace %s: create it", field, ref.Kind, ref.Name, rd.config.Namespace)
+	} else if err != nil {
+		return nil, fmt.Errorf("get %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	return &object, rd.adopt(ctx, &object)
+}
+
+// adopt makes an object part of the cluster, so that it moves with it. It belongs to every cluster that uses it.
+func (rd *reading) adopt(ctx context.Context, object *unstructured.Unstructured) error {
+	ref := clusterOwner(rd.cluster)
+	refs := object.GetOwnerReferences()
+	if slices.ContainsFunc(refs, func(o metav1.OwnerReference) bool { return o.UID == ref.UID }) || metav1.GetControllerOf(object) != nil {
+		return nil
+	}
+	before := object.DeepCopy()
+	object.SetOwnerReferences(append(refs, ref))
+	err := rd.r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	// A conflict is a change of the object, which starts the next reconciliation.
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("make %s %s part of Cluster %s: %w", object.GetKind(), object.GetName(), rd.cluster.Name, err)
+	}
+	return nil
+}
+
+// value reads a key of a Secret or ConfigMap.
+func (rd *reading) value(ctx context.Context, condition, kind, name, key string) ([]byte, error) {
+	rd.watch(schema.GroupKind{Kind: kind}, name)
+	values, err := rd.values(ctx, condition, kind, name)
+	if err != nil {
+		return nil, err
+	}
+	value, ok := values[key]
+	if !ok {
+		return nil, invalid(condition, bootstrap.ReasonKeyNotFound, "%s %s has no key %s: add it", kind, name, key)
+	}
+	return value, nil
+}
+
+// digest records a key of a Secret. It reads the Secret only if it is another one than the last time.
+func (rd *reading) digest(ctx context.Context, where, name, key string) error {
+	return prefix(where, rd.digestOf(ctx, bootstrap.ConditionPluginsReady, "Secret", name, key))
+}
+
+func (rd *reading) digestOf(ctx context.Context, condition, kind, name, key string) error {
+	of := rd.watch(schema.GroupKind{Kind: kind}, name)
+	known, err := rd.r.metadata(ctx, kind, of.ObjectKey)
+	if err != nil {
+		return err
+	}
+	version := ""
+	if known != nil {
+		version = known.ResourceVersion
+		if !moves(known) {
+			rd.left[of] = struct{}{}
+		}
+	}
+	sum, ok := rd.r.digests.get(of, version, key)
+	if !ok {
+		value, err := rd.value(ctx, condition, kind, name, key)
+		if err != nil {
+			return err
+		}
+		sum = sha256.Sum256(value)
+		rd.r.digests.put(of, version, key, sum)
+	}
+	rd.inputs.add(of, append([]byte(key+"\x00"), sum[:]...))
+	return nil
+}
+
+// values reads the object itself and not a cache, so that the manager does not hold every secret of the cluster.
+func (rd *reading) values(ctx context.Context, condition, kind, name string) (map[string][]byte, error) {
+	key := client.ObjectKey{Namespace: rd.config.Namespace, Name: name}
+	values := map[string][]byte{}
+	var err error
+	if kind == "ConfigMap" {
+		var object corev1.ConfigMap
+		err = rd.r.Live.Get(ctx, key, &object)
+		for name, text := range object.Data {
+			values[name] = []byte(text)
+		}
+	} else {
+		object, known := rd.secrets[name]
+		if !known {
+			object = &corev1.Secret{}
+			err = rd.r.Live.Get(ctx, key, object)
+		}
+		if err == nil {
+			rd.secrets[name], values = object, object.Data
+		}
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, waiting(condition, bootstrap.ReasonObjectNotFound, "%s %s does not exist in namespace %s: create it",
+			kind, name, rd.config.Namespace)
+	case err != nil:
+		return nil, fmt.Errorf("get %s %s: %w", kind, name, err)
+	}
+	return values, nil
+}
+
+// ours says whether a kind is one of machineadm's own, whose objects are rendered in memory.
+func ours(ref *bootstrap.PluginReference) bool {
+	return ref.APIGroup == contract.Group && slices.Contains(contract.ServedKinds(), strings.TrimSuffix(ref.Kind, clusterv1.TemplateSuffix))
+}
+
+// specOf is the spec of an object, or what a template has for it.
+func specOf(object *unstructured.Unstructured, template bool) ([]byte, error) {
+	path := []string{"spec"}
+	if template {
+		path = []string{"spec", "template", "spec"}
+	}
+	spec, _, err := unstructured.NestedMap(object.Object, path...)
+	if err != nil {
+		return nil, errors.New(strings.Join(path, ".") + " is not a mapping")
+	}
+	if spec == nil {
+		spec = map[string]any{}
+	}
+	return json.Marshal(spec)
+}
+
+// secrets are those that one reconciliation has read, by name.
+type secrets map[string]*corev1.Secret

@@ -1,0 +1,154 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+)
+
+// +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=machinebootstrapconfigs,verbs=list;watch
+// +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=machinebootstrapconfigs/status,verbs=patch
+// +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=machinebootstrapconfigs/finalizers,verbs=update
+// +kubebuilder:rbac:groups=machineadm.cluster.x-k8s.io,resources=*,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinepools,verbs=list;watch
+// +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=*,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;update;patch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=list;watch
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// SetupWithManager makes the manager run the reconciler. What a config refers to is watched when a config first refers to it.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, options controller.Options) error {
+	r.readers, r.keys, r.digests = newReaders(), newKeys(), newDigests()
+	if r.Now == nil {
+		r.Now = time.Now
+	}
+	var err error
+	if r.metrics, err = newMetrics(r.Metrics); err != nil {
+		return err
+	}
+	log := ctrl.LoggerFrom(ctx)
+	changes := predicates.ResourceIsChanged(mgr.GetScheme(), log)
+	c, err := ctrl.NewControllerManagedBy(mgr).Named("machinebootstrapconfig").
+		For(&bootstrap.MachineBootstrapConfig{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		WithOptions(options).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.ofMachine), builder.WithPredicates(changes)).
+		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(ofPool), builder.WithPredicates(changes)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(changes)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.reads("Secret")), builder.WithPredicates(changes)).
+		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.reads("ConfigMap")), builder.WithPredicates(changes)).
+		WatchesMetadata(&apiextensionsv1.CustomResourceDefinition{}, handler.Funcs{
+			CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { r.defined(e.Object, q) },
+			UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { r.defined(e.ObjectNew, q) },
+		}, builder.WithPredicates(changes)).
+		WatchesRawSource(r.Workload.GetClusterSource("machinebootstrapconfig", r.ofCluster)).
+		Build(r)
+	if err != nil {
+		return fmt.Errorf("set up the controller of MachineBootstrapConfigs: %w", err)
+	}
+	r.tracker.Controller, r.tracker.Cache, r.tracker.Scheme, r.tracker.PredicateLogger = c, mgr.GetCache(), mgr.GetScheme(), &log
+	return nil
+}
+
+// reads are the configs that read an object, and the one that a Secret with data belongs to.
+func (r *Reconciler) reads(kind string) handler.MapFunc {
+	return func(_ context.Context, object client.Object) []reconcile.Request {
+		for _, o := range object.GetOwnerReferences() {
+			if o.Kind == bootstrap.KindMachineBootstrapConfig && o.Name == object.GetName() {
+				return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
+			}
+		}
+		return r.readers.requests(input{schema.GroupKind{Kind: kind}, client.ObjectKeyFromObject(object)})
+	}
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// discovery is the time after which the API server certainly lists a kind whose definition has changed: its list of kinds and
+// the event come from different parts of it.
+const discovery = 5 * time.Second
+
+// defined wakes the configs that wait for a kind of the group, at once and when the API server lists the kind.
+func (r *Reconciler) defined(object client.Object, q queue) {
+	_, group, _ := strings.Cut(object.GetName(), ".")
+	for _, request := range r.readers.waitingForGroup(group) {
+		q.Add(request)
+		q.AddAfter(request, discovery)
+	}
+}
+
+// ofMachine is the config of a Machine. A Machine of the control plane also matters to those that wait for its init lock.
+func (r *Reconciler) ofMachine(ctx context.Context, object client.Object) []reconcile.Request {
+	machine, ok := object.(*clusterv1.Machine)
+	if !ok {
+		return nil
+	}
+	requests := ofReference(machine.Namespace, &machine.Spec.Bootstrap.ConfigRef)
+	if _, controlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]; controlPlane && !machine.DeletionTimestamp.IsZero() {
+		requests = append(requests, r.unmade(ctx, machine.Namespace, machine.Spec.ClusterName)...)
+	}
+	return requests
+}
+
+func ofPool(_ context.Context, object client.Object) []reconcile.Request {
+	pool, ok := object.(*clusterv1.MachinePool)
+	if !ok {
+		return nil
+	}
+	return ofReference(pool.Namespace, &pool.Spec.Template.Spec.Bootstrap.ConfigRef)
+}
+
+func ofReference(namespace string, ref *clusterv1.ContractVersionedObjectReference) []reconcile.Request {
+	if ref.APIGroup != bootstrap.Group || ref.Kind != bootstrap.KindMachineBootstrapConfig {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: namespace, Name: ref.Name}}}
+}
+
+// ofCluster are the configs of a cluster.
+func (r *Reconciler) ofCluster(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.ofClusterWhere(ctx, object.GetNamespace(), object.GetName(), func(*bootstrap.MachineBootstrapConfig) bool { return true })
+}
+
+// unmade are the configs of a cluster that have no data yet.
+func (r *Reconciler) unmade(ctx context.Context, namespace, cluster string) []reconcile.Request {
+	return r.ofClusterWhere(ctx, namespace, cluster, func(c *bootstrap.MachineBootstrapConfig) bool { return c.Status.DataSecretName == "" })
+}
+
+func (r *Reconciler) ofClusterWhere(ctx context.Context, namespace, cluster string, keep func(*bootstrap.MachineBootstrapConfig) bool) (
+	requests []reconcile.Request,
+) {
+	var configs bootstrap.MachineBootstrapConfigList
+	err := r.Client.List(ctx, &configs, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster})
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list the configs of a cluster", "cluster", cluster)
+		return nil
+	}
+	for i := range configs.Items {
+		if keep(&configs.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&configs.Items[i])})
+		}
+	}
+	return requests
+}

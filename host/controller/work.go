@@ -1,0 +1,54 @@
+package controller
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+)
+
+// work is one reconciliation of a config that has an owner and a cluster.
+type work struct {
+	r       *Reconciler
+	config  *bootstrap.MachineBootstrapConfig
+	owner   *owner
+	cluster *clusterv1.Cluster
+	key     []byte
+	reading *reading
+}
+
+// data is the metadata of the Secret with the data, nil if there is none.
+func (w *work) data(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	w.reading.watch(schema.GroupKind{Kind: "Secret"}, w.config.Name)
+	found, err := w.r.metadata(ctx, "Secret", client.ObjectKeyFromObject(w.config))
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return found, w.belongs(found)
+}
+
+// belongs refuses a Secret that is not this config's. After the restoration of a backup its owner has another UID.
+func (w *work) belongs(secret metav1.Object) error {
+	owner := metav1.GetControllerOf(secret)
+	if owner != nil && owner.Kind == bootstrap.KindMachineBootstrapConfig && owner.Name == w.config.Name {
+		return nil
+	}
+	return invalid(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonSecretExists,
+		"Secret %s belongs to something else: delete it, or give the config another name", secret.GetName())
+}
+
+// available marks that the data is there, and so all that came before it.
+func (w *work) available(name string) {
+	w.config.Status.DataSecretName = name
+	w.config.Status.Initialization.DataSecretCreated = ptr.To(true)
+	w.config.Status.Ready = ptr.To(true)
+	reached(w.config, bootstrap.ConditionPluginsReady, bootstrap.ReasonReady)
+	reached(w.config, bootstrap.ConditionDocumentsValid, bootstrap.ReasonValid)
+	reached(w.config, bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonAvailable)
+	reached(w.config, bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonAvailable)
+}
