@@ -94,6 +94,8 @@ func TestImport(from, to string) string {
 		return "yaml is read and written by contract/document alone"
 	case under(to, "contract/pluginv1/pb") && !under(from, "contract/pluginv1", "contract/conformance", "testenv"):
 		return "generated code is used behind its adapter contract/pluginv1"
+	case isKubernetes(to) && isPureController(from):
+		return "what the controller decides is decided without Kubernetes"
 	case isKubernetes(to) && isForNodes(from) && (!under(from, "internal/cri") || !isCRI(to)):
 		return "no node binary imports Kubernetes, except k8s.io/cri-api in internal/cri"
 	}
@@ -120,6 +122,8 @@ func arrow(from, to string) string {
 		return "host and plugins share only the wire protocol"
 	case under(from, "plugins") && under(to, "plugins") && pluginType(from) != pluginType(to):
 		return "a plugin never imports another type's plugin"
+	case under(to, "host/controller") && !isForManagement(from):
+		return "the controller is for host/cmd/manager alone"
 	}
 	return ""
 }
@@ -129,8 +133,14 @@ func dependency(from, to string) string {
 	if isForNodes(from) && isKubernetes(to) && !isCRI(to) {
 		return "no node binary depends on Kubernetes"
 	}
+	if isPureController(from) && isKubernetes(to) {
+		return "what the controller decides is decided without Kubernetes"
+	}
 	if strings.HasPrefix(to, "github.com/containerd/") {
 		return "containerd's code is for the nested module testenv/containerd/loader alone"
+	}
+	if strings.HasPrefix(to, "github.com/coreos/") || strings.HasPrefix(to, "github.com/siderolabs/") {
+		return "the parsers of Ignition and Talos are for the nested module testenv/bootstrapdata/parsers alone"
 	}
 	return ""
 }
@@ -144,7 +154,15 @@ func under(path string, folders ...string) bool {
 }
 
 func isForNodes(path string) bool {
-	return under(path, "") && !under(path, "testenv", "host/controller", "host/cmd/manager")
+	return under(path, "") && !under(path, "testenv") && !isForManagement(path)
+}
+
+// isForManagement reports whether a package is for the management cluster, and so may import Kubernetes.
+func isForManagement(path string) bool { return under(path, "host/controller", "host/cmd/manager") }
+
+// isPureController reports whether a package of the controller does without Kubernetes.
+func isPureController(path string) bool {
+	return under(path, "host/controller/emit", "host/controller/wrap", "host/controller/kubernetesnode", "host/controller/token")
 }
 
 func isKubernetes(path string) bool {

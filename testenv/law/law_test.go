@@ -110,7 +110,19 @@ func TestImportRefuses(t *testing.T) {
 		{"host/run", "=k8s.io/cri-api/pkg/apis/runtime/v1", "Kubernetes"},
 		{"internal/cri", "=k8s.io/cri-api/pkg/apis/runtime/v1", ""},
 		{"internal/cri", "=k8s.io/api/core/v1", "Kubernetes"},
-		{"host/controller/emit", "=k8s.io/api/core/v1", ""},
+		{"host/controller/emit", "=k8s.io/api/core/v1", "without Kubernetes"},
+		{"host/controller/wrap", "=sigs.k8s.io/cluster-api/util", "without Kubernetes"},
+		{"host/controller/kubernetesnode", "=k8s.io/cri-api/pkg/apis/runtime/v1", "without Kubernetes"},
+		{"host/controller/token", "=k8s.io/cluster-bootstrap/token/api", "without Kubernetes"},
+		{"host/controller", "=sigs.k8s.io/controller-runtime", ""},
+		{"host/controller/render", "=k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", ""},
+		{"host/controller", "host/controller/emit", ""},
+		{"host/cmd/manager", "host/controller", ""},
+		{"host/cmd/machineadm", "host/controller/emit", "for host/cmd/manager alone"},
+		{"host/run", "host/controller", "for host/cmd/manager alone"},
+		{"plugins/sysctl/procfs", "host/controller/emit", "share only the wire"},
+		{"sdk", "host/controller/emit", "sdk imports only"},
+		{"testenv/bench", "host/controller/wrap", ""},
 		{"host/cmd/manager", "=sigs.k8s.io/controller-runtime", ""},
 		{"testenv/cluster", "=k8s.io/client-go", ""},
 	} {
@@ -137,12 +149,18 @@ func TestImportsLooksAtTestsAndDependencies(t *testing.T) {
 		{ImportPath: module + "/host/cmd/manager", Deps: []string{"k8s.io/klog/v2"}},
 		{ImportPath: module + "/internal/cri", Deps: []string{"k8s.io/cri-api/pkg/apis"}},
 		{ImportPath: module + "/testenv/bench", Deps: []string{"github.com/containerd/containerd/v2/version"}},
+		{ImportPath: module + "/host/controller/wrap", Deps: []string{"k8s.io/klog/v2"}},
+		{ImportPath: module + "/testenv/bootstrapdata", Deps: []string{"github.com/coreos/ignition/v2/config/v3_5", "github.com/siderolabs/talos/pkg/machinery/config"}},
 	})
+	const parsers = "the parsers of Ignition and Talos are for the nested module testenv/bootstrapdata/parsers alone"
 	want := []string{
+		module + "/host/controller/wrap imports k8s.io/klog/v2: what the controller decides is decided without Kubernetes",
 		module + "/host/launch imports k8s.io/klog/v2: no node binary depends on Kubernetes",
 		module + "/host/run (test) imports " + module + "/testenv/noop: nothing imports testenv",
 		module + "/host/state (test) imports " + module + "/sdk: host and plugins share only the wire protocol",
 		module + "/testenv/bench imports github.com/containerd/containerd/v2/version: containerd's code is for the nested module testenv/containerd/loader alone",
+		module + "/testenv/bootstrapdata imports github.com/coreos/ignition/v2/config/v3_5: " + parsers,
+		module + "/testenv/bootstrapdata imports github.com/siderolabs/talos/pkg/machinery/config: " + parsers,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("breaches:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
