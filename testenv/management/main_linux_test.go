@@ -1,0 +1,5 @@
+package management
+
+import "testing"
+
+func TestMain(m *testing.M) { Main(m) }
