@@ -1,0 +1,164 @@
+package controller
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machineadm/machineadm/contract/document"
+	contract "github.com/machineadm/machineadm/contract/v1alpha1"
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+	"github.com/machineadm/machineadm/testenv/management"
+)
+
+const strangers = "example.com/v1"
+
+// foreign: a kind of another project, whose controller the test is. The configs are there before the kind is.
+func (r *rig) foreign(t *testing.T) {
+	refer := func(kind string) []any {
+		return []any{map[string]any{"apiGroup": "example.com", "kind": kind, "name": "proxy", "after": []any{"Sysctl"}}}
+	}
+	local := []any{
+		map[string]any{"apiVersion": contract.APIVersion, "kind": contract.KindContainerRuntime, "name": "containerd", "spec": map[string]any{"provider": "containerd"}},
+		map[string]any{"apiVersion": contract.APIVersion, "kind": contract.KindSysctl, "name": "s"},
+	}
+	plain := map[string]any{"type": "plain"}
+	r.machine(t, "light", "proxied", map[string]any{"pluginRefs": refer("HTTPProxy"), "documents": local, "format": plain})
+	r.machine(t, "light", "cloned", map[string]any{"pluginTemplateRefs": refer("HTTPProxyTemplate"), "documents": local, "format": plain})
+	r.condition(t, bootstrap.ConditionReady, metav1.ConditionUnknown, "no kind HTTPProxy of group example.com is installed", "proxied")
+	r.condition(t, bootstrap.ConditionReady, metav1.ConditionUnknown, "no kind HTTPProxyTemplate of group example.com is installed", "cloned")
+
+	r.put(t, aggregated("example-httpproxies", "example.com", "httpproxies", "httpproxytemplates"))
+	r.apply(t, "httpproxy.yaml")
+	r.condition(t, bootstrap.ConditionReady, metav1.ConditionUnknown, "HTTPProxy proxy does not exist in namespace default: create it", "proxied")
+	r.put(t, made(strangers, "HTTPProxy", "proxy", map[string]any{"spec": map[string]any{"url": "http://proxy.example.com"}}))
+	r.reported(t, "proxied", "proxy")
+	require.Equal(t, []string{"Sysctl/s", "HTTPProxy/proxy", "ContainerRuntime/containerd"}, r.order(t, "proxied"))
+
+	template := made(strangers, "HTTPProxyTemplate", "proxy", map[string]any{
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"url": "http://clone.example.com"}}},
+	})
+	r.put(t, template)
+	clone := r.clone(t, "cloned")
+	require.NoError(t, r.Get(t.Context(), client.ObjectKeyFromObject(template), template))
+	require.Equal(t, "Cluster", template.GetOwnerReferences()[0].Kind)
+	r.reported(t, "cloned", clone.GetName())
+
+	r.discard(t, "cloned")
+	r.gone(t, clone)
+}
+
+// aggregated is a role with which an author of a kind lets the manager use it.
+func aggregated(name, group string, resources ...string) *unstructured.Unstructured {
+	all := make([]any, len(resources))
+	for i := range resources {
+		all[i] = resources[i]
+	}
+	role := made("rbac.authorization.k8s.io/v1", "ClusterRole", name, map[string]any{"rules": []any{map[string]any{
+		"apiGroups": []any{group}, "resources": all, "verbs": []any{"get", "list", "watch", "create", "patch"},
+	}}})
+	role.SetLabels(map[string]string{"machineadm.cluster.x-k8s.io/aggregate-to-manager": "true"})
+	return role
+}
+
+// reported plays the controller of an HTTPProxy, step by step, until the config has its data.
+func (r *rig) reported(t *testing.T, config, name string) {
+	t.Helper()
+	report := func(generation int, status, secretName string) {
+		o := made(strangers, "HTTPProxy", name, map[string]any{})
+		o.SetNamespace("default")
+		require.NoError(t, r.Status().Patch(t.Context(), o, merge(fmt.Sprintf(`{"status":{"observedGeneration":%d,"secretName":%q,
+			"beforePlugins":["ContainerRuntime"],"afterPlugins":["Timesync"],"conditions":[{"type":"Ready","status":%q,"reason":"Asking","message":"for an address"}]}}`,
+			generation, secretName, status))))
+	}
+	waits := func(status metav1.ConditionStatus, text string) {
+		t.Helper()
+		r.condition(t, bootstrap.ConditionReady, status, "HTTPProxy "+name+text, config)
+	}
+	waits("Unknown", " has changed, and its controller has not seen it yet")
+	report(1, "False", "")
+	waits("Unknown", " is not ready: Asking for an address")
+	report(1, "True", "")
+	waits("Unknown", " is ready, but its status names no secretName")
+	report(1, "True", config+"-proxy")
+	waits("Unknown", ": Secret "+config+"-proxy does not exist in namespace default: create it")
+	r.put(t, secret(config+"-proxy", map[string]string{"other": secretValue}))
+	waits("False", ": Secret "+config+"-proxy has no key value: add it")
+	r.put(t, secret(config+"-proxy", map[string]string{"value": secretValue + ": ["}))
+	waits("False", ": Secret/"+config+"-proxy")
+	r.put(t, secret(config+"-proxy", map[string]string{
+		"value": "apiVersion: example.com/v1\nkind: HTTPProxy\nmetadata: {name: proxy}\nspec: {password: {value: " + secretValue + "}}\n",
+	}))
+	require.Contains(t, string(r.awaitData(t, config).Data["value"]), secretValue)
+	var c bootstrap.MachineBootstrapConfig
+	require.NoError(t, r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: config}, &c))
+	require.Len(t, c.Status.Plugins, 1)
+	require.Equal(t, config+"-proxy", c.Status.Plugins[0].SecretName)
+}
+
+// order is that of the documents in the data, KIND/NAME.
+func (r *rig) order(t *testing.T, config string) []string {
+	t.Helper()
+	stream, err := document.Decode(config, bytes.NewReader(r.data(t, "default", config).Data["value"]))
+	require.NoError(t, err)
+	require.Empty(t, stream.Errors)
+	var all []string
+	for _, d := range stream.Documents {
+		all = append(all, d.Kind+"/"+d.Name)
+	}
+	return all
+}
+
+// clone waits for the HTTPProxy that belongs to a config.
+func (r *rig) clone(t *testing.T, config string) *unstructured.Unstructured {
+	t.Helper()
+	var list unstructured.UnstructuredList
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "HTTPProxyList"})
+	var found *unstructured.Unstructured
+	management.Await(t, r, soon, &list, func() error {
+		for i := range list.Items {
+			owner := metav1.GetControllerOf(&list.Items[i])
+			if owner != nil && owner.Kind == bootstrap.KindMachineBootstrapConfig && owner.Name == config {
+				found = &list.Items[i]
+				return nil
+			}
+		}
+		var c bootstrap.MachineBootstrapConfig
+		if err := r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: config}, &c); err != nil {
+			return err
+		}
+		return fmt.Errorf("no HTTPProxy belongs to %s: %w", config, &unfinished{0, 1, []bootstrap.MachineBootstrapConfig{c}})
+	})
+	url, _, err := unstructured.NestedString(found.Object, "spec", "url")
+	require.NoError(t, err)
+	require.Equal(t, "http://clone.example.com", url)
+	return found
+}
+
+// discard deletes a config.
+func (r *rig) discard(t *testing.T, config string) {
+	t.Helper()
+	c := made(bootstrap.GroupVersion().String(), bootstrap.KindMachineBootstrapConfig, config, map[string]any{})
+	c.SetNamespace("default")
+	require.NoError(t, r.Delete(t.Context(), c))
+}
+
+// gone waits until an object is not there. The garbage collector finds new kinds within 30 seconds.
+func (r *rig) gone(t *testing.T, o *unstructured.Unstructured) {
+	t.Helper()
+	var list unstructured.UnstructuredList
+	list.SetGroupVersionKind(o.GroupVersionKind().GroupVersion().WithKind(o.GetKind() + "List"))
+	management.Await(t, r, 3*soon, &list, func() error {
+		if meta.LenList(&list) > 0 {
+			return fmt.Errorf("%s %s is still there", o.GetKind(), o.GetName())
+		}
+		return nil
+	}, client.InNamespace("default"), client.MatchingFields{"metadata.name": o.GetName()})
+}

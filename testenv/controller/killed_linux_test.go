@@ -1,0 +1,101 @@
+package controller
+
+import (
+	"flag"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+)
+
+// rounds is the number of kills of TestKilled.
+var rounds = flag.Int("rounds", 15, "how often the manager is killed")
+
+// TestKilled: the manager is killed again and again while Machines of every role come up.
+func TestKilled(t *testing.T) {
+	r := start(t, everything()...)
+	r.apply(t, "standalone.yaml")
+	r.apply(t, "killed.yaml")
+	const machines = 7
+	for round := range *rounds {
+		// A run of the manager needs about a second to fill its caches; after that it works.
+		at := time.Duration(rand.IntN(2500)) * time.Millisecond //nolint:gosec // any moment
+		select {
+		case <-time.After(at):
+		case <-t.Context().Done():
+			t.Fatal("the test ended")
+		}
+		r.manager.Kill(t)
+		t.Logf("round %d: killed after %s", round, at)
+		r.again(t)
+	}
+	r.awaitManager(t)
+	r.running(t, machines)
+	r.tokens(t, "alone", 0)
+
+	var configs bootstrap.MachineBootstrapConfigList
+	require.NoError(t, r.List(t.Context(), &configs))
+	require.Len(t, configs.Items, machines)
+	created, inits := map[string]int{}, 0
+	for _, q := range r.Audit(t) {
+		if q.User.Name != account || q.Object.Resource != "secrets" || q.Object.Subresource != "" || q.Response.Code >= 300 {
+			continue
+		}
+		switch q.Verb {
+		case "create":
+			created[q.Object.Name]++
+		case "update", "patch", "delete":
+			t.Errorf("%s of Secret %s: data is made once", q.Verb, q.Object.Name)
+		}
+	}
+	for i := range configs.Items {
+		name := configs.Items[i].Name
+		// The audit log has no name of what is created; the Secret itself says that it was never changed.
+		var secret corev1.Secret
+		require.NoError(t, r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, &secret))
+		require.Len(t, secret.ManagedFields, 1, "%s was made once", name)
+		if strings.HasPrefix(name, "cp-") && r.node(t, name).Role == "controlPlaneInit" {
+			inits++
+		}
+	}
+	require.Equal(t, 1, inits, "one Machine initializes the control plane")
+	require.LessOrEqual(t, created[""], machines+5, "the data of each, four authorities and a key")
+	r.sameAuthorities(t)
+}
+
+// sameAuthorities: every control plane has the certificate authorities that the cluster's Secrets have.
+func (r *rig) sameAuthorities(t *testing.T) {
+	t.Helper()
+	var ca corev1.Secret
+	require.NoError(t, r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "alone-ca"}, &ca))
+	for _, name := range []string{"cp-0", "cp-1"} {
+		require.Equal(t, string(ca.Data["tls.crt"]), r.node(t, name).Certificates.CA.Certificate)
+	}
+}
+
+// TestFailover: of two managers one works, and the other takes over.
+func TestFailover(t *testing.T) {
+	r := start(t, everything()...)
+	r.manager.Stop(t)
+	short := []string{
+		"--leader-elect", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",
+		"--leader-elect-namespace=machineadm-system",
+	}
+	r.run(t, short...)
+	leader := r.manager
+	r.run(t, short...)
+	r.apply(t, "standalone.yaml")
+	r.condition(t, bootstrap.ConditionDataSecretAvailable, "True", "", "cp-0", "cp-1")
+	leader.Kill(t)
+	r.running(t, 3)
+	r.tokens(t, "alone", 0)
+	for _, name := range []string{"cp-0", "cp-1", "worker"} {
+		require.Len(t, r.data(t, "default", name).ManagedFields, 1)
+	}
+}

@@ -1,0 +1,149 @@
+package controller
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	admission "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machineadm/machineadm/testenv/authority"
+	"github.com/machineadm/machineadm/testenv/management"
+)
+
+// machines is how many Machines each provider makes data for in BenchmarkWorkers.
+var machines = flag.Int("machines", 300, "Machines of the benchmark")
+
+// scale is a cluster with Machines that wait for their data. Its API server is the management cluster's own, and Cluster API's
+// core does not run: what is measured is the bootstrap provider.
+type scale struct {
+	*rig
+	count int
+}
+
+// cluster makes a Cluster whose infrastructure is not provisioned yet.
+func (s *scale) cluster(t testing.TB) *clusterv1.Cluster {
+	t.Helper()
+	c := &clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "scale"},
+		Spec: clusterv1.ClusterSpec{
+			ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "127.0.0.1", Port: 6443},
+			InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "None", Name: "scale"},
+		},
+	}
+	require.NoError(t, s.Create(t.Context(), c))
+	ca := authority.New(t)
+	certificate, key := ca.Issue(t, "kubernetes")
+	for name, data := range map[string]map[string][]byte{
+		"scale-ca":         {"tls.crt": certificate, "tls.key": key},
+		"scale-kubeconfig": {"value": s.administrator(t)},
+	} {
+		require.NoError(t, s.Create(t.Context(), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "default", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "scale"},
+			},
+			Type: clusterv1.ClusterSecretType, Data: data,
+		}))
+	}
+	return c
+}
+
+// machines makes a Machine and its config, as Cluster API's core does.
+func (s *scale) machines(t testing.TB, config *unstructured.Unstructured) {
+	t.Helper()
+	for i := range s.count {
+		name := fmt.Sprintf("worker-%05d", i)
+		m := &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "scale"}},
+			Spec: clusterv1.MachineSpec{
+				ClusterName: "scale", Version: "v1.36.3",
+				Bootstrap: clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
+					APIGroup: config.GroupVersionKind().Group, Kind: config.GetKind(), Name: name,
+				}},
+				InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+					APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "None", Name: name,
+				},
+			},
+		}
+		require.NoError(t, s.Create(t.Context(), m))
+		c := config.DeepCopy()
+		c.SetNamespace("default")
+		c.SetName(name)
+		c.SetLabels(m.Labels)
+		c.SetOwnerReferences([]metav1.OwnerReference{{
+			APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: m.UID, Controller: ptr.To(true),
+		}})
+		require.NoError(t, s.Create(t.Context(), c))
+	}
+}
+
+// open lets the Machines of a cluster be made.
+func (s *scale) open(t testing.TB, c *clusterv1.Cluster) {
+	t.Helper()
+	c.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	c.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
+	c.Status.Conditions = []metav1.Condition{{
+		Type: clusterv1.ClusterControlPlaneInitializedCondition, Status: metav1.ConditionTrue, Reason: "Initialized",
+		LastTransitionTime: metav1.Now(),
+	}}
+	require.NoError(t, s.Status().Update(t.Context(), c))
+}
+
+// created waits until the status of every config says that its data is there.
+func (s *scale) created(t testing.TB, config *unstructured.Unstructured) {
+	t.Helper()
+	var list unstructured.UnstructuredList
+	list.SetGroupVersionKind(config.GroupVersionKind().GroupVersion().WithKind(config.GetKind() + "List"))
+	done := map[string]bool{}
+	limit := time.After(10 * time.Minute)
+	for len(done) < s.count {
+		// The API server ends watches of a resource that was just defined.
+		w, err := s.Watch(t.Context(), &list, client.InNamespace("default"))
+		require.NoError(t, err)
+		s.follow(t, w, done, limit)
+		w.Stop()
+	}
+}
+
+// follow adds the configs that have data, until all have or the watch ends.
+func (s *scale) follow(t testing.TB, w watch.Interface, done map[string]bool, limit <-chan time.Time) {
+	t.Helper()
+	for len(done) < s.count {
+		select {
+		case e, ok := <-w.ResultChan():
+			o, isObject := e.Object.(*unstructured.Unstructured)
+			if !ok || !isObject { // the server ended it, or says that it is too slow
+				return
+			}
+			if made, _, err := unstructured.NestedBool(o.Object, "status", "initialization", "dataSecretCreated"); err == nil && made {
+				done[o.GetName()] = true
+			}
+		case <-limit:
+			t.Fatalf("%d of %d configs have data", len(done), s.count)
+		}
+	}
+}
+
+// withoutAdmission ends what core has installed to check Machines, so that core need not run.
+func (s *scale) withoutAdmission(t testing.TB, core *management.Process) {
+	t.Helper()
+	core.Kill(t)
+	for _, o := range []client.Object{&admission.MutatingWebhookConfiguration{}, &admission.ValidatingWebhookConfiguration{}} {
+		o.SetName("capi-" + map[bool]string{true: "mutating", false: "validating"}[isMutating(o)] + "-webhook-configuration")
+		require.NoError(t, s.Delete(t.Context(), o))
+	}
+}
+
+func isMutating(o client.Object) bool {
+	_, is := o.(*admission.MutatingWebhookConfiguration)
+	return is
+}
