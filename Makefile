@@ -9,6 +9,8 @@ BIN   := bin
 MAN   := dist/man
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/machineadm-testenv
 TOOL  := go run ./testenv/tools/cmd/tool
+# The controller runs on Linux alone. To lint it for Windows as well would compile the libraries of Kubernetes once more.
+LINUX_ONLY := ^\./(host/(controller|cmd/manager)|testenv/(bench|clusterctl|controller|crd|management|reference))(/|$$)
 
 ## Build
 
@@ -19,6 +21,14 @@ build: ## all binaries of this machine's platform, into bin/ (VERSION= stamps an
 .PHONY: cross
 cross: ## linux/amd64, linux/arm64 and windows/amd64 into dist/<os>-<arch>/; fails when a binary is too large
 	@testenv/tools/build.sh cross dist
+
+.PHONY: manager
+manager: ## the controller for linux/amd64 and linux/arm64, into dist/linux-<arch>/; minutes, once
+	@testenv/tools/build.sh manager dist
+
+.PHONY: components
+components: manager ## what clusterctl installs, and the controller's image, into dist/cluster-api/ (VERSION=v1.2.3; IMAGE=registry.example/manager)
+	@go run ./testenv/components/cmd/components -version "$$(testenv/tools/build.sh version)" $(if $(IMAGE),-image $(IMAGE))
 
 .PHONY: man
 man: ## the manual pages, into dist/man/
@@ -67,7 +77,9 @@ lint: ## golangci-lint for Linux and for Windows, here and in testenv/outside, a
 	export GOLANGCI_LINT_CACHE=$(CACHE)/golangci-lint; \
 	for module in $(if $(PKG),.,. testenv/outside/*/); do for os in linux windows; do \
 		echo "golangci-lint of $$module for $$os"; \
-		(cd "$$module" && GOOS=$$os GOARCH=amd64 CGO_ENABLED=0 "$$linter" run $(or $(PKG),./...)); \
+		packages="$(or $(PKG),./...)"; \
+		if [[ $$os$$module == windows. && -z "$(PKG)" ]]; then packages=$$(GOOS=windows go list -f '{{if or .GoFiles .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | sed "s,^$$PWD,.," | grep -Ev '$(LINUX_ONLY)'); fi; \
+		(cd "$$module" && GOOS=$$os GOARCH=amd64 CGO_ENABLED=0 "$$linter" run $$packages); \
 	done; done
 	@$(if $(PKG),:,testenv/tools/generate.sh lint)
 
@@ -94,7 +106,7 @@ fuzz: ## every fuzz target for FUZZTIME each (default 10s)
 ## Generate
 
 .PHONY: generate
-generate: ## the protocol's Go code from plugin.proto; docs/reference from the command line and the document kinds
+generate: ## the protocol's Go code from plugin.proto; the custom resources and docs/reference from the document kinds; docs/reference from the command line
 	@testenv/tools/generate.sh write
 
 .PHONY: generate-check

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # Builds the binaries of this checkout, flat into one directory.
 #
-#   build.sh names           prints `NAME PACKAGE` for every binary: what is built, and what it is called
+#   build.sh names           prints `NAME PACKAGE` for every binary of a node: what is built, and what it is called
 #   build.sh version         prints the version that is stamped
 #   build.sh all DIR         builds for GOOS/GOARCH (default: this machine)
 #   build.sh man DIR         writes the manual pages, dated by the commit or, outside git, by SOURCE_DATE_EPOCH or the changelog
 #   build.sh install BIN MAN copies what was built into those two directories to DESTDIR, below PREFIX (default: /usr)
 #   build.sh uninstall       removes what install copied
 #   build.sh cross DIR       builds for every platform into DIR/<os>-<arch> and checks the sizes
+#   build.sh manager DIR     builds the controller for its image into DIR/linux-<arch>/manager and checks the sizes
 set -euo pipefail
 cd "${MACHINEADM_ROOT:-$(dirname "${BASH_SOURCE[0]}")/../..}"
 
 readonly platforms="linux/amd64 linux/arm64 windows/amd64"
-readonly mib=$((1024 * 1024)) cli_limit=20 plugin_limit=16
+readonly mib=$((1024 * 1024)) cli_limit=20 plugin_limit=16 manager_limit=64
 
 # has_main DIR: the folder holds a main package.
 has_main() {
@@ -36,6 +37,7 @@ names() {
 	local dir name
 	for dir in host/cmd/* contract/conformance/cmd/*; do
 		name=${dir##*/}
+		[[ $dir != host/cmd/manager ]] || continue # not for nodes, and the libraries of Kubernetes take minutes to compile
 		[[ $name == machineadm* ]] || name=machineadm-$name
 		if has_main "$dir"; then echo "$name ./$dir"; fi
 	done
@@ -106,26 +108,41 @@ uninstall() {
 	echo "removed machineadm below $prefix; the state in /var/lib/machineadm and what was applied stay"
 }
 
+# compile FILE PACKAGE: a static binary for GOOS/GOARCH, with the version $stamp.
+compile() {
+	# grpcnotrace leaves out the traces of requests that grpc keeps for a debug page, which nothing here serves: 0.35 MiB.
+	CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -buildvcs=false \
+		-ldflags "-s -w -X $stamped=$stamp" \
+		-o "$1" "$2" || return 1
+	echo "$1"
+}
+
 all() {
 	local out=$1 stamp name package suffix=""
 	stamp=$(version)
 	[[ $(go env GOOS) != windows ]] || suffix=.exe
 	mkdir -p "$out"
-	# grpcnotrace leaves out the traces of requests that grpc keeps for a debug page, which nothing here serves: 0.35 MiB.
 	while read -r name package; do
-		CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -buildvcs=false \
-			-ldflags "-s -w -X $stamped=$stamp" \
-			-o "$out/$name$suffix" "$package" || return 1
-		echo "$out/$name$suffix"
+		compile "$out/$name$suffix" "$package" || return 1
 	done < <(names)
 }
 
-# size FILE: fails when a plugin or the node's command line has outgrown its limit.
+manager() {
+	local stamp arch file
+	stamp=$(version)
+	for arch in amd64 arm64; do
+		file=$(GOOS=linux GOARCH=$arch compile "$1/linux-$arch/manager" ./host/cmd/manager) || return 1
+		size "$file" || return 1
+	done
+}
+
+# size FILE: fails when a plugin, the node's command line or the controller has outgrown its limit.
 size() {
 	local size limit=$plugin_limit name=${1##*/}
 	size=$(stat -c %s "$1") || return 1
 	case $name in
 	machineadm | machineadm.exe) limit=$cli_limit ;;
+	manager) limit=$manager_limit ;;
 	machineadm-*-plugin-* | machineadm-remote-configuration-provider-* | machineadm-plugin-encryption-provider-*) ;;
 	*) limit=0 ;; # not for nodes: no limit
 	esac
@@ -148,7 +165,7 @@ cross() {
 
 case ${1:-} in
 names | version) "$1" ;;
-all | cross) "$1" "${2:?say where to: build.sh $1 DIR}" ;;
+all | cross | manager) "$1" "${2:?say where to: build.sh $1 DIR}" ;;
 man) man "${2:?say where to: build.sh man DIR}" ;;
 install) install_files "${2:?}" "${3:?}" ;;
 uninstall) uninstall ;;
