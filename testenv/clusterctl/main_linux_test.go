@@ -1,0 +1,9 @@
+package clusterctl
+
+import (
+	"testing"
+
+	"github.com/machineadm/machineadm/testenv/management"
+)
+
+func TestMain(m *testing.M) { management.Main(m) }
