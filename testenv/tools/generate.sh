@@ -9,9 +9,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 readonly protos=contract/pluginv1/pb config=testenv/tools/buf
 readonly pinned=testenv/legacy/v1alpha1/pb # the protocol of the release before, which today's must not break
-readonly reference=docs/reference pages="cli.md documents.md review.md" schemas=contract/v1alpha1/schema
+readonly reference=docs/reference pages="cli.md controller-api.md documents.md review.md" schemas=contract/v1alpha1/schema
+readonly apis="host/controller/api/v1alpha1 host/controller/api/bootstrap/v1alpha1" crds=host/controller/config/crd
+readonly role=host/controller/config/rbac/role.yaml # the name of the role begins with that of the namespace
 
-tools=$(go run ./testenv/tools/cmd/tool buf protoc-gen-go protoc-gen-go-grpc)
+tools=$(go run ./testenv/tools/cmd/tool buf protoc-gen-go protoc-gen-go-grpc controller-gen)
 while read -r tool; do PATH=${tool%/*}:$PATH; done <<<"$tools"
 export PATH
 
@@ -21,11 +23,22 @@ generate() {
 	buf generate . --path "$protos" --config $config/buf.yaml --template $config/buf.gen.yaml --output "$1"
 	mkdir -p "$1/$reference"
 	go run ./host/cmd/machineadm/mangen --reference "$1/$reference/cli.md"
+	resources "$1"
 	go run ./testenv/reference/cmd/reference . "$1"
 }
 
+# resources DIR: the custom resources. controller-gen reads the types in the checkout, not those in DIR; check compares both.
+resources() {
+	local api
+	for api in $apis; do mkdir -p "$1/$api"; done
+	go run ./testenv/tools/cmd/mirror contract/v1alpha1 "$1/host/controller/api/v1alpha1/zz_generated.types.go"
+	for api in $apis; do controller-gen object paths="./$api" output:object:dir="$1/$api"; done
+	controller-gen crd paths=./host/controller/api/... output:crd:dir="$1/$crds"
+	controller-gen rbac:roleName=system-manager-rules paths=./host/controller output:rbac:dir="$1/${role%/*}"
+}
+
 check() {
-	local page failed=0
+	local page directory failed=0
 	scratch=$(mktemp -d)
 	trap 'rm -rf "$scratch"' EXIT
 	generate "$scratch"
@@ -38,6 +51,17 @@ check() {
 	mkdir -p "$scratch/$schemas"
 	if ! diff --recursive --unified --new-file --exclude='*.go' "$schemas" "$scratch/$schemas"; then
 		echo "the JSON schemas differ from their source: run 'make generate' and commit the result" >&2
+		failed=1
+	fi
+	for directory in $apis $crds; do
+		if ! diff --recursive --unified --new-file --exclude='[!z]*.go' --exclude=kustomization.yaml \
+			"$directory" "$scratch/$directory"; then
+			echo "$directory differs from its source: run 'make generate' and commit the result" >&2
+			failed=1
+		fi
+	done
+	if ! diff --unified "$role" "$scratch/$role"; then
+		echo "$role differs from its markers in host/controller: run 'make generate' and commit the result" >&2
 		failed=1
 	fi
 	# What is in one place alone counts as different: a generated file may be missing, or left over.

@@ -1,5 +1,5 @@
 // Command reference writes what is generated from the source of the contract, docs/reference/documents.md and review.md and
-// the JSON schemas, into a directory that is laid out as the checkout:
+// the JSON schemas, and from the custom resource definitions, docs/reference/controller-api.md, into a directory that is laid out as the checkout:
 //
 //	reference ROOT DIR
 package main
@@ -42,9 +42,14 @@ func write(root, dir string) error {
 	if err != nil {
 		return err
 	}
+	resources, err := reference.ResourcePage(root)
+	if err != nil {
+		return err
+	}
 	all := map[string][]byte{
-		filepath.Join(dir, "docs/reference/documents.md"): documents,
-		filepath.Join(dir, "docs/reference/review.md"):    []byte(review),
+		filepath.Join(dir, "docs/reference/documents.md"):      documents,
+		filepath.Join(dir, "docs/reference/controller-api.md"): resources,
+		filepath.Join(dir, "docs/reference/review.md"):         []byte(review),
 	}
 	for name, text := range schemas {
 		all[reference.SchemaFile(dir, name)] = text
