@@ -85,7 +85,7 @@ func (w *work) free(ctx context.Context) error {
 func (w *work) changed(ctx context.Context, data *metav1.PartialObjectMetadata) ([]string, error) {
 	sources, err := w.sources(ctx)
 	if err == nil && len(w.config.Status.Order) == 0 {
-		_, err = w.documents(ctx, sources) // for a status that a move has lost
+		err = w.restore(ctx, sources)
 	}
 	s := asStop(err)
 	if err != nil && s == nil {
@@ -106,6 +106,19 @@ func (w *work) changed(ctx context.Context, data *metav1.PartialObjectMetadata) 
 	mark(w.config, bootstrap.ConditionInputsUpToDate, metav1.ConditionFalse, bootstrap.ReasonInputsChanged,
 		fmt.Sprintf("changed since the data was made: %s; %s", strings.Join(names, ", "), remedy))
 	return names, nil
+}
+
+// restore makes a status again that a move has lost.
+func (w *work) restore(ctx context.Context, sources []source) error {
+	documents, err := w.documents(ctx, sources)
+	if err != nil {
+		return err
+	}
+	if node, err := nodeDocument(documents); err != nil || node != nil {
+		return err
+	}
+	reached(w.config, bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonNotNeeded)
+	return nil
 }
 
 // keepPool makes the data of a pool again when an input has changed, or its token has less than half of its life left: its

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
@@ -49,6 +50,8 @@ func (w *work) available(name string) {
 	w.config.Status.Ready = ptr.To(true)
 	reached(w.config, bootstrap.ConditionPluginsReady, bootstrap.ReasonReady)
 	reached(w.config, bootstrap.ConditionDocumentsValid, bootstrap.ReasonValid)
-	reached(w.config, bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonAvailable)
+	if c := conditions.Get(w.config, bootstrap.ConditionCertificatesAvailable); c == nil || c.Reason != bootstrap.ReasonNotNeeded {
+		reached(w.config, bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonAvailable)
+	}
 	reached(w.config, bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonAvailable)
 }

@@ -101,6 +101,8 @@ func (r *rig) reported(t *testing.T, config, name string) {
 	require.NoError(t, r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: config}, &c))
 	require.Len(t, c.Status.Plugins, 1)
 	require.Equal(t, config+"-proxy", c.Status.Plugins[0].SecretName)
+	certificates := meta.FindStatusCondition(c.Status.Conditions, bootstrap.ConditionCertificatesAvailable)
+	require.Equal(t, bootstrap.ReasonNotNeeded, certificates.Reason, "no document is a KubernetesNode")
 }
 
 // order is that of the documents in the data, KIND/NAME.
