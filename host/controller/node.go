@@ -79,9 +79,16 @@ func (w *work) facts(ctx context.Context) (*kubernetesnode.Facts, error) {
 		if err := w.skew(ctx); err != nil {
 			return nil, err
 		}
+	} else if port := network.APIServerPort; port != 0 && port != apiServerPort {
+		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonContradiction,
+			"Cluster.spec.clusterNetwork.apiServerPort is %d, but the API server of a KubernetesNode listens on %d: remove the field",
+			port, apiServerPort)
 	}
 	return f, w.certificates(ctx, f)
 }
+
+// apiServerPort is where the API server of a KubernetesNode listens.
+const apiServerPort = 6443
 
 // skew holds a worker back whose minor version is not that of the control plane: kubeadm joins only its own.
 func (w *work) skew(ctx context.Context) error {
