@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
-	contract "github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/host/controller/emit"
 	"github.com/machineadm/machineadm/host/controller/wrap"
 	"github.com/machineadm/machineadm/testenv/nodes"
@@ -25,30 +24,18 @@ const (
 	sentinel    = "/run/cluster-api/bootstrap-success.complete"
 )
 
-// noop is a document of the test plugin.
-func noop(name, spec string) emit.Document {
-	header := contract.Header{APIVersion: "example.com/v1", Kind: "Noop", Metadata: contract.Metadata{Name: name}}
-	return emit.Document{Header: header, Spec: json.RawMessage(`{"provider":"test",` + spec + `}`)}
-}
-
 // stream is a stream whose run needs a reboot in the middle, if reboots.
 func stream(t *testing.T, reboots bool) []byte {
 	t.Helper()
-	sysctl := emit.Document{
-		Header: contract.Header{APIVersion: contract.APIVersion, Kind: contract.KindSysctl, Metadata: contract.Metadata{Name: "node"}},
-		Spec:   contract.SysctlSpec{Parameters: map[string]contract.IntOrString{"net.core.somaxconn": "8191"}},
-	}
-	documents := []emit.Document{noop("last", `"touch":["/var/last"],"token":{"value":"c4n4ry <&> 'quoted' \"text\""}`), sysctl}
+	var further []emit.Document
 	if reboots {
-		first := noop("first", `"touch":["/var/first"],"reboot":"BeforeNext"`)
+		first := noop("first", `"reboot":"BeforeNext","touch":["/var/first"]`)
 		first.Before = []string{"Noop/last"}
-		documents = append(documents, first)
+		further = append(further, first)
 	}
-	ordered, err := emit.Order(documents)
+	text, err := encoded(further)
 	require.NoError(t, err)
-	out, err := emit.Stream(ordered)
-	require.NoError(t, err)
-	return out
+	return text
 }
 
 func wrapped(t *testing.T, f wrap.Format, stream []byte) []byte {

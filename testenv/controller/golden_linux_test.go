@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,33 +9,18 @@ import (
 
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
-	"github.com/machineadm/machineadm/host/controller/emit"
 	"github.com/machineadm/machineadm/host/controller/wrap"
+	"github.com/machineadm/machineadm/testenv/bootstrapdata"
 )
 
-// golden: the data of each format is that of emit and wrap for the same documents, byte for byte. The documents are like those of
-// testenv/bootstrapdata, which boots nodes with the output of emit and wrap.
+// golden: the data of each format is, byte for byte, what testenv/bootstrapdata boots nodes with, and has parsers read.
 func (r *rig) golden(t *testing.T) {
-	const password = secretValue + " <&> 'quoted' \"text\""
 	r.put(t,
-		secret("golden-password", map[string]string{"value": password}),
+		secret("golden-password", map[string]string{"value": bootstrapdata.Token}),
 		made(contract.APIVersion, contract.KindSysctl, "node", map[string]any{
 			"spec": map[string]any{"parameters": map[string]any{"net.core.somaxconn": "8191"}},
 		}))
-	quoted, err := json.Marshal(password)
-	require.NoError(t, err)
-	ordered, err := emit.Order([]emit.Document{
-		{
-			Header: contract.Header{APIVersion: strangers, Kind: "Noop", Metadata: contract.Metadata{Name: "last"}},
-			Spec:   json.RawMessage(`{"provider":"test","token":{"value":` + string(quoted) + `},"touch":["/var/last"]}`),
-		},
-		{
-			Header: contract.Header{APIVersion: contract.APIVersion, Kind: contract.KindSysctl, Metadata: contract.Metadata{Name: "node"}},
-			Spec:   contract.SysctlSpec{Parameters: map[string]contract.IntOrString{"net.core.somaxconn": "8191"}},
-		},
-	})
-	require.NoError(t, err)
-	stream, err := emit.Stream(ordered)
+	stream, err := bootstrapdata.Stream()
 	require.NoError(t, err)
 	for kind, name := range map[string]string{
 		bootstrap.FormatCloudConfig: "golden-cloud-config", bootstrap.FormatIgnition: "golden-ignition",
