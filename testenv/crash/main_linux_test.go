@@ -27,7 +27,7 @@ const (
 
 var (
 	seed   = flag.Uint64("seed", 0, "of the random moments; 0 takes a new one, which a failure shows")
-	rounds = flag.Int("rounds", 250, "how many runs are disturbed, a fifth of them on the node")
+	rounds = flag.Int("rounds", 125, "how many runs are disturbed, a fifth of them on the node")
 
 	built   string // where the binaries and all trees are; short, because the name of a socket is
 	results = tally{hits: map[victim]int{}}
