@@ -24,7 +24,7 @@ import (
 )
 
 // soon is far below the interval at which the manager reconciles everything again: what happens so soon is due to a watch.
-const soon = 30 * time.Second
+const soon = time.Minute
 
 // light runs a management cluster with the kinds of Cluster API and none of its managers: the test does what they would do.
 // The cluster that machines join is the management cluster itself, so that there is one to connect to.
