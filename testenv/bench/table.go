@@ -122,6 +122,8 @@ func Rows() []Row {
 		{"the same: requests to API servers", "BenchmarkWorkers", "cabpk-requests", "requests", TimesAtMost, 1},
 		{"data of 300 workers at once", "BenchmarkWorkers", "cabpk-wall-ms", "wall-ms", TimesAtMost, 0.5},
 		{"the same: memory", "BenchmarkWorkers", "cabpk-RSS-MiB", "RSS-MiB", TimesAtMost, 0.7},
+		{"data of one more worker", "BenchmarkWorkers", "", "one-wall-ms", AtMost, 1000},
+		{"a manager that starts beside them", "BenchmarkWorkers", "", "restart-wall-ms", AtMost, 20000},
 		{"the same four files: bash", "BenchmarkFourFiles", "bash-cpu-ms", "cpu-ms", TimesAtMost, 0},
 		{"the same four files: Ignition", "BenchmarkFourFiles", "ignition-cpu-ms", "cpu-ms", TimesAtMost, 2.5},
 		{"the same four files: cloud-init", "BenchmarkFourFiles", "cloud-init-cpu-ms", "cpu-ms", TimesLess, 20},

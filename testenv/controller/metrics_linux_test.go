@@ -37,7 +37,7 @@ func (r *rig) authorizedMetrics(t *testing.T) string {
 }
 
 // scrape reads the metrics of the manager.
-func scrape(t *testing.T, c *http.Client, url, token string) string {
+func scrape(t testing.TB, c *http.Client, url, token string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	require.NoError(t, err)
@@ -56,16 +56,21 @@ func scrape(t *testing.T, c *http.Client, url, token string) string {
 // resynced waits until every config was reconciled so many times more.
 func (r *rig) resynced(t *testing.T, times int) {
 	t.Helper()
-	total := func() int {
-		sum := 0
-		text := scrape(t, http.DefaultClient, "http://"+r.metrics+"/metrics", "")
-		for _, found := range regexp.MustCompile(`(?m)^controller_runtime_reconcile_total\{controller="machinebootstrapconfig",.*\} ([0-9]+)$`).FindAllStringSubmatch(text, -1) {
-			n, err := strconv.Atoi(found[1])
-			require.NoError(t, err)
-			sum += n
-		}
-		return sum
-	}
-	began, configs := total(), len(r.ready(t, 2))
-	require.Eventually(t, func() bool { return total() >= began+times*configs }, limit, soon/100)
+	began, configs := r.reconciled(t), len(r.ready(t, 2))
+	require.Eventually(t, func() bool { return r.reconciled(t) >= began+times*configs }, limit, soon/100)
 }
+
+// reconciled is how many reconciliations the manager has ended.
+func (r *rig) reconciled(t testing.TB) int {
+	t.Helper()
+	sum := 0
+	text := scrape(t, http.DefaultClient, "http://"+r.metrics+"/metrics", "")
+	for _, found := range ended.FindAllStringSubmatch(text, -1) {
+		n, err := strconv.Atoi(found[1])
+		require.NoError(t, err)
+		sum += n
+	}
+	return sum
+}
+
+var ended = regexp.MustCompile(`(?m)^controller_runtime_reconcile_total\{controller="machinebootstrapconfig",.*\} ([0-9]+)$`)

@@ -27,6 +27,8 @@ var machines = flag.Int("machines", 300, "Machines of the benchmark")
 // core does not run: what is measured is the bootstrap provider.
 type scale struct {
 	*rig
+	// name is that of the Cluster, and count the number of its Machines.
+	name  string
 	count int
 }
 
@@ -34,22 +36,22 @@ type scale struct {
 func (s *scale) cluster(t testing.TB) *clusterv1.Cluster {
 	t.Helper()
 	c := &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "scale"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: s.name},
 		Spec: clusterv1.ClusterSpec{
 			ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "127.0.0.1", Port: 6443},
-			InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "None", Name: "scale"},
+			InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "None", Name: s.name},
 		},
 	}
 	require.NoError(t, s.Create(t.Context(), c))
 	ca := authority.New(t)
 	certificate, key := ca.Issue(t, "kubernetes")
 	for name, data := range map[string]map[string][]byte{
-		"scale-ca":         {"tls.crt": certificate, "tls.key": key},
-		"scale-kubeconfig": {"value": s.administrator(t)},
+		s.name + "-ca":         {"tls.crt": certificate, "tls.key": key},
+		s.name + "-kubeconfig": {"value": s.administrator(t)},
 	} {
 		require.NoError(t, s.Create(t.Context(), &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: "default", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "scale"},
+				Namespace: "default", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: s.name},
 			},
 			Type: clusterv1.ClusterSecretType, Data: data,
 		}))
@@ -61,11 +63,11 @@ func (s *scale) cluster(t testing.TB) *clusterv1.Cluster {
 func (s *scale) machines(t testing.TB, config *unstructured.Unstructured) {
 	t.Helper()
 	for i := range s.count {
-		name := fmt.Sprintf("worker-%05d", i)
+		name := fmt.Sprintf("%s-%05d", s.name, i)
 		m := &clusterv1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "scale"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: s.name}},
 			Spec: clusterv1.MachineSpec{
-				ClusterName: "scale", Version: "v1.36.3",
+				ClusterName: s.name, Version: "v1.36.3",
 				Bootstrap: clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
 					APIGroup: config.GroupVersionKind().Group, Kind: config.GetKind(), Name: name,
 				}},
@@ -104,10 +106,10 @@ func (s *scale) created(t testing.TB, config *unstructured.Unstructured) {
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(config.GroupVersionKind().GroupVersion().WithKind(config.GetKind() + "List"))
 	done := map[string]bool{}
-	limit := time.After(10 * time.Minute)
+	limit := time.After(20 * time.Minute)
 	for len(done) < s.count {
 		// The API server ends watches of a resource that was just defined.
-		w, err := s.Watch(t.Context(), &list, client.InNamespace("default"))
+		w, err := s.Watch(t.Context(), &list, client.InNamespace("default"), client.MatchingLabels{clusterv1.ClusterNameLabel: s.name})
 		require.NoError(t, err)
 		s.follow(t, w, done, limit)
 		w.Stop()
