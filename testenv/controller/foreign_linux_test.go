@@ -97,6 +97,7 @@ func (r *rig) reported(t *testing.T, config, name string) {
 		"value": "apiVersion: example.com/v1\nkind: HTTPProxy\nmetadata: {name: proxy}\nspec: {password: {value: " + secretValue + "}}\n",
 	}))
 	require.Contains(t, string(r.awaitData(t, config).Data["value"]), secretValue)
+	r.condition(t, bootstrap.ConditionReady, metav1.ConditionTrue, "", config) // the status is written after the data
 	var c bootstrap.MachineBootstrapConfig
 	require.NoError(t, r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: config}, &c))
 	require.Len(t, c.Status.Plugins, 1)
