@@ -2,6 +2,8 @@ package launch_test
 
 import (
 	"context"
+	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,6 +48,41 @@ func TestKillDoesNotWaitForLeftovers(t *testing.T) {
 	p.Kill()
 	testify.Less(t, time.Since(began), 15*time.Second)
 	testify.True(t, p.Exited())
+}
+
+// leaking passes every connection to a process that outlives the plugin.
+type leaking struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l leaking) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	file, err := socket.File()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.Command("/bin/sleep", "60")
+	c.ExtraFiles = []*os.File{file}
+	return conn, c.Start()
+}
+
+// TestCallEndsWithThePlugin: a call returns although another process has the connection of the plugin open.
+func TestCallEndsWithThePlugin(t *testing.T) {
+	require.Tool(t, "sleep")
+	t.Parallel()
+	p, err := launchStranger(t, "inherited")
+	testify.NoError(t, err)
+	defer p.Kill()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	_, err = p.Describe(ctx, pluginv1.DescribeRequest{})
+	testify.ErrorIs(t, err, pluginv1.ErrCrashed)
 }
 
 // TestSocketOfAnotherUser: nothing is sent to a process of another user that listens in the plugin's place.

@@ -2,8 +2,14 @@
 
 package launch_test
 
-import "errors"
+import (
+	"errors"
+	"net"
+)
 
 func leak() error { return errors.ErrUnsupported }
 
 func usurped(string) error { return errors.ErrUnsupported }
+
+// leaking is for Linux alone.
+type leaking struct{ net.Listener }

@@ -101,6 +101,13 @@ func (r *processRunner) drain() {
 	time.AfterFunc(pipeWait, func() { _ = closeAll([2]*os.File{r.stdout, r.stderr}) }) // Wait has usually closed them
 }
 
+// closeAfter ends the calls of a plugin that has ended: a child process of it may keep the connection open, and no call would
+// return before its limit.
+func (r *processRunner) closeAfter(connection io.Closer) {
+	_ = r.program.Wait()                                        // Wait below returns the same error
+	time.AfterFunc(pipeWait, func() { _ = connection.Close() }) // go-plugin has usually closed it
+}
+
 // room returns the reason why no file can be made in the directory of the socket; the plugin reports it on its stderr
 // alone.
 func (r *processRunner) room() error {

@@ -123,6 +123,9 @@ func (p *Process) connect() (err error) {
 		return &Error{Cause: errors.New("the plugin serves another protocol")}
 	}
 	p.Client = c
+	if g, ok := protocol.(*plugin.GRPCClient); ok {
+		go p.runner.closeAfter(g.Conn)
+	}
 	return nil
 }
 

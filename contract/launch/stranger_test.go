@@ -55,9 +55,15 @@ func stranger(how string) error {
 	if err != nil {
 		return err
 	}
+	if how == "inherited" {
+		listener = leaking{listener}
+	}
 	fmt.Printf("1|%d|%s|%s|grpc|%s\n", pluginv1.ProtocolVersion, network, listener.Addr(), certificate)
 	return grpc.NewServer(grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
 		fmt.Fprintln(os.Stderr, "called")
+		if how == "inherited" {
+			os.Exit(1)
+		}
 		time.Sleep(time.Hour) // longer than any test: a call that is not answered
 		return nil
 	})).Serve(listener)
