@@ -9,8 +9,9 @@ import (
 	"github.com/machineadm/machineadm/internal/rooted"
 )
 
-// ImageChoices is the file of an image with the providers chosen in its bake.
-const ImageChoices = "/ProgramData/machineadm/choices.json"
+// ImageChoices is the file of an image with the providers chosen in its bake. It is beside the state, which has another name
+// for those of the machine.
+const ImageChoices = "/ProgramData/machineadm/image-choices.json"
 
 // ImageWrites is the record of an image.
 const ImageWrites = `C:\ProgramData\machineadm\.pending`
