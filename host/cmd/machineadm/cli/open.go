@@ -111,6 +111,21 @@ func (g *globals) directories(p *place, mode run.Mode) error {
 
 // keep takes the lock and opens the state store.
 func (p *place) keep(ctx context.Context) error {
+	if err := p.takeLock(); err != nil {
+		return err
+	}
+	p.reportPath = filepath.Join(p.runDir, state.ReportFile)
+	var id string
+	if id, p.stateErr = p.machineID(ctx); p.stateErr == nil {
+		p.store, p.stateErr = state.Open(p.stateDir, id)
+	}
+	p.writes = p.newWrites()
+	p.reports = state.Reports{RunDir: p.runDir, Store: p.store}
+	return nil
+}
+
+// takeLock takes the lock of the machine or image, and removes the sockets of killed runs.
+func (p *place) takeLock() error {
 	if err := state.MakeRunDir(p.runDir); err != nil {
 		return stateExit(err)
 	}
@@ -133,17 +148,7 @@ func (p *place) keep(ctx context.Context) error {
 	p.lock = lock
 	p.log.Debug("lock taken", "path", at)
 	p.cleanup = append(p.cleanup, func() { _ = lock.Release() }) // the process exits next
-	p.reportPath = filepath.Join(p.runDir, state.ReportFile)
-	if err := p.removeSockets(); err != nil {
-		return err
-	}
-	var id string
-	if id, p.stateErr = p.machineID(ctx); p.stateErr == nil {
-		p.store, p.stateErr = state.Open(p.stateDir, id)
-	}
-	p.writes = p.newWrites()
-	p.reports = state.Reports{RunDir: p.runDir, Store: p.store}
-	return nil
+	return p.removeSockets()
 }
 
 // lockAt returns the lock of the live machine or of an image.
