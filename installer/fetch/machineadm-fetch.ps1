@@ -1,0 +1,71 @@
+# Downloads machineadm and runs `machineadm install` with the arguments of this script, as Administrator.
+# The digest is trusted, not TLS: a URL can be http.
+$version = ''
+$urls = @()  # directories of the release, tried in turn
+$amd64 = ''  # SHA-256 of machineadm-VERSION-windows-amd64.exe
+$to = "$env:ProgramFiles\machineadm"
+$waits = 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5, 5, 5, 5, 5, 5  # seconds between rounds
+
+$ErrorActionPreference = 'Stop'
+$ProgressPreference = 'SilentlyContinue'  # the progress bar takes most of the time of a download
+[Net.ServicePointManager]::SecurityProtocol = [Net.ServicePointManager]::SecurityProtocol -bor [Net.SecurityProtocolType]::Tls12
+function Stop-Fetch($Message) {
+    [Console]::Error.WriteLine("machineadm-fetch: $Message")
+    exit 1
+}
+if ($env:PROCESSOR_ARCHITECTURE -ne 'AMD64') { Stop-Fetch "no machineadm for $env:PROCESSOR_ARCHITECTURE" }
+if ($amd64.Length -ne 64) { Stop-Fetch 'set $amd64 to the SHA-256 of the program' }
+$file = "machineadm-$version-windows-amd64.exe"
+
+# Only Administrators and SYSTEM can write a new directory; one that exists must be so already, which its rights show.
+if (-not (Test-Path -LiteralPath $to)) { New-Item -ItemType Directory -Path $to | Out-Null }
+$acl = Get-Acl -LiteralPath $to
+$trusted = 'S-1-5-18', 'S-1-5-32-544', 'S-1-3-0', 'S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464'
+$write = [Security.AccessControl.FileSystemRights]'WriteData, AppendData, Delete, DeleteSubdirectoriesAndFiles, ChangePermissions, TakeOwnership'
+foreach ($rule in $acl.GetAccessRules($true, $true, [Security.Principal.SecurityIdentifier])) {
+    $others = $trusted -notcontains $rule.IdentityReference.Value
+    if ($others -and $rule.AccessControlType -eq 'Allow' -and ($rule.FileSystemRights -band $write)) {
+        Stop-Fetch "$($rule.IdentityReference) can change ${to}: remove that right, or change `$to"
+    }
+}
+
+$temporary = Join-Path $to ".machineadm-fetch.$PID.tmp"  # not .exe: nothing unverified can be started
+foreach ($old in Get-ChildItem -LiteralPath $to -Filter '.machineadm-fetch.*.tmp' -Force) {  # of killed runs
+    $owner = $old.Name.Split('.')[2]
+    if (-not (Get-Process -Id $owner -ErrorAction SilentlyContinue)) { Remove-Item -LiteralPath $old.FullName -Force }
+}
+function Test-Download($Url) {
+    try {
+        Invoke-WebRequest -UseBasicParsing -Uri "$Url/$file" -OutFile $temporary -TimeoutSec 60
+        $stream = [IO.File]::Open($temporary, 'Open', 'ReadWrite')
+        $stream.Flush($true)
+        $stream.Dispose()
+    } catch {
+        [Console]::Error.WriteLine("machineadm-fetch: cannot download $Url/${file}: $($_.Exception.Message)")
+        $script:left += $Url
+        return $false
+    }
+    if ((Get-FileHash -LiteralPath $temporary -Algorithm SHA256).Hash -eq $amd64) { return $true }
+    [Console]::Error.WriteLine("machineadm-fetch: $Url/$file has another SHA-256")
+    return $false
+}
+function Test-Round {
+    foreach ($wait in @(0) + $waits) {
+        Start-Sleep -Milliseconds ([int]($wait * 1000))
+        $script:left = @()
+        foreach ($url in $script:urls) {
+            if (Test-Download $url) { return $true }
+        }
+        $script:urls = $script:left
+        if ($script:urls.Count -eq 0) { return $false }
+    }
+    return $false
+}
+try {
+    if (-not (Test-Round)) { Stop-Fetch "nothing installed: check `$urls, `$amd64, network, space in $to" }
+    Move-Item -LiteralPath $temporary -Destination (Join-Path $to 'machineadm.exe') -Force
+} finally {
+    Remove-Item -LiteralPath $temporary -Force -ErrorAction SilentlyContinue
+}
+& (Join-Path $to 'machineadm.exe') install @args
+exit $LASTEXITCODE
