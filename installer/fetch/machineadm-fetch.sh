@@ -1,12 +1,13 @@
 #!/bin/sh
-# Downloads machineadm and runs `machineadm install` with the arguments of this
-# script, as root. The digest is trusted, not TLS: a URL can be http.
+# Downloads machineadm and runs `machineadm install` with its arguments, as root.
+# The digest is trusted, not TLS: a URL can be http.
 version=
-urls=  # directories of the release, tried in turn
+urls=  # directories, tried in turn
 amd64= # SHA-256 of machineadm-VERSION-linux-amd64
 arm64=
 to=/opt/bin
-waits='.1 .2 .4 .8 1.6 3.2 5 5 5 5 5 5' # seconds between rounds
+limit=120 # seconds a download
+waits='.1 .2 .4 .8 1.6 3.2 5 5 5 5 5 5' # between rounds
 
 set -eu
 umask 022
@@ -29,8 +30,9 @@ aarch64) arch=arm64 want=$arm64 ;;
 esac
 file=machineadm-$version-linux-$arch
 [ ${#want} = 64 ] || die "set $arch= to the SHA-256 of $file"
-pick 'curl -qfsSL --connect-timeout 10 -Y1000 -y10 -o' 'wget -qT10 -t1 -O'
+pick 'curl -qfsSLy10 -o' 'wget -qt1 -O'
 get=$tool
+! command -v timeout >/dev/null || get="timeout $limit $tool"
 pick sha256sum 'shasum -a256' 'openssl dgst -sha256 -r'
 sum=$tool
 
@@ -41,7 +43,7 @@ while
 	ls -ldn "$at/" | {
 		read -r mode _ uid _
 		case $uid:$mode in 0:d????-??-*) ;; *) false ;; esac
-	} || die "other users can change $at/: chown root, chmod go-w, or change to="
+	} || die "others can change $at/: chown root, chmod go-w, or set to="
 	[ "$at" ]
 do at=${at%/*}; done
 
@@ -60,7 +62,7 @@ fetch() {
 			rm -f "$tmp"
 			if (umask 077 && ulimit -f 262144 && $get "$tmp" "$url/$file"); then
 				flush "$tmp"
-				[ "$($sum <"$tmp" | cut -c-64)" != "$want" ] || return 0
+				[ "$($sum <"$tmp" | cut -c-64)" = "$want" ] && return
 				say "$url/$file has another SHA-256"
 			else
 				say "cannot download $url/$file (exit $?)"

@@ -1,0 +1,185 @@
+package fetch
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	needs "github.com/machineadm/machineadm/internal/require"
+)
+
+// TestServers: what a server does wrong ends with a clear error, or with the next try.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	for _, get := range []string{"curl", "wget", "wget=busybox"} {
+		t.Run(get, func(t *testing.T) {
+			t.Parallel()
+			for name, c := range faults() {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					url := serve(t, c.handler())
+					b := newBench(t, url)
+					b.path = toolbox(t, get, "sha256sum")
+					if c.error != "" {
+						b.refused(b.run(), fmt.Sprintf(c.error, url+"/"+File(version, "linux", runtime.GOARCH)), "nothing installed")
+						// Another mirror has the file.
+						b.head.URLs = append(b.head.URLs, serve(t, good))
+					}
+					b.ran(b.run())
+				})
+			}
+		})
+	}
+}
+
+// fault is a server with a defect.
+type fault struct {
+	handler func() http.HandlerFunc
+	error   string // with the URL; empty if another try succeeds
+}
+
+func faults() map[string]fault {
+	simple := func(h http.HandlerFunc) func() http.HandlerFunc { return func() http.HandlerFunc { return h } }
+	return map[string]fault{
+		"wrong bytes": {simple(func(w http.ResponseWriter, _ *http.Request) {
+			data := content()
+			data[len(data)-1]++
+			_, _ = w.Write(data)
+		}), "%s has another SHA-256"},
+		"empty": {simple(func(http.ResponseWriter, *http.Request) {}), "%s has another SHA-256"},
+		"truncated": {simple(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(content())))
+			_, _ = w.Write(content()[:1000])
+		}), "%s "}, // busybox does not notice the missing bytes
+		"absent":    {simple(http.NotFound), "cannot download %s"},
+		"forbidden": {simple(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }), "cannot download %s"},
+		"redirect in a circle": {simple(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path, http.StatusFound)
+		}), "cannot download %s"},
+		"redirect": {simple(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.RawQuery == "" {
+				http.Redirect(w, r, r.URL.Path+"?elsewhere", http.StatusFound)
+				return
+			}
+			good(w, r)
+		}), ""},
+		"error, then good": {func() http.HandlerFunc {
+			var requests atomic.Int32
+			return func(w http.ResponseWriter, r *http.Request) {
+				if requests.Add(1) == 1 {
+					w.WriteHeader(http.StatusInternalServerError)
+					return
+				}
+				good(w, r)
+			}
+		}, ""},
+	}
+}
+
+// TestHangingServer: a server that never answers, or stops in the middle, costs one time limit; then the next mirror serves.
+func TestHangingServer(t *testing.T) {
+	t.Parallel()
+	for _, get := range []string{"curl", "wget", "wget=busybox"} {
+		for name, sent := range map[string]int{"no answer": 0, "half": 1000} {
+			t.Run(get+" "+name, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, serve(t, hang(sent)), serve(t, good))
+				b.path, b.head.Limit = toolbox(t, get, "sha256sum"), "3"
+				got := b.run()
+				assert.Contains(t, got.errOut, "cannot download "+b.head.URLs[0])
+				b.ran(got)
+			})
+		}
+	}
+}
+
+// hang sends a part of the program and waits for the client to leave.
+func hang(sent int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if sent > 0 {
+			w.Header().Set("Content-Length", strconv.Itoa(len(content())))
+			_, _ = w.Write(content()[:sent])
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-r.Context().Done()
+	}
+}
+
+// TestEndlessFile: a server cannot fill the disk.
+func TestEndlessFile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.Copy(w, zeros{})
+	}))
+	b.head.Waits = " "
+	began := time.Now()
+	b.refused(b.run(), "cannot download "+b.head.URLs[0])
+	t.Logf("ended after %s", time.Since(began))
+}
+
+// zeros never ends.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestNginx downloads from a real web server, whose second try is behind a redirect and an error.
+func TestNginx(t *testing.T) {
+	t.Parallel()
+	nginx := needs.Tool(t, "nginx")
+	b := newBench(t)
+	release := filepath.Join(b.dir, "www", version)
+	require.NoError(t, os.MkdirAll(release, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(release, File(version, "linux", runtime.GOARCH)), content(), 0o644))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	config := filepath.Join(b.dir, "nginx.conf")
+	require.NoError(t, os.WriteFile(config, []byte(fmt.Sprintf(`daemon off; master_process off; user root;
+pid %[1]s/nginx.pid; error_log stderr;
+events {}
+http {
+	access_log off;
+	client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
+	server {
+		listen %[2]s;
+		root %[1]s/www;
+		location /moved/ { rewrite ^/moved/(.*)$ /$1 redirect; }
+		location /broken/ { return 503; }
+	}
+}
+`, b.dir, listener.Addr())), 0o600))
+	c := exec.CommandContext(t.Context(), nginx, "-c", config, "-p", b.dir, "-e", "stderr")
+	var log bytes.Buffer
+	c.Stdout, c.Stderr = &log, &log
+	require.NoError(t, c.Start())
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		t.Log(log.String())
+	})
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		return err == nil && conn.Close() == nil
+	}, limit, 5*time.Millisecond)
+	url := "http://" + listener.Addr().String()
+	b.head.URLs = []string{url + "/" + version}
+	b.ran(b.run())
+	b.head.URLs = []string{url + "/broken", url + "/absent", url + "/moved/" + version}
+	got := b.run()
+	b.ran(got)
+	assert.Contains(t, got.errOut, "cannot download "+url+"/broken/machineadm-")
+	assert.Contains(t, got.errOut, "cannot download "+url+"/absent/machineadm-")
+}
