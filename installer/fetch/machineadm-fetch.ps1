@@ -1,8 +1,8 @@
-# Downloads machineadm and runs `machineadm install` with the arguments of this script, as Administrator.
+# Downloads the installer of machineadm, which has every plugin, and runs it, as Administrator.
 # The digest is trusted, not TLS: a URL can be http.
 $version = ''
 $urls = @()  # directories of the release, tried in turn
-$amd64 = ''  # SHA-256 of machineadm-VERSION-windows-amd64.exe
+$amd64 = ''  # SHA-256 of machineadm-VERSION-windows-amd64.msi
 $to = "$env:ProgramFiles\machineadm"
 $waits = 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5, 5, 5, 5, 5, 5  # seconds between rounds
 
@@ -14,8 +14,8 @@ function Stop-Fetch($Message) {
     exit 1
 }
 if ($env:PROCESSOR_ARCHITECTURE -ne 'AMD64') { Stop-Fetch "no machineadm for $env:PROCESSOR_ARCHITECTURE" }
-if ($amd64.Length -ne 64) { Stop-Fetch 'set $amd64 to the SHA-256 of the program' }
-$file = "machineadm-$version-windows-amd64.exe"
+if ($amd64.Length -ne 64) { Stop-Fetch 'set $amd64 to the SHA-256 of the installer' }
+$file = "machineadm-$version-windows-amd64.msi"
 
 # Only Administrators and SYSTEM can write a new directory; one that exists must be so already, which its rights show.
 if (-not (Test-Path -LiteralPath $to)) { New-Item -ItemType Directory -Path $to | Out-Null }
@@ -29,7 +29,7 @@ foreach ($rule in $acl.GetAccessRules($true, $true, [Security.Principal.Security
     }
 }
 
-$temporary = Join-Path $to ".machineadm-fetch.$PID.tmp"  # not .exe: nothing unverified can be started
+$temporary = Join-Path $to ".machineadm-fetch.$PID.tmp"  # not .msi: nothing unverified can be started
 foreach ($old in Get-ChildItem -LiteralPath $to -Filter '.machineadm-fetch.*.tmp' -Force) {  # of killed runs
     $owner = $old.Name.Split('.')[2]
     if (-not (Get-Process -Id $owner -ErrorAction SilentlyContinue)) { Remove-Item -LiteralPath $old.FullName -Force }
@@ -63,9 +63,11 @@ function Test-Round {
 }
 try {
     if (-not (Test-Round)) { Stop-Fetch "nothing installed: check `$urls, `$amd64, network, space in $to" }
-    Move-Item -LiteralPath $temporary -Destination (Join-Path $to 'machineadm.exe') -Force
+    $msi = Join-Path $to $file
+    Move-Item -LiteralPath $temporary -Destination $msi -Force
+    $run = Start-Process -FilePath "$env:SystemRoot\System32\msiexec.exe" -ArgumentList "/i `"$msi`" /qn /norestart" -Wait -PassThru
+    Remove-Item -LiteralPath $msi -Force
 } finally {
     Remove-Item -LiteralPath $temporary -Force -ErrorAction SilentlyContinue
 }
-& (Join-Path $to 'machineadm.exe') install @args
-exit $LASTEXITCODE
+if ($run.ExitCode -notin 0, 3010) { Stop-Fetch "msiexec ended with $($run.ExitCode): see its log, and docs/fetch.md" }  # 3010: reboot
