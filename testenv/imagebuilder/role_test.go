@@ -1,0 +1,244 @@
+package imagebuilder
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/report"
+	needs "github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/tools"
+)
+
+const (
+	installer   = "../../installer/image-builder"
+	plugins     = "usr/libexec/machineadm/"
+	sentinel    = "/run/cluster-api/bootstrap-success.complete"
+	nodePath    = "/etc/machineadm/node.yaml"
+	bootTimeout = 4 * time.Minute
+	// stream has a document of each phase: the second needs the identity of a machine.
+	stream = `apiVersion: machineadm.cluster.x-k8s.io/v1alpha1
+kind: Sysctl
+metadata: {name: tuning}
+spec:
+  parameters: {net.core.somaxconn: 8191}
+---
+apiVersion: example.com/v1
+kind: Noop
+metadata: {name: identity}
+spec: {provider: test, touch: [/var/identity]}
+`
+	script   = `{"kinds": [{"apiVersion": "example.com/v1", "kind": "Noop", "phase": "provisioning"}]}`
+	playbook = `- hosts: all
+  become: true
+  tasks:
+    - include_role:
+        name: machineadm
+`
+)
+
+// TestLint runs Debian's ansible-lint.
+func TestLint(t *testing.T) {
+	t.Parallel()
+	lint := exec.CommandContext(t.Context(), needs.Tool(t, "ansible-lint"), "--nocolor", "--offline", "--parseable", "roles/machineadm")
+	lint.Dir, lint.Env = installer, append(os.Environ(), "HOME="+t.TempDir())
+	out, err := lint.CombinedOutput()
+	assert.NoError(t, err, "%s", out)
+}
+
+// TestRole bakes with Debian's ansible-core, 2.14 and 2.19, and boots a clone.
+func TestRole(t *testing.T) {
+	t.Parallel()
+	debs := packages(t)
+	for _, suite := range nodes.Suites() {
+		t.Run(string(suite), func(t *testing.T) {
+			t.Parallel()
+			n := nodes.Boot(t, nodes.Options{
+				Suite: suite, BootTimeout: bootTimeout, Layers: []nodes.Layer{{Packages: []string{"ansible-core", "python3-apt"}}},
+				Prepare: func(root string) error { return prepare(root, debs) },
+			})
+			first := play(t, n)
+			assert.Regexp(t, `changed=[1-9]\d* +unreachable=0 +failed=0`, first)
+			assert.Equal(t, "8191", strings.TrimSpace(n.MustExec(t, "cat", "/proc/sys/net/core/somaxconn").Stdout))
+			checkImage(t, n)
+			assert.Regexp(t, `changed=0 +unreachable=0 +failed=0`, play(t, n), "the role is not idempotent")
+			checkImage(t, n)
+
+			n.MustExec(t, "sh", "-c", "tr -d - </proc/sys/kernel/random/uuid >/etc/machine-id")
+			require.NoError(t, n.Reboot(t.Context()))
+			firstBoot(t, n)
+			refusals(t, n)
+		})
+	}
+}
+
+// TestImageRoot bakes and seals the file system of a machine that has not booted yet.
+func TestImageRoot(t *testing.T) {
+	t.Parallel()
+	debs := packages(t)
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, BootTimeout: bootTimeout, Prepare: func(root string) error {
+		if err := prepare(root, debs); err != nil {
+			return err
+		}
+		for _, deb := range debs {
+			if out, err := exec.CommandContext(t.Context(), "dpkg-deb", "--extract", deb, root).CombinedOutput(); err != nil {
+				return fmt.Errorf("%w\n%s", err, out)
+			}
+		}
+		host := []string{filepath.Join(root, "usr/bin/machineadm"), "--plugin-dir", filepath.Join(root, plugins)}
+		for _, argv := range [][]string{
+			{"apply", "--root", root, "--phase", "preparation", "--path", filepath.Join(root, nodePath)}, {"seal", "--root", root},
+		} {
+			argv = append(host[:len(host):len(host)], argv...)
+			if out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput(); err != nil {
+				return fmt.Errorf("%q: %w\n%s", argv, err, out)
+			}
+		}
+		return nil
+	}})
+	checkImage(t, n)
+	firstBoot(t, n)
+}
+
+// prepare writes what the role and the first boot read into the files of a node.
+func prepare(root string, debs []string) error {
+	for path, content := range map[string]string{
+		"srv/play.yml": playbook, "srv/node.yaml": stream, nodePath: stream,
+		plugins + "machineadm-noop-plugin-test.script": script,
+	} {
+		at := filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(at, []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	for i, deb := range debs {
+		if err := tools.CopyProgram(filepath.Join(root, "srv", fmt.Sprintf("%d.deb", i)), deb); err != nil {
+			return err
+		}
+	}
+	return os.CopyFS(filepath.Join(root, "srv/roles"), os.DirFS(filepath.Join(installer, "roles")))
+}
+
+// play runs the role on the node as image-builder's playbook does, and returns the output.
+func play(t *testing.T, n *nodes.Node) string {
+	t.Helper()
+	got, err := n.Exec(t.Context(), "env", "LC_ALL=C.UTF-8", "ANSIBLE_NOCOLOR=1", "ANSIBLE_ROLES_PATH=/srv/roles",
+		"ansible-playbook", "-i", "localhost,", "-c", "local", "/srv/play.yml",
+		"-e", `{"machineadm_stream": "/srv/node.yaml", "machineadm_packages": ["/srv/0.deb"]}`)
+	require.NoError(t, err)
+	require.Zero(t, got.ExitCode, "%s\n%s", got.Stdout, got.Stderr)
+	return got.Stdout
+}
+
+// checkImage checks the goss file, and that nothing of the machine is left.
+func checkImage(t *testing.T, n *nodes.Node) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(installer, "goss", "*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		g, err := parse(name, data)
+		require.NoError(t, err)
+		require.NoError(t, g.check(func(argv ...string) (string, int) {
+			got, err := n.Exec(t.Context(), argv...)
+			require.NoError(t, err)
+			return got.Stdout, got.ExitCode
+		}), name)
+	}
+	choices := n.MustExec(t, "cat", "/etc/machineadm/choices.json").Stdout
+	assert.JSONEq(t, `{"Sysctl/tuning":"procfs"}`, choices)
+	left := n.MustExec(t, "sh", "-c", "find /var/lib/machineadm /run/machineadm /etc/systemd/system -name '*machineadm*' -o -type f -path '*machineadm*' || true").Stdout
+	assert.NotRegexp(t, regexp.MustCompile(`(?m)\.(json|key)$|machine-id|resume`), left)
+}
+
+// firstBoot applies the whole stream, as a machine of the image does, and checks that the deferred documents are done.
+func firstBoot(t *testing.T, n *nodes.Node) {
+	t.Helper()
+	n.MustExec(t, "machineadm", "--bootstrap", "--path", nodePath)
+	data, err := n.CopyOut(t.Context(), "/run/machineadm/report.json")
+	require.NoError(t, err)
+	var r report.Report
+	require.NoError(t, json.Unmarshal(data, &r))
+	require.Equal(t, report.RunSucceeded, r.Outcome, "%+v", r)
+	require.Len(t, r.Documents, 2)
+	assert.Equal(t, "procfs", r.Documents[0].Provider)
+	assert.Equal(t, report.Changed, r.Documents[1].Outcome, "the document of the phase provisioning")
+	assert.Equal(t, "8191", strings.TrimSpace(n.MustExec(t, "cat", "/proc/sys/net/core/somaxconn").Stdout))
+	n.MustExec(t, "test", "-e", "/var/identity")
+	n.MustExec(t, "test", "-s", sentinel)
+	reports := strings.Fields(n.MustExec(t, "ls", "/var/lib/machineadm/reports").Stdout)
+	assert.Len(t, reports, 1, "a report of the machine that was the image")
+}
+
+// refusals seals the live machine again, with its sentinel, but not while a run waits for its reboot.
+func refusals(t *testing.T, n *nodes.Node) {
+	t.Helper()
+	seal := func(args ...string) nodes.Result {
+		got, err := n.Exec(t.Context(), append([]string{"machineadm", "seal"}, args...)...)
+		require.NoError(t, err)
+		return got
+	}
+	assert.Contains(t, seal().Stdout, "removed "+sentinel+"\n")
+	n.MustExec(t, "sh", "-c", `printf '%s' "$0" >/srv/reboot.yaml && chmod 600 /srv/reboot.yaml && `+
+		`machineadm apply --path /srv/reboot.yaml; test $? = 3`,
+		strings.Replace(strings.Split(stream, "---\n")[1], "touch: [/var/identity]", "reboot: AfterRun, touch: [/var/again]", 1))
+	got := seal()
+	assert.Equal(t, report.ExitReboot, got.ExitCode, "%+v", got)
+	assert.Contains(t, got.Stderr, "Noop/identity has requested a reboot")
+	n.MustExec(t, "test", "-e", "/var/lib/machineadm/reboots.json")
+	n.MustExec(t, "test", "-s", "/etc/machineadm/choices.json")
+
+	got = seal("--discard-run")
+	require.Zero(t, got.ExitCode, "%+v", got)
+	for _, path := range []string{"/var/lib/machineadm/reports", "/var/lib/machineadm/reboots.json", "/run/machineadm/report.json"} {
+		assert.Contains(t, got.Stdout, "removed "+path+"\n")
+	}
+	assert.Equal(t, nodes.Result{Stdout: "nothing to remove\n"}, seal())
+}
+
+// packages returns the package files that the role installs: stand-ins with the programs of this checkout, in the places
+// where a package of a release has them.
+func packages(t *testing.T) []string {
+	t.Helper()
+	needs.Root(t)
+	build := needs.Tool(t, "dpkg-deb")
+	dir := t.TempDir()
+	require.NoError(t, tools.Products(t.Context(), dir, map[string]string{
+		"tree/usr/bin/machineadm":                            "host/cmd/machineadm",
+		"tree/" + plugins + "machineadm-sysctl-plugin-procfs": "plugins/sysctl/procfs",
+		"tree/" + plugins + "machineadm-noop-plugin-test":     "testenv/noop",
+	}))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "tree/DEBIAN"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tree/DEBIAN/control"), []byte(`Package: machineadm
+Version: 0.0.1
+Architecture: all
+Maintainer: test <test@example.com>
+Description: stand-in for a package of a release
+`), 0o644))
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(path, 0o755) //nolint:gosec // directories of a package
+		}
+		return err
+	}))
+	deb := filepath.Join(dir, "machineadm.deb")
+	out, err := exec.CommandContext(t.Context(), build, "--root-owner-group", "-Zgzip", "-z1", "--build", filepath.Join(dir, "tree"), deb).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return []string{deb}
+}
