@@ -3,6 +3,7 @@ module github.com/machineadm/machineadm/testenv/bootstrapdata/parsers
 go 1.26.8
 
 require (
+	github.com/coreos/butane v0.24.0
 	github.com/coreos/ignition/v2 v2.24.0
 	github.com/siderolabs/talos/pkg/machinery v1.12.0
 	github.com/stretchr/testify v1.12.1
@@ -14,6 +15,7 @@ require (
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/aws/aws-sdk-go-v2 v1.39.2 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
+	github.com/clarketm/json v1.17.1 // indirect
 	github.com/containerd/go-cni v1.1.13 // indirect
 	github.com/containernetworking/cni v1.3.0 // indirect
 	github.com/coreos/go-json v0.0.0-20230131223807-18775e0fb4fb // indirect
