@@ -57,7 +57,7 @@ func Script(root, name string, h Head) (string, error) {
 func File(version, goos, goarch string) string {
 	name := "machineadm-" + version + "-" + goos + "-" + goarch
 	if goos == "windows" {
-		name += ".exe"
+		name += ".msi"
 	}
 	return name
 }

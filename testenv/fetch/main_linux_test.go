@@ -34,7 +34,9 @@ const (
 	limit   = 2 * time.Minute
 )
 
-func content() []byte { return append([]byte(program), bytes.Repeat([]byte("# padding\n"), padding/10)...) }
+func content() []byte {
+	return append([]byte(program), bytes.Repeat([]byte("# padding\n"), padding/10)...)
+}
 
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)

@@ -220,7 +220,7 @@ func packages(t *testing.T) []string {
 	build := needs.Tool(t, "dpkg-deb")
 	dir := t.TempDir()
 	require.NoError(t, tools.Products(t.Context(), dir, map[string]string{
-		"tree/usr/bin/machineadm":                            "host/cmd/machineadm",
+		"tree/usr/bin/machineadm":                             "host/cmd/machineadm",
 		"tree/" + plugins + "machineadm-sysctl-plugin-procfs": "plugins/sysctl/procfs",
 		"tree/" + plugins + "machineadm-noop-plugin-test":     "testenv/noop",
 	}))
