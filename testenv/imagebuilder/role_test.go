@@ -1,6 +1,7 @@
 package imagebuilder
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +44,7 @@ spec: {provider: test, touch: [/var/identity]}
 	script   = `{"kinds": [{"apiVersion": "example.com/v1", "kind": "Noop", "phase": "provisioning"}]}`
 	playbook = `- hosts: all
   become: true
+  gather_subset: [min]
   tasks:
     - include_role:
         name: machineadm
@@ -68,11 +71,11 @@ func TestRole(t *testing.T) {
 				Suite: suite, BootTimeout: bootTimeout, Layers: []nodes.Layer{{Packages: []string{"ansible-core", "python3-apt"}}},
 				Prepare: func(root string) error { return prepare(root, debs) },
 			})
-			first := play(t, n)
+			first := play(t, n, fromFiles)
 			assert.Regexp(t, `changed=[1-9]\d* +unreachable=0 +failed=0`, first)
 			assert.Equal(t, "8191", strings.TrimSpace(n.MustExec(t, "cat", "/proc/sys/net/core/somaxconn").Stdout))
 			checkImage(t, n)
-			assert.Regexp(t, `changed=0 +unreachable=0 +failed=0`, play(t, n), "the role is not idempotent")
+			assert.Regexp(t, `changed=0 +unreachable=0 +failed=0`, play(t, n, fromFiles), "the role is not idempotent")
 			checkImage(t, n)
 
 			n.MustExec(t, "sh", "-c", "tr -d - </proc/sys/kernel/random/uuid >/etc/machine-id")
@@ -81,6 +84,49 @@ func TestRole(t *testing.T) {
 			refusals(t, n)
 		})
 	}
+}
+
+// standIn stands for the program of a release: it installs the one of the package.
+const standIn = `#!/bin/sh
+set -eu
+test "$*" = "install --manifest http://127.0.0.1:8080/manifest.json --key KEY --version v1 --with sysctl-plugin-procfs"
+to=/opt/machineadm/bin/machineadm
+if test -e $to; then echo "machineadm v1 is already installed in /opt/machineadm"; exit; fi
+install -D /usr/bin/machineadm $to
+`
+
+// TestSources installs from a server: packages by their digests, and a release.
+func TestSources(t *testing.T) {
+	t.Parallel()
+	debs := packages(t)
+	sum := func(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
+	deb, err := os.ReadFile(debs[0])
+	require.NoError(t, err)
+	n := nodes.Boot(t, nodes.Options{
+		Suite: nodes.Bookworm, BootTimeout: bootTimeout, Layers: []nodes.Layer{{Packages: []string{"ansible-core", "python3-apt"}}},
+		Prepare: func(root string) error {
+			if err := prepare(root, debs); err != nil {
+				return err
+			}
+			at := filepath.Join(root, "srv", "machineadm-v1-linux-"+runtime.GOARCH)
+			return os.WriteFile(at, []byte(standIn), 0o600)
+		},
+	})
+	n.MustExec(t, "systemd-run", "--quiet", "python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", "/srv", "8080")
+	const url = `"machineadm_package_urls": [{"url": "http://127.0.0.1:8080/0.deb", "sha256": "%s"}]`
+	got := tryPlay(t, n, fmt.Sprintf(url, sum(nil)))
+	assert.NotZero(t, got.ExitCode)
+	assert.Contains(t, got.Stdout, "The checksum for")
+	assert.Empty(t, n.MustExec(t, "sh", "-c", "ls -d /tmp/machineadm-* /usr/bin/machineadm 2>/dev/null || true").Stdout)
+	play(t, n, fmt.Sprintf(url, sum(deb)))
+	checkImage(t, n)
+	release := fmt.Sprintf(`"machineadm_release": "http://127.0.0.1:8080", "machineadm_version": "v1", "machineadm_key": "KEY",
+		"machineadm_sha256": {"%s": "%s"}, "machineadm_with": ["sysctl-plugin-procfs"]`, runtime.GOARCH, sum([]byte(standIn)))
+	assert.Regexp(t, `changed=[1-9]\d* +unreachable=0 +failed=0`, play(t, n, release))
+	assert.Regexp(t, `changed=0 +unreachable=0 +failed=0`, play(t, n, release))
+	got = tryPlay(t, n, fromFiles+", "+release)
+	assert.NotZero(t, got.ExitCode)
+	assert.Contains(t, got.Stdout, "exactly one of")
 }
 
 // TestImageRoot bakes and seals the file system of a machine that has not booted yet.
@@ -133,15 +179,24 @@ func prepare(root string, debs []string) error {
 	return os.CopyFS(filepath.Join(root, "srv/roles"), os.DirFS(filepath.Join(installer, "roles")))
 }
 
+// fromFiles names the package among the files of the node.
+const fromFiles = `"machineadm_packages": ["/srv/0.deb"]`
+
 // play runs the role on the node as image-builder's playbook does, and returns the output.
-func play(t *testing.T, n *nodes.Node) string {
+func play(t *testing.T, n *nodes.Node, source string) string {
 	t.Helper()
-	got, err := n.Exec(t.Context(), "env", "LC_ALL=C.UTF-8", "ANSIBLE_NOCOLOR=1", "ANSIBLE_ROLES_PATH=/srv/roles",
-		"ansible-playbook", "-i", "localhost,", "-c", "local", "/srv/play.yml",
-		"-e", `{"machineadm_stream": "/srv/node.yaml", "machineadm_packages": ["/srv/0.deb"]}`)
-	require.NoError(t, err)
+	got := tryPlay(t, n, source)
 	require.Zero(t, got.ExitCode, "%s\n%s", got.Stdout, got.Stderr)
 	return got.Stdout
+}
+
+func tryPlay(t *testing.T, n *nodes.Node, source string) nodes.Result {
+	t.Helper()
+	got, err := n.Exec(t.Context(), "env", "LC_ALL=C.UTF-8", "ANSIBLE_NOCOLOR=1", "ANSIBLE_PIPELINING=1", "ANSIBLE_ROLES_PATH=/srv/roles",
+		"ansible-playbook", "-i", "localhost,", "-c", "local", "/srv/play.yml",
+		"-e", `{"machineadm_stream": "/srv/node.yaml", `+source+`}`)
+	require.NoError(t, err)
+	return got
 }
 
 // checkImage checks the goss file, and that nothing of the machine is left.
