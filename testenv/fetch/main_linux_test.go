@@ -60,7 +60,7 @@ func newBench(t testing.TB, urls ...string) *bench {
 	cache, err := os.UserCacheDir()
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(cache, 0o755))
-	dir, err := os.MkdirTemp(cache, "machineadm-fetch-test-")
+	dir, err := os.MkdirTemp(cache, "machineadm-fetch-test-") //nolint:usetesting // t.TempDir is below /tmp
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	right := digest(content())

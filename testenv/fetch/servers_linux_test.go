@@ -1,14 +1,9 @@
 package fetch
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync/atomic"
@@ -16,9 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
-	needs "github.com/machineadm/machineadm/internal/require"
 )
 
 // TestServers: what a server does wrong ends with a clear error, or with the next try.
@@ -134,52 +126,3 @@ func TestEndlessFile(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
-
-// TestNginx downloads from a real web server, whose second try is behind a redirect and an error.
-func TestNginx(t *testing.T) {
-	t.Parallel()
-	nginx := needs.Tool(t, "nginx")
-	b := newBench(t)
-	release := filepath.Join(b.dir, "www", version)
-	require.NoError(t, os.MkdirAll(release, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(release, File(version, "linux", runtime.GOARCH)), content(), 0o644))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	config := filepath.Join(b.dir, "nginx.conf")
-	require.NoError(t, os.WriteFile(config, []byte(fmt.Sprintf(`daemon off; master_process off; user root;
-pid %[1]s/nginx.pid; error_log stderr;
-events {}
-http {
-	access_log off;
-	client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
-	server {
-		listen %[2]s;
-		root %[1]s/www;
-		location /moved/ { rewrite ^/moved/(.*)$ /$1 redirect; }
-		location /broken/ { return 503; }
-	}
-}
-`, b.dir, listener.Addr())), 0o600))
-	c := exec.CommandContext(t.Context(), nginx, "-c", config, "-p", b.dir, "-e", "stderr")
-	var log bytes.Buffer
-	c.Stdout, c.Stderr = &log, &log
-	require.NoError(t, c.Start())
-	t.Cleanup(func() {
-		_ = c.Process.Kill()
-		_ = c.Wait()
-		t.Log(log.String())
-	})
-	require.Eventually(t, func() bool {
-		conn, err := net.Dial("tcp", listener.Addr().String())
-		return err == nil && conn.Close() == nil
-	}, limit, 5*time.Millisecond)
-	url := "http://" + listener.Addr().String()
-	b.head.URLs = []string{url + "/" + version}
-	b.ran(b.run())
-	b.head.URLs = []string{url + "/broken", url + "/absent", url + "/moved/" + version}
-	got := b.run()
-	b.ran(got)
-	assert.Contains(t, got.errOut, "cannot download "+url+"/broken/machineadm-")
-	assert.Contains(t, got.errOut, "cannot download "+url+"/absent/machineadm-")
-}
