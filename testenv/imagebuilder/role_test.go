@@ -124,9 +124,6 @@ func TestSources(t *testing.T) {
 		"machineadm_sha256": {"%s": "%s"}, "machineadm_with": ["sysctl-plugin-procfs"]`, runtime.GOARCH, sum([]byte(standIn)))
 	assert.Regexp(t, `changed=[1-9]\d* +unreachable=0 +failed=0`, play(t, n, release))
 	assert.Regexp(t, `changed=0 +unreachable=0 +failed=0`, play(t, n, release))
-	got = tryPlay(t, n, fromFiles+", "+release)
-	assert.NotZero(t, got.ExitCode)
-	assert.Contains(t, got.Stdout, "exactly one of")
 }
 
 // TestImageRoot bakes and seals the file system of a machine that has not booted yet.
@@ -259,9 +256,21 @@ func refusals(t *testing.T, n *nodes.Node) {
 	n.MustExec(t, "test", "-e", "/var/lib/machineadm/reboots.json")
 	n.MustExec(t, "test", "-s", "/etc/machineadm/choices.json")
 
+	// A run that resumes at the next boot, as the host keeps it.
+	n.MustExec(t, "sh", "-c", `cd /etc/systemd/system && mkdir -p multi-user.target.wants &&
+		echo '# Written by machineadm, which removes it when the run has ended.' >machineadm-resume.service &&
+		ln -s ../machineadm-resume.service multi-user.target.wants/ &&
+		echo '{"version":1,"generation":"g","file":"f","phase":"all","timeoutNanoseconds":1,"stream":"eA=="}' >/var/lib/machineadm/resume.json`)
+	got = seal()
+	assert.Equal(t, report.ExitReboot, got.ExitCode, "%+v", got)
+	assert.Contains(t, got.Stderr, "a run of f waits for its reboot")
+
 	got = seal("--discard-run")
 	require.Zero(t, got.ExitCode, "%+v", got)
-	for _, path := range []string{"/var/lib/machineadm/reports", "/var/lib/machineadm/reboots.json", "/run/machineadm/report.json"} {
+	for _, path := range []string{
+		"/var/lib/machineadm/reports", "/var/lib/machineadm/reboots.json", "/run/machineadm/report.json", "/var/lib/machineadm/resume.json",
+		"/etc/systemd/system/machineadm-resume.service", "/etc/systemd/system/multi-user.target.wants/machineadm-resume.service",
+	} {
 		assert.Contains(t, got.Stdout, "removed "+path+"\n")
 	}
 	assert.Equal(t, nodes.Result{Stdout: "nothing to remove\n"}, seal())

@@ -34,7 +34,7 @@ func TestExamples(t *testing.T) {
 	bin := built(t)
 	var files []string
 	for _, e := range entries {
-		if e.Name() == "README.md" || e.IsDir() { // testenv/crd reads cluster-api
+		if e.Name() == "README.md" || e.IsDir() { // testenv/crd reads cluster-api, testenv/fetch reads fetch
 			continue
 		}
 		files = append(files, e.Name())
