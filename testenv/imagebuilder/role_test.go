@@ -113,15 +113,15 @@ func TestSources(t *testing.T) {
 		},
 	})
 	n.MustExec(t, "systemd-run", "--quiet", "python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", "/srv", "8080")
-	const url = `"machineadm_package_urls": [{"url": "http://127.0.0.1:8080/0.deb", "sha256": "%s"}]`
+	const url = `{"machineadm_stream": "/srv/node.yaml", "machineadm_package_urls": [{"url": "http://127.0.0.1:8080/0.deb", "sha256": "%s"}]}`
 	got := tryPlay(t, n, fmt.Sprintf(url, sum(nil)))
 	assert.NotZero(t, got.ExitCode)
 	assert.Contains(t, got.Stdout, "The checksum for")
 	assert.Empty(t, n.MustExec(t, "sh", "-c", "ls -d /tmp/machineadm-* /usr/bin/machineadm 2>/dev/null || true").Stdout)
 	play(t, n, fmt.Sprintf(url, sum(deb)))
 	checkImage(t, n)
-	release := fmt.Sprintf(`"machineadm_release": "http://127.0.0.1:8080", "machineadm_version": "v1", "machineadm_key": "KEY",
-		"machineadm_sha256": {"%s": "%s"}, "machineadm_with": ["sysctl-plugin-procfs"]`, runtime.GOARCH, sum([]byte(standIn)))
+	release := fmt.Sprintf(`{"machineadm_stream": "/srv/node.yaml", "machineadm_release": "http://127.0.0.1:8080",
+		"machineadm_version": "v1", "machineadm_key": "KEY", "machineadm_sha256": {"%s": "%s"}, "machineadm_with": ["sysctl-plugin-procfs"]}`, runtime.GOARCH, sum([]byte(standIn)))
 	assert.Regexp(t, `changed=[1-9]\d* +unreachable=0 +failed=0`, play(t, n, release))
 	assert.Regexp(t, `changed=0 +unreachable=0 +failed=0`, play(t, n, release))
 }
@@ -176,8 +176,8 @@ func prepare(root string, debs []string) error {
 	return os.CopyFS(filepath.Join(root, "srv/roles"), os.DirFS(filepath.Join(installer, "roles")))
 }
 
-// fromFiles names the package among the files of the node.
-const fromFiles = `"machineadm_packages": ["/srv/0.deb"]`
+// fromFiles are variables that name the package among the files of the node.
+const fromFiles = "machineadm_stream=/srv/node.yaml machineadm_packages=/srv/0.deb"
 
 // play runs the role on the node as image-builder's playbook does, and returns the output.
 func play(t *testing.T, n *nodes.Node, source string) string {
@@ -191,7 +191,7 @@ func tryPlay(t *testing.T, n *nodes.Node, source string) nodes.Result {
 	t.Helper()
 	got, err := n.Exec(t.Context(), "env", "LC_ALL=C.UTF-8", "ANSIBLE_NOCOLOR=1", "ANSIBLE_PIPELINING=1", "ANSIBLE_ROLES_PATH=/srv/roles",
 		"ansible-playbook", "-i", "localhost,", "-c", "local", "/srv/play.yml",
-		"-e", `{"machineadm_stream": "/srv/node.yaml", `+source+`}`)
+		"-e", source) // as image-builder passes ansible_user_vars
 	require.NoError(t, err)
 	return got
 }
