@@ -78,8 +78,8 @@ func Import(from, to string) string {
 	if why := TestImport(from, to); why != "" {
 		return why
 	}
-	if to == "os/exec" && !under(from, "testenv", "sdk/machine", "internal", "contract/launch", "contract/conformance", "host/launch") {
-		return "commands are started by sdk/machine, plugins by host/launch and by the conformance kit"
+	if to == "os/exec" && !under(from, "testenv", "sdk/machine", "internal", "contract/launch", "contract/conformance", "host/launch", "installer/release") {
+		return "commands are started by sdk/machine and installer/release, plugins by host/launch and by the conformance kit"
 	}
 	return ""
 }
@@ -110,8 +110,10 @@ func arrow(from, to string) string {
 	switch {
 	case under(to, "testenv"):
 		return "nothing imports testenv"
-	case under(to, "installer") && !under(from, "installer"):
-		return "nothing imports a command"
+	case under(to, "installer") && !under(from, "installer") && !(under(from, "host/cmd/machineadm") && isInstalling(to)):
+		return "installer is for host/cmd/machineadm alone, and its release for no program"
+	case under(from, "installer") && !under(to, "contract", "internal", "installer"):
+		return "installer imports only contract and internal"
 	case under(from, "internal") && !under(to, "internal"):
 		return "internal has no domain words and imports only internal"
 	case under(from, "contract") && !under(to, "contract", "internal"):
@@ -159,6 +161,9 @@ func isForNodes(path string) bool {
 
 // isForManagement reports whether a package is for the management cluster, and so may import Kubernetes.
 func isForManagement(path string) bool { return under(path, "host/controller", "host/cmd/manager") }
+
+// isInstalling reports whether a package installs releases on a node.
+func isInstalling(path string) bool { return under(path, "installer/manifest", "installer/install") }
 
 // isPureController reports whether a package of the controller does without Kubernetes.
 func isPureController(path string) bool {
