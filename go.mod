@@ -3,6 +3,7 @@ module github.com/machineadm/machineadm
 go 1.26.0
 
 require (
+	aead.dev/minisign v0.3.0
 	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/beevik/ntp v1.6.0
 	github.com/cyphar/filepath-securejoin v0.7.0
