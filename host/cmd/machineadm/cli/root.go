@@ -112,7 +112,8 @@ func newRoot(s streams) *cobra.Command {
 	for _, dir := range []string{"state-dir", "run-dir", "plugin-dir"} {
 		_ = root.MarkPersistentFlagDirname(dir) // the flag exists
 	}
-	root.AddCommand(newApply(g, s), newPlan(g, s), newValidate(g, s), newStatus(g, s), newExplain(g, s), newPlugins(g, s), newSeal(g, s), newVersion(s))
+	root.AddCommand(newApply(g, s), newPlan(g, s), newValidate(g, s), newStatus(g, s), newExplain(g, s), newPlugins(g, s),
+		newInstall(g, s), newMirror(g, s), newSeal(g, s), newVersion(s))
 	root.InitDefaultCompletionCmd() // now, for the manual page
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/installer/install"
+)
+
+// releaseFlags are the flags of install and mirror.
+type releaseFlags struct {
+	install.Options
+	keys   []string
+	output string
+}
+
+func (f *releaseFlags) bind(c *cobra.Command, from string) {
+	location := "the release: the URL or the path of its manifest.json, `URL|FILE`; may be repeated, for mirrors that are tried in turn"
+	if at := install.DefaultLocation(); at != "" {
+		location += " (default: " + at + ")"
+	}
+	c.Flags().StringArrayVar(&f.Locations, from, nil, location)
+	c.Flags().StringArrayVar(&f.keys, "key", nil, "minisign public key to trust, `KEY|FILE`; may be repeated, and one signature is enough (default: "+install.TrustedKeys()+"/*.pub)")
+	bindOutput(c, &f.output)
+}
+
+func newInstall(g *globals, s streams) *cobra.Command {
+	f := &releaseFlags{Options: install.Options{OS: runtime.GOOS, Arch: runtime.GOARCH}}
+	c := &cobra.Command{
+		Use: "install [--manifest URL|FILE] [--key KEY|FILE]", Short: "Install a signed release of machineadm and its plugins", Args: noArguments,
+		Long: "install downloads a release, verifies its signature and its files, and switches to it in one step. A failure changes\n" +
+			"nothing. It can be repeated, and does nothing if the release is installed and complete. It works on Linux; on Windows\n" +
+			"install the MSI.",
+		Example: "  machineadm install --manifest https://example.com/releases/v1.0.0/manifest.json --key /run/machineadm/release.pub",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return release(g, c.Context(), s, f, "manifest", install.Install, func(r install.Result) string {
+				done := " is already installed in "
+				if r.Changed {
+					done = " is installed in "
+				}
+				return "machineadm " + r.Version + done + r.Directory + " with " + counted(len(r.Plugins), "plugin")
+			})
+		},
+	}
+	f.bind(c, "manifest")
+	c.Flags().StringVar(&f.To, "to", install.DefaultDirectory, "directory `DIR` of the releases, and of bin/ and plugins/")
+	c.Flags().StringSliceVar(&f.With, "with", nil, "install only these plugins, `NAME,...` such as sysctl-plugin-procfs (default: all)")
+	c.Flags().StringVar(&f.Version, "version", "", "refuse a release of another `VERSION`")
+	c.Flags().StringVar(&f.AllowDowngrade, "allow-downgrade", "", "accept the release `VERSION` although a newer one was installed")
+	_ = c.MarkFlagDirname("to") // the flag exists
+	return c
+}
+
+func newMirror(g *globals, s streams) *cobra.Command {
+	f := &releaseFlags{}
+	c := &cobra.Command{
+		Use: "mirror --from URL|FILE --to DIR", Short: "Verify a signed release and copy it for other machines", Args: noArguments,
+		Long: "mirror copies all files of a release into a directory, which any web server can serve, after it has verified each of them.\n" +
+			"It can be repeated, and copies only what is missing.",
+		Example: "  machineadm mirror --from https://example.com/releases/v1.0.0 --to /srv/machineadm/v1.0.0 --key release.pub",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.To == "" {
+				return usage("--to is missing: the directory to copy the release to")
+			}
+			return release(g, c.Context(), s, f, "from", install.Mirror, func(r install.Copied) string {
+				return fmt.Sprintf("%s has the release %s: %s, of which %d were copied now", r.Directory, r.Version, counted(r.Files, "file"), r.Copied)
+			})
+		},
+	}
+	f.bind(c, "from")
+	c.Flags().StringVar(&f.To, "to", "", "directory `DIR` for the files")
+	_ = c.MarkFlagDirname("to") // the flag exists
+	return c
+}
+
+// release runs install or mirror, and shows the result.
+func release[R any](
+	g *globals, ctx context.Context, s streams, f *releaseFlags, from string,
+	do func(context.Context, install.Options) (R, error), text func(R) string,
+) error {
+	if err := checkOutput(f.output); err != nil {
+		return err
+	}
+	log, err := g.logger(s.err)
+	if err != nil {
+		return err
+	}
+	if at := install.DefaultLocation(); len(f.Locations) == 0 && at != "" {
+		f.Locations = []string{at}
+	}
+	if len(f.Locations) == 0 {
+		return usage("--" + from + " is missing: this build of machineadm has no default location of releases")
+	}
+	if f.Keys, err = install.Keys(f.keys, install.TrustedKeys()); err != nil {
+		return releaseExit(err)
+	}
+	f.Warn = func(message string) { log.LogAttrs(ctx, slog.LevelWarn, message) }
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, g.timeout)
+	defer cancel()
+	result, err := do(ctx, f.Options)
+	if err != nil {
+		return releaseExit(err)
+	}
+	if f.output == "json" {
+		return writeJSON(s.out, result)
+	}
+	_, err = fmt.Fprintln(s.out, reporting.Escape(text(result)))
+	return err
+}
+
+func releaseExit(err error) error {
+	if failed, ok := errors.AsType[*install.Error](err); ok {
+		return &exitError{code: failed.Code, message: failed.Problem, hint: failed.Remedy}
+	}
+	return &exitError{code: report.ExitFailed, message: err.Error()}
+}
+
+// counted returns a number with its noun.
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, strings.TrimSpace(noun))
+}

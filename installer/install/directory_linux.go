@@ -1,0 +1,286 @@
+package install
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/installer/manifest"
+	"github.com/machineadm/machineadm/internal/atomicfile"
+	"github.com/machineadm/machineadm/internal/trust"
+)
+
+// Names in the directory of --to. Those that start with a dot are temporary.
+const (
+	releases     = "releases" // one directory for each release
+	current      = "current"  // link to the release in use
+	previous     = "previous" // link to the release before
+	sequence     = "sequence" // file: the highest sequence of a release that was installed
+	temporary    = ".new"     // suffix of a release that is not complete, prefix of a link that is not in place
+	download     = ".download"
+	again        = "+1" // suffix of a release that replaces a damaged or partial one of the same version
+	maxSequence  = 32   // bytes
+	directory    = 0o755
+	untilRemoved = 0o600
+)
+
+// links are made once in the directory of --to.
+func links() map[string]string {
+	return map[string]string{"bin": current + "/bin", "plugins": current + "/plugins"}
+}
+
+// target is the directory of --to, locked.
+type target struct {
+	path string // without links
+	root *os.Root
+	dir  *os.File // holds the lock
+	made bool
+}
+
+// openTarget creates the directory if needed, checks that only trusted users can change it, and locks it.
+func openTarget(to string) (_ *target, err error) {
+	t := &target{}
+	if t.path, err = filepath.Abs(to); err != nil {
+		return nil, err
+	}
+	if err := trust.Parent(t.path); err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(t.path); errors.Is(err, fs.ErrNotExist) {
+		if err := makeAll(t.path); err != nil {
+			return nil, err
+		}
+		t.made = true
+	}
+	if t.path, err = trust.Directory(t.path, false); err != nil {
+		return nil, err
+	}
+	if t.root, err = os.OpenRoot(t.path); err != nil {
+		return nil, err
+	}
+	if t.dir, err = t.root.Open("."); err != nil {
+		return nil, errors.Join(err, t.root.Close())
+	}
+	if err := lock(t.dir); err != nil {
+		return nil, errors.Join(err, t.dir.Close(), t.root.Close())
+	}
+	return t, nil
+}
+
+// makeAll creates a directory and its parents, whatever the umask.
+func makeAll(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := makeAll(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, directory); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.Chmod(dir, directory)
+}
+
+// close removes what a failed run left, and releases the lock. A directory that this run made and that is empty is removed.
+func (t *target) close(failed bool) {
+	if failed {
+		_ = t.cleanUp() // the next run tries again
+	}
+	_ = t.root.Remove(releases) // fails unless it is empty
+	if t.made {
+		_ = os.Remove(t.path) // likewise
+	}
+	_ = t.root.Close() // opened for reading only
+	_ = t.dir.Close()
+}
+
+// seen returns the highest sequence that was installed, or 0.
+func (t *target) seen() (uint64, error) {
+	text, err := t.root.ReadFile(sequence)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil || len(text) > maxSequence {
+		return 0, &Error{
+			Code: report.ExitState, Problem: filepath.Join(t.path, sequence) + " does not contain a number",
+			Remedy: "write into it the sequence of the newest release that was installed here, from its " + manifest.FileName,
+		}
+	}
+	return n, nil
+}
+
+// keepSequence records a sequence unless a higher one is recorded.
+func (t *target) keepSequence(n uint64) error {
+	if seen, err := t.seen(); err != nil || seen >= n {
+		return err
+	}
+	return atomicfile.Write(t.dir, sequence, []byte(strconv.FormatUint(n, 10)+"\n"), atomicfile.Options{Mode: 0o644})
+}
+
+// link returns the name of the release that a link refers to, or "".
+func (t *target) link(name string) (string, error) {
+	to, err := t.root.Readlink(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	dir, release := path.Split(to)
+	if err != nil || dir != releases+"/" || !manifest.IsVersion(strings.TrimSuffix(release, again)) {
+		return "", t.foreign(name)
+	}
+	return release, nil
+}
+
+func (t *target) foreign(name string) error {
+	return &Error{
+		Code: report.ExitPrecondition, Problem: filepath.Join(t.path, name) + " was not made by machineadm install",
+		Remedy: "move it away, or install into another directory with --to",
+	}
+}
+
+// check refuses a directory in which other files have the names of links.
+func (t *target) check() error {
+	for name, want := range links() {
+		if to, err := t.root.Readlink(name); !errors.Is(err, fs.ErrNotExist) && (err != nil || to != want) {
+			return t.foreign(name)
+		}
+	}
+	return nil
+}
+
+// replace makes a link, or changes an existing one in one step.
+func (t *target) replace(name, to string) error {
+	if there, err := t.root.Readlink(name); err == nil && there == to {
+		return nil
+	}
+	if err := t.root.Symlink(to, temporary+name); err != nil {
+		return err
+	}
+	if err := t.root.Rename(temporary+name, name); err != nil {
+		return err
+	}
+	return t.dir.Sync()
+}
+
+// use makes a complete release the current one, and removes all but this and the one before.
+func (t *target) use(m *manifest.Manifest, release string) (err error) {
+	if err := t.keepSequence(m.Sequence); err != nil { // before the switch: a killed run must not allow an older release
+		return err
+	}
+	before, err := t.link(current)
+	if err != nil {
+		return err
+	}
+	if before != "" && strings.TrimSuffix(before, again) != m.Version {
+		if err := t.replace(previous, releases+"/"+before); err != nil {
+			return err
+		}
+	}
+	for name, to := range links() {
+		if err := t.replace(name, to); err != nil {
+			return err
+		}
+	}
+	if err := t.replace(current, releases+"/"+release); err != nil {
+		return err
+	}
+	return t.cleanUp()
+}
+
+// cleanUp removes releases that are no longer used and what a killed run left.
+func (t *target) cleanUp() error {
+	var keep []string
+	for _, name := range []string{current, previous} {
+		release, err := t.link(name)
+		if err != nil {
+			return err
+		}
+		keep = append(keep, release)
+	}
+	for _, name := range []string{download, temporary + current, temporary + previous, temporary + "bin", temporary + "plugins"} {
+		if err := t.root.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	entries, err := fs.ReadDir(t.root.FS(), releases)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if slices.Contains(keep, e.Name()) {
+			continue
+		}
+		if err := t.root.RemoveAll(releases + "/" + e.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holds reports whether a release contains exactly these files.
+func (t *target) holds(release string, want []manifest.Entry) (bool, error) {
+	left := map[string]manifest.Entry{}
+	for _, e := range want {
+		left[e.Path] = e
+	}
+	top := releases + "/" + release
+	err := fs.WalkDir(t.root.FS(), top, func(at string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		e, ok := left[strings.TrimPrefix(at, top+"/")]
+		if !ok {
+			return errDiffers
+		}
+		delete(left, e.Path)
+		return t.same(at, e)
+	})
+	switch {
+	case errors.Is(err, errDiffers), errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return len(left) == 0, nil
+}
+
+// errDiffers reports that an installed file is not that of the release.
+var errDiffers = errors.New("differs")
+
+// same returns errDiffers unless the file is that of the manifest.
+func (t *target) same(at string, e manifest.Entry) (err error) {
+	info, err := t.root.Lstat(at)
+	if err != nil {
+		return err
+	}
+	if info.Mode() != mode(e.Path) || info.Size() != e.Size {
+		return errDiffers
+	}
+	file, err := t.root.Open(at)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	sum, err := digest(file)
+	if err == nil && sum != e.SHA256 {
+		err = errDiffers
+	}
+	return err
+}
+
+// mode returns the mode of a file in a release.
+func mode(name string) fs.FileMode {
+	if strings.HasPrefix(name, "bin/") || strings.HasPrefix(name, "plugins/") {
+		return 0o755
+	}
+	return 0o644
+}

@@ -1,0 +1,120 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+
+	"github.com/machineadm/machineadm/installer/manifest"
+)
+
+// partial is the prefix of a file that is not complete.
+const partial = ".part-"
+
+// Mirror verifies a release and copies its files into a directory, which any web server can serve. It can be repeated:
+// complete files stay. The manifest is written last, so that a directory with a manifest has its files. Errors are of type
+// *Error.
+func Mirror(ctx context.Context, o Options) (result Copied, err error) {
+	if err := os.MkdirAll(o.To, 0o755); err != nil {
+		return result, localError(err)
+	}
+	root, err := os.OpenRoot(o.To)
+	if err != nil {
+		return result, localError(err)
+	}
+	defer func() { _ = root.Close() }() // opened for reading only
+	dir, err := root.Open(".")
+	if err != nil {
+		return result, localError(err)
+	}
+	defer func() { _ = dir.Close() }() // likewise
+	if err := lock(dir); err != nil {
+		return result, localError(err)
+	}
+	result.Directory = o.To
+	err = fromAny(ctx, o, func(s *source) error { return result.from(ctx, s, root, o) })
+	return result, err
+}
+
+func (c *Copied) from(ctx context.Context, s *source, root *os.Root, o Options) error {
+	m, err := s.release(ctx, o.Keys)
+	if err != nil {
+		return err
+	}
+	if err := admit(m.Manifest, o, mirrored(root)); err != nil {
+		return err
+	}
+	c.Version, c.Files = m.Version, len(m.Files)
+	for _, f := range m.Files {
+		if complete(root, f) {
+			continue
+		}
+		if err := put(root, f.Name, func(to *os.File) error { return s.fetch(ctx, f, to) }); err != nil {
+			return err
+		}
+		c.Copied++
+	}
+	for _, text := range []struct {
+		name string
+		data []byte
+	}{{manifest.SignatureName, m.signature}, {manifest.FileName, m.text}} {
+		if there, err := root.ReadFile(text.name); err == nil && bytes.Equal(there, text.data) {
+			continue
+		}
+		if err := put(root, text.name, func(to *os.File) error { _, err := to.Write(text.data); return err }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mirrored returns the sequence of the release in a directory, or 0.
+func mirrored(root *os.Root) uint64 {
+	file, err := root.Open(manifest.FileName)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = file.Close() }() // opened for reading only
+	m, err := manifest.Decode(file)
+	if err != nil {
+		return 0 // damaged: it is replaced
+	}
+	return m.Sequence
+}
+
+// complete reports whether a directory has the file of a release.
+func complete(root *os.Root, f manifest.File) bool {
+	info, err := root.Lstat(f.Name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != f.Size {
+		return false
+	}
+	file, err := root.Open(f.Name)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }() // opened for reading only
+	sum, err := digest(file)
+	return err == nil && sum == f.SHA256
+}
+
+// put makes or replaces a file in one step, after it was written and is durable.
+func put(root *os.Root, name string, write func(*os.File) error) (err error) {
+	if err := root.RemoveAll(partial + name); err != nil {
+		return err
+	}
+	file, err := root.OpenFile(partial+name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	if err = write(file); err == nil {
+		err = errors.Join(file.Chmod(0o644), file.Sync())
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = root.Rename(partial+name, name)
+	}
+	if err != nil {
+		return errors.Join(err, root.Remove(partial+name))
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package download
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/installer/install"
+)
+
+const (
+	sysctl   = "machineadm-sysctl-plugin-procfs"
+	timesync = "machineadm-timesync-plugin-chronyd"
+)
+
+func (b *bench) read(name string) string {
+	b.t.Helper()
+	data, err := os.ReadFile(filepath.Join(b.to, name))
+	require.NoError(b.t, err)
+	return string(data)
+}
+
+func with(names ...string) func(*install.Options) {
+	return func(o *install.Options) { o.With = names }
+}
+
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	b := newBench(t).write(Release{})
+	result := b.installed()
+	assert.Equal(t, install.Result{Version: "v1.0.0", Directory: b.to, Changed: true, Plugins: []string{sysctl, timesync}}, result)
+	assert.Contains(t, b.read("bin/machineadm"), "v1.0.0")
+	assert.Contains(t, b.read("plugins/"+sysctl), "v1.0.0")
+	assert.Equal(t, "1\n", b.read("sequence"))
+	first := tree(t, b.to)
+	for _, line := range []string{
+		"drwxr-xr-x .\n", "Lrwxrwxrwx bin -> current/bin\n", "Lrwxrwxrwx current -> releases/v1.0.0\n",
+		"Lrwxrwxrwx plugins -> current/plugins\n", "drwxr-xr-x releases\n", "drwxr-xr-x releases/v1.0.0\n", "drwxr-xr-x releases/v1.0.0/bin\n",
+		"-rwxr-xr-x releases/v1.0.0/bin/machineadm", "-rw-r--r-- releases/v1.0.0/share/man/man8/machineadm.8", "-rw-r--r-- sequence",
+	} {
+		assert.Contains(t, first, line)
+	}
+
+	result = b.installed()
+	assert.False(t, result.Changed)
+	assert.Equal(t, first, tree(t, b.to))
+
+	b.write(Release{Version: "v1.1.0", Sequence: 2})
+	result = b.installed()
+	assert.Equal(t, install.Result{Version: "v1.1.0", Directory: b.to, Changed: true, Previous: "v1.0.0", Plugins: []string{sysctl, timesync}}, result)
+	assert.Contains(t, b.read("bin/machineadm"), "v1.1.0")
+
+	b.write(Release{Version: "v1.2.0", Sequence: 3})
+	result = b.installed()
+	assert.Equal(t, "v1.1.0", result.Previous)
+	assert.NotContains(t, tree(t, b.to), "v1.0.0", "only the release before is kept")
+	assert.Empty(t, b.warnings)
+}
+
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]func(t *testing.T, current string){
+		"changed": func(t *testing.T, current string) {
+			require.NoError(t, os.WriteFile(current+"/bin/machineadm", []byte("#!/bin/sh\necho machineadm v6.6.6\n"), 0o755)) //nolint:gosec // a program
+		},
+		"removed": func(t *testing.T, current string) { require.NoError(t, os.Remove(current+"/plugins/"+sysctl)) },
+		"added": func(t *testing.T, current string) {
+			require.NoError(t, os.WriteFile(current+"/plugins/machineadm-x-plugin-y", nil, 0o755)) //nolint:gosec // a program
+		},
+		"mode":   func(t *testing.T, current string) { require.NoError(t, os.Chmod(current+"/bin/machineadm", 0o777)) }, //nolint:gosec // the fault
+		"a link": func(t *testing.T, current string) { require.NoError(t, os.Symlink("machineadm", current+"/bin/other")) },
+		"everything": func(t *testing.T, current string) {
+			at, err := filepath.EvalSymlinks(current)
+			require.NoError(t, err)
+			require.NoError(t, os.RemoveAll(at))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t).write(Release{})
+			b.installed()
+			for range 2 { // the second repair uses the first name again
+				damage(t, b.to+"/current")
+				assert.True(t, b.installed().Changed)
+				assert.False(t, b.installed().Changed)
+				assert.Equal(t, "#!/bin/sh\necho machineadm v1.0.0\n", b.read("bin/machineadm"))
+			}
+			entries, err := os.ReadDir(b.to + "/releases")
+			require.NoError(t, err)
+			assert.Len(t, entries, 1)
+		})
+	}
+}
+
+func TestWith(t *testing.T) {
+	t.Parallel()
+	b := newBench(t).write(Release{})
+	assert.Equal(t, []string{sysctl}, b.installed(with("sysctl-plugin-procfs")).Plugins)
+	assert.NoFileExists(t, b.to+"/plugins/"+timesync)
+	assert.FileExists(t, b.to+"/bin/machineadm")
+	assert.False(t, b.installed(with(sysctl)).Changed)
+	assert.Equal(t, []string{sysctl, timesync}, b.installed().Plugins)
+	assert.FileExists(t, b.to+"/plugins/"+timesync)
+	b.refused(report.ExitUsage, `no plugin "sysctl"; it has: `+sysctl+", "+timesync, with("sysctl"))
+	b.refused(report.ExitUsage, `no plugin "../bin/machineadm"`, with("../bin/machineadm"))
+}
+
+func TestOldReleases(t *testing.T) {
+	t.Parallel()
+	b := newBench(t).write(Release{Version: "v1.1.0", Sequence: 5})
+	b.installed()
+	b.write(Release{Version: "v1.0.0", Sequence: 4})
+	b.refused(report.ExitUntrusted, "has sequence 4, and one of sequence 5 was installed here")
+	b.refused(report.ExitUntrusted, "has sequence 4", func(o *install.Options) { o.AllowDowngrade = "v0.9.0" })
+	b.refused(report.ExitUntrusted, "has the release v1.0.0, and not v1.1.0", func(o *install.Options) { o.Version = "v1.1.0" })
+	down := func(o *install.Options) { o.AllowDowngrade, o.Version = "v1.0.0", "v1.0.0" }
+	assert.Equal(t, "v1.1.0", b.installed(down).Previous)
+	assert.Equal(t, "5\n", b.read("sequence"), "the highest")
+	b.refused(report.ExitUntrusted, "has sequence 4")
+	require.NoError(t, os.WriteFile(b.to+"/sequence", []byte("x"), 0o600))
+	b.refused(report.ExitState, "sequence does not contain a number", down)
+}
+
+func TestExpired(t *testing.T) {
+	t.Parallel()
+	yesterday := time.Now().Add(-24 * time.Hour).Truncate(time.Second).UTC()
+	b := newBench(t).write(Release{Version: "v1.0.0", Sequence: 1, Expires: &yesterday})
+	_, err := b.install()
+	if err == nil { // the clock of this machine is not synchronized
+		assert.Contains(t, strings.Join(b.warnings, "\n"), "expired at")
+		assert.Contains(t, strings.Join(b.warnings, "\n"), "not synchronized")
+		return
+	}
+	require.ErrorContains(t, err, "expired at")
+}
+
+func TestForeignFilesStay(t *testing.T) {
+	t.Parallel()
+	for name, make := range map[string]func(to string) error{
+		"bin":     func(to string) error { return os.MkdirAll(to+"/bin", 0o755) },
+		"plugins": func(to string) error { return os.Symlink("/usr/lib", to+"/plugins") },
+		"current": func(to string) error { return os.Symlink("/usr", to+"/current") },
+		"dots":    func(to string) error { return os.Symlink("releases/..", to+"/current") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t).write(Release{})
+			require.NoError(t, os.MkdirAll(b.to, 0o755))
+			require.NoError(t, make(b.to))
+			b.refused(report.ExitPrecondition, "was not made by machineadm install")
+		})
+	}
+}
+
+func TestUntrustedDirectory(t *testing.T) {
+	t.Parallel()
+	for name, make := range map[string]func(b *bench) error{
+		"writable":          func(b *bench) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chmod(b.to, 0o777)) },
+		"sticky":            func(b *bench) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chmod(b.to, 0o777|os.ModeSticky)) },
+		"another's":         func(b *bench) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chown(b.to, 65534, 65534)) },
+		"parent":            func(b *bench) error { return os.Chmod(filepath.Dir(b.to), 0o777) },                   //nolint:gosec // the fault
+		"parent's parent":   func(b *bench) error { b.to += "/a/b"; return os.Chmod(filepath.Dir(b.from), 0o777) }, //nolint:gosec // the fault
+		"writable by group": func(b *bench) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chmod(b.to, 0o775)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t).write(Release{})
+			require.NoError(t, make(b))
+			b.refused(report.ExitUntrusted, filepath.Dir(b.from))
+		})
+	}
+}
+
+func errorsOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package download
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/installer/install"
+	"github.com/machineadm/machineadm/installer/manifest"
+)
+
+// bench is a release in a directory, and a directory to install it into.
+type bench struct {
+	t        testing.TB
+	key      manifest.PrivateKey
+	from, to string
+	warnings []string
+}
+
+func newBench(t testing.TB) *bench {
+	t.Helper()
+	dir := t.TempDir()
+	return &bench{t: t, key: NewKey(t), from: filepath.Join(dir, "from"), to: filepath.Join(dir, "to")}
+}
+
+// write writes a release.
+func (b *bench) write(r Release) *bench {
+	b.t.Helper()
+	r.Key = b.key
+	r.Write(b.t, b.from)
+	return b
+}
+
+// install installs from the directory.
+func (b *bench) install(change ...func(*install.Options)) (install.Result, error) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	defer cancel()
+	o := install.Options{
+		Locations: []string{b.from}, Keys: []manifest.Key{b.key.Public()}, To: b.to, OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Warn: func(message string) { b.warnings = append(b.warnings, message) },
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	return install.Install(ctx, o)
+}
+
+// installed installs, and requires success.
+func (b *bench) installed(change ...func(*install.Options)) install.Result {
+	b.t.Helper()
+	result, err := b.install(change...)
+	require.NoError(b.t, err)
+	return result
+}
+
+// refused installs, requires an error with a code and a text, and that nothing has changed.
+func (b *bench) refused(code int, text string, change ...func(*install.Options)) {
+	b.t.Helper()
+	before := tree(b.t, b.to)
+	_, err := b.install(change...)
+	failed := new(install.Error)
+	require.ErrorAs(b.t, err, &failed)
+	assert.Contains(b.t, failed.Problem, text)
+	assert.Equal(b.t, code, failed.Code, failed.Problem)
+	assert.NotEmpty(b.t, failed.Remedy)
+	assert.Equal(b.t, before, tree(b.t, b.to), failed.Problem)
+}
+
+// tree lists the files below a directory, with modes, targets of links and digests of contents; empty if there is none.
+func tree(t testing.TB, dir string) string {
+	t.Helper()
+	var out strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		below, _ := filepath.Rel(dir, path)
+		out.WriteString(info.Mode().String() + " " + below)
+		switch {
+		case info.Mode()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(path)
+			out.WriteString(" -> " + to + "\n")
+			return err
+		case info.Mode().IsRegular():
+			data, err := os.ReadFile(path)
+			out.WriteString(" " + Digest(data)[:8] + "\n")
+			return err
+		}
+		out.WriteString("\n")
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	require.NoError(t, err)
+	return out.String()
+}
