@@ -72,23 +72,23 @@ func readKey(path string, policy trust.Policy) (manifest.Key, error) {
 		if errors.Is(err, os.ErrNotExist) {
 			return manifest.Key{}, err
 		}
-		return manifest.Key{}, unusable(path, err)
+		return manifest.Key{}, unusable(err)
 	}
 	defer func() { _ = file.Close() }() // opened for reading only
 	text, err := io.ReadAll(io.LimitReader(file, maxKey))
 	if err != nil {
-		return manifest.Key{}, unusable(path, err)
+		return manifest.Key{}, unusable(err)
 	}
 	key, err := manifest.ParseKey(text)
 	if err != nil {
-		return manifest.Key{}, unusable(path, fmt.Errorf("%s %w", path, err))
+		return manifest.Key{}, unusable(fmt.Errorf("%s %w", path, err))
 	}
 	return key, nil
 }
 
-func unusable(path string, err error) error {
+func unusable(err error) error {
 	if refused, ok := errors.AsType[*trust.Error](err); ok {
-		return &Error{Code: report.ExitUntrusted, Problem: "the key " + path + ": " + refused.Error(), Remedy: refused.Remedy}
+		return &Error{Code: report.ExitUntrusted, Problem: "public key: " + refused.Error(), Remedy: refused.Remedy}
 	}
-	return &Error{Code: report.ExitUsage, Problem: "the key " + path + ": " + err.Error(), Remedy: "replace it with a minisign public key, or remove it"}
+	return &Error{Code: report.ExitUsage, Problem: "public key: " + err.Error(), Remedy: "replace it with a minisign public key, or remove it"}
 }
