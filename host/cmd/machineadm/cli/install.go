@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"strings"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -44,7 +44,7 @@ func newInstall(g *globals, s streams) *cobra.Command {
 			"install the MSI.",
 		Example: "  machineadm install --manifest https://example.com/releases/v1.0.0/manifest.json --key /run/machineadm/release.pub",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return release(g, c.Context(), s, f, "manifest", install.Install, func(r install.Result) string {
+			return release(g, c, s, f, "manifest", install.Install, func(r install.Result) string {
 				done := " is already installed in "
 				if r.Changed {
 					done = " is installed in "
@@ -73,8 +73,8 @@ func newMirror(g *globals, s streams) *cobra.Command {
 			if f.To == "" {
 				return usage("--to is missing: the directory to copy the release to")
 			}
-			return release(g, c.Context(), s, f, "from", install.Mirror, func(r install.Copied) string {
-				return fmt.Sprintf("%s has the release %s: %s, of which %d were copied now", r.Directory, r.Version, counted(r.Files, "file"), r.Copied)
+			return release(g, c, s, f, "from", install.Mirror, func(r install.Copied) string {
+				return fmt.Sprintf("%s has the release %s: %s, %d of them new", r.Directory, r.Version, counted(r.Files, "file"), r.Copied)
 			})
 		},
 	}
@@ -86,16 +86,22 @@ func newMirror(g *globals, s streams) *cobra.Command {
 
 // release runs install or mirror, and shows the result.
 func release[R any](
-	g *globals, ctx context.Context, s streams, f *releaseFlags, from string,
+	g *globals, c *cobra.Command, s streams, f *releaseFlags, from string,
 	do func(context.Context, install.Options) (R, error), text func(R) string,
 ) error {
 	if err := checkOutput(f.output); err != nil {
 		return err
 	}
+	for name, values := range map[string][]string{from: f.Locations, "key": f.keys, "with": f.With} {
+		if slices.Contains(values, "") || c.Flags().Changed(name) && len(values) == 0 { // an unset shell variable
+			return usage("--" + name + " has an empty value")
+		}
+	}
 	log, err := g.logger(s.err)
 	if err != nil {
 		return err
 	}
+	ctx := c.Context()
 	if at := install.DefaultLocation(); len(f.Locations) == 0 && at != "" {
 		f.Locations = []string{at}
 	}
@@ -133,5 +139,5 @@ func counted(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return fmt.Sprintf("%d %s", n, strings.TrimSpace(noun))
+	return fmt.Sprintf("%d %s", n, noun)
 }
