@@ -30,12 +30,16 @@ type unpacker struct {
 	listed   map[string]manifest.Entry // the files of the archive that were not read yet
 	selected map[string]bool
 	parents  map[string]bool
+	written  chan *os.File // to be made durable and closed while the next one is expanded
 }
 
 // unpack writes the chosen files of a tar.zst archive into an empty directory. The archive must contain exactly the files of
 // contents, with the modes of a release, and their directories.
 func unpack(from io.Reader, into *os.Root, contents, chosen []manifest.Entry) error {
-	u := &unpacker{into: into, listed: map[string]manifest.Entry{}, selected: map[string]bool{}, parents: map[string]bool{}}
+	u := &unpacker{
+		into: into, listed: map[string]manifest.Entry{}, selected: map[string]bool{}, parents: map[string]bool{},
+		written: make(chan *os.File, len(chosen)),
+	}
 	limit := int64(1 << 20)
 	for _, e := range contents {
 		u.listed[e.Path] = e
@@ -47,14 +51,23 @@ func unpack(from io.Reader, into *os.Root, contents, chosen []manifest.Entry) er
 	for _, e := range chosen {
 		u.selected[e.Path] = true
 	}
-	expanded, err := zstd.NewReader(from, zstd.WithDecoderMaxWindow(window), zstd.WithDecoderLowmem(true))
+	expanded, err := zstd.NewReader(from, zstd.WithDecoderMaxWindow(window), zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1))
 	if err != nil {
 		return err
 	}
 	defer expanded.Close()
 	bounded := &io.LimitedReader{R: expanded, N: limit}
+	durable := make(chan error)
+	go func() {
+		var err error
+		for file := range u.written {
+			err = errors.Join(err, file.Sync(), file.Close())
+		}
+		durable <- err
+	}()
 	err = u.all(tar.NewReader(bounded))
-	if err == nil {
+	close(u.written)
+	if err = errors.Join(err, <-durable); err == nil {
 		_, err = io.Copy(io.Discard, bounded) // the checksum at the end
 	}
 	if bounded.N <= 0 {
@@ -123,7 +136,7 @@ func (u *unpacker) one(h *tar.Header, content io.Reader) error {
 	return u.write(e, content)
 }
 
-func (u *unpacker) write(e manifest.Entry, content io.Reader) (err error) {
+func (u *unpacker) write(e manifest.Entry, content io.Reader) error {
 	if err := u.into.MkdirAll(path.Dir(e.Path), directory); err != nil {
 		return err
 	}
@@ -131,7 +144,7 @@ func (u *unpacker) write(e manifest.Entry, content io.Reader) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
+	defer func() { u.written <- file }()
 	sum := sha256.New()
 	if _, err := io.Copy(io.MultiWriter(file, sum), content); err != nil {
 		return err
@@ -139,10 +152,7 @@ func (u *unpacker) write(e manifest.Entry, content io.Reader) (err error) {
 	if got := hex.EncodeToString(sum.Sum(nil)); got != e.SHA256 {
 		return errors.New("has the SHA-256 " + got + ", and the manifest lists " + e.SHA256)
 	}
-	if err := file.Chmod(mode(e.Path)); err != nil {
-		return err
-	}
-	return file.Sync()
+	return file.Chmod(mode(e.Path))
 }
 
 // finish makes the directories of a release durable, and readable for all users.

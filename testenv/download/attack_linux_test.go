@@ -23,10 +23,10 @@ import (
 
 const archiveName = "machineadm-v1.1.0-linux-" + runtime.GOARCH + ".tar.zst"
 
-// attacked returns a bench with v1.0.0 installed, and a good v1.1.0 to attack.
-func attacked(t *testing.T) (*bench, Release) {
+// attacked returns a bed with v1.0.0 installed, and a good v1.1.0 to attack.
+func attacked(t *testing.T) (*bed, Release) {
 	t.Helper()
-	b := newBench(t).write(Release{})
+	b := newBed(t).write(Release{})
 	b.installed()
 	r := Release{Version: "v1.1.0", Sequence: 2}
 	b.write(r)
@@ -35,7 +35,7 @@ func attacked(t *testing.T) (*bench, Release) {
 }
 
 // change writes a file of the release anew, changed.
-func (b *bench) change(name string, how func([]byte) []byte) {
+func (b *bed) change(name string, how func([]byte) []byte) {
 	b.t.Helper()
 	path := filepath.Join(b.from, name)
 	data, err := os.ReadFile(path)
@@ -97,56 +97,56 @@ func TestEveryByteOfASignedArchive(t *testing.T) {
 func TestManifests(t *testing.T) {
 	t.Parallel()
 	for name, attack := range map[string]struct {
-		do   func(b *bench)
+		do   func(b *bed)
 		code int
 		err  string
 	}{
-		"truncated manifest": {func(b *bench) {
+		"truncated manifest": {func(b *bed) {
 			b.change(manifest.FileName, func(d []byte) []byte { return d[:len(d)-1] })
 		}, report.ExitUntrusted, "does not fit manifest.json"},
-		"empty signature": {func(b *bench) {
+		"empty signature": {func(b *bed) {
 			b.change(manifest.SignatureName, func([]byte) []byte { return nil })
 		}, report.ExitUntrusted, "is not a signature of minisign"},
-		"no signature": {func(b *bench) {
+		"no signature": {func(b *bed) {
 			require.NoError(b.t, os.Remove(filepath.Join(b.from, manifest.SignatureName)))
 		}, report.ExitPrecondition, "manifest.json.minisig: no such file or directory"},
-		"the signature of another manifest": {func(b *bench) {
+		"the signature of another manifest": {func(b *bed) {
 			good, err := os.ReadFile(filepath.Join(b.from, manifest.FileName))
 			require.NoError(b.t, err)
 			b.write(Release{Version: "v1.2.0", Sequence: 3})
 			b.change(manifest.FileName, func([]byte) []byte { return good })
 		}, report.ExitUntrusted, "does not fit manifest.json"},
-		"an old signed manifest": {func(b *bench) {
+		"an old signed manifest": {func(b *bed) {
 			b.write(Release{Version: "v0.9.0", Sequence: 0 + 1})
 			b.installed()
 			b.write(Release{Version: "v1.1.0", Sequence: 2})
 			b.installed()
 			b.write(Release{})
 		}, report.ExitUntrusted, "has sequence 1, and one of sequence 2 was installed here"},
-		"the key of the server": {func(b *bench) {
+		"the key of the server": {func(b *bed) {
 			key := b.key
 			b.key = NewKey(b.t)
 			b.write(Release{Version: "v1.1.0", Sequence: 2})
 			b.key = key
 		}, report.ExitUntrusted, "which is not trusted; trusted: "},
-		"a huge manifest": {func(b *bench) {
+		"a huge manifest": {func(b *bed) {
 			b.change(manifest.FileName, func(d []byte) []byte { return append(d, make([]byte, manifest.MaxSize)...) })
 		}, report.ExitUntrusted, "is larger than 1048576 bytes"},
-		"a huge signature": {func(b *bench) {
+		"a huge signature": {func(b *bed) {
 			b.change(manifest.SignatureName, func(d []byte) []byte { return append(d, make([]byte, manifest.MaxSize)...) })
 		}, report.ExitUntrusted, "is larger than 8192 bytes"},
-		"a truncated archive": {func(b *bench) {
+		"a truncated archive": {func(b *bed) {
 			b.change(archiveName, func(d []byte) []byte { return d[:len(d)-1] })
 		}, report.ExitUntrusted, "the copy is incomplete"},
-		"a longer archive": {func(b *bench) {
+		"a longer archive": {func(b *bed) {
 			b.change(archiveName, func(d []byte) []byte { return append(d, 0) })
 		}, report.ExitUntrusted, "bytes that the manifest lists"},
-		"the archive of another release": {func(b *bench) {
+		"the archive of another release": {func(b *bed) {
 			b.change(archiveName, func([]byte) []byte {
 				return Archive(b.t, append(Members("v1.0.0"), Regular("share/x", "")))
 			})
 		}, report.ExitUntrusted, "the manifest lists"},
-		"a FIFO as archive": {func(b *bench) {
+		"a FIFO as archive": {func(b *bed) {
 			name := filepath.Join(b.from, archiveName)
 			require.NoError(b.t, errorsOf(os.Remove(name), os.Mkdir(name, 0o755)))
 		}, report.ExitPrecondition, "is not a regular file"},
@@ -249,7 +249,7 @@ func TestAServerThatChanges(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			b, _ := attacked(t)
-			other := &bench{t: t, key: b.key, from: b.from + "-other"}
+			other := &bed{t: t, key: b.key, from: b.from + "-other"}
 			other.write(Release{Version: "v1.1.0", Sequence: 2, Members: append(Members("v1.1.0"), Regular("bin/other", "x"))})
 			var requests atomic.Int32
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

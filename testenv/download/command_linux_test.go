@@ -29,7 +29,7 @@ func TestCommand(t *testing.T) {
 		require.Equal(t, code, c.ProcessState.ExitCode(), err.String())
 		return out.String(), err.String()
 	}
-	b := newBench(t).write(Release{})
+	b := newBed(t).write(Release{})
 	key := b.key.Public().String()
 	base := []string{"install", "--to", b.to, "--manifest", b.from, "--key", key}
 	out, _ := run(report.ExitOK, base...)

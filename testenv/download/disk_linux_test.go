@@ -22,7 +22,7 @@ func TestFullDisk(t *testing.T) {
 	runtime.LockOSThread() // never unlocked: the mount ends with the thread
 	require.NoError(t, unix.Unshare(unix.CLONE_NEWNS))
 	require.NoError(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
-	b := newBench(t).write(Release{})
+	b := newBed(t).write(Release{})
 	require.NoError(t, os.Mkdir(b.to, 0o755)) //nolint:gosec // for programs
 	require.NoError(t, unix.Mount("tmpfs", b.to, "tmpfs", 0, "size=1m,mode=0755"))
 	defer func() { assert.NoError(t, unix.Unmount(b.to, unix.MNT_DETACH)) }()

@@ -19,7 +19,7 @@ const (
 	timesync = "machineadm-timesync-plugin-chronyd"
 )
 
-func (b *bench) read(name string) string {
+func (b *bed) read(name string) string {
 	b.t.Helper()
 	data, err := os.ReadFile(filepath.Join(b.to, name))
 	require.NoError(b.t, err)
@@ -32,7 +32,7 @@ func with(names ...string) func(*install.Options) {
 
 func TestInstall(t *testing.T) {
 	t.Parallel()
-	b := newBench(t).write(Release{})
+	b := newBed(t).write(Release{})
 	result := b.installed()
 	assert.Equal(t, install.Result{Version: "v1.0.0", Directory: b.to, Changed: true, Plugins: []string{sysctl, timesync}}, result)
 	assert.Contains(t, b.read("bin/machineadm"), "v1.0.0")
@@ -83,7 +83,7 @@ func TestRepair(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t).write(Release{})
+			b := newBed(t).write(Release{})
 			b.installed()
 			for range 2 { // the second repair uses the first name again
 				damage(t, b.to+"/current")
@@ -100,7 +100,7 @@ func TestRepair(t *testing.T) {
 
 func TestWith(t *testing.T) {
 	t.Parallel()
-	b := newBench(t).write(Release{})
+	b := newBed(t).write(Release{})
 	assert.Equal(t, []string{sysctl}, b.installed(with("sysctl-plugin-procfs")).Plugins)
 	assert.NoFileExists(t, b.to+"/plugins/"+timesync)
 	assert.FileExists(t, b.to+"/bin/machineadm")
@@ -113,7 +113,7 @@ func TestWith(t *testing.T) {
 
 func TestOldReleases(t *testing.T) {
 	t.Parallel()
-	b := newBench(t).write(Release{Version: "v1.1.0", Sequence: 5})
+	b := newBed(t).write(Release{Version: "v1.1.0", Sequence: 5})
 	b.installed()
 	b.write(Release{Version: "v1.0.0", Sequence: 4})
 	b.refused(report.ExitUntrusted, "has sequence 4, and one of sequence 5 was installed here")
@@ -130,7 +130,7 @@ func TestOldReleases(t *testing.T) {
 func TestExpired(t *testing.T) {
 	t.Parallel()
 	yesterday := time.Now().Add(-24 * time.Hour).Truncate(time.Second).UTC()
-	b := newBench(t).write(Release{Version: "v1.0.0", Sequence: 1, Expires: &yesterday})
+	b := newBed(t).write(Release{Version: "v1.0.0", Sequence: 1, Expires: &yesterday})
 	_, err := b.install()
 	if err == nil { // the clock of this machine is not synchronized
 		assert.Contains(t, strings.Join(b.warnings, "\n"), "expired at")
@@ -150,7 +150,7 @@ func TestForeignFilesStay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t).write(Release{})
+			b := newBed(t).write(Release{})
 			require.NoError(t, os.MkdirAll(b.to, 0o755))
 			require.NoError(t, make(b.to))
 			b.refused(report.ExitPrecondition, "was not made by machineadm install")
@@ -160,17 +160,17 @@ func TestForeignFilesStay(t *testing.T) {
 
 func TestUntrustedDirectory(t *testing.T) {
 	t.Parallel()
-	for name, make := range map[string]func(b *bench) error{
-		"writable":          func(b *bench) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chmod(b.to, 0o777)) },
-		"sticky":            func(b *bench) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chmod(b.to, 0o777|os.ModeSticky)) },
-		"another's":         func(b *bench) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chown(b.to, 65534, 65534)) },
-		"parent":            func(b *bench) error { return os.Chmod(filepath.Dir(b.to), 0o777) },                   //nolint:gosec // the fault
-		"parent's parent":   func(b *bench) error { b.to += "/a/b"; return os.Chmod(filepath.Dir(b.from), 0o777) }, //nolint:gosec // the fault
-		"writable by group": func(b *bench) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chmod(b.to, 0o775)) },
+	for name, make := range map[string]func(b *bed) error{
+		"writable":          func(b *bed) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chmod(b.to, 0o777)) },
+		"sticky":            func(b *bed) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chmod(b.to, 0o777|os.ModeSticky)) },
+		"another's":         func(b *bed) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chown(b.to, 65534, 65534)) },
+		"parent":            func(b *bed) error { return os.Chmod(filepath.Dir(b.to), 0o777) },                   //nolint:gosec // the fault
+		"parent's parent":   func(b *bed) error { b.to += "/a/b"; return os.Chmod(filepath.Dir(b.from), 0o777) }, //nolint:gosec // the fault
+		"writable by group": func(b *bed) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chmod(b.to, 0o775)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t).write(Release{})
+			b := newBed(t).write(Release{})
 			require.NoError(t, make(b))
 			b.refused(report.ExitUntrusted, filepath.Dir(b.from))
 		})

@@ -18,22 +18,22 @@ import (
 	"github.com/machineadm/machineadm/installer/manifest"
 )
 
-// bench is a release in a directory, and a directory to install it into.
-type bench struct {
+// bed is a release in a directory, and a directory to install it into.
+type bed struct {
 	t        testing.TB
 	key      manifest.PrivateKey
 	from, to string
 	warnings []string
 }
 
-func newBench(t testing.TB) *bench {
+func newBed(t testing.TB) *bed {
 	t.Helper()
 	dir := t.TempDir()
-	return &bench{t: t, key: NewKey(t), from: filepath.Join(dir, "from"), to: filepath.Join(dir, "to")}
+	return &bed{t: t, key: NewKey(t), from: filepath.Join(dir, "from"), to: filepath.Join(dir, "to")}
 }
 
 // write writes a release.
-func (b *bench) write(r Release) *bench {
+func (b *bed) write(r Release) *bed {
 	b.t.Helper()
 	r.Key = b.key
 	r.Write(b.t, b.from)
@@ -41,7 +41,7 @@ func (b *bench) write(r Release) *bench {
 }
 
 // install installs from the directory.
-func (b *bench) install(change ...func(*install.Options)) (install.Result, error) {
+func (b *bed) install(change ...func(*install.Options)) (install.Result, error) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
@@ -56,7 +56,7 @@ func (b *bench) install(change ...func(*install.Options)) (install.Result, error
 }
 
 // installed installs, and requires success.
-func (b *bench) installed(change ...func(*install.Options)) install.Result {
+func (b *bed) installed(change ...func(*install.Options)) install.Result {
 	b.t.Helper()
 	result, err := b.install(change...)
 	require.NoError(b.t, err)
@@ -64,7 +64,7 @@ func (b *bench) installed(change ...func(*install.Options)) install.Result {
 }
 
 // refused installs, requires an error with a code and a text, and that nothing has changed.
-func (b *bench) refused(code int, text string, change ...func(*install.Options)) {
+func (b *bed) refused(code int, text string, change ...func(*install.Options)) {
 	b.t.Helper()
 	before := tree(b.t, b.to)
 	_, err := b.install(change...)

@@ -26,7 +26,7 @@ func encodePEM(der []byte) []byte {
 }
 
 // mirror copies the release to the other directory.
-func (b *bench) mirror(location string) (install.Copied, error) {
+func (b *bed) mirror(location string) (install.Copied, error) {
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
 	return install.Mirror(ctx, install.Options{
@@ -36,7 +36,7 @@ func (b *bench) mirror(location string) (install.Copied, error) {
 
 func TestMirrorOfAServer(t *testing.T) {
 	t.Parallel()
-	b := newBench(t).write(Release{})
+	b := newBed(t).write(Release{})
 	url := serve(t, b.files)
 	copied, err := b.mirror(url)
 	require.NoError(t, err)
@@ -50,14 +50,14 @@ func TestMirrorOfAServer(t *testing.T) {
 	copied, err = b.mirror(b.from)
 	require.NoError(t, err)
 	assert.Equal(t, 1, copied.Copied, "a damaged file is copied again")
-	second := &bench{t: t, key: b.key, from: b.to, to: b.to + "-installed"}
+	second := &bed{t: t, key: b.key, from: b.to, to: b.to + "-installed"}
 	assert.True(t, second.installed().Changed, "the copy is a release")
 }
 
 // TestMirrorResumes: the server fails in the middle of the release, and later has what is missing.
 func TestMirrorResumes(t *testing.T) {
 	t.Parallel()
-	b := newBench(t).write(Release{})
+	b := newBed(t).write(Release{})
 	var fail atomic.Bool
 	fail.Store(true)
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -81,7 +81,7 @@ func TestMirrorResumes(t *testing.T) {
 
 func TestMirrorRefuses(t *testing.T) {
 	t.Parallel()
-	b := newBench(t).write(Release{Version: "v1.1.0", Sequence: 2})
+	b := newBed(t).write(Release{Version: "v1.1.0", Sequence: 2})
 	_, err := b.mirror(b.from)
 	require.NoError(t, err)
 	before := tree(t, b.to)
@@ -102,7 +102,7 @@ func TestMirrorRefuses(t *testing.T) {
 func TestMinisign(t *testing.T) {
 	t.Parallel()
 	minisign := machine.Tool(t, "minisign")
-	b := newBench(t).write(Release{})
+	b := newBed(t).write(Release{})
 	at := func(name string) string { return filepath.Join(b.from, name) }
 	run := func(arguments ...string) string {
 		t.Helper()

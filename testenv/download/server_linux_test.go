@@ -35,15 +35,15 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-// files serves the release of a bench.
-func (b *bench) files(w http.ResponseWriter, r *http.Request) {
+// files serves the release of a bed.
+func (b *bed) files(w http.ResponseWriter, r *http.Request) {
 	http.ServeFile(w, r, filepath.Join(b.from, filepath.Base(r.URL.Path)))
 }
 
 func TestNginx(t *testing.T) {
 	t.Parallel()
 	program := machine.Tool(t, "nginx")
-	b := newBench(t).write(Release{})
+	b := newBed(t).write(Release{})
 	dir := t.TempDir()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestNginx(t *testing.T) {
 
 func TestRetries(t *testing.T) {
 	t.Parallel()
-	b := newBench(t).write(Release{})
+	b := newBed(t).write(Release{})
 	var requests atomic.Int32
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch requests.Add(1) {
@@ -89,12 +89,12 @@ func TestRetries(t *testing.T) {
 
 func TestMirrors(t *testing.T) {
 	t.Parallel()
-	b := newBench(t).write(Release{Version: "v1.1.0", Sequence: 2})
-	old := newBench(t)
+	b := newBed(t).write(Release{Version: "v1.1.0", Sequence: 2})
+	old := newBed(t)
 	old.key = b.key
 	old.write(Release{})
-	hostile := newBench(t).write(Release{Version: "v1.1.0", Sequence: 2})
-	damaged := newBench(t)
+	hostile := newBed(t).write(Release{Version: "v1.1.0", Sequence: 2})
+	damaged := newBed(t)
 	damaged.key = b.key
 	damaged.write(Release{Version: "v1.1.0", Sequence: 2})
 	damaged.change(archiveName, func(d []byte) []byte { return d[:len(d)/2] })
@@ -114,7 +114,7 @@ func TestMirrors(t *testing.T) {
 
 func TestTimeLimit(t *testing.T) {
 	t.Parallel()
-	b := newBench(t).write(Release{})
+	b := newBed(t).write(Release{})
 	for name, test := range map[string]struct {
 		handler http.HandlerFunc
 		problem string
@@ -148,7 +148,7 @@ func TestTimeLimit(t *testing.T) {
 // TestCredentials: users, passwords and queries reach the server, and no message.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
-	b := newBench(t).write(Release{})
+	b := newBed(t).write(Release{})
 	fail := atomic.Bool{}
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
@@ -180,7 +180,7 @@ func TestCredentials(t *testing.T) {
 
 func TestRedirects(t *testing.T) {
 	t.Parallel()
-	b := newBench(t).write(Release{})
+	b := newBed(t).write(Release{})
 	plain := serve(t, b.files)
 	b.installed(at(serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, plain+r.URL.Path, http.StatusFound) })))
 	loop := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) })
@@ -191,11 +191,11 @@ func TestRedirects(t *testing.T) {
 func TestNoRedirectOutOfTLS(t *testing.T) {
 	const variable = "DOWNLOAD_TLS"
 	if url := os.Getenv(variable); url != "" {
-		b := newBench(t)
+		b := newBed(t)
 		b.refused(report.ExitPrecondition, "the server redirects from https to http, which is not followed", at(url))
 		return
 	}
-	b := newBench(t).write(Release{})
+	b := newBed(t).write(Release{})
 	plain := serve(t, b.files)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, plain+r.URL.Path, http.StatusFound)
