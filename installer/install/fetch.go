@@ -74,7 +74,7 @@ func (s *source) fetch(ctx context.Context, f manifest.File, to *os.File) (err e
 	if err != nil {
 		return err
 	}
-	problem := ""
+	var problem string
 	switch {
 	case n < f.Size:
 		problem = fmt.Sprintf("has %d bytes, and the manifest lists %d: the copy is incomplete", n, f.Size)

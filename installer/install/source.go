@@ -73,7 +73,7 @@ func (s *source) open(ctx context.Context, file string) (io.ReadCloser, error) {
 		return nil, errors.Join(errors.New(s.name(file)+": not a valid URL"), b.Close())
 	}
 	b.ctx = ctx
-	answer, err := s.client.Do(request)
+	answer, err := s.client.Do(request) //nolint:bodyclose // body.Close does
 	if err != nil {
 		return nil, errors.Join(b.failure(err), b.Close())
 	}

@@ -21,7 +21,7 @@ type Key struct{ public minisign.PublicKey }
 func ParseKey(text []byte) (Key, error) {
 	var k Key
 	if err := k.public.UnmarshalText(bytes.TrimSpace(text)); err != nil {
-		return Key{}, errors.New("is not a minisign public key, 56 characters such as RWQf6LRCGA9i...")
+		return Key{}, errors.New("is not a minisign public key, which is 56 characters and starts with RW")
 	}
 	return k, nil
 }

@@ -142,7 +142,7 @@ func TestExpired(t *testing.T) {
 
 func TestForeignFilesStay(t *testing.T) {
 	t.Parallel()
-	for name, make := range map[string]func(to string) error{
+	for name, prepare := range map[string]func(to string) error{
 		"bin":     func(to string) error { return os.MkdirAll(to+"/bin", 0o755) },
 		"plugins": func(to string) error { return os.Symlink("/usr/lib", to+"/plugins") },
 		"current": func(to string) error { return os.Symlink("/usr", to+"/current") },
@@ -152,7 +152,7 @@ func TestForeignFilesStay(t *testing.T) {
 			t.Parallel()
 			b := newBed(t).write(Release{})
 			require.NoError(t, os.MkdirAll(b.to, 0o755))
-			require.NoError(t, make(b.to))
+			require.NoError(t, prepare(b.to))
 			b.refused(report.ExitPrecondition, "was not made by machineadm install")
 		})
 	}
@@ -160,7 +160,7 @@ func TestForeignFilesStay(t *testing.T) {
 
 func TestUntrustedDirectory(t *testing.T) {
 	t.Parallel()
-	for name, make := range map[string]func(b *bed) error{
+	for name, prepare := range map[string]func(b *bed) error{
 		"writable":          func(b *bed) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chmod(b.to, 0o777)) },
 		"sticky":            func(b *bed) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chmod(b.to, 0o777|os.ModeSticky)) },
 		"another's":         func(b *bed) error { return errorsOf(os.Mkdir(b.to, 0o755), os.Chown(b.to, 65534, 65534)) },
@@ -171,7 +171,7 @@ func TestUntrustedDirectory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t).write(Release{})
-			require.NoError(t, make(b))
+			require.NoError(t, prepare(b))
 			b.refused(report.ExitUntrusted, filepath.Dir(b.from))
 		})
 	}

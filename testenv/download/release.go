@@ -15,7 +15,6 @@ import (
 
 	"aead.dev/minisign"
 	"github.com/klauspost/compress/zstd"
-	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/installer/manifest"
 )
@@ -62,15 +61,15 @@ func Archive(t testing.TB, members []Member) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	compressed, err := zstd.NewWriter(&out, zstd.WithWindowSize(128<<20), zstd.WithEncoderConcurrency(1))
-	require.NoError(t, err)
+	check(t, err)
 	w := tar.NewWriter(compressed)
 	for _, m := range members {
-		require.NoError(t, w.WriteHeader(&m.Header))
+		check(t, w.WriteHeader(&m.Header))
 		_, err := w.Write([]byte(m.Content))
-		require.NoError(t, err)
+		check(t, err)
 	}
-	require.NoError(t, w.Close())
-	require.NoError(t, compressed.Close())
+	check(t, w.Close())
+	check(t, compressed.Close())
 	return out.Bytes()
 }
 
@@ -113,15 +112,15 @@ func (r *Release) Write(t testing.TB, dir string) {
 		}, {Name: "machineadm-" + r.Version + ".spdx.json", Kind: manifest.KindSBOM, Size: 3, SHA256: Digest([]byte("{}\n"))}},
 	}
 	text, err := m.Encode()
-	require.NoError(t, err)
+	check(t, err)
 	signature, err := manifest.Sign(text, r.Key, r.Version, r.Sequence)
-	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(dir, 0o755))
+	check(t, err)
+	check(t, os.MkdirAll(dir, 0o755))
 	for name, data := range map[string][]byte{
 		r.Name(): r.Archive, "machineadm-" + r.Version + ".spdx.json": []byte("{}\n"),
 		manifest.FileName: text, manifest.SignatureName: signature,
 	} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o644)) //nolint:gosec // for a web server
+		check(t, os.WriteFile(filepath.Join(dir, name), data, 0o644)) //nolint:gosec // for a web server
 	}
 }
 
@@ -129,13 +128,20 @@ func (r *Release) Write(t testing.TB, dir string) {
 func NewKey(t testing.TB) manifest.PrivateKey {
 	t.Helper()
 	_, private, err := minisign.GenerateKey(nil)
-	require.NoError(t, err)
+	check(t, err)
 	text, err := private.MarshalText()
-	require.NoError(t, err)
+	check(t, err)
 	key, err := manifest.ParsePrivateKey(text, "")
-	require.NoError(t, err)
+	check(t, err)
 	return key
 }
 
 // Digest returns the SHA-256 in lower-case hex.
 func Digest(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -110,7 +110,7 @@ func arrow(from, to string) string {
 	switch {
 	case under(to, "testenv"):
 		return "nothing imports testenv"
-	case under(to, "installer") && !under(from, "installer") && !(under(from, "host/cmd/machineadm") && isInstalling(to)):
+	case under(to, "installer") && !under(from, "installer") && (!under(from, "host/cmd/machineadm") || !isInstalling(to)):
 		return "installer is for host/cmd/machineadm alone, and its release for no program"
 	case under(from, "installer") && !under(to, "contract", "internal", "installer"):
 		return "installer imports only contract and internal"
