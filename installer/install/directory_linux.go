@@ -25,7 +25,6 @@ const (
 	temporary    = ".new"     // suffix of a release that is not complete, prefix of a link that is not in place
 	download     = ".download"
 	again        = "+1" // suffix of a release that replaces a damaged or partial one of the same version
-	maxSequence  = 32   // bytes
 	directory    = 0o755
 	untilRemoved = 0o600
 )
@@ -110,7 +109,7 @@ func (t *target) seen() (uint64, error) {
 		return 0, err
 	}
 	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil || len(text) > maxSequence {
+	if err != nil {
 		return 0, &Error{
 			Code: report.ExitState, Problem: filepath.Join(t.path, sequence) + " does not contain a number",
 			Remedy: "write into it the sequence of the newest release that was installed here, from its " + manifest.FileName,
@@ -134,11 +133,14 @@ func (t *target) link(name string) (string, error) {
 		return "", nil
 	}
 	dir, release := path.Split(to)
-	if err != nil || dir != releases+"/" || !manifest.IsVersion(strings.TrimSuffix(release, again)) {
+	if err != nil || dir != releases+"/" || !isRelease(release) {
 		return "", t.foreign(name)
 	}
 	return release, nil
 }
+
+// isRelease reports whether a name below releases is one of this package.
+func isRelease(name string) bool { return manifest.IsVersion(strings.TrimSuffix(name, again)) }
 
 func (t *target) foreign(name string) error {
 	return &Error{
@@ -216,7 +218,7 @@ func (t *target) cleanUp() error {
 		return err
 	}
 	for _, e := range entries {
-		if slices.Contains(keep, e.Name()) {
+		if slices.Contains(keep, e.Name()) || !isRelease(strings.TrimSuffix(e.Name(), temporary)) {
 			continue
 		}
 		if err := t.root.RemoveAll(releases + "/" + e.Name()); err != nil {

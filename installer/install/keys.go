@@ -66,29 +66,23 @@ func Keys(given []string, dir string) (keys []manifest.Key, err error) {
 	return keys, nil
 }
 
-func readKey(path string, policy trust.Policy) (manifest.Key, error) {
+func readKey(path string, policy trust.Policy) (key manifest.Key, err error) {
 	file, err := trust.Open(path, policy)
-	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return manifest.Key{}, err
+	if err == nil {
+		defer func() { _ = file.Close() }() // opened for reading only
+		var text []byte
+		if text, err = io.ReadAll(io.LimitReader(file, maxKey)); err == nil {
+			key, err = manifest.ParseKey(text)
 		}
-		return manifest.Key{}, unusable(err)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
 	}
-	defer func() { _ = file.Close() }() // opened for reading only
-	text, err := io.ReadAll(io.LimitReader(file, maxKey))
-	if err != nil {
-		return manifest.Key{}, unusable(err)
-	}
-	key, err := manifest.ParseKey(text)
-	if err != nil {
-		return manifest.Key{}, unusable(fmt.Errorf("%s %w", path, err))
-	}
-	return key, nil
-}
-
-func unusable(err error) error {
 	if refused, ok := errors.AsType[*trust.Error](err); ok {
-		return &Error{Code: report.ExitUntrusted, Problem: "public key: " + refused.Error(), Remedy: refused.Remedy}
+		return key, &Error{Code: report.ExitUntrusted, Problem: "public key: " + refused.Error(), Remedy: refused.Remedy}
 	}
-	return &Error{Code: report.ExitUsage, Problem: "public key: " + err.Error(), Remedy: "replace it with a minisign public key, or remove it"}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		err = &Error{Code: report.ExitUsage, Problem: "public key: " + err.Error(), Remedy: "replace it with a minisign public key, or remove it"}
+	}
+	return key, err
 }

@@ -86,15 +86,14 @@ func (s *source) open(ctx context.Context, file string) (io.ReadCloser, error) {
 }
 
 func (s *source) openLocal(file string) (io.ReadCloser, error) {
-	name := s.name(file)
-	info, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return nil, s.failure(file, errors.Unwrap(err).Error(), false)
-	case !info.Mode().IsRegular(): // opening a FIFO would wait
+	info, err := os.Stat(s.name(file))
+	if err == nil && !info.Mode().IsRegular() { // opening a FIFO would wait
 		return nil, s.failure(file, "is not a regular file", false)
 	}
-	data, err := os.Open(name)
+	var data *os.File
+	if err == nil {
+		data, err = os.Open(s.name(file))
+	}
 	if err != nil {
 		return nil, s.failure(file, errors.Unwrap(err).Error(), false)
 	}

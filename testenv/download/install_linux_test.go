@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/installer/install"
 )
 
@@ -47,6 +48,18 @@ func TestInstall(t *testing.T) {
 		assert.Contains(t, first, line)
 	}
 
+	plugins, err := catalog.New(catalog.Options{Fixed: []string{b.to + "/plugins"}})
+	require.NoError(t, err)
+	for _, name := range result.Plugins { // the host checks every link on the way
+		p, err := plugins.Find(name)
+		require.NoError(t, err)
+		file, err := plugins.Open(p)
+		require.NoError(t, err)
+		require.NoError(t, file.Close())
+	}
+
+	require.NoError(t, os.Mkdir(b.to+"/releases/20260101", 0o755)) //nolint:gosec // of another program
+	first = tree(t, b.to)
 	result = b.installed()
 	assert.False(t, result.Changed)
 	assert.Equal(t, first, tree(t, b.to))

@@ -1,0 +1,59 @@
+package install
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestStall has a server that stops in the middle of a file.
+func TestStall(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		_, _ = w.Write([]byte("{"))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	s, err := parse(server.URL, newClient())
+	require.NoError(t, err)
+	s.stall = 50 * time.Millisecond
+	body, err := s.open(t.Context(), "file")
+	require.NoError(t, err)
+	text, err := io.ReadAll(body)
+	failed := new(Error)
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, server.URL+"/file: no data for 50ms", failed.Problem)
+	assert.True(t, failed.temporary)
+	assert.Equal(t, "{", string(text))
+	require.NoError(t, body.Close())
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for location, want := range map[string]string{
+		"https://example.com/v1/manifest.json":       "https://example.com/v1/x",
+		"https://example.com/v1":                     "https://example.com/v1/x",
+		"https://example.com":                        "https://example.com/x",
+		"https://u:p@example.com/a%20b/?sig=1":       "https://example.com/a%20b/x",
+		"http://[::1]:8080/v1/manifest.json?sig=a#b": "http://[::1]:8080/v1/x",
+		"manifest.json":                              "x",
+		"dir":                                        "dir/x",
+		"/srv/v1/manifest.json":                      "/srv/v1/x",
+		"/srv/v1/":                                   "/srv/v1/x",
+	} {
+		s, err := parse(location, nil)
+		require.NoError(t, err, location)
+		assert.Equal(t, want, s.name("x"), location)
+	}
+	for _, location := range []string{"ftp://example.com/v1", "https:///v1", "http://[::1/v1", "file:///srv"} {
+		_, err := parse(location, nil)
+		require.Error(t, err, location)
+	}
+}
