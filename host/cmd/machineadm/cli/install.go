@@ -26,19 +26,19 @@ type releaseFlags struct {
 }
 
 func (f *releaseFlags) bind(c *cobra.Command, from string) {
-	location := "the release: the URL or the path of its manifest.json, `URL|FILE`; may be repeated, for mirrors that are tried in turn"
+	location := "`LOCATION` of the release: URL or path of its manifest.json; may be repeated, for mirrors that are tried in turn"
 	if at := install.DefaultLocation(); at != "" {
 		location += " (default: " + at + ")"
 	}
 	c.Flags().StringArrayVar(&f.Locations, from, nil, location)
-	c.Flags().StringArrayVar(&f.keys, "key", nil, "minisign public key to trust, `KEY|FILE`; may be repeated, and one signature is enough (default: "+install.TrustedKeys()+"/*.pub)")
+	c.Flags().StringArrayVar(&f.keys, "key", nil, "minisign public `KEY` to trust, or its file; may be repeated, and one signature is enough (default: "+install.TrustedKeys()+"/*.pub)")
 	bindOutput(c, &f.output)
 }
 
 func newInstall(g *globals, s streams) *cobra.Command {
 	f := &releaseFlags{Options: install.Options{OS: runtime.GOOS, Arch: runtime.GOARCH}}
 	c := &cobra.Command{
-		Use: "install [--manifest URL|FILE] [--key KEY|FILE]", Short: "Install a signed release of machineadm and its plugins", Args: noArguments,
+		Use: "install [--manifest LOCATION] [--key KEY]", Short: "Install a signed release of machineadm and its plugins", Args: noArguments,
 		Long: "install downloads a release, verifies its signature and its files, and switches to it in one step. A failure changes\n" +
 			"nothing. It can be repeated, and does nothing if the release is installed and complete. It works on Linux; on Windows\n" +
 			"install the MSI.",
@@ -65,7 +65,7 @@ func newInstall(g *globals, s streams) *cobra.Command {
 func newMirror(g *globals, s streams) *cobra.Command {
 	f := &releaseFlags{}
 	c := &cobra.Command{
-		Use: "mirror --from URL|FILE --to DIR", Short: "Verify a signed release and copy it for other machines", Args: noArguments,
+		Use: "mirror --from LOCATION --to DIR", Short: "Verify a signed release and copy it for other machines", Args: noArguments,
 		Long: "mirror copies all files of a release into a directory, which any web server can serve, after it has verified each of them.\n" +
 			"It can be repeated, and copies only what is missing.",
 		Example: "  machineadm mirror --from https://example.com/releases/v1.0.0 --to /srv/machineadm/v1.0.0 --key release.pub",

@@ -7,6 +7,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/host/state"
+	"github.com/machineadm/machineadm/installer/install"
 )
 
 // fact is a row of a table: name, meaning and an optional remedy.
@@ -25,9 +26,9 @@ func exits() []fact {
 			"reboot, then run the same command again; not needed with `--reboot`, which `--bootstrap` implies: the machine reboots, at most " +
 				reboots + " times a stream, and the run resumes by itself",
 		},
-		{code(report.ExitPrecondition), "a precondition, a missing or an unsupported plugin", "follow the hint"},
+		{code(report.ExitPrecondition), "a precondition, a missing or an unsupported plugin, a release that is not there", "follow the hint"},
 		{code(report.ExitLocked), "another run holds the lock", "wait for it"},
-		{code(report.ExitUntrusted), "an untrusted plugin, stream or directory", "follow the hint"},
+		{code(report.ExitUntrusted), "an untrusted plugin, stream, directory or release", "follow the hint"},
 		{code(report.ExitDeadline), "a deadline has passed, or the retries or reboots are exhausted", "run again after removing the cause"},
 		{code(report.ExitInterrupted), "interrupted", "run again"},
 		{code(report.ExitState), "state cannot be written", "free disk space, or make the directory writable"},
@@ -38,7 +39,7 @@ func exits() []fact {
 // environment returns every variable that the program reads.
 func environment() []fact {
 	return []fact{
-		{"HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy", "Passed to the plugins, without users and passwords.", ""},
+		{"HTTP_PROXY, HTTPS_PROXY, NO_PROXY, http_proxy, https_proxy, no_proxy", "Used by `install` and `mirror`. Passed to the plugins, without users and passwords.", ""},
 		{"HOME", "Passed to the plugins on Linux; default `/root`.", ""},
 		{"PATH", "With `--plugins-on-path`: its absolute directories are searched for plugins, last. Plugins get a fixed PATH.", ""},
 		{"TMPDIR", "Directory for the temporary directories of `validate` and of runs with `--root`.", ""},
@@ -56,6 +57,8 @@ func files() []fact {
 	stateDir, at := "/var/lib/machineadm/", "/run/machineadm/"
 	rows := []fact{
 		{"/etc/machineadm/defaults.yaml", "The default provider of a kind, as `KIND: PROVIDER`, written by the operating system's vendor.", ""},
+		{install.TrustedKeys() + "/*.pub", "The minisign public keys that `install` and `mirror` trust if `--key` is not given.", ""},
+		{install.DefaultDirectory + "/", "The releases of `install`: `current` is a link to the one in use, `sequence` the highest sequence of all.", ""},
 		{at + state.ReportFile, "The report of the last run, readable by everyone. `machineadm status` shows it.", ""},
 		{at + state.DetailsFile, "Output of other programs, which the report refers to, readable by root only.", ""},
 		{at + "lock", "Locked while a run, or a process that it started, is active.", ""},

@@ -129,7 +129,7 @@ func fallback(f *pflag.Flag) string {
 	case "duration": // 1h0m0s
 		return "`" + brief(f.DefValue) + "`"
 	}
-	if f.DefValue == "" {
+	if f.DefValue == "" || f.DefValue == "[]" {
 		return ""
 	}
 	return "`" + f.DefValue + "`"
