@@ -51,7 +51,7 @@ func unpack(from io.Reader, into *os.Root, contents, chosen []manifest.Entry) er
 	for _, e := range chosen {
 		u.selected[e.Path] = true
 	}
-	expanded, err := zstd.NewReader(from, zstd.WithDecoderMaxWindow(window), zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1))
+	expanded, err := zstd.NewReader(from, zstd.WithDecoderMaxWindow(window), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return err
 	}
