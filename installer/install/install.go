@@ -4,9 +4,6 @@ package install
 import (
 	"errors"
 	"fmt"
-	"path"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
@@ -82,54 +79,6 @@ func localError(err error) error {
 		return &Error{Code: report.ExitUntrusted, Problem: refused.Error(), Remedy: refused.Remedy}
 	}
 	return &Error{Code: report.ExitState, Problem: err.Error(), Remedy: "check that the directory is writable and not full, and run again, which is safe"}
-}
-
-// archive returns the artifact of a platform.
-func archive(m *manifest.Manifest, os, arch string) (manifest.File, error) {
-	var others []string
-	for _, f := range m.Files {
-		if f.Kind == manifest.KindArchive && f.OS == os && f.Arch == arch {
-			return f, nil
-		}
-		if f.Kind == manifest.KindArchive {
-			others = append(others, f.OS+"/"+f.Arch)
-		}
-	}
-	return manifest.File{}, &Error{
-		Code:    report.ExitPrecondition,
-		Problem: fmt.Sprintf("the release %s has no archive for %s/%s; it has: %s", m.Version, os, arch, strings.Join(others, ", ")),
-		Remedy:  "use a release for this platform", elsewhere: true,
-	}
-}
-
-// pluginsOf returns the names of the plugins in an archive or in a part of it.
-func pluginsOf(contents []manifest.Entry) []string {
-	names := []string{}
-	for _, e := range contents {
-		if dir, name := path.Split(e.Path); dir == "plugins/" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// choose returns the files of an archive to install: all but the plugins that are not asked for.
-func choose(contents []manifest.Entry, with []string) ([]manifest.Entry, error) {
-	plugins := pluginsOf(contents)
-	wanted := []string{}
-	for _, name := range with {
-		whole := product + "-" + strings.TrimPrefix(name, product+"-")
-		if wanted = append(wanted, whole); !slices.Contains(plugins, whole) {
-			return nil, &Error{
-				Code: report.ExitUsage, Problem: fmt.Sprintf("--with: the release has no plugin %q; it has: %s", name, strings.Join(plugins, ", ")),
-				Remedy: "correct the name, or leave --with out for all plugins",
-			}
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(contents), func(e manifest.Entry) bool {
-		dir, name := path.Split(e.Path)
-		return len(with) > 0 && dir == "plugins/" && !slices.Contains(wanted, name)
-	}), nil
 }
 
 // admit decides whether the release may be used, given the highest sequence seen.

@@ -3,9 +3,13 @@ package install
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path"
+	"slices"
 	"strings"
 
+	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/installer/manifest"
 )
 
@@ -155,4 +159,52 @@ func (t *target) unpack(data *os.File, name string, f manifest.File, chosen []ma
 		return err
 	}
 	return errors.Join(dir.Chmod(directory), dir.Sync(), dir.Close(), t.dir.Sync())
+}
+
+// archive returns the artifact of a platform.
+func archive(m *manifest.Manifest, os, arch string) (manifest.File, error) {
+	var others []string
+	for _, f := range m.Files {
+		if f.Kind == manifest.KindArchive && f.OS == os && f.Arch == arch {
+			return f, nil
+		}
+		if f.Kind == manifest.KindArchive {
+			others = append(others, f.OS+"/"+f.Arch)
+		}
+	}
+	return manifest.File{}, &Error{
+		Code:    report.ExitPrecondition,
+		Problem: fmt.Sprintf("the release %s has no archive for %s/%s; it has: %s", m.Version, os, arch, strings.Join(others, ", ")),
+		Remedy:  "use a release for this platform", elsewhere: true,
+	}
+}
+
+// pluginsOf returns the names of the plugins in an archive or in a part of it.
+func pluginsOf(contents []manifest.Entry) []string {
+	names := []string{}
+	for _, e := range contents {
+		if dir, name := path.Split(e.Path); dir == "plugins/" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// choose returns the files of an archive to install: all but the plugins that are not asked for.
+func choose(contents []manifest.Entry, with []string) ([]manifest.Entry, error) {
+	plugins := pluginsOf(contents)
+	wanted := []string{}
+	for _, name := range with {
+		whole := product + "-" + strings.TrimPrefix(name, product+"-")
+		if wanted = append(wanted, whole); !slices.Contains(plugins, whole) {
+			return nil, &Error{
+				Code: report.ExitUsage, Problem: fmt.Sprintf("--with: the release has no plugin %q; it has: %s", name, strings.Join(plugins, ", ")),
+				Remedy: "correct the name, or leave --with out for all plugins",
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(contents), func(e manifest.Entry) bool {
+		dir, name := path.Split(e.Path)
+		return len(with) > 0 && dir == "plugins/" && !slices.Contains(wanted, name)
+	}), nil
 }
