@@ -164,10 +164,14 @@ func (t *target) replace(name, to string) error {
 	if there, err := t.root.Readlink(name); err == nil && there == to {
 		return nil
 	}
-	if err := t.root.Symlink(to, temporary+name); err != nil {
+	next := temporary + name
+	if err := t.root.RemoveAll(next); err != nil { // of a killed run
 		return err
 	}
-	if err := t.root.Rename(temporary+name, name); err != nil {
+	if err := t.root.Symlink(to, next); err != nil {
+		return err
+	}
+	if err := t.root.Rename(next, name); err != nil {
 		return err
 	}
 	return t.dir.Sync()
