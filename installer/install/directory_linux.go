@@ -39,7 +39,8 @@ type target struct {
 	path string // without links
 	root *os.Root
 	dir  *os.File // holds the lock
-	made bool
+	made bool     // by this run
+	ours bool     // nothing in it is of another program
 }
 
 // openTarget creates the directory if needed, checks that only trusted users can change it, and locks it.
@@ -88,12 +89,14 @@ func makeAll(dir string) error {
 
 // close removes what a failed run left, and releases the lock. A directory that this run made and that is empty is removed.
 func (t *target) close(failed bool) {
-	if failed {
+	if failed && t.ours {
 		_ = t.cleanUp() // the next run tries again
+		if n, err := t.seen(); err == nil && n == 0 && t.root.Remove(releases) == nil {
+			_ = t.root.Remove(sequence) // likewise
+		}
 	}
-	_ = t.root.Remove(releases) // fails unless it is empty
 	if t.made {
-		_ = os.Remove(t.path) // likewise
+		_ = os.Remove(t.path) // fails unless it is empty
 	}
 	_ = t.root.Close() // opened for reading only
 	_ = t.dir.Close()
@@ -120,7 +123,8 @@ func (t *target) seen() (uint64, error) {
 
 // keepSequence records a sequence unless a higher one is recorded.
 func (t *target) keepSequence(n uint64) error {
-	if seen, err := t.seen(); err != nil || seen >= n {
+	seen, err := t.seen()
+	if err != nil || seen > 0 && seen >= n {
 		return err
 	}
 	return atomicfile.Write(t.dir, sequence, []byte(strconv.FormatUint(n, 10)+"\n"), atomicfile.Options{Mode: 0o644})
@@ -149,13 +153,24 @@ func (t *target) foreign(name string) error {
 	}
 }
 
-// check refuses a directory in which other files have the names of links.
+// check refuses a directory in which files of other programs have the names of ours. The file sequence is made first.
 func (t *target) check() error {
+	if _, err := t.root.Lstat(sequence); errors.Is(err, fs.ErrNotExist) {
+		if _, err := t.root.Lstat(releases); !errors.Is(err, fs.ErrNotExist) {
+			return t.foreign(releases)
+		}
+	}
 	for name, want := range links() {
 		if to, err := t.root.Readlink(name); !errors.Is(err, fs.ErrNotExist) && (err != nil || to != want) {
 			return t.foreign(name)
 		}
 	}
+	for _, name := range []string{current, previous} {
+		if _, err := t.link(name); err != nil {
+			return err
+		}
+	}
+	t.ours = true
 	return nil
 }
 
@@ -240,7 +255,14 @@ func (t *target) holds(release string, want []manifest.Entry) (bool, error) {
 	}
 	top := releases + "/" + release
 	err := fs.WalkDir(t.root.FS(), top, func(at string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			info, err := d.Info()
+			if err == nil && info.Mode().Perm() != directory {
+				err = errDiffers
+			}
 			return err
 		}
 		e, ok := left[strings.TrimPrefix(at, top+"/")]

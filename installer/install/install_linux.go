@@ -131,7 +131,7 @@ func (t *target) fetch(ctx context.Context, s *source, f manifest.File) (*os.Fil
 // unpack makes a release of a verified archive.
 func (t *target) unpack(data *os.File, name string, f manifest.File, chosen []manifest.Entry) error {
 	at := releases + "/" + name
-	if err := t.root.MkdirAll(at+temporary, directory); err != nil {
+	if err := errors.Join(t.keepSequence(0), t.root.MkdirAll(at+temporary, directory)); err != nil {
 		return err
 	}
 	root, err := t.root.OpenRoot(at + temporary)

@@ -86,8 +86,9 @@ func TestRepair(t *testing.T) {
 		"added": func(t *testing.T, current string) {
 			require.NoError(t, os.WriteFile(current+"/plugins/machineadm-x-plugin-y", nil, 0o755)) //nolint:gosec // a program
 		},
-		"mode":   func(t *testing.T, current string) { require.NoError(t, os.Chmod(current+"/bin/machineadm", 0o777)) }, //nolint:gosec // the fault
-		"a link": func(t *testing.T, current string) { require.NoError(t, os.Symlink("machineadm", current+"/bin/other")) },
+		"directory": func(t *testing.T, current string) { require.NoError(t, os.Chmod(current+"/bin", 0o777)) },            //nolint:gosec // the fault
+		"mode":      func(t *testing.T, current string) { require.NoError(t, os.Chmod(current+"/bin/machineadm", 0o777)) }, //nolint:gosec // the fault
+		"a link":    func(t *testing.T, current string) { require.NoError(t, os.Symlink("machineadm", current+"/bin/other")) },
 		"everything": func(t *testing.T, current string) {
 			at, err := filepath.EvalSymlinks(current)
 			require.NoError(t, err)
@@ -159,7 +160,10 @@ func TestForeignFilesStay(t *testing.T) {
 		"bin":     func(to string) error { return os.MkdirAll(to+"/bin", 0o755) },
 		"plugins": func(to string) error { return os.Symlink("/usr/lib", to+"/plugins") },
 		"current": func(to string) error { return os.Symlink("/usr", to+"/current") },
-		"dots":    func(to string) error { return os.Symlink("releases/..", to+"/current") },
+		"releases": func(to string) error {
+			return errorsOf(os.MkdirAll(to+"/releases/v1.0.0", 0o755), os.Symlink("releases/v1.0.0", to+"/current"))
+		},
+		"dots": func(to string) error { return os.Symlink("releases/..", to+"/current") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
