@@ -4,6 +4,7 @@ package install
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
@@ -78,7 +79,11 @@ func localError(err error) error {
 	if refused, ok := errors.AsType[*trust.Error](err); ok {
 		return &Error{Code: report.ExitUntrusted, Problem: refused.Error(), Remedy: refused.Remedy}
 	}
-	return &Error{Code: report.ExitState, Problem: err.Error(), Remedy: "check that the directory is writable and not full, and run again, which is safe"}
+	remedy := "check that the directory is writable and not full, and run again, which is safe"
+	if errors.Is(err, fs.ErrPermission) {
+		remedy = "run as root, or give another directory with --to"
+	}
+	return &Error{Code: report.ExitState, Problem: err.Error(), Remedy: remedy}
 }
 
 // admit decides whether the release may be used, given the highest sequence seen.
