@@ -41,6 +41,12 @@ func TestCommand(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &result))
 	assert.Equal(t, install.Result{Version: "v1.0.0", Directory: b.to, Plugins: []string{sysctl, timesync}}, result)
 
+	closed := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `umask 077 && exec "$0" "$@"`, filepath.Join(dir, "machineadm")},
+		"install", "--to", b.to+"-new/b", "--manifest", b.from, "--key", key)...)
+	message, err := closed.CombinedOutput()
+	require.NoError(t, err, string(message))
+	assert.Equal(t, tree(t, b.to), tree(t, b.to+"-new/b"), "the umask changes no mode")
+
 	copied := b.to + "-copy"
 	out, _ = run(report.ExitOK, "mirror", "--from", b.from, "--to", copied, "--key", key)
 	assert.Equal(t, copied+" has the release v1.0.0: 2 files, 2 of them new\n", out)
@@ -59,14 +65,14 @@ func TestCommand(t *testing.T) {
 		"a location of a release is not valid: it is neither": {"install", "--manifest", "s3://bucket/x", "--key", key},
 		"--output takes text or json":                         append(base, "-o", "yaml"),
 	} {
-		_, message := run(report.ExitUsage, arguments...)
-		assert.Contains(t, message, text)
+		_, problem := run(report.ExitUsage, arguments...)
+		assert.Contains(t, problem, text)
 	}
-	_, message := run(report.ExitUntrusted, "install", "--to", b.to, "--manifest", b.from, "--key", NewKey(t).Public().String())
-	assert.Contains(t, message, "error: "+b.from+"/manifest.json.minisig: is of the key ")
-	assert.Contains(t, message, "hint: check the location")
-	_, message = run(report.ExitDeadline, append(base, "--manifest", "http://127.0.0.1:1", "--timeout", "300ms", "--version", "v2.0.0")...)
-	assert.Contains(t, message, "the time limit is reached: the location has the release v1.0.0, and not v2.0.0; http://127.0.0.1:1/manifest.json: ")
-	_, message = run(report.ExitUsage, append(base, "--with", "none")...)
-	assert.Contains(t, message, "it has: "+sysctl+", "+timesync)
+	_, problem := run(report.ExitUntrusted, "install", "--to", b.to, "--manifest", b.from, "--key", NewKey(t).Public().String())
+	assert.Contains(t, problem, "error: "+b.from+"/manifest.json.minisig: is of the key ")
+	assert.Contains(t, problem, "hint: check the location")
+	_, problem = run(report.ExitDeadline, append(base, "--manifest", "http://127.0.0.1:1", "--timeout", "300ms", "--version", "v2.0.0")...)
+	assert.Contains(t, problem, "the time limit is reached: the location has the release v1.0.0, and not v2.0.0; http://127.0.0.1:1/manifest.json: ")
+	_, problem = run(report.ExitUsage, append(base, "--with", "none")...)
+	assert.Contains(t, problem, "it has: "+sysctl+", "+timesync)
 }

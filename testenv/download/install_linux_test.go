@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
@@ -152,6 +153,19 @@ func TestExpired(t *testing.T) {
 		return
 	}
 	require.ErrorContains(t, err, "expired at")
+}
+
+func TestLocked(t *testing.T) {
+	t.Parallel()
+	b := newBed(t).write(Release{})
+	b.installed()
+	b.write(Release{Version: "v1.1.0", Sequence: 2})
+	dir, err := os.Open(b.to)
+	require.NoError(t, err)
+	require.NoError(t, unix.Flock(int(dir.Fd()), unix.LOCK_EX)) //nolint:gosec // a descriptor fits an int
+	b.refused(report.ExitLocked, "another process installs into "+b.to)
+	require.NoError(t, dir.Close())
+	b.installed()
 }
 
 func TestForeignFilesStay(t *testing.T) {
