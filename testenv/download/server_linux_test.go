@@ -2,7 +2,6 @@ package download
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -40,26 +39,20 @@ func (b *bed) files(w http.ResponseWriter, r *http.Request) {
 	http.ServeFile(w, r, filepath.Join(b.from, filepath.Base(r.URL.Path)))
 }
 
-func TestNginx(t *testing.T) {
+// TestBusybox installs from the web server of small systems. testenv/fetch has nginx, whose Debian package starts a service, in a node.
+func TestBusybox(t *testing.T) {
 	t.Parallel()
-	program := machine.Tool(t, "nginx")
+	program := machine.Tool(t, "busybox")
 	b := newBed(t).write(Release{})
-	dir := t.TempDir()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
-	config := fmt.Sprintf("daemon off; user root; pid %[1]s/pid; error_log stderr; worker_processes 1;\nevents {}\nhttp { access_log off; "+
-		"client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; fastcgi_temp_path %[1]s/c; uwsgi_temp_path %[1]s/d; scgi_temp_path %[1]s/e; "+
-		"gzip on; gzip_types *; gzip_min_length 1; server { listen %[2]s; root %[3]s; } }\n", dir, address, b.from)
-	require.NoError(t, os.WriteFile(dir+"/nginx.conf", []byte(config), 0o600))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	c := exec.CommandContext(ctx, program, "-e", "stderr", "-p", dir, "-c", dir+"/nginx.conf")
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // a fast shutdown, of the workers too
-	c.WaitDelay = 10 * time.Second
+	c := exec.CommandContext(ctx, program, "httpd", "-f", "-p", address, "-h", b.from)
 	require.NoError(t, c.Start())
 	t.Cleanup(func() { cancel(); _ = c.Wait() })
-	url := "http://" + address + "/manifest.json" // the retries wait until nginx listens
+	url := "http://" + address + "/manifest.json" // the retries wait until it listens
 	assert.True(t, b.installed(at(url)).Changed)
 	assert.False(t, b.installed(at(url)).Changed)
 	assert.Contains(t, b.read("bin/machineadm"), "v1.0.0")
