@@ -34,7 +34,7 @@ func (w *work) make(ctx context.Context) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	next, err := w.publish(ctx, made.epoch)
+	next, err := w.issue(ctx, made.epoch)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

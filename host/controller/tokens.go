@@ -36,7 +36,37 @@ func (w *work) connected(ctx context.Context) (client.Client, error) {
 	return c, nil
 }
 
-// publish makes the token valid in the cluster, or renews it, and says when to do so again. An epoch of 0 is none.
+// issue makes a new token valid, and says when to renew it. An epoch of 0 is none. It asks nothing before: the first request of
+// a cache to a cluster takes a second.
+func (w *work) issue(ctx context.Context, epoch int) (ctrl.Result, error) {
+	if epoch == 0 {
+		return ctrl.Result{}, nil
+	}
+	c, err := w.connected(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	exists, err := w.create(ctx, c, token.Derive(w.key, w.config.Namespace, w.config.Name, epoch))
+	if exists {
+		return w.publish(ctx, epoch) // made by a manager that ended after this step
+	}
+	return ctrl.Result{RequeueAfter: w.r.TokenTTL / 2}, err
+}
+
+// create makes the Secret of a token, and says whether it was there already.
+func (w *work) create(ctx context.Context, c client.Client, t token.Token) (exists bool, err error) {
+	secret := tokenSecret(t)
+	secret.Data[bootstrapapi.BootstrapTokenExpirationKey] = expiration(w.r.Now().Add(w.r.TokenTTL))
+	if err := c.Create(ctx, secret); apierrors.IsAlreadyExists(err) {
+		return true, nil
+	} else if err != nil {
+		return false, fmt.Errorf("create a bootstrap token in Cluster %s: %w", w.cluster.Name, err)
+	}
+	w.r.metrics.tokens.WithLabelValues(tokenCreated).Inc()
+	return false, nil
+}
+
+// publish keeps the token valid in the cluster, and says when to do so again. An epoch of 0 is none.
 func (w *work) publish(ctx context.Context, epoch int) (ctrl.Result, error) {
 	if epoch == 0 {
 		return ctrl.Result{}, nil
@@ -46,25 +76,22 @@ func (w *work) publish(ctx context.Context, epoch int) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	t := token.Derive(w.key, w.config.Namespace, w.config.Name, epoch)
-	now := w.r.Now()
 	found := tokenSecret(t)
 	err = c.Get(ctx, client.ObjectKeyFromObject(found), found)
-	switch {
-	case apierrors.IsNotFound(err):
-		found = tokenSecret(t)
-		found.Data[bootstrapapi.BootstrapTokenExpirationKey] = expiration(now.Add(w.r.TokenTTL))
-		if err = c.Create(ctx, found); apierrors.IsAlreadyExists(err) {
-			err = nil // It was made a moment ago, and the cache does not have it yet.
-		}
-		w.r.metrics.tokens.WithLabelValues(tokenCreated).Inc()
-	case err == nil && left(found, now) < w.r.TokenTTL/2:
+	if apierrors.IsNotFound(err) {
+		_, err = w.create(ctx, c, t) // one that exists was made a moment ago, and the cache does not have it yet
+		return ctrl.Result{RequeueAfter: w.r.TokenTTL / 2}, err
+	} else if err != nil {
+		return ctrl.Result{}, fmt.Errorf("get a bootstrap token of Cluster %s: %w", w.cluster.Name, err)
+	}
+	now := w.r.Now()
+	if left(found, now) < w.r.TokenTTL/2 {
 		found = found.DeepCopy()
 		found.Data[bootstrapapi.BootstrapTokenExpirationKey] = expiration(now.Add(w.r.TokenTTL))
-		err = c.Update(ctx, found)
+		if err := c.Update(ctx, found); err != nil {
+			return ctrl.Result{}, fmt.Errorf("renew a bootstrap token of Cluster %s: %w", w.cluster.Name, err)
+		}
 		w.r.metrics.tokens.WithLabelValues(tokenRenewed).Inc()
-	}
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("publish a bootstrap token in Cluster %s: %w", w.cluster.Name, err)
 	}
 	return ctrl.Result{RequeueAfter: max(left(found, now)-w.r.TokenTTL/2, time.Second)}, nil
 }
