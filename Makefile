@@ -35,6 +35,11 @@ man: ## the manual pages, into dist/man/
 	@testenv/tools/build.sh man dist/man
 	@ls dist/man
 
+.PHONY: release
+release: cross man ## archives, packages, installers, SBOMs and their manifest, into dist/release/VERSION/; minutes (VERSION=v1.2.3; KEY=FILE signs; SEQUENCE=)
+	@go run ./installer/release/cmd/release -version "$$(testenv/tools/build.sh version)" -nfpm "$$($(TOOL) nfpm)" \
+		-time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" $(if $(KEY),-key "$(KEY)") $(if $(SEQUENCE),-sequence $(SEQUENCE))
+
 .PHONY: install
 install: ## what `make build man` made: bin/, libexec/machineadm/, manual pages, schemas and completions, to DESTDIR below PREFIX (/usr)
 	@DESTDIR=$(DESTDIR) PREFIX=$(or $(PREFIX),/usr) testenv/tools/build.sh install $(BIN) $(MAN)

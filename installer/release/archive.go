@@ -1,0 +1,124 @@
+package release
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/machineadm/machineadm/installer/manifest"
+)
+
+// archive writes all of a platform: bin/, plugins/ and share/.
+func (r *Release) archive(ctx context.Context, p Platform) ([]artifact, error) {
+	share, err := r.shared()
+	if err != nil {
+		return nil, err
+	}
+	files := sorted(r.programs(p, roleCommand, rolePlugin), share)
+	a := artifact{File: r.file(manifest.KindArchive, p, ".tar.zst"), all: files}
+	if p.OS == "windows" {
+		a.Name = r.name(p, ".zip")
+	}
+	out, err := os.Create(filepath.Join(r.Out, a.Name))
+	if err != nil {
+		return nil, err
+	}
+	if p.OS == "windows" {
+		err = writeZip(out, files, r.Time)
+	} else {
+		err = pipe(func(w io.Writer) error { return writeTar(w, files, r.Time) }, out, compressor(ctx, r.Quick))
+	}
+	return []artifact{a}, errors.Join(err, out.Close())
+}
+
+// binary copies the command line.
+func (r *Release) binary(_ context.Context, p Platform) ([]artifact, error) {
+	programs := r.programs(p, roleCommand)
+	a := artifact{File: r.file(manifest.KindBinary, p, p.suffix()), programs: programs}
+	return []artifact{a}, stage(r.Out, []File{{Path: a.Name, Mode: 0o755, From: programs[0].From}}, r.Time)
+}
+
+// compressor has a window of 128 MiB, the largest that decoders accept by default: plugins have much in common.
+func compressor(ctx context.Context, quick bool) *exec.Cmd {
+	level := "-19"
+	if quick {
+		level = "-3"
+	}
+	return exec.CommandContext(ctx, "zstd", "--quiet", "--long=27", "--single-thread", "--no-progress", level, "-") //nolint:gosec // two constants
+}
+
+// pipe runs a program with the input that feed writes.
+func pipe(feed func(io.Writer) error, to io.Writer, cmd *exec.Cmd) error {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	var complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = to, &complaint
+	if err := cmd.Start(); err != nil {
+		return wrap(cmd.Path, err)
+	}
+	fed := errors.Join(feed(in), in.Close())
+	if err := cmd.Wait(); err != nil {
+		return wrap(cmd.Path+": "+complaint.String(), err)
+	}
+	return fed
+}
+
+// writeTar writes files with their directories, owned by root.
+func writeTar(w io.Writer, files []File, at time.Time) error {
+	out := tar.NewWriter(w)
+	header := tar.Header{ModTime: at, Uname: "root", Gname: "root", Format: tar.FormatUSTAR}
+	for _, dir := range parents(files) {
+		h := header
+		h.Typeflag, h.Name, h.Mode = tar.TypeDir, dir+"/", 0o755
+		if err := out.WriteHeader(&h); err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		content, size, err := f.open()
+		if err != nil {
+			return err
+		}
+		h := header
+		h.Typeflag, h.Name, h.Mode, h.Size = tar.TypeReg, f.Path, int64(f.Mode.Perm()), size
+		if f.Link != "" {
+			h.Typeflag, h.Linkname, h.Size = tar.TypeSymlink, f.Link, 0
+		}
+		err = out.WriteHeader(&h)
+		if err == nil {
+			_, err = io.Copy(out, content)
+		}
+		if err := errors.Join(err, content.Close()); err != nil {
+			return wrap(f.Path, err)
+		}
+	}
+	return out.Close()
+}
+
+func writeZip(w io.Writer, files []File, at time.Time) error {
+	out := zip.NewWriter(w)
+	out.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
+	for _, f := range files {
+		h := &zip.FileHeader{Name: f.Path, Method: zip.Deflate, Modified: at.UTC()}
+		h.SetMode(f.Mode & fs.ModePerm)
+		entry, err := out.CreateHeader(h)
+		if err == nil {
+			err = f.copyTo(entry)
+		}
+		if err != nil {
+			return wrap(f.Path, err)
+		}
+	}
+	return out.Close()
+}

@@ -1,0 +1,100 @@
+package release
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // what a UUID of version 5 is made with
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/machineadm/machineadm/installer/manifest"
+	"github.com/machineadm/machineadm/installer/windows"
+)
+
+// component is a file of the Windows installer.
+type component struct {
+	ID, GUID, Source, Name string
+	Plugin                 bool
+}
+
+// msi writes the Windows installer. There is none of a pre-release: a version of Windows Installer has no place for it.
+func (r *Release) msi(ctx context.Context, p Platform) (_ []artifact, err error) {
+	if semver.Prerelease(r.Version) != "" {
+		return nil, nil
+	}
+	dir, err := os.MkdirTemp("", "machineadm-release-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	programs := sorted(r.programs(p, roleCommand, rolePlugin))
+	source, err := r.describe(programs)
+	if err != nil {
+		return nil, err
+	}
+	staged := append([]File{{Path: "machineadm.wxs", Mode: 0o644, Data: []byte(source)}}, programs...)
+	if err := stage(dir, staged, r.Time); err != nil {
+		return nil, err
+	}
+	const name = "machineadm.msi"
+	run := func(program string, arguments ...string) error {
+		cmd := exec.CommandContext(ctx, program, arguments...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "TZ=UTC", "LC_ALL=C.UTF-8", "SOURCE_DATE_EPOCH="+r.seconds())
+		out, err := cmd.CombinedOutput()
+		return wrap(program+": "+string(out), err)
+	}
+	if err := run("wixl", "--arch", "x64", "--output", name, "machineadm.wxs"); err != nil {
+		return nil, err
+	}
+	for query := range strings.Lines(windows.Queries) {
+		if err := run("msibuild", name, "-q", strings.TrimSpace(query)); err != nil {
+			return nil, err
+		}
+	}
+	if err := run("msibuild", name, "-s", "machineadm "+r.Version, "The machineadm authors", "x64;1033", "{"+identity("package", r.Version)+"}"); err != nil {
+		return nil, err
+	}
+	a := artifact{File: r.file(manifest.KindMSI, p, ".msi"), programs: programs}
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	return []artifact{a}, os.WriteFile(filepath.Join(r.Out, a.Name), text, 0o644) //nolint:gosec // for everyone
+}
+
+// describe renders the source for wixl, with files relative to its directory.
+func (r *Release) describe(programs []File) (string, error) {
+	data := struct {
+		Version, ProductCode string
+		Components           []component
+	}{Version: strings.TrimPrefix(r.Version, "v"), ProductCode: identity("product", r.Version)}
+	for _, f := range programs {
+		name := path.Base(f.Path)
+		data.Components = append(data.Components, component{
+			ID: strings.ReplaceAll(strings.TrimSuffix(name, ".exe"), "-", "_"), GUID: identity("component", name),
+			Source: f.Path, Name: name, Plugin: path.Dir(f.Path) == rolePlugin,
+		})
+	}
+	t, err := template.New("").Parse(windows.Installer)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	err = t.Execute(&text, data)
+	return text.String(), err
+}
+
+// identity returns a UUID of version 5 in capitals, in the namespace of URLs. Source: RFC 9562, sections 5.5 and 6.6.
+func identity(what, name string) string {
+	const urls = "\x6b\xa7\xb8\x11\x9d\xad\x11\xd1\x80\xb4\x00\xc0\x4f\xd4\x30\xc8"
+	id := sha1.Sum([]byte(urls + homepage + "#" + what + "=" + name)) //nolint:gosec // see above
+	id[6], id[8] = id[6]&0x0f|0x50, id[8]&0x3f|0x80
+	return strings.ToUpper(fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:16]))
+}

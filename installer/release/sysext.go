@@ -1,0 +1,50 @@
+package release
+
+import (
+	"context"
+	"io"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/machineadm/machineadm/installer/manifest"
+)
+
+// sysext writes a system extension: the packages machineadm and machineadm-plugins as an image that systemd-sysext merges
+// into /usr, for systems in which /usr cannot be written. Source: systemd-sysext(8), os-release(5), "extension-release".
+func (r *Release) sysext(ctx context.Context, p Platform) ([]artifact, error) {
+	files, err := r.extension(p)
+	if err != nil {
+		return nil, err
+	}
+	a := artifact{File: r.file(manifest.KindSysext, p, ""), programs: installed(r.programs(p, roleCommand, rolePlugin))}
+	a.Name = "machineadm-" + r.Version + "-" + p.Arch + ".raw"
+	level := "19"
+	if r.Quick {
+		level = "1"
+	}
+	squash := exec.CommandContext(ctx, "mksquashfs", "-", filepath.Join(r.Out, a.Name), "-tar", "-noappend", "-quiet", "-no-progress", //nolint:gosec // paths of the release
+		"-all-root", "-no-xattrs", "-root-mode", "0755", "-comp", "zstd", "-Xcompression-level", level, "-b", "1M",
+		"-mkfs-time", r.seconds(), "-all-time", r.seconds(), "-reproducible", "-processors", "1")
+	return []artifact{a}, pipe(func(w io.Writer) error { return writeTar(w, files, r.Time) }, nil, squash)
+}
+
+func (r *Release) extension(p Platform) ([]File, error) {
+	share, err := r.shared()
+	if err != nil {
+		return nil, err
+	}
+	services, err := units()
+	if err != nil {
+		return nil, err
+	}
+	// Names of systemd, which differ from Go's.
+	arch := map[string]string{"amd64": "x86-64"}[p.Arch]
+	if arch == "" {
+		arch = p.Arch
+	}
+	release := File{
+		Path: "usr/lib/extension-release.d/extension-release.machineadm", Mode: 0o644,
+		Data: []byte("ID=_any\nARCHITECTURE=" + arch + "\n"),
+	}
+	return sorted(installed(r.programs(p, roleCommand, rolePlugin)), installed(share), services, []File{release}), nil
+}
