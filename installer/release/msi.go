@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"text/template"
+	"time"
 
 	"golang.org/x/mod/semver"
 
@@ -45,8 +46,9 @@ func (r *Release) msi(ctx context.Context, p Platform) (_ []artifact, err error)
 	}
 	const name = "machineadm.msi"
 	run := func(program string, arguments ...string) error {
-		cmd := exec.CommandContext(ctx, program, arguments...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "TZ=UTC", "LC_ALL=C.UTF-8", "SOURCE_DATE_EPOCH="+r.seconds())
+		// msitools writes the time of the clock.
+		cmd := exec.CommandContext(ctx, "faketime", append([]string{"-f", r.Time.UTC().Format(time.DateTime), program}, arguments...)...) //nolint:gosec // ours
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "TZ=UTC", "LC_ALL=C.UTF-8")
 		out, err := cmd.CombinedOutput()
 		return wrap(program+": "+string(out), err)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,12 +35,12 @@ func packs() []pack {
 	return []pack{
 		{
 			name: "machineadm", summary: "prepare a machine to be a Kubernetes node", roles: []string{roleCommand}, scripts: true,
-			description: "A stream of YAML documents describes the desired state of a node. machineadm runs a plugin\nfor each document until the machine matches.",
+			description: "A stream of YAML documents describes the desired state of a node.\nmachineadm runs a plugin for each document until the machine matches.",
 			recommends:  []string{"machineadm-plugins"},
 		},
 		{
 			name: "machineadm-plugins", summary: "plugins of machineadm that prepare a Linux node", roles: []string{rolePlugin},
-			description: "Kernel parameters, time synchronization, containerd, Active Directory and kubeadm.",
+			description: "Kernel parameters, time synchronization, containerd, Active Directory\nand kubeadm.",
 			depends:     []string{"machineadm"},
 		},
 		{
@@ -80,6 +79,7 @@ type nfpmConfig struct {
 	RPM         map[string]string `json:"rpm"`
 	Deb         map[string]any    `json:"deb"`
 	APK         map[string]any    `json:"apk,omitempty"`
+	ArchLinux   map[string]any    `json:"archlinux,omitempty"`
 }
 
 // linuxPackages returns the maker of the packages of one format.
@@ -112,7 +112,7 @@ func (r *Release) pack(ctx context.Context, p Platform, k pack, kind string) (_ 
 		return artifact{}, err
 	}
 	if k.scripts {
-		if err := scripts(dir, &config); err != nil {
+		if err := r.scripts(dir, &config); err != nil {
 			return artifact{}, err
 		}
 	}
@@ -213,21 +213,21 @@ func (r *Release) contents(dir string, files []File) ([]nfpmContent, error) {
 	return all, nil
 }
 
-// scripts adds the maintainer scripts. Only apk has one of its own for upgrades.
-func scripts(dir string, config *nfpmConfig) error {
+// scripts adds the maintainer scripts. apk and pacman have one of their own for upgrades.
+func (r *Release) scripts(dir string, config *nfpmConfig) error {
 	config.Scripts = map[string]string{}
 	for _, name := range []string{"postinstall", "preremove", "postremove"} {
-		text, err := fs.ReadFile(linux.Files, "scripts/"+name+".sh")
+		text, err := linux.Files.ReadFile("scripts/" + name + ".sh")
 		if err != nil {
 			return err
 		}
-		at := filepath.Join(dir, name+".sh")
-		if err := os.WriteFile(at, text, 0o600); err != nil {
+		if err := stage(dir, []File{{Path: name, Mode: 0o755, Data: text}}, r.Time); err != nil {
 			return err
 		}
-		config.Scripts[name] = at
+		config.Scripts[name] = filepath.Join(dir, name)
 	}
-	config.APK = map[string]any{"scripts": map[string]string{"postupgrade": config.Scripts["postinstall"]}}
+	upgrade := map[string]any{"scripts": map[string]string{"postupgrade": config.Scripts["postinstall"]}}
+	config.APK, config.ArchLinux = upgrade, upgrade
 	return nil
 }
 

@@ -59,7 +59,7 @@ func run(ctx context.Context, r *release.Release) (err error) {
 	if err != nil {
 		return err
 	}
-	if !strings.HasPrefix(installed, "installed "+r.Version+" ") {
+	if !strings.HasPrefix(installed, "installed machineadm "+r.Version+" ") {
 		return fmt.Errorf("the programs in dist are not of %s: run make release VERSION=%s (%s)", r.Version, r.Version, strings.TrimSpace(installed))
 	}
 	r.Share = filepath.Join(dir, "usr", "share")

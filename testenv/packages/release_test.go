@@ -1,0 +1,104 @@
+package packages
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/installer/release"
+	needs "github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/tools"
+)
+
+const (
+	oldVersion, newVersion = "v0.1.0", "v0.2.0-rc.1"
+	oldDeb, newDeb         = "0.1.0", "0.2.0~rc.1"
+	plugin                 = "machineadm-sysctl-plugin-procfs"
+	scripted               = "machineadm-noop-plugin-test"
+	conformance            = "machineadm-conformance"
+)
+
+// commit is the time of every release of these tests.
+func commit() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+// programs builds the programs of a node once for all tests.
+var programs = sync.OnceValues(func() (map[string][]byte, error) { //nolint:gochecknoglobals // minutes on a cold cache
+	dir, err := os.MkdirTemp("", "machineadm-packages-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	sources := map[string]string{"machineadm": "host/cmd/machineadm", plugin: "plugins/sysctl/procfs", scripted: "testenv/noop"}
+	if err := tools.Products(context.Background(), dir, sources); err != nil {
+		return nil, err
+	}
+	all := map[string][]byte{}
+	for name := range sources {
+		if all[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
+			return nil, err
+		}
+	}
+	all[conformance] = all[scripted]
+	return all, nil
+})
+
+// newRelease returns a release for this machine that is not made yet. Programs of other versions differ in their last bytes.
+func newRelease(t *testing.T, version string, kinds ...string) *release.Release {
+	t.Helper()
+	needs.Tool(t, "zstd")
+	needs.Tool(t, "xz")
+	nfpm, err := tools.Path(t.Context(), os.Stderr, ".", "nfpm")
+	require.NoError(t, err)
+	all, err := programs()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	p := release.Platform{OS: "linux", Arch: "amd64"}
+	r := &release.Release{
+		Version: version, Time: commit(), Binaries: dir, Share: filepath.Join(dir, "share"), Platform: []release.Platform{p},
+		Kinds: kinds, Nfpm: nfpm, Out: filepath.Join(dir, "out"), Quick: true,
+	}
+	for _, name := range []string{"machineadm", conformance, scripted, plugin} {
+		r.Names = append(r.Names, name)
+		write(t, filepath.Join(dir, "linux-amd64", name), append(bytes.Clone(all[name]), version...), 0o755)
+	}
+	write(t, filepath.Join(r.Share, "man/man8/machineadm.8"), []byte(".TH MACHINEADM 8\n.SH NAME\nmachineadm \\- prepare a Kubernetes node\n"), 0o644)
+	write(t, filepath.Join(r.Share, "zsh/site-functions/_machineadm"), []byte("#compdef machineadm\n"), 0o644)
+	write(t, filepath.Join(r.Share, "machineadm/installed"), []byte("bin/machineadm\n"), 0o644)
+	return r
+}
+
+// made are the releases of this test run, by version and kind.
+var made sync.Map //nolint:gochecknoglobals // seconds each
+
+// TestMain removes what the tests share.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	made.Range(func(_, dir any) bool { return os.RemoveAll(dir.(func() string)()) == nil }) //nolint:forcetypeassert // see releaseOf
+	os.Exit(code)
+}
+
+// releaseOf makes a release once and returns its directory.
+func releaseOf(t *testing.T, version, kind string) string {
+	t.Helper()
+	once, _ := made.LoadOrStore(version+" "+kind, sync.OnceValue(func() string {
+		r := newRelease(t, version, kind)
+		dir, err := os.MkdirTemp("", "machineadm-packages-")
+		require.NoError(t, err)
+		r.Out = filepath.Join(dir, version)
+		require.NoError(t, r.Make(t.Context(), os.Stderr))
+		return dir
+	}))
+	return filepath.Join(once.(func() string)(), version) //nolint:forcetypeassert // see above
+}
+
+func write(t *testing.T, at string, content []byte, mode os.FileMode) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
+	require.NoError(t, os.WriteFile(at, content, mode))
+}
