@@ -11,7 +11,7 @@ import (
 )
 
 // pendingVersion is the format of PendingFile. A host refuses another one.
-const pendingVersion = 1
+const pendingVersion = stateVersion
 
 // Pending is a run that waits for a reboot: its stream, which may have been in /run, and its options. It can contain secrets.
 type Pending struct {

@@ -81,7 +81,6 @@ func TestDamagedPending(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"empty": "", "truncated": string(whole[:len(whole)/2]), "null": "null", "a list": "[]", "wrong type": `{"version": "` + pendingCanary + `"}`,
-		"of a later release": strings.Replace(string(whole), `"version":1`, `"version":2`, 1),
 		"without the stream": `{"version": 1, "generation": "` + pendingCanary + `", "file": "x", "timeoutNanoseconds": 1}`,
 		"no timeout":         strings.Replace(string(whole), `"timeoutNanoseconds":3600000000000`, `"timeoutNanoseconds":0`, 1),
 	} {
@@ -92,6 +91,9 @@ func TestDamagedPending(t *testing.T) {
 			t.Errorf("%s: %+v (%v)", name, got, err)
 		}
 	}
+	write(t, path, `{"version": 2, "stream": {"`+pendingCanary+`": 1}}`, 0o600)
+	_, err = store.Pending()
+	wantState(t, err, PendingFile, "was written by a later release of machineadm (version 2, and this release reads 1): install that release")
 }
 
 func FuzzPending(f *testing.F) {

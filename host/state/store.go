@@ -141,11 +141,29 @@ func load[T any](s *Store, name string, parse func([]byte) (T, error), repair st
 	if err != nil {
 		return zero, false, stateError(err)
 	}
+	if err := later(path, data, "and "+repair); err != nil {
+		return zero, false, stateError(err)
+	}
 	value, err := parse(data)
 	if err != nil {
 		return zero, false, stateError(fmt.Errorf("%s is damaged: %w; remove it, and %s", path, err, repair))
 	}
 	return value, true, nil
+}
+
+// stateVersion is the format of every file that has the field version.
+const stateVersion = 1
+
+// later returns an error for a file of a later release, whose other fields can mean anything.
+func later(path string, data []byte, repair string) error {
+	var form struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(data, &form); err != nil || form.Version <= stateVersion {
+		return nil //nolint:nilerr // the caller reports what is no JSON
+	}
+	return fmt.Errorf("%s was written by a later release of machineadm (version %d, and this release reads %d): install that release, or remove the file, %s",
+		path, form.Version, stateVersion, repair)
 }
 
 // save writes a file as JSON.

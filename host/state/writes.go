@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	writesVersion = 1
+	writesVersion = stateVersion
 	maxWrites     = 16 << 20
 	linksMax      = 40 // links in a path, as in the kernel
 )
@@ -158,6 +158,9 @@ func cleanRecord(root *rooted.Root, name string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
+	}
+	if err := later(name, data, "and with it the temporary files of a killed run"); err != nil {
+		return err
 	}
 	paths, err := parseWrites(data)
 	if err != nil {
