@@ -50,37 +50,8 @@ func packs() []pack {
 	}
 }
 
-// nfpmContent and nfpmConfig are the parts of nfpm's configuration that are used. Source: https://nfpm.goreleaser.com/configuration/
-type nfpmContent struct {
-	Source string         `json:"src"`
-	Target string         `json:"dst"`
-	Type   string         `json:"type,omitempty"`
-	Only   string         `json:"packager,omitempty"`
-	Info   map[string]any `json:"file_info"`
-}
-
-type nfpmConfig struct {
-	Name        string            `json:"name"`
-	Arch        string            `json:"arch"`
-	Platform    string            `json:"platform"`
-	Version     string            `json:"version"`
-	Section     string            `json:"section"`
-	Priority    string            `json:"priority"`
-	Maintainer  string            `json:"maintainer"`
-	Description string            `json:"description"`
-	Homepage    string            `json:"homepage"`
-	License     string            `json:"license"`
-	NoGlobs     bool              `json:"disable_globbing"`
-	Time        time.Time         `json:"mtime"`
-	Depends     []string          `json:"depends,omitempty"`
-	Recommends  []string          `json:"recommends,omitempty"`
-	Contents    []nfpmContent     `json:"contents"`
-	Scripts     map[string]string `json:"scripts,omitempty"`
-	RPM         map[string]string `json:"rpm"`
-	Deb         map[string]any    `json:"deb"`
-	APK         map[string]any    `json:"apk,omitempty"`
-	ArchLinux   map[string]any    `json:"archlinux,omitempty"`
-}
+// object is a part of a JSON document.
+type object = map[string]any
 
 // linuxPackages returns the maker of the packages of one format.
 func linuxPackages(kind string) func(*Release, context.Context, Platform) ([]artifact, error) {
@@ -108,11 +79,11 @@ func (r *Release) pack(ctx context.Context, p Platform, k pack, kind string) (_ 
 		return artifact{}, err
 	}
 	config := r.config(p, k)
-	if config.Contents, err = r.contents(dir, sorted(programs, files)); err != nil {
+	if config["contents"], err = r.contents(dir, sorted(programs, files)); err != nil {
 		return artifact{}, err
 	}
 	if k.scripts {
-		if err := r.scripts(dir, &config); err != nil {
+		if err := r.scripts(dir, config); err != nil {
 			return artifact{}, err
 		}
 	}
@@ -138,13 +109,14 @@ func (r *Release) pack(ctx context.Context, p Platform, k pack, kind string) (_ 
 	return a, r.keep(ctx, kind, found[0], filepath.Join(r.Out, a.Name))
 }
 
-func (r *Release) config(p Platform, k pack) nfpmConfig {
-	return nfpmConfig{
-		Name: k.name, Arch: p.Arch, Platform: "linux", Version: r.Version, Section: "admin", Priority: "optional", Maintainer: maintainer,
-		Description: k.summary + "\n" + k.description, Homepage: homepage, License: "Apache-2.0", NoGlobs: true, Time: r.Time.UTC(),
-		Depends: k.depends, Recommends: k.recommends,
-		RPM: map[string]string{"summary": k.summary, "compression": "zstd:19", "buildhost": "localhost", "packager": maintainer},
-		Deb: map[string]any{"compression": "none"}, // keep compresses it
+// config returns nfpm's configuration, which may be JSON. Source: https://nfpm.goreleaser.com/configuration/
+func (r *Release) config(p Platform, k pack) object {
+	return object{
+		"name": k.name, "arch": p.Arch, "platform": "linux", "version": r.Version, "section": "admin", "priority": "optional",
+		"maintainer": maintainer, "description": k.summary + "\n" + k.description, "homepage": homepage, "license": "Apache-2.0",
+		"disable_globbing": true, "mtime": r.Time.UTC(), "depends": k.depends, "recommends": k.recommends,
+		"rpm": object{"summary": k.summary, "compression": "zstd:19", "buildhost": "localhost", "packager": maintainer},
+		"deb": object{"compression": "none"}, // keep compresses it
 	}
 }
 
@@ -193,18 +165,19 @@ func (r *Release) changelog(name string) []byte {
 }
 
 // contents returns nfpm's list of files, and writes those in memory into dir.
-func (r *Release) contents(dir string, files []File) ([]nfpmContent, error) {
-	var all []nfpmContent
+func (r *Release) contents(dir string, files []File) ([]object, error) {
+	var all []object
 	for i, f := range files {
-		c := nfpmContent{Source: f.From, Target: "/" + f.Path, Info: map[string]any{
+		c := object{"src": f.From, "dst": "/" + f.Path, "file_info": object{
 			"owner": "root", "group": "root", "mode": f.Mode.Perm(), "mtime": r.Time.UTC(),
 		}}
 		switch {
 		case f.Link != "":
-			c.Source, c.Type = f.Link, "symlink"
+			c["src"], c["type"] = f.Link, "symlink"
 		case f.From == "":
-			c.Source = filepath.Join(dir, strconv.Itoa(i))
-			if err := os.WriteFile(c.Source, f.Data, 0o600); err != nil {
+			at := filepath.Join(dir, strconv.Itoa(i))
+			c["src"] = at
+			if err := os.WriteFile(at, f.Data, 0o600); err != nil {
 				return nil, err
 			}
 		}
@@ -214,8 +187,8 @@ func (r *Release) contents(dir string, files []File) ([]nfpmContent, error) {
 }
 
 // scripts adds the maintainer scripts. apk and pacman have one of their own for upgrades.
-func (r *Release) scripts(dir string, config *nfpmConfig) error {
-	config.Scripts = map[string]string{}
+func (r *Release) scripts(dir string, config object) error {
+	all := object{}
 	for _, name := range []string{"postinstall", "preremove", "postremove"} {
 		text, err := linux.Files.ReadFile("scripts/" + name + ".sh")
 		if err != nil {
@@ -224,10 +197,10 @@ func (r *Release) scripts(dir string, config *nfpmConfig) error {
 		if err := stage(dir, []File{{Path: name, Mode: 0o755, Data: text}}, r.Time); err != nil {
 			return err
 		}
-		config.Scripts[name] = filepath.Join(dir, name)
+		all[name] = filepath.Join(dir, name)
 	}
-	upgrade := map[string]any{"scripts": map[string]string{"postupgrade": config.Scripts["postinstall"]}}
-	config.APK, config.ArchLinux = upgrade, upgrade
+	upgrade := object{"scripts": object{"postupgrade": all["postinstall"]}}
+	config["scripts"], config["apk"], config["archlinux"] = all, upgrade, upgrade
 	return nil
 }
 

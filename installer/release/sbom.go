@@ -1,9 +1,9 @@
 package release
 
 import (
-	"cmp"
 	"debug/buildinfo"
 	"encoding/json"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -12,111 +12,72 @@ import (
 	"github.com/machineadm/machineadm/installer/manifest"
 )
 
-// The parts of SPDX 2.3 that are written. Source: https://spdx.github.io/spdx-spec/v2.3/
-type spdxDocument struct {
-	Version       string             `json:"spdxVersion"`
-	License       string             `json:"dataLicense"`
-	ID            string             `json:"SPDXID"`
-	Name          string             `json:"name"`
-	Namespace     string             `json:"documentNamespace"`
-	Creation      spdxCreation       `json:"creationInfo"`
-	Packages      []spdxPackage      `json:"packages"`
-	Relationships []spdxRelationship `json:"relationships"`
-}
-
-type spdxCreation struct {
-	Created  string   `json:"created"`
-	Creators []string `json:"creators"`
-}
-
-type spdxPackage struct {
-	ID        string          `json:"SPDXID"`
-	Name      string          `json:"name"`
-	Version   string          `json:"versionInfo"`
-	File      string          `json:"packageFileName,omitempty"`
-	Location  string          `json:"downloadLocation"`
-	Analyzed  bool            `json:"filesAnalyzed"`
-	Concluded string          `json:"licenseConcluded"`
-	Declared  string          `json:"licenseDeclared"`
-	Copyright string          `json:"copyrightText"`
-	Checksums []spdxChecksum  `json:"checksums,omitempty"`
-	Refs      []spdxReference `json:"externalRefs,omitempty"`
-}
-
-type spdxChecksum struct {
-	Algorithm string `json:"algorithm"`
-	Value     string `json:"checksumValue"`
-}
-
-type spdxReference struct {
-	Category string `json:"referenceCategory"`
-	Type     string `json:"referenceType"`
-	Locator  string `json:"referenceLocator"`
-}
-
-type spdxRelationship struct {
-	From string `json:"spdxElementId"`
-	Type string `json:"relationshipType"`
-	To   string `json:"relatedSpdxElement"`
-}
-
-// unstated is SPDX's word for what a document does not say.
-const unstated = "NOASSERTION"
-
-func newPackage(id, name, version string) spdxPackage {
-	return spdxPackage{
-		ID: "SPDXRef-" + id, Name: name, Version: version,
-		Location: unstated, Concluded: unstated, Declared: unstated, Copyright: unstated,
-	}
-}
-
 // bill returns the software bill of materials of an artifact: its programs, and the Go modules that each was linked from, as
-// the Go linker recorded them.
+// the Go linker recorded them. Source: https://spdx.github.io/spdx-spec/v2.3/
 func (r *Release) bill(a artifact) ([]byte, error) {
-	doc := spdxDocument{
-		Version: "SPDX-2.3", License: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: a.Name,
-		Namespace: homepage + "/spdx/" + r.Version + "/" + a.Name + "-" + a.SHA256,
-		Creation:  spdxCreation{r.Time.UTC().Format(time.RFC3339), []string{"Organization: machineadm", "Tool: machineadm-release"}},
-	}
-	relate := func(from, kind, to string) {
-		doc.Relationships = append(doc.Relationships, spdxRelationship{from, kind, to})
-	}
-	whole := newPackage("Artifact", a.Name, r.Version)
-	whole.File, whole.Declared, whole.Checksums = a.Name, "Apache-2.0", []spdxChecksum{{"SHA256", a.SHA256}}
-	doc.Packages = append(doc.Packages, whole)
-	relate(doc.ID, "DESCRIBES", whole.ID)
-	modules := map[string]spdxPackage{}
+	const document, whole = "SPDXRef-DOCUMENT", "SPDXRef-Artifact"
+	relations := []object{relation(document, "DESCRIBES", whole)}
+	packages := map[string]object{whole: described(whole, a.Name, r.Version, object{
+		"packageFileName": a.Name, "licenseDeclared": "Apache-2.0", "checksums": checksum(a.SHA256),
+	})}
 	for _, e := range a.Contents {
-		from := source(a, e)
-		info, err := buildinfo.ReadFile(from)
+		if strings.HasPrefix(e.Path, "share/") {
+			continue // data
+		}
+		info, err := buildinfo.ReadFile(source(a, e))
 		if err != nil {
-			if path.Dir(e.Path) == "share" || strings.Contains(e.Path, "share/") {
-				continue // data
-			}
-			return nil, wrap("read the modules of "+from, err)
+			return nil, wrap("read the modules of "+source(a, e), err)
 		}
-		program := newPackage("Program-"+identifier(path.Base(e.Path)), path.Base(e.Path), r.Version)
-		program.File, program.Declared, program.Checksums = e.Path, "Apache-2.0", []spdxChecksum{{"SHA256", e.SHA256}}
-		doc.Packages = append(doc.Packages, program)
-		relate(whole.ID, "CONTAINS", program.ID)
-		for _, at := range append([][2]string{{"stdlib", strings.TrimPrefix(info.GoVersion, "go")}}, dependencies(info)...) {
-			m := newPackage("Module-"+identifier(at[0]+"-"+at[1]), at[0], at[1])
-			m.Refs = []spdxReference{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + at[0] + "@" + at[1]}}
-			modules[m.ID] = m
-			relate(m.ID, "DEPENDENCY_OF", program.ID)
+		program := identifier("Program", path.Base(e.Path))
+		packages[program] = described(program, path.Base(e.Path), r.Version, object{
+			"packageFileName": e.Path, "licenseDeclared": "Apache-2.0", "checksums": checksum(e.SHA256),
+		})
+		relations = append(relations, relation(whole, "CONTAINS", program))
+		for _, m := range modules(info) {
+			id := identifier("Module", m[0]+"-"+m[1])
+			packages[id] = described(id, m[0], m[1], object{"externalRefs": []object{{
+				"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": "pkg:golang/" + m[0] + "@" + m[1],
+			}}})
+			relations = append(relations, relation(id, "DEPENDENCY_OF", program))
 		}
 	}
-	for _, m := range modules {
-		doc.Packages = append(doc.Packages, m)
+	var all []object
+	for _, id := range slices.Sorted(maps.Keys(packages)) {
+		all = append(all, packages[id])
 	}
-	slices.SortStableFunc(doc.Packages[1:], func(a, b spdxPackage) int { return cmp.Compare(a.ID, b.ID) })
-	text, err := json.MarshalIndent(doc, "", " ")
+	text, err := json.MarshalIndent(object{
+		"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": document, "name": a.Name,
+		"documentNamespace": homepage + "/spdx/" + r.Version + "/" + a.Name + "-" + a.SHA256,
+		"creationInfo": object{
+			"created": r.Time.UTC().Format(time.RFC3339), "creators": []string{"Organization: machineadm", "Tool: machineadm-release"},
+		},
+		"packages": all, "relationships": relations,
+	}, "", " ")
 	return append(text, '\n'), err
 }
 
-// dependencies returns path and version of the modules within a program.
-func dependencies(info *buildinfo.BuildInfo) [][2]string {
-	var all [][2]string
+// described returns a package of SPDX; more replaces what is not stated.
+func described(id, name, version string, more object) object {
+	const unstated = "NOASSERTION"
+	p := object{
+		"SPDXID": id, "name": name, "versionInfo": version, "filesAnalyzed": false, "downloadLocation": unstated,
+		"licenseConcluded": unstated, "licenseDeclared": unstated, "copyrightText": unstated,
+	}
+	maps.Copy(p, more)
+	return p
+}
+
+func relation(from, kind, to string) object {
+	return object{"spdxElementId": from, "relationshipType": kind, "relatedSpdxElement": to}
+}
+
+func checksum(digest string) []object {
+	return []object{{"algorithm": "SHA256", "checksumValue": digest}}
+}
+
+// modules returns path and version of the standard library and the modules within a program.
+func modules(info *buildinfo.BuildInfo) [][2]string {
+	all := [][2]string{{"stdlib", strings.TrimPrefix(info.GoVersion, "go")}}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
@@ -137,11 +98,11 @@ func source(a artifact, e manifest.Entry) string {
 }
 
 // identifier replaces what an identifier of SPDX cannot have.
-func identifier(text string) string {
-	return strings.Map(func(r rune) rune {
-		if (r >= 'a' && r <= 'z') || (r >= 'A' && r <= 'Z') || (r >= '0' && r <= '9') || r == '.' || r == '-' {
+func identifier(kind, name string) string {
+	return "SPDXRef-" + kind + "-" + strings.Map(func(r rune) rune {
+		if (r >= 'a' && r <= 'z') || (r >= 'A' && r <= 'Z') || (r >= '0' && r <= '9') || r == '.' {
 			return r
 		}
 		return '-'
-	}, text)
+	}, name)
 }

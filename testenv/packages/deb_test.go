@@ -100,11 +100,14 @@ func TestDeb(t *testing.T) {
 		t.Run(string(suite), func(t *testing.T) {
 			t.Parallel()
 			n := bootWith(t, manifest.KindDeb, nodes.Options{Suite: suite})
-			n.apt(t, append([]string{"install"}, debs(oldVersion[1:])...)...)
+			n.apt(t, append([]string{"install"}, debs(oldDeb)...)...)
 			fresh(t, n)
-			keepsWaitingRun(t, n, func() { n.apt(t, append([]string{"install"}, debs(newDeb)...)...) })
+			keepsWaitingRun(t, n, func() { n.apt(t, "install", debs(newDeb)[0]) }) // with the plugins of the release before
 			assert.Equal(t, newDeb, n.sh(t, "dpkg-query -W -f '${Version}' machineadm"))
-			n.apt(t, append([]string{"install", "--allow-downgrades"}, debs(oldDeb)...)...)
+			n.apt(t, "install", debs(newDeb)[1])
+			n.apt(t, "install", "--allow-downgrades", debs(oldDeb)[0])
+			n.sh(t, "machineadm plan --path /etc/machineadm/node.yaml") // with the plugins of the release after
+			n.apt(t, "install", "--allow-downgrades", debs(oldDeb)[1])
 			assert.Equal(t, "procfs", n.sh(t, `sed -n 's/.*"Sysctl\/tuning": "\(.*\)".*/\1/p' `+stateDir+"/choices.json"))
 			n.MustExec(t, "dpkg-reconfigure", "machineadm") // scripts can be repeated
 

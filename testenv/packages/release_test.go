@@ -28,7 +28,7 @@ const (
 func commit() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 // programs builds the programs of a node once for all tests.
-var programs = sync.OnceValues(func() (map[string][]byte, error) { //nolint:gochecknoglobals // minutes on a cold cache
+var programs = sync.OnceValues(func() (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "machineadm-packages-")
 	if err != nil {
 		return nil, err
@@ -73,28 +73,39 @@ func newRelease(t *testing.T, version string, kinds ...string) *release.Release 
 	return r
 }
 
-// made are the releases of this test run, by version and kind.
-var made sync.Map //nolint:gochecknoglobals // seconds each
+// made are the parents of the releases of this test run, by version and kind.
+var made = struct {
+	sync.Mutex
+	dirs map[string]func() string
+}{dirs: map[string]func() string{}}
 
 // TestMain removes what the tests share.
 func TestMain(m *testing.M) {
 	code := m.Run()
-	made.Range(func(_, dir any) bool { return os.RemoveAll(dir.(func() string)()) == nil }) //nolint:forcetypeassert // see releaseOf
+	for _, dir := range made.dirs {
+		_ = os.RemoveAll(dir())
+	}
 	os.Exit(code)
 }
 
 // releaseOf makes a release once and returns its directory.
 func releaseOf(t *testing.T, version, kind string) string {
 	t.Helper()
-	once, _ := made.LoadOrStore(version+" "+kind, sync.OnceValue(func() string {
-		r := newRelease(t, version, kind)
-		dir, err := os.MkdirTemp("", "machineadm-packages-")
-		require.NoError(t, err)
-		r.Out = filepath.Join(dir, version)
-		require.NoError(t, r.Make(t.Context(), os.Stderr))
-		return dir
-	}))
-	return filepath.Join(once.(func() string)(), version) //nolint:forcetypeassert // see above
+	made.Lock()
+	dir, ok := made.dirs[version+kind]
+	if !ok {
+		dir = sync.OnceValue(func() string {
+			r := newRelease(t, version, kind)
+			dir, err := os.MkdirTemp("", "machineadm-packages-") //nolint:usetesting // outlives the test
+			require.NoError(t, err)
+			r.Out = filepath.Join(dir, version)
+			require.NoError(t, r.Make(t.Context(), t.Output()))
+			return dir
+		})
+		made.dirs[version+kind] = dir
+	}
+	made.Unlock()
+	return filepath.Join(dir(), version)
 }
 
 func write(t *testing.T, at string, content []byte, mode os.FileMode) {

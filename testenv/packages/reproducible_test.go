@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -56,7 +57,7 @@ func TestReproducible(t *testing.T) {
 	}
 	require.NoError(t, first.Make(t.Context(), t.Output()))
 
-	other, err := os.MkdirTemp("", "other directory-")
+	other, err := os.MkdirTemp("", "other directory-") //nolint:usetesting // another user cannot enter t.TempDir
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(other) })
 	second := *first
@@ -86,6 +87,16 @@ func TestReproducible(t *testing.T) {
 		if !assert.Equal(t, len(want), len(got), entry.Name()) || string(want) != string(got) {
 			t.Errorf("%s differs: compare with diffoscope", entry.Name())
 		}
+	}
+	archive := filepath.Join(first.Out, "machineadm-"+oldVersion+"-linux-amd64.tar.zst")
+	assert.Equal(t, []string{
+		"bin/", "plugins/", "share/", "share/man/", "share/man/man8/", "share/zsh/", "share/zsh/site-functions/", "bin/machineadm",
+		"plugins/" + scripted, "plugins/" + plugin, "share/man/man8/machineadm.8.gz", "share/zsh/site-functions/_machineadm",
+	}, strings.Fields(output(t, "tar", "--list", "--zstd", "--file", archive)))
+	bill, err := os.ReadFile(archive + ".spdx.json")
+	require.NoError(t, err)
+	for _, want := range []string{`"pkg:golang/google.golang.org/grpc@v1.`, `"pkg:golang/stdlib@1.`, `"name": "` + plugin + `"`} {
+		assert.Contains(t, string(bill), want)
 	}
 	text, err = os.ReadFile(filepath.Join(first.Out, manifest.FileName))
 	require.NoError(t, err)

@@ -41,6 +41,11 @@ func main() {
 }
 
 func run(ctx context.Context, r *release.Release) (err error) {
+	for _, program := range []string{r.Nfpm, "zstd", "xz", "mksquashfs", "wixl", "msibuild", "faketime"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("%w: run make deps on Debian, or install what testenv/deps/packages lists for installer/release", err)
+		}
+	}
 	names, err := build(ctx, nil, "names")
 	if err != nil {
 		return err
