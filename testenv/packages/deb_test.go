@@ -39,7 +39,7 @@ func noop(name, spec string) string {
 type node struct{ *nodes.Node }
 
 // bootWith boots a node, and copies the artifacts of two releases to /srv.
-func bootWith(t *testing.T, kind string, o nodes.Options) node {
+func bootWith(t testing.TB, kind string, o nodes.Options) node {
 	t.Helper()
 	o.BootTimeout = 4 * time.Minute
 	dirs := []string{releaseOf(t, oldVersion, kind), releaseOf(t, newVersion, kind)}
@@ -58,7 +58,7 @@ func bootWith(t *testing.T, kind string, o nodes.Options) node {
 }
 
 // sh runs a script, which must succeed.
-func (n node) sh(t *testing.T, script string) string {
+func (n node) sh(t testing.TB, script string) string {
 	t.Helper()
 	return strings.TrimSpace(n.MustExec(t, "sh", "-ec", script).Stdout)
 }

@@ -49,7 +49,7 @@ var programs = sync.OnceValues(func() (map[string][]byte, error) {
 })
 
 // newRelease returns a release for this machine that is not made yet. Programs of other versions differ in their last bytes.
-func newRelease(t *testing.T, version string, kinds ...string) *release.Release {
+func newRelease(t testing.TB, version string, kinds ...string) *release.Release {
 	t.Helper()
 	needs.Tool(t, "zstd")
 	needs.Tool(t, "xz")
@@ -89,7 +89,7 @@ func TestMain(m *testing.M) {
 }
 
 // releaseOf makes a release once and returns its directory.
-func releaseOf(t *testing.T, version, kind string) string {
+func releaseOf(t testing.TB, version, kind string) string {
 	t.Helper()
 	made.Lock()
 	dir, ok := made.dirs[version+kind]
@@ -108,7 +108,7 @@ func releaseOf(t *testing.T, version, kind string) string {
 	return filepath.Join(dir(), version)
 }
 
-func write(t *testing.T, at string, content []byte, mode os.FileMode) {
+func write(t testing.TB, at string, content []byte, mode os.FileMode) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
 	require.NoError(t, os.WriteFile(at, content, mode))
