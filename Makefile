@@ -81,6 +81,7 @@ test: deps nodes tools ## every test; installs what it needs (root on Debian), e
 .PHONY: test-vm
 test-vm: nodes-vm ## the tests that need a kernel of their own, on emulated virtual machines; minutes; root on Debian. TESTFLAGS= as above
 	@MACHINEADM_TEST_VM=1 CGO_ENABLED=0 go test -count=1 -v -timeout 90m ./testenv/vm $(TESTFLAGS)
+	@MACHINEADM_TEST_VM=1 CGO_ENABLED=0 go test -count=1 -v -timeout 30m -run TestSysextImage ./testenv/packages
 
 .PHONY: lint
 lint: ## golangci-lint for Linux and for Windows, here and in testenv/outside, and the protocol's linter (PKG= is a part of the module that has files for both)

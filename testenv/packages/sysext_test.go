@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -14,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
-// TestSysext merges the content of the images into /usr of a node: a container has no loop device for the image itself.
+// TestSysext merges the content of the images into /usr of a node: a container has no loop device for the images themselves.
 func TestSysext(t *testing.T) {
 	t.Parallel()
 	needs.Tool(t, "mksquashfs")
@@ -53,4 +54,27 @@ func TestSysext(t *testing.T) {
 	assert.Contains(t, got.Stderr, "package machineadm-plugins")
 	n.sh(t, "systemd-sysext unmerge")
 	assert.False(t, n.exists(t, "/usr/bin/machineadm"))
+}
+
+// TestSysextImage mounts the images themselves, in a virtual machine.
+func TestSysextImage(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("MACHINEADM_TEST_VM") == "" {
+		t.Skip("boots a virtual machine, which takes minutes: make test-vm runs it")
+	}
+	n := node{nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, VM: true})}
+	previous := ""
+	for _, version := range []string{oldVersion, newVersion} {
+		images, err := filepath.Glob(filepath.Join(releaseOf(t, version, manifest.KindSysext), "*.raw"))
+		require.NoError(t, err)
+		require.NoError(t, n.CopyIn(t.Context(), images[0], "/var/lib/extensions/machineadm.raw", 0o644))
+		n.sh(t, "systemd-sysext refresh")
+		digest := n.sh(t, "sha256sum < /usr/bin/machineadm")
+		assert.NotEqual(t, previous, digest)
+		previous = digest
+		n.put(t, "/etc/machineadm/node.yaml", sysctl)
+		n.sh(t, "machineadm apply --path /etc/machineadm/node.yaml")
+	}
+	require.NoError(t, n.Reboot(t.Context()))
+	assert.Equal(t, previous, n.sh(t, "sha256sum < /usr/bin/machineadm"), "after a reboot")
 }
