@@ -9,8 +9,9 @@ import (
 	"github.com/machineadm/machineadm/installer/manifest"
 )
 
-// sysext writes a system extension: the packages machineadm and machineadm-plugins as an image that systemd-sysext merges
-// into /usr, for systems in which /usr cannot be written. Source: systemd-sysext(8), os-release(5), "extension-release".
+// sysext writes a system extension: programs, manual pages, schemas and completions as an image that systemd-sysext merges into
+// /usr, for systems in which /usr cannot be written. It has no units, because systemd plans a boot before the image is merged,
+// and so would not start them; the host writes its unit to /etc instead. Source: systemd-sysext(8), os-release(5).
 func (r *Release) sysext(ctx context.Context, p Platform) ([]artifact, error) {
 	files, err := r.extension(p)
 	if err != nil {
@@ -33,10 +34,6 @@ func (r *Release) extension(p Platform) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	services, err := units()
-	if err != nil {
-		return nil, err
-	}
 	// Names of systemd, which differ from Go's.
 	arch := map[string]string{"amd64": "x86-64"}[p.Arch]
 	if arch == "" {
@@ -46,5 +43,5 @@ func (r *Release) extension(p Platform) ([]File, error) {
 		Path: "usr/lib/extension-release.d/extension-release.machineadm", Mode: 0o644,
 		Data: []byte("ID=_any\nARCHITECTURE=" + arch + "\n"),
 	}
-	return sorted(installed(r.programs(p, roleCommand, rolePlugin)), installed(share), services, []File{release}), nil
+	return sorted(installed(r.programs(p, roleCommand, rolePlugin)), installed(share), []File{release}), nil
 }

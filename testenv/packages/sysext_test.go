@@ -41,8 +41,6 @@ func TestSysext(t *testing.T) {
 	before := n.sh(t, "sha256sum < /usr/bin/machineadm")
 	n.sh(t, "ln -sfT /srv/new /var/lib/extensions/machineadm && systemd-sysext refresh")
 	assert.NotEqual(t, before, n.sh(t, "sha256sum < /usr/bin/machineadm"))
-	n.sh(t, "systemctl daemon-reload")
-	assert.Equal(t, "multi-user.target", n.sh(t, "systemctl show -P WantedBy machineadm-resume.service"))
 	n.sh(t, "machineadm apply --path /etc/machineadm/node.yaml")
 
 	// The same plugin from an archive: /usr cannot be written now.
@@ -75,6 +73,14 @@ func TestSysextImage(t *testing.T) {
 		n.put(t, "/etc/machineadm/node.yaml", sysctl)
 		n.sh(t, "machineadm apply --path /etc/machineadm/node.yaml")
 	}
+	n.sh(t, "systemctl enable systemd-sysext.service")
+	n.put(t, "/run/node.yaml", sysctl+noop("before", "touch: [/var/before], reboot: BeforeNext")+noop("after", "touch: [/var/after]"))
+	n.sh(t, "systemctl mask --runtime reboot.target systemd-reboot.service")
+	n.sh(t, "machineadm apply --reboot --path /run/node.yaml || true")
+	require.True(t, n.exists(t, waiting), n.sh(t, "machineadm status || true"))
+	n.sh(t, "systemctl unmask --runtime reboot.target systemd-reboot.service")
 	require.NoError(t, n.Reboot(t.Context()))
 	assert.Equal(t, previous, n.sh(t, "sha256sum < /usr/bin/machineadm"), "after a reboot")
+	assert.True(t, n.exists(t, "/var/after"), n.sh(t, "systemctl status machineadm-resume || true; journalctl --no-pager -u machineadm-resume"))
+	assert.False(t, n.exists(t, waiting))
 }
