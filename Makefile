@@ -43,7 +43,7 @@ release: ## archives, packages, installers, SBOMs and their manifest, into dist/
 		-time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" $(if $(KEY),-key "$(KEY)") $(if $(SEQUENCE),-sequence $(SEQUENCE))
 
 .PHONY: release-check
-release-check: release ## the release again, from another directory without a build cache: every byte must be equal; an hour of a processor
+release-check: release ## the release again, from another directory without a build cache: every byte must be equal; half an hour of a processor
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; git archive HEAD | tar -x -C "$$dir"; \
 	GOCACHE="$$dir/cache" SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" $(MAKE) -C "$$dir" release VERSION="$(VERSION)" >&2; \
 	diff -r "dist/release/$(VERSION)" "$$dir/dist/release/$(VERSION)"; echo "dist/release/$(VERSION) can be built again: every byte is equal"

@@ -24,7 +24,7 @@ func (r *Release) sysext(ctx context.Context, p Platform) ([]artifact, error) {
 		level = "1"
 	}
 	squash := exec.CommandContext(ctx, "mksquashfs", "-", filepath.Join(r.Out, a.Name), "-tar", "-noappend", "-quiet", "-no-progress", //nolint:gosec // paths of the release
-		"-all-root", "-no-xattrs", "-root-mode", "0755", "-comp", "zstd", "-Xcompression-level", level, "-b", "1M",
+		"-all-root", "-no-xattrs", "-root-mode", "0755", "-comp", "zstd", "-Xcompression-level", level,
 		"-mkfs-time", r.seconds(), "-all-time", r.seconds(), "-reproducible", "-processors", "1")
 	return []artifact{a}, pipe(func(w io.Writer) error { return writeTar(w, files, r.Time) }, nil, squash)
 }
