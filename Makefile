@@ -36,7 +36,7 @@ man: ## the manual pages, into dist/man/
 	@ls dist/man
 
 .PHONY: release
-release: ## archives, packages, installers, SBOMs and their manifest, into dist/release/VERSION/; minutes (VERSION=v1.2.3; KEY=FILE signs; SEQUENCE=)
+release: ## archives, packages, installers, SBOMs and their manifest, into dist/release/VERSION/; minutes (VERSION=v1.2.3; KEY=FILE signs; SEQUENCE=; LOCATION=URL is where machineadm install looks by default)
 	@testenv/tools/build.sh version | grep -Eqx 'v[0-9]+[.][0-9]+[.][0-9]+(-[0-9A-Za-z.-]+)?' || { echo "a release needs a version: make release VERSION=v1.2.3" >&2; exit 2; }
 	@$(MAKE) cross man
 	@go run ./installer/release/cmd/release -version "$$(testenv/tools/build.sh version)" -nfpm "$$($(TOOL) nfpm)" \

@@ -20,7 +20,7 @@ func TestInstall(t *testing.T) {
 	run := func(argv ...string) string {
 		t.Helper()
 		c := exec.CommandContext(t.Context(), needs.Tool(t, argv[0]), argv[1:]...)
-		c.Dir = root
+		c.Dir, c.Env = root, append(os.Environ(), "LOCATION=https://releases.example.com/latest")
 		out, err := c.CombinedOutput()
 		require.NoError(t, err, "%q\n%s", argv, out)
 		return string(out)
@@ -52,6 +52,7 @@ func TestInstall(t *testing.T) {
 		assert.NoFileExists(t, filepath.Join(at, "libexec/machineadm/machineadm-conformance"))
 		listed := run(filepath.Join(at, "bin/machineadm"), "plugins", "list", "--plugin-dir", filepath.Join(at, "libexec/machineadm"))
 		assert.Contains(t, listed, at+"/libexec/machineadm/machineadm-sysctl-plugin-procfs")
+		assert.Contains(t, run(filepath.Join(at, "bin/machineadm"), "install", "--help"), "(default: https://releases.example.com/latest)")
 		other := filepath.Join(at, "libexec/machineadm/machineadm-motd-plugin-file")
 		require.NoError(t, os.WriteFile(other, nil, 0o600))
 		run(append([]string{"make", "uninstall", "DESTDIR=" + dest}, arguments...)...)

@@ -59,6 +59,7 @@ version() {
 }
 
 readonly stamped=github.com/machineadm/machineadm/internal/version.version
+readonly located=github.com/machineadm/machineadm/installer/install.location
 
 man() {
 	local date
@@ -108,11 +109,11 @@ uninstall() {
 	echo "removed machineadm below $prefix; the state in /var/lib/machineadm and what was applied stay"
 }
 
-# compile FILE PACKAGE: a static binary for GOOS/GOARCH, with the version $stamp.
+# compile FILE PACKAGE: a static binary for GOOS/GOARCH, with the version $stamp, and where `machineadm install` finds releases.
 compile() {
 	# grpcnotrace leaves out the traces of requests that grpc keeps for a debug page, which nothing here serves: 0.35 MiB.
 	CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -buildvcs=false \
-		-ldflags "-s -w -X $stamped=$stamp" \
+		-ldflags "-s -w -X $stamped=$stamp -X $located=${LOCATION:-}" \
 		-o "$1" "$2" || return 1
 	echo "$1"
 }
