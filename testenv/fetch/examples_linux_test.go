@@ -2,22 +2,18 @@ package fetch
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
-	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
 var update = flag.Bool("update", false, "write the scripts into the examples")
@@ -123,60 +119,4 @@ func TestIgnitionExample(t *testing.T) {
 	assert.Equal(t, "sha256-"+digest([]byte("amd64")), program.Verification.Hash)
 	assert.True(t, strings.HasSuffix(program.Source, "/"+File("v0.1.0", "linux", "amd64")), program.Source)
 	wantStream(t, butane.Storage.Files[1].Path, butane.Storage.Files[1].Contents.Inline)
-}
-
-// standIn stands for machineadm: install puts it where a release has it, and each call is logged.
-const standIn = `#!/bin/sh
-set -eu
-echo "$0" "$@" >>/var/calls
-case $1 in
-install) mkdir -p /opt/machineadm/bin; cp "$0" /opt/machineadm/bin/machineadm ;;
-esac
-`
-
-// site is the configuration of nginx: the release, behind an error and behind a redirect.
-const site = `server {
-	listen 127.0.0.1:8080;
-	root /srv/www;
-	location /broken/ { return 503; }
-	location /moved/ { rewrite ^/moved/(.*)$ http://127.0.0.1:8080/$1 redirect; }
-}
-`
-
-// TestUserData boots a node with the example for cloud-init, and with nginx as the server of the release. To run the real chain,
-// put a release in place of the stand-in.
-func TestUserData(t *testing.T) {
-	t.Parallel()
-	data, err := os.ReadFile(example("cloud-init.yaml"))
-	require.NoError(t, err)
-	text := strings.NewReplacer(
-		"https://releases.example.com/machineadm", "http://127.0.0.1:8080/broken",
-		"http://mirror.example.com/machineadm", "http://127.0.0.1:8080/moved",
-		exampleHead(Shell).AMD64, digest([]byte(standIn)), exampleHead(Shell).ARM64, digest([]byte(standIn)),
-	).Replace(string(data))
-	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Trixie, BootTimeout: 4 * time.Minute, Layers: []nodes.Layer{{Packages: []string{"nginx", "wget"}}},
-		Prepare: nodes.InOrder(func(root string) error {
-			release := "srv/www/v0.1.0/" + File("v0.1.0", "linux", runtime.GOARCH)
-			return errors.Join(put(root, release, standIn), put(root, "etc/nginx/conf.d/release.conf", site))
-		}, nodes.CloudInitSeed(text)),
-	})
-	log := n.MustExec(t, "cat", "/var/log/cloud-init-output.log").Stdout
-	require.Contains(t, n.MustExec(t, "cloud-init", "status", "--long").Stdout, "status: done", "%s", log)
-	assert.Contains(t, log, "machineadm-fetch: cannot download http://127.0.0.1:8080/broken/v0.1.0/machineadm-v0.1.0-linux-")
-	calls := strings.Split(strings.TrimSpace(n.MustExec(t, "cat", "/var/calls").Stdout), "\n")
-	require.Len(t, calls, 2)
-	assert.Regexp(t, `^/opt/bin/machineadm install --manifest \S+ --manifest \S+/moved/v0.1.0/manifest.json --key RWS\S+$`, calls[0])
-	assert.Equal(t, "/opt/machineadm/bin/machineadm --bootstrap --path /run/machineadm/node.yaml", calls[1])
-	assert.Equal(t, "600 root", strings.TrimSpace(n.MustExec(t, "stat", "-c", "%a %U", "/run/machineadm/node.yaml").Stdout))
-	n.MustExec(t, "cloud-init", "schema", "--config-file", "/var/lib/cloud/instance/user-data.txt")
-}
-
-// put writes a file below the root of a node, which every user can read.
-func put(root, path, content string) error {
-	at := filepath.Join(root, path)
-	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(at, []byte(content), 0o644) //nolint:gosec // read by nginx
 }
