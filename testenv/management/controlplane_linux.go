@@ -29,7 +29,8 @@ func (c *Cluster) startAPIServer(t testing.TB) {
 		"--tls-cert-file="+certificate, "--tls-private-key-file="+key, "--client-ca-file="+c.write(t, "ca.crt", c.ca.Certificate),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+certificate, "--service-account-signing-key-file="+key,
-		"--authorization-mode=RBAC", "--allow-privileged", "--audit-policy-file="+c.write(t, "policy.yaml", []byte(policy)), "--audit-log-path="+c.auditLog())
+		"--authorization-mode=RBAC", "--allow-privileged", "--audit-policy-file="+c.write(t, "policy.yaml", []byte(policy)), "--audit-log-path="+c.auditLog(),
+		"--audit-log-maxsize=10000") // MiB: one file has all of a test
 	c.APIServer.AwaitReady(t, c.server+"/readyz")
 }
 
