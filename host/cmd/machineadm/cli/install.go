@@ -15,6 +15,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/installer/install"
 )
 
@@ -44,7 +45,7 @@ func newInstall(g *globals, s streams) *cobra.Command {
 			"install the MSI.",
 		Example: "  machineadm install --manifest https://example.com/releases/v1.0.0/manifest.json --key /run/machineadm/release.pub",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return release(g, c, s, f, "manifest", install.Install, func(r install.Result) string {
+			return release(g, c, s, f, "manifest", g.install(s), func(r install.Result) string {
 				done := " is already installed in "
 				if r.Changed {
 					done = " is installed in "
@@ -60,6 +61,28 @@ func newInstall(g *globals, s streams) *cobra.Command {
 	c.Flags().StringVar(&f.AllowDowngrade, "allow-downgrade", "", "accept the release `VERSION` although a newer one was installed")
 	_ = c.MarkFlagDirname("to") // the flag exists
 	return c
+}
+
+// install waits for no run: one that is active would start its next plugin from the new release.
+func (g *globals) install(s streams) func(context.Context, install.Options) (install.Result, error) {
+	return func(ctx context.Context, o install.Options) (install.Result, error) {
+		if o.To != install.DefaultDirectory { // the only one where a run searches for plugins by itself
+			return install.Install(ctx, o)
+		}
+		log, err := g.logger(s.err)
+		if err != nil {
+			return install.Result{}, err
+		}
+		p := &place{log: log}
+		defer p.close()
+		if err := g.directories(p, run.ModeApply); err != nil {
+			return install.Result{}, err
+		}
+		if err := p.takeLock(); err != nil {
+			return install.Result{}, err
+		}
+		return install.Install(ctx, o)
+	}
 }
 
 func newMirror(g *globals, s streams) *cobra.Command {
@@ -130,6 +153,9 @@ func release[R any](
 func releaseExit(err error) error {
 	if failed, ok := errors.AsType[*install.Error](err); ok {
 		return &exitError{code: failed.Code, message: failed.Problem, hint: failed.Remedy}
+	}
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		return exit
 	}
 	return &exitError{code: report.ExitFailed, message: err.Error()}
 }

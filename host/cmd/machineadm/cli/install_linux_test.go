@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/state"
+)
+
+// TestInstallRefusesDuringARun: the directory that a run takes its plugins from does not change while it is active.
+func TestInstallRefusesDuringARun(t *testing.T) {
+	b := newBench(t)
+	require.NoError(t, os.MkdirAll(b.runs, 0o700))
+	lock, err := state.Acquire(filepath.Join(b.runs, "lock"))
+	require.NoError(t, err)
+	args := []string{"install", "--run-dir", b.runs, "--state-dir", b.state, "--manifest", filepath.Join(b.dir, "absent"),
+		"--key", "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"}
+	got := execute(t, nil, args...)
+	assert.Equal(t, report.ExitLocked, got.code, "%s", got)
+	got = execute(t, nil, append(args, "--to", b.dir)...)
+	assert.Equal(t, report.ExitPrecondition, got.code, "%s", got)
+	assert.Contains(t, got.errOut, "absent")
+	require.NoError(t, lock.Release())
+	got = execute(t, nil, args...)
+	assert.Equal(t, report.ExitPrecondition, got.code, "%s", got)
+}
