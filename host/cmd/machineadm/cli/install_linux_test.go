@@ -18,8 +18,10 @@ func TestInstallRefusesDuringARun(t *testing.T) {
 	require.NoError(t, os.MkdirAll(b.runs, 0o700))
 	lock, err := state.Acquire(filepath.Join(b.runs, "lock"))
 	require.NoError(t, err)
-	args := []string{"install", "--run-dir", b.runs, "--state-dir", b.state, "--manifest", filepath.Join(b.dir, "absent"),
-		"--key", "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"}
+	args := []string{
+		"install", "--run-dir", b.runs, "--state-dir", b.state, "--manifest", filepath.Join(b.dir, "absent"),
+		"--key", "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3",
+	}
 	got := execute(t, nil, args...)
 	assert.Equal(t, report.ExitLocked, got.code, "%s", got)
 	got = execute(t, nil, append(args, "--to", b.dir)...)
