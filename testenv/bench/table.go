@@ -124,6 +124,7 @@ func Rows() []Row {
 		{"the same: memory", "BenchmarkWorkers", "cabpk-RSS-MiB", "RSS-MiB", TimesAtMost, 0.7},
 		{"data of one more worker", "BenchmarkWorkers", "", "one-wall-ms", AtMost, 1000},
 		{"a manager that starts beside them", "BenchmarkWorkers", "", "restart-wall-ms", AtMost, 20000},
+		{"100 Clusters of 2 Machines: memory", "BenchmarkClusters", "", "RSS-MiB", AtMost, 300},
 		{"install the suite: curl, sha256sum, tar, sync", "BenchmarkInstall", "sync-wall-ms", "wall-ms", TimesAtMost, 1.3},
 		{"the same, beside curl, sha256sum, tar", "BenchmarkInstall", "tar-wall-ms", "wall-ms", TimesAtMost, 1.3},
 		{"the same: CPU", "BenchmarkInstall", "tar-cpu-ms", "cpu-ms", TimesAtMost, 0},
