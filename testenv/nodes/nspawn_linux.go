@@ -110,7 +110,9 @@ func (m *nspawn) launch(ctx context.Context, group cgroup, console string) (_ *s
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	notices, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: m.noticeAddress()})
+	// The kernel gives it a name in the abstract namespace that no other socket has: that of the boot before lives for as long as a
+	// process that this one is about to start has it open.
+	notices, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram"})
 	if err != nil {
 		return nil, fmt.Errorf("socket for the node's notices: %w", err)
 	}
@@ -118,7 +120,7 @@ func (m *nspawn) launch(ctx context.Context, group cgroup, console string) (_ *s
 	// The machine outlives the context that it is started in.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "sh", m.arguments()...)
 	cmd.Env = []string{
-		"PATH=" + nodePath, "LANG=C.UTF-8", "NOTIFY_SOCKET=" + m.noticeAddress(),
+		"PATH=" + nodePath, "LANG=C.UTF-8", "NOTIFY_SOCKET=" + notices.LocalAddr().String(),
 		fmt.Sprintf("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=%t", !m.limits), "SYSTEMD_NSPAWN_API_VFS_WRITABLE=network",
 	}
 	cmd.Stdout, cmd.Stderr = out, out
@@ -171,9 +173,6 @@ func awaitReady(notices *net.UnixConn, up chan<- struct{}) {
 		}
 	}
 }
-
-// noticeAddress is a name in the abstract namespace, which leaves no file and has no short limit for a path.
-func (m *nspawn) noticeAddress() string { return "@" + m.inst.name }
 
 // withOwnProc is run in new process and mount namespaces. systemd-nspawn killed in the machine's namespace would leave its
 // node running; as PID 1 of a namespace it takes everything along.
