@@ -37,14 +37,25 @@ func boot(t *testing.T) prefix {
 	return p
 }
 
-// restart ends every Windows process, and starts a wineserver and the Task Scheduler.
+// restart ends every Windows process, and starts a wineserver and the Task Scheduler. A process of wine that has not ended yet can
+// start a wineserver in between, which would end with its last client, and with it what a boot keeps: then all begins again.
 func (p prefix) restart(t *testing.T) {
 	t.Helper()
-	p.MustExec(t, "env", "HOME="+home, "wineserver", "--kill", "--wait")
-	p.MustExec(t, "systemd-run", "--quiet", "--setenv=HOME="+home, "wineserver", "--foreground", "--persistent")
+	const server = `export HOME=` + home + `
+wineserver --kill --wait
+systemctl stop wineserver.service
+systemctl reset-failed wineserver.service
+exec systemd-run --quiet --unit=wineserver --setenv=HOME=` + home + ` wineserver --foreground --persistent`
+	ours := false
 	require.Eventually(t, func() bool {
+		if !ours {
+			p.MustExec(t, "sh", "-c", server)
+		}
 		p.run(t, "net", "start", "Schedule") // fails if it runs already, or if a loaded machine starts it too slowly
-		return strings.Contains(p.run(t, "sc", "query", "Schedule").Stdout, "RUNNING")
+		state, err := p.Exec(t.Context(), "systemctl", "is-active", "wineserver.service")
+		require.NoError(t, err)
+		ours = state.ExitCode == 0
+		return ours && strings.Contains(p.run(t, "sc", "query", "Schedule").Stdout, "RUNNING")
 	}, 2*time.Minute, time.Second)
 }
 
