@@ -2,29 +2,27 @@ package sdk
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
-	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
 // NewConfigurator returns the plugin as the service of the protocol, for this GOOS. Main serves it; tests call it directly.
 func NewConfigurator(p Plugin, goos string) pluginv1.Configurator {
-	s := &configurator{plugin: p, goos: goos, stops: map[context.Context]context.CancelCauseFunc{}}
+	s := &configurator{plugin: p, about: about{name: p.Name, version: p.Version, os: p.OS, goos: goos}, stops: map[context.Context]context.CancelCauseFunc{}}
 	for _, k := range p.Kinds {
 		s.kinds = append(s.kinds, k.definition())
 	}
 	return s
 }
 
+func (p Plugin) server(goos string) pluginv1.Describer { return NewConfigurator(p, goos) }
+
 type configurator struct {
+	about
 	plugin Plugin
-	goos   string
 	kinds  []definition
 
 	applying sync.Mutex // one Apply at a time in this process
@@ -59,17 +57,6 @@ func (s *configurator) Describe(ctx context.Context, r pluginv1.DescribeRequest)
 	defer func() { _ = closeMachine() }() // only read from
 	d.Fitness, d.FitnessReason, err = s.plugin.Fit(ctx, m)
 	return d, classify(ctx, err)
-}
-
-// supports refuses a machine of another operating system, on which success would be wrong.
-func (s *configurator) supports(t target.Target) error {
-	switch {
-	case t.OS != s.goos:
-		return Unsupported("", fmt.Sprintf("the plugin was built for %s, the target is %s", s.goos, t.OS), "")
-	case !slices.Contains(s.plugin.OS, t.OS):
-		return Unsupported("", fmt.Sprintf("provider %s does not serve %s", s.plugin.Name, t.OS), "")
-	}
-	return nil
 }
 
 // Plan implements pluginv1.Configurator.
@@ -114,21 +101,16 @@ func (s *configurator) planned(
 }
 
 func (s *configurator) kindOf(doc []byte) (definition, error) {
-	var header struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-	}
-	if err := json.Unmarshal(doc, &header); err != nil {
-		// never %w: encoding/json may quote the document
-		return definition{}, internal("the document that the host sent is not JSON")
+	h, err := headerOf(doc)
+	if err != nil {
+		return definition{}, err
 	}
 	for _, k := range s.kinds {
-		if k.apiVersion == header.APIVersion && k.kind == header.Kind {
+		if k.apiVersion == h.APIVersion && k.kind == h.Kind {
 			return k, nil
 		}
 	}
-	return definition{}, Unsupported("kind",
-		fmt.Sprintf("provider %s does not serve %s of %s", s.plugin.Name, header.Kind, header.APIVersion), "")
+	return definition{}, unserved(s.name, h)
 }
 
 // check refuses a plan that cannot be applied or reported.

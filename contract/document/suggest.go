@@ -30,7 +30,7 @@ func instead(name string, known []string) (hint string) {
 }
 
 // SuggestKind returns the kind of this release that is most similar to kind, or "".
-func SuggestKind(kind string) string { return Nearest(kind, v1alpha1.ServedKinds()) }
+func SuggestKind(kind string) string { return Nearest(kind, v1alpha1.Kinds()) }
 
 // Nearest returns the known name that differs from name in case or in a few letters, or "".
 func Nearest(name string, known []string) string {

@@ -27,14 +27,14 @@ func Handshake() plugin.HandshakeConfig {
 }
 
 // versions maps each protocol version of this build to what is served or dispensed under it.
-func versions(impl pluginv1.Configurator) map[int]plugin.PluginSet {
+func versions(impl pluginv1.Describer) map[int]plugin.PluginSet {
 	return map[int]plugin.PluginSet{pluginv1.ProtocolVersion: {PluginName: &adapter{impl: impl}}}
 }
 
-// adapter connects a Configurator to go-plugin: the server side has an implementation, the client side makes a Client.
+// adapter connects a plugin to go-plugin: the server side has an implementation, the client side makes a Client.
 type adapter struct {
 	plugin.NetRPCUnsupportedPlugin
-	impl pluginv1.Configurator
+	impl pluginv1.Describer
 }
 
 // GRPCServer implements plugin.GRPCPlugin.

@@ -14,7 +14,7 @@ import (
 // prints a message to stderr and exits with 1.
 //
 // Logs are written to the stderr of before Serve: go-plugin redirects os.Stderr into a stream that a runtime may not read.
-func Serve(m pluginv1.Configurator) {
+func Serve(m pluginv1.Describer) {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  Handshake(),
 		VersionedPlugins: versions(m),

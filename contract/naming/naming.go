@@ -2,7 +2,7 @@
 //
 // File names are part of the contract: `machineadm-<kebab-case kind>-plugin-<provider>`, with `.exe` appended on
 // Windows, and two irregular names of the proposal: `machineadm-remote-configuration-provider-<provider>`
-// for RemoteConfig and `machineadm-plugin-encryption-provider-<provider>` for EncryptedConfig.
+// for RemoteConfig and ReportTarget, and `machineadm-plugin-encryption-provider-<provider>` for EncryptedConfig.
 package naming
 
 import "strings"
@@ -20,7 +20,7 @@ func Prefix(kind string) string {
 	switch {
 	case ValidKind(kind) != nil:
 		return ""
-	case kind == "RemoteConfig":
+	case kind == "RemoteConfig", kind == "ReportTarget":
 		return remoteConfigPrefix
 	case kind == "EncryptedConfig":
 		return encryptedConfigPrefix

@@ -25,7 +25,7 @@ func receivedDescription(answer *pb.DescribeResponse) (Description, error) {
 	bound(answer)
 	d := descriptionFromPB(answer)
 	for what, number := range map[string]int{
-		"kinds": len(d.Kinds), "distributions": len(d.Distributions),
+		"kinds": len(d.Kinds), "distributions": len(d.Distributions), "capabilities": len(d.Capabilities),
 	} {
 		if number > MaxNames {
 			return Description{}, breach("P-31", "Describe lists %d %s, more than %d", number, what, MaxNames)

@@ -19,13 +19,18 @@ import (
 type Client struct {
 	plugin       pb.PluginClient
 	configurator pb.ConfiguratorClient
+	source       pb.SourceClient
+	keys         pb.KeyProviderClient
 }
 
 var _ Configurator = (*Client)(nil)
 
 // NewClient returns a client of the plugin at the other end of conn.
 func NewClient(conn grpc.ClientConnInterface) *Client {
-	return &Client{plugin: pb.NewPluginClient(conn), configurator: pb.NewConfiguratorClient(conn)}
+	return &Client{
+		plugin: pb.NewPluginClient(conn), configurator: pb.NewConfiguratorClient(conn),
+		source: pb.NewSourceClient(conn), keys: pb.NewKeyProviderClient(conn),
+	}
 }
 
 // Describe implements Configurator.

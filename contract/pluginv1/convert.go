@@ -25,7 +25,7 @@ func targetFromPB(t *pb.Target) target.Target {
 func descriptionToPB(d Description) *pb.DescribeResponse {
 	out := &pb.DescribeResponse{
 		Name: d.Name, Version: clean(d.Version), FitnessReason: clean(d.FitnessReason),
-		Distributions: d.Distributions,
+		Distributions: d.Distributions, Capabilities: d.Capabilities,
 		Fitness: map[Fitness]pb.Fitness{
 			FitnessUnsupported: pb.Fitness_FITNESS_UNSUPPORTED, FitnessAbsent: pb.Fitness_FITNESS_ABSENT,
 			FitnessInstalled: pb.Fitness_FITNESS_INSTALLED, FitnessActive: pb.Fitness_FITNESS_ACTIVE,
@@ -45,7 +45,7 @@ func descriptionToPB(d Description) *pb.DescribeResponse {
 func descriptionFromPB(d *pb.DescribeResponse) Description {
 	out := Description{
 		Name: d.GetName(), Version: d.GetVersion(), FitnessReason: d.GetFitnessReason(),
-		Distributions: d.GetDistributions(),
+		Distributions: d.GetDistributions(), Capabilities: d.GetCapabilities(),
 		Fitness: map[pb.Fitness]Fitness{
 			pb.Fitness_FITNESS_UNSUPPORTED: FitnessUnsupported, pb.Fitness_FITNESS_ABSENT: FitnessAbsent,
 			pb.Fitness_FITNESS_INSTALLED: FitnessInstalled, pb.Fitness_FITNESS_ACTIVE: FitnessActive,

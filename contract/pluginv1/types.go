@@ -116,6 +116,7 @@ type Description struct {
 	Fitness       Fitness
 	FitnessReason string   // one sentence
 	Distributions []string // os-release(5) IDs that the provider was written for; empty for a generic provider
+	Capabilities  []string // the optional calls that the plugin serves
 }
 
 // Serves returns the kind with this apiVersion and name.
@@ -193,8 +194,7 @@ func (Finished) event() {}
 
 // Configurator is a plugin that configures a machine. A server implements it, and so does Client.
 type Configurator interface {
-	// Describe returns what the plugin serves and how it fits the target.
-	Describe(ctx context.Context, r DescribeRequest) (Description, error)
+	Describer
 	// Plan returns every configuration error, else the changes that are missing. It writes nothing.
 	Plan(ctx context.Context, r Request) (Plan, error)
 	// Apply makes the missing changes, at most limit (0: all). It passes each event but Finished to send.

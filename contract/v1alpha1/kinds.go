@@ -9,22 +9,20 @@ const (
 	KindKubernetesNode   = "KubernetesNode"
 	KindRemoteConfig     = "RemoteConfig"
 	KindEncryptedConfig  = "EncryptedConfig"
+	KindReportTarget     = "ReportTarget"
 )
 
 // Kinds returns every kind of this group and version.
 func Kinds() []string {
-	return []string{
-		KindContainerRuntime, KindTimesync, KindSysctl, KindDomainJoin,
-		KindKubernetesNode, KindRemoteConfig, KindEncryptedConfig,
-	}
+	return append(MachineKinds(), KindRemoteConfig, KindEncryptedConfig, KindReportTarget)
 }
 
-// ServedKinds returns the kinds that have a specification and a plugin in this release.
-func ServedKinds() []string {
+// MachineKinds returns the kinds that configure the machine. The others say where documents and reports are.
+func MachineKinds() []string {
 	return []string{KindContainerRuntime, KindTimesync, KindSysctl, KindDomainJoin, KindKubernetesNode}
 }
 
-// New returns a pointer to an empty document of a kind that this release serves, nil for any other.
+// New returns a pointer to an empty document of a kind, nil for one of another group.
 func New(kind string) any {
 	switch kind {
 	case KindContainerRuntime:
@@ -37,6 +35,12 @@ func New(kind string) any {
 		return &DomainJoin{}
 	case KindKubernetesNode:
 		return &KubernetesNode{}
+	case KindRemoteConfig:
+		return &RemoteConfig{}
+	case KindEncryptedConfig:
+		return &EncryptedConfig{}
+	case KindReportTarget:
+		return &ReportTarget{}
 	}
 	return nil
 }

@@ -175,7 +175,7 @@ func (rd *reading) values(ctx context.Context, condition, kind, name string) (ma
 
 // ours says whether a kind is one of machineadm's own, whose objects are rendered in memory.
 func ours(ref *bootstrap.PluginReference) bool {
-	return ref.APIGroup == contract.Group && slices.Contains(contract.ServedKinds(), strings.TrimSuffix(ref.Kind, clusterv1.TemplateSuffix))
+	return ref.APIGroup == contract.Group && slices.Contains(contract.MachineKinds(), strings.TrimSuffix(ref.Kind, clusterv1.TemplateSuffix))
 }
 
 // specOf is the spec of an object, or what a template has for it.

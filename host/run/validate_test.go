@@ -38,7 +38,7 @@ func TestContractOnly(t *testing.T) {
 // TestServedKindsAreKnown: every served kind has a struct.
 func TestServedKindsAreKnown(t *testing.T) {
 	t.Parallel()
-	for _, kind := range v1alpha1.ServedKinds() {
+	for _, kind := range v1alpha1.Kinds() {
 		assert.NotNil(t, v1alpha1.New(kind), kind)
 	}
 	assert.Nil(t, v1alpha1.New("Motd"))

@@ -84,7 +84,7 @@ func (o Options) Files() ([]File, error) {
 }
 
 // structs returns the kinds of machineadm that have a struct in contract/v1alpha1. A test compares the list.
-func structs() []string { return v1alpha1.ServedKinds() }
+func structs() []string { return v1alpha1.Kinds() }
 
 // facts are the values of the templates. Check ensures that none can end a line, a string or a path.
 type facts struct {

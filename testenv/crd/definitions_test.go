@@ -37,7 +37,7 @@ func definitions(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinit
 		fromYAML(t, text, d)
 		all[d.Spec.Names.Kind] = d
 	}
-	require.Len(t, all, 2*len(contract.ServedKinds())+2)
+	require.Len(t, all, 2*len(contract.MachineKinds())+2)
 	return all
 }
 
@@ -65,7 +65,7 @@ func TestContractOfClusterAPI(t *testing.T) {
 		require.NotEmpty(t, columns, kind)
 		assert.Equal(t, "Age", columns[len(columns)-1].Name, kind)
 	}
-	for _, kind := range contract.ServedKinds() {
+	for _, kind := range contract.MachineKinds() {
 		assert.Contains(t, definitions(t), kind)
 		assert.Contains(t, definitions(t), kind+"Template")
 	}

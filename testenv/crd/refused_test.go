@@ -80,7 +80,7 @@ func nested(at string, value any) (spec any, field string) {
 // testBounds: each enum, pattern and limit of a schema refuses a value beyond it, and names the field.
 func testBounds(t *testing.T, c client.Client) {
 	counts := map[string]int{}
-	for _, kind := range contract.ServedKinds() {
+	for _, kind := range contract.MachineKinds() {
 		visit("spec", schemaOf(definitions(t)[kind]).Properties["spec"], func(at string, s apiextensionsv1.JSONSchemaProps, _ bool) {
 			for name, value := range beyond(s) {
 				counts[name]++
@@ -199,7 +199,7 @@ func ruleCases() map[string][][2]string {
 // testRules: each rule has a case, which the server refuses at its field, as an object and in a template.
 func testRules(t *testing.T, c client.Client) {
 	rules, seen := map[string]bool{}, map[string]bool{}
-	for _, kind := range contract.ServedKinds() {
+	for _, kind := range contract.MachineKinds() {
 		visit("spec", schemaOf(definitions(t)[kind]).Properties["spec"], func(_ string, s apiextensionsv1.JSONSchemaProps, _ bool) {
 			for _, r := range s.XValidations {
 				rules[r.Message] = true

@@ -162,7 +162,7 @@ func testSamples(t *testing.T, c client.Client) {
 			checked[s.Kind]++
 		}
 	}
-	for _, kind := range contract.ServedKinds() {
+	for _, kind := range contract.MachineKinds() {
 		assert.Greater(t, checked[kind], 20, kind)
 	}
 	t.Logf("objects by kind: %v", checked)

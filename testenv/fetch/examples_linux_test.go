@@ -89,7 +89,7 @@ func wantStream(t *testing.T, name, text string) {
 	assert.Empty(t, stream.Errors)
 	require.NotEmpty(t, stream.Documents)
 	for _, d := range stream.Documents {
-		assert.Contains(t, v1alpha1.ServedKinds(), d.Kind)
+		assert.Contains(t, v1alpha1.Kinds(), d.Kind)
 	}
 }
 

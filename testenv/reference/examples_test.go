@@ -53,7 +53,7 @@ func TestExamples(t *testing.T) {
 		assert.Empty(t, stream.Errors)
 		assert.NotEmpty(t, stream.Documents, e.Name())
 		for _, d := range stream.Documents {
-			assert.Contains(t, v1alpha1.ServedKinds(), d.Kind, e.Name())
+			assert.Contains(t, v1alpha1.Kinds(), d.Kind, e.Name())
 			assert.NoError(t, whole.Validate(decoded(t, d)), "%s: %s/%s", e.Name(), d.Kind, d.Name)
 		}
 		validateStream(t, bin, strings.TrimSuffix(e.Name(), filepath.Ext(e.Name()))+".yaml", []byte(text))
@@ -102,7 +102,7 @@ func block(text, before string) string {
 // TestReferenceExamplesNameTheirSchema: the page shows the rest of the file.
 func TestReferenceExamplesNameTheirSchema(t *testing.T) {
 	t.Parallel()
-	for _, kind := range v1alpha1.ServedKinds() {
+	for _, kind := range v1alpha1.Kinds() {
 		data, err := os.ReadFile(ExampleFile(root, kind))
 		require.NoError(t, err)
 		modelines(t, filepath.Dir(ExampleFile(root, kind)), kind, string(data))

@@ -20,7 +20,7 @@ func TestSchemasAreUpToDate(t *testing.T) {
 	t.Parallel()
 	all, err := source(t).Schemas()
 	require.NoError(t, err)
-	assert.Len(t, all, len(v1alpha1.ServedKinds())+1)
+	assert.Len(t, all, len(v1alpha1.Kinds())+1)
 	for name, want := range all {
 		got, err := os.ReadFile(SchemaFile(root, name))
 		require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestSchemaOfAnyDocument(t *testing.T) {
 func compiled(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
 	out := map[string]*jsonschema.Schema{}
-	for _, kind := range v1alpha1.ServedKinds() {
+	for _, kind := range v1alpha1.Kinds() {
 		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.For(v1alpha1.APIVersion, kind)))
 		require.NoError(t, err)
 		c := jsonschema.NewCompiler()
@@ -95,7 +95,7 @@ func TestSchemasAgreeWithThePlugins(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range v1alpha1.ServedKinds() {
+	for _, kind := range v1alpha1.Kinds() {
 		assert.Greater(t, checked[kind], 10, kind)
 	}
 }

@@ -447,7 +447,7 @@ type DescribeResponse struct {
 	Fitness Fitness `protobuf:"varint,4,opt,name=fitness,proto3,enum=machineadm.plugin.v1.Fitness" json:"fitness,omitempty"`
 	// The reason for the fitness, one sentence.
 	FitnessReason string `protobuf:"bytes,5,opt,name=fitness_reason,json=fitnessReason,proto3" json:"fitness_reason,omitempty"`
-	// Withdrawn (SPEC P-14): a sender leaves it empty, a receiver ignores it.
+	// Optional calls that the plugin serves: "report", "new-passphrase" (SPEC P-40).
 	Capabilities []string `protobuf:"bytes,6,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
 	// os-release(5) IDs that the provider was written for, for example "debian"; empty for a generic provider.
 	Distributions []string `protobuf:"bytes,7,rep,name=distributions,proto3" json:"distributions,omitempty"`
@@ -1635,6 +1635,563 @@ func (x *Violation) GetHint() string {
 	return ""
 }
 
+type FetchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The whole RemoteConfig document as JSON (UTF-8).
+	Document []byte  `protobuf:"bytes,1,opt,name=document,proto3" json:"document,omitempty"`
+	Target   *Target `protobuf:"bytes,2,opt,name=target,proto3" json:"target,omitempty"`
+	// The largest object, in bytes.
+	MaxBytes uint64 `protobuf:"varint,3,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	// How long the plugin may try again by itself before it answers CODE_RETRY. Absent for one try.
+	RetryFor *durationpb.Duration `protobuf:"bytes,4,opt,name=retry_for,json=retryFor,proto3" json:"retry_for,omitempty"`
+	// Only validate the document: no connection, and an empty stream for success.
+	ValidateOnly  bool `protobuf:"varint,5,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchRequest) Reset() {
+	*x = FetchRequest{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchRequest) ProtoMessage() {}
+
+func (x *FetchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
+func (*FetchRequest) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *FetchRequest) GetDocument() []byte {
+	if x != nil {
+		return x.Document
+	}
+	return nil
+}
+
+func (x *FetchRequest) GetTarget() *Target {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *FetchRequest) GetMaxBytes() uint64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+func (x *FetchRequest) GetRetryFor() *durationpb.Duration {
+	if x != nil {
+		return x.RetryFor
+	}
+	return nil
+}
+
+func (x *FetchRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
+}
+
+// Chunk is a part of an object. The first part of a stream is begin.
+type Chunk struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Part:
+	//
+	//	*Chunk_Begin
+	//	*Chunk_Data
+	Part          isChunk_Part `protobuf_oneof:"part"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Chunk) Reset() {
+	*x = Chunk{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Chunk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Chunk) ProtoMessage() {}
+
+func (x *Chunk) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
+func (*Chunk) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Chunk) GetPart() isChunk_Part {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *Chunk) GetBegin() *Begin {
+	if x != nil {
+		if x, ok := x.Part.(*Chunk_Begin); ok {
+			return x.Begin
+		}
+	}
+	return nil
+}
+
+func (x *Chunk) GetData() []byte {
+	if x != nil {
+		if x, ok := x.Part.(*Chunk_Data); ok {
+			return x.Data
+		}
+	}
+	return nil
+}
+
+type isChunk_Part interface {
+	isChunk_Part()
+}
+
+type Chunk_Begin struct {
+	// Begins the object, or begins it again after a lost connection: what came before is discarded.
+	Begin *Begin `protobuf:"bytes,1,opt,name=begin,proto3,oneof"`
+}
+
+type Chunk_Data struct {
+	// The next bytes: not empty, at most 1 MiB.
+	Data []byte `protobuf:"bytes,2,opt,name=data,proto3,oneof"`
+}
+
+func (*Chunk_Begin) isChunk_Part() {}
+
+func (*Chunk_Data) isChunk_Part() {}
+
+type Begin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifies the content at the source, for people: an ETag or a version; empty if there is none.
+	Revision      string `protobuf:"bytes,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Begin) Reset() {
+	*x = Begin{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Begin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Begin) ProtoMessage() {}
+
+func (x *Begin) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Begin.ProtoReflect.Descriptor instead.
+func (*Begin) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Begin) GetRevision() string {
+	if x != nil {
+		return x.Revision
+	}
+	return ""
+}
+
+type ReportRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The whole RemoteConfig or ReportTarget document as JSON (UTF-8).
+	Document []byte  `protobuf:"bytes,1,opt,name=document,proto3" json:"document,omitempty"`
+	Target   *Target `protobuf:"bytes,2,opt,name=target,proto3" json:"target,omitempty"`
+	// report.json; empty if validate_only is set.
+	Report []byte `protobuf:"bytes,3,opt,name=report,proto3" json:"report,omitempty"`
+	// Grows with every report of this machine. A report never replaces one with a higher number.
+	Sequence uint64 `protobuf:"varint,4,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// Only validate the document: no connection.
+	ValidateOnly  bool `protobuf:"varint,5,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportRequest) Reset() {
+	*x = ReportRequest{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportRequest) ProtoMessage() {}
+
+func (x *ReportRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
+func (*ReportRequest) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ReportRequest) GetDocument() []byte {
+	if x != nil {
+		return x.Document
+	}
+	return nil
+}
+
+func (x *ReportRequest) GetTarget() *Target {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *ReportRequest) GetReport() []byte {
+	if x != nil {
+		return x.Report
+	}
+	return nil
+}
+
+func (x *ReportRequest) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *ReportRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
+}
+
+type ReportResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportResponse) Reset() {
+	*x = ReportResponse{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportResponse) ProtoMessage() {}
+
+func (x *ReportResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
+func (*ReportResponse) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{23}
+}
+
+type PassphraseRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The EncryptedConfig document as JSON (UTF-8), without spec.ciphertext.
+	Document []byte  `protobuf:"bytes,1,opt,name=document,proto3" json:"document,omitempty"`
+	Target   *Target `protobuf:"bytes,2,opt,name=target,proto3" json:"target,omitempty"`
+	// How long the plugin may try again by itself before it answers CODE_RETRY. Absent for one try.
+	RetryFor *durationpb.Duration `protobuf:"bytes,3,opt,name=retry_for,json=retryFor,proto3" json:"retry_for,omitempty"`
+	// Only validate the document: no connection, and no passphrase in the answer.
+	ValidateOnly  bool `protobuf:"varint,4,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PassphraseRequest) Reset() {
+	*x = PassphraseRequest{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PassphraseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PassphraseRequest) ProtoMessage() {}
+
+func (x *PassphraseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PassphraseRequest.ProtoReflect.Descriptor instead.
+func (*PassphraseRequest) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *PassphraseRequest) GetDocument() []byte {
+	if x != nil {
+		return x.Document
+	}
+	return nil
+}
+
+func (x *PassphraseRequest) GetTarget() *Target {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *PassphraseRequest) GetRetryFor() *durationpb.Duration {
+	if x != nil {
+		return x.RetryFor
+	}
+	return nil
+}
+
+func (x *PassphraseRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
+}
+
+type PassphraseResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 14 bytes to 4 KiB.
+	Passphrase    []byte `protobuf:"bytes,1,opt,name=passphrase,proto3" json:"passphrase,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PassphraseResponse) Reset() {
+	*x = PassphraseResponse{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PassphraseResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PassphraseResponse) ProtoMessage() {}
+
+func (x *PassphraseResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PassphraseResponse.ProtoReflect.Descriptor instead.
+func (*PassphraseResponse) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *PassphraseResponse) GetPassphrase() []byte {
+	if x != nil {
+		return x.Passphrase
+	}
+	return nil
+}
+
+type NewPassphraseRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the key, in the form of the provider.
+	Key    string  `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Target *Target `protobuf:"bytes,2,opt,name=target,proto3" json:"target,omitempty"`
+	// spec.providerConfig of the document to be written, as JSON; empty for none.
+	ProviderConfig []byte `protobuf:"bytes,3,opt,name=provider_config,json=providerConfig,proto3" json:"provider_config,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *NewPassphraseRequest) Reset() {
+	*x = NewPassphraseRequest{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NewPassphraseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NewPassphraseRequest) ProtoMessage() {}
+
+func (x *NewPassphraseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NewPassphraseRequest.ProtoReflect.Descriptor instead.
+func (*NewPassphraseRequest) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *NewPassphraseRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *NewPassphraseRequest) GetTarget() *Target {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *NewPassphraseRequest) GetProviderConfig() []byte {
+	if x != nil {
+		return x.ProviderConfig
+	}
+	return nil
+}
+
+type NewPassphraseResponse struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Passphrase []byte                 `protobuf:"bytes,1,opt,name=passphrase,proto3" json:"passphrase,omitempty"`
+	// spec.passphraseURI of the document to be written. It holds no secret.
+	Uri           string `protobuf:"bytes,2,opt,name=uri,proto3" json:"uri,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NewPassphraseResponse) Reset() {
+	*x = NewPassphraseResponse{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NewPassphraseResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NewPassphraseResponse) ProtoMessage() {}
+
+func (x *NewPassphraseResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NewPassphraseResponse.ProtoReflect.Descriptor instead.
+func (*NewPassphraseResponse) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *NewPassphraseResponse) GetPassphrase() []byte {
+	if x != nil {
+		return x.Passphrase
+	}
+	return nil
+}
+
+func (x *NewPassphraseResponse) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
 var File_contract_pluginv1_pb_plugin_proto protoreflect.FileDescriptor
 
 const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
@@ -1744,7 +2301,44 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\tViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
-	"\x04hint\x18\x03 \x01(\tR\x04hint*M\n" +
+	"\x04hint\x18\x03 \x01(\tR\x04hint\"\xda\x01\n" +
+	"\fFetchRequest\x12\x1a\n" +
+	"\bdocument\x18\x01 \x01(\fR\bdocument\x124\n" +
+	"\x06target\x18\x02 \x01(\v2\x1c.machineadm.plugin.v1.TargetR\x06target\x12\x1b\n" +
+	"\tmax_bytes\x18\x03 \x01(\x04R\bmaxBytes\x126\n" +
+	"\tretry_for\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\bretryFor\x12#\n" +
+	"\rvalidate_only\x18\x05 \x01(\bR\fvalidateOnly\"Z\n" +
+	"\x05Chunk\x123\n" +
+	"\x05begin\x18\x01 \x01(\v2\x1b.machineadm.plugin.v1.BeginH\x00R\x05begin\x12\x14\n" +
+	"\x04data\x18\x02 \x01(\fH\x00R\x04dataB\x06\n" +
+	"\x04part\"#\n" +
+	"\x05Begin\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\tR\brevision\"\xba\x01\n" +
+	"\rReportRequest\x12\x1a\n" +
+	"\bdocument\x18\x01 \x01(\fR\bdocument\x124\n" +
+	"\x06target\x18\x02 \x01(\v2\x1c.machineadm.plugin.v1.TargetR\x06target\x12\x16\n" +
+	"\x06report\x18\x03 \x01(\fR\x06report\x12\x1a\n" +
+	"\bsequence\x18\x04 \x01(\x04R\bsequence\x12#\n" +
+	"\rvalidate_only\x18\x05 \x01(\bR\fvalidateOnly\"\x10\n" +
+	"\x0eReportResponse\"\xc2\x01\n" +
+	"\x11PassphraseRequest\x12\x1a\n" +
+	"\bdocument\x18\x01 \x01(\fR\bdocument\x124\n" +
+	"\x06target\x18\x02 \x01(\v2\x1c.machineadm.plugin.v1.TargetR\x06target\x126\n" +
+	"\tretry_for\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\bretryFor\x12#\n" +
+	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\"4\n" +
+	"\x12PassphraseResponse\x12\x1e\n" +
+	"\n" +
+	"passphrase\x18\x01 \x01(\fR\n" +
+	"passphrase\"\x87\x01\n" +
+	"\x14NewPassphraseRequest\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x124\n" +
+	"\x06target\x18\x02 \x01(\v2\x1c.machineadm.plugin.v1.TargetR\x06target\x12'\n" +
+	"\x0fprovider_config\x18\x03 \x01(\fR\x0eproviderConfig\"I\n" +
+	"\x15NewPassphraseResponse\x12\x1e\n" +
+	"\n" +
+	"passphrase\x18\x01 \x01(\fR\n" +
+	"passphrase\x12\x10\n" +
+	"\x03uri\x18\x02 \x01(\tR\x03uri*M\n" +
 	"\x05Phase\x12\x15\n" +
 	"\x11PHASE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11PHASE_PREPARATION\x10\x01\x12\x16\n" +
@@ -1773,7 +2367,14 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\fConfigurator\x12M\n" +
 	"\x04Plan\x12!.machineadm.plugin.v1.PlanRequest\x1a\".machineadm.plugin.v1.PlanResponse\x12O\n" +
 	"\x05Apply\x12\".machineadm.plugin.v1.ApplyRequest\x1a .machineadm.plugin.v1.ApplyEvent0\x01\x12M\n" +
-	"\x04Stop\x12!.machineadm.plugin.v1.StopRequest\x1a\".machineadm.plugin.v1.StopResponseB7Z5github.com/machineadm/machineadm/contract/pluginv1/pbb\x06proto3"
+	"\x04Stop\x12!.machineadm.plugin.v1.StopRequest\x1a\".machineadm.plugin.v1.StopResponse2\xa9\x01\n" +
+	"\x06Source\x12J\n" +
+	"\x05Fetch\x12\".machineadm.plugin.v1.FetchRequest\x1a\x1b.machineadm.plugin.v1.Chunk0\x01\x12S\n" +
+	"\x06Report\x12#.machineadm.plugin.v1.ReportRequest\x1a$.machineadm.plugin.v1.ReportResponse2\xd8\x01\n" +
+	"\vKeyProvider\x12_\n" +
+	"\n" +
+	"Passphrase\x12'.machineadm.plugin.v1.PassphraseRequest\x1a(.machineadm.plugin.v1.PassphraseResponse\x12h\n" +
+	"\rNewPassphrase\x12*.machineadm.plugin.v1.NewPassphraseRequest\x1a+.machineadm.plugin.v1.NewPassphraseResponseB7Z5github.com/machineadm/machineadm/contract/pluginv1/pbb\x06proto3"
 
 var (
 	file_contract_pluginv1_pb_plugin_proto_rawDescOnce sync.Once
@@ -1788,33 +2389,42 @@ func file_contract_pluginv1_pb_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_contract_pluginv1_pb_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_contract_pluginv1_pb_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_contract_pluginv1_pb_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_contract_pluginv1_pb_plugin_proto_goTypes = []any{
-	(Phase)(0),                  // 0: machineadm.plugin.v1.Phase
-	(Fitness)(0),                // 1: machineadm.plugin.v1.Fitness
-	(Reboot)(0),                 // 2: machineadm.plugin.v1.Reboot
-	(Code)(0),                   // 3: machineadm.plugin.v1.Code
-	(*Target)(nil),              // 4: machineadm.plugin.v1.Target
-	(*DescribeRequest)(nil),     // 5: machineadm.plugin.v1.DescribeRequest
-	(*DescribeResponse)(nil),    // 6: machineadm.plugin.v1.DescribeResponse
-	(*Kind)(nil),                // 7: machineadm.plugin.v1.Kind
-	(*PlanRequest)(nil),         // 8: machineadm.plugin.v1.PlanRequest
-	(*PlanResponse)(nil),        // 9: machineadm.plugin.v1.PlanResponse
-	(*Claim)(nil),               // 10: machineadm.plugin.v1.Claim
-	(*Change)(nil),              // 11: machineadm.plugin.v1.Change
-	(*Warning)(nil),             // 12: machineadm.plugin.v1.Warning
-	(*ApplyRequest)(nil),        // 13: machineadm.plugin.v1.ApplyRequest
-	(*ApplyEvent)(nil),          // 14: machineadm.plugin.v1.ApplyEvent
-	(*Started)(nil),             // 15: machineadm.plugin.v1.Started
-	(*Changed)(nil),             // 16: machineadm.plugin.v1.Changed
-	(*Progress)(nil),            // 17: machineadm.plugin.v1.Progress
-	(*Finished)(nil),            // 18: machineadm.plugin.v1.Finished
-	(*StopRequest)(nil),         // 19: machineadm.plugin.v1.StopRequest
-	(*StopResponse)(nil),        // 20: machineadm.plugin.v1.StopResponse
-	(*ErrorDetail)(nil),         // 21: machineadm.plugin.v1.ErrorDetail
-	(*Violation)(nil),           // 22: machineadm.plugin.v1.Violation
-	nil,                         // 23: machineadm.plugin.v1.ErrorDetail.FactsEntry
-	(*durationpb.Duration)(nil), // 24: google.protobuf.Duration
+	(Phase)(0),                    // 0: machineadm.plugin.v1.Phase
+	(Fitness)(0),                  // 1: machineadm.plugin.v1.Fitness
+	(Reboot)(0),                   // 2: machineadm.plugin.v1.Reboot
+	(Code)(0),                     // 3: machineadm.plugin.v1.Code
+	(*Target)(nil),                // 4: machineadm.plugin.v1.Target
+	(*DescribeRequest)(nil),       // 5: machineadm.plugin.v1.DescribeRequest
+	(*DescribeResponse)(nil),      // 6: machineadm.plugin.v1.DescribeResponse
+	(*Kind)(nil),                  // 7: machineadm.plugin.v1.Kind
+	(*PlanRequest)(nil),           // 8: machineadm.plugin.v1.PlanRequest
+	(*PlanResponse)(nil),          // 9: machineadm.plugin.v1.PlanResponse
+	(*Claim)(nil),                 // 10: machineadm.plugin.v1.Claim
+	(*Change)(nil),                // 11: machineadm.plugin.v1.Change
+	(*Warning)(nil),               // 12: machineadm.plugin.v1.Warning
+	(*ApplyRequest)(nil),          // 13: machineadm.plugin.v1.ApplyRequest
+	(*ApplyEvent)(nil),            // 14: machineadm.plugin.v1.ApplyEvent
+	(*Started)(nil),               // 15: machineadm.plugin.v1.Started
+	(*Changed)(nil),               // 16: machineadm.plugin.v1.Changed
+	(*Progress)(nil),              // 17: machineadm.plugin.v1.Progress
+	(*Finished)(nil),              // 18: machineadm.plugin.v1.Finished
+	(*StopRequest)(nil),           // 19: machineadm.plugin.v1.StopRequest
+	(*StopResponse)(nil),          // 20: machineadm.plugin.v1.StopResponse
+	(*ErrorDetail)(nil),           // 21: machineadm.plugin.v1.ErrorDetail
+	(*Violation)(nil),             // 22: machineadm.plugin.v1.Violation
+	(*FetchRequest)(nil),          // 23: machineadm.plugin.v1.FetchRequest
+	(*Chunk)(nil),                 // 24: machineadm.plugin.v1.Chunk
+	(*Begin)(nil),                 // 25: machineadm.plugin.v1.Begin
+	(*ReportRequest)(nil),         // 26: machineadm.plugin.v1.ReportRequest
+	(*ReportResponse)(nil),        // 27: machineadm.plugin.v1.ReportResponse
+	(*PassphraseRequest)(nil),     // 28: machineadm.plugin.v1.PassphraseRequest
+	(*PassphraseResponse)(nil),    // 29: machineadm.plugin.v1.PassphraseResponse
+	(*NewPassphraseRequest)(nil),  // 30: machineadm.plugin.v1.NewPassphraseRequest
+	(*NewPassphraseResponse)(nil), // 31: machineadm.plugin.v1.NewPassphraseResponse
+	nil,                           // 32: machineadm.plugin.v1.ErrorDetail.FactsEntry
+	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
 }
 var file_contract_pluginv1_pb_plugin_proto_depIdxs = []int32{
 	4,  // 0: machineadm.plugin.v1.DescribeRequest.target:type_name -> machineadm.plugin.v1.Target
@@ -1827,7 +2437,7 @@ var file_contract_pluginv1_pb_plugin_proto_depIdxs = []int32{
 	10, // 7: machineadm.plugin.v1.PlanResponse.claims:type_name -> machineadm.plugin.v1.Claim
 	2,  // 8: machineadm.plugin.v1.Change.reboot:type_name -> machineadm.plugin.v1.Reboot
 	4,  // 9: machineadm.plugin.v1.ApplyRequest.target:type_name -> machineadm.plugin.v1.Target
-	24, // 10: machineadm.plugin.v1.ApplyRequest.time_left:type_name -> google.protobuf.Duration
+	33, // 10: machineadm.plugin.v1.ApplyRequest.time_left:type_name -> google.protobuf.Duration
 	15, // 11: machineadm.plugin.v1.ApplyEvent.started:type_name -> machineadm.plugin.v1.Started
 	16, // 12: machineadm.plugin.v1.ApplyEvent.changed:type_name -> machineadm.plugin.v1.Changed
 	17, // 13: machineadm.plugin.v1.ApplyEvent.progress:type_name -> machineadm.plugin.v1.Progress
@@ -1839,22 +2449,37 @@ var file_contract_pluginv1_pb_plugin_proto_depIdxs = []int32{
 	11, // 19: machineadm.plugin.v1.Finished.deferred:type_name -> machineadm.plugin.v1.Change
 	3,  // 20: machineadm.plugin.v1.ErrorDetail.code:type_name -> machineadm.plugin.v1.Code
 	22, // 21: machineadm.plugin.v1.ErrorDetail.violations:type_name -> machineadm.plugin.v1.Violation
-	24, // 22: machineadm.plugin.v1.ErrorDetail.retry_after:type_name -> google.protobuf.Duration
-	23, // 23: machineadm.plugin.v1.ErrorDetail.facts:type_name -> machineadm.plugin.v1.ErrorDetail.FactsEntry
+	33, // 22: machineadm.plugin.v1.ErrorDetail.retry_after:type_name -> google.protobuf.Duration
+	32, // 23: machineadm.plugin.v1.ErrorDetail.facts:type_name -> machineadm.plugin.v1.ErrorDetail.FactsEntry
 	10, // 24: machineadm.plugin.v1.ErrorDetail.claims:type_name -> machineadm.plugin.v1.Claim
-	5,  // 25: machineadm.plugin.v1.Plugin.Describe:input_type -> machineadm.plugin.v1.DescribeRequest
-	8,  // 26: machineadm.plugin.v1.Configurator.Plan:input_type -> machineadm.plugin.v1.PlanRequest
-	13, // 27: machineadm.plugin.v1.Configurator.Apply:input_type -> machineadm.plugin.v1.ApplyRequest
-	19, // 28: machineadm.plugin.v1.Configurator.Stop:input_type -> machineadm.plugin.v1.StopRequest
-	6,  // 29: machineadm.plugin.v1.Plugin.Describe:output_type -> machineadm.plugin.v1.DescribeResponse
-	9,  // 30: machineadm.plugin.v1.Configurator.Plan:output_type -> machineadm.plugin.v1.PlanResponse
-	14, // 31: machineadm.plugin.v1.Configurator.Apply:output_type -> machineadm.plugin.v1.ApplyEvent
-	20, // 32: machineadm.plugin.v1.Configurator.Stop:output_type -> machineadm.plugin.v1.StopResponse
-	29, // [29:33] is the sub-list for method output_type
-	25, // [25:29] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	4,  // 25: machineadm.plugin.v1.FetchRequest.target:type_name -> machineadm.plugin.v1.Target
+	33, // 26: machineadm.plugin.v1.FetchRequest.retry_for:type_name -> google.protobuf.Duration
+	25, // 27: machineadm.plugin.v1.Chunk.begin:type_name -> machineadm.plugin.v1.Begin
+	4,  // 28: machineadm.plugin.v1.ReportRequest.target:type_name -> machineadm.plugin.v1.Target
+	4,  // 29: machineadm.plugin.v1.PassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
+	33, // 30: machineadm.plugin.v1.PassphraseRequest.retry_for:type_name -> google.protobuf.Duration
+	4,  // 31: machineadm.plugin.v1.NewPassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
+	5,  // 32: machineadm.plugin.v1.Plugin.Describe:input_type -> machineadm.plugin.v1.DescribeRequest
+	8,  // 33: machineadm.plugin.v1.Configurator.Plan:input_type -> machineadm.plugin.v1.PlanRequest
+	13, // 34: machineadm.plugin.v1.Configurator.Apply:input_type -> machineadm.plugin.v1.ApplyRequest
+	19, // 35: machineadm.plugin.v1.Configurator.Stop:input_type -> machineadm.plugin.v1.StopRequest
+	23, // 36: machineadm.plugin.v1.Source.Fetch:input_type -> machineadm.plugin.v1.FetchRequest
+	26, // 37: machineadm.plugin.v1.Source.Report:input_type -> machineadm.plugin.v1.ReportRequest
+	28, // 38: machineadm.plugin.v1.KeyProvider.Passphrase:input_type -> machineadm.plugin.v1.PassphraseRequest
+	30, // 39: machineadm.plugin.v1.KeyProvider.NewPassphrase:input_type -> machineadm.plugin.v1.NewPassphraseRequest
+	6,  // 40: machineadm.plugin.v1.Plugin.Describe:output_type -> machineadm.plugin.v1.DescribeResponse
+	9,  // 41: machineadm.plugin.v1.Configurator.Plan:output_type -> machineadm.plugin.v1.PlanResponse
+	14, // 42: machineadm.plugin.v1.Configurator.Apply:output_type -> machineadm.plugin.v1.ApplyEvent
+	20, // 43: machineadm.plugin.v1.Configurator.Stop:output_type -> machineadm.plugin.v1.StopResponse
+	24, // 44: machineadm.plugin.v1.Source.Fetch:output_type -> machineadm.plugin.v1.Chunk
+	27, // 45: machineadm.plugin.v1.Source.Report:output_type -> machineadm.plugin.v1.ReportResponse
+	29, // 46: machineadm.plugin.v1.KeyProvider.Passphrase:output_type -> machineadm.plugin.v1.PassphraseResponse
+	31, // 47: machineadm.plugin.v1.KeyProvider.NewPassphrase:output_type -> machineadm.plugin.v1.NewPassphraseResponse
+	40, // [40:48] is the sub-list for method output_type
+	32, // [32:40] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_contract_pluginv1_pb_plugin_proto_init() }
@@ -1869,15 +2494,19 @@ func file_contract_pluginv1_pb_plugin_proto_init() {
 		(*ApplyEvent_Warning)(nil),
 		(*ApplyEvent_Finished)(nil),
 	}
+	file_contract_pluginv1_pb_plugin_proto_msgTypes[20].OneofWrappers = []any{
+		(*Chunk_Begin)(nil),
+		(*Chunk_Data)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contract_pluginv1_pb_plugin_proto_rawDesc), len(file_contract_pluginv1_pb_plugin_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   20,
+			NumMessages:   29,
 			NumExtensions: 0,
-			NumServices:   2,
+			NumServices:   4,
 		},
 		GoTypes:           file_contract_pluginv1_pb_plugin_proto_goTypes,
 		DependencyIndexes: file_contract_pluginv1_pb_plugin_proto_depIdxs,

@@ -323,3 +323,303 @@ var Configurator_ServiceDesc = grpc.ServiceDesc{
 	},
 	Metadata: "contract/pluginv1/pb/plugin.proto",
 }
+
+const (
+	Source_Fetch_FullMethodName  = "/machineadm.plugin.v1.Source/Fetch"
+	Source_Report_FullMethodName = "/machineadm.plugin.v1.Source/Report"
+)
+
+// SourceClient is the client API for Source service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Source is served by a plugin that fetches the object that a RemoteConfig document names, and that may keep run reports.
+type SourceClient interface {
+	// Fetch returns the object in parts. It changes nothing on the machine and at the source.
+	Fetch(ctx context.Context, in *FetchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Chunk], error)
+	// Report keeps a run report at the destination that the document names. Capability "report".
+	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error)
+}
+
+type sourceClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewSourceClient(cc grpc.ClientConnInterface) SourceClient {
+	return &sourceClient{cc}
+}
+
+func (c *sourceClient) Fetch(ctx context.Context, in *FetchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Chunk], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Source_ServiceDesc.Streams[0], Source_Fetch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FetchRequest, Chunk]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Source_FetchClient = grpc.ServerStreamingClient[Chunk]
+
+func (c *sourceClient) Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportResponse)
+	err := c.cc.Invoke(ctx, Source_Report_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// SourceServer is the server API for Source service.
+// All implementations must embed UnimplementedSourceServer
+// for forward compatibility.
+//
+// Source is served by a plugin that fetches the object that a RemoteConfig document names, and that may keep run reports.
+type SourceServer interface {
+	// Fetch returns the object in parts. It changes nothing on the machine and at the source.
+	Fetch(*FetchRequest, grpc.ServerStreamingServer[Chunk]) error
+	// Report keeps a run report at the destination that the document names. Capability "report".
+	Report(context.Context, *ReportRequest) (*ReportResponse, error)
+	mustEmbedUnimplementedSourceServer()
+}
+
+// UnimplementedSourceServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedSourceServer struct{}
+
+func (UnimplementedSourceServer) Fetch(*FetchRequest, grpc.ServerStreamingServer[Chunk]) error {
+	return status.Error(codes.Unimplemented, "method Fetch not implemented")
+}
+func (UnimplementedSourceServer) Report(context.Context, *ReportRequest) (*ReportResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Report not implemented")
+}
+func (UnimplementedSourceServer) mustEmbedUnimplementedSourceServer() {}
+func (UnimplementedSourceServer) testEmbeddedByValue()                {}
+
+// UnsafeSourceServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to SourceServer will
+// result in compilation errors.
+type UnsafeSourceServer interface {
+	mustEmbedUnimplementedSourceServer()
+}
+
+func RegisterSourceServer(s grpc.ServiceRegistrar, srv SourceServer) {
+	// If the following call panics, it indicates UnimplementedSourceServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Source_ServiceDesc, srv)
+}
+
+func _Source_Fetch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(FetchRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(SourceServer).Fetch(m, &grpc.GenericServerStream[FetchRequest, Chunk]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Source_FetchServer = grpc.ServerStreamingServer[Chunk]
+
+func _Source_Report_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SourceServer).Report(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Source_Report_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SourceServer).Report(ctx, req.(*ReportRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// Source_ServiceDesc is the grpc.ServiceDesc for Source service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Source_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "machineadm.plugin.v1.Source",
+	HandlerType: (*SourceServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Report",
+			Handler:    _Source_Report_Handler,
+		},
+	},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Fetch",
+			Handler:       _Source_Fetch_Handler,
+			ServerStreams: true,
+		},
+	},
+	Metadata: "contract/pluginv1/pb/plugin.proto",
+}
+
+const (
+	KeyProvider_Passphrase_FullMethodName    = "/machineadm.plugin.v1.KeyProvider/Passphrase"
+	KeyProvider_NewPassphrase_FullMethodName = "/machineadm.plugin.v1.KeyProvider/NewPassphrase"
+)
+
+// KeyProviderClient is the client API for KeyProvider service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// KeyProvider is served by a plugin that gets the passphrase of an EncryptedConfig document.
+type KeyProviderClient interface {
+	// Passphrase returns the passphrase of a document.
+	Passphrase(ctx context.Context, in *PassphraseRequest, opts ...grpc.CallOption) (*PassphraseResponse, error)
+	// NewPassphrase returns a new passphrase that a key protects. Capability "new-passphrase".
+	NewPassphrase(ctx context.Context, in *NewPassphraseRequest, opts ...grpc.CallOption) (*NewPassphraseResponse, error)
+}
+
+type keyProviderClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewKeyProviderClient(cc grpc.ClientConnInterface) KeyProviderClient {
+	return &keyProviderClient{cc}
+}
+
+func (c *keyProviderClient) Passphrase(ctx context.Context, in *PassphraseRequest, opts ...grpc.CallOption) (*PassphraseResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PassphraseResponse)
+	err := c.cc.Invoke(ctx, KeyProvider_Passphrase_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *keyProviderClient) NewPassphrase(ctx context.Context, in *NewPassphraseRequest, opts ...grpc.CallOption) (*NewPassphraseResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(NewPassphraseResponse)
+	err := c.cc.Invoke(ctx, KeyProvider_NewPassphrase_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// KeyProviderServer is the server API for KeyProvider service.
+// All implementations must embed UnimplementedKeyProviderServer
+// for forward compatibility.
+//
+// KeyProvider is served by a plugin that gets the passphrase of an EncryptedConfig document.
+type KeyProviderServer interface {
+	// Passphrase returns the passphrase of a document.
+	Passphrase(context.Context, *PassphraseRequest) (*PassphraseResponse, error)
+	// NewPassphrase returns a new passphrase that a key protects. Capability "new-passphrase".
+	NewPassphrase(context.Context, *NewPassphraseRequest) (*NewPassphraseResponse, error)
+	mustEmbedUnimplementedKeyProviderServer()
+}
+
+// UnimplementedKeyProviderServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedKeyProviderServer struct{}
+
+func (UnimplementedKeyProviderServer) Passphrase(context.Context, *PassphraseRequest) (*PassphraseResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Passphrase not implemented")
+}
+func (UnimplementedKeyProviderServer) NewPassphrase(context.Context, *NewPassphraseRequest) (*NewPassphraseResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method NewPassphrase not implemented")
+}
+func (UnimplementedKeyProviderServer) mustEmbedUnimplementedKeyProviderServer() {}
+func (UnimplementedKeyProviderServer) testEmbeddedByValue()                     {}
+
+// UnsafeKeyProviderServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to KeyProviderServer will
+// result in compilation errors.
+type UnsafeKeyProviderServer interface {
+	mustEmbedUnimplementedKeyProviderServer()
+}
+
+func RegisterKeyProviderServer(s grpc.ServiceRegistrar, srv KeyProviderServer) {
+	// If the following call panics, it indicates UnimplementedKeyProviderServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&KeyProvider_ServiceDesc, srv)
+}
+
+func _KeyProvider_Passphrase_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PassphraseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(KeyProviderServer).Passphrase(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: KeyProvider_Passphrase_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(KeyProviderServer).Passphrase(ctx, req.(*PassphraseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _KeyProvider_NewPassphrase_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NewPassphraseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(KeyProviderServer).NewPassphrase(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: KeyProvider_NewPassphrase_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(KeyProviderServer).NewPassphrase(ctx, req.(*NewPassphraseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// KeyProvider_ServiceDesc is the grpc.ServiceDesc for KeyProvider service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var KeyProvider_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "machineadm.plugin.v1.KeyProvider",
+	HandlerType: (*KeyProviderServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Passphrase",
+			Handler:    _KeyProvider_Passphrase_Handler,
+		},
+		{
+			MethodName: "NewPassphrase",
+			Handler:    _KeyProvider_NewPassphrase_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "contract/pluginv1/pb/plugin.proto",
+}

@@ -30,7 +30,7 @@ func Contract(apiVersion, kind string, spec []byte, lookup func(name, key string
 		return nil, &Error{Violations: []document.Violation{{Field: "apiVersion", Message: "is not served", Hint: "use " + contract.APIVersion}}}
 	case object == nil || doc == nil:
 		return nil, &Error{Violations: []document.Violation{{
-			Field: "kind", Message: "is not a kind of machineadm", Hint: "use one of " + strings.Join(contract.ServedKinds(), ", "),
+			Field: "kind", Message: "is not a kind of machineadm", Hint: "use one of " + strings.Join(contract.MachineKinds(), ", "),
 		}}}
 	}
 	violations := explained(document.Unmarshal(wrapped(spec), object), reflect.TypeOf(doc))

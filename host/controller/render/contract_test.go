@@ -168,7 +168,7 @@ func FuzzContract(f *testing.F) {
 		`{"domain":"c4n4ry","credentials":{"password":` + reference + `}}`, `{"parameters":{"a":"c4n4ry"}}`, `{"a":{"value":"c4n4ry"}}`,
 		`{"runtimes":{"a":{"options":{"b":"c4n4ry"}}}}`, `"c4n4ry"`, `{"providerConfig":{"valueFrom":{"secretKeyRef":["c4n4ry"]}}}`,
 	} {
-		for _, kind := range append(contract.ServedKinds(), "Motd") {
+		for _, kind := range append(contract.MachineKinds(), "Motd") {
 			f.Add(kind, []byte(seed))
 		}
 	}

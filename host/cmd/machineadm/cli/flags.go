@@ -100,5 +100,5 @@ func completeKinds(_ *cobra.Command, given []string, _ string) ([]string, cobra.
 	if len(given) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return v1alpha1.ServedKinds(), cobra.ShellCompDirectiveNoFileComp
+	return v1alpha1.Kinds(), cobra.ShellCompDirectiveNoFileComp
 }

@@ -35,7 +35,7 @@ func specs(t *testing.T, kind string) (document, resource reflect.Type) {
 // others.
 func TestMirror(t *testing.T) {
 	t.Parallel()
-	for _, kind := range contract.ServedKinds() {
+	for _, kind := range contract.MachineKinds() {
 		document, resource := specs(t, kind)
 		compare(t, kind, document, resource)
 	}

@@ -31,7 +31,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	text, err := write(source, v1alpha1.ServedKinds())
+	text, err := write(source, v1alpha1.MachineKinds())
 	if err != nil {
 		return err
 	}
