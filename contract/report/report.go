@@ -41,8 +41,9 @@ const Interrupted Outcome = "Interrupted"
 
 // Reasons for Deferred.
 const (
-	ReasonPhase = "phase" // --phase does not select its kind
-	ReasonLive  = "live"  // some changes are impossible in an image root
+	ReasonPhase    = "phase"    // --phase does not select its kind
+	ReasonResolved = "resolved" // its place was taken by what it stands for
+	ReasonLive     = "live"     // some changes are impossible in an image root
 )
 
 // Resume is how a run resumes whose stream was saved before a reboot.

@@ -24,6 +24,8 @@ import (
 // Plugin is a running plugin.
 type Plugin struct {
 	pluginv1.Configurator
+	Source      pluginv1.Source      // of RemoteConfig and ReportTarget
+	Keys        pluginv1.KeyProvider // of EncryptedConfig
 	Description pluginv1.Description
 	Path        string
 	SHA256      string        // of the executed file
@@ -159,7 +161,7 @@ func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 	}
 	log.Info("plugin started", "duration", time.Since(begun).Round(time.Millisecond))
 	called := calls{Configurator: process, log: log, tree: f.o.Tree}
-	out := &Plugin{Configurator: called, Path: p.Path, Stderr: output.Tail, Kill: func() {
+	out := &Plugin{Configurator: called, Source: sourceCalls{process, called}, Keys: keyCalls{process, called}, Path: p.Path, Stderr: output.Tail, Kill: func() {
 		hard := time.AfterFunc(killGrace, func() { _ = program.Kill() }) // ends the wait of Kill
 		defer hard.Stop()
 		process.Kill()

@@ -17,9 +17,9 @@ func (r *runner) applyAll(ctx context.Context, all []planned) error {
 	if q, due := r.earlierReboot(all); due {
 		return r.rebootRequired(q.Document, "an earlier run asked for a reboot before anything else is done")
 	}
-	last := lastOpen(all)
-	for i := range all {
-		p := &all[i]
+	r.all = all
+	for i := 0; i < len(r.all); i++ {
+		p := &r.all[i]
 		if p.result.settled {
 			r.finished(p.doc)
 			continue
@@ -28,12 +28,13 @@ func (r *runner) applyAll(ctx context.Context, all []planned) error {
 			return err // before the document's turn
 		}
 		r.emitFor(p.doc, result{by: p.result.by}, Event{Type: EventDocumentStarted})
-		err := r.turn(ctx, p, all, i == last)
-		r.finished(p.doc)
+		d := p.doc
+		err := r.turn(ctx, p)
+		r.finished(d)
 		if err != nil {
 			return err
 		}
-		if r.results[i].outcome == report.Unchanged || i >= last {
+		if r.results[i].outcome == report.Unchanged || i >= lastOpen(r.all) {
 			continue // the next report includes it
 		}
 		if err := r.record(); err != nil {
@@ -44,10 +45,14 @@ func (r *runner) applyAll(ctx context.Context, all []planned) error {
 }
 
 // turn applies a document, settles its result, and ends the run if a reboot must come next.
-func (r *runner) turn(ctx context.Context, p *planned, all []planned, last bool) error {
+func (r *runner) turn(ctx context.Context, p *planned) error {
 	began := time.Now()
-	res, err := r.applyDocument(ctx, p, all)
+	res, err := r.applyDocument(ctx, p)
 	res.took = time.Since(began)
+	if inserted, ok := errors.AsType[*insertedError](err); ok {
+		r.results[p.index] = res
+		return inserted.problems
+	}
 	if err != nil {
 		own := asProblems(err)
 		for i := range own {
@@ -60,7 +65,7 @@ func (r *runner) turn(ctx context.Context, p *planned, all []planned, last bool)
 	if err := r.confirmRequests(*p); err != nil {
 		return err
 	}
-	if !last && r.askedBeforeNext(p.doc) {
+	if p.index < lastOpen(r.all) && r.askedBeforeNext(p.doc) {
 		r.results[p.index].outcome = report.RebootRequired
 		return r.rebootRequired(p.label(), "the machine must reboot before the next document")
 	}
@@ -77,7 +82,7 @@ func (r *runner) finished(d doc) {
 }
 
 // applyDocument applies a document, with one time limit over all its tries.
-func (r *runner) applyDocument(ctx context.Context, p *planned, all []planned) (result, error) {
+func (r *runner) applyDocument(ctx context.Context, p *planned) (result, error) {
 	res := p.result.warn(p.plan.Warnings...)
 	end := time.Now().Add(p.applyTimeout())
 	var retryUntil time.Time
@@ -88,21 +93,21 @@ func (r *runner) applyDocument(ctx context.Context, p *planned, all []planned) (
 	pause := r.o.Retry.First
 	for {
 		var err error
-		res, err = r.applyOnce(ctx, p, all, res, end)
+		res, err = r.applyOnce(ctx, p, res, end)
 		retry := retryOf(err)
 		if retry == nil {
 			return res, limitAfter(earlier, err)
 		}
 		earlier = cmp.Or(retry.Message, violationsText(retry))
 		if retryUntil.IsZero() {
-			retryUntil = time.Now().Add(r.o.Retry.Total)
+			retryUntil = time.Now().Add(r.retryTotal(p.doc))
 		}
 		wait := max(pause, retry.RetryAfter)
 		pause = min(2*pause, r.o.Retry.Most)
 		switch next := time.Now().Add(wait); {
 		case next.After(retryUntil):
 			out := p.fromPlugin(res.by, retry)
-			out[0].err.Hint = cmp.Or(out[0].err.Hint, fmt.Sprintf("remove the cause, then run again: it was tried for %s", r.o.Retry.Total))
+			out[0].err.Hint = cmp.Or(out[0].err.Hint, fmt.Sprintf("remove the cause, then run again: it was tried for %s", r.retryTotal(p.doc)))
 			return res, out
 		case next.After(end):
 			return res, limitAfter(earlier, p.timedOut(res.by))
@@ -117,6 +122,15 @@ func (r *runner) applyDocument(ctx context.Context, p *planned, all []planned) (
 			return res, limitAfter(earlier, err)
 		}
 	}
+}
+
+// retryTotal returns how long a document is tried again. A source is tried for the whole time of its document, because nothing
+// behind it can begin.
+func (r *runner) retryTotal(d doc) time.Duration {
+	if d.source != nil {
+		return d.applyTimeout()
+	}
+	return r.o.Retry.Total
 }
 
 // limitAfter adds the message of the last Retry, if any, to the error of a time limit, which alone names no cause.
@@ -136,9 +150,12 @@ func retryOf(err error) *pluginv1.Error {
 }
 
 // applyOnce plans a pending document, and applies a document that has changes or follows one.
-func (r *runner) applyOnce(ctx context.Context, p *planned, all []planned, res result, end time.Time) (result, error) {
+func (r *runner) applyOnce(ctx context.Context, p *planned, res result, end time.Time) (result, error) {
+	if p.source != nil {
+		return r.resolvePending(ctx, p, res, end)
+	}
 	if p.pending != nil {
-		if err := r.planPending(ctx, p, all, end); err != nil {
+		if err := r.planPending(ctx, p, end); err != nil {
 			return res, err
 		}
 		res = res.warn(p.plan.Warnings...)
@@ -162,7 +179,7 @@ func (r *runner) applyOnce(ctx context.Context, p *planned, all []planned, res r
 }
 
 // planPending plans a pending document at its turn, and compares its claims with those of the other documents.
-func (r *runner) planPending(ctx context.Context, p *planned, all []planned, end time.Time) error {
+func (r *runner) planPending(ctx context.Context, p *planned, end time.Time) error {
 	ctx, cancel := r.untilInterrupted(ctx)
 	defer cancel()
 	ctx, cancelLimit := context.WithDeadlineCause(ctx, end, errTimedOut)
@@ -173,7 +190,7 @@ func (r *runner) planPending(ctx context.Context, p *planned, all []planned, end
 	switch {
 	case err == nil:
 		p.plan, p.pending = plan, nil
-		return conflicts(all)[p.index].orNil()
+		return conflicts(r.all)[p.index].orNil()
 	case errors.As(err, &over) && errors.Is(context.Cause(ctx), errTimedOut):
 		return p.timedOut(p.result.by)
 	case errors.As(err, &own), errors.As(err, &over), retryOf(err) != nil:

@@ -38,8 +38,12 @@ func (r *runner) bindAll(ctx context.Context, s stream) ([]bound, error) {
 		b := bound{doc: d}
 		b.provider = cmp.Or(d.Provider, choices[d.label()], r.o.ImageChoices[d.label()], r.o.Defaults[d.Kind])
 		switch {
-		case len(s.refused[i]) > 0:
-			b.result = failed(s.refused[i])
+		case len(d.wrong) > 0:
+			b.result = failed(d.wrong)
+		case d.source != nil:
+			b.result = d.source.result
+		case d.isReference(): // the decoder refused a part of it
+			b.result = failed(d.contractProblems())
 		case !d.When.Matches(r.o.Target) && (r.o.Mode != ModeValidate || !r.isInstalled(b)):
 			b.result = result{}.end(report.NotApplicable, "")
 		}
@@ -49,7 +53,7 @@ func (r *runner) bindAll(ctx context.Context, s stream) ([]bound, error) {
 		return nil, err
 	}
 	for i := range out {
-		if out[i].result.settled {
+		if out[i].result.settled || out[i].source != nil {
 			continue
 		}
 		var err error

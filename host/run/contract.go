@@ -5,13 +5,14 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/host/resolve"
 )
 
 // checkContract decodes each document strictly into the struct of its kind, and reports the violations.
 func (r *runner) checkContract(s stream) error {
 	wrong := slices.Clone(s.problems)
 	for i, d := range s.docs {
-		found := slices.Concat(s.refused[i], d.contractProblems())
+		found := slices.Concat(d.wrong, d.contractProblems())
 		if len(found) > 0 {
 			r.results[i] = failed(found)
 			wrong = append(wrong, found...)
@@ -28,6 +29,12 @@ func (r *runner) checkContract(s stream) error {
 func (d doc) contractProblems() problems {
 	into := v1alpha1.New(d.Kind)
 	if into == nil || d.APIVersion != v1alpha1.APIVersion {
+		return nil
+	}
+	if d.isReference() {
+		if _, err := resolve.Check(d.Kind, d.json); err != nil {
+			return d.fromPlugin(nil, err)
+		}
 		return nil
 	}
 	var out problems

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/state"
@@ -44,10 +46,13 @@ type world struct {
 	resume   *fakeResume // nil: none
 	writes   []string
 	details  map[string]string
+	sources  map[string]*fakeSource // by provider
+	resolved map[string][]byte      // what is kept
+	keptErr  error                  // of Resolved.Keep
 }
 
 func newWorld(t *testing.T) *world {
-	return &world{t: t, plugins: map[string]*fakePlugin{}, choices: map[string]string{}}
+	return &world{t: t, plugins: map[string]*fakePlugin{}, choices: map[string]string{}, sources: map[string]*fakeSource{}, resolved: map[string][]byte{}}
 }
 
 func (w *world) note(format string, args ...any) {
@@ -63,6 +68,11 @@ func (w *world) lines() string {
 }
 
 func (w *world) Find(binary string) (catalog.Plugin, error) {
+	for provider := range w.sources {
+		if binary == naming.Binary(v1alpha1.KindRemoteConfig, provider) || binary == naming.Binary(v1alpha1.KindEncryptedConfig, provider) {
+			return catalog.Plugin{Binary: binary, Path: "/plugins/" + binary}, nil
+		}
+	}
 	for provider := range w.plugins {
 		if naming.Binary("Thing", provider) == binary || strings.HasSuffix(binary, "-plugin-"+provider) {
 			return catalog.Plugin{Binary: binary, Path: "/plugins/" + binary}, nil
@@ -85,6 +95,9 @@ func (w *world) ByType(kind string) ([]catalog.Plugin, error) {
 }
 
 func (w *world) Start(_ context.Context, p catalog.Plugin) (*launch.Plugin, error) {
+	if _, provider, ok := strings.Cut(p.Binary, "-provider-"); ok {
+		return w.sources[provider].start(p), nil
+	}
 	provider := p.Binary[strings.LastIndex(p.Binary, "-plugin-")+len("-plugin-"):]
 	fake, ok := w.plugins[provider]
 	if !ok {
@@ -175,7 +188,8 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 		o.Retry = RetryPolicy{First: time.Millisecond, Most: 4 * time.Millisecond, Total: 200 * time.Millisecond}
 	}
 	with := Dependencies{
-		Plugins: w, State: w, Sentinel: w, Reboots: fakeReboots{w}, Writes: fakeWrites{w},
+		Plugins: w, State: w, Sentinel: w, Reboots: fakeReboots{w}, Writes: fakeWrites{w}, Resolved: fakeResolved{w},
+		Generation: func(stream []byte) (string, error) { return fmt.Sprintf("%x", sha256.Sum256(stream)), nil },
 		Observe: func(e Event) {
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -148,6 +148,11 @@ func (r *runner) succeed(ctx context.Context) error {
 			return stateError("", err)
 		}
 	}
+	if r.deps.Resolved != nil {
+		if err := r.deps.Resolved.Forget(); err != nil {
+			return stateError("remove what documents stood for", err)
+		}
+	}
 	if r.deps.Reboots != nil {
 		if err := r.deps.Reboots.Forget(); err != nil {
 			return stateError("", err)

@@ -57,6 +57,8 @@ type Options struct {
 	Defaults map[string]string
 	// ImageChoices maps KIND/NAME to the provider that was chosen when the image was baked (choices.json).
 	ImageChoices map[string]string
+	// Resumed means that an earlier boot began the run: what it resolved is used as it is.
+	Resumed bool
 	// Reboot means that the caller reboots the machine if the exit code asks for it. The run counts its reboots then, and
 	// saves itself for the next boot.
 	Reboot bool
@@ -135,6 +137,16 @@ type Writes interface {
 	Record(paths []string) error
 }
 
+// Resolved keeps what documents stand for, until the run has succeeded: a source may answer only once.
+type Resolved interface {
+	// Load returns what was kept under a key, nil for nothing.
+	Load(key string) ([]byte, error)
+	// Keep saves it durably, readable by this user only.
+	Keep(key string, data []byte) error
+	// Forget removes all of it.
+	Forget() error
+}
+
 // Dependencies are what a run needs of the machine.
 type Dependencies struct {
 	Plugins  Plugins
@@ -143,6 +155,9 @@ type Dependencies struct {
 	Reboots  Reboots  // nil if the run is not live
 	Resume   Resume   // nil if the run is not live
 	Writes   Writes   // nil if nothing is applied
+	Resolved Resolved // nil keeps nothing
+	// Generation identifies a stream, see report.Report; nil leaves the generation as it is.
+	Generation func(stream []byte) (string, error)
 	// Log records decisions; nil discards them.
 	Log *slog.Logger
 	// Observe receives every event, in order. It must not block.

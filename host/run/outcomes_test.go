@@ -71,11 +71,6 @@ func TestStreamOutcomes(t *testing.T) {
 			exit:    report.ExitPrecondition, outcome: report.RunFailed, outcomes: "Failed",
 			errors: []string{"machineadm-thing-plugin-y"}, log: " ",
 		},
-		"RemoteConfig is refused": {
-			options: Options{Mode: ModeApply, Stream: []byte("apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: RemoteConfig\nmetadata: {name: a}\nspec: {provider: s3}\n")},
-			exit:    report.ExitUsage, outcome: report.RunInvalid, outcomes: "Failed",
-			errors: []string{"does not resolve RemoteConfig"}, log: " ",
-		},
 		"an unserved kind of another group names both": {
 			options: Options{Mode: ModeApply, Stream: []byte("apiVersion: example.com/v9\nkind: Thing\nmetadata: {name: a}\nspec: {provider: x}\n")},
 			exit:    report.ExitPrecondition, outcome: report.RunInvalid, outcomes: "Failed",

@@ -34,8 +34,11 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 			r.announce(p)
 		}
 	}
-	for i, wrong := range conflicts(out) {
-		out[i].result = out[i].result.warn(out[i].plan.Warnings...).fail(append(out[i].result.problems, wrong...))
+	conflicting := conflicts(out)
+	for i, p := range out {
+		if wrong := conflicting[p.index]; len(wrong) > 0 {
+			out[i].result = p.result.warn(p.plan.Warnings...).fail(append(p.result.problems, wrong...))
+		}
 	}
 	return out, nil
 }
@@ -81,7 +84,10 @@ func (r *runner) isFinal(p planned, earlier []planned) bool {
 // planFirst plans one document for the first time, with the best candidate that supports it. An error ends the run.
 func (r *runner) planFirst(ctx context.Context, b bound) (planned, error) {
 	out := planned{doc: b.doc, result: b.result}
-	if b.result.settled {
+	if b.source != nil {
+		out.pending = b.source.pending
+	}
+	if b.result.settled || b.source != nil {
 		return out, nil
 	}
 	refusals := b.refusals

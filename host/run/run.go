@@ -32,18 +32,14 @@ func Execute(ctx context.Context, o Options, deps Dependencies, head report.Repo
 // execute passes the stream through the stages. The error ends the run: problems that are in the results of documents
 // already, or a *runError.
 func (r *runner) execute(ctx context.Context) error {
-	s, err := read(r.o.File, r.o.Stream)
+	s, err := read(r.o.File, "", r.o.Stream)
 	if err != nil {
 		return err
 	}
-	s = expand(s)
 	if r.o.Mode != ModeValidate && r.image() && !r.o.AllowSecrets {
 		s = withoutSecrets(s)
 	}
-	r.docs, r.results, r.problems = s.docs, make([]result, len(s.docs)), s.problems
-	for i, wrong := range s.refused {
-		r.results[i] = failed(wrong)
-	}
+	r.begin(s)
 	if r.deps.Reboots != nil {
 		if r.requests, err = r.deps.Reboots.Requests(); err != nil {
 			return stateError("", err)
@@ -54,6 +50,12 @@ func (r *runner) execute(ctx context.Context) error {
 	if err := r.record(); err != nil {
 		return err
 	}
+	expanded, err := r.expand(ctx, s)
+	if err != nil {
+		return err
+	}
+	s = expanded
+	r.begin(s)
 	if r.o.ContractOnly {
 		return r.checkContract(s)
 	}
@@ -62,6 +64,16 @@ func (r *runner) execute(ctx context.Context) error {
 		return err
 	}
 	return r.applyAll(ctx, all)
+}
+
+// begin sets the documents of the run, with the results of those that are wrong.
+func (r *runner) begin(s stream) {
+	r.docs, r.results, r.problems = s.docs, make([]result, len(s.docs)), s.problems
+	for i, d := range s.docs {
+		if len(d.wrong) > 0 {
+			r.results[i] = failed(d.wrong)
+		}
+	}
 }
 
 // prepare binds and plans every document. It collects the errors of all documents.
@@ -125,7 +137,8 @@ func (r *runner) checkFaulty(ctx context.Context, s stream) (problems, error) {
 // checkApplicable refuses a stream without any document for this machine, which would succeed without doing anything.
 func (r *runner) checkApplicable(all []planned) error {
 	for _, p := range all {
-		if p.result.outcome != report.NotApplicable {
+		resolved := p.source != nil && p.pending == nil // applies only by what it stands for
+		if p.result.outcome != report.NotApplicable && !resolved {
 			return nil
 		}
 	}

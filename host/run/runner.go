@@ -23,6 +23,8 @@ type runner struct {
 	results  []result // by index in docs
 	problems problems // of the run and of the stream
 	requests []state.Request
+	expander *expander
+	all      []planned // by index in docs, from the end of the first planning
 
 	changed   bool  // the machine was changed, or may have been
 	recordErr error // the first failure of deps.Record

@@ -12,6 +12,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/host/resolve"
 )
 
 // doc is a document of the stream.
@@ -22,6 +23,37 @@ type doc struct {
 	index int    // in the stream's docs, and of its result
 	file  string // the stream's name in messages
 	json  []byte
+	wrong problems // found before its plugin is asked; such a document is not planned
+
+	source *source // of a document that is resolved; nil before, and for others
+	above  string  // the chain of the documents that this one came from, "" in the stream of the run
+	depth  int     // the number of those documents
+	remote bool    // one of them came from the network
+}
+
+// isReference reports whether the document is resolved instead of applied.
+func (d doc) isReference() bool { return resolve.IsReference(d.APIVersion, d.Kind) }
+
+// chain returns the labels of the document and of those that it came from, outermost first.
+func (d doc) chain() string {
+	if d.above == "" {
+		return d.label()
+	}
+	return d.above + chainLink + d.label()
+}
+
+// ancestors returns the labels of the documents that this one came from.
+func (d doc) ancestors() []string { return strings.Split(d.above, chainLink) }
+
+const chainLink = " > "
+
+// within returns problems of what a document stands for as problems of that document.
+func (d doc) within(found problems) problems {
+	var out problems
+	for _, x := range found {
+		out = append(out, d.problem("", x.err)...)
+	}
+	return out
 }
 
 // label returns KIND/NAME.
@@ -57,13 +89,12 @@ func (d doc) invalid(field, message, hint string) problems {
 // stream is a decoded stream: its documents in order, and their errors.
 type stream struct {
 	docs     []doc
-	refused  map[int]problems // by index in docs
-	problems problems         // found by the decoder, in documents that are not in docs
-	faulty   []doc            // those of them that a plugin can validate; never applied
+	problems problems // found by the decoder, in documents that are not in docs
+	faulty   []doc    // those of them that a plugin can validate; never applied
 }
 
-// read decodes a stream. A *runError concerns the stream as a whole.
-func read(file string, data []byte) (stream, error) {
+// read decodes a stream. The IDs of its documents begin with prefix. A *runError concerns the stream as a whole.
+func read(file, prefix string, data []byte) (stream, error) {
 	invalid := func(err error) error {
 		return newRunError(report.Error{Code: pluginv1.CodeInvalidConfig.String(), Message: err.Error(), File: file})
 	}
@@ -71,16 +102,16 @@ func read(file string, data []byte) (stream, error) {
 	if err != nil {
 		return stream{}, invalid(err)
 	}
-	s := stream{refused: map[int]problems{}}
+	var s stream
 	for _, e := range decoded.Errors {
-		s.problems = append(s.problems, fromDecoder(e))
+		s.problems = append(s.problems, fromDecoder(prefix, e))
 	}
 	for i, d := range slices.Concat(decoded.Documents, decoded.Faulty) {
 		text, err := d.JSON()
 		if err != nil {
 			return stream{}, invalid(err)
 		}
-		made := doc{Document: d, id: strconv.Itoa(d.Index + 1), index: i, file: file, json: text}
+		made := doc{Document: d, id: prefix + strconv.Itoa(d.Index+1), index: i, file: file, json: text}
 		if i < len(decoded.Documents) {
 			s.docs = append(s.docs, made)
 		} else {
@@ -90,8 +121,8 @@ func read(file string, data []byte) (stream, error) {
 	return s, nil
 }
 
-func fromDecoder(e *document.Error) problem {
-	return problem{id: strconv.Itoa(e.Index + 1), err: report.Error{
+func fromDecoder(prefix string, e *document.Error) problem {
+	return problem{id: prefix + strconv.Itoa(e.Index+1), err: report.Error{
 		Code: pluginv1.CodeInvalidConfig.String(), Message: e.Message, Field: e.Field, File: e.File,
 		Line: e.Position.Line, Column: e.Position.Column, Hint: e.Hint, Document: label(e.Kind, e.Name),
 	}}
@@ -102,22 +133,11 @@ func (s stream) refusedField(d doc, field string) bool {
 	return slices.ContainsFunc(s.problems, func(x problem) bool { return x.id == d.id && document.Within(field, x.err.Field) })
 }
 
-// expand replaces documents that stand for others. This release resolves none, and refuses the two reserved kinds.
-func expand(s stream) stream {
-	for i, d := range s.docs {
-		if d.APIVersion == v1alpha1.APIVersion && (d.Kind == v1alpha1.KindRemoteConfig || d.Kind == v1alpha1.KindEncryptedConfig) {
-			s.refused[i] = append(s.refused[i], d.invalid("kind", "this release does not resolve "+d.Kind+" documents",
-				"put the documents themselves into the stream")...)
-		}
-	}
-	return s
-}
-
-// withoutSecrets refuses documents that would write a secret into an image.
+// withoutSecrets refuses documents that would write a secret into an image. One that is resolved writes nothing.
 func withoutSecrets(s stream) stream {
 	for i, d := range s.docs {
-		if field, found := secretIn(d.json); found {
-			s.refused[i] = append(s.refused[i], d.invalid(field,
+		if field, found := secretIn(d.json); found && !d.isReference() {
+			s.docs[i].wrong = append(d.wrong, d.invalid(field,
 				"a secret would be written into an image, and every machine made from the image would have it",
 				"leave the document out of the image, or pass --allow-secrets")...)
 		}
@@ -133,7 +153,7 @@ func (d doc) ours() bool {
 
 // StreamHoldsSecret reports whether any document of an undecoded stream has a field in the form of a secret.
 func StreamHoldsSecret(file string, data []byte) bool {
-	s, err := read(file, data)
+	s, err := read(file, "", data)
 	return err == nil && slices.ContainsFunc(s.docs, func(d doc) bool {
 		_, found := secretIn(d.json)
 		return found

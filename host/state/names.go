@@ -22,6 +22,7 @@ const (
 	rebootsFile = "reboots.json"
 	reportsDir  = "reports"
 	pluginsDir  = "plugins"
+	resolvedDir = "resolved" // what documents stood for, mode 0700
 )
 
 // The files of the run directory.
@@ -37,7 +38,7 @@ const (
 // stateNames returns all names that this package creates in a state directory.
 func stateNames() []string {
 	return []string{
-		choicesFile, keyFile, rebootsFile, PendingFile, RestingFile, DigestsFile, pluginsDir, reportsDir, machineFile, WritesFile,
+		choicesFile, keyFile, rebootsFile, PendingFile, RestingFile, DigestsFile, pluginsDir, resolvedDir, reportsDir, machineFile, WritesFile,
 	}
 }
 

@@ -63,7 +63,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	}
 	options := run.Options{
 		Mode: mode, File: streamName(o.path), Stream: stream, Root: where.root, Target: where.target, Phase: phase,
-		AllowSecrets: o.allowSecrets, Reboot: o.reboot, Timeout: g.timeout, Interrupt: interrupt,
+		AllowSecrets: o.allowSecrets, Reboot: o.reboot, Resumed: o.resume, Timeout: g.timeout, Interrupt: interrupt,
 		ContractOnly: mode == run.ModeValidate && !runsPlugins(),
 	}
 	if at, err := where.vendorFiles(&options); err != nil {
@@ -126,7 +126,7 @@ func (g *globals) provide(p *place, with *run.Dependencies, o run.Options, head 
 	switch {
 	case p.store == nil:
 	case p.root == "":
-		with.State, with.Reboots = p.store, p.store.Reboots(head.BootID)
+		with.State, with.Reboots, with.Resolved = p.store, p.store.Reboots(head.BootID), p.store.Resolved()
 	default:
 		with.State = p.store.ForImage(p.root, o.ImageChoices)
 	}
@@ -141,7 +141,7 @@ func (g *globals) provide(p *place, with *run.Dependencies, o run.Options, head 
 	if err != nil {
 		return err
 	}
-	with.Sentinel, with.Resume = newSentinel(), kept
+	with.Sentinel, with.Resume, with.Generation = newSentinel(), kept, p.store.Generation
 	return nil
 }
 

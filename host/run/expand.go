@@ -1,0 +1,296 @@
+package run
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/host/resolve"
+)
+
+// How long a plugin tries again by itself to reach a source: in the first planning, in which other documents may have to come
+// first, and at the turn of the document.
+const (
+	firstTries = 5 * time.Second
+	turnTries  = 30 * time.Second
+)
+
+// source is the state of a document that is resolved instead of applied.
+type source struct {
+	result  result          // settled when the document is resolved or wrong
+	pending *pluginv1.Error // not reachable yet: it is resolved at its turn
+}
+
+// expander resolves the documents of a run that stand for others. Its limits hold for all of them together.
+type expander struct {
+	*runner
+	chains  map[string]string // of every document, by KIND/NAME
+	fetches int
+	bytes   int64
+	sums    []byte // the digests of all that was resolved, in order
+}
+
+// expand puts behind each document that stands for others what it stands for. An error ends the run.
+func (r *runner) expand(ctx context.Context, s stream) (stream, error) {
+	r.expander = &expander{runner: r, chains: map[string]string{}, bytes: int64(len(r.o.Stream))}
+	for _, d := range s.docs {
+		r.expander.chains[d.label()] = d.chain()
+	}
+	if r.o.ContractOnly || !slices.ContainsFunc(s.docs, doc.isReference) {
+		return s, nil
+	}
+	ctx, cancel := r.untilInterrupted(ctx)
+	defer cancel()
+	out := stream{problems: s.problems, faulty: s.faulty}
+	if err := r.expander.all(ctx, s.docs, &out); err != nil {
+		return s, err
+	}
+	for i := range out.docs {
+		out.docs[i].index = i
+	}
+	return out, r.expander.sign()
+}
+
+// all resolves these documents and, at each place, what they stand for.
+func (x *expander) all(ctx context.Context, docs []doc, out *stream) error {
+	for _, d := range docs {
+		if !d.isReference() || len(d.wrong) > 0 {
+			out.docs = append(out.docs, d)
+			continue
+		}
+		if err := x.checkpoint(ctx); err != nil {
+			return err
+		}
+		limited, cancel := context.WithTimeoutCause(ctx, x.o.PlanTimeout, errPlanTimeout)
+		state, below, err := x.resolve(limited, d, firstTries)
+		cancel()
+		if err != nil {
+			return err
+		}
+		d.source = &state
+		out.docs = append(out.docs, d)
+		out.problems, out.faulty = append(out.problems, below.problems...), append(out.faulty, below.faulty...)
+		if err := x.all(ctx, below.docs, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resolve resolves one document, and returns what it stands for. An error ends the run.
+func (x *expander) resolve(ctx context.Context, d doc, tries time.Duration) (source, stream, error) {
+	if !d.When.Matches(x.o.Target) {
+		return source{result: result{}.end(report.NotApplicable, "")}, stream{}, nil
+	}
+	wrong := func(err error) (source, stream, error) {
+		return source{result: failed(d.fromPlugin(nil, err))}, stream{}, nil
+	}
+	want, err := resolve.Check(d.Kind, d.json)
+	if err != nil {
+		return wrong(err)
+	}
+	if d.remote {
+		if err := resolve.Permitted(want); err != nil {
+			return wrong(err)
+		}
+	}
+	b, err := x.bind(ctx, bound{doc: d, provider: d.Provider})
+	if err != nil || b.result.settled {
+		return source{result: b.result}, stream{}, err
+	}
+	out := source{result: result{by: b.ranks[0][0]}}
+	if err := x.admit(d); err != nil {
+		out.result = out.result.fail(d.fromPlugin(nil, err))
+		return out, stream{}, nil
+	}
+	began := time.Now()
+	data, err := x.get(ctx, d, want, &out, tries)
+	out.result.took = time.Since(began)
+	if err != nil {
+		return x.failed(ctx, d, out, err)
+	}
+	if x.o.Mode == ModeValidate {
+		return out, stream{}, nil
+	}
+	if d.Kind == v1alpha1.KindReportTarget {
+		out.result = out.result.end(report.Unchanged, "")
+		return out, stream{}, nil
+	}
+	out.result = out.result.end(report.Unchanged, report.ReasonResolved)
+	sum := sha256.Sum256(data)
+	x.sums = append(x.sums, sum[:]...)
+	below, err := x.read(d, want, data)
+	if end := (*runError)(nil); errors.As(err, &end) { // the whole stream cannot be read
+		out.result = out.result.fail(d.within(end.problems))
+		return out, stream{}, nil
+	}
+	x.emitFor(d, out.result, Event{Type: EventProgress, Message: fmt.Sprintf("resolved: %d documents", len(below.docs)+len(below.faulty))})
+	return out, below, err
+}
+
+// admit refuses what exceeds the limits of a run.
+func (x *expander) admit(d doc) error {
+	message := ""
+	switch x.fetches++; {
+	case x.fetches > resolve.MaxFetches:
+		message = fmt.Sprintf("the stream stands for more than %d other streams", resolve.MaxFetches)
+	case d.depth >= resolve.MaxDepth:
+		message = fmt.Sprintf("the document is within more than %d others", resolve.MaxDepth)
+	default:
+		return nil
+	}
+	return &pluginv1.Error{Code: pluginv1.CodeInvalidConfig, Message: message, Hint: "put the documents themselves into one of the streams"}
+}
+
+// get returns the bytes that a document stands for, from its source or, where that is permitted, from an earlier try.
+func (x *expander) get(ctx context.Context, d doc, want any, out *source, tries time.Duration) ([]byte, error) {
+	request := resolve.Request{
+		Document: d.json, Target: x.o.Target, MaxBytes: document.MaxStreamBytes - x.bytes, RetryFor: tries,
+		ValidateOnly: x.o.Mode == ModeValidate,
+	}
+	if target, ok := want.(*v1alpha1.ReportTarget); ok {
+		return nil, x.checkTarget(ctx, target, out.result.by, request)
+	}
+	key := resolve.Key(d.chain(), d.json)
+	kept, err := x.load(key)
+	if err != nil {
+		return nil, err
+	}
+	if kept != nil && x.o.Resumed {
+		return kept, nil
+	}
+	plugin := out.result.by.plugin
+	var data []byte
+	var revision string
+	switch want := want.(type) {
+	case *v1alpha1.RemoteConfig:
+		data, revision, err = resolve.Fetch(ctx, plugin.Source, *want, request)
+	case *v1alpha1.EncryptedConfig:
+		data, err = resolve.Decrypt(ctx, plugin.Keys, *want, request)
+	}
+	switch {
+	case err != nil && kept != nil && resolve.Absent(err):
+		out.result = out.result.warn(pluginv1.Warning{
+			Message: "the source has nothing for this machine any more; what an earlier try got is used: " + pluginv1.AsError(err).Message,
+		})
+		return kept, nil
+	case err != nil || request.ValidateOnly:
+		return nil, err
+	}
+	x.log.Info("document resolved", "document", d.label(), "bytes", len(data), "revision", revision)
+	return data, x.keep(key, data)
+}
+
+// checkTarget validates where the report goes.
+func (x *expander) checkTarget(ctx context.Context, want *v1alpha1.ReportTarget, by *candidate, r resolve.Request) error {
+	if !slices.Contains(by.plugin.Description.Capabilities, pluginv1.CapabilityReport) {
+		return &pluginv1.Error{
+			Code: pluginv1.CodeUnsupported, Message: "the provider " + want.Spec.Provider + " keeps no reports",
+			Violations: []document.Violation{{Field: "spec.provider", Message: "keeps no reports", Hint: "name a provider that does"}},
+		}
+	}
+	return by.plugin.Source.Report(ctx, pluginv1.ReportRequest{Document: r.Document, Target: r.Target, ValidateOnly: true})
+}
+
+// failed classifies the error of a source. An error that may pass leaves the document pending.
+func (x *expander) failed(ctx context.Context, d doc, out source, err error) (source, stream, error) {
+	if end := (*runError)(nil); errors.As(err, &end) {
+		return out, stream{}, err
+	}
+	if expired(err) {
+		switch {
+		case errors.Is(context.Cause(ctx), errPlanTimeout):
+			err = &pluginv1.Error{Code: pluginv1.CodeRetry, Message: fmt.Sprintf("it was not delivered within %s", x.o.PlanTimeout)}
+		case errors.Is(context.Cause(ctx), errTimedOut):
+			return out, stream{}, d.timedOut(out.result.by)
+		case ctx.Err() != nil:
+			return out, stream{}, x.contextEnded(ctx.Err())
+		default:
+			err = selfCancelled(err)
+		}
+	}
+	if e := pluginv1.AsError(err); !errors.Is(err, pluginv1.ErrCrashed) &&
+		(e.Code == pluginv1.CodeRetry || e.Code == pluginv1.CodePrecondition) {
+		out.pending = e
+		return out, stream{}, nil
+	}
+	out.result = out.result.fail(d.fromPlugin(out.result.by, err))
+	return out, stream{}, nil
+}
+
+// read decodes what a document stands for. A *runError concerns all of it.
+func (x *expander) read(d doc, want any, data []byte) (stream, error) {
+	tooMany := func(what string, most int) error {
+		return newRunError(report.Error{
+			Code: pluginv1.CodeInvalidConfig.String(), Message: fmt.Sprintf("the streams together hold more than %d %s", most, what),
+		})
+	}
+	if x.bytes += int64(len(data)); x.bytes > document.MaxStreamBytes {
+		return stream{}, tooMany("bytes", document.MaxStreamBytes)
+	}
+	s, err := read(d.chain(), d.id+".", data)
+	if err != nil {
+		return s, err
+	}
+	for _, docs := range [][]doc{s.docs, s.faulty} {
+		for i := range docs {
+			docs[i].above, docs[i].depth = d.chain(), d.depth+1
+			docs[i].remote = d.remote || resolve.FromNetwork(want)
+		}
+	}
+	for i := range s.docs {
+		here := &s.docs[i]
+		if other, twice := x.chains[here.label()]; twice {
+			message := "has the same name as " + other
+			if slices.Contains(here.ancestors(), here.label()) {
+				message = "stands for itself: " + here.chain()
+			}
+			here.wrong = append(here.wrong, here.invalid("metadata.name", message, "give every document of a kind its own name, also across streams")...)
+			continue
+		}
+		x.chains[here.label()] = here.chain()
+	}
+	if len(x.chains) > document.MaxDocuments {
+		return s, tooMany("documents", document.MaxDocuments)
+	}
+	if x.image() && !x.o.AllowSecrets {
+		s = withoutSecrets(s)
+	}
+	return s, nil
+}
+
+// load returns what an earlier try of this machine got, nil for nothing.
+func (x *expander) load(key string) ([]byte, error) {
+	if x.deps.Resolved == nil {
+		return nil, nil
+	}
+	data, err := x.deps.Resolved.Load(key)
+	return data, stateError("read what an earlier run resolved", err)
+}
+
+// keep saves what a document stands for, until the run has succeeded.
+func (x *expander) keep(key string, data []byte) error {
+	if x.deps.Resolved == nil || x.o.Mode != ModeApply {
+		return nil
+	}
+	return stateError("keep what a document stands for", x.deps.Resolved.Keep(key, data))
+}
+
+// sign makes the generation of the run that of the stream and of all that it stands for.
+func (x *expander) sign() error {
+	if x.deps.Generation == nil || len(x.sums) == 0 {
+		return nil
+	}
+	generation, err := x.deps.Generation(slices.Concat(x.o.Stream, []byte{0}, x.sums))
+	if err == nil {
+		x.head.Generation = generation
+	}
+	return stateError("", err)
+}

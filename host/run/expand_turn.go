@@ -1,0 +1,86 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
+)
+
+// resolvePending resolves a document at its turn. All that it stands for is planned before any of it is applied, and compared
+// with the claims of the other documents.
+func (r *runner) resolvePending(ctx context.Context, p *planned, res result, end time.Time) (result, error) {
+	ctx, cancel := r.untilInterrupted(ctx)
+	defer cancel()
+	ctx, cancelLimit := context.WithDeadlineCause(ctx, end, errTimedOut)
+	defer cancelLimit()
+	x := r.expander
+	state, below, err := x.resolve(ctx, p.doc, min(turnTries, time.Until(end)))
+	switch {
+	case err != nil:
+		return res, err
+	case state.pending != nil && state.pending.Code == pluginv1.CodeRetry:
+		return res, state.pending
+	case state.pending != nil:
+		return res, p.fromPlugin(res.by, state.pending)
+	case state.result.outcome == report.Failed:
+		return res, state.result.problems
+	}
+	res.warnings = append(slices.Clone(res.warnings), state.result.warnings...)
+	if len(below.problems) > 0 {
+		return res, below.problems.sorted()
+	}
+	var more stream
+	if err := x.all(ctx, below.docs, &more); err != nil {
+		return res, err
+	}
+	if err := x.sign(); err != nil {
+		return res, err
+	}
+	if len(more.problems) > 0 {
+		return res, more.problems.sorted()
+	}
+	return res.end(report.Unchanged, report.ReasonResolved), r.insert(ctx, p.index+1, more)
+}
+
+// insert binds and plans documents that follow at this index, before any of them is applied. Their errors are an
+// *insertedError.
+func (r *runner) insert(ctx context.Context, at int, s stream) error {
+	n := len(s.docs)
+	for i := range s.docs {
+		s.docs[i].index = at + i
+	}
+	bound, err := r.bindAll(ctx, s)
+	if err != nil {
+		return err
+	}
+	planned, err := r.planAll(ctx, bound)
+	if err != nil {
+		return err
+	}
+	r.docs = slices.Insert(r.docs, at, s.docs...)
+	r.results = slices.Insert(r.results, at, make([]result, n)...)
+	r.all = slices.Insert(slices.Clone(r.all), at, planned...)
+	for i := range r.all {
+		r.all[i].index, r.docs[i].index = i, i
+	}
+	conflicting := conflicts(r.all)
+	var wrong problems
+	for i := at; i < at+n; i++ {
+		p := &r.all[i]
+		if more := conflicting[i]; len(more) > 0 && p.result.outcome != report.Failed {
+			p.result = p.result.fail(more)
+		}
+		r.results[i] = p.result
+		wrong = append(wrong, p.result.problems...)
+	}
+	if len(wrong) > 0 {
+		return &insertedError{wrong.sorted()}
+	}
+	return nil
+}
+
+// insertedError is the error of documents that were resolved at the turn of another, which itself is in order.
+type insertedError struct{ problems }
