@@ -21,7 +21,15 @@ func ending(d *report.Document) (word, rest string) {
 	if d.DurationMs > 0 || d.Outcome == report.Changed || d.Outcome == report.Unchanged {
 		rest = " (" + duration(d.DurationMs) + ")"
 	}
-	return outcomeWord(d.Outcome), rest + reason(d)
+	return DocumentWord(d), rest + reason(d)
+}
+
+// DocumentWord returns the outcome of a document as shown to people.
+func DocumentWord(d *report.Document) string {
+	if d.Reason == report.ReasonResolved {
+		return d.Reason
+	}
+	return outcomeWord(d.Outcome)
 }
 
 // reason returns why a document was not applied, unless its error explains it.

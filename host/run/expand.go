@@ -294,3 +294,18 @@ func (x *expander) sign() error {
 	}
 	return stateError("", err)
 }
+
+// showResolved ends a run after its documents are resolved. One that cannot be resolved now is an error.
+func (r *runner) showResolved(s stream) error {
+	wrong := slices.Clone(s.problems)
+	for i, d := range s.docs {
+		if d.source != nil {
+			r.results[i] = d.source.result
+		}
+		if d.source != nil && d.source.pending != nil {
+			r.results[i] = r.results[i].fail(d.fromPlugin(d.source.result.by, d.source.pending))
+		}
+		wrong = append(wrong, r.results[i].problems...)
+	}
+	return wrong.sorted().orNil()
+}

@@ -118,7 +118,7 @@ func (r *runner) setOutcome(err error) {
 func (r *runner) success() int {
 	_, due := r.dueReboot()
 	differs := due || slices.ContainsFunc(r.results, func(res result) bool { return !res.settled || res.changed() })
-	if r.o.Mode == ModePlan && differs {
+	if r.o.Mode == ModePlan && differs && !r.o.ResolveOnly {
 		return report.ExitDiffers
 	}
 	return report.ExitOK

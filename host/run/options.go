@@ -51,6 +51,8 @@ type Options struct {
 	// ContractOnly limits ModeValidate to the structs of the contract, for systems where no plugin runs. Documents of other
 	// kinds are only decoded.
 	ContractOnly bool
+	// ResolveOnly ends a plan when every document is resolved, before any is planned.
+	ResolveOnly bool
 	// AllowSecrets permits documents with a secret in an image.
 	AllowSecrets bool
 	// Defaults maps a kind to the default provider of the operating system's vendor (defaults.yaml).

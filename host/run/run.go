@@ -56,8 +56,11 @@ func (r *runner) execute(ctx context.Context) error {
 	}
 	s = expanded
 	r.begin(s)
-	if r.o.ContractOnly {
+	switch {
+	case r.o.ContractOnly:
 		return r.checkContract(s)
+	case r.o.ResolveOnly:
+		return r.showResolved(s)
 	}
 	all, err := r.prepare(ctx, s)
 	if err != nil || r.o.Mode != ModeApply {

@@ -17,7 +17,7 @@ import (
 type applyFlags struct {
 	path, root, phase, output    string
 	dryRun, reboot, allowSecrets bool
-	resume                       bool
+	resume, resolveOnly          bool
 }
 
 func (o *applyFlags) bind(c *cobra.Command, root bool) {

@@ -63,7 +63,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	}
 	options := run.Options{
 		Mode: mode, File: streamName(o.path), Stream: stream, Root: where.root, Target: where.target, Phase: phase,
-		AllowSecrets: o.allowSecrets, Reboot: o.reboot, Resumed: o.resume, Timeout: g.timeout, Interrupt: interrupt,
+		AllowSecrets: o.allowSecrets, Reboot: o.reboot, Resumed: o.resume, ResolveOnly: o.resolveOnly, Timeout: g.timeout, Interrupt: interrupt,
 		ContractOnly: mode == run.ModeValidate && !runsPlugins(),
 	}
 	if at, err := where.vendorFiles(&options); err != nil {

@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/host/envelope"
+	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/host/resolve"
+	"github.com/machineadm/machineadm/host/run"
+)
+
+// encryptFlags are the flags of encrypt and decrypt.
+type encryptFlags struct {
+	path, name, provider, key, config string
+	show                              bool
+}
+
+func newEncrypt(g *globals, s streams) *cobra.Command {
+	o := &encryptFlags{}
+	c := &cobra.Command{
+		Use: "encrypt --path FILE --name NAME --provider PROVIDER --key KEY", Args: noArguments,
+		Short: "Encrypt a stream into an EncryptedConfig document",
+		Long: "encrypt validates a stream and writes it to standard output as an EncryptedConfig document. The plugin of the provider\n" +
+			"makes the passphrase, which the key protects. A machine decrypts the document with the same provider.",
+		Example: "  machineadm encrypt -f node.yaml --name node --provider file --key /etc/machineadm/node.key >node.encrypted.yaml",
+		RunE:    func(c *cobra.Command, _ []string) error { return g.encrypt(c.Context(), s, o) },
+	}
+	c.Flags().StringVarP(&o.path, "path", "f", "", "the stream's `FILE`, or - for standard input")
+	c.Flags().StringVar(&o.name, "name", "", "`NAME` of the document")
+	c.Flags().StringVar(&o.provider, "provider", "", "`PROVIDER` of the passphrase, such as file or vault")
+	c.Flags().StringVar(&o.key, "key", "", "`KEY` that protects the passphrase, in the form of the provider")
+	c.Flags().StringVar(&o.config, "provider-config", "", "`FILE` with spec.providerConfig of the document, in YAML")
+	return c
+}
+
+func newDecrypt(g *globals, s streams) *cobra.Command {
+	o := &encryptFlags{}
+	c := &cobra.Command{
+		Use: "decrypt --path FILE", Short: "Decrypt an EncryptedConfig document", Args: noArguments,
+		Long: "decrypt writes the stream in an EncryptedConfig document to standard output. It holds what the document protects:\n" +
+			"a terminal shows it only with --show.",
+		Example: "  machineadm decrypt -f node.encrypted.yaml | machineadm validate -f -",
+		RunE:    func(c *cobra.Command, _ []string) error { return g.decrypt(c.Context(), s, o) },
+	}
+	c.Flags().StringVarP(&o.path, "path", "f", "", "`FILE` of the document, or - for standard input")
+	c.Flags().StringVar(&o.name, "name", "", "`NAME` of the document, if the file holds several")
+	c.Flags().BoolVar(&o.show, "show", false, "write to a terminal, too")
+	return c
+}
+
+func (g *globals) encrypt(ctx context.Context, s streams, o *encryptFlags) error {
+	for _, f := range []struct{ name, value string }{{"path", o.path}, {"name", o.name}, {"provider", o.provider}, {"key", o.key}} {
+		if f.value == "" {
+			return usage("--" + f.name + " is required")
+		}
+	}
+	if err := errors.Join(naming.ValidName(o.name), naming.ValidProvider(o.provider)); err != nil {
+		return usage("--name or --provider " + err.Error())
+	}
+	config, err := readProviderConfig(o.config)
+	if err != nil {
+		return err
+	}
+	plain, err := awaitStream(ctx, nil, g.timeout, o.path, s.in)
+	if err != nil {
+		return &exitError{code: report.ExitUsage, message: "read " + streamName(o.path) + ": " + err.Error()}
+	}
+	if err := g.validatePlain(ctx, s, o, plain); err != nil {
+		return err
+	}
+	return g.withKeys(ctx, s, o.provider, func(where *place, p *launch.Plugin) error {
+		if !slices.Contains(p.Description.Capabilities, pluginv1.CapabilityNewPassphrase) {
+			return &exitError{code: report.ExitPrecondition, message: "the provider " + o.provider + " makes no passphrases", hint: "name one that does: machineadm plugins inspect"}
+		}
+		made, err := p.Keys.NewPassphrase(ctx, pluginv1.NewPassphraseRequest{Key: o.key, Target: where.target, ProviderConfig: config})
+		if err != nil {
+			return pluginFailure(o.provider, err)
+		}
+		sealed, err := envelope.Seal(o.name, o.provider, made.URI, config, made.Passphrase, plain)
+		clear(made.Passphrase)
+		if err != nil {
+			return pluginFailure(o.provider, err)
+		}
+		return document.Encode(s.out, sealed)
+	})
+}
+
+// validatePlain validates a stream before it is encrypted, because its errors are not visible afterwards.
+func (g *globals) validatePlain(ctx context.Context, s streams, o *encryptFlags, plain []byte) error {
+	quiet := streams{in: bytes.NewReader(plain), out: io.Discard, err: s.err, width: s.width}
+	return g.validate(ctx, quiet, &applyFlags{path: o.path, phase: "all", output: "text"})
+}
+
+// readProviderConfig returns a YAML file as JSON, nil for none.
+func readProviderConfig(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(filepath.Clean(path))
+	if err != nil {
+		return nil, usage("--provider-config: " + err.Error())
+	}
+	// The decoder reads whole documents; the file is the providerConfig of one.
+	doc := "apiVersion: " + v1alpha1.APIVersion + "\nkind: EncryptedConfig\nmetadata: {name: a}\nspec:\n  providerConfig:\n" + indented(string(text))
+	decoded, err := document.Decode(path, strings.NewReader(doc))
+	if err != nil || len(decoded.Documents) != 1 {
+		return nil, usage("--provider-config: " + path + " is not a YAML mapping")
+	}
+	raw, err := decoded.Documents[0].JSON()
+	if err != nil {
+		return nil, err
+	}
+	var config v1alpha1.EncryptedConfig
+	_ = document.Unmarshal(raw, &config) // the other fields are missing
+	return config.Spec.ProviderConfig, nil
+}
+
+func indented(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ") + "\n"
+}
+
+func (g *globals) decrypt(ctx context.Context, s streams, o *encryptFlags) error {
+	if o.path == "" {
+		return usage("--path is required")
+	}
+	if restore, _, terminal := openTerminal(s.out); terminal {
+		restore()
+		if !o.show {
+			return usage("standard output is a terminal, which would show what the document protects: redirect it, or pass --show")
+		}
+	}
+	data, err := awaitStream(ctx, nil, g.timeout, o.path, s.in)
+	if err != nil {
+		return &exitError{code: report.ExitUsage, message: "read " + streamName(o.path) + ": " + err.Error()}
+	}
+	raw, want, err := o.find(data)
+	if err != nil {
+		return err
+	}
+	return g.withKeys(ctx, s, want.Spec.Provider, func(where *place, p *launch.Plugin) error {
+		plain, err := resolve.Decrypt(ctx, p.Keys, want, resolve.Request{Document: raw, Target: where.target})
+		if err != nil {
+			return pluginFailure(want.Spec.Provider, err)
+		}
+		_, err = s.out.Write(plain)
+		return err
+	})
+}
+
+// find returns the EncryptedConfig document of a stream, the one of this name if there are several.
+func (o *encryptFlags) find(data []byte) (raw []byte, want v1alpha1.EncryptedConfig, err error) {
+	decoded, err := document.Decode(streamName(o.path), bytes.NewReader(data))
+	if err != nil {
+		return nil, want, &exitError{code: report.ExitUsage, message: err.Error()}
+	}
+	if len(decoded.Errors) > 0 {
+		return nil, want, &exitError{code: report.ExitUsage, message: decoded.Errors[0].Error(), hint: decoded.Errors[0].Hint}
+	}
+	found := slices.DeleteFunc(decoded.Documents, func(d *document.Document) bool {
+		return d.APIVersion != v1alpha1.APIVersion || d.Kind != v1alpha1.KindEncryptedConfig || o.name != "" && d.Name != o.name
+	})
+	switch {
+	case len(found) == 0:
+		return nil, want, usage(streamName(o.path) + " holds no such EncryptedConfig document")
+	case len(found) > 1:
+		return nil, want, usage(streamName(o.path) + " holds several EncryptedConfig documents: choose one with --name")
+	}
+	if raw, err = found[0].JSON(); err != nil {
+		return nil, want, err
+	}
+	decodedAs, err := resolve.Check(v1alpha1.KindEncryptedConfig, raw)
+	if err != nil {
+		return nil, want, pluginFailure(found[0].Provider, err)
+	}
+	return raw, *decodedAs.(*v1alpha1.EncryptedConfig), nil //nolint:forcetypeassert // by the kind
+}
+
+// withKeys calls use with the running plugin of a provider of passphrases.
+func (g *globals) withKeys(ctx context.Context, s streams, provider string, use func(*place, *launch.Plugin) error) error {
+	log, err := g.logger(s.err)
+	if err != nil {
+		return err
+	}
+	where, err := g.open(ctx, log, "", run.ModePlan)
+	if err != nil {
+		return err
+	}
+	defer where.close()
+	fleet, err := g.fleet(where, log)
+	if err != nil {
+		return err
+	}
+	defer endAll(fleet, log)
+	binary := naming.Binary(v1alpha1.KindEncryptedConfig, provider)
+	found, err := fleet.Find(binary)
+	if err != nil {
+		return startFailure(err.Error(), err)
+	}
+	plugin, err := fleet.Start(ctx, found)
+	if err != nil {
+		return startFailure("plugin "+binary+": "+err.Error(), err)
+	}
+	return use(where, plugin)
+}
+
+// pluginFailure returns an error of the contract with the exit code that a run has.
+func pluginFailure(provider string, err error) *exitError {
+	e := pluginv1.AsError(err)
+	out := &exitError{code: report.ExitCode(e.Code.String()), message: "provider " + provider + ": " + e.Error(), hint: e.Hint}
+	if out.hint == "" && len(e.Violations) > 0 {
+		out.hint = e.Violations[0].Hint
+	}
+	return out
+}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/host/run"
+)
+
+func newResolve(g *globals, s streams) *cobra.Command {
+	o := &applyFlags{phase: "all", resolveOnly: true}
+	c := &cobra.Command{
+		Use: "resolve --path FILE", Short: "Show the documents that a stream stands for", Args: noArguments,
+		Long: "resolve fetches and decrypts what RemoteConfig and EncryptedConfig documents stand for, and shows the tree of documents\n" +
+			"by kind and name, without any value of them. It plans nothing.",
+		RunE: func(c *cobra.Command, _ []string) error { return g.resolve(c.Context(), s, o) },
+	}
+	o.bind(c, true)
+	return c
+}
+
+func (g *globals) resolve(ctx context.Context, s streams, o *applyFlags) error {
+	return g.drive(ctx, s, o, run.ModePlan, choose(o, s.out, func(e run.Event) {
+		if e.Type != run.EventRunFinished {
+			return
+		}
+		for _, d := range e.Report.Documents {
+			line := fmt.Sprintf("%s%s %s/%s", strings.Repeat("  ", strings.Count(d.ID, ".")), d.ID, d.Kind, reporting.Escape(d.Name))
+			if d.Provider != "" {
+				line += " by " + reporting.Escape(d.Provider)
+			}
+			if d.Outcome != "" && d.Outcome != report.Skipped {
+				line += ": " + reporting.DocumentWord(&d)
+			}
+			_, _ = fmt.Fprintln(s.out, line) // the exit code reports success too
+		}
+		reporting.Errors(s.err, e.Report, s.width)
+	}))
+}
