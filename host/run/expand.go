@@ -131,8 +131,15 @@ func (x *expander) resolve(ctx context.Context, d doc, tries time.Duration) (sou
 		out.result = out.result.fail(d.within(end.problems))
 		return out, stream{}, nil
 	}
-	x.emitFor(d, out.result, Event{Type: EventProgress, Message: fmt.Sprintf("resolved: %d documents", len(below.docs)+len(below.faulty))})
+	x.emitFor(d, out.result, Event{Type: EventProgress, Message: "stands for " + counted(len(below.docs)+len(below.faulty))})
 	return out, below, err
+}
+
+func counted(documents int) string {
+	if documents == 1 {
+		return "1 document"
+	}
+	return fmt.Sprintf("%d documents", documents)
 }
 
 // admit refuses what exceeds the limits of a run.
