@@ -96,6 +96,9 @@ func TestSchemasAgreeWithThePlugins(t *testing.T) {
 		}
 	}
 	for _, kind := range v1alpha1.Kinds() {
+		assert.Positive(t, checked[kind], kind)
+	}
+	for _, kind := range v1alpha1.MachineKinds() {
 		assert.Greater(t, checked[kind], 10, kind)
 	}
 }
