@@ -19,7 +19,8 @@ import (
 
 func TestSeal(t *testing.T) {
 	t.Parallel()
-	for _, plain := range []string{"", "a", stream, strings.Repeat("\x00\xff", 500)} {
+	salts, ivs := map[string]bool{}, map[string]bool{}
+	for _, plain := range []string{"", strings.Repeat("\x00\xff", 500)} {
 		doc, err := Seal("site", "awskms", uri, json.RawMessage(`{"region":"us-west-2"}`), passphrase(), []byte(plain))
 		require.NoError(t, err)
 		assert.Equal(t, v1alpha1.EncryptedConfig{
@@ -36,11 +37,10 @@ func TestSeal(t *testing.T) {
 		got, err := Open(doc, passphrase())
 		require.NoError(t, err)
 		assert.Equal(t, plain, string(got))
-		again, err := Seal("site", "awskms", uri, nil, passphrase(), []byte(plain))
-		require.NoError(t, err)
-		assert.NotEqual(t, doc.Spec.Salt, again.Spec.Salt)
-		assert.NotEqual(t, doc.Spec.IV, again.Spec.IV)
+		salts[doc.Spec.Salt], ivs[doc.Spec.IV] = true, true
 	}
+	assert.Len(t, salts, 2, "another one in each document")
+	assert.Len(t, ivs, 2)
 }
 
 func TestSealRefuses(t *testing.T) {
@@ -61,7 +61,7 @@ func TestSealRefuses(t *testing.T) {
 
 func TestLengthOfPassphrase(t *testing.T) {
 	t.Parallel()
-	for length, field := range map[int]string{0: "passphraseURI", 13: "passphraseURI", 14: "", 200: ""} {
+	for length, field := range map[int]string{0: "passphraseURI", 13: "passphraseURI", 14: ""} {
 		secret := []byte(strings.Repeat("p", length))
 		doc, err := Seal("site", "file", "file:///key", nil, secret, []byte(stream))
 		if field == "" {
@@ -92,7 +92,7 @@ func cannotOpen(t *testing.T, doc v1alpha1.EncryptedConfig, passphrase []byte, w
 func TestOtherPassphrase(t *testing.T) {
 	t.Parallel()
 	doc := sealed(t, stream)
-	for i := range passphrase() {
+	for _, i := range []int{0, 1, 30} {
 		other := passphrase()
 		other[i] ^= 1
 		cannotOpen(t, doc, other, i)
@@ -104,7 +104,7 @@ func TestOtherPassphrase(t *testing.T) {
 // TestFlippedBytes flips one bit in every byte of what is encoded.
 func TestFlippedBytes(t *testing.T) {
 	t.Parallel()
-	doc := sealed(t, stream)
+	doc := sealed(t, "abc")
 	for name, of := range map[string]func(*v1alpha1.EncryptedConfigSpec) *string{
 		"ciphertext": func(s *v1alpha1.EncryptedConfigSpec) *string { return &s.Ciphertext },
 		"salt":       func(s *v1alpha1.EncryptedConfigSpec) *string { return &s.Salt },
@@ -119,7 +119,7 @@ func TestFlippedBytes(t *testing.T) {
 			data[i] ^= 1 << (i % 8)
 		}
 	}
-	shorter := decode(t, doc.Spec.Ciphertext)[:len(stream)+15]
+	shorter := decode(t, doc.Spec.Ciphertext)[:3+15]
 	doc.Spec.Ciphertext = base64.StdEncoding.EncodeToString(shorter)
 	cannotOpen(t, doc, passphrase(), "cut")
 }
@@ -138,9 +138,9 @@ func TestExchangedFields(t *testing.T) {
 		d.Spec.Salt, d.Spec.Iterations = encode("fedcba9876543210"), "50001"
 	})
 	count := len(of(&first))
-	for group := 1; group < 1<<count-1; group++ { // every mixture of the two
-		if group > count && group%7 != 0 && group&(group-1) != 0 {
-			continue // a seventh of them, and each field alone
+	for group := 1; group < 1<<count-1; group++ { // mixtures of the two: each field alone, and some others
+		if group%13 != 0 && group&(group-1) != 0 {
+			continue
 		}
 		mixed := first
 		for i, value := range of(&second) {
@@ -184,12 +184,12 @@ func TestMemory(t *testing.T) {
 // TestApprovedAlgorithms runs tests of this package where Go refuses every algorithm that FIPS 140 does not approve.
 func TestApprovedAlgorithms(t *testing.T) {
 	t.Parallel()
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run=^(TestSeal|TestLengthOfPassphrase|TestUnauthenticatedFields|TestVectors|TestMode)$")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run=^(TestSeal|TestVectors|TestMode)$")
 	child.Env = append(os.Environ(), "GODEBUG=fips140=only")
 	out, err := child.CombinedOutput()
 	require.NoError(t, err, string(out))
 	assert.Contains(t, string(out), "in FIPS 140-only mode")
-	for _, name := range []string{"TestSeal", "TestLengthOfPassphrase", "TestUnauthenticatedFields", "TestVectors"} {
+	for _, name := range []string{"TestSeal", "TestVectors"} {
 		assert.Contains(t, string(out), "--- PASS: "+name+" ")
 	}
 }

@@ -17,7 +17,7 @@ const (
 	stream = "kind: Sysctl\n"
 )
 
-// passphrase returns 32 bytes. It is a function, so that no test can change it for others.
+// passphrase is a function, so that no test can change it for others.
 func passphrase() []byte { return []byte("\x00\xff passphrase of these tests\r\n\x01") }
 
 // sealed returns a document as of Seal, changed by change before it is encrypted and with the fewest iterations.
