@@ -20,6 +20,10 @@ const (
 
 	minIterations = 50_000
 	maxIterations = 10_000_000
+
+	saltBytes = 16
+	ivBytes   = 12
+	tagBytes  = 16
 )
 
 // Check returns nil for a document that Open can decrypt with the right passphrase, else a *pluginv1.Error: of code Unsupported

@@ -25,11 +25,7 @@ const MinPassphrase = 14
 
 const (
 	iterations = "210000" // of a new document
-
-	keyBytes  = 32
-	saltBytes = 16
-	ivBytes   = 12
-	tagBytes  = 16
+	keyBytes   = 32
 )
 
 // Seal encrypts plain, a stream, and returns the document for it, with a random salt and IV. An error is a *pluginv1.Error of
