@@ -1,0 +1,198 @@
+// Package cloud makes the one or two requests that a source or a key provider needs: by net/http alone, with the rules of this
+// repository for certificates, redirects, proxies and credentials, and with the errors of the contract.
+package cloud
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// MaxRedirects is the value of Client.Redirects for requests that are neither signed nor for a metadata service.
+const MaxRedirects = 5
+
+const (
+	connectTime    = 10 * time.Second // of a connection, and again of the TLS handshake
+	idleTime       = 30 * time.Second // without an answer, or without a byte of it
+	maxHeaderBytes = 64 << 10
+)
+
+// Client sends requests by HTTP/1.1 over TLS 1.2 or later, each over a connection of its own, without cookies.
+type Client struct {
+	TLS TLS
+	// Digest means that the host verifies what is fetched by its SHA-256, so that its end need not be certain.
+	Digest bool
+	// Redirects is how many redirects of a GET are followed. They lead to https alone and not to this machine or its link, and
+	// another scheme, host or port gets neither headers nor the client certificate.
+	Redirects int
+	// Direct uses no proxy of the environment: for metadata services.
+	Direct bool
+	// SpreadUntil is the time until which 403 and 404 are a Retry, because new rights and objects take time to spread.
+	SpreadUntil time.Time
+
+	dial func(ctx context.Context, network, address string) (net.Conn, error) // of tests; nil for a net.Dialer
+}
+
+// Do sends a request. The answer has the status 200, or for other methods than GET one of 200 to 299. Its body ends with
+// io.EOF only if it is complete. Errors are those of the contract: Retry, or Precondition without a field; they name the server.
+func (c Client) Do(r *http.Request) (*http.Response, error) {
+	log.SetOutput(io.Discard) // net/http writes what a server sends out of turn to this log
+	x := exchange{client: c, caller: r.Context(), first: r, request: r}
+	for n := 0; ; n++ {
+		answer, err := x.send()
+		if err != nil {
+			return nil, err
+		}
+		moved := slices.Contains([]int{301, 302, 303, 307, 308}, answer.StatusCode)
+		if !moved || r.Method != http.MethodGet || c.Redirects == 0 {
+			return x.checked(answer)
+		}
+		_ = answer.Body.Close() // it is not read
+		if n == c.Redirects {
+			return nil, sdk.Precondition(x.server()+" redirects once more after as many redirects as are followed", "name the last URL in the document")
+		}
+		if err := x.follow(answer.Header.Get("Location")); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// exchange is a request and its answer.
+type exchange struct {
+	client         Client
+	caller         context.Context //nolint:containedctx // of this call alone
+	first, request *http.Request   // of the document; the one that is sent
+	foreign        bool            // a redirect led to another server than that of the document
+	proxy          *url.URL
+}
+
+// send returns the answer, whatever its status. Its body is limited in time.
+func (x *exchange) send() (*http.Response, error) {
+	transport, err := x.transport()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(x.caller)
+	request := x.request.Clone(ctx)
+	request.Header.Set("Accept-Encoding", "identity")
+	request.Header.Set("User-Agent", "machineadm")
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		cancel()
+		return nil, x.failure(err)
+	}
+	answer.Body = &body{ReadCloser: answer.Body, x: x, cancel: cancel, idle: time.AfterFunc(idleTime, cancel)}
+	return answer, nil
+}
+
+func (x *exchange) transport() (*http.Transport, error) {
+	x.proxy = nil
+	if !x.client.Direct {
+		proxy, err := http.ProxyFromEnvironment(x.request)
+		if err != nil || proxy != nil && !slices.Contains([]string{"http", "socks5", "socks5h"}, proxy.Scheme) {
+			return nil, sdk.Precondition("the proxy of this machine's environment is not valid", "set HTTPS_PROXY and HTTP_PROXY to http://HOST:PORT")
+		}
+		x.proxy = proxy
+	}
+	literal, err := netip.ParseAddr(x.request.URL.Hostname())
+	if err == nil && x.foreign && isLocal(literal) { // a proxy would connect to it unchecked
+		return nil, x.unreachable()
+	}
+	config, err := x.client.TLS.config(x.foreign)
+	if err != nil {
+		return nil, sdk.Precondition(err.Error(), "correct spec.providerConfig")
+	}
+	config.VerifyConnection = func(state tls.ConnectionState) error { // after the verification by authorities, and in addition to it
+		if len(x.client.TLS.Pins) == 0 || x.client.TLS.pinned(state.VerifiedChains) {
+			return nil
+		}
+		return sdk.Precondition("the certificate of "+x.server()+" has none of the pinned keys",
+			"check that this is the right server; if its key was replaced, add the new one to spec.providerConfig.pins")
+	}
+	dial := x.client.dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: connectTime, Control: x.control}).DialContext
+	}
+	t := &http.Transport{
+		Proxy: http.ProxyURL(x.proxy), DialContext: dial, TLSClientConfig: config, Protocols: &http.Protocols{},
+		TLSHandshakeTimeout: connectTime, ResponseHeaderTimeout: idleTime, MaxResponseHeaderBytes: maxHeaderBytes,
+		DisableCompression: true, DisableKeepAlives: true, ReadBufferSize: 32 << 10,
+		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+			if answer.StatusCode == http.StatusOK {
+				return nil
+			}
+			return x.refusedByProxy(answer)
+		},
+	}
+	t.Protocols.SetHTTP1(true)
+	return t, nil
+}
+
+// control checks the address that a connection is made to, after the name was resolved.
+func (x *exchange) control(_, address string, _ syscall.RawConn) error {
+	if at, err := netip.ParseAddrPort(address); x.foreign && x.proxy == nil && (err != nil || isLocal(at.Addr())) {
+		return x.unreachable()
+	}
+	return nil
+}
+
+func (x *exchange) unreachable() error {
+	return sdk.Precondition(hostPort(x.first.URL)+" redirects to "+hostPort(x.request.URL)+
+		", which is an address of this machine, of its link or of a metadata service, and is not followed", "name the last URL in the document")
+}
+
+// follow makes the request that a redirect asks for.
+func (x *exchange) follow(location string) error {
+	to, err := x.request.URL.Parse(location)
+	if err != nil || location == "" || to.Scheme != "https" || to.User != nil || !isHost(to) {
+		return sdk.Precondition(x.server()+" redirects to an address that is not https with a host alone, and is not followed",
+			"name the last URL in the document")
+	}
+	next, err := http.NewRequestWithContext(x.caller, http.MethodGet, to.String(), nil)
+	if err != nil {
+		return sdk.Precondition(x.server()+" redirects to an address that is not valid", "name the last URL in the document")
+	}
+	x.foreign = x.foreign || origin(to) != origin(x.first.URL)
+	if !x.foreign {
+		next.Header = x.first.Header.Clone()
+	}
+	x.request = next
+	return nil
+}
+
+// body ends a transfer that stalls.
+type body struct {
+	io.ReadCloser
+	x      *exchange
+	cancel context.CancelFunc
+	idle   *time.Timer
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.idle.Reset(idleTime)
+	}
+	if err != nil && err != io.EOF { //nolint:errorlint // io.ErrUnexpectedEOF is none
+		err = b.x.interrupted()
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	b.idle.Stop()
+	defer b.cancel()
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,78 @@
+package cloud
+
+import (
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// ParseURL returns the URL of a field, or its violations, which never quote it. Plain http is permitted with digest: the host
+// verifies what is fetched by its SHA-256. It is never permitted with credentials.
+func ParseURL(field, text string, digest, credentials bool) (*url.URL, []sdk.Violation) {
+	var all []sdk.Violation
+	refuse := func(message, hint string) {
+		all = append(all, sdk.Violation{Field: field, Message: message, Hint: hint})
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || !isHost(u) {
+		refuse("is not a URL of https with a host", "write it as https://HOST/PATH; names that are not ASCII are written in punycode")
+		return nil, all
+	}
+	if u.User != nil {
+		refuse("holds credentials", "move them to spec.providerConfig")
+	}
+	if u.Fragment != "" {
+		refuse("has a fragment, which no server receives", "remove what follows the #")
+	}
+	if u.Scheme == "http" && credentials {
+		refuse("would send credentials without encryption", "use https, or remove the credentials from spec.providerConfig")
+	}
+	if u.Scheme == "http" && !digest {
+		refuse("is plain http, which does not protect what is sent", "use https; http is only for an object with spec.sha256")
+	}
+	return u, all
+}
+
+// isHost reports whether the URL has the name or the address of a host, so that an error can name it.
+func isHost(u *url.URL) bool {
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return false
+		}
+	}
+	host := u.Hostname()
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	const label = `[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?`
+	return len(host) < 254 && regexp.MustCompile(`^`+label+`(\.`+label+`)*\.?$`).MatchString(host)
+}
+
+// origin is the scheme, host and port of a URL.
+func origin(u *url.URL) string {
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port(u)
+}
+
+func port(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "http":
+		return "80"
+	}
+	return "443"
+}
+
+// isLocal reports whether an address is of this machine, of its link, or of a metadata service outside of the range for links.
+func isLocal(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	switch a.String() {
+	case "fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "168.63.129.16", "192.0.0.192":
+		return true
+	}
+	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast() || netip.MustParsePrefix("0.0.0.0/8").Contains(a)
+}
