@@ -73,6 +73,11 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 		if head.Generation, err = where.store.Generation(stream); err != nil {
 			return where.broken(head, err, observe, s)
 		}
+		continued, err := where.continues(head)
+		if err != nil {
+			return where.broken(head, err, observe, s)
+		}
+		options.Resumed = options.Resumed || continued
 	}
 	noteStream(o.path, options, log)
 	result, err := g.execute(ctx, where, s, options, head, observe, log)

@@ -37,6 +37,13 @@ func (g *globals) recall(where *place, o *applyFlags) ([]byte, error) {
 	return kept.Stream, nil
 }
 
+// continues reports whether a run of the same stream waited for this boot. A unit of the operating system can apply the stream
+// again, beside the unit that resumes it, and the sources of the first try may be gone.
+func (p *place) continues(head report.Report) (bool, error) {
+	kept, err := p.store.Pending()
+	return kept != nil && !kept.Resting && kept.Generation == head.Generation && kept.BootID != head.BootID, err
+}
+
 // resume returns the resume of this run.
 func (g *globals) resume(where *place, o run.Options, head report.Report) (*resume.Resume, error) {
 	starter, err := g.starter(where)
