@@ -61,6 +61,7 @@ func TestExamples(t *testing.T) {
 	assert.Subset(t, files, []string{
 		"debian.yaml", "ubuntu.yaml", "flatcar.yaml", "rhel.yaml", "windows.yaml", "image-bake.yaml", "cloud-init.yaml",
 		"ignition.bu", "air-gapped.yaml", "mirror.yaml", "proxy.yaml", "hardened.yaml", "domain-member.yaml",
+		"remote.yaml",
 	})
 	index, err := os.ReadFile(filepath.Join(dir, "README.md"))
 	require.NoError(t, err)
