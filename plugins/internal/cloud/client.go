@@ -155,7 +155,7 @@ func (x *exchange) unreachable() error {
 func (x *exchange) follow(location string) error {
 	to, err := x.request.URL.Parse(location)
 	if err != nil || location == "" || to.Scheme != "https" || to.User != nil || !isHost(to) {
-		return sdk.Precondition(x.server()+" redirects to an address that is not https with a host alone, and is not followed",
+		return sdk.Precondition(x.server()+" redirects to another scheme than https, or to an address that is not valid",
 			"name the last URL in the document")
 	}
 	next, err := http.NewRequestWithContext(x.caller, http.MethodGet, to.String(), nil)
