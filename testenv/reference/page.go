@@ -15,6 +15,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 // The packages whose source defines the documents.
@@ -112,7 +113,17 @@ func (s *Source) purpose(kind string) string {
 
 // providers are those of this repository, with their documentation.
 func providers(root, kind string) ([]string, error) {
-	folder := path.Join("plugins", strings.TrimSuffix(strings.TrimPrefix(naming.Prefix(kind), "machineadm-"), "-plugin-"))
+	if kind == v1alpha1.KindReportTarget { // not every source keeps reports
+		return nil, nil
+	}
+	name := strings.TrimSuffix(strings.TrimPrefix(naming.Prefix(kind), "machineadm-"), "-plugin-")
+	switch name { // these binaries have irregular names
+	case "remote-configuration-provider-":
+		name = "remote-config"
+	case "plugin-encryption-provider-":
+		name = "encrypted-config"
+	}
+	folder := path.Join("plugins", name)
 	entries, err := os.ReadDir(filepath.Join(root, folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
