@@ -47,7 +47,7 @@ type Client struct {
 // io.EOF only if it is complete. Errors are those of the contract: Retry, or Precondition without a field; they name the server.
 func (c Client) Do(r *http.Request) (*http.Response, error) {
 	log.SetOutput(io.Discard) // net/http writes what a server sends out of turn to this log
-	x := exchange{client: c, caller: r.Context(), first: r, request: r}
+	x := &exchange{client: c, caller: r.Context(), first: r, request: r}
 	for n := 0; ; n++ {
 		answer, err := x.send()
 		if err != nil {
@@ -61,13 +61,13 @@ func (c Client) Do(r *http.Request) (*http.Response, error) {
 		if n == c.Redirects {
 			return nil, sdk.Precondition(x.server()+" redirects once more after as many redirects as are followed", "name the last URL in the document")
 		}
-		if err := x.follow(answer.Header.Get("Location")); err != nil {
+		if x, err = x.follow(answer.Header.Get("Location")); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// exchange is a request and its answer.
+// exchange is a request and its answer. A redirect leads to another exchange.
 type exchange struct {
 	client         Client
 	caller         context.Context //nolint:containedctx // of this call alone
@@ -96,7 +96,6 @@ func (x *exchange) send() (*http.Response, error) {
 }
 
 func (x *exchange) transport() (*http.Transport, error) {
-	x.proxy = nil
 	if !x.client.Direct {
 		proxy, err := http.ProxyFromEnvironment(x.request)
 		if err != nil || proxy != nil && !slices.Contains([]string{"http", "socks5", "socks5h"}, proxy.Scheme) {
@@ -104,14 +103,10 @@ func (x *exchange) transport() (*http.Transport, error) {
 		}
 		x.proxy = proxy
 	}
-	literal, err := netip.ParseAddr(x.request.URL.Hostname())
-	if err == nil && x.foreign && isLocal(literal) { // a proxy would connect to it unchecked
-		return nil, x.unreachable()
+	if literal, err := netip.ParseAddr(x.request.URL.Hostname()); err == nil && x.foreign && isLocal(literal) {
+		return nil, x.unreachable() // a proxy would connect to it unchecked
 	}
-	config, err := x.client.TLS.config(x.foreign)
-	if err != nil {
-		return nil, sdk.Precondition(err.Error(), "correct spec.providerConfig")
-	}
+	config := x.client.TLS.config(x.foreign)
 	config.VerifyConnection = func(state tls.ConnectionState) error { // after the verification by authorities, and in addition to it
 		if len(x.client.TLS.Pins) == 0 || x.client.TLS.pinned(state.VerifiedChains) {
 			return nil
@@ -126,7 +121,7 @@ func (x *exchange) transport() (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy: http.ProxyURL(x.proxy), DialContext: dial, TLSClientConfig: config, Protocols: &http.Protocols{},
 		TLSHandshakeTimeout: connectTime, ResponseHeaderTimeout: idleTime, MaxResponseHeaderBytes: maxHeaderBytes,
-		DisableCompression: true, DisableKeepAlives: true, ReadBufferSize: 32 << 10,
+		DisableCompression: true, DisableKeepAlives: true,
 		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
 			if answer.StatusCode == http.StatusOK {
 				return nil
@@ -151,23 +146,22 @@ func (x *exchange) unreachable() error {
 		", which is an address of this machine, of its link or of a metadata service, and is not followed", "name the last URL in the document")
 }
 
-// follow makes the request that a redirect asks for.
-func (x *exchange) follow(location string) error {
+// follow returns the exchange that a redirect asks for.
+func (x *exchange) follow(location string) (*exchange, error) {
+	refused := sdk.Precondition(x.server()+" redirects to another scheme than https, or to an address that is not valid",
+		"name the last URL in the document")
 	to, err := x.request.URL.Parse(location)
 	if err != nil || location == "" || to.Scheme != "https" || to.User != nil || !isHost(to) {
-		return sdk.Precondition(x.server()+" redirects to another scheme than https, or to an address that is not valid",
-			"name the last URL in the document")
+		return nil, refused
 	}
-	next, err := http.NewRequestWithContext(x.caller, http.MethodGet, to.String(), nil)
-	if err != nil {
-		return sdk.Precondition(x.server()+" redirects to an address that is not valid", "name the last URL in the document")
+	next := &exchange{client: x.client, caller: x.caller, first: x.first, foreign: x.foreign || origin(to) != origin(x.first.URL)}
+	if next.request, err = http.NewRequestWithContext(x.caller, http.MethodGet, to.String(), nil); err != nil {
+		return nil, refused
 	}
-	x.foreign = x.foreign || origin(to) != origin(x.first.URL)
-	if !x.foreign {
-		next.Header = x.first.Header.Clone()
+	if !next.foreign {
+		next.request.Header = x.first.Header.Clone()
 	}
-	x.request = next
-	return nil
+	return next, nil
 }
 
 // body ends a transfer that stalls.
