@@ -69,7 +69,7 @@ func TestStatus(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			_, err := get(t.Context(), t, a.client(), at+"/c4n4ry/"+path)
-			e := refused(t, err, want.code, strings.TrimPrefix(at, "https://")+" answers with the status "+path[:3])
+			e := refusal(t, err, want.code, strings.TrimPrefix(at, "https://")+" answers with the status "+path[:3])
 			assert.InDelta(t, want.after.Seconds(), e.RetryAfter.Seconds(), 30)
 			assert.Equal(t, want.status, e.Facts[pluginv1.FactStatus])
 		})

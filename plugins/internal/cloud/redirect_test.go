@@ -74,7 +74,7 @@ func TestRedirects(t *testing.T) {
 		c := a.client()
 		c.Redirects = 0
 		_, err := get(t.Context(), t, c, at+"/left/1")
-		assert.Contains(t, refused(t, err, pluginv1.CodePrecondition, "answers with the status 302 (Found)").Hint, "redirects are not followed")
+		assert.Contains(t, refusal(t, err, pluginv1.CodePrecondition, "answers with the status 302 (Found)").Hint, "redirects are not followed")
 		post, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at+"/left/1", strings.NewReader("report"))
 		require.NoError(t, err)
 		post.Header.Set("Authorization", "Bearer "+canary)

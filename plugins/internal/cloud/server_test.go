@@ -98,8 +98,14 @@ func get(ctx context.Context, t testing.TB, c Client, url string) ([]byte, error
 
 const canary = "c4n4ry-of-the-request"
 
-// refused requires an error of the contract, and returns it. No error has the credentials or the path of the URL.
-func refused(t testing.TB, err error, code pluginv1.Code, text string) *pluginv1.Error {
+// refused requires an error of the contract.
+func refused(t testing.TB, err error, code pluginv1.Code, text string) {
+	t.Helper()
+	_ = refusal(t, err, code, text)
+}
+
+// refusal requires an error of the contract, and returns it. No error has the credentials or the path of the URL.
+func refusal(t testing.TB, err error, code pluginv1.Code, text string) *pluginv1.Error {
 	t.Helper()
 	var known *pluginv1.Error
 	require.ErrorAs(t, err, &known)

@@ -77,7 +77,7 @@ func TestCertificates(t *testing.T) {
 			if name == "authorities of the OS" { // another message if there are none at all
 				test.text = strings.TrimPrefix(at, "https://")
 			}
-			e := refused(t, err, pluginv1.CodePrecondition, test.text)
+			e := refusal(t, err, pluginv1.CodePrecondition, test.text)
 			assert.Contains(t, e.Message, strings.TrimPrefix(at, "https://"))
 			assert.Equal(t, test.clock, strings.Contains(e.Hint, "clock"), e.Hint)
 			if strings.HasPrefix(name, "pin of") {

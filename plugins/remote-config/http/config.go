@@ -55,7 +55,7 @@ func validate(l sdk.Location) []sdk.Violation {
 			refuse(at.Field("basic").Field("password"), "is missing or empty", "give the password as {value: ...}")
 		}
 	}
-	all = append(all, c.TLS.Validate(at)...)
+	all = append(all, c.Validate(at)...)
 	all = append(all, c.headerViolations()...)
 	return document.Join(decoding, all)
 }
