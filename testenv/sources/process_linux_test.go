@@ -23,7 +23,9 @@ import (
 	"github.com/machineadm/machineadm/testenv/authority"
 )
 
-func onLoopback(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)} }
+func onLoopback(c *x509.Certificate) {
+	c.IPAddresses, c.DNSNames = []net.IP{net.IPv4(127, 0, 0, 1)}, append(c.DNSNames, "other."+c.DNSNames[0])
+}
 
 const canary = "c4n4ry-of-the-document"
 
@@ -176,6 +178,9 @@ func TestProxy(t *testing.T) {
 		"same server": {
 			uri: "https://source.example/?to=/again", asked: []string{"source.example:443", "source.example:443"},
 		},
+		"another server": {
+			uri: "https://source.example/?to=https://other.source.example/again", asked: []string{"source.example:443", "other.source.example:443"},
+		},
 		"link": {
 			uri: "https://source.example/?to=https://169.254.169.254/", code: pluginv1.CodePrecondition, error: "redirects to 169.254.169.254:443",
 			asked: []string{"source.example:443"},
@@ -210,6 +215,19 @@ func TestProxy(t *testing.T) {
 			assert.Contains(t, r.Error.Message, test.error)
 		})
 	}
+}
+
+// TestFile: the other provider, as a process.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	plugin, file := filepath.Join(built(t, map[string]string{"file": "plugins/remote-config/file"}), "file"), filepath.Join(t.TempDir(), "stream")
+	require.NoError(t, os.WriteFile(file, []byte("text"), 0o600))
+	r := do(t, Call{Plugin: plugin, Spec: map[string]any{"provider": "file", "uri": file}})
+	require.Nil(t, r.Error)
+	assert.Equal(t, 4, r.Size)
+	r = do(t, Call{Plugin: plugin, Spec: map[string]any{"provider": "file", "uri": file}, Report: []byte("{}")})
+	assert.Equal(t, pluginv1.CodeUnsupported, r.Error.Code)
+	assert.Empty(t, r.Stderr)
 }
 
 // TestBinary: a provider stays below the size of a plugin. Products are stripped, as releases are.

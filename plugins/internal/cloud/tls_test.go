@@ -139,3 +139,17 @@ func TestValidateTLS(t *testing.T) {
 	another := a.own(t)
 	assert.Len(t, fields(TLS{ClientCertificate: &ClientCertificate{Certificate: own.Certificate, Key: another.Key}}), 1)
 }
+
+// FuzzCertificates: what is accepted is certificates alone, and an error does not quote the text.
+func FuzzCertificates(f *testing.F) {
+	f.Add("c4n4ry")
+	f.Add("-----BEGIN CERTIFICATE-----\nYzRuNHJ5\n-----END CERTIFICATE-----\n")
+	f.Add("-----BEGIN PRIVATE KEY-----\nA: c4n4ry\n\nYzRuNHJ5\n-----END PRIVATE KEY-----")
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := certificates(text)
+		require.NotEqual(t, err == nil, len(all) == 0)
+		if err != nil {
+			require.NotContains(t, err.Error(), "c4n4ry")
+		}
+	})
+}

@@ -45,8 +45,8 @@ func isHost(u *url.URL) bool {
 		}
 	}
 	host := u.Hostname()
-	if _, err := netip.ParseAddr(host); err == nil {
-		return true
+	if a, err := netip.ParseAddr(host); err == nil {
+		return regexp.MustCompile(`^[A-Za-z0-9._-]*$`).MatchString(a.Zone())
 	}
 	const label = `[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?`
 	return len(host) < 254 && regexp.MustCompile(`^`+label+`(\.`+label+`)*\.?$`).MatchString(host)
