@@ -36,7 +36,7 @@ func TestParseURL(t *testing.T) {
 		"https://a..example":                   "is not a URL",
 		"https://übung.example":                "is not a URL",
 		"https://a.example\n/c4n4ry":           "is not a URL",
-		"https://[fe80::1%25c4n4ry%0a]/": "is not a URL",
+		"https://[fe80::1%25c4n4ry%0a]/":       "is not a URL",
 		"https://[c4n4ry]/":                    "is not a URL",
 	} {
 		_, all := ParseURL("spec.uri", text, false, false)
