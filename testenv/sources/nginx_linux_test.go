@@ -23,7 +23,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
-// site is the configuration of nginx: a server per kind of authentication, compression for whoever accepts it, and a log of reports.
+// site is the configuration of nginx: a server per kind of authentication, compression for clients that accept it, and a log of reports.
 const site = `
 log_format report escape=none '$request_method $http_machineadm_sequence $content_type $request_body';
 gzip on; gzip_types *; gzip_min_length 1;

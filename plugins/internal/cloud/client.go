@@ -27,22 +27,6 @@ const (
 	maxHeaderBytes = 64 << 10
 )
 
-// Client sends requests by HTTP/1.1 over TLS 1.2 or later, each over a connection of its own, without cookies.
-type Client struct {
-	TLS TLS
-	// Digest means that the host verifies what is fetched by its SHA-256, so that its end need not be certain.
-	Digest bool
-	// Redirects is how many redirects of a GET are followed. They lead to https alone and not to this machine or its link, and
-	// another scheme, host or port gets neither headers nor the client certificate.
-	Redirects int
-	// Direct uses no proxy of the environment: for metadata services.
-	Direct bool
-	// SpreadUntil is the time until which 403 and 404 are a Retry, because new rights and objects take time to spread.
-	SpreadUntil time.Time
-
-	dial func(ctx context.Context, network, address string) (net.Conn, error) // of tests; nil for a net.Dialer
-}
-
 // Do sends a request. The answer has the status 200, or for other methods than GET one of 200 to 299. Its body ends with
 // io.EOF only if it is complete. Errors are those of the contract: Retry, or Precondition without a field; they name the server.
 func (c Client) Do(r *http.Request) (*http.Response, error) {
@@ -65,15 +49,6 @@ func (c Client) Do(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-}
-
-// exchange is a request and its answer. A redirect leads to another exchange.
-type exchange struct {
-	client         Client
-	caller         context.Context //nolint:containedctx // of this call alone
-	first, request *http.Request   // of the document; the one that is sent
-	foreign        bool            // a redirect led to another server than that of the document
-	proxy          *url.URL
 }
 
 // send returns the answer, whatever its status. Its body is limited in time.

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/textproto"
-	"net/url"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,16 +21,6 @@ import (
 
 // maxRetryAfter bounds the pause that a server asks for.
 const maxRetryAfter = 5 * time.Minute
-
-func hostPort(u *url.URL) string { return net.JoinHostPort(u.Hostname(), port(u)) }
-
-// server names the other end, for messages.
-func (x *exchange) server() string {
-	if x.proxy != nil {
-		return hostPort(x.request.URL) + ", through the proxy " + hostPort(x.proxy) + ","
-	}
-	return hostPort(x.request.URL)
-}
 
 // checked returns an answer that is a success, and otherwise the error that its status means.
 func (x *exchange) checked(answer *http.Response) (*http.Response, error) {
