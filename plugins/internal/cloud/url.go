@@ -63,6 +63,8 @@ func port(u *url.URL) string {
 		return u.Port()
 	case u.Scheme == "http":
 		return "80"
+	case u.Scheme == "socks5", u.Scheme == "socks5h": // of a proxy
+		return "1080"
 	}
 	return "443"
 }
