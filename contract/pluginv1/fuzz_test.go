@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 )
 
 // FuzzEvents: whatever events a plugin sends, those that pass are ones that agree with each other: each change is started
@@ -79,4 +81,46 @@ func nextEvent(script []byte) (Event, []byte) {
 		return Finished{Deferred: []Change{{ID: id, Summary: "x"}}}, rest
 	}
 	return nil, rest
+}
+
+// FuzzParts: whatever parts a plugin sends, those that pass form an object of at most the requested size that begins with
+// begin, and a request that is only to validate gets none.
+func FuzzParts(f *testing.F) {
+	for _, seed := range []string{"", "b", "bdd", "dbd", "bdbd", "bz", "bn", "bdddddd"} {
+		f.Add([]byte(seed), false)
+	}
+	f.Add([]byte("b"), true)
+	f.Fuzz(func(t *testing.T, script []byte, none bool) {
+		const most = 10
+		parts, size, begun := fetched{most: most, none: none}, 0, false
+		for _, kind := range script {
+			message := &pb.Chunk{}
+			switch kind {
+			case 'b':
+				message.Part = &pb.Chunk_Begin{Begin: &pb.Begin{}}
+			case 'e':
+				message.Part = &pb.Chunk_Begin{}
+			case 'n':
+			default:
+				message.Part = &pb.Chunk_Data{Data: make([]byte, kind%4)}
+			}
+			got, err := parts.take(message)
+			if err != nil {
+				var e *Error
+				require.ErrorAs(t, err, &e)
+				require.NotEmpty(t, e.Clause)
+				return
+			}
+			require.False(t, none)
+			if got.Begin {
+				begun, size = true, 0
+				continue
+			}
+			size += len(got.Data)
+			require.True(t, begun)
+			require.NotEmpty(t, got.Data)
+			require.LessOrEqual(t, size, most)
+		}
+		require.Equal(t, begun || none, parts.end() == nil)
+	})
 }

@@ -46,7 +46,7 @@ type Chunk struct {
 	// Begin marks the first part of the object. After a lost connection it comes again, and what came before is discarded.
 	Begin    bool
 	Revision string // with Begin: an ETag or a version, empty if the source has none
-	Data     []byte // without Begin
+	Data     []byte // without Begin: 1 to MaxChunkBytes bytes
 }
 
 // ReportRequest is the request of Report.
@@ -62,7 +62,7 @@ type ReportRequest struct {
 // Source is a plugin that fetches objects. A server implements it, and so does Client.
 type Source interface {
 	Describer
-	// Fetch passes the parts of the object to send. It changes nothing.
+	// Fetch passes the parts of the object to send, whose data is valid until send returns. It changes nothing.
 	Fetch(ctx context.Context, r FetchRequest, send func(Chunk) error) error
 	// Report keeps a report at the destination that the document names. Without CapabilityReport it is Unsupported.
 	Report(ctx context.Context, r ReportRequest) error
@@ -80,7 +80,7 @@ type PassphraseRequest struct {
 
 // NewPassphraseRequest is the request of NewPassphrase.
 type NewPassphraseRequest struct {
-	Key            string // in the form of the provider
+	Key            string // the name of the key, in the form of the provider
 	Target         target.Target
 	ProviderConfig []byte // spec.providerConfig of the document to be written, as JSON; empty for none
 }

@@ -74,7 +74,8 @@ func (f *fetched) take(message *pb.Chunk) (Chunk, error) {
 		case !f.begun:
 			return Chunk{}, breach("P-42", "Fetch sent data before begin")
 		case len(part.Data) == 0 || len(part.Data) > MaxChunkBytes:
-			return Chunk{}, breach("P-42", "Fetch sent a part of %d bytes, which is empty or larger than %d", len(part.Data), MaxChunkBytes)
+			return Chunk{}, breach("P-42", "Fetch sent a part of %d bytes, which is empty or larger than %d",
+				len(part.Data), MaxChunkBytes)
 		case f.size > f.most:
 			return Chunk{}, breach("P-42", "Fetch sent more than %d bytes", f.most)
 		}
@@ -108,10 +109,10 @@ func (c *Client) Passphrase(ctx context.Context, r PassphraseRequest) ([]byte, e
 	if err != nil {
 		return nil, fromStatus(ctx, "Passphrase", err, trailer)
 	}
-	if !r.ValidateOnly {
-		return answer.GetPassphrase(), checkPassphrase("Passphrase", answer.GetPassphrase())
-	}
-	if len(answer.GetPassphrase()) > 0 {
+	switch passphrase := answer.GetPassphrase(); {
+	case !r.ValidateOnly:
+		return checkedPassphrase("Passphrase", passphrase)
+	case len(passphrase) > 0:
 		return nil, breach("P-43", "Passphrase sent one although it was asked only to validate the document")
 	}
 	return nil, nil
@@ -127,17 +128,23 @@ func (c *Client) NewPassphrase(ctx context.Context, r NewPassphraseRequest) (New
 		return NewPassphrase{}, fromStatus(ctx, "NewPassphrase", err, trailer)
 	}
 	if size := len(answer.GetUri()); size == 0 || size > MaxTextBytes {
-		return NewPassphrase{}, breach("P-46", "NewPassphrase answered with a URI of %d bytes, which is empty or longer than %d", size, MaxTextBytes)
+		return NewPassphrase{}, breach("P-46", "NewPassphrase answered with a URI of %d bytes, which is empty or longer than %d",
+			size, MaxTextBytes)
 	}
-	return NewPassphrase{Passphrase: answer.GetPassphrase(), URI: answer.GetUri()},
-		checkPassphrase("NewPassphrase", answer.GetPassphrase())
+	passphrase, err := checkedPassphrase("NewPassphrase", answer.GetPassphrase())
+	if err != nil {
+		return NewPassphrase{}, err
+	}
+	return NewPassphrase{Passphrase: passphrase, URI: answer.GetUri()}, nil
 }
 
-func checkPassphrase(call string, passphrase []byte) error {
+// checkedPassphrase returns a passphrase of a permitted length. Its error does not say how long another one is.
+func checkedPassphrase(call string, passphrase []byte) ([]byte, error) {
 	if len(passphrase) < MinPassphraseBytes || len(passphrase) > MaxPassphraseBytes {
-		return breach("P-45", "%s answered with a passphrase that has fewer than %d or more than %d bytes", call, MinPassphraseBytes, MaxPassphraseBytes)
+		return nil, breach("P-45", "%s answered with a passphrase that has fewer than %d or more than %d bytes",
+			call, MinPassphraseBytes, MaxPassphraseBytes)
 	}
-	return nil
+	return passphrase, nil
 }
 
 // durationToPB returns nil for 0.

@@ -64,7 +64,11 @@ func fromStatus(ctx context.Context, call string, err error, trailer metadata.MD
 	for _, packed := range details {
 		var detail pb.ErrorDetail
 		if packed.MessageIs(&detail) && packed.UnmarshalTo(&detail) == nil {
-			return received(&detail)
+			e := received(&detail)
+			if call != "Plan" { // no other call has claims
+				e.Claims = nil
+			}
+			return e
 		}
 	}
 	if s.Code() == codes.Canceled || s.Code() == codes.DeadlineExceeded {
