@@ -23,8 +23,9 @@ import (
 const asPlugin = "serve-as-plugin"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == asPlugin {
-		launch.Serve(mirror{})
+	served := map[string]pluginv1.Describer{asPlugin: mirror{}, asSource: source{}, asKeyProvider: keyProvider{}}
+	if len(os.Args) == 2 && served[os.Args[1]] != nil {
+		launch.Serve(served[os.Args[1]])
 		return
 	}
 	if len(os.Args) == 3 && os.Args[1] == asStranger {
@@ -73,13 +74,19 @@ func socketDir(t *testing.T) string {
 // start starts the test binary as a plugin.
 func start(t *testing.T, environment []string, stderr io.Writer) *launch.Process {
 	t.Helper()
+	return startAs(t, asPlugin, environment, stderr)
+}
+
+// startAs starts the test binary as a plugin of a type.
+func startAs(t *testing.T, as string, environment []string, stderr io.Writer) *launch.Process {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	sockets := socketDir(t)
 	p, err := launch.Start(t.Context(), launch.Options{
-		Command: exec.Command(self, asPlugin), Environment: environment, SocketDir: sockets, Stderr: stderr,
+		Command: exec.Command(self, as), Environment: environment, SocketDir: sockets, Stderr: stderr,
 	})
 	if err != nil {
 		t.Fatal(err)
