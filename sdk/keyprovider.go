@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -20,10 +21,11 @@ type KeyProvider struct {
 	OS []string
 	// Secrets are the field paths of the secrets in spec.providerConfig, such as "spec.providerConfig.token".
 	Secrets []string
-	// Validate returns the errors of a key that need no connection. It is called before Passphrase. Nil finds none.
+	// Validate returns the errors of a key that show without a connection, all of them. It is called before Passphrase, also for
+	// a key whose URI is missing. Nil finds none.
 	Validate func(k Key) []Violation
-	// Passphrase returns the passphrase, at least 14 bytes. An error with the code Retry is tried again for as long as the host
-	// permits.
+	// Passphrase returns the passphrase, 14 bytes to 4 KiB, as the bytes that are kept. An error of the network and one with the
+	// code Retry are tried again for as long as the host permits, except that a certificate is refused at once.
 	Passphrase func(ctx context.Context, k Key) (v1alpha1.Secret, error)
 	// NewPassphrase returns a new passphrase that the key named k.URI protects, and the passphraseURI with which Passphrase
 	// finds it again. Nil: the plugin makes none.
@@ -39,13 +41,11 @@ type Key struct {
 	ProviderConfig json.RawMessage
 }
 
-func (p KeyProvider) server(goos string) pluginv1.Describer {
-	return &keyProvider{KeyProvider: p, about: about{name: p.Name, version: p.Version, os: p.OS, goos: goos}}
-}
+func (p KeyProvider) server(goos string) pluginv1.Describer { return NewKeyProvider(p, goos) }
 
 // NewKeyProvider returns the plugin as the service of the protocol, for this GOOS. Main serves it; tests call it directly.
 func NewKeyProvider(p KeyProvider, goos string) pluginv1.KeyProvider {
-	return p.server(goos).(pluginv1.KeyProvider) //nolint:forcetypeassert // server returns nothing else
+	return &keyProvider{KeyProvider: p, about: about{name: p.Name, version: p.Version, os: p.OS, goos: goos}}
 }
 
 type keyProvider struct {
@@ -73,10 +73,11 @@ func (p *keyProvider) Passphrase(ctx context.Context, r pluginv1.PassphraseReque
 	var want v1alpha1.EncryptedConfig
 	violations := document.Unmarshal(r.Document, &want)
 	k := Key{Target: r.Target, URI: want.Spec.PassphraseURI, ProviderConfig: want.Spec.ProviderConfig}
-	if k.URI == "" && len(violations) == 0 {
-		violations = append(violations, Violation{Field: "spec.passphraseURI", Message: "is missing", Hint: "name the passphrase"})
+	if strings.TrimSpace(k.URI) == "" {
+		missing := Violation{Field: passphraseField, Message: "is missing", Hint: "name the passphrase, in the form of the provider"}
+		violations = document.Join(violations, []Violation{missing})
 	}
-	if p.Validate != nil && k.URI != "" {
+	if p.Validate != nil {
 		violations = document.Join(violations, p.Validate(k))
 	}
 	if len(violations) > 0 {
@@ -88,12 +89,16 @@ func (p *keyProvider) Passphrase(ctx context.Context, r pluginv1.PassphraseReque
 	var passphrase v1alpha1.Secret
 	err := retrying(ctx, r.RetryFor, func() (err error) {
 		passphrase, err = p.KeyProvider.Passphrase(ctx, k)
-		return classify(ctx, err)
+		return unreachable(ctx, err)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return passphrase.Reveal(), checkPassphrase(passphrase)
+	if !permitted(passphrase) {
+		return nil, Final(At(Precondition("the passphrase has fewer than 14 bytes or more than 4 KiB",
+			"encrypt the document again with a passphrase of a permitted length"), passphraseField))
+	}
+	return passphrase.Reveal(), nil
 }
 
 // NewPassphrase implements pluginv1.KeyProvider.
@@ -105,17 +110,19 @@ func (p *keyProvider) NewPassphrase(ctx context.Context, r pluginv1.NewPassphras
 		return pluginv1.NewPassphrase{}, Unsupported("", "provider "+p.name+" makes no passphrases", "")
 	}
 	passphrase, uri, err := p.KeyProvider.NewPassphrase(ctx, Key{Target: r.Target, URI: r.Key, ProviderConfig: r.ProviderConfig})
-	if err != nil {
-		return pluginv1.NewPassphrase{}, classify(ctx, err)
+	switch {
+	case err != nil:
+		return pluginv1.NewPassphrase{}, unreachable(ctx, err)
+	case !permitted(passphrase):
+		return pluginv1.NewPassphrase{}, internal("the new passphrase has fewer than 14 bytes or more than 4 KiB")
 	}
-	return pluginv1.NewPassphrase{Passphrase: passphrase.Reveal(), URI: uri}, checkPassphrase(passphrase)
+	return pluginv1.NewPassphrase{Passphrase: passphrase.Reveal(), URI: uri}, nil
 }
 
-// checkPassphrase refuses a passphrase that the host would refuse as a defect of the plugin.
-func checkPassphrase(s v1alpha1.Secret) error {
-	if n := len(s.Reveal()); n < pluginv1.MinPassphraseBytes || n > pluginv1.MaxPassphraseBytes {
-		return Final(At(Precondition("the passphrase has fewer than 14 bytes or more than 4 KiB",
-			"encrypt the document again with a passphrase of a permitted length"), "spec.passphraseURI"))
-	}
-	return nil
+const passphraseField = "spec.passphraseURI"
+
+// permitted reports whether the host accepts a passphrase of this length.
+func permitted(s v1alpha1.Secret) bool {
+	n := len(s.Reveal())
+	return n >= pluginv1.MinPassphraseBytes && n <= pluginv1.MaxPassphraseBytes
 }

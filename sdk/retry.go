@@ -3,13 +3,14 @@ package sdk
 import (
 	"context"
 	"math/rand/v2"
+	"net"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// The pauses between two tries: they double from the first to the longest, each with a random part of a fifth, so that many
-// machines do not come back at once.
+// The pauses between two tries: they double from the first to the longest, each longer or shorter by up to a fifth at
+// random, so that many machines do not come back at once.
 const (
 	firstTryPause   = 100 * time.Millisecond
 	longestTryPause = 5 * time.Second
@@ -25,7 +26,10 @@ func retrying(ctx context.Context, most time.Duration, try func() error) error {
 		if !ok || known.Code != pluginv1.CodeRetry {
 			return err
 		}
-		wait := max(known.RetryAfter, jittered(pause, rand.Float64()))
+		wait := jittered(pause, rand.Float64())
+		if after := known.RetryAfter; after > 0 { // all machines may have the same one
+			wait = max(wait, after+time.Duration(jitter*rand.Float64()*float64(after)))
+		}
 		if time.Now().Add(wait).After(end) {
 			return err
 		}
@@ -35,6 +39,15 @@ func retrying(ctx context.Context, most time.Duration, try func() error) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// unreachable classifies an error on the way to a source. A name that is not resolved can pass: it may not be published yet,
+// or the machine, which boots, has no name servers yet.
+func unreachable(ctx context.Context, err error) error {
+	if _, known := asContract(err); !known && is[*net.DNSError](err) {
+		return Retry(0, err.Error())
+	}
+	return classify(ctx, err)
 }
 
 // jittered changes a pause by up to a fifth in both directions. at is from 0 to 1.

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,11 +25,14 @@ type Source struct {
 	OS []string
 	// Secrets are the field paths of the secrets in spec.providerConfig, such as "spec.providerConfig.token".
 	Secrets []string
-	// Validate returns the errors of a location that need no connection. It is called before Fetch and Report. Nil finds none.
+	// Validate returns the errors of a location that show without a connection, all of them. It is called before Fetch and
+	// Report, also for a location whose URI is missing. Nil finds none.
 	Validate func(l Location) []Violation
-	// Fetch opens the object at a location. An error with the code Retry is tried again for as long as the host permits.
+	// Fetch opens the object at a location. An error of the network and one with the code Retry are tried again for as long as
+	// the host permits, except that a certificate is refused at once.
 	Fetch func(ctx context.Context, l Location) (Object, error)
-	// Report keeps the report of a run at a location. Nil: the plugin keeps no reports.
+	// Report keeps the report of a run at a location, and succeeds without an effect where a report with a higher Sequence is
+	// kept. Nil: the plugin keeps no reports.
 	Report func(ctx context.Context, l Location, r RunReport) error
 }
 
@@ -51,7 +55,8 @@ type Location struct {
 type Object struct {
 	// Revision identifies the content at the source, for people: an ETag or a version.
 	Revision string
-	// Body holds the content. Its end is the end of the object: an object that may be incomplete ends with an error.
+	// Body holds the content. It ends with io.EOF only if the object is complete; with another error the object is fetched
+	// again. It is closed in any case.
 	Body io.ReadCloser
 }
 
@@ -68,13 +73,11 @@ func Answered(err error, status int) error {
 	return WithFacts(err, map[string]string{pluginv1.FactStatus: fmt.Sprint(status)})
 }
 
-func (s Source) server(goos string) pluginv1.Describer {
-	return &source{Source: s, about: about{name: s.Name, version: s.Version, os: s.OS, goos: goos}}
-}
+func (s Source) server(goos string) pluginv1.Describer { return NewSource(s, goos) }
 
 // NewSource returns the plugin as the service of the protocol, for this GOOS. Main serves it; tests call it directly.
 func NewSource(s Source, goos string) pluginv1.Source {
-	return s.server(goos).(pluginv1.Source) //nolint:forcetypeassert // server returns nothing else
+	return &source{Source: s, about: about{name: s.Name, version: s.Version, os: s.OS, goos: goos}}
 }
 
 type source struct {
@@ -107,7 +110,7 @@ const fetchBuffer = 128 << 10
 func (s *source) fetch(ctx context.Context, l Location, most int64, send func(pluginv1.Chunk) error) (err error) {
 	o, err := s.Source.Fetch(ctx, l)
 	if err != nil {
-		return classify(ctx, err)
+		return unreachable(ctx, err)
 	}
 	defer func() { _ = o.Body.Close() }() // what was read is complete, or err says why not
 	if err := send(pluginv1.Chunk{Begin: true, Revision: o.Revision}); err != nil {
@@ -146,7 +149,10 @@ func fill(buffer []byte, from io.Reader) (n int, err error) {
 
 // interrupted returns the error of an object that ended before its end, which another try may get whole.
 func interrupted(ctx context.Context, err error) error {
-	err = classify(ctx, err)
+	if _, own := asContract(err); own {
+		return err
+	}
+	err = unreachable(ctx, err)
 	if known, ok := asContract(err); ok && known.Code == pluginv1.CodeInternal {
 		return Retry(0, "the object ended before it was complete: "+known.Message)
 	}
@@ -162,42 +168,65 @@ func (s *source) Report(ctx context.Context, r pluginv1.ReportRequest) error {
 	if err != nil || r.ValidateOnly {
 		return err
 	}
-	return classify(ctx, s.Source.Report(ctx, l, RunReport{Body: r.Report, Sequence: r.Sequence}))
+	return unreachable(ctx, s.Source.Report(ctx, l, RunReport{Body: r.Report, Sequence: r.Sequence}))
 }
 
-// locate decodes and validates a document.
-func (s *source) locate(t target.Target, doc []byte, forReport bool) (Location, error) {
+// locate decodes and validates a document. The location of a report is its destination.
+func (s *source) locate(t target.Target, doc []byte, report bool) (Location, error) {
 	if err := s.supports(t); err != nil {
 		return Location{}, err
 	}
-	kind, err := s.kindOf(doc, v1alpha1.KindRemoteConfig, v1alpha1.KindReportTarget)
+	kinds := []string{v1alpha1.KindRemoteConfig}
+	if report {
+		kinds = append(kinds, v1alpha1.KindReportTarget)
+	}
+	kind, err := s.kindOf(doc, kinds...)
 	if err != nil {
 		return Location{}, err
 	}
-	l := Location{Target: t, Field: "spec.uri"}
+	var l Location
 	var violations []Violation
 	if kind == v1alpha1.KindReportTarget {
 		var want v1alpha1.ReportTarget
 		violations = document.Unmarshal(doc, &want)
-		l.URI, l.ProviderConfig = want.Spec.URI, want.Spec.ProviderConfig
+		l = Location{URI: want.Spec.URI, Field: uriField, ProviderConfig: want.Spec.ProviderConfig}
 	} else {
-		var want v1alpha1.RemoteConfig
-		violations = document.Unmarshal(doc, &want)
-		l.URI, l.ProviderConfig, l.SHA256 = want.Spec.URI, want.Spec.ProviderConfig, want.Spec.SHA256
-		if forReport {
-			if l.Beside = want.Spec.Report == nil || want.Spec.Report.URI == ""; !l.Beside {
-				l.URI, l.Field = want.Spec.Report.URI, "spec.report.uri"
-			}
-		}
+		l, violations = remoteLocation(doc, report)
 	}
-	if strings.TrimSpace(l.URI) == "" && len(violations) == 0 {
-		violations = append(violations, Violation{Field: l.Field, Message: "is missing", Hint: "name the object"})
+	l.Target = t
+	if strings.TrimSpace(l.URI) == "" {
+		missing := Violation{Field: l.Field, Message: "is missing", Hint: "name the object, in the form of the provider"}
+		violations = document.Join(violations, []Violation{missing})
 	}
-	if s.Validate != nil && l.URI != "" {
+	if s.Validate != nil {
 		violations = document.Join(violations, s.Validate(l))
 	}
 	if len(violations) > 0 {
 		return Location{}, InvalidConfig(violations...)
 	}
 	return l, nil
+}
+
+const uriField = "spec.uri"
+
+// remoteLocation decodes a RemoteConfig.
+func remoteLocation(doc []byte, report bool) (Location, []Violation) {
+	var want v1alpha1.RemoteConfig
+	violations := document.Unmarshal(doc, &want)
+	l := Location{URI: want.Spec.URI, Field: uriField, SHA256: want.Spec.SHA256, ProviderConfig: want.Spec.ProviderConfig}
+	if l.SHA256 != "" && !isDigest(l.SHA256) {
+		violations = document.Join(violations, []Violation{{
+			Field: "spec.sha256", Message: "is not 64 hexadecimal digits in lower case", Hint: "copy what sha256sum prints of the object",
+		}})
+	}
+	if report {
+		if l.Beside = want.Spec.Report == nil || want.Spec.Report.URI == ""; !l.Beside {
+			l.URI, l.Field = want.Spec.Report.URI, "spec.report.uri"
+		}
+	}
+	return l, violations
+}
+
+func isDigest(text string) bool {
+	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
 }
