@@ -2,14 +2,14 @@ package v1alpha1
 
 import "encoding/json"
 
-// RemoteConfig stands for the documents of a stream at another place. They take its place.
+// RemoteConfig stands for the documents of a stream that is elsewhere. They take its place.
 type RemoteConfig struct {
 	Header
 	// Spec names the stream.
 	Spec RemoteConfigSpec `json:"spec"`
 }
 
-// RemoteConfigSpec names a stream at another place. Source: the Cluster API proposal for machineadm, remote configuration.
+// RemoteConfigSpec names a stream that is elsewhere. Source: the Cluster API proposal for machineadm, remote configuration.
 type RemoteConfigSpec struct {
 	// Provider names the plugin that fetches the stream, such as http.
 	Provider string `json:"provider"`

@@ -209,6 +209,9 @@ func (c code) values() [][]string {
 		{"longest key", count(document.MaxKeyBytes) + " bytes"},
 		{"most structure", count(document.MaxStructure)},
 		{"most errors of a document", count(document.MaxErrors)},
+		{"largest part of an object", size(pluginv1.MaxChunkBytes)},
+		{"shortest passphrase", count(pluginv1.MinPassphraseBytes) + " bytes"},
+		{"longest passphrase", size(pluginv1.MaxPassphraseBytes)},
 	}
 }
 
@@ -328,21 +331,23 @@ func (c code) environment() [][]string {
 // calls are those that a plugin serves: ours, and go-plugin's.
 func calls() [][]string {
 	var out [][]string
-	add := func(service, method string, stream bool) {
-		name := "/" + service + "/" + method
-		if stream {
-			name += " (a stream of events)"
-		}
-		out = append(out, []string{name})
+	add := func(service, method, stream string) {
+		out = append(out, []string{"/" + service + "/" + method + stream})
 	}
-	add(pb.Plugin_ServiceDesc.ServiceName, pb.Plugin_ServiceDesc.Methods[0].MethodName, false)
-	configurator := pb.Configurator_ServiceDesc
-	add(configurator.ServiceName, configurator.Methods[0].MethodName, false)
-	for _, s := range configurator.Streams {
-		add(configurator.ServiceName, s.StreamName, true)
-	}
+	plugin, configurator := pb.Plugin_ServiceDesc, pb.Configurator_ServiceDesc
+	source, keys := pb.Source_ServiceDesc, pb.KeyProvider_ServiceDesc
+	add(plugin.ServiceName, plugin.Methods[0].MethodName, "")
+	add(configurator.ServiceName, configurator.Methods[0].MethodName, "")
+	add(configurator.ServiceName, configurator.Streams[0].StreamName, " (a stream of events)")
 	for _, m := range configurator.Methods[1:] {
-		add(configurator.ServiceName, m.MethodName, false)
+		add(configurator.ServiceName, m.MethodName, "")
+	}
+	add(source.ServiceName, source.Streams[0].StreamName, " (a stream of parts)")
+	for _, m := range source.Methods {
+		add(source.ServiceName, m.MethodName, "")
+	}
+	for _, m := range keys.Methods {
+		add(keys.ServiceName, m.MethodName, "")
 	}
 	return append(out, []string{"/plugin.GRPCController/Shutdown"}, []string{"/grpc.health.v1.Health/Check"},
 		[]string{"/plugin.GRPCStdio/StreamStdio"}, []string{"/plugin.GRPCBroker/StartStream"})
