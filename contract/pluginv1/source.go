@@ -24,12 +24,6 @@ const (
 // 401, 403, 404 or 410, as in HTTP.
 const FactStatus = "status"
 
-// Describer is the part of every plugin.
-type Describer interface {
-	// Describe returns what the plugin serves and how it fits the target.
-	Describe(ctx context.Context, r DescribeRequest) (Description, error)
-}
-
 // FetchRequest is the request of Fetch.
 type FetchRequest struct {
 	Document []byte // the whole RemoteConfig document as JSON

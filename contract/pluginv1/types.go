@@ -192,6 +192,12 @@ func (Progress) event() {}
 func (Warning) event()  {}
 func (Finished) event() {}
 
+// Describer is the part of every plugin.
+type Describer interface {
+	// Describe returns what the plugin serves and how it fits the target.
+	Describe(ctx context.Context, r DescribeRequest) (Description, error)
+}
+
 // Configurator is a plugin that configures a machine. A server implements it, and so does Client.
 type Configurator interface {
 	Describer
