@@ -27,7 +27,7 @@ func (r *runner) run(ctx context.Context, check Check) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %s: %w", r.c.Name, check.Name, err)
 	}
-	r.unsettled = r.unsettled || check.Name == outcomeName && got.status == Fail
+	r.unsettled = r.unsettled || (check.Name == outcomeName || check.Name == objectName) && got.status == Fail
 	return got.export(r.c, check, since, r.starts-before), nil
 }
 

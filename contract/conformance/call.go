@@ -24,12 +24,59 @@ func (p *plugin) describe(ctx context.Context, r pluginv1.Request, schemas bool)
 	return d, p.explain(err)
 }
 
-// plan calls Plan.
+// plan calls Plan, or that which a source or a key provider answers instead.
 func (p *plugin) plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	if p.role != configurator { // whether the document is refused is all that these answer
+		_, err := p.get(ctx, r, query{})
+		return pluginv1.Plan{}, err
+	}
 	plan, err := p.Plan(ctx, r)
 	return plan, p.explain(err)
+}
+
+// mostBytes is the size of the largest object where a check does not limit it: that of a stream.
+const mostBytes = 16 << 20
+
+// query is a call of a source or a key provider.
+type query struct {
+	most         int64  // 0 is mostBytes
+	validateOnly bool   // and nothing else
+	begun        func() // called when the first part of an object arrives; may be nil
+}
+
+// get fetches the object of a document or gets its passphrase, in one try.
+func (p *plugin) get(ctx context.Context, r pluginv1.Request, q query) (got []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if p.role == keyProvider {
+		bare, err := without(r.Document, "spec", "ciphertext")
+		if err != nil {
+			return nil, err
+		}
+		got, err = p.Passphrase(ctx, pluginv1.PassphraseRequest{Document: bare, Target: r.Target, ValidateOnly: q.validateOnly})
+		return got, p.explain(err)
+	}
+	if q.most == 0 {
+		q.most = mostBytes
+	}
+	err = p.Fetch(ctx, pluginv1.FetchRequest{
+		Document: r.Document, Target: r.Target, MaxBytes: q.most, ValidateOnly: q.validateOnly,
+	}, func(c pluginv1.Chunk) error {
+		if c.Begin {
+			got = nil
+			if q.begun != nil {
+				q.begun()
+			}
+		}
+		got = append(got, c.Data...)
+		return nil
+	})
+	if err != nil {
+		return nil, p.explain(err)
+	}
+	return got, nil
 }
 
 // explain adds the last output of a plugin that has ended.
@@ -51,11 +98,18 @@ type applied struct {
 	err error
 }
 
-// apply calls Apply. on, which may be nil, is called with the number of each event, from 0, when it arrives.
+// apply calls Apply, or that which a source or a key provider answers instead, with an error in finished. on, which may be nil, is called with the number of each event, from 0, when it arrives.
 func (p *plugin) apply(ctx context.Context, r pluginv1.Request, limit int, on func(int, pluginv1.Event)) applied {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var out applied
+	if p.role != configurator {
+		_, err := p.get(ctx, r, query{})
+		if out.finished.Error = contractError(err); out.finished.Error == nil {
+			out.err = err
+		}
+		return out
+	}
 	out.finished, out.err = p.Apply(ctx, r, limit, func(e pluginv1.Event) error {
 		out.events = append(out.events, e)
 		if on != nil {

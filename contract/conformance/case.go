@@ -2,17 +2,20 @@ package conformance
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 // Case is one case, as read by LoadCases.
@@ -21,6 +24,7 @@ type Case struct {
 	Name string
 
 	dir    string
+	header header
 	config []byte // with the placeholder
 	expect expectation
 }
@@ -33,6 +37,8 @@ type expectation struct {
 	Reboot  string            `json:"reboot,omitempty"`
 	Secrets []string          `json:"secrets,omitempty"`
 	Modes   map[string]string `json:"modes,omitempty"`
+	File    string            `json:"file,omitempty"`
+	SHA256  string            `json:"sha256,omitempty"`
 }
 
 type expectedError struct {
@@ -43,7 +49,7 @@ type expectedError struct {
 
 // caseFiles are the names in the directory of a case.
 func caseFiles() []string {
-	return []string{"config.yaml", "root", "expect", "expect.yaml", "README.md"}
+	return []string{"config.yaml", "root", "expect", "expect.yaml", "served", "README.md"}
 }
 
 // codes are the codes that a case can expect: Internal is always a finding.
@@ -105,8 +111,42 @@ func loadCase(dir string) (*Case, error) {
 	if err := c.readExpectation(filepath.Join(dir, "expect.yaml")); err != nil {
 		return nil, err
 	}
-	_, err = c.document(newCanary())
-	return c, err
+	if _, err = c.document(newCanary(), nil); err != nil {
+		return nil, err
+	}
+	return c, c.checkRole()
+}
+
+// checkRole refuses what has no effect for the type of plugin that the case is for.
+func (c *Case) checkRole() error {
+	var none []string
+	if c.header.role() == configurator {
+		none = []string{"served"}
+	} else {
+		none = []string{"root", "expect"}
+	}
+	for _, name := range none {
+		if _, err := os.Lstat(filepath.Join(c.dir, name)); err == nil {
+			return fmt.Errorf("%s has no effect for the kind %s", filepath.Join(c.dir, name), c.header.kind)
+		}
+	}
+	e, of := c.expect, c.header.role()
+	for field, wrong := range map[string]bool{
+		"file": of == configurator && e.File != "", "sha256": of == configurator && e.SHA256 != "",
+		"changes": of != configurator && e.Changes != nil, "reboot": of != configurator && e.Reboot != "",
+		"modes": of != configurator && e.Modes != nil,
+	} {
+		if wrong {
+			return fmt.Errorf("%s: %s: has no effect for the kind %s", filepath.Join(c.dir, "expect.yaml"), field, c.header.kind)
+		}
+	}
+	if c.header.kind == v1alpha1.KindReportTarget && of == source {
+		return fmt.Errorf("%s: a case has a RemoteConfig; the kit sends no reports", filepath.Join(c.dir, "config.yaml"))
+	}
+	if _, err := os.Stat(filepath.Join(c.dir, "served", filepath.FromSlash(e.File))); e.File != "" && err != nil {
+		return fmt.Errorf("%s: file: %w", filepath.Join(c.dir, "expect.yaml"), err)
+	}
+	return nil
 }
 
 func (c *Case) readExpectation(name string) error {
@@ -140,6 +180,12 @@ func (c *Case) readExpectation(name string) error {
 	}
 	if c.refused() && c.expect.Changes != nil {
 		problem("changes", "a refused document has none")
+	}
+	if c.refused() && (c.expect.File != "" || c.expect.SHA256 != "") {
+		problem("file, sha256", "a refused document has no object")
+	}
+	if digest := c.expect.SHA256; digest != "" && (len(digest) != 2*sha256.Size || strings.Trim(digest, "0123456789abcdef") != "") {
+		problem("sha256", "must be 64 hexadecimal digits in lower case")
 	}
 	if !c.refused() && c.expect.Facts != nil {
 		problem("facts", "only a refused document has facts")
@@ -200,11 +246,22 @@ func yamlMapping(name string, data []byte) ([]byte, error) {
 	return encode(root["spec"])
 }
 
-// document returns the document as JSON, with the canary in place of the placeholder.
-func (c *Case) document(canary string) ([]byte, error) {
+// document returns the document as JSON, with the canary in place of the placeholder, and with the values of the counterpart
+// unless they are nil. It sets the header of the case.
+func (c *Case) document(canary string, values map[string]string) ([]byte, error) {
 	name := filepath.Join(c.dir, "config.yaml")
-	data, err := decodeOne(name, fill(c.config, canary))
+	config := fill(c.config, canary)
+	for key, value := range values {
+		config = bytes.ReplaceAll(config, []byte("${"+key+"}"), []byte(value))
+	}
+	if left := regexp.MustCompile(`\$\{[A-Za-z0-9_-]+\}`).Find(config); values != nil && left != nil {
+		return nil, fmt.Errorf("%s has %s, which has no value: define it (--define NAME=VALUE, or Suite.Setup)", name, left)
+	}
+	data, err := decodeOne(name, config)
 	if err != nil {
+		return nil, err
+	}
+	if c.header, err = headerOf(data); err != nil {
 		return nil, err
 	}
 	at, err := fieldsWith(data, canary)

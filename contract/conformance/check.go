@@ -13,6 +13,8 @@ type Check struct {
 	// Fresh is the reason why the check starts processes of its own; empty for a check that shares those of the case.
 	Fresh string
 
+	// of are the types of plugin that the check is for; 0 is a configurator.
+	of role
 	// once marks a check that depends on no case.
 	once bool
 	// alone marks a check that no other case may disturb.
@@ -25,4 +27,5 @@ const (
 	outcomeName = "outcome"
 	eventsName  = "events"
 	claimsName  = "claims"
+	objectName  = "object"
 )

@@ -26,13 +26,11 @@ func describes(ctx context.Context, f *fixture) (result, error) {
 			got: fmt.Sprintf("Describe fails: %v", err), cause: causeOf(err, "Describe does work that can fail"),
 		}), nil
 	}
-	header, err := f.runner.header()
-	if err != nil {
-		return result{}, err
-	}
+	header := f.runner.c.header
 	for _, part := range []func() result{
 		func() result { return f.checkNames(d, header) },
 		func() result { return checkDistributions(d.Distributions) },
+		func() result { return checkCapabilities(d, header.role()) },
 		func() result {
 			if kind, serves := d.Serves(header.apiVersion, header.kind); serves {
 				return checkSecretFields(kind, f.runner.c.expect.Secrets)
@@ -68,7 +66,7 @@ func (f *fixture) checkNames(d pluginv1.Description, h header) result {
 			got:   fmt.Sprintf("Describe does not list the kind %s of %s", h.kind, h.apiVersion),
 			cause: "another apiVersion in kinds than in config.yaml, or a kind that is missing",
 		})
-	case serves && kind.Phase == pluginv1.PhaseUnspecified:
+	case serves && kind.Phase == pluginv1.PhaseUnspecified && h.role() == configurator:
 		return failed(finding{
 			clause: "P-13", expected: "each kind has the phase PREPARATION or PROVISIONING",
 			got: fmt.Sprintf("the kind %s has no phase", h.kind), cause: "the field phase is not set",
@@ -158,16 +156,4 @@ func filesOf(d pluginv1.Description) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-type header struct{ apiVersion, kind string }
-
-func (r *runner) header() (header, error) {
-	root, err := parse(r.document)
-	if err != nil {
-		return header{}, err
-	}
-	version, _ := root["apiVersion"].(string)
-	kind, _ := root["kind"].(string)
-	return header{version, kind}, nil
 }

@@ -29,11 +29,11 @@ func noCommand(ctx context.Context, f *fixture) (result, error) {
 		return result{}, err
 	}
 	wrong := finding{
-		clause: "G-15", expected: "on behalf of an image, the plugin runs no command",
+		clause: p.role.harmless("G-15"), expected: "on behalf of an image, the plugin runs no command",
 		cause: "a command of the host, such as systemctl or the checker of a daemon, that is run without a test for an empty root",
 	}
 	if family(p.PID()).grew(before) {
-		wrong.got = "Plan on an image root ran a command"
+		wrong.got = p.role.call() + " on an image root ran a command"
 		return failed(wrong), nil
 	}
 	if err := p.apply(ctx, f.applying(), 0, nil).crashed(); err != nil {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,7 +15,11 @@ import (
 // values most often.
 func secrets(ctx context.Context, f *fixture) (result, error) {
 	r := f.runner
-	if len(r.c.expect.Secrets) == 0 {
+	hidden := r.c.expect.Secrets
+	if r.counterpart != nil {
+		hidden = append(slices.Clip(hidden), "served/")
+	}
+	if len(hidden) == 0 {
 		return skipped("the case has no secret"), nil
 	}
 	p, err := f.startNew(ctx, usualUmask)
@@ -35,7 +40,7 @@ func secrets(ctx context.Context, f *fixture) (result, error) {
 	for _, d := range []struct {
 		what string
 		doc  []byte
-	}{{"a plan", r.document}, {"a plan with an unknown field", unknown}, {"a plan with a secret of another type", mistyped}} {
+	}{{p.role.call(), r.document}, {p.role.call() + " with an unknown field", unknown}, {p.role.call() + " with a secret of another type", mistyped}} {
 		plan, err := p.plan(ctx, withDocument(f.planning(), d.doc))
 		w.search("the answer to "+d.what, texts(plan), texts(contractError(err)))
 	}
@@ -51,7 +56,7 @@ func secrets(ctx context.Context, f *fixture) (result, error) {
 		return failed(finding{
 			clause: "G-23", expected: "a secret occurs in no answer, event, log, argument or environment",
 			got: fmt.Sprintf("a secret of %s (plain, in hexadecimal or base64) shows in %s",
-				strings.Join(r.c.expect.Secrets, ", "), strings.Join(found, ", and in ")),
+				strings.Join(hidden, ", "), strings.Join(found, ", and in ")),
 			cause: "a log of the request, an error that quotes the value, or a diff of a file that has no mark as confidential",
 		}), nil
 	}

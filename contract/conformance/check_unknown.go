@@ -38,13 +38,13 @@ func unknownField(ctx context.Context, f *fixture) (result, error) {
 			clause: "G-2", expected: "InvalidConfig with a violation of the field " + strings.Join(allowed, " or "), cause: notDecoded,
 		}
 		if w := wrongAnswer(err, pluginv1.CodeInvalidConfig); w != "" {
-			wrong.got = fmt.Sprintf("with the unknown field %s, Plan %s", path, w)
+			wrong.got = fmt.Sprintf("with the unknown field %s, %s %s", path, p.role.call(), w)
 			return failed(wrong), nil
 		}
 		if e := contractError(err); !slices.ContainsFunc(e.Violations, func(v document.Violation) bool {
 			return slices.Contains(allowed, v.Field)
 		}) {
-			wrong.got = fmt.Sprintf("with the unknown field %s, no violation of Plan's answer names it: %v", path, e)
+			wrong.got = fmt.Sprintf("with the unknown field %s, no violation of the answer of %s names it: %v", path, p.role.call(), e)
 			wrong.cause = "the violation lacks its field path, or the decoder reports another one"
 			return failed(wrong), nil
 		}

@@ -6,7 +6,7 @@ import "slices"
 // outside only if it finds nothing there. outcome precedes the checks that compare with the tree of an undisturbed run,
 // which says nothing where outcome fails. kill is the last: it takes the running processes of the case.
 func Checks() []Check {
-	return slices.Concat(checksOfAnswers(), checksOfDisturbance(), checksOfTheRoot(), []Check{{
+	return slices.Concat(checksOfAnswers(), checksOfObjects(), checksOfDisturbance(), checksOfTheRoot(), []Check{{
 		Name: "kill", Clause: "G-10, G-11, G-21", run: kills,
 		Fresh: "each SIGKILL ends a process",
 		Says: "after SIGKILL when the started or the changed of a change arrives, and at no other moment, no file is half " +
@@ -23,9 +23,9 @@ func checksOfAnswers() []Check {
 				"in root/ and expect/, and no name in a directory of these; other paths are not watched",
 		},
 		{
-			Name: "describe", Clause: "N-1, N-2, N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38", run: describes,
+			Name: "describe", Clause: "N-1, N-2, N-3, N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40", of: everyone, run: describes,
 			Says: "Describe names the provider and the kind as the binary's file does, a version, the phase and the secret fields of " +
-				"the case's kind, and sends a JSON schema only when it is asked to",
+				"the case's kind, its capabilities, and sends a JSON schema only when it is asked to",
 		},
 		{
 			Name: outcomeName, Clause: "P-19, P-20, P-21, P-25, P-26, P-31, G-9, E-1, E-2, E-7, E-10, E-11", run: outcome,
@@ -40,29 +40,51 @@ func checksOfAnswers() []Check {
 			Says: "Apply ends with exactly one finished, and each change is started, then changed",
 		},
 		{
-			Name: "unknown-field", Clause: "G-2, F-11", run: unknownField,
+			Name: "unknown-field", Clause: "G-2, F-11", of: everyone, run: unknownField,
 			Says: "an unknown field is refused with its path; below the spec and providerConfig, it is refused or changes the claims",
 		},
 		{
-			Name: "plan-writes-nothing", Clause: "G-6", run: planWritesNothing,
-			Says: "Plan touches nothing, in the root or beside it",
+			Name: "plan-writes-nothing", Clause: "G-6, P-41", of: everyone, run: planWritesNothing,
+			Says: "Plan touches nothing, in the root or beside it; nor do Fetch and Passphrase, in served/ and in the home directory",
 		},
 		{
 			Name: "empty-root", Clause: "G-8", run: emptyRoot,
 			Says: "Plan on an empty root answers with what is missing or Precondition, unless the document itself is refused",
 		},
 		{
-			Name: "other-target", Clause: "G-1, P-12", run: otherTarget,
+			Name: "other-target", Clause: "G-1, P-12", of: everyone, run: otherTarget,
 			Says: "a target of another operating system is Unsupported, never a success",
 		},
 		{
-			Name: "large-document", Clause: "P-6", once: true, run: largeDocument,
+			Name: "large-document", Clause: "P-6", once: true, of: everyone, run: largeDocument,
 			Says: "a document of 10 MiB is answered, not dropped",
 		},
 		{
-			Name: "secrets", Clause: "G-23", run: secrets,
+			Name: "secrets", Clause: "G-23", of: everyone, run: secrets,
 			Fresh: "its stderr is complete only when it has ended, and its arguments and environment are those of a start",
-			Says:  "no secret shows in plans, events, errors, logs, arguments or environments",
+			Says:  "no secret of the document or of an object shows in plans, events, errors, logs, arguments or environments",
+		},
+	}
+}
+
+func checksOfObjects() []Check {
+	return []Check{
+		{
+			Name: objectName, Clause: "P-1, P-30, P-42, P-45, P-48, E-1, E-2, E-7, E-10, E-11", of: remote, run: object,
+			Says: "Fetch or Passphrase answers the bytes or the errors that the case expects, the same twice",
+		},
+		{
+			Name: "max-bytes", Clause: "P-42", of: source, run: maxBytes,
+			Says: "Fetch sends an object of max_bytes, and refuses one that is a byte larger",
+		},
+		{
+			Name: "validate-only", Clause: "P-43", of: remote, run: validateOnly,
+			Says: "validate_only answers the errors of the document without a part, a passphrase or a connection to ${server}; other " +
+				"connections are not seen",
+		},
+		{
+			Name: "cancel", Clause: "P-29", of: remote, run: cancels,
+			Says: "a call that is cancelled ends, its request to ${server} too, and the next one is answered",
 		},
 	}
 }
@@ -102,8 +124,8 @@ func checksOfTheRoot() []Check {
 			Says: "links that point out of the root are followed inside it, or refused",
 		},
 		{
-			Name: "no-command", Clause: "G-15", run: noCommand,
-			Says: "an offline root runs no command",
+			Name: "no-command", Clause: "G-15, P-41", of: everyone, run: noCommand,
+			Says: "an offline root runs no command, and neither do Fetch and Passphrase",
 		},
 	}
 }

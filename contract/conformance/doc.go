@@ -11,6 +11,11 @@
 // ignores the root does: nothing-outside reports it and undoes nothing. What such a plugin left on this machine in an
 // earlier run is not new in the next one.
 //
+// The kind of a case's document decides what the plugin is checked as: a source (RemoteConfig), a key provider
+// (EncryptedConfig), or a configurator. The first two have no tree but a counterpart, the files of served/, which the kit
+// serves by HTTP as well; a vendor whose plugin speaks another protocol starts its own with Suite.Setup. A check of another
+// type of plugin does not run. What Plan is for a configurator, Fetch and Passphrase are for these.
+//
 // A check that says nothing about a case is NotApplicable with the reason, which is not a pass. The file must have the name
 // by which a host looks for it, also where a test builds it: describe compares the name.
 //
@@ -19,8 +24,8 @@
 //   - nothing-outside: nothing is written beside the root, and on this machine nothing at the absolute path of what the
 //     case has in root/ and expect/, and no name in a directory of these; other paths are not watched [P-16, C-5]
 //   - describe: Describe names the provider and the kind as the binary's file does, a version, the phase and the secret
-//     fields of the case's kind, and sends a JSON schema only when it is asked to [N-1, N-2, N-4, P-10, P-11, P-12,
-//     P-13, P-36, P-37, P-38]
+//     fields of the case's kind, its capabilities, and sends a JSON schema only when it is asked to [N-1, N-2, N-3,
+//     N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40]
 //   - outcome: Plan, Apply and Plan again end as the case expects, and a second Apply does nothing [P-19, P-20, P-21,
 //     P-25, P-26, P-31, G-9, E-1, E-2, E-7, E-10, E-11]
 //   - claims: Plan claims what the document owns, the same before and after Apply, with digests under the key of the
@@ -29,12 +34,20 @@
 //     P-31]
 //   - unknown-field: an unknown field is refused with its path; below the spec and providerConfig, it is refused or
 //     changes the claims [G-2, F-11]
-//   - plan-writes-nothing: Plan touches nothing, in the root or beside it [G-6]
+//   - plan-writes-nothing: Plan touches nothing, in the root or beside it; nor do Fetch and Passphrase, in served/ and
+//     in the home directory [G-6, P-41]
 //   - empty-root: Plan on an empty root answers with what is missing or Precondition, unless the document itself is
 //     refused [G-8]
 //   - other-target: a target of another operating system is Unsupported, never a success [G-1, P-12]
 //   - large-document: a document of 10 MiB is answered, not dropped [P-6]
-//   - secrets: no secret shows in plans, events, errors, logs, arguments or environments [G-23]
+//   - secrets: no secret of the document or of an object shows in plans, events, errors, logs, arguments or
+//     environments [G-23]
+//   - object: Fetch or Passphrase answers the bytes or the errors that the case expects, the same twice [P-1, P-30,
+//     P-42, P-45, P-48, E-1, E-2, E-7, E-10, E-11]
+//   - max-bytes: Fetch sends an object of max_bytes, and refuses one that is a byte larger [P-42]
+//   - validate-only: validate_only answers the errors of the document without a part, a passphrase or a connection to
+//     ${server}; other connections are not seen [P-43]
+//   - cancel: a call that is cancelled ends, its request to ${server} too, and the next one is answered [P-29]
 //   - limit: Apply stops after as many changes as the limit, defers what it defers without one, and a rerun completes
 //     them [P-24, P-25, G-10]
 //   - stop: Stop lets the change in hand be finished, and no other started [P-27, P-28, G-10]
@@ -43,7 +56,7 @@
 //   - two-at-once: two Applies at once end in one good state, or in a clear refusal [G-17]
 //   - umask: modes do not depend on the umask [G-11]
 //   - links-out: links that point out of the root are followed inside it, or refused [G-15, P-16]
-//   - no-command: an offline root runs no command [G-15]
+//   - no-command: an offline root runs no command, and neither do Fetch and Passphrase [G-15, P-41]
 //   - kill: after SIGKILL when the started or the changed of a change arrives, and at no other moment, no file is half
 //     written, and a rerun makes the tree of an undisturbed run [G-10, G-11, G-21]
 //

@@ -48,6 +48,18 @@ func with(data []byte, value any, parents []string, name string) ([]byte, error)
 	return json.Marshal(root)
 }
 
+// without returns the document without the field name of the mapping parent.
+func without(data []byte, parent, name string) ([]byte, error) {
+	root, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	if at, is := root[parent].(map[string]any); is {
+		delete(at, name)
+	}
+	return json.Marshal(root)
+}
+
 // replaceWord returns the document with every string that holds the word replaced by the result of replace.
 func replaceWord(data []byte, word string, replace func(string) any) ([]byte, error) {
 	root, err := parse(data)

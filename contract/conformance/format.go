@@ -7,11 +7,16 @@ const CaseFormat = `A directory of cases has one directory for each case. Files 
   root/        the tree before Apply; absent: an empty tree
   expect/      the whole tree after Apply, in which ${canary} stands for the same word; absent: the tree of root/
   expect.yaml  the expected answers; absent: the document is applied without an error
+  served       what the counterpart of a source or a key provider serves, in which ${canary} stands for the same word
   README.md    for people
+
+The document of a source (kind RemoteConfig) or a key provider (EncryptedConfig) is not applied: such a case has served/ and
+neither root/ nor expect/. In its config.yaml ${dir} stands for the absolute path of a copy of served/, ${server} for the URL
+of an HTTP server of these files, and ${NAME} for what --define NAME=VALUE or Suite.Setup gives.
 
 Fields of expect.yaml, all optional (JSON Schema: case.schema.json):
 
-  errors   Plan and Apply refuse the document with these errors and no others, in any order: a list of
+  errors   Plan and Apply (Fetch, Passphrase) refuse the document with these errors and no others, in any order: a list of
            code   InvalidConfig, Unsupported, Precondition or Retry
            field  the field path of a violation; absent: the answer names no field
            final  true for a Precondition that no other document can resolve
@@ -19,6 +24,8 @@ Fields of expect.yaml, all optional (JSON Schema: case.schema.json):
   changes  the ids of the changes of the first plan, in order; absent: not compared
   reboot   the latest reboot that a change of the first plan requests: None, AfterRun or BeforeNext; absent: None
   secrets  the paths of the secret fields: exactly the places of ${canary} in config.yaml
+  file     the name of a file of served/ that the object or the passphrase equals; absent: not compared
+  sha256   the SHA-256 of the object or the passphrase, in hexadecimal; absent: not compared
   modes    octal permissions in expect/, by path, other than 0755 for directories and programs and 0644 for other files
 
 Version control keeps neither modes nor empty directories: directories and programs of root/ and expect/ count as 0755 and

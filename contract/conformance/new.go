@@ -33,17 +33,20 @@ func (s Suite) NewCase(ctx context.Context, file, dir string) error {
 		return err
 	}
 	s.Cases, s.shared = []*Case{c}, &shared{}
-	r, err := s.newRunner(0)
+	r, err := s.newRunner(ctx, 0)
 	if err != nil {
 		return err
 	}
 	return errors.Join(r.record(ctx, file), r.end())
 }
 
-// findSecrets sets the secrets of the case to the fields with the placeholder.
+// findSecrets sets the secrets of the case to the fields with the placeholder, and its header.
 func (c *Case) findSecrets(file, canary string) error {
 	data, err := decodeOne(file, fill(c.config, canary))
 	if err != nil {
+		return err
+	}
+	if c.header, err = headerOf(data); err != nil {
 		return err
 	}
 	fields, err := fieldsWith(data, canary)
@@ -79,6 +82,11 @@ func (r *runner) record(ctx context.Context, file string) error {
 		}
 		return f.writeCase(nil)
 	}
+	if p.role != configurator {
+		digest, err := p.digest(ctx, f.planning())
+		r.c.expect.SHA256 = digest
+		return errors.Join(err, f.writeCase(nil))
+	}
 	ids, reboot := []string{}, pluginv1.RebootNone
 	for _, change := range plan.Changes {
 		ids, reboot = append(ids, change.ID), max(reboot, change.Reboot)
@@ -108,11 +116,7 @@ func (f *fixture) hideSecrets(ctx context.Context, p *plugin, file string) error
 	if err != nil {
 		return fmt.Errorf("describe the plugin: %w", err)
 	}
-	header, err := f.runner.header()
-	if err != nil {
-		return err
-	}
-	kind, _ := d.Serves(header.apiVersion, header.kind)
+	kind, _ := d.Serves(c.header.apiVersion, c.header.kind)
 	root, err := parse(f.runner.document)
 	if err != nil {
 		return err
@@ -137,7 +141,7 @@ func (f *fixture) hideSecrets(ctx context.Context, p *plugin, file string) error
 	if err := c.findSecrets(file, f.runner.canary); err != nil {
 		return err
 	}
-	f.runner.document, err = c.document(f.runner.canary)
+	f.runner.document, err = c.document(f.runner.canary, f.runner.values())
 	return err
 }
 

@@ -17,6 +17,8 @@ const usualUmask = 0o022
 type plugin struct {
 	*launch.Process
 	stderr *output
+	// role is the type of plugin that the case is for.
+	role role
 	// home is its home and working directory.
 	home string
 	// shared is false for a process with an unusual umask.

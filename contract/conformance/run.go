@@ -13,21 +13,27 @@ func Run(t *testing.T, binary, cases string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite := Suite{Binary: binary, Cases: loaded, shared: &shared{}}
-	if err := suite.Startable(); err != nil {
+	Suite{Binary: binary, Cases: loaded}.Test(t)
+}
+
+// Test is Run for a suite with other settings. Parallel has no effect.
+func (s Suite) Test(t *testing.T) {
+	t.Helper()
+	s.shared = &shared{}
+	if err := s.Startable(); err != nil {
 		t.Fatal(err)
 	}
-	for i, c := range loaded {
+	for i, c := range s.Cases {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			suite.runCase(t, i)
+			s.runCase(t, i)
 		})
 	}
 }
 
 func (s Suite) runCase(t *testing.T, index int) {
 	t.Helper()
-	r, err := s.newRunner(index)
+	r, err := s.newRunner(t.Context(), index)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +42,7 @@ func (s Suite) runCase(t *testing.T, index int) {
 			t.Error(err)
 		}
 	}()
-	for _, check := range s.checks() {
+	for _, check := range s.checks(r.c) {
 		got, err := r.run(t.Context(), check)
 		if err == nil && got.Status == NotApplicable {
 			t.Logf("%s is not applicable: %s", check.Name, got.Reason)

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -25,6 +26,8 @@ type runner struct {
 	canary       string
 	claimKey     []byte
 	document     []byte
+	// counterpart is set for a source or a key provider.
+	counterpart *counterpart
 	// representative marks the case of the checks that depend on no case.
 	representative bool
 	// shared is of all runners of a suite.
@@ -34,15 +37,27 @@ type runner struct {
 	idle   []*plugin
 	starts int
 
-	// unsettled is set when outcome fails.
+	// unsettled is set when outcome or object fails.
 	unsettled bool
 	once      sync.Once
 	reference reference
 }
 
+// values are those of ${NAME} in config.yaml, nil for a configurator.
+func (r *runner) values() map[string]string {
+	if r.counterpart == nil {
+		return nil
+	}
+	return r.counterpart.values
+}
+
 func (r *runner) end() error {
 	r.endIdle()
-	return os.RemoveAll(r.dir)
+	var err error
+	if r.counterpart != nil {
+		err = r.counterpart.close()
+	}
+	return errors.Join(err, os.RemoveAll(r.dir))
 }
 
 // acquire returns a running plugin that is not in used, started before or now.
@@ -66,7 +81,12 @@ func (r *runner) start(ctx context.Context, umask int) (*plugin, error) {
 	if err := os.Chmod(home, 0o755); err != nil { //nolint:gosec // the usual mode of a home directory
 		return nil, err
 	}
-	return startPlugin(ctx, r.binary, r.sockets, home, umask)
+	p, err := startPlugin(ctx, r.binary, r.sockets, home, umask)
+	if err != nil {
+		return nil, err
+	}
+	p.role = r.c.header.role()
+	return p, nil
 }
 
 // release returns a plugin that a fixture no longer uses.

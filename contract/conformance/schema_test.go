@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -33,6 +34,8 @@ func TestSchemaOfACase(t *testing.T) {
 			assert.NoError(t, valid(file, text), file)
 		}
 	}
+	digest := strings.Repeat("0f", 32)
+	require.NoError(t, valid("expect.yaml", []byte("file: a\nsha256: \""+digest+"\"\n"))) // only for some kinds: TestCasesOfSources
 	for text, good := range map[string]bool{
 		"changes: [a]\nreboot: AfterRun\nmodes: {etc/b: \"0600\"}\n":   true,
 		"errors: [{code: Precondition, final: true}]\nfacts: {a: b}\n": true,
@@ -48,6 +51,10 @@ func TestSchemaOfACase(t *testing.T) {
 		"modes: {a: \"999\"}\n":                                        false,
 		"modes: {a: \"1777\"}\n":                                       true,
 		"modes: {a: \"10777\"}\n":                                      false,
+		"file: [a]\n":                                                  false,
+		"sha256: abc\n":                                                false,
+		"errors: [{code: Retry}]\nfile: a\n":                           false,
+		"errors: [{code: Retry}]\nsha256: \"" + digest + "\"\n":        false,
 	} {
 		dir := t.TempDir()
 		put(t, filepath.Join(dir, "one"), map[string]string{

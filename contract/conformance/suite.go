@@ -21,6 +21,9 @@ type Suite struct {
 	Root string
 	// Only, if set, names the checks to run.
 	Only []string
+	// Setup, if set, starts the counterpart of a case of a source or a key provider, and returns the values of ${NAME} in its
+	// config.yaml. ctx ends when the checks of the case have ended.
+	Setup func(ctx context.Context, c Counterpart) (map[string]string, error)
 	// Parallel is the number of cases to run at the same time; 0 means 1.
 	Parallel int
 
@@ -76,12 +79,12 @@ func (s Suite) runAll(ctx context.Context, index int, out chan<- Result) (err er
 	if ctx.Err() != nil {
 		return nil
 	}
-	r, err := s.newRunner(index)
+	r, err := s.newRunner(ctx, index)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.end()) }()
-	for _, check := range s.checks() {
+	for _, check := range s.checks(r.c) {
 		got, err := r.run(ctx, check)
 		if err != nil {
 			return err
@@ -92,7 +95,7 @@ func (s Suite) runAll(ctx context.Context, index int, out chan<- Result) (err er
 }
 
 // newRunner prepares the case with this index. The caller ends it with end.
-func (s Suite) newRunner(index int) (*runner, error) {
+func (s Suite) newRunner(ctx context.Context, index int) (*runner, error) {
 	r := &runner{
 		c: s.Cases[index], canary: newCanary(), claimKey: newClaimKey(), representative: index == s.representative(),
 		shared: s.shared,
@@ -106,9 +109,6 @@ func (s Suite) newRunner(index int) (*runner, error) {
 			return nil, err
 		}
 	}
-	if r.document, err = r.c.document(r.canary); err != nil {
-		return nil, err
-	}
 	// Not below the directory of a test: the path of a socket has room for about a hundred characters.
 	if r.dir, err = os.MkdirTemp("", "conformance-"); err != nil {
 		return nil, fmt.Errorf("make a scratch directory: %w", err)
@@ -117,11 +117,22 @@ func (s Suite) newRunner(index int) (*runner, error) {
 	if err := os.Mkdir(r.sockets, 0o700); err != nil {
 		return nil, errors.Join(err, r.end())
 	}
+	if r.c.header.role()&remote != 0 {
+		if r.counterpart, err = newCounterpart(ctx, r.c, filepath.Join(r.dir, "served"), r.canary, s.Setup); err != nil {
+			return nil, errors.Join(err, r.end())
+		}
+	}
+	if r.document, err = r.c.document(r.canary, r.values()); err != nil {
+		return nil, errors.Join(err, r.end())
+	}
 	return r, nil
 }
 
-func (s Suite) checks() []Check {
-	return slices.DeleteFunc(Checks(), func(c Check) bool { return s.Only != nil && !slices.Contains(s.Only, c.Name) })
+// checks returns those for the type of plugin that the case is for.
+func (s Suite) checks(of *Case) []Check {
+	return slices.DeleteFunc(Checks(), func(c Check) bool {
+		return max(c.of, configurator)&of.header.role() == 0 || s.Only != nil && !slices.Contains(s.Only, c.Name)
+	})
 }
 
 // representative is the index of the case for the checks that depend on no case: the first that is applied, else the first.

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/conformance"
-	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
@@ -21,23 +20,22 @@ func TestEachDefectIsFound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	built := build(t, dir, "broken", "testenv/broken")
-	cases, err := conformance.LoadCases("testdata/cases")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, d := range defects() {
-		t.Run(d.name, func(t *testing.T) {
+		t.Run(d.binary(), func(t *testing.T) {
 			t.Parallel()
-			binary := filepath.Join(dir, cmp.Or(d.file, naming.Binary(kind, d.name)))
+			binary := filepath.Join(dir, d.binary())
 			if err := os.Link(built, binary); err != nil {
 				t.Fatal(err)
 			}
-			cases := cases
+			cases, err := conformance.LoadCases(filepath.Join("testdata", cmp.Or(d.kind, "cases")))
+			if err != nil {
+				t.Fatal(err)
+			}
 			if d.machine {
 				cases = slices.Concat(cases, machineCases(t))
 			}
 			reasons, checked := map[string]string{}, map[string]bool{}
-			err := conformance.Suite{Binary: binary, Cases: cases, Only: d.checks()}.Run(t.Context(), func(r conformance.Result) {
+			err = conformance.Suite{Binary: binary, Cases: cases, Only: d.checks()}.Run(t.Context(), func(r conformance.Result) {
 				if r.Status == conformance.Fail {
 					reasons[r.Check] += r.Case + ": " + r.Explain() + "\n"
 					checkFinding(t, r)
@@ -51,9 +49,9 @@ func TestEachDefectIsFound(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d.check == "" {
-				for _, check := range conformance.Checks() {
-					if !checked[check.Name] {
-						t.Errorf("%s applies to no case", check.Name)
+				for check, applied := range checked {
+					if !applied {
+						t.Errorf("%s applies to no case", check)
 					}
 				}
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -35,6 +36,7 @@ func TestCommand(t *testing.T) {
 	kit := build(t, dir, "kit", "contract/conformance/cmd/machineadm-conformance")
 	sound := build(t, dir, naming.Binary(kind, "sound"), "testenv/broken")
 	misnamed := build(t, dir, naming.Binary(kind, "misnamed"), "testenv/broken")
+	source := build(t, dir, naming.Binary("RemoteConfig", "sound"), "testenv/broken")
 	const cases = "testdata/cases"
 	t.Run("usage", func(t *testing.T) {
 		t.Parallel()
@@ -58,6 +60,7 @@ func TestCommand(t *testing.T) {
 			{[]string{"--plugin", filepath.Join(dir, "none"), "--cases", cases}, 2, "--plugin: there is no plugin"},
 			{[]string{"--plugin", sound, "--cases", cases, "--root", sound}, 2, "--root"},
 			{[]string{"--no-such-flag"}, 2, "no-such-flag"},
+			{[]string{"--plugin", sound, "--cases", cases, "--define", "c4n4ry"}, 2, "--define: give NAME=VALUE, with letters"},
 		} {
 			code, stdout, stderr := command(t, kit, tt.args...)
 			if code != tt.code || !strings.Contains(stderr, tt.says) || stdout != "" {
@@ -80,6 +83,33 @@ func TestCommand(t *testing.T) {
 			require.Contains(t, stdout, check.Says+" [SPEC "+check.Clause+"]\n")
 			require.Contains(t, stdout, check.Fresh)
 		}
+	})
+	t.Run("source", func(t *testing.T) {
+		t.Parallel()
+		first := filepath.Join(t.TempDir(), "first")
+		require.NoError(t, os.MkdirAll(filepath.Join(first, "served"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(first, "served", "a"), []byte("a stream\n"), 0o600))
+		document := filepath.Join(t.TempDir(), "a.yaml")
+		text := "apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: RemoteConfig\nmetadata: {name: a}\n" +
+			"spec: {provider: sound, uri: \"${server}/a\", providerConfig: {token: {value: secret word}}}\n"
+		require.NoError(t, os.WriteFile(document, []byte(text), 0o600))
+		code, _, stderr := command(t, kit, "init", "--plugin", source, "--document", document, first)
+		require.Equal(t, 0, code, stderr)
+		code, stdout, stderr := command(t, kit, "--plugin", source, "--cases", filepath.Dir(first))
+		require.Equal(t, 0, code, stdout+stderr)
+		require.Contains(t, stdout, "pass  first/object ")
+		require.Contains(t, stdout, "1 cases by 11 checks: 11 passed, 0 failed, 0 not applicable")
+
+		config := filepath.Join(first, "config.yaml")
+		written, err := os.ReadFile(config)
+		require.NoError(t, err)
+		require.NotContains(t, string(written), "secret word")
+		require.NoError(t, os.WriteFile(config, bytes.ReplaceAll(written, []byte("${server}"), []byte("${place}")), 0o600))
+		code, _, stderr = command(t, kit, "--plugin", source, "--cases", filepath.Dir(first))
+		require.Equal(t, 1, code)
+		require.Contains(t, stderr, "has ${place}, which has no value: define it (--define NAME=VALUE")
+		code, stdout, stderr = command(t, kit, "--plugin", source, "--cases", filepath.Dir(first), "--define", "place="+filepath.Join(first, "served"))
+		require.Equal(t, 0, code, stdout+stderr)
 	})
 	t.Run("text", func(t *testing.T) {
 		t.Parallel()
@@ -104,7 +134,8 @@ func TestCommand(t *testing.T) {
 		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || got.Failed != 3 {
 			t.Fatalf("exit %d, %v\n%s", code, err, stdout)
 		}
-		if want := 3 * len(conformance.Checks()); len(got.Results) != want {
+		const ofSources = 4 // checks that are for sources and key providers alone
+		if want := 3 * (len(conformance.Checks()) - ofSources); len(got.Results) != want {
 			t.Errorf("%d results, want %d", len(got.Results), want)
 		}
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -16,6 +17,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/sdk"
 )
@@ -24,6 +26,8 @@ import (
 type defect struct {
 	// name is the provider that has it.
 	name string
+	// kind is the one that it serves; empty for Files.
+	kind string
 	// check is the one that finds it; empty for sound.
 	check string
 	// says is part of the reason that the check gives.
@@ -39,6 +43,10 @@ type defect struct {
 	write func(root string, spec sdk.FileSpec, sound func() error) error
 	// wrap takes the place of the whole.
 	wrap func(pluginv1.Configurator) pluginv1.Configurator
+	// fetch takes the place of Fetch, passphrase that of Passphrase, and describe changes their descriptions.
+	fetch      func(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send func(pluginv1.Chunk) error) error
+	passphrase func(ctx context.Context, sound pluginv1.KeyProvider, r pluginv1.PassphraseRequest) ([]byte, error)
+	describe   func(*pluginv1.Description)
 	// answer takes the place of what the server answers to a call.
 	answer func(request, response any, err error) (any, error)
 	// stream takes the place of the server's streams.
@@ -53,6 +61,10 @@ type defect struct {
 const pause = 60 * time.Millisecond
 
 func defects() []defect {
+	return slices.Concat(defectsOfConfigurators(), defectsOfSources(), defectsOfKeyProviders())
+}
+
+func defectsOfConfigurators() []defect {
 	return []defect{
 		{name: "sound", machine: true},
 		{name: "hosts", file: "hosts", check: "describe", says: "machineadm-files-plugin-hosts, which the host looks for, but the file is called hosts"},
@@ -104,11 +116,14 @@ func defects() []defect {
 	}
 }
 
-func find(name string) (defect, error) {
+// binary is the name of the file.
+func (d defect) binary() string { return cmp.Or(d.file, naming.Binary(cmp.Or(d.kind, kind), d.name)) }
+
+func find(binary string) (defect, error) {
 	all := defects()
-	at := slices.IndexFunc(all, func(d defect) bool { return d.name == name })
+	at := slices.IndexFunc(all, func(d defect) bool { return d.binary() == binary })
 	if at < 0 {
-		return defect{}, fmt.Errorf("there is no defect %q", name)
+		return defect{}, fmt.Errorf("there is no defect for the file %q", binary)
 	}
 	return all[at], nil
 }

@@ -1,8 +1,8 @@
-// Command broken is a plugin with one defect, for the conformance kit to find. Its provider's name, the last part of the
-// binary's name, says which; sound is none at all.
+// Command broken is a plugin with one defect, for the conformance kit to find. The name of its file says which; the provider
+// sound has none at all.
 //
 // It serves the kind Files of example.com/v1 with the SDK, and its defects are laid around that: so each breaks one rule
-// and keeps all others.
+// and keeps all others. As a source or as a key provider it reads files and asks HTTP servers.
 package main
 
 import (
@@ -28,6 +28,7 @@ import (
 const (
 	apiVersion = "example.com/v1"
 	kind       = "Files"
+	version    = "0.0.0-broken"
 )
 
 // files is the document: files with their contents, and a token in a file of its own.
@@ -48,34 +49,35 @@ type file struct {
 }
 
 func main() {
-	name := provider()
-	d, err := find(name)
+	d, err := find(strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "broken:", err)
 		os.Exit(64)
 	}
+	serve(d, d.served())
+}
+
+// served is the plugin of the defect's type.
+func (d defect) served() pluginv1.Describer {
+	switch d.kind {
+	case v1alpha1.KindRemoteConfig:
+		return newSource(d)
+	case v1alpha1.KindEncryptedConfig:
+		return newKeys(d)
+	}
 	served := sdk.NewConfigurator(sdk.Plugin{
-		Name: name, Version: "0.0.0-broken", OS: []string{runtime.GOOS},
+		Name: d.name, Version: version, OS: []string{runtime.GOOS},
 		Kinds: []sdk.Kind{sdk.For(apiVersion, kind, sdk.PhasePreparation, d.plan)},
 	}, runtime.GOOS)
 	served = rooted{served}
 	if d.wrap != nil {
 		served = d.wrap(served)
 	}
-	serve(d, served)
-}
-
-// provider is the last part of the binary's name, or the whole of a name that is no plugin's.
-func provider() string {
-	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
-	if at := strings.LastIndex(name, "-plugin-"); at >= 0 {
-		return name[at+len("-plugin-"):]
-	}
-	return name
+	return served
 }
 
 // serve is launch.Serve, but for what a defect does to the server.
-func serve(d defect, m pluginv1.Configurator) {
+func serve(d defect, m pluginv1.Describer) {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: launch.Handshake(),
 		VersionedPlugins: map[int]plugin.PluginSet{
@@ -106,7 +108,7 @@ func (d defect) intercept(ctx context.Context, request any, _ *grpc.UnaryServerI
 
 type adapter struct {
 	plugin.NetRPCUnsupportedPlugin
-	served pluginv1.Configurator
+	served pluginv1.Describer
 }
 
 func (a *adapter) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error { //nolint:unparam // go-plugin's interface

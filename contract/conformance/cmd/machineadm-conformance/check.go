@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 // options are the arguments.
 type options struct {
 	plugin, cases, root, output string
-	checks, names               list
+	checks, names, values       list
 	parallel                    int
 	listChecks, version         bool
 }
@@ -57,10 +58,7 @@ func check(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if err != nil {
 		return exitUsage, err
 	}
-	report := reporter{plugin: o.plugin, out: out, checks: len(conformance.Checks())}
-	if len(o.checks) > 0 {
-		report.checks = len(o.checks)
-	}
+	report := reporter{plugin: o.plugin, out: out}
 	if o.output == "text" {
 		report.each = report.line
 	}
@@ -91,6 +89,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.root, "root", "", "a `tree` below the root/ and expect/ of every case, such as an image of the operating system")
 	flags.Var(&o.checks, "check", "run only the check with this `name`; can be repeated")
 	flags.Var(&o.names, "case", "run only the case in the directory with this `name`; can be repeated")
+	flags.Var(&o.values, "define", "the value of ${NAME} in config.yaml of a source or key provider, as `NAME=VALUE`; can be repeated")
 	flags.IntVar(&o.parallel, "j", runtime.NumCPU(), "the `number` of cases to run at the same time")
 	flags.StringVar(&o.output, "o", "text", "the `format` of the results: text, junit or json")
 	flags.BoolVar(&o.listChecks, "checks", false, "list the checks and exit")
@@ -131,7 +130,14 @@ func (o options) suite() (conformance.Suite, error) {
 	for _, c := range conformance.Checks() {
 		checks = append(checks, c.Name)
 	}
-	suite := conformance.Suite{Binary: o.plugin, Root: o.root, Only: o.checks, Parallel: o.parallel}
+	values, err := o.defined()
+	if err != nil {
+		return conformance.Suite{}, err
+	}
+	suite := conformance.Suite{
+		Binary: o.plugin, Root: o.root, Only: o.checks, Parallel: o.parallel,
+		Setup: func(context.Context, conformance.Counterpart) (map[string]string, error) { return values, nil },
+	}
 	if err := selected("--check", o.checks, checks); err != nil {
 		return suite, err
 	}
@@ -152,4 +158,17 @@ func (o options) suite() (conformance.Suite, error) {
 		return suite, fmt.Errorf("--plugin: %w", err)
 	}
 	return suite, nil
+}
+
+// defined returns the values of --define.
+func (o options) defined() (map[string]string, error) {
+	values := map[string]string{}
+	for _, one := range o.values {
+		name, value, ok := strings.Cut(one, "=")
+		if !ok || !regexp.MustCompile(`^[A-Za-z0-9_-]+$`).MatchString(name) {
+			return nil, errors.New("--define: give NAME=VALUE, with letters, digits, _ and - in the name") // the value can be a secret
+		}
+		values[name] = value
+	}
+	return values, nil
 }

@@ -15,7 +15,6 @@ import (
 type reporter struct {
 	plugin  string
 	out     io.Writer
-	checks  int // that run
 	results []conformance.Result
 	each    func(conformance.Result) // may be nil
 }
@@ -54,13 +53,13 @@ func (r *reporter) summary() error {
 	for _, check := range conformance.Checks() {
 		r.notApplicable(check.Name)
 	}
-	cases, starts := map[string]bool{}, 0
+	cases, checks, starts := map[string]bool{}, map[string]bool{}, 0
 	for _, result := range r.results {
-		cases[result.Case] = true
+		cases[result.Case], checks[result.Check] = true, true
 		starts += result.Starts
 	}
 	_, err := fmt.Fprintf(r.out, "%d cases by %d checks: %d passed, %d failed, %d not applicable; %d starts of the plugin\n",
-		len(cases), r.checks,
+		len(cases), len(checks),
 		r.count(conformance.Pass), r.count(conformance.Fail), r.count(conformance.NotApplicable), starts)
 	return err
 }

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// credentials are spec.providerConfig of both kinds.
+type credentials struct {
+	Token *v1alpha1.Secret `json:"token,omitempty"`
+}
+
+// checkPlace refuses a URI that is neither an absolute path nor an address.
+func checkPlace(field, uri string, config json.RawMessage) []sdk.Violation {
+	_, violations := sdk.ProviderConfig[credentials](config)
+	if uri != "" && !filepath.IsAbs(uri) && !strings.HasPrefix(uri, "http://") {
+		violations = append(violations, sdk.Violation{Field: field, Message: "is neither an absolute path nor an address"})
+	}
+	return violations
+}
+
+// open opens what is at a place.
+func open(ctx context.Context, uri string) (io.ReadCloser, error) {
+	missing := sdk.Answered(sdk.Precondition("there is no such object", "put it there"), http.StatusNotFound)
+	if filepath.IsAbs(uri) {
+		file, err := os.Open(uri)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, missing
+		}
+		return file, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, uri, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, errors.Join(missing, answer.Body.Close())
+	}
+	return answer.Body, nil
+}
+
+// brokenSource is a Source with a defect.
+type brokenSource struct {
+	pluginv1.Source
+	defect defect
+}
+
+func newSource(d defect) pluginv1.Source {
+	return brokenSource{defect: d, Source: sdk.NewSource(sdk.Source{
+		Name: d.name, Version: version, OS: []string{runtime.GOOS}, Secrets: []string{"spec.providerConfig.token"},
+		Validate: func(l sdk.Location) []sdk.Violation { return checkPlace(l.Field, l.URI, l.ProviderConfig) },
+		Fetch: func(ctx context.Context, l sdk.Location) (sdk.Object, error) {
+			body, err := open(ctx, l.URI)
+			return sdk.Object{Body: body}, err
+		},
+		Report: func(context.Context, sdk.Location, sdk.RunReport) error { return nil },
+	}, runtime.GOOS)}
+}
+
+func (b brokenSource) Describe(ctx context.Context, r pluginv1.DescribeRequest) (pluginv1.Description, error) {
+	d, err := b.Source.Describe(ctx, r)
+	if b.defect.describe != nil {
+		b.defect.describe(&d)
+	}
+	return d, err
+}
+
+func (b brokenSource) Fetch(ctx context.Context, r pluginv1.FetchRequest, send func(pluginv1.Chunk) error) error {
+	if b.defect.fetch == nil {
+		return b.Source.Fetch(ctx, r, send)
+	}
+	return b.defect.fetch(ctx, b.Source, r, send)
+}
+
+// brokenKeys is a KeyProvider with a defect.
+type brokenKeys struct {
+	pluginv1.KeyProvider
+	defect defect
+}
+
+func newKeys(d defect) pluginv1.KeyProvider {
+	return brokenKeys{defect: d, KeyProvider: sdk.NewKeyProvider(sdk.KeyProvider{
+		Name: d.name, Version: version, OS: []string{runtime.GOOS}, Secrets: []string{"spec.providerConfig.token"},
+		Validate: func(k sdk.Key) []sdk.Violation { return checkPlace("spec.passphraseURI", k.URI, k.ProviderConfig) },
+		Passphrase: func(ctx context.Context, k sdk.Key) (v1alpha1.Secret, error) {
+			body, err := open(ctx, k.URI)
+			if err != nil {
+				return v1alpha1.Secret{}, err
+			}
+			data, err := io.ReadAll(body)
+			return v1alpha1.NewSecret(data), errors.Join(err, body.Close())
+		},
+	}, runtime.GOOS)}
+}
+
+func (b brokenKeys) Passphrase(ctx context.Context, r pluginv1.PassphraseRequest) ([]byte, error) {
+	if b.defect.passphrase == nil {
+		return b.KeyProvider.Passphrase(ctx, r)
+	}
+	return b.defect.passphrase(ctx, b.KeyProvider, r)
+}
+
+type (
+	sender  = func(pluginv1.Chunk) error
+	fetcher = func(context.Context, pluginv1.Source, pluginv1.FetchRequest, sender) error
+)
+
+func defectsOfSources() []defect {
+	const of = v1alpha1.KindRemoteConfig
+	return []defect{
+		{name: "sound", kind: of},
+		{name: "targetless", kind: of, check: "describe", says: "ReportTarget among the kinds: false", describe: func(d *pluginv1.Description) { d.Kinds = d.Kinds[:1] }},
+		{name: "trimming", kind: of, check: "object", says: "it is not what served/stream.yaml has", fetch: trimming},
+		{name: "growing", kind: of, check: "object", says: "it is another one than that of the call before", fetch: growing()},
+		{name: "statusless", kind: of, check: "object", says: "with the facts map[] instead of map[status:404]", fetch: failing(func(e *pluginv1.Error) { e.Facts = nil })},
+		{name: "unlimited", kind: of, check: "max-bytes", says: "Fetch sent more than", fetch: asking(func(r *pluginv1.FetchRequest) { r.MaxBytes = 1 << 30 })},
+		{name: "cautious", kind: of, check: "max-bytes", says: "exactly the size of the object, Fetch fails", fetch: asking(func(r *pluginv1.FetchRequest) { r.MaxBytes-- })},
+		{name: "hopeful", kind: of, check: "max-bytes", says: "a Precondition that is not final", fetch: failing(func(e *pluginv1.Error) { e.Final = false })},
+		{name: "eager", kind: of, check: "validate-only", says: "only to validate the document", fetch: asking(func(r *pluginv1.FetchRequest) { r.ValidateOnly = false })},
+		{name: "curious", kind: of, check: "validate-only", says: "connects to ${server}", fetch: curious},
+		{name: "stubborn", kind: of, check: "cancel", says: "was still open after", fetch: stubborn},
+		{name: "lenient", kind: of, check: "unknown-field", says: "Fetch succeeded instead of answering InvalidConfig", fetch: asking(func(r *pluginv1.FetchRequest) { r.Document = known(r.Document) })},
+		{name: "any-target", kind: of, check: "other-target", says: "Fetch succeeded instead of answering Unsupported", fetch: asking(func(r *pluginv1.FetchRequest) { r.Target.OS = runtime.GOOS })},
+		{name: "caching", kind: of, check: "plan-writes-nothing", says: "home/cache should not be there", fetch: before(func([]byte) error { return os.WriteFile("cache", nil, 0o600) })},
+		{name: "shell", kind: of, check: "no-command", says: "Fetch on an image root ran a command", fetch: before(func([]byte) error {
+			return exec.CommandContext(context.Background(), "true").Run()
+		})},
+		{name: "talkative", kind: of, check: "secrets", says: "stderr", fetch: logged},
+	}
+}
+
+func defectsOfKeyProviders() []defect {
+	const of = v1alpha1.KindEncryptedConfig
+	return []defect{
+		{name: "sound", kind: of},
+		{name: "trimming", kind: of, check: "object", says: "it is not what served/key has", passphrase: trimmed},
+		{name: "eager", kind: of, check: "validate-only", says: "Passphrase sent one although", passphrase: func(ctx context.Context, sound pluginv1.KeyProvider, r pluginv1.PassphraseRequest) ([]byte, error) {
+			r.ValidateOnly = false
+			return sound.Passphrase(ctx, r)
+		}},
+		{name: "talkative", kind: of, check: "secrets", says: "stderr", passphrase: loggedKey},
+	}
+}
+
+// asking changes the request.
+func asking(change func(*pluginv1.FetchRequest)) fetcher {
+	return func(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send sender) error {
+		change(&r)
+		return sound.Fetch(ctx, r, send)
+	}
+}
+
+// failing changes the error of what is not ready.
+func failing(change func(*pluginv1.Error)) fetcher {
+	return func(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send sender) error {
+		err := sound.Fetch(ctx, r, send)
+		if e := pluginv1.AsError(err); e != nil && e.Code == pluginv1.CodePrecondition {
+			changed := *e
+			change(&changed)
+			return &changed
+		}
+		return err
+	}
+}
+
+// before does something first.
+func before(do func(doc []byte) error) fetcher {
+	return func(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send sender) error {
+		if err := do(r.Document); err != nil {
+			return err
+		}
+		return sound.Fetch(ctx, r, send)
+	}
+}
+
+// trimming drops a line feed at the end of an object.
+func trimming(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send sender) error {
+	return sound.Fetch(ctx, r, func(c pluginv1.Chunk) error {
+		c.Data = bytes.TrimSuffix(c.Data, []byte("\n"))
+		return send(c)
+	})
+}
+
+// growing appends a byte more with each call to an object that the case does not compare.
+func growing() fetcher {
+	calls := 0
+	return func(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send sender) error {
+		calls++
+		return sound.Fetch(ctx, r, func(c pluginv1.Chunk) error {
+			if !c.Begin && bytes.Contains(r.Document, []byte("uncompared")) {
+				c.Data = append(c.Data, strings.Repeat("x", calls)...)
+			}
+			return send(c)
+		})
+	}
+}
+
+// curious looks whether the object exists.
+func curious(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send sender) error {
+	if err := sound.Fetch(ctx, r, send); err != nil || !r.ValidateOnly {
+		return err
+	}
+	r.ValidateOnly = false
+	_ = sound.Fetch(ctx, r, func(pluginv1.Chunk) error { return nil }) // the error is of no interest
+	return nil
+}
+
+// stubborn continues when the call is cancelled.
+func stubborn(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send sender) error {
+	return sound.Fetch(context.WithoutCancel(ctx), r, send)
+}
+
+// logged logs the object.
+func logged(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send sender) error {
+	return sound.Fetch(ctx, r, func(c pluginv1.Chunk) error {
+		log(c.Data)
+		return send(c)
+	})
+}
+
+func log(data []byte) { fmt.Fprintf(os.NewFile(2, "stderr"), "got %x\n", data) }
+
+// known drops unknown fields of the spec.
+func known(doc []byte) []byte {
+	var all struct {
+		v1alpha1.Header
+		Spec map[string]any `json:"spec"`
+	}
+	if json.Unmarshal(doc, &all) != nil {
+		return doc
+	}
+	delete(all.Spec, "conformanceUnknownField")
+	out, err := json.Marshal(all)
+	if err != nil {
+		return doc
+	}
+	return out
+}
+
+func trimmed(ctx context.Context, sound pluginv1.KeyProvider, r pluginv1.PassphraseRequest) ([]byte, error) {
+	passphrase, err := sound.Passphrase(ctx, r)
+	return bytes.TrimSuffix(passphrase, []byte("\n")), err
+}
+
+func loggedKey(ctx context.Context, sound pluginv1.KeyProvider, r pluginv1.PassphraseRequest) ([]byte, error) {
+	passphrase, err := sound.Passphrase(ctx, r)
+	log(passphrase)
+	return passphrase, err
+}
