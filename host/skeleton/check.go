@@ -34,12 +34,11 @@ func (o Options) Check() error {
 }
 
 func (o Options) checkKind() error {
-	known := slices.Contains(structs(), o.Kind)
 	own := slices.Contains(v1alpha1.Kinds(), o.Kind)
 	group, version, both := strings.Cut(o.APIVersion, "/")
 	switch {
-	case own && !known:
-		return fmt.Errorf("%s is reserved for a later release of machineadm: choose another kind", o.Kind)
+	case o.Kind == v1alpha1.KindReportTarget:
+		return fmt.Errorf("%s is served by the plugins of %s: write one of that kind", o.Kind, v1alpha1.KindRemoteConfig)
 	case own && o.APIVersion != "":
 		return fmt.Errorf("%s is a kind of %s: leave out --group", o.Kind, v1alpha1.APIVersion)
 	case o.APIVersion == "":

@@ -20,7 +20,7 @@ import (
 )
 
 // templates holds the files of every module, and a directory for each form of plugin: own (a provider of a kind of
-// machineadm) and kind (a new kind). A file has the name of the rendered file with the suffix .tmpl.
+// machineadm), source (of RemoteConfig), keyprovider (of EncryptedConfig) and kind (a new kind). A file has the name of the rendered file with the suffix .tmpl.
 //
 //go:embed all:templates
 var templates embed.FS
@@ -58,12 +58,8 @@ func (o Options) Binary() string { return naming.Binary(o.Kind, o.Provider) }
 // Files renders the skeleton. The options must have passed Check.
 func (o Options) Files() ([]File, error) {
 	facts := o.facts()
-	form := "kind"
-	if slices.Contains(structs(), o.Kind) {
-		form = "own"
-	}
 	var files []File
-	for _, folder := range []string{"module", form} {
+	for _, folder := range []string{"module", facts.Form} {
 		below, err := fs.Sub(templates, path.Join("templates", folder))
 		if err != nil {
 			return nil, err
@@ -83,13 +79,24 @@ func (o Options) Files() ([]File, error) {
 	return files, nil
 }
 
-// structs returns the kinds of machineadm that have a struct in contract/v1alpha1. A test compares the list.
-func structs() []string { return v1alpha1.Kinds() }
+// form returns the directory of the templates for a kind.
+func form(kind string) string {
+	switch {
+	case kind == v1alpha1.KindRemoteConfig:
+		return "source"
+	case kind == v1alpha1.KindEncryptedConfig:
+		return "keyprovider"
+	case slices.Contains(v1alpha1.Kinds(), kind):
+		return "own"
+	}
+	return "kind"
+}
 
 // facts are the values of the templates. Check ensures that none can end a line, a string or a path.
 type facts struct {
 	Options
 	Binary string
+	Form   string // the directory of the templates
 	File   string // the configuration file of a new kind
 	Phase  string // of a kind of machineadm
 	Go     string
@@ -98,7 +105,7 @@ type facts struct {
 }
 
 func (o Options) facts() facts {
-	f := facts{Options: o, Binary: o.Binary(), File: "etc/" + naming.Kebab(o.Kind) + ".conf", Go: goVersion, Phase: "Preparation"}
+	f := facts{Options: o, Binary: o.Binary(), Form: form(o.Kind), File: "etc/" + naming.Kebab(o.Kind) + ".conf", Go: goVersion, Phase: "Preparation"}
 	if slices.Contains([]string{v1alpha1.KindDomainJoin, v1alpha1.KindKubernetesNode}, o.Kind) {
 		f.Phase = "Provisioning" // needs the identity of the machine
 	}

@@ -150,8 +150,8 @@ func TestCompletionOfFlags(t *testing.T) {
 		"apply --path ":       ":0\n",
 		"apply --root ":       ":16\n",
 		"apply ":              ":4\n",
-		"explain ":            "ContainerRuntime\nTimesync\nSysctl\nDomainJoin\nKubernetesNode\n:4\n",
-		"plugins new ":        "ContainerRuntime\nTimesync\nSysctl\nDomainJoin\nKubernetesNode\n:4\n",
+		"explain ":            "ContainerRuntime\nTimesync\nSysctl\nDomainJoin\nKubernetesNode\nRemoteConfig\nEncryptedConfig\nReportTarget\n:4\n",
+		"plugins new ":        "ContainerRuntime\nTimesync\nSysctl\nDomainJoin\nKubernetesNode\nRemoteConfig\nEncryptedConfig\nReportTarget\n:4\n",
 		"plugins new Sysctl ": ":4\n",
 	} {
 		got := execute(t, nil, append([]string{"__complete"}, strings.Split(line, " ")...)...)
