@@ -25,6 +25,8 @@ func modules() map[string]string {
 	return map[string]string{
 		"motd":        naming.Binary("Motd", "file"),
 		"sysctlfiles": naming.Binary(v1alpha1.KindSysctl, "filesonly"),
+		"shelf":       naming.Binary(v1alpha1.KindRemoteConfig, "shelf"),
+		"keyfile":     naming.Binary(v1alpha1.KindEncryptedConfig, "keyfile"),
 	}
 }
 

@@ -24,20 +24,29 @@ func TestSkeleton(t *testing.T) {
 	for name, test := range map[string]struct {
 		args   []string
 		binary string
-		file   string // written by the plugin; none for a stub
+		file   string // written by the plugin, if it is complete and writes one
+		passes string // a check of the kit
 	}{
 		"a new kind": {
 			args:   []string{"LoginBanner", "--provider", "issue"},
-			binary: "machineadm-login-banner-plugin-issue", file: "etc/login-banner.conf",
+			binary: "machineadm-login-banner-plugin-issue", file: "etc/login-banner.conf", passes: "change/outcome",
 		},
 		// True and 3com would not be texts in YAML, were they not in quotes.
 		"a new kind of a vendor": {
 			args:   []string{"True", "--provider", "3com", "--group", "acme.example/v2alpha1", "--module", "git.acme.example/node/true"},
-			binary: "machineadm-true-plugin-3com", file: "etc/true.conf",
+			binary: "machineadm-true-plugin-3com", file: "etc/true.conf", passes: "change/outcome",
 		},
 		"another provider of Sysctl": {
 			args:   []string{"Sysctl", "--provider", "dropin"},
-			binary: "machineadm-sysctl-plugin-dropin",
+			binary: "machineadm-sysctl-plugin-dropin", passes: "not-yet/outcome",
+		},
+		"a source": {
+			args:   []string{"RemoteConfig", "--provider", "shelf"},
+			binary: "machineadm-remote-configuration-provider-shelf", passes: "fetch/object",
+		},
+		"a key provider": {
+			args:   []string{"EncryptedConfig", "--provider", "3"},
+			binary: "machineadm-plugin-encryption-provider-3", passes: "passphrase/object",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,11 +59,7 @@ func TestSkeleton(t *testing.T) {
 			}
 			run(t, module, offline(), "go", "vet", "./...")
 			run(t, module, offline("GOOS=windows"), "go", "vet", "./...")
-			name := "change"
-			if test.file == "" {
-				name = "not-yet"
-			}
-			if out := run(t, module, offline(), "go", "test", "-count=1", "-v", "."); !strings.Contains(out, "--- PASS: TestConformance/"+name+"/outcome") {
+			if out := run(t, module, offline(), "go", "test", "-count=1", "-v", "."); !strings.Contains(out, "--- PASS: TestConformance/"+test.passes) {
 				t.Errorf("the kit checked nothing:\n%s", out)
 			}
 			if test.file == "" {
