@@ -9,8 +9,9 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// The pauses between two tries: they double from the first to the longest, each longer or shorter by up to a fifth at
-// random, so that many machines do not come back at once.
+// The pauses between two tries: they double from the first to the longest, each longer or shorter by up to a fifth at random.
+// The first of the longest is any part of it: otherwise machines that begin at once, such as a whole rack after a power cut,
+// would come back almost at once.
 const (
 	firstTryPause   = 100 * time.Millisecond
 	longestTryPause = 5 * time.Second
@@ -20,13 +21,16 @@ const (
 // retrying repeats try as long as it answers Retry, for at most this time. The answer is the last error.
 func retrying(ctx context.Context, most time.Duration, try func() error) error {
 	end := time.Now().Add(most)
-	for pause := firstTryPause; ; pause = min(2*pause, longestTryPause) {
+	for pause, apart := firstTryPause, false; ; pause = min(2*pause, longestTryPause) {
 		err := try()
 		known, ok := asContract(err)
 		if !ok || known.Code != pluginv1.CodeRetry {
 			return err
 		}
-		wait := jittered(pause, rand.Float64())
+		wait := min(jittered(pause, rand.Float64()), longestTryPause)
+		if pause == longestTryPause && !apart {
+			wait, apart = rand.N(pause), true
+		}
 		if after := known.RetryAfter; after > 0 { // all machines may have the same one
 			wait = max(wait, after+time.Duration(jitter*rand.Float64()*float64(after)))
 		}

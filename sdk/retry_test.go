@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -35,7 +34,8 @@ func tries(failures int, failure error) (func(context.Context, sdk.Location) (sd
 	}, &at
 }
 
-// TestRetry: the pauses double from 100 ms to 5 s, each by up to a fifth longer or shorter, for as long as the host permits.
+// TestRetry: the pauses double from 100 ms to 5 s, each by up to a fifth longer or shorter, for as long as the host permits. The
+// first of 5 s is any part of it.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,8 +45,11 @@ func TestRetry(t *testing.T) {
 		requireCode(t, err, pluginv1.CodeRetry, "not yet")
 		assert.Less(t, time.Since(begin), 30*time.Second)
 		pause, last := 100*time.Millisecond, time.Duration(0)
-		for _, got := range (*at)[1:] {
-			assert.InDelta(t, pause, got-last, 0.2*float64(pause)+1)
+		for i, got := range (*at)[1:] {
+			assert.LessOrEqual(t, got-last, 5*time.Second)
+			if i != 6 {
+				assert.InDelta(t, pause, got-last, 0.2*float64(pause)+1)
+			}
 			pause, last = min(2*pause, 5*time.Second), got
 		}
 		assert.Greater(t, len(*at), 9)
@@ -135,17 +138,15 @@ func TestCancelledRetry(t *testing.T) {
 	})
 }
 
-// TestClientsAfterAnOutage: of 1,000 machines that start within 5 s while the source is away, no second after its return gets
-// more than a quarter of the requests.
+// TestClientsAfterAnOutage: of thousands of machines that begin at once while the source is away, no second after its return gets more
+// than a quarter of the requests.
 func TestClientsAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const clients, away = 1000, 20 * time.Second
+		const clients, away = 4000, 20 * time.Second
 		begin, got := time.Now(), make(chan time.Duration, clients)
 		for range clients {
-			started := time.Duration(rand.Float64() * float64(5*time.Second))
 			go func() {
-				time.Sleep(started)
 				_, err := fetchFrom(t, sourceOf(sdk.Source{Fetch: func(context.Context, sdk.Location) (sdk.Object, error) {
 					if time.Since(begin) < away {
 						return sdk.Object{}, sdk.Retry(0, "away")
