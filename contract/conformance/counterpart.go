@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -38,11 +39,14 @@ type counterpart struct {
 
 // newCounterpart starts the counterpart of a case, and that of setup if it is not nil. The caller ends it with close.
 func newCounterpart(ctx context.Context, c *Case, dir, canary string, setup setup) (*counterpart, error) {
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o755)); err != nil { //nolint:gosec // a usual mode
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
 	filled := func(data []byte) []byte { return fill(data, canary) }
 	if err := copyTree(filepath.Join(c.dir, "served"), dir, true, filled); err != nil {
+		return nil, err
+	}
+	if err := private(dir); err != nil {
 		return nil, err
 	}
 	var loopback net.ListenConfig
@@ -87,6 +91,20 @@ func newCounterpart(ctx context.Context, c *Case, dir, canary string, setup setu
 		return nil, errors.Join(fmt.Errorf("set up the counterpart of the case %s: %w", c.Name, err), p.close())
 	}
 	return p, nil
+}
+
+// private takes the permissions of others from what is in a directory: providers can refuse a secret that others can read.
+func private(dir string) error {
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		mode := os.FileMode(0o600)
+		if err != nil || !d.IsDir() && !d.Type().IsRegular() {
+			return err
+		}
+		if d.IsDir() {
+			mode = 0o700
+		}
+		return os.Chmod(name, mode)
+	})
 }
 
 // setup is the type of Suite.Setup.

@@ -7,7 +7,8 @@ const CaseFormat = `A directory of cases has one directory for each case. Files 
   root/        the tree before Apply; absent: an empty tree
   expect/      the whole tree after Apply, in which ${canary} stands for the same word; absent: the tree of root/
   expect.yaml  the expected answers; absent: the document is applied without an error
-  served       what the counterpart of a source or a key provider serves, in which ${canary} stands for the same word
+  served       what the counterpart of a source or a key provider serves, in which ${canary} stands for the same word; only
+               the user of the plugin can read these files
   README.md    for people
 
 The document of a source (kind RemoteConfig) or a key provider (EncryptedConfig) is not applied: such a case has served/ and

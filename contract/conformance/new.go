@@ -83,8 +83,10 @@ func (r *runner) record(ctx context.Context, file string) error {
 		return f.writeCase(nil)
 	}
 	if p.role != configurator {
-		digest, err := p.digest(ctx, f.planning())
-		r.c.expect.SHA256 = digest
+		got, err := p.get(ctx, f.planning(), query{})
+		if err == nil {
+			err = r.expectBytes(got)
+		}
 		return errors.Join(err, f.writeCase(nil))
 	}
 	ids, reboot := []string{}, pluginv1.RebootNone

@@ -2,21 +2,12 @@ package conformance
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/machineadm/machineadm/contract/pluginv1"
 )
-
-// digest returns the SHA-256 of an object or a passphrase, in hexadecimal.
-func (p *plugin) digest(ctx context.Context, r pluginv1.Request) (string, error) {
-	got, err := p.get(ctx, r, query{})
-	digest := sha256.Sum256(got)
-	return hex.EncodeToString(digest[:]), err
-}
 
 // wanted returns what is wrong with an object or a passphrase, without showing it, or "".
 func (r *runner) wanted(got []byte) (string, error) {
@@ -32,4 +23,24 @@ func (r *runner) wanted(got []byte) (string, error) {
 		return "", err
 	}
 	return "it is not what served/" + r.c.expect.File + " has", nil
+}
+
+// expectBytes makes an object or a passphrase the expectation: by the file of served/ that it equals, else by its digest.
+func (r *runner) expectBytes(got []byte) error {
+	digest := sha256.Sum256(got)
+	r.c.expect.SHA256 = hex.EncodeToString(digest[:])
+	return filepath.WalkDir(r.counterpart.dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		below, err := filepath.Rel(r.counterpart.dir, name)
+		if err != nil {
+			return err
+		}
+		if data, err := os.ReadFile(name); err != nil || !bytes.Equal(data, got) {
+			return err
+		}
+		r.c.expect.File, r.c.expect.SHA256 = filepath.ToSlash(below), ""
+		return fs.SkipAll
+	})
 }

@@ -78,6 +78,11 @@ func TestCounterpart(t *testing.T) {
 	spec, _ := document["spec"].(map[string]any)
 	assert.Equal(t, map[string]any{"own": "mine", "dir": r.counterpart.dir}, spec["providerConfig"])
 	uri, _ := spec["uri"].(string)
+	for _, name := range []string{".", "a"} {
+		info, err := os.Stat(filepath.Join(r.counterpart.dir, name))
+		require.NoError(t, err)
+		assert.Zero(t, info.Mode().Perm()&0o077, name)
+	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, uri, nil)
 	require.NoError(t, err)
 	answer, err := http.DefaultClient.Do(request)

@@ -88,7 +88,7 @@ func TestCommand(t *testing.T) {
 		t.Parallel()
 		first := filepath.Join(t.TempDir(), "first")
 		require.NoError(t, os.MkdirAll(filepath.Join(first, "served"), 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(first, "served", "a"), []byte("a stream\n"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(first, "served", "a"), []byte("a stream for ${canary}\n"), 0o600))
 		document := filepath.Join(t.TempDir(), "a.yaml")
 		text := "apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: RemoteConfig\nmetadata: {name: a}\n" +
 			"spec: {provider: sound, uri: \"${server}/a\", providerConfig: {token: {value: secret word}}}\n"
@@ -100,6 +100,9 @@ func TestCommand(t *testing.T) {
 		require.Contains(t, stdout, "pass  first/object ")
 		require.Contains(t, stdout, "1 cases by 11 checks: 11 passed, 0 failed, 0 not applicable")
 
+		expected, err := os.ReadFile(filepath.Join(first, "expect.yaml"))
+		require.NoError(t, err)
+		require.Equal(t, "secrets:\n  - spec.providerConfig.token\nfile: a\n", string(expected))
 		config := filepath.Join(first, "config.yaml")
 		written, err := os.ReadFile(config)
 		require.NoError(t, err)
@@ -108,7 +111,7 @@ func TestCommand(t *testing.T) {
 		code, _, stderr = command(t, kit, "--plugin", source, "--cases", filepath.Dir(first))
 		require.Equal(t, 1, code)
 		require.Contains(t, stderr, "has ${place}, which has no value: define it (--define NAME=VALUE")
-		code, stdout, stderr = command(t, kit, "--plugin", source, "--cases", filepath.Dir(first), "--define", "place="+filepath.Join(first, "served"))
+		code, stdout, stderr = command(t, kit, "--plugin", source, "--cases", filepath.Dir(first), "--define", "place="+first, "--check", "validate-only")
 		require.Equal(t, 0, code, stdout+stderr)
 	})
 	t.Run("text", func(t *testing.T) {
