@@ -136,3 +136,20 @@ func TestKeyProviderFailures(t *testing.T) {
 	requireCode(t, err, pluginv1.CodeRetry, "refused")
 	assert.Empty(t, made)
 }
+
+// TestKeyProviderOverTheWire: neither the passphrase nor the value of a panic is in an error.
+func TestKeyProviderOverTheWire(t *testing.T) {
+	t.Parallel()
+	raw := []byte("\x00\xff of 14 bytes\n")
+	client := connect(t, keysOf(sdk.KeyProvider{
+		Passphrase: func(context.Context, sdk.Key) (v1alpha1.Secret, error) { return v1alpha1.NewSecret(raw), nil },
+		NewPassphrase: func(context.Context, sdk.Key) (v1alpha1.Secret, string, error) {
+			panic("c4n4ry")
+		},
+	}))
+	got, err := client.Passphrase(t.Context(), asking(keySpec))
+	require.NoError(t, err)
+	assert.Equal(t, raw, got)
+	_, err = client.NewPassphrase(t.Context(), pluginv1.NewPassphraseRequest{Target: machinetest.Target()})
+	assert.NotContains(t, fmt.Sprintf("%+v", *failure(t, err, pluginv1.CodeInternal, "panicked")), "c4n4ry")
+}

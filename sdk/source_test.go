@@ -353,3 +353,27 @@ func TestReport(t *testing.T) {
 	}})
 	requireCode(t, failing.Report(t.Context(), pluginv1.ReportRequest{Document: fetching(0, 0).Document, Target: machinetest.Target()}), pluginv1.CodeRetry, "")
 }
+
+// TestSourceOverTheWire: an object that is begun again, its limit, and a cancelled pause, as the host has them.
+func TestSourceOverTheWire(t *testing.T) {
+	t.Parallel()
+	whole := strings.Repeat("whole", 1<<20)
+	broken := io.MultiReader(strings.NewReader(whole[:1<<20]), iotest.ErrReader(io.ErrUnexpectedEOF))
+	client := connect(t, sourceOf(sdk.Source{Fetch: fetchOf(broken, strings.NewReader(whole))}))
+	got, err := fetchFrom(t, client, fetching(int64(len(whole)), 30*time.Second))
+	require.NoError(t, err)
+	assert.Equal(t, 2, got.begins)
+	assert.True(t, whole == string(got.data))
+
+	client = connect(t, sourceOf(sdk.Source{Fetch: fetchOf(strings.NewReader(whole))}))
+	_, err = fetchFrom(t, client, fetching(int64(len(whole))-1, 0))
+	assert.True(t, failure(t, err, pluginv1.CodePrecondition, "larger than").Final)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	client = connect(t, sourceOf(sdk.Source{Fetch: func(context.Context, sdk.Location) (sdk.Object, error) {
+		cancel()
+		return sdk.Object{}, sdk.Retry(time.Hour, "away")
+	}}))
+	err = client.Fetch(ctx, fetching(1, 24*time.Hour), func(pluginv1.Chunk) error { return nil })
+	require.ErrorIs(t, err, context.Canceled)
+}

@@ -18,7 +18,7 @@ import (
 )
 
 // connect serves a plugin over gRPC and returns the host's end of it.
-func connect(t *testing.T, m pluginv1.Configurator, options ...grpc.ServerOption) *pluginv1.Client {
+func connect(t *testing.T, m pluginv1.Describer, options ...grpc.ServerOption) *pluginv1.Client {
 	t.Helper()
 	listener := bufconn.Listen(1 << 16)
 	server := grpc.NewServer(options...)
