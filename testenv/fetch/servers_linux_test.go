@@ -1,13 +1,10 @@
 package fetch
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"runtime"
 	"strconv"
 	"sync/atomic"
@@ -17,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/machineadm/machineadm/testenv/tools"
+	"github.com/machineadm/machineadm/testenv/objectstores"
 )
 
 // TestServers: what a server does wrong ends with a clear error, or with the next try.
@@ -134,28 +131,24 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestObjectStore downloads from a bucket that every user can read.
-func TestObjectStore(t *testing.T) {
+// TestObjectStores downloads from buckets that everyone can read.
+func TestObjectStores(t *testing.T) {
 	t.Parallel()
-	program, err := tools.Path(t.Context(), t.Output(), ".", "objectstore")
-	require.NoError(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
-	store := exec.CommandContext(t.Context(), program, address)
-	require.NoError(t, store.Start())
-	t.Cleanup(func() { _ = store.Process.Kill(); _ = store.Wait() }) // the test is over
-	b := newBench(t, "http://"+address+"/releases/"+version)
-	object := b.head.URLs[0] + "/" + File(version, "linux", runtime.GOARCH)
-	require.Eventually(t, func() bool {
-		put, err := http.NewRequestWithContext(t.Context(), http.MethodPut, object, bytes.NewReader(content()))
-		require.NoError(t, err)
-		answer, err := http.DefaultClient.Do(put)
-		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
-	}, limit, 5*time.Millisecond)
-	b.ran(b.run())
-	require.NoError(t, os.RemoveAll(b.head.To))
-	b.head.URLs[0] += "/absent"
-	b.refused(b.run(), "cannot download "+b.head.URLs[0])
+	key := version + "/" + File(version, "linux", runtime.GOARCH)
+	s3, gcs := objectstores.StartS3(t, nil), objectstores.StartGCS(t, nil)
+	s3.Put(t, key, content())
+	gcs.Put(t, key, content())
+	closed := newBench(t, s3.URL(version))
+	closed.refused(closed.run(), "cannot download "+s3.URL(key))
+	s3.AllowReading(t)
+	for name, server := range map[string]objectstores.Server{"s3": s3.Server, "gcs": gcs.Server} {
+		for _, get := range []string{"curl", "wget", "wget=busybox"} {
+			b := newBench(t, server.URL(version))
+			b.path = toolbox(t, get, "sha256sum")
+			b.ran(b.run())
+			require.NoError(t, os.RemoveAll(b.head.To), name)
+			b.head.URLs[0] += "/absent"
+			b.refused(b.run(), "cannot download "+b.head.URLs[0])
+		}
+	}
 }
