@@ -105,15 +105,15 @@ func digest(r io.Reader) (string, error) {
 // the context ends.
 func fromAny(ctx context.Context, o Options, try func(*source) error) error {
 	client := newClient()
+	defer client.CloseIdleConnections()
 	var sources []*source
-	for _, text := range o.Locations {
-		s, err := parse(text, client)
+	for i, text := range o.Locations {
+		s, err := parse(i+1, text, client)
 		if err != nil {
 			return err
 		}
 		sources = append(sources, s)
 	}
-	defer client.CloseIdleConnections()
 	failures := make([]*Error, len(sources))
 	warned := map[string]bool{}
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
@@ -135,7 +135,7 @@ func fromAny(ctx context.Context, o Options, try func(*source) error) error {
 			again = again || failed.temporary
 			if message := failed.Problem; !warned[message] && ctx.Err() == nil && (failed.temporary || len(sources) > 1) {
 				warned[message] = true
-				o.Warn(message)
+				o.Warn(message + retried(ctx, failed))
 			}
 		}
 		if !again {
@@ -147,6 +147,14 @@ func fromAny(ctx context.Context, o Options, try func(*source) error) error {
 		case <-time.After(pause/2 + rand.N(pause/2)): // not all machines of a fleet at once
 		}
 	}
+}
+
+// retried returns for how long a location is tried again after a failure, for messages.
+func retried(ctx context.Context, failed *Error) string {
+	if until, ok := ctx.Deadline(); ok && failed.temporary {
+		return "; trying again for " + time.Until(until).Round(time.Second).String()
+	}
+	return ""
 }
 
 // summary returns one error for the failures of all locations; the gravest one first.

@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -28,8 +30,9 @@ type source struct {
 	stall  time.Duration
 }
 
-// parse returns the source of a URL or of a path.
-func parse(text string, client *http.Client) (*source, error) {
+// parse returns the source of a location, which is a URL or a path. The error names a URL by its ordinal, scheme and host: user,
+// path and query can hold credentials.
+func parse(ordinal int, text string, client *http.Client) (*source, error) {
 	if !strings.Contains(text, "://") {
 		dir := filepath.Clean(text)
 		if filepath.Base(dir) == manifest.FileName {
@@ -39,8 +42,12 @@ func parse(text string, client *http.Client) (*source, error) {
 	}
 	at, err := url.Parse(text)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
+		name := fmt.Sprintf("location %d of the release", ordinal)
+		if err == nil && at.Host != "" {
+			name += ", at " + at.Scheme + "://" + at.Host + ","
+		}
 		return nil, &Error{
-			Code: report.ExitUsage, Problem: "a location of a release is not valid: it is neither a path nor a URL of http or https",
+			Code: report.ExitUsage, Problem: name + " is neither a path nor a URL of http or https",
 			Remedy: "give, for example, https://example.com/releases/v1.0.0/" + manifest.FileName,
 		}
 	}
@@ -79,10 +86,14 @@ func (s *source) open(ctx context.Context, file string) (io.ReadCloser, error) {
 	}
 	b.data = answer.Body
 	if answer.StatusCode != http.StatusOK {
-		later := answer.StatusCode >= 500 || answer.StatusCode == http.StatusRequestTimeout || answer.StatusCode == http.StatusTooManyRequests
-		return nil, errors.Join(s.failure(file, "the server answers "+answer.Status, later), b.Close())
+		return nil, errors.Join(s.failure(file, "the server answers "+answer.Status, mayChange(answer.StatusCode)), b.Close())
 	}
 	return b, nil
+}
+
+// mayChange reports whether a server may answer differently soon.
+func mayChange(status int) bool {
+	return status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
 }
 
 func (s *source) openLocal(file string) (io.ReadCloser, error) {
@@ -105,7 +116,7 @@ func (s *source) failure(file, problem string, temporary bool) *Error {
 	e := &Error{Code: report.ExitPrecondition, Problem: s.name(file) + ": " + problem, elsewhere: true, temporary: temporary}
 	e.Remedy = "check the location, and that the whole release was copied there"
 	if temporary {
-		e.Code, e.Remedy = report.ExitDeadline, "check that the server runs and can be reached from here, and run again"
+		e.Code, e.Remedy = report.ExitDeadline, "check the name of the server, and that it runs and can be reached from here, and run again"
 	}
 	return e
 }
@@ -145,7 +156,8 @@ func (b *body) Close() error {
 	return b.data.Close()
 }
 
-// failure returns the error of a request, without its URL.
+// failure returns the error of a request, without its URL. A name that does not resolve is temporary: the network of a machine
+// that boots may come late. A certificate is not.
 func (b *body) failure(err error) *Error {
 	if cause := context.Cause(b.ctx); cause != nil {
 		err = cause
@@ -153,11 +165,17 @@ func (b *body) failure(err error) *Error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
-	var refused *Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*Error](err); ok {
 		return b.source.failure(b.file, refused.Problem, false)
 	}
-	return b.source.failure(b.file, err.Error(), true)
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		failed := b.source.failure(b.file, err.Error(), false)
+		failed.Remedy = "correct the certificate of the server, or the trusted certificates or the clock of this machine"
+		return failed
+	}
+	// The port of this end of the connection is another one at each attempt.
+	text := regexp.MustCompile(`\S+->`).ReplaceAllString(err.Error(), "")
+	return b.source.failure(b.file, text, !errors.Is(err, http.ErrSchemeMismatch))
 }
 
 // newClient returns a client that uses the proxies of the environment and never leaves TLS.
@@ -171,13 +189,19 @@ func newClient() *http.Client {
 			}
 			return proxy, err
 		},
+		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+			if answer.StatusCode == http.StatusOK || mayChange(answer.StatusCode) {
+				return nil
+			}
+			return &Error{Problem: "the proxy answers " + answer.Status}
+		},
 	}
 	return &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		switch {
 		case len(via) >= 10:
 			return &Error{Problem: "the server redirects more than 10 times"}
-		case via[len(via)-1].URL.Scheme == "https" && r.URL.Scheme != "https":
-			return &Error{Problem: "the server redirects from https to " + r.URL.Scheme + ", which is not followed"}
+		case r.URL.Scheme != "https" && (r.URL.Scheme != "http" || via[len(via)-1].URL.Scheme == "https"):
+			return &Error{Problem: "the server redirects from " + via[len(via)-1].URL.Scheme + " to " + r.URL.Scheme + ", which is not followed"}
 		}
 		return nil
 	}}

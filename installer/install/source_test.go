@@ -21,7 +21,7 @@ func TestStall(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(server.Close)
-	s, err := parse(server.URL, newClient())
+	s, err := parse(1, server.URL, newClient())
 	require.NoError(t, err)
 	s.stall = 50 * time.Millisecond
 	body, err := s.open(t.Context(), "file")
@@ -48,12 +48,19 @@ func TestNames(t *testing.T) {
 		"/srv/v1/manifest.json":                      "/srv/v1/x",
 		"/srv/v1/":                                   "/srv/v1/x",
 	} {
-		s, err := parse(location, nil)
+		s, err := parse(1, location, nil)
 		require.NoError(t, err, location)
 		assert.Equal(t, want, s.name("x"), location)
 	}
-	for _, location := range []string{"ftp://example.com/v1", "https:///v1", "http://[::1/v1", "file:///srv"} {
-		_, err := parse(location, nil)
-		require.Error(t, err, location)
+	for location, want := range map[string]string{
+		"ftp://me:s3cret@example.com:21/v1?sig=s3cret": "location 2 of the release, at ftp://example.com:21, is neither a path nor a URL of http or https",
+		"me:s3cret@https://example.com":                "location 2 of the release is neither a path nor a URL of http or https",
+		"https:///s3cret":                              "location 2 of the release is neither a path nor a URL of http or https",
+		"http://me:s3cret@[::1/v1":                     "location 2 of the release is neither a path nor a URL of http or https",
+		"https://me:s3/cret@example.com/v1":            "location 2 of the release is neither a path nor a URL of http or https",
+		"file:///srv":                                  "location 2 of the release is neither a path nor a URL of http or https",
+	} {
+		_, err := parse(2, location, nil)
+		require.EqualError(t, err, want, location)
 	}
 }

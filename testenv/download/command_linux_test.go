@@ -55,15 +55,15 @@ func TestCommand(t *testing.T) {
 
 	for text, arguments := range map[string][]string{
 		"--manifest is missing: this build of machineadm has no default location": {"install", "--to", b.to},
-		"--from is missing":                                   {"mirror", "--to", b.to},
-		"--to is missing":                                     {"mirror", "--from", b.from},
-		"--manifest has an empty value":                       {"install", "--manifest", ""},
-		"--key has an empty value":                            {"install", "--manifest", b.from, "--key", ""},
-		"--with has an empty value":                           {"install", "--manifest", b.from, "--key", key, "--with", ""},
-		"--to has an empty value":                             {"install", "--manifest", b.from, "--to", ""},
-		"hint: give the publisher's minisign public key":      {"install", "--manifest", b.from, "--to", b.to},
-		"a location of a release is not valid: it is neither": {"install", "--manifest", "s3://bucket/x", "--key", key},
-		"--output takes text or json":                         append(base, "-o", "yaml"),
+		"--from is missing":                                            {"mirror", "--to", b.to},
+		"--to is missing":                                              {"mirror", "--from", b.from},
+		"--manifest has an empty value":                                {"install", "--manifest", ""},
+		"--key has an empty value":                                     {"install", "--manifest", b.from, "--key", ""},
+		"--with has an empty value":                                    {"install", "--manifest", b.from, "--key", key, "--with", ""},
+		"--to has an empty value":                                      {"install", "--manifest", b.from, "--to", ""},
+		"hint: give the publisher's minisign public key":               {"install", "--manifest", b.from, "--to", b.to},
+		"location 2 of the release, at s3://bucket, is neither a path": {"install", "--manifest", b.from, "--manifest", "s3://me:s3cret@bucket/s3cret?s3cret", "--key", key},
+		"--output takes text or json":                                  append(base, "-o", "yaml"),
 	} {
 		_, problem := run(report.ExitUsage, arguments...)
 		assert.Contains(t, problem, text)
