@@ -118,7 +118,7 @@ func Headline(r report.Report, alive bool) string {
 		text += ": " + cause(first)
 	}
 	if more := len(all) - 1; more > 0 {
-		text += " (and " + plural(more, "more error") + ")"
+		text += " (and " + Counted(more, "more error") + ")"
 	}
 	switch {
 	case first.Hint != "":

@@ -259,7 +259,7 @@ func ValidSummary(r *report.Report) string {
 
 // invalidSummary counts errors, because no document was applied.
 func invalidSummary(r *report.Report) string {
-	text := "Invalid: " + plural(len(r.Errors), "error")
+	text := "Invalid: " + Counted(len(r.Errors), "error")
 	if len(r.Documents) > 0 {
 		text += " in " + documents(len(r.Documents))
 	}
@@ -308,9 +308,10 @@ func rest(counts map[report.Outcome]int, outcomes ...report.Outcome) string {
 	return text
 }
 
-func documents(n int) string { return plural(n, "document") }
+func documents(n int) string { return Counted(n, "document") }
 
-func plural(n int, noun string) string {
+// Counted returns a number with its noun, in the plural unless it is one.
+func Counted(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}

@@ -34,7 +34,6 @@ type Options struct {
 	With           []string // the plugins to install, with or without the prefix machineadm-; empty for all
 	Version        string   // the version that the release must have, or empty for any
 	AllowDowngrade string   // the version that may be older than what was installed, or empty
-	OS, Arch       string   // as GOOS and GOARCH
 
 	// Warn receives messages about what is retried or not checked.
 	Warn func(string)
@@ -86,26 +85,32 @@ func localError(err error) error {
 	return &Error{Code: report.ExitState, Problem: err.Error(), Remedy: remedy}
 }
 
-// admit decides whether the release may be used, given the highest sequence seen.
-func admit(m *manifest.Manifest, o Options, seen uint64) error {
-	now, right := clock()
-	if m.Expires != nil && !right {
-		if !now.Before(*m.Expires) {
-			o.Warn("the manifest of release " + m.Version + " expired at " + m.Expires.UTC().Format(time.RFC3339) +
-				", which is not checked: the clock of this machine is not synchronized")
-		}
-		now = time.Time{}
+// admit returns an *Error if the release must not be used: another one than the operator asked for, one older than seen, the
+// highest sequence here, or an expired one. right says whether now is known to be right; otherwise an expired release is a warning.
+func admit(m *manifest.Manifest, o Options, seen uint64, now time.Time, right bool) error {
+	refused := &Error{Code: report.ExitUntrusted, elsewhere: true}
+	expired := ""
+	if m.Expires != nil && !now.Before(*m.Expires) {
+		expired = "the manifest of release " + m.Version + " expired at " + m.Expires.UTC().Format(time.RFC3339)
 	}
-	err := m.Admit(manifest.Policy{Version: o.Version, AllowDowngrade: o.AllowDowngrade, Seen: seen, Now: now})
-	var refused *manifest.RefusedError
 	switch {
-	case errors.As(err, &refused):
-		return &Error{Code: report.ExitUntrusted, Problem: refused.Problem, Remedy: refused.Remedy, elsewhere: true}
 	case m.Name != product:
-		return &Error{
-			Code: report.ExitUntrusted, Problem: fmt.Sprintf("the manifest is of %q, and not of %s", m.Name, product),
-			Remedy: "give the location of a release of " + product, elsewhere: true,
+		refused.Problem = fmt.Sprintf("the manifest is of %q, and not of %s", m.Name, product)
+		refused.Remedy = "give the location of a release of " + product
+	case o.Version != "" && o.Version != m.Version:
+		refused.Problem = "the location has the release " + m.Version + ", and not " + o.Version
+		refused.Remedy = "give the location of " + o.Version + " with --manifest, or another --version"
+	case m.Sequence < seen && o.AllowDowngrade != m.Version:
+		refused.Problem = fmt.Sprintf(
+			"the release %s has sequence %d, and one of sequence %d was installed here: an old release can have known faults", m.Version, m.Sequence, seen)
+		refused.Remedy = "use a location with a newer release; if the older one is intended, add --allow-downgrade " + m.Version
+	case expired != "" && right:
+		refused.Problem, refused.Remedy = expired, "use a location with a newer release"
+	default:
+		if expired != "" {
+			o.Warn(expired + ", which is not checked: the clock of this machine is not synchronized")
 		}
+		return nil
 	}
-	return err
+	return refused
 }

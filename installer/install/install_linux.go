@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -48,7 +49,7 @@ func (i *installation) from(ctx context.Context, s *source) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	f, err := archive(m.Manifest, i.OS, i.Arch)
+	f, err := archive(m.Manifest, runtime.GOOS, runtime.GOARCH)
 	if err != nil {
 		return Result{}, err
 	}
@@ -66,7 +67,8 @@ func (i *installation) from(ctx context.Context, s *source) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := errors.Join(admit(m.Manifest, i.Options, seen), t.check()); err != nil {
+	now, right := clock()
+	if err := errors.Join(admit(m.Manifest, i.Options, seen, now, right), t.check()); err != nil {
 		return Result{}, err
 	}
 	release, changed, err := i.place(ctx, s, m.Version, f, chosen)

@@ -42,7 +42,8 @@ func (c *Copied) from(ctx context.Context, s *source, root *os.Root, o Options) 
 	if err != nil {
 		return err
 	}
-	if err := admit(m.Manifest, o, mirrored(root)); err != nil {
+	now, right := clock()
+	if err := admit(m.Manifest, o, mirrored(root), now, right); err != nil {
 		return err
 	}
 	c.Version, c.Files = m.Version, len(m.Files)

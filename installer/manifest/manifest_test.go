@@ -123,38 +123,6 @@ func TestEncodeRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "is larger than")
 }
 
-func TestAdmit(t *testing.T) {
-	t.Parallel()
-	after := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	for name, test := range map[string]struct {
-		policy manifest.Policy
-		err    string
-	}{
-		"first":                {policy: manifest.Policy{}},
-		"same again":           {policy: manifest.Policy{Seen: 7, Version: "v0.1.0"}},
-		"newer":                {policy: manifest.Policy{Seen: 6}},
-		"older":                {manifest.Policy{Seen: 8}, "has sequence 7, and one of sequence 8 was installed here"},
-		"older, allowed":       {policy: manifest.Policy{Seen: 8, AllowDowngrade: "v0.1.0"}},
-		"older, other allowed": {manifest.Policy{Seen: 8, AllowDowngrade: "v0.0.9"}, "has sequence 7"},
-		"another version":      {manifest.Policy{Version: "v0.2.0"}, "has the release v0.1.0, and not v0.2.0"},
-		"in time":              {policy: manifest.Policy{Now: after.Add(-time.Second)}},
-		"expired":              {manifest.Policy{Now: after}, `expired at "2030-01-02T03:04:05Z"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := example().Admit(test.policy)
-			if test.err == "" {
-				require.NoError(t, err)
-				return
-			}
-			var refused *manifest.RefusedError
-			require.ErrorAs(t, err, &refused)
-			assert.Contains(t, err.Error(), test.err)
-			assert.NotEmpty(t, refused.Remedy)
-		})
-	}
-}
-
 func FuzzDecode(f *testing.F) {
 	f.Add(encode(f, example()))
 	f.Add([]byte(`{"format":1}`))

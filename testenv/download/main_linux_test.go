@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +45,7 @@ func (b *bed) install(change ...func(*install.Options)) (install.Result, error) 
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
 	o := install.Options{
-		Locations: []string{b.from}, Keys: []manifest.Key{b.key.Public()}, To: b.to, OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Locations: []string{b.from}, Keys: []manifest.Key{b.key.Public()}, To: b.to,
 		Warn: func(message string) { b.warnings = append(b.warnings, message) },
 	}
 	for _, c := range change {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"syscall"
 
@@ -37,7 +36,7 @@ func (f *releaseFlags) bind(c *cobra.Command, from string) {
 }
 
 func newInstall(g *globals, s streams) *cobra.Command {
-	f := &releaseFlags{Options: install.Options{OS: runtime.GOOS, Arch: runtime.GOARCH}}
+	f := &releaseFlags{}
 	c := &cobra.Command{
 		Use: "install [--manifest LOCATION] [--key KEY]", Short: "Install a signed release of machineadm and its plugins", Args: noArguments,
 		Long: "install downloads a release, verifies its signature and its files, and switches to it in one step. A failure changes\n" +
@@ -50,7 +49,7 @@ func newInstall(g *globals, s streams) *cobra.Command {
 				if r.Changed {
 					done = " is installed in "
 				}
-				return "machineadm " + r.Version + done + r.Directory + " with " + counted(len(r.Plugins), "plugin")
+				return "machineadm " + r.Version + done + r.Directory + " with " + reporting.Counted(len(r.Plugins), "plugin")
 			})
 		},
 	}
@@ -97,7 +96,7 @@ func newMirror(g *globals, s streams) *cobra.Command {
 				return usage("--to is missing: the directory to copy the release to")
 			}
 			return release(g, c, s, f, "from", install.Mirror, func(r install.Copied) string {
-				return fmt.Sprintf("%s has the release %s: %s, %d of them new", r.Directory, r.Version, counted(r.Files, "file"), r.Copied)
+				return fmt.Sprintf("%s has the release %s: %s, %d of them new", r.Directory, r.Version, reporting.Counted(r.Files, "file"), r.Copied)
 			})
 		},
 	}
@@ -158,12 +157,4 @@ func releaseExit(err error) error {
 		return exit
 	}
 	return &exitError{code: report.ExitFailed, message: err.Error()}
-}
-
-// counted returns a number with its noun.
-func counted(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
