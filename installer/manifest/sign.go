@@ -35,15 +35,10 @@ func (k Key) String() string { return k.public.String() }
 // PrivateKey is a minisign secret key.
 type PrivateKey struct{ private minisign.PrivateKey }
 
-// ParsePrivateKey reads a minisign secret key file. The password is that of an encrypted one.
-func ParsePrivateKey(text []byte, password string) (k PrivateKey, err error) {
-	if minisign.IsEncrypted(text) {
-		k.private, err = minisign.DecryptKey(password, text)
-	} else {
-		err = k.private.UnmarshalText(text)
-	}
-	if err != nil {
-		return PrivateKey{}, errors.New("is not a minisign secret key, or its password is wrong")
+// ParsePrivateKey reads a minisign secret key file, which has no password.
+func ParsePrivateKey(text []byte) (k PrivateKey, err error) {
+	if err := k.private.UnmarshalText(text); err != nil {
+		return PrivateKey{}, errors.New("is not a minisign secret key without a password")
 	}
 	return k, nil
 }
@@ -54,14 +49,11 @@ func (k PrivateKey) Public() Key {
 	return Key{public}
 }
 
-// Sign returns manifest.json.minisig. The manifest must be one that Decode accepts, of this version and sequence.
-func Sign(manifest []byte, key PrivateKey, version string, sequence uint64) ([]byte, error) {
+// Sign returns manifest.json.minisig. The manifest must be one that Decode accepts.
+func Sign(manifest []byte, key PrivateKey) ([]byte, error) {
 	m, err := Decode(bytes.NewReader(manifest))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case m.Version != version || m.Sequence != sequence:
-		return nil, fmt.Errorf("%s is of %s, sequence %d, and not of %s, sequence %d", FileName, m.Version, m.Sequence, version, sequence)
 	}
 	r := minisign.NewReader(bytes.NewReader(manifest))
 	if _, err := bytes.NewBuffer(nil).ReadFrom(r); err != nil {

@@ -24,7 +24,7 @@ func (r *Release) archive(ctx context.Context, p Platform) ([]artifact, error) {
 		return nil, err
 	}
 	files := sorted(r.programs(p, roleCommand, rolePlugin), share)
-	a := artifact{File: r.file(manifest.KindArchive, p, ".tar.zst"), all: files}
+	a := artifact{File: r.file(manifest.KindArchive, p, ".tar.zst"), files: files}
 	if p.OS == "windows" {
 		a.Name = r.name(p, ".zip")
 	}
@@ -43,7 +43,7 @@ func (r *Release) archive(ctx context.Context, p Platform) ([]artifact, error) {
 // binary copies the command line.
 func (r *Release) binary(_ context.Context, p Platform) ([]artifact, error) {
 	programs := r.programs(p, roleCommand)
-	a := artifact{File: r.file(manifest.KindBinary, p, p.suffix()), programs: programs}
+	a := artifact{File: r.file(manifest.KindBinary, p, p.suffix()), files: programs}
 	return []artifact{a}, stage(r.Out, []File{{Path: a.Name, Mode: 0o755, From: programs[0].From}}, r.Time)
 }
 
@@ -114,7 +114,7 @@ func writeZip(w io.Writer, files []File, at time.Time) error {
 		h.SetMode(f.Mode & fs.ModePerm)
 		entry, err := out.CreateHeader(h)
 		if err == nil {
-			err = f.copyTo(entry)
+			_, err = f.copyTo(entry)
 		}
 		if err != nil {
 			return wrap(f.Path, err)

@@ -44,34 +44,21 @@ func (f File) open() (io.ReadCloser, int64, error) {
 	return file, info.Size(), nil
 }
 
-// copyTo writes the content, and nothing for a link.
-func (f File) copyTo(w io.Writer) (err error) {
+// copyTo writes the content, and nothing for a link, and returns its size.
+func (f File) copyTo(w io.Writer) (n int64, err error) {
 	from, _, err := f.open()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	_, err = io.Copy(w, from)
-	return err
+	return io.Copy(w, from)
 }
 
 // entry describes the file for the manifest.
 func (f File) entry() (manifest.Entry, error) {
 	hash := sha256.New()
-	counted := &counter{Writer: hash}
-	err := f.copyTo(counted)
-	return manifest.Entry{Path: f.Path, Size: counted.n, SHA256: hex.EncodeToString(hash.Sum(nil))}, err
-}
-
-type counter struct {
-	io.Writer
-	n int64
-}
-
-func (c *counter) Write(data []byte) (int, error) {
-	n, err := c.Writer.Write(data)
-	c.n += int64(n)
-	return n, err
+	size, err := f.copyTo(hash)
+	return manifest.Entry{Path: f.Path, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))}, err
 }
 
 // stage writes files below dir with one time, whatever the umask.
@@ -85,7 +72,8 @@ func stage(dir string, files []File, at time.Time) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(f.copyTo(out), out.Chmod(f.Mode), out.Close(), os.Chtimes(to, at, at)); err != nil {
+		_, err = f.copyTo(out)
+		if err := errors.Join(err, out.Chmod(f.Mode), out.Close(), os.Chtimes(to, at, at)); err != nil {
 			return err
 		}
 	}
@@ -166,7 +154,8 @@ func compressed(f File) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	err = errors.Join(f.copyTo(w), w.Close())
+	_, err = f.copyTo(w)
+	err = errors.Join(err, w.Close())
 	return File{Path: f.Path + ".gz", Mode: f.Mode, Data: data.Bytes()}, err
 }
 

@@ -63,7 +63,7 @@ func (r *Release) msi(ctx context.Context, p Platform) (_ []artifact, err error)
 	if err := run("msibuild", name, "-s", "machineadm "+r.Version, "The machineadm authors", "x64;1033", "{"+identity("package", r.Version)+"}"); err != nil {
 		return nil, err
 	}
-	a := artifact{File: r.file(manifest.KindMSI, p, ".msi"), programs: programs}
+	a := artifact{File: r.file(manifest.KindMSI, p, ".msi"), files: programs}
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		return nil, err

@@ -104,7 +104,7 @@ func (r *Release) pack(ctx context.Context, p Platform, k pack, kind string) (_ 
 	if err != nil || len(found) != 1 {
 		return artifact{}, fmt.Errorf("nfpm wrote %q and not one package: %w", found, err)
 	}
-	a := artifact{File: r.file(kind, p, ""), programs: programs}
+	a := artifact{File: r.file(kind, p, ""), files: programs}
 	a.Name = filepath.Base(found[0])
 	return a, r.keep(ctx, kind, found[0], filepath.Join(r.Out, a.Name))
 }

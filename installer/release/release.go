@@ -50,10 +50,10 @@ func Platforms() []Platform {
 	return []Platform{{"linux", "amd64"}, {"linux", "arm64"}, {"windows", "amd64"}}
 }
 
-// artifact is a written file. all are its files if the manifest lists every one; programs are the programs within otherwise.
+// artifact is a written file. files are those within that the manifest lists: of an archive all, otherwise the programs.
 type artifact struct {
 	manifest.File
-	all, programs []File
+	files []File
 }
 
 func (r *Release) name(p Platform, suffix string) string {
@@ -118,7 +118,7 @@ func (r *Release) Make(ctx context.Context, log io.Writer) error {
 
 // finish completes the manifest's entry of an artifact, and writes its bill of materials.
 func (r *Release) finish(a artifact) ([]manifest.File, error) {
-	for _, f := range slices.Concat(a.all, a.programs) {
+	for _, f := range a.files {
 		e, err := f.entry()
 		if err != nil {
 			return nil, err
@@ -174,11 +174,11 @@ func (r *Release) sign(m *manifest.Manifest, log io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("read the signing key: %w", err)
 		}
-		private, err := manifest.ParsePrivateKey(key, "")
+		private, err := manifest.ParsePrivateKey(key)
 		if err != nil {
 			return fmt.Errorf("%s %w", r.Key, err)
 		}
-		signature, err := manifest.Sign(text, private, m.Version, m.Sequence)
+		signature, err := manifest.Sign(text, private)
 		if err != nil {
 			return err
 		}

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/machineadm/machineadm/installer/manifest"
 )
 
 // bill returns the software bill of materials of an artifact: its programs, and the Go modules that each was linked from, as
@@ -20,13 +18,13 @@ func (r *Release) bill(a artifact) ([]byte, error) {
 	packages := map[string]object{whole: described(whole, a.Name, r.Version, object{
 		"packageFileName": a.Name, "licenseDeclared": "Apache-2.0", "checksums": checksum(a.SHA256),
 	})}
-	for _, e := range a.Contents {
+	for i, e := range a.Contents { // of these files
 		if strings.HasPrefix(e.Path, "share/") {
 			continue // data
 		}
-		info, err := buildinfo.ReadFile(source(a, e))
+		info, err := buildinfo.ReadFile(a.files[i].From)
 		if err != nil {
-			return nil, wrap("read the modules of "+source(a, e), err)
+			return nil, wrap("read the modules of "+a.files[i].From, err)
 		}
 		program := identifier("Program", path.Base(e.Path))
 		packages[program] = described(program, path.Base(e.Path), r.Version, object{
@@ -85,16 +83,6 @@ func modules(info *buildinfo.BuildInfo) [][2]string {
 		all = append(all, [2]string{m.Path, m.Version})
 	}
 	return all
-}
-
-// source returns the file on disk that an entry of the manifest was made from.
-func source(a artifact, e manifest.Entry) string {
-	for _, f := range slices.Concat(a.all, a.programs) {
-		if f.Path == e.Path {
-			return f.From
-		}
-	}
-	return ""
 }
 
 // identifier replaces what an identifier of SPDX cannot have.

@@ -17,7 +17,7 @@ func (r *Release) sysext(ctx context.Context, p Platform) ([]artifact, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := artifact{File: r.file(manifest.KindSysext, p, ""), programs: installed(r.programs(p, roleCommand, rolePlugin))}
+	a := artifact{File: r.file(manifest.KindSysext, p, ""), files: installed(r.programs(p, roleCommand, rolePlugin))}
 	a.Name = "machineadm-" + r.Version + "-" + p.Arch + ".raw"
 	level := "19"
 	if r.Quick {

@@ -121,7 +121,7 @@ func TestMinisign(t *testing.T) {
 
 	secret, err := os.ReadFile(at("release.key"))
 	require.NoError(t, err)
-	b.key, err = manifest.ParsePrivateKey(secret, "")
+	b.key, err = manifest.ParsePrivateKey(secret)
 	require.NoError(t, err)
 	assert.Equal(t, keys[0].String(), b.key.Public().String())
 	b.write(Release{Version: "v1.1.0", Sequence: 2})

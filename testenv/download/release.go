@@ -113,7 +113,7 @@ func (r *Release) Write(t testing.TB, dir string) {
 	}
 	text, err := m.Encode()
 	check(t, err)
-	signature, err := manifest.Sign(text, r.Key, r.Version, r.Sequence)
+	signature, err := manifest.Sign(text, r.Key)
 	check(t, err)
 	check(t, os.MkdirAll(dir, 0o755))
 	for name, data := range map[string][]byte{
@@ -131,7 +131,7 @@ func NewKey(t testing.TB) manifest.PrivateKey {
 	check(t, err)
 	text, err := private.MarshalText()
 	check(t, err)
-	key, err := manifest.ParsePrivateKey(text, "")
+	key, err := manifest.ParsePrivateKey(text)
 	check(t, err)
 	return key
 }
