@@ -68,9 +68,9 @@ func (s *S3) configure(t testing.TB, name, value string) {
 // Put writes an object and returns the headers of the answer: ETag and X-Amz-Version-Id are of the new version.
 func (s *S3) Put(t testing.TB, key string, data []byte) http.Header {
 	t.Helper()
-	answer, _, err := s.send(t.Context(), http.MethodPut, s.URL(key), data)
+	header, _, err := s.send(t.Context(), http.MethodPut, s.URL(key), data)
 	check(t, err)
-	return answer.Header
+	return header
 }
 
 // Get returns the newest version of an object.
@@ -89,7 +89,7 @@ func (s *S3) Presign(t testing.TB, method, key string, valid time.Duration) stri
 	return signed
 }
 
-func (s *S3) send(ctx context.Context, method, url string, body []byte) (*http.Response, []byte, error) {
+func (s *S3) send(ctx context.Context, method, url string, body []byte) (http.Header, []byte, error) {
 	signed, err := s.sign(ctx, method, url, starting)
 	if err != nil {
 		return nil, nil, err

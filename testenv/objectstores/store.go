@@ -85,8 +85,8 @@ func start(t testing.TB, c *exec.Cmd, request func() error) {
 	}
 }
 
-// do sends a request and returns the answer with its whole body. Any status but 2xx is an error.
-func (s *Server) do(ctx context.Context, method, to, contentType string, body []byte) (*http.Response, []byte, error) {
+// do sends a request and returns the header and the body of the answer. Any status but 2xx is an error.
+func (s *Server) do(ctx context.Context, method, to, contentType string, body []byte) (http.Header, []byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
 	if err != nil {
 		return nil, nil, err
@@ -103,7 +103,7 @@ func (s *Server) do(ctx context.Context, method, to, contentType string, body []
 	if err == nil && answer.StatusCode/100 != 2 {
 		err = fmt.Errorf("%s: %s", answer.Status, data)
 	}
-	return answer, data, err
+	return answer.Header, data, err
 }
 
 // clientOf trusts the authority alone.
