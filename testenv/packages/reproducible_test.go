@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"github.com/machineadm/machineadm/installer/manifest"
 	"github.com/machineadm/machineadm/installer/release"
 	needs "github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 func output(t *testing.T, program string, arguments ...string) string {
@@ -98,6 +100,13 @@ func TestReproducible(t *testing.T) {
 	for _, want := range []string{`"pkg:golang/google.golang.org/grpc@v1.`, `"pkg:golang/stdlib@1.`, `"name": "` + plugin + `"`} {
 		assert.Contains(t, string(bill), want)
 	}
+	spdx, err := tools.Path(t.Context(), t.Output(), ".", "spdx")
+	require.NoError(t, err)
+	reader := exec.CommandContext(t.Context(), spdx)
+	reader.Stdin = bytes.NewReader(bill)
+	read, err := reader.Output()
+	require.NoError(t, err)
+	assert.JSONEq(t, string(bill), string(read), "the library of SPDX reads every field")
 	text, err = os.ReadFile(filepath.Join(first.Out, manifest.FileName))
 	require.NoError(t, err)
 	assert.NotContains(t, string(text), first.Binaries)
