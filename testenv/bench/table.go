@@ -131,6 +131,8 @@ func Rows() []Row {
 		{"the same: memory", "BenchmarkInstall", "", "RSS-MiB", AtMost, 170},
 		{"verify a copy of a release, beside sha256sum", "BenchmarkVerification", "sha256sum-cpu-ms", "cpu-ms", TimesAtMost, 1.2},
 		{"decrypt 10 MiB, beside openssl kdf and 50 ms", "BenchmarkOpen10MiB", "openssl-and-50-wall-ms", "wall-ms", TimesAtMost, 1.2},
+		{"dpkg -i of both packages, beside no scripts", "BenchmarkDpkg", "bare-wall-ms", "wall-ms", TimesAtMost, 2},
+		{"fetch script, beyond download and digest", "BenchmarkShell", "", "beyond-cpu-ms", AtMost, 60},
 		{"the same four files: bash", "BenchmarkFourFiles", "bash-cpu-ms", "cpu-ms", TimesAtMost, 0},
 		{"the same four files: Ignition", "BenchmarkFourFiles", "ignition-cpu-ms", "cpu-ms", TimesAtMost, 2.5},
 		{"the same four files: cloud-init", "BenchmarkFourFiles", "cloud-init-cpu-ms", "cpu-ms", TimesLess, 20},
