@@ -2,9 +2,7 @@ package release
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // what a UUID of version 5 is made with
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -13,6 +11,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/mod/semver"
 
 	"github.com/machineadm/machineadm/installer/manifest"
@@ -93,10 +92,7 @@ func (r *Release) describe(programs []File) (string, error) {
 	return text.String(), err
 }
 
-// identity returns a UUID of version 5 in capitals, in the namespace of URLs. Source: RFC 9562, sections 5.5 and 6.6.
+// identity returns a UUID of version 5 in capitals, in the namespace of URLs.
 func identity(what, name string) string {
-	const urls = "\x6b\xa7\xb8\x11\x9d\xad\x11\xd1\x80\xb4\x00\xc0\x4f\xd4\x30\xc8"
-	id := sha1.Sum([]byte(urls + homepage + "#" + what + "=" + name)) //nolint:gosec // see above
-	id[6], id[8] = id[6]&0x0f|0x50, id[8]&0x3f|0x80
-	return strings.ToUpper(fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:16]))
+	return strings.ToUpper(uuid.NewSHA1(uuid.NameSpaceURL, []byte(homepage+"#"+what+"="+name)).String())
 }

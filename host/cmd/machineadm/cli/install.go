@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/installer/install"
@@ -153,8 +152,5 @@ func releaseExit(err error) error {
 	if failed, ok := errors.AsType[*install.Error](err); ok {
 		return &exitError{code: failed.Code, message: failed.Problem, hint: failed.Remedy}
 	}
-	if exit, ok := errors.AsType[*exitError](err); ok {
-		return exit
-	}
-	return &exitError{code: report.ExitFailed, message: err.Error()}
+	return err
 }
