@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -175,7 +176,15 @@ func (b *body) failure(err error) *Error {
 	}
 	// The port of this end of the connection is another one at each attempt.
 	text := regexp.MustCompile(`\S+->`).ReplaceAllString(err.Error(), "")
-	return b.source.failure(b.file, text, !errors.Is(err, http.ErrSchemeMismatch))
+	return b.source.failure(b.file, text, !refuses(err))
+}
+
+// refuses reports whether an error is an answer that the server gives to every request: it has no TLS, or ended the handshake by
+// an alert, for example because it wants a certificate of the client.
+func refuses(err error) bool {
+	alert, ok := errors.AsType[*net.OpError](err)
+	ended := ok && alert.Op == "remote error" && alert.Err.Error() != "tls: internal error" // that one may pass
+	return ended || errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // newClient returns a client that uses the proxies of the environment and never leaves TLS.

@@ -31,12 +31,12 @@ import (
 func TestDefiniteAnswers(t *testing.T) {
 	t.Parallel()
 	b, ca := newBed(t).write(Release{}), authority.New(t)
-	served := func(name string, edit func(*x509.Certificate)) string {
+	served := func(name string, clients tls.ClientAuthType, edit func(*x509.Certificate)) string {
 		certificate, key := ca.Issue(t, name, edit)
 		pair, err := tls.X509KeyPair(certificate, key)
 		require.NoError(t, err)
 		server := httptest.NewUnstartedServer(http.HandlerFunc(b.files))
-		server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: clients, MinVersion: tls.VersionTLS13}
 		server.StartTLS()
 		t.Cleanup(server.Close)
 		return server.URL
@@ -46,13 +46,14 @@ func TestDefiniteAnswers(t *testing.T) {
 	t.Cleanup(unknown.Close)
 	proxied := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusProxyAuthRequired) })
 	locations := map[string]string{
-		serve(t, http.NotFound):                    "the server answers 404 Not Found",
-		objectstores.StartS3(t, nil).URL("v1.0.0"): "the server answers 403 Forbidden",
+		serve(t, http.NotFound):                          "the server answers 404 Not Found",
+		objectstores.StartS3(t, nil).URL("v1.0.0"):       "the server answers 403 Forbidden",
+		served("mutual", tls.RequireAnyClientCert, here): "remote error: tls: certificate required",
 		unknown.URL: "certificate signed by unknown authority",
-		served("other.example.com", func(*x509.Certificate) {}):                                         "cannot validate certificate for 127.0.0.1",
-		served("late", func(c *x509.Certificate) { here(c); c.NotAfter = time.Now().Add(-time.Hour) }):  "certificate has expired or is not yet valid: current time ",
-		served("early", func(c *x509.Certificate) { here(c); c.NotBefore = time.Now().Add(time.Hour) }): "certificate has expired or is not yet valid: current time ",
-		strings.Replace(serve(t, b.files), "http:", "https:", 1):                                        "server gave HTTP response to HTTPS client",
+		served("other.example.com", tls.NoClientCert, func(*x509.Certificate) {}):                                         "cannot validate certificate for 127.0.0.1",
+		served("late", tls.NoClientCert, func(c *x509.Certificate) { here(c); c.NotAfter = time.Now().Add(-time.Hour) }):  "certificate has expired or is not yet valid: current time ",
+		served("early", tls.NoClientCert, func(c *x509.Certificate) { here(c); c.NotBefore = time.Now().Add(time.Hour) }): "certificate has expired or is not yet valid: current time ",
+		strings.Replace(serve(t, b.files), "http:", "https:", 1):                                                          "server gave HTTP response to HTTPS client",
 		"https://proxied.invalid": "the proxy answers 407 Proxy Authentication Required",
 	}
 	dir := t.TempDir()
@@ -115,7 +116,7 @@ func TestNames(t *testing.T) {
 	}).Changed)
 	require.Len(t, b.warnings, 2, b.warnings)
 	assert.Equal(t, missing+"/manifest.json: the server answers 404 Not Found", b.warnings[0])
-	assert.Regexp(t, "^"+late+`/manifest.json: dial tcp: lookup late.example on 127.0.0.1:53: no such host; trying again for (1m0|59)s$`, b.warnings[1])
+	assert.Regexp(t, "^"+late+`/manifest.json: dial tcp: lookup late.example on 127.0.0.1:53: no such host; trying again for (1m0|5.)s$`, b.warnings[1])
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
