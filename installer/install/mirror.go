@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
+	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/installer/manifest"
 )
 
@@ -43,8 +45,15 @@ func (c *Copied) from(ctx context.Context, s *source, root *os.Root, o Options) 
 		return err
 	}
 	now, right := clock()
-	if err := admit(m.Manifest, o, mirrored(root), now, right); err != nil {
+	if err := admit(m.Manifest, o, 0, now, right); err != nil {
 		return err
+	}
+	if there := mirrored(root); m.Sequence < there {
+		return &Error{
+			Code: report.ExitUntrusted, elsewhere: true,
+			Problem: fmt.Sprintf("the release %s has sequence %d, and the one in %s has sequence %d", m.Version, m.Sequence, o.To, there),
+			Remedy:  "use a location with a newer release; if the older one is intended, give a directory of its own with --to",
+		}
 	}
 	c.Version, c.Files = m.Version, len(m.Files)
 	for _, f := range m.Files {

@@ -87,7 +87,7 @@ func TestMirrorRefuses(t *testing.T) {
 	before := tree(t, b.to)
 	b.write(Release{})
 	_, err = b.mirror(b.from)
-	require.ErrorContains(t, err, "has sequence 1")
+	require.ErrorContains(t, err, "the release v1.0.0 has sequence 1, and the one in "+b.to+" has sequence 2")
 	b.write(Release{Version: "v1.2.0", Sequence: 3})
 	b.change("machineadm-v1.2.0.spdx.json", func([]byte) []byte { return []byte("{-\n") })
 	b.change(strings.Replace(archiveName, "v1.1.0", "v1.2.0", 1), func(d []byte) []byte { d[9]++; return d })
