@@ -3,6 +3,7 @@ package objectstores
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +62,26 @@ func TestGCS(t *testing.T) {
 	assert.Equal(t, "second", string(s.Get(t, key)))
 	_, _, err := s.do(t.Context(), http.MethodGet, s.URL("absent"), "", nil)
 	require.ErrorContains(t, err, "404 Not Found")
+}
+
+// TestConditions: both stores refuse to replace an object that is there when the condition of a write is that none is.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	s, g := StartS3(t, nil), StartGCS(t, nil)
+	write := func(method, url string) int {
+		request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader("x"))
+		require.NoError(t, err)
+		request.Header.Set("If-None-Match", "*")
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer.StatusCode
+	}
+	upload := g.Endpoint + "/upload/storage/v1/b/" + g.Bucket + "/o?uploadType=media&name=x&ifGenerationMatch=0"
+	for _, want := range []int{http.StatusOK, http.StatusPreconditionFailed} {
+		assert.Equal(t, want, write(http.MethodPut, s.Presign(t, http.MethodPut, "x", time.Minute)))
+		assert.Equal(t, want, write(http.MethodPost, upload))
+	}
 }
 
 func TestTLS(t *testing.T) {

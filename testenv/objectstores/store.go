@@ -1,6 +1,6 @@
 // Package objectstores runs real object stores for tests, each on a port of its own, with its objects in a temporary directory and
 // one bucket: S3 by versitygw, which checks every signature, and Google Cloud Storage by fake-gcs-server, which checks no
-// credentials, so that everyone can read its bucket.
+// credentials, so that everyone can read its bucket. Both have conditional writes.
 package objectstores
 
 import (
