@@ -94,6 +94,7 @@ func TestNames(t *testing.T) {
 	if os.Getenv(variable) == "" {
 		t.Parallel()
 		machine.Root(t)
+		machine.Tool(t, "ip")
 		resolv := filepath.Join(t.TempDir(), "resolv.conf")
 		require.NoError(t, os.WriteFile(resolv, []byte("nameserver 127.0.0.1\n"), 0o600))
 		self, err := os.Executable()
