@@ -165,8 +165,6 @@ func selfCancelled(err error) error {
 	return &pluginv1.Error{Message: "the plugin cancelled the call without a request: " + err.Error()}
 }
 
-func warningText(w pluginv1.Warning) string { return textAt(w.Field, w.Message) }
-
 func violationsText(e *pluginv1.Error) string {
 	var texts []string
 	for _, v := range e.Violations {
@@ -182,11 +180,4 @@ func refusalText(e *pluginv1.Error) string {
 		return cmp.Or(violations, e.Message)
 	}
 	return textAt(e.Message, violations)
-}
-
-func textAt(field, message string) string {
-	if field == "" {
-		return message
-	}
-	return field + ": " + message
 }

@@ -22,21 +22,6 @@ const (
 	turnTries  = 30 * time.Second
 )
 
-// source is the state of a document that is resolved instead of applied.
-type source struct {
-	result  result          // settled when the document is resolved or wrong
-	pending *pluginv1.Error // not reachable yet: it is resolved at its turn
-}
-
-// expander resolves the documents of a run that stand for others. Its limits hold for all of them together.
-type expander struct {
-	*runner
-	chains  map[string]string // of every document, by KIND/NAME
-	fetches int
-	bytes   int64
-	sums    []byte // the digests of all that was resolved, in order
-}
-
 // expand puts behind each document that stands for others what it stands for. An error ends the run.
 func (r *runner) expand(ctx context.Context, s stream) (stream, error) {
 	r.expander = &expander{runner: r, chains: map[string]string{}, bytes: int64(len(r.o.Stream))}

@@ -117,3 +117,12 @@ func asProblems(err error) problems {
 	}
 	return problems{{err: report.Error{Code: pluginv1.CodeInternal.String(), Message: err.Error()}}}
 }
+
+func warningText(w pluginv1.Warning) string { return textAt(w.Field, w.Message) }
+
+func textAt(field, message string) string {
+	if field == "" {
+		return message
+	}
+	return field + ": " + message
+}

@@ -28,6 +28,12 @@ type result struct {
 	omitted  int // changes and warnings beyond the budget
 }
 
+// source is the state of a document that is resolved instead of applied.
+type source struct {
+	result  result          // settled when the document is resolved or wrong
+	pending *pluginv1.Error // not reachable yet: it is resolved at its turn
+}
+
 func failed(p problems) result { return result{}.fail(p) }
 
 // end settles a result.

@@ -30,6 +30,15 @@ type runner struct {
 	recordErr error // the first failure of deps.Record
 }
 
+// expander resolves the documents of a run that stand for others. Its limits hold for all of them together.
+type expander struct {
+	*runner
+	chains  map[string]string // of every document, by KIND/NAME
+	fetches int
+	bytes   int64
+	sums    []byte // the digests of all that was resolved, in order
+}
+
 // image reports whether the run writes into an image.
 func (r *runner) image() bool { return r.o.Root != "" }
 
