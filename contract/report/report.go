@@ -91,6 +91,8 @@ type Report struct {
 	Host      Host       `json:"host"`
 	Errors    []Error    `json:"errors,omitempty"` // every error, once; the first decides the exit code
 	Documents []Document `json:"documents"`
+	// Trimmed marks the copy of a report that was too large to send: changes, warnings or documents are left out, errors never.
+	Trimmed bool `json:"trimmed,omitempty"`
 }
 
 // Reboot is a reboot that a document requested.

@@ -33,13 +33,20 @@ func TestUnitText(t *testing.T) {
 	golden(t, "odd.service", unitText([]string{
 		"/opt/my tools/machineadm", "apply", "--resume", "--state-dir", `/srv/100%/$HOME/"a"\b`, "--run-dir", "/run/a;b",
 	}, `/srv/100%/$HOME/"a"\b`, `/srv/100%/$HOME/"a"\b/resume.json`))
+	golden(t, "report.service", reportServiceText([]string{"/usr/bin/machineadm", "report", "send"}, "/var/lib/machineadm"))
+	golden(t, "report.timer", reportTimerText())
 }
 
 func TestTaskXML(t *testing.T) {
 	t.Parallel()
-	raw := taskXML([]string{
+	golden(t, "task.xml", decodeTask(t, resumeTask([]string{
 		`C:\Program Files\machineadm\machineadm.exe`, "apply", "--resume", "--state-dir", `D:\my state\`, "--run-dir", `D:\a&b "c"`,
-	})
+	})))
+	golden(t, "report-task.xml", decodeTask(t, reportTaskXML([]string{`C:\Program Files\machineadm\machineadm.exe`, "report", "send"})))
+}
+
+func decodeTask(t *testing.T, raw []byte) string {
+	t.Helper()
 	if len(raw)%2 != 0 || raw[0] != 0xff || raw[1] != 0xfe {
 		t.Fatalf("no UTF-16 with a byte order mark: % x ...", raw[:4])
 	}
@@ -47,5 +54,5 @@ func TestTaskXML(t *testing.T) {
 	for i := 2; i < len(raw); i += 2 {
 		units = append(units, uint16(raw[i])|uint16(raw[i+1])<<8)
 	}
-	golden(t, "task.xml", string(utf16.Decode(units)))
+	return string(utf16.Decode(units))
 }

@@ -2,6 +2,8 @@
 // that starts `machineadm apply --resume` at the next boot.
 //
 // Both are removed when the run ends. A failed run leaves the stream, for a manual resume, but nothing that starts at boot.
+//
+// NewReportStarter starts the command that sends the report of a run in the same way.
 package resume
 
 import (
@@ -16,7 +18,7 @@ import (
 // allPhases is the value of --phase that selects every document.
 const allPhases = "all"
 
-// Starter starts a command at every boot until it is removed. Its methods are idempotent.
+// Starter starts a command at every boot, or again and again, until it is removed. Its methods are idempotent.
 type Starter interface {
 	Install(ctx context.Context) error
 	Remove(ctx context.Context) error

@@ -86,7 +86,7 @@ func TestInstallAndRemoveUnit(t *testing.T) {
 			t.Parallel()
 			root := image(t, tt.files, tt.links)
 			before := below(t, root)
-			u := &unit{root: root, text: unitMark + "\nnew\n", vendor: !tt.special}
+			u := &unit{root: root, name: UnitName, wants: wants, text: unitMark + "\nnew\n", vendor: !tt.special}
 			for range 2 {
 				err := u.Install(t.Context())
 				if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
@@ -117,7 +117,7 @@ func TestInstallAndRemoveUnit(t *testing.T) {
 func TestUnitCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	root := image(t, map[string]string{"/etc/systemd": "a file where a directory should be"}, nil)
-	if err := (&unit{root: root, text: "x"}).Install(t.Context()); err == nil {
+	if err := (&unit{root: root, name: UnitName, wants: wants, text: "x"}).Install(t.Context()); err == nil {
 		t.Error("installed below a file")
 	}
 }

@@ -13,9 +13,12 @@ type none struct{}
 // NewStarter returns a Starter that cannot install.
 func NewStarter([]string, string, bool) Starter { return none{} }
 
+// NewReportStarter returns a Starter that cannot install.
+func NewReportStarter([]string, string) Starter { return none{} }
+
 // Install implements Starter.
 func (none) Install(context.Context) error {
-	return errors.New("a command at boot is not supported on this system")
+	return errors.New("machineadm starts no command by itself on this system")
 }
 
 // Remove implements Starter.

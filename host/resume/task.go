@@ -7,12 +7,39 @@ import (
 	"unicode/utf16"
 )
 
-// TaskName is the task of the Windows Task Scheduler that resumes a run after a reboot.
-const TaskName = `\machineadm\resume`
+// The tasks of the Windows Task Scheduler.
+const (
+	TaskName   = `\machineadm\resume` // resumes a run after a reboot
+	reportTask = `\machineadm\report` // sends the report of a run
+)
 
-// taskXML renders a task that runs argv as SYSTEM at boot, in UTF-16 with a byte order mark as schtasks.exe requires.
+// resumeTask renders the task that runs argv at boot.
+func resumeTask(argv []string) []byte {
+	return taskXML("Resumes the preparation of this Kubernetes node. machineadm removes the task when the run has ended.",
+		`    <BootTrigger>
+      <Enabled>true</Enabled>
+    </BootTrigger>`, argv)
+}
+
+// reportTaskXML renders the task that runs argv every minute, the shortest interval of the Task Scheduler, from its registration
+// and from each boot on.
+func reportTaskXML(argv []string) []byte {
+	trigger := func(name string) string {
+		return fmt.Sprintf(`    <%[1]s>
+      <Repetition>
+        <Interval>PT1M</Interval>
+        <StopAtDurationEnd>false</StopAtDurationEnd>
+      </Repetition>
+      <Enabled>true</Enabled>
+    </%[1]s>`, name)
+	}
+	return taskXML("Sends the report of the preparation of this Kubernetes node. machineadm removes the task when the report is delivered, or after 24 hours.",
+		trigger("BootTrigger")+"\n"+trigger("RegistrationTrigger"), argv)
+}
+
+// taskXML renders a task that runs argv as SYSTEM, in UTF-16 with a byte order mark as schtasks.exe requires.
 // Source: the Task Scheduler schema, version 1.2 (MS-TSCH 2.5).
-func taskXML(argv []string) []byte {
+func taskXML(description, triggers string, argv []string) []byte {
 	arguments := make([]string, 0, len(argv))
 	for _, word := range argv[1:] {
 		arguments = append(arguments, windowsWord(word))
@@ -20,12 +47,10 @@ func taskXML(argv []string) []byte {
 	text := fmt.Sprintf(`<?xml version="1.0" encoding="UTF-16"?>
 <Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
   <RegistrationInfo>
-    <Description>Resumes the preparation of this Kubernetes node. machineadm removes the task when the run has ended.</Description>
+    <Description>%s</Description>
   </RegistrationInfo>
   <Triggers>
-    <BootTrigger>
-      <Enabled>true</Enabled>
-    </BootTrigger>
+%s
   </Triggers>
   <Principals>
     <Principal id="Author">
@@ -48,7 +73,7 @@ func taskXML(argv []string) []byte {
     </Exec>
   </Actions>
 </Task>
-`, xmlText(argv[0]), xmlText(strings.Join(arguments, " ")))
+`, description, triggers, xmlText(argv[0]), xmlText(strings.Join(arguments, " ")))
 	out := []byte{0xff, 0xfe}
 	for _, unit := range utf16.Encode([]rune(strings.ReplaceAll(text, "\n", "\r\n"))) {
 		out = binary.LittleEndian.AppendUint16(out, unit)

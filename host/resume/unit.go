@@ -8,18 +8,20 @@ import (
 // UnitName is the unit that resumes a run after a reboot.
 const UnitName = "machineadm-resume.service"
 
-// unitMark is the first line of every unit that this package writes. A unit without it is never replaced or removed.
-const unitMark = "# Written by machineadm, which removes it when the run has ended."
+// ownMark begins the first line of every unit that this package writes. A unit without it is never replaced or removed.
+const ownMark = "# Written by machineadm, which removes it when "
+
+// The first lines of the units.
+const (
+	unitMark   = ownMark + "the run has ended."
+	reportMark = ownMark + "the report is delivered, or after 24 hours."
+)
 
 // unitText renders the unit that runs argv at boot if the file condition exists.
 //
 // It starts after multi-user.target, so that a service which a plugin restarts does not wait for it. A unit of the operating
 // system that applies the same stream at every boot then runs first and removes the condition.
 func unitText(argv []string, stateDir, condition string) string {
-	quoted := make([]string, len(argv))
-	for i, word := range argv {
-		quoted[i] = unitWord(word, true)
-	}
 	// A condition has no escapes, and a carriage return ends a line too. Without a pending run the command does nothing.
 	if strings.ContainsAny(condition, "\n\r") {
 		condition = ""
@@ -45,7 +47,58 @@ ExecStart=%s
 
 [Install]
 WantedBy=multi-user.target
-`, unitMark, strings.ReplaceAll(condition, "%", "%%"), unitWord(stateDir, false), strings.Join(quoted, " "))
+`, unitMark, strings.ReplaceAll(condition, "%", "%%"), unitWord(stateDir, false), commandLine(argv))
+}
+
+// The units that send the report of a run.
+const (
+	reportService = "machineadm-report.service"
+	reportTimer   = "machineadm-report.timer"
+)
+
+// reportServiceText renders the service that runs argv once. The exit code 7 means that the report still waits.
+func reportServiceText(argv []string, stateDir string) string {
+	return fmt.Sprintf(`%s
+[Unit]
+Description=Send the report of the preparation of this Kubernetes node
+Documentation=man:machineadm(8)
+RequiresMountsFor=%s
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=oneshot
+TimeoutStartSec=120
+SuccessExitStatus=7
+ExecStart=%s
+`, reportMark, unitWord(stateDir, false), commandLine(argv))
+}
+
+// reportTimerText renders the timer of that service. The command itself waits longer after each failed try.
+func reportTimerText() string {
+	return reportMark + `
+[Unit]
+Description=Send the report of the preparation of this Kubernetes node
+Documentation=man:machineadm(8)
+
+[Timer]
+OnActiveSec=30
+OnUnitInactiveSec=30
+RandomizedDelaySec=5
+AccuracySec=1
+
+[Install]
+WantedBy=timers.target
+`
+}
+
+// commandLine renders argv as the value of ExecStart.
+func commandLine(argv []string) string {
+	quoted := make([]string, len(argv))
+	for i, word := range argv {
+		quoted[i] = unitWord(word, true)
+	}
+	return strings.Join(quoted, " ")
 }
 
 // unitWord quotes a word for a unit file; in a command line it escapes the dollar sign, which starts a variable.

@@ -13,6 +13,8 @@ const (
 	PendingFile = "resume.json"
 	// RestingFile is a run that failed after a reboot: an operator can resume it, a boot does not.
 	RestingFile = "resume-failed.json"
+	// OutboxFile is a report that is not delivered yet; see Outbox.
+	OutboxFile = "outbox.json"
 	// WritesFile is the record of the live machine; see Writes.
 	WritesFile = "writes.json"
 
@@ -22,7 +24,9 @@ const (
 	rebootsFile = "reboots.json"
 	reportsDir  = "reports"
 	pluginsDir  = "plugins"
-	resolvedDir = "resolved" // what documents stood for, mode 0700
+	outboxLock  = "outbox.lock"
+	sequence    = "report-sequence" // of the last report that was kept for sending
+	resolvedDir = "resolved"        // what documents stood for, mode 0700
 )
 
 // The files of the run directory.
@@ -38,7 +42,8 @@ const (
 // stateNames returns all names that this package creates in a state directory.
 func stateNames() []string {
 	return []string{
-		choicesFile, keyFile, rebootsFile, PendingFile, RestingFile, DigestsFile, pluginsDir, resolvedDir, reportsDir, machineFile, WritesFile,
+		choicesFile, keyFile, rebootsFile, PendingFile, RestingFile, DigestsFile, OutboxFile, outboxLock, sequence, pluginsDir, resolvedDir,
+		reportsDir, machineFile, WritesFile,
 	}
 }
 

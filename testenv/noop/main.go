@@ -41,6 +41,9 @@ type script struct {
 	// Distributions are those that the plugin reports as its own.
 	Distributions []string `json:"distributions"`
 	Kinds         []kind   `json:"kinds"`
+	// Source and Keys are the scripts under the name of a source and of a key provider.
+	Source sourceScript `json:"source"`
+	Keys   keysScript   `json:"keys"`
 }
 
 // kind is a kind that the plugin serves.
@@ -88,9 +91,17 @@ func readScript(path string) (script, error) {
 	return s, json.Unmarshal(data, &s)
 }
 
+// program is the name of the binary.
+func program() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }
+
 // provider is the last part of the binary's name.
 func provider() string {
-	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	name := program()
+	for _, prefix := range []string{sourcePrefix, keysPrefix} {
+		if provider, found := strings.CutPrefix(name, prefix); found {
+			return provider
+		}
+	}
 	return name[strings.LastIndex(name, "-plugin-")+len("-plugin-"):]
 }
 

@@ -64,8 +64,7 @@ type adapter struct {
 }
 
 func (a *adapter) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error { //nolint:unparam // go-plugin's interface
-	pb.RegisterPluginServer(s, a.server)
-	pb.RegisterConfiguratorServer(s, a.server)
+	a.server.register(s)
 	return nil
 }
 
@@ -96,7 +95,12 @@ func (s *server) Describe(ctx context.Context, r *pb.DescribeRequest) (*pb.Descr
 		"": pb.Fitness_FITNESS_INSTALLED, "unsupported": pb.Fitness_FITNESS_UNSUPPORTED, "absent": pb.Fitness_FITNESS_ABSENT,
 		"installed": pb.Fitness_FITNESS_INSTALLED, "active": pb.Fitness_FITNESS_ACTIVE,
 	}[s.script.Fitness]
-	for _, k := range s.script.Kinds {
+	kinds, capabilities := s.script.kindsOf(program())
+	if len(s.script.Kinds) > 0 {
+		kinds = s.script.Kinds
+	}
+	out.Capabilities = capabilities
+	for _, k := range kinds {
 		phase := pb.Phase_PHASE_PREPARATION
 		if k.Phase == "provisioning" {
 			phase = pb.Phase_PHASE_PROVISIONING
@@ -106,9 +110,6 @@ func (s *server) Describe(ctx context.Context, r *pb.DescribeRequest) (*pb.Descr
 			served.JsonSchema = k.Schema
 		}
 		out.Kinds = append(out.Kinds, served)
-	}
-	if len(out.Kinds) == 0 {
-		out.Kinds = []*pb.Kind{{ApiVersion: "example.com/v1", Kind: "Noop", Phase: pb.Phase_PHASE_PREPARATION}}
 	}
 	return out, nil
 }

@@ -42,6 +42,9 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 		return o.unopened(err, observe)
 	}
 	defer where.close()
+	if mode == run.ModeApply && root == "" {
+		where.deliver = func(fleet *launch.Fleet, r report.Report) { g.deliver(ctx, where, fleet, stream, r, s) }
+	}
 	if where.stateErr != nil {
 		return where.broken(where.head(o), where.stateErr, observe, s)
 	}
@@ -113,6 +116,9 @@ func (g *globals) execute(
 	}
 	result, details := run.Execute(ctx, o, with, head)
 	close(quiet)
+	if where.deliver != nil {
+		where.deliver(fleet, result)
+	}
 	endAll(fleet, log) // before a reboot
 	where.tree = nil
 	where.endWrites()
@@ -186,6 +192,9 @@ func (p *place) rebooted(err error, result *report.Report, details map[string]st
 	observe(run.Event{Type: run.EventRunFinished, Time: result.FinishedAt, Report: result})
 	if err := p.record(*result, details); err != nil {
 		(&exitError{message: err.Error()}).show(s)
+	}
+	if p.deliver != nil {
+		p.deliver(nil, *result)
 	}
 }
 

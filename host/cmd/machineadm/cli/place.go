@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/state"
@@ -28,7 +29,9 @@ type place struct {
 	writes       *state.Writes // of an apply only
 	store        *state.Store
 	reports      state.Reports // of this run, when reportPath is set
-	cleanup      []func()
+	// deliver sends the report of an apply on the live machine, with the plugins of the run or nil; nil sends nothing.
+	deliver func(*launch.Fleet, report.Report)
+	cleanup []func()
 }
 
 func (p *place) close() {

@@ -68,6 +68,9 @@ func (p *place) refuse(
 			(&exitError{message: err.Error()}).show(s) // the exit code reports the input error
 		}
 	}
+	if p.deliver != nil {
+		p.deliver(nil, head)
+	}
 	p.showReport(head, details, s)
 	return &exitError{code: head.ExitCode}
 }

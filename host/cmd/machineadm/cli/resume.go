@@ -59,9 +59,14 @@ func (g *globals) resume(where *place, o run.Options, head report.Report) (*resu
 
 // pending returns the record that resumes the run.
 func (g *globals) pending(o run.Options, head report.Report) (state.Pending, error) {
-	kept := state.Pending{
-		Generation: head.Generation, BootID: head.BootID, File: o.File, Phase: head.Phase, Timeout: o.Timeout, Stream: o.Stream,
-	}
+	kept, err := g.search()
+	kept.Generation, kept.BootID, kept.File, kept.Phase = head.Generation, head.BootID, o.File, head.Phase
+	kept.Timeout, kept.Stream = o.Timeout, o.Stream
+	return kept, err
+}
+
+// search returns how this run searches for plugins, and what they get of its environment.
+func (g *globals) search() (kept state.Pending, err error) {
 	dirs := slices.Clone(g.pluginDirs)
 	if g.beside != "" && !slices.Contains(dirs, g.beside) {
 		dirs = append(dirs, g.beside)
@@ -86,16 +91,24 @@ func (g *globals) pending(o run.Options, head report.Report) (state.Pending, err
 
 // starter returns the Starter of this program with the directories of this run.
 func (g *globals) starter(where *place) (resume.Starter, error) {
+	argv, err := g.self(where, "apply", "--resume")
+	if err != nil {
+		return nil, err
+	}
+	if where.hook != nil {
+		return resume.NewHookStarter(where.hook, where.tree, argv), nil
+	}
+	plain := len(g.changedFlags(where.stateDir, where.runDir)) == 0
+	return resume.NewStarter(argv, where.stateDir, plain), nil
+}
+
+// self returns the command line of this program with the directories of this run.
+func (g *globals) self(where *place, command ...string) ([]string, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, &exitError{code: report.ExitFailed, message: "find the path of this program: " + err.Error()}
 	}
-	flags := g.changedFlags(where.stateDir, where.runDir)
-	argv := append([]string{program, "apply", "--resume"}, flags...)
-	if where.hook != nil {
-		return resume.NewHookStarter(where.hook, where.tree, argv), nil
-	}
-	return resume.NewStarter(argv, where.stateDir, len(flags) == 0), nil
+	return slices.Concat([]string{program}, command, g.changedFlags(where.stateDir, where.runDir)), nil
 }
 
 // changedFlags returns the flags for directories and log that differ from their defaults.

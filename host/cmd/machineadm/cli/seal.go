@@ -153,7 +153,11 @@ func (g *globals) unseat(ctx context.Context, p *place) (removed []string, err e
 	files := append(resume.Files(), newSentinel().Path())
 	there := func(path string) bool { _, err := os.Lstat(path); return !errors.Is(err, fs.ErrNotExist) }
 	files = slices.DeleteFunc(files, func(path string) bool { return !there(path) })
-	if err := errors.Join(starter.Remove(ctx), newSentinel().Remove()); err != nil {
+	err = errors.Join(starter.Remove(ctx), newSentinel().Remove())
+	if reports, none := g.reportStarter(p); none == nil {
+		err = errors.Join(err, reports.Remove(ctx))
+	}
+	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(files, there), nil // a unit of the operating system stays

@@ -75,6 +75,12 @@ func (g *globals) status(s streams, output string) error {
 			return err
 		}
 	}
+	if o, err := state.OutboxIn(stateDir).Load(); err == nil && o != nil { // only root can read it
+		if _, err := fmt.Fprintf(s.out, "report waits to be sent since %s; to try at once: machineadm report send --now\n",
+			o.FirstTry.Format(time.RFC3339)); err != nil {
+			return err
+		}
+	}
 	_, err = fmt.Fprintf(s.out, "report: %s\n", path)
 	return err
 }

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/host/outbox"
+	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/host/resume"
+	"github.com/machineadm/machineadm/host/state"
+)
+
+// The time that the end of a run spends on sending its report: all of it, and the part for the try.
+const (
+	deliveryTime = 5 * time.Second
+	tryTime      = 4 * time.Second
+)
+
+// deliver sends the report of a run to the destination in its stream. It is kept until it is delivered. Nothing here changes the
+// result of the run: a failure is a warning. fleet has the plugins of the run; nil starts the plugin alone.
+func (g *globals) deliver(ctx context.Context, where *place, fleet *launch.Fleet, stream []byte, r report.Report, s streams) {
+	box, now := state.OutboxIn(where.stateDir), clock()
+	to, found := outbox.Find(stream, where.target)
+	if !found {
+		dropExpired(box, now)
+		return
+	}
+	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliveryTime)
+	defer cancel()
+	try, cancelTry := context.WithTimeout(ctx, tryTime) // a second interrupt ends it
+	defer cancelTry()
+	o, err := g.outgoing(to, r, now)
+	if err != nil {
+		warn(s, "the report is not sent: "+err.Error())
+		return
+	}
+	keeping := where.stateErr
+	if keeping == nil {
+		o, keeping = box.Keep(o, time.Now().UTC())
+	}
+	err = g.send(try, where, fleet, o)
+	answer, after := outbox.Classify(o, err)
+	switch {
+	case answer != outbox.Again:
+		if answer == outbox.Refused {
+			warn(s, "the report is not sent: "+sendError(err))
+		}
+		g.forgetReport(work, where, o.Sequence, s)
+	case keeping != nil:
+		warn(s, fmt.Sprintf("the report was not sent, and cannot be kept for another try: %s; %s", sendError(err), keeping))
+	default:
+		o = outbox.Failed(o, clock(), time.Now().UTC(), after, rand.Float64())
+		again := "it is tried again for 24 hours; to try at once: machineadm report send --now"
+		if failed := errors.Join(box.Update(o), g.startReports(work, where)); failed != nil {
+			again = fmt.Sprintf("nothing starts another try (%s): run machineadm report send", failed)
+		}
+		warn(s, fmt.Sprintf("the report was not sent: %s; %s", sendError(err), again))
+	}
+}
+
+// outgoing returns the record of a report, without its number.
+func (g *globals) outgoing(to outbox.Destination, r report.Report, now state.Clock) (state.Outgoing, error) {
+	text, err := outbox.Trim(r, outbox.MaxReport)
+	if err != nil {
+		return state.Outgoing{}, err
+	}
+	search, err := g.search()
+	return state.Outgoing{
+		Document: to.Document, Binary: to.Binary, Report: text, FirstTry: time.Now().UTC(), NextTry: time.Now().UTC(), LastTry: now,
+		PluginDirs: search.PluginDirs, PluginPath: search.PluginPath, Proxies: search.Proxies,
+	}, err
+}
+
+// send passes a report to the plugin of its destination, once.
+func (g *globals) send(ctx context.Context, where *place, fleet *launch.Fleet, o state.Outgoing) error {
+	if fleet == nil {
+		own, err := g.fleet(where, where.log)
+		if err != nil {
+			return err
+		}
+		defer endAll(own, where.log)
+		fleet = own
+	}
+	found, err := fleet.Find(o.Binary)
+	if err != nil {
+		return err
+	}
+	plugin, err := fleet.Start(ctx, found)
+	if err != nil {
+		return fmt.Errorf("plugin %s: %w", o.Binary, err)
+	}
+	return outbox.Send(ctx, plugin.Source, plugin.Description.Capabilities, o, where.target)
+}
+
+// sendError describes the error of a try on one line.
+func sendError(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "the destination did not answer in time"
+	}
+	return err.Error()
+}
+
+// forgetReport removes a report, and what starts its next try. A newer report and its tries stay.
+func (g *globals) forgetReport(ctx context.Context, where *place, number uint64, s streams) {
+	box := state.OutboxIn(where.stateDir)
+	if where.stateErr != nil {
+		return
+	}
+	err := box.Remove(number)
+	if err == nil {
+		err = g.stopReports(ctx, where, box)
+	}
+	if err != nil {
+		warn(s, "a report that is not sent again cannot be removed: "+err.Error())
+	}
+}
+
+// stopReports removes what starts the tries, unless a report waits.
+func (g *globals) stopReports(ctx context.Context, where *place, box state.Outbox) error {
+	starter, err := g.reportStarter(where)
+	if err != nil {
+		return nil //nolint:nilerr // nothing was started
+	}
+	return box.WhenEmpty(func() error { return starter.Remove(ctx) })
+}
+
+// startReports starts the tries. What it has written before an error is removed.
+func (g *globals) startReports(ctx context.Context, where *place) error {
+	starter, err := g.reportStarter(where)
+	if err != nil {
+		return err
+	}
+	if err := starter.Install(ctx); err != nil {
+		return errors.Join(err, starter.Remove(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// reportStarter returns the Starter of machineadm report send. An init hook has no verb for it.
+func (g *globals) reportStarter(where *place) (resume.Starter, error) {
+	if where.hook != nil {
+		return nil, errors.New("the init hook starts no command again and again")
+	}
+	argv, err := g.self(where, "report", "send")
+	if err != nil {
+		return nil, err
+	}
+	return resume.NewReportStarter(argv, where.stateDir), nil
+}
+
+// dropExpired removes a report of an earlier run that waited for too long, because it can contain secrets.
+func dropExpired(box state.Outbox, now state.Clock) {
+	if o, err := box.Load(); err == nil && o != nil && outbox.Expired(*o, now) {
+		_ = box.Remove(o.Sequence) // the next run tries again
+	}
+}
+
+func clock() state.Clock { return state.Clock{BootID: bootID(""), Uptime: uptime()} }
+
+// warn writes a line to standard error.
+func warn(s streams, message string) {
+	_, _ = fmt.Fprintln(s.err, "warning: "+reporting.Escape(message)) // standard error is the last resort
+}

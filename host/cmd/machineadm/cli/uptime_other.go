@@ -1,0 +1,8 @@
+//go:build !linux && !windows
+
+package cli
+
+import "time"
+
+// uptime returns 0: no plugin runs on this system.
+func uptime() time.Duration { return 0 }

@@ -1,0 +1,68 @@
+package outbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/visible"
+)
+
+// MaxReport is the size of a report that is sent, in bytes. Errors alone can exceed it.
+const MaxReport = 256 << 10
+
+// Trim returns a report as JSON of at most size bytes. Of a larger one it leaves out, until that is enough, the changes of the
+// documents without errors, those of all documents, the warnings, and the documents without errors. Errors stay, even if they
+// alone exceed size.
+func Trim(r report.Report, size int) ([]byte, error) {
+	if r.Documents == nil {
+		r.Documents = []report.Document{}
+	}
+	text, err := encode(r)
+	if err != nil || len(text) <= size {
+		return text, err
+	}
+	r.Trimmed, r.Documents = true, slices.Clone(r.Documents)
+	sound := func(d report.Document) bool { return len(d.Errors) == 0 }
+	withoutChanges := func(d *report.Document) {
+		d.Omitted += len(d.Changes)
+		d.Changes = nil
+	}
+	for _, step := range []func(){
+		func() {
+			for i := range r.Documents {
+				if sound(r.Documents[i]) {
+					withoutChanges(&r.Documents[i])
+				}
+			}
+		},
+		func() {
+			for i := range r.Documents {
+				withoutChanges(&r.Documents[i])
+			}
+		},
+		func() {
+			for i := range r.Documents {
+				d := &r.Documents[i]
+				d.Omitted += len(d.Warnings)
+				d.Warnings = nil
+			}
+		},
+		func() { r.Documents = slices.DeleteFunc(r.Documents, sound) },
+	} {
+		step()
+		if text, err = encode(r); err != nil || len(text) <= size {
+			break
+		}
+	}
+	return text, err
+}
+
+func encode(r report.Report) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // people read reports
+	err := encoder.Encode(r)
+	return visible.JSON(text.Bytes()), err
+}
