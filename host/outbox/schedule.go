@@ -45,7 +45,9 @@ func Failed(o state.Outgoing, now state.Clock, wall time.Time, after time.Durati
 }
 
 // sameBoot reports whether two readings are of one boot. Without boot IDs a clock that went back tells them apart.
-func sameBoot(before, now state.Clock) bool { return before.BootID == now.BootID && now.Uptime >= before.Uptime }
+func sameBoot(before, now state.Clock) bool {
+	return before.BootID == now.BootID && now.Uptime >= before.Uptime
+}
 
 // since returns the time between two readings; of another boot, that since the boot.
 func since(before, now state.Clock) time.Duration {

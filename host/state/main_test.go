@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // role is an environment variable that makes this test binary a helper process: "hold PATH" takes a lock, "keep PATH" only
-// keeps its inherited descriptors. Both end with their standard input.
+// keeps its inherited descriptors; both end with their standard input. "send DIR" keeps and removes reports until it is killed.
 const role = "STATE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -36,6 +36,17 @@ func play(name, path string) int {
 		}
 	}
 	fmt.Println("ready")
+	for name == "send" {
+		box := OutboxIn(path)
+		o, err := box.Keep(outgoing(), time.Unix(1, 0))
+		if err == nil {
+			err = errors.Join(box.Update(o), box.Remove(o.Sequence))
+		}
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	}
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return 1
 	}

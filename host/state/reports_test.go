@@ -38,6 +38,7 @@ func full() report.Report {
 			File: "node.yaml", Line: 7, Column: 12, Hint: "write 10", Details: "document-0", Facts: map[string]string{"exitCode": "1"},
 		}},
 		Reboots: []report.Reboot{{Document: "Sysctl/base", When: "AfterRun"}},
+		Trimmed: true,
 		Documents: []report.Document{{
 			Index: 1, ID: "2", Omitted: 3, APIVersion: "machineadm.cluster.x-k8s.io/v1alpha1", Kind: "Sysctl", Name: "base", Provider: "procfs",
 			Plugin: &report.Plugin{

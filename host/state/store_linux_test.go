@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -177,12 +178,13 @@ func everyWrite(t *testing.T, dir string) map[string]error {
 	_, generation := store.Generation([]byte("stream"))
 	_, reboot := store.Reboots("boot").Count("generation")
 	_, plugin := store.PluginDir("machineadm-a-plugin-b", "A", "b")
+	_, outbox := OutboxIn(dir).Keep(outgoing(), time.Unix(1, 0))
 	l, lock := Acquire(filepath.Join(dir, "lock"))
 	if lock == nil {
 		release(t, l)
 	}
 	return map[string]error{
-		"open": opening, "generation": generation, "plugin directory": plugin, "lock": lock, "reboot": reboot,
+		"open": opening, "generation": generation, "plugin directory": plugin, "lock": lock, "reboot": reboot, "outbox": outbox,
 		"bind":    store.Choose("Sysctl/a", strings.Repeat("a", 63)),
 		"report":  (&Reports{RunDir: dir}).Write(full(), nil),
 		"reports": (&Reports{RunDir: filepath.Join(dir, "run"), Store: store}).Write(full(), map[string]string{"a": strings.Repeat("a", 1<<20)}),
@@ -256,6 +258,13 @@ func TestFull(t *testing.T) {
 		}(),
 		"generation": func() error {
 			_, err := store.Generation([]byte("stream"))
+			return err
+		}(),
+		"outbox": func() error {
+			o, err := OutboxIn(dir).Keep(outgoing(), time.Unix(7, 0))
+			if o.Sequence != 7 {
+				t.Errorf("the report that cannot be kept has the number %d", o.Sequence)
+			}
 			return err
 		}(),
 	} {

@@ -53,7 +53,10 @@ func (g *globals) sendReport(ctx context.Context, s streams, now bool) error {
 		return err
 	}
 	if o == nil {
-		if err := g.stopReports(ctx, where, box); err != nil {
+		if where.store != nil {
+			err = g.stopReports(ctx, where, box)
+		}
+		if err != nil {
 			return stateExit(err)
 		}
 		_, err = fmt.Fprintf(s.out, "no report waits in %s\n", where.stateDir)
