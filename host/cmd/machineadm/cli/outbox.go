@@ -126,6 +126,9 @@ func (g *globals) stopReports(ctx context.Context, where *place, box state.Outbo
 	if err != nil {
 		return nil //nolint:nilerr // nothing was started
 	}
+	if where.store == nil { // no state of this machine, and so no other process that keeps a report
+		return starter.Remove(ctx)
+	}
 	return box.WhenEmpty(func() error { return starter.Remove(ctx) })
 }
 

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,15 +45,12 @@ func (g *globals) sendReport(ctx context.Context, s streams, now bool) error {
 	}
 	defer where.close()
 	box := state.OutboxIn(where.stateDir)
-	o, err := where.waiting(box)
+	o, err := where.waiting(ctx, box)
 	if err != nil {
-		return err
+		return stateExit(err)
 	}
 	if o == nil {
-		if where.store != nil {
-			err = g.stopReports(ctx, where, box)
-		}
-		if err != nil {
+		if err := g.stopReports(ctx, where, box); err != nil {
 			return stateExit(err)
 		}
 		_, err = fmt.Fprintf(s.out, "no report waits in %s\n", where.stateDir)
@@ -74,22 +68,18 @@ func (g *globals) sendReport(ctx context.Context, s streams, now bool) error {
 	return g.sendWaiting(ctx, where, box, *o, s)
 }
 
-// waiting returns the report in the outbox of this machine, nil for none.
-func (p *place) waiting(box state.Outbox) (*state.Outgoing, error) {
-	if p.stateErr != nil {
-		return nil, stateExit(p.stateErr)
-	}
-	if p.store == nil { // no state, that of another machine, or that of another user
-		if _, err := os.Stat(filepath.Join(p.stateDir, state.OutboxFile)); errors.Is(err, fs.ErrPermission) {
-			return nil, stateExit(err)
-		}
-		return nil, nil
+// waiting returns the report in the outbox of this machine, nil for none. A clone never sends that of the machine that it was
+// made from.
+func (p *place) waiting(ctx context.Context, box state.Outbox) (*state.Outgoing, error) {
+	id, err := p.machineID(ctx)
+	if err != nil {
+		return nil, err
 	}
 	o, err := box.Load()
-	if err != nil {
-		return nil, stateExit(err)
+	if id != "" && p.store == nil && err == nil {
+		o = nil
 	}
-	return o, nil
+	return o, err
 }
 
 // sendWaiting tries once to deliver a report.
