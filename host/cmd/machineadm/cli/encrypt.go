@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -114,34 +113,22 @@ func readProviderConfig(path string) ([]byte, error) {
 	if err != nil {
 		return nil, usage("--provider-config: " + err.Error())
 	}
-	// The decoder reads whole documents; the file is the providerConfig of one.
-	doc := "apiVersion: " + v1alpha1.APIVersion + "\nkind: EncryptedConfig\nmetadata: {name: a}\nspec:\n  providerConfig:\n" + indented(string(text))
-	decoded, err := document.Decode(path, strings.NewReader(doc))
-	if err != nil || len(decoded.Documents) != 1 {
-		return nil, usage("--provider-config: " + path + " is not a YAML mapping")
+	config, err := document.JSON(path, text)
+	if err == nil && !bytes.HasPrefix(config, []byte("{")) {
+		err = errors.New(path + " is not a YAML mapping")
 	}
-	raw, err := decoded.Documents[0].JSON()
 	if err != nil {
-		return nil, err
+		return nil, usage("--provider-config: " + err.Error())
 	}
-	var config v1alpha1.EncryptedConfig
-	_ = document.Unmarshal(raw, &config) // the other fields are missing
-	return config.Spec.ProviderConfig, nil
-}
-
-func indented(text string) string {
-	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ") + "\n"
+	return config, nil
 }
 
 func (g *globals) decrypt(ctx context.Context, s streams, o *encryptFlags) error {
 	if o.path == "" {
 		return usage("--path is required")
 	}
-	if restore, _, terminal := openTerminal(s.out); terminal {
-		restore()
-		if !o.show {
-			return usage("standard output is a terminal, which would show what the document protects: redirect it, or pass --show")
-		}
+	if !o.show && isTerminal(s.out) {
+		return usage("standard output is a terminal, which would show what the document protects: redirect it, or pass --show")
 	}
 	data, err := awaitStream(ctx, nil, g.timeout, o.path, s.in)
 	if err != nil {

@@ -18,13 +18,28 @@ func openTerminal(stream io.Writer) (restore func(), columns int, ok bool) {
 	if err != nil {
 		return nil, 0, false
 	}
-	var isTerminal bool
 	err = raw.Control(func(fd uintptr) {
-		_, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
-		isTerminal = err == nil
 		if size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil {
 			columns = int(size.Col)
 		}
 	})
-	return func() {}, columns, err == nil && isTerminal
+	return func() {}, columns, err == nil && isTerminal(stream)
+}
+
+// isTerminal reports whether a stream is a terminal of any kind.
+func isTerminal(stream io.Writer) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	raw, err := file.SyscallConn() // Fd would make the file blocking
+	if err != nil {
+		return false
+	}
+	terminal := false
+	err = raw.Control(func(fd uintptr) {
+		_, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
+		terminal = err == nil
+	})
+	return err == nil && terminal
 }

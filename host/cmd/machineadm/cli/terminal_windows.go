@@ -27,3 +27,13 @@ func openTerminal(stream io.Writer) (restore func(), columns int, ok bool) {
 	}
 	return func() { _ = windows.SetConsoleMode(console, mode) }, columns, true // the console may be closed
 }
+
+// isTerminal reports whether a stream is a console.
+func isTerminal(stream io.Writer) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	var mode uint32
+	return windows.GetConsoleMode(windows.Handle(file.Fd()), &mode) == nil
+}
