@@ -44,7 +44,7 @@ func Failed(o state.Outgoing, now state.Clock, wall time.Time, after time.Durati
 	return o
 }
 
-// sameBoot reports whether two readings are of one boot. Without boot IDs a clock that went back tells them apart.
+// sameBoot reports whether two readings are of one boot. Without boot IDs, a clock that went back shows another boot.
 func sameBoot(before, now state.Clock) bool {
 	return before.BootID == now.BootID && now.Uptime >= before.Uptime
 }

@@ -121,3 +121,39 @@ func TestUnitCannotBeWritten(t *testing.T) {
 		t.Error("installed below a file")
 	}
 }
+
+// TestReportUnits: the timer is enabled, the service is not, and a unit of the administrator stays.
+func TestReportUnits(t *testing.T) {
+	t.Parallel()
+	const all = "etc/systemd/system/machineadm-report.service\netc/systemd/system/machineadm-report.timer\n" +
+		"etc/systemd/system/timers.target.wants/machineadm-report.timer -> /etc/systemd/system/machineadm-report.timer"
+	timedIn := func(root string) *timed {
+		starter, ok := NewReportStarter([]string{"/usr/bin/machineadm", "report", "send"}, "/var/lib/machineadm").(*timed)
+		if !ok {
+			t.Fatal("not a timer")
+		}
+		starter.service.root, starter.timer.root = root, root
+		return starter
+	}
+	root := image(t, nil, nil)
+	starter := timedIn(root)
+	for range 2 {
+		if err := starter.write(t.Context()); err != nil || below(t, root) != all {
+			t.Errorf("%v, installed:\n%s", err, below(t, root))
+		}
+	}
+	for range 2 {
+		if err := starter.Remove(t.Context()); err != nil || below(t, root) != "" {
+			t.Errorf("%v, removed:\n%s", err, below(t, root))
+		}
+	}
+	masked := image(t, nil, map[string]string{adminUnits + "/" + reportTimer: os.DevNull})
+	before := below(t, masked)
+	starter = timedIn(masked)
+	if err := starter.write(t.Context()); err == nil || !strings.Contains(err.Error(), "was not written by machineadm") {
+		t.Errorf("a masked timer: %v", err)
+	}
+	if err := starter.Remove(t.Context()); err != nil || below(t, masked) != before {
+		t.Errorf("%v, removed:\n%s", err, below(t, masked))
+	}
+}

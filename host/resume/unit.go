@@ -22,10 +22,6 @@ const (
 // It starts after multi-user.target, so that a service which a plugin restarts does not wait for it. A unit of the operating
 // system that applies the same stream at every boot then runs first and removes the condition.
 func unitText(argv []string, stateDir, condition string) string {
-	// A condition has no escapes, and a carriage return ends a line too. Without a pending run the command does nothing.
-	if strings.ContainsAny(condition, "\n\r") {
-		condition = ""
-	}
 	return fmt.Sprintf(`%s
 [Unit]
 Description=Resume the preparation of this Kubernetes node
@@ -47,7 +43,7 @@ ExecStart=%s
 
 [Install]
 WantedBy=multi-user.target
-`, unitMark, strings.ReplaceAll(condition, "%", "%%"), unitWord(stateDir, false), commandLine(argv))
+`, unitMark, conditionPath(condition), unitWord(stateDir, false), commandLine(argv))
 }
 
 // The units that send the report of a run.
@@ -56,12 +52,14 @@ const (
 	reportTimer   = "machineadm-report.timer"
 )
 
-// reportServiceText renders the service that runs argv once. The exit code 7 means that the report still waits.
+// reportServiceText renders the service that runs argv once, if the program is installed. The exit code 7 means that the report
+// still waits.
 func reportServiceText(argv []string, stateDir string) string {
 	return fmt.Sprintf(`%s
 [Unit]
 Description=Send the report of the preparation of this Kubernetes node
 Documentation=man:machineadm(8)
+ConditionPathExists=%s
 RequiresMountsFor=%s
 Wants=network-online.target
 After=network-online.target
@@ -71,7 +69,16 @@ Type=oneshot
 TimeoutStartSec=120
 SuccessExitStatus=7
 ExecStart=%s
-`, reportMark, unitWord(stateDir, false), commandLine(argv))
+`, reportMark, conditionPath(argv[0]), unitWord(stateDir, false), commandLine(argv))
+}
+
+// conditionPath renders a path as the value of a condition, which has no escapes: one with a line break is left out. A carriage
+// return ends a line too. The commands do nothing without a run or a report that waits.
+func conditionPath(path string) string {
+	if strings.ContainsAny(path, "\n\r") {
+		return ""
+	}
+	return strings.ReplaceAll(path, "%", "%%")
 }
 
 // reportTimerText renders the timer of that service. The command itself waits longer after each failed try.

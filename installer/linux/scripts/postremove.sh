@@ -6,10 +6,15 @@ if [ "${1:-}" = purge ]; then
 		echo "machineadm: a run is active and writes its state; wait until it has ended, then purge again" >&2
 		exit 1
 	fi
-	unit=/etc/systemd/system/machineadm-resume.service
-	if [ "$(head -n 1 $unit 2>/dev/null)" = "# Written by machineadm, which removes it when the run has ended." ]; then
-		rm -f /etc/systemd/system/multi-user.target.wants/machineadm-resume.service $unit
+	if [ -d /run/systemd/system ]; then
+		systemctl --system stop machineadm-report.timer 2>/dev/null || true
 	fi
+	units=/etc/systemd/system
+	for unit in machineadm-resume.service machineadm-report.service machineadm-report.timer; do
+		case $(head -n 1 $units/$unit 2>/dev/null) in
+		"# Written by machineadm, which removes it when "*) rm -f $units/*.target.wants/$unit $units/$unit ;;
+		esac
+	done
 	rm -rf /var/lib/machineadm /run/machineadm
 	rm -f /etc/machineadm/choices.json /etc/machineadm/.pending
 	rmdir /etc/machineadm 2>/dev/null || true

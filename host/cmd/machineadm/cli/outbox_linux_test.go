@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -43,7 +44,20 @@ func (b *bench) source(script map[string]any) {
 	script["reports"], script["log"] = filepath.Join(b.dir, "reports"), filepath.Join(b.dir, "source.log")
 	data, err := json.Marshal(map[string]any{"source": script})
 	require.NoError(b.t, err)
+	if !exists(b.t, filepath.Join(b.plugins, sourcePlugin)) {
+		b.t.Cleanup(b.removeTimer)
+	}
 	b.scripted(sourcePlugin, string(data))
+}
+
+// removeTimer removes the timer that a report which waits has on a machine with systemd.
+func (b *bench) removeTimer() {
+	var out bytes.Buffer
+	err := os.RemoveAll(b.state)
+	code := Execute(context.Background(), b.flags("report", "send"), streams{in: strings.NewReader(""), out: &out, err: &out})
+	if err != nil || code != report.ExitOK {
+		b.t.Errorf("exit %d: %s (%v)", code, out.String(), err)
+	}
 }
 
 // scripted installs a scripted plugin, or changes the script of one that can be running.

@@ -65,6 +65,7 @@ func files() []fact {
 		{stateDir, "State that outlives a run, readable by root only: the choices of providers, the number of reboots, the state of plugins.", ""},
 		{stateDir + "reports/", "The last 20 reports.", ""},
 		{stateDir + state.PendingFile, "A run that waits for a reboot, with its stream; after a failure `" + state.RestingFile + "`.", ""},
+		{stateDir + state.OutboxFile, "A report that is not delivered yet, with its destination; at most 24 hours.", ""},
 		{"/run/cluster-api/bootstrap-success.complete", "Written last, when a live run of all phases has succeeded: the bootstrap contract of Cluster API.", ""},
 	}
 	for _, dir := range naming.SearchDirectories("linux") {
