@@ -33,7 +33,8 @@ func reportTaskXML(argv []string) []byte {
       <Enabled>true</Enabled>
     </%[1]s>`, name)
 	}
-	return taskXML("Sends the report of the preparation of this Kubernetes node. machineadm removes the task when the report is delivered, or after 24 hours.",
+	return taskXML("Sends the report of the preparation of this Kubernetes node. "+
+		"machineadm removes the task when the report is delivered, or after 24 hours.",
 		trigger("BootTrigger")+"\n"+trigger("RegistrationTrigger"), argv)
 }
 

@@ -42,8 +42,8 @@ const (
 // stateNames returns all names that this package creates in a state directory.
 func stateNames() []string {
 	return []string{
-		choicesFile, keyFile, rebootsFile, PendingFile, RestingFile, DigestsFile, OutboxFile, outboxLock, sequence, pluginsDir, resolvedDir,
-		reportsDir, machineFile, WritesFile,
+		choicesFile, keyFile, rebootsFile, PendingFile, RestingFile, DigestsFile, OutboxFile, outboxLock, sequence, pluginsDir,
+		resolvedDir, reportsDir, machineFile, WritesFile,
 	}
 }
 

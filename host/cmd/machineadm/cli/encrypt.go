@@ -173,7 +173,7 @@ func (o *encryptFlags) find(data []byte) (raw []byte, want v1alpha1.EncryptedCon
 	if err != nil {
 		return nil, want, pluginFailure(found[0].Provider, err)
 	}
-	return raw, *decodedAs.(*v1alpha1.EncryptedConfig), nil //nolint:forcetypeassert // by the kind
+	return raw, *decodedAs.(*v1alpha1.EncryptedConfig), nil //nolint:errcheck // by the kind
 }
 
 // withKeys calls use with the running plugin of a provider of passphrases.
