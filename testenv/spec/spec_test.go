@@ -277,6 +277,7 @@ func (c code) directories() [][]string {
 		row("details", runDir, runDirW, state.DetailsFile),
 		row("stream that waits for a reboot", stateDir, stateDirW, state.PendingFile),
 		row("stream that failed after one", stateDir, stateDirW, state.RestingFile),
+		row("report that is not delivered yet", stateDir, stateDirW, state.OutboxFile),
 		row("record of what is written", stateDir, stateDirW, state.WritesFile),
 		row("the same, of an image", textOf("host/state", "writes_unix.go", "ImageWrites"), textOf("host/state", "_windows.go", "ImageWrites")),
 		row("lock", runDir, runDirW, "lock"),
