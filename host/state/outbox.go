@@ -52,14 +52,18 @@ func (b Outbox) Load() (*Outgoing, error) {
 	return o, err
 }
 
+// Next returns the number of the next report. It is at least the time in seconds, so that it grows although the state directory
+// was removed or cannot be used.
+func (b Outbox) Next(now time.Time) uint64 {
+	return max(b.last()+1, uint64(max(0, now.Unix()))) //nolint:gosec // not negative
+}
+
 // Keep gives a report the next number and saves it durably, readable by this user only, in place of any earlier one. The number
-// is valid also with an error. It is at least the time in seconds, so that it grows although the state directory was removed.
+// is valid also with an error.
 func (b Outbox) Keep(o Outgoing, now time.Time) (Outgoing, error) {
-	o.Version = outboxVersion
-	number := func() { o.Sequence = max(b.last()+1, uint64(max(0, now.Unix()))) } //nolint:gosec // not negative
-	number()
+	o.Version, o.Sequence = outboxVersion, b.Next(now)
 	err := b.exclusively(func() error {
-		number() // another process can have taken the first one
+		o.Sequence = b.Next(now) // another process can have taken the first one
 		if err := b.store.write(sequence, []byte(strconv.FormatUint(o.Sequence, 10)+"\n")); err != nil {
 			return err
 		}

@@ -41,7 +41,9 @@ func (g *globals) deliver(ctx context.Context, where *place, fleet *launch.Fleet
 	}
 	keeping := where.stateErr
 	if keeping == nil {
-		o, keeping = box.Keep(o, time.Now().UTC())
+		o, keeping = box.Keep(o, time.Now())
+	} else {
+		o.Sequence = box.Next(time.Now())
 	}
 	err = g.send(try, where, fleet, o)
 	answer, after := outbox.Classify(o, err)

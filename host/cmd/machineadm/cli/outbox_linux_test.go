@@ -206,6 +206,7 @@ func TestReportWithoutState(t *testing.T) {
 	all := b.arrivals()
 	require.Len(t, all, 1)
 	assert.Equal(t, report.ExitState, all[0].Report.ExitCode)
+	assert.InDelta(t, time.Now().Unix(), all[0].Sequence, 60)
 	assert.NoFileExists(t, filepath.Join(b.dir, "touched/a"))
 
 	b.source(b.failing("retry"))
