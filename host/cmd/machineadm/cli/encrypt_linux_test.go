@@ -27,7 +27,7 @@ func (b *bench) keys(script map[string]any) {
 		"passphrases": map[string]any{"key://a": map[string]any{"value": passphraseCanary}}, "log": filepath.Join(b.dir, "keys.log"),
 	}
 	maps.Copy(whole, script)
-	data, err := json.Marshal(map[string]any{"keys": whole})
+	data, err := json.Marshal(map[string]any{"keys": whole, "witness": filepath.Join(b.dir, "keys.process")})
 	require.NoError(b.t, err)
 	b.scripted(keysPlugin, string(data))
 }
@@ -65,6 +65,9 @@ func TestEncryptAndDecrypt(t *testing.T) {
 	assert.Equal(t, result{out: plain("a")}, got)
 	got = b.run("decrypt", "-f", sealed, "--log-level", "debug")
 	assert.NotContains(t, got.errOut, "c4n4ry")
+	process, err := os.ReadFile(filepath.Join(b.dir, "keys.process"))
+	require.NoError(t, err)
+	assert.NotContains(t, string(process), "c4n4ry", "arguments, environment and standard input of the plugin")
 	got = b.run("validate", "-f", sealed)
 	assert.Equal(t, report.ExitOK, got.code, "%s", got)
 	again := b.encrypt("node", plain("a"))

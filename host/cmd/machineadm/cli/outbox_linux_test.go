@@ -42,7 +42,7 @@ func home() string {
 func (b *bench) source(script map[string]any) {
 	b.t.Helper()
 	script["reports"], script["log"] = filepath.Join(b.dir, "reports"), filepath.Join(b.dir, "source.log")
-	data, err := json.Marshal(map[string]any{"source": script})
+	data, err := json.Marshal(map[string]any{"source": script, "witness": filepath.Join(b.dir, "source.process")})
 	require.NoError(b.t, err)
 	if !exists(b.t, filepath.Join(b.plugins, sourcePlugin)) {
 		b.t.Cleanup(b.removeTimer)
@@ -165,6 +165,9 @@ func TestReportArrives(t *testing.T) {
 		}
 		assert.Nil(t, b.waiting())
 		b.nowhere(reportCanary)
+		process, err := os.ReadFile(filepath.Join(b.dir, "source.process"))
+		require.NoError(t, err)
+		assert.NotContains(t, string(process), reportCanary, "arguments, environment and standard input of the plugin")
 	}
 }
 
