@@ -61,6 +61,7 @@ func TestReport(t *testing.T) {
 		return strings.TrimSpace(got.Stdout)
 	}
 	assert.Equal(t, "active", timer())
+	n.MustExec(t, "systemd-analyze", "verify", "--man=no", "machineadm-report.service", "machineadm-report.timer")
 	require.NoError(t, n.Reboot(t.Context()))
 	assert.Equal(t, "active", timer(), "after a boot without a run")
 
