@@ -24,6 +24,9 @@ type Destination struct {
 // a machine that cannot apply its stream reports it. What the documents stand for is not searched: a destination never comes from
 // the network.
 func Find(stream []byte, t target.Target) (Destination, bool) {
+	if !mayNameOne(stream) {
+		return Destination{}, false
+	}
 	decoded, err := document.Decode("", bytes.NewReader(stream))
 	if err != nil {
 		return Destination{}, false
@@ -48,6 +51,17 @@ func Find(stream []byte, t target.Target) (Destination, bool) {
 		}
 	}
 	return Destination{}, false
+}
+
+// mayNameOne reports whether a stream can hold a document of these kinds: most hold none, and need not be decoded again. YAML
+// writes the name of a kind as it is, or with an escape.
+func mayNameOne(stream []byte) bool {
+	for _, part := range []string{v1alpha1.KindReportTarget, v1alpha1.KindRemoteConfig, `\`} {
+		if bytes.Contains(stream, []byte(part)) {
+			return true
+		}
+	}
+	return false
 }
 
 // named reports whether the document names the destination. Otherwise it is beside the stream, where the provider supports that.

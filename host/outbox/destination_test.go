@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,6 +38,7 @@ func TestFind(t *testing.T) {
 		"no document names one":              {sysctl + encrypted, ""},
 		"the first RemoteConfig":             {sysctl + remote("a", "") + remote("b", ""), "RemoteConfig/a"},
 		"the first with a report":            {remote("a", ", report: {disabled: true}") + remote("b", ""), "RemoteConfig/b"},
+		"a kind with an escape":              {strings.Replace(remote("a", ""), "RemoteConfig", `"Remote\x43onfig"`, 1), "RemoteConfig/a"},
 		"all are disabled":                   {remote("a", ", report: {disabled: true, uri: x}"), ""},
 		"a ReportTarget goes first":          {remote("a", "") + sysctl + reportTarget("b", "") + reportTarget("c", ""), "ReportTarget/b"},
 		"one for another machine":            {reportTarget("a", ", when: {os: [windows]}") + reportTarget("b", ", when: {distributions: [debian]}"), "ReportTarget/b"},
@@ -76,6 +78,20 @@ func TestNamed(t *testing.T) {
 		d, found := Find([]byte(text), target.Target{})
 		require.True(t, found)
 		assert.Equal(t, want, named(d.Document), text)
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	var many []byte
+	for i := range 9000 {
+		many = fmt.Appendf(many, "---\n# %s%s", strings.Repeat("x", 1000), strings.Replace(sysctl[3:], "name: a", fmt.Sprintf("name: a%d", i), 1))
+	}
+	for name, stream := range map[string][]byte{"none": many, "last": append(many, remote("a", "")...)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				Find(stream, target.Target{})
+			}
+		})
 	}
 }
 
