@@ -150,22 +150,23 @@ func Absent(err error) bool {
 	return ok && slices.Contains([]string{"401", "403", "404", "410"}, e.Facts[pluginv1.FactStatus])
 }
 
-// Permitted returns nil, or the error of a document that must not come from the network: an author there must not read files
-// of the machine or choose where its report goes.
-func Permitted(want any) error {
+// Permitted returns nil, or the error of a document that may be in the stream of a run but not in one that a document stands for.
+// Only the stream of a run says where the report goes: it can do so when nothing can be resolved. An author in the network must
+// not read files of the machine.
+func Permitted(want any, fromNetwork bool) error {
 	const file = "a stream from the network must not read files of the machine"
-	const destination = "a stream from the network must not say where the report goes"
+	const destination = "a stream that another document stands for must not say where the report goes"
 	field, message := "", ""
 	switch d := want.(type) {
 	case *v1alpha1.RemoteConfig:
 		switch {
-		case d.Spec.Provider == fileProvider:
+		case d.Spec.Provider == fileProvider && fromNetwork:
 			field, message = "spec.provider", file
 		case d.Spec.Report != nil && d.Spec.Report.URI != "":
 			field, message = "spec.report.uri", destination
 		}
 	case *v1alpha1.EncryptedConfig:
-		if d.Spec.Provider == fileProvider {
+		if d.Spec.Provider == fileProvider && fromNetwork {
 			field, message = "spec.provider", file
 		}
 	case *v1alpha1.ReportTarget:

@@ -81,8 +81,8 @@ func (x *expander) resolve(ctx context.Context, d doc, tries time.Duration) (sou
 	if err != nil {
 		return wrong(err)
 	}
-	if d.remote {
-		if err := resolve.Permitted(want); err != nil {
+	if d.depth > 0 {
+		if err := resolve.Permitted(want, d.remote); err != nil {
 			return wrong(err)
 		}
 	}

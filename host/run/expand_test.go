@@ -183,6 +183,10 @@ func TestExpandRefuses(t *testing.T) {
 			remote("r", "u:1"), map[string]string{"u:1": remote("s", "u:2", "report: {uri: a}") + reference("ReportTarget", "t", "{provider: web, uri: a}")},
 			report.ExitUsage, []string{"spec.report.uri", "must not say where the report goes"},
 		},
+		"a report from an encrypted stream": {
+			encrypted(t, "e", reference("ReportTarget", "t", "{provider: web, uri: a}")), nil, report.ExitUsage,
+			[]string{"ReportTarget/t kind", "must not say where the report goes"},
+		},
 		"another passphrase": {strings.Replace(encrypted(t, "e", thing("a")), `"e"`, `"f"`, 1), nil, report.ExitUsage, []string{"cannot be decrypted"}},
 	} {
 		t.Run(name, func(t *testing.T) {
