@@ -27,7 +27,7 @@ func (x *exchange) checked(answer *http.Response) (*http.Response, error) {
 	var err error
 	switch get := x.request.Method == http.MethodGet; {
 	case get && answer.StatusCode != http.StatusOK, answer.StatusCode/100 != 2:
-		err = x.status(answer)
+		err = statusError{x.status(answer), answer.StatusCode}
 	case get && answer.Header.Get("Content-Encoding") != "" && answer.Header.Get("Content-Encoding") != "identity":
 		err = sdk.Precondition(x.server()+" sends a compressed object although the request excludes that",
 			"store the object without Content-Encoding")

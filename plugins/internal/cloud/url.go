@@ -37,6 +37,12 @@ func ParseURL(field, text string, digest, credentials bool) (*url.URL, []sdk.Vio
 	return u, all
 }
 
+// ParseServer returns https://HOST[:PORT] for the HOST[:PORT] in a URI of another scheme, and whether it is one.
+func ParseServer(host string) (*url.URL, bool) {
+	u, violations := ParseURL("", "https://"+host, false, true)
+	return u, len(violations) == 0 && u.Host == host
+}
+
 // isHost reports whether the URL has the name or the address of a host, so that an error can name it.
 func isHost(u *url.URL) bool {
 	if port := u.Port(); port != "" {

@@ -78,3 +78,17 @@ func FuzzParseURL(f *testing.F) {
 		}
 	})
 }
+
+func TestParseServer(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]bool{
+		"a.example": true, "a.example:6443": true, "[::1]:6443": true, "192.0.2.1": true, "": false, "a?b": false, "a#b": false, "a/": false, "a:0": false,
+		"me@a": false, "a%41": false, "http://a": false, "a b": false,
+	} {
+		u, ok := ParseServer(host)
+		assert.Equal(t, want, ok, host)
+		if ok {
+			assert.Equal(t, "https://"+host, u.String())
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package cloud
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// maxAnswerBytes bounds an answer in JSON: a Secret of Kubernetes has at most 1 MiB, as base64 and with its metadata.
+const maxAnswerBytes = 4 << 20
+
+// Message is a request whose answer is JSON.
+type Message struct {
+	Method string
+	URL    string
+	Header map[string]string
+	// Body is sent as JSON, unless Header has another Content-Type. Nil: none is sent.
+	Body []byte
+	// Into is a pointer for the answer. Nil: the answer is not read.
+	Into any
+}
+
+// Exchange sends a message and decodes its answer. It returns the headers of the answer. Errors are those of Do, and a
+// Precondition for an answer that Into cannot hold. None quotes the URL, the message or the answer.
+func (c Client) Exchange(ctx context.Context, m Message) (http.Header, error) {
+	answer, err := c.Open(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }() // what was read is complete, or err says why not
+	if m.Into == nil {
+		return answer.Header, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxAnswerBytes || json.Unmarshal(data, m.Into) != nil {
+		return nil, sdk.Precondition(hostPort(answer.Request.URL)+" answers with other data than this service has, or with more than 4 MiB",
+			"check that this is the right server and port")
+	}
+	return answer.Header, nil
+}
+
+// Open sends a message and returns its answer, of which it has read nothing; the caller closes the body.
+func (c Client) Open(ctx context.Context, m Message) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, m.Method, m.URL, bytes.NewReader(m.Body))
+	if err != nil {
+		return nil, errors.New("the URL of a valid document is not valid") // not err, which quotes it
+	}
+	if m.Body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for name, value := range m.Header {
+		r.Header.Set(name, value)
+	}
+	return c.Do(r)
+}
+
+// JSON encodes a value that always can be encoded, such as a struct of strings.
+func JSON(value any) []byte {
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // the type is wrong
+	}
+	return data
+}
+
+// statusError is the error of an answer of a server.
+type statusError struct {
+	error
+	code int
+}
+
+// Unwrap returns the error of the contract.
+func (e statusError) Unwrap() error { return e.error }
+
+// Status returns the HTTP status of an error of Do that is the answer of a server, and otherwise 0.
+func Status(err error) int {
+	answer, _ := errors.AsType[statusError](err)
+	return answer.code
+}
+
+// Changed returns Retry for the answer to a write that was conditional on a version which is no longer the newest (409 or 412), and
+// otherwise err. Another try reads the newest version first.
+func Changed(err error) error {
+	if code := Status(err); code == http.StatusConflict || code == http.StatusPreconditionFailed {
+		return sdk.Retry(0, "another report was written while this one was being sent")
+	}
+	return err
+}
