@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,8 @@ type Message struct {
 	Body []byte
 	// Into is a pointer for the answer. Nil: the answer is not read.
 	Into any
+	// Most is how many bytes the answer may have; 0 for 4 MiB.
+	Most int64
 }
 
 // Exchange sends a message and decodes its answer. It returns the headers of the answer. Errors are those of Do, and a
@@ -36,12 +39,13 @@ func (c Client) Exchange(ctx context.Context, m Message) (http.Header, error) {
 	if m.Into == nil {
 		return answer.Header, nil
 	}
-	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
+	most := cmp.Or(m.Most, maxAnswerBytes)
+	data, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxAnswerBytes || json.Unmarshal(data, m.Into) != nil {
-		return nil, sdk.Precondition(hostPort(answer.Request.URL)+" answers with other data than this service has, or with more than 4 MiB",
+	if int64(len(data)) > most || json.Unmarshal(data, m.Into) != nil {
+		return nil, sdk.Precondition(hostPort(answer.Request.URL)+" answers with other data than this service has, or with too much",
 			"check that this is the right server and port")
 	}
 	return answer.Header, nil
