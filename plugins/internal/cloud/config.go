@@ -35,3 +35,11 @@ func (v *Violations) Credential(field document.Path, s v1alpha1.Secret) {
 		v.Add(field, "is missing, or has a space, a control character or one that is not ASCII", "give it alone, as {value: ...}")
 	}
 }
+
+// Server adds a violation unless the text of a field is https://HOST[:PORT] alone.
+func (v *Violations) Server(field document.Path, text string) {
+	u, violations := ParseURL(string(field), text, false, true)
+	if *v = append(*v, violations...); len(violations) == 0 && u.Scheme+"://"+u.Host != text {
+		v.Add(field, "has more than https, a host and a port", "write it as https://HOST:PORT")
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -55,10 +56,10 @@ type account struct {
 func (c Config) Violations() cloud.Violations {
 	all := cloud.Violations(c.TLS.Validate(cloud.Config))
 	if c.Endpoint != "" {
-		at := cloud.Config.Field("endpoint")
-		u, violations := cloud.ParseURL(string(at), c.Endpoint, false, true)
-		if all = append(all, violations...); u != nil && len(violations) == 0 && u.Scheme+"://"+u.Host != c.Endpoint {
-			all.Add(at, "has more than https, a host and a port", "write it as https://HOST:PORT")
+		all.Server(cloud.Config.Field("endpoint"), c.Endpoint)
+		// A document from the network could otherwise have the token of the machine sent anywhere.
+		if u, err := url.Parse(c.Endpoint); err == nil && c.ServiceAccountKey == nil && !strings.HasSuffix(u.Hostname(), ".googleapis.com") {
+			all.Add(cloud.Config.Field("endpoint"), "is not of googleapis.com, and would get the token of the machine", "give serviceAccountKey")
 		}
 	}
 	if c.ServiceAccountKey != nil {

@@ -112,8 +112,10 @@ func TestViolations(t *testing.T) {
 	}
 	file := keyFile(t, nil)
 	assert.Empty(t, Config{ServiceAccountKey: &file, Endpoint: "https://a.example:8443"}.Violations())
+	assert.Len(t, Config{Endpoint: "https://a.example"}.Violations(), 1, "the token of the machine is for Google alone")
+	assert.Empty(t, Config{Endpoint: "https://storage-a.p.googleapis.com"}.Violations())
 	for _, endpoint := range []string{"http://a.example", "https://a.example/", "https://me@a.example", "https://a.example?b", "a.example"} {
-		assert.NotEmpty(t, Config{Endpoint: endpoint}.Violations(), endpoint)
+		assert.NotEmpty(t, Config{Endpoint: endpoint, ServiceAccountKey: &file}.Violations(), endpoint)
 	}
 }
 

@@ -1,0 +1,182 @@
+package stores
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	needs "github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/authority"
+)
+
+const (
+	account = "machines"
+	// accountKey is base64.
+	accountKey = canary + canary + canary + canary + canary + canary + canary + canary
+	tenant     = "11111111-2222-3333-4444-555555555555"
+	clientID   = "66666666-7777-8888-9999-000000000000"
+)
+
+// azurite is a running Azurite with one container.
+type azurite struct {
+	t         *testing.T
+	authority authority.Authority
+	client    *http.Client
+	at        string // URL of the container
+}
+
+// azuriteProgram installs the packages of the lock file, once, and returns the main file. It needs npm, and Node.js 20.
+func azuriteProgram(t *testing.T) string {
+	t.Helper()
+	needs.Tool(t, "npm")
+	needs.Tool(t, "node")
+	lock, err := os.ReadFile("azurite/package-lock.json")
+	require.NoError(t, err)
+	caches, err := os.UserCacheDir()
+	require.NoError(t, err)
+	sum := sha256.Sum256(lock)
+	at := filepath.Join(caches, "machineadm-testenv", "azurite-"+hex.EncodeToString(sum[:8]))
+	const program = "node_modules/azurite/dist/src/blob/main.js"
+	if _, err := os.Stat(at); err == nil {
+		return filepath.Join(at, program)
+	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
+	fresh, err := os.MkdirTemp(filepath.Dir(at), "azurite-")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(fresh)) })
+	require.NoError(t, os.CopyFS(fresh, os.DirFS("azurite")))
+	install := exec.CommandContext(t.Context(), "npm", "ci")
+	install.Dir = fresh
+	if out, err := install.CombinedOutput(); err != nil {
+		needs.Missing(t, "npm cannot install the packages of the lock file:\n"+string(out))
+	}
+	if err := os.Rename(fresh, at); err != nil {
+		_, there := os.Stat(filepath.Join(at, program)) // another test was faster
+		require.NoError(t, there)
+	}
+	return filepath.Join(at, program)
+}
+
+// startAzurite starts Azurite, which checks signatures, and of tokens everything but the signature.
+func startAzurite(t *testing.T) azurite {
+	t.Helper()
+	program, a, dir := azuriteProgram(t), authority.New(t), t.TempDir()
+	certificate, key := a.Issue(t, "localhost", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)} })
+	files := []string{filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")}
+	require.NoError(t, errors.Join(os.WriteFile(files[0], certificate, 0o600), os.WriteFile(files[1], key, 0o600)))
+	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := free.Addr().String()
+	require.NoError(t, free.Close())
+	_, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
+	c := exec.CommandContext(context.WithoutCancel(t.Context()), "node", program, "--blobPort", port, "--inMemoryPersistence", "--disableTelemetry",
+		"--oauth", "basic", "--cert", files[0], "--key", files[1])
+	c.Dir, c.Env = dir, append(os.Environ(), "AZURITE_ACCOUNTS="+account+":"+accountKey)
+	var said bytes.Buffer
+	c.Stdout, c.Stderr = &said, &said
+	require.NoError(t, c.Start())
+	ended := make(chan struct{})
+	go func() { _ = c.Wait(); close(ended) }() // killed by the cleanup
+	t.Cleanup(func() { _ = c.Process.Kill(); <-ended })
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(a.Certificate)
+	s := azurite{
+		t, a, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}},
+		"https://" + address + "/" + account + "/nodes",
+	}
+	require.Eventually(t, func() bool {
+		answer, err := s.do(http.MethodPut, "?restype=container", nil)
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		return err == nil && answer.StatusCode == http.StatusCreated
+	}, time.Minute, 50*time.Millisecond)
+	return s
+}
+
+// do sends a request with a token that Azurite accepts.
+func (s azurite) do(method, path string, body []byte) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.at+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+entraToken("https://storage.azure.com"))
+	r.Header.Set("x-ms-version", "2023-11-03")
+	r.Header.Set("x-ms-blob-type", "BlockBlob")
+	return s.client.Do(r)
+}
+
+// put writes a blob, and returns its ETag.
+func (s azurite) put(name, text string) string {
+	s.t.Helper()
+	answer, err := s.do(http.MethodPut, "/"+name, []byte(text))
+	require.NoError(s.t, err)
+	defer func() { _ = answer.Body.Close() }()
+	require.Equal(s.t, http.StatusCreated, answer.StatusCode)
+	return answer.Header.Get("ETag")
+}
+
+// get returns a blob.
+func (s azurite) get(name string) string {
+	s.t.Helper()
+	answer, err := s.do(http.MethodGet, "/"+name, nil)
+	require.NoError(s.t, err)
+	defer func() { _ = answer.Body.Close() }()
+	var text bytes.Buffer
+	_, err = text.ReadFrom(answer.Body)
+	require.NoError(s.t, err)
+	return text.String()
+}
+
+// entraToken is a token with the claims of Microsoft Entra ID. Its signature is not one.
+func entraToken(audience string) string {
+	part := func(v any) string {
+		data, err := json.Marshal(v)
+		if err != nil {
+			panic(err)
+		}
+		return base64.RawURLEncoding.EncodeToString(data)
+	}
+	now := time.Now()
+	return part(map[string]string{"alg": "RS256", "typ": "JWT"}) + "." + part(map[string]any{
+		"aud": audience, "iss": "https://sts.windows.net/" + tenant + "/", "sub": canary,
+		"iat": now.Add(-time.Minute).Unix(), "nbf": now.Add(-time.Minute).Unix(), "exp": now.Add(time.Hour).Unix(),
+	}) + "." + base64.RawURLEncoding.EncodeToString([]byte(canary))
+}
+
+// entra is a stand-in for the token server of Microsoft Entra ID, for one application and its secret.
+func entra(audience string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		want := url.Values{
+			"grant_type": {"client_credentials"}, "client_id": {clientID}, "client_secret": {canary + "~secret&"}, "scope": {audience + "/.default"},
+		}
+		if r.Method != http.MethodPost || r.URL.Path != "/"+tenant+"/oauth2/v2.0/token" || r.ParseForm() != nil || r.PostForm.Encode() != want.Encode() {
+			answer(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client", "error_description": canary})
+			return
+		}
+		answer(w, http.StatusOK, map[string]any{"token_type": "Bearer", "expires_in": 3599, "access_token": entraToken(audience)})
+	})
+}
+
+// application is the clientSecret of a providerConfig.
+func application(authority, secretText string) map[string]any {
+	return map[string]any{"tenantID": tenant, "clientID": clientID, "secret": secret(secretText), "authority": authority}
+}
