@@ -104,17 +104,17 @@ func keyVault(t *testing.T) http.Handler {
 			refuse(w, r, http.StatusNotFound)
 			return
 		}
-		value, err := []byte(nil), error(nil)
 		if r.Method != http.MethodPost || r.URL.RawQuery != "api-version=7.4" || !decode(r, &in) || in.Alg != "RSA-OAEP-256" {
 			refuse(w, r, http.StatusBadRequest)
 			return
 		}
-		if value, err = base64.RawURLEncoding.Strict().DecodeString(in.Value); err == nil {
-			if isUnwrap {
-				value, err = rsa.DecryptOAEP(sha256.New(), nil, key, value, nil)
-			} else {
-				value, err = rsa.EncryptOAEP(sha256.New(), rand.Reader, &key.PublicKey, value, nil)
-			}
+		value, err := base64.RawURLEncoding.Strict().DecodeString(in.Value)
+		switch {
+		case err != nil:
+		case isUnwrap:
+			value, err = rsa.DecryptOAEP(sha256.New(), nil, key, value, nil)
+		default:
+			value, err = rsa.EncryptOAEP(sha256.New(), rand.Reader, &key.PublicKey, value, nil)
 		}
 		if err != nil {
 			refuse(w, r, http.StatusBadRequest)

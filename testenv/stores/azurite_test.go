@@ -58,7 +58,7 @@ func azuriteProgram(t *testing.T) string {
 		return filepath.Join(at, program)
 	}
 	require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
-	fresh, err := os.MkdirTemp(filepath.Dir(at), "azurite-")
+	fresh, err := os.MkdirTemp(filepath.Dir(at), "azurite-") //nolint:usetesting // it is renamed into the cache
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(fresh)) })
 	require.NoError(t, os.CopyFS(fresh, os.DirFS("azurite")))

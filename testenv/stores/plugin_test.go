@@ -35,7 +35,7 @@ type plugin struct {
 // start builds a plugin and runs it until the test ends. What it writes has no secret.
 func start(t testing.TB, source string) plugin {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "stores-") // short enough for a socket
+	dir, err := os.MkdirTemp("", "stores-") //nolint:usetesting // the path of a socket has to be short
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
 	binary := filepath.Join(dir, "plugin")
@@ -45,7 +45,7 @@ func start(t testing.TB, source string) plugin {
 	t.Logf("%s: %.1f MiB", source, float64(info.Size())/(1<<20))
 	var said output
 	p, err := launch.Start(t.Context(), launch.Options{
-		Command: exec.Command(binary), SocketDir: dir, Stderr: &said, //nolint:noctx // the cleanup ends it
+		Command: exec.Command(binary), SocketDir: dir, Stderr: &said,
 		Environment: launch.Environment(runtime.GOOS, func(string) (string, bool) { return "", false }),
 	})
 	require.NoError(t, err)

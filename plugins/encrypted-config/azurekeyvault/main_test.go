@@ -66,7 +66,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		require.Equal(t, uri, "azurekeyvault://"+encrypted+"@"+at.String())
-		r, err := http.NewRequest(http.MethodPost, "https://"+at.String()+"/unwrapkey"+query, nil) //nolint:noctx // is not sent
+		r, err := http.NewRequest(http.MethodPost, "https://"+at.String()+"/unwrapkey"+query, nil)
 		require.NoError(t, err)
 		require.Equal(t, "/keys/"+at.name+"/"+at.version+"/unwrapkey", r.URL.EscapedPath())
 		require.Equal(t, query, "?"+r.URL.RawQuery)

@@ -35,7 +35,7 @@ type sharedKey struct {
 func validate(l sdk.Location) []sdk.Violation {
 	c, decoding := sdk.ProviderConfig[config](l.ProviderConfig)
 	u, violations := cloud.ParseURL(l.Field, l.URI, false, true)
-	all := append(cloud.Violations(violations), c.TLS.Validate(cloud.Config)...)
+	all := append(cloud.Violations(violations), c.Validate(cloud.Config)...)
 	if u != nil {
 		field := document.Path(l.Field)
 		if container, blob, _ := strings.Cut(strings.TrimPrefix(u.EscapedPath(), "/"), "/"); container == "" || blob == "" {

@@ -105,12 +105,12 @@ func TestBody(t *testing.T) {
 			got, revision = append(got, c.Data...), revision+c.Revision
 			return nil
 		})
-		switch {
-		case generation == 10:
+		switch generation {
+		case 10:
 			require.NoError(t, err)
 			assert.Equal(t, data, got)
 			assert.Equal(t, "10", revision)
-		case generation == 17:
+		case 17:
 			assert.True(t, pluginv1.AsError(err).Final)
 			assert.Contains(t, pluginv1.AsError(err).Message, "larger than")
 		default:
@@ -130,7 +130,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		require.Equal(t, uri, "gs://"+bucket+"/"+object)
-		r, err := http.NewRequest(http.MethodGet, "https://a"+path(bucket, object)+"?b", nil) //nolint:noctx // is not sent
+		r, err := http.NewRequest(http.MethodGet, "https://a"+path(bucket, object)+"?b", nil)
 		require.NoError(t, err)
 		require.Equal(t, "b", r.URL.RawQuery)
 		require.Equal(t, "/storage/v1/b/"+bucket+"/o/"+object, r.URL.Path)

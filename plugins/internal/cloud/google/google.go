@@ -54,7 +54,7 @@ type account struct {
 
 // Violations returns all violations of the fields.
 func (c Config) Violations() cloud.Violations {
-	all := cloud.Violations(c.TLS.Validate(cloud.Config))
+	all := cloud.Violations(c.Validate(cloud.Config))
 	if c.Endpoint != "" {
 		all.Server(cloud.Config.Field("endpoint"), c.Endpoint)
 		// A document from the network could otherwise have the token of the machine sent anywhere.
