@@ -20,6 +20,8 @@ type Client struct {
 	Direct bool
 	// SpreadUntil is the time until which 403 and 404 are a Retry, because new rights and objects take time to spread.
 	SpreadUntil time.Time
+	// Explain returns what an answer that is no success means, for services whose status does not say it. Nil: the status does.
+	Explain func(answer *http.Response) Meaning
 
 	dial func(ctx context.Context, network, address string) (net.Conn, error) // of tests; nil for a net.Dialer
 }

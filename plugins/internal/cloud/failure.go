@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -45,6 +46,14 @@ func (x *exchange) checked(answer *http.Response) (*http.Response, error) {
 func (x *exchange) status(answer *http.Response) error {
 	code := answer.StatusCode
 	message := x.server() + " answers with the status " + described(code)
+	var m Meaning
+	if x.client.Explain != nil {
+		m = x.client.Explain(answer)
+		code = cmp.Or(m.Status, code)
+	}
+	if m.Code != "" {
+		message += ": " + m.Code
+	}
 	switch code {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return sdk.Retry(retryAfter(answer.Header, time.Now()), message)
@@ -63,9 +72,11 @@ func (x *exchange) status(answer *http.Response) error {
 	case code >= 500:
 		return sdk.Retry(retryAfter(answer.Header, time.Now()), message)
 	case hint != "":
-		return sdk.Answered(sdk.Precondition(message, hint), code)
+		return sdk.Answered(sdk.Precondition(message, cmp.Or(m.Hint, hint)), code)
+	case code/100 == 3:
+		hint = "redirects are not followed here: name the last URL in the document"
 	}
-	return sdk.Precondition(message, map[bool]string{true: "redirects are not followed here: name the last URL in the document"}[code/100 == 3])
+	return sdk.Precondition(message, cmp.Or(m.Hint, hint))
 }
 
 func described(code int) string {
