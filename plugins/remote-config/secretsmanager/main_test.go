@@ -35,3 +35,16 @@ func TestValidate(t *testing.T) {
 	assert.Nil(t, s.Report)
 	assert.Len(t, s.Secrets, 2)
 }
+
+// FuzzSecret: an accepted location has the characters of a secret's, and is not quoted otherwise.
+func FuzzSecret(f *testing.F) {
+	f.Add("secretsmanager://a/b")
+	f.Add("secretsmanager://arn:aws:secretsmanager:eu-central-1:111122223333:secret:a-AbCdEf")
+	f.Fuzz(func(t *testing.T, uri string) {
+		all := validate(sdk.Location{URI: uri, Field: "spec.uri"})
+		secret := secretOf(uri)
+		if len(all) == 0 && (uri != "secretsmanager://"+secret || secret == "" || strings.ContainsAny(secret, " \n\"?#%")) {
+			t.Errorf("%q", uri)
+		}
+	})
+}
