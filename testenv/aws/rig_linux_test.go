@@ -145,10 +145,10 @@ func (r rig) aws(t testing.TB, u user, arguments ...string) (string, error) {
 	return string(out), err
 }
 
-// serveMetadata serves the metadata of an instance, on both addresses.
-func serveMetadata(t testing.TB, m *Metadata) {
+// serveMetadata serves the metadata of an instance.
+func serveMetadata(t testing.TB, m *Metadata, addresses ...string) {
 	t.Helper()
-	for _, address := range []string{"169.254.169.254:80", "[fd00:ec2::254]:80"} {
+	for _, address := range addresses {
 		config := net.ListenConfig{Control: func(network, _ string, c syscall.RawConn) (err error) {
 			if network == "tcp4" { // the hop limit of the service: no router forwards its answers
 				return errors.Join(c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_IP, syscall.IP_TTL, 1) }), err)
@@ -204,7 +204,9 @@ func plugin(t testing.TB, source string) process {
 	said := &output{}
 	p, err := launch.Start(t.Context(), launch.Options{
 		Command: exec.Command(built(t, source)), SocketDir: t.TempDir(), Stderr: said,
-		Environment: launch.Environment(runtime.GOOS, func(string) (string, bool) { return "", false }),
+		Environment: launch.Environment(runtime.GOOS, func(name string) (string, bool) {
+			return "http://127.0.0.1:1", name == "HTTP_PROXY" // which is not for the metadata service
+		}),
 	})
 	require.NoError(t, err, said)
 	t.Cleanup(p.Kill)

@@ -151,7 +151,7 @@ func TestReports(t *testing.T) {
 func TestRole(t *testing.T) {
 	r, node, _, _ := serving(t)
 	m := &Metadata{Region: region, Role: "machineadm-node", ID: node.ID, Secret: node.Secret, Token: node.Token}
-	serveMetadata(t, m)
+	serveMetadata(t, m, "169.254.169.254:80")
 	const key = "nodes/worker 1.yaml"
 	data, _, err := plugin(t, s3Plugin).fetch(t, "s3://bucket/"+key, r.config(user{}, nil))
 	require.NoError(t, err)

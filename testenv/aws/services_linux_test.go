@@ -191,6 +191,7 @@ func TestKeys(t *testing.T) {
 			continue
 		}
 		_, err := p.decrypt(t, test.uri, test.config)
+		require.Error(t, err, name)
 		e := pluginv1.AsError(err)
 		assert.Equal(t, pluginv1.CodePrecondition, e.Code, name)
 		assert.Contains(t, e.Message, test.code, name)

@@ -23,7 +23,7 @@ func TestStream(t *testing.T) {
 	s, own, u := store(t)
 	r, node, encrypter, _ := serving(t)
 	m := &Metadata{Region: region, Role: "machineadm-node", ID: encrypter.ID, Secret: encrypter.Secret, Token: encrypter.Token}
-	serveMetadata(t, m)
+	serveMetadata(t, m, "[fd00:ec2::254]:80") // of an instance without IPv4
 	dir := t.TempDir()
 	plugins := filepath.Join(dir, "plugins")
 	require.NoError(t, tools.Products(t.Context(), plugins, map[string]string{

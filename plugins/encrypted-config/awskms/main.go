@@ -68,7 +68,8 @@ func parse(uri string) (v1alpha1.PassphraseURI, []byte, error) {
 
 // isKey reports whether a text is the Amazon Resource Name of a key or, as another resource, of an alias.
 func isKey(arn, resource string) bool {
-	return aws.RegionOf(arn) != "" && regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(`+resource+`)/[a-zA-Z0-9/_-]{1,250}$`).MatchString(arn)
+	form := `^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(` + resource + `)/[a-zA-Z0-9/_-]{1,250}$`
+	return aws.RegionOf(arn) != "" && regexp.MustCompile(form).MatchString(arn)
 }
 
 // kms calls AWS KMS.
@@ -122,7 +123,9 @@ func (k kms) passphrase(ctx context.Context, key sdk.Key) (v1alpha1.Secret, erro
 func (k kms) newPassphrase(ctx context.Context, key sdk.Key) (v1alpha1.Secret, string, error) {
 	c, all := configOf(key)
 	if !isKey(key.URI, "key|alias") {
-		all = append(all, sdk.Violation{Message: "the key is not the ARN of a key of AWS KMS", Hint: "write arn:aws:kms:REGION:ACCOUNT:key/ID, or alias/NAME at its end"})
+		all = append(all, sdk.Violation{
+			Message: "the key is not the ARN of a key of AWS KMS", Hint: "write arn:aws:kms:REGION:ACCOUNT:key/ID, or alias/NAME at its end",
+		})
 	}
 	if len(all) > 0 {
 		return v1alpha1.Secret{}, "", sdk.InvalidConfig(all...)

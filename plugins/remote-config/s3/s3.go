@@ -47,7 +47,9 @@ func validate(l sdk.Location) []sdk.Violation {
 		})
 	}
 	if strings.ContainsFunc(c.VersionID, func(r rune) bool { return r <= ' ' || r > '~' }) || len(c.VersionID) > maxKeyBytes {
-		all = append(all, sdk.Violation{Field: string(at.Field("versionId")), Message: "is not the ID of a version", Hint: "see the answer of list-object-versions"})
+		all = append(all, sdk.Violation{
+			Field: string(at.Field("versionId")), Message: "is not the ID of a version", Hint: "see the answer of list-object-versions",
+		})
 	}
 	return document.Join(decoding, all)
 }
@@ -56,8 +58,8 @@ func validate(l sdk.Location) []sdk.Violation {
 func parse(uri string) (bucket, key string, ok bool) {
 	rest, ok := strings.CutPrefix(uri, "s3://")
 	bucket, key, _ = strings.Cut(rest, "/")
-	return bucket, key, ok && regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`).MatchString(bucket) && !strings.Contains(bucket, "..") &&
-		key != "" && len(key)+len(beside) <= maxKeyBytes && utf8.ValidString(key) && !strings.ContainsFunc(key, unicode.IsControl)
+	isBucket := regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`).MatchString(bucket) && !strings.Contains(bucket, "..")
+	return bucket, key, ok && isBucket && key != "" && len(key)+len(beside) <= maxKeyBytes && utf8.ValidString(key) && !strings.ContainsFunc(key, unicode.IsControl)
 }
 
 // object is an object of a store.

@@ -62,8 +62,10 @@ func fetch(ctx context.Context, m aws.Machine, l sdk.Location) (sdk.Object, erro
 			Version int64
 		}
 	}
-	if err := a.Call(ctx, "ssm", "AmazonSSM.GetParameter", map[string]any{"Name": name, "WithDecryption": true}, &result); err != nil {
+	request := map[string]any{"Name": name, "WithDecryption": true}
+	if err := a.Call(ctx, "ssm", "AmazonSSM.GetParameter", request, &result); err != nil {
 		return sdk.Object{}, sdk.At(err, l.Field)
 	}
-	return sdk.Object{Revision: strconv.FormatInt(result.Parameter.Version, 10), Body: io.NopCloser(strings.NewReader(result.Parameter.Value))}, nil
+	body := io.NopCloser(strings.NewReader(result.Parameter.Value))
+	return sdk.Object{Revision: strconv.FormatInt(result.Parameter.Version, 10), Body: body}, nil
 }

@@ -39,7 +39,8 @@ func read(answer *http.Response, most int64) ([]byte, error) {
 	defer func() { _ = answer.Body.Close() }() // what was read is complete, or an error says that it is not
 	data, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
 	if err == nil && int64(len(data)) > most {
-		err = sdk.Precondition(answer.Request.URL.Hostname()+" answers with more data than such an answer can have", "check that this is the right endpoint")
+		err = sdk.Precondition(answer.Request.URL.Hostname()+" answers with more data than such an answer can have",
+			"check that this is the right endpoint")
 	}
 	return data, err
 }
@@ -60,25 +61,31 @@ func meaning(code string) cloud.Meaning {
 	case "RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture":
 		return cloud.Meaning{Status: http.StatusBadRequest, Hint: clockHint}
 	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired":
-		return cloud.Meaning{Status: http.StatusUnauthorized, Hint: "the session of the credentials has expired: give new ones, or use the role of the instance"}
-	case "InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClientException", "InvalidToken", "SignatureDoesNotMatch", "InvalidSignatureException":
+		return cloud.Meaning{
+			Status: http.StatusUnauthorized, Hint: "the session of the credentials has expired: give new ones, or use the role of the instance",
+		}
+	case "InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClientException", "InvalidToken", "SignatureDoesNotMatch",
+		"InvalidSignatureException":
 		return cloud.Meaning{Status: http.StatusForbidden, Hint: "check the credentials and the clock of this machine"}
 	case "AccessDenied", "AccessDeniedException", "AllAccessDisabled":
 		return cloud.Meaning{
 			Status: http.StatusForbidden, Hint: "check the location, and that its owner grants the actions that the README of the plugin lists",
 		}
-	case "NoSuchKey", "NoSuchBucket", "NoSuchVersion", "ParameterNotFound", "ParameterVersionNotFound", "ResourceNotFoundException", "NotFoundException":
+	case "NoSuchKey", "NoSuchBucket", "NoSuchVersion", "ParameterNotFound", "ParameterVersionNotFound", "ResourceNotFoundException",
+		"NotFoundException":
 		return cloud.Meaning{Status: http.StatusNotFound, Hint: "check the location, the region, and that the object is there"}
 	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
 		return cloud.Meaning{Hint: "set spec.providerConfig.region to the region of the bucket"}
 	case "InvalidCiphertextException", "IncorrectKeyException":
-		return cloud.Meaning{Hint: "check that passphraseURI has the key that encrypted the passphrase, and that encryptionContext is the same"}
+		return cloud.Meaning{Hint: "check that the passphraseURI is unchanged, and that encryptionContext is that of the encryption"}
 	case "DisabledException", "KMSInvalidStateException":
 		return cloud.Meaning{Hint: "enable the key, or encrypt the stream with another one"}
-	case "SlowDown", "TooManyRequestsException", "RequestLimitExceeded", "ProvisionedThroughputExceededException", "BandwidthLimitExceeded":
+	case "SlowDown", "TooManyRequestsException", "RequestLimitExceeded", "ProvisionedThroughputExceededException",
+		"BandwidthLimitExceeded":
 		return cloud.Meaning{Status: http.StatusTooManyRequests}
 	case "ServiceUnavailable", "InternalError", "InternalFailure", "InternalServerError", "InternalServiceError", "KMSInternalException",
-		"DependencyTimeoutException", "KeyUnavailableException", "RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "PreconditionFailed":
+		"DependencyTimeoutException", "KeyUnavailableException", "RequestTimeout", "OperationAborted", "ConditionalRequestConflict",
+		"PreconditionFailed":
 		return cloud.Meaning{Status: http.StatusServiceUnavailable}
 	}
 	if strings.Contains(code, "Throttl") {

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/machineadm/machineadm/plugins/internal/cloud"
@@ -50,7 +49,9 @@ func (a Access) URL(service string) *url.URL {
 
 // Send signs and sends a request, and returns its answer if that is a success. The path of u is not escaped yet. Redirects are
 // not followed: a signature is for one host.
-func (a Access) Send(ctx context.Context, service, method string, u *url.URL, header map[string]string, body []byte) (*http.Response, error) {
+func (a Access) Send(
+	ctx context.Context, service, method string, u *url.URL, header map[string]string, body []byte,
+) (*http.Response, error) {
 	at := *u
 	at.RawPath = escaped(at.Path)
 	r, err := http.NewRequestWithContext(ctx, method, at.String(), bytes.NewReader(body))
@@ -84,7 +85,7 @@ func (a Access) Call(ctx context.Context, service, action string, in, out any) e
 		return err
 	}
 	if json.Unmarshal(data, out) != nil { // whose error can quote the result
-		return sdk.Precondition(u.Hostname()+" answers with something else than the result of "+strings.TrimLeft(action, "."), "check that this is the right endpoint")
+		return sdk.Precondition(u.Hostname()+" answers with something else than the result of "+action, "check that this is the right endpoint")
 	}
 	return nil
 }

@@ -56,7 +56,9 @@ func (c Regional) Validate(location string) []sdk.Violation {
 			Hint: "give the region of the service, such as eu-central-1; only the role of an instance brings its own",
 		})
 	case region != "" && !isRegion(region):
-		all = append(all, sdk.Violation{Field: string(at.Field("region")), Message: "is not the name of a region", Hint: "give one such as eu-central-1"})
+		all = append(all, sdk.Violation{
+			Field: string(at.Field("region")), Message: "is not the name of a region", Hint: "give one such as eu-central-1",
+		})
 	}
 	return all
 }

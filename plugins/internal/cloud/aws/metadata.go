@@ -69,14 +69,16 @@ func (m Machine) role(ctx context.Context, wanted string) (k credentials, region
 		return k, region, err
 	}
 	var keys struct{ Code, AccessKeyId, SecretAccessKey, Token string } //nolint:revive // the names of the service
-	if json.Unmarshal(data, &keys) != nil || keys.Code != "Success" || keys.AccessKeyId == "" || keys.SecretAccessKey == "" || keys.Token == "" {
+	isWhole := json.Unmarshal(data, &keys) == nil && keys.AccessKeyId != "" && keys.SecretAccessKey != "" && keys.Token != ""
+	if !isWhole || keys.Code != "Success" {
 		const message = "the metadata service has no keys for the role of the instance"
 		if time.Now().Before(m.Started.Add(spreading)) {
 			return k, region, sdk.Retry(0, message)
 		}
 		return k, region, sdk.Precondition(message, "check that the role trusts ec2.amazonaws.com, and its instance profile")
 	}
-	k = credentials{id: keys.AccessKeyId, secret: v1alpha1.NewSecret([]byte(keys.SecretAccessKey)), token: v1alpha1.NewSecret([]byte(keys.Token))}
+	k.id = keys.AccessKeyId
+	k.secret, k.token = v1alpha1.NewSecret([]byte(keys.SecretAccessKey)), v1alpha1.NewSecret([]byte(keys.Token))
 	return k, region, nil
 }
 

@@ -12,6 +12,8 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
+const algorithm = "AWS4-HMAC-SHA256"
+
 // credentials are those of a user or, with a token, of a session.
 type credentials struct {
 	id            string
@@ -19,7 +21,7 @@ type credentials struct {
 }
 
 // sign adds the signature of a request: Signature Version 4 in the Authorization header, over every header that the request has
-// by now and over the digest of the body. The path has to be escaped as path does it. Source: the IAM User Guide, "Create a signed
+// by now and over the digest of the body. The path has to be escaped by the function escaped. Source: the IAM User Guide, "Create a signed
 // AWS API request".
 func (c credentials) sign(r *http.Request, body []byte, region, service string, now time.Time) {
 	stamp := now.UTC().Format("20060102T150405Z")
@@ -50,12 +52,14 @@ func (c credentials) sign(r *http.Request, body []byte, region, service string, 
 	sum = sha256.Sum256([]byte(canonical + "\n" + signed + "\n" + digest))
 	scope := []string{stamp[:len("20060102")], region, service, "aws4_request"}
 	key := slices.Concat([]byte("AWS4"), c.secret.Reveal())
-	for _, part := range append(slices.Clone(scope), "AWS4-HMAC-SHA256\n"+stamp+"\n"+strings.Join(scope, "/")+"\n"+hex.EncodeToString(sum[:])) {
+	toSign := strings.Join([]string{algorithm, stamp, strings.Join(scope, "/"), hex.EncodeToString(sum[:])}, "\n")
+	for _, part := range append(slices.Clone(scope), toSign) {
 		h := hmac.New(sha256.New, key)
 		_, _ = h.Write([]byte(part)) // a hash does not fail
 		key = h.Sum(nil)
 	}
-	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+c.id+"/"+strings.Join(scope, "/")+", SignedHeaders="+signed+", Signature="+hex.EncodeToString(key))
+	r.Header.Set("Authorization", algorithm+" Credential="+c.id+"/"+strings.Join(scope, "/")+", SignedHeaders="+signed+
+		", Signature="+hex.EncodeToString(key))
 }
 
 // escaped returns a path as S3 signs it: every byte but those of [A-Za-z0-9._~/-] as % and two upper-case hexadecimal digits.
