@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,7 +115,7 @@ func (m Machine) metadata(ctx context.Context, method, url, header, value string
 		data, err = read(answer, maxMetadata)
 	}
 	if known, ok := errors.AsType[*pluginv1.Error](err); ok { // without the fact that an object is refused
-		known.Facts = nil
+		known.Facts, known.Hint = nil, cmp.Or(known.Hint, noRole)
 		return nil, known
 	}
 	if err != nil && ctx.Err() == nil { // within has ended

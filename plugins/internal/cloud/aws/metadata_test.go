@@ -108,9 +108,7 @@ func TestMetadata(t *testing.T) {
 			_, err := settled(at).Access(t.Context(), Config{}, "")
 			e := refusal(t, err, test.code, test.text)
 			assert.Empty(t, e.Facts, "nothing was asked of the source")
-			if test.code == pluginv1.CodePrecondition {
-				assert.NotEmpty(t, e.Hint)
-			}
+			assert.NotEmpty(t, e.Hint)
 		})
 	}
 	t.Run("spreading", func(t *testing.T) {
