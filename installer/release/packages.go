@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,16 +32,65 @@ type pack struct {
 	scripts                    bool
 }
 
+// The packages of plugins. A machine needs those of its own cloud at most.
+const (
+	plugins       = "machineadm-plugins"
+	remotePlugins = "machineadm-remote"
+	awsPlugins    = "machineadm-aws"
+	googlePlugins = "machineadm-google"
+	azurePlugins  = "machineadm-azure"
+)
+
+// holds reports whether a program belongs to the package.
+func (k pack) holds(program string) bool {
+	if role(program) != rolePlugin {
+		return slices.Contains(k.roles, role(program))
+	}
+	_, provider, elsewhere := strings.Cut(program, "-provider-")
+	if !elsewhere {
+		return k.name == plugins
+	}
+	switch provider {
+	case "awskms", "s3", "secretsmanager", "ssm":
+		return k.name == awsPlugins
+	case "gcpkms", "gcs":
+		return k.name == googlePlugins
+	case "azblob", "azurekeyvault":
+		return k.name == azurePlugins
+	}
+	return k.name == remotePlugins
+}
+
 func packs() []pack {
 	return []pack{
 		{
 			name: "machineadm", summary: "prepare a machine to be a Kubernetes node", roles: []string{roleCommand}, scripts: true,
 			description: "A stream of YAML documents describes the desired state of a node.\nmachineadm runs a plugin for each document until the machine matches.",
-			recommends:  []string{"machineadm-plugins"},
+			recommends:  []string{plugins},
 		},
 		{
-			name: "machineadm-plugins", summary: "plugins of machineadm that prepare a Linux node", roles: []string{rolePlugin},
+			name: plugins, summary: "plugins of machineadm that prepare a Linux node", roles: []string{rolePlugin},
 			description: "Kernel parameters, time synchronization, containerd, Active Directory\nand kubeadm.",
+			depends:     []string{"machineadm"},
+		},
+		{
+			name: remotePlugins, summary: "plugins of machineadm for streams that are elsewhere", roles: []string{rolePlugin},
+			description: "Streams from files, web servers and the Kubernetes API, and passphrases\nof encrypted streams from files and Vault.",
+			depends:     []string{"machineadm"},
+		},
+		{
+			name: awsPlugins, summary: "plugins of machineadm for Amazon Web Services", roles: []string{rolePlugin},
+			description: "Streams from S3, Systems Manager and Secrets Manager, and passphrases\nof encrypted streams from KMS.",
+			depends:     []string{"machineadm"},
+		},
+		{
+			name: googlePlugins, summary: "plugins of machineadm for Google Cloud", roles: []string{rolePlugin},
+			description: "Streams from Cloud Storage, and passphrases of encrypted streams from\nCloud KMS.",
+			depends:     []string{"machineadm"},
+		},
+		{
+			name: azurePlugins, summary: "plugins of machineadm for Microsoft Azure", roles: []string{rolePlugin},
+			description: "Streams from Blob Storage, and passphrases of encrypted streams from\nKey Vault.",
 			depends:     []string{"machineadm"},
 		},
 		{
@@ -57,6 +107,9 @@ type object = map[string]any
 func linuxPackages(kind string) func(*Release, context.Context, Platform) ([]artifact, error) {
 	return func(r *Release, ctx context.Context, p Platform) (made []artifact, err error) {
 		for _, k := range packs() {
+			if len(r.packed(p, k)) == 0 {
+				continue // of a release of some programs
+			}
 			a, err := r.pack(ctx, p, k, kind)
 			if err != nil {
 				return nil, wrap(k.name+" as "+kind, err)
@@ -67,13 +120,18 @@ func linuxPackages(kind string) func(*Release, context.Context, Platform) ([]art
 	}
 }
 
+// packed returns the programs of a package, as ROLE/NAME.
+func (r *Release) packed(p Platform, k pack) []File {
+	return slices.DeleteFunc(r.programs(p, k.roles...), func(f File) bool { return !k.holds(filepath.Base(f.Path)) })
+}
+
 func (r *Release) pack(ctx context.Context, p Platform, k pack, kind string) (_ artifact, err error) {
 	dir, err := os.MkdirTemp("", "machineadm-release-")
 	if err != nil {
 		return artifact{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	programs := installed(r.programs(p, k.roles...))
+	programs := installed(r.packed(p, k))
 	files, err := r.accessories(k, kind)
 	if err != nil {
 		return artifact{}, err

@@ -76,6 +76,25 @@ func TestLayout(t *testing.T) {
 	assert.Len(t, services, 4)
 }
 
+// TestPackages: every program is in one package.
+func TestPackages(t *testing.T) {
+	t.Parallel()
+	for program, want := range map[string]string{
+		"machineadm": "machineadm", "machineadm-conformance": "machineadm-conformance", "machineadm-sysctl-plugin-procfs": plugins,
+		"machineadm-remote-configuration-provider-http": remotePlugins, "machineadm-plugin-encryption-provider-file": remotePlugins,
+		"machineadm-remote-configuration-provider-s3": awsPlugins, "machineadm-plugin-encryption-provider-awskms": awsPlugins,
+		"machineadm-remote-configuration-provider-gcs": googlePlugins, "machineadm-plugin-encryption-provider-azurekeyvault": azurePlugins,
+	} {
+		var in []string
+		for _, k := range packs() {
+			if k.holds(program) {
+				in = append(in, k.name)
+			}
+		}
+		assert.Equal(t, []string{want}, in, program)
+	}
+}
+
 // TestResumeUnit compares the unit of the packages with the one that the host writes.
 func TestResumeUnit(t *testing.T) {
 	t.Parallel()
