@@ -16,7 +16,7 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// Identity says as whom a service is asked. The zero Identity is the system-assigned identity of the virtual machine.
+// Identity is the account that asks a service. The zero Identity is the system-assigned identity of the virtual machine.
 type Identity struct {
 	// ManagedIdentity is the client ID of a user-assigned identity of the virtual machine.
 	ManagedIdentity string `json:"managedIdentity,omitempty"`

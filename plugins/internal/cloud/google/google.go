@@ -23,7 +23,7 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// Config is the part of a providerConfig that says which service is asked, and as whom.
+// Config is the part of a providerConfig that names the service, and the account that asks it.
 type Config struct {
 	cloud.TLS
 	// Endpoint is https://HOST[:PORT] in the place of Google's, such as one of Private Service Connect.
