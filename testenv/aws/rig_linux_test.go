@@ -88,6 +88,7 @@ type state struct {
 	Parameters map[string][]string         `json:"parameters"`
 	Secrets    map[string][]map[string]any `json:"secrets"`
 	Objects    map[string]string           `json:"objects"`
+	Clock      int                         `json:"clock"` // seconds, by which it differs
 }
 
 func need(t testing.TB) {

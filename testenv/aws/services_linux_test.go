@@ -199,6 +199,18 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestClock: a service whose clock is a year behind refuses the signature, and the hint names the clock.
+func TestClock(t *testing.T) {
+	node, _, _ := users(t)
+	r := start(t, state{Users: map[string]user{node.ID: node}, Parameters: map[string][]string{"flat": {stream}}, Clock: -365 * 24 * 3600})
+	_, _, err := plugin(t, "plugins/remote-config/ssm").fetch(t, "ssm://flat", r.config(node, nil))
+	require.Error(t, err)
+	e := pluginv1.AsError(err)
+	assert.Equal(t, pluginv1.CodePrecondition, e.Code, "%+v", e)
+	assert.Contains(t, e.Message, "InvalidSignatureException")
+	assert.Contains(t, e.Hint, "check the clock of this machine")
+}
+
 // TestLeastPrivilege: a user without one of the actions of the README is refused, and the code says why. Secrets are nowhere, also where the
 // service repeats them.
 func TestLeastPrivilege(t *testing.T) {

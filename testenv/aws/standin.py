@@ -1,8 +1,8 @@
 """Stands in for services of AWS: Systems Manager, Secrets Manager, KMS, and reading from S3.
 
 botocore of Debian's awscli checks every request: it computes the signature again, and its models of the services have the
-parameters. The state is one JSON object on standard input: users by access key ID (secret, token, actions), parameters, secrets and
-objects.
+parameters. The state is one JSON object on standard input: users by access key ID (secret, token, actions), parameters, secrets,
+objects, and the seconds by which its clock differs.
 The port is the first line of standard output; each further line is one answered request.
 """
 
@@ -15,6 +15,7 @@ import os
 import re
 import ssl
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import awscli  # noqa: F401 - makes the name botocore the one of awscli
@@ -38,6 +39,10 @@ class Refused(Exception):
     def __init__(self, code, message="", status=400):
         super().__init__(code)
         self.code, self.message, self.status = code, message, status
+
+
+def now():
+    return time.time() + STATE.get("clock", 0)
 
 
 def check(value, shape, path):
@@ -82,7 +87,7 @@ def authenticated(handler, service, body):
         raise Refused("UnrecognizedClientException", "The security token included in the request is invalid.")
     stamp = handler.headers["X-Amz-Date"]
     then = datetime.datetime.strptime(stamp, "%Y%m%dT%H%M%SZ")
-    if abs(datetime.datetime.utcnow() - then) > SKEW:
+    if abs(datetime.datetime.utcfromtimestamp(now()) - then) > SKEW:
         raise Refused("InvalidSignatureException", f"Signature expired: {stamp} is now earlier than another time")
     names = signed.split(";")
     needed = ["host"] + ["content-type"] * bool(body) + [n.lower() for n in handler.headers if n.lower().startswith("x-amz-")]
@@ -202,6 +207,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+    def date_time_string(self, timestamp=None):
+        return super().date_time_string(timestamp or now())
 
     def log_message(self, *_):
         pass
