@@ -26,7 +26,7 @@ import (
 // site is the configuration of nginx: a server per kind of authentication, compression for clients that accept it, and a log of reports.
 const site = `
 log_format report escape=none '$request_method $http_machineadm_sequence $content_type $request_body';
-gzip on; gzip_types *; gzip_min_length 1;
+gzip_types *; gzip_min_length 1;
 ssl_certificate /etc/nginx/source.pem; ssl_certificate_key /etc/nginx/source.key;
 server { listen 127.0.0.1:8081; return 204; }
 server {
@@ -65,7 +65,7 @@ func boot(t *testing.T) machine {
 	t.Helper()
 	a, dir := authority.New(t), built(t, map[string]string{provider: "plugins/remote-config/http"})
 	files := map[string][]byte{
-		"etc/nginx/conf.d/source.conf": []byte(site), "etc/nginx/ca.pem": a.Certificate, "etc/nginx/users": []byte("me:{PLAIN}p:w\n"),
+		"etc/nginx/conf.d/source.conf": []byte(site), "etc/nginx/ca.pem": a.Certificate, "etc/nginx/users": []byte("me:{PLAIN}p-w\n"),
 		"srv/www/big.yaml": sized(15 << 20), "srv/www/slow.yaml": sized(15 << 20), "srv/www/17MiB.yaml": sized(17 << 20),
 	}
 	for _, name := range []string{"stream", "basic", "bearer", "key"} {
@@ -144,7 +144,7 @@ func TestNginx(t *testing.T) {
 		config map[string]any
 	}{
 		"anonymous":          {"https://127.0.0.1/stream.yaml", nil},
-		"basic":              {"https://127.0.0.1/basic.yaml", map[string]any{"basic": map[string]any{"username": "me", "password": secret("p:w")}}},
+		"basic":              {"https://127.0.0.1/basic.yaml", map[string]any{"basic": map[string]any{"username": "me", "password": secret("p-w")}}},
 		"bearer":             {"https://127.0.0.1/bearer.yaml", bearer},
 		"header":             {"https://127.0.0.1/key.yaml", map[string]any{"headers": map[string]any{"X-Key": secret("k3y")}}},
 		"client certificate": {"https://127.0.0.1:8443/stream.yaml", own},
