@@ -74,27 +74,3 @@ func JSON(value any) []byte {
 	}
 	return data
 }
-
-// statusError is the error of an answer of a server.
-type statusError struct {
-	error
-	code int
-}
-
-// Unwrap returns the error of the contract.
-func (e statusError) Unwrap() error { return e.error }
-
-// Status returns the HTTP status of an error of Do that is the answer of a server, and otherwise 0.
-func Status(err error) int {
-	answer, _ := errors.AsType[statusError](err)
-	return answer.code
-}
-
-// Changed returns Retry for the answer to a write that was conditional on a version which is no longer the newest (409 or 412), and
-// otherwise err. Another try reads the newest version first.
-func Changed(err error) error {
-	if code := Status(err); code == http.StatusConflict || code == http.StatusPreconditionFailed {
-		return sdk.Retry(0, "another report was written while this one was being sent")
-	}
-	return err
-}
