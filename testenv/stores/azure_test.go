@@ -146,6 +146,8 @@ func TestAzureKeyVault(t *testing.T) {
 	_, e = p.passphrase(strings.Replace(made.URI, "/machines/", "/absent/", 1), config)
 	require.NotNil(t, e)
 	assert.Equal(t, pluginv1.CodeRetry, e.Code)
+	_, e = p.newPassphrase(host+"/keys/absent", config)
+	refused(t, e, "404")
 	_, e = p.passphrase(made.URI, with(config, "clientSecret", application(login, canary)))
 	refused(t, e, "401")
 	_, e = p.passphrase(made.URI, with(config, "clientSecret", nil))

@@ -208,6 +208,8 @@ func TestGCPKMS(t *testing.T) {
 	_, e = p.passphrase(made.URI+"-absent", config)
 	require.NotNil(t, e)
 	assert.Equal(t, pluginv1.CodeRetry, e.Code)
+	_, e = p.newPassphrase(kmsKey+"-absent", config)
+	refused(t, e, "404")
 	_, e = p.newPassphrase("machines", with(config, "endpoint", "http://a"))
 	require.NotNil(t, e)
 	assert.Len(t, e.Violations, 3)

@@ -22,7 +22,6 @@ import (
 )
 
 const (
-	stream    = "apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Sysctl\nmetadata: {name: node}\nspec: {parameters: {net.core.somaxconn: 8191}}\n"
 	namespace = "machines"
 	// token is a bootstrap token: its secret part has 16 characters.
 	token = "testen." + canary + "0123456789"

@@ -22,8 +22,11 @@ import (
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
-// canary is a part of every secret of these tests.
-const canary = "c4n4ry"
+const (
+	// canary is a part of every secret of these tests.
+	canary = "c4n4ry"
+	stream = "apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Sysctl\nmetadata: {name: node}\nspec: {parameters: {net.core.somaxconn: 8191}}\n"
+)
 
 // plugin is a running plugin.
 type plugin struct {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -120,7 +121,8 @@ func (v vault) newPassphrase(ctx context.Context, k sdk.Key) (v1alpha1.Secret, s
 		return v1alpha1.Secret{}, "", sdk.InvalidConfig(joined...)
 	}
 	fresh := make([]byte, passphraseBytes)
-	_, _ = rand.Read(fresh) // never fails
+	_, _ = rand.Read(fresh)     // never fails
+	v.SpreadUntil = time.Time{} // for the user who encrypts, a wrong name is an error at once
 	made, err := v.ask(ctx, k, at, "wrapkey", base64.RawURLEncoding.EncodeToString(fresh))
 	if err != nil {
 		return v1alpha1.Secret{}, "", err

@@ -88,7 +88,8 @@ func (s kms) newPassphrase(ctx context.Context, k sdk.Key) (v1alpha1.Secret, str
 		return v1alpha1.Secret{}, "", sdk.InvalidConfig(joined...)
 	}
 	fresh := make([]byte, passphraseBytes)
-	_, _ = rand.Read(fresh) // never fails
+	_, _ = rand.Read(fresh)     // never fails
+	s.SpreadUntil = time.Time{} // for the user who encrypts, a wrong name is an error at once
 	var answer struct {
 		Ciphertext []byte `json:"ciphertext"`
 	}
