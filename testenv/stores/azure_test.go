@@ -36,8 +36,9 @@ func sharedAccess(t *testing.T, permissions string) string {
 
 // TestAzureBlob fetches from Azurite, and keeps reports there, by each kind of credential.
 func TestAzureBlob(t *testing.T) {
+	program := azuriteProgram(t)
 	t.Parallel()
-	s := startAzurite(t)
+	s := startAzurite(t, program)
 	p := start(t, "plugins/remote-config/azblob")
 	login := serve(t, s.authority, entra("https://storage.azure.com"))
 	config := map[string]any{"ca": string(s.authority.Certificate)}

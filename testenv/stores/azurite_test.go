@@ -42,7 +42,8 @@ type azurite struct {
 	at        string // URL of the container
 }
 
-// azuriteProgram installs the packages of the lock file, once, and returns the main file. It needs npm, and Node.js 20.
+// azuriteProgram installs the packages of the lock file, once, and returns the main file. It needs npm, and Node.js 20. Tests call it
+// before they run in parallel, so that the second one finds what the first has installed.
 func azuriteProgram(t *testing.T) string {
 	t.Helper()
 	needs.Tool(t, "npm")
@@ -75,9 +76,9 @@ func azuriteProgram(t *testing.T) string {
 }
 
 // startAzurite starts Azurite, which checks signatures, and of tokens everything but the signature.
-func startAzurite(t *testing.T) azurite {
+func startAzurite(t *testing.T, program string) azurite {
 	t.Helper()
-	program, a, dir := azuriteProgram(t), authority.New(t), t.TempDir()
+	a, dir := authority.New(t), t.TempDir()
 	certificate, key := a.Issue(t, "localhost", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)} })
 	files := []string{filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")}
 	require.NoError(t, errors.Join(os.WriteFile(files[0], certificate, 0o600), os.WriteFile(files[1], key, 0o600)))

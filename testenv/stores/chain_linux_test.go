@@ -83,8 +83,9 @@ func (m *machineadm) encrypt(name, provider, key string, config any, plain []byt
 // TestChain applies what a chain of five documents stands for: a Secret of Kubernetes, encrypted by Vault, names an object of Google Cloud
 // Storage, encrypted by Azure Key Vault, which names a blob of Azure. No credential is in what machineadm prints or keeps.
 func TestChain(t *testing.T) {
+	program := azuriteProgram(t)
 	t.Parallel()
-	kube, vault, blobs := startAPIServer(t), startVault(t), startAzurite(t)
+	kube, vault, blobs := startAPIServer(t), startVault(t), startAzurite(t, program)
 	kube.prepare(t)
 	store := objectstores.StartGCS(t, nil)
 	gcs, a := startGoogle(t, "devstorage.read_write", store), authority.New(t)
