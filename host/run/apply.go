@@ -18,7 +18,7 @@ func (r *runner) applyAll(ctx context.Context, all []planned) error {
 		return r.rebootRequired(q.Document, "an earlier run asked for a reboot before anything else is done")
 	}
 	r.all = all
-	for i := 0; i < len(r.all); i++ {
+	for i := 0; i < len(r.all); i++ { //nolint:intrange // a document that is resolved inserts others
 		p := &r.all[i]
 		if p.result.settled {
 			r.finished(p.doc)

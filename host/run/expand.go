@@ -129,7 +129,7 @@ func counted(documents int) string {
 
 // admit refuses what exceeds the limits of a run.
 func (x *expander) admit(d doc) error {
-	message := ""
+	var message string
 	switch x.fetches++; {
 	case x.fetches > resolve.MaxFetches:
 		message = fmt.Sprintf("the stream stands for more than %d other streams", resolve.MaxFetches)

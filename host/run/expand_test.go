@@ -158,11 +158,14 @@ func TestExpandRefuses(t *testing.T) {
 		"no document":    {remote("r", "u:1"), map[string]string{"u:1": ""}, report.ExitUsage, []string{"RemoteConfig/r"}},
 		"several errors, in several streams": {
 			remote("r", "u:1") + remote("s", "u:2"),
-			map[string]string{"u:1": encrypted(t, "e", thing("wrong")), "u:2": "---\n{}\n"}, report.ExitUsage,
+			map[string]string{"u:1": encrypted(t, "e", thing("wrong")), "u:2": "---\n{}\n"},
+			report.ExitUsage,
 			[]string{"RemoteConfig/r > EncryptedConfig/e:5:1 Thing/wrong", "RemoteConfig/s:"},
 		},
 		"a cycle": {
-			remote("r", "u:1"), map[string]string{"u:1": remote("s", "u:2"), "u:2": remote("r", "u:1")}, report.ExitUsage,
+			remote("r", "u:1"),
+			map[string]string{"u:1": remote("s", "u:2"), "u:2": remote("r", "u:1")},
+			report.ExitUsage,
 			[]string{"stands for itself: RemoteConfig/r > RemoteConfig/s > RemoteConfig/r"},
 		},
 		"a name twice": {
@@ -176,12 +179,16 @@ func TestExpandRefuses(t *testing.T) {
 		"no plugin":      {reference("RemoteConfig", "r", "{provider: y, uri: a}"), nil, report.ExitPrecondition, []string{"machineadm-remote-configuration-provider-y"}},
 		"not there":      {remote("r", "u:9"), nil, report.ExitPrecondition, []string{"answered 404"}},
 		"a file from the network": {
-			remote("r", "u:1"), map[string]string{"u:1": reference("RemoteConfig", "f", "{provider: file, uri: /etc/shadow}")}, report.ExitUsage,
+			remote("r", "u:1"),
+			map[string]string{"u:1": reference("RemoteConfig", "f", "{provider: file, uri: /etc/shadow}")},
+			report.ExitUsage,
 			[]string{"must not read files"},
 		},
 		"a report from the network": {
-			remote("r", "u:1"), map[string]string{"u:1": remote("s", "u:2", "report: {uri: a}") + reference("ReportTarget", "t", "{provider: web, uri: a}")},
-			report.ExitUsage, []string{"spec.report.uri", "must not say where the report goes"},
+			remote("r", "u:1"),
+			map[string]string{"u:1": remote("s", "u:2", "report: {uri: a}") + reference("ReportTarget", "t", "{provider: web, uri: a}")},
+			report.ExitUsage,
+			[]string{"spec.report.uri", "must not say where the report goes"},
 		},
 		"a report from an encrypted stream": {
 			encrypted(t, "e", reference("ReportTarget", "t", "{provider: web, uri: a}")), nil, report.ExitUsage,

@@ -72,15 +72,8 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	if at, err := where.vendorFiles(&options); err != nil {
 		return where.refuse(head, inputErrors(at, err), nil, observe, s)
 	}
-	if where.store != nil && mode == run.ModeApply {
-		if head.Generation, err = where.store.Generation(stream); err != nil {
-			return where.broken(head, err, observe, s)
-		}
-		continued, err := where.continues(head)
-		if err != nil {
-			return where.broken(head, err, observe, s)
-		}
-		options.Resumed = options.Resumed || continued
+	if err := where.identify(&head, &options); err != nil {
+		return where.broken(head, err, observe, s)
 	}
 	noteStream(o.path, options, log)
 	result, err := g.execute(ctx, where, s, options, head, observe, log)

@@ -37,11 +37,20 @@ func (g *globals) recall(where *place, o *applyFlags) ([]byte, error) {
 	return kept.Stream, nil
 }
 
-// continues reports whether a run of the same stream waited for this boot. A unit of the operating system can apply the stream
-// again, beside the unit that resumes it, and the sources of the first try may be gone.
-func (p *place) continues(head report.Report) (bool, error) {
+// identify sets the generation of an apply, and whether it continues a run of the same stream that waited for this boot. A unit
+// of the operating system can apply the stream again, beside the unit that resumes it, and the sources of the first try may be
+// gone.
+func (p *place) identify(head *report.Report, o *run.Options) (err error) {
+	if p.store == nil || o.Mode != run.ModeApply {
+		return nil
+	}
+	if head.Generation, err = p.store.Generation(o.Stream); err != nil {
+		return err
+	}
 	kept, err := p.store.Pending()
-	return kept != nil && !kept.Resting && kept.Generation == head.Generation && kept.BootID != head.BootID, err
+	waited := kept != nil && !kept.Resting && kept.Generation == head.Generation && kept.BootID != head.BootID
+	o.Resumed = o.Resumed || waited
+	return err
 }
 
 // resume returns the resume of this run.
