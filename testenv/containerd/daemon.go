@@ -46,6 +46,14 @@ func Start(t testing.TB, v Version, prepare ...func(root string) error) *Daemon 
 	return begin(t, v, v.options(t, prepare), bootLimit)
 }
 
+// StartRunning is Start on a node that can also run containers, as those of Debian 12 can; see nodes.Options.Limits.
+func StartRunning(t testing.TB, v Version) *Daemon {
+	t.Helper()
+	o := v.options(t, nil)
+	o.Limits = true
+	return begin(t, v, o, bootLimit)
+}
+
 // StartVM is Start on a virtual machine with its own clock. It takes minutes.
 func StartVM(t testing.TB, v Version, prepare ...func(root string) error) *Daemon {
 	t.Helper()
