@@ -133,12 +133,19 @@ func secret(name string, values map[string]string) *unstructured.Unstructured {
 	return made("v1", "Secret", name, map[string]any{"data": data})
 }
 
-// put applies objects, with the status that they have. Those of no namespace are in default, unless their kind has none.
+// in is the rig with another namespace of what the test makes and awaits.
+func (r *rig) in(namespace string) *rig {
+	other := *r
+	other.namespace = namespace
+	return &other
+}
+
+// put applies objects, with the status that they have. Those of no namespace are in the rig's, unless their kind has none.
 func (r *rig) put(t *testing.T, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range objects {
 		if o.GetNamespace() == "" && !strings.HasPrefix(o.GetKind(), "ClusterRole") && o.GetKind() != "CustomResourceDefinition" {
-			o.SetNamespace("default")
+			o.SetNamespace(r.namespace)
 		}
 		status, hasStatus := o.Object["status"]
 		delete(o.Object, "status")
@@ -164,11 +171,11 @@ func (r *rig) awaitData(t *testing.T, name string) *corev1.Secret {
 			return nil
 		}
 		var c bootstrap.MachineBootstrapConfig
-		if err := r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, &c); err != nil && !apierrors.IsNotFound(err) {
+		if err := r.Get(t.Context(), client.ObjectKey{Namespace: r.namespace, Name: name}, &c); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 		return fmt.Errorf("no data: %w", &unfinished{0, 1, []bootstrap.MachineBootstrapConfig{c}})
-	}, client.InNamespace("default"), client.MatchingFields{"metadata.name": name})
+	}, client.InNamespace(r.namespace), client.MatchingFields{"metadata.name": name})
 	t.Logf("the data of %s is there after %s", name, time.Since(began).Round(time.Millisecond))
 	return found
 }

@@ -33,6 +33,8 @@ type rig struct {
 	manager    *management.Process
 	// health and metrics are addresses of the manager.
 	health, metrics string
+	// namespace is that of the objects that a test makes itself.
+	namespace string
 	// ca is the authority of clusters that a test makes itself.
 	ca authority.Authority
 }
@@ -57,7 +59,7 @@ func prepared(t testing.TB, providers ...func(*management.Cluster, testing.TB) *
 	}
 	c.Install(t, management.Render(t, configuration(t)))
 	return &rig{
-		Cluster: c, WithWatch: c.Client(t, clusterv1.AddToScheme, bootstrap.AddToScheme), binary: filepath.Join(built, "manager"),
+		Cluster: c, WithWatch: c.Client(t, clusterv1.AddToScheme, bootstrap.AddToScheme), namespace: "default", binary: filepath.Join(built, "manager"),
 		kubeconfig: c.User(t, account, "system:serviceaccounts", "system:serviceaccounts:machineadm-system"),
 	}
 }
