@@ -65,7 +65,7 @@ func (o *options) setup(ctx context.Context, mgr manager.Manager) error {
 	clusters, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
 		SecretClient: mgr.GetAPIReader(), WatchFilterValue: o.watchFilter, ClusterFilter: reconcilers.Initialized,
 		Cache: clustercache.CacheOptions{
-			DefaultTransform: cache.TransformStripManagedFields(),
+			DefaultTransform: slim,
 			ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {
 				Namespaces: map[string]cache.Config{metav1.NamespaceSystem: {}},
 				Label:      labels.SelectorFromSet(labels.Set{reconcilers.TokenLabel: ""}),
@@ -95,7 +95,7 @@ func (o *options) setup(ctx context.Context, mgr manager.Manager) error {
 // cache keeps of each object what the reconciler reads. A Machine is the largest, and there is one for each config.
 func (o *options) cache() cache.Options {
 	all := cache.Options{
-		SyncPeriod: &o.syncPeriod, DefaultTransform: cache.TransformStripManagedFields(),
+		SyncPeriod: &o.syncPeriod, DefaultTransform: slim,
 		ByObject: map[client.Object]cache.ByObject{
 			&clusterv1.Machine{}: {Transform: slimMachine},
 			&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
@@ -109,13 +109,29 @@ func (o *options) cache() cache.Options {
 	return all
 }
 
+// slim removes managed fields, and the copy of the object that kubectl apply leaves in an annotation: that of a Secret has its values,
+// of which the manager is to hold the metadata alone.
+func slim(object any) (any, error) {
+	o, ok := object.(metav1.Object)
+	if !ok {
+		return object, nil
+	}
+	if o.GetManagedFields() != nil { // an object that is in the cache is not written to
+		o.SetManagedFields(nil)
+	}
+	if annotations := o.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		o.SetAnnotations(annotations)
+	}
+	return object, nil
+}
+
 func slimMachine(object any) (any, error) {
 	if m, ok := object.(*clusterv1.Machine); ok {
-		m.ManagedFields = nil
 		m.Spec = clusterv1.MachineSpec{ClusterName: m.Spec.ClusterName, Version: m.Spec.Version, Bootstrap: m.Spec.Bootstrap}
 		m.Status = clusterv1.MachineStatus{NodeRef: m.Status.NodeRef}
 	}
-	return object, nil
+	return slim(object)
 }
 
 func newScheme() (*runtime.Scheme, error) {
