@@ -76,13 +76,13 @@ func (in *inputs) changed(annotation string) []string {
 type readers struct {
 	mu       sync.Mutex
 	byInput  map[input]map[client.ObjectKey]struct{}
-	byConfig map[client.ObjectKey]map[input]struct{}
+	byConfig map[client.ObjectKey][]input // few each
 }
 
 func newReaders() *readers {
 	return &readers{
 		byInput:  map[input]map[client.ObjectKey]struct{}{},
-		byConfig: map[client.ObjectKey]map[input]struct{}{},
+		byConfig: map[client.ObjectKey][]input{},
 	}
 }
 
@@ -90,7 +90,7 @@ func newReaders() *readers {
 func (r *readers) begin(config client.ObjectKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for of := range r.byConfig[config] {
+	for _, of := range r.byConfig[config] {
 		delete(r.byInput[of], config)
 		if len(r.byInput[of]) == 0 {
 			delete(r.byInput, of)
@@ -107,10 +107,9 @@ func (r *readers) add(config client.ObjectKey, of input) {
 		r.byInput[of] = map[client.ObjectKey]struct{}{}
 	}
 	r.byInput[of][config] = struct{}{}
-	if r.byConfig[config] == nil {
-		r.byConfig[config] = map[input]struct{}{}
+	if !slices.Contains(r.byConfig[config], of) {
+		r.byConfig[config] = append(r.byConfig[config], of)
 	}
-	r.byConfig[config][of] = struct{}{}
 }
 
 // waitingForGroup are the configs that refer to a kind of the group.
