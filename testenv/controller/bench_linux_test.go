@@ -66,7 +66,7 @@ func kubeadmConfig() *unstructured.Unstructured {
 // measure runs one provider; nil is ours. The values for a worker are those of all divided by their number.
 func measure(b *testing.B, user string, config *unstructured.Unstructured, provide func(*management.Cluster, testing.TB) *management.Process) cost {
 	b.Helper()
-	s := &scale{rig: prepared(b), name: "scale", count: *machines}
+	s := &scale{rig: prepared(b, management.Start(b)), name: "scale", count: *machines}
 	s.withoutAdmission(b, s.Core(b))
 	var p *management.Process
 	if provide != nil {

@@ -62,7 +62,7 @@ func aggregated(name, group string, resources ...string) *unstructured.Unstructu
 		all[i] = resources[i]
 	}
 	role := made("rbac.authorization.k8s.io/v1", "ClusterRole", name, map[string]any{"rules": []any{map[string]any{
-		"apiGroups": []any{group}, "resources": all, "verbs": []any{"get", "list", "watch", "create", "patch"},
+		"apiGroups": []any{group}, "resources": all, "verbs": []any{"get", "list", "watch", "create", "patch", "delete"},
 	}}})
 	role.SetLabels(map[string]string{"machineadm.cluster.x-k8s.io/aggregate-to-manager": "true"})
 	return role

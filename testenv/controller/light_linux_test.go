@@ -27,10 +27,11 @@ import (
 const soon = time.Minute
 
 // light runs a management cluster with the kinds of Cluster API and none of its managers: the test does what they would do.
-// The cluster that machines join is the management cluster itself, so that there is one to connect to.
+// The cluster that machines join is the management cluster itself, so that there is one to connect to. Its API server wants the rights
+// to owners of objects that OpenShift wants.
 func light(t *testing.T, arguments ...string) *rig {
 	t.Helper()
-	r := start(t, definitions)
+	r := begin(t, management.Start(t, "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"), definitions)
 	r.manager.Stop(t)
 	r.run(t, arguments...)
 	r.ca = authority.New(t)

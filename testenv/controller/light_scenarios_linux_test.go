@@ -2,7 +2,7 @@ package controller
 
 import "testing"
 
-// TestInputs: what a config is made from, without any machine. All runs in one management cluster; rights and canaries look at what
+// TestInputs: what a config is made from, without any machine. All runs in one management cluster; canaries and rights look at what
 // the others have left.
 func TestInputs(t *testing.T) {
 	r := light(t, "--v=5", "--bootstrap-token-ttl=20s", "--insecure-diagnostics=false", "--leader-elect", "--leader-elect-namespace=machineadm-system")
@@ -11,6 +11,7 @@ func TestInputs(t *testing.T) {
 	t.Run("golden", r.golden)
 	t.Run("foreign", r.foreign)
 	t.Run("pool", r.pool)
-	t.Run("rights", r.rights)
+	t.Run("actions", r.actions)
 	t.Run("canaries", r.canaries)
+	t.Run("rights", r.rights)
 }

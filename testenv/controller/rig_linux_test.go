@@ -42,18 +42,23 @@ type rig struct {
 // start runs a management cluster with the providers that a test needs.
 func start(t testing.TB, providers ...func(*management.Cluster, testing.TB) *management.Process) *rig {
 	t.Helper()
-	r := prepared(t, providers...)
+	return begin(t, management.Start(t), providers...)
+}
+
+// begin is start in a cluster.
+func begin(t testing.TB, c *management.Cluster, providers ...func(*management.Cluster, testing.TB) *management.Process) *rig {
+	t.Helper()
+	r := prepared(t, c, providers...)
 	t.Cleanup(func() { r.unforbidden(t) })
 	r.run(t)
 	return r
 }
 
 // prepared is everything but our manager.
-func prepared(t testing.TB, providers ...func(*management.Cluster, testing.TB) *management.Process) *rig {
+func prepared(t testing.TB, c *management.Cluster, providers ...func(*management.Cluster, testing.TB) *management.Process) *rig {
 	t.Helper()
 	built := t.TempDir()
 	require.NoError(t, tools.Products(t.Context(), built, map[string]string{"manager": "host/cmd/manager"}))
-	c := management.Start(t)
 	for _, provide := range providers {
 		provide(c, t)
 	}

@@ -44,8 +44,9 @@ const (
 	portsOfEach = 100
 )
 
-// Start runs a management cluster until the test ends. There can be several, with ports of their own.
-func Start(t testing.TB) *Cluster {
+// Start runs a management cluster until the test ends, with further arguments of its API server. There can be several, with ports of
+// their own.
+func Start(t testing.TB, apiServer ...string) *Cluster {
 	t.Helper()
 	require.Root(t)
 	if !isPrivate() {
@@ -66,7 +67,7 @@ func Start(t testing.TB) *Cluster {
 	c.EtcdServer = c.Run(t, "", cluster.Program(t, "etcd"), "--data-dir="+filepath.Join(c.Dir, "etcd"), "--unsafe-no-fsync",
 		"--listen-client-urls="+c.Etcd, "--advertise-client-urls="+c.Etcd,
 		"--listen-peer-urls="+peers, "--initial-advertise-peer-urls="+peers, "--initial-cluster=default="+peers)
-	c.startAPIServer(t)
+	c.startAPIServer(t, apiServer...)
 	c.startControllers(t)
 	return c
 }
