@@ -20,8 +20,8 @@ func main() {
 }
 
 func run(args []string, stderr io.Writer) int {
-	// Most of the heap are the caches, which stay: the garbage of a burst is collected when it is half of them, and not as much.
-	debug.SetGCPercent(50)
+	// Most of the heap are the caches, which stay: the garbage of a burst is collected when it is a quarter of them, and not as much.
+	debug.SetGCPercent(25)
 	var o options
 	set := o.flags()
 	set.SetOutput(stderr)
