@@ -13,6 +13,12 @@ import (
 	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
+// The units that send the report of a run.
+const (
+	reportService = "machineadm-report.service"
+	reportTimer   = "machineadm-report.timer"
+)
+
 const (
 	adminUnits  = "/etc/systemd/system"
 	vendorUnits = "/usr/lib/systemd/system"

@@ -46,12 +46,6 @@ WantedBy=multi-user.target
 `, unitMark, conditionPath(condition), unitWord(stateDir, false), commandLine(argv))
 }
 
-// The units that send the report of a run.
-const (
-	reportService = "machineadm-report.service"
-	reportTimer   = "machineadm-report.timer"
-)
-
 // reportServiceText renders the service that runs argv once, if the program is installed. The exit code 7 means that the report
 // still waits.
 func reportServiceText(argv []string, stateDir string) string {
