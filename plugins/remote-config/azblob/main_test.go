@@ -4,14 +4,11 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"flag"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,50 +16,28 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/internal/cloud"
 	"github.com/machineadm/machineadm/plugins/internal/cloud/azure"
+	"github.com/machineadm/machineadm/plugins/internal/cloud/cloudtest"
 	"github.com/machineadm/machineadm/sdk"
 )
 
 var update = flag.Bool("update", false, "renew the golden files")
 
-const canary = "c4n4ry-of-the-document"
-
 // request is one for the object of a spec.
 func request(t testing.TB, spec any) pluginv1.FetchRequest {
 	t.Helper()
-	data, err := json.Marshal(map[string]any{
-		"apiVersion": "machineadm.cluster.x-k8s.io/v1alpha1", "kind": "RemoteConfig", "metadata": map[string]any{"name": "a"}, "spec": spec,
-	})
-	require.NoError(t, err)
-	return pluginv1.FetchRequest{Document: data, Target: target.Target{OS: runtime.GOOS}, MaxBytes: 16 << 20}
+	return pluginv1.FetchRequest{Document: cloudtest.Document(t, v1alpha1.KindRemoteConfig, spec), Target: target.Target{OS: runtime.GOOS}, MaxBytes: 16 << 20}
 }
 
 // TestViolations: all violations of a document at once, none with a value. Each case of the golden file is a spec.
 func TestViolations(t *testing.T) {
 	t.Parallel()
-	const file = "testdata/violations.golden"
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	var got strings.Builder
-	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "{") {
-			continue
-		}
-		fmt.Fprint(&got, line)
-		r := request(t, json.RawMessage(strings.ReplaceAll(line, "CANARY", canary)))
-		r.ValidateOnly = true
-		if err := sdk.NewSource(source(azure.Tokens{}), runtime.GOOS).Fetch(t.Context(), r, nil); err != nil {
-			for _, v := range pluginv1.AsError(err).Violations {
-				fmt.Fprintf(&got, "  %s: %s (%s)\n", v.Field, v.Message, v.Hint)
-			}
-		}
-	}
-	assert.NotContains(t, got.String(), canary)
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(got.String()), 0o644)) //nolint:gosec // a golden file
-	}
-	assert.Equal(t, string(text), got.String())
+	cloudtest.Violations(t, *update, v1alpha1.KindRemoteConfig, func(doc []byte) error {
+		r := pluginv1.FetchRequest{Document: doc, Target: target.Target{OS: runtime.GOOS}, ValidateOnly: true}
+		return sdk.NewSource(source(azure.Tokens{}), runtime.GOOS).Fetch(t.Context(), r, nil)
+	})
 }
 
 // TestSharedKey: the text that is signed is the one of Azure's documentation, and the version is in the request.
