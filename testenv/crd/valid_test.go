@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +28,8 @@ type sample struct {
 	*document.Document
 }
 
-// samples are the documents of conformance cases and examples, without those that a plugin refuses as invalid.
+// samples are the documents of conformance cases and examples that have a custom resource, without those that a plugin refuses as
+// invalid.
 func samples(t *testing.T) (all []sample) {
 	t.Helper()
 	for _, pattern := range []string{"plugins/*/*/testdata/conformance/*/config.yaml", "docs/reference/examples/*.yaml", "examples/*.yaml"} {
@@ -44,7 +46,7 @@ func samples(t *testing.T) (all []sample) {
 			stream, err := document.Decode(file, bytes.NewReader(text))
 			require.NoError(t, err)
 			for _, d := range stream.Documents {
-				if d.APIVersion == contract.APIVersion {
+				if d.APIVersion == contract.APIVersion && slices.Contains(contract.MachineKinds(), d.Kind) {
 					all = append(all, sample{file, d})
 				}
 			}
