@@ -127,8 +127,11 @@ func counted(documents int) string {
 	return fmt.Sprintf("%d documents", documents)
 }
 
-// admit refuses what exceeds the limits of a run.
+// admit refuses what exceeds the limits of a run. Another try of a pending document does not count.
 func (x *expander) admit(d doc) error {
+	if d.source != nil {
+		return nil
+	}
 	var message string
 	switch x.fetches++; {
 	case x.fetches > resolve.MaxFetches:

@@ -128,6 +128,18 @@ write sentinel`), w.lines())
 		assert.Equal(t, "Changed Failed Skipped", outcomes(got))
 		assert.Contains(t, errorsOf(got), "no route to host")
 	})
+	t.Run("often", func(t *testing.T) {
+		t.Parallel()
+		w, s := world(t, thing("b"))
+		s.answer = func(_ string, calls int) error {
+			if calls > 100 {
+				return nil
+			}
+			return unreachable()
+		}
+		got := w.execute(Options{Mode: ModeApply, Stream: stream})
+		assert.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
+	})
 	t.Run("plan", func(t *testing.T) {
 		t.Parallel()
 		w, _ := world(t, thing("b"))
