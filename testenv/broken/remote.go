@@ -137,7 +137,7 @@ func defectsOfSources() []defect {
 		{name: "hopeful", kind: of, check: "max-bytes", says: "a Precondition that is not final", fetch: failing(func(e *pluginv1.Error) { e.Final = false })},
 		{name: "eager", kind: of, check: "validate-only", says: "only to validate the document", fetch: asking(func(r *pluginv1.FetchRequest) { r.ValidateOnly = false })},
 		{name: "curious", kind: of, check: "validate-only", says: "connects to ${server}", fetch: curious},
-		{name: "stubborn", kind: of, check: "cancel", says: "was still open after", fetch: stubborn},
+		{name: "uncancelled", kind: of, check: "cancel", says: "was still open after", fetch: uncancelled},
 		{name: "lenient", kind: of, check: "unknown-field", says: "Fetch succeeded instead of answering InvalidConfig", fetch: asking(func(r *pluginv1.FetchRequest) { r.Document = known(r.Document) })},
 		{name: "any-target", kind: of, check: "other-target", says: "Fetch succeeded instead of answering Unsupported", fetch: asking(func(r *pluginv1.FetchRequest) { r.Target.OS = runtime.GOOS })},
 		{name: "caching", kind: of, check: "plan-writes-nothing", says: "home/cache should not be there", fetch: before(func([]byte) error { return os.WriteFile("cache", nil, 0o600) })},
@@ -224,8 +224,8 @@ func curious(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest
 	return nil
 }
 
-// stubborn continues when the call is cancelled.
-func stubborn(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send sender) error {
+// uncancelled continues when the call is cancelled.
+func uncancelled(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send sender) error {
 	return sound.Fetch(context.WithoutCancel(ctx), r, send)
 }
 

@@ -79,7 +79,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestAway: a server that comes up is found within as long again as it was away, at most 5 s. One that is away for good is a Retry
+// TestAway: a server that comes up is found within as long again as it was away, at most 5 s. One that is away until the end is a Retry
 // after the time that the host permits.
 func TestAway(t *testing.T) {
 	t.Parallel()
