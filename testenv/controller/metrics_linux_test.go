@@ -3,6 +3,7 @@ package controller
 import (
 	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -31,6 +32,11 @@ func (r *rig) authorizedMetrics(t *testing.T) string {
 		}))
 	var token authentication.TokenRequest
 	require.NoError(t, r.SubResource("token").Create(t.Context(), reader, &token))
+	// The probes answer before the metrics do, whose server makes itself a certificate first.
+	require.Eventually(t, func() bool {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.metrics)
+		return err == nil && conn.Close() == nil
+	}, soon, soon/1000)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
 	return scrape(t, &http.Client{Transport: transport}, "https://"+r.metrics+"/metrics", token.Status.Token)
