@@ -1,10 +1,14 @@
 package nodes_test
 
 import (
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	needs "github.com/machineadm/machineadm/internal/require"
@@ -143,5 +147,31 @@ func TestCapture(t *testing.T) {
 	send("after")
 	if strings.Contains(frames, "before") || !strings.Contains(frames, "during") || frames != string(stop()) {
 		t.Errorf("recorded %q", frames)
+	}
+}
+
+// TestForward: a node reaches servers of the test at the same addresses, until it boots again.
+func TestForward(t *testing.T) {
+	t.Parallel()
+	needs.Root(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent, err := io.ReadAll(r.Body)
+		assert.NoError(t, err)
+		_, err = w.Write(append([]byte("the test got "), sent...))
+		assert.NoError(t, err)
+	}))
+	t.Cleanup(server.Close)
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie})
+	const get = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], b'hello', 5).read().decode(), end='')"
+	n.Forward(t, server.Listener.Addr().String())
+	require.Equal(t, "the test got hello", n.MustExec(t, "python3", "-c", get, server.URL).Stdout)
+	metadata := n.Listen(t, "169.254.169.254:80")
+	go func() { _ = http.Serve(metadata, server.Config.Handler) }() //nolint:gosec // ends with the listener
+	require.Equal(t, "the test got hello", n.MustExec(t, "python3", "-c", get, "http://169.254.169.254/").Stdout)
+	require.NoError(t, n.Reboot(t.Context()))
+	for _, url := range []string{server.URL, "http://169.254.169.254/"} {
+		got, err := n.Exec(t.Context(), "python3", "-c", get, url)
+		require.NoError(t, err)
+		require.Equal(t, 1, got.ExitCode, got.Stdout)
 	}
 }
