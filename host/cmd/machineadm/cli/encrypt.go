@@ -24,8 +24,9 @@ import (
 
 // encryptFlags are the flags of encrypt and decrypt.
 type encryptFlags struct {
-	path, name, provider, key, config string
-	show                              bool
+	path, name, provider, key string
+	config, encrypterConfig   string
+	show                      bool
 }
 
 func newEncrypt(g *globals, s streams) *cobra.Command {
@@ -43,6 +44,8 @@ func newEncrypt(g *globals, s streams) *cobra.Command {
 	c.Flags().StringVar(&o.provider, "provider", "", "`PROVIDER` of the passphrase, such as file or vault")
 	c.Flags().StringVar(&o.key, "key", "", "`KEY` that protects the passphrase, in the form of the provider")
 	c.Flags().StringVar(&o.config, "provider-config", "", "`FILE` with spec.providerConfig of the document, in YAML")
+	c.Flags().StringVar(&o.encrypterConfig, "encrypter-config", "",
+		"`FILE` like --provider-config, to make the passphrase with: credentials that the machine does not have, and the document does not get")
 	return c
 }
 
@@ -70,9 +73,15 @@ func (g *globals) encrypt(ctx context.Context, s streams, o *encryptFlags) error
 	if err := errors.Join(naming.ValidName(o.name), naming.ValidProvider(o.provider)); err != nil {
 		return usage("--name or --provider " + err.Error())
 	}
-	config, err := readProviderConfig(o.config)
+	config, err := readProviderConfig("--provider-config", o.config)
 	if err != nil {
 		return err
+	}
+	own := config
+	if o.encrypterConfig != "" {
+		if own, err = readProviderConfig("--encrypter-config", o.encrypterConfig); err != nil {
+			return err
+		}
 	}
 	plain, err := awaitStream(ctx, nil, g.timeout, o.path, s.in)
 	if err != nil {
@@ -85,7 +94,7 @@ func (g *globals) encrypt(ctx context.Context, s streams, o *encryptFlags) error
 		if !slices.Contains(p.Description.Capabilities, pluginv1.CapabilityNewPassphrase) {
 			return &exitError{code: report.ExitPrecondition, message: "the provider " + o.provider + " makes no passphrases", hint: "name one that does: machineadm plugins inspect"}
 		}
-		made, err := p.Keys.NewPassphrase(ctx, pluginv1.NewPassphraseRequest{Key: o.key, Target: where.target, ProviderConfig: config})
+		made, err := p.Keys.NewPassphrase(ctx, pluginv1.NewPassphraseRequest{Key: o.key, Target: where.target, ProviderConfig: own})
 		if err != nil {
 			return pluginFailure(o.provider, err)
 		}
@@ -94,8 +103,26 @@ func (g *globals) encrypt(ctx context.Context, s streams, o *encryptFlags) error
 		if err != nil {
 			return pluginFailure(o.provider, err)
 		}
-		return document.Encode(s.out, sealed)
+		return o.write(ctx, s, where, p, sealed)
 	})
+}
+
+// write writes a document which the machine's plugin accepts.
+func (o *encryptFlags) write(ctx context.Context, s streams, where *place, p *launch.Plugin, sealed v1alpha1.EncryptedConfig) error {
+	var text bytes.Buffer
+	if err := document.Encode(&text, sealed); err != nil {
+		return err
+	}
+	raw, want, err := o.find(text.Bytes())
+	if err != nil {
+		return err
+	}
+	_, err = resolve.Decrypt(ctx, p.Keys, want, resolve.Request{Document: raw, Target: where.target, ValidateOnly: true})
+	if err != nil {
+		return pluginFailure(o.provider, err)
+	}
+	_, err = s.out.Write(text.Bytes())
+	return err
 }
 
 // validatePlain validates a stream before it is encrypted, because its errors are not visible afterwards.
@@ -104,21 +131,21 @@ func (g *globals) validatePlain(ctx context.Context, s streams, o *encryptFlags,
 	return g.validate(ctx, quiet, &applyFlags{path: o.path, phase: "all", output: "text"})
 }
 
-// readProviderConfig returns a YAML file as JSON, nil for none.
-func readProviderConfig(path string) ([]byte, error) {
+// readProviderConfig returns the YAML file of a flag as JSON, nil for none.
+func readProviderConfig(flag, path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
 	}
 	text, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {
-		return nil, usage("--provider-config: " + err.Error())
+		return nil, usage(flag + ": " + err.Error())
 	}
 	config, err := document.JSON(path, text)
 	if err == nil && !bytes.HasPrefix(config, []byte("{")) {
 		err = errors.New(path + " is not a YAML mapping")
 	}
 	if err != nil {
-		return nil, usage("--provider-config: " + err.Error())
+		return nil, usage(flag + ": " + err.Error())
 	}
 	return config, nil
 }

@@ -52,8 +52,11 @@ func TestEncryptAndDecrypt(t *testing.T) {
 	b.keys(nil)
 	config := filepath.Join(b.dir, "config.yaml")
 	write(t, config, "region: eu\nlist:\n- 1\n- {a: b}\n")
-	got := b.run("encrypt", "-f", b.stream(plain("a")), "--name", "node", "--provider", "test", "--key", "key://a", "--provider-config", config, "--log-level", "debug")
+	own := writeTo(t, b, "own.yaml", "token: {value: c4n4ry-of-the-encrypter}\n")
+	got := b.run("encrypt", "-f", b.stream(plain("a")), "--name", "node", "--provider", "test", "--key", "key://a",
+		"--provider-config", config, "--encrypter-config", own, "--log-level", "debug")
 	require.Equal(t, report.ExitOK, got.code, "%s", got)
+	assert.NotContains(t, got.String(), "c4n4ry")
 	for _, canary := range []string{passphraseCanary, plainCanary} {
 		assert.NotContains(t, got.String(), canary)
 	}
@@ -125,6 +128,7 @@ func TestEncryptRefuses(t *testing.T) {
 		"a config that is no object":  {nil, all("--provider-config", writeTo(t, b, "text.yaml", "a\n")), report.ExitUsage, "is not a YAML mapping"},
 		"a config of two documents":   {nil, all("--provider-config", writeTo(t, b, "two.yaml", "a: b\n---\nc: c4n4ry\n")), report.ExitUsage, "is a second document"},
 		"a config that is not there":  {nil, all("--provider-config", filepath.Join(b.dir, "none")), report.ExitUsage, "--provider-config"},
+		"no config of the encrypter":  {nil, all("--encrypter-config", filepath.Join(b.dir, "none")), report.ExitUsage, "--encrypter-config"},
 	} {
 		b.keys(tt.keys)
 		got := b.run(tt.args...)
