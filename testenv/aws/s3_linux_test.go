@@ -1,7 +1,14 @@
 package aws
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,6 +128,7 @@ func TestReports(t *testing.T) {
 	assert.Contains(t, text, `"machineadm-sequence": "10"`)
 	assert.Contains(t, text, "application/json")
 
+	r = r.inTurn(t)
 	var all sync.WaitGroup
 	for n := range 12 {
 		all.Go(func() {
@@ -144,6 +152,33 @@ func TestReports(t *testing.T) {
 		Target:   here(), Report: []byte("r"), Sequence: 1,
 	}))
 	assert.Equal(t, "r", string(s.Get(t, "in/report")))
+}
+
+// inTurn serves the requests one after the other. A HEAD of versitygw reads metadata and then the ETag, and an object that is written in
+// between gives it one of each; S3 does not.
+func (r rig) inTurn(t *testing.T) rig {
+	t.Helper()
+	to, err := url.Parse(r.endpoint)
+	require.NoError(t, err)
+	authorities := x509.NewCertPool()
+	require.True(t, authorities.AppendCertsFromPEM(r.ca.Certificate))
+	proxy := &httputil.ReverseProxy{
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}},
+		Rewrite:   func(p *httputil.ProxyRequest) { p.SetURL(to); p.Out.Host = p.In.Host }, // which is signed
+	}
+	pair, err := tls.X509KeyPair(r.ca.Issue(t, "localhost", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)} }))
+	require.NoError(t, err)
+	var mutex sync.Mutex
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		proxy.ServeHTTP(w, r)
+	}))
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	r.endpoint = s.URL
+	return r
 }
 
 // TestRole: without credentials, the plugins and awscli use those of the metadata service, and the plugins its region. The store is the
