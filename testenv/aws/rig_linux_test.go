@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -29,12 +30,13 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	machine "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/authority"
+	"github.com/machineadm/machineadm/testenv/nodes"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 const (
 	inside   = "AWS_TESTS_INSIDE" // is set in the network namespace
-	addLink  = "ip link set lo up && ip addr add 169.254.169.254/32 dev lo && ip addr add fd00:ec2::254/128 dev lo nodad && exec \"$0\" \"$@\""
+	addLink  = "ip link set lo up && ip addr add 169.254.169.254/32 dev lo && exec \"$0\" \"$@\""
 	awscli   = "/usr/bin/aws" // that of Debian
 	python   = "/usr/bin/python3"
 	region   = "eu-central-1"
@@ -55,6 +57,10 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	}
+	if err := nodes.BuildCache(ctx, nodes.Options{Suite: nodes.Trixie}, log.Printf); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	c := exec.Command("sh", append([]string{"-c", addLink}, os.Args...)...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr

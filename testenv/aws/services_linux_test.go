@@ -19,9 +19,6 @@ import (
 
 const stream = "apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Sysctl # \u00fc\nmetadata: {name: node}\n"
 
-const sysctl = "apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Sysctl\nmetadata: {name: network}\n" +
-	"spec: {provider: procfs, parameters: {net.core.somaxconn: \"8191\"}}\n"
-
 // policy returns the actions of the policies in the README of a plugin, in their order.
 func policy(t testing.TB, plugin string) []string {
 	t.Helper()
@@ -54,7 +51,9 @@ func users(t testing.TB) (node, encrypter, admin user) {
 		node.Actions = append(node.Actions, policy(t, p)[0])
 	}
 	encrypter = user{ID: "AKIDENCRYPTER", Secret: "anotherSecret", Token: "anotherToken==", Actions: policy(t, "encrypted-config/awskms")[1:]}
-	admin = user{ID: "AKIDADMIN", Secret: "admin", Actions: append([]string{"kms:Encrypt", "kms:GenerateDataKey"}, node.Actions...)}
+	admin = user{ID: "AKIDADMIN", Secret: "admin", Actions: append([]string{
+		"kms:Encrypt", "kms:GenerateDataKey", "ssm:PutParameter", "secretsmanager:PutSecretValue",
+	}, node.Actions...)}
 	return node, encrypter, admin
 }
 
@@ -65,7 +64,7 @@ func serving(t testing.TB) (r rig, node, encrypter, admin user) {
 	r = start(t, state{
 		Users:      map[string]user{node.ID: node, encrypter.ID: encrypter, admin.ID: admin, expired.ID: expired},
 		Objects:    map[string]string{"/bucket/nodes/worker%201.yaml": stream},
-		Parameters: map[string][]string{"/nodes/worker-1.yaml": {"old", stream}, "flat": {stream}, "/sysctl": {sysctl}},
+		Parameters: map[string][]string{"/nodes/worker-1.yaml": {"old", stream}, "flat": {stream}},
 		Secrets: map[string][]map[string]any{"nodes/worker-1": {
 			{"VersionId": strings.Repeat("1", 36), "VersionStages": []string{"AWSPREVIOUS"}, "SecretBinary": base64.StdEncoding.EncodeToString([]byte("\x00old"))},
 			{"VersionId": strings.Repeat("2", 36), "VersionStages": []string{"AWSCURRENT"}, "SecretString": stream},

@@ -16,6 +16,7 @@ import re
 import ssl
 import sys
 import time
+import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import awscli  # noqa: F401 - makes the name botocore the one of awscli
@@ -129,6 +130,18 @@ def get_secret_value(p):
     raise Refused("ResourceNotFoundException", "Secrets Manager can't find the specified secret value for VersionId")
 
 
+def put_parameter(p):
+    values = STATE["parameters"].setdefault(p["Name"], [])
+    values.append(p["Value"])
+    return {"Version": len(values), "Tier": "Standard"}
+
+
+def put_secret_value(p):
+    version = str(uuid.uuid4())
+    STATE["secrets"][p["SecretId"]] = [{"VersionId": version, "VersionStages": ["AWSCURRENT"], "SecretString": p["SecretString"]}]
+    return {"Name": p["SecretId"], "VersionId": version, "VersionStages": ["AWSCURRENT"]}
+
+
 BLOBS = {}
 
 
@@ -161,7 +174,7 @@ def decrypt(p):
 
 ACTIONS = {
     "GetParameter": get_parameter, "GetSecretValue": get_secret_value, "Encrypt": encrypt, "GenerateDataKey": generate_data_key,
-    "Decrypt": decrypt,
+    "Decrypt": decrypt, "PutParameter": put_parameter, "PutSecretValue": put_secret_value,
 }
 
 
