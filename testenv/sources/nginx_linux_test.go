@@ -61,7 +61,7 @@ const stream = "apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Sysctl\n
 
 func sized(n int) []byte { return bytes.Repeat([]byte("# 0123456789abc\n"), n/16) }
 
-func boot(t *testing.T) machine {
+func boot(t *testing.T, layers ...nodes.Layer) machine {
 	t.Helper()
 	a, dir := authority.New(t), built(t, map[string]string{provider: "plugins/remote-config/http"})
 	files := map[string][]byte{
@@ -81,7 +81,7 @@ func boot(t *testing.T) machine {
 		files["etc/nginx/"+name+".pem"], files["etc/nginx/"+name+".key"] = certificate, key
 	}
 	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Trixie, BootTimeout: 4 * time.Minute, Layers: []nodes.Layer{{Packages: []string{"nginx"}}},
+		Suite: nodes.Trixie, BootTimeout: 4 * time.Minute, Layers: append([]nodes.Layer{{Packages: []string{"nginx"}}}, layers...),
 		Prepare: func(root string) error {
 			errs := []error{os.RemoveAll(filepath.Join(root, "etc/nginx/sites-enabled/default"))} // listens on port 80
 			for name, data := range files {
