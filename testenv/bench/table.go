@@ -132,6 +132,8 @@ func Rows() []Row {
 		{"verify a copy of a release, beside sha256sum", "BenchmarkVerification", "sha256sum-cpu-ms", "cpu-ms", TimesAtMost, 1.2},
 		{"fetch 64 KiB over TLS, beside a bare source", "BenchmarkHTTP", "bare-cpu-ms", "cpu-ms", TimesAtMost, 1.3},
 		{"fetch 15 MiB: memory of the plugin", "BenchmarkHTTP", "bare-15MiB-RSS-MiB", "15MiB-RSS-MiB", MoreAtMost, 4},
+		{"resolve 15 MiB over TLS, beside curl and a file", "BenchmarkResolve", "curl-and-file-wall-ms", "wall-ms", TimesAtMost, 1.5},
+		{"the same: memory of the host", "BenchmarkResolve", "", "RSS-MiB", AtMost, 90},
 		{"decrypt 10 MiB, beside openssl kdf and 50 ms", "BenchmarkOpen10MiB", "openssl-and-50-wall-ms", "wall-ms", TimesAtMost, 1.2},
 		{"dpkg -i of both packages, beside no scripts", "BenchmarkDpkg", "bare-wall-ms", "wall-ms", TimesAtMost, 2},
 		{"fetch script, beyond download and digest", "BenchmarkShell", "", "beyond-cpu-ms", AtMost, 60},
