@@ -15,7 +15,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/host/envelope"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
@@ -88,6 +91,29 @@ func newBench(t *testing.T) *bench {
 		}
 	}
 	if err := os.Link(filepath.Join(built, pluginBinary), filepath.Join(b.plugins, pluginBinary)); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// referring is a bench whose stream names a file that holds the stream, encrypted.
+func referring(t *testing.T) *bench {
+	t.Helper()
+	b := newBench(t)
+	key, sealed := filepath.Join(b.dir, "key"), filepath.Join(b.dir, "sealed.yaml")
+	passphrase := []byte("a passphrase of the campaign")
+	d, err := envelope.Seal("sealed", "file", "file://"+key, nil, passphrase, []byte(treeStream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	err = errors.Join(
+		document.Encode(&text, d), os.WriteFile(key, passphrase, 0o600), os.WriteFile(sealed, text.Bytes(), 0o600),
+		os.WriteFile(b.stream, []byte("apiVersion: "+v1alpha1.APIVersion+"\nkind: RemoteConfig\nmetadata: {name: outer}\nspec: {provider: file, uri: "+sealed+"}\n"), 0o600),
+		os.Link(filepath.Join(built, sourcePlugin), filepath.Join(b.plugins, sourcePlugin)),
+		os.Link(filepath.Join(built, keyPlugin), filepath.Join(b.plugins, keyPlugin)),
+	)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -201,6 +227,9 @@ func (b *bench) settled(t *testing.T, o outcome, want string) {
 		diverged(t, "the tree differs from that of an undisturbed run:\n%s", d)
 	}
 	b.clean(t)
+	if _, err := os.Lstat(filepath.Join(b.state, "resolved")); err == nil {
+		left(t, "what was resolved is still there")
+	}
 	r, err := b.report()
 	if err == nil {
 		err = checkReport(r, o.code)

@@ -21,6 +21,8 @@ import (
 const (
 	hostBinary   = "machineadm"
 	pluginBinary = "machineadm-sysctl-plugin-procfs"
+	sourcePlugin = "machineadm-remote-configuration-provider-file"
+	keyPlugin    = "machineadm-plugin-encryption-provider-file"
 	// timesyncPlugin is the beginning of the names of the other plugins.
 	timesyncPlugin = "machineadm-timesync-plugin-"
 )
@@ -59,7 +61,7 @@ func testMain(m *testing.M) (code int) {
 	}()
 	programs := map[string]string{
 		hostBinary: "host/cmd/machineadm", pluginBinary: "plugins/sysctl/procfs",
-		nodePlugin: "plugins/kubernetes-node/kubeadm", standIn: "testenv/kubeadm/cmd/kubeadm",
+		sourcePlugin: "plugins/remote-config/file", keyPlugin: "plugins/encrypted-config/file", nodePlugin: "plugins/kubernetes-node/kubeadm", standIn: "testenv/kubeadm/cmd/kubeadm",
 	}
 	for provider := range timeDaemons() {
 		programs[timesyncPlugin+provider] = "plugins/timesync/" + provider
@@ -126,9 +128,12 @@ func (a attack) sooner() attack {
 	return a
 }
 
-// A fifth of the rounds disturbs runs on the node, the others runs on image trees.
+// A fifth of the rounds disturbs runs on the node, the others runs on image trees, some of them with references.
 func nodeRounds() int { return *rounds / 5 }
-func treeRounds() int { return *rounds - nodeRounds() }
+func treeRounds() int { return *rounds - nodeRounds() - referenceRounds() }
+
+// referenceRounds is a part of the rounds on trees.
+func referenceRounds() int { return *rounds / 6 }
 
 // timesyncRounds is the number for each time daemon and direction.
 func timesyncRounds() int { return *rounds / 125 }

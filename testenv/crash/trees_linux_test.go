@@ -16,7 +16,7 @@ import (
 )
 
 // undisturbed runs as many at once as the campaign does, and returns the tree and the measures of the middle one.
-func undisturbed(t *testing.T) (tree string, calm measure) {
+func undisturbed(t *testing.T, prepare func(*testing.T) *bench) (tree string, calm measure) {
 	t.Helper()
 	var all []measure
 	for range 3 {
@@ -24,7 +24,7 @@ func undisturbed(t *testing.T) (tree string, calm measure) {
 		var runs []*running
 		began := time.Now()
 		for range runtime.GOMAXPROCS(0) {
-			b := newBench(t)
+			b := prepare(t)
 			benches, runs = append(benches, b), append(runs, b.start(t))
 		}
 		last := runs[len(runs)-1]
@@ -41,7 +41,7 @@ func undisturbed(t *testing.T) (tree string, calm measure) {
 	}
 	slices.SortFunc(all, func(a, b measure) int { return cmp.Compare(a.whole, b.whole) })
 	calm = all[len(all)/2]
-	b := newBench(t)
+	b := prepare(t)
 	r, trap := b.startTrapped(t, 0, 0)
 	trap.close(t)
 	<-r.ended
@@ -54,13 +54,22 @@ func undisturbed(t *testing.T) (tree string, calm measure) {
 }
 
 // TestTrees disturbs runs on image roots and runs once more.
-func TestTrees(t *testing.T) {
-	want, calm := undisturbed(t)
+func TestTrees(t *testing.T) { trees(t, newBench, 0, treeRounds()) }
+
+// TestReferences is TestTrees with a stream in an encrypted file that a document names. What was read is gone in the end.
+func TestReferences(t *testing.T) { trees(t, referring, 1<<34, referenceRounds()) }
+
+// trees disturbs runs on image roots, in rounds that have numbers from first on.
+func trees(t *testing.T, prepare func(*testing.T) *bench, first, rounds int) {
+	t.Helper()
+	want, calm := undisturbed(t, prepare)
 	t.Run("run", func(t *testing.T) {
-		for i := range treeRounds() {
+		for i := range rounds {
 			t.Run(fmt.Sprintf("%04d", i), func(t *testing.T) {
 				t.Parallel()
-				round(t, planned(i), calm, func(a attack, calm measure) (bool, time.Duration) { return crashTree(t, a, calm, want) })
+				round(t, planned(first+i), calm, func(a attack, calm measure) (bool, time.Duration) {
+					return crashTree(t, prepare(t), a, calm, want)
+				})
 			})
 		}
 	})
@@ -91,9 +100,8 @@ func TestLockOfAKilledRun(t *testing.T) {
 }
 
 // crashTree disturbs one run and checks the rerun.
-func crashTree(t *testing.T, a attack, calm measure, want string) (hit bool, lasted time.Duration) {
+func crashTree(t *testing.T, b *bench, a attack, calm measure, want string) (hit bool, lasted time.Duration) {
 	t.Helper()
-	b := newBench(t)
 	if a.lingers {
 		b.linger(t)
 	}
