@@ -13,6 +13,7 @@ func TestWindows(t *testing.T) {
 	t.Run("units", func(t *testing.T) { units(t, p) })
 	t.Run("command line", func(t *testing.T) { commandLine(t, p) })
 	t.Run("mirror", func(t *testing.T) { mirror(t, p) })
+	t.Run("remote", func(t *testing.T) { remote(t, p) })
 	t.Run("KubernetesNode", func(t *testing.T) { kubernetesNode(t, p) })
 	t.Run("DomainJoin", func(t *testing.T) { domainJoin(t, p) })
 }
