@@ -9,6 +9,8 @@ BIN   := bin
 MAN   := dist/man
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/machineadm-testenv
 TOOL  := go run ./testenv/tools/cmd/tool
+# As testenv/tools/build.sh compiles, so that tests and linters take what it compiled, and it what they did.
+export GOFLAGS := -trimpath -tags=grpcnotrace $(GOFLAGS)
 # The controller runs on Linux alone. To lint it for Windows as well would compile the libraries of Kubernetes once more.
 LINUX_ONLY := ^\./(host/(controller|cmd/manager)|testenv/(bench|clusterctl|controller|crd|management|reference))(/|$$)
 

@@ -160,7 +160,7 @@ cross() {
 		for file in $built; do size "$file" || failed=1; done
 	done
 	# Nothing is shipped for macOS, but validate works there.
-	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go build -tags grpcnotrace -o "$1/darwin-arm64/machineadm" ./host/cmd/machineadm || failed=1
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -o "$1/darwin-arm64/machineadm" ./host/cmd/machineadm || failed=1
 	return $failed
 }
 

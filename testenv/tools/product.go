@@ -38,7 +38,7 @@ func product(ctx context.Context, source, to string) (err error) {
 	}
 	defer func() { err = errors.Join(err, held.Close()) }()
 	binary := filepath.Join(at, "program")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, ".")
+	build := exec.CommandContext(ctx, "go", "build", "-tags", "grpcnotrace", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, ".")
 	build.Dir, build.Env = filepath.Join(root, source), environment() // the source can be a module of its own
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)

@@ -57,7 +57,7 @@ func TestEveryToolIsPinned(t *testing.T) {
 // A program must not tell another version than the one that is built.
 func TestStampsAreThePins(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("*/" + flags)
+	files, err := filepath.Glob("*/" + linkerFlags)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no stamp is found (%v)", err)
 	}
@@ -123,11 +123,11 @@ func TestKeyChangesWithThePins(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "command"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for i, pins := range [][2]string{{"a", "b"}, {"a", "c"}, {"ab", ""}, {"", "ab"}, {"a", "b"}, {"a", "b"}, {"a", "b"}} {
+	for i, pins := range [][2]string{{"a", "b"}, {"a", "c"}, {"ab", ""}, {"", "ab"}, {"a", "b"}, {"a", "b"}, {"a", "b"}, {"a", "b"}} {
 		write("go.mod", pins[0])
 		write("go.sum", pins[1])
 		if i > 3 {
-			write([]string{"ldflags", "main.go", "command/main.go"}[i-4], "b") // beside the same pins
+			write([]string{"ldflags", "gcflags", "main.go", "command/main.go"}[i-4], "b") // beside the same pins
 		}
 		key, err := Key(dir)
 		if err != nil {
