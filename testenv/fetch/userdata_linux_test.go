@@ -57,7 +57,7 @@ const site = `server {
 `
 
 // TestUserData boots a machine that has nothing but the example for cloud-init. Of its two servers the first one has the release
-// of another publisher: the program is not the pinned one, and the manifest is not signed by the key.
+// of another publisher: the program is not the pinned one, and the manifest is not signed by the key. Nothing asks another machine.
 func TestUserData(t *testing.T) {
 	t.Parallel()
 	right, key := released(t)
@@ -66,9 +66,11 @@ func TestUserData(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(wrong, file), []byte(program), 0o644)) //nolint:gosec // read by nginx
 	built, err := os.ReadFile(filepath.Join(right, file))
 	require.NoError(t, err)
+	network := nodes.NewNetwork(t, "node", nodes.Gateway)
 	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Trixie, BootTimeout: 4 * time.Minute, Layers: []nodes.Layer{{Packages: []string{"nginx", "wget"}}},
-		Prepare: nodes.InOrder(func(root string) error {
+		Suite: nodes.Trixie, BootTimeout: 4 * time.Minute, Network: network,
+		Layers: []nodes.Layer{nodes.EgressLayer(), {Packages: []string{"nginx", "wget"}}},
+		Prepare: nodes.InOrder(nodes.CountEgress(network), func(root string) error {
 			www := filepath.Join(root, "srv/www")
 			return errors.Join(
 				os.MkdirAll(filepath.Join(www, "right"), 0o755), os.MkdirAll(filepath.Join(www, "wrong"), 0o755),
@@ -87,6 +89,7 @@ func TestUserData(t *testing.T) {
 	assert.Equal(t, "8191", said("cat", "/proc/sys/net/core/somaxconn"))
 	n.MustExec(t, "test", "-s", "/run/cluster-api/bootstrap-success.complete")
 	n.MustExec(t, "cloud-init", "schema", "--config-file", "/var/lib/cloud/instance/user-data.txt")
+	assert.Empty(t, n.Egress(t))
 	assert.Equal(t, "/opt/bin/machineadm", said("find", "/opt/bin", "-type", "f"), "nothing else is left")
 }
 

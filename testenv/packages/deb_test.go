@@ -93,15 +93,20 @@ func debs(version string) []string {
 	return []string{"/srv/machineadm_" + version + "_amd64.deb", "/srv/machineadm-plugins_" + version + "_amd64.deb"}
 }
 
-// TestDeb follows a node from the first installation to the purge.
+// TestDeb follows a node from the first installation to the purge. Nothing asks another machine.
 func TestDeb(t *testing.T) {
 	t.Parallel()
 	for _, suite := range nodes.Suites() {
 		t.Run(string(suite), func(t *testing.T) {
 			t.Parallel()
-			n := bootWith(t, manifest.KindDeb, nodes.Options{Suite: suite})
+			network := nodes.NewNetwork(t, "node", nodes.Gateway)
+			n := bootWith(t, manifest.KindDeb, nodes.Options{
+				Suite: suite, Network: network, Layers: []nodes.Layer{nodes.EgressLayer()}, Prepare: nodes.CountEgress(network),
+			})
 			n.apt(t, append([]string{"install"}, debs(oldDeb)...)...)
+			assert.Empty(t, n.Egress(t), "the installation")
 			fresh(t, n)
+			assert.Empty(t, n.Egress(t), "the first boot")
 			keepsWaitingRun(t, n, func() { n.apt(t, "install", debs(newDeb)[0]) }) // with the plugins of the release before
 			assert.Equal(t, newDeb, n.sh(t, "dpkg-query -W -f '${Version}' machineadm"))
 			n.apt(t, "install", debs(newDeb)[1])
@@ -122,6 +127,7 @@ func TestDeb(t *testing.T) {
 			assert.False(t, n.exists(t, stateDir), "after the purge")
 			assert.True(t, n.exists(t, "/etc/machineadm/node.yaml"), "a purge removes the operator's file")
 			n.MustExec(t, "dpkg", "--purge", "machineadm")
+			assert.Empty(t, n.Egress(t), "upgrade, downgrade and removal")
 		})
 	}
 }
