@@ -3,8 +3,11 @@ package release
 import (
 	"context"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/machineadm/machineadm/installer/manifest"
 )
@@ -26,6 +29,8 @@ func (r *Release) sysext(ctx context.Context, p Platform) ([]artifact, error) {
 	squash := exec.CommandContext(ctx, "mksquashfs", "-", filepath.Join(r.Out, a.Name), "-tar", "-noappend", "-quiet", "-no-progress", //nolint:gosec // paths of the release
 		"-all-root", "-no-xattrs", "-root-mode", "0755", "-comp", "zstd", "-Xcompression-level", level,
 		"-mkfs-time", r.seconds(), "-all-time", r.seconds(), "-reproducible", "-processors", "1")
+	// mksquashfs refuses a time of the environment beside that of its arguments.
+	squash.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SOURCE_DATE_EPOCH=") })
 	return []artifact{a}, pipe(func(w io.Writer) error { return writeTar(w, files, r.Time) }, nil, squash)
 }
 

@@ -43,7 +43,7 @@ func TestMake(t *testing.T) {
 }
 
 // TestReproducible makes every artifact of a release twice: the second time in another directory and, of another user, umask,
-// locale, time zone and clock.
+// locale, time zone and clock, and with a time of the source that is another build's.
 func TestReproducible(t *testing.T) {
 	t.Parallel()
 	needs.Root(t)
@@ -74,7 +74,8 @@ func TestReproducible(t *testing.T) {
 	require.NoError(t, err)
 	const script = `umask 077; cd "$1" && exec setpriv --reuid 65534 --regid 65534 --clear-groups faketime -f '+400d' "$2" -test.run '^TestMake$'`
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script, "sh", other, self)
-	cmd.Env = append(os.Environ(), remake+"="+string(text), "HOME="+other, "TMPDIR="+other, "TZ=Asia/Kathmandu", "LC_ALL=tr_TR.UTF-8")
+	cmd.Env = append(os.Environ(), remake+"="+string(text), "HOME="+other, "TMPDIR="+other, "TZ=Asia/Kathmandu", "LC_ALL=tr_TR.UTF-8",
+		"SOURCE_DATE_EPOCH=1234567890")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
