@@ -66,7 +66,7 @@ func kubeadmConfig() *unstructured.Unstructured {
 // measure runs one provider; nil is ours. The values for a worker are those of all divided by their number.
 func measure(b *testing.B, user string, config *unstructured.Unstructured, provide func(*management.Cluster, testing.TB) *management.Process) cost {
 	b.Helper()
-	s := &scale{rig: prepared(b, management.Start(b)), name: "scale", count: *machines}
+	s := &scale{rig: prepared(b, management.Start(b)), name: "scale", count: *machines, clusters: 1}
 	s.withoutAdmission(b, s.Core(b))
 	var p *management.Process
 	if provide != nil {
@@ -76,11 +76,11 @@ func measure(b *testing.B, user string, config *unstructured.Unstructured, provi
 		p = s.manager
 	}
 	// Its Cluster is older than a second, the interval at which Cluster API's connections react to changes of one Cluster.
-	one := &scale{rig: s.rig, name: "one", count: 1}
+	one := &scale{rig: s.rig, name: "one", count: 1, clusters: 1}
 	last := one.gated(b, config)
-	c := s.gated(b, config)
+	waiting := s.gated(b, config)
 	before, mark := processor(b, p), len(s.Audit(b))
-	wall := s.pass(b, c, config)
+	wall := s.pass(b, waiting, config)
 	spent := processor(b, p) - before
 	requests := 0
 	for _, q := range s.Audit(b)[mark:] {
@@ -102,18 +102,23 @@ func measure(b *testing.B, user string, config *unstructured.Unstructured, provi
 }
 
 // gated makes Machines and configs of a Cluster that are not made data for yet.
-func (s *scale) gated(b *testing.B, config *unstructured.Unstructured) *clusterv1.Cluster {
+func (s *scale) gated(b *testing.B, config *unstructured.Unstructured) []*clusterv1.Cluster {
 	b.Helper()
-	c := s.cluster(b)
+	var all []*clusterv1.Cluster
+	for i := range s.clusters {
+		all = append(all, s.newCluster(b, s.cluster(i)))
+	}
 	s.machines(b, config)
-	return c
+	return all
 }
 
 // pass lets the data be made, and is the time until all is there.
-func (s *scale) pass(b *testing.B, c *clusterv1.Cluster, config *unstructured.Unstructured) time.Duration {
+func (s *scale) pass(b *testing.B, all []*clusterv1.Cluster, config *unstructured.Unstructured) time.Duration {
 	b.Helper()
 	began := time.Now()
-	s.open(b, c)
+	for _, c := range all {
+		s.open(b, c)
+	}
 	s.created(b, config)
 	return time.Since(began)
 }

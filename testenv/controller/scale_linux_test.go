@@ -23,35 +23,42 @@ import (
 // machines is how many Machines each provider makes data for in BenchmarkWorkers.
 var machines = flag.Int("machines", 300, "Machines of the benchmark")
 
-// scale is a cluster with Machines that wait for their data. Its API server is the management cluster's own, and Cluster API's
-// core does not run: what is measured is the bootstrap provider.
+// scaleLabel has the name of a scale.
+const scaleLabel = "scale"
+
+// scale has Machines that wait for their data. Cluster API's core does not run: what is measured is the bootstrap provider.
 type scale struct {
 	*rig
-	// name is that of the Cluster, and count the number of its Machines.
-	name  string
-	count int
+	name string
+	// count is the number of Machines, and clusters that of the Clusters.
+	count, clusters int
 }
 
-// cluster makes a Cluster whose infrastructure is not provisioned yet.
-func (s *scale) cluster(t testing.TB) *clusterv1.Cluster {
+// cluster is the name of the Cluster that a Machine is of.
+func (s *scale) cluster(machine int) string {
+	return fmt.Sprintf("%s-%03d", s.name, machine%s.clusters)
+}
+
+// newCluster makes a Cluster whose infrastructure is not provisioned yet. Its API server is the management cluster's own.
+func (s *scale) newCluster(t testing.TB, name string) *clusterv1.Cluster {
 	t.Helper()
 	c := &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: s.name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 		Spec: clusterv1.ClusterSpec{
 			ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "127.0.0.1", Port: 6443},
-			InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "None", Name: s.name},
+			InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "None", Name: name},
 		},
 	}
 	require.NoError(t, s.Create(t.Context(), c))
 	ca := authority.New(t)
 	certificate, key := ca.Issue(t, "kubernetes")
-	for name, data := range map[string]map[string][]byte{
-		s.name + "-ca":         {"tls.crt": certificate, "tls.key": key},
-		s.name + "-kubeconfig": {"value": s.administrator(t)},
+	for suffix, data := range map[string]map[string][]byte{
+		"-ca":         {"tls.crt": certificate, "tls.key": key},
+		"-kubeconfig": {"value": s.administrator(t)},
 	} {
 		require.NoError(t, s.Create(t.Context(), &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: "default", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: s.name},
+				Namespace: "default", Name: name + suffix, Labels: map[string]string{clusterv1.ClusterNameLabel: name},
 			},
 			Type: clusterv1.ClusterSecretType, Data: data,
 		}))
@@ -63,11 +70,12 @@ func (s *scale) cluster(t testing.TB) *clusterv1.Cluster {
 func (s *scale) machines(t testing.TB, config *unstructured.Unstructured) {
 	t.Helper()
 	for i := range s.count {
-		name := fmt.Sprintf("%s-%05d", s.name, i)
+		name := fmt.Sprintf("%s-machine-%05d", s.name, i)
+		labels := map[string]string{clusterv1.ClusterNameLabel: s.cluster(i), scaleLabel: s.name}
 		m := &clusterv1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: s.name}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: labels},
 			Spec: clusterv1.MachineSpec{
-				ClusterName: s.name, Version: "v1.36.3",
+				ClusterName: s.cluster(i), Version: "v1.36.3",
 				Bootstrap: clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
 					APIGroup: config.GroupVersionKind().Group, Kind: config.GetKind(), Name: name,
 				}},
@@ -80,7 +88,7 @@ func (s *scale) machines(t testing.TB, config *unstructured.Unstructured) {
 		c := config.DeepCopy()
 		c.SetNamespace("default")
 		c.SetName(name)
-		c.SetLabels(m.Labels)
+		c.SetLabels(labels)
 		c.SetOwnerReferences([]metav1.OwnerReference{{
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: m.UID, Controller: ptr.To(true),
 		}})
@@ -109,7 +117,7 @@ func (s *scale) created(t testing.TB, config *unstructured.Unstructured) {
 	limit := time.After(20 * time.Minute)
 	for len(done) < s.count {
 		// The API server ends watches of a resource that was just defined.
-		w, err := s.Watch(t.Context(), &list, client.InNamespace("default"), client.MatchingLabels{clusterv1.ClusterNameLabel: s.name})
+		w, err := s.Watch(t.Context(), &list, client.InNamespace("default"), client.MatchingLabels{scaleLabel: s.name})
 		require.NoError(t, err)
 		s.follow(t, w, done, limit)
 		w.Stop()
