@@ -1,11 +1,11 @@
 package launch
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -14,6 +14,7 @@ import (
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/internal/proctree"
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 // binariesVariable names a directory that holds the binary noop already, for a run without a Go toolchain.
@@ -44,8 +45,8 @@ func testMain(m *testing.M) (code int) {
 				code = 1
 			}
 		}()
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "noop"), "../../testenv/noop").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build the scripted plugin: %v\n%s", err, out)
+		if err := require.Build(context.Background(), "../../testenv/noop", filepath.Join(dir, "noop")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 	}

@@ -1,5 +1,6 @@
 // Package require names what a test needs of the machine. What is missing skips the test with its reason,
 // except under CI=true, where a missing prerequisite is a failure: a suite that silently did not run proves nothing.
+// It also builds the programs that a test runs.
 package require
 
 import (

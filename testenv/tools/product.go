@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 // Products copies programs of the checkout into a directory, stripped and without C libraries, so that any node runs them. Each
@@ -38,10 +39,8 @@ func product(ctx context.Context, source, to string) (err error) {
 	}
 	defer func() { err = errors.Join(err, held.Close()) }()
 	binary := filepath.Join(at, "program")
-	build := exec.CommandContext(ctx, "go", "build", "-tags", "grpcnotrace", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, ".")
-	build.Dir, build.Env = filepath.Join(root, source), environment() // the source can be a module of its own
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+	if err := require.Build(ctx, filepath.Join(root, source), binary); err != nil { // the source can be a module of its own
+		return err
 	}
 	return CopyProgram(to, binary)
 }

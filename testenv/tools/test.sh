@@ -4,7 +4,8 @@
 #
 # Everything but testenv runs with the race detector where the machine can link it. testenv boots real nodes and starts
 # real servers: nothing is gained there by a slower binary, and a remembered result proves nothing about this machine.
-# go vet is a part of make lint.
+# Its packages wait for nodes and servers half of the time, so more of them run at once than there are processors. go vet is
+# a part of make lint.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -13,7 +14,7 @@ events() {
 	local status=0 module race=()
 	[[ ${MACHINEADM_RACE:-0} == 0 ]] || race=(-race)
 	CGO_ENABLED=${MACHINEADM_RACE:-0} go test -json -vet=off -timeout 20m "${race[@]}" "$@" $(packages product) || status=1
-	CGO_ENABLED=0 go test -json -vet=off -timeout 20m -p 2 -count=1 "$@" $(packages testenv) || status=1
+	CGO_ENABLED=0 go test -json -vet=off -timeout 20m -p 3 -count=1 "$@" $(packages testenv) || status=1
 	for module in $(modules); do
 		CGO_ENABLED=0 GOWORK=off go -C "$module" test -json -vet=off -timeout 20m "$@" ./... || status=1
 	done

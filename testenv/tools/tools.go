@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	module = "module github.com/machineadm/machineadm\n"
+	module        = "module github.com/machineadm/machineadm\n"
 	folder        = "testenv/tools" // where the nested modules live, below the root of the repository
 	linkerFlags   = "ldflags"       // the file with a tool's own flags of the linker
 	compilerFlags = "gcflags"       // and of the compiler, for all its packages

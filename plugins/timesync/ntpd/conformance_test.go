@@ -3,20 +3,20 @@
 package main
 
 import (
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/conformance"
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), naming.Binary(v1alpha1.KindTimesync, "ntpd"))
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build the plugin: %v\n%s", err, out)
+	if err := require.Build(t.Context(), ".", binary); err != nil {
+		t.Fatal(err)
 	}
 	conformance.Run(t, binary, "testdata/conformance")
 }

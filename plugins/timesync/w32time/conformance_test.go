@@ -3,15 +3,13 @@
 package main
 
 import (
-	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/conformance"
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 // TestConformance has one case: the kit works on image roots, which Windows does not have, and elsewhere every document is
@@ -19,7 +17,8 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), naming.Binary(v1alpha1.KindTimesync, "w32time"))
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, string(out))
+	if err := require.Build(t.Context(), ".", binary); err != nil {
+		t.Fatal(err)
+	}
 	conformance.Run(t, binary, "testdata/conformance")
 }

@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 // binariesVariable names a directory that holds the binaries of this list already, for a run without a Go toolchain.
@@ -56,8 +56,8 @@ func testMain(m *testing.M) (code int) {
 	for name, pkg := range map[string]string{
 		hostBinary: "..", noopBinary: "../../../../testenv/noop", sysctlBinary: "../../../../plugins/sysctl/procfs",
 	} {
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(built, name), pkg).CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", name, err, out)
+		if err := require.Build(context.Background(), pkg, filepath.Join(built, name)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 	}
