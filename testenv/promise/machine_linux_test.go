@@ -207,12 +207,12 @@ func (m *machine) report(t *testing.T) report.Report {
 }
 
 // tree is every path of the machine with its content. Of a live machine it leaves out what is mounted, the stream, and the
-// directories of the host's state and reports.
+// directories of the host's state, reports and temporary files, in which a plan keeps a report with details.
 func (m *machine) tree(t *testing.T) map[string]string {
 	t.Helper()
 	var skipped []string
 	if m.isLive {
-		skipped = []string{"/proc", "/dev", "/usr", "/stream.yaml", "/var/lib/machineadm", "/run/machineadm"}
+		skipped = []string{"/proc", "/dev", "/usr", "/stream.yaml", "/var/lib/machineadm", "/run/machineadm", "/tmp"}
 	}
 	out := map[string]string{}
 	require.NoError(t, filepath.WalkDir(m.root, func(path string, d fs.DirEntry, err error) error {

@@ -22,7 +22,8 @@ type state struct {
 // expected is what a run has to do.
 type expected struct {
 	exit      int
-	refused   bool // by the first planning
+	docs      []*doc // with what they stand for
+	refused   bool   // by the first planning
 	planned   map[string][]string
 	pending   []string
 	outcomes  []report.Outcome
@@ -57,8 +58,22 @@ func (s *state) picks(d *doc) bool {
 
 func (s *state) has(name string) bool { _, there := s.tree["/"+name]; return there }
 
+// resolve adds to each document what it stands for, if its file is there.
+func (s *state) resolve(docs []*doc) []*doc {
+	var out []*doc
+	for _, d := range docs {
+		if out = append(out, d); d.kind == remote && s.matches(d) && s.has(d.file) {
+			out = append(out, s.resolve(d.holds)...)
+		}
+	}
+	return out
+}
+
 // answer is what the plugin says instead of a plan.
 func (s *state) answer(d *doc) string {
+	if d.kind == remote && !s.has(d.file) {
+		return "precondition"
+	}
 	if d.Until != "" && s.has(d.Until) {
 		return ""
 	}
@@ -106,8 +121,12 @@ func (s *state) prepare(docs []*doc, validate bool) ([]turn, int) {
 			p.settled = report.NotApplicable
 			continue
 		}
+		if !validate && d.kind == remote && s.has(d.file) {
+			p.settled = report.Unchanged
+			continue
+		}
 		somewhere = true
-		if !validate && !s.picks(d) {
+		if !validate && d.kind != remote && !s.picks(d) {
 			p.settled = report.Deferred
 			continue
 		}
@@ -135,7 +154,7 @@ func (s *state) prepare(docs []*doc, validate bool) ([]turn, int) {
 		curable = curable || p.pending || p.failed != 0 || len(p.changes) > 0 && !s.left(d)
 		exits = append(exits, p.failed)
 	}
-	if conflict(all) {
+	if len(conflicts(all)) > 0 {
 		exits = append(exits, report.ExitUsage)
 	}
 	for _, exit := range []int{report.ExitUsage, report.ExitFailed, report.ExitPrecondition} {
@@ -149,17 +168,19 @@ func (s *state) prepare(docs []*doc, validate bool) ([]turn, int) {
 	return all, report.ExitOK
 }
 
-func conflict(all []turn) bool {
-	owners := map[string]string{}
-	for _, p := range all {
+// conflicts are the turns that claim a value which another one contradicts.
+func conflicts(all []turn) map[int]bool {
+	owners, out := map[string]int{}, map[int]bool{}
+	for i, p := range all {
 		for id, value := range p.claims {
-			if first, known := owners[id]; known && first != value {
-				return true
+			if first, known := owners[id]; !known {
+				owners[id] = i
+			} else if all[first].claims[id] != value {
+				out[first], out[i] = true, true
 			}
-			owners[id] = value
 		}
 	}
-	return false
+	return out
 }
 
 func (s *state) validate(docs []*doc) int {
@@ -169,6 +190,7 @@ func (s *state) validate(docs []*doc) int {
 }
 
 func (s *state) plan(docs []*doc) expected {
+	docs = s.resolve(docs)
 	all, exit := s.prepare(docs, false)
 	out := expected{exit: exit, refused: exit != report.ExitOK, planned: map[string][]string{}}
 	for i, d := range docs {
@@ -188,30 +210,35 @@ func (s *state) plan(docs []*doc) expected {
 
 // apply applies a stream to the model's machine.
 func (s *state) apply(docs []*doc) expected {
+	docs = s.resolve(docs)
 	all, exit := s.prepare(docs, false)
 	out := expected{exit: exit, refused: exit != report.ExitOK, providers: map[string]string{}, made: map[string][]string{}}
 	if out.refused {
 		return out
 	}
-	last, changed := -1, false
-	for i := range all {
-		if all[i].settled == "" {
-			last = i
-		}
-	}
-	for i, d := range docs {
-		outcome := all[i].settled
-		if outcome == "" && out.exit != report.ExitOK {
+	changed := false
+	for i := 0; i < len(docs); i++ { //nolint:intrange // a document that is resolved inserts others
+		d, outcome := docs[i], all[i].settled
+		switch {
+		case outcome == "" && all[i].failed != 0:
+			outcome = report.Failed // what was resolved before
+		case outcome == "" && out.exit != report.ExitOK:
 			outcome = report.Skipped
-		}
-		if outcome == "" {
+		case outcome == "" && d.kind == remote:
+			outcome, out.exit = report.Failed, report.ExitPrecondition
+			if s.has(d.file) {
+				outcome = report.Unchanged
+				docs, all, out.exit = s.insert(docs, all, i)
+			}
+		case outcome == "":
 			outcome, out.exit = s.take(d, all, i, &changed, &out)
-			if out.exit == report.ExitOK && i < last && s.asked[d.label()] == beforeNext {
+			if out.exit == report.ExitOK && i < lastOpen(all) && s.asked[d.label()] == beforeNext {
 				outcome, out.exit = report.RebootRequired, report.ExitReboot
 			}
 		}
 		out.outcomes = append(out.outcomes, outcome)
 	}
+	out.docs = docs
 	if out.exit == report.ExitOK && len(s.asked) > 0 {
 		out.exit = report.ExitReboot
 	}
@@ -219,6 +246,39 @@ func (s *state) apply(docs []*doc) expected {
 		s.write(sentinel, "success\n")
 	}
 	return out
+}
+
+func lastOpen(all []turn) int {
+	last := -1
+	for i := range all {
+		if all[i].settled == "" {
+			last = i
+		}
+	}
+	return last
+}
+
+// insert puts what a document stands for behind it, at its turn. An error there ends the run, which has changed the machine.
+func (s *state) insert(docs []*doc, all []turn, at int) ([]*doc, []turn, int) {
+	more := s.resolve(docs[at].holds)
+	turns, _ := s.prepare(more, false)
+	all[at].settled = report.Unchanged
+	docs, all = slices.Insert(slices.Clone(docs), at+1, more...), slices.Insert(slices.Clone(all), at+1, turns...)
+	exit := report.ExitOK
+	for i := range conflicts(all) {
+		if i > at && i <= at+len(more) {
+			all[i].failed, exit = report.ExitFailed, report.ExitFailed
+		}
+	}
+	for i := at + 1; i <= at+len(more); i++ {
+		switch all[i].failed {
+		case report.ExitUsage, report.ExitFailed:
+			all[i].failed, exit = report.ExitFailed, report.ExitFailed
+		case report.ExitPrecondition:
+			exit = max(exit, report.ExitPrecondition)
+		}
+	}
+	return docs, all, exit
 }
 
 // take is a document's turn.
@@ -231,7 +291,7 @@ func (s *state) take(d *doc, all []turn, i int, changed *bool, out *expected) (r
 			return report.Failed, report.ExitDeadline
 		}
 		all[i] = turn{changes: s.missing(d), claims: d.Claims}
-		if conflict(all) {
+		if len(conflicts(all)) > 0 {
 			return report.Failed, report.ExitFailed
 		}
 	}

@@ -1,5 +1,6 @@
 // Package promise_test checks one promise of the host: a plan is exact. Random streams on random machines go through
 // validate, plan, apply and plan again, with the real host, the scripted plugin of testenv/noop and the plugins of Sysctl and Timesync.
+// Parts of scripted streams are in files that RemoteConfig documents stand for; some of the files are written in the run.
 // A model of the contract says what has to come of the scripted streams, on images and on live machines.
 package promise_test
 
@@ -7,7 +8,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	needs "github.com/machineadm/machineadm/internal/require"
 )
 
 // streams is how many streams are tried; PROMISE_STREAMS says another number.
@@ -98,12 +100,10 @@ func build(t *testing.T, dir string) string {
 		"machineadm": "../../host/cmd/machineadm", "machineadm-noop-plugin-test": "../noop",
 		"machineadm-sysctl-plugin-procfs":    "../../plugins/sysctl/procfs",
 		"machineadm-timesync-plugin-chronyd": "../../plugins/timesync/chronyd", "machineadm-timesync-plugin-ntpd": "../../plugins/timesync/ntpd",
-		"machineadm-timesync-plugin-systemd": "../../plugins/timesync/systemd",
+		"machineadm-timesync-plugin-systemd":            "../../plugins/timesync/systemd",
+		"machineadm-remote-configuration-provider-file": "../../plugins/remote-config/file",
 	} {
-		c := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), pkg)
-		c.Env = append(os.Environ(), "CGO_ENABLED=0")
-		out, err := c.CombinedOutput()
-		require.NoError(t, err, string(out))
+		require.NoError(t, needs.Build(t.Context(), pkg, filepath.Join(dir, name)))
 	}
 	for name, script := range map[string]string{
 		"machineadm-noop-plugin-other": `{"distributions": ["debian"]}`,

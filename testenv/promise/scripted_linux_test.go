@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 
 const (
 	noop, late     = "Noop", "Late" // kinds of the preparation and of the provisioning phase
+	remote         = "RemoteConfig" // of the provider file
 	generic, other = "test", "other"
 	beforeNext     = "BeforeNext"
 	windowsOnly    = "{os: [windows]}"
@@ -25,6 +27,9 @@ const (
 // doc is a document for the scripted plugin; testenv/noop says what its spec means.
 type doc struct {
 	kind, name, when, broken, timeout string
+	// Of a document that stands for others: these, its URI, and the file in the machine.
+	holds     []*doc
+	uri, file string
 
 	Provider   string            `json:"provider,omitempty"`
 	Plan       string            `json:"plan,omitempty"`
@@ -47,7 +52,10 @@ func (d *doc) text(t *testing.T) string {
 	t.Helper()
 	spec, err := json.Marshal(d)
 	require.NoError(t, err)
-	kind, metadata := d.kind, "name: "+d.name
+	apiVersion, kind, metadata := "example.com/v1", d.kind, "name: "+d.name
+	if kind == remote {
+		apiVersion, spec = "machineadm.cluster.x-k8s.io/v1alpha1", fmt.Appendf(nil, "{provider: file, uri: %s}", d.uri)
+	}
 	if d.when != "" {
 		metadata += ", when: " + d.when
 	}
@@ -68,7 +76,7 @@ func (d *doc) text(t *testing.T) string {
 	case "provider":
 		spec = []byte("{provider: ../test}")
 	}
-	return fmt.Sprintf("---\napiVersion: example.com/v1\nkind: %s\nmetadata: {%s}\nspec: %s\n", kind, metadata, spec)
+	return fmt.Sprintf("---\napiVersion: %s\nkind: %s\nmetadata: {%s}\nspec: %s\n", apiVersion, kind, metadata, spec)
 }
 
 // scripted is a stream of scripted documents on a machine, and the model of both.
@@ -114,11 +122,14 @@ func newScripted(t *testing.T, r *rand.Rand, m *machine) *scripted {
 		}
 		s.docs = append(s.docs, d)
 	}
+	for i := range 2 {
+		if chance(r, 5) {
+			s.putAside(t, r, fmt.Sprint(i))
+		}
+	}
 	s.model.tree = m.tree(t)
 	s.limit()
-	for _, d := range s.docs {
-		s.text += d.text(t)
-	}
+	s.text = s.complete(t, s.docs)
 	return s
 }
 
@@ -182,14 +193,13 @@ func (d *doc) misbehave(r *rand.Rand) {
 // pause, which is a second; any other ends soon, in case the model is wrong.
 func (s *scripted) limit() {
 	first := s.model.clone().apply(s.docs)
-	for i, d := range s.docs {
-		switch {
-		case d.Plan != "retry" && d.Apply != "retry":
-		case first.exit == report.ExitDeadline && first.outcomes[i] == report.Failed:
-			d.timeout = "1s"
-		default:
+	for _, d := range everyDoc(s.docs) {
+		if d.Plan == "retry" || d.Apply == "retry" {
 			d.timeout = "8s"
 		}
+	}
+	if first.exit == report.ExitDeadline {
+		first.docs[slices.Index(first.outcomes, report.Failed)].timeout = "1s"
 	}
 }
 
