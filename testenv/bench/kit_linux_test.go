@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -18,8 +19,6 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/internal/require"
 )
-
-const module = "github.com/machineadm/machineadm/"
 
 // kit are the programs that are measured, built as make build does.
 type kit struct {
@@ -68,10 +67,8 @@ func build() (kit, error) {
 	}
 	for pkg, names := range copies {
 		built := k.path("built")
-		cmd := exec.Command("go", "build", "-tags", "grpcnotrace", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", built, module+pkg)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return k, fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+		if err := require.Build(context.Background(), "../../"+pkg, built); err != nil {
+			return k, err
 		}
 		data, err := os.ReadFile(built)
 		if err != nil {

@@ -4,6 +4,7 @@
 #   build.sh names           prints `NAME PACKAGE` for every binary of a node: what is built, and what it is called
 #   build.sh version         prints the version that is stamped
 #   build.sh all DIR         builds for GOOS/GOARCH (default: this machine)
+#   build.sh program FILE DIR  builds the main package in DIR, of any module, without a version
 #   build.sh man DIR         writes the manual pages, dated by the commit or, outside git, by SOURCE_DATE_EPOCH or the changelog
 #   build.sh install BIN MAN copies what was built into those two directories to DESTDIR, below PREFIX (default: /usr)
 #   build.sh uninstall       removes what install copied
@@ -109,13 +110,22 @@ uninstall() {
 	echo "removed machineadm below $prefix; the state in /var/lib/machineadm and what was applied stay"
 }
 
-# compile FILE PACKAGE: a static binary for GOOS/GOARCH, with the version $stamp, and where `machineadm install` finds releases.
+# compile FILE DIR: a static binary of the main package in DIR for GOOS/GOARCH, with the version $stamp, if there is one, and where
+# `machineadm install` finds releases.
 compile() {
+	local ldflags="-s -w -funcalign=16" file=$1
+	[[ $file == /* ]] || file=$PWD/$file
+	[[ -z ${stamp:-} ]] || ldflags+=" -X $stamped=$stamp -X $located=${LOCATION:-}"
 	# grpcnotrace leaves out the traces of requests that grpc keeps for a debug page, which nothing here serves: 0.35 MiB.
-	CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -buildvcs=false \
-		-ldflags "-s -w -X $stamped=$stamp -X $located=${LOCATION:-}" \
-		-o "$1" "$2" || return 1
+	CGO_ENABLED=0 go build -C "$2" -tags grpcnotrace -trimpath -buildvcs=false -overlay <(overlay) -ldflags "$ldflags" -o "$file" . || return 1
 	echo "$1"
+}
+
+# overlay replaces net/rpc: see netrpc/rpc.go.
+overlay() {
+	local rpc
+	rpc=$(go env GOROOT)/src/net/rpc
+	printf '{"Replace": {"%s/server.go": "%s/testenv/tools/netrpc/rpc.go", "%s/client.go": "", "%s/debug.go": ""}}' "$rpc" "$PWD" "$rpc" "$rpc"
 }
 
 all() {
@@ -167,6 +177,7 @@ cross() {
 case ${1:-} in
 names | version) "$1" ;;
 all | cross | manager) "$1" "${2:?say where to: build.sh $1 DIR}" ;;
+program) compile "${2:?}" "${3:?}" ;;
 man) man "${2:?say where to: build.sh man DIR}" ;;
 install) install_files "${2:?}" "${3:?}" ;;
 uninstall) uninstall ;;
