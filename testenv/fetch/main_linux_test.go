@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,7 +49,8 @@ type bench struct {
 	t    testing.TB
 	dir  string
 	head Head
-	path string // PATH; empty for that of the test
+	path string   // PATH; empty for that of the test
+	args []string // of the script; machineadm install receives them
 }
 
 func newBench(t testing.TB, urls ...string) *bench {
@@ -66,7 +68,7 @@ func newBench(t testing.TB, urls ...string) *bench {
 	right := digest(content())
 	return &bench{t: t, dir: dir, head: Head{
 		Version: version, URLs: urls, AMD64: right, ARM64: right, To: filepath.Join(dir, "to"), Waits: ".1 .1",
-	}}
+	}, args: []string{"--manifest", "http://a b/manifest.json"}}
 }
 
 // result is how a run of the script ended.
@@ -84,7 +86,7 @@ func (b *bench) command(ctx context.Context, shell ...string) (*exec.Cmd, *bytes
 	require.NoError(b.t, err)
 	_, err = file.WriteString(text)
 	require.NoError(b.t, errors.Join(err, file.Close()))
-	argv := append(shell, file.Name(), "--manifest", "http://a b/manifest.json")
+	argv := slices.Concat(shell, []string{file.Name()}, b.args)
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Dir, c.Env = b.dir, []string{"PATH=" + b.path, "HOME=" + b.dir}
