@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -64,7 +65,7 @@ func newInstall(g *globals, s streams) *cobra.Command {
 // install waits for no run: one that is active would start its next plugin from the new release.
 func (g *globals) install(s streams) func(context.Context, install.Options) (install.Result, error) {
 	return func(ctx context.Context, o install.Options) (install.Result, error) {
-		if o.To != install.DefaultDirectory { // the only one where a run searches for plugins by itself
+		if !isDefault(o.To) { // the only one where a run searches for plugins by itself
 			return install.Install(ctx, o)
 		}
 		log, err := g.logger(s.err)
@@ -81,6 +82,20 @@ func (g *globals) install(s streams) func(context.Context, install.Options) (ins
 		}
 		return install.Install(ctx, o)
 	}
+}
+
+// isDefault reports whether a directory is the default one, also if its path differs or leads through links.
+func isDefault(dir string) bool {
+	path, err := filepath.Abs(dir)
+	return err == nil && withoutLinks(path) == withoutLinks(install.DefaultDirectory)
+}
+
+// withoutLinks resolves the links of a path as far as it exists.
+func withoutLinks(path string) string {
+	if resolved, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {
+		return resolved
+	}
+	return filepath.Join(withoutLinks(filepath.Dir(path)), filepath.Base(path))
 }
 
 func newMirror(g *globals, s streams) *cobra.Command {

@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/state"
+	"github.com/machineadm/machineadm/installer/install"
 )
 
 // TestInstallRefusesDuringARun: the directory that a run takes its plugins from does not change while it is active.
@@ -22,9 +24,17 @@ func TestInstallRefusesDuringARun(t *testing.T) {
 		"install", "--run-dir", b.runs, "--state-dir", b.state, "--manifest", filepath.Join(b.dir, "absent"),
 		"--key", "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3",
 	}
-	got := execute(t, nil, args...)
-	assert.Equal(t, report.ExitLocked, got.code, "%s", got)
-	got = execute(t, nil, append(args, "--to", b.dir)...)
+	link := filepath.Join(b.dir, "opt")
+	require.NoError(t, os.Symlink(filepath.Dir(install.DefaultDirectory), link))
+	for _, to := range []string{"", install.DefaultDirectory + "/", "/opt/./machineadm", "//opt/machineadm", link + "/machineadm"} {
+		same := slices.Clone(args)
+		if to != "" {
+			same = append(same, "--to", to)
+		}
+		got := execute(t, nil, same...)
+		assert.Equal(t, report.ExitLocked, got.code, "%s: %s", to, got)
+	}
+	got := execute(t, nil, append(args, "--to", b.dir)...)
 	assert.Equal(t, report.ExitPrecondition, got.code, "%s", got)
 	assert.Contains(t, got.errOut, "absent")
 	require.NoError(t, lock.Release())
