@@ -35,6 +35,9 @@ type Options struct {
 	Version        string   // the version that the release must have, or empty for any
 	AllowDowngrade string   // the version that may be older than what was installed, or empty
 
+	// Switch, if not nil, calls do, which makes a complete release the current one. An error of its own is an *Error.
+	Switch func(do func() error) error
+
 	// Warn receives messages about what is retried or not checked.
 	Warn func(string)
 }

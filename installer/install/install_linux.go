@@ -75,13 +75,21 @@ func (i *installation) from(ctx context.Context, s *source) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := t.use(m.Manifest, release); err != nil {
+	if err := i.use(m.Manifest, release); err != nil {
 		return Result{}, err
 	}
 	before, err := t.link(previous)
 	return Result{
 		Version: m.Version, Directory: t.path, Changed: changed, Previous: strings.TrimSuffix(before, again), Plugins: pluginsOf(chosen),
 	}, err
+}
+
+func (i *installation) use(m *manifest.Manifest, release string) error {
+	do := func() error { return i.target.use(m, release) }
+	if i.Switch == nil {
+		return do()
+	}
+	return i.Switch(do)
 }
 
 // place returns the name of the complete release below releases, and whether it is not the current one yet.

@@ -168,6 +168,27 @@ func TestLocked(t *testing.T) {
 	b.installed()
 }
 
+// TestSwitch: a caller can refuse the switch, which is when the release that is in use changes.
+func TestSwitch(t *testing.T) {
+	t.Parallel()
+	b := newBed(t).write(Release{})
+	b.installed()
+	b.write(Release{Version: "v1.1.0", Sequence: 2})
+	b.refused(report.ExitLocked, "a run is active", func(o *install.Options) {
+		o.Switch = func(func() error) error {
+			return &install.Error{Code: report.ExitLocked, Problem: "a run is active", Remedy: "wait"}
+		}
+	})
+	b.installed(func(o *install.Options) {
+		o.Switch = func(do func() error) error {
+			assert.FileExists(t, b.to+"/releases/v1.1.0/bin/machineadm")
+			assert.Contains(t, b.read("bin/machineadm"), "v1.0.0")
+			defer func() { assert.Contains(t, b.read("bin/machineadm"), "v1.1.0") }()
+			return do()
+		}
+	})
+}
+
 func TestForeignFilesStay(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(to string) error{

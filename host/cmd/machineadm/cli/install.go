@@ -62,7 +62,8 @@ func newInstall(g *globals, s streams) *cobra.Command {
 	return c
 }
 
-// install waits for no run: one that is active would start its next plugin from the new release.
+// install waits for no run: one that is active would start its next plugin from the new release. It is refused before the
+// download, and kept out during the switch alone, because a download can be tried again for an hour.
 func (g *globals) install(s streams) func(context.Context, install.Options) (install.Result, error) {
 	return func(ctx context.Context, o install.Options) (install.Result, error) {
 		if !isDefault(o.To) { // the only one where a run searches for plugins by itself
@@ -72,16 +73,29 @@ func (g *globals) install(s streams) func(context.Context, install.Options) (ins
 		if err != nil {
 			return install.Result{}, err
 		}
-		p := &place{log: log}
-		defer p.close()
-		if err := g.directories(p, run.ModeApply); err != nil {
-			return install.Result{}, err
-		}
-		if err := p.takeLock(); err != nil {
+		o.Switch = func(do func() error) error { return g.withoutRun(log, do) }
+		if err := o.Switch(func() error { return nil }); err != nil {
 			return install.Result{}, err
 		}
 		return install.Install(ctx, o)
 	}
+}
+
+// withoutRun calls do while no run is active, and none can start.
+func (g *globals) withoutRun(log *slog.Logger, do func() error) error {
+	p := &place{log: log}
+	defer p.close()
+	err := g.directories(p, run.ModeApply)
+	if err == nil {
+		err = p.takeLock()
+	}
+	if failed, ok := errors.AsType[*exitError](err); ok {
+		return &install.Error{Code: failed.code, Problem: failed.message, Remedy: failed.hint}
+	}
+	if err != nil {
+		return err
+	}
+	return do()
 }
 
 // isDefault reports whether a directory is the default one, also if its path differs or leads through links.
