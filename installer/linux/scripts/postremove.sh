@@ -2,9 +2,12 @@
 # Runs after a removal or upgrade, with the arguments of preremove.sh; purge, of deb alone, removes the state as well.
 set -e
 if [ "${1:-}" = purge ]; then
-	if [ -e /run/machineadm/lock ] && ! flock --nonblock /run/machineadm/lock true; then
-		echo "machineadm: a run is active and writes its state; wait until it has ended, then purge again" >&2
-		exit 1
+	if [ -e /run/machineadm/lock ]; then
+		exec 9</run/machineadm/lock # held until this script ends: no run can start
+		if ! flock -n 9; then
+			echo "machineadm: a run is active and writes its state; wait until it has ended, then purge again" >&2
+			exit 1
+		fi
 	fi
 	if [ -d /run/systemd/system ]; then
 		systemctl --system stop machineadm-report.timer 2>/dev/null || true
