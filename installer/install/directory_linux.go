@@ -36,11 +36,12 @@ func links() map[string]string {
 
 // target is the directory of --to, locked.
 type target struct {
-	path string // without links
-	root *os.Root
-	dir  *os.File // holds the lock
-	made bool     // by this run
-	ours bool     // nothing in it is of another program
+	path   string // without links
+	root   *os.Root
+	dir    *os.File // to make changes durable
+	unlock func()
+	made   bool // by this run
+	ours   bool // nothing in it is of another program
 }
 
 // openTarget creates the directory if needed, checks that only trusted users can change it, and locks it.
@@ -67,7 +68,7 @@ func openTarget(to string) (_ *target, err error) {
 	if t.dir, err = t.root.Open("."); err != nil {
 		return nil, errors.Join(err, t.root.Close())
 	}
-	if err := lock(t.dir); err != nil {
+	if t.unlock, err = lock(t.root); err != nil {
 		return nil, errors.Join(err, t.dir.Close(), t.root.Close())
 	}
 	return t, nil
@@ -95,6 +96,7 @@ func (t *target) close(failed bool) {
 			_ = t.root.Remove(sequence) // likewise
 		}
 	}
+	t.unlock()
 	if t.made {
 		_ = os.Remove(t.path) // fails unless it is empty
 	}

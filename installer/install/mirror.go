@@ -26,14 +26,11 @@ func Mirror(ctx context.Context, o Options) (result Copied, err error) {
 		return result, localError(err)
 	}
 	defer func() { _ = root.Close() }() // opened for reading only
-	dir, err := root.Open(".")
+	unlock, err := lock(root)
 	if err != nil {
 		return result, localError(err)
 	}
-	defer func() { _ = dir.Close() }() // likewise
-	if err := lock(dir); err != nil {
-		return result, localError(err)
-	}
+	defer unlock()
 	result.Directory = o.To
 	err = fromAny(ctx, o, func(s *source) error { return result.from(ctx, s, root, o) })
 	return result, err

@@ -160,12 +160,34 @@ func TestLocked(t *testing.T) {
 	b := newBed(t).write(Release{})
 	b.installed()
 	b.write(Release{Version: "v1.1.0", Sequence: 2})
-	dir, err := os.Open(b.to)
-	require.NoError(t, err)
-	require.NoError(t, unix.Flock(int(dir.Fd()), unix.LOCK_EX)) //nolint:gosec // a descriptor fits an int
+	flock := func(name string, flags int) *os.File {
+		file, err := os.OpenFile(name, flags, 0o600)
+		require.NoError(t, err)
+		require.NoError(t, unix.Flock(int(file.Fd()), unix.LOCK_EX)) //nolint:gosec // a descriptor fits an int
+		return file
+	}
+	lock := flock(b.to+"/.lock", os.O_RDWR|os.O_CREATE)
 	b.refused(report.ExitLocked, "another process installs into "+b.to)
-	require.NoError(t, dir.Close())
-	b.installed()
+	require.NoError(t, lock.Close())
+	others := flock(b.to, os.O_RDONLY) // any user can open and lock the directory
+	b.installed(func(o *install.Options) {
+		o.Switch = func(do func() error) error {
+			assert.Contains(t, tree(t, b.to), "-rw------- .lock ")
+			return do()
+		}
+	})
+	installed := b.to
+	b.to += "-copy"
+	_, err := b.mirror(b.from)
+	require.NoError(t, err)
+	lock = flock(b.to+"/.lock", os.O_RDWR|os.O_CREATE)
+	_, err = b.mirror(b.from)
+	require.ErrorContains(t, err, "another process installs into "+b.to)
+	require.NoError(t, errorsOf(lock.Close(), others.Close()))
+	_, err = b.mirror(b.from)
+	require.NoError(t, err)
+	assert.NoFileExists(t, b.to+"/.lock")
+	assert.NoFileExists(t, installed+"/.lock")
 }
 
 // TestSwitch: a caller can refuse the switch, which is when the release that is in use changes.
