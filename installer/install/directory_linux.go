@@ -3,7 +3,6 @@ package install
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/installer/manifest"
 	"github.com/machineadm/machineadm/internal/atomicfile"
-	"github.com/machineadm/machineadm/internal/trust"
 )
 
 // Names in the directory of --to. Those that start with a dot are temporary.
@@ -32,76 +30,6 @@ const (
 // links are made once in the directory of --to.
 func links() map[string]string {
 	return map[string]string{"bin": current + "/bin", "plugins": current + "/plugins"}
-}
-
-// target is the directory of --to, locked.
-type target struct {
-	path   string // without links
-	root   *os.Root
-	dir    *os.File // to make changes durable
-	unlock func()
-	made   bool // by this run
-	ours   bool // nothing in it is of another program
-}
-
-// openTarget creates the directory if needed, checks that only trusted users can change it, and locks it.
-func openTarget(to string) (_ *target, err error) {
-	t := &target{}
-	if t.path, err = filepath.Abs(to); err != nil {
-		return nil, err
-	}
-	if err := trust.Parent(t.path); err != nil {
-		return nil, err
-	}
-	if _, err := os.Lstat(t.path); errors.Is(err, fs.ErrNotExist) {
-		if err := makeAll(t.path); err != nil {
-			return nil, err
-		}
-		t.made = true
-	}
-	if t.path, err = trust.Directory(t.path, false); err != nil {
-		return nil, err
-	}
-	if t.root, err = os.OpenRoot(t.path); err != nil {
-		return nil, err
-	}
-	if t.dir, err = t.root.Open("."); err != nil {
-		return nil, errors.Join(err, t.root.Close())
-	}
-	if t.unlock, err = lock(t.root); err != nil {
-		return nil, errors.Join(err, t.dir.Close(), t.root.Close())
-	}
-	return t, nil
-}
-
-// makeAll creates a directory and its parents, whatever the umask.
-func makeAll(dir string) error {
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := makeAll(filepath.Dir(dir)); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, directory); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return os.Chmod(dir, directory)
-}
-
-// close removes what a failed run left, and releases the lock. A directory that this run made and that is empty is removed.
-func (t *target) close(failed bool) {
-	if failed && t.ours {
-		_ = t.cleanUp() // the next run tries again
-		if n, err := t.seen(); err == nil && n == 0 && t.root.Remove(releases) == nil {
-			_ = t.root.Remove(sequence) // likewise
-		}
-	}
-	t.unlock()
-	if t.made {
-		_ = os.Remove(t.path) // fails unless it is empty
-	}
-	_ = t.root.Close() // opened for reading only
-	_ = t.dir.Close()
 }
 
 // seen returns the highest sequence that was installed, or 0.

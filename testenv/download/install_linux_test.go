@@ -3,6 +3,7 @@ package download
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -188,6 +189,22 @@ func TestLocked(t *testing.T) {
 	require.NoError(t, err)
 	assert.NoFileExists(t, b.to+"/.lock")
 	assert.NoFileExists(t, installed+"/.lock")
+}
+
+// TestFailureLeavesNothing: a first installation that fails removes the directories that it made, and no others.
+func TestFailureLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBed(t).write(Release{})
+	there := b.to
+	require.NoError(t, os.Mkdir(there, 0o755)) //nolint:gosec // for programs
+	b.to += "/a/b/c"
+	b.change("machineadm-v1.0.0-linux-"+runtime.GOARCH+".tar.zst", func(d []byte) []byte { return d[1:] })
+	_, err := b.install()
+	require.ErrorContains(t, err, "the copy is incomplete")
+	assert.Equal(t, "drwxr-xr-x .\n", tree(t, there))
+	b.write(Release{})
+	b.installed()
+	assert.Contains(t, tree(t, there), "drwxr-xr-x a/b\n")
 }
 
 // TestSwitch: a caller can refuse the switch, which is when the release that is in use changes.
