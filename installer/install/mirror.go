@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"runtime"
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/installer/manifest"
@@ -50,6 +52,15 @@ func (c *Copied) from(ctx context.Context, s *source, root *os.Root, o Options) 
 			Code: report.ExitUntrusted, elsewhere: true,
 			Problem: fmt.Sprintf("the release %s has sequence %d, and the one in %s has sequence %d", m.Version, m.Sequence, o.To, there),
 			Remedy:  "use a location with a newer release; if the older one is intended, give a directory of its own with --to",
+		}
+	}
+	stale, err := fs.Glob(root.FS(), partial+"*") // of killed runs, also of another release
+	if err != nil {
+		return err
+	}
+	for _, name := range stale {
+		if err := root.RemoveAll(name); err != nil {
+			return err
 		}
 	}
 	c.Version, c.Files = m.Version, len(m.Files)
@@ -107,9 +118,6 @@ func complete(root *os.Root, f manifest.File) bool {
 
 // put makes or replaces a file in one step, after it was written and is durable.
 func put(root *os.Root, name string, write func(*os.File) error) (err error) {
-	if err := root.RemoveAll(partial + name); err != nil {
-		return err
-	}
 	file, err := root.OpenFile(partial+name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
@@ -123,5 +131,17 @@ func put(root *os.Root, name string, write func(*os.File) error) (err error) {
 	if err != nil {
 		return errors.Join(err, root.Remove(partial+name))
 	}
-	return nil
+	return syncDirectory(root)
+}
+
+// syncDirectory makes the names in a directory durable. Windows has no such call.
+func syncDirectory(root *os.Root) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	dir, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -72,7 +72,9 @@ func TestMirrorResumes(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(b.to, manifest.FileName), "the manifest is last")
 	assert.NotContains(t, tree(t, b.to), ".part-")
 	fail.Store(false)
-	require.NoError(t, os.WriteFile(filepath.Join(b.to, ".part-machineadm-v1.0.0.spdx.json"), []byte("{"), 0o600)) // of a killed run
+	for _, version := range []string{"v1.0.0", "v0.9.0"} { // of killed runs
+		require.NoError(t, os.WriteFile(filepath.Join(b.to, ".part-machineadm-"+version+".spdx.json"), []byte("{"), 0o600))
+	}
 	copied, err := b.mirror(url)
 	require.NoError(t, err)
 	assert.Equal(t, 1, copied.Copied)
