@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
@@ -98,16 +99,16 @@ func mayChange(status int) bool {
 }
 
 func (s *source) openLocal(file string) (io.ReadCloser, error) {
-	info, err := os.Stat(s.name(file))
-	if err == nil && !info.Mode().IsRegular() { // opening a FIFO would wait
-		return nil, s.failure(file, "is not a regular file", false)
-	}
-	var data *os.File
-	if err == nil {
-		data, err = os.Open(s.name(file))
-	}
+	data, err := os.OpenFile(s.name(file), os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a FIFO would wait
 	if err != nil {
 		return nil, s.failure(file, errors.Unwrap(err).Error(), false)
+	}
+	info, err := data.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = s.failure(file, "is not a regular file", false)
+	}
+	if err != nil {
+		return nil, errors.Join(err, data.Close())
 	}
 	return data, nil
 }

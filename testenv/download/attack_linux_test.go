@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/installer/install"
@@ -147,6 +148,10 @@ func TestManifests(t *testing.T) {
 			})
 		}, report.ExitUntrusted, "the manifest lists"},
 		"a FIFO as archive": {func(b *bed) {
+			name := filepath.Join(b.from, archiveName)
+			require.NoError(b.t, errorsOf(os.Remove(name), unix.Mkfifo(name, 0o644)))
+		}, report.ExitPrecondition, "is not a regular file"},
+		"a directory as archive": {func(b *bed) {
 			name := filepath.Join(b.from, archiveName)
 			require.NoError(b.t, errorsOf(os.Remove(name), os.Mkdir(name, 0o755)))
 		}, report.ExitPrecondition, "is not a regular file"},
