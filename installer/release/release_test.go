@@ -76,15 +76,27 @@ func TestLayout(t *testing.T) {
 	assert.Len(t, services, 4)
 }
 
-// TestPackages: every program is in one package.
+// TestPackages: every program that is built is in one package, a provider in the one that is named here.
 func TestPackages(t *testing.T) {
 	t.Parallel()
-	for program, want := range map[string]string{
-		"machineadm": "machineadm", "machineadm-conformance": "machineadm-conformance", "machineadm-sysctl-plugin-procfs": plugins,
-		"machineadm-remote-configuration-provider-http": remotePlugins, "machineadm-plugin-encryption-provider-file": remotePlugins,
-		"machineadm-remote-configuration-provider-s3": awsPlugins, "machineadm-plugin-encryption-provider-awskms": awsPlugins,
-		"machineadm-remote-configuration-provider-gcs": googlePlugins, "machineadm-plugin-encryption-provider-azurekeyvault": azurePlugins,
+	providers := map[string]string{"": plugins} // plugins of a node
+	for name, all := range map[string]string{
+		remotePlugins: "file http kube vault", awsPlugins: "awskms s3 secretsmanager ssm", googlePlugins: "gcpkms gcs", azurePlugins: "azblob azurekeyvault",
 	} {
+		for _, provider := range strings.Fields(all) {
+			providers[provider] = name
+		}
+	}
+	names, err := exec.CommandContext(t.Context(), needs.Tool(t, "bash"), "../../testenv/tools/build.sh", "names").Output() //nolint:gosec // ours
+	require.NoError(t, err)
+	for line := range strings.Lines(string(names)) {
+		program, _, _ := strings.Cut(line, " ")
+		_, provider, _ := strings.Cut(program, "-provider-")
+		want, known := providers[provider]
+		assert.True(t, known, "%s: decide in holds and here which package has it", program)
+		if role(program) != rolePlugin {
+			want = program
+		}
 		var in []string
 		for _, k := range packs() {
 			if k.holds(program) {
