@@ -89,8 +89,17 @@ func (n node) report(t *testing.T) report.Report {
 	return r
 }
 
+// packages are all that a node can have.
+func packages() []string {
+	return []string{"machineadm", "machineadm-plugins", "machineadm-remote", "machineadm-aws", "machineadm-google", "machineadm-azure"}
+}
+
 func debs(version string) []string {
-	return []string{"/srv/machineadm_" + version + "_amd64.deb", "/srv/machineadm-plugins_" + version + "_amd64.deb"}
+	var files []string
+	for _, name := range packages() {
+		files = append(files, "/srv/"+name+"_"+version+"_amd64.deb")
+	}
+	return files
 }
 
 // TestDeb follows a node from the first installation to the purge. Nothing asks another machine.
@@ -109,21 +118,21 @@ func TestDeb(t *testing.T) {
 			assert.Empty(t, n.Egress(t), "the first boot")
 			keepsWaitingRun(t, n, func() { n.apt(t, "install", debs(newDeb)[0]) }) // with the plugins of the release before
 			assert.Equal(t, newDeb, n.sh(t, "dpkg-query -W -f '${Version}' machineadm"))
-			n.apt(t, "install", debs(newDeb)[1])
+			n.apt(t, append([]string{"install"}, debs(newDeb)[1:]...)...)
 			n.apt(t, "install", "--allow-downgrades", debs(oldDeb)[0])
 			n.sh(t, "machineadm plan --path /etc/machineadm/node.yaml") // with the plugins of the release after
-			n.apt(t, "install", "--allow-downgrades", debs(oldDeb)[1])
+			n.apt(t, append([]string{"install", "--allow-downgrades"}, debs(oldDeb)[1:]...)...)
 			assert.Equal(t, "procfs", n.sh(t, `sed -n 's/.*"Sysctl\/tuning": "\(.*\)".*/\1/p' `+stateDir+"/choices.json"))
 			n.MustExec(t, "dpkg-reconfigure", "machineadm") // scripts can be repeated
 
-			n.apt(t, "remove", "machineadm", "machineadm-plugins")
+			n.apt(t, append([]string{"remove"}, packages()...)...)
 			for path, there := range map[string]bool{
 				"/usr/bin/machineadm": false, libexec: false, stateDir + "/choices.json": true,
 				"/etc/systemd/system/multi-user.target.wants/machineadm-firstboot.service": false,
 			} {
 				assert.Equal(t, there, n.exists(t, path), "after the removal: %s", path)
 			}
-			n.apt(t, "purge", "machineadm", "machineadm-plugins")
+			n.apt(t, append([]string{"purge"}, packages()...)...)
 			assert.False(t, n.exists(t, stateDir), "after the purge")
 			assert.True(t, n.exists(t, "/etc/machineadm/node.yaml"), "a purge removes the operator's file")
 			n.MustExec(t, "dpkg", "--purge", "machineadm")
@@ -189,7 +198,7 @@ func TestUpgradeDuringARun(t *testing.T) {
 	n.apt(t, append([]string{"install"}, debs(newDeb)...)...)
 	assert.Equal(t, "active", n.sh(t, "systemctl is-active run"), "the upgrade ended the run")
 	assert.NotEqual(t, old, strings.Fields(n.sh(t, "sha256sum "+libexec+"* | cut -d ' ' -f 1")))
-	n.apt(t, "remove", "machineadm", "machineadm-plugins")
+	n.apt(t, append([]string{"remove"}, packages()...)...)
 	got, err := n.Exec(t.Context(), "apt-get", "--yes", "purge", "machineadm")
 	require.NoError(t, err)
 	assert.NotZero(t, got.ExitCode, "the state of an active run was purged")
@@ -212,7 +221,7 @@ func TestLintian(t *testing.T) {
 	lintian := needs.Tool(t, "lintian")
 	files, err := filepath.Glob(filepath.Join(releaseOf(t, oldVersion, manifest.KindDeb), "*.deb"))
 	require.NoError(t, err)
-	require.Len(t, files, 3)
+	require.Len(t, files, len(packages())+1, "and the conformance kit")
 	cmd := exec.CommandContext(t.Context(), lintian, append([]string{"--fail-on", "error", "--allow-root"}, files...)...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
 	out, err := cmd.CombinedOutput()

@@ -34,7 +34,10 @@ var programs = sync.OnceValues(func() (map[string][]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	sources := map[string]string{"machineadm": "host/cmd/machineadm", plugin: "plugins/sysctl/procfs", scripted: "testenv/noop"}
+	sources := map[string]string{
+		"machineadm": "host/cmd/machineadm", plugin: "plugins/sysctl/procfs", scripted: "testenv/noop",
+		conformance: "testenv/deps/cmd/deps", // a stand-in, because it is small
+	}
 	if err := tools.Products(context.Background(), dir, sources); err != nil {
 		return nil, err
 	}
@@ -44,9 +47,19 @@ var programs = sync.OnceValues(func() (map[string][]byte, error) {
 			return nil, err
 		}
 	}
-	all[conformance] = all[scripted]
+	for _, name := range providers() {
+		all[name] = all[conformance]
+	}
 	return all, nil
 })
+
+// providers are stand-ins for one program of each package that no node needs: machineadm-remote, -aws, -google and -azure.
+func providers() []string {
+	return []string{
+		"machineadm-remote-configuration-provider-http", "machineadm-remote-configuration-provider-s3",
+		"machineadm-remote-configuration-provider-gcs", "machineadm-plugin-encryption-provider-azurekeyvault",
+	}
+}
 
 // newRelease returns a release for this machine that is not made yet. Programs of other versions differ in their last bytes.
 func newRelease(t testing.TB, version string, kinds ...string) *release.Release {
@@ -63,7 +76,7 @@ func newRelease(t testing.TB, version string, kinds ...string) *release.Release 
 		Version: version, Time: commit(), Binaries: dir, Share: filepath.Join(dir, "share"), Platform: []release.Platform{p},
 		Kinds: kinds, Nfpm: nfpm, Out: filepath.Join(dir, "out"), Quick: true,
 	}
-	for _, name := range []string{"machineadm", conformance, scripted, plugin} {
+	for _, name := range append(providers(), "machineadm", conformance, scripted, plugin) {
 		r.Names = append(r.Names, name)
 		write(t, filepath.Join(dir, "linux-amd64", name), append(bytes.Clone(all[name]), version...), 0o755)
 	}

@@ -39,10 +39,11 @@ func stub(t *testing.T, kind string) string {
 // TestRPM uses rpm and dnf, and a repository with a signature that zypper checks as well.
 func TestRPM(t *testing.T) {
 	t.Parallel()
+	all := strings.Join(packages(), " ")
 	n := bootWith(t, manifest.KindRPM, nodes.Options{Suite: nodes.Bookworm, Layers: []nodes.Layer{managers()}})
 	require.NoError(t, n.CopyIn(t.Context(), stub(t, "rpm"), "/srv/base.rpm", 0o644))
 	n.sh(t, "rpm --initdb; rpm --install --force-debian /srv/base.rpm")
-	n.sh(t, "rpm --install --force-debian /srv/machineadm-0.1.0*.rpm /srv/machineadm-plugins-0.1.0*.rpm")
+	n.sh(t, "rpm --install --force-debian /srv/machineadm-*0.1.0*.rpm")
 	assert.Equal(t, "static", n.sh(t, "systemctl is-enabled machineadm-resume.service"))
 	assert.Equal(t, "disabled", n.sh(t, "systemctl is-enabled machineadm-firstboot.service || true"))
 	n.sh(t, "systemctl enable machineadm-firstboot.service")
@@ -50,22 +51,22 @@ func TestRPM(t *testing.T) {
 	n.sh(t, "machineadm apply --path /etc/machineadm/node.yaml")
 
 	repository(t, n)
-	n.sh(t, "dnf --assumeyes --repofrompath=r,file:///srv/r --setopt=r.gpgkey=file:///srv/key --setopt=r.repo_gpgcheck=1 --setopt=r.gpgcheck=0 --repo=r upgrade machineadm machineadm-plugins")
+	n.sh(t, "dnf --assumeyes --repofrompath=r,file:///srv/r --setopt=r.gpgkey=file:///srv/key --setopt=r.repo_gpgcheck=1 --setopt=r.gpgcheck=0 --repo=r upgrade "+all)
 	assert.Equal(t, "machineadm-0.2.0~rc.1-1.x86_64", n.sh(t, "rpm --query machineadm"))
 	assert.Equal(t, "enabled", n.sh(t, "systemctl is-enabled machineadm-firstboot.service"), "the scripts of the old release ran as for an erasure")
-	n.sh(t, "rpm --verify machineadm machineadm-plugins")
+	n.sh(t, "rpm --verify "+all)
 	n.sh(t, "machineadm plan --path /etc/machineadm/node.yaml")
-	n.sh(t, "rpm --upgrade --oldpackage --force-debian /srv/machineadm-0.1.0*.rpm /srv/machineadm-plugins-0.1.0*.rpm")
+	n.sh(t, "rpm --upgrade --oldpackage --force-debian /srv/machineadm-*0.1.0*.rpm")
 
-	n.sh(t, "dnf --assumeyes remove machineadm machineadm-plugins")
+	n.sh(t, "dnf --assumeyes remove "+all)
 	assert.False(t, n.exists(t, "/usr/bin/machineadm"))
 	assert.False(t, n.exists(t, "/etc/systemd/system/multi-user.target.wants/machineadm-firstboot.service"))
 	assert.True(t, n.exists(t, stateDir+"/choices.json"), "an erasure keeps the state")
 
 	const zypper = "zypper --non-interactive --gpg-auto-import-keys "
-	n.sh(t, zypper+"addrepo --gpgcheck-allow-unsigned-package file:///srv/r r && "+zypper+"install machineadm-plugins")
+	n.sh(t, zypper+"addrepo --gpgcheck-allow-unsigned-package file:///srv/r r && "+zypper+"install "+strings.Join(packages()[1:], " "))
 	n.sh(t, "machineadm plan --path /etc/machineadm/node.yaml")
-	n.sh(t, "rpm --dbpath /var/lib/rpm --erase machineadm machineadm-plugins")
+	n.sh(t, "rpm --dbpath /var/lib/rpm --erase "+all)
 	// A changed index is refused.
 	n.sh(t, "echo >> /srv/r/repodata/repomd.xml")
 	got, err := n.Exec(t.Context(), "sh", "-c", "dnf clean all; dnf --assumeyes --repofrompath=r,file:///srv/r --setopt=r.gpgkey=file:///srv/key --setopt=r.repo_gpgcheck=1 --setopt=r.gpgcheck=0 --repo=r install machineadm")
@@ -90,12 +91,12 @@ func TestPacman(t *testing.T) {
 	n := bootWith(t, manifest.KindArchLinux, nodes.Options{Suite: nodes.Bookworm, Layers: []nodes.Layer{managers()}})
 	n.put(t, "/etc/machineadm/node.yaml", sysctl)
 	for _, version := range []string{"0.1.0", "0.2.0", "0.1.0"} {
-		n.sh(t, "pacman --upgrade --noconfirm /srv/machineadm-"+version+"*.zst /srv/machineadm-plugins-"+version+"*.zst")
+		n.sh(t, "pacman --upgrade --noconfirm /srv/machineadm-*"+version+"*.zst")
 		assert.Contains(t, n.sh(t, "pacman --query machineadm"), version)
 		n.sh(t, "machineadm apply --path /etc/machineadm/node.yaml")
 	}
 	n.sh(t, "systemctl enable machineadm-firstboot.service")
-	n.sh(t, "pacman --remove --noconfirm machineadm machineadm-plugins")
+	n.sh(t, "pacman --remove --noconfirm "+strings.Join(packages(), " "))
 	assert.False(t, n.exists(t, "/usr/bin/machineadm"))
 	assert.False(t, n.exists(t, "/etc/systemd/system/multi-user.target.wants/machineadm-firstboot.service"))
 	assert.True(t, n.exists(t, stateDir+"/choices.json"))
@@ -105,7 +106,7 @@ func TestPacman(t *testing.T) {
 func TestAPK(t *testing.T) {
 	t.Parallel()
 	n := bootWith(t, manifest.KindAPK, nodes.Options{Suite: nodes.Bookworm, Layers: []nodes.Layer{managers()}})
-	n.sh(t, "cd / && for p in machineadm machineadm-plugins; do tar -xzf /srv/${p}_0.1.0_x86_64.apk --ignore-zeros --exclude .PKGINFO; done")
+	n.sh(t, "cd / && for p in /srv/machineadm*_0.1.0_x86_64.apk; do tar -xzf $p --ignore-zeros --exclude .PKGINFO; done")
 	assert.Equal(t, "machineadm\n0.1.0\nx86_64", n.sh(t, "tar -xzOf /srv/machineadm_0.1.0_x86_64.apk --ignore-zeros .PKGINFO | sed -n 's/^\\(pkgname\\|pkgver\\|arch\\) = //p'"))
 	n.put(t, "/etc/machineadm/node.yaml", sysctl)
 	got, err := n.Exec(t.Context(), "machineadm", "plan", "--path", "/etc/machineadm/node.yaml")
