@@ -45,9 +45,12 @@ release: ## archives, packages, installers, SBOMs and their manifest, into dist/
 		-time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" $(if $(KEY),-key "$(KEY)") $(if $(SEQUENCE),-sequence $(SEQUENCE))
 
 .PHONY: release-check
-release-check: release ## the release again, from another directory without a build cache: every byte must be equal; half an hour of a processor
+release-check: ## the release of a clean checkout, and again from another directory without a build cache: every byte must be equal; half an hour of a processor (VERSION=v1.2.3, and as for release)
+	@[[ -n "$(VERSION)" ]] || { echo "name the version: make release-check VERSION=v1.2.3" >&2; exit 2; }
+	@[[ -z "$$(git status --porcelain)" ]] || { echo "the checkout differs from its commit, which is built again: commit or remove what git status lists" >&2; exit 2; }
+	@$(MAKE) release
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; git archive HEAD | tar -x -C "$$dir"; \
-	GOCACHE="$$dir/cache" SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" $(MAKE) -C "$$dir" release VERSION="$(VERSION)" >&2; \
+	GOCACHE="$$dir/cache" SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" $(MAKE) -C "$$dir" release KEY="$(abspath $(KEY))" >&2; \
 	diff -r "dist/release/$(VERSION)" "$$dir/dist/release/$(VERSION)"; echo "dist/release/$(VERSION) can be built again: every byte is equal"
 
 .PHONY: install
