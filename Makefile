@@ -38,11 +38,11 @@ man: ## the manual pages, into dist/man/
 	@ls dist/man
 
 .PHONY: release
-release: ## archives, packages, installers, SBOMs and their manifest, into dist/release/VERSION/; minutes (VERSION=v1.2.3; KEY=FILE signs; SEQUENCE=; LOCATION=URL is where machineadm install looks by default)
+release: ## archives, packages, installers, SBOMs and their manifest, into dist/release/VERSION/; minutes (VERSION=v1.2.3; KEY=FILE signs; SEQUENCE=; EXPIRES=2027-01-31T00:00:00Z; LOCATION=URL is where machineadm install looks by default)
 	@testenv/tools/build.sh version | grep -Eqx 'v[0-9]+[.][0-9]+[.][0-9]+(-[0-9A-Za-z.-]+)?' || { echo "a release needs a version: make release VERSION=v1.2.3" >&2; exit 2; }
 	@$(MAKE) cross man
 	@go run ./installer/release/cmd/release -version "$$(testenv/tools/build.sh version)" -nfpm "$$($(TOOL) nfpm)" \
-		-time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" $(if $(KEY),-key "$(KEY)") $(if $(SEQUENCE),-sequence $(SEQUENCE))
+		-time "$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" $(if $(KEY),-key "$(KEY)") $(if $(SEQUENCE),-sequence $(SEQUENCE)) $(if $(EXPIRES),-expires "$(EXPIRES)")
 
 .PHONY: release-check
 release-check: ## the release of a clean checkout, and again from another directory without a build cache: every byte must be equal; half an hour of a processor (VERSION=v1.2.3, and as for release)

@@ -19,11 +19,12 @@ import (
 	"github.com/machineadm/machineadm/installer/manifest"
 )
 
-// Release is what is released. All fields but Quick, Kinds, Sequence and Key must be set.
+// Release is what is released. All fields but Quick, Kinds, Sequence, Expires and Key must be set.
 type Release struct {
 	Version  string     // v1.2.3 or v1.2.3-rc.1
 	Time     time.Time  // of the commit
 	Sequence uint64     // of the manifest; 0 means the seconds of Time since 1970
+	Expires  time.Time  // of the manifest; zero means never
 	Names    []string   // of the programs, without .exe
 	Binaries string     // directory with OS-ARCH/NAME
 	Share    string     // directory with schemas, completions and manual pages: share/ of `make install`
@@ -94,6 +95,10 @@ func (r *Release) Make(ctx context.Context, log io.Writer) error {
 	m := manifest.Manifest{Format: manifest.Format, Name: "machineadm", Version: r.Version, Sequence: r.Sequence}
 	if m.Sequence == 0 {
 		m.Sequence = uint64(max(r.Time.Unix(), 0)) //nolint:gosec // not negative
+	}
+	if !r.Expires.IsZero() {
+		expires := r.Expires.UTC()
+		m.Expires = &expires
 	}
 	for _, p := range r.Platform {
 		for _, k := range makers() {

@@ -194,6 +194,7 @@ func TestSigned(t *testing.T) {
 	r := small(t)
 	r.Key = filepath.Join(t.TempDir(), "key")
 	put(t, r.Key, string(secret))
+	r.Expires = time.Date(2027, 1, 31, 1, 0, 0, 0, time.FixedZone("", 3600))
 	var log strings.Builder
 	require.NoError(t, r.Make(t.Context(), &log))
 	assert.Equal(t, 3, strings.Count(log.String(), ": signed by "), log.String())
@@ -206,15 +207,19 @@ func TestSigned(t *testing.T) {
 	m, err := manifest.Verify(text, signature, []manifest.Key{key})
 	require.NoError(t, err)
 	assert.Equal(t, uint64(at().Unix()), m.Sequence)
+	assert.Equal(t, time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC), *m.Expires)
 	assert.Equal(t, "machineadm-v1.2.3-windows-amd64.exe", m.Files[2].Name)
 	info, err := os.Stat(filepath.Join(r.Out, m.Files[0].Name))
 	require.NoError(t, err)
 	assert.Equal(t, "-rw-r--r--", info.Mode().String())
 
-	r.Key = ""
+	r.Key, r.Expires = "", time.Time{}
 	log.Reset()
 	require.NoError(t, r.Make(t.Context(), &log))
 	assert.Equal(t, 3, strings.Count(log.String(), ": unsigned\n"), log.String())
+	text, err = os.ReadFile(filepath.Join(r.Out, manifest.FileName))
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), "expires")
 	assert.NoFileExists(t, filepath.Join(r.Out, manifest.SignatureName), "the signature of the release before")
 }
 

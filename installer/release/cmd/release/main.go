@@ -27,6 +27,7 @@ func main() {
 	flag.StringVar(&kinds, "kinds", "", "kinds of artifacts, separated by commas; default: all")
 	flag.Int64Var(&seconds, "time", 0, "time of the commit, in seconds since 1970")
 	flag.Uint64Var(&r.Sequence, "sequence", 0, "sequence of the manifest; default: the time")
+	flag.TextVar(&r.Expires, "expires", time.Time{}, "time from which the manifest is refused, as 2027-01-31T00:00:00Z; default: never")
 	flag.BoolVar(&r.Quick, "quick", false, "compress fast and badly")
 	flag.Parse()
 	r.Time, r.Out = time.Unix(seconds, 0), filepath.Join("dist", "release", r.Version)
