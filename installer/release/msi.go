@@ -62,7 +62,11 @@ func (r *Release) msi(ctx context.Context, p Platform) (_ []artifact, err error)
 	if err := run("msibuild", name, "-s", "machineadm "+r.Version, "The machineadm authors", "x64;1033", "{"+identity("package", r.Version)+"}"); err != nil {
 		return nil, err
 	}
-	a := artifact{File: r.file(manifest.KindMSI, p, ".msi"), files: programs}
+	a := artifact{File: r.file(manifest.KindMSI, p, ".msi")}
+	for _, f := range programs { // at their places below the directory of the installation
+		f.Path = strings.TrimPrefix(f.Path, roleCommand+"/")
+		a.files = append(a.files, f)
+	}
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		return nil, err

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/installer/manifest"
-	"github.com/machineadm/machineadm/installer/release"
 	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
@@ -18,17 +17,7 @@ import (
 // windowsRelease writes an installer with stand-ins, which are small and start fast.
 func windowsRelease(t *testing.T, version string) string {
 	t.Helper()
-	for _, program := range []string{"wixl", "msibuild", "faketime"} {
-		needs.Tool(t, program)
-	}
-	dir := t.TempDir()
-	r := &release.Release{
-		Version: version, Time: commit(), Binaries: dir, Share: t.TempDir(), Platform: []release.Platform{{OS: "windows", Arch: "amd64"}},
-		Names: []string{"machineadm", plugin, "machineadm-timesync-plugin-w32time"}, Kinds: []string{manifest.KindMSI}, Out: filepath.Join(dir, "out"),
-	}
-	for _, name := range r.Names {
-		write(t, filepath.Join(dir, "windows-amd64", name+".exe"), []byte(name+" of "+version), 0o755)
-	}
+	r := standIns(t, version, manifest.KindMSI)
 	require.NoError(t, r.Make(t.Context(), t.Output()))
 	return filepath.Join(r.Out, "machineadm-"+version+"-windows-amd64.msi")
 }
