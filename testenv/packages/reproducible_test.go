@@ -28,6 +28,17 @@ func output(t *testing.T, program string, arguments ...string) string {
 	return string(out)
 }
 
+// explain returns what diffoscope, which is large and so optional, finds in two files that differ.
+func explain(t *testing.T, a, b string) string {
+	t.Helper()
+	diffoscope, err := exec.LookPath("diffoscope")
+	if err != nil {
+		return "install diffoscope to see in what"
+	}
+	out, _ := exec.CommandContext(t.Context(), diffoscope, "--max-report-size", "10000", a, b).CombinedOutput() // it exits with 1
+	return string(out)
+}
+
 // remake is the variable that has the description of a release, for TestMake in another process.
 const remake = "MACHINEADM_TEST_RELEASE"
 
@@ -91,7 +102,7 @@ func TestReproducible(t *testing.T) {
 		got, err := os.ReadFile(filepath.Join(second.Out, entry.Name()))
 		require.NoError(t, err)
 		if !assert.Equal(t, len(want), len(got), entry.Name()) || string(want) != string(got) {
-			t.Errorf("%s differs: compare with diffoscope", entry.Name())
+			t.Errorf("%s differs: %s", entry.Name(), explain(t, filepath.Join(first.Out, entry.Name()), filepath.Join(second.Out, entry.Name())))
 		}
 	}
 	archive := filepath.Join(first.Out, "machineadm-"+oldVersion+"-linux-amd64.tar.zst")
