@@ -150,6 +150,8 @@ func fresh(t *testing.T, n node) {
 	assert.Equal(t, "disabled", n.sh(t, "systemctl is-enabled machineadm-firstboot.service || true"))
 	assert.Equal(t, "inactive\ninactive", n.sh(t, "systemctl is-active machineadm-resume.service machineadm-firstboot.service || true"))
 	n.sh(t, "systemd-analyze verify --man=no machineadm-resume.service machineadm-firstboot.service")
+	const before = "systemctl show -P Before machineadm-firstboot.service"
+	assert.Equal(t, "shutdown.target", n.sh(t, before), "a service waits for the first boot") // systemd adds this one
 	n.sh(t, "systemctl preset machineadm-firstboot.service")
 	assert.Equal(t, "disabled", n.sh(t, "systemctl is-enabled machineadm-firstboot.service || true"))
 	n.put(t, "/etc/machineadm/node.yaml", sysctl)
@@ -159,6 +161,7 @@ func fresh(t *testing.T, n node) {
 
 	n.sh(t, "systemctl enable machineadm-firstboot.service")
 	require.NoError(t, n.Reboot(t.Context()))
+	assert.ElementsMatch(t, []string{"multi-user.target", "shutdown.target"}, strings.Fields(n.sh(t, before)), "a service waits for the first boot")
 	assert.True(t, n.exists(t, sentinel), n.sh(t, "journalctl --no-pager -u machineadm-firstboot"))
 	assert.Equal(t, "8191", n.sh(t, "cat /proc/sys/net/core/somaxconn"))
 }
