@@ -22,6 +22,7 @@ const (
 	plugin                 = "machineadm-sysctl-plugin-procfs"
 	scripted               = "machineadm-noop-plugin-test"
 	conformance            = "machineadm-conformance"
+	pinned                 = "pinned" // scripted as it was when v1alpha1 was new; it is not installed by this name
 )
 
 // commit is the time of every release of these tests.
@@ -37,6 +38,7 @@ var programs = sync.OnceValues(func() (map[string][]byte, error) {
 	sources := map[string]string{
 		"machineadm": "host/cmd/machineadm", plugin: "plugins/sysctl/procfs", scripted: "testenv/noop",
 		conformance: "testenv/deps/cmd/deps", // a stand-in, because it is small
+		pinned:      "testenv/legacy/v1alpha1",
 	}
 	if err := tools.Products(context.Background(), dir, sources); err != nil {
 		return nil, err
@@ -61,7 +63,8 @@ func providers() []string {
 	}
 }
 
-// newRelease returns a release for this machine that is not made yet. Programs of other versions differ in their last bytes.
+// newRelease returns a release for this machine that is not made yet. The old one has the pinned plugin, which every later host
+// must run. All other programs differ in their last bytes: there is no older host as long as there was no release.
 func newRelease(t testing.TB, version string, kinds ...string) *release.Release {
 	t.Helper()
 	needs.Tool(t, "zstd")
@@ -78,7 +81,11 @@ func newRelease(t testing.TB, version string, kinds ...string) *release.Release 
 	}
 	for _, name := range append(providers(), "machineadm", conformance, scripted, plugin) {
 		r.Names = append(r.Names, name)
-		write(t, filepath.Join(dir, "linux-amd64", name), append(bytes.Clone(all[name]), version...), 0o755)
+		program := all[name]
+		if name == scripted && version == oldVersion {
+			program = all[pinned]
+		}
+		write(t, filepath.Join(dir, "linux-amd64", name), append(bytes.Clone(program), version...), 0o755)
 	}
 	write(t, filepath.Join(r.Share, "man/man8/machineadm.8"), []byte(".TH MACHINEADM 8\n.SH NAME\nmachineadm \\- prepare a Kubernetes node\n"), 0o644)
 	write(t, filepath.Join(r.Share, "zsh/site-functions/_machineadm"), []byte("#compdef machineadm\n"), 0o644)
