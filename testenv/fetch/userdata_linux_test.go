@@ -47,17 +47,18 @@ func released(t *testing.T) (dir, key string) {
 
 // site is the configuration of nginx: a release that is not the one of the user data, and this one behind a redirect, compressed.
 const site = `server {
-	listen 127.0.0.1:8080;
+	listen 8080;
 	root /srv/www;
 	gzip on;
 	gzip_types *;
 	gzip_min_length 1;
-	location /moved/ { rewrite ^/moved/(.*)$ http://127.0.0.1:8080/right/$1 redirect; }
+	location /moved/ { rewrite ^/moved/(.*)$ http://$http_host/right/$1 redirect; }
 }
 `
 
 // TestUserData boots a machine that has nothing but the example for cloud-init. Of its two servers the first one has the release
-// of another publisher: the program is not the pinned one, and the manifest is not signed by the key. Nothing asks another machine.
+// of another publisher: the program is not the pinned one, and the manifest is not signed by the key. The machine asks no other
+// one than its mirror.
 func TestUserData(t *testing.T) {
 	t.Parallel()
 	right, key := released(t)
@@ -66,22 +67,29 @@ func TestUserData(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(wrong, file), []byte(program), 0o644)) //nolint:gosec // read by nginx
 	built, err := os.ReadFile(filepath.Join(right, file))
 	require.NoError(t, err)
-	network := nodes.NewNetwork(t, "node", nodes.Gateway)
-	n := nodes.Boot(t, nodes.Options{
+	network := nodes.NewNetwork(t, "node", "mirror", nodes.Gateway)
+	options := nodes.Options{
 		Suite: nodes.Trixie, BootTimeout: 4 * time.Minute, Network: network,
 		Layers: []nodes.Layer{nodes.EgressLayer(), {Packages: []string{"nginx", "wget"}}},
-		Prepare: nodes.InOrder(nodes.CountEgress(network), func(root string) error {
-			www := filepath.Join(root, "srv/www")
-			return errors.Join(
-				os.MkdirAll(filepath.Join(www, "right"), 0o755), os.MkdirAll(filepath.Join(www, "wrong"), 0o755),
-				os.CopyFS(filepath.Join(www, "right/v0.1.0"), os.DirFS(right)), os.CopyFS(filepath.Join(www, "wrong/v0.1.0"), os.DirFS(wrong)),
-				os.WriteFile(filepath.Join(root, "etc/nginx/conf.d/release.conf"), []byte(site), 0o644), //nolint:gosec // read by nginx
-			)
-		}, nodes.CloudInitSeed(userDataFor(t, key, digest(built)))),
-	})
+	}
+	mirror := options
+	mirror.Hostname, mirror.Prepare = "mirror", func(root string) error {
+		www := filepath.Join(root, "srv/www")
+		return errors.Join(
+			os.MkdirAll(filepath.Join(www, "right"), 0o755), os.MkdirAll(filepath.Join(www, "wrong"), 0o755),
+			os.CopyFS(filepath.Join(www, "right/v0.1.0"), os.DirFS(right)), os.CopyFS(filepath.Join(www, "wrong/v0.1.0"), os.DirFS(wrong)),
+			os.WriteFile(filepath.Join(root, "etc/nginx/conf.d/release.conf"), []byte(site), 0o644), //nolint:gosec // read by nginx
+		)
+	}
+	nodes.Boot(t, mirror)
+	server := network.Address("mirror").String()
+	options.Prepare = nodes.InOrder(
+		nodes.CountEgress(network), nodes.CloudInitSeed(userDataFor(t, server+":8080", key, digest(built))),
+	)
+	n := nodes.Boot(t, options)
 	log := n.MustExec(t, "cat", "/var/log/cloud-init-output.log").Stdout
 	require.Contains(t, n.MustExec(t, "cloud-init", "status", "--long").Stdout, "status: done", "%s", log)
-	assert.Contains(t, log, "machineadm-fetch: http://127.0.0.1:8080/wrong/v0.1.0/"+file+" has another SHA-256")
+	assert.Contains(t, log, "machineadm-fetch: http://"+server+":8080/wrong/v0.1.0/"+file+" has another SHA-256")
 	assert.Contains(t, log, "which is not trusted")
 	said := func(argv ...string) string { return strings.TrimSpace(n.MustExec(t, argv...).Stdout) }
 	assert.Equal(t, "releases/v0.1.0", said("readlink", "/opt/machineadm/current"))
@@ -89,12 +97,12 @@ func TestUserData(t *testing.T) {
 	assert.Equal(t, "8191", said("cat", "/proc/sys/net/core/somaxconn"))
 	n.MustExec(t, "test", "-s", "/run/cluster-api/bootstrap-success.complete")
 	n.MustExec(t, "cloud-init", "schema", "--config-file", "/var/lib/cloud/instance/user-data.txt")
-	assert.Empty(t, n.Egress(t))
+	assert.Equal(t, "tcp . "+server+" . 8080", n.Egress(t))
 	assert.Equal(t, "/opt/bin/machineadm", said("find", "/opt/bin", "-type", "f"), "nothing else is left")
 }
 
-// userDataFor is the example with the servers, the key and the digest of the test, and a stream that a container can apply.
-func userDataFor(t *testing.T, key, program string) string {
+// userDataFor is the example with the server, the key and the digest of the test, and a stream that a container can apply.
+func userDataFor(t *testing.T, server, key, program string) string {
 	t.Helper()
 	data, err := os.ReadFile(example("cloud-init.yaml"))
 	require.NoError(t, err)
@@ -108,8 +116,8 @@ func userDataFor(t *testing.T, key, program string) string {
 	text = text[:at] + stream + text[end:]
 	text = regexp.MustCompile(`RWS[0-9A-Za-z+/]+`).ReplaceAllString(text, key)
 	return strings.NewReplacer(
-		"https://releases.example.com/machineadm", "http://127.0.0.1:8080/wrong",
-		"http://mirror.example.com/machineadm", "http://127.0.0.1:8080/moved",
+		"https://releases.example.com/machineadm", "http://"+server+"/wrong",
+		"http://mirror.example.com/machineadm", "http://"+server+"/moved",
 		exampleHead(Shell).AMD64, program, exampleHead(Shell).ARM64, program,
 	).Replace(text)
 }
