@@ -31,7 +31,7 @@ type Options struct {
 	To        string         // the directory to install or to copy to
 
 	// The others are for Install alone.
-	With           []string // the plugins to install, with or without the prefix machineadm-; empty for all
+	With           []string // the plugins to install, with or without the prefix machineadm-; "node", or nothing, for those that prepare a node
 	Version        string   // the version that the release must have, or empty for any
 	AllowDowngrade string   // the version that may be older than what was installed, or empty
 

@@ -3,14 +3,10 @@ package install
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"path"
 	"runtime"
-	"slices"
 	"strings"
 
-	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/installer/manifest"
 )
 
@@ -49,11 +45,7 @@ func (i *installation) from(ctx context.Context, s *source) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	f, err := archive(m.Manifest, runtime.GOOS, runtime.GOARCH)
-	if err != nil {
-		return Result{}, err
-	}
-	chosen, err := choose(f.Contents, i.With)
+	parts, err := choose(m.Manifest, runtime.GOOS, runtime.GOARCH, i.With)
 	if err != nil {
 		return Result{}, err
 	}
@@ -71,7 +63,7 @@ func (i *installation) from(ctx context.Context, s *source) (Result, error) {
 	if err := errors.Join(admit(m.Manifest, i.Options, seen, now, right), t.check()); err != nil {
 		return Result{}, err
 	}
-	release, changed, err := i.place(ctx, s, m.Version, f, chosen)
+	release, changed, err := i.place(ctx, s, m.Version, parts)
 	if err != nil {
 		return Result{}, err
 	}
@@ -80,7 +72,7 @@ func (i *installation) from(ctx context.Context, s *source) (Result, error) {
 	}
 	before, err := t.link(previous)
 	return Result{
-		Version: m.Version, Directory: t.path, Changed: changed, Previous: strings.TrimSuffix(before, again), Plugins: pluginsOf(chosen),
+		Version: m.Version, Directory: t.path, Changed: changed, Previous: strings.TrimSuffix(before, again), Plugins: pluginsOf(chosenOf(parts)),
 	}, err
 }
 
@@ -93,14 +85,14 @@ func (i *installation) use(m *manifest.Manifest, release string) error {
 }
 
 // place returns the name of the complete release below releases, and whether it is not the current one yet.
-func (i *installation) place(ctx context.Context, s *source, version string, f manifest.File, chosen []manifest.Entry) (string, bool, error) {
+func (i *installation) place(ctx context.Context, s *source, version string, parts []part) (string, bool, error) {
 	t := i.target
 	now, err := t.link(current)
 	if err != nil {
 		return "", false, err
 	}
 	for _, name := range []string{version, version + again} {
-		if ok, err := t.holds(name, chosen); err != nil || ok {
+		if ok, err := t.holds(name, chosenOf(parts)); err != nil || ok {
 			return name, name != now, err
 		}
 	}
@@ -111,12 +103,7 @@ func (i *installation) place(ctx context.Context, s *source, version string, f m
 	if err := t.cleanUp(); err != nil {
 		return "", false, err
 	}
-	data, err := t.fetch(ctx, s, f)
-	if err != nil {
-		return "", false, err
-	}
-	err = t.unpack(data, name, f, chosen)
-	return name, true, errors.Join(err, data.Close())
+	return name, true, t.unpack(ctx, s, name, parts)
 }
 
 // fetch returns the verified archive, in a file that has no name any more.
@@ -138,8 +125,15 @@ func (t *target) fetch(ctx context.Context, s *source, f manifest.File) (*os.Fil
 	return data, nil
 }
 
-// unpack makes a release of a verified archive.
-func (t *target) unpack(data *os.File, name string, f manifest.File, chosen []manifest.Entry) error {
+// unpack makes a release of verified archives. All are downloaded before the first file is written.
+func (t *target) unpack(ctx context.Context, s *source, name string, parts []part) (err error) {
+	archives := make([]*os.File, len(parts))
+	for i, p := range parts {
+		if archives[i], err = t.fetch(ctx, s, p.File); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, archives[i].Close()) }()
+	}
 	at := releases + "/" + name
 	if err := errors.Join(t.keepSequence(0), t.root.MkdirAll(at+temporary, directory)); err != nil {
 		return err
@@ -148,9 +142,13 @@ func (t *target) unpack(data *os.File, name string, f manifest.File, chosen []ma
 	if err != nil {
 		return err
 	}
-	err = unpack(data, root, f.Contents, chosen)
-	if wrong, ok := errors.AsType[*Error](err); ok {
-		wrong.Problem = f.Name + ": " + wrong.Problem
+	for i, p := range parts {
+		if err = unpack(archives[i], root, p.Contents, p.chosen); err != nil {
+			if wrong, ok := errors.AsType[*Error](err); ok {
+				wrong.Problem = p.Name + ": " + wrong.Problem
+			}
+			break
+		}
 	}
 	if err == nil {
 		err = finish(root)
@@ -169,52 +167,4 @@ func (t *target) unpack(data *os.File, name string, f manifest.File, chosen []ma
 		return err
 	}
 	return errors.Join(dir.Chmod(directory), dir.Sync(), dir.Close(), t.dir.Sync())
-}
-
-// archive returns the artifact of a platform.
-func archive(m *manifest.Manifest, os, arch string) (manifest.File, error) {
-	var others []string
-	for _, f := range m.Files {
-		if f.Kind == manifest.KindArchive && f.OS == os && f.Arch == arch {
-			return f, nil
-		}
-		if f.Kind == manifest.KindArchive {
-			others = append(others, f.OS+"/"+f.Arch)
-		}
-	}
-	return manifest.File{}, &Error{
-		Code:    report.ExitPrecondition,
-		Problem: fmt.Sprintf("the release %s has no archive for %s/%s; it has: %s", m.Version, os, arch, strings.Join(others, ", ")),
-		Remedy:  "use a release for this platform", elsewhere: true,
-	}
-}
-
-// pluginsOf returns the names of the plugins in an archive or in a part of it.
-func pluginsOf(contents []manifest.Entry) []string {
-	names := []string{}
-	for _, e := range contents {
-		if dir, name := path.Split(e.Path); dir == "plugins/" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// choose returns the files of an archive to install: all but the plugins that are not asked for.
-func choose(contents []manifest.Entry, with []string) ([]manifest.Entry, error) {
-	plugins := pluginsOf(contents)
-	wanted := []string{}
-	for _, name := range with {
-		whole := product + "-" + strings.TrimPrefix(name, product+"-")
-		if wanted = append(wanted, whole); !slices.Contains(plugins, whole) {
-			return nil, &Error{
-				Code: report.ExitUsage, Problem: fmt.Sprintf("--with: the release has no plugin %q; it has: %s", name, strings.Join(plugins, ", ")),
-				Remedy: "correct the name, or leave --with out for all plugins",
-			}
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(contents), func(e manifest.Entry) bool {
-		dir, name := path.Split(e.Path)
-		return len(with) > 0 && dir == "plugins/" && !slices.Contains(wanted, name)
-	}), nil
 }

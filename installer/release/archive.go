@@ -12,32 +12,54 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/machineadm/machineadm/installer/manifest"
 )
 
-// archive writes all of a platform: bin/, plugins/ and share/.
-func (r *Release) archive(ctx context.Context, p Platform) ([]artifact, error) {
-	share, err := r.shared()
-	if err != nil {
-		return nil, err
+// archives writes one archive with bin/, share/ and the plugins that prepare a node, and one of each other package of plugins.
+func (r *Release) archives(ctx context.Context, p Platform) (made []artifact, err error) {
+	for _, k := range packs() {
+		files := r.packed(p, k)
+		a := artifact{File: r.file(manifest.KindArchive, p, ".tar.zst"), files: files}
+		switch k.name {
+		case command, kit:
+			continue
+		case plugins:
+			share, err := r.shared()
+			if err != nil {
+				return nil, err
+			}
+			a.files = sorted(r.programs(p, roleCommand), files, share)
+		default:
+			a.Name = strings.Replace(a.Name, command, k.name, 1)
+		}
+		if len(a.files) == 0 {
+			continue // of a release of some programs
+		}
+		if p.OS == "windows" {
+			a.Name = strings.TrimSuffix(a.Name, ".tar.zst") + ".zip"
+		}
+		if err := r.archive(ctx, p, a); err != nil {
+			return nil, wrap(a.Name, err)
+		}
+		made = append(made, a)
 	}
-	files := sorted(r.programs(p, roleCommand, rolePlugin), share)
-	a := artifact{File: r.file(manifest.KindArchive, p, ".tar.zst"), files: files}
-	if p.OS == "windows" {
-		a.Name = r.name(p, ".zip")
-	}
+	return made, nil
+}
+
+func (r *Release) archive(ctx context.Context, p Platform, a artifact) error {
 	out, err := os.Create(filepath.Join(r.Out, a.Name))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if p.OS == "windows" {
-		err = writeZip(out, files, r.Time)
+		err = writeZip(out, a.files, r.Time)
 	} else {
-		err = pipe(func(w io.Writer) error { return writeTar(w, files, r.Time) }, out, compressor(ctx, r.Quick))
+		err = pipe(func(w io.Writer) error { return writeTar(w, a.files, r.Time) }, out, compressor(ctx, r.Quick))
 	}
-	return []artifact{a}, errors.Join(err, out.Close())
+	return errors.Join(err, out.Close())
 }
 
 // binary copies the command line.

@@ -95,9 +95,9 @@ const (
 
 func role(name string) string {
 	switch name {
-	case "machineadm":
+	case command:
 		return roleCommand
-	case "machineadm-conformance":
+	case kit:
 		return roleConformance
 	}
 	return rolePlugin

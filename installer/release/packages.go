@@ -32,8 +32,10 @@ type pack struct {
 	scripts                    bool
 }
 
-// The packages of plugins. A machine needs those of its own cloud at most.
+// The packages. Of those of plugins, a machine needs those of its own cloud at most.
 const (
+	command       = "machineadm"
+	kit           = "machineadm-conformance"
 	plugins       = "machineadm-plugins"
 	remotePlugins = "machineadm-remote"
 	awsPlugins    = "machineadm-aws"
@@ -43,6 +45,7 @@ const (
 
 // holds reports whether a program belongs to the package.
 func (k pack) holds(program string) bool {
+	program = strings.TrimSuffix(program, ".exe")
 	if role(program) != rolePlugin {
 		return slices.Contains(k.roles, role(program))
 	}
@@ -64,37 +67,37 @@ func (k pack) holds(program string) bool {
 func packs() []pack {
 	return []pack{
 		{
-			name: "machineadm", summary: "prepare a machine to be a Kubernetes node", roles: []string{roleCommand}, scripts: true,
+			name: command, summary: "prepare a machine to be a Kubernetes node", roles: []string{roleCommand}, scripts: true,
 			description: "A stream of YAML documents describes the desired state of a node.\nmachineadm runs a plugin for each document until the machine matches.",
 			recommends:  []string{plugins},
 		},
 		{
 			name: plugins, summary: "plugins of machineadm that prepare a Linux node", roles: []string{rolePlugin},
 			description: "Kernel parameters, time synchronization, containerd, Active Directory\nand kubeadm.",
-			depends:     []string{"machineadm"},
+			depends:     []string{command},
 		},
 		{
 			name: remotePlugins, summary: "plugins of machineadm for streams that are elsewhere", roles: []string{rolePlugin},
 			description: "Streams from files, web servers and the Kubernetes API, and passphrases\nof encrypted streams from files and Vault.",
-			depends:     []string{"machineadm"},
+			depends:     []string{command},
 		},
 		{
 			name: awsPlugins, summary: "plugins of machineadm for Amazon Web Services", roles: []string{rolePlugin},
 			description: "Streams from S3, Systems Manager and Secrets Manager, and passphrases\nof encrypted streams from KMS.",
-			depends:     []string{"machineadm"},
+			depends:     []string{command},
 		},
 		{
 			name: googlePlugins, summary: "plugins of machineadm for Google Cloud", roles: []string{rolePlugin},
 			description: "Streams from Cloud Storage, and passphrases of encrypted streams from\nCloud KMS.",
-			depends:     []string{"machineadm"},
+			depends:     []string{command},
 		},
 		{
 			name: azurePlugins, summary: "plugins of machineadm for Microsoft Azure", roles: []string{rolePlugin},
 			description: "Streams from Blob Storage, and passphrases of encrypted streams from\nKey Vault.",
-			depends:     []string{"machineadm"},
+			depends:     []string{command},
 		},
 		{
-			name: "machineadm-conformance", summary: "conformance kit for plugins of machineadm", roles: []string{roleConformance},
+			name: kit, summary: "conformance kit for plugins of machineadm", roles: []string{roleConformance},
 			description: "Checks a plugin in any language against the contract of machineadm.",
 		},
 	}

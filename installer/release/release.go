@@ -74,7 +74,7 @@ type maker struct {
 func makers() []maker {
 	return []maker{
 		{manifest.KindBinary, "", (*Release).binary},
-		{manifest.KindArchive, "", (*Release).archive},
+		{manifest.KindArchive, "", (*Release).archives},
 		{manifest.KindDeb, "linux", linuxPackages(manifest.KindDeb)},
 		{manifest.KindRPM, "linux", linuxPackages(manifest.KindRPM)},
 		{manifest.KindArchLinux, "linux", linuxPackages(manifest.KindArchLinux)},

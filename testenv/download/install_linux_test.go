@@ -1,6 +1,7 @@
 package download
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -125,6 +126,28 @@ func TestWith(t *testing.T) {
 	assert.FileExists(t, b.to+"/plugins/"+timesync)
 	b.refused(report.ExitUsage, `no plugin "sysctl"; it has: `+sysctl+", "+timesync, with("sysctl"))
 	b.refused(report.ExitUsage, `no plugin "../bin/machineadm"`, with("../bin/machineadm"))
+}
+
+// TestMoreArchives has a release with plugins that few machines need in an archive of their own, which is downloaded for them alone.
+func TestMoreArchives(t *testing.T) {
+	t.Parallel()
+	const more, source = "machineadm-more-v1.0.0-linux-" + runtime.GOARCH + ".tar.zst", "machineadm-remote-configuration-provider-s3"
+	b := newBed(t).write(Release{More: []Member{
+		Regular("plugins/"+source, "#!/bin/sh\necho s3\n"),
+		Regular("plugins/machineadm-remote-configuration-provider-ssm", "#!/bin/sh\necho ssm\n"),
+	}})
+	var good []byte
+	b.change(more, func(data []byte) []byte { good = bytes.Clone(data); return data[:len(data)-1] })
+	assert.Equal(t, []string{sysctl, timesync}, b.installed().Plugins, "without the other archive, which is damaged")
+	b.refused(report.ExitUntrusted, more+": ", with("node", source))
+	b.change(more, func([]byte) []byte { return good })
+	assert.ElementsMatch(t, []string{sysctl, timesync, source}, b.installed(with("node", "remote-configuration-provider-s3")).Plugins)
+	assert.Equal(t, "#!/bin/sh\necho s3\n", b.read("plugins/"+source))
+	assert.NoFileExists(t, b.to+"/plugins/machineadm-remote-configuration-provider-ssm")
+	assert.FileExists(t, b.to+"/current/share/man/man8/machineadm.8")
+	assert.False(t, b.installed(with("node", source)).Changed)
+	assert.Equal(t, []string{source}, b.installed(with(source)).Plugins)
+	assert.FileExists(t, b.to+"/bin/machineadm")
 }
 
 func TestOldReleases(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +82,7 @@ type Release struct {
 	Members  []Member         // nil for those of Members
 	Contents []manifest.Entry // nil for those of the members
 	Archive  []byte           // nil for an archive of the members
+	More     []Member         // of another archive, machineadm-more
 	Key      manifest.PrivateKey
 }
 
@@ -104,6 +106,7 @@ func (r *Release) Write(t testing.TB, dir string) {
 	if r.Archive == nil {
 		r.Archive = Archive(t, r.Members)
 	}
+	files := map[string][]byte{r.Name(): r.Archive, "machineadm-" + r.Version + ".spdx.json": []byte("{}\n")}
 	m := &manifest.Manifest{
 		Format: manifest.Format, Name: "machineadm", Version: r.Version, Sequence: r.Sequence, Expires: r.Expires,
 		Files: []manifest.File{{
@@ -111,15 +114,21 @@ func (r *Release) Write(t testing.TB, dir string) {
 			Size: int64(len(r.Archive)), SHA256: Digest(r.Archive), Contents: r.Contents,
 		}, {Name: "machineadm-" + r.Version + ".spdx.json", Kind: manifest.KindSBOM, Size: 3, SHA256: Digest([]byte("{}\n"))}},
 	}
+	if r.More != nil {
+		name := strings.Replace(r.Name(), "machineadm", "machineadm-more", 1)
+		files[name] = Archive(t, r.More)
+		m.Files = append(m.Files, manifest.File{
+			Name: name, Kind: manifest.KindArchive, OS: runtime.GOOS, Arch: runtime.GOARCH,
+			Size: int64(len(files[name])), SHA256: Digest(files[name]), Contents: Contents(r.More),
+		})
+	}
 	text, err := m.Encode()
 	check(t, err)
 	signature, err := manifest.Sign(text, r.Key)
 	check(t, err)
 	check(t, os.MkdirAll(dir, 0o755))
-	for name, data := range map[string][]byte{
-		r.Name(): r.Archive, "machineadm-" + r.Version + ".spdx.json": []byte("{}\n"),
-		manifest.FileName: text, manifest.SignatureName: signature,
-	} {
+	files[manifest.FileName], files[manifest.SignatureName] = text, signature
+	for name, data := range files {
 		check(t, os.WriteFile(filepath.Join(dir, name), data, 0o644)) //nolint:gosec // for a web server
 	}
 }

@@ -55,7 +55,7 @@ func newInstall(g *globals, s streams) *cobra.Command {
 	}
 	f.bind(c, "manifest")
 	c.Flags().StringVar(&f.To, "to", install.DefaultDirectory, "directory `DIR` of the releases, and of bin/ and plugins/")
-	c.Flags().StringSliceVar(&f.With, "with", nil, "install only these plugins, `NAME,...` such as sysctl-plugin-procfs (default: all)")
+	c.Flags().StringSliceVar(&f.With, "with", nil, "install only these plugins, `NAME,...` such as node,remote-configuration-provider-s3 (default: node, all that prepare a node)")
 	c.Flags().StringVar(&f.Version, "version", "", "refuse a release of another `VERSION`")
 	c.Flags().StringVar(&f.AllowDowngrade, "allow-downgrade", "", "accept the release `VERSION` although a newer one was installed")
 	_ = c.MarkFlagDirname("to") // the flag exists
