@@ -7,7 +7,6 @@ $to = "$env:ProgramFiles\machineadm"
 $waits = 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5, 5, 5, 5, 5, 5  # seconds between rounds
 
 $ErrorActionPreference = 'Stop'
-$ProgressPreference = 'SilentlyContinue'  # the progress bar takes most of the time of a download
 [Net.ServicePointManager]::SecurityProtocol = [Net.ServicePointManager]::SecurityProtocol -bor [Net.SecurityProtocolType]::Tls12
 function Stop-Fetch($Message) {
     [Console]::Error.WriteLine("machineadm-fetch: $Message")
@@ -17,15 +16,23 @@ if ($env:PROCESSOR_ARCHITECTURE -ne 'AMD64') { Stop-Fetch "no machineadm for $en
 if ($amd64.Length -ne 64) { Stop-Fetch 'set $amd64 to the SHA-256 of the installer' }
 $file = "machineadm-$version-windows-amd64.msi"
 
-# Only Administrators and SYSTEM can write a new directory; one that exists must be so already, which its rights show.
+# Only Administrators and SYSTEM can write a new directory; one that exists must be so already, which owner and rights show. Of
+# those above, no other user may replace a directory.
 if (-not (Test-Path -LiteralPath $to)) { New-Item -ItemType Directory -Path $to | Out-Null }
-$acl = Get-Acl -LiteralPath $to
+$to = (Get-Item -LiteralPath $to).FullName
 $trusted = 'S-1-5-18', 'S-1-5-32-544', 'S-1-3-0', 'S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464'
-$write = [Security.AccessControl.FileSystemRights]'WriteData, AppendData, Delete, DeleteSubdirectoriesAndFiles, ChangePermissions, TakeOwnership'
-foreach ($rule in $acl.GetAccessRules($true, $true, [Security.Principal.SecurityIdentifier])) {
-    $others = $trusted -notcontains $rule.IdentityReference.Value
-    if ($others -and $rule.AccessControlType -eq 'Allow' -and ($rule.FileSystemRights -band $write)) {
-        Stop-Fetch "$($rule.IdentityReference) can change ${to}: remove that right, or change `$to"
+$replace = 0x500D0040  # GENERIC_WRITE, GENERIC_ALL, Delete, DeleteSubdirectoriesAndFiles, ChangePermissions, TakeOwnership
+$write = 0x500D0046  # and WriteData, AppendData
+for ($at = $to; $at; $at = [IO.Path]::GetDirectoryName($at)) {
+    $acl = Get-Acl -LiteralPath $at
+    $owner = $acl.GetOwner([Security.Principal.SecurityIdentifier]).Value
+    if ($trusted -notcontains $owner) { Stop-Fetch "$at belongs to ${owner}: make Administrators its owner, or change `$to" }
+    foreach ($rule in $acl.GetAccessRules($true, $true, [Security.Principal.SecurityIdentifier])) {
+        $rights = if ($at -eq $to) { $write } elseif ($rule.PropagationFlags -band 2) { 0 } else { $replace }  # 2: InheritOnly
+        $others = $trusted -notcontains $rule.IdentityReference.Value
+        if ($others -and $rule.AccessControlType -eq 'Allow' -and ([int]$rule.FileSystemRights -band $rights)) {
+            Stop-Fetch "$($rule.IdentityReference) can change ${at}: remove that right, or change `$to"
+        }
     }
 }
 
@@ -36,10 +43,21 @@ foreach ($old in Get-ChildItem -LiteralPath $to -Filter '.machineadm-fetch.*.tmp
 }
 function Test-Download($Url) {
     try {
-        Invoke-WebRequest -UseBasicParsing -Uri "$Url/$file" -OutFile $temporary -TimeoutSec 60
-        $stream = [IO.File]::Open($temporary, 'Open', 'ReadWrite')
-        $stream.Flush($true)
-        $stream.Dispose()
+        $request = [Net.WebRequest]::Create("$Url/$file")
+        $request.Timeout = $request.ReadWriteTimeout = 60000
+        $answer = $request.GetResponse()
+        try {
+            $in = $answer.GetResponseStream()
+            $out = [IO.File]::Create($temporary)
+            try {
+                $buffer = New-Object byte[] 65536
+                while (($n = $in.Read($buffer, 0, $buffer.Length)) -gt 0) {
+                    if ($out.Length + $n -gt 268435456) { throw 'it is larger than 256 MiB' }
+                    $out.Write($buffer, 0, $n)
+                }
+                $out.Flush($true)
+            } finally { $out.Dispose() }
+        } finally { $answer.Close() }
     } catch {
         [Console]::Error.WriteLine("machineadm-fetch: cannot download $Url/${file}: $($_.Exception.Message)")
         $script:left += $Url
@@ -61,13 +79,12 @@ function Test-Round {
     }
     return $false
 }
+$msi = Join-Path $to $file
 try {
     if (-not (Test-Round)) { Stop-Fetch "nothing installed: check `$urls, `$amd64, network, space in $to" }
-    $msi = Join-Path $to $file
     Move-Item -LiteralPath $temporary -Destination $msi -Force
     $run = Start-Process -FilePath "$env:SystemRoot\System32\msiexec.exe" -ArgumentList "/i `"$msi`" /qn /norestart" -Wait -PassThru
-    Remove-Item -LiteralPath $msi -Force
 } finally {
-    Remove-Item -LiteralPath $temporary -Force -ErrorAction SilentlyContinue
+    Remove-Item -LiteralPath $temporary, $msi -Force -ErrorAction SilentlyContinue
 }
 if ($run.ExitCode -notin 0, 3010) { Stop-Fetch "msiexec ended with $($run.ExitCode): see its log, and docs/fetch.md" }  # 3010: reboot
