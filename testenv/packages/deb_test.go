@@ -132,7 +132,7 @@ func TestDeb(t *testing.T) {
 			} {
 				assert.Equal(t, there, n.exists(t, path), "after the removal: %s", path)
 			}
-			n.apt(t, append([]string{"purge"}, packages()...)...)
+			n.apt(t, "purge", "machineadm", "machineadm-plugins")
 			assert.False(t, n.exists(t, stateDir), "after the purge")
 			assert.True(t, n.exists(t, "/etc/machineadm/node.yaml"), "a purge removes the operator's file")
 			n.MustExec(t, "dpkg", "--purge", "machineadm")
