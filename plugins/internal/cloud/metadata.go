@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"time"
@@ -21,9 +22,18 @@ const (
 
 // Metadata gets a JSON answer of a metadata service: without a proxy or redirects, and of at most 64 KiB.
 func Metadata(ctx context.Context, url string, header map[string]string, into any, spreadUntil time.Time) (http.Header, error) {
-	return Client{Direct: true, SpreadUntil: spreadUntil}.Exchange(ctx, Message{
+	answer, err := Client{Direct: true, SpreadUntil: spreadUntil}.Exchange(ctx, Message{
 		Method: http.MethodGet, URL: url, Header: header, Into: into, Most: maxMetadataBytes,
 	})
+	return answer, aside(err)
+}
+
+// aside returns the error of a server that is not the source: its status does not mean that the source has nothing (SPEC P-48).
+func aside(err error) error {
+	if known, ok := errors.AsType[*pluginv1.Error](err); ok {
+		delete(known.Facts, pluginv1.FactStatus)
+	}
+	return err
 }
 
 // Token gets an access token of OAuth 2.0 (RFC 6749, section 4). A refused request is an answer with the status 401, whatever its
@@ -36,6 +46,7 @@ func Token(ctx context.Context, c Client, to string, form url.Values) (string, e
 		Method: http.MethodPost, URL: to, Header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"},
 		Body: []byte(form.Encode()), Into: &access,
 	})
+	err = aside(err)
 	if code := Status(err); code == http.StatusBadRequest || code == http.StatusUnauthorized {
 		err = sdk.Answered(sdk.Precondition("the credentials are refused: "+pluginv1.AsError(err).Message,
 			"check that they are still valid, and the clock of this machine"), http.StatusUnauthorized)

@@ -34,6 +34,7 @@ func TestTokenOfMachine(t *testing.T) {
 			_, _ = io.WriteString(w, "{}"+strings.Repeat(" ", 64<<10))
 		}, pluginv1.CodePrecondition, "too much"},
 		"no identity":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "c4n4ry", http.StatusBadRequest) }, pluginv1.CodePrecondition, "400"},
+		"no right":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, pluginv1.CodePrecondition, "403"},
 		"redirect":      {http.RedirectHandler("/next", http.StatusFound).ServeHTTP, pluginv1.CodePrecondition, "302"},
 		"throttled":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, pluginv1.CodeRetry, "429"},
 		"being updated": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }, pluginv1.CodeRetry, "410"},
@@ -52,6 +53,7 @@ func TestTokenOfMachine(t *testing.T) {
 			assert.Equal(t, test.code, e.Code)
 			assert.Contains(t, e.Message, test.text)
 			assert.NotContains(t, e.Message, "c4n4ry")
+			assert.Empty(t, e.Facts, "nothing was asked of the source")
 		})
 	}
 }

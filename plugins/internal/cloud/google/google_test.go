@@ -67,6 +67,7 @@ func TestTokenOfMachine(t *testing.T) {
 			assert.Equal(t, test.code, e.Code)
 			assert.Contains(t, e.Message, test.text)
 			assert.NotContains(t, e.Message, "c4n4ry")
+			assert.Empty(t, e.Facts, "nothing was asked of the source")
 		})
 	}
 	metadata := httptest.NewServer(http.NotFoundHandler())
