@@ -71,12 +71,17 @@ func (x *exchange) status(answer *http.Response) error {
 	switch {
 	case code >= 500:
 		return sdk.Retry(retryAfter(answer.Header, time.Now()), message)
-	case hint != "":
+	case hint != "" && x.bySource():
 		return sdk.Answered(sdk.Precondition(message, cmp.Or(m.Hint, hint)), code)
 	case code/100 == 3:
 		hint = "redirects are not followed here: name the last URL in the document"
 	}
 	return sdk.Precondition(message, cmp.Or(m.Hint, hint))
+}
+
+// bySource reports whether an answer certainly comes from the server: a proxy answers requests of plain http itself (SPEC P-48).
+func (x *exchange) bySource() bool {
+	return x.proxy == nil || x.proxy.Scheme != "http" || x.request.URL.Scheme != "http"
 }
 
 func described(code int) string {

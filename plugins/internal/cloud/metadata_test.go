@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"testing"
 	"time"
 
@@ -36,5 +37,34 @@ func TestOtherServers(t *testing.T) {
 			continue
 		}
 		assert.Empty(t, e.Facts)
+	}
+}
+
+// TestAnswerOfProxy: a proxy answers a request of plain http itself, so that the answer need not be the server's. By TLS, and through
+// a proxy of SOCKS, it is the server's.
+func TestAnswerOfProxy(t *testing.T) {
+	t.Parallel()
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, "a.example", r.URL.Host, "the form of a request to a proxy")
+		code, err := strconv.Atoi(r.URL.Path[1:])
+		assert.NoError(t, err)
+		w.WriteHeader(code)
+	}))
+	t.Cleanup(proxy.Close)
+	at, err := url.Parse(proxy.URL)
+	require.NoError(t, err)
+	for code, status := range statuses {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://a.example/"+strconv.Itoa(code), nil)
+		require.NoError(t, err)
+		x := &exchange{client: Client{Direct: true, Digest: true}, caller: t.Context(), first: r, request: r, proxy: at}
+		answer, err := x.send()
+		require.NoError(t, err)
+		_, err = x.checked(answer)
+		assert.Empty(t, refusal(t, err, pluginv1.CodePrecondition, "through the proxy "+at.Host).Facts)
+		for scheme, through := range map[string]string{"https": "http", "http": "socks5"} {
+			r.URL.Scheme, x.proxy = scheme, &url.URL{Scheme: through, Host: "proxy.example"}
+			e := pluginv1.AsError(x.status(&http.Response{StatusCode: code}))
+			assert.Equal(t, status, e.Facts[pluginv1.FactStatus], "%d by %s", code, scheme)
+		}
 	}
 }
