@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -104,6 +105,9 @@ func (r *runner) applyDocument(ctx context.Context, p *planned) (result, error) 
 		}
 		wait := max(pause, retry.RetryAfter)
 		pause = min(2*pause, r.o.Retry.Most)
+		if p.source != nil { // nothing behind it can begin, and many machines may wait for the same source
+			pause, wait = r.o.Retry.First, wait+rand.N(wait/5+1)
+		}
 		switch next := time.Now().Add(wait); {
 		case next.After(retryUntil):
 			out := p.fromPlugin(res.by, retry)
@@ -112,7 +116,7 @@ func (r *runner) applyDocument(ctx context.Context, p *planned) (result, error) 
 		case next.After(end):
 			return res, limitAfter(earlier, p.timedOut(res.by))
 		}
-		r.emitFor(p.doc, res, Event{Type: EventRetry, Message: fmt.Sprintf("%s; trying again in %s", earlier, wait)})
+		r.emitFor(p.doc, res, Event{Type: EventRetry, Message: fmt.Sprintf("%s; trying again in %s", earlier, wait.Round(time.Millisecond))})
 		select {
 		case <-time.After(wait):
 		case <-r.o.Interrupt:

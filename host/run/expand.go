@@ -15,12 +15,9 @@ import (
 	"github.com/machineadm/machineadm/host/resolve"
 )
 
-// How long a plugin tries again by itself to reach a source: in the first planning, in which other documents may have to come
-// first, and at the turn of the document.
-const (
-	firstTries = 5 * time.Second
-	turnTries  = 30 * time.Second
-)
+// firstTries is how long a plugin tries again by itself to reach a source in the first planning, in which other documents may have
+// to come first. At the turn of the document it is all that is left of its limit.
+const firstTries = 5 * time.Second
 
 // expand puts behind each document that stands for others what it stands for. An error ends the run.
 func (r *runner) expand(ctx context.Context, s stream) (stream, error) {

@@ -17,7 +17,7 @@ func (r *runner) resolvePending(ctx context.Context, p *planned, res result, end
 	ctx, cancelLimit := context.WithDeadlineCause(ctx, end, errTimedOut)
 	defer cancelLimit()
 	x := r.expander
-	state, below, err := x.resolve(ctx, p.doc, min(turnTries, time.Until(end)))
+	state, below, err := x.resolve(ctx, p.doc, time.Until(end))
 	switch {
 	case err != nil:
 		return res, err
