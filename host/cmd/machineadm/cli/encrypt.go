@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -90,6 +92,9 @@ func (g *globals) encrypt(ctx context.Context, s streams, o *encryptFlags) error
 	if err := g.validatePlain(ctx, s, o, plain); err != nil {
 		return err
 	}
+	if err := o.permitted(plain); err != nil {
+		return err
+	}
 	return g.withKeys(ctx, s, o.provider, func(where *place, p *launch.Plugin) error {
 		if !slices.Contains(p.Description.Capabilities, pluginv1.CapabilityNewPassphrase) {
 			return &exitError{code: report.ExitPrecondition, message: "the provider " + o.provider + " makes no passphrases", hint: "name one that does: machineadm plugins inspect"}
@@ -129,6 +134,42 @@ func (o *encryptFlags) write(ctx context.Context, s streams, where *place, p *la
 func (g *globals) validatePlain(ctx context.Context, s streams, o *encryptFlags, plain []byte) error {
 	quiet := streams{in: bytes.NewReader(plain), out: io.Discard, err: s.err, width: s.width}
 	return g.validate(ctx, quiet, &applyFlags{path: o.path, phase: "all", output: "text"})
+}
+
+// permitted refuses documents that a machine refuses within the EncryptedConfig, although a stream of its own may have them.
+func (o *encryptFlags) permitted(plain []byte) error {
+	decoded, err := document.Decode(streamName(o.path), bytes.NewReader(plain))
+	if err != nil {
+		return &exitError{code: report.ExitUsage, message: err.Error()}
+	}
+	for _, d := range decoded.Documents {
+		if !resolve.IsReference(d.APIVersion, d.Kind) {
+			continue
+		}
+		raw, err := d.JSON()
+		if err != nil {
+			return err
+		}
+		want, err := resolve.Check(d.Kind, raw)
+		if err == nil {
+			err = resolve.Permitted(want, false)
+		}
+		if err == nil && d.Kind == v1alpha1.KindEncryptedConfig && d.Name == o.name {
+			err = &pluginv1.Error{Code: pluginv1.CodeInvalidConfig, Violations: []document.Violation{{
+				Field: "metadata.name", Message: "is also that of the document which stands for the stream",
+				Hint: "choose another --name: every document of a kind has its own, also across streams",
+			}}}
+		}
+		if err != nil {
+			e := pluginv1.AsError(err)
+			e.Message, e.Violations = "", append(e.Violations, document.Violation{Message: e.Message})[:1]
+			return &exitError{
+				code: report.ExitCode(e.Code.String()), hint: cmp.Or(e.Violations[0].Hint, e.Hint),
+				message: fmt.Sprintf("%s:%d: %s/%s: %s", streamName(o.path), d.Position.Line, d.Kind, d.Name, e.Error()),
+			}
+		}
+	}
+	return nil
 }
 
 // readProviderConfig returns the YAML file of a flag as JSON, nil for none.

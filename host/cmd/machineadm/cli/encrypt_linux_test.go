@@ -96,6 +96,10 @@ func TestEncryptRefuses(t *testing.T) {
 	all := func(more ...string) []string {
 		return append([]string{"encrypt", "-f", stream, "--name", "n", "--provider", "test", "--key", "key://a"}, more...)
 	}
+	inner := func(name, stream string) []string { return all("-f", writeTo(t, b, name, plain("a")+stream)) }
+	b.source(map[string]any{})
+	b.keys(nil)
+	nested := b.encrypt("n", plain("b"))
 	short := map[string]any{"passphrases": map[string]any{"key://a": map[string]any{"value": "c4n4ry"}}}
 	failing := func(answer string) map[string]any {
 		return map[string]any{"passphrases": map[string]any{"key://a": map[string]any{"answer": answer}}}
@@ -116,6 +120,9 @@ func TestEncryptRefuses(t *testing.T) {
 		"an empty stream":             {nil, all("-f", empty), report.ExitUsage, "contains no document"},
 		"a stream that is wrong":      {nil, all("-f", bad), report.ExitUsage, "bad.yaml:4:12"},
 		"a stream that a plugin bars": {nil, all("-f", invalid), report.ExitUsage, "invalid.yaml:5:"},
+		"a target of the report":      {nil, inner("target.yaml", ourDoc("ReportTarget", "t", "uri: test://c4n4ry")), report.ExitUsage, "target.yaml:7: ReportTarget/t: InvalidConfig: kind: a stream"},
+		"a report's destination":      {nil, inner("report.yaml", ourDoc("RemoteConfig", "r", "uri: test://a, report: {uri: test://c4n4ry}")), report.ExitUsage, "must not say where the report goes"},
+		"a document of the same name": {nil, inner("nested.yaml", nested), report.ExitUsage, "EncryptedConfig/n: InvalidConfig: metadata.name: "},
 		"no such provider":            {nil, all("--provider", "none"), report.ExitPrecondition, "machineadm-plugin-encryption-provider-none"},
 		"no such key":                 {nil, all("--key", "key://b"), report.ExitPrecondition, "provider test: "},
 		"a provider that makes none":  {map[string]any{"noNew": true}, all(), report.ExitPrecondition, "makes no passphrases"},
