@@ -95,7 +95,7 @@ func (g *globals) encrypt(ctx context.Context, s streams, o *encryptFlags) error
 	if err := o.permitted(plain); err != nil {
 		return err
 	}
-	return g.withKeys(ctx, s, o.provider, func(where *place, p *launch.Plugin) error {
+	return g.withKeys(ctx, s, o.provider, func(ctx context.Context, where *place, p *launch.Plugin) error {
 		if !slices.Contains(p.Description.Capabilities, pluginv1.CapabilityNewPassphrase) {
 			return &exitError{code: report.ExitPrecondition, message: "the provider " + o.provider + " makes no passphrases", hint: "name one that does: machineadm plugins inspect"}
 		}
@@ -206,7 +206,7 @@ func (g *globals) decrypt(ctx context.Context, s streams, o *encryptFlags) error
 	if err != nil {
 		return err
 	}
-	return g.withKeys(ctx, s, want.Spec.Provider, func(where *place, p *launch.Plugin) error {
+	return g.withKeys(ctx, s, want.Spec.Provider, func(ctx context.Context, where *place, p *launch.Plugin) error {
 		plain, err := resolve.Decrypt(ctx, p.Keys, want, resolve.Request{Document: raw, Target: where.target})
 		if err != nil {
 			return pluginFailure(want.Spec.Provider, err)
@@ -244,8 +244,10 @@ func (o *encryptFlags) find(data []byte) (raw []byte, want v1alpha1.EncryptedCon
 	return raw, *decodedAs.(*v1alpha1.EncryptedConfig), nil //nolint:errcheck // by the kind
 }
 
-// withKeys calls use with the running plugin of a provider of passphrases.
-func (g *globals) withKeys(ctx context.Context, s streams, provider string, use func(*place, *launch.Plugin) error) error {
+// withKeys calls use with the running plugin of a provider of passphrases. Its calls together have the time of one planning.
+func (g *globals) withKeys(
+	ctx context.Context, s streams, provider string, use func(context.Context, *place, *launch.Plugin) error,
+) error {
 	log, err := g.logger(s.err)
 	if err != nil {
 		return err
@@ -269,7 +271,17 @@ func (g *globals) withKeys(ctx context.Context, s streams, provider string, use 
 	if err != nil {
 		return startFailure("plugin "+binary+": "+err.Error(), err)
 	}
-	return use(where, plugin)
+	limit := min(g.timeout, run.PlanTimeout)
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err = use(limited, where, plugin)
+	if limited.Err() != nil && ctx.Err() == nil && err != nil {
+		return &exitError{
+			code: report.ExitDeadline, message: fmt.Sprintf("provider %s: no answer within %s", provider, limit),
+			hint: "check that this machine reaches the service of the provider",
+		}
+	}
+	return err
 }
 
 // pluginFailure returns an error of the contract with the exit code that a run has.

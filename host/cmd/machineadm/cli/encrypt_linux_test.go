@@ -185,6 +185,10 @@ func TestDecryptRefuses(t *testing.T) {
 		assert.Empty(t, got.out, name)
 		assert.NotContains(t, got.errOut, "c4n4ry", name)
 	}
+	b.keys(map[string]any{"passphrases": map[string]any{"key://a": map[string]any{"answer": "hang"}}})
+	got := b.run("decrypt", "-f", b.stream(sealed), "--timeout", "1s")
+	assert.Equal(t, report.ExitDeadline, got.code, "%s", got)
+	assert.Contains(t, got.errOut, "provider test: no answer within 1s")
 	for _, args := range [][]string{{"decrypt"}, {"decrypt", "-f", filepath.Join(b.dir, "none")}, {"decrypt", "x"}} {
 		assert.Equal(t, report.ExitUsage, b.run(args...).code, args)
 	}
