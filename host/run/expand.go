@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ const firstTries = 5 * time.Second
 
 // expand puts behind each document that stands for others what it stands for. An error ends the run.
 func (r *runner) expand(ctx context.Context, s stream) (stream, error) {
-	r.expander = &expander{runner: r, chains: map[string]string{}, bytes: int64(len(r.o.Stream))}
+	r.expander = &expander{runner: r, chains: map[string]string{}, sums: map[string][sha256.Size]byte{}, bytes: int64(len(r.o.Stream))}
 	for _, d := range s.docs {
 		r.expander.chains[d.label()] = d.chain()
 	}
@@ -106,8 +107,7 @@ func (x *expander) resolve(ctx context.Context, d doc, tries time.Duration) (sou
 		return out, stream{}, nil
 	}
 	out.result = out.result.end(report.Unchanged, report.ReasonResolved)
-	sum := sha256.Sum256(data)
-	x.sums = append(x.sums, sum[:]...)
+	x.sums[d.id] = sha256.Sum256(data)
 	below, err := x.read(d, want, data)
 	if end := (*runError)(nil); errors.As(err, &end) { // the whole stream cannot be read
 		out.result = out.result.fail(d.within(end.problems))
@@ -275,12 +275,16 @@ func (x *expander) keep(key string, data []byte) error {
 	return stateError("keep what a document stands for", x.deps.Resolved.Keep(key, data))
 }
 
-// sign makes the generation of the run that of the stream and of all that it stands for.
+// sign makes the generation of the run that of the stream and of all that it stands for, whenever a document was resolved.
 func (x *expander) sign() error {
 	if x.deps.Generation == nil || len(x.sums) == 0 {
 		return nil
 	}
-	generation, err := x.deps.Generation(slices.Concat(x.o.Stream, []byte{0}, x.sums))
+	signed := append(slices.Clone(x.o.Stream), 0)
+	for _, id := range slices.Sorted(maps.Keys(x.sums)) {
+		signed = fmt.Appendf(signed, "%s %x\n", id, x.sums[id])
+	}
+	generation, err := x.deps.Generation(signed)
 	if err == nil {
 		x.head.Generation = generation
 	}

@@ -41,6 +41,7 @@ type world struct {
 	fail     bool // every record call from now on
 	sentinel bool
 	reboots  int
+	counted  string // the generation whose reboots are counted
 	requests []state.Request
 	keepErr  error       // of Reboots.Keep
 	resume   *fakeResume // nil: none
@@ -156,7 +157,11 @@ func (w fakeReboots) Keep(all []state.Request) error {
 	return nil
 }
 
-func (w fakeReboots) Count(string) (int, error) {
+func (w fakeReboots) Count(generation string) (int, error) {
+	if w.counted != generation && w.counted != "" {
+		w.reboots = 0
+	}
+	w.counted = generation
 	w.reboots++
 	w.note("count reboot %d", w.reboots)
 	return w.reboots, nil
@@ -212,8 +217,9 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 	if w.resume != nil {
 		w.resume.world, with.Resume = w, w.resume
 	}
+	generation, _ := with.Generation(o.Stream)
 	got, details := Execute(ctx, o, with, report.Report{
-		APIVersion: report.APIVersion, Kind: report.Kind, Outcome: report.RunRunning, Documents: []report.Document{},
+		Generation: generation, APIVersion: report.APIVersion, Kind: report.Kind, Outcome: report.RunRunning, Documents: []report.Document{},
 	})
 	wantValid(w.t, got)
 	w.details = details

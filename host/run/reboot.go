@@ -98,7 +98,7 @@ func (r *runner) prepareReboot(ctx context.Context) error {
 		return nil
 	}
 	if r.deps.Reboots != nil {
-		n, err := r.deps.Reboots.Count(r.head.Generation)
+		n, err := r.deps.Reboots.Count(r.counted)
 		if err != nil {
 			return stateError("count the reboot", err)
 		}

@@ -22,7 +22,7 @@ func Execute(ctx context.Context, o Options, deps Dependencies, head report.Repo
 		deps.Observe = func(Event) {}
 	}
 	head.Outcome = report.RunRunning
-	r := &runner{o: o, deps: deps, log: deps.Log, claimKey: make([]byte, 32), head: head}
+	r := &runner{o: o, deps: deps, log: deps.Log, claimKey: make([]byte, 32), head: head, counted: head.Generation}
 	_, _ = rand.Read(r.claimKey) // never fails: crypto/rand ends the process instead
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()

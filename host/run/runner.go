@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,7 @@ type runner struct {
 	claimKey []byte
 
 	head     report.Report
+	counted  string // the generation of the stream alone, for which reboots are counted
 	docs     []doc
 	results  []result // by index in docs
 	problems problems // of the run and of the stream
@@ -36,7 +38,7 @@ type expander struct {
 	chains  map[string]string // of every document, by KIND/NAME
 	fetches int
 	bytes   int64
-	sums    []byte // the digests of all that was resolved, in order
+	sums    map[string][sha256.Size]byte // the digests of all that was resolved, by the ID of the document
 }
 
 // image reports whether the run writes into an image.

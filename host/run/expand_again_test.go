@@ -1,0 +1,60 @@
+package run
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
+)
+
+// TestExpandInAnyOrder: the generation does not depend on when a document is resolved.
+func TestExpandInAnyOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add("x").apply = func(context.Context, string, func(pluginv1.Event) error) (pluginv1.Finished, error) {
+		return pluginv1.Finished{Error: &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "no"}}, nil
+	}
+	s := w.serve("web", map[string]string{"u:1": thing("b"), "u:2": thing("c")})
+	s.answer = func(uri string, _ int) error {
+		if uri == "u:1" && s.calls["u:2"] == 0 {
+			return unreachable()
+		}
+		return nil
+	}
+	options := Options{Mode: ModeApply, Stream: []byte(remote("r", "u:1") + remote("s", "u:2"))}
+	late := w.execute(options)
+	require.Equal(t, 2, s.calls["u:1"], "it is resolved at its turn")
+	again := w.execute(options)
+	require.Equal(t, 3, s.calls["u:1"], "it is resolved first")
+	assert.Equal(t, late.Generation, again.Generation)
+	s.objects["u:1"], s.objects["u:2"] = s.objects["u:2"], s.objects["u:1"]
+	assert.NotEqual(t, late.Generation, w.execute(options).Generation)
+}
+
+// TestRebootsWithALateSource: a stream causes no more reboots when what it stands for is known late, or changes.
+func TestRebootsWithALateSource(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add("x").apply = reboots(pluginv1.RebootBeforeNext)
+	s := w.serve("web", map[string]string{"u:1": thing("b")})
+	s.answer = func(string, int) error { return unreachable() }
+	options := Options{Mode: ModeApply, Reboot: true, Stream: []byte(thing("a") + remote("r", "u:1") + thing("z"))}
+	first := w.execute(options)
+	require.Equal(t, report.ExitReboot, first.ExitCode, errorsOf(first))
+	s.answer, options.Resumed = nil, true
+	for boot := 2; boot <= MaxReboots+1; boot++ {
+		w.requests = nil // as the state store does when the boot ID has changed
+		got := w.execute(options)
+		assert.Equal(t, boot, w.reboots)
+		assert.NotEqual(t, first.Generation, got.Generation)
+		want := report.ExitReboot
+		if boot > MaxReboots {
+			want = report.ExitDeadline
+		}
+		assert.Equal(t, want, got.ExitCode, errorsOf(got))
+	}
+}
