@@ -195,13 +195,21 @@ func (r *runner) planPending(ctx context.Context, p *planned, end time.Time) err
 	case err == nil:
 		p.plan, p.pending = plan, nil
 		return conflicts(r.all)[p.index].orNil()
-	case errors.As(err, &over) && errors.Is(context.Cause(ctx), errTimedOut):
-		return p.timedOut(p.result.by)
 	case errors.As(err, &own), errors.As(err, &over), retryOf(err) != nil:
-		return err
+		return p.withinLimit(ctx, err)
 	default:
 		return p.fromPlugin(p.result.by, err)
 	}
+}
+
+// withinLimit returns the error of a part of the document's turn: that of its limit, if it is this that ended the part, and not
+// the limit of the run.
+func (p *planned) withinLimit(ctx context.Context, err error) error {
+	over, ok := errors.AsType[*runError](err)
+	if ok && over.problems[0].err.Code == report.CodeDeadline && errors.Is(context.Cause(ctx), errTimedOut) {
+		return p.timedOut(p.result.by)
+	}
+	return err
 }
 
 // choose saves the provider of a document before it changes anything, so that no later run switches.

@@ -197,11 +197,10 @@ func (x *expander) failed(ctx context.Context, d doc, out source, err error) (so
 		return out, stream{}, err
 	}
 	if expired(err) {
+		awaitDeadline(ctx)
 		switch {
 		case errors.Is(context.Cause(ctx), errPlanTimeout):
 			err = &pluginv1.Error{Code: pluginv1.CodeRetry, Message: fmt.Sprintf("it was not delivered within %s", x.o.PlanTimeout)}
-		case errors.Is(context.Cause(ctx), errTimedOut):
-			return out, stream{}, d.timedOut(out.result.by)
 		case ctx.Err() != nil:
 			return out, stream{}, x.contextEnded(ctx.Err())
 		default:

@@ -2,7 +2,9 @@ package run
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -56,5 +58,34 @@ func TestRebootsWithALateSource(t *testing.T) {
 			want = report.ExitDeadline
 		}
 		assert.Equal(t, want, got.ExitCode, errorsOf(got))
+	}
+}
+
+// TestLimitWhileResolvingAtItsTurn: whatever takes all of a document's time at its turn exceeds the limit of the document, not that of
+// the run, nor that of a document which it stands for.
+func TestLimitWhileResolvingAtItsTurn(t *testing.T) {
+	t.Parallel()
+	untilEnd := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for name, object := range map[string]string{"a plan": thing("b"), "a source": remote("s", "u:2")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.add("x").onPlan = func(ctx context.Context, _ pluginv1.Request) error { return untilEnd(ctx) }
+			s := w.serve("web", map[string]string{"u:1": object})
+			s.onFetch = func(ctx context.Context, uri string) error {
+				switch {
+				case uri == "u:2":
+					return untilEnd(ctx)
+				case s.calls[uri] == 1: // as a plugin that sees the deadline first
+					return context.DeadlineExceeded
+				}
+				return nil
+			}
+			stream := strings.Replace(remote("r", "u:1"), "{name: r}", "{name: r, timeout: 500ms}", 1)
+			got := w.execute(Options{Mode: ModeApply, Stream: []byte(stream), PlanTimeout: 900 * time.Millisecond})
+			assert.Equal(t, report.ExitDeadline, got.ExitCode)
+			assert.Contains(t, errorsOf(got), "Deadline: applying it took longer than its 500ms")
+			assert.Equal(t, "RemoteConfig/r", got.Errors[0].Document)
+		})
 	}
 }

@@ -20,7 +20,7 @@ func (r *runner) resolvePending(ctx context.Context, p *planned, res result, end
 	state, below, err := x.resolve(ctx, p.doc, time.Until(end))
 	switch {
 	case err != nil:
-		return res, err
+		return res, p.withinLimit(ctx, err)
 	case state.pending != nil && state.pending.Code == pluginv1.CodeRetry:
 		return res, state.pending
 	case state.pending != nil:
@@ -34,7 +34,7 @@ func (r *runner) resolvePending(ctx context.Context, p *planned, res result, end
 	}
 	var more stream
 	if err := x.all(ctx, below.docs, &more); err != nil {
-		return res, err
+		return res, p.withinLimit(ctx, err)
 	}
 	if err := x.sign(); err != nil {
 		return res, err
@@ -42,7 +42,7 @@ func (r *runner) resolvePending(ctx context.Context, p *planned, res result, end
 	if len(more.problems) > 0 {
 		return res, more.problems.sorted()
 	}
-	return res.end(report.Unchanged, report.ReasonResolved), r.insert(ctx, p.index+1, more)
+	return res.end(report.Unchanged, report.ReasonResolved), p.withinLimit(ctx, r.insert(ctx, p.index+1, more))
 }
 
 // insert binds and plans documents that follow at this index, before any of them is applied. Their errors are an

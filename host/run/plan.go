@@ -187,10 +187,7 @@ func (r *runner) requestPlan(ctx context.Context, d doc, c *candidate) (pluginv1
 	if !expired(err) {
 		return plan, err
 	}
-	// gRPC sends the deadline to the plugin, whose answer can arrive just before the timer of this context fires.
-	if deadline, ok := call.Deadline(); ok && time.Until(deadline) < time.Second {
-		<-call.Done()
-	}
+	awaitDeadline(call)
 	switch {
 	case errors.Is(context.Cause(call), errPlanTimeout):
 		return pluginv1.Plan{}, d.withLog(c, report.Error{
@@ -200,6 +197,14 @@ func (r *runner) requestPlan(ctx context.Context, d doc, c *candidate) (pluginv1
 		return pluginv1.Plan{}, r.contextEnded(call.Err())
 	default:
 		return pluginv1.Plan{}, selfCancelled(err)
+	}
+}
+
+// awaitDeadline waits for the end of the context of a call that ended as too late: gRPC sends the deadline to the plugin, whose answer
+// can arrive just before the timer of the context fires.
+func awaitDeadline(call context.Context) {
+	if deadline, ok := call.Deadline(); ok && time.Until(deadline) < time.Second {
+		<-call.Done()
 	}
 }
 
