@@ -57,7 +57,7 @@ func (r *runner) turn(ctx context.Context, p *planned) error {
 	if err != nil {
 		own := asProblems(err)
 		for i := range own {
-			own[i].err.Document = p.label()
+			own[i].err.Document = cmp.Or(own[i].err.Document, p.label())
 		}
 		r.results[p.index] = res.fail(own)
 		return own
