@@ -13,12 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/contract/v1alpha1"
-	"github.com/machineadm/machineadm/host/envelope"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
@@ -101,15 +96,12 @@ func referring(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
 	key, sealed := filepath.Join(b.dir, "key"), filepath.Join(b.dir, "sealed.yaml")
-	passphrase := []byte("a passphrase of the campaign")
-	d, err := envelope.Seal("sealed", "file", "file://"+key, nil, passphrase, []byte(treeStream))
+	outer, text, passphrase, err := references(key, sealed, treeStream)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text bytes.Buffer
 	err = errors.Join(
-		document.Encode(&text, d), os.WriteFile(key, passphrase, 0o600), os.WriteFile(sealed, text.Bytes(), 0o600),
-		os.WriteFile(b.stream, []byte("apiVersion: "+v1alpha1.APIVersion+"\nkind: RemoteConfig\nmetadata: {name: outer}\nspec: {provider: file, uri: "+sealed+"}\n"), 0o600),
+		os.WriteFile(key, []byte(passphrase), 0o600), os.WriteFile(sealed, []byte(text), 0o600), os.WriteFile(b.stream, []byte(outer), 0o600),
 		os.Link(filepath.Join(built, sourcePlugin), filepath.Join(b.plugins, sourcePlugin)),
 		os.Link(filepath.Join(built, keyPlugin), filepath.Join(b.plugins, keyPlugin)),
 	)
@@ -157,10 +149,10 @@ func (b *bench) start(t *testing.T, more ...string) *running {
 }
 
 // startTrapped starts a run whose calls a trap watches.
-func (b *bench) startTrapped(t *testing.T, at int, errno unix.Errno) (*running, *trap) {
+func (b *bench) startTrapped(t *testing.T, a aim) (*running, *trap) {
 	t.Helper()
 	socket := filepath.Join(b.dir, "trap")
-	p := setTrap(t, socket, at, errno)
+	p := setTrap(t, socket, a)
 	return b.startAs(t, []string{trapVariable + "=" + socket}, []string{"/proc/self/exe", filepath.Join(built, hostBinary)}), p
 }
 

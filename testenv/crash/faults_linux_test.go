@@ -96,11 +96,17 @@ type response struct {
 	flags uint32
 }
 
-// trap counts the calls of a run that change files, and makes the one with the number at fail with errno, or kills the
-// process that made it (errno 0).
+// aim is the call that a trap hits: the one with the number at fails with errno, or its process is killed (errno 0).
+type aim struct {
+	at    int // 0 only counts
+	errno unix.Errno
+	// within is a part of the path of the calls that count; empty for all.
+	within string
+}
+
+// trap counts the calls of a run that change files, and hits one.
 type trap struct {
-	at       int
-	errno    unix.Errno
+	aim
 	calls    int
 	hit      string // what was hit; empty for a run with fewer calls
 	done     chan struct{}
@@ -108,14 +114,14 @@ type trap struct {
 	err      error
 }
 
-// setTrap waits for the run at a socket. at 0 only counts.
-func setTrap(t testing.TB, socket string, at int, errno unix.Errno) *trap {
+// setTrap waits for the run at a socket.
+func setTrap(t testing.TB, socket string, a aim) *trap {
 	t.Helper()
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &trap{at: at, errno: errno, done: make(chan struct{}), listener: listener}
+	p := &trap{aim: a, done: make(chan struct{}), listener: listener}
 	go func() {
 		defer close(p.done)
 		p.err = p.serve()
@@ -191,7 +197,7 @@ func (p *trap) watch(fd int) error {
 func (p *trap) answer(fd int, n notification) error {
 	r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	what := ""
-	if p.counts(n) {
+	if p.counts(n) && (p.within == "" || strings.Contains(pathOf(n), p.within)) {
 		if p.calls++; p.calls == p.at {
 			what = describe(n)
 			if p.errno != 0 {
@@ -225,6 +231,29 @@ func (p *trap) counts(n notification) bool {
 	return err == nil && statErr == nil && strings.HasPrefix(path, "/") && info.Mode().IsRegular()
 }
 
+// pathOf returns the path of a call, or of its directory: that of its descriptor, or its first name.
+func pathOf(n notification) string {
+	process := filepath.Join("/proc", strconv.Itoa(int(n.pid)))
+	path, _ := os.Readlink(filepath.Join(process, "fd", strconv.FormatUint(n.arguments[0], 10))) // none for AT_FDCWD
+	switch n.number {
+	case unix.SYS_OPENAT, unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_FCHMODAT, unix.SYS_FCHOWNAT:
+	default:
+		return path
+	}
+	memory, err := os.Open(filepath.Join(process, "mem"))
+	if err != nil {
+		return path
+	}
+	defer func() { _ = memory.Close() }() // never written
+	text := make([]byte, 256)
+	got, _ := memory.ReadAt(text, int64(n.arguments[1])) //nolint:gosec // an address of user space
+	name, _, _ := strings.Cut(string(text[:got]), "\x00")
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(path, name)
+}
+
 func describe(n notification) string {
 	p, _ := readProcess(int(n.pid))
 	if len(p.arguments) == 0 {
@@ -242,22 +271,23 @@ func ioctl(fd int, request uintptr, argument unsafe.Pointer) unix.Errno {
 func TestTrap(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		at        int
-		errno     unix.Errno
+		aim
 		exit      int
 		file, hit string
 	}{
-		"counts":      {0, 0, 0, "a\n", ""},
-		"no file":     {1, unix.EIO, 2, "none", fmt.Sprintf("system call %d of sh", unix.SYS_OPENAT)},
-		"no content":  {2, unix.ENOSPC, 1, "", fmt.Sprintf("system call %d of sh", unix.SYS_WRITE)},
-		"killed":      {2, 0, -1, "", fmt.Sprintf("system call %d of sh", unix.SYS_WRITE)},
-		"never comes": {3, unix.EIO, 0, "a\n", ""},
+		"counts":      {aim{}, 0, "a\n", ""},
+		"no file":     {aim{at: 1, errno: unix.EIO}, 2, "none", fmt.Sprintf("system call %d of sh", unix.SYS_OPENAT)},
+		"no content":  {aim{at: 2, errno: unix.ENOSPC}, 1, "", fmt.Sprintf("system call %d of sh", unix.SYS_WRITE)},
+		"killed":      {aim{at: 2}, -1, "", fmt.Sprintf("system call %d of sh", unix.SYS_WRITE)},
+		"never comes": {aim{at: 3, errno: unix.EIO}, 0, "a\n", ""},
+		"within":      {aim{at: 2, within: "/file"}, -1, "", fmt.Sprintf("system call %d of sh", unix.SYS_WRITE)},
+		"elsewhere":   {aim{at: 1, within: "/another"}, 0, "a\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, err := os.MkdirTemp(built, "") //nolint:usetesting // the name of t.TempDir is too long for a socket
 			require.NoError(t, err)
 			socket, file := filepath.Join(dir, "trap"), filepath.Join(dir, "file")
-			p := setTrap(t, socket, tt.at, tt.errno)
+			p := setTrap(t, socket, tt.aim)
 			c := exec.CommandContext(t.Context(), "/proc/self/exe", "/bin/sh", "-c", `echo a >"$1"`, "sh", file)
 			c.Env = []string{trapVariable + "=" + socket}
 			_ = c.Run() // its exit code is compared

@@ -65,7 +65,7 @@ func (i *installation) ends(t *testing.T, name string, release, code int) {
 func (i *installation) trapped(t *testing.T, name string, at int, errno unix.Errno) (*trap, int, string) {
 	t.Helper()
 	_ = os.Remove(i.socket) // of an earlier trap
-	p := setTrap(t, i.socket, at, errno)
+	p := setTrap(t, i.socket, aim{at: at, errno: errno})
 	c := i.command(t, name, 1, "/proc/self/exe")
 	c.Env = append(c.Env, trapVariable+"="+i.socket)
 	out, _ := c.CombinedOutput() // the exit code is compared

@@ -109,7 +109,7 @@ func TestKubernetesNode(t *testing.T) {
 		Suite: nodes.Trixie, Hostname: "node-1", Layers: []nodes.Layer{{Packages: []string{"runc", "tinyproxy", "containerd"}}},
 		Prepare: nodes.InOrder(containerd.V17.Install(t), installKubernetes),
 	}
-	m := bootMachine(t, o, nodePlugin, files)
+	m := bootMachine(t, o, files, nodePlugin)
 	m.values, m.reset = kubernetes, resetNode
 	const begin = `echo 1 >/proc/sys/net/ipv4/ip_forward; until ctr version >/dev/null 2>&1; do sleep 0.1; done`
 	m.MustExec(t, "timeout", waitLimit.String(), "sh", "-c", begin)

@@ -96,6 +96,8 @@ type attack struct {
 	victim victim
 	part   float64
 	errno  unix.Errno // of a fault
+	// exactly is the call that is hit, instead of the part.
+	exactly aim
 	// lingers means that the plugin has a process that outlives the SIGKILL of the host and holds the lock.
 	lingers bool
 }
@@ -111,8 +113,13 @@ func planned(round int) attack {
 	return a
 }
 
-// call is the number of the call that an attack waits for.
-func (a attack) call(calm measure) int { return 1 + int(a.part*float64(calm.calls)) }
+// aim is the call that an attack waits for.
+func (a attack) aim(calm measure) aim {
+	if a.exactly.at > 0 {
+		return a.exactly
+	}
+	return aim{at: 1 + int(a.part*float64(calm.calls)), errno: a.errno}
+}
 
 func (a attack) String() string {
 	if a.errno != 0 {

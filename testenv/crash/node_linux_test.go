@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/testenv/nodes"
@@ -49,8 +48,8 @@ type machine struct {
 	values string // a script that prints the state, see look
 }
 
-// bootMachine boots a node with a plugin beside that of otherStream, and with streams, of which nodeFile is applied.
-func bootMachine(t *testing.T, o nodes.Options, plugin string, streams map[string]string) *machine {
+// bootMachine boots a node with plugins beside that of otherStream, and with streams, of which nodeFile is applied.
+func bootMachine(t *testing.T, o nodes.Options, streams map[string]string, plugins ...string) *machine {
 	dir, err := os.MkdirTemp(built, "") //nolint:usetesting // the name of t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
@@ -67,9 +66,11 @@ func bootMachine(t *testing.T, o nodes.Options, plugin string, streams map[strin
 		if err := install(root, m.mark+"/trapped", self, 0o755); err != nil {
 			return err
 		}
-		for from, to := range map[string]string{
-			hostBinary: "/usr/bin/" + hostBinary, pluginBinary: m.mark + "/" + pluginBinary, plugin: m.mark + "/" + plugin,
-		} {
+		programs := map[string]string{hostBinary: "/usr/bin/" + hostBinary}
+		for _, plugin := range append(plugins, pluginBinary) {
+			programs[plugin] = m.mark + "/" + plugin
+		}
+		for from, to := range programs {
 			data, err := os.ReadFile(filepath.Join(built, from))
 			if err != nil {
 				return err
@@ -89,9 +90,12 @@ func bootMachine(t *testing.T, o nodes.Options, plugin string, streams map[strin
 	return m
 }
 
-// bootSysctl boots the node of parameters, which reset restores to those of the first boot.
-func bootSysctl(t *testing.T) *machine {
-	m := bootMachine(t, nodes.Options{Suite: nodes.Trixie}, pluginBinary, map[string]string{nodeFile: nodeStream, otherFile: otherStream})
+// bootSysctl boots the node of parameters, which reset restores to those of the first boot. The files are further ones, such as
+// another stream for nodeFile.
+func bootSysctl(t *testing.T, files map[string]string, plugins ...string) *machine {
+	streams := map[string]string{nodeFile: nodeStream, otherFile: otherStream}
+	maps.Copy(streams, files)
+	m := bootMachine(t, nodes.Options{Suite: nodes.Trixie}, streams, plugins...)
 	m.values = parameters
 	m.reset = "set -eu\nrm -f /etc/sysctl.d/99-machineadm-* /etc/modules-load.d/machineadm-*\n"
 	for line := range strings.Lines(m.look(t).state) {
@@ -122,9 +126,9 @@ func (m *machine) start(t *testing.T, more ...string) *running {
 }
 
 // startTrapped starts a run whose calls a trap watches.
-func (m *machine) startTrapped(t *testing.T, at int, errno unix.Errno) (*running, *trap) {
+func (m *machine) startTrapped(t *testing.T, a aim) (*running, *trap) {
 	t.Helper()
-	p := setTrap(t, filepath.Join(m.trap, "trap"), at, errno)
+	p := setTrap(t, filepath.Join(m.trap, "trap"), a)
 	return m.startAs(t, []string{"env", trapVariable + "=" + m.mark + "/trap", m.mark + "/trapped"}), p
 }
 
@@ -182,7 +186,7 @@ func (m *machine) undisturbed(t *testing.T) (want observation, calm measure) {
 		t.Fatalf("undisturbed: %v\n%s", err, r.words)
 	}
 	m.MustExec(t, "sh", "-c", m.reset)
-	r, trap := m.startTrapped(t, 0, 0)
+	r, trap := m.startTrapped(t, aim{})
 	trap.close(t)
 	<-r.ended
 	if err := afterRerun(m.look(t), want, r.code); err != nil {
@@ -194,7 +198,7 @@ func (m *machine) undisturbed(t *testing.T) (want observation, calm measure) {
 
 // TestNode disturbs runs on a live machine and runs once more.
 func TestNode(t *testing.T) {
-	m := bootSysctl(t)
+	m := bootSysctl(t, nil)
 	want, calm := m.undisturbed(t)
 	for i := range nodeRounds() {
 		t.Run(fmt.Sprintf("%04d", i), func(t *testing.T) {

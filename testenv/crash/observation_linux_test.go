@@ -23,6 +23,7 @@ find /etc/sysctl.d /etc/modules-load.d -name '*machineadm*' -printf 'state %p %M
 // The script before it prints the state.
 const look = `
 ! test -e /run/cluster-api/bootstrap-success.complete || echo sentinel
+! test -e /var/lib/machineadm/resolved || echo resolved
 find / /run /tmp /dev/shm -xdev \( -path /usr/share -o -path /usr/lib \) -prune -o \
 	\( -name '*machineadm*' -o -name '.sockets-*' -o -name .pending -o -name '*.json' \) -printf 'path %p\n'
 printf 'report '
@@ -34,6 +35,7 @@ echo
 type observation struct {
 	state    string
 	sentinel bool
+	resolved bool // what documents stand for is kept
 	left     []string
 	report   string
 }
@@ -47,6 +49,8 @@ func parseObservation(text string) observation {
 			s.state += rest + "\n"
 		case "sentinel":
 			s.sentinel = true
+		case "resolved":
+			s.resolved = true
 		case "path":
 			if what := leftover(rest); what != "" {
 				s.left = append(s.left, what)
@@ -85,6 +89,8 @@ func afterRerun(now, want observation, code int) error {
 		return fmt.Errorf("the rerun left\n%swant\n%s", now.state, want.state)
 	case !now.sentinel:
 		return fmt.Errorf("the rerun left no sentinel")
+	case now.resolved:
+		return fmt.Errorf("what was resolved is still there")
 	}
 	return checkReport(r, code)
 }

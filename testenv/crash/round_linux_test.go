@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/machineadm/machineadm/contract/report"
 )
 
@@ -14,7 +12,7 @@ type target interface {
 	// start starts a run with more arguments.
 	start(t *testing.T, more ...string) *running
 	// startTrapped starts a run whose calls a trap watches.
-	startTrapped(t *testing.T, at int, errno unix.Errno) (*running, *trap)
+	startTrapped(t *testing.T, a aim) (*running, *trap)
 	// await waits for the end of processes that a run named.
 	await(t *testing.T, ids []string)
 }
@@ -42,7 +40,7 @@ func round(t *testing.T, a attack, calm measure, crash func(attack, measure) (hi
 func disturb(t *testing.T, on target, a attack, calm measure) (first *running, hit bool, lasted time.Duration) {
 	t.Helper()
 	if a.victim.trapped() {
-		r, trap := on.startTrapped(t, a.call(calm), a.errno)
+		r, trap := on.startTrapped(t, a.aim(calm))
 		trap.close(t)
 		<-r.ended
 		t.Logf("%d calls; hit %q; exit %d", trap.calls, trap.hit, r.code)

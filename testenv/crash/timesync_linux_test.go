@@ -50,11 +50,11 @@ func TestTimesync(t *testing.T) {
 			o.Prepare = nodes.InOrder(o.Prepare, func(root string) error {
 				return install(root, "/usr/lib/systemd/system/ntpd-rs.service", []byte(otherDaemon), 0o644)
 			})
-			m := bootMachine(t, o, timesyncPlugin+provider, map[string]string{
+			m := bootMachine(t, o, map[string]string{
 				earlierFile: header + fmt.Sprintf("{provider: %s, servers: [%s]}\n", provider, address("one")),
 				nodeFile:    header + fmt.Sprintf("{provider: %s, servers: [%s, %s]}\n", provider, address("two"), address("one")),
 				otherFile:   otherStream,
-			})
+			}, timesyncPlugin+provider)
 			m.values = "unit=" + string(daemon) + ".service\n" + timesync
 			for _, way := range [][2]string{{earlierFile, nodeFile}, {nodeFile, earlierFile}} {
 				m.campaign(t, first, way[0], way[1])

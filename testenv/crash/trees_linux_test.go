@@ -42,7 +42,7 @@ func undisturbed(t *testing.T, prepare func(*testing.T) *bench) (tree string, ca
 	slices.SortFunc(all, func(a, b measure) int { return cmp.Compare(a.whole, b.whole) })
 	calm = all[len(all)/2]
 	b := prepare(t)
-	r, trap := b.startTrapped(t, 0, 0)
+	r, trap := b.startTrapped(t, aim{})
 	trap.close(t)
 	<-r.ended
 	b.settled(t, r.outcome, tree)
