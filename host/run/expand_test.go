@@ -89,7 +89,7 @@ apply b by x
 apply c by x
 apply z by x
 write sentinel`), w.lines())
-		assert.Equal(t, firstTries, s.requests[0].RetryFor)
+		assert.Equal(t, 5*time.Second, s.requests[0].RetryFor)
 		assert.InDelta(t, ApplyTimeout.Seconds(), s.requests[1].RetryFor.Seconds(), 60)
 	})
 	t.Run("wrong", func(t *testing.T) {
