@@ -30,6 +30,8 @@ const (
 	fileName  = "machineadm-remote-configuration-provider-file"
 	keyName   = "machineadm-plugin-encryption-provider-file"
 	remoteURI = "https://config.example.com/node.yaml"
+	outer     = "---\napiVersion: " + v1alpha1.APIVersion + "\nkind: RemoteConfig\nmetadata: {name: outer}\n" +
+		"spec: {provider: file, uri: /etc/machineadm/outer.yaml}\n"
 )
 
 // site is the configuration of a server that wants a token.
@@ -109,10 +111,9 @@ func TestRemoteAcrossAReboot(t *testing.T) {
 	a := authority.New(t)
 	object := noop("before", "touch: [/var/before], reboot: BeforeNext, token: {value: "+canary+"}") + "---\n" + stream
 	n := bootSite(t, a, map[string]string{
-		"/srv/www/node.yaml":         object,
-		"/etc/machineadm/outer.yaml": encrypted(t, remote(a, object)),
-		"/etc/machineadm/node.yaml": "apiVersion: " + v1alpha1.APIVersion + "\nkind: RemoteConfig\nmetadata: {name: outer}\n" +
-			"spec: {provider: file, uri: /etc/machineadm/outer.yaml}\n",
+		"/srv/www/node.yaml":                             object,
+		"/etc/machineadm/outer.yaml":                     encrypted(t, remote(a, object)),
+		"/etc/machineadm/node.yaml":                      outer,
 		"/etc/systemd/system/nginx.service.d/first.conf": "[Unit]\nConditionPathExists=!/var/before\nBefore=machineadm.service\n",
 	}, atBoot)
 	r := lastReport(t, n)
@@ -132,7 +133,8 @@ func TestRemoteAcrossAReboot(t *testing.T) {
 	}
 }
 
-// TestRemoteComesLate: the documents ahead of a source that cannot be reached are applied, and the rest when it can.
+// TestRemoteComesLate: the documents ahead of a source that cannot be reached are applied, and the rest when it can. A file stands
+// for an encrypted stream, and that one for the source, all in one run without a reboot.
 func TestRemoteComesLate(t *testing.T) {
 	t.Parallel()
 	a := authority.New(t)
@@ -140,7 +142,8 @@ func TestRemoteComesLate(t *testing.T) {
 	n := bootSite(t, a, map[string]string{
 		"/srv/www/node.yaml":                            object,
 		"/etc/systemd/system/nginx.service.d/late.conf": "[Unit]\nConditionPathExists=/var/ahead\n",
-		"/etc/machineadm/node.yaml":                     noop("ahead", "touch: [/var/ahead]") + encrypted(t, remote(a, object)) + noop("behind", "touch: [/var/behind]"),
+		"/etc/machineadm/outer.yaml":                    encrypted(t, remote(a, object)),
+		"/etc/machineadm/node.yaml":                     noop("ahead", "touch: [/var/ahead]") + outer + noop("behind", "touch: [/var/behind]"),
 	})
 	plan := n.MustExec(t, "sh", "-c", "machineadm plan --path /etc/machineadm/node.yaml; echo exit $?").Stdout
 	assert.Contains(t, plan, "exit 10")
@@ -153,9 +156,10 @@ func TestRemoteComesLate(t *testing.T) {
 	r := lastReport(t, n)
 	require.Equal(t, report.RunSucceeded, r.Outcome)
 	assert.Equal(t, `1 Noop/ahead by test
-2 EncryptedConfig/secrets by file: resolved
-  2.1 RemoteConfig/site by http: resolved
-    2.1.1 Noop/fetched by test
+2 RemoteConfig/outer by file: resolved
+  2.1 EncryptedConfig/secrets by file: resolved
+    2.1.1 RemoteConfig/site by http: resolved
+      2.1.1.1 Noop/fetched by test
 3 Noop/behind by test
 `, n.MustExec(t, "machineadm", "resolve", "--path", "/etc/machineadm/node.yaml").Stdout)
 	var ids []string
@@ -163,7 +167,7 @@ func TestRemoteComesLate(t *testing.T) {
 		ids = append(ids, d.ID+" "+d.Kind+"/"+d.Name+" "+string(d.Outcome))
 	}
 	assert.Equal(t, []string{
-		"1 Noop/ahead Changed", "2 EncryptedConfig/secrets Unchanged", "2.1 RemoteConfig/site Unchanged", "2.1.1 Noop/fetched Changed",
-		"3 Noop/behind Changed",
+		"1 Noop/ahead Changed", "2 RemoteConfig/outer Unchanged", "2.1 EncryptedConfig/secrets Unchanged", "2.1.1 RemoteConfig/site Unchanged",
+		"2.1.1.1 Noop/fetched Changed", "3 Noop/behind Changed",
 	}, ids)
 }
