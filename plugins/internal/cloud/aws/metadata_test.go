@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/plugins/internal/cloud/cloudtest"
 )
 
 // instance is a metadata service whose answers a test changes. A strict one is in testenv/aws.
@@ -55,9 +57,18 @@ func answering(status int, text string) http.HandlerFunc {
 	}
 }
 
-// TestRole: the second address answers if nothing is at the first, and no proxy sees the requests.
+func TestMain(m *testing.M) { os.Exit(cloudtest.WithProxy(m)) }
+
+func TestRoleWithoutProxy(t *testing.T) {
+	t.Parallel()
+	cloudtest.NoProxy(t, func(metadata string) error {
+		_, err := settled(metadata).Access(t.Context(), Config{}, "")
+		return err
+	})
+}
+
+// TestRole: the second address answers if nothing is at the first.
 func TestRole(t *testing.T) {
-	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("AWS_ACCESS_KEY_ID", "c4n4ry")
 	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:1")
 	closed, err := net.Listen("tcp", "127.0.0.1:0")

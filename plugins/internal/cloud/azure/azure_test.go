@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/internal/cloud"
+	"github.com/machineadm/machineadm/plugins/internal/cloud/cloudtest"
 )
 
 // TestTokenOfMachine: the metadata service gives a token of the identity that the document names, and its errors are classified.
@@ -56,6 +58,16 @@ func TestTokenOfMachine(t *testing.T) {
 			assert.Empty(t, e.Facts, "nothing was asked of the source")
 		})
 	}
+}
+
+func TestMain(m *testing.M) { os.Exit(cloudtest.WithProxy(m)) }
+
+func TestTokenOfMachineWithoutProxy(t *testing.T) {
+	t.Parallel()
+	cloudtest.NoProxy(t, func(metadata string) error {
+		_, err := Tokens{Resource: "https://vault.azure.net", Metadata: metadata}.Token(t.Context(), Identity{}, cloud.Client{})
+		return err
+	})
 }
 
 func TestViolations(t *testing.T) {

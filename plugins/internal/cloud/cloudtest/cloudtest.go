@@ -4,6 +4,7 @@ package cloudtest
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -59,5 +60,30 @@ func Violations(t *testing.T, update bool, kind string, validate func(doc []byte
 		}
 	case got.String() != string(text):
 		t.Errorf("%s differs; -update renews it. Got:\n%s", file, got.String())
+	}
+}
+
+// WithProxy runs tests with a proxy in their environment, which net/http reads once. No request to this machine uses it.
+func WithProxy(m *testing.M) int {
+	if err := os.Setenv("HTTP_PROXY", "http://127.0.0.1:1"); err != nil {
+		panic(err) // of a constant
+	}
+	return m.Run()
+}
+
+// NoProxy requires that ask, which asks a metadata service, does not use the proxy of WithProxy. The address of the service is one
+// to which the kernel connects nothing.
+func NoProxy(t *testing.T, ask func(metadata string) error) {
+	t.Helper()
+	const metadata = "http://224.0.0.1"
+	control, err := http.NewRequestWithContext(t.Context(), http.MethodGet, metadata, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if proxy, err := http.ProxyFromEnvironment(control); err != nil || proxy == nil {
+		t.Fatalf("the environment has no proxy for that address: %v", err)
+	}
+	if err := ask(metadata); err == nil || !strings.Contains(err.Error(), "224.0.0.1:80 cannot be reached: ") {
+		t.Errorf("%v, want that the metadata service itself cannot be reached", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,18 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/internal/cloud"
+	"github.com/machineadm/machineadm/plugins/internal/cloud/cloudtest"
 )
+
+func TestMain(m *testing.M) { os.Exit(cloudtest.WithProxy(m)) }
+
+func TestTokenOfMachineWithoutProxy(t *testing.T) {
+	t.Parallel()
+	cloudtest.NoProxy(t, func(metadata string) error {
+		_, err := Service{Endpoint: "https://storage.googleapis.com", Metadata: metadata}.tokenOfMachine(t.Context())
+		return err
+	})
+}
 
 // TestTokenOfMachine: the metadata server is recognized by its header, and its answers are small.
 func TestTokenOfMachine(t *testing.T) {
