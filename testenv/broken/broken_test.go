@@ -15,7 +15,7 @@ import (
 )
 
 // TestEachDefectIsFound: each defect is found by its check, with a reason that says what it is, and by no other check; the
-// plugin without a defect passes every check.
+// plugin without a defect passes every check of its type, each of which finds a defect of that type.
 func TestEachDefectIsFound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -52,6 +52,9 @@ func TestEachDefectIsFound(t *testing.T) {
 				for check, applied := range checked {
 					if !applied {
 						t.Errorf("%s applies to no case", check)
+					}
+					if !slices.ContainsFunc(defects(), func(e defect) bool { return e.kind == d.kind && e.check == check }) {
+						t.Errorf("no plugin of this type has a defect that %s finds", check)
 					}
 				}
 			}
@@ -136,7 +139,7 @@ func machineCases(t *testing.T) []*conformance.Case {
 	return loaded
 }
 
-// TestEveryCheckHasADefect, so that none is taken on trust.
+// TestEveryCheckHasADefect, so that none is taken on trust; TestEachDefectIsFound requires it of each type.
 func TestEveryCheckHasADefect(t *testing.T) {
 	t.Parallel()
 	known, without := map[string]bool{"": true}, map[string]bool{}

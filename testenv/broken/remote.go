@@ -112,6 +112,14 @@ func newKeys(d defect) pluginv1.KeyProvider {
 	}, runtime.GOOS)}
 }
 
+func (b brokenKeys) Describe(ctx context.Context, r pluginv1.DescribeRequest) (pluginv1.Description, error) {
+	d, err := b.KeyProvider.Describe(ctx, r)
+	if b.defect.describe != nil {
+		b.defect.describe(&d)
+	}
+	return d, err
+}
+
 func (b brokenKeys) Passphrase(ctx context.Context, r pluginv1.PassphraseRequest) ([]byte, error) {
 	if b.defect.passphrase == nil {
 		return b.KeyProvider.Passphrase(ctx, r)
@@ -122,6 +130,7 @@ func (b brokenKeys) Passphrase(ctx context.Context, r pluginv1.PassphraseRequest
 type (
 	sender  = func(pluginv1.Chunk) error
 	fetcher = func(context.Context, pluginv1.Source, pluginv1.FetchRequest, sender) error
+	teller  = func(context.Context, pluginv1.KeyProvider, pluginv1.PassphraseRequest) ([]byte, error)
 )
 
 func defectsOfSources() []defect {
@@ -144,6 +153,7 @@ func defectsOfSources() []defect {
 		{name: "shell", kind: of, check: "no-command", says: "Fetch on an image root ran a command", fetch: before(func([]byte) error {
 			return exec.CommandContext(context.Background(), "true").Run()
 		})},
+		{name: "small-messages", kind: of, check: "large-document", says: "10 MiB", smallMessages: true},
 		{name: "talkative", kind: of, check: "secrets", says: "stderr", fetch: logged},
 	}
 }
@@ -153,10 +163,16 @@ func defectsOfKeyProviders() []defect {
 	return []defect{
 		{name: "sound", kind: of},
 		{name: "trimming", kind: of, check: "object", says: "it is not what served/key has", passphrase: trimmed},
-		{name: "eager", kind: of, check: "validate-only", says: "Passphrase sent one although", passphrase: func(ctx context.Context, sound pluginv1.KeyProvider, r pluginv1.PassphraseRequest) ([]byte, error) {
-			r.ValidateOnly = false
-			return sound.Passphrase(ctx, r)
-		}},
+		{name: "misnamed", kind: of, check: "describe", says: `the name is "another-name"`, describe: misnamed},
+		{name: "eager", kind: of, check: "validate-only", says: "Passphrase sent one although", passphrase: askingKey(func(r *pluginv1.PassphraseRequest) { r.ValidateOnly = false })},
+		{name: "uncancelled", kind: of, check: "cancel", says: "was still open after", passphrase: uncancelledKey},
+		{name: "lenient", kind: of, check: "unknown-field", says: "Passphrase succeeded instead of answering InvalidConfig", passphrase: askingKey(func(r *pluginv1.PassphraseRequest) { r.Document = known(r.Document) })},
+		{name: "any-target", kind: of, check: "other-target", says: "Passphrase succeeded instead of answering Unsupported", passphrase: askingKey(func(r *pluginv1.PassphraseRequest) { r.Target.OS = runtime.GOOS })},
+		{name: "caching", kind: of, check: "plan-writes-nothing", says: "home/cache should not be there", passphrase: beforeKey(func() error { return os.WriteFile("cache", nil, 0o600) })},
+		{name: "shell", kind: of, check: "no-command", says: "Passphrase on an image root ran a command", passphrase: beforeKey(func() error {
+			return exec.CommandContext(context.Background(), "true").Run()
+		})},
+		{name: "small-messages", kind: of, check: "large-document", says: "10 MiB", smallMessages: true},
 		{name: "talkative", kind: of, check: "secrets", says: "stderr", passphrase: loggedKey},
 	}
 }
@@ -254,6 +270,28 @@ func known(doc []byte) []byte {
 		return doc
 	}
 	return out
+}
+
+// askingKey changes the request.
+func askingKey(change func(*pluginv1.PassphraseRequest)) teller {
+	return func(ctx context.Context, sound pluginv1.KeyProvider, r pluginv1.PassphraseRequest) ([]byte, error) {
+		change(&r)
+		return sound.Passphrase(ctx, r)
+	}
+}
+
+// beforeKey does something first.
+func beforeKey(do func() error) teller {
+	return func(ctx context.Context, sound pluginv1.KeyProvider, r pluginv1.PassphraseRequest) ([]byte, error) {
+		if err := do(); err != nil {
+			return nil, err
+		}
+		return sound.Passphrase(ctx, r)
+	}
+}
+
+func uncancelledKey(ctx context.Context, sound pluginv1.KeyProvider, r pluginv1.PassphraseRequest) ([]byte, error) {
+	return sound.Passphrase(context.WithoutCancel(ctx), r)
 }
 
 func trimmed(ctx context.Context, sound pluginv1.KeyProvider, r pluginv1.PassphraseRequest) ([]byte, error) {
