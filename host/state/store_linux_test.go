@@ -185,9 +185,10 @@ func everyWrite(t *testing.T, dir string) map[string]error {
 	}
 	return map[string]error{
 		"open": opening, "generation": generation, "plugin directory": plugin, "lock": lock, "reboot": reboot, "outbox": outbox,
-		"bind":    store.Choose("Sysctl/a", strings.Repeat("a", 63)),
-		"report":  (&Reports{RunDir: dir}).Write(full(), nil),
-		"reports": (&Reports{RunDir: filepath.Join(dir, "run"), Store: store}).Write(full(), map[string]string{"a": strings.Repeat("a", 1<<20)}),
+		"resolved": store.Resolved().Keep(strings.Repeat("0c", 32), nil),
+		"bind":     store.Choose("Sysctl/a", strings.Repeat("a", 63)),
+		"report":   (&Reports{RunDir: dir}).Write(full(), nil),
+		"reports":  (&Reports{RunDir: filepath.Join(dir, "run"), Store: store}).Write(full(), map[string]string{"a": strings.Repeat("a", 1<<20)}),
 	}
 }
 
@@ -250,8 +251,9 @@ func TestFull(t *testing.T) {
 	other := full()
 	other.RunID = "another"
 	for what, err := range map[string]error{
-		"bind":   store.Choose("Timesync/a", "chronyd"),
-		"report": (&Reports{RunDir: dir, Store: store}).Write(other, nil),
+		"resolved": store.Resolved().Keep(strings.Repeat("0c", 32), make([]byte, 1<<20)),
+		"bind":     store.Choose("Timesync/a", "chronyd"),
+		"report":   (&Reports{RunDir: dir, Store: store}).Write(other, nil),
 		"reboot": func() error {
 			_, err := store.Reboots("another boot").Count("generation")
 			return err
@@ -277,6 +279,9 @@ func TestFull(t *testing.T) {
 	}
 	if last, _, err := Last(dir, dir); !errors.Is(err, ErrLost) {
 		t.Errorf("the earlier run passes for the last one: %+v (%v)", last, err)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, resolvedDir)); !errors.Is(err, fs.ErrNotExist) && (err != nil || len(left) > 0) {
+		t.Errorf("a part of what was resolved is kept: %v (%v)", left, err)
 	}
 	remove(t, filepath.Join(dir, "ballast"))
 	reports := &Reports{RunDir: dir, Store: store}
