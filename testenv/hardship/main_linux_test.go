@@ -22,6 +22,7 @@ const (
 	sysctlBinary = "machineadm-sysctl-plugin-procfs"
 	motdBinary   = "machineadm-motd-plugin-file"
 	noopBinary   = "machineadm-noop-plugin-test"
+	sourceBinary = "machineadm-remote-configuration-provider-file"
 	// The directories of built: the plugins, and the files of the tests.
 	plugins = "p"
 	benches = "b"
@@ -57,6 +58,7 @@ func testMain(m *testing.M) (code int) {
 	if err := tools.Products(context.Background(), built, map[string]string{
 		hostBinary: "host/cmd/machineadm", plugins + "/" + sysctlBinary: "plugins/sysctl/procfs",
 		plugins + "/" + motdBinary: "testenv/outside/motd", plugins + "/" + noopBinary: "testenv/noop",
+		plugins + "/" + sourceBinary: "plugins/remote-config/file",
 	}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
