@@ -109,7 +109,7 @@ func (w *work) skew(ctx context.Context) error {
 	}
 	var controlPlane unstructured.Unstructured
 	controlPlane.SetGroupVersionKind(mapping.GroupVersionKind)
-	if err := w.r.Client.Get(ctx, client.ObjectKey{Namespace: w.cluster.Namespace, Name: ref.Name}, &controlPlane); err != nil {
+	if err := w.r.cached(ctx, client.ObjectKey{Namespace: w.cluster.Namespace, Name: ref.Name}, &controlPlane); err != nil {
 		return ignoreNotFound("get the control plane", err)
 	}
 	version, _, _ := unstructured.NestedString(controlPlane.Object, "status", "version") // a control plane without it has no version

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -34,6 +35,8 @@ type badInput struct {
 	Name string
 	// Cluster is that of the machine, made for the case; by default light.
 	Cluster string
+	// ControlPlane is the reference of the cluster to its control plane, if it is not a KubeadmControlPlane of Given.
+	ControlPlane map[string]any
 	// Given are objects that are there before the config, and Missing those that are not.
 	Given, Missing []map[string]any
 	Spec           map[string]any
@@ -77,7 +80,7 @@ func (r *rig) badInput(t *testing.T) {
 			}
 			r.putAll(t, c.Given)
 			r.deleteAll(t, c.Missing)
-			r.follow(t, c.Cluster, c.Given)
+			r.follow(t, &c)
 			r.machine(t, c.Cluster, c.Name, c.Spec)
 			r.refuses(t, &c)
 
@@ -130,16 +133,18 @@ func (r *rig) refuses(t *testing.T, c *badInput) {
 	assert.Less(t, len(message), 1000)
 }
 
-// follow makes a KubeadmControlPlane of a case that of its cluster.
-func (r *rig) follow(t *testing.T, cluster string, given []map[string]any) {
+// follow makes the control plane of a case that of its cluster.
+func (r *rig) follow(t *testing.T, c *badInput) {
 	t.Helper()
-	for _, o := range given {
+	for _, o := range c.Given {
 		if o["kind"] == "KubeadmControlPlane" {
-			c := made(clusterv1.GroupVersion.String(), "Cluster", cluster, map[string]any{})
-			c.SetNamespace("default")
-			require.NoError(t, r.Patch(t.Context(), c, merge(
-				`{"spec":{"controlPlaneRef":{"apiGroup":"controlplane.cluster.x-k8s.io","kind":"KubeadmControlPlane","name":"`+cluster+`"}}}`)))
+			c.ControlPlane = map[string]any{"apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KubeadmControlPlane", "name": c.Cluster}
 		}
+	}
+	if c.ControlPlane != nil {
+		patch, err := json.Marshal(map[string]any{"spec": map[string]any{"controlPlaneRef": c.ControlPlane}})
+		require.NoError(t, err)
+		require.NoError(t, r.Patch(t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: c.Cluster}}, merge(string(patch))))
 	}
 }
 

