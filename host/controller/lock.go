@@ -58,7 +58,7 @@ func (r *Reconciler) lock(ctx context.Context, cluster *clusterv1.Cluster, machi
 			"ConfigMap %s has no readable %s: delete it if no Machine initializes the control plane", found.Name, lockKey)
 	}
 	if other.MachineName == machine {
-		return nil
+		return r.first(ctx, cluster)
 	}
 	gone, err := r.gone(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: other.MachineName})
 	if err != nil {
@@ -75,8 +75,8 @@ func (r *Reconciler) lock(ctx context.Context, cluster *clusterv1.Cluster, machi
 	return r.lock(ctx, cluster, machine)
 }
 
-// first makes sure that the control plane was not initialized a moment ago, which the cache may not have yet: the Machine that
-// did so frees the lock.
+// first makes sure that the control plane was not initialized a moment ago, which the cache may not have yet. It frees the lock
+// of a Machine that has done so.
 func (r *Reconciler) first(ctx context.Context, cluster *clusterv1.Cluster) error {
 	var now clusterv1.Cluster
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cluster), &now); err != nil {

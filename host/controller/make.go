@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -112,6 +113,7 @@ func (w *work) render(ctx context.Context, epoch int) (*result, error) {
 	}
 	if role == kubernetesnode.ControlPlaneInit {
 		// Last, so that a machine whose data cannot be made does not keep the lock from another.
+		w.reading.watch(schema.GroupKind{Kind: "ConfigMap"}, lockName(w.cluster))
 		if err := w.r.lock(ctx, w.cluster, w.owner.object.GetName()); err != nil {
 			return nil, err
 		}

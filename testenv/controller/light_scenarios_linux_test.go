@@ -11,6 +11,7 @@ func TestInputs(t *testing.T) {
 	t.Run("golden", r.golden)
 	t.Run("foreign", r.foreign)
 	t.Run("pool", r.pool)
+	t.Run("locks", r.locks)
 	t.Run("actions", r.actions)
 	t.Run("canaries", r.canaries)
 	t.Run("rights", r.rights)

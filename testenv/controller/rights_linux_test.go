@@ -6,13 +6,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	rbac "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	contract "github.com/machineadm/machineadm/contract/v1alpha1"
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 	"github.com/machineadm/machineadm/testenv/management"
 )
@@ -100,18 +98,11 @@ func granted(t *testing.T) []string {
 // standalone makes a cluster whose control plane has no provider: the manager makes its authorities and guards its first Machine.
 func (r *rig) standalone(t *testing.T) {
 	t.Helper()
-	r.cluster(t, "own")
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "own"}}
-	require.NoError(t, r.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "own-ca"}}))
-	require.NoError(t, r.Status().Patch(t.Context(), cluster, merge(
-		`{"status":{"initialization":{"controlPlaneInitialized":null},"conditions":[]}}`)))
+	cluster := r.uninitialized(t, "own")
 	label := map[string]string{clusterv1.MachineControlPlaneLabel: ""}
-	spec := map[string]any{"format": map[string]any{"type": "plain"}, "documents": []any{map[string]any{
-		"apiVersion": contract.APIVersion, "kind": contract.KindKubernetesNode, "name": "node", "spec": map[string]any{"provider": "kubeadm"},
-	}}}
-	r.labeled(t, "own", "own-0", label, spec)
+	r.labeled(t, "own", "own-0", label, first())
 	r.awaitData(t, "own-0")
-	r.labeled(t, "own", "own-1", label, spec)
+	r.labeled(t, "own", "own-1", label, first())
 	r.condition(t, bootstrap.ConditionReady, "Unknown", "Machine own-0 initializes the control plane", "own-1")
 	require.NoError(t, r.Status().Patch(t.Context(), cluster, merge(`{"status":{"initialization":{"controlPlaneInitialized":true},"conditions":[
 		{"type":"ControlPlaneInitialized","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)))
