@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/cluster-api/util/secret"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -69,7 +67,7 @@ func (w *work) workerCertificates(ctx context.Context, f *kubernetesnode.Facts) 
 	if err != nil {
 		return err
 	}
-	if f.CACertHashes, err = certificateHashes(certificate.Data["tls.crt"]); err != nil {
+	if f.CACertHashes, err = certificateHashes(certificate["tls.crt"]); err != nil {
 		return invalid(bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonInvalidCertificates, "Secret %s: tls.crt: %s", name, err)
 	}
 	return nil
@@ -86,7 +84,7 @@ func (w *work) controlPlaneCertificates(ctx context.Context, f *kubernetesnode.F
 		if err != nil {
 			return err
 		}
-		certificate, key := found.Data["tls.crt"], found.Data["tls.key"]
+		certificate, key := found["tls.crt"], found["tls.key"]
 		if len(certificate) == 0 || len(key) == 0 {
 			return invalid(bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonInvalidCertificates,
 				"Secret %s: tls.crt and tls.key are required for a control plane", name)
@@ -100,16 +98,14 @@ func (w *work) controlPlaneCertificates(ctx context.Context, f *kubernetesnode.F
 }
 
 // authority reads the Secret of a certificate authority, which its provider may not have made yet.
-func (w *work) authority(ctx context.Context, name string) (*corev1.Secret, error) {
-	w.reading.watch(schema.GroupKind{Kind: "Secret"}, name)
-	var found corev1.Secret
-	err := w.r.Live.Get(ctx, client.ObjectKey{Namespace: w.cluster.Namespace, Name: name}, &found)
+func (w *work) authority(ctx context.Context, name string) (map[string][]byte, error) {
+	found, err := w.reading.body(ctx, "Secret", name)
 	if apierrors.IsNotFound(err) {
 		return nil, waiting(bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonWaitingForCertificates, "Secret %s does not exist yet", name)
 	} else if err != nil {
 		return nil, fmt.Errorf("get Secret %s: %w", name, err)
 	}
-	return &found, nil
+	return found.values, nil
 }
 
 // certificateHashes are the digests of the public keys of authorities, in the form of kubeadm's --discovery-token-ca-cert-hash.

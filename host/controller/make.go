@@ -86,6 +86,7 @@ func (w *work) annotations(made *result) (map[string]string, error) {
 
 // render makes the data from the inputs, and writes nothing but clones and the init lock.
 func (w *work) render(ctx context.Context, epoch int) (*result, error) {
+	w.reading.making = true
 	sources, err := w.sources(ctx)
 	if err != nil {
 		return nil, err

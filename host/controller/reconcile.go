@@ -72,7 +72,7 @@ func (r *Reconciler) reconcile(ctx context.Context, config *bootstrap.MachineBoo
 	}
 	w := &work{
 		r: r, config: config, owner: o, cluster: cluster, key: key,
-		reading: &reading{r: r, config: config, cluster: cluster, inputs: newInputs(key), secrets: secrets{}, left: map[input]struct{}{}},
+		reading: &reading{r: r, config: config, cluster: cluster, inputs: newInputs(key), bodies: map[input]body{}, left: map[input]struct{}{}},
 	}
 	data, err := w.data(ctx)
 	if err != nil {

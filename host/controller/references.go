@@ -29,7 +29,9 @@ type reading struct {
 	config  *bootstrap.MachineBootstrapConfig
 	cluster *clusterv1.Cluster
 	inputs  *inputs
-	secrets secrets
+	bodies  map[input]body
+	// making says that data is being made. Then a digest is that of the body that the data has, not one of before.
+	making bool
 	// left are Secrets and ConfigMaps that clusterctl move would leave behind.
 	left map[input]struct{}
 }
@@ -99,19 +101,21 @@ func (rd *reading) adopt(ctx context.Context, object *unstructured.Unstructured)
 
 // value reads a key of a Secret or ConfigMap.
 func (rd *reading) value(ctx context.Context, condition, kind, name, key string) ([]byte, error) {
-	rd.watch(schema.GroupKind{Kind: kind}, name)
-	values, err := rd.values(ctx, condition, kind, name)
-	if err != nil {
-		return nil, err
+	b, err := rd.body(ctx, kind, name)
+	if apierrors.IsNotFound(err) {
+		return nil, waiting(condition, bootstrap.ReasonObjectNotFound, "%s %s does not exist in namespace %s: create it",
+			kind, name, rd.config.Namespace)
+	} else if err != nil {
+		return nil, fmt.Errorf("get %s %s: %w", kind, name, err)
 	}
-	value, ok := values[key]
+	value, ok := b.values[key]
 	if !ok {
 		return nil, invalid(condition, bootstrap.ReasonKeyNotFound, "%s %s has no key %s: add it", kind, name, key)
 	}
 	return value, nil
 }
 
-// digest records a key of a Secret. It reads the Secret only if it is another one than the last time.
+// digest records a key of a Secret. Unless data is being made, it reads the Secret only if it is another one than the last time.
 func (rd *reading) digest(ctx context.Context, where, name, key string) error {
 	return prefix(where, rd.digestOf(ctx, bootstrap.ConditionPluginsReady, "Secret", name, key))
 }
@@ -130,47 +134,52 @@ func (rd *reading) digestOf(ctx context.Context, condition, kind, name, key stri
 		}
 	}
 	sum, ok := rd.r.digests.get(of, version, key)
-	if !ok {
+	if !ok || rd.making {
 		value, err := rd.value(ctx, condition, kind, name, key)
 		if err != nil {
 			return err
 		}
 		sum = sha256.Sum256(value)
+		if version != "" {
+			version = rd.bodies[of].version // which the cache may not have yet
+		}
 		rd.r.digests.put(of, version, key, sum)
 	}
 	rd.inputs.add(of, append([]byte(key+"\x00"), sum[:]...))
 	return nil
 }
 
-// values reads the object itself and not a cache, so that the manager does not hold every secret of the cluster.
-func (rd *reading) values(ctx context.Context, condition, kind, name string) (map[string][]byte, error) {
-	key := client.ObjectKey{Namespace: rd.config.Namespace, Name: name}
-	values := map[string][]byte{}
-	var err error
+// body is what one reconciliation has read of a Secret or ConfigMap.
+type body struct {
+	version string
+	values  map[string][]byte
+}
+
+// body reads the object itself, once, and not a cache, so that the manager does not hold every secret of the cluster.
+func (rd *reading) body(ctx context.Context, kind, name string) (body, error) {
+	of := rd.watch(schema.GroupKind{Kind: kind}, name)
+	if known, ok := rd.bodies[of]; ok {
+		return known, nil
+	}
+	var read body
 	if kind == "ConfigMap" {
 		var object corev1.ConfigMap
-		err = rd.r.Live.Get(ctx, key, &object)
-		for name, text := range object.Data {
-			values[name] = []byte(text)
+		if err := rd.r.Live.Get(ctx, of.ObjectKey, &object); err != nil {
+			return body{}, err //nolint:wrapcheck // the caller says what it is for
+		}
+		read = body{object.ResourceVersion, map[string][]byte{}}
+		for key, text := range object.Data {
+			read.values[key] = []byte(text)
 		}
 	} else {
-		object, known := rd.secrets[name]
-		if !known {
-			object = &corev1.Secret{}
-			err = rd.r.Live.Get(ctx, key, object)
+		var object corev1.Secret
+		if err := rd.r.Live.Get(ctx, of.ObjectKey, &object); err != nil {
+			return body{}, err //nolint:wrapcheck // the caller says what it is for
 		}
-		if err == nil {
-			rd.secrets[name], values = object, object.Data
-		}
+		read = body{object.ResourceVersion, object.Data}
 	}
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, waiting(condition, bootstrap.ReasonObjectNotFound, "%s %s does not exist in namespace %s: create it",
-			kind, name, rd.config.Namespace)
-	case err != nil:
-		return nil, fmt.Errorf("get %s %s: %w", kind, name, err)
-	}
-	return values, nil
+	rd.bodies[of] = read
+	return read, nil
 }
 
 // ours says whether a kind is one of machineadm's own, whose objects are rendered in memory.
@@ -193,6 +202,3 @@ func specOf(object *unstructured.Unstructured, template bool) ([]byte, error) {
 	}
 	return json.Marshal(spec)
 }
-
-// secrets are those that one reconciliation has read, by name.
-type secrets map[string]*corev1.Secret
