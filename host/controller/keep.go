@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,10 @@ func (w *work) keep(ctx context.Context, data *metav1.PartialObjectMetadata) (ct
 		return ctrl.Result{}, err
 	}
 	if w.owner.pool() && !w.owner.joined {
-		return w.keepPool(ctx, epoch, len(changed) > 0)
+		return w.keepPool(ctx, epoch, changed)
+	}
+	if len(changed) > 0 {
+		w.outdated("changed since the data was made: " + strings.Join(changed, ", ") + "; the machine keeps its data: roll out a new template to replace it")
 	}
 	if epoch == 0 {
 		return ctrl.Result{}, nil
@@ -84,6 +88,9 @@ func (w *work) free(ctx context.Context) error {
 // any more is a changed one.
 func (w *work) changed(ctx context.Context, data *metav1.PartialObjectMetadata) ([]string, error) {
 	sources, err := w.sources(ctx)
+	if err == nil && w.owner.pool() && slices.ContainsFunc(sources, isNode) {
+		err = w.recordFacts(ctx)
+	}
 	if err == nil && len(w.config.Status.Order) == 0 {
 		err = w.restore(ctx, sources)
 	}
@@ -97,15 +104,12 @@ func (w *work) changed(ctx context.Context, data *metav1.PartialObjectMetadata) 
 	}
 	if len(names) == 0 {
 		reached(w.config, bootstrap.ConditionInputsUpToDate, bootstrap.ReasonUpToDate)
-		return nil, nil
 	}
-	remedy := "the machine keeps its data: roll out a new template to replace it"
-	if w.owner.pool() {
-		remedy = "the data is made again"
-	}
-	mark(w.config, bootstrap.ConditionInputsUpToDate, metav1.ConditionFalse, bootstrap.ReasonInputsChanged,
-		fmt.Sprintf("changed since the data was made: %s; %s", strings.Join(names, ", "), remedy))
 	return names, nil
+}
+
+func (w *work) outdated(message string) {
+	mark(w.config, bootstrap.ConditionInputsUpToDate, metav1.ConditionFalse, bootstrap.ReasonInputsChanged, message)
 }
 
 // restore makes a status again that a move has lost.
@@ -123,17 +127,23 @@ func (w *work) restore(ctx context.Context, sources []source) error {
 
 // keepPool makes the data of a pool again when an input has changed, or its token has less than half of its life left: its
 // machines come at any time.
-func (w *work) keepPool(ctx context.Context, epoch int, changed bool) (ctrl.Result, error) {
+func (w *work) keepPool(ctx context.Context, epoch int, changed []string) (ctrl.Result, error) {
+	if len(changed) > 0 {
+		w.outdated("changed since the data was made: " + strings.Join(changed, ", ") + "; the data is made again")
+	}
 	next, rotate, err := w.rotation(ctx, epoch)
-	if err != nil || !changed && !rotate {
+	if err != nil || len(changed) == 0 && !rotate {
 		return next, err
 	}
+	following := max(epoch, 1)
 	if rotate {
-		epoch++
+		following++
 	}
 	w.reading.inputs = newInputs(w.key)
-	made, err := w.render(ctx, max(epoch, 1))
-	if err != nil {
+	made, err := w.render(ctx, following)
+	if s := asStop(err); s != nil {
+		return w.keepOld(ctx, epoch, s)
+	} else if err != nil {
 		return ctrl.Result{}, err
 	}
 	if next, err = w.publish(ctx, made.epoch); err != nil {
@@ -147,10 +157,25 @@ func (w *work) keepPool(ctx context.Context, epoch int, changed bool) (ctrl.Resu
 	if err := w.r.Live.Get(ctx, client.ObjectKeyFromObject(w.config), secret); err != nil {
 		return ctrl.Result{}, fmt.Errorf("get the Secret with the data: %w", err)
 	}
-	secret.Annotations, secret.Data = annotations, map[string][]byte{"value": made.data.Value, "format": []byte(made.data.Format)}
+	if secret.Annotations == nil {
+		secret.Annotations = map[string]string{}
+	}
+	delete(secret.Annotations, bootstrap.AnnotationTokenEpoch)
+	maps.Copy(secret.Annotations, annotations)
+	secret.Data = map[string][]byte{"value": made.data.Value, "format": []byte(made.data.Format)}
 	if err := w.r.Client.Update(ctx, secret); err != nil {
 		return ctrl.Result{}, fmt.Errorf("replace the data of the pool: %w", err)
 	}
 	reached(w.config, bootstrap.ConditionInputsUpToDate, bootstrap.ReasonUpToDate)
 	return next, nil
+}
+
+// keepOld keeps the data of a pool, and its token valid, while no other data can be made.
+func (w *work) keepOld(ctx context.Context, epoch int, s *stop) (ctrl.Result, error) {
+	w.outdated("the pool keeps its data until it can be made again: " + s.message)
+	next, err := w.publish(ctx, epoch)
+	if s.again > 0 && (next.RequeueAfter == 0 || s.again < next.RequeueAfter) {
+		next.RequeueAfter = s.again
+	}
+	return next, err
 }

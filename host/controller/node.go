@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/secret"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
@@ -34,6 +36,11 @@ func (w *work) node(ctx context.Context, documents []emit.Document, epoch int) (
 	if err != nil {
 		return "", false, err
 	}
+	if w.owner.pool() {
+		if err := w.recordFacts(ctx); err != nil {
+			return "", false, err
+		}
+	}
 	withToken = facts.Role != kubernetesnode.ControlPlaneInit && !kubernetesnode.OwnDiscovery(spec)
 	if withToken {
 		facts.Token = token.Derive(w.key, w.config.Namespace, w.config.Name, epoch).String()
@@ -46,6 +53,27 @@ func (w *work) node(ctx context.Context, documents []emit.Document, epoch int) (
 		return "", false, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonContradiction, "%s", strings.Join(messages, "; "))
 	}
 	return facts.Role, withToken, nil
+}
+
+// isNode says whether a source becomes a document that node completes.
+func isNode(s source) bool {
+	return s.secret == "" && s.apiVersion == contract.APIVersion && s.kind == contract.KindKubernetesNode
+}
+
+// recordFacts makes the facts inputs of the data. Those of a Machine stay as they are: another version or another authority is
+// that of another Machine.
+func (w *work) recordFacts(ctx context.Context) error {
+	pool := input{clusterv1.GroupVersion.WithKind(w.owner.kind).GroupKind(), client.ObjectKeyFromObject(w.owner.object)}
+	w.reading.inputs.add(pool, []byte(w.owner.version))
+	spec, err := json.Marshal([]any{w.cluster.Spec.ControlPlaneEndpoint, w.cluster.Spec.ClusterNetwork})
+	if err != nil {
+		return fmt.Errorf("encode the spec of Cluster %s: %w", w.cluster.Name, err)
+	}
+	w.reading.inputs.add(input{clusterv1.GroupVersion.WithKind("Cluster").GroupKind(), client.ObjectKeyFromObject(w.cluster)}, spec)
+	authority := secret.Name(w.cluster.Name, secret.ClusterCA)
+	err = w.reading.digestOf(ctx, bootstrap.ConditionCertificatesAvailable, "Secret", authority, "tls.crt")
+	delete(w.reading.left, w.reading.watch(schema.GroupKind{Kind: "Secret"}, authority)) // clusterctl move takes it by its name
+	return err
 }
 
 // facts are what Cluster API has of the machine and its cluster.

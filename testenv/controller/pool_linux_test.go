@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -9,12 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+	"github.com/machineadm/machineadm/testenv/authority"
 	"github.com/machineadm/machineadm/testenv/management"
 )
 
@@ -68,6 +71,45 @@ func (r *rig) pool(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(status), token[7:])
 	r.condition(t, bootstrap.ConditionReady, "True", "", "pool")
+	r.followed(t, machinePool)
+	r.kept(t)
+}
+
+// followed: what Cluster API has of the pool and its cluster is an input of the data. Annotations of others stay.
+func (r *rig) followed(t *testing.T, machinePool *unstructured.Unstructured) {
+	t.Helper()
+	require.NoError(t, r.Patch(t.Context(), r.data(t, "default", "pool"), merge(`{"metadata":{"annotations":{"example.com/test":"kept"}}}`)))
+	require.NoError(t, r.Patch(t.Context(), machinePool, merge(`{"spec":{"template":{"spec":{"version":"v1.36.4"}}}}`)))
+	data := r.awaitPool(t, func(s *corev1.Secret) bool {
+		return bytes.Contains(s.Data["value"], []byte("kubernetesVersion: v1.36.4"))
+	})
+	require.Equal(t, "kept", data.Annotations["example.com/test"])
+	hash := []byte(r.node(t, "pool").Discovery.CACertHashes[0])
+	r.put(t, secret("light-ca", map[string]string{"tls.crt": string(authority.New(t).Certificate)}))
+	r.awaitPool(t, func(s *corev1.Secret) bool { return !bytes.Contains(s.Data["value"], hash) })
+	r.condition(t, bootstrap.ConditionInputsUpToDate, "True", "", "pool")
+}
+
+// kept: while an input is missing, the pool keeps its data, and the token in it stays valid.
+func (r *rig) kept(t *testing.T) {
+	t.Helper()
+	require.NoError(t, r.Delete(t.Context(), object(contract.KindSysctl, "pool")))
+	r.condition(t, bootstrap.ConditionInputsUpToDate, "False",
+		"the pool keeps its data until it can be made again: spec.pluginRefs[0]: Sysctl pool does not exist in namespace default: create it", "pool")
+	data, token := r.data(t, "default", "pool"), string(r.node(t, "pool").Discovery.Token.Reveal())
+	r.renewed(t, token)
+	require.Equal(t, data.ResourceVersion, r.data(t, "default", "pool").ResourceVersion)
+	r.put(t, made(contract.APIVersion, contract.KindSysctl, "pool", map[string]any{"spec": map[string]any{"parameters": map[string]any{"a.b": "3"}}}))
+	r.awaitPool(t, func(s *corev1.Secret) bool { return bytes.Contains(s.Data["value"], []byte(`a.b: "3"`)) })
+	r.condition(t, bootstrap.ConditionInputsUpToDate, "True", "", "pool")
+}
+
+// renewed waits until a bootstrap token expires later than it does now.
+func (r *rig) renewed(t *testing.T, text string) {
+	t.Helper()
+	expires := func() string { return string(r.token(t, text).Data[bootstrapapi.BootstrapTokenExpirationKey]) }
+	before := expires()
+	require.Eventually(t, func() bool { return expires() > before }, soon, soon/300)
 }
 
 // awaitPool waits for data of the pool.
