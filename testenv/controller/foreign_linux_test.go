@@ -46,10 +46,15 @@ func (r *rig) foreign(t *testing.T) {
 		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"url": "http://clone.example.com"}}},
 	})
 	r.put(t, template)
-	clone := r.clone(t, "cloned")
+	clone := r.clone(t, "cloned", "http://clone.example.com")
 	require.NoError(t, r.Get(t.Context(), client.ObjectKeyFromObject(template), template))
 	require.Equal(t, "Cluster", template.GetOwnerReferences()[0].Kind)
+	r.retarget(t, template, "http://changed.example.com")
+	require.Equal(t, clone.GetName(), r.clone(t, "cloned", "http://changed.example.com").GetName())
 	r.reported(t, "cloned", clone.GetName())
+	r.retarget(t, template, "http://late.example.com")
+	r.condition(t, bootstrap.ConditionInputsUpToDate, metav1.ConditionFalse, "HTTPProxyTemplate.example.com/proxy", "cloned")
+	r.clone(t, "cloned", "http://changed.example.com")
 
 	r.discard(t, "cloned")
 	r.gone(t, clone)
@@ -71,7 +76,10 @@ func aggregated(name, group string, resources ...string) *unstructured.Unstructu
 // reported plays the controller of an HTTPProxy, step by step, until the config has its data.
 func (r *rig) reported(t *testing.T, config, name string) {
 	t.Helper()
-	report := func(generation int, status, secretName string) {
+	o := made(strangers, "HTTPProxy", name, map[string]any{})
+	require.NoError(t, r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, o))
+	generation := o.GetGeneration()
+	report := func(status, secretName string) {
 		o := made(strangers, "HTTPProxy", name, map[string]any{})
 		o.SetNamespace("default")
 		require.NoError(t, r.Status().Patch(t.Context(), o, merge(fmt.Sprintf(`{"status":{"observedGeneration":%d,"secretName":%q,
@@ -83,11 +91,11 @@ func (r *rig) reported(t *testing.T, config, name string) {
 		r.condition(t, bootstrap.ConditionReady, status, "HTTPProxy "+name+text, config)
 	}
 	waits("Unknown", " has changed, and its controller has not seen it yet")
-	report(1, "False", "")
+	report("False", "")
 	waits("Unknown", " is not ready: Asking for an address")
-	report(1, "True", "")
+	report("True", "")
 	waits("Unknown", " is ready, but its status names no secretName")
-	report(1, "True", config+"-proxy")
+	report("True", config+"-proxy")
 	waits("Unknown", ": Secret "+config+"-proxy does not exist in namespace default: create it")
 	r.put(t, secret(config+"-proxy", map[string]string{"other": secretValue}))
 	waits("False", ": Secret "+config+"-proxy has no key value: add it")
@@ -119,8 +127,14 @@ func (r *rig) order(t *testing.T, config string) []string {
 	return all
 }
 
-// clone waits for the HTTPProxy that belongs to a config.
-func (r *rig) clone(t *testing.T, config string) *unstructured.Unstructured {
+// retarget changes the address in the template.
+func (r *rig) retarget(t *testing.T, template *unstructured.Unstructured, url string) {
+	t.Helper()
+	require.NoError(t, r.Patch(t.Context(), template, merge(`{"spec":{"template":{"spec":{"url":"`+url+`"}}}}`)))
+}
+
+// clone waits for the HTTPProxy that belongs to a config and has the address.
+func (r *rig) clone(t *testing.T, config, url string) *unstructured.Unstructured {
 	t.Helper()
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "HTTPProxyList"})
@@ -128,7 +142,8 @@ func (r *rig) clone(t *testing.T, config string) *unstructured.Unstructured {
 	management.Await(t, r, soon, &list, func() error {
 		for i := range list.Items {
 			owner := metav1.GetControllerOf(&list.Items[i])
-			if owner != nil && owner.Kind == bootstrap.KindMachineBootstrapConfig && owner.Name == config {
+			has, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "url") // none is another one
+			if owner != nil && owner.Kind == bootstrap.KindMachineBootstrapConfig && owner.Name == config && has == url {
 				found = &list.Items[i]
 				return nil
 			}
@@ -137,11 +152,8 @@ func (r *rig) clone(t *testing.T, config string) *unstructured.Unstructured {
 		if err := r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: config}, &c); err != nil {
 			return err
 		}
-		return fmt.Errorf("no HTTPProxy belongs to %s: %w", config, &unfinished{0, 1, []bootstrap.MachineBootstrapConfig{c}})
+		return fmt.Errorf("no HTTPProxy with %s belongs to %s: %w", url, config, &unfinished{0, 1, []bootstrap.MachineBootstrapConfig{c}})
 	})
-	url, _, err := unstructured.NestedString(found.Object, "spec", "url")
-	require.NoError(t, err)
-	require.Equal(t, "http://clone.example.com", url)
 	return found
 }
 
