@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,28 +35,48 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if owner == nil {
-		r.conclude(config, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForOwner,
-			"no Machine or MachinePool refers to the config"))
-		return ctrl.Result{}, r.save(ctx, before, config)
+	name := config.Labels[clusterv1.ClusterNameLabel]
+	if owner != nil {
+		name = owner.cluster
 	}
-	cluster, err := util.GetClusterByName(ctx, r.Client, config.Namespace, owner.cluster)
-	if apierrors.IsNotFound(err) {
-		r.conclude(config, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonObjectNotFound,
-			"Cluster %s does not exist in namespace %s", owner.cluster, config.Namespace))
-		return ctrl.Result{}, r.save(ctx, before, config)
-	} else if err != nil {
-		return ctrl.Result{}, fmt.Errorf("get Cluster %s: %w", owner.cluster, err)
+	cluster, err := r.cluster(ctx, client.ObjectKey{Namespace: config.Namespace, Name: name})
+	if err != nil {
+		return ctrl.Result{}, err
 	}
 	if isPaused, again, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, config); err != nil || isPaused || again {
 		return ctrl.Result{}, err
 	}
-	result, failed := r.reconcile(ctx, config, owner, cluster)
+	var failed error
+	switch {
+	case owner == nil:
+		failed = waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForOwner, "no Machine or MachinePool refers to the config")
+	case cluster == nil:
+		failed = waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonObjectNotFound,
+			"Cluster %s does not exist in namespace %s", name, config.Namespace)
+	default:
+		result, failed = r.reconcile(ctx, config, owner, cluster)
+	}
 	r.conclude(config, failed)
 	if s := asStop(failed); s != nil {
 		result.RequeueAfter, failed = s.again, nil
 	}
 	return result, errors.Join(failed, r.save(ctx, before, config))
+}
+
+// cluster returns nil if there is no such Cluster. One that the cache does not have yet may be paused.
+func (r *Reconciler) cluster(ctx context.Context, key client.ObjectKey) (*clusterv1.Cluster, error) {
+	if key.Name == "" {
+		return nil, nil //nolint:nilnil // a config without a label is no error
+	}
+	var found clusterv1.Cluster
+	err := r.Client.Get(ctx, key, &found)
+	if apierrors.IsNotFound(err) {
+		err = r.Live.Get(ctx, key, &found)
+	}
+	if err != nil {
+		return nil, ignoreNotFound("get Cluster "+key.Name, err)
+	}
+	return &found, nil
 }
 
 // reconcile marks the conditions that it reaches. Its error becomes that of the condition at which it ends.

@@ -12,6 +12,7 @@ func TestInputs(t *testing.T) {
 	t.Run("foreign", r.foreign)
 	t.Run("pool", r.pool)
 	t.Run("locks", r.locks)
+	t.Run("paused", r.paused)
 	t.Run("actions", r.actions)
 	t.Run("canaries", r.canaries)
 	t.Run("rights", r.rights)
