@@ -43,7 +43,8 @@ func (r *Reconciler) conclude(config *bootstrap.MachineBootstrapConfig, failed e
 		mark(config, s.condition, s.status, s.reason, s.message)
 		behind := false
 		for _, step := range steps() {
-			if behind || step != s.condition && conditions.Get(config, step) == nil {
+			// One that is not true is that of a reconciliation before, which this one did not reach.
+			if behind || step != s.condition && !conditions.IsTrue(config, step) {
 				mark(config, step, metav1.ConditionUnknown, bootstrap.ReasonWaiting, "waits for "+s.condition)
 			}
 			behind = behind || step == s.condition

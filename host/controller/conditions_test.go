@@ -52,6 +52,13 @@ func TestConclude(t *testing.T) {
 			nil, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForOwner, "none"),
 			[]string{wait, wait, wait, "Unknown WaitingForOwner", "Unknown WaitingForOwner DataSecretAvailable: none"},
 		},
+		"one before that was not reached again": {
+			func(c *bootstrap.MachineBootstrapConfig) {
+				mark(c, bootstrap.ConditionPluginsReady, metav1.ConditionUnknown, bootstrap.ReasonObjectNotFound, "gone")
+			},
+			waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForOwner, "none"),
+			[]string{wait, wait, wait, "Unknown WaitingForOwner", "Unknown WaitingForOwner DataSecretAvailable: none"},
+		},
 		"a condition is lost again": {
 			func(c *bootstrap.MachineBootstrapConfig) {
 				mark(c, bootstrap.ConditionPluginsReady, metav1.ConditionTrue, bootstrap.ReasonReady, "")
