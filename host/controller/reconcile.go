@@ -105,7 +105,12 @@ func (r *Reconciler) reconcile(ctx context.Context, config *bootstrap.MachineBoo
 	if data != nil {
 		return w.keep(ctx, data)
 	}
-	config.Status.DataSecretName = "" // Without its Secret it is made again, with the same token.
+	// Without its Secret it is made again, with the same token.
+	config.Status.DataSecretName, config.Status.Initialization.DataSecretCreated, config.Status.Ready = "", nil, nil
+	if !o.object.GetDeletionTimestamp().IsZero() {
+		return ctrl.Result{}, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForOwner,
+			"%s %s is being deleted: it gets no data", o.kind, o.object.GetName())
+	}
 	return w.make(ctx)
 }
 

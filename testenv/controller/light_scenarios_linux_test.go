@@ -13,6 +13,8 @@ func TestInputs(t *testing.T) {
 	t.Run("pool", r.pool)
 	t.Run("locks", r.locks)
 	t.Run("paused", r.paused)
+	t.Run("remade", r.remade)
+	t.Run("leaving", r.leaving)
 	t.Run("actions", r.actions)
 	t.Run("canaries", r.canaries)
 	t.Run("rights", r.rights)

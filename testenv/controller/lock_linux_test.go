@@ -35,9 +35,7 @@ func (r *rig) locks(t *testing.T) {
 	r.awaitData(t, "locked-0")
 
 	waits("locked-1", "Machine locked-0 initializes the control plane")
-	holder := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "locked-0"}}
-	require.NoError(t, r.Patch(t.Context(), holder, merge(`{"metadata":{"finalizers":["example.com/test"]}}`)))
-	require.NoError(t, r.Delete(t.Context(), holder))
+	r.deleting(t, "locked-0")
 	r.awaitData(t, "locked-1")
 
 	r.lock(t, "locked-0")
