@@ -21,7 +21,8 @@ import (
 // and the status says what has changed.
 func (w *work) keep(ctx context.Context, data *metav1.PartialObjectMetadata) (ctrl.Result, error) {
 	w.available(data.Name)
-	if err := w.own(ctx, data); err != nil {
+	owner := *metav1.NewControllerRef(w.config, bootstrap.GroupVersion().WithKind(bootstrap.KindMachineBootstrapConfig))
+	if err := w.r.own(ctx, data, owner); err != nil {
 		return ctrl.Result{}, err
 	}
 	if w.owner.controlPlane {
@@ -56,21 +57,6 @@ func (w *work) keep(ctx context.Context, data *metav1.PartialObjectMetadata) (ct
 
 // tokenLife is how long the token of a machine without a node is renewed.
 const tokenLife = 24 * time.Hour
-
-// own corrects the owner of data that was restored from a backup.
-func (w *work) own(ctx context.Context, data *metav1.PartialObjectMetadata) error {
-	want := *metav1.NewControllerRef(w.config, bootstrap.GroupVersion().WithKind(bootstrap.KindMachineBootstrapConfig))
-	if have := metav1.GetControllerOf(data); have != nil && have.UID == want.UID {
-		return nil
-	}
-	before := data.DeepCopy()
-	data.OwnerReferences = slices.DeleteFunc(data.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Controller != nil && *o.Controller })
-	data.OwnerReferences = append(data.OwnerReferences, want)
-	if err := w.r.Client.Patch(ctx, data, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("own the Secret with the data: %w", err)
-	}
-	return nil
-}
 
 // free gives the init lock back once the control plane is initialized.
 func (w *work) free(ctx context.Context) error {

@@ -37,6 +37,9 @@ func (r *Reconciler) clusterKey(ctx context.Context, cluster *clusterv1.Cluster)
 		return nil, err
 	}
 	if known != nil {
+		if err := r.own(ctx, known, clusterOwner(cluster)); err != nil {
+			return nil, err
+		}
 		if key := r.keys.get(id, known.ResourceVersion); key != nil {
 			return key, nil
 		}

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,4 +21,18 @@ func (r *Reconciler) metadata(ctx context.Context, kind string, key client.Objec
 		return nil, fmt.Errorf("get the metadata of %s %s: %w", kind, key.Name, err)
 	}
 	return found, nil
+}
+
+// own corrects the owner of a Secret that was restored from a backup: the owner has the same name, and another UID.
+func (r *Reconciler) own(ctx context.Context, secret *metav1.PartialObjectMetadata, owner metav1.OwnerReference) error {
+	if slices.ContainsFunc(secret.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
+		return nil
+	}
+	before := secret.DeepCopy()
+	former := func(o metav1.OwnerReference) bool { return o.Kind == owner.Kind && o.Name == owner.Name }
+	secret.OwnerReferences = append(slices.DeleteFunc(secret.OwnerReferences, former), owner)
+	if err := r.Client.Patch(ctx, secret, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("correct the owner of Secret %s: %w", secret.Name, err)
+	}
+	return nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	rbac "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -109,14 +108,17 @@ func (r *rig) standalone(t *testing.T) {
 	r.awaitData(t, "own-1")
 }
 
-// restored gives data the owner that it has after the restoration of a backup, which the manager corrects.
+// restored gives data, and the key of its cluster, the owner that they have after the restoration of a backup, which the manager corrects.
 func (r *rig) restored(t *testing.T) {
 	t.Helper()
-	data := r.data(t, "default", "own-0")
-	want := metav1.GetControllerOf(data).UID
-	data.OwnerReferences[0].UID = "00000000-0000-0000-0000-000000000000"
-	require.NoError(t, r.Update(t.Context(), data))
-	require.Eventually(t, func() bool {
-		return metav1.GetControllerOf(r.data(t, "default", "own-0")).UID == want
-	}, soon, soon/300)
+	for _, name := range []string{"own-0", "own-machineadm"} {
+		secret := r.data(t, "default", name)
+		want := secret.OwnerReferences[0].UID
+		secret.OwnerReferences[0].UID = "00000000-0000-0000-0000-000000000000"
+		require.NoError(t, r.Update(t.Context(), secret))
+		require.Eventually(t, func() bool {
+			owners := r.data(t, "default", name).OwnerReferences
+			return len(owners) == 1 && owners[0].UID == want
+		}, soon, soon/300)
+	}
 }
