@@ -45,3 +45,9 @@ func (d *digests) put(of input, resourceVersion, key string, sum [sha256.Size]by
 	}
 	found.byKey[key] = sum
 }
+
+func (d *digests) drop(of input) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.byInput, of)
+}

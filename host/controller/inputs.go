@@ -86,17 +86,26 @@ func newReaders() *readers {
 	}
 }
 
-// begin forgets what a config has read before.
-func (r *readers) begin(config client.ObjectKey) {
+// begin forgets what a config has read before, and returns it.
+func (r *readers) begin(config client.ObjectKey) []input {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, of := range r.byConfig[config] {
+	before := r.byConfig[config]
+	for _, of := range before {
 		delete(r.byInput[of], config)
 		if len(r.byInput[of]) == 0 {
 			delete(r.byInput, of)
 		}
 	}
 	delete(r.byConfig, config)
+	return before
+}
+
+// read says whether a config reads the object.
+func (r *readers) read(of input) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.byInput[of]) > 0
 }
 
 // add must come before the object is read, so that no change is lost in between.

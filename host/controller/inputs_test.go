@@ -120,3 +120,21 @@ func TestDigests(t *testing.T) {
 	d.put(secretInput("s"), "", "a", sum)
 	assert.Empty(t, d.byInput, "an object that the cache does not have is not kept")
 }
+
+// TestForget: nothing is kept of an object after its last reader.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	r := &Reconciler{readers: newReaders(), digests: newDigests(), keys: newKeys()}
+	first, second, of := client.ObjectKey{Name: "a"}, client.ObjectKey{Name: "b"}, secretInput("s")
+	r.readers.add(first, of)
+	r.readers.add(second, of)
+	r.digests.put(of, "1", "key", [32]byte{1})
+	r.keys.put(of.ObjectKey, "1", []byte("key"))
+	r.forget(r.readers.begin(first))
+	_, ok := r.digests.get(of, "1", "key")
+	assert.True(t, ok)
+	assert.NotNil(t, r.keys.get(of.ObjectKey, "1"))
+	r.forget(r.readers.begin(second))
+	assert.Empty(t, r.digests.byInput)
+	assert.Empty(t, r.keys.byID)
+}

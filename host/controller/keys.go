@@ -33,3 +33,9 @@ func (k *keys) put(of client.ObjectKey, resourceVersion string, key []byte) {
 	defer k.mu.Unlock()
 	k.byID[of] = clusterKey{resourceVersion, key}
 }
+
+func (k *keys) drop(of client.ObjectKey) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.byID, of)
+}

@@ -22,7 +22,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	config := &bootstrap.MachineBootstrapConfig{}
 	if err := r.Client.Get(ctx, request.NamespacedName, config); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.readers.begin(request.NamespacedName)
+			r.forget(r.readers.begin(request.NamespacedName))
 		}
 		return ctrl.Result{}, ignoreNotFound("get MachineBootstrapConfig", err)
 	}
@@ -83,7 +83,7 @@ func (r *Reconciler) cluster(ctx context.Context, key client.ObjectKey) (*cluste
 func (r *Reconciler) reconcile(ctx context.Context, config *bootstrap.MachineBootstrapConfig, o *owner, cluster *clusterv1.Cluster) (
 	ctrl.Result, error,
 ) {
-	r.readers.begin(client.ObjectKeyFromObject(config))
+	defer r.forget(r.readers.begin(client.ObjectKeyFromObject(config)))
 	r.readers.add(client.ObjectKeyFromObject(config), input{schema.GroupKind{Kind: "Secret"}, keyOf(cluster)})
 	key, err := r.clusterKey(ctx, cluster)
 	if err != nil {
@@ -112,6 +112,16 @@ func (r *Reconciler) reconcile(ctx context.Context, config *bootstrap.MachineBoo
 			"%s %s is being deleted: it gets no data", o.kind, o.object.GetName())
 	}
 	return w.make(ctx)
+}
+
+// forget drops what is remembered of objects that no config reads any more.
+func (r *Reconciler) forget(before []input) {
+	for _, of := range before {
+		if !r.readers.read(of) {
+			r.digests.drop(of)
+			r.keys.drop(of.ObjectKey)
+		}
+	}
 }
 
 // save writes what a reconciliation has changed in the status, in one request: nothing else writes there.
