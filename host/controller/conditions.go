@@ -33,10 +33,9 @@ func reached(config *bootstrap.MachineBootstrapConfig, condition, reason string)
 func (r *Reconciler) conclude(config *bootstrap.MachineBootstrapConfig, failed error) {
 	s := asStop(failed)
 	if s == nil && failed != nil {
-		// The error of a request may quote what it was about. It is in the log, as the client wrote it.
 		s = &stop{
 			condition: bootstrap.ConditionDataSecretAvailable, status: metav1.ConditionUnknown, reason: bootstrap.ReasonInternalError,
-			message: "a request to an API server failed, and is repeated",
+			message: fault(failed),
 		}
 	}
 	if s != nil && !r.made(config) {
