@@ -5,7 +5,7 @@ import "testing"
 // TestInputs: what a config is made from, without any machine. All runs in one management cluster; canaries and rights look at what
 // the others have left.
 func TestInputs(t *testing.T) {
-	r := light(t, "--v=5", "--bootstrap-token-ttl=20s", "--insecure-diagnostics=false", "--leader-elect", "--leader-elect-namespace=machineadm-system")
+	r := light(t, inputsFlags()...)
 	t.Run("bad input", r.badInput)
 	t.Run("refused", r.refused)
 	t.Run("golden", r.golden)
@@ -17,5 +17,10 @@ func TestInputs(t *testing.T) {
 	t.Run("leaving", r.leaving)
 	t.Run("actions", r.actions)
 	t.Run("canaries", r.canaries)
+	t.Run("tokens", r.renewals)
 	t.Run("rights", r.rights)
+}
+
+func inputsFlags() []string {
+	return []string{"--v=5", "--bootstrap-token-ttl=20s", "--insecure-diagnostics=false", "--leader-elect", "--leader-elect-namespace=machineadm-system"}
 }

@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 )
 
 // authorizedMetrics reads the metrics as a service account that may, over a connection that is not authenticated: the manager signs
@@ -39,11 +41,57 @@ func (r *rig) authorizedMetrics(t *testing.T) string {
 	}, soon, soon/1000)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
-	return scrape(t, &http.Client{Transport: transport}, "https://"+r.metrics+"/metrics", token.Status.Token)
+	c, url := &http.Client{Transport: transport}, "https://"+r.metrics+"/metrics"
+	stranger := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "stranger"}}
+	require.NoError(t, client.IgnoreAlreadyExists(r.Create(t.Context(), stranger)))
+	var other authentication.TokenRequest
+	require.NoError(t, r.SubResource("token").Create(t.Context(), stranger, &other))
+	status, _ := request(t, c, url, "")
+	require.Equal(t, http.StatusUnauthorized, status)
+	status, _ = request(t, c, url, other.Status.Token)
+	require.Equal(t, http.StatusForbidden, status)
+	return scrape(t, c, url, token.Status.Token)
+}
+
+// families: every metric of ours is there, and no label has the name of an object.
+func (r *rig) families(t *testing.T) {
+	t.Helper()
+	text := r.authorizedMetrics(t)
+	var configs bootstrap.MachineBootstrapConfigList
+	require.NoError(t, r.List(t.Context(), &configs))
+	names := []string{"default", "light"}
+	for i := range configs.Items {
+		names = append(names, configs.Items[i].Name)
+	}
+	found := map[string][]string{}
+	for _, line := range regexp.MustCompile(`(?m)^(machineadm_bootstrap_[a-z_]+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})? [^ ]+$`).FindAllStringSubmatch(text, -1) {
+		labels := []string{}
+		for _, label := range regexp.MustCompile(`([a-z_]+)="([^"]*)"`).FindAllStringSubmatch(line[2], -1) {
+			if label[1] == "le" {
+				continue
+			}
+			labels = append(labels, label[1])
+			require.NotContains(t, names, label[2], "%s", line[0])
+		}
+		found[line[1]] = labels
+	}
+	require.Equal(t, map[string][]string{
+		"machineadm_bootstrap_data_age_seconds": {}, "machineadm_bootstrap_data_rendering_seconds": {},
+		"machineadm_bootstrap_data_bytes":                  {"type"},
+		"machineadm_bootstrap_condition_transitions_total": {"reason", "status"},
+		"machineadm_bootstrap_tokens_total":                {"action"},
+	}, found)
 }
 
 // scrape reads the metrics of the manager.
 func scrape(t testing.TB, c *http.Client, url, token string) string {
+	t.Helper()
+	status, text := request(t, c, url, token)
+	require.Equal(t, http.StatusOK, status, "%s", text)
+	return text
+}
+
+func request(t testing.TB, c *http.Client, url, token string) (status int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	require.NoError(t, err)
@@ -55,8 +103,7 @@ func scrape(t testing.TB, c *http.Client, url, token string) string {
 	text, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
-	require.Equal(t, http.StatusOK, response.StatusCode, "%s", text)
-	return string(text)
+	return response.StatusCode, string(text)
 }
 
 // resynced waits until every config was reconciled so many times more.

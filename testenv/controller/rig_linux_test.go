@@ -138,7 +138,7 @@ func (r *rig) apply(t testing.TB, name string) {
 	r.Install(t, manifests)
 }
 
-// running waits until so many Machines have a node.
+// running waits until so many Machines are in the phase Running.
 func (r *rig) running(t testing.TB, want int) []clusterv1.Machine {
 	t.Helper()
 	var machines clusterv1.MachineList
@@ -146,7 +146,7 @@ func (r *rig) running(t testing.TB, want int) []clusterv1.Machine {
 		var configs bootstrap.MachineBootstrapConfigList
 		running := 0
 		for i := range machines.Items {
-			if machines.Items[i].Status.NodeRef.IsDefined() {
+			if machines.Items[i].Status.GetTypedPhase() == clusterv1.MachinePhaseRunning {
 				running++
 			}
 		}

@@ -28,7 +28,7 @@ func unused() map[string]string {
 func (r *rig) actions(t *testing.T) {
 	r.standalone(t)
 	r.restored(t)
-	r.authorizedMetrics(t)
+	r.families(t)
 }
 
 // rights: the manager uses every right of its roles, by that role. Where the API server streams lists, a watch replaces a list: a manager
