@@ -39,6 +39,7 @@ func TestBeside(t *testing.T) {
 	if !t.Run("a variable of a class", r.class) {
 		return
 	}
+	t.Run("a pool", r.machinePool)
 	t.Run("contract v1beta1", func(t *testing.T) {
 		core.Kill(t)
 		for _, name := range []string{"machinebootstrapconfigs", "machinebootstrapconfigtemplates"} {

@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 	"github.com/machineadm/machineadm/testenv/management"
 )
 
@@ -22,6 +23,30 @@ func (r *rig) class(t *testing.T) {
 	second := r.workers(t, "classy", 1, "vm.max_map_count: \"262144\"")[0]
 	require.NotEqual(t, first.Name, second.Name)
 	require.NotEqual(t, first.Spec.Bootstrap.ConfigRef.Name, second.Spec.Bootstrap.ConfigRef.Name)
+}
+
+// machinePool: core takes the data of a MachinePool. The infrastructure provider of the tests makes no machines of it.
+func (r *rig) machinePool(t *testing.T) {
+	spec := referring("pool")
+	spec["format"] = map[string]any{"type": "plain"}
+	r.sysctl(t, "pool")
+	r.put(t,
+		made(bootstrap.GroupVersion().String(), bootstrap.KindMachineBootstrapConfig, "pool", map[string]any{"spec": spec}),
+		made(clusterv1.GroupVersion.String(), "MachinePool", "pool", map[string]any{"spec": map[string]any{
+			"clusterName": "classy", "template": map[string]any{"spec": map[string]any{
+				"clusterName": "classy", "version": "v1.36.3", "bootstrap": map[string]any{"configRef": configRef("pool")},
+				"infrastructureRef": map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "DevMachinePool", "name": "none"},
+			}},
+		}}))
+	var pools clusterv1.MachinePoolList
+	management.Await(t, r, limit, &pools, func() error {
+		if len(pools.Items) != 1 || pools.Items[0].Spec.Template.Spec.Bootstrap.DataSecretName == nil {
+			return fmt.Errorf("the MachinePool has no data: %+v", pools.Items)
+		}
+		return nil
+	}, client.InNamespace("default"))
+	require.Equal(t, "pool", *pools.Items[0].Spec.Template.Spec.Bootstrap.DataSecretName)
+	require.Contains(t, string(r.data(t, "default", "pool").Data["value"]), "kind: Sysctl")
 }
 
 // topology patches the cluster of class.yaml.

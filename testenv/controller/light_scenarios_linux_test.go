@@ -15,6 +15,7 @@ func TestInputs(t *testing.T) {
 	t.Run("paused", r.paused)
 	t.Run("remade", r.remade)
 	t.Run("leaving", r.leaving)
+	t.Run("sizes", r.sizes)
 	t.Run("actions", r.actions)
 	t.Run("canaries", r.canaries)
 	t.Run("tokens", r.renewals)

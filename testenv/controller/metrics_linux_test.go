@@ -109,7 +109,7 @@ func request(t testing.TB, c *http.Client, url, token string) (status int, body 
 // resynced waits until every config was reconciled so many times more.
 func (r *rig) resynced(t *testing.T, times int) {
 	t.Helper()
-	began, configs := r.reconciled(t), len(r.ready(t, 2))
+	began, configs := r.reconciled(t), len(r.ready(t, 3))
 	require.Eventually(t, func() bool { return r.reconciled(t) >= began+times*configs }, limit, soon/100)
 }
 
