@@ -19,6 +19,7 @@ func TestInputs(t *testing.T) {
 	t.Run("actions", r.actions)
 	t.Run("canaries", r.canaries)
 	t.Run("tokens", r.renewals)
+	t.Run("pinned", r.pinned)
 	t.Run("rights", r.rights)
 }
 
