@@ -87,5 +87,5 @@ func (r *Reconciler) announce(config *bootstrap.MachineBootstrapConfig, before, 
 	if after.Message != "" {
 		message += ": " + after.Message
 	}
-	r.Recorder.Eventf(config, nil, level, after.Reason, "Reconcile", "%s", message)
+	r.events.record(config, level, after.Reason, message)
 }

@@ -43,7 +43,7 @@ func (w *work) make(ctx context.Context) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	warn(w.r.Recorder, w.config, w.reading.left)
+	warn(w.r.events, w.config, w.reading.left)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.config.Namespace, Name: w.config.Name, Annotations: annotations,

@@ -16,6 +16,7 @@ type metrics struct {
 	bytes          *prometheus.HistogramVec
 	transitions    *prometheus.CounterVec
 	tokens         *prometheus.CounterVec
+	eventsDropped  prometheus.Counter
 }
 
 // What happens to a bootstrap token.
@@ -50,8 +51,12 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			Name: "machineadm_bootstrap_tokens_total",
 			Help: "Bootstrap tokens that were created, renewed and withdrawn.",
 		}, []string{"action"}),
+		eventsDropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "machineadm_bootstrap_events_dropped_total",
+			Help: "Events that were not written, because too many waited or the API server refused them.",
+		}),
 	}
-	for _, c := range []prometheus.Collector{m.age, m.rendering, m.bytes, m.transitions, m.tokens} {
+	for _, c := range []prometheus.Collector{m.age, m.rendering, m.bytes, m.transitions, m.tokens, m.eventsDropped} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register a metric: %w", err)
 		}

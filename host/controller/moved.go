@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/events"
+
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 )
 
 // moveLabel makes clusterctl move take an object along that belongs to nothing.
@@ -18,9 +20,9 @@ func moves(object metav1.Object) bool {
 
 // warn records an event for each Secret and ConfigMap that a move leaves behind: the other management cluster has the data
 // then, and reports its input as one that does not exist.
-func warn(recorder events.EventRecorder, config runtime.Object, left map[input]struct{}) {
+func warn(events *recorder, config *bootstrap.MachineBootstrapConfig, left map[input]struct{}) {
 	for of := range left {
-		recorder.Eventf(config, nil, corev1.EventTypeWarning, of.Kind+"NotMoved", "Reconcile",
-			"clusterctl move does not take %s %s along: give it an owner in the cluster, or the label %s", of.Kind, of.Name, moveLabel)
+		events.record(config, corev1.EventTypeWarning, of.Kind+"NotMoved", fmt.Sprintf(
+			"clusterctl move does not take %s %s along: give it an owner in the cluster, or the label %s", of.Kind, of.Name, moveLabel))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/controllers/external"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,8 +19,6 @@ type Reconciler struct {
 	Live client.Reader
 	// Workload has connections to the clusters that the machines join.
 	Workload clustercache.ClusterCache
-	// Recorder records an event for each transition of a condition.
-	Recorder events.EventRecorder
 	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter of the objects to reconcile; empty for all.
 	WatchFilter string
 	// TokenTTL is how long a bootstrap token is valid after it was last renewed.
@@ -36,5 +33,7 @@ type Reconciler struct {
 	digests *digests
 	wrapper wrap.Wrapper
 	metrics *metrics
+	// events has one for each transition of a condition.
+	events  *recorder
 	tracker external.ObjectTracker
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -33,7 +34,7 @@ import (
 // +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=*,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;delete
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=list;watch
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
@@ -47,6 +48,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 	var err error
 	if r.metrics, err = newMetrics(r.Metrics); err != nil {
 		return err
+	}
+	hostname, _ := os.Hostname() // an event does without it
+	r.events = newRecorder(mgr.GetClient(), r.metrics, hostname)
+	if err := mgr.Add(r.events); err != nil {
+		return fmt.Errorf("add the writers of events: %w", err)
 	}
 	log := ctrl.LoggerFrom(ctx)
 	changes := predicates.ResourceIsChanged(mgr.GetScheme(), log)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -77,7 +78,7 @@ func (o *options) setup(ctx context.Context, mgr manager.Manager) error {
 		return fmt.Errorf("set up the connections to clusters: %w", err)
 	}
 	err = (&reconcilers.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters, Recorder: mgr.GetEventRecorder(userAgent),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters,
 		WatchFilter: o.watchFilter, TokenTTL: o.tokenTTL, Metrics: metrics.Registry,
 	}).SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: o.concurrency})
 	if err != nil {
@@ -137,7 +138,7 @@ func slimMachine(object any) (any, error) {
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, bootstrap.AddToScheme,
+		corev1.AddToScheme, eventsv1.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, bootstrap.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register the kinds: %w", err)
