@@ -125,14 +125,10 @@ func (w *work) keepPool(ctx context.Context, epoch int, changed []string) (ctrl.
 	if rotate {
 		following++
 	}
-	w.reading.inputs = newInputs(w.key)
-	made, err := w.render(ctx, following)
+	made, next, err := w.renderWithToken(ctx, following)
 	if s := asStop(err); s != nil {
 		return w.keepOld(ctx, epoch, s)
 	} else if err != nil {
-		return ctrl.Result{}, err
-	}
-	if next, err = w.publish(ctx, made.epoch); err != nil {
 		return ctrl.Result{}, err
 	}
 	annotations, err := w.annotations(made)

@@ -31,11 +31,7 @@ type result struct {
 // make makes the data, once.
 func (w *work) make(ctx context.Context) (ctrl.Result, error) {
 	began := w.r.Now()
-	made, err := w.render(ctx, 1)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	next, err := w.issue(ctx, made.epoch)
+	made, next, err := w.renderWithToken(ctx, 1)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -82,6 +78,22 @@ func (w *work) annotations(made *result) (map[string]string, error) {
 		annotations[bootstrap.AnnotationTokenEpoch] = strconv.Itoa(made.epoch)
 	}
 	return annotations, nil
+}
+
+// renderWithToken makes the data, and its token valid. It takes the next epoch of which no other token has the ID.
+func (w *work) renderWithToken(ctx context.Context, epoch int) (*result, ctrl.Result, error) {
+	for {
+		w.reading.inputs = newInputs(w.key)
+		made, err := w.render(ctx, epoch)
+		if err != nil {
+			return nil, ctrl.Result{}, err
+		}
+		next, err := w.issue(ctx, made.epoch)
+		if !errors.Is(err, errTaken) {
+			return made, next, err
+		}
+		epoch++
+	}
 }
 
 // render makes the data from the inputs, and writes nothing but clones and the init lock.

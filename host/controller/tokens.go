@@ -36,6 +36,9 @@ func (w *work) connected(ctx context.Context) (client.Client, error) {
 	return c, nil
 }
 
+// errTaken is the error of a token whose ID another token of the cluster has: an ID has 30 bits.
+var errTaken = errors.New("another bootstrap token has the ID")
+
 // issue makes a new token valid, and says when to renew it. An epoch of 0 is none. It asks nothing before: the first request of
 // a cache to a cluster takes a second.
 func (w *work) issue(ctx context.Context, epoch int) (ctrl.Result, error) {
@@ -46,49 +49,57 @@ func (w *work) issue(ctx context.Context, epoch int) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	exists, err := w.create(ctx, c, token.Derive(w.key, w.config.Namespace, w.config.Name, epoch))
-	if exists {
-		return w.publish(ctx, epoch) // made by a manager that ended after this step
-	}
-	return ctrl.Result{RequeueAfter: w.r.TokenTTL / 2}, err
-}
-
-// create makes the Secret of a token, and says whether it was there already.
-func (w *work) create(ctx context.Context, c client.Client, t token.Token) (exists bool, err error) {
+	t := token.Derive(w.key, w.config.Namespace, w.config.Name, epoch)
 	secret := tokenSecret(t)
 	secret.Data[bootstrapapi.BootstrapTokenExpirationKey] = expiration(w.r.Now().Add(w.r.TokenTTL))
-	if err := c.Create(ctx, secret); apierrors.IsAlreadyExists(err) {
-		return true, nil
-	} else if err != nil {
-		return false, fmt.Errorf("create a bootstrap token in Cluster %s: %w", w.cluster.Name, err)
+	err = c.Create(ctx, secret)
+	if err == nil {
+		w.r.metrics.tokens.WithLabelValues(tokenCreated).Inc()
+		return ctrl.Result{RequeueAfter: w.r.TokenTTL / 2}, nil
+	} else if !apierrors.IsAlreadyExists(err) {
+		return ctrl.Result{}, fmt.Errorf("create a bootstrap token in Cluster %s: %w", w.cluster.Name, err)
 	}
-	w.r.metrics.tokens.WithLabelValues(tokenCreated).Inc()
-	return false, nil
+	// A manager that ended after this step has made it, or it is another token. The cache may not have the one, and has only ours.
+	live, err := w.r.Workload.GetUncachedClient(ctx, client.ObjectKeyFromObject(w.cluster))
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("connect to Cluster %s: %w", w.cluster.Name, err)
+	}
+	var found corev1.Secret
+	if err := live.Get(ctx, client.ObjectKeyFromObject(secret), &found); err != nil {
+		return ctrl.Result{}, fmt.Errorf("get a bootstrap token of Cluster %s: %w", w.cluster.Name, err)
+	}
+	return w.renew(ctx, c, t, &found)
 }
 
-// publish keeps the token valid in the cluster, and says when to do so again. An epoch of 0 is none.
-func (w *work) publish(ctx context.Context, epoch int) (ctrl.Result, error) {
-	if epoch == 0 {
-		return ctrl.Result{}, nil
-	}
-	c, err := w.connected(ctx)
-	if err != nil {
+// publish keeps the token of data that is there valid, and says when to do so again.
+func (w *work) publish(ctx context.Context, epoch int) (next ctrl.Result, err error) {
+	c, t, found, err := w.issued(ctx, epoch)
+	switch {
+	case err != nil:
 		return ctrl.Result{}, err
+	case found == nil:
+		next, err = w.issue(ctx, epoch)
+	default:
+		next, err = w.renew(ctx, c, t, found)
 	}
-	t := token.Derive(w.key, w.config.Namespace, w.config.Name, epoch)
-	found := tokenSecret(t)
-	err = c.Get(ctx, client.ObjectKeyFromObject(found), found)
-	if apierrors.IsNotFound(err) {
-		_, err = w.create(ctx, c, t) // one that exists was made a moment ago, and the cache does not have it yet
-		return ctrl.Result{RequeueAfter: w.r.TokenTTL / 2}, err
-	} else if err != nil {
-		return ctrl.Result{}, fmt.Errorf("get a bootstrap token of Cluster %s: %w", w.cluster.Name, err)
+	if errors.Is(err, errTaken) {
+		mark(w.config, bootstrap.ConditionDataSecretAvailable, metav1.ConditionTrue, bootstrap.ReasonAvailable,
+			"the bootstrap token is not valid while another token of the cluster has its ID: wait until that expires, or replace the Machine")
+		return ctrl.Result{RequeueAfter: w.r.TokenTTL}, nil
+	}
+	return next, err
+}
+
+// renew gives a token that is there the whole time again when half of it is over.
+func (w *work) renew(ctx context.Context, c client.Client, t token.Token, found *corev1.Secret) (ctrl.Result, error) {
+	if !same(found, t) {
+		return ctrl.Result{}, errTaken
 	}
 	now := w.r.Now()
 	if left(found, now) < w.r.TokenTTL/2 {
-		found = found.DeepCopy()
+		before := found.DeepCopy()
 		found.Data[bootstrapapi.BootstrapTokenExpirationKey] = expiration(now.Add(w.r.TokenTTL))
-		if err := c.Update(ctx, found); err != nil {
+		if err := c.Patch(ctx, found, client.MergeFrom(before)); err != nil {
 			return ctrl.Result{}, fmt.Errorf("renew a bootstrap token of Cluster %s: %w", w.cluster.Name, err)
 		}
 		w.r.metrics.tokens.WithLabelValues(tokenRenewed).Inc()
@@ -98,16 +109,15 @@ func (w *work) publish(ctx context.Context, epoch int) (ctrl.Result, error) {
 
 // withdraw deletes the token.
 func (w *work) withdraw(ctx context.Context, epoch int) error {
-	c, err := w.connected(ctx)
-	if err != nil {
+	c, t, found, err := w.issued(ctx, epoch)
+	if err != nil || found == nil || !same(found, t) {
 		return err // It expires by itself, and a connection that comes back starts the next reconciliation.
 	}
-	found := tokenSecret(token.Derive(w.key, w.config.Namespace, w.config.Name, epoch))
-	if err := c.Get(ctx, client.ObjectKeyFromObject(found), found); err != nil {
-		return ignoreNotFound("get a bootstrap token", err)
+	if err := c.Delete(ctx, found); err != nil {
+		return ignoreNotFound("delete a bootstrap token", err)
 	}
 	w.r.metrics.tokens.WithLabelValues(tokenWithdrawn).Inc()
-	return ignoreNotFound("delete a bootstrap token", c.Delete(ctx, found))
+	return nil
 }
 
 // rotation says whether a pool needs another token, and otherwise when it does.
@@ -115,20 +125,36 @@ func (w *work) rotation(ctx context.Context, epoch int) (next ctrl.Result, rotat
 	if epoch == 0 {
 		return ctrl.Result{}, false, nil
 	}
-	c, err := w.connected(ctx)
+	_, t, found, err := w.issued(ctx, epoch)
 	if err != nil {
 		return ctrl.Result{}, false, err
 	}
-	found := tokenSecret(token.Derive(w.key, w.config.Namespace, w.config.Name, epoch))
-	if err := c.Get(ctx, client.ObjectKeyFromObject(found), found); apierrors.IsNotFound(err) {
+	if found == nil {
 		// It expired while the controller was paused or stopped. Machines with it may still come.
-		next, err := w.publish(ctx, epoch)
+		next, err := w.issue(ctx, epoch)
+		if errors.Is(err, errTaken) {
+			return ctrl.Result{}, true, nil
+		}
 		return next, false, err
-	} else if err != nil {
-		return ctrl.Result{}, false, fmt.Errorf("get a bootstrap token: %w", err)
 	}
 	rest := left(found, w.r.Now()) - w.r.TokenTTL/2
-	return ctrl.Result{RequeueAfter: max(rest, time.Second)}, rest <= 0, nil
+	return ctrl.Result{RequeueAfter: max(rest, time.Second)}, rest <= 0 || !same(found, t), nil
+}
+
+// issued is what the cache has of the token, nil if it is not there.
+func (w *work) issued(ctx context.Context, epoch int) (client.Client, token.Token, *corev1.Secret, error) {
+	t := token.Derive(w.key, w.config.Namespace, w.config.Name, epoch)
+	c, err := w.connected(ctx)
+	if err != nil {
+		return nil, t, nil, err
+	}
+	found := tokenSecret(t)
+	if err := c.Get(ctx, client.ObjectKeyFromObject(found), found); apierrors.IsNotFound(err) {
+		return c, t, nil, nil
+	} else if err != nil {
+		return nil, t, nil, fmt.Errorf("get a bootstrap token of Cluster %s: %w", w.cluster.Name, err)
+	}
+	return c, t, found, nil
 }
 
 // tokenSecret is the form in which a cluster keeps a token. Source: Kubernetes documentation, "Bootstrap Token Secret Format".
@@ -148,6 +174,11 @@ func tokenSecret(t token.Token) *corev1.Secret {
 			bootstrapapi.BootstrapTokenDescriptionKey:      []byte("made by machineadm for one MachineBootstrapConfig"),
 		},
 	}
+}
+
+// same says whether a Secret is that of the token. Another token can have the ID.
+func same(secret *corev1.Secret, t token.Token) bool {
+	return string(secret.Data[bootstrapapi.BootstrapTokenSecretKey]) == t.Secret
 }
 
 func expiration(at time.Time) []byte { return []byte(at.UTC().Format(time.RFC3339)) }

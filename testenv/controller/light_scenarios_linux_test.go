@@ -16,6 +16,7 @@ func TestInputs(t *testing.T) {
 	t.Run("remade", r.remade)
 	t.Run("leaving", r.leaving)
 	t.Run("sizes", r.sizes)
+	t.Run("taken", r.taken)
 	t.Run("actions", r.actions)
 	t.Run("canaries", r.canaries)
 	t.Run("tokens", r.renewals)

@@ -34,6 +34,7 @@ func Derive(key []byte, namespace, name string, epoch int) Token {
 }
 
 // derive is HMAC-SHA-256 in base32, whose letters and digits a token may have: 30 bits for an ID, 80 for a secret.
+// Of 10,000 tokens two have one ID with a probability of 4.5 %, so the controller compares the secret, too.
 func derive(key []byte, purpose, namespace, name string, epoch, length int) string {
 	mac := hmac.New(sha256.New, key)
 	// No name of Kubernetes has a slash, so no two inputs are the same text.
