@@ -6,9 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -75,26 +73,40 @@ func (in *inputs) changed(annotation string) []string {
 // reconciliations, of which every config has one when the manager starts.
 type readers struct {
 	mu       sync.Mutex
-	byInput  map[input]map[client.ObjectKey]struct{}
-	byConfig map[client.ObjectKey][]input // few each
+	byInput  map[input]*readInput
+	byConfig map[client.ObjectKey]*reader
 }
 
-func newReaders() *readers {
-	return &readers{
-		byInput:  map[input]map[client.ObjectKey]struct{}{},
-		byConfig: map[client.ObjectKey][]input{},
+// reader is a config, and readInput an object: each name is kept once.
+type (
+	reader struct {
+		config client.ObjectKey
+		inputs []*readInput // few
 	}
+	readInput struct {
+		input
+		by map[*reader]struct{}
+	}
+)
+
+func newReaders() *readers {
+	return &readers{byInput: map[input]*readInput{}, byConfig: map[client.ObjectKey]*reader{}}
 }
 
 // begin forgets what a config has read before, and returns it.
 func (r *readers) begin(config client.ObjectKey) []input {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before := r.byConfig[config]
-	for _, of := range before {
-		delete(r.byInput[of], config)
-		if len(r.byInput[of]) == 0 {
-			delete(r.byInput, of)
+	known := r.byConfig[config]
+	if known == nil {
+		return nil
+	}
+	var before []input
+	for _, of := range known.inputs {
+		before = append(before, of.input)
+		delete(of.by, known)
+		if len(of.by) == 0 {
+			delete(r.byInput, of.input)
 		}
 	}
 	delete(r.byConfig, config)
@@ -105,19 +117,25 @@ func (r *readers) begin(config client.ObjectKey) []input {
 func (r *readers) read(of input) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.byInput[of]) > 0
+	return r.byInput[of] != nil
 }
 
 // add must come before the object is read, so that no change is lost in between.
 func (r *readers) add(config client.ObjectKey, of input) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.byInput[of] == nil {
-		r.byInput[of] = map[client.ObjectKey]struct{}{}
+	found, known := r.byInput[of], r.byConfig[config]
+	if found == nil {
+		found = &readInput{of, map[*reader]struct{}{}}
+		r.byInput[of] = found
 	}
-	r.byInput[of][config] = struct{}{}
-	if !slices.Contains(r.byConfig[config], of) {
-		r.byConfig[config] = append(r.byConfig[config], of)
+	if known == nil {
+		known = &reader{config: config}
+		r.byConfig[config] = known
+	}
+	if _, ok := found.by[known]; !ok {
+		found.by[known] = struct{}{}
+		known.inputs = append(known.inputs, found)
 	}
 }
 
@@ -131,16 +149,18 @@ func definitions() schema.GroupKind {
 	return schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 }
 
-// requests are those of the configs that read the object.
+// requests are those of the configs that read the object. Every config reads the Secret of its name.
 func (r *readers) requests(of input) []reconcile.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	keys := slices.SortedFunc(maps.Keys(r.byInput[of]), func(a, b client.ObjectKey) int {
-		return strings.Compare(a.String(), b.String())
-	})
-	requests := make([]reconcile.Request, len(keys))
-	for i, key := range keys {
-		requests[i] = reconcile.Request{NamespacedName: key}
+	var requests []reconcile.Request
+	if found := r.byInput[of]; found != nil {
+		for by := range found.by {
+			requests = append(requests, reconcile.Request{NamespacedName: by.config})
+		}
+	}
+	if _, known := r.byConfig[of.ObjectKey]; known && of.GroupKind == (schema.GroupKind{Kind: "Secret"}) {
+		requests = append(requests, reconcile.Request{NamespacedName: of.ObjectKey})
 	}
 	return requests
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -73,6 +74,7 @@ func TestReaders(t *testing.T) {
 		for _, q := range requests {
 			all = append(all, q.Name)
 		}
+		slices.Sort(all)
 		return all
 	}
 	r.add(key("b"), sysctlInput("base"))
@@ -82,11 +84,14 @@ func TestReaders(t *testing.T) {
 	assert.Equal(t, []string{"a", "b"}, names(r.requests(sysctlInput("base"))))
 	assert.Equal(t, []string{"a"}, names(r.requests(secretInput("base"))))
 	assert.Empty(t, r.requests(secretInput("other")))
+	assert.Equal(t, []string{"a"}, names(r.requests(secretInput("a"))), "the Secret with the data of a config")
+	assert.Empty(t, r.requests(sysctlInput("a")))
 	assert.Equal(t, []string{"a"}, names(r.waitingForGroup("example.com")))
 	assert.Empty(t, r.waitingForGroup("example.org"))
 
 	r.begin(key("a"))
 	assert.Equal(t, []string{"b"}, names(r.requests(sysctlInput("base"))))
+	assert.Empty(t, r.requests(secretInput("a")))
 	assert.Empty(t, r.waitingForGroup("example.com"))
 	r.begin(key("b"))
 	r.begin(key("c"))

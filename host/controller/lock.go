@@ -17,13 +17,13 @@ import (
 
 // The lock is the ConfigMap that the kubeadm bootstrap provider of Cluster API takes, so that of two providers one initializes
 // a control plane.
-const lockKey = "lock-information"
+const lockKey, lockSuffix = "lock-information", "-lock"
 
 type lockHolder struct {
 	MachineName string `json:"machineName"`
 }
 
-func lockName(cluster *clusterv1.Cluster) string { return cluster.Name + "-lock" }
+func lockName(cluster *clusterv1.Cluster) string { return cluster.Name + lockSuffix }
 
 // lock returns nil if the machine is the one that initializes the control plane.
 func (r *Reconciler) lock(ctx context.Context, cluster *clusterv1.Cluster, machine string) error {

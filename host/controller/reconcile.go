@@ -39,6 +39,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	if owner != nil {
 		name = owner.cluster
 	}
+	defer r.forget(r.readers.begin(request.NamespacedName))
+	r.readers.add(request.NamespacedName, input{
+		schema.GroupKind{Group: clusterv1.GroupVersion.Group, Kind: "Cluster"}, client.ObjectKey{Namespace: config.Namespace, Name: name},
+	})
 	cluster, err := r.cluster(ctx, client.ObjectKey{Namespace: config.Namespace, Name: name})
 	if err != nil {
 		return ctrl.Result{}, err
@@ -83,7 +87,6 @@ func (r *Reconciler) cluster(ctx context.Context, key client.ObjectKey) (*cluste
 func (r *Reconciler) reconcile(ctx context.Context, config *bootstrap.MachineBootstrapConfig, o *owner, cluster *clusterv1.Cluster) (
 	ctrl.Result, error,
 ) {
-	defer r.forget(r.readers.begin(client.ObjectKeyFromObject(config)))
 	r.readers.add(client.ObjectKeyFromObject(config), input{schema.GroupKind{Kind: "Secret"}, keyOf(cluster)})
 	key, err := r.clusterKey(ctx, cluster)
 	if err != nil {

@@ -61,14 +61,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		WithOptions(options).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.ofMachine), builder.WithPredicates(changes)).
 		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(ofPool), builder.WithPredicates(changes)).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(changes)).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.reads("Secret")), builder.WithPredicates(changes)).
-		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.reads("ConfigMap")), builder.WithPredicates(changes)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.reads(clusterv1.GroupVersion.Group, "Cluster")), builder.WithPredicates(changes)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.reads("", "Secret")), builder.WithPredicates(changes)).
+		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.reads("", "ConfigMap")), builder.WithPredicates(changes)).
 		WatchesMetadata(&apiextensionsv1.CustomResourceDefinition{}, handler.Funcs{
 			CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { r.defined(e.Object, q) },
 			UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { r.defined(e.ObjectNew, q) },
 		}, builder.WithPredicates(changes)).
-		WatchesRawSource(r.Workload.GetClusterSource("machinebootstrapconfig", r.ofCluster)).
+		WatchesRawSource(r.Workload.GetClusterSource("machinebootstrapconfig", r.reads(clusterv1.GroupVersion.Group, "Cluster"))).
 		Build(r)
 	if err != nil {
 		return fmt.Errorf("set up the controller of MachineBootstrapConfigs: %w", err)
@@ -77,15 +77,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 	return nil
 }
 
-// reads are the configs that read an object, and the one that a Secret with data belongs to.
-func (r *Reconciler) reads(kind string) handler.MapFunc {
+// reads are the configs that read an object.
+func (r *Reconciler) reads(group, kind string) handler.MapFunc {
 	return func(_ context.Context, object client.Object) []reconcile.Request {
-		for _, o := range object.GetOwnerReferences() {
-			if o.Kind == bootstrap.KindMachineBootstrapConfig && o.Name == object.GetName() {
-				return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
-			}
-		}
-		return r.readers.requests(input{schema.GroupKind{Kind: kind}, client.ObjectKeyFromObject(object)})
+		return r.readers.requests(input{schema.GroupKind{Group: group, Kind: kind}, client.ObjectKeyFromObject(object)})
 	}
 }
 
@@ -104,15 +99,17 @@ func (r *Reconciler) defined(object client.Object, q queue) {
 	}
 }
 
-// ofMachine is the config of a Machine. A Machine of the control plane also matters to those that wait for its init lock.
-func (r *Reconciler) ofMachine(ctx context.Context, object client.Object) []reconcile.Request {
+// ofMachine is the config of a Machine. A Machine of the control plane also matters to those that wait for the init lock: it may
+// have it, and its last event, that it is deleted, is like any other.
+func (r *Reconciler) ofMachine(_ context.Context, object client.Object) []reconcile.Request {
 	machine, ok := object.(*clusterv1.Machine)
 	if !ok {
 		return nil
 	}
 	requests := ofReference(machine.Namespace, &machine.Spec.Bootstrap.ConfigRef)
-	if _, controlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]; controlPlane && !machine.DeletionTimestamp.IsZero() {
-		requests = append(requests, r.unmade(ctx, machine.Namespace, machine.Spec.ClusterName)...)
+	if _, controlPlane := machine.Labels[clusterv1.MachineControlPlaneLabel]; controlPlane {
+		lock := input{schema.GroupKind{Kind: "ConfigMap"}, client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.ClusterName + lockSuffix}}
+		requests = append(requests, r.readers.requests(lock)...)
 	}
 	return requests
 }
@@ -130,31 +127,4 @@ func ofReference(namespace string, ref *clusterv1.ContractVersionedObjectReferen
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: namespace, Name: ref.Name}}}
-}
-
-// ofCluster are the configs of a cluster.
-func (r *Reconciler) ofCluster(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.ofClusterWhere(ctx, object.GetNamespace(), object.GetName(), func(*bootstrap.MachineBootstrapConfig) bool { return true })
-}
-
-// unmade are the configs of a cluster that have no data yet.
-func (r *Reconciler) unmade(ctx context.Context, namespace, cluster string) []reconcile.Request {
-	return r.ofClusterWhere(ctx, namespace, cluster, func(c *bootstrap.MachineBootstrapConfig) bool { return c.Status.DataSecretName == "" })
-}
-
-func (r *Reconciler) ofClusterWhere(ctx context.Context, namespace, cluster string, keep func(*bootstrap.MachineBootstrapConfig) bool) (
-	requests []reconcile.Request,
-) {
-	var configs bootstrap.MachineBootstrapConfigList
-	err := r.Client.List(ctx, &configs, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster})
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "list the configs of a cluster", "cluster", cluster)
-		return nil
-	}
-	for i := range configs.Items {
-		if keep(&configs.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&configs.Items[i])})
-		}
-	}
-	return requests
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -23,9 +22,8 @@ type work struct {
 	reading *reading
 }
 
-// data is the metadata of the Secret with the data, nil if there is none.
+// data is the metadata of the Secret with the data, nil if there is none. Its changes start a reconciliation by its name.
 func (w *work) data(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-	w.reading.watch(schema.GroupKind{Kind: "Secret"}, w.config.Name)
 	found, err := w.r.metadata(ctx, "Secret", client.ObjectKeyFromObject(w.config))
 	if err != nil || found == nil {
 		return nil, err
