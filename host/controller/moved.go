@@ -9,12 +9,12 @@ import (
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 )
 
-// moveLabel makes clusterctl move take an object along that belongs to nothing.
-const moveLabel = "clusterctl.cluster.x-k8s.io/move"
+// MoveLabel makes clusterctl move take an object along that belongs to nothing.
+const MoveLabel = "clusterctl.cluster.x-k8s.io/move"
 
 // moves says whether clusterctl move takes an object along: with its owner, or by its label.
 func moves(object metav1.Object) bool {
-	_, labelled := object.GetLabels()[moveLabel]
+	_, labelled := object.GetLabels()[MoveLabel]
 	return labelled || len(object.GetOwnerReferences()) > 0
 }
 
@@ -23,6 +23,6 @@ func moves(object metav1.Object) bool {
 func warn(events *recorder, config *bootstrap.MachineBootstrapConfig, left map[input]struct{}) {
 	for of := range left {
 		events.record(config, corev1.EventTypeWarning, of.Kind+"NotMoved", fmt.Sprintf(
-			"clusterctl move does not take %s %s along: give it an owner in the cluster, or the label %s", of.Kind, of.Name, moveLabel))
+			"clusterctl move does not take %s %s along: give it an owner in the cluster, or the label %s", of.Kind, of.Name, MoveLabel))
 	}
 }

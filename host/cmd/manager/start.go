@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/flags"
@@ -70,6 +71,7 @@ func (o *options) setup(ctx context.Context, mgr manager.Manager) error {
 			ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {
 				Namespaces: map[string]cache.Config{metav1.NamespaceSystem: {}},
 				Label:      labels.SelectorFromSet(labels.Set{reconcilers.TokenLabel: ""}),
+				Transform:  slimToken,
 			}},
 		},
 		Client: clustercache.ClientOptions{QPS: o.clusterQPS, Burst: o.clusterBurst, UserAgent: userAgent, Timeout: 10 * time.Second},
@@ -93,15 +95,16 @@ func (o *options) setup(ctx context.Context, mgr manager.Manager) error {
 	return nil
 }
 
-// cache keeps of each object what the reconciler reads. A Machine is the largest, and there is one for each config.
+// cache keeps of each object what the reconciler reads.
 func (o *options) cache() cache.Options {
 	all := cache.Options{
 		SyncPeriod: &o.syncPeriod, DefaultTransform: slim,
 		ByObject: map[client.Object]cache.ByObject{
-			&clusterv1.Machine{}: {Transform: slimMachine},
-			&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
-				APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition",
-			}}: {},
+			&bootstrap.MachineBootstrapConfig{}:                                        {Transform: slimConfig},
+			&clusterv1.Machine{}:                                                       {Transform: slimMachine},
+			metadataOf(corev1.SchemeGroupVersion, "Secret"):                            {Transform: slimMetadata},
+			metadataOf(corev1.SchemeGroupVersion, "ConfigMap"):                         {Transform: slimMetadata},
+			metadataOf(apiextensionsv1.SchemeGroupVersion, "CustomResourceDefinition"): {},
 		},
 	}
 	if o.namespace != "" {
@@ -110,29 +113,10 @@ func (o *options) cache() cache.Options {
 	return all
 }
 
-// slim removes managed fields, and the copy of the object that kubectl apply leaves in an annotation: that of a Secret has its values,
-// of which the manager is to hold the metadata alone.
-func slim(object any) (any, error) {
-	o, ok := object.(metav1.Object)
-	if !ok {
-		return object, nil
-	}
-	if o.GetManagedFields() != nil { // an object that is in the cache is not written to
-		o.SetManagedFields(nil)
-	}
-	if annotations := o.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
-		delete(annotations, corev1.LastAppliedConfigAnnotation)
-		o.SetAnnotations(annotations)
-	}
-	return object, nil
-}
-
-func slimMachine(object any) (any, error) {
-	if m, ok := object.(*clusterv1.Machine); ok {
-		m.Spec = clusterv1.MachineSpec{ClusterName: m.Spec.ClusterName, Version: m.Spec.Version, Bootstrap: m.Spec.Bootstrap}
-		m.Status = clusterv1.MachineStatus{NodeRef: m.Status.NodeRef}
-	}
-	return slim(object)
+func metadataOf(version schema.GroupVersion, kind string) client.Object {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(version.WithKind(kind))
+	return object
 }
 
 func newScheme() (*runtime.Scheme, error) {
