@@ -19,9 +19,12 @@ func steps() []string {
 	}
 }
 
+// messageLimit is far below the 32,768 characters that the API server accepts: thousands of configs may have the message.
+const messageLimit = 4 << 10
+
 func mark(config *bootstrap.MachineBootstrapConfig, condition string, status metav1.ConditionStatus, reason, message string) {
 	conditions.Set(config, metav1.Condition{
-		Type: condition, Status: status, Reason: reason, Message: message, ObservedGeneration: config.Generation,
+		Type: condition, Status: status, Reason: reason, Message: shortened(message, messageLimit), ObservedGeneration: config.Generation,
 	})
 }
 

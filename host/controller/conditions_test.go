@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -107,4 +108,15 @@ func TestSummarize(t *testing.T) {
 	mark(config, bootstrap.ConditionDocumentsValid, metav1.ConditionFalse, bootstrap.ReasonTooLarge, "large")
 	summarize(config)
 	assert.Equal(t, "DocumentsValid: large", find(config.Status.Conditions, bootstrap.ConditionReady).Message)
+}
+
+// TestLongMessages: the API server refuses a status with a message of more than 32,768 characters.
+func TestLongMessages(t *testing.T) {
+	t.Parallel()
+	config := &bootstrap.MachineBootstrapConfig{}
+	new(Reconciler).conclude(config, invalid(bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonInvalidDocument, "%s", strings.Repeat("name, ", 10000)))
+	ready := find(config.Status.Conditions, bootstrap.ConditionReady).Message
+	assert.LessOrEqual(t, len(ready), messageLimit)
+	assert.Regexp(t, `^CertificatesAvailable: name, .*name, +\.\.\. and 55968 more bytes$`, ready)
+	assert.Equal(t, 1, strings.Count(ready, "more bytes"))
 }

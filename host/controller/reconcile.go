@@ -47,7 +47,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if isPaused, again, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, config); err != nil || isPaused || again {
+	isPaused, changed, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, config)
+	if changed {
+		r.announce(config, find(before.Status.Conditions, clusterv1.PausedCondition), find(config.Status.Conditions, clusterv1.PausedCondition))
+	}
+	if err != nil || isPaused || changed {
 		return ctrl.Result{}, err
 	}
 	var failed error

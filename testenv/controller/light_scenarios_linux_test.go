@@ -17,6 +17,7 @@ func TestInputs(t *testing.T) {
 	t.Run("leaving", r.leaving)
 	t.Run("sizes", r.sizes)
 	t.Run("taken", r.taken)
+	t.Run("events", r.events)
 	t.Run("actions", r.actions)
 	t.Run("canaries", r.canaries)
 	t.Run("tokens", r.renewals)
