@@ -16,10 +16,11 @@ import (
 	"github.com/machineadm/machineadm/testenv/management"
 )
 
-// fast makes requests to the management and workload clusters a matter of the servers, not of the clients' limits.
+// fast makes requests to the management and workload clusters a matter of the servers, not of the clients' limits. Both managers log as
+// little as they do by default.
 func fast() []string {
 	return []string{
-		"--kube-api-qps=5000", "--kube-api-burst=10000", "--clustercache-client-qps=5000", "--clustercache-client-burst=10000",
+		"--kube-api-qps=5000", "--kube-api-burst=10000", "--clustercache-client-qps=5000", "--clustercache-client-burst=10000", "--v=0",
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 )
 
 // machines is how many Machines each provider makes data for in BenchmarkWorkers.
-var machines = flag.Int("machines", 300, "Machines of the benchmark")
+var machines = flag.Int("machines", 1000, "Machines of the benchmark")
 
 // scaleLabel has the name of a scale.
 const scaleLabel = "scale"
