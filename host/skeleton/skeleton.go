@@ -4,7 +4,7 @@
 package skeleton
 
 import (
-	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
 
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -57,9 +56,9 @@ func (o Options) Binary() string { return naming.Binary(o.Kind, o.Provider) }
 
 // Files renders the skeleton. The options must have passed Check.
 func (o Options) Files() ([]File, error) {
-	facts := o.facts()
+	values := o.values()
 	var files []File
-	for _, folder := range []string{"module", facts.Form} {
+	for _, folder := range []string{"module", form(o.Kind)} {
 		below, err := fs.Sub(templates, path.Join("templates", folder))
 		if err != nil {
 			return nil, err
@@ -68,7 +67,7 @@ func (o Options) Files() ([]File, error) {
 			if err != nil || d.IsDir() {
 				return err
 			}
-			file, err := render(below, name, facts)
+			file, err := render(below, name, values)
 			files = append(files, file)
 			return err
 		}); err != nil {
@@ -92,51 +91,58 @@ func form(kind string) string {
 	return "kind"
 }
 
-// facts are the values of the templates. Check ensures that none can end a line, a string or a path.
-type facts struct {
-	Options
-	Binary string
-	Form   string // the directory of the templates
-	File   string // the configuration file of a new kind
-	Phase  string // of a kind of machineadm
-	Go     string
-	// Unpublished means that machineadm comes from a checkout.
-	Unpublished bool
-}
-
-func (o Options) facts() facts {
-	f := facts{Options: o, Binary: o.Binary(), Form: form(o.Kind), File: "etc/" + naming.Kebab(o.Kind) + ".conf", Go: goVersion, Phase: "Preparation"}
+// values returns the texts of the templates. Check ensures that none can end a line, a string or a path.
+func (o Options) values() map[string]string {
+	phase := "Preparation"
 	if slices.Contains([]string{v1alpha1.KindDomainJoin, v1alpha1.KindKubernetesNode}, o.Kind) {
-		f.Phase = "Provisioning" // needs the identity of the machine
+		phase = "Provisioning" // needs the identity of the machine
 	}
-	if f.APIVersion == "" {
-		f.APIVersion = DefaultAPIVersion
+	version, checkout := o.Version, ""
+	if !isRelease(version) {
+		version, checkout = unpublished, inCheckout
 	}
-	group, _, _ := strings.Cut(f.APIVersion, "/")
-	if f.Module == "" {
-		f.Module = group + "/" + f.Binary
+	apiVersion := cmp.Or(o.APIVersion, DefaultAPIVersion)
+	group, _, _ := strings.Cut(apiVersion, "/")
+	v := map[string]string{
+		"Kind": o.Kind, "Provider": o.Provider, "APIVersion": apiVersion, "Module": cmp.Or(o.Module, group+"/"+o.Binary()), "Version": version,
+		"Binary": o.Binary(), "File": "etc/" + naming.Kebab(o.Kind) + ".conf", "Phase": phase, "Go": goVersion,
+		"PlainKind": plain(o.Kind), "PlainProvider": plain(o.Provider), "Checkout": checkout,
+		"Case": "the tree before (`root`) and after (`expect`), and other", "Next": nextChange,
 	}
-	if !isRelease(f.Version) {
-		f.Version, f.Unpublished = unpublished, true
+	switch form(o.Kind) {
+	case "source":
+		v["Case"], v["Next"] = caseOfServer, "what is valid, how an object is opened, and with `Report` how the report of a run is kept"+nextServer
+	case "keyprovider":
+		v["Case"], v["Next"] = caseOfServer, "what is valid, how a passphrase is found, and with `NewPassphrase` how a new one is made"+nextServer
 	}
-	return f
+	return v
 }
 
-// render renders one template. FILE in its name stands for the configuration file.
-func render(in fs.FS, name string, f facts) (File, error) {
+// The parts of the README that not every plugin has.
+const (
+	inCheckout = "This version of machineadm is not published. Set `MACHINEADM` to the absolute path of a checkout:\n\n" +
+		"```console\n$ go mod edit -replace=github.com/machineadm/machineadm=\"$MACHINEADM\"\n```\n\n"
+	caseOfServer = "the files of a server for it (`served`), and the"
+	nextServer   = ".\nSection 7 of contract/SPEC.md of machineadm has the rules, from P-40."
+	nextChange   = "a struct for the document and one plan function.\n" +
+		"docs/writing-a-plugin.md of machineadm explains both; contract/SPEC.md has the rules."
+)
+
+// render replaces {{NAME}} in one template. FILE in its name stands for the configuration file. The package text/template would
+// make the linker keep every exported method of every type: a sixth of the program.
+func render(in fs.FS, name string, values map[string]string) (File, error) {
 	text, err := fs.ReadFile(in, name)
 	if err != nil {
 		return File{}, err
 	}
-	parsed, err := template.New(name).Funcs(template.FuncMap{"plain": plain}).Parse(string(text))
-	if err != nil {
-		return File{}, err
-	}
-	var out bytes.Buffer
-	if err := parsed.Execute(&out, f); err != nil {
-		return File{}, err
-	}
-	return File{Name: strings.Replace(strings.TrimSuffix(name, suffix), "FILE", f.File, 1), Data: out.Bytes()}, nil
+	out := regexp.MustCompile(`\{\{(\w+)\}\}`).ReplaceAllStringFunc(string(text), func(found string) string {
+		value, ok := values[strings.Trim(found, "{}")]
+		if !ok {
+			err = fmt.Errorf("%s: %s has no value", name, found)
+		}
+		return value
+	})
+	return File{Name: strings.Replace(strings.TrimSuffix(name, suffix), "FILE", values["File"], 1), Data: []byte(out)}, err
 }
 
 // plain returns letters, digits and dashes as a YAML string, quoted where YAML would read another type.
