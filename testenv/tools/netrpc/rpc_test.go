@@ -12,13 +12,18 @@ import (
 	"github.com/machineadm/machineadm/internal/require"
 )
 
-// TestProgramsHaveNoReflection compiles a plugin as for a release. Names of functions stay in a stripped program.
-func TestProgramsHaveNoReflection(t *testing.T) {
+// TestProgramsKeepNoMethods compiles programs as for a release. Where one can look up any method by its name, the linker keeps all of
+// them. Names of functions stay in a stripped program.
+func TestProgramsKeepNoMethods(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "plugin")
-	needs.NoError(t, require.Build(t.Context(), "../../noop", file))
-	program, err := os.ReadFile(file)
-	needs.NoError(t, err)
-	assert.True(t, bytes.Contains(program, []byte("main.main")), "the program has no names of functions")
-	assert.False(t, bytes.Contains(program, []byte("net/rpc.suitableMethods")), "net/rpc was not replaced, so that the linker keeps every method")
+	for _, source := range []string{"testenv/noop", "host/cmd/machineadm"} {
+		file := filepath.Join(t.TempDir(), "program")
+		needs.NoError(t, require.Build(t.Context(), "../../../"+source, file))
+		program, err := os.ReadFile(file)
+		needs.NoError(t, err)
+		assert.True(t, bytes.Contains(program, []byte("main.main")), "the program has no names of functions")
+		for _, name := range []string{"net/rpc.suitableMethods", "text/template.(*state).evalField"} {
+			assert.False(t, bytes.Contains(program, []byte(name)), "%s has %s", source, name)
+		}
+	}
 }

@@ -75,13 +75,12 @@ func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
 func newRoot(s streams) *cobra.Command {
 	g := &globals{beside: beside()}
 	o := &applyFlags{output: "text", phase: "all", reboot: true}
-	bootstrap := false
+	bootstrap, asked := false, false
 	root := &cobra.Command{
 		Use:   "machineadm",
 		Short: "Prepare this machine to be a Kubernetes node",
 		Long: "machineadm reads a stream of documents that describe the desired state of a Kubernetes node, and runs a plugin\n" +
 			"for each document, in order, until the machine matches. It can be repeated at any time.",
-		Version:       version.String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,
@@ -90,6 +89,8 @@ func newRoot(s streams) *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
+			case asked:
+				return showVersion(s)
 			case bootstrap:
 				return g.apply(c.Context(), s, o)
 			case c.Flags().Changed("path"):
@@ -102,8 +103,9 @@ func newRoot(s streams) *cobra.Command {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(flagError)
-	root.SetVersionTemplate("machineadm {{.Version}}\n")
 	f := root.Flags()
+	// cobra's own flag needs text/template, by which the linker keeps every exported method of every type.
+	f.BoolVarP(&asked, "version", "v", false, "show the version")
 	f.BoolVar(&bootstrap, "bootstrap", false, "apply the stream at first boot: apply --reboot")
 	f.StringVarP(&o.path, "path", "f", "", "with --bootstrap: the stream's `FILE`, or - for standard input")
 	g.bind(root.PersistentFlags())
@@ -151,10 +153,14 @@ func newVersion(s streams) *cobra.Command {
 			if output == "json" {
 				return json.NewEncoder(s.out).Encode(map[string]string{"version": version.String()})
 			}
-			_, err := fmt.Fprintf(s.out, "machineadm %s\n", version.String())
-			return err
+			return showVersion(s)
 		},
 	}
 	bindOutput(c, &output)
 	return c
+}
+
+func showVersion(s streams) error {
+	_, err := fmt.Fprintf(s.out, "machineadm %s\n", version.String())
+	return err
 }
