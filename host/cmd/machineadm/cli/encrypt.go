@@ -271,21 +271,19 @@ func (g *globals) withKeys(
 	if err != nil {
 		return startFailure("plugin "+binary+": "+err.Error(), err)
 	}
-	limit := min(g.timeout, run.PlanTimeout)
-	limited, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(ctx, min(g.timeout, run.PlanTimeout))
 	defer cancel()
-	err = use(limited, where, plugin)
-	if limited.Err() != nil && ctx.Err() == nil && err != nil {
-		return &exitError{
-			code: report.ExitDeadline, message: fmt.Sprintf("provider %s: no answer within %s", provider, limit),
-			hint: "check that this machine reaches the service of the provider",
-		}
-	}
-	return err
+	return use(limited, where, plugin)
 }
 
 // pluginFailure returns an error of the contract with the exit code that a run has.
 func pluginFailure(provider string, err error) *exitError {
+	if errors.Is(err, context.DeadlineExceeded) { // also before the timer of this process: gRPC sends the deadline to the plugin
+		return &exitError{
+			code: report.ExitDeadline, message: "provider " + provider + ": no answer in time",
+			hint: fmt.Sprintf("check that this machine reaches the service of the provider; --timeout limits the wait, to at most %s", run.PlanTimeout),
+		}
+	}
 	e := pluginv1.AsError(err)
 	out := &exitError{code: report.ExitCode(e.Code.String()), message: "provider " + provider + ": " + e.Error(), hint: e.Hint}
 	if out.hint == "" && len(e.Violations) > 0 {
