@@ -35,7 +35,7 @@ func (w *workload) Get(_ context.Context, _ client.ObjectKey, into client.Object
 	return nil
 }
 
-func (w *workload) Update(context.Context, client.Object, ...client.UpdateOption) error {
+func (w *workload) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
 	w.renewed++
 	return nil
 }
