@@ -119,7 +119,9 @@ const dpkgOf16 = "Package: other\nStatus: install ok installed\nVersion: 9\n\nPa
 func TestFindInImage(t *testing.T) {
 	t.Parallel()
 	built := filepath.Join(t.TempDir(), "containerd")
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w -X github.com/containerd/containerd/v2/version.Version=v2.1.4", "-o", built, ".")
+	// With -trimpath a program does not record the flags of the linker.
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath=false",
+		"-ldflags", "-s -w -X github.com/containerd/containerd/v2/version.Version=v2.1.4", "-o", built, ".")
 	build.Dir = "../../testdata/program"
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
