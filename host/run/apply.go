@@ -202,16 +202,6 @@ func (r *runner) planPending(ctx context.Context, p *planned, end time.Time) err
 	}
 }
 
-// withinLimit returns the error of a part of the document's turn: that of its limit, if it is this that ended the part, and not
-// the limit of the run.
-func (p *planned) withinLimit(ctx context.Context, err error) error {
-	over, ok := errors.AsType[*runError](err)
-	if ok && over.problems[0].err.Code == report.CodeDeadline && errors.Is(context.Cause(ctx), errTimedOut) {
-		return p.timedOut(p.result.by)
-	}
-	return err
-}
-
 // choose saves the provider of a document before it changes anything, so that no later run switches.
 func (r *runner) choose(p planned) error {
 	if r.deps.State == nil {

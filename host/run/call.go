@@ -69,6 +69,16 @@ func (r *runner) call(ctx context.Context, p planned, res result, end time.Time)
 	}
 }
 
+// withinLimit returns the error of a part of the document's turn: that of its limit, if it is this that ended the part, and not
+// the limit of the run.
+func (p *planned) withinLimit(ctx context.Context, err error) error {
+	over, ok := errors.AsType[*runError](err)
+	if ok && over.problems[0].err.Code == report.CodeDeadline && errors.Is(context.Cause(ctx), errTimedOut) {
+		return p.timedOut(p.result.by)
+	}
+	return err
+}
+
 // supervisor ends an Apply early if necessary: with Stop, so that the plugin finishes its current change, and after the
 // grace by cancelling the call and killing the plugin.
 type supervisor struct {
