@@ -57,6 +57,7 @@ func (x *expander) all(ctx context.Context, docs []doc, out *stream) error {
 		if err != nil {
 			return err
 		}
+		state = x.unsent(d, state)
 		d.source = &state
 		out.docs = append(out.docs, d)
 		out.problems, out.faulty = append(out.problems, below.problems...), append(out.faulty, below.faulty...)
@@ -178,17 +179,6 @@ func (x *expander) get(ctx context.Context, d doc, want any, out *source, tries 
 	}
 	x.log.Info("document resolved", "document", d.label(), "bytes", len(data), "revision", revision)
 	return data, x.keep(key, data)
-}
-
-// checkTarget validates where the report goes.
-func (x *expander) checkTarget(ctx context.Context, want *v1alpha1.ReportTarget, by *candidate, r resolve.Request) error {
-	if !slices.Contains(by.plugin.Description.Capabilities, pluginv1.CapabilityReport) {
-		return &pluginv1.Error{
-			Code: pluginv1.CodeUnsupported, Message: "the provider " + want.Spec.Provider + " keeps no reports",
-			Violations: []document.Violation{{Field: "spec.provider", Message: "keeps no reports", Hint: "name a provider that does"}},
-		}
-	}
-	return by.plugin.Source.Report(ctx, pluginv1.ReportRequest{Document: r.Document, Target: r.Target, ValidateOnly: true})
 }
 
 // failed classifies the error of a source. An error that may pass leaves the document pending.

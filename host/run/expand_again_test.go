@@ -89,3 +89,36 @@ func TestLimitWhileResolvingAtItsTurn(t *testing.T) {
 		})
 	}
 }
+
+// TestReportTargetNeverFailsARun: a report that cannot be sent is a warning, but an error of the document is one, and so is a provider
+// that a validation does not find.
+func TestReportTargetNeverFailsARun(t *testing.T) {
+	t.Parallel()
+	stream := func(spec string) []byte { return []byte(reference("ReportTarget", "t", spec) + thing("a")) }
+	for name, tt := range map[string]struct {
+		spec, warning string
+		answer        error
+	}{
+		"no plugin":     {"{provider: wep, uri: u}", "the report cannot be sent: spec.provider: plugin machineadm-remote-configuration-provider-wep: not installed", nil},
+		"unsupported":   {"{provider: web, uri: u}", "the report cannot be sent: web does not", &pluginv1.Error{Code: pluginv1.CodeUnsupported, Message: "web does not"}},
+		"not yet":       {"{provider: web, uri: u}", "the report cannot be sent: no route to host", unreachable()},
+		"a late plugin": {"{provider: web, uri: u}", "the report cannot be sent: it was not delivered within 50ms", context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.add("x")
+			w.serve("web", nil).onReport = tt.answer
+			got := w.execute(Options{Mode: ModeApply, Stream: stream(tt.spec), PlanTimeout: 50 * time.Millisecond})
+			require.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
+			assert.Equal(t, "Unchanged Changed", outcomes(got))
+			require.Len(t, got.Documents[0].Warnings, 1)
+			assert.Contains(t, got.Documents[0].Warnings[0], tt.warning)
+		})
+	}
+	w := newWorld(t)
+	w.add("x")
+	w.serve("web", nil).onReport = invalid("spec.uri")
+	assert.Equal(t, report.ExitUsage, w.execute(Options{Mode: ModeApply, Stream: stream("{provider: web, uri: u}")}).ExitCode)
+	assert.Equal(t, report.ExitPrecondition, w.execute(Options{Mode: ModeValidate, Stream: stream("{provider: wep, uri: u}")}).ExitCode)
+}

@@ -27,6 +27,7 @@ type fakeSource struct {
 	answer   func(uri string, calls int) error           // before the object is sent; nil: no error
 	onFetch  func(ctx context.Context, uri string) error // before answer
 	calls    map[string]int
+	onReport error
 	requests []pluginv1.FetchRequest
 }
 
@@ -95,7 +96,7 @@ func unreachable() error {
 
 func (s *fakeSource) Report(_ context.Context, r pluginv1.ReportRequest) error {
 	s.world.note("report %s, validate only %v", docName(pluginv1.Request{Document: r.Document}), r.ValidateOnly)
-	return nil
+	return s.onReport
 }
 
 func (s *fakeSource) Passphrase(_ context.Context, r pluginv1.PassphraseRequest) ([]byte, error) {
