@@ -153,6 +153,7 @@ func TestLocalAddresses(t *testing.T) {
 	for address, want := range map[string]bool{
 		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "0.0.0.0": true, "0.1.2.3": true, "::": true, "169.254.1.1": true, "fe80::1": true,
 		"fe80::1%eth0": true, "::ffff:127.0.0.1": true, "::ffff:169.254.169.254": true, "224.0.0.1": true, "ff02::1": true,
+		"64:ff9b::a9fe:a9fe": true, "64:ff9b::7f00:1": true, "64:ff9b::808:808": false, "::169.254.169.254": true, "::8.8.8.8": false,
 		"fd00:ec2::254": true, "100.100.100.200": true,
 		"10.0.0.1": false, "192.168.0.1": false, "192.0.2.1": false, "fd00::1": false, "2001:db8::1": false, "::ffff:10.0.0.1": false,
 	} {

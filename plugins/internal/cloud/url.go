@@ -75,9 +75,15 @@ func port(u *url.URL) string {
 	return "443"
 }
 
-// isLocal reports whether an address is of this machine, of its link, or of a metadata service outside of the range for links.
+// isLocal reports whether an address is of this machine, of its link, or of a metadata service outside of the range for links. An IPv6
+// address with one of IPv4 in its last 32 bits counts as the latter too: NAT64 (RFC 6052) and the deprecated form ::a.b.c.d.
 func isLocal(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
+	for _, prefix := range []string{"64:ff9b::/96", "::/96"} {
+		if bytes := a.As16(); a.Is6() && netip.MustParsePrefix(prefix).Contains(a) {
+			a = netip.AddrFrom4([4]byte(bytes[12:]))
+		}
+	}
 	switch a.String() {
 	case "fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "168.63.129.16", "192.0.0.192":
 		return true
