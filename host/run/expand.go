@@ -38,7 +38,22 @@ func (r *runner) expand(ctx context.Context, s stream) (stream, error) {
 	for i := range out.docs {
 		out.docs[i].index = i
 	}
+	if err := r.expander.prune(out); err != nil {
+		return s, err
+	}
 	return out, r.expander.sign()
+}
+
+// prune removes what documents stood for that are no longer in the stream. While one is not resolved, those that it stands for are
+// not known.
+func (x *expander) prune(s stream) error {
+	unresolved := func(d doc) bool {
+		return d.isReference() && (d.source == nil || d.source.pending != nil || d.source.result.outcome == report.Failed)
+	}
+	if x.deps.Resolved == nil || x.o.Mode != ModeApply || len(s.problems) > 0 || slices.ContainsFunc(s.docs, unresolved) {
+		return nil
+	}
+	return stateError("remove what documents stood for", x.deps.Resolved.Only(x.keys))
 }
 
 // all resolves these documents and, at each place, what they stand for.
@@ -252,6 +267,7 @@ func (x *expander) load(key string) ([]byte, error) {
 	if x.deps.Resolved == nil {
 		return nil, nil
 	}
+	x.keys = append(x.keys, key)
 	data, err := x.deps.Resolved.Load(key)
 	return data, stateError("read what an earlier run resolved", err)
 }

@@ -122,3 +122,35 @@ func TestReportTargetNeverFailsARun(t *testing.T) {
 	assert.Equal(t, report.ExitUsage, w.execute(Options{Mode: ModeApply, Stream: stream("{provider: web, uri: u}")}).ExitCode)
 	assert.Equal(t, report.ExitPrecondition, w.execute(Options{Mode: ModeValidate, Stream: stream("{provider: wep, uri: u}")}).ExitCode)
 }
+
+// TestExpandForgetsFormerDocuments: what a corrected document stood for is not kept until a run succeeds, but all of what a document
+// that cannot be resolved yet may stand for.
+func TestExpandForgetsFormerDocuments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add("x").apply = func(context.Context, string, func(pluginv1.Event) error) (pluginv1.Finished, error) {
+		return pluginv1.Finished{Error: &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "no"}}, nil
+	}
+	s := w.serve("web", map[string]string{"u:1": thing("a") + remote("s", "u:2"), "u:2": thing("b"), "u:3": thing("c")})
+	fails := func(mode Mode, stream string) {
+		got := w.execute(Options{Mode: mode, Stream: []byte(stream)})
+		require.NotEqual(t, report.ExitOK, got.ExitCode)
+	}
+	fails(ModeApply, remote("r", "u:1"))
+	require.Len(t, w.resolved, 2)
+	s.answer = func(uri string, _ int) error {
+		if uri == "u:1" {
+			return unreachable()
+		}
+		return nil
+	}
+	fails(ModeApply, thing("z")+remote("r", "u:1"))
+	fails(ModeApply, remote("r", "u:3")+"---\n{\n")
+	fails(ModePlan, remote("r", "u:3"))
+	require.GreaterOrEqual(t, len(w.resolved), 2)
+	fails(ModeApply, remote("r", "u:3"))
+	require.Len(t, w.resolved, 1)
+	for _, data := range w.resolved {
+		assert.Equal(t, thing("c"), string(data))
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,6 +126,11 @@ func (w fakeResolved) Keep(key string, data []byte) error {
 		w.resolved[key] = data
 	}
 	return w.keptErr
+}
+
+func (w fakeResolved) Only(keys []string) error {
+	maps.DeleteFunc(w.resolved, func(key string, _ []byte) bool { return !slices.Contains(keys, key) })
+	return nil
 }
 
 func (w fakeResolved) Forget() error {

@@ -145,6 +145,8 @@ type Resolved interface {
 	Load(key string) ([]byte, error)
 	// Keep saves it durably, readable by this user only.
 	Keep(key string, data []byte) error
+	// Only removes what is kept under other keys, unless a run that waits for a reboot may need it.
+	Only(keys []string) error
 	// Forget removes all of it.
 	Forget() error
 }

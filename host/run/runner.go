@@ -36,6 +36,7 @@ type runner struct {
 type expander struct {
 	*runner
 	chains  map[string]string // of every document, by KIND/NAME
+	keys    []string          // of what this run resolves, also if it cannot yet
 	fetches int
 	bytes   int64
 	sums    map[string][sha256.Size]byte // the digests of all that was resolved, by the ID of the document

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Resolved keeps what documents stand for until a run succeeds: streams, and so possibly secrets. It implements run.Resolved.
@@ -46,6 +47,26 @@ func (r Resolved) Keep(key string, data []byte) error {
 		return stateError(err)
 	}
 	return writeFile(path, 0o600, data)
+}
+
+// Only removes what is kept under other keys than these, unless a run waits to be resumed, which may need it.
+func (r Resolved) Only(keys []string) error {
+	if waiting, err := r.store.Pending(); err != nil || waiting != nil {
+		return err
+	}
+	dir := filepath.Join(r.store.dir, resolvedDir)
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return stateError(err)
+	}
+	for _, e := range entries {
+		if !slices.Contains(keys, e.Name()) {
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return stateError(err)
+			}
+		}
+	}
+	return nil
 }
 
 // Forget removes all of it.

@@ -42,6 +42,16 @@ func TestResolved(t *testing.T) {
 			assert.Equal(t, mode, info.Mode(), path)
 		}
 	}
+	require.NoError(t, s.KeepPending(Pending{Generation: "g", File: "f", Timeout: 1, Stream: []byte("s")}))
+	require.NoError(t, r.Only(nil), "a run that waits may need it")
+	require.NoError(t, s.ForgetPending())
+	require.NoError(t, r.Only([]string{two, strings.Repeat("0c", 32)}))
+	got, err = r.Load(one)
+	require.NoError(t, err)
+	assert.Nil(t, got)
+	got, err = r.Load(two)
+	require.NoError(t, err)
+	assert.Equal(t, large, got)
 	for _, key := range []string{"", "../machine-id", "x"} {
 		_, err := r.Load(key)
 		assert.ErrorIs(t, err, ErrState)
@@ -55,5 +65,6 @@ func TestResolved(t *testing.T) {
 	require.NoError(t, clone.Resolved().Keep(two, large))
 	require.NoError(t, clone.Resolved().Forget())
 	require.NoError(t, clone.Resolved().Forget())
+	require.NoError(t, clone.Resolved().Only(nil))
 	assert.NoDirExists(t, filepath.Join(dir, "resolved"))
 }
