@@ -70,7 +70,10 @@ func (s *source) fetch(ctx context.Context, f manifest.File, to *os.File) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, data.Close()) }()
-	n, err := io.Copy(to, io.LimitReader(data, f.Size+1))
+	if _, err := io.Copy(to, io.LimitReader(data, f.Size+1)); err != nil {
+		return err
+	}
+	n, err := to.Seek(0, io.SeekCurrent) // io.Copy counts too little if copy_file_range(2) fails in the middle, and it reads on
 	if err != nil {
 		return err
 	}
