@@ -29,7 +29,7 @@ const trapVariable = "CRASH_TRAP"
 var watched = []uint32{
 	unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FTRUNCATE, unix.SYS_RENAMEAT,
 	unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_SYMLINKAT, unix.SYS_UNLINKAT, unix.SYS_MKDIRAT, unix.SYS_FCHMOD,
-	unix.SYS_FCHMODAT, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_FSETXATTR,
+	unix.SYS_FCHMODAT, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_FSETXATTR, unix.SYS_COPY_FILE_RANGE,
 }
 
 // becomeTrapped returns only with an error.
@@ -108,7 +108,8 @@ type aim struct {
 type trap struct {
 	aim
 	calls    int
-	hit      string // what was hit; empty for a run with fewer calls
+	hit      string   // what was hit; empty for a run with fewer calls
+	order    []string // the calls that make names, and those that make them durable
 	done     chan struct{}
 	listener *net.UnixListener
 	err      error
@@ -198,6 +199,7 @@ func (p *trap) answer(fd int, n notification) error {
 	r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	what := ""
 	if p.counts(n) && (p.within == "" || strings.Contains(pathOf(n), p.within)) {
+		p.record(n)
 		if p.calls++; p.calls == p.at {
 			what = describe(n)
 			if p.errno != 0 {
@@ -252,6 +254,15 @@ func pathOf(n notification) string {
 		return name
 	}
 	return filepath.Join(path, name)
+}
+
+// record appends "mkdir DIR", "rename DIR" or "fsync FILE". A directory is that of the call's descriptor, if it has one.
+func (p *trap) record(n notification) {
+	name := map[int32]string{unix.SYS_MKDIRAT: "mkdir ", unix.SYS_RENAMEAT: "rename ", unix.SYS_RENAMEAT2: "rename ", unix.SYS_FSYNC: "fsync "}[n.number]
+	if name != "" {
+		at, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(int(n.pid)), "fd", strconv.Itoa(int(int32(n.arguments[0]))))) //nolint:gosec // a descriptor, or AT_FDCWD
+		p.order = append(p.order, name+at)
+	}
 }
 
 func describe(n notification) string {

@@ -44,6 +44,7 @@ func newInstallation(t *testing.T) *installation {
 // command returns a command of machineadm that takes a release to a directory.
 func (i *installation) command(t *testing.T, name string, release int, program ...string) *exec.Cmd {
 	t.Helper()
+	name = strings.TrimPrefix(name, "first ")
 	from := map[string]string{"install": "--manifest", "mirror": "--from"}[name]
 	arguments := append(program, filepath.Join(built, hostBinary), name, from, i.releases[release], "--to", i.to, "--key", i.key) //nolint:gocritic // a new slice
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitLimit)
@@ -85,6 +86,9 @@ func (i *installation) whole(t *testing.T, name, hit string) {
 		}
 		return
 	}
+	if _, err := os.Lstat(filepath.Join(i.to, "current")); name == "first install" && os.IsNotExist(err) {
+		return
+	}
 	said := map[string]bool{}
 	for _, program := range []string{"bin/machineadm", "plugins/machineadm-sysctl-plugin-procfs"} {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(i.to, program)).Output()
@@ -95,11 +99,48 @@ func (i *installation) whole(t *testing.T, name, hit string) {
 	assert.Len(t, said, 1, "%s: a mixture of releases: %v", hit, said)
 }
 
-// TestInstallEverywhere kills an upgrade, and a copy of a release, before each system call that changes a file, and makes each
+// clean requires that a failed run has left nothing temporary.
+func (i *installation) clean(t *testing.T, hit string) {
+	t.Helper()
+	if _, err := os.Stat(i.to); os.IsNotExist(err) {
+		return
+	}
+	now := machinetest.Tree(t, i.to)
+	for _, name := range []string{".new", ".download", ".lock", ".part-"} {
+		if strings.Contains(now, name) {
+			left(t, "%s leaves\n%s", hit, now)
+		}
+	}
+}
+
+// TestDurableNames: each name that mirror makes is durable before the next one, so that the manifest is the last one after a
+// power loss too; and install makes the names of the directories above it durable.
+func TestDurableNames(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	p, code, out := i.trapped(t, "mirror", 0, 0)
+	require.Equal(t, report.ExitOK, code, out)
+	renamed := 0
+	for at, call := range p.order {
+		if call == "rename "+i.to {
+			renamed++
+			require.Less(t, at+1, len(p.order), p.order)
+			assert.Equal(t, "fsync "+i.to, p.order[at+1], p.order)
+		}
+	}
+	assert.Equal(t, 4, renamed, p.order)
+	above := filepath.Dir(i.to)
+	i.to = filepath.Join(above, "a/b")
+	p, code, out = i.trapped(t, "install", 0, 0)
+	require.Equal(t, report.ExitOK, code, out)
+	assert.Equal(t, []string{"mkdir ", "fsync " + above, "mkdir ", "fsync " + above + "/a"}, p.order[:4])
+}
+
+// TestInstallEverywhere kills a first installation, an upgrade and a copy of a release before each system call that changes a file, and makes each
 // fail. What is there stays whole, and a rerun reaches the state of an undisturbed run.
 func TestInstallEverywhere(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"install", "mirror"} {
+	for _, name := range []string{"install", "first install", "mirror"} {
 		for _, errno := range []unix.Errno{0, unix.ENOSPC, unix.EIO} {
 			t.Run(fmt.Sprintf("%s %d", name, errno), func(t *testing.T) {
 				t.Parallel()
@@ -123,11 +164,9 @@ func TestInstallEverywhere(t *testing.T) {
 					hits++
 					hit := fmt.Sprintf("call %d, %s, exit %d: %s", at, p.hit, code, out)
 					i.whole(t, name, hit)
-					if errno != 0 && code != report.ExitOK && name == "install" {
+					if errno != 0 && code != report.ExitOK {
 						assert.Equal(t, report.ExitState, code, hit)
-						if now := machinetest.Tree(t, i.to); strings.Contains(now, ".new") || strings.Contains(now, ".download") {
-							left(t, "%s leaves\n%s", hit, now)
-						}
+						i.clean(t, hit)
 					}
 					i.ends(t, name, 1, report.ExitOK)
 					if d := machinetest.Diff(want, machinetest.Tree(t, i.to)); d != "" {
