@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/installer/manifest"
+	"github.com/machineadm/machineadm/installer/release"
 	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
 	"github.com/machineadm/machineadm/testenv/tools"
@@ -100,8 +101,12 @@ func TestSources(t *testing.T) {
 	t.Parallel()
 	debs := packages(t)
 	sum := func(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
-	deb, err := os.ReadFile(debs[0])
-	require.NoError(t, err)
+	var sums []any
+	for _, deb := range debs {
+		data, err := os.ReadFile(deb)
+		require.NoError(t, err)
+		sums = append(sums, sum(data))
+	}
 	n := nodes.Boot(t, nodes.Options{
 		Suite: nodes.Bookworm, BootTimeout: bootTimeout, Layers: []nodes.Layer{{Packages: []string{"ansible-core", "python3-apt"}}},
 		Prepare: func(root string) error {
@@ -113,17 +118,18 @@ func TestSources(t *testing.T) {
 		},
 	})
 	n.MustExec(t, "systemd-run", "--quiet", "python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", "/srv", "8080")
-	const url = `{"machineadm_stream": "/srv/node.yaml", "machineadm_package_urls": [{"url": "http://127.0.0.1:8080/0.deb", "sha256": "%s"}]}`
-	got := tryPlay(t, n, fmt.Sprintf(url, sum(nil)))
+	const urls = `{"machineadm_stream": "/srv/node.yaml", "machineadm_package_urls": [
+		{"url": "http://127.0.0.1:8080/0.deb", "sha256": "%s"}, {"url": "http://127.0.0.1:8080/1.deb", "sha256": "%s"}]}`
+	got := tryPlay(t, n, fmt.Sprintf(urls, sums[0], sum(nil)))
 	assert.NotZero(t, got.ExitCode)
 	assert.Contains(t, got.Stdout, "The checksum for")
 	assert.Empty(t, n.MustExec(t, "sh", "-c", "ls -d /tmp/machineadm-* /usr/bin/machineadm 2>/dev/null || true").Stdout)
-	play(t, n, fmt.Sprintf(url, sum(deb)))
+	play(t, n, fmt.Sprintf(urls, sums...))
 	checkImage(t, n)
-	release := fmt.Sprintf(`{"machineadm_stream": "/srv/node.yaml", "machineadm_release": "http://127.0.0.1:8080",
+	fromRelease := fmt.Sprintf(`{"machineadm_stream": "/srv/node.yaml", "machineadm_release": "http://127.0.0.1:8080",
 		"machineadm_version": "v1", "machineadm_key": "KEY", "machineadm_sha256": {"%s": "%s"}, "machineadm_with": ["sysctl-plugin-procfs"]}`, runtime.GOARCH, sum([]byte(standIn)))
-	assert.Regexp(t, `changed=[1-9]\d* +unreachable=0 +failed=0`, play(t, n, release))
-	assert.Regexp(t, `changed=0 +unreachable=0 +failed=0`, play(t, n, release))
+	assert.Regexp(t, `changed=[1-9]\d* +unreachable=0 +failed=0`, play(t, n, fromRelease))
+	assert.Regexp(t, `changed=0 +unreachable=0 +failed=0`, play(t, n, fromRelease))
 }
 
 // TestImageRoot bakes and seals the file system of a machine that has not booted yet.
@@ -176,8 +182,8 @@ func prepare(root string, debs []string) error {
 	return os.CopyFS(filepath.Join(root, "srv/roles"), os.DirFS(filepath.Join(installer, "roles")))
 }
 
-// fromFiles are variables that name the package among the files of the node.
-const fromFiles = "machineadm_stream=/srv/node.yaml machineadm_packages=/srv/0.deb"
+// fromFiles are variables that name the packages among the files of the node.
+const fromFiles = "machineadm_stream=/srv/node.yaml machineadm_packages=/srv/0.deb,/srv/1.deb"
 
 // play runs the role on the node as image-builder's playbook does, and returns the output.
 func play(t *testing.T, n *nodes.Node, source string) string {
@@ -276,33 +282,26 @@ func refusals(t *testing.T, n *nodes.Node) {
 	assert.Equal(t, nodes.Result{Stdout: "nothing to remove\n"}, seal())
 }
 
-// packages returns the package files that the role installs: stand-ins with the programs of this checkout, in the places
-// where a package of a release has them.
+// packages returns the package files that the role installs, in the order of their dependencies, with the programs of this checkout.
 func packages(t *testing.T) []string {
 	t.Helper()
 	needs.Root(t)
-	build := needs.Tool(t, "dpkg-deb")
+	needs.Tool(t, "xz")
+	nfpm, err := tools.Path(t.Context(), os.Stderr, ".", "nfpm")
+	require.NoError(t, err)
 	dir := t.TempDir()
-	require.NoError(t, tools.Products(t.Context(), dir, map[string]string{
-		"tree/usr/bin/machineadm":                             "host/cmd/machineadm",
-		"tree/" + plugins + "machineadm-sysctl-plugin-procfs": "plugins/sysctl/procfs",
-		"tree/" + plugins + "machineadm-noop-plugin-test":     "testenv/noop",
+	r := release.Release{
+		Version: "v0.1.0", Time: time.Unix(1767225600, 0), Names: []string{"machineadm", "machineadm-sysctl-plugin-procfs", "machineadm-noop-plugin-test"},
+		Binaries: dir, Share: t.TempDir(), Platform: []release.Platform{{OS: "linux", Arch: runtime.GOARCH}}, Kinds: []string{manifest.KindDeb},
+		Nfpm: nfpm, Out: filepath.Join(dir, "out"), Quick: true,
+	}
+	require.NoError(t, tools.Products(t.Context(), filepath.Join(dir, "linux-"+runtime.GOARCH), map[string]string{
+		r.Names[0]: "host/cmd/machineadm", r.Names[1]: "plugins/sysctl/procfs", r.Names[2]: "testenv/noop",
 	}))
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "tree/DEBIAN"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "tree/DEBIAN/control"), []byte(`Package: machineadm
-Version: 0.0.1
-Architecture: all
-Maintainer: test <test@example.com>
-Description: stand-in for a package of a release
-`), 0o644))
-	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			err = os.Chmod(path, 0o755) //nolint:gosec // directories of a package
-		}
-		return err
-	}))
-	deb := filepath.Join(dir, "machineadm.deb")
-	out, err := exec.CommandContext(t.Context(), build, "--root-owner-group", "-Zgzip", "-z1", "--build", filepath.Join(dir, "tree"), deb).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return []string{deb}
+	require.NoError(t, r.Make(t.Context(), t.Output()))
+	var debs []string
+	for _, name := range []string{"machineadm", "machineadm-plugins"} {
+		debs = append(debs, filepath.Join(r.Out, name+"_0.1.0_"+runtime.GOARCH+".deb"))
+	}
+	return debs
 }
