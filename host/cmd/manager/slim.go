@@ -76,7 +76,7 @@ func slimMetadata(object any) (any, error) {
 
 func slimMeta(m *metav1.ObjectMeta) {
 	m.Namespace, m.ManagedFields, m.Finalizers = shared(m.Namespace), nil, nil
-	m.Labels = only(m.Labels, clusterv1.WatchLabel, reconcilers.MoveLabel)
+	m.Labels = only(m.Labels, clusterv1.WatchLabel, clusterv1.ClusterNameLabel, reconcilers.MoveLabel)
 	m.Annotations = only(m.Annotations, clusterv1.PausedAnnotation, bootstrap.AnnotationInputs, bootstrap.AnnotationTokenEpoch)
 	for i := range m.OwnerReferences {
 		ref := &m.OwnerReferences[i]

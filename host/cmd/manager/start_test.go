@@ -20,7 +20,7 @@ import (
 func TestSlim(t *testing.T) {
 	t.Parallel()
 	ours := map[string]string{bootstrap.AnnotationInputs: "1", bootstrap.AnnotationTokenEpoch: "2", clusterv1.PausedAnnotation: ""}
-	read := map[string]string{reconcilers.MoveLabel: "", clusterv1.WatchLabel: "blue"}
+	read := map[string]string{reconcilers.MoveLabel: "", clusterv1.WatchLabel: "blue", clusterv1.ClusterNameLabel: "c"}
 	for name, c := range map[string]struct {
 		object              client.Object
 		transform           func(any) (any, error)
