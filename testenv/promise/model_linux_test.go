@@ -217,7 +217,7 @@ func (s *state) apply(docs []*doc) expected {
 		return out
 	}
 	changed := false
-	for i := 0; i < len(docs); i++ { //nolint:intrange // a document that is resolved inserts others
+	for i := 0; i < len(docs); i++ { // a document that is resolved inserts others
 		d, outcome := docs[i], all[i].settled
 		switch {
 		case outcome == "" && all[i].failed != 0:

@@ -15,7 +15,7 @@ import (
 )
 
 // statuses are those by which a source answers that it has nothing, and 400, which means so at a token server.
-var statuses = map[int]string{400: "", 401: "401", 403: "403", 404: "404", 410: "410"} //nolint:gochecknoglobals // a constant table
+var statuses = map[int]string{400: "", 401: "401", 403: "403", 404: "404", 410: "410"}
 
 // TestOtherServers: what a metadata service or a token server answers is not the source's answer that it has nothing, except that a
 // token server refuses the credentials.
@@ -59,7 +59,7 @@ func TestAnswerOfProxy(t *testing.T) {
 		x := &exchange{client: Client{Direct: true, Digest: true}, caller: t.Context(), first: r, request: r, proxy: at}
 		answer, err := x.send()
 		require.NoError(t, err)
-		_, err = x.checked(answer)
+		_, err = x.checked(answer) //nolint:bodyclose // checked closes it with the error
 		assert.Empty(t, refusal(t, err, pluginv1.CodePrecondition, "through the proxy "+at.Host).Facts)
 		for scheme, through := range map[string]string{"https": "http", "http": "socks5"} {
 			r.URL.Scheme, x.proxy = scheme, &url.URL{Scheme: through, Host: "proxy.example"}

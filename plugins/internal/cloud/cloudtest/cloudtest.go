@@ -65,7 +65,7 @@ func Violations(t *testing.T, update bool, kind string, validate func(doc []byte
 
 // WithProxy runs tests with a proxy in their environment, which net/http reads once. No request to this machine uses it.
 func WithProxy(m *testing.M) int {
-	if err := os.Setenv("HTTP_PROXY", "http://127.0.0.1:1"); err != nil {
+	if err := os.Setenv("HTTP_PROXY", "http://127.0.0.1:1"); err != nil { //nolint:forbidigo // net/http reads it once in a process
 		panic(err) // of a constant
 	}
 	return m.Run()
