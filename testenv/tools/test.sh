@@ -14,7 +14,7 @@ events() {
 	local status=0 module race=()
 	[[ ${MACHINEADM_RACE:-0} == 0 ]] || race=(-race)
 	CGO_ENABLED=${MACHINEADM_RACE:-0} go test -json -vet=off -timeout 20m "${race[@]}" "$@" $(packages product) || status=1
-	CGO_ENABLED=0 go test -json -vet=off -timeout 20m -p 3 -count=1 "$@" $(packages testenv) || status=1
+	CGO_ENABLED=0 go test -json -vet=off -timeout 30m -p 3 -count=1 "$@" $(packages testenv) || status=1
 	for module in $(modules); do
 		CGO_ENABLED=0 GOWORK=off go -C "$module" test -json -vet=off -timeout 20m "$@" ./... || status=1
 	done
