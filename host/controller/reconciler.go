@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,6 +30,8 @@ type Reconciler struct {
 	Now func() time.Time
 
 	readers *readers
+	// defined is when a definition of a kind last came or changed, in nanoseconds since 1970.
+	defined atomic.Int64
 	keys    *keys
 	digests *digests
 	wrapper wrap.Wrapper

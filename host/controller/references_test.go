@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,5 +74,27 @@ func TestDigestOf(t *testing.T) {
 			assert.Equal(t, "new", string(value))
 			assert.Equal(t, 1, server.live)
 		}
+	}
+}
+
+// unmapped knows no kind.
+type unmapped struct{ client.Client }
+
+func (unmapped) RESTMapper() meta.RESTMapper { return meta.NewDefaultRESTMapper(nil) }
+
+// TestKindAsksAgain: a kind may be listed after the last event of its definition. Without a recent definition nothing is asked.
+func TestKindAsksAgain(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_000_000, 0)
+	for ago, again := range map[time.Duration]bool{0: true, discovery - 1: true, discovery: false, 1_000_000 * time.Second: false} {
+		r := &Reconciler{Client: unmapped{}, Now: func() time.Time { return now }, readers: newReaders()}
+		r.defined.Store(now.Add(-ago).UnixNano())
+		rd := &reading{r: r, config: &bootstrap.MachineBootstrapConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}}
+		_, err := rd.kind(t.Context(), "spec.pluginRefs[0]", schema.GroupKind{Group: "example.com", Kind: "HTTPProxy"})
+		s := asStop(err)
+		require.NotNil(t, s)
+		assert.Equal(t, bootstrap.ReasonKindNotInstalled, s.reason)
+		assert.Equal(t, again, s.again > 0, "%s ago", ago)
+		assert.Len(t, r.readers.waitingForGroup("example.com"), 1)
 	}
 }

@@ -65,8 +65,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.reads("", "Secret")), builder.WithPredicates(changes)).
 		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.reads("", "ConfigMap")), builder.WithPredicates(changes)).
 		WatchesMetadata(&apiextensionsv1.CustomResourceDefinition{}, handler.Funcs{
-			CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { r.defined(e.Object, q) },
-			UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { r.defined(e.ObjectNew, q) },
+			CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { r.define(e.Object, q) },
+			UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { r.define(e.ObjectNew, q) },
 		}, builder.WithPredicates(changes)).
 		WatchesRawSource(r.Workload.GetClusterSource("machinebootstrapconfig", r.reads(clusterv1.GroupVersion.Group, "Cluster"))).
 		Build(r)
@@ -86,16 +86,16 @@ func (r *Reconciler) reads(group, kind string) handler.MapFunc {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// discovery is the time after which the API server certainly lists a kind whose definition has changed: its list of kinds and
+// discovery is the time within which the API server certainly lists a kind whose definition has changed: its list of kinds and
 // the event come from different parts of it.
-const discovery = 5 * time.Second
+const discovery = time.Minute
 
-// defined wakes the configs that wait for a kind of the group, at once and when the API server lists the kind.
-func (r *Reconciler) defined(object client.Object, q queue) {
+// define wakes the configs that wait for a kind of the group. Until discovery is over they ask again by themselves.
+func (r *Reconciler) define(object client.Object, q queue) {
+	r.defined.Store(r.Now().UnixNano())
 	_, group, _ := strings.Cut(object.GetName(), ".")
 	for _, request := range r.readers.waitingForGroup(group) {
 		q.Add(request)
-		q.AddAfter(request, discovery)
 	}
 }
 
