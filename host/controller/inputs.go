@@ -144,6 +144,19 @@ func (r *readers) waitingForGroup(group string) []reconcile.Request {
 	return r.requests(input{definitions(), client.ObjectKey{Name: group}})
 }
 
+// ofKind are the requests for the configs that read an object of the kind.
+func (r *readers) ofKind(kind schema.GroupKind) []reconcile.Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var requests []reconcile.Request
+	for config, known := range r.byConfig {
+		if slices.ContainsFunc(known.inputs, func(of *readInput) bool { return of.GroupKind == kind }) {
+			requests = append(requests, reconcile.Request{NamespacedName: config})
+		}
+	}
+	return requests
+}
+
 // definitions stands for the kinds of a group that are not installed. Its name is the group.
 func definitions() schema.GroupKind {
 	return schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}

@@ -39,4 +39,7 @@ type Reconciler struct {
 	// events has one for each transition of a condition.
 	events  *recorder
 	tracker external.ObjectTracker
+	// unlisted are kinds that the manager may not list, whose readers are put into queue when it may.
+	unlisted unlisted
+	queue    queue
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 )
@@ -69,6 +70,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 			UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { r.define(e.ObjectNew, q) },
 		}, builder.WithPredicates(changes)).
 		WatchesRawSource(r.Workload.GetClusterSource("machinebootstrapconfig", r.reads(clusterv1.GroupVersion.Group, "Cluster"))).
+		WatchesRawSource(ctrlsource.Func(func(ctx context.Context, q queue) error {
+			r.queue, r.unlisted = q, unlisted{kinds: map[schema.GroupKind]struct{}{}, stop: ctx.Done()}
+			return nil
+		})).
 		Build(r)
 	if err != nil {
 		return fmt.Errorf("set up the controller of MachineBootstrapConfigs: %w", err)

@@ -3,13 +3,14 @@ package controller
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -33,19 +34,68 @@ const syncLimit = 5 * time.Second
 // cached reads an object of a kind that is tracked. A kind that the manager may not list has no objects that come: without a
 // limit the read would wait for them forever.
 func (r *Reconciler) cached(ctx context.Context, key client.ObjectKey, object *unstructured.Unstructured) error {
+	kind := object.GroupVersionKind().GroupKind()
+	informer, err := r.tracker.Cache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", kind, err)
+	}
+	if !r.unlisted.listed(ctx, kind, informer.HasSynced, r.wakeReaders) {
+		return waiting(bootstrap.ConditionPluginsReady, bootstrap.ReasonKindNotReadable,
+			"the objects of %s cannot be listed: let a ClusterRole with the label %s allow get, list, watch, create and patch",
+			kind, "machineadm.cluster.x-k8s.io/aggregate-to-manager")
+	}
+	return r.Client.Get(ctx, key, object) //nolint:wrapcheck // the caller says what it is for
+}
+
+// wakeReaders reconciles the configs that read an object of a kind.
+func (r *Reconciler) wakeReaders(kind schema.GroupKind) {
+	for _, request := range r.readers.ofKind(kind) {
+		r.queue.Add(request)
+	}
+}
+
+// unlisted are the kinds whose objects did not come within syncLimit.
+type unlisted struct {
+	mu    sync.Mutex
+	kinds map[schema.GroupKind]struct{}
+	// stop is closed when the manager ends.
+	stop <-chan struct{}
+}
+
+// listed says whether the objects of a kind are there. Only the first reconciliations wait for them. They come when the manager
+// may list them; woken is called then.
+func (u *unlisted) listed(ctx context.Context, kind schema.GroupKind, synced func() bool, woken func(schema.GroupKind)) bool {
+	if synced() || !u.has(kind) && u.wait(ctx, synced) {
+		return true
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, known := u.kinds[kind]; !known && ctx.Err() == nil {
+		u.kinds[kind] = struct{}{}
+		go func() {
+			if !toolscache.WaitForCacheSync(u.stop, synced) {
+				return
+			}
+			u.mu.Lock()
+			delete(u.kinds, kind)
+			u.mu.Unlock()
+			woken(kind)
+		}()
+	}
+	return false
+}
+
+func (u *unlisted) has(kind schema.GroupKind) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, known := u.kinds[kind]
+	return known
+}
+
+func (u *unlisted) wait(ctx context.Context, synced func() bool) bool {
 	limited, cancel := context.WithTimeout(ctx, syncLimit)
 	defer cancel()
-	err := r.Client.Get(limited, key, object)
-	if err == nil || apierrors.IsNotFound(err) || limited.Err() == nil {
-		return err //nolint:wrapcheck // the caller says what it is for
-	}
-	kind := object.GroupVersionKind().GroupKind()
-	return &stop{
-		condition: bootstrap.ConditionPluginsReady, status: metav1.ConditionUnknown, reason: bootstrap.ReasonKindNotReadable,
-		message: fmt.Sprintf("the objects of %s cannot be listed: let a ClusterRole with the label %s allow get, list, watch, create and patch",
-			kind, "machineadm.cluster.x-k8s.io/aggregate-to-manager"),
-		again: 2 * syncLimit, // no event says that a role has changed
-	}
+	return toolscache.WaitForCacheSync(limited.Done(), synced)
 }
 
 func (r *Reconciler) ofObject(_ context.Context, object client.Object) []reconcile.Request {

@@ -35,8 +35,10 @@ func (r *rig) foreign(t *testing.T) {
 	r.condition(t, bootstrap.ConditionReady, metav1.ConditionUnknown, "no kind HTTPProxy of group example.com is installed", "proxied")
 	r.condition(t, bootstrap.ConditionReady, metav1.ConditionUnknown, "no kind HTTPProxyTemplate of group example.com is installed", "cloned")
 
-	r.put(t, aggregated("example-httpproxies", "example.com", "httpproxies", "httpproxytemplates"))
 	r.apply(t, "httpproxy.yaml")
+	r.condition(t, bootstrap.ConditionReady, metav1.ConditionUnknown, "the objects of HTTPProxy.example.com cannot be listed", "proxied")
+	r.condition(t, bootstrap.ConditionReady, metav1.ConditionUnknown, "the objects of HTTPProxyTemplate.example.com cannot be listed", "cloned")
+	r.put(t, aggregated("example-httpproxies", "example.com", "httpproxies", "httpproxytemplates"))
 	r.condition(t, bootstrap.ConditionReady, metav1.ConditionUnknown, "HTTPProxy proxy does not exist in namespace default: create it", "proxied")
 	r.put(t, made(strangers, "HTTPProxy", "proxy", map[string]any{"spec": map[string]any{"url": "http://proxy.example.com"}}))
 	r.reported(t, "proxied", "proxy")
