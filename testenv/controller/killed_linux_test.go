@@ -2,6 +2,7 @@ package controller
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -9,21 +10,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+	"github.com/machineadm/machineadm/testenv/management"
 )
 
 // rounds is the number of kills of TestKilled.
 var rounds = flag.Int("rounds", 15, "how often the manager is killed")
 
-// TestKilled: the manager is killed again and again while Machines of every role come up.
+// TestKilled: the manager is killed again and again while Machines of every role come up, and then while workers are replaced by
+// others with another configuration.
 func TestKilled(t *testing.T) {
 	r := start(t, everything()...)
 	r.apply(t, "standalone.yaml")
 	r.apply(t, "killed.yaml")
-	const machines = 7
+	const machines, workers = 7, 4
 	for round := range *rounds {
+		if round == *rounds/2 {
+			r.rollOut(t)
+		}
 		// A run of the manager needs about a second to fill its caches; after that it works.
 		at := time.Duration(rand.IntN(2500)) * time.Millisecond //nolint:gosec // any moment
 		select {
@@ -36,6 +44,7 @@ func TestKilled(t *testing.T) {
 		r.again(t)
 	}
 	r.awaitManager(t)
+	r.replaced(t)
 	r.running(t, machines)
 	r.tokens(t, "alone", 0)
 
@@ -65,8 +74,41 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, inits, "one Machine initializes the control plane")
-	require.LessOrEqual(t, created[""], machines+5, "the data of each, four authorities and a key")
+	require.LessOrEqual(t, created[""], machines+workers+5, "the data of each and of the workers before, four authorities and a key")
 	r.sameAuthorities(t)
+}
+
+// rollOut has the workers of killed.yaml replaced.
+func (r *rig) rollOut(t *testing.T) {
+	t.Helper()
+	workers := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "more"}}
+	require.NoError(t, r.Patch(t.Context(), workers, merge(`{"spec":{"template":{"spec":{"bootstrap":{"configRef":{"name":"other"}}}}}}`)))
+}
+
+// replaced waits until the workers have the configuration of the rollout, and none of those before is left.
+func (r *rig) replaced(t *testing.T) {
+	t.Helper()
+	var configs bootstrap.MachineBootstrapConfigList
+	management.Await(t, r, limit, &configs, func() error {
+		others := 0
+		for i := range configs.Items {
+			switch configs.Items[i].Annotations[clusterv1.TemplateClonedFromNameAnnotation] {
+			case "more":
+				return fmt.Errorf("%s is of the template before", configs.Items[i].Name)
+			case "other":
+				others++
+			}
+		}
+		if others != 4 {
+			return fmt.Errorf("%d of 4 workers are replaced", others)
+		}
+		return nil
+	})
+	for i := range configs.Items {
+		if configs.Items[i].Annotations[clusterv1.TemplateClonedFromNameAnnotation] == "other" {
+			require.Contains(t, string(r.data(t, "default", configs.Items[i].Name).Data["value"]), "vm.max_map_count", configs.Items[i].Name)
+		}
+	}
 }
 
 // sameAuthorities: every control plane has the certificate authorities that the cluster's Secrets have.
