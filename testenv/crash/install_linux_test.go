@@ -137,7 +137,7 @@ func TestDurableNames(t *testing.T) {
 }
 
 // TestInstallEverywhere kills a first installation, an upgrade and a copy of a release before each system call that changes a file, and makes each
-// fail. What is there stays whole, and a rerun reaches the state of an undisturbed run.
+// fail: of fewer than 125 rounds, every fourth. What is there stays whole, and a rerun reaches the state of an undisturbed run.
 func TestInstallEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"install", "first install", "mirror"} {
@@ -154,8 +154,11 @@ func TestInstallEverywhere(t *testing.T) {
 				prepare()
 				i.ends(t, name, 1, report.ExitOK)
 				want := machinetest.Tree(t, i.to)
-				hits := 0
-				for at := 1; ; at++ {
+				hits, step := 0, 1
+				if errno != 0 && *rounds < 125 {
+					step = 4
+				}
+				for at := 1; ; at += step {
 					prepare()
 					p, code, out := i.trapped(t, name, at, errno)
 					if p.hit == "" {
@@ -173,7 +176,7 @@ func TestInstallEverywhere(t *testing.T) {
 						diverged(t, "%s: after a rerun\n%s", hit, d)
 					}
 				}
-				assert.Greater(t, hits, 10)
+				assert.Greater(t, hits*step, 10)
 				t.Logf("%d calls", hits)
 			})
 		}

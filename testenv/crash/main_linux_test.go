@@ -29,7 +29,7 @@ const (
 
 var (
 	seed   = flag.Uint64("seed", 0, "of the random moments; 0 takes a new one, which a failure shows")
-	rounds = flag.Int("rounds", 125, "how many runs are disturbed, a fifth of them on the node")
+	rounds = flag.Int("rounds", 50, "how many runs are disturbed, a fifth of them on the node; from 125 on, also those of each time daemon")
 
 	built   string // where the binaries and all trees are; short, because the name of a socket is
 	results = tally{hits: map[victim]int{}}
@@ -143,10 +143,10 @@ func treeRounds() int { return *rounds - nodeRounds() - referenceRounds() }
 func referenceRounds() int { return *rounds / 6 }
 
 // timesyncRounds is the number for each time daemon and direction.
-func timesyncRounds() int { return *rounds / 125 }
+func timesyncRounds() int { return max(1, *rounds/125) }
 
 // joinRounds is the number for each document that makes a node.
-func joinRounds() int { return *rounds / 125 }
+func joinRounds() int { return max(1, *rounds/125) }
 
 // tally counts the results of the attacks.
 type tally struct {
