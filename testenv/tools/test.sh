@@ -59,6 +59,7 @@ else
 		exit 1
 	fi
 fi
+export MACHINEADM_TEST_RUN=$$.$EPOCHREALTIME # see testenv/tools/product.go
 go mod download # here, because gotestsum takes what a download says for an error
 gotestsum=$(go run ./testenv/tools/cmd/tool gotestsum)
 exec "$gotestsum" --format pkgname --format-hide-empty-pkg --raw-command -- "${BASH_SOURCE[0]}" events "$@"
