@@ -77,7 +77,7 @@ func TestDigestOf(t *testing.T) {
 	}
 }
 
-// unmapped knows no kind.
+// unmapped has no kind.
 type unmapped struct{ client.Client }
 
 func (unmapped) RESTMapper() meta.RESTMapper { return meta.NewDefaultRESTMapper(nil) }
