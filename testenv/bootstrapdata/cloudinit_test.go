@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/host/controller/wrap"
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
@@ -40,6 +41,9 @@ func TestCloudInit(t *testing.T) {
 				assert.NotContains(t, strings.ToLower(got.Stdout+got.Stderr), "deprecat")
 				otherParsers(t, n, text)
 			})
+			if suite == nodes.Bookworm && !needs.Everything() {
+				return
+			}
 			t.Run("with a part", func(t *testing.T) {
 				t.Parallel()
 				text := stream(t, true)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -12,13 +11,11 @@ import (
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/conformance"
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
-// every has every check look at every defect, which takes minutes.
-var every = flag.Bool("every", false, "run all checks against each defect, not its own alone")
-
-// TestEachDefectIsFound: each defect is found by its check, with a reason that says what it is, and, with -every, by no other check;
+// TestEachDefectIsFound: each defect is found by its check, with a reason that says what it is, and, of make campaign, by no other check;
 // the plugin without a defect passes every check of its type, each of which finds a defect of that type.
 func TestEachDefectIsFound(t *testing.T) {
 	t.Parallel()
@@ -75,10 +72,10 @@ func TestEachDefectIsFound(t *testing.T) {
 	}
 }
 
-// checks are all for the plugin without a defect, and with -every. A defect of answers alone cannot show in what disturbs an Apply.
+// checks are all for the plugin without a defect, and in make campaign. A defect of answers alone cannot show in what disturbs an Apply.
 func (d defect) checks() []string {
 	switch {
-	case d.check != "" && !*every:
+	case d.check != "" && !require.Everything():
 		return []string{d.check}
 	case !d.answers:
 		return nil

@@ -6,12 +6,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
-// kubeadm alone makes a cluster of two nodes, whose kubelets run the control plane.
+// kubeadm alone makes a cluster of two nodes, whose kubelets run the control plane. That machineadm makes one is a test of
+// testenv/kubernetesnode.
 func TestInitAndJoin(t *testing.T) {
 	t.Parallel()
+	needs.Campaign(t)
 	network := nodes.NewNetwork(t, "control", "worker")
 	control, worker := Boot(t, network, "control", true), Boot(t, network, "worker", false)
 	address := network.Address("control").String()

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	rounds = flag.Int("rounds", 6, "how often a join is killed at a random moment")
+	rounds = flag.Int("rounds", 3, "how often a join is killed at a random moment")
 	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random moments")
 )
 
