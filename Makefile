@@ -91,15 +91,13 @@ test-vm: nodes-vm ## the tests that need a kernel of their own, on emulated virt
 	@MACHINEADM_TEST_VM=1 CGO_ENABLED=0 go test -count=1 -v -timeout 30m -run TestSysextImage ./testenv/packages
 
 .PHONY: lint
-lint: ## golangci-lint for Linux and for Windows, here and in testenv/outside, and the protocol's linter (PKG= is a part of the module that has files for both)
+lint: ## golangci-lint, for Windows too where a package has other files there, and the protocol's linter (PKG= is a part of the module that has files for both)
 	@linter=$$($(TOOL) golangci-lint); \
-	export GOLANGCI_LINT_CACHE=$(CACHE)/golangci-lint; \
-	for module in $(if $(PKG),.,. testenv/outside/*/); do for os in linux windows; do \
-		echo "golangci-lint of $$module for $$os"; \
-		packages="$(or $(PKG),./...)"; \
-		if [[ $$os$$module == windows. && -z "$(PKG)" ]]; then packages=$$(GOOS=windows go list -f '{{if or .GoFiles .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | sed "s,^$$PWD,.," | grep -Ev '$(LINUX_ONLY)'); fi; \
-		(cd "$$module" && GOOS=$$os GOARCH=amd64 CGO_ENABLED=0 "$$linter" run $$packages); \
-	done; done
+	export GOLANGCI_LINT_CACHE=$(CACHE)/golangci-lint CGO_ENABLED=0 GOARCH=amd64; \
+	lint() { echo "golangci-lint of $$1 for $$2"; (cd "$$1" && GOOS=$$2 "$$linter" run "$${@:3}"); }; \
+	lint . linux $(or $(PKG),./...); \
+	lint . windows $(or $(PKG),$$(GOOS=linux go list -f '{{if .IgnoredGoFiles}}{{.Dir}}{{end}}' ./... | sed "s,^$$PWD,.," | grep -Ev '$(LINUX_ONLY)')); \
+	$(if $(PKG),:,for module in testenv/outside/*/; do lint "$$module" linux ./...; done)
 	@$(if $(PKG),:,testenv/tools/generate.sh lint)
 
 .PHONY: format
