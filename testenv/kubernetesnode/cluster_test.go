@@ -88,9 +88,9 @@ const (
 )
 
 // TestOneStream: one stream makes a machine the first control plane, another one a worker of its cluster, and another one a
-// second control plane. Repeated, they change nothing, also after a reboot.
+// second control plane. Repeated, they change nothing, also after a reboot. Beside the cluster of another test the nodes would have no
+// inotify instances left for nodes of other packages.
 func TestOneStream(t *testing.T) {
-	t.Parallel()
 	f := newFleet(t, "control", "worker", "further")
 	endpoint := f.network.Address("control").String() + ":6443"
 	first := f.boot(t, "control", true)

@@ -68,6 +68,9 @@ func (m *nspawn) start(ctx context.Context, console string) error {
 	if m.state().on() {
 		return errors.New("start: the node is already on")
 	}
+	if err := awaitInotify(ctx); err != nil {
+		return err
+	}
 	group, err := m.makeGroups(ctx)
 	if err != nil {
 		return err
