@@ -19,7 +19,7 @@ import (
 )
 
 // rounds is the number of kills of TestKilled.
-var rounds = flag.Int("rounds", 15, "how often the manager is killed")
+var rounds = flag.Int("rounds", 10, "how often the manager is killed")
 
 // TestKilled: the manager is killed again and again while Machines of every role come up, and then while workers are replaced by
 // others with another configuration.
