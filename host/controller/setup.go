@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -88,8 +87,6 @@ func (r *Reconciler) reads(group, kind string) handler.MapFunc {
 		return r.readers.requests(input{schema.GroupKind{Group: group, Kind: kind}, client.ObjectKeyFromObject(object)})
 	}
 }
-
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // discovery is the time within which the API server certainly lists a kind whose definition has changed: its list of kinds and
 // the event come from different parts of it.
