@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	needs "github.com/machineadm/machineadm/internal/require"
 )
 
 // startProviders runs all managers, and says what each took.
@@ -46,8 +48,9 @@ func awaitMachines(t *testing.T, k client.WithWatch, want int) {
 	})
 }
 
-// TestWorkers: kubeadm's providers bring up a cluster in memory.
+// TestWorkers: kubeadm's providers bring up a cluster in memory. TestBeside of testenv/controller needs that too.
 func TestWorkers(t *testing.T) {
+	needs.Campaign(t)
 	c := Start(t)
 	startProviders(t, c)
 	manifests, err := os.ReadFile("testdata/cluster.yaml")

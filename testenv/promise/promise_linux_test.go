@@ -20,7 +20,7 @@ import (
 )
 
 // streams is how many streams are tried; PROMISE_STREAMS says another number.
-const streams = 200
+const streams = 100
 
 // lanes is how many streams are tried at once, whatever go test -parallel says: a run waits for its processes about as
 // long as it needs a processor.
