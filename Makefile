@@ -110,10 +110,11 @@ promise: ## 10,000 random streams through validate, plan, apply and plan (STREAM
 
 .PHONY: campaign
 campaign: export MACHINEADM_TEST_EVERYTHING = 1
-campaign: nodes ## 2,000 kills and faults of runs, on image trees and on booted nodes, 200 of the manager (ROUNDS= is another number of each), and every combination that make test leaves out
+campaign: nodes nodes-vm ## 2,000 kills and faults of runs, on image trees and on booted nodes, 200 of the manager (ROUNDS= is another number of each), and every combination that make test leaves out
 	@go test -timeout 6h -run 'TestTrees|TestNode|TestTimesync|TestKubernetesNode|TestInstallEverywhere' -v ./testenv/crash -rounds $(or $(ROUNDS),2000)
 	@go test -timeout 2h -run TestKilled -v ./testenv/controller -rounds $(or $(ROUNDS),200)
 	@go test -timeout 2h -count=1 ./testenv/bootstrapdata ./testenv/broken ./testenv/cluster ./testenv/containerd ./testenv/containerruntime ./testenv/domainjoin ./testenv/imagebuilder ./testenv/management
+	@MACHINEADM_TEST_VM=1 CGO_ENABLED=0 go test -timeout 2h -count=1 -run 'TestNode|TestEndOfTheTest|TestWrongClock' ./testenv/vm
 
 .PHONY: bench
 bench: ## every benchmark, then the table of docs/performance.md (BENCH= is a pattern of names, BENCHFLAGS= goes to go test)

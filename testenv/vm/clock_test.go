@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
@@ -96,6 +97,7 @@ func clockOf(t *testing.T, n *nodes.Node) time.Time {
 // TestWrongClock: a machine boots with the clock that the test gives it.
 func TestWrongClock(t *testing.T) {
 	needsVM(t)
+	needs.Campaign(t) // of the test environment alone
 	t.Parallel()
 	const off = -6 * time.Hour
 	n := nodes.Boot(t, nodes.Options{Suite: nodes.Bookworm, VM: true, NoWait: true, Clock: off})

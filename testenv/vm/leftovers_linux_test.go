@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
 	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 )
@@ -34,6 +35,7 @@ func TestChild(t *testing.T) {
 // process; the next boot of any node removes its files.
 func TestEndOfTheTest(t *testing.T) {
 	needsVM(t)
+	needs.Campaign(t) // of the test environment alone
 	for _, how := range []string{"fails", "is killed"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
 	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 )
@@ -14,6 +15,7 @@ import (
 // TestNode: a virtual machine passes the tests of every node, and has a kernel and a disk of its own.
 func TestNode(t *testing.T) {
 	needsVM(t)
+	needs.Campaign(t) // of the test environment alone
 	for suite, prepare := range map[nodes.Suite]func(string) error{nodes.Bookworm: nodestest.RebootsItself, nodes.Trixie: nil} {
 		t.Run(string(suite), func(t *testing.T) {
 			t.Parallel()
