@@ -52,14 +52,12 @@ func (rd *reading) kind(ctx context.Context, field string, gk schema.GroupKind) 
 	}
 	switch {
 	case meta.IsNoMatchError(err):
-		wait := &stop{
-			condition: bootstrap.ConditionPluginsReady, status: metav1.ConditionUnknown, reason: bootstrap.ReasonKindNotInstalled,
-			message: fmt.Sprintf("%s: no kind %s of group %s is installed: install it, or correct apiGroup and kind", field, gk.Kind, gk.Group),
-		}
+		err := waiting(bootstrap.ConditionPluginsReady, bootstrap.ReasonKindNotInstalled,
+			"%s: no kind %s of group %s is installed: install it, or correct apiGroup and kind", field, gk.Kind, gk.Group)
 		if rd.r.Now().Sub(time.Unix(0, rd.r.defined.Load())) < discovery {
-			wait.again = 2 * time.Second
+			asStop(err).again = 2 * time.Second
 		}
-		return schema.GroupVersionKind{}, wait
+		return schema.GroupVersionKind{}, err
 	case err != nil:
 		return schema.GroupVersionKind{}, fmt.Errorf("find the version of %s: %w", gk, err)
 	case mapping.Scope.Name() != meta.RESTScopeNameNamespace:

@@ -15,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
-// TestEachDefectIsFound: each defect is found by its check, with a reason that says what it is, and, of make campaign, by no other check;
+// TestEachDefectIsFound: each defect is found by its check, with a reason that says what it is, and in make campaign by no other check;
 // the plugin without a defect passes every check of its type, each of which finds a defect of that type.
 func TestEachDefectIsFound(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,8 @@ import (
 	"github.com/machineadm/machineadm/testenv/containerd"
 )
 
-// TestContainerd checks the facts of FACTS.md with the oldest version and the newest, and in make campaign with every version. The tests of one version share its node and run one after
-// the other; each sets its configuration.
+// TestContainerd checks the facts of FACTS.md with the oldest version and the newest, and in make campaign with every version. The
+// tests of one version share its node and run one after the other; each sets its configuration.
 func TestContainerd(t *testing.T) {
 	t.Parallel()
 	for _, v := range containerd.Versions() {

@@ -137,7 +137,7 @@ func TestDurableNames(t *testing.T) {
 }
 
 // TestInstallEverywhere kills a first installation, an upgrade and a copy of a release before each system call that changes a file, and makes each
-// fail: of fewer than 125 rounds, every fourth. What is there stays whole, and a rerun reaches the state of an undisturbed run.
+// fail, or with fewer than 125 rounds every fourth. What is there stays whole, and a rerun reaches the state of an undisturbed run.
 func TestInstallEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"install", "first install", "mirror"} {
