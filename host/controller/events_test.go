@@ -9,8 +9,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 )
@@ -87,4 +90,29 @@ func dropped(t *testing.T, events *recorder) int {
 	found, err := registry.Gather()
 	require.NoError(t, err)
 	return int(found[0].GetMetric()[0].GetCounter().GetValue())
+}
+
+// TestAnnouncedOnce: a reconciliation that began before the status of the last one was in the cache announces nothing again.
+func TestAnnouncedOnce(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	require.NoError(t, bootstrap.AddToScheme(scheme))
+	created := &bootstrap.MachineBootstrapConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "node"}}
+	r := &Reconciler{
+		Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(created).WithStatusSubresource(created).Build(), events: unwritten(t),
+	}
+	r.metrics = r.events.metrics
+	old := &bootstrap.MachineBootstrapConfig{}
+	require.NoError(t, r.Client.Get(t.Context(), client.ObjectKeyFromObject(created), old))
+	for range 2 {
+		config := old.DeepCopy()
+		(&work{config: config}).available("data")
+		require.NoError(t, r.save(t.Context(), old, config))
+		require.Len(t, r.events.queue, 1)
+	}
+	stored := &bootstrap.MachineBootstrapConfig{}
+	require.NoError(t, r.Client.Get(t.Context(), client.ObjectKeyFromObject(created), stored))
+	require.Equal(t, "data", stored.Status.DataSecretName)
+	require.NoError(t, r.save(t.Context(), stored, stored.DeepCopy()), "nothing to write")
+	require.Len(t, r.events.queue, 1)
 }

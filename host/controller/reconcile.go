@@ -3,8 +3,8 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -131,16 +131,19 @@ func (r *Reconciler) forget(before []input) {
 	}
 }
 
-// save writes what a reconciliation has changed in the status, in one request: nothing else writes there.
+// save writes what a reconciliation has changed in the status, in one request. A conflict says that the reconciliation began with
+// an older state than that of the one before: it would announce the same transitions again. The event of the newer state starts the
+// next one.
 func (r *Reconciler) save(ctx context.Context, before, config *bootstrap.MachineBootstrapConfig) error {
 	config.Status.ObservedGeneration = config.Generation
-	patch := client.MergeFrom(before)
-	if data, err := patch.Data(config); err != nil {
-		return fmt.Errorf("compare the status: %w", err)
-	} else if string(data) == "{}" {
+	if equality.Semantic.DeepEqual(before.Status, config.Status) {
 		return nil
 	}
-	if err := r.Client.Status().Patch(ctx, config, patch); err != nil {
+	err := r.Client.Status().Patch(ctx, config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
 		return ignoreNotFound("write the status", err)
 	}
 	r.metrics.ready(find(before.Status.Conditions, bootstrap.ConditionReady), find(config.Status.Conditions, bootstrap.ConditionReady))
