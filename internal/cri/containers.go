@@ -5,7 +5,10 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -19,29 +22,38 @@ type ContainerStatus struct {
 	Reason, Message string
 	// Attempt counts the containers of this name that the pod had before.
 	Attempt int
+	// Started is when it began to run; the beginning of 1970 if it has not.
+	Started time.Time
 	// LogPath is the file of its output.
 	LogPath string
 }
 
-// ContainerStatus returns the status of the newest container of this name in the pod; ok is false when the runtime has none.
-func (c *Client) ContainerStatus(ctx context.Context, pod, name string) (_ ContainerStatus, ok bool, err error) {
+// ContainerStatuses returns the status of each container of this name in the pod, the newest first. One that ends is replaced by
+// another, and the kubelet keeps the last that has ended.
+func (c *Client) ContainerStatuses(ctx context.Context, pod, name string) ([]ContainerStatus, error) {
 	list, err := c.runtime.ListContainers(ctx, &runtime.ListContainersRequest{Filter: &runtime.ContainerFilter{
 		LabelSelector: map[string]string{"io.kubernetes.pod.name": pod, "io.kubernetes.container.name": name},
 	}})
-	if err != nil || len(list.GetContainers()) == 0 {
-		return ContainerStatus{}, false, err
-	}
-	newest := slices.MaxFunc(list.GetContainers(), func(a, b *runtime.Container) int {
-		return cmp.Compare(a.GetCreatedAt(), b.GetCreatedAt())
-	})
-	r, err := c.runtime.ContainerStatus(ctx, &runtime.ContainerStatusRequest{ContainerId: newest.GetId()})
 	if err != nil {
-		return ContainerStatus{}, false, err
+		return nil, err
 	}
-	s := r.GetStatus()
-	return ContainerStatus{
-		State:    strings.ToLower(strings.TrimPrefix(s.GetState().String(), "CONTAINER_")),
-		ExitCode: int(s.GetExitCode()), Reason: s.GetReason(), Message: s.GetMessage(),
-		Attempt: int(s.GetMetadata().GetAttempt()), LogPath: s.GetLogPath(),
-	}, true, nil
+	containers := list.GetContainers()
+	slices.SortFunc(containers, func(a, b *runtime.Container) int { return cmp.Compare(b.GetCreatedAt(), a.GetCreatedAt()) })
+	statuses := make([]ContainerStatus, 0, len(containers))
+	for _, container := range containers {
+		r, err := c.runtime.ContainerStatus(ctx, &runtime.ContainerStatusRequest{ContainerId: container.GetId()})
+		if status.Code(err) == codes.NotFound { // removed since the list
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		s := r.GetStatus()
+		statuses = append(statuses, ContainerStatus{
+			State:    strings.ToLower(strings.TrimPrefix(s.GetState().String(), "CONTAINER_")),
+			ExitCode: int(s.GetExitCode()), Reason: s.GetReason(), Message: s.GetMessage(),
+			Attempt: int(s.GetMetadata().GetAttempt()), Started: time.Unix(0, s.GetStartedAt()), LogPath: s.GetLogPath(),
+		})
+	}
+	return statuses, nil
 }

@@ -138,18 +138,20 @@ func TestPullImageSaysWhoPulls(t *testing.T) {
 	}
 }
 
-func TestContainerStatus(t *testing.T) {
+func TestContainerStatuses(t *testing.T) {
 	t.Parallel()
 	c := start(t, &daemon{})
-	newest, ok, err := c.ContainerStatus(t.Context(), "kube-apiserver-a", "kube-apiserver")
+	all, err := c.ContainerStatuses(t.Context(), "kube-apiserver-a", "kube-apiserver")
 	require.NoError(t, err)
-	require.True(t, ok)
-	require.Equal(t, cri.ContainerStatus{
-		State: "exited", ExitCode: 1, Reason: "Error", Message: "kube-apiserver", Attempt: 4, LogPath: "/var/log/pods/a/4.log",
-	}, newest)
-	_, ok, err = c.ContainerStatus(t.Context(), "absent", "etcd")
+	status := func(id string) cri.ContainerStatus {
+		return cri.ContainerStatus{
+			State: "exited", ExitCode: 1, Reason: "Error", Message: id, Attempt: 4, Started: time.Unix(5, 6), LogPath: "/var/log/pods/a/4.log",
+		}
+	}
+	require.Equal(t, []cri.ContainerStatus{status("kube-apiserver"), status("old")}, all, "without the one that was removed meanwhile")
+	all, err = c.ContainerStatuses(t.Context(), "absent", "etcd")
 	require.NoError(t, err)
-	require.False(t, ok)
+	require.Empty(t, all)
 }
 
 func TestErrorsSayWhatTheyMean(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/machineadm/machineadm/internal/cri"
@@ -49,16 +51,19 @@ func (*daemon) Version(context.Context, *runtime.VersionRequest) (*runtime.Versi
 func (*daemon) ListContainers(_ context.Context, r *runtime.ListContainersRequest) (*runtime.ListContainersResponse, error) {
 	if r.GetFilter().GetLabelSelector()["io.kubernetes.pod.name"] == "kube-apiserver-a" {
 		return &runtime.ListContainersResponse{Containers: []*runtime.Container{
-			{Id: "old", CreatedAt: 1}, {Id: r.GetFilter().GetLabelSelector()["io.kubernetes.container.name"], CreatedAt: 3}, {Id: "older", CreatedAt: 2},
+			{Id: "old", CreatedAt: 1}, {Id: r.GetFilter().GetLabelSelector()["io.kubernetes.container.name"], CreatedAt: 3}, {Id: "removed", CreatedAt: 2},
 		}}, nil
 	}
 	return &runtime.ListContainersResponse{}, nil
 }
 
 func (*daemon) ContainerStatus(_ context.Context, r *runtime.ContainerStatusRequest) (*runtime.ContainerStatusResponse, error) {
+	if r.GetContainerId() == "removed" {
+		return nil, status.Error(codes.NotFound, "no such container")
+	}
 	return &runtime.ContainerStatusResponse{Status: &runtime.ContainerStatus{
 		Id: r.GetContainerId(), State: runtime.ContainerState_CONTAINER_EXITED, ExitCode: 1, Reason: "Error", Message: r.GetContainerId(),
-		Metadata: &runtime.ContainerMetadata{Attempt: 4}, LogPath: "/var/log/pods/a/4.log",
+		Metadata: &runtime.ContainerMetadata{Attempt: 4}, StartedAt: 5_000_000_006, LogPath: "/var/log/pods/a/4.log",
 	}}, nil
 }
 

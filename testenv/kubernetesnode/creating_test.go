@@ -75,12 +75,12 @@ func TestCreationFails(t *testing.T) {
 			cause:   "kubelet: command failed: failed to parse kubelet flag: unknown flag: --no-such-argument", remedy: "see the state of the containers",
 		}},
 		{"the API server ends", "", "kubeadm reset --force", failure{ // it first removes what the case before has left
-			values: values("LEVEL", "All"), phase: "wait-control-plane",
+			values: values("LEVEL", "All", "WAIT", "40s"), phase: "wait-control-plane",
 			message: waiting + "the control plane does not become healthy: kube-apiserver ends with exit code 1",
 			cause:   `kube-apiserver: command failed: `, remedy: "see the state of the containers",
 		}},
 		{"etcd ends", "", "", failure{ // likewise
-			values: values("ETCD", "{name: no-such-argument, value: x}"), phase: "wait-control-plane",
+			values: values("ETCD", "{name: no-such-argument, value: x}", "WAIT", "40s"), phase: "wait-control-plane",
 			message: waiting + "the control plane does not become healthy: etcd ends with exit code 2",
 			cause:   "etcd: ", remedy: "see the state of the containers",
 		}},

@@ -9,7 +9,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -23,6 +25,8 @@ type Runtime struct {
 	Images []string
 	// Exited maps the pods of containers that have ended to their log files. Each pod has one container, named as any.
 	Exited map[string]string
+	// Restarted maps those of them that have another container since, which runs, to its start.
+	Restarted map[string]time.Time
 	// NotReady is the reason why it cannot run containers; empty if it can.
 	NotReady string
 }
@@ -74,11 +78,23 @@ func (r *Runtime) ListContainers(_ context.Context, q *runtime.ListContainersReq
 	if _, ok := r.Exited[pod]; !ok {
 		return &runtime.ListContainersResponse{}, nil
 	}
-	return &runtime.ListContainersResponse{Containers: []*runtime.Container{{Id: pod}}}, nil
+	containers := []*runtime.Container{{Id: pod, CreatedAt: 1}}
+	if _, ok := r.Restarted[pod]; ok {
+		containers = append(containers, &runtime.Container{Id: again + pod, CreatedAt: 2})
+	}
+	return &runtime.ListContainersResponse{Containers: containers}, nil
 }
+
+// again begins the ID of the container that runs.
+const again = "again-"
 
 // ContainerStatus implements runtime.RuntimeServiceServer.
 func (r *Runtime) ContainerStatus(_ context.Context, q *runtime.ContainerStatusRequest) (*runtime.ContainerStatusResponse, error) {
+	if pod, ok := strings.CutPrefix(q.GetContainerId(), again); ok {
+		return &runtime.ContainerStatusResponse{Status: &runtime.ContainerStatus{
+			State: runtime.ContainerState_CONTAINER_RUNNING, StartedAt: r.Restarted[pod].UnixNano(), Metadata: &runtime.ContainerMetadata{Attempt: 5},
+		}}, nil
+	}
 	return &runtime.ContainerStatusResponse{Status: &runtime.ContainerStatus{
 		State: runtime.ContainerState_CONTAINER_EXITED, ExitCode: 1, Reason: "Error", LogPath: r.Exited[q.GetContainerId()],
 		Metadata: &runtime.ContainerMetadata{Attempt: 4},

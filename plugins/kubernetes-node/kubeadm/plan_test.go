@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -151,6 +152,31 @@ func TestNoContainer(t *testing.T) {
 	require.NoError(t, err)
 	_, err = apply(t, p)
 	require.ErrorContains(t, err, "the control plane does not become healthy: the kubelet has started no container of it")
+}
+
+// TestRestarted: a container that always ends explains the failure also at a moment at which it runs; one that ended once does not.
+func TestRestarted(t *testing.T) {
+	t.Parallel()
+	exited, files := map[string]string{}, map[string]string{}
+	for _, name := range []string{"etcd", "kube-apiserver", "kube-scheduler"} {
+		exited[name+"-node"] = "/var/log/pods/" + name
+		files["/var/log/pods/"+name], files["/etc/kubernetes/manifests/"+name+".yaml"] = "the end of "+name+"\n", ""
+	}
+	f := fixture(t, &critest.Runtime{Exited: exited, Restarted: map[string]time.Time{
+		"etcd-node": time.Now().Add(-time.Minute), "kube-apiserver-node": time.Now(),
+	}})
+	f.Commands.OnFunc("kubeadm init --config /dev/stdin", func(context.Context, machine.Command) (machine.Result, error) {
+		f.WriteFiles(t, files)
+		return machine.Result{ExitCode: 1, Stderr: []byte("error: error execution phase wait-control-plane: connection refused\n")}, nil
+	})
+	p, err := plan(t.Context(), f.Machine, decode(t, creator))
+	require.NoError(t, err)
+	_, err = apply(t, p)
+	require.ErrorContains(t, err, "healthy: kube-apiserver ends with exit code 1, kube-scheduler ends with exit code 1")
+	detail := pluginv1.AsError(err).Detail
+	require.True(t, strings.HasPrefix(detail, "cause: kube-apiserver: the end of kube-apiserver\n"), detail)
+	require.Contains(t, detail, "kube-apiserver: running, exit code 0, attempt 5")
+	require.NotContains(t, detail, "the end of etcd")
 }
 
 // TestRefusedInPreflight: kubeadm that changes nothing leaves no intent, so that a corrected document is not refused.

@@ -1,6 +1,6 @@
 package ready
 
-// Container is a container of the control plane that does not run.
+// Container is a container of the control plane that does not run, or has just been started again.
 type Container struct {
 	// Name is that of the component; empty if State is about all of them.
 	Name string

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/machineadm/machineadm/internal/cri"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
@@ -16,6 +17,9 @@ import (
 
 // maxLog bounds the log of a container in a description, in bytes.
 const maxLog = 4 << 10
+
+// restart is the shortest time that the kubelet waits before it starts a container again that has ended twice.
+const restart = 10 * time.Second
 
 // dial connects to the container runtime; socket is spec.node.criSocket.
 func dial(ctx context.Context, m sdk.Machine, socket string) (*cri.Client, error) {
@@ -76,7 +80,8 @@ func Images(ctx context.Context, m sdk.Machine, socket string, config []byte) er
 	return nil
 }
 
-// Containers describes the containers of the control plane, and returns those that do not run.
+// Containers describes the containers of the control plane. It returns those that do not run, or that have ended and run
+// again for less than restart: one that always ends may run at this moment.
 func Containers(ctx context.Context, m sdk.Machine, s settings.Settings, b *strings.Builder) (failed []Container) {
 	client, err := dial(ctx, m, s.Spec.Node.CRISocket)
 	if err != nil {
@@ -89,31 +94,41 @@ func Containers(ctx context.Context, m sdk.Machine, s settings.Settings, b *stri
 		if _, err := m.FS.Lstat("/etc/kubernetes/manifests/" + name + ".yaml"); err != nil {
 			continue
 		}
-		status, ok, err := client.ContainerStatus(ctx, name+"-"+strings.ToLower(s.NodeName), name)
+		statuses, err := client.ContainerStatuses(ctx, name+"-"+strings.ToLower(s.NodeName), name)
 		switch {
 		case err != nil:
 			fmt.Fprintf(b, "%s: %v\n", name, err)
 			continue
-		case !ok:
+		case len(statuses) == 0:
 			failed = append(failed, Container{Name: name, State: name + " has no container"})
 			fmt.Fprintf(b, "%s: no container\n", name)
 			continue
 		}
 		started = true
-		fmt.Fprintf(b, "%s: %s, exit code %d, attempt %d, reason %s, message %q\n",
-			name, status.State, status.ExitCode, status.Attempt, status.Reason, status.Message)
-		if status.State != "exited" {
-			continue
+		for i, status := range statuses {
+			fmt.Fprintf(b, "%s: %s, exit code %d, attempt %d, reason %s, message %q\n",
+				name, status.State, status.ExitCode, status.Attempt, status.Reason, status.Message)
+			if status.State == "exited" {
+				failed = append(failed, ended(m, name, status, b))
+				break
+			}
+			if i == 0 && status.State == "running" && time.Since(status.Started) >= restart {
+				break
+			}
 		}
-		c := Container{Name: name, State: fmt.Sprintf("%s ends with exit code %d", name, status.ExitCode), Log: status.Message}
-		if text, err := m.FS.ReadFile(status.LogPath); err == nil && len(text) > 0 { // otherwise the status alone
-			c.Log = string(text[max(0, len(text)-maxLog):])
-			fmt.Fprintf(b, "%s:\n%s\n", status.LogPath, c.Log)
-		}
-		failed = append(failed, c)
 	}
 	if len(failed) > 0 && !started {
 		return []Container{{State: "the kubelet has started no container of it"}}
 	}
 	return failed
+}
+
+// ended describes a container that has ended, with the end of its log.
+func ended(m sdk.Machine, name string, status cri.ContainerStatus, b *strings.Builder) Container {
+	c := Container{Name: name, State: fmt.Sprintf("%s ends with exit code %d", name, status.ExitCode), Log: status.Message}
+	if text, err := m.FS.ReadFile(status.LogPath); err == nil && len(text) > 0 { // otherwise the status alone
+		c.Log = string(text[max(0, len(text)-maxLog):])
+		fmt.Fprintf(b, "%s:\n%s\n", status.LogPath, c.Log)
+	}
+	return c
 }
