@@ -26,21 +26,29 @@ func fast() []string {
 
 // BenchmarkWorkers measures our manager beside the kubeadm bootstrap provider of Cluster API: the time from the moment at which
 // the machines of a cluster may be made to the last of their data, the manager's processor time, its requests and its memory.
-// Ours then makes the data of one more machine beside all that it has, and starts again.
+// Ours then makes the data of one more machine beside all that it has, and starts again. The servers of the provider are gone when
+// ours is measured: with 10,000 machines they have half of the memory of the machine.
 func BenchmarkWorkers(b *testing.B) {
-	for b.Loop() {
-		floor := measure(b, "capi-kubeadm-bootstrap-manager", kubeadmConfig(), func(c *management.Cluster, t testing.TB) *management.Process {
-			return c.KubeadmBootstrapWith(t, fast()...)
-		})
-		ours := measure(b, account, ourConfig(), nil)
-		for unit, value := range map[string]float64{
-			"cabpk-wall-ms": floor.wall, "wall-ms": ours.wall, "cabpk-cpu-ms": floor.cpu, "cpu-ms": ours.cpu,
-			"cabpk-requests": floor.requests, "requests": ours.requests, "cabpk-RSS-MiB": floor.memory, "RSS-MiB": ours.memory,
-			"one-wall-ms": ours.one, "restart-wall-ms": ours.restart,
-		} {
-			b.ReportMetric(value, unit)
+	var floor cost
+	b.Run("cabpk", func(b *testing.B) {
+		for b.Loop() {
+			floor = measure(b, "capi-kubeadm-bootstrap-manager", kubeadmConfig(), func(c *management.Cluster, t testing.TB) *management.Process {
+				return c.KubeadmBootstrapWith(t, fast()...)
+			})
 		}
-	}
+	})
+	b.Run("beside", func(b *testing.B) {
+		for b.Loop() {
+			ours := measure(b, account, ourConfig(), nil)
+			for unit, value := range map[string]float64{
+				"cabpk-wall-ms": floor.wall, "wall-ms": ours.wall, "cabpk-cpu-ms": floor.cpu, "cpu-ms": ours.cpu,
+				"cabpk-requests": floor.requests, "requests": ours.requests, "cabpk-RSS-MiB": floor.memory, "RSS-MiB": ours.memory,
+				"one-wall-ms": ours.one, "restart-wall-ms": ours.restart,
+			} {
+				b.ReportMetric(value, unit)
+			}
+		}
+	})
 }
 
 type cost struct{ wall, cpu, requests, memory, one, restart float64 }
