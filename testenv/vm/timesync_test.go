@@ -16,7 +16,7 @@ const (
 	timesyncStream = `apiVersion: machineadm.cluster.x-k8s.io/v1alpha1
 kind: Timesync
 metadata: {name: node}
-spec: {servers: [{address: 192.0.2.1}], waitForSync: {timeout: 4m, maxOffset: 100ms}}
+spec: {servers: [{address: 192.0.2.1}], waitForSync: {timeout: 4m}}
 `
 	// The server counts by itself, because the daemon sets the clock that it would otherwise serve. It has a network namespace:
 	// ntpd binds port 123 of every address, so that of the two the second one would not start.
