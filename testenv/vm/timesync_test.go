@@ -68,6 +68,9 @@ func TestTimesync(t *testing.T) {
 			expect(t, n, report.ExitOK, "machineadm", "apply", "--path", nodeFile)
 			t.Logf("apply took %s", time.Since(began).Round(time.Second))
 			assert.WithinDuration(t, time.Now(), clockOf(t, n), 10*time.Minute)
+			if provider == "chronyd" {
+				assert.Contains(t, n.MustExec(t, "cat", fetchedFile).Stdout, "8191")
+			}
 			apply(t, n, nodeFile, report.Unchanged)
 			if provider != "ntpd" { // which measures the frequency of the clock for many minutes first
 				n.MustExec(t, "sh", "-c", kernelSynchronized)
