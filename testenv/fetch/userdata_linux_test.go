@@ -70,7 +70,7 @@ func TestUserData(t *testing.T) {
 	network := nodes.NewNetwork(t, "node", "mirror", nodes.Gateway)
 	options := nodes.Options{
 		Suite: nodes.Trixie, BootTimeout: 4 * time.Minute, Network: network,
-		Layers: []nodes.Layer{nodes.EgressLayer(), {Packages: []string{"nginx", "wget"}}},
+		Layers: append(nodes.EgressLayers(nodes.Trixie), nodes.Layer{Packages: []string{"nginx", "wget"}}),
 	}
 	mirror := options
 	mirror.Hostname, mirror.Prepare = "mirror", func(root string) error {

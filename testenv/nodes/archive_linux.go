@@ -5,17 +5,19 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
+	"time"
 )
 
-// archive is the access of this machine to Debian packages. The fields may contain credentials.
+// archive is the access of this machine to the packages of a suite. The fields may contain credentials.
 type archive struct {
-	sourcesLine string   // for sources.list
-	aptConf     string   // the machine's proxy and clock leniency, as apt.conf
-	env         []string // for a builder process: constructed, plus the machine's proxies
+	sources string   // for sources.list; empty for the archive that mmdebstrap itself names
+	aptConf string   // the machine's proxy and clock leniency, as apt.conf
+	env     []string // for a builder process: constructed, plus the machine's proxies
 }
 
 func readArchive(ctx context.Context, suite Suite) (archive, error) {
@@ -41,7 +43,36 @@ func readArchive(ctx context.Context, suite Suite) (archive, error) {
 			env = append(env, name+"="+value)
 		}
 	}
-	return archive{sourcesLine: fmt.Sprintf("deb %s %s main\n", mirror, suite), aptConf: conf, env: env}, nil
+	sources := fmt.Sprintf("deb %s %s main\n", mirror, suite)
+	if suite == Noble {
+		if sources, err = ubuntuSources(ctx, mirror); err != nil {
+			return archive{}, err
+		}
+	}
+	return archive{sources: sources, aptConf: conf, env: env}, nil
+}
+
+// ubuntuSources names the Ubuntu archive beside the machine's Debian archive. Where that server has none it is empty.
+func ubuntuSources(ctx context.Context, debian string) (string, error) {
+	uri, err := besideDebian(debian)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, uri+"/dists/"+string(Noble)+"/InRelease", http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", nil //nolint:nilerr // apt may reach another archive by other ways
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return "", nil
+	}
+	return fmt.Sprintf("deb %s %s main\ndeb %[1]s %[2]s-updates main\n", uri, Noble), nil
 }
 
 // machineAptConf returns the settings of the machine's apt configuration that the use of the mirror depends on.

@@ -1,5 +1,5 @@
-// Package nodes gives tests real machines: Debian with systemd (or, with Options.OpenRC, openrc-init) as PID 1, booted
-// from a cached system, with a disk that belongs to one test.
+// Package nodes gives tests real machines: Debian or Ubuntu with systemd (on Debian, with Options.OpenRC, openrc-init) as
+// PID 1, booted from a cached system, with a disk that belongs to one test.
 //
 // A node is one of two things behind the same methods. By default it is a systemd-nspawn container in its own network
 // namespace, which boots in a second or two. It has a real init, real services, real cloud-init and its own net.*

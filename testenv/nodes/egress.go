@@ -42,10 +42,15 @@ WantedBy=sysinit.target
 `
 )
 
-// EgressLayer has what CountEgress needs.
-func EgressLayer() Layer { return Layer{Packages: []string{"nftables", "iproute2"}} }
+// EgressLayers have what CountEgress needs beyond the base system of a suite.
+func EgressLayers(suite Suite) []Layer {
+	if suite == Noble {
+		return nil
+	}
+	return []Layer{{Packages: []string{"nftables", "iproute2"}}}
+}
 
-// CountEgress prepares a container of the network, which has EgressLayer, for Node.Egress.
+// CountEgress prepares a container of the network, which has EgressLayers, for Node.Egress.
 func CountEgress(network *Network) func(root string) error {
 	return func(root string) error {
 		gateway := network.Address(Gateway)

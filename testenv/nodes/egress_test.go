@@ -14,7 +14,7 @@ func TestEgress(t *testing.T) {
 		t.Run(string(suite), func(t *testing.T) {
 			t.Parallel()
 			network := NewNetwork(t, "node", Gateway)
-			n := Boot(t, Options{Suite: suite, Network: network, Layers: []Layer{EgressLayer()}, Prepare: CountEgress(network)})
+			n := Boot(t, Options{Suite: suite, Network: network, Layers: EgressLayers(suite), Prepare: CountEgress(network)})
 			require.Empty(t, n.Egress(t), "a node by itself")
 			n.MustExec(t, "sh", "-c", "! getent hosts name.invalid")
 			assert.Equal(t, "udp . "+network.Address(Gateway).String()+" . 53", n.Egress(t))

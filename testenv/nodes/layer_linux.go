@@ -82,7 +82,7 @@ func install(ctx context.Context, suite Suite, site buildSite, o overlay, l Laye
 	if err := os.Mkdir(scratch, 0o700); err != nil {
 		return err
 	}
-	for name, content := range map[string]string{"sources.list": archive.sourcesLine, "apt.conf": archive.aptConf} {
+	for name, content := range map[string]string{"sources.list": archive.sources, "apt.conf": archive.aptConf} {
 		if err := os.WriteFile(filepath.Join(scratch, name), []byte(content), 0o600); err != nil {
 			return err
 		}

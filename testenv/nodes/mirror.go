@@ -38,6 +38,15 @@ func debianMirror(apt fs.FS, codename string) (string, error) {
 		"looked in sources.list, sources.list.d/*.list and sources.list.d/*.sources of /etc/apt")
 }
 
+// besideDebian is where a mirror that has several distributions keeps Ubuntu.
+func besideDebian(debian string) (string, error) {
+	u, err := url.Parse(debian)
+	if err != nil {
+		return "", errors.New("the URI of the Debian archive among the apt sources of this machine cannot be read") // it may hold a password
+	}
+	return u.JoinPath("../ubuntu").String(), nil
+}
+
 func isWeb(uri string) bool {
 	u, err := url.Parse(uri)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""

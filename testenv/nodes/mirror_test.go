@@ -86,3 +86,19 @@ func FuzzParseSources(f *testing.F) {
 		}
 	})
 }
+
+func TestBesideDebian(t *testing.T) {
+	t.Parallel()
+	for debian, want := range map[string]string{
+		"http://mirror.test/debian":                "http://mirror.test/ubuntu",
+		"https://name:word@mirror.test/os/debian/": "https://name:word@mirror.test/os/ubuntu",
+	} {
+		got, err := besideDebian(debian)
+		if err != nil || got != want {
+			t.Errorf("%s: got %q, %v; want %q", debian, got, err, want)
+		}
+	}
+	if got, err := besideDebian("http://name:wo%rd@mirror.test/debian"); err == nil || strings.Contains(err.Error(), "rd@") {
+		t.Errorf("got %q, %v", got, err)
+	}
+}

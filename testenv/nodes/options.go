@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Suite is the code name of a Debian release.
+// Suite is the code name of a release of Debian or Ubuntu.
 type Suite string
 
 const (
@@ -16,9 +16,11 @@ const (
 	Bookworm Suite = "bookworm"
 	// Trixie is Debian 13: systemd 257, cloud-init 25.1.
 	Trixie Suite = "trixie"
+	// Noble is Ubuntu 24.04: systemd 255, cloud-init 24.1 or later. It boots as a container without layers.
+	Noble Suite = "noble"
 )
 
-// Suites lists every release that can be booted, oldest first.
+// Suites lists the releases of Debian, oldest first.
 func Suites() []Suite { return []Suite{Bookworm, Trixie} }
 
 // Layer is a set of Debian packages on top of the base system, or what a script makes of the layers below, built once and
@@ -67,8 +69,8 @@ const (
 )
 
 func (o Options) checked() (Options, error) {
-	if !slices.Contains(Suites(), o.Suite) {
-		return o, fmt.Errorf("suite %q is none of %v", o.Suite, Suites())
+	if all := append(Suites(), Noble); !slices.Contains(all, o.Suite) {
+		return o, fmt.Errorf("suite %q is none of %v", o.Suite, all)
 	}
 	for _, l := range o.Layers {
 		if err := l.check(); err != nil {
@@ -79,6 +81,8 @@ func (o Options) checked() (Options, error) {
 		o.Hostname = "node"
 	}
 	switch {
+	case o.Suite == Noble && (o.VM || o.OpenRC || len(o.Layers) > 0):
+		return o, errors.New("virtual machines, OpenRC and layers are of Debian's packages: Noble has its base system alone")
 	case o.VM && o.Network != nil:
 		return o, errors.New("a virtual machine has no network")
 	case o.VM && o.TimeDaemon:

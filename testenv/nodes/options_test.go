@@ -20,6 +20,9 @@ func TestOptions(t *testing.T) {
 	}{
 		{"a suite", Options{Suite: Trixie}, ""},
 		{"a layer", Options{Suite: Trixie, Layers: []Layer{{Packages: []string{"libstdc++6", "python3.11-minimal"}}}}, ""},
+		{"Ubuntu", Options{Suite: Noble}, ""},
+		{"a layer on Ubuntu", Options{Suite: Noble, Layers: []Layer{{Packages: []string{"tree"}}}}, "base system alone"},
+		{"a virtual machine of Ubuntu", Options{Suite: Noble, VM: true}, "base system alone"},
 		{"no suite", Options{}, "suite"},
 		{"an unknown suite", Options{Suite: "sid"}, "sid"},
 		{"an empty layer", Options{Suite: Trixie, Layers: []Layer{{}}}, "packages or a script"},

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,12 @@ const recipeVersion = "1"
 
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
+// ubuntuKey is F6EC B376 2474 EDA9 D21B 7022 8719 20D1 991B C93C, "Ubuntu Archive Automatic Signing Key (2018)", which Debian
+// has no package of. It signs all releases since 18.04.
+//
+//go:embed ubuntu.asc
+var ubuntuKey []byte
+
 // cloudConfig makes cloud-init use the seed directory alone and run only what a node without network, users and ssh
 // can do. Module names are those that releases 22.4 to 25.1 share.
 const cloudConfig = `# testenv: only the seed directory, no network, no users, no ssh.
@@ -31,11 +38,15 @@ cloud_final_modules: [write_files_deferred, scripts_per_boot, scripts_user, fina
 `
 
 // basePackages is what every node has. Container runtimes and time daemons are layers.
-func basePackages() []string {
-	return []string{
+func basePackages(suite Suite) []string {
+	packages := []string{
 		"systemd", "systemd-sysv", "dbus", "udev", "kmod",
 		"iproute2", "netbase", "procps", "ca-certificates", "cloud-init",
 	}
+	if suite == Noble { // there apt is not among the packages that every system requires, and layers are not to be had
+		packages = append(packages, "apt", "nftables")
+	}
+	return packages
 }
 
 // aptOptions and dpkgOptions keep the system small and the build fast; unsafe-io is safe because a build that did not
@@ -50,7 +61,7 @@ func dpkgOptions() []string {
 
 // rootfs is the base system of a suite: minbase and basePackages, without any trace of the machine that built it.
 func rootfs(suite Suite) artefact {
-	recipe := slices.Concat([]string{recipeVersion, runtime.GOARCH, string(suite), cloudConfig}, basePackages(), aptOptions(), dpkgOptions())
+	recipe := slices.Concat([]string{recipeVersion, runtime.GOARCH, string(suite), cloudConfig}, basePackages(suite), aptOptions(), dpkgOptions())
 	return artefact{
 		what: fmt.Sprintf("the %s root file system", suite),
 		key:  keyOf(string(suite), recipe...),
@@ -74,10 +85,17 @@ func bootstrap(ctx context.Context, suite Suite, site buildSite) error {
 	if err := os.WriteFile(aptConf, []byte(archive.aptConf), 0o600); err != nil {
 		return err
 	}
+	keyring := debianKeyring
+	if suite == Noble {
+		keyring = filepath.Join(scratch, "ubuntu.asc")
+		if err := os.WriteFile(keyring, ubuntuKey, 0o644); err != nil { //nolint:gosec // read by apt's own user
+			return err
+		}
+	}
 	root := filepath.Join(site.dir, "rootfs")
 	argv := []string{
-		"mmdebstrap", "--mode=root", "--format=directory", "--variant=minbase", "--keyring=" + debianKeyring,
-		"--include=" + strings.Join(basePackages(), ","), "--aptopt=" + aptConf,
+		"mmdebstrap", "--mode=root", "--format=directory", "--variant=minbase", "--keyring=" + keyring,
+		"--include=" + strings.Join(basePackages(suite), ","), "--aptopt=" + aptConf,
 	}
 	for _, o := range aptOptions() {
 		argv = append(argv, "--aptopt="+o)
@@ -85,9 +103,12 @@ func bootstrap(ctx context.Context, suite Suite, site buildSite) error {
 	for _, o := range dpkgOptions() {
 		argv = append(argv, "--dpkgopt="+o)
 	}
-	// The sources line comes on stdin: a mirror's URI may hold a password, which argv would show to everyone.
-	argv = append(argv, string(suite), root, "-")
-	if err := runIsolated(ctx, site, strings.NewReader(archive.sourcesLine), append(archive.env, "TMPDIR="+scratch), argv...); err != nil {
+	argv = append(argv, string(suite), root)
+	if archive.sources != "" {
+		// They come on stdin: a mirror's URI may hold a password, which argv would show to everyone.
+		argv = append(argv, "-")
+	}
+	if err := runIsolated(ctx, site, strings.NewReader(archive.sources), append(archive.env, "TMPDIR="+scratch), argv...); err != nil {
 		return err
 	}
 	return errors.Join(makeNeutral(root), os.RemoveAll(scratch))

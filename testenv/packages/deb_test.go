@@ -105,12 +105,12 @@ func debs(version string) []string {
 // TestDeb follows a node from the first installation to the purge. Nothing asks another machine.
 func TestDeb(t *testing.T) {
 	t.Parallel()
-	for _, suite := range nodes.Suites() {
+	for _, suite := range append(nodes.Suites(), nodes.Noble) {
 		t.Run(string(suite), func(t *testing.T) {
 			t.Parallel()
 			network := nodes.NewNetwork(t, "node", nodes.Gateway)
 			n := bootWith(t, manifest.KindDeb, nodes.Options{
-				Suite: suite, Network: network, Layers: []nodes.Layer{nodes.EgressLayer()}, Prepare: nodes.CountEgress(network),
+				Suite: suite, Network: network, Layers: nodes.EgressLayers(suite), Prepare: nodes.CountEgress(network),
 			})
 			n.apt(t, append([]string{"install"}, debs(oldDeb)...)...)
 			assert.Empty(t, n.Egress(t), "the installation")

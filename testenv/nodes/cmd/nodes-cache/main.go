@@ -4,11 +4,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
+	"sync"
 
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
@@ -39,18 +41,31 @@ func run(ctx context.Context, vm bool) error {
 			return fmt.Errorf("%s is missing; install it: apt-get install --no-install-recommends %s", tool, pkg)
 		}
 	}
-	for _, suite := range nodes.Suites() {
-		built := false
-		logf := func(format string, args ...any) {
-			built = true
-			fmt.Printf(format+"\n", args...)
-		}
-		if err := nodes.BuildCache(ctx, nodes.Options{Suite: suite, VM: vm}, logf); err != nil {
-			return err
-		}
-		if !built {
-			fmt.Printf("%s: cached\n", suite)
-		}
+	suites := nodes.Suites()
+	if !vm {
+		suites = append(suites, nodes.Noble)
+	}
+	// Most of a build waits for the mirror.
+	var builds sync.WaitGroup
+	failures := make([]error, len(suites))
+	for i, suite := range suites {
+		builds.Go(func() { failures[i] = one(ctx, nodes.Options{Suite: suite, VM: vm}) })
+	}
+	builds.Wait()
+	return errors.Join(failures...)
+}
+
+func one(ctx context.Context, o nodes.Options) error {
+	built := false
+	logf := func(format string, args ...any) {
+		built = true
+		fmt.Printf(format+"\n", args...)
+	}
+	if err := nodes.BuildCache(ctx, o, logf); err != nil {
+		return err
+	}
+	if !built {
+		fmt.Printf("%s: cached\n", o.Suite)
 	}
 	return nil
 }
