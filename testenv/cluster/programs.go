@@ -38,7 +38,7 @@ func Kubeadm(t testing.TB, v Version) string {
 	return tool(t, "kubeadm-"+string(v)+"/kubeadm")
 }
 
-// Program returns the path of a program of version 1.37, or of the etcd or the coredns beside it, which are all built
+// Program returns the path of a program of version 1.37, or of the etcd or the pause beside it, which are all built
 // first when the cache does not hold them: minutes.
 func Program(t testing.TB, name string) string {
 	t.Helper()
