@@ -82,7 +82,8 @@ demo-cluster: nodes ## a control plane and a worker on two booted nodes, from a 
 ## Check
 
 .PHONY: test
-test: deps nodes tools ## every test; installs what it needs (root on Debian), else skips what cannot run. TESTFLAGS= goes to go test
+test: deps ## every test; installs what it needs (root on Debian), else skips what cannot run. TESTFLAGS= goes to go test
+	@$(MAKE) -j2 nodes tools # the one waits for the mirror, the other for the processor
 	@testenv/tools/test.sh $(TESTFLAGS)
 
 .PHONY: test-vm
@@ -110,11 +111,12 @@ promise: ## 10,000 random streams through validate, plan, apply and plan (STREAM
 
 .PHONY: campaign
 campaign: export MACHINEADM_TEST_EVERYTHING = 1
-campaign: nodes nodes-vm ## 2,000 kills and faults of runs, on image trees and on booted nodes, 200 of the manager (ROUNDS= is another number of each), and every combination that make test leaves out
+campaign: nodes nodes-vm ## 2,000 kills and faults of runs, on image trees and on booted nodes, 200 of the manager (ROUNDS= is another number of each), every combination that make test leaves out, and all of the product with the race detector
 	@go test -timeout 6h -run 'TestTrees|TestNode|TestTimesync|TestKubernetesNode|TestInstallEverywhere' -v ./testenv/crash -rounds $(or $(ROUNDS),2000)
 	@go test -timeout 2h -run TestKilled -v ./testenv/controller -rounds $(or $(ROUNDS),200)
 	@go test -timeout 2h -count=1 ./testenv/bootstrapdata ./testenv/broken ./testenv/cluster ./testenv/containerd ./testenv/containerruntime ./testenv/domainjoin ./testenv/imagebuilder ./testenv/management
 	@MACHINEADM_TEST_VM=1 CGO_ENABLED=0 go test -timeout 2h -count=1 -run 'TestNode|TestEndOfTheTest|TestWrongClock' ./testenv/vm
+	@CGO_ENABLED=1 go test -race -vet=off -timeout 20m $$(go list ./... | grep -v '/testenv\(/\|$$\)')
 
 .PHONY: bench
 bench: ## every benchmark, then the table of docs/performance.md (BENCH= is a pattern of names, BENCHFLAGS= goes to go test)

@@ -2,10 +2,11 @@
 # Runs every test of the checkout and of its nested modules, and ends with gotestsum's summary: what failed, and every
 # skipped test with its reason. Arguments go to go test: test.sh -run TestX -count=1
 #
-# Everything but testenv runs with the race detector where the machine can link it. testenv boots real nodes and starts
-# real servers: nothing is gained there by a slower binary, and a remembered result proves nothing about this machine.
-# Its packages wait for nodes and servers half of the time, so more of them run at once than there are processors. go vet is
-# a part of make lint.
+# Packages of the product that start goroutines or share memory between them run with the race detector where the machine can
+# link it; for the others, and for the controller with the libraries of Kubernetes, make campaign does so, because it
+# compiles everything once more. testenv boots real nodes and starts real servers: nothing is gained there by a slower binary, and
+# a remembered result proves nothing about this machine. Its packages wait for nodes and servers half of the time, so more of
+# them run at once than there are processors. go vet is a part of make lint.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -13,7 +14,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 events() {
 	local status=0 module race=()
 	[[ ${MACHINEADM_RACE:-0} == 0 ]] || race=(-race)
-	CGO_ENABLED=${MACHINEADM_RACE:-0} go test -json -vet=off -timeout 20m "${race[@]}" "$@" $(packages product) || status=1
+	CGO_ENABLED=${MACHINEADM_RACE:-0} go test -json -vet=off -timeout 20m "${race[@]}" "$@" $(packages concurrent) || status=1
+	CGO_ENABLED=0 go test -json -vet=off -timeout 20m "$@" $(packages sequential) || status=1
 	CGO_ENABLED=0 go test -json -vet=off -timeout 30m -p 3 -count=1 "$@" $(packages testenv) || status=1
 	for module in $(modules); do
 		CGO_ENABLED=0 GOWORK=off go -C "$module" test -json -vet=off -timeout 20m "$@" ./... || status=1
@@ -21,11 +23,20 @@ events() {
 	return $status
 }
 
-# packages ROOM: the packages of the product, or those of testenv but for the virtual machines, which make test-vm runs.
+# packages KIND: the concurrent or the sequential packages of the product, or those of testenv but for the virtual machines,
+# which make test-vm runs.
 packages() {
-	local invert=-v
-	[[ $1 == product ]] || invert=-e
-	go list ./... | grep "$invert" '^github.com/machineadm/machineadm/testenv\(/\|$\)' | grep -v '/testenv/vm$'
+	local package dir kind
+	go list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r package dir; do
+		case $package in
+		*/testenv/vm) continue ;;
+		*/testenv | */testenv/*) kind=testenv ;;
+		*/host/controller | */host/controller/*) kind=sequential ;;
+		*) grep -Eqs --include='*.go' --exclude='*_test.go' --directories=skip \
+			'^[[:space:]]*go [[:alpha:]]|[.]Go\(|sync[.]|atomic[.]' "$dir"/*.go && kind=concurrent || kind=sequential ;;
+		esac
+		[[ $kind != "$1" ]] || echo "$package"
+	done
 }
 
 # modules: the nested modules that hold tests.
