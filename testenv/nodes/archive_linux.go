@@ -66,7 +66,7 @@ func ubuntuSources(ctx context.Context, debian string) (string, error) {
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return "", nil //nolint:nilerr // apt may reach another archive by other ways
+		return "", nil // apt may reach another archive by other ways
 	}
 	_ = answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
