@@ -43,5 +43,8 @@ func Missing(t testing.TB, reason string) {
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("missing prerequisite under CI: %s", reason)
 	}
+	if err := Record("missing", reason); err != nil {
+		t.Fatal(err)
+	}
 	t.Skip(reason)
 }

@@ -48,7 +48,7 @@ const (
 
 // TestMain runs the tests again in a network namespace of their own, if this is root. What they build is built before.
 func TestMain(m *testing.M) {
-	if os.Geteuid() != 0 || os.Getenv(inside) != "" {
+	if os.Geteuid() != 0 || os.Getenv(inside) != "" || !machine.Runs(machine.System) {
 		os.Exit(m.Run())
 	}
 	ctx := context.Background()
@@ -99,6 +99,7 @@ type state struct {
 
 func need(t testing.TB) {
 	t.Helper()
+	machine.Tier(t, machine.System)
 	machine.Root(t)
 	for _, tool := range []string{"ip", "curl", awscli} {
 		machine.Tool(t, tool)

@@ -14,6 +14,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/controller/emit"
 	"github.com/machineadm/machineadm/host/controller/wrap"
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
@@ -48,6 +49,7 @@ func wrapped(t *testing.T, f wrap.Format, stream []byte) []byte {
 // installed puts the product into a root file system: the program at this path, the plugins into a directory.
 func installed(t *testing.T, program, plugins string) func(root string) error {
 	t.Helper()
+	needs.Tier(t, needs.System)
 	dir := t.TempDir()
 	paths := map[string]string{
 		program: "host/cmd/machineadm",

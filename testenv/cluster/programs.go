@@ -35,21 +35,12 @@ func Kubeadm(t testing.TB, v Version) string {
 	if v == V137 {
 		return Program(t, "kubeadm")
 	}
-	return tool(t, "kubeadm-"+string(v)+"/kubeadm")
+	return tools.For(t, "kubeadm-"+string(v)+"/kubeadm")
 }
 
 // Program returns the path of a program of version 1.37, or of the etcd or the pause beside it, which are all built
 // first when the cache does not hold them: minutes.
 func Program(t testing.TB, name string) string {
 	t.Helper()
-	return tool(t, programs+"/"+name)
-}
-
-func tool(t testing.TB, name string) string {
-	t.Helper()
-	path, err := tools.Path(t.Context(), t.Output(), ".", name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return tools.For(t, programs+"/"+name)
 }

@@ -19,6 +19,7 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/contract"
 
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/components"
 	"github.com/machineadm/machineadm/testenv/management"
 	"github.com/machineadm/machineadm/testenv/tools"
@@ -107,6 +108,7 @@ func TestObjects(t *testing.T) {
 
 // TestDeployment: the container is one that clusterctl finds, and its program has the flags that it gets.
 func TestDeployment(t *testing.T) {
+	needs.Tier(t, needs.Cluster)
 	built := t.TempDir()
 	require.NoError(t, tools.Products(t.Context(), built, map[string]string{"manager": "host/cmd/manager"}))
 	help, err := exec.CommandContext(t.Context(), filepath.Join(built, "manager"), "--help").CombinedOutput()
@@ -162,6 +164,7 @@ func variables(t *testing.T, s *side) {
 
 // TestReproducible: a release that is made twice has the same bytes. A version that clusterctl does not install is refused.
 func TestReproducible(t *testing.T) {
+	needs.Tier(t, needs.Cluster)
 	built := t.TempDir()
 	require.NoError(t, tools.Products(t.Context(), built, map[string]string{"manager": "host/cmd/manager"}))
 	programs := map[string]string{"amd64": filepath.Join(built, "manager"), "arm64": filepath.Join(built, "manager")}

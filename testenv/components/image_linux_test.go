@@ -16,6 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/authority"
 	"github.com/machineadm/machineadm/testenv/components"
 	"github.com/machineadm/machineadm/testenv/containerd"
@@ -33,6 +34,7 @@ const (
 // TestImage: the containerd of Debian 12 and that of 13 import the image of a release under its name and digest. In that of Debian 12,
 // with Debian's runc, the program runs as the Deployment says; the nodes of Debian 13 can run no containers.
 func TestImage(t *testing.T) {
+	needs.Tier(t, needs.Cluster)
 	built, into := t.TempDir(), t.TempDir()
 	require.NoError(t, tools.Products(t.Context(), built, map[string]string{"manager": "host/cmd/manager"}))
 	program := filepath.Join(built, "manager")

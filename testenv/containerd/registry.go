@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/machineadm/machineadm/testenv/authority"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 const (
@@ -46,7 +47,7 @@ func (d *Daemon) StartRegistry(t testing.TB) *Registry {
 	ca := authority.New(t)
 	certificate, key := ca.Issue(t, registryName)
 	r := &Registry{Host: registryName + ":" + registryPort, CA: ca.Certificate, User: "robot", Password: rand.Text(), daemon: d}
-	if err := d.CopyIn(t.Context(), tool(t, "registry"), registryCommand, 0o755); err != nil {
+	if err := d.CopyIn(t.Context(), tools.For(t, "registry"), registryCommand, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	d.Write(t, "/etc/registry/config.yml", registryConfig)

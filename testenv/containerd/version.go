@@ -132,19 +132,10 @@ func (v Version) programs(t testing.TB) map[string]string {
 	all := map[string]string{askCommand: ask}
 	if !v.Packaged() {
 		for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr"} {
-			all["/usr/local/bin/"+name] = tool(t, fmt.Sprintf("containerd-%s/%s", v, name))
+			all["/usr/local/bin/"+name] = tools.For(t, fmt.Sprintf("containerd-%s/%s", v, name))
 		}
 	}
 	return all
-}
-
-func tool(t testing.TB, name string) string {
-	t.Helper()
-	path, err := tools.Path(t.Context(), t.Output(), ".", name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func install(root string, programs map[string]string) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/containerd"
 	"github.com/machineadm/machineadm/testenv/nodes"
 	"github.com/machineadm/machineadm/testenv/tools"
@@ -27,6 +28,7 @@ type node struct{ *containerd.Daemon }
 // start boots a node with a containerd of the version, the host and the plugin.
 func start(t *testing.T, v containerd.Version) node {
 	t.Helper()
+	require.Tier(t, require.System)
 	built := t.TempDir()
 	if err := tools.Products(t.Context(), built, map[string]string{
 		"machineadm": "host/cmd/machineadm", pluginBinary: "plugins/container-runtime/containerd",

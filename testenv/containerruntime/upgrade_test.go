@@ -41,10 +41,7 @@ func TestUpgrade(t *testing.T) {
 func (n node) upgrade(t *testing.T, v containerd.Version) {
 	t.Helper()
 	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr"} {
-		path, err := tools.Path(t.Context(), t.Output(), ".", fmt.Sprintf("containerd-%s/%s", v, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := tools.For(t, fmt.Sprintf("containerd-%s/%s", v, name))
 		n.MustExec(t, "rm", "-f", "/usr/bin/"+name)
 		if err := n.CopyIn(t.Context(), path, "/usr/bin/"+name, 0o755); err != nil {
 			t.Fatal(err)
@@ -60,10 +57,7 @@ func TestTwoContainerds(t *testing.T) {
 	t.Parallel()
 	n := start(t, containerd.V17)
 	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr"} {
-		path, err := tools.Path(t.Context(), t.Output(), ".", "containerd-2.3/"+name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := tools.For(t, "containerd-2.3/"+name)
 		if err := n.CopyIn(t.Context(), path, "/usr/local/bin/"+name, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
@@ -47,6 +48,9 @@ func TestMain(m *testing.M) {
 func testMain(m *testing.M) (code int) {
 	for *seed == 0 {
 		*seed = rand.Uint64()
+	}
+	if !require.Runs(require.System) {
+		return m.Run()
 	}
 	var err error
 	if built, err = os.MkdirTemp("", "crash-"); err != nil {

@@ -39,6 +39,7 @@ func (t interruptible) Failed() bool { return t.ctx.Err() == nil && t.TB.Failed(
 // interruptibleBySignal catches the signal until the test and its cleanup have ended.
 func interruptibleBySignal(t *testing.T) interruptible {
 	t.Helper()
+	needs.Tier(t, needs.Cluster)
 	// Not before the cleanup, which the end of the test's own context precedes.
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(t.Context()), os.Interrupt, syscall.SIGTERM)
 	silent := context.AfterFunc(ctx, func() {
@@ -207,6 +208,7 @@ func list(t interruptible, control *nodes.Node) int {
 // TestClusterInterrupted: Ctrl-C while kubeadm is at work removes the machines.
 func TestClusterInterrupted(t *testing.T) {
 	t.Parallel()
+	needs.Tier(t, needs.Cluster)
 	needs.Root(t)
 	demo := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCluster$", "-test.v")
 	out, err := demo.StdoutPipe()

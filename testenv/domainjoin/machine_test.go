@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/domain"
 	"github.com/machineadm/machineadm/testenv/nodes"
 	"github.com/machineadm/machineadm/testenv/tools"
@@ -35,6 +36,7 @@ type machine struct {
 // newMachine boots a machine that has joined nothing.
 func newMachine(t *testing.T, c *domain.Controller, network *nodes.Network, name string) machine {
 	t.Helper()
+	needs.Tier(t, needs.System)
 	built := t.TempDir()
 	sources := map[string]string{
 		"machineadm": "host/cmd/machineadm", "machineadm-domain-join-plugin-activedirectory": "plugins/domain-join/activedirectory",

@@ -61,6 +61,7 @@ const site = `server {
 // one than its mirror.
 func TestUserData(t *testing.T) {
 	t.Parallel()
+	needs.Tier(t, needs.System)
 	right, key := released(t)
 	wrong, _ := released(t)
 	file := File("v0.1.0", "linux", runtime.GOARCH)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
@@ -54,6 +55,7 @@ func values() map[string]string {
 // binaries returns a directory with the host and the plugins.
 func binaries(t *testing.T) string {
 	t.Helper()
+	require.Tier(t, require.System)
 	dir := t.TempDir()
 	if err := tools.Products(t.Context(), dir, map[string]string{
 		"machineadm":                      "host/cmd/machineadm",

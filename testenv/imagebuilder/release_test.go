@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/download"
 	"github.com/machineadm/machineadm/testenv/nodes"
 	"github.com/machineadm/machineadm/testenv/tools"
@@ -20,6 +21,7 @@ import (
 // stands for another distribution too, which has no package.
 func TestRelease(t *testing.T) {
 	t.Parallel()
+	needs.Tier(t, needs.System)
 	dir, key := t.TempDir(), download.NewKey(t)
 	require.NoError(t, tools.Products(t.Context(), dir, map[string]string{
 		"bin/machineadm": "host/cmd/machineadm", "plugins/machineadm-sysctl-plugin-procfs": "plugins/sysctl/procfs",

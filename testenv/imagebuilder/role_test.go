@@ -290,8 +290,7 @@ func packages(t *testing.T) []string {
 	t.Helper()
 	needs.Root(t)
 	needs.Tool(t, "xz")
-	nfpm, err := tools.Path(t.Context(), os.Stderr, ".", "nfpm")
-	require.NoError(t, err)
+	nfpm := tools.For(t, "nfpm")
 	dir := t.TempDir()
 	r := release.Release{
 		Version: "v0.1.0", Time: time.Unix(1767225600, 0), Names: []string{"machineadm", "machineadm-sysctl-plugin-procfs", "machineadm-noop-plugin-test"},

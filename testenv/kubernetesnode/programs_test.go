@@ -6,12 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 // build returns where a node has the host and the plugins, by the files to copy.
 func build(t *testing.T) map[string]string {
 	t.Helper()
+	needs.Tier(t, needs.Cluster)
 	built, programs := t.TempDir(), map[string]string{}
 	sources := map[string]string{}
 	for to, source := range map[string]string{

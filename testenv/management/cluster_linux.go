@@ -48,6 +48,7 @@ const (
 // their own.
 func Start(t testing.TB, apiServer ...string) *Cluster {
 	t.Helper()
+	require.Tier(t, require.Cluster)
 	require.Root(t)
 	if !isPrivate() {
 		t.Fatal("the tests share the machine's network: call management.Main in TestMain")

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 // Release is a version of a provider in the repository of a clusterctl.
@@ -42,7 +44,7 @@ func (c *Cluster) Clusterctl(t testing.TB, releases ...Release) *Clusterctl {
 	t.Helper()
 	c.Install(t, []byte(certManager))
 	home := t.TempDir()
-	ctl := &Clusterctl{path: tool(t, providers+"/clusterctl"), config: filepath.Join(home, "clusterctl.yaml"), home: home}
+	ctl := &Clusterctl{path: tools.For(t, providers+"/clusterctl"), config: filepath.Join(home, "clusterctl.yaml"), home: home}
 	text := "cert-manager: {externallyProvisioned: true, timeout: 20s}\nproviders:\n"
 	for _, r := range releases {
 		ctl.Add(t, r)

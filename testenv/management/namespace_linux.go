@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 // variable has the network namespace that isolate made, as /proc names it. What inherits it in that namespace stays there.
@@ -17,9 +19,9 @@ const variable = "MACHINEADM_TEST_NETWORK"
 
 // Main runs the tests of a package in a network namespace of their own, and is all that a TestMain with clusters calls. It
 // builds programs that the cache does not hold first: minutes. As another user than root it runs the tests where they
-// are, and Start skips them.
+// are, and Start skips them, as it does where their tier does not run.
 func Main(m *testing.M) {
-	if os.Geteuid() == 0 && !isPrivate() {
+	if os.Geteuid() == 0 && !isPrivate() && require.Runs(require.Cluster) {
 		err := prepare(context.Background())
 		if err == nil {
 			err = isolate()

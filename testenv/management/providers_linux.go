@@ -84,7 +84,7 @@ func (c *Cluster) provide(t testing.TB, p provider) *Process {
 	components := c.components(t, p)
 	c.Install(t, components)
 	health := c.Address(t)
-	manager := c.Run(t, c.account(t, components), tool(t, providers+"/"+p.program), append([]string{
+	manager := c.Run(t, c.account(t, components), tools.For(t, providers+"/"+p.program), append([]string{
 		"--webhook-port=" + strconv.Itoa(c.ports+p.webhooks), "--webhook-cert-dir=" + c.serving(t),
 		"--health-addr=" + health, "--diagnostics-address=" + c.Address(t), "--insecure-diagnostics",
 	}, p.arguments...)...)
@@ -127,22 +127,13 @@ func (c *Cluster) account(t testing.TB, manifests []byte) string {
 // Render returns the manifests of a directory with a kustomization.
 func Render(t testing.TB, directory string) []byte {
 	t.Helper()
-	kustomize := exec.CommandContext(t.Context(), tool(t, "kustomize"), directory)
+	kustomize := exec.CommandContext(t.Context(), tools.For(t, "kustomize"), directory)
 	kustomize.Stderr = t.Output()
 	rendered, err := kustomize.Output()
 	if err != nil {
 		t.Fatalf("render %s: %v", directory, err)
 	}
 	return rendered
-}
-
-func tool(t testing.TB, name string) string {
-	t.Helper()
-	path, err := tools.Path(t.Context(), t.Output(), ".", name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // sources returns the directory with a module that the providers are built of, and downloads it when it is not there.

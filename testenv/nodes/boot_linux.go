@@ -12,6 +12,11 @@ import (
 
 func prerequisites(t testing.TB, o Options) {
 	t.Helper()
+	if o.VM {
+		require.Tier(t, require.VM)
+	} else {
+		require.Tier(t, require.System)
+	}
 	require.Root(t)
 	if !o.VM {
 		require.Tool(t, "systemd-nspawn")

@@ -15,6 +15,7 @@ import (
 
 func prerequisites(t testing.TB, _ Options) {
 	t.Helper()
+	require.Tier(t, require.System)
 	require.Root(t)
 }
 

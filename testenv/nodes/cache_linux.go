@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 // cache holds built systems, one directory per key, and the directories of running nodes beside them: an overlay's
@@ -94,6 +96,9 @@ func (c cache) artefacts(suite Suite, layers []Layer) []artefact {
 // once builds the artefact unless it is there: beside, then renamed, under a lock that excludes other processes.
 func (c cache) once(ctx context.Context, a artefact, logf func(string, ...any)) (string, error) {
 	final := filepath.Join(c.dir, a.key)
+	if err := require.Record("system", a.key); err != nil {
+		return "", err
+	}
 	if ok, err := exists(final); ok || err != nil {
 		return final, err
 	}

@@ -140,9 +140,7 @@ func freePort(ctx context.Context) (string, error) {
 
 func built(t testing.TB, tool string) string {
 	t.Helper()
-	program, err := tools.Path(t.Context(), t.Output(), ".", tool)
-	check(t, err)
-	return program
+	return tools.For(t, tool)
 }
 
 func check(t testing.TB, err error) {

@@ -24,8 +24,7 @@ func standIns(t *testing.T, version string, kinds ...string) *release.Release {
 	for _, program := range []string{"zstd", "xz", "mksquashfs", "wixl", "msibuild", "faketime"} {
 		needs.Tool(t, program)
 	}
-	nfpm, err := tools.Path(t.Context(), os.Stderr, ".", "nfpm")
-	require.NoError(t, err)
+	nfpm := tools.For(t, "nfpm")
 	dir := t.TempDir()
 	r := &release.Release{
 		Version: version, Time: commit(), Binaries: dir, Share: filepath.Join(dir, "share"), Platform: release.Platforms(),

@@ -116,9 +116,7 @@ func TestReproducible(t *testing.T) {
 	for _, want := range []string{`"pkg:golang/google.golang.org/grpc@v1.`, `"pkg:golang/stdlib@1.`, `"name": "` + plugin + `"`} {
 		assert.Contains(t, string(bill), want)
 	}
-	spdx, err := tools.Path(t.Context(), t.Output(), ".", "spdx")
-	require.NoError(t, err)
-	reader := exec.CommandContext(t.Context(), spdx)
+	reader := exec.CommandContext(t.Context(), tools.For(t, "spdx"))
 	reader.Stdin = bytes.NewReader(bill)
 	read, err := reader.Output()
 	require.NoError(t, err)

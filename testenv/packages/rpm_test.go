@@ -1,7 +1,6 @@
 package packages
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -24,8 +23,7 @@ func managers() nodes.Layer {
 // stub is a package of a base system that is not there: what packages of programs depend on.
 func stub(t *testing.T, kind string) string {
 	t.Helper()
-	nfpm, err := tools.Path(t.Context(), os.Stderr, ".", "nfpm")
-	require.NoError(t, err)
+	nfpm := tools.For(t, "nfpm")
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "nfpm.json"), []byte(`{"name": "base", "arch": "amd64", "version": "1.0.0", "provides": ["/bin/sh", "sh"]}`), 0o600)
 	out, err := exec.CommandContext(t.Context(), nfpm, "package", "--config", filepath.Join(dir, "nfpm.json"), "--packager", kind, "--target", dir).CombinedOutput()

@@ -1,7 +1,6 @@
 package packages
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -57,9 +56,7 @@ func TestSysext(t *testing.T) {
 // TestSysextImage mounts the images themselves, in a virtual machine.
 func TestSysextImage(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("MACHINEADM_TEST_VM") == "" {
-		t.Skip("boots a virtual machine, which takes minutes: make test-vm runs it")
-	}
+	needs.Tier(t, needs.VM)
 	n := node{nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, VM: true})}
 	previous := ""
 	for _, version := range []string{oldVersion, newVersion} {

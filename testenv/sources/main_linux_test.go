@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/authority"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
@@ -46,6 +47,7 @@ func onNode() error {
 // built returns the directory with these programs of the checkout.
 func built(t testing.TB, sources map[string]string) string {
 	t.Helper()
+	needs.Tier(t, needs.System)
 	dir := t.TempDir()
 	require.NoError(t, tools.Products(t.Context(), dir, sources))
 	return dir

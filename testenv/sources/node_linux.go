@@ -16,6 +16,7 @@ import (
 	"github.com/machineadm/machineadm/contract/conformance"
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
@@ -42,6 +43,7 @@ type Node struct {
 // BootNode boots a node with the host and these plugins, such as remote-config/http.
 func BootNode(t *testing.T, plugins ...string) *Node {
 	t.Helper()
+	require.Tier(t, require.System)
 	programs := map[string]string{
 		"usr/bin/machineadm": "host/cmd/machineadm", libexec + "machineadm-noop-plugin-test": "testenv/noop",
 	}
@@ -68,6 +70,7 @@ func binary(plugin string) string {
 // Conforms runs the conformance checks of a plugin with this document, whose object has this digest unless it is empty.
 func Conforms(t *testing.T, plugin string, document []byte, digest string) {
 	t.Helper()
+	require.Tier(t, require.System)
 	dir, name := t.TempDir(), binary(plugin)
 	at := filepath.Join(dir, "cases", path.Base(plugin))
 	expected := []byte("{}\n")

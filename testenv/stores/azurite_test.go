@@ -46,6 +46,7 @@ type azurite struct {
 // before they run in parallel, so that the second one finds what the first has installed.
 func azuriteProgram(t *testing.T) string {
 	t.Helper()
+	needs.Tier(t, needs.System)
 	needs.Tool(t, "npm")
 	needs.Tool(t, "node")
 	lock, err := os.ReadFile("azurite/package-lock.json")

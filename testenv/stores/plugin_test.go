@@ -19,6 +19,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
@@ -38,6 +39,7 @@ type plugin struct {
 // start builds a plugin and runs it until the test ends. What it writes has no secret.
 func start(t testing.TB, source string) plugin {
 	t.Helper()
+	needs.Tier(t, needs.System)
 	dir, err := os.MkdirTemp("", "stores-") //nolint:usetesting // the path of a socket has to be short
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })

@@ -36,8 +36,7 @@ type vaultServer struct {
 // startVault starts Vault and waits until it is unsealed. It is killed at the end of the test.
 func startVault(t *testing.T) vaultServer {
 	t.Helper()
-	program, err := tools.Path(t.Context(), t.Output(), ".", "vault")
-	require.NoError(t, err)
+	program := tools.For(t, "vault")
 	a, dir := authority.New(t), t.TempDir()
 	certificate, key := a.Issue(t, "localhost", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)} })
 	files := []string{filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")}

@@ -17,6 +17,9 @@ import (
 // are in bin/ of the checkout and are linked again only when they have changed, because tests of many packages need them.
 func Products(ctx context.Context, into string, sources map[string]string) error {
 	for name, source := range sources {
+		if err := require.Record("program", source); err != nil {
+			return err
+		}
 		if err := product(ctx, source, filepath.Join(into, name)); err != nil {
 			return fmt.Errorf("build %s: %w", source, err)
 		}

@@ -28,6 +28,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 const (
@@ -66,6 +68,9 @@ func Path(ctx context.Context, log io.Writer, dir, name string) (string, error) 
 	}
 	cache := filepath.Join(caches, "machineadm-testenv", "tools", key)
 	binary := executable(filepath.Join(cache, program))
+	if err := require.Record("tool", set); err != nil {
+		return "", err
+	}
 	if _, err := os.Stat(binary); err == nil {
 		return binary, nil
 	}

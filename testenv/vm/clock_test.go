@@ -96,7 +96,7 @@ func clockOf(t *testing.T, n *nodes.Node) time.Time {
 
 // TestWrongClock: a machine boots with the clock that the test gives it.
 func TestWrongClock(t *testing.T) {
-	needsVM(t)
+	needs.Tier(t, needs.VM)
 	needs.Campaign(t) // of the test environment alone
 	t.Parallel()
 	const off = -6 * time.Hour

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/containerd"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
@@ -29,7 +30,7 @@ const newer = "/opt/newer"
 // set up at the same first boot, so the clock is an hour off before the configuration is written, or right after. First with
 // 1.7, which has it in the main file, then with 2.3, which has it in a drop-in.
 func TestContainerdClock(t *testing.T) {
-	needsVM(t)
+	require.Tier(t, require.VM)
 	install := programs(t, map[string]string{
 		hostPath: "host/cmd/machineadm", runtimePlugin: "plugins/container-runtime/containerd",
 	})
@@ -45,11 +46,7 @@ func upgrade(t *testing.T, v containerd.Version) func(root string) error {
 	t.Helper()
 	paths := map[string]string{}
 	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr"} {
-		path, err := tools.Path(t.Context(), t.Output(), ".", "containerd-"+string(v)+"/"+name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		paths[name] = path
+		paths[name] = tools.For(t, "containerd-"+string(v)+"/"+name)
 	}
 	return func(root string) error {
 		for name, path := range paths {

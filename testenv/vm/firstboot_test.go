@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
 	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 )
@@ -17,7 +18,7 @@ import (
 // TestFirstBoot: cloud-init prepares a machine with the recommended template, up to the sentinel and the report; then the
 // machine shuts down in order.
 func TestFirstBoot(t *testing.T) {
-	needsVM(t)
+	require.Tier(t, require.VM)
 	install := product(t)
 	for _, suite := range nodes.Suites() {
 		t.Run(string(suite), func(t *testing.T) {

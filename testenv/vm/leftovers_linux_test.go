@@ -34,7 +34,7 @@ func TestChild(t *testing.T) {
 // TestEndOfTheTest: a virtual machine ends with its test, however that ends, and leaves nothing. A killed test leaves no
 // process; the next boot of any node removes its files.
 func TestEndOfTheTest(t *testing.T) {
-	needsVM(t)
+	needs.Tier(t, needs.VM)
 	needs.Campaign(t) // of the test environment alone
 	for _, how := range []string{"fails", "is killed"} {
 		t.Run(how, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 // TestNode: a virtual machine passes the tests of every node, and has a kernel and a disk of its own.
 func TestNode(t *testing.T) {
-	needsVM(t)
+	needs.Tier(t, needs.VM)
 	needs.Campaign(t) // of the test environment alone
 	for suite, prepare := range map[nodes.Suite]func(string) error{nodes.Bookworm: nodestest.RebootsItself, nodes.Trixie: nil} {
 		t.Run(string(suite), func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
@@ -58,7 +59,7 @@ func modules() []string {
 // TestSysctl: one machine, from its first apply over a stepped clock, a reboot and a power cut, which comes at another
 // moment for each suite.
 func TestSysctl(t *testing.T) {
-	needsVM(t)
+	require.Tier(t, require.VM)
 	install := product(t)
 	for suite, changes := range map[nodes.Suite]int{nodes.Bookworm: 1, nodes.Trixie: 2 * many} {
 		t.Run(string(suite), func(t *testing.T) {

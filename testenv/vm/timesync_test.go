@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
 	"github.com/machineadm/machineadm/testenv/timeservers"
 )
@@ -36,7 +37,7 @@ ExecStart=ip netns exec time /usr/local/bin/timeserver -listen 192.0.2.1:123 -of
 // TestTimesync: a machine boots with a clock that is hours late. One stream sets it, with each daemon. With chronyd the clock is a
 // year late, and a source whose certificate is not valid yet is behind the Timesync document.
 func TestTimesync(t *testing.T) {
-	needsVM(t)
+	require.Tier(t, require.VM)
 	for provider, daemon := range map[string]timeservers.Daemon{
 		"chronyd": timeservers.Chrony, "ntpd": timeservers.NTPsec, "systemd": timeservers.Timesyncd,
 	} {

@@ -17,16 +17,6 @@ import (
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
-// wanted is set by make test-vm.
-const wanted = "MACHINEADM_TEST_VM"
-
-func needsVM(t *testing.T) {
-	t.Helper()
-	if os.Getenv(wanted) != "1" {
-		t.Skip("boots a virtual machine, which takes minutes: make test-vm runs it")
-	}
-}
-
 const (
 	sentinel = "/run/cluster-api/bootstrap-success.complete"
 	hostPath = "/usr/bin/machineadm"
