@@ -11,4 +11,4 @@ if ((${#missing[@]})); then
   exit 1
 fi
 echo "What is not in the cache is built first: all programs of Kubernetes take a quarter of an hour, once."
-CI=true exec go test -count=1 -v -timeout 60m -run '^TestCluster$' ./testenv/demo
+CI=true MACHINEADM_TIERS=system,cluster exec go test -count=1 -v -timeout 60m -run '^TestCluster$' ./testenv/demo

@@ -6,4 +6,4 @@ if [[ $(id -u) != 0 ]]; then
   echo "demo-node boots a machine (systemd-nspawn) and needs root; make demo does not" >&2
   exit 1
 fi
-CI=true exec go test -count=1 -v -run '^TestNode$' ./testenv/demo
+CI=true MACHINEADM_TIERS=system exec go test -count=1 -v -run '^TestNode$' ./testenv/demo
