@@ -9,7 +9,9 @@ BIN   := bin
 MAN   := dist/man
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/machineadm-testenv
 TOOL  := go run ./testenv/tools/cmd/tool
-# As testenv/tools/build.sh compiles, so that tests and linters take what it compiled, and it what they did.
+SUITE := go run ./testenv/suite/cmd/suite
+DEPS  := go run ./testenv/deps/cmd/deps -tier
+# As testenv/tools compiles programs and tools, so that tests and linters take what they compiled, and these what those did.
 export GOFLAGS := -trimpath -tags=grpcnotrace $(GOFLAGS)
 # The controller runs on Linux alone. To lint it for Windows as well would compile the libraries of Kubernetes once more.
 LINUX_ONLY := ^\./(host/(controller|cmd/manager)|testenv/(bench|clusterctl|controller|crd|management|reference))(/|$$)
@@ -82,14 +84,36 @@ demo-cluster: nodes ## a control plane and a worker on two booted nodes, from a 
 ## Check
 
 .PHONY: test
-test: deps ## every test; installs what it needs (root on Debian), else skips what cannot run. TESTFLAGS= goes to go test
-	@$(MAKE) -j2 nodes tools # the one waits for the mirror, the other for the processor
-	@testenv/tools/test.sh $(TESTFLAGS)
+test: ## proves the product within ten minutes on two cores, and says what it left out. PKG= are packages (./sdk/...), TESTFLAGS= goes to go test, RACE=1 takes the race detector where goroutines start
+	@$(DEPS) test
+	@$(SUITE) $(if $(RACE),-race) test $(PKG) -- $(TESTFLAGS)
+
+.PHONY: test-controller
+test-controller: ## the controller without a cluster: compiles the libraries of Kubernetes, minutes once. PKG= and TESTFLAGS= as above, here and below
+	@$(DEPS) test
+	@$(SUITE) controller $(PKG) -- $(TESTFLAGS)
+
+.PHONY: test-system
+test-system: nodes ## booted nodes, real daemons, packages, object stores, Windows under wine; root on Debian, half an hour
+	@$(SUITE) system $(PKG) -- $(TESTFLAGS)
+
+.PHONY: test-cluster
+test-cluster: nodes ## real Kubernetes and Cluster API, which are built first, once; root on Debian, half an hour
+	@$(SUITE) cluster $(PKG) -- $(TESTFLAGS)
 
 .PHONY: test-vm
-test-vm: nodes-vm ## the tests that need a kernel of their own, on emulated virtual machines; minutes; root on Debian. TESTFLAGS= as above
-	@MACHINEADM_TEST_VM=1 CGO_ENABLED=0 go test -count=1 -v -timeout 90m ./testenv/vm $(TESTFLAGS)
-	@MACHINEADM_TEST_VM=1 CGO_ENABLED=0 go test -count=1 -v -timeout 30m -run TestSysextImage ./testenv/packages
+test-vm: nodes-vm ## emulated machines: what needs a kernel of its own; root on Debian, a quarter of an hour
+	@$(SUITE) vm $(PKG) -- $(TESTFLAGS)
+
+.PHONY: test-slow
+test-slow: # the last three at once, within the limits of SUITEFLAGS=: what CI runs after the others
+	@$(DEPS) test system cluster vm
+	@$(SUITE) $(SUITEFLAGS) slow $(PKG) -- $(TESTFLAGS)
+
+.PHONY: test-all
+test-all: ## every one of these targets, to the end
+	@failed=; for tier in test test-controller test-system test-cluster test-vm; do $(MAKE) $$tier || failed+=" $$tier"; done; \
+	[[ -z $$failed ]] || { echo "failed:$$failed" >&2; exit 1; }
 
 .PHONY: lint
 lint: ## golangci-lint, for Windows too where a package has other files there, and the protocol's linter (PKG= is a part of the module that has files for both)
@@ -110,12 +134,12 @@ promise: ## 10,000 random streams through validate, plan, apply and plan (STREAM
 	@PROMISE_STREAMS=$(or $(STREAMS),10000) go test -timeout 6h -run TestAPlanIsExact -v ./testenv/promise
 
 .PHONY: campaign
-campaign: export MACHINEADM_TEST_EVERYTHING = 1
+campaign: export MACHINEADM_TIERS = controller,system,cluster,vm,campaign
 campaign: nodes nodes-vm ## 2,000 kills and faults of runs, on image trees and on booted nodes, 200 of the manager (ROUNDS= is another number of each), every combination that make test leaves out, and all of the product with the race detector
 	@go test -timeout 6h -run 'TestTrees|TestNode|TestTimesync|TestKubernetesNode|TestInstallEverywhere' -v ./testenv/crash -rounds $(or $(ROUNDS),2000)
 	@go test -timeout 2h -run TestKilled -v ./testenv/controller -rounds $(or $(ROUNDS),200)
 	@go test -timeout 2h -count=1 ./testenv/bootstrapdata ./testenv/broken ./testenv/cluster ./testenv/containerd ./testenv/containerruntime ./testenv/domainjoin ./testenv/imagebuilder ./testenv/management
-	@MACHINEADM_TEST_VM=1 CGO_ENABLED=0 go test -timeout 2h -count=1 -run 'TestNode|TestEndOfTheTest|TestWrongClock' ./testenv/vm
+	@CGO_ENABLED=0 go test -timeout 2h -count=1 -run 'TestNode|TestEndOfTheTest|TestWrongClock' ./testenv/vm
 	@CGO_ENABLED=1 go test -race -vet=off -timeout 20m $$(go list ./... | grep -v '/testenv\(/\|$$\)')
 
 .PHONY: bench
@@ -139,8 +163,8 @@ generate-check: ## regenerate elsewhere and compare; fails with the difference
 ## Prepare
 
 .PHONY: deps
-deps: ## install the Debian packages of testenv/deps/packages that are missing (root on Debian; elsewhere it says what is missing)
-	@go run ./testenv/deps/cmd/deps
+deps: ## install the Debian packages of testenv/deps/packages that are missing, for all tiers (root on Debian; elsewhere it says what is missing)
+	@$(DEPS) test system cluster vm
 
 .PHONY: tools
 tools: ## build every pinned tool of testenv/tools into the cache, before a test's time limit counts; minutes, once

@@ -3,6 +3,7 @@ package cluster
 import (
 	"testing"
 
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
@@ -42,5 +43,6 @@ func Kubeadm(t testing.TB, v Version) string {
 // first when the cache does not hold them: minutes.
 func Program(t testing.TB, name string) string {
 	t.Helper()
+	require.Tier(t, require.Cluster)
 	return tools.For(t, programs+"/"+name)
 }

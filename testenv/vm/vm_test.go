@@ -5,6 +5,8 @@
 // package, make test does not.
 package vm
 
+//machineadm:tier vm
+
 import (
 	"encoding/json"
 	"os"

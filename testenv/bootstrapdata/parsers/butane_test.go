@@ -1,5 +1,7 @@
 package parsers
 
+//machineadm:tier controller
+
 import (
 	"os"
 	"path/filepath"

@@ -1,5 +1,7 @@
 package loader
 
+//machineadm:tier controller
+
 import (
 	"crypto/ecdsa"
 	"crypto/elliptic"

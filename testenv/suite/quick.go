@@ -1,0 +1,50 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+)
+
+// The limits of one package. go test counts them from the start of its process.
+const (
+	productTimeout = "-timeout=20m"
+	testenvTimeout = "-timeout=30m"
+)
+
+// quick runs the chosen packages with few calls of go test, which compiles some while it runs others. Results of the product that are
+// in go test's cache count; those of testenv do not: they run programs that go test does not see.
+func (r *runner) quick(ctx context.Context) error {
+	var concurrent, product, programs []string
+	var nested []Package
+	for _, p := range r.chosen {
+		switch {
+		case p.Nested:
+			nested = append(nested, p)
+		case p.Testenv():
+			programs = append(programs, p.Dir)
+		case r.Race && p.Concurrent && !p.Kubernetes:
+			concurrent = append(concurrent, p.Dir)
+		default:
+			product = append(product, p.Dir)
+		}
+	}
+	var errs []error
+	run := func(c command) {
+		if len(c.dirs) > 0 && ctx.Err() == nil {
+			errs = append(errs, c.run(ctx, r.done))
+		}
+	}
+	race := r.command(concurrent, productTimeout)
+	race.race = true
+	run(race)
+	run(r.command(product, productTimeout))
+	// They wait for processes and disks, so more of them run at once than there are processors.
+	run(r.command(programs, testenvTimeout, "-count=1", "-p=3"))
+	for _, p := range nested {
+		module := r.command([]string{"..."}, productTimeout)
+		module.root = filepath.Join(r.Root, p.Dir)
+		run(module)
+	}
+	return errors.Join(errs...)
+}
