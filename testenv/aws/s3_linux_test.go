@@ -40,6 +40,8 @@ func store(t testing.TB) (*objectstores.S3, rig, user) {
 }
 
 // TestObjects: awscli, curl and the plugin read the same objects, with every kind of character in the key, and of each version.
+//
+//machineadm:core
 func TestObjects(t *testing.T) {
 	s, r, u := store(t)
 	p := plugin(t, s3Plugin)

@@ -21,6 +21,8 @@ runcmd:
 `
 
 // TestCloudInit boots a node with the data, alone and beside a part of the user.
+//
+//machineadm:core
 func TestCloudInit(t *testing.T) {
 	t.Parallel()
 	for _, suite := range nodes.Suites() {

@@ -22,6 +22,8 @@ import (
 )
 
 // TestLifecycle follows one management cluster from init to delete. The steps share it, because machines take their time.
+//
+//machineadm:core
 func TestLifecycle(t *testing.T) {
 	one := start(t, first)
 	t.Run("components have no variable without a value", func(t *testing.T) { variables(t, one) })

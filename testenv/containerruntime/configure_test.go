@@ -44,6 +44,8 @@ oom_score = -500
 const site = "version = 2\n[plugins.'io.containerd.gc.v1.scheduler']\nstartup_delay = '200ms'\n"
 
 // TestConfigure applies one document to every kind of existing configuration of every version.
+//
+//machineadm:core
 func TestConfigure(t *testing.T) {
 	t.Parallel()
 	for _, v := range containerd.Versions() {

@@ -18,6 +18,8 @@ import (
 )
 
 // TestControlPlane: Machines without a control plane provider. One initializes the cluster, the others join it.
+//
+//machineadm:core
 func TestControlPlane(t *testing.T) {
 	r := start(t, everything()...)
 	r.apply(t, "standalone.yaml")

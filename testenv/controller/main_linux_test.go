@@ -1,5 +1,7 @@
 package controller
 
+//machineadm:alone
+
 import (
 	"testing"
 

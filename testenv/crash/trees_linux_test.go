@@ -54,6 +54,8 @@ func undisturbed(t *testing.T, prepare func(*testing.T) *bench) (tree string, ca
 }
 
 // TestTrees disturbs runs on image roots and runs once more.
+//
+//machineadm:core
 func TestTrees(t *testing.T) { trees(t, newBench, 0, treeRounds()) }
 
 // TestReferences is TestTrees with a stream in an encrypted file that a document names. What was read is gone in the end.

@@ -20,6 +20,8 @@ import (
 )
 
 // TestCustomResources starts the API server once.
+//
+//machineadm:core
 func TestCustomResources(t *testing.T) {
 	t.Parallel()
 	c := start(t)

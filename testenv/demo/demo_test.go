@@ -38,6 +38,8 @@ func show(t testing.TB, n *nodes.Node, code int, argv ...string) string {
 }
 
 // TestNode shows the same stream as make demo, on a live machine, and what is left of it after a reboot.
+//
+//machineadm:core
 func TestNode(t *testing.T) {
 	bin := t.TempDir()
 	build(t, bin)

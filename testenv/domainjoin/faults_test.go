@@ -1,5 +1,7 @@
 package domainjoin
 
+//machineadm:alone
+
 import (
 	"bytes"
 	"crypto/x509"

@@ -14,6 +14,8 @@ import (
 
 // TestJoin: each transport makes a machine a member. Samba 4.17 refuses Kerberos over TLS, which the plan says; 4.22 accepts it
 // only with the right binding to the connection, as Windows does.
+//
+//machineadm:core
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	for suite, refuses := range map[nodes.Suite]bool{nodes.Bookworm: true, nodes.Trixie: false} {

@@ -17,6 +17,8 @@ import (
 )
 
 // TestObjectStores installs from buckets that everyone can read, and copies a release out of one.
+//
+//machineadm:core
 func TestObjectStores(t *testing.T) {
 	t.Parallel()
 	b := newBed(t).write(Release{})

@@ -59,6 +59,8 @@ const site = `server {
 // TestUserData boots a machine that has nothing but the example for cloud-init. Of its two servers the first one has the release
 // of another publisher: the program is not the pinned one, and the manifest is not signed by the key. The machine asks no other
 // one than its mirror.
+//
+//machineadm:core
 func TestUserData(t *testing.T) {
 	t.Parallel()
 	needs.Tier(t, needs.System)

@@ -117,6 +117,7 @@ func atBoot(root string) error {
 	return os.Symlink("/etc/systemd/system/machineadm.service", filepath.Join(wants, "machineadm.service"))
 }
 
+//machineadm:core
 func TestSystemdUnit(t *testing.T) {
 	t.Parallel()
 	dir := binaries(t)

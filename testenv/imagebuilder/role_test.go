@@ -62,6 +62,8 @@ func TestLint(t *testing.T) {
 }
 
 // TestRole bakes with Debian's ansible-core, 2.14 and 2.19, and boots a clone.
+//
+//machineadm:core
 func TestRole(t *testing.T) {
 	t.Parallel()
 	debs := packages(t)

@@ -1,5 +1,7 @@
 package kubernetesnode
 
+//machineadm:alone
+
 import (
 	"encoding/json"
 	"testing"

@@ -90,6 +90,8 @@ const (
 // TestOneStream: one stream makes a machine the first control plane, another one a worker of its cluster, and another one a
 // second control plane. Repeated, they change nothing, also after a reboot. Beside the cluster of another test the nodes would have no
 // inotify instances left for nodes of other packages.
+//
+//machineadm:core
 func TestOneStream(t *testing.T) {
 	f := newFleet(t, "control", "worker", "further")
 	endpoint := f.network.Address("control").String() + ":6443"

@@ -103,6 +103,8 @@ func debs(version string) []string {
 }
 
 // TestDeb follows a node from the first installation to the purge. Nothing asks another machine.
+//
+//machineadm:core trixie
 func TestDeb(t *testing.T) {
 	t.Parallel()
 	for _, suite := range append(nodes.Suites(), nodes.Noble) {

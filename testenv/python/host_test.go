@@ -42,6 +42,8 @@ spec:
 `
 
 // TestHost: the host drives the plugin on a live machine, where apt itself says what it understands.
+//
+//machineadm:core
 func TestHost(t *testing.T) {
 	t.Parallel()
 	for _, suite := range nodes.Suites() {

@@ -11,6 +11,8 @@ import (
 )
 
 // TestStates: of units that have little in common, each is described as by a query of its own.
+//
+//machineadm:core
 func TestStates(t *testing.T) {
 	t.Parallel()
 	eachSuite(t, func(t *testing.T, n node) {

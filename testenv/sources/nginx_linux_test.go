@@ -133,6 +133,8 @@ func digest(data []byte) string {
 }
 
 // TestNginx fetches from nginx with an authority of its own, by every kind of authentication, and sends it a report.
+//
+//machineadm:core
 func TestNginx(t *testing.T) {
 	t.Parallel()
 	m := boot(t)

@@ -35,6 +35,8 @@ func sharedAccess(t *testing.T, permissions string) string {
 }
 
 // TestAzureBlob fetches from Azurite, and keeps reports there, by each kind of credential.
+//
+//machineadm:core
 func TestAzureBlob(t *testing.T) {
 	program := azuriteProgram(t)
 	t.Parallel()

@@ -88,6 +88,8 @@ func (s apiServer) uri(path string) string { return "kube://" + s.address + "/" 
 
 // TestKube fetches from a real API server by a bootstrap token and by the token of a service account, and keeps reports there,
 // with the rights of the README alone.
+//
+//machineadm:core
 func TestKube(t *testing.T) {
 	t.Parallel()
 	s := startAPIServer(t)

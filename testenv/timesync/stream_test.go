@@ -28,6 +28,8 @@ func dhcp(root string) error {
 }
 
 // TestOneStream: one stream makes every daemon follow our server, and no other, also after a reboot.
+//
+//machineadm:core
 func TestOneStream(t *testing.T) {
 	t.Parallel()
 	needs.Root(t)

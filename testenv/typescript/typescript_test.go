@@ -62,6 +62,7 @@ func build(t *testing.T) string {
 	return filepath.Join(dir, "dist", plugin)
 }
 
+//machineadm:core
 func TestPlugin(t *testing.T) {
 	t.Parallel()
 	require.Root(t)
