@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/oci"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
@@ -38,6 +39,9 @@ func (r Release) Files(ctx context.Context, log io.Writer) (map[string][]byte, e
 	}
 	kustomize, err := tools.Path(ctx, log, ".", "kustomize")
 	if err != nil {
+		return nil, err
+	}
+	if err := require.Record("tree", "host/controller/config"); err != nil {
 		return nil, err
 	}
 	render := exec.CommandContext(ctx, kustomize, filepath.Join(root, "host/controller/config/default"))

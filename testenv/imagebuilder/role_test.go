@@ -55,6 +55,8 @@ spec: {provider: test, touch: [/var/identity]}
 // TestLint runs Debian's ansible-lint.
 func TestLint(t *testing.T) {
 	t.Parallel()
+	needs.Tier(t, needs.System)
+	require.NoError(t, needs.Record("tree", "installer/image-builder"))
 	lint := exec.CommandContext(t.Context(), needs.Tool(t, "ansible-lint"), "--nocolor", "--offline", "--parseable", "roles/machineadm")
 	lint.Dir, lint.Env = installer, append(os.Environ(), "HOME="+t.TempDir())
 	out, err := lint.CombinedOutput()
@@ -292,6 +294,7 @@ func packages(t *testing.T) []string {
 	t.Helper()
 	needs.Root(t)
 	needs.Tool(t, "xz")
+	require.NoError(t, needs.Record("tree", "installer/image-builder")) // ansible reads it
 	nfpm := tools.For(t, "nfpm")
 	dir := t.TempDir()
 	r := release.Release{

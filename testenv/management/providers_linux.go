@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
@@ -127,6 +128,9 @@ func (c *Cluster) account(t testing.TB, manifests []byte) string {
 // Render returns the manifests of a directory with a kustomization.
 func Render(t testing.TB, directory string) []byte {
 	t.Helper()
+	if err := require.Record("tree", "host/controller/config"); err != nil { // kustomize reads it, or that of another module
+		t.Fatal(err)
+	}
 	kustomize := exec.CommandContext(t.Context(), tools.For(t, "kustomize"), directory)
 	kustomize.Stderr = t.Output()
 	rendered, err := kustomize.Output()

@@ -24,8 +24,8 @@ type command struct {
 	log   io.Writer // what is neither an event nor a result
 }
 
-// patience is how long go test may take to end after it is told to, before it is killed.
-const patience = 20 * time.Second
+// endGrace is how long go test may take to end after it is told to, before it is killed.
+const endGrace = 20 * time.Second
 
 // run runs go test and hands over the result of each package. The error is one of go test itself. When ctx ends, the whole process
 // group of go test is ended; packages without a result are handed over as failed and Unclosed.
@@ -57,7 +57,7 @@ func (c command) run(ctx context.Context, done func(Result)) error {
 	cmd.Env = append(cmd.Env, c.env...)
 	cmd.Stderr = c.log
 	group(cmd)
-	cmd.WaitDelay = patience
+	cmd.WaitDelay = endGrace
 	out, in := io.Pipe()
 	cmd.Stdout = in
 	if err := cmd.Start(); err != nil {

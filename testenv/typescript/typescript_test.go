@@ -40,6 +40,12 @@ func TestMain(m *testing.M) { os.Exit(foreign.Main(m, &programs)) }
 // build builds a copy of the plugin by its own script, so that the checkout stays as it is, and returns the file.
 func build(t *testing.T) string {
 	t.Helper()
+	require.Tier(t, require.System)
+	for _, tree := range []string{"contract/pluginv1/pb", "contract/v1alpha1/schema"} { // build.sh reads them
+		if err := require.Record("tree", tree); err != nil {
+			t.Fatal(err)
+		}
+	}
 	require.Tool(t, "node")
 	require.Tool(t, "npm")
 	contract, err := filepath.Abs("../../contract")

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	needs "github.com/machineadm/machineadm/internal/require"
 )
 
 func TestSizes(t *testing.T) {
@@ -48,6 +50,7 @@ func TestGroups(t *testing.T) {
 // TestNoCycles: each package reads from values to the driver.
 func TestNoCycles(t *testing.T) {
 	t.Parallel()
+	needs.Tier(t, needs.Controller) // the controller is compiled too
 	var patterns []string
 	for _, dir := range []string{"contract", "host", "internal", "plugins", "sdk"} {
 		patterns = append(patterns, "github.com/machineadm/machineadm/"+dir+"/...")
