@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
@@ -49,6 +50,7 @@ type bench struct{ dir, root, state, run, plugins, tmp, stream, other string }
 // newBench makes an image with a file to create, to replace, to remove, and one whose mode is to be restored.
 func newBench(t *testing.T) *bench {
 	t.Helper()
+	require.Tier(t, require.System)
 	dir, err := os.MkdirTemp(built, "") //nolint:usetesting // the name of t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)

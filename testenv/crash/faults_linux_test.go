@@ -19,6 +19,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	needs "github.com/machineadm/machineadm/internal/require"
 )
 
 // trapVariable is the path of a socket. With it the test binary installs a seccomp filter, sends the filter's listener
@@ -281,6 +283,7 @@ func ioctl(fd int, request uintptr, argument unsafe.Pointer) unix.Errno {
 // TestTrap: each of the two calls by which a shell makes a file, counted, failing and killing.
 func TestTrap(t *testing.T) {
 	t.Parallel()
+	needs.Tier(t, needs.System)
 	for name, tt := range map[string]struct {
 		aim
 		exit      int

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/contract/report"
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 	"github.com/machineadm/machineadm/testenv/download"
 )
@@ -28,6 +29,7 @@ type installation struct {
 
 func newInstallation(t *testing.T) *installation {
 	t.Helper()
+	needs.Tier(t, needs.System)
 	dir, err := os.MkdirTemp(built, "") //nolint:usetesting // the name of t.TempDir is too long for a socket
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })

@@ -110,6 +110,7 @@ func TestMain(m *testing.M) {
 // releaseOf makes a release once and returns its directory.
 func releaseOf(t testing.TB, version, kind string) string {
 	t.Helper()
+	needs.Tier(t, needs.System)
 	made.Lock()
 	dir, ok := made.dirs[version+kind]
 	if !ok {

@@ -23,7 +23,7 @@ import (
 )
 
 // keys computes content keys: digests of all that the result of a package depends on. These are the files of its Go packages of this
-// module and what lies beside them, the versions of the other modules' packages, and what the run recorded: programs of
+// module and what is beside them, the versions of the other modules' packages, and what the run recorded: programs of
 // the checkout, tools, root file systems, and each file of the checkout that a test opened.
 type keys struct {
 	root    string

@@ -24,7 +24,7 @@ type command struct {
 	log   io.Writer // what is neither an event nor a result
 }
 
-// endGrace is how long go test may take to end after it is told to, before it is killed.
+// endGrace is how long go test may take to end after SIGTERM, before it is killed.
 const endGrace = 20 * time.Second
 
 // run runs go test and hands over the result of each package. The error is one of go test itself. When ctx ends, the whole process
