@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 // took takes the end of a job: a part of a package that is done, a failure that is tried once more, or the result of the package.
@@ -22,8 +24,7 @@ func (s *schedule) took(ctx context.Context, e end) {
 	state.tests += r.Tests
 	state.took += r.Seconds
 	if e.err != nil {
-		s.faults = append(s.faults, fmt.Sprintf("%s: %v", dir, e.err))
-		r.OK = false
+		r.OK, r.Output = false, r.Output+e.err.Error()+"\n"
 	}
 	switch {
 	case ctx.Err() != nil && !r.OK:
@@ -68,11 +69,14 @@ func (s *schedule) passed(j job, r Result) {
 	}
 	s.done(r)
 	state.ended = true
+	if s.isPart(r) {
+		return
+	}
 	kept := record{At: time.Now(), Commit: commit(s.Root), Tests: state.tests, Seconds: state.took}
 	slices.Sort(state.inputs)
 	kept.Inputs = slices.Compact(state.inputs)
 	missing := slices.ContainsFunc(kept.Inputs, func(input string) bool { return strings.HasPrefix(input, "missing ") })
-	if !state.dirty && !missing && s.wholePackage() {
+	if !state.dirty && !missing {
 		var err error
 		if kept.Green, err = s.keys.key(j.pkg, kept.Inputs); err != nil {
 			s.faults = append(s.faults, fmt.Sprintf("%s: %v", j.pkg.Dir, err))
@@ -81,13 +85,23 @@ func (s *schedule) passed(j job, r Result) {
 	s.keep(j.pkg, kept)
 }
 
-// wholePackage reports whether the run leaves out no tests of its packages by flags or by its target.
-func (s *schedule) wholePackage() bool { return len(s.Flags) == 0 && s.Target != "vm" }
+// isPart reports whether flags or the target left out tests of a package, so that the result is not that of the package.
+func (s *schedule) isPart(r Result) bool {
+	for why := range r.Skipped {
+		if strings.HasPrefix(why, "make test-") {
+			return true
+		}
+	}
+	return len(s.Flags) > 0 || s.Target == string(require.VM)
+}
 
 // failed ends a package. What else of it is queued does not run.
 func (s *schedule) failed(j job, r Result) {
 	s.done(r)
 	s.drop(j.pkg)
+	if len(s.Flags) > 0 {
+		return
+	}
 	s.keep(j.pkg, record{At: time.Now(), Commit: commit(s.Root), Failed: true, Inputs: s.state[j.pkg.Dir].record.Inputs})
 }
 
@@ -136,8 +150,9 @@ func (s *schedule) close() error {
 	return nil
 }
 
-// prepare runs TestPrepare of the packages, which fetches and builds what their tests take, so that these need no network.
-func (s *schedule) prepare(ctx context.Context) error {
+// prepare runs TestPrepare of the packages, which fetches and builds what their tests take, so that these need no network. Where that
+// fails, so do the tests.
+func (s *schedule) prepare(ctx context.Context) {
 	var dirs []string
 	for _, j := range s.queue {
 		if j.pkg.Prepares && !slices.Contains(dirs, j.pkg.Dir) {
@@ -145,21 +160,18 @@ func (s *schedule) prepare(ctx context.Context) error {
 		}
 	}
 	if len(dirs) == 0 {
-		return nil
+		return
 	}
-	var failed []string
-	c := s.command(dirs, "-run=^TestPrepare$", "-count=1", "-p=2", "-timeout=60m")
-	err := c.run(ctx, func(r Result) {
-		s.printf("%s\tprepared\n", r.Line)
-		if !r.OK {
-			failed = append(failed, r.Package)
-			s.printf("%s\n", r.Output)
+	err := s.command(dirs, "-run=^TestPrepare$", "-count=1", "-p=2", "-timeout=60m").run(ctx, func(r Result) {
+		if r.OK {
+			s.printf("%s\tprepared\n", r.Line)
+		} else {
+			s.printf("%s\n%s\tnot prepared\n", strings.TrimRight(r.Output, "\n"), r.Package)
 		}
 	})
-	if len(failed) > 0 {
-		err = errors.Join(err, fmt.Errorf("not prepared: %s", strings.Join(failed, ", ")))
+	if err != nil {
+		s.printf("prepare: %v\n", err)
 	}
-	return err
 }
 
 // readPassed reads what earlier parts of the run wrote: the tests that passed, by package.

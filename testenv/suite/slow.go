@@ -46,9 +46,7 @@ func (r *runner) slow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.prepare(ctx); err != nil {
-		return err
-	}
+	s.prepare(ctx)
 	s.run(ctx)
 	return s.close()
 }
