@@ -150,6 +150,7 @@ type child struct {
 
 func childCommand(t *testing.T, how string) *exec.Cmd {
 	t.Helper()
+	require.Tier(t, require.System)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$", "-test.v")
 	cmd.Env = append(os.Environ(), childEnv+"="+how)
 	return cmd
