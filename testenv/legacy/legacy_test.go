@@ -56,7 +56,8 @@ func TestMain(m *testing.M) {
 // of, and -mod=readonly that this is so. What the module cache does not hold of it is fetched.
 func build(dir string) error {
 	for name, in := range map[string]string{"machineadm": "../../host/cmd/machineadm", before: before, after: after} {
-		c := exec.Command("go", "build", "-mod=readonly", "-trimpath", "-o", filepath.Join(dir, name), ".")
+		c := exec.Command("go", "build", "-mod=readonly", "-trimpath", "-tags=grpcnotrace", "-gcflags=all=-dwarf=false", // as build.sh
+			"-ldflags=-s -w", "-o", filepath.Join(dir, name), ".")
 		c.Dir = in
 		c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=") // a node has its own C library
 		if out, err := c.CombinedOutput(); err != nil {

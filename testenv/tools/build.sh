@@ -113,12 +113,20 @@ uninstall() {
 # compile FILE DIR: a static binary of the main package in DIR for GOOS/GOARCH, with the version $stamp, if there is one, and where
 # `machineadm install` finds releases.
 compile() {
-	local ldflags="-s -w -funcalign=16" file=$1
+	local file=$1
 	[[ $file == /* ]] || file=$PWD/$file
-	[[ -z ${stamp:-} ]] || ldflags+=" -X $stamped=$stamp -X $located=${LOCATION:-}"
-	# grpcnotrace leaves out the traces of requests that grpc keeps for a debug page, which nothing here serves: 0.35 MiB.
-	CGO_ENABLED=0 go build -C "$2" -tags grpcnotrace -trimpath -buildvcs=false -overlay <(overlay) -ldflags "$ldflags" -o "$file" . || return 1
+	go_build "$2" -o "$file" . || return 1
 	echo "$1"
+}
+
+# go_build DIR ARGUMENTS: go build in DIR. The flags of the compiler are those of the tests (GOFLAGS in the Makefile) and of the tools
+# (tools.go), so that each package is compiled once: without what a debugger reads, which the linker drops. grpcnotrace leaves
+# out the traces of requests that grpc keeps for a debug page, which nothing here serves: 0.35 MiB.
+go_build() {
+	local ldflags="-s -w -funcalign=16"
+	[[ -z ${stamp:-} ]] || ldflags+=" -X $stamped=$stamp -X $located=${LOCATION:-}"
+	CGO_ENABLED=0 go build -C "$1" -tags grpcnotrace -trimpath -gcflags=all=-dwarf=false -buildvcs=false -overlay <(overlay) \
+		-ldflags "$ldflags" "${@:2}"
 }
 
 # overlay replaces net/rpc: see netrpc/rpc.go.
@@ -170,7 +178,7 @@ cross() {
 		for file in $built; do size "$file" || failed=1; done
 	done
 	# Nothing is shipped for macOS, but validate works there.
-	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -o "$1/darwin-arm64/machineadm" ./host/cmd/machineadm || failed=1
+	GOOS=darwin GOARCH=arm64 go_build . -o "$1/darwin-arm64/machineadm" ./host/cmd/machineadm || failed=1
 	return $failed
 }
 

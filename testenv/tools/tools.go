@@ -4,7 +4,7 @@
 // programs or several versions of one, has the tools FOLDER/PROGRAM; they are built together, into one directory.
 // Main packages of one name have that of the folder above them as well: bootstrap-kubeadm, controlplane-kubeadm.
 // A file ldflags in a folder has further flags of the linker, such as the version that the program prints. A file gcflags has
-// those of the compiler: without inlining (-l) a program whose speed no test needs is built in 7/10 of the time.
+// further flags of the compiler. Packages that other programs share, such as the standard library, are then compiled once more.
 // A folder may hold main packages of its own, where the authors' one builds more than the tests need. They are in the
 // folder, or one level below it.
 //
