@@ -136,14 +136,40 @@ overlay() {
 	printf '{"Replace": {"%s/server.go": "%s/testenv/tools/netrpc/rpc.go", "%s/client.go": "", "%s/debug.go": ""}}' "$rpc" "$PWD" "$rpc" "$rpc"
 }
 
-all() {
-	local out=$1 stamp name package suffix=""
+# all DIR: in a subshell, which removes the scratch directory at its end.
+all() (
 	stamp=$(version)
+	mkdir -p "$1" || return 1
+	scratch=$(mktemp -d "$1/.build-XXXXXX") || return 1 # in DIR, so that a program is moved within one file system
+	trap 'rm -rf "$scratch"' EXIT
+	together "$1" "$scratch" < <(names)
+)
+
+# together DIR SCRATCH: builds the programs whose `NAME PACKAGE` it reads. go build loads all packages at each call, so it is called for as many
+# programs as possible. It names a program by the last element of the package's path: of programs with equal elements, the first is
+# built by this call, and the others by the next.
+together() {
+	local out=$1 scratch=$2 suffix="" name package base bases=" " later="" made i names=() packages=()
 	[[ $(go env GOOS) != windows ]] || suffix=.exe
-	mkdir -p "$out"
 	while read -r name package; do
-		compile "$out/$name$suffix" "$package" || return 1
-	done < <(names)
+		base=${package##*/}
+		if [[ $bases == *" $base "* ]]; then
+			later+="$name $package"$'\n'
+			continue
+		fi
+		bases+="$base "
+		names+=("$name$suffix")
+		packages+=("$package")
+		# go build does not link a program that is up to date.
+		ln "$out/$name$suffix" "$scratch/$base$suffix" 2>/dev/null || true
+	done
+	go_build . -o "$scratch/" "${packages[@]}" || return 1
+	for i in "${!names[@]}"; do
+		made=$scratch/${packages[i]##*/}$suffix
+		[[ $made -ef $out/${names[i]} ]] || mv -f "$made" "$out/${names[i]}" || return 1
+		echo "$out/${names[i]}"
+	done
+	[[ -z $later ]] || together "$out" "$scratch" < <(printf %s "$later")
 }
 
 manager() {
