@@ -13,13 +13,17 @@ readonly reference=docs/reference pages="cli.md controller-api.md documents.md r
 readonly apis="host/controller/api/v1alpha1 host/controller/api/bootstrap/v1alpha1" crds=host/controller/config/crd
 readonly role=host/controller/config/rbac/role.yaml # the name of the role begins with that of the namespace
 
-tools=$(go run ./testenv/tools/cmd/tool buf protoc-gen-go protoc-gen-go-grpc controller-gen)
-while read -r tool; do PATH=${tool%/*}:$PATH; done <<<"$tools"
-export PATH
+# use TOOL...: puts them on PATH.
+use() {
+	local tool tools
+	tools=$(go run ./testenv/tools/cmd/tool "$@") || return 1
+	while read -r tool; do PATH=${tool%/*}:$PATH; done <<<"$tools"
+}
 
 # generate DIR: into a directory that is laid out as the checkout is. What the documentation says does not depend on the
 # machine on which it is made.
 generate() {
+	use buf protoc-gen-go protoc-gen-go-grpc controller-gen
 	buf generate . --path "$protos" --config $config/buf.yaml --template $config/buf.gen.yaml --output "$1"
 	mkdir -p "$1/$reference"
 	go run ./host/cmd/machineadm/mangen --reference "$1/$reference/cli.md"
@@ -77,6 +81,7 @@ case ${1:-} in
 write) generate . ;;
 check) check ;;
 lint)
+	use buf
 	buf lint . --path "$protos" --config $config/buf.yaml
 	buf breaking "$protos/plugin.proto" --config $config/buf.yaml --against "$pinned/plugin.proto"
 	;;

@@ -5,6 +5,8 @@
 // Main packages of one name have that of the folder above them as well: bootstrap-kubeadm, controlplane-kubeadm.
 // A file ldflags in a folder has further flags of the linker, such as the version that the program prints. A file gcflags has
 // further flags of the compiler. Packages that other programs share, such as the standard library, are then compiled once more.
+// A file package-lock.json in a folder pins the npm package with the program of the same version as its authors compiled it. It is
+// taken where npm is installed; elsewhere the program is compiled, which takes minutes (npm.go).
 // A folder may hold main packages of its own, where the authors' one builds more than the tests need. They are in the
 // folder, or one level below it.
 //
@@ -193,7 +195,7 @@ func Key(source string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	files, tree := []string{"go.mod", "go.sum"}, os.DirFS(source)
-	for _, pattern := range []string{"*.go", "*/*.go", linkerFlags, compilerFlags} {
+	for _, pattern := range []string{"*.go", "*/*.go", linkerFlags, compilerFlags, packageFile, lockFile, npmConfig} {
 		own, err := fs.Glob(tree, pattern)
 		if err != nil {
 			return "", fmt.Errorf("list the source of a tool: %w", err)
@@ -220,37 +222,17 @@ func ownFlags(source, file string) (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// build compiles beside the cache entry and renames, so that a killed build does not leave half a binary.
+// build makes the programs beside the cache entry and renames them, so that a killed build does not leave half a binary.
 func build(ctx context.Context, log io.Writer, source, cache string) (err error) {
 	began, name := time.Now(), filepath.Base(source)
 	fmt.Fprintf(log, "building the tool %s (once; kept in %s)\n", name, cache)
-	linker, err := ownFlags(source, linkerFlags)
-	if err != nil {
-		return err
-	}
-	compiler, err := ownFlags(source, compilerFlags)
-	if err != nil {
-		return err
-	}
 	scratch, err := os.MkdirTemp(cache, ".build-")
 	if err != nil {
 		return fmt.Errorf("make the tool cache: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	commands, err := compilations(source, scratch)
-	if err != nil {
-		return err
-	}
-	for _, packages := range commands {
-		arguments := append([]string{
-			"build", "-buildvcs=false", "-trimpath",
-			"-gcflags=all=-dwarf=false " + compiler, // the linker drops what a debugger reads
-			"-ldflags=-s -w " + linker, "-o",
-		}, packages...)
-		cmd := exec.CommandContext(ctx, "go", arguments...)
-		cmd.Dir, cmd.Env = source, environment()
-		cmd.Stdout, cmd.Stderr = log, log
-		if err := cmd.Run(); err != nil {
+	if !fromNPM(ctx, log, source, scratch) {
+		if err := compile(ctx, log, source, scratch); err != nil {
 			return fmt.Errorf("build the tool %s: %w", name, err)
 		}
 	}
@@ -264,6 +246,36 @@ func build(ctx context.Context, log io.Writer, source, cache string) (err error)
 		}
 	}
 	fmt.Fprintf(log, "built %s in %s\n", name, time.Since(began).Round(time.Second))
+	return nil
+}
+
+// compile builds the programs of the module at source into dir.
+func compile(ctx context.Context, log io.Writer, source, dir string) error {
+	linker, err := ownFlags(source, linkerFlags)
+	if err != nil {
+		return err
+	}
+	compiler, err := ownFlags(source, compilerFlags)
+	if err != nil {
+		return err
+	}
+	commands, err := compilations(source, dir)
+	if err != nil {
+		return err
+	}
+	for _, packages := range commands {
+		arguments := append([]string{
+			"build", "-buildvcs=false", "-trimpath",
+			"-gcflags=all=-dwarf=false " + compiler, // the linker drops what a debugger reads
+			"-ldflags=-s -w " + linker, "-o",
+		}, packages...)
+		cmd := exec.CommandContext(ctx, "go", arguments...)
+		cmd.Dir, cmd.Env = source, environment()
+		cmd.Stdout, cmd.Stderr = log, log
+		if err := cmd.Run(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -123,11 +124,11 @@ func TestKeyChangesWithThePins(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "command"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for i, pins := range [][2]string{{"a", "b"}, {"a", "c"}, {"ab", ""}, {"", "ab"}, {"a", "b"}, {"a", "b"}, {"a", "b"}, {"a", "b"}} {
+	for i, pins := range [][2]string{{"a", "b"}, {"a", "c"}, {"ab", ""}, {"", "ab"}, {"a", "b"}, {"a", "b"}, {"a", "b"}, {"a", "b"}, {"a", "b"}} {
 		write("go.mod", pins[0])
 		write("go.sum", pins[1])
 		if i > 3 {
-			write([]string{"ldflags", "gcflags", "main.go", "command/main.go"}[i-4], "b") // beside the same pins
+			write([]string{"ldflags", "gcflags", "main.go", "command/main.go", "package-lock.json"}[i-4], "b") // beside the same pins
 		}
 		key, err := Key(dir)
 		if err != nil {
@@ -166,6 +167,78 @@ func TestEachProgramHasAName(t *testing.T) {
 	for _, name := range want {
 		if _, err := os.Stat(executable(filepath.Join(dir, name))); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// npm has the version that is compiled without npm, and the lock file has the digest of all that npm installs.
+func TestPackagesOfNPMAreThePins(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*/" + lockFile)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no lock file is found (%v)", err)
+	}
+	for _, file := range files {
+		var lock struct {
+			Packages map[string]struct{ Version, Integrity string }
+		}
+		if data, err := os.ReadFile(file); err != nil || json.Unmarshal(data, &lock) != nil || len(lock.Packages) < 2 {
+			t.Fatalf("%s: %v, %d packages", file, err, len(lock.Packages))
+		}
+		mod, err := os.ReadFile(filepath.Join(filepath.Dir(file), "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, p := range lock.Packages {
+			if name == "" { // the folder itself
+				continue
+			}
+			owner := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(name)), "node_modules/@") // bufbuild
+			tool := filepath.Dir(file)
+			if !strings.Contains(string(mod), "\tgithub.com/"+owner+"/"+tool+" v"+p.Version+" ") || p.Integrity == "" {
+				t.Errorf("%s: %s %s has the digest %q; go.mod pins another version, or there is no digest", file, name, p.Version, p.Integrity)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(filepath.Dir(file), npmConfig)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Without npm, or with an npm that fails, the program is compiled.
+func TestWithoutNPMAToolIsCompiled(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("npm is not a script of the shell there")
+	}
+	source, cache, bin := t.TempDir(), t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module example.test/little\n\ngo 1.26\n\ntool example.test/little\n", "main.go": "package main\n\nfunc main() {}\n",
+		packageFile: "{}", lockFile: "{}", npmConfig: "",
+	} {
+		if err := os.WriteFile(filepath.Join(source, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := filepath.Join(cache, "little")
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	for _, c := range []struct{ npm, log, content string }{
+		{"echo no packages here; exit 1", "no packages here", "\x7fELF"},
+		{"true", "0 packages have the program little", "\x7fELF"},
+		{"mkdir -p node_modules/@owner/little-os/bin; echo theirs >node_modules/@owner/little-os/bin/little", "", "theirs\n"},
+	} {
+		if err := os.WriteFile(filepath.Join(bin, "npm"), []byte("#!/bin/sh\n"+c.npm+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		if err := build(t.Context(), &log, source, cache); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(program)
+		if err != nil || runtime.GOOS == "linux" && !bytes.HasPrefix(data, []byte(c.content)) {
+			t.Errorf("npm: %s: %v, %.8q", c.npm, err, data)
+		}
+		if strings.Contains(log.String(), "compiling") != (c.log != "") || !strings.Contains(log.String(), c.log) {
+			t.Errorf("npm: %s: log %s", c.npm, &log)
 		}
 	}
 }
