@@ -22,7 +22,7 @@ import (
 func TestChains(t *testing.T) {
 	program := azuriteProgram(t)
 	t.Parallel()
-	kube, vault, blobs := startAPIServer(t), startVault(t), startAzurite(t, program)
+	kube, vault, blobs := startAPIServer(t), startVault(t, transitAlone), startAzurite(t, program)
 	kube.prepare(t)
 	vault.call(http.MethodPost, "sys/mounts/transit", map[string]any{"type": "transit"})
 	vault.call(http.MethodPost, "transit/keys/machines", map[string]any{})
