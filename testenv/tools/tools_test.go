@@ -55,6 +55,30 @@ func TestEveryToolIsPinned(t *testing.T) {
 	}
 }
 
+// Every tool has one tier, so that `tool -tier` builds each of them for some tier.
+func TestEveryToolHasATier(t *testing.T) {
+	t.Parallel()
+	all, err := Names(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, tier := range tiers() {
+		names, err := OfTiers(".", tier)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, names...)
+	}
+	slices.Sort(found)
+	if !slices.Equal(found, all) {
+		t.Errorf("tools with a tier: %q; all tools: %q; the file %s has one of %q", found, all, tierFile, tiers())
+	}
+	if _, err := OfTiers(".", "systems"); err == nil || !strings.Contains(err.Error(), `no tier "systems"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // A program must not tell another version than the one that is built.
 func TestStampsAreThePins(t *testing.T) {
 	t.Parallel()

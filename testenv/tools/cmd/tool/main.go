@@ -1,5 +1,8 @@
 // Command tool prints the path of each named tool, one per line, and builds what the cache does not hold.
-// Without a name it builds every tool there is.
+//
+//	tool NAME...         such as buf or containerd-2.3/ctr
+//	tool -tier TIER...   every tool of these tiers: system, cluster, lint
+//	tool                 every tool but those of make campaign alone
 package main
 
 import (
@@ -22,12 +25,15 @@ func main() {
 }
 
 func run(ctx context.Context, names []string) error {
-	if len(names) == 0 {
-		all, err := tools.Names(".")
-		if err != nil {
-			return err
-		}
-		names = all
+	var err error
+	switch {
+	case len(names) == 0:
+		names, err = tools.OfTiers(".", "lint", "test", "controller", "system", "cluster", "vm")
+	case names[0] == "-tier":
+		names, err = tools.OfTiers(".", names[1:]...)
+	}
+	if err != nil {
+		return err
 	}
 	for _, name := range names {
 		path, err := tools.Path(ctx, os.Stderr, ".", name)
