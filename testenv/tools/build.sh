@@ -145,9 +145,9 @@ all() (
 	together "$1" "$scratch" < <(names)
 )
 
-# together DIR SCRATCH: builds the programs whose `NAME PACKAGE` it reads. go build loads all packages at each call, so it is called for as many
-# programs as possible. It names a program by the last element of the package's path: of programs with equal elements, the first is
-# built by this call, and the others by the next.
+# together DIR SCRATCH: builds the programs whose `NAME PACKAGE` it reads. go build loads all packages at each call, so it is called
+# for as many programs as possible. It names a program by the last element of the package's path: of programs with equal elements,
+# the first is built by this call, and the others by the next.
 together() {
 	local out=$1 scratch=$2 suffix="" name package base bases=" " later="" made i names=() packages=()
 	[[ $(go env GOOS) != windows ]] || suffix=.exe
