@@ -103,7 +103,7 @@ func CACertHash(t testing.TB, n *nodes.Node) string {
 
 // Configuration is kubeadm's, of version v1beta4, for a cluster whose first node has the name and address.
 func Configuration(name, address string) string {
-	return strings.NewReplacer("NAME", name, "ADDRESS", address, "TOKEN", Token, "VERSION", V137.Patch(), "REPOSITORY", ImageRepository).
+	return strings.NewReplacer("NAME", name, "ADDRESS", address, "TOKEN", Token, "VERSION", V136.Patch(), "REPOSITORY", ImageRepository).
 		Replace(configuration) + KubeletConfiguration
 }
 

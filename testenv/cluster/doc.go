@@ -1,5 +1,5 @@
-// Package cluster provides tests with real Kubernetes: kubeadm of three versions, and of the newest every program of a
-// control plane and the kubelet, built from the modules in testenv/tools.
+// Package cluster provides tests with real Kubernetes: kubeadm of three versions, and of one of them every program of
+// a control plane and the kubelet, built from the modules in testenv/tools.
 //
 // APIServer boots a control plane without a kubelet, which is what a join talks to first. Boot boots a node on which
 // kubeadm init and kubeadm join do all that they do.

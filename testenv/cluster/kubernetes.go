@@ -31,17 +31,17 @@ func controlPlaneImages() []string {
 
 func workerImages() []string { return []string{"pause", "kube-proxy"} }
 
-// ImageRepository is where kubeadm 1.37 takes the images of a node from: a name under which there is no registry.
+// ImageRepository is where kubeadm 1.36 takes the images of a node from: a name under which there is no registry.
 const ImageRepository = "testenv.invalid"
 
-// reference is the name that kubeadm 1.37 has for the image of a program in that repository.
+// reference is the name that kubeadm 1.36 has for the image of a program in that repository.
 func reference(program string) string {
-	tag := V137.Patch()
+	tag := V136.Patch()
 	switch program {
 	case "etcd":
-		tag = "3.7.0-0"
+		tag = "3.6.8-0"
 	case "coredns":
-		tag = "v1.14.6"
+		tag = "v1.14.2"
 	case "pause":
 		tag = "3.10.2"
 	}
@@ -49,7 +49,7 @@ func reference(program string) string {
 }
 
 // Boot boots a node that kubeadm can make a member of a cluster, under a name of the network: with containerd 2.3, runc
-// and CNI plugins, kubeadm 1.37 and a kubelet that waits for it, the images of its role, and chronyd without a server that
+// and CNI plugins, kubeadm 1.36 and a kubelet that waits for it, the images of its role, and chronyd without a server that
 // answers. The programs are built first when the cache does not hold them, which takes minutes.
 func Boot(t testing.TB, network *nodes.Network, name string, controlPlane bool, prepare ...func(root string) error) *nodes.Node {
 	t.Helper()

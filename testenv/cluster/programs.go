@@ -13,9 +13,9 @@ type Version string
 const (
 	// V130 reads kubeadm.k8s.io/v1beta3 alone.
 	V130 Version = "1.30"
-	// V136 reads v1beta4, and v1beta3 with a warning.
+	// V136 reads v1beta4, and v1beta3 with a warning. Clusters of tests have this version: all its programs are built.
 	V136 Version = "1.36"
-	// V137 reads v1beta4 alone. All programs of the version are there.
+	// V137 reads v1beta4 alone.
 	V137 Version = "1.37"
 )
 
@@ -27,22 +27,22 @@ func (v Version) Patch() string {
 	return map[Version]string{V130: "v1.30.14", V136: "v1.36.3", V137: "v1.37.1"}[v]
 }
 
-// programs is the module in testenv/tools with every program of a node and of a control plane.
-const programs = "kubernetes-1.37"
+// Tools is the module in testenv/tools with every program of a node and of a control plane, and the managers of Cluster API.
+const Tools = "kubernetes-1.36"
 
 // Kubeadm returns the path of the version's kubeadm, which is built first when the cache does not hold it: minutes.
 func Kubeadm(t testing.TB, v Version) string {
 	t.Helper()
-	if v == V137 {
+	if v == V136 {
 		return Program(t, "kubeadm")
 	}
 	return tools.For(t, "kubeadm-"+string(v)+"/kubeadm")
 }
 
-// Program returns the path of a program of version 1.37, or of the etcd or the pause beside it, which are all built
+// Program returns the path of a program of version 1.36, or of the etcd, the pause or Cluster API beside it, which are all built
 // first when the cache does not hold them: minutes.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	require.Tier(t, require.Cluster)
-	return tools.For(t, programs+"/"+name)
+	return tools.For(t, Tools+"/"+name)
 }

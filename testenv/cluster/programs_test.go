@@ -39,11 +39,11 @@ func TestKubeadmReadsItsVersions(t *testing.T) {
 
 func TestConfigurationIsValid(t *testing.T) {
 	t.Parallel()
-	validate := exec.CommandContext(t.Context(), Kubeadm(t, V137), "config", "validate", "--config=/dev/stdin")
+	validate := exec.CommandContext(t.Context(), Kubeadm(t, V136), "config", "validate", "--config=/dev/stdin")
 	validate.Stdin = strings.NewReader(Configuration("control", "10.77.0.1"))
 	out, err := validate.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	images := exec.CommandContext(t.Context(), Kubeadm(t, V137), "config", "images", "list", "--config=/dev/stdin")
+	images := exec.CommandContext(t.Context(), Kubeadm(t, V136), "config", "images", "list", "--config=/dev/stdin")
 	images.Stdin = strings.NewReader(Configuration("control", "10.77.0.1"))
 	list, err := images.Output()
 	require.NoError(t, err)

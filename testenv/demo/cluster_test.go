@@ -59,19 +59,22 @@ func say(text string) { fmt.Println("\n== " + text) }
 const clusterStream = "/etc/machineadm/node.yaml"
 
 // What the examples need on a container in the place of a machine: its control groups are not systemd's to make, and it has
-// no registry, but the images.
+// no registry, but the images. Kubernetes has the version that is built for all tests.
 const (
 	runtimeOfNode = "  cgroupDriver: cgroupfs\n  sandboxImage: " + cluster.ImageRepository + "/pause:3.10.2\n"
 	ignored       = "  ignorePreflightErrors: [" + cluster.IgnoredPreflightErrors + "]\n"
 )
 
 var (
+	version             = [2]string{"  kubernetesVersion: v1.37.1\n", "  kubernetesVersion: " + cluster.V136.Patch() + "\n"}
 	controlPlaneChanges = [][2]string{
+		version,
 		{"  cgroupDriver: systemd # as the kubelet of kubeadm\n", runtimeOfNode},
 		{"    podSubnets: [10.244.0.0/16]\n", "    podSubnets: [10.244.0.0/16]\n    imageRepository: " + cluster.ImageRepository + "\n"},
 		{"  discovery:\n", ignored + "  kubelet: {cgroupDriver: cgroupfs, config: {failCgroupV1: false, failSwapOn: false}}\n  discovery:\n"},
 	}
 	workerChanges = [][2]string{
+		version,
 		{"  cgroupDriver: systemd\n", runtimeOfNode},
 		{"  kubelet:\n", ignored + "  kubelet:\n    cgroupDriver: cgroupfs\n"},
 	}
@@ -87,7 +90,7 @@ func TestCluster(t *testing.T) {
 	network := nodes.NewNetwork(i, "control", "worker")
 	prepare := nodes.InOrder(buildFor(i), endpoint(network.Address("control")))
 	control := cluster.Boot(i, network, "control", true, prepare)
-	say("The stream of the control plane is examples/control-plane.yaml with these changes for a container without a registry:")
+	say("The stream of the control plane is examples/control-plane.yaml with these changes for a container without a registry, and for the version that is built:")
 	adapt(i, control, "control-plane.yaml", controlPlaneChanges)
 	say("What would change? Exit code 10: something would.")
 	show(i, control, 10, "machineadm", "plan", "--path", clusterStream)

@@ -45,7 +45,7 @@ kind: KubernetesNode
 metadata: {name: node}
 spec:
   role: controlPlaneInit
-  kubernetesVersion: v1.37.1
+  kubernetesVersion: v1.36.3
   cluster: {endpoint: "ENDPOINT", imageRepository: testenv.invalid, keyAlgorithm: ECDSA-P256}
   node: {ip: ADDRESS, imagePullPolicy: Never, labels: {example.com/site: a}}
   discovery: {token: {value: ` + token + `}}
@@ -61,7 +61,7 @@ kind: KubernetesNode
 metadata: {name: node}
 spec:
   role: controlPlaneJoin
-  kubernetesVersion: v1.37.1
+  kubernetesVersion: v1.36.3
   cluster: {endpoint: "ENDPOINT"}
   node: {ip: ADDRESS, imagePullPolicy: Never, labels: {example.com/site: c}}
   discovery: {token: {value: ` + token + `}, caCertHashes: ["HASH"]}
@@ -74,7 +74,7 @@ kind: KubernetesNode
 metadata: {name: node}
 spec:
   role: worker
-  kubernetesVersion: v1.37.1
+  kubernetesVersion: v1.36.3
   cluster: {endpoint: "ENDPOINT"}
   node: {ip: ADDRESS, labels: {example.com/site: b}}
   discovery: {token: {value: ` + token + `}, caCertHashes: ["HASH"]}

@@ -15,7 +15,7 @@ kind: KubernetesNode
 metadata: {name: node}
 spec:
   role: controlPlaneInit
-  kubernetesVersion: v1.37.1
+  kubernetesVersion: v1.36.3
   cluster: {endpoint: "ADDRESS:6443", imageRepository: testenv.invalid, keyAlgorithm: ECDSA-P256}
   node: {ip: ADDRESS, imagePullPolicy: PULL, kubeletArgs: [KUBELET], register: REGISTER}
   discovery: {token: {value: ` + token + `}}
@@ -41,7 +41,7 @@ func TestCreationFails(t *testing.T) {
 		return append(more, "PULL", "Never", "KUBELET", "", "REGISTER", "true", "ETCD", "", "LEVEL", "Metadata", "WAIT", "20s")
 	}
 	const (
-		image     = "testenv.invalid/kube-scheduler:v1.37.1"
+		image     = "testenv.invalid/kube-scheduler:v1.36.3"
 		preflight = "kubeadm init failed in the phase preflight: "
 		waiting   = "kubeadm init failed in the phase wait-control-plane: "
 		images    = "ctr --namespace=k8s.io images "

@@ -98,7 +98,7 @@ func (a applicant) fails(t *testing.T, f failure) report.Report {
 	assert.Equal(t, f.phase, facts["phase"])
 	assert.Equal(t, "1", facts["exitCode"])
 	assert.Contains(t, []string{"init", "join"}, facts["command"])
-	assert.Equal(t, "v1.37.1 v1.37.1", facts["kubeadmVersion"]+" "+facts["kubernetesVersion"])
+	assert.Equal(t, "v1.36.3 v1.36.3", facts["kubeadmVersion"]+" "+facts["kubernetesVersion"])
 	assert.NotEmpty(t, facts["duration"])
 	assert.Equal(t, stream+"\n", a.MustExec(t, "sh", "-c", secrets).Stdout)
 	return run

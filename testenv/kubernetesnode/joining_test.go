@@ -13,7 +13,7 @@ kind: KubernetesNode
 metadata: {name: node}
 spec:
   role: worker
-  kubernetesVersion: v1.37.1
+  kubernetesVersion: v1.36.3
   cluster: {endpoint: "ENDPOINT"}
   node: {ip: ADDRESS, kubeletArgs: [ARGUMENT]}
   discovery: {token: {value: TOKEN}, caCertHashes: ["HASH"]}
@@ -74,8 +74,8 @@ func TestJoinFails(t *testing.T) {
 	}
 	t.Run("an older version than that of the kubelet", func(t *testing.T) {
 		worker.fails(t, failure{
-			text: joining, values: values(cluster.V137.Patch(), cluster.V136.Patch()), remedy: "install the kubelet of this version of Kubernetes",
-			message: "spec.kubernetesVersion: the installed kubelet is v1.37.1, which is newer than the control plane",
+			text: joining, values: values(cluster.V136.Patch(), "v1.35.0"), remedy: "install the kubelet of this version of Kubernetes",
+			message: "spec.kubernetesVersion: the installed kubelet is v1.36.3, which is newer than the control plane",
 		})
 	})
 	t.Run("a kubelet that ends", func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/machineadm/machineadm/testenv/tools"
+	"github.com/machineadm/machineadm/testenv/cluster"
 )
 
 // Release is a version of a provider in the repository of a clusterctl.
@@ -44,7 +44,7 @@ func (c *Cluster) Clusterctl(t testing.TB, releases ...Release) *Clusterctl {
 	t.Helper()
 	c.Install(t, []byte(certManager))
 	home := t.TempDir()
-	ctl := &Clusterctl{path: tools.For(t, providers+"/clusterctl"), config: filepath.Join(home, "clusterctl.yaml"), home: home}
+	ctl := &Clusterctl{path: cluster.Program(t, "clusterctl"), config: filepath.Join(home, "clusterctl.yaml"), home: home}
 	text := "cert-manager: {externallyProvisioned: true, timeout: 20s}\nproviders:\n"
 	for _, r := range releases {
 		ctl.Add(t, r)

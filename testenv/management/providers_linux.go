@@ -13,11 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/cluster"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
-
-// providers is the module in testenv/tools with the managers of Cluster API and their manifests.
-const providers = "cluster-api-1.14"
 
 // provider is a provider of Cluster API: a program, and manifests that are in the module of its source.
 type provider struct {
@@ -85,7 +83,7 @@ func (c *Cluster) provide(t testing.TB, p provider) *Process {
 	components := c.components(t, p)
 	c.Install(t, components)
 	health := c.Address(t)
-	manager := c.Run(t, c.account(t, components), tools.For(t, providers+"/"+p.program), append([]string{
+	manager := c.Run(t, c.account(t, components), cluster.Program(t, p.program), append([]string{
 		"--webhook-port=" + strconv.Itoa(c.ports+p.webhooks), "--webhook-cert-dir=" + c.serving(t),
 		"--health-addr=" + health, "--diagnostics-address=" + c.Address(t), "--insecure-diagnostics",
 	}, p.arguments...)...)
@@ -147,7 +145,7 @@ func sources(ctx context.Context, module string) (string, error) {
 		return "", err
 	}
 	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
-	cmd.Dir, cmd.Env = filepath.Join(root, "testenv/tools", providers), append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	cmd.Dir, cmd.Env = filepath.Join(root, "testenv/tools", cluster.Tools), append(os.Environ(), "GOFLAGS=", "GOWORK=off")
 	out, err := cmd.Output()
 	if err != nil {
 		return "", fmt.Errorf("find the source of %s: %w", module, err)
@@ -166,7 +164,7 @@ func sources(ctx context.Context, module string) (string, error) {
 
 // prepare makes what needs the machine's network: the programs, and the sources with the manifests.
 func prepare(ctx context.Context) error {
-	for _, name := range []string{"kubernetes-1.37/etcd", providers + "/core", "kustomize"} {
+	for _, name := range []string{cluster.Tools + "/core", "kustomize"} {
 		if _, err := tools.Path(ctx, os.Stderr, ".", name); err != nil {
 			return err
 		}

@@ -2,7 +2,8 @@
 // Each is a nested Go module in the folder beside this file with the program's name: its go.mod pins the version,
 // its go.sum the content, and nothing of it enters the product's module graph. A folder with another name, for several
 // programs or several versions of one, has the tools FOLDER/PROGRAM; they are built together, into one directory.
-// Main packages of one name have that of the folder above them as well: bootstrap-kubeadm, controlplane-kubeadm.
+// Main packages of one name have that of the folder above them as well, unless it is cmd: kubeadm, bootstrap-kubeadm,
+// controlplane-kubeadm.
 // A file ldflags in a folder has further flags of the linker, such as the version that the program prints. A file gcflags has
 // further flags of the compiler. Packages that other programs share, such as the standard library, are then compiled once more.
 // A file package-lock.json in a folder pins the npm package with the program of the same version as its authors compiled it. It is
@@ -138,12 +139,13 @@ func programs(source string) ([]string, error) {
 
 // programName is the name of the program that a main package of a module builds.
 func programName(main string, all []string) string {
+	name, above := path.Base(main), path.Base(path.Dir(main))
 	for _, other := range all {
-		if other != main && path.Base(other) == path.Base(main) {
-			return path.Base(path.Dir(main)) + "-" + path.Base(main)
+		if other != main && path.Base(other) == name && above != "cmd" {
+			return above + "-" + name
 		}
 	}
-	return path.Base(main)
+	return name
 }
 
 // mainPackages reads the tool lines of a go.mod.

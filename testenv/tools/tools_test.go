@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/modfile"
 )
 
 func TestRootIsFoundFromBelow(t *testing.T) {
@@ -114,13 +116,50 @@ func TestStampsAreThePins(t *testing.T) {
 	}
 }
 
+// The compiler reuses a package of another module only if all that it imports has the same versions. The controller and these tools
+// share more than a thousand packages, which take minutes to compile.
+func TestLibrariesOfTheControllerAreCompiledOnce(t *testing.T) {
+	t.Parallel()
+	pins := func(dir string) map[string]string {
+		t.Helper()
+		name := filepath.Join(dir, "go.mod")
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mod, err := modfile.Parse(name, data, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions := map[string]string{}
+		for _, r := range mod.Require {
+			versions[r.Mod.Path] = r.Mod.Version
+		}
+		for _, r := range mod.Replace {
+			if versions[r.Old.Path] != "" && r.New.Path == r.Old.Path && versions[r.Old.Path] != r.New.Version {
+				versions[r.Old.Path] += " => " + r.New.Version
+			}
+		}
+		return versions
+	}
+	root := pins("../..")
+	delete(root, "k8s.io/cri-api") // of 1.37, for the newest kubelet; here the kubelet alone imports it
+	for _, tool := range []string{"kubernetes-1.36", "kustomize"} {
+		for module, version := range pins(tool) {
+			if of, ok := root[module]; ok && of != version {
+				t.Errorf("%s/go.mod has %s %s, the root %s: go -C testenv/tools/%[1]s get %[2]s@%[4]s", tool, module, version, of)
+			}
+		}
+	}
+}
+
 func TestAFolderCanBuildSeveral(t *testing.T) {
 	t.Parallel()
 	names, err := Names(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"buf", "containerd-2.3/containerd", "containerd-2.3/ctr", "kubeadm-1.30/kubeadm", "cluster-api-1.14/bootstrap-kubeadm"} {
+	for _, name := range []string{"buf", "containerd-2.3/containerd", "containerd-2.3/ctr", "kubeadm-1.30/kubeadm", "kubernetes-1.36/kubeadm", "kubernetes-1.36/bootstrap-kubeadm"} {
 		if !slices.Contains(names, name) {
 			t.Errorf("%s is not among %q", name, names)
 		}
@@ -170,8 +209,8 @@ func TestEachProgramHasAName(t *testing.T) {
 	t.Parallel()
 	source, dir := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":      "module example.test/m\n\ngo 1.26\n\ntool (\n\texample.test/m/a/x\n\texample.test/m/b/x\n\texample.test/m/y\n\texample.test/m/z\n)\n",
-		"a/x/main.go": "package main\n\nfunc main() {}\n", "b/x/main.go": "package main\n\nfunc main() {}\n",
+		"go.mod":      "module example.test/m\n\ngo 1.26\n\ntool (\n\texample.test/m/a/x\n\texample.test/m/b/x\n\texample.test/m/cmd/x\n\texample.test/m/y\n\texample.test/m/z\n)\n",
+		"a/x/main.go": "package main\n\nfunc main() {}\n", "b/x/main.go": "package main\n\nfunc main() {}\n", "cmd/x/main.go": "package main\n\nfunc main() {}\n",
 		"y/main.go": "package main\n\nfunc main() {}\n", "z/main.go": "package main\n\nfunc main() {}\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(source, name)), 0o700); err != nil {
@@ -181,7 +220,7 @@ func TestEachProgramHasAName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{"a-x", "b-x", "y", "z"}
+	want := []string{"a-x", "b-x", "x", "y", "z"}
 	if all, err := programs(source); err != nil || !slices.Equal(all, want) {
 		t.Errorf("programs %q, %v; want %q", all, err, want)
 	}
