@@ -138,7 +138,7 @@ campaign: export MACHINEADM_TIERS = controller,system,cluster,vm,campaign
 campaign: nodes nodes-vm ## 2,000 kills and faults of runs, on image trees and on booted nodes, 200 of the manager (ROUNDS= is another number of each), every combination that make test leaves out, and all of the product with the race detector
 	@go test -timeout 6h -run 'TestTrees|TestNode|TestTimesync|TestKubernetesNode|TestInstallEverywhere' -v ./testenv/crash -rounds $(or $(ROUNDS),2000)
 	@go test -timeout 2h -run TestKilled -v ./testenv/controller -rounds $(or $(ROUNDS),200)
-	@go test -timeout 2h -count=1 ./testenv/bootstrapdata ./testenv/broken ./testenv/cluster ./testenv/containerd ./testenv/containerruntime ./testenv/domainjoin ./testenv/imagebuilder ./testenv/management
+	@go test -timeout 2h -count=1 ./testenv/bootstrapdata ./testenv/broken ./testenv/cluster ./testenv/containerd ./testenv/containerruntime ./testenv/domainjoin ./testenv/imagebuilder ./testenv/kubernetesnode ./testenv/management
 	@CGO_ENABLED=0 go test -timeout 2h -count=1 -run 'TestNode|TestEndOfTheTest|TestWrongClock' ./testenv/vm
 	@CGO_ENABLED=1 go test -race -vet=off -timeout 20m $$(go list ./... | grep -v '/testenv\(/\|$$\)')
 
@@ -167,7 +167,7 @@ deps: ## install the Debian packages of testenv/deps/packages that are missing, 
 	@$(DEPS) test system cluster vm
 
 .PHONY: tools
-tools: ## build every pinned tool of testenv/tools into the cache, before a test's time limit counts; minutes, once
+tools: ## build the pinned tools of testenv/tools into the cache, but those of make campaign alone, before a test's time limit counts; minutes, once
 	@$(TOOL)
 
 .PHONY: nodes

@@ -11,7 +11,7 @@ import (
 type Version string
 
 const (
-	// V130 reads kubeadm.k8s.io/v1beta3 alone.
+	// V130 reads kubeadm.k8s.io/v1beta3 alone. Only make campaign builds it.
 	V130 Version = "1.30"
 	// V136 reads v1beta4, and v1beta3 with a warning. Clusters of tests have this version: all its programs are built.
 	V136 Version = "1.36"

@@ -22,7 +22,7 @@ const (
 	V16 Version = "1.6"
 	// V17 is Debian 13's package.
 	V17 Version = "1.7"
-	// V21 is upstream's 2.1, on Debian 12.
+	// V21 is upstream's 2.1, on Debian 12. Only make campaign builds it.
 	V21 Version = "2.1"
 	// V23 is upstream's 2.3, on Debian 13.
 	V23 Version = "2.3"
