@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -69,23 +70,25 @@ func TestLimitWhileResolvingAtItsTurn(t *testing.T) {
 	for name, object := range map[string]string{"a plan": thing("b"), "a source": remote("s", "u:2")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.add("x").onPlan = func(ctx context.Context, _ pluginv1.Request) error { return untilEnd(ctx) }
-			s := w.serve("web", map[string]string{"u:1": object})
-			s.onFetch = func(ctx context.Context, uri string) error {
-				switch {
-				case uri == "u:2":
-					return untilEnd(ctx)
-				case s.calls[uri] == 1: // as a plugin that sees the deadline first
-					return context.DeadlineExceeded
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.add("x").onPlan = func(ctx context.Context, _ pluginv1.Request) error { return untilEnd(ctx) }
+				s := w.serve("web", map[string]string{"u:1": object})
+				s.onFetch = func(ctx context.Context, uri string) error {
+					switch {
+					case uri == "u:2":
+						return untilEnd(ctx)
+					case s.calls[uri] == 1: // as a plugin that sees the deadline first
+						return context.DeadlineExceeded
+					}
+					return nil
 				}
-				return nil
-			}
-			stream := strings.Replace(remote("r", "u:1"), "{name: r}", "{name: r, timeout: 500ms}", 1)
-			got := w.execute(Options{Mode: ModeApply, Stream: []byte(stream), PlanTimeout: 900 * time.Millisecond})
-			assert.Equal(t, report.ExitDeadline, got.ExitCode)
-			assert.Contains(t, errorsOf(got), "Deadline: applying it took longer than its 500ms")
-			assert.Equal(t, "RemoteConfig/r", got.Errors[0].Document)
+				stream := strings.Replace(remote("r", "u:1"), "{name: r}", "{name: r, timeout: 500ms}", 1)
+				got := w.execute(Options{Mode: ModeApply, Stream: []byte(stream), PlanTimeout: 900 * time.Millisecond})
+				assert.Equal(t, report.ExitDeadline, got.ExitCode)
+				assert.Contains(t, errorsOf(got), "Deadline: applying it took longer than its 500ms")
+				assert.Equal(t, "RemoteConfig/r", got.Errors[0].Document)
+			})
 		})
 	}
 }
@@ -106,14 +109,16 @@ func TestReportTargetNeverFailsARun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.add("x")
-			w.serve("web", nil).onReport = tt.answer
-			got := w.execute(Options{Mode: ModeApply, Stream: stream(tt.spec), PlanTimeout: 50 * time.Millisecond})
-			require.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
-			assert.Equal(t, "Unchanged Changed", outcomes(got))
-			require.Len(t, got.Documents[0].Warnings, 1)
-			assert.Contains(t, got.Documents[0].Warnings[0], tt.warning)
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.add("x")
+				w.serve("web", nil).onReport = tt.answer
+				got := w.execute(Options{Mode: ModeApply, Stream: stream(tt.spec), PlanTimeout: 50 * time.Millisecond})
+				require.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
+				assert.Equal(t, "Unchanged Changed", outcomes(got))
+				require.Len(t, got.Documents[0].Warnings, 1)
+				assert.Contains(t, got.Documents[0].Warnings[0], tt.warning)
+			})
 		})
 	}
 	w := newWorld(t)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -131,12 +132,14 @@ write sentinel`), w.lines())
 	})
 	t.Run("never", func(t *testing.T) {
 		t.Parallel()
-		w, s := world(t, "")
-		s.answer = func(string, int) error { return unreachable() }
-		got := w.execute(Options{Mode: ModeApply, Stream: []byte(strings.Replace(string(stream), "{name: r}", "{name: r, timeout: 50ms}", 1))})
-		assert.Equal(t, report.ExitDeadline, got.ExitCode)
-		assert.Equal(t, "Changed Failed Skipped", outcomes(got))
-		assert.Contains(t, errorsOf(got), "no route to host")
+		synctest.Test(t, func(t *testing.T) {
+			w, s := world(t, "")
+			s.answer = func(string, int) error { return unreachable() }
+			got := w.execute(Options{Mode: ModeApply, Stream: []byte(strings.Replace(string(stream), "{name: r}", "{name: r, timeout: 50ms}", 1))})
+			assert.Equal(t, report.ExitDeadline, got.ExitCode)
+			assert.Equal(t, "Changed Failed Skipped", outcomes(got))
+			assert.Contains(t, errorsOf(got), "no route to host")
+		})
 	})
 	t.Run("often", func(t *testing.T) {
 		t.Parallel()
@@ -330,28 +333,30 @@ func TestExpandSecretsInAnImage(t *testing.T) {
 // TestExpandIsInterrupted: an interruption ends a fetch at once, and a slow one leaves the document pending.
 func TestExpandIsInterrupted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.add("x")
-	interrupt := make(chan struct{})
-	s := w.serve("web", map[string]string{"u:1": thing("b")})
-	s.onFetch = func(ctx context.Context, _ string) error {
-		close(interrupt)
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	got := w.execute(Options{Mode: ModeApply, Stream: []byte(remote("r", "u:1")), Interrupt: interrupt})
-	assert.Equal(t, report.ExitInterrupted, got.ExitCode)
-
-	slow := newWorld(t)
-	slow.add("x")
-	slow.serve("web", map[string]string{"u:1": thing("b")}).onFetch = func(ctx context.Context, _ string) error {
-		if strings.Contains(slow.lines(), "apply a") {
-			return nil
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.add("x")
+		interrupt := make(chan struct{})
+		s := w.serve("web", map[string]string{"u:1": thing("b")})
+		s.onFetch = func(ctx context.Context, _ string) error {
+			close(interrupt)
+			<-ctx.Done()
+			return ctx.Err()
 		}
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	got = slow.execute(Options{Mode: ModeApply, Stream: []byte(thing("a") + remote("r", "u:1")), PlanTimeout: 20 * time.Millisecond})
-	assert.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
-	assert.Equal(t, "Changed Unchanged/resolved Changed", outcomes(got))
+		got := w.execute(Options{Mode: ModeApply, Stream: []byte(remote("r", "u:1")), Interrupt: interrupt})
+		assert.Equal(t, report.ExitInterrupted, got.ExitCode)
+
+		slow := newWorld(t)
+		slow.add("x")
+		slow.serve("web", map[string]string{"u:1": thing("b")}).onFetch = func(ctx context.Context, _ string) error {
+			if strings.Contains(slow.lines(), "apply a") {
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		got = slow.execute(Options{Mode: ModeApply, Stream: []byte(thing("a") + remote("r", "u:1")), PlanTimeout: 20 * time.Millisecond})
+		assert.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
+		assert.Equal(t, "Changed Unchanged/resolved Changed", outcomes(got))
+	})
 }

@@ -190,7 +190,7 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 		o.Target = target.Target{OS: "linux", Distribution: "debian", Architecture: "amd64"}
 	}
 	if o.Retry == (RetryPolicy{}) {
-		o.Retry = RetryPolicy{First: time.Millisecond, Most: 4 * time.Millisecond, Total: 200 * time.Millisecond}
+		o.Retry = RetryPolicy{First: time.Millisecond, Most: 4 * time.Millisecond, Total: time.Minute}
 	}
 	with := Dependencies{
 		Plugins: w, State: w, Sentinel: w, Reboots: fakeReboots{w}, Writes: fakeWrites{w}, Resolved: fakeResolved{w},

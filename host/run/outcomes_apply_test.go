@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
@@ -157,7 +158,9 @@ func TestApplyOutcomes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tt.run(t)
+			synctest.Test(t, func(t *testing.T) {
+				tt.run(t)
+			})
 		})
 	}
 }

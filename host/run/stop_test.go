@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -16,49 +17,53 @@ import (
 // TestOneLimitForAllTries: retries do not extend the limit of a document, and the plugin receives the time left.
 func TestOneLimitForAllTries(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	var left []time.Duration
-	p := w.add("x")
-	p.onApply = func(r pluginv1.Request) { left = append(left, r.TimeLeft) }
-	p.apply = func(context.Context, string, func(pluginv1.Event) error) (pluginv1.Finished, error) {
-		return pluginv1.Finished{Error: &pluginv1.Error{Code: pluginv1.CodeRetry, Message: "busy"}}, nil
-	}
-	doc := "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a, timeout: 60ms}\nspec: {provider: x}\n"
-	got := w.execute(Options{Mode: ModeApply, Stream: []byte(doc), Retry: RetryPolicy{First: 20 * time.Millisecond, Most: 20 * time.Millisecond, Total: time.Hour}})
-	assert.Equal(t, report.ExitDeadline, got.ExitCode)
-	assert.Contains(t, errorsOf(got), "applying it took longer than its 60ms; the last try: busy")
-	require.Greater(t, len(left), 1)
-	for i := range left[1:] {
-		assert.Less(t, left[i+1], left[i])
-	}
-	assert.LessOrEqual(t, left[0], 60*time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var left []time.Duration
+		p := w.add("x")
+		p.onApply = func(r pluginv1.Request) { left = append(left, r.TimeLeft) }
+		p.apply = func(context.Context, string, func(pluginv1.Event) error) (pluginv1.Finished, error) {
+			return pluginv1.Finished{Error: &pluginv1.Error{Code: pluginv1.CodeRetry, Message: "busy"}}, nil
+		}
+		doc := "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a, timeout: 60ms}\nspec: {provider: x}\n"
+		got := w.execute(Options{Mode: ModeApply, Stream: []byte(doc), Retry: RetryPolicy{First: 20 * time.Millisecond, Most: 20 * time.Millisecond, Total: time.Hour}})
+		assert.Equal(t, report.ExitDeadline, got.ExitCode)
+		assert.Contains(t, errorsOf(got), "applying it took longer than its 60ms; the last try: busy")
+		require.Greater(t, len(left), 1)
+		for i := range left[1:] {
+			assert.Less(t, left[i+1], left[i])
+		}
+		assert.LessOrEqual(t, left[0], 60*time.Millisecond)
 
-	got = w.execute(Options{
-		Mode: ModeApply, Stream: things(named), Timeout: 50 * time.Millisecond, Retry: RetryPolicy{First: time.Millisecond, Most: time.Millisecond, Total: time.Hour},
+		got = w.execute(Options{
+			Mode: ModeApply, Stream: things(named), Timeout: 50 * time.Millisecond, Retry: RetryPolicy{First: time.Millisecond, Most: time.Millisecond, Total: time.Hour},
+		})
+		assert.Equal(t, report.ExitDeadline, got.ExitCode)
+		assert.Contains(t, errorsOf(got), "the run took longer than its 50ms; the last try: busy")
 	})
-	assert.Equal(t, report.ExitDeadline, got.ExitCode)
-	assert.Contains(t, errorsOf(got), "the run took longer than its 50ms; the last try: busy")
 }
 
 // TestLimitWhilePlanningAgain: a plan that takes all of a document's time at its turn exceeds the limit of the document, not that
 // of the run, and the error has the cause of the plan before.
 func TestLimitWhilePlanningAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	p := w.add("x")
-	first := true
-	p.onPlan = func(ctx context.Context, _ pluginv1.Request) error {
-		if first {
-			first = false
-			return &pluginv1.Error{Code: pluginv1.CodeRetry, Message: "no answer"}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		p := w.add("x")
+		first := true
+		p.onPlan = func(ctx context.Context, _ pluginv1.Request) error {
+			if first {
+				first = false
+				return &pluginv1.Error{Code: pluginv1.CodeRetry, Message: "no answer"}
+			}
+			<-ctx.Done()
+			return ctx.Err()
 		}
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	doc := "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a, timeout: 60ms}\nspec: {provider: x}\n"
-	got := w.execute(Options{Mode: ModeApply, Stream: []byte(doc)})
-	assert.Equal(t, report.ExitDeadline, got.ExitCode)
-	assert.Contains(t, errorsOf(got), "applying it took longer than its 60ms; the last try: no answer")
+		doc := "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a, timeout: 60ms}\nspec: {provider: x}\n"
+		got := w.execute(Options{Mode: ModeApply, Stream: []byte(doc)})
+		assert.Equal(t, report.ExitDeadline, got.ExitCode)
+		assert.Contains(t, errorsOf(got), "applying it took longer than its 60ms; the last try: no answer")
+	})
 }
 
 func TestDeadlines(t *testing.T) {
@@ -101,13 +106,15 @@ func TestDeadlines(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			tt.setup(w.add("x"))
-			tt.options.Mode, tt.options.Stream = ModeApply, things(named)
-			got := w.execute(tt.options)
-			if got.ExitCode != tt.exit || !strings.Contains(errorsOf(got), tt.says) {
-				t.Errorf("exit %d, want %d; errors:\n%s\nwant %q", got.ExitCode, tt.exit, errorsOf(got), tt.says)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				tt.setup(w.add("x"))
+				tt.options.Mode, tt.options.Stream = ModeApply, things(named)
+				got := w.execute(tt.options)
+				if got.ExitCode != tt.exit || !strings.Contains(errorsOf(got), tt.says) {
+					t.Errorf("exit %d, want %d; errors:\n%s\nwant %q", got.ExitCode, tt.exit, errorsOf(got), tt.says)
+				}
+			})
 		})
 	}
 }
@@ -129,25 +136,27 @@ func TestInterruptEndsPlanningAtOnce(t *testing.T) {
 
 func TestSecondInterruptEndsTheGrace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	ctx, second := context.WithCancel(t.Context())
-	defer second()
-	first := make(chan struct{})
-	p := w.add("x")
-	p.apply = func(_ context.Context, _ string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
-		if err := send(pluginv1.Started{Change: oneChange().Changes[0]}); err != nil {
-			return pluginv1.Finished{}, err
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		ctx, second := context.WithCancel(t.Context())
+		defer second()
+		first := make(chan struct{})
+		p := w.add("x")
+		p.apply = func(_ context.Context, _ string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
+			if err := send(pluginv1.Started{Change: oneChange().Changes[0]}); err != nil {
+				return pluginv1.Finished{}, err
+			}
+			close(first)
+			<-p.stopped
+			second()
+			<-p.killed // with a grace of an hour, only the second interruption does this
+			return pluginv1.Finished{}, pluginv1.ErrCrashed
 		}
-		close(first)
-		<-p.stopped
-		second()
-		<-p.killed // with a grace of an hour, only the second interruption does this
-		return pluginv1.Finished{}, pluginv1.ErrCrashed
-	}
-	got := w.executeIn(ctx, Options{Mode: ModeApply, Stream: things(named), Interrupt: first, Grace: time.Hour})
-	if got.ExitCode != report.ExitInterrupted || got.Documents[0].Changes[0].Outcome != report.Interrupted {
-		t.Errorf("exit %d, changes %+v; errors:\n%s", got.ExitCode, got.Documents[0].Changes, errorsOf(got))
-	}
+		got := w.executeIn(ctx, Options{Mode: ModeApply, Stream: things(named), Interrupt: first, Grace: time.Hour})
+		if got.ExitCode != report.ExitInterrupted || got.Documents[0].Changes[0].Outcome != report.Interrupted {
+			t.Errorf("exit %d, changes %+v; errors:\n%s", got.ExitCode, got.Documents[0].Changes, errorsOf(got))
+		}
+	})
 }
 
 func TestDocumentBeforeItsTurnIsSkipped(t *testing.T) {
@@ -167,19 +176,21 @@ func TestDocumentBeforeItsTurnIsSkipped(t *testing.T) {
 // TestStopIsRepeated: a Stop that arrives before its Apply has no effect.
 func TestStopIsRepeated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	interrupt := make(chan struct{})
-	p := w.add("x")
-	p.deaf = 1
-	p.apply = func(_ context.Context, _ string, _ func(pluginv1.Event) error) (pluginv1.Finished, error) {
-		close(interrupt)
-		<-p.stopped
-		return pluginv1.Finished{Stopped: true}, nil
-	}
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named), Interrupt: interrupt, Grace: 20 * time.Second})
-	if got.ExitCode != report.ExitInterrupted || strings.Contains(w.lines(), "kill") {
-		t.Errorf("exit %d\n%s", got.ExitCode, w.lines())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		interrupt := make(chan struct{})
+		p := w.add("x")
+		p.deaf = 1
+		p.apply = func(_ context.Context, _ string, _ func(pluginv1.Event) error) (pluginv1.Finished, error) {
+			close(interrupt)
+			<-p.stopped
+			return pluginv1.Finished{Stopped: true}, nil
+		}
+		got := w.execute(Options{Mode: ModeApply, Stream: things(named), Interrupt: interrupt, Grace: 20 * time.Second})
+		if got.ExitCode != report.ExitInterrupted || strings.Contains(w.lines(), "kill") {
+			t.Errorf("exit %d\n%s", got.ExitCode, w.lines())
+		}
+	})
 }
 
 func TestInterruptFinishesTheCurrentChange(t *testing.T) {
@@ -218,35 +229,37 @@ func TestPluginThatIgnoresStopIsKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			interrupt := make(chan struct{})
-			p := w.add("x")
-			p.apply = func(ctx context.Context, _ string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
-				if err := send(pluginv1.Started{Change: pluginv1.Change{ID: "a", Summary: "do a"}}); err != nil {
-					return pluginv1.Finished{}, err
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				interrupt := make(chan struct{})
+				p := w.add("x")
+				p.apply = func(ctx context.Context, _ string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
+					if err := send(pluginv1.Started{Change: pluginv1.Change{ID: "a", Summary: "do a"}}); err != nil {
+						return pluginv1.Finished{}, err
+					}
+					if o.Interrupt != nil {
+						close(interrupt)
+					}
+					<-p.killed
+					return pluginv1.Finished{}, ctx.Err()
 				}
+				want := report.ExitDeadline
 				if o.Interrupt != nil {
-					close(interrupt)
+					o.Interrupt, want = interrupt, report.ExitInterrupted
 				}
-				<-p.killed
-				return pluginv1.Finished{}, ctx.Err()
-			}
-			want := report.ExitDeadline
-			if o.Interrupt != nil {
-				o.Interrupt, want = interrupt, report.ExitInterrupted
-			}
-			if o.Stream == nil {
-				o.Stream = things(named)
-			}
-			o.Mode, o.Grace = ModeApply, 30*time.Millisecond
-			got := w.execute(o)
-			if got.ExitCode != want {
-				t.Errorf("exit %d, want %d; errors:\n%s", got.ExitCode, want, errorsOf(got))
-			}
-			log := w.lines()
-			if stop, kill := strings.Index(log, "stop x"), strings.Index(log, "kill x"); stop < 0 || kill < stop {
-				t.Errorf("want stop, then kill:\n%s", log)
-			}
+				if o.Stream == nil {
+					o.Stream = things(named)
+				}
+				o.Mode, o.Grace = ModeApply, 30*time.Millisecond
+				got := w.execute(o)
+				if got.ExitCode != want {
+					t.Errorf("exit %d, want %d; errors:\n%s", got.ExitCode, want, errorsOf(got))
+				}
+				log := w.lines()
+				if stop, kill := strings.Index(log, "stop x"), strings.Index(log, "kill x"); stop < 0 || kill < stop {
+					t.Errorf("want stop, then kill:\n%s", log)
+				}
+			})
 		})
 	}
 }
