@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -104,13 +105,14 @@ func TestValidateAndPlanNeedNoPrivileges(t *testing.T) {
 	}
 }
 
-// TestAsNobody runs the tests of this package once more, as a user without privileges.
+// TestAsNobody runs the tests that concern files and trust once more, as a user without privileges. To the others the user makes no
+// difference, and they take most of the time of this package.
 func TestAsNobody(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this is such a user")
 	}
 	if testing.Short() {
-		t.Skip("all the tests again")
+		t.Skip("the tests of files again")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -118,35 +120,40 @@ func TestAsNobody(t *testing.T) {
 	}
 	test := filepath.Join(everyones(t, self), filepath.Base(self)) // not beside plugins, which it would find
 	dir := everyones(t, filepath.Join(built, hostBinary), filepath.Join(built, noopBinary), filepath.Join(built, sysctlBinary))
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(filepath.Join(here, "testdata", "wrong-flags.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "testdata"), 0o755); err != nil { //nolint:gosec // for everyone
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(dir, "testdata"), 0o755); err != nil { //nolint:gosec // whatever the umask
-		t.Fatal(err)
-	}
-	golden := filepath.Join(dir, "testdata", "wrong-flags.txt")
-	if err := os.WriteFile(golden, data, 0o644); err != nil { //nolint:gosec // for everyone
-		t.Fatal(err)
-	}
-	if err := os.Chmod(golden, 0o644); err != nil { //nolint:gosec // whatever the umask
-		t.Fatal(err)
-	}
-	// Half of the time goes into tests for which the user makes no difference.
-	const same = "TestKilledWhileResolving|TestStreamsThatAreNone|TestResolvedStream|TestEncrypt|TestDecrypt|TestApprovedAlgorithms|TestReportDelaysNoRun|TestNewerReportSurvivesASend"
-	c := asNobody(exec.Command(test, "-test.timeout=5m", "-test.skip="+same))
+	c := asNobody(exec.Command(test, "-test.timeout=5m", "-test.run=^("+strings.Join(testsOfFiles(t), "|")+")$"))
 	c.Dir = dir
 	c.Env = []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin", binariesVariable + "=" + dir} // without CI: what needs root is skipped
 	if got := output(t, c); got.code != 0 {
 		t.Errorf("%s", got)
 	}
+}
+
+// testsOfFiles returns the tests of this package that use the file system directly, beyond reading and writing their input, and those
+// of trust_linux_test.go. The calls in its body select a test, so that no list has to name a new one.
+func testsOfFiles(t *testing.T) []string {
+	t.Helper()
+	function := regexp.MustCompile(`(?ms)^func (Test\w+)\(t \*testing\.T\) \{$.*?^\}$`)
+	calls := regexp.MustCompile(`os\.(Chmod|Chown|Lchown|Link|Lstat|Mkdir\w*|ReadDir|Remove\w*|Rename|Stat|Symlink)\(|Umask\(|asNobody\(`)
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests []string
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range function.FindAllSubmatch(source, -1) {
+			if name := string(match[1]); name != t.Name() && (file == "trust_linux_test.go" || calls.Match(match[0])) {
+				tests = append(tests, name)
+			}
+		}
+	}
+	if !slices.Contains(tests, "TestSecretsThatOthersCanRead") {
+		t.Fatalf("the tests of files are %q", tests)
+	}
+	return tests
 }
 
 // TestClosedStandardOutput: a closed reader does not stop the run.
