@@ -3,6 +3,7 @@ package machine_test
 import (
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,10 +21,12 @@ func TestReplacedDirectories(t *testing.T) {
 	must(t, files.WriteFile("/a/b/f", []byte("inside"), 0o644))
 	before := machinetest.Tree(t, outside)
 
-	stop, stopped := make(chan struct{}), make(chan int)
-	go replace(root, []string{outside, "../outside", "../" + filepath.Base(root) + "/../outside"}, stop, stopped)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	var replacements atomic.Int64
+	go replace(root, []string{outside, "../outside", "../" + filepath.Base(root) + "/../outside"}, &replacements, stop, stopped)
 	writes, refusals := 0, 0
-	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); {
+	enough := func() bool { return replacements.Load() >= 100 && refusals < writes }
+	for began := time.Now(); time.Since(began) < 2*time.Second || !enough() && time.Since(began) < 2*time.Minute; {
 		if data, err := files.ReadFile("/a/b/f"); err == nil && string(data) != "inside" && string(data) != "new" {
 			t.Fatalf("read %q from outside the root", data)
 		}
@@ -45,29 +48,28 @@ func TestReplacedDirectories(t *testing.T) {
 		}
 	}
 	close(stop)
-	replacements := <-stopped
+	<-stopped
 	if diff := machinetest.Diff(before, machinetest.Tree(t, outside)); diff != "" {
 		t.Errorf("files outside the root changed:\n%s", diff)
 	}
-	t.Logf("%d operations, %d of them refused, during %d replacements", writes, refusals, replacements)
-	if replacements < 100 || refusals == writes {
+	t.Logf("%d operations, %d of them refused, during %d replacements", writes, refusals, replacements.Load())
+	if !enough() {
 		t.Error("too few operations for a result")
 	}
 }
 
 // replace counts how often it replaced root/a by a link. It ignores errors, because the other side creates directories.
-func replace(root string, targets []string, stop <-chan struct{}, stopped chan<- int) {
+func replace(root string, targets []string, count *atomic.Int64, stop <-chan struct{}, stopped chan<- struct{}) {
+	defer close(stopped)
 	dir, aside := filepath.Join(root, "a"), filepath.Join(root, "aside")
-	count := 0
 	for {
 		select {
 		case <-stop:
-			stopped <- count
 			return
 		default:
 		}
-		if unix.Rename(dir, aside) == nil && unix.Symlink(targets[count%len(targets)], dir) == nil {
-			count++
+		if unix.Rename(dir, aside) == nil && unix.Symlink(targets[int(count.Load())%len(targets)], dir) == nil {
+			count.Add(1)
 		}
 		if target, err := os.Readlink(dir); err == nil && target != "" {
 			_ = unix.Unlink(dir)

@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -215,13 +216,22 @@ func wantDead(t *testing.T, pids string) {
 	for _, field := range fields {
 		pid, err := strconv.Atoi(field)
 		must(t, err)
-		for deadline := time.Now().Add(5 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(2 * time.Minute); alive(pid); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				process, err := os.FindProcess(pid)
 				must(t, err, process.Kill())
 				t.Errorf("process %d is alive", pid)
 				break
 			}
+		}
+	}
+}
+
+// untilStarted calls try with limits that are doubled, from 300 ms to a minute, until what it runs has started within one of them.
+func untilStarted(try func(limit time.Duration) (output string, started bool)) string {
+	for limit := 300 * time.Millisecond; ; limit *= 2 {
+		if output, started := try(limit); started || limit > time.Minute {
+			return output
 		}
 	}
 }
@@ -235,28 +245,31 @@ func TestTimeoutKillsTheGroup(t *testing.T) {
 		want    error
 		text    string
 	}{
-		"own time":          {300 * time.Millisecond, time.Hour, machine.ErrTimeout, "sh: timed out after 300ms"},
-		"caller's deadline": {time.Hour, 300 * time.Millisecond, context.DeadlineExceeded, "sh: context deadline exceeded"},
+		"own time":          {0, time.Hour, machine.ErrTimeout, "sh: timed out after LIMIT"},
+		"caller's deadline": {time.Hour, 0, context.DeadlineExceeded, "sh: context deadline exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(context.Background(), test.cancel)
-			defer cancel()
-			begin := time.Now()
-			result, err := machine.NewRunner().Run(ctx, machine.Command{Name: "sh", Args: []string{"-c", script}, Timeout: test.timeout})
-			if !errors.Is(err, test.want) || err.Error() != test.text {
-				t.Errorf("error %v, want %q", err, test.text)
+			output := untilStarted(func(limit time.Duration) (string, bool) {
+				ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(test.cancel, limit))
+				defer cancel()
+				begin := time.Now()
+				result, err := machine.NewRunner().Run(ctx, machine.Command{Name: "sh", Args: []string{"-c", script}, Timeout: cmp.Or(test.timeout, limit)})
+				if want := strings.Replace(test.text, "LIMIT", limit.String(), 1); !errors.Is(err, test.want) || err.Error() != want {
+					t.Errorf("error %v, want %q", err, want)
+				}
+				if errors.Is(test.want, machine.ErrTimeout) && errors.Is(err, context.DeadlineExceeded) {
+					t.Error("a command's own timeout looks like the caller's")
+				}
+				if took := time.Since(begin); took > limit+2*time.Minute {
+					t.Errorf("it took %v", took)
+				}
+				return string(result.Stdout), len(strings.Fields(string(result.Stdout))) == 3
+			})
+			if len(strings.Fields(output)) != 3 {
+				t.Errorf("output %q, want three processes", output)
 			}
-			if errors.Is(test.want, machine.ErrTimeout) && errors.Is(err, context.DeadlineExceeded) {
-				t.Error("a command's own timeout looks like the caller's")
-			}
-			if took := time.Since(begin); took > 10*time.Second {
-				t.Errorf("it took %v", took)
-			}
-			if len(strings.Fields(string(result.Stdout))) != 3 {
-				t.Errorf("output %q, want three processes", result.Stdout)
-			}
-			wantDead(t, string(result.Stdout))
+			wantDead(t, output)
 		})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -268,11 +281,10 @@ func TestTimeoutKillsTheGroup(t *testing.T) {
 
 func TestGroupIsKilledAfterTheCommand(t *testing.T) {
 	t.Parallel()
-	begin := time.Now()
 	result, err := shell(context.Background(), "sleep 1000 & echo $!")
 	must(t, err)
-	if took := time.Since(begin); took > time.Second || result.Truncated {
-		t.Errorf("it took %v, truncated %v: the pipe was waited for", took, result.Truncated)
+	if result.Truncated {
+		t.Error("the pipe was waited for")
 	}
 	wantDead(t, string(result.Stdout))
 }
@@ -302,7 +314,7 @@ func TestCommandDiesWithThisProcess(t *testing.T) {
 	child.Env = append(os.Environ(), runForever+"=echo $$ > "+file+".new; mv "+file+".new "+file+"; exec sleep 1000")
 	must(t, child.Start())
 	var pid []byte
-	for deadline := time.Now().Add(20 * time.Second); len(pid) == 0; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); len(pid) == 0; time.Sleep(5 * time.Millisecond) {
 		pid, _ = os.ReadFile(file) // absent until the command runs
 		if time.Now().After(deadline) {
 			t.Error("the command does not start")
