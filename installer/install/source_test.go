@@ -23,13 +23,16 @@ func TestStall(t *testing.T) {
 	t.Cleanup(server.Close)
 	s, err := parse(1, server.URL, newClient())
 	require.NoError(t, err)
-	s.stall = 500 * time.Millisecond // the answer itself takes a part of it on a busy machine
+	s.stall = 2 * time.Minute // for the answer and its first byte, of a busy machine
 	body, err := s.open(t.Context(), "file")
 	require.NoError(t, err)
+	s.stall = 500 * time.Millisecond // from the first byte on
+	began := time.Now()
 	text, err := io.ReadAll(body)
 	failed := new(Error)
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, server.URL+"/file: no data for 500ms", failed.Problem)
+	assert.Less(t, time.Since(began), time.Minute, "each read limits the next one")
 	assert.True(t, failed.temporary)
 	assert.Equal(t, "{", string(text))
 	require.NoError(t, body.Close())
