@@ -178,7 +178,7 @@ func TestFailedStartsLeaveNothing(t *testing.T) {
 			begun := time.Now()
 			f, openBefore, runningBefore, err := start()
 			var refused *StartError
-			for limit < time.Minute && errors.As(err, &refused) && (!strings.Contains(err.Error(), tt.says) || !strings.Contains(refused.Stderr, tt.words)) {
+			for limit < 20*time.Second && errors.As(err, &refused) && (!strings.Contains(err.Error(), tt.says) || !strings.Contains(refused.Stderr, tt.words)) {
 				limit *= 2 // a busy machine does not get as far within the limit
 				f, openBefore, runningBefore, err = start()
 			}
