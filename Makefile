@@ -10,9 +10,9 @@ MAN   := dist/man
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/machineadm-testenv
 TOOL  := go run ./testenv/tools/cmd/tool
 SUITE := go run ./testenv/suite/cmd/suite
-DEPS  := go run ./testenv/deps/cmd/deps -tier
+DEPS  := go run ./testenv/deps/cmd/deps
 # As testenv/tools compiles programs and tools, so that tests and linters take what they compiled, and these what those did.
-export GOFLAGS := -trimpath -tags=grpcnotrace $(GOFLAGS)
+export GOFLAGS := -trimpath -tags=grpcnotrace -gcflags=all=-dwarf=false $(GOFLAGS)
 # The controller runs on Linux alone. To lint it for Windows as well would compile the libraries of Kubernetes once more.
 LINUX_ONLY := ^\./(host/(controller|cmd/manager)|testenv/(bench|clusterctl|controller|crd|management|reference))(/|$$)
 
@@ -85,7 +85,7 @@ demo-cluster: nodes ## a control plane and a worker on two booted nodes, from a 
 
 .PHONY: test
 test: ## proves the product within ten minutes on two cores, and says what it left out. PKG= are packages (./sdk/...), TESTFLAGS= goes to go test, RACE=1 takes the race detector where goroutines start
-	@$(DEPS) test
+	@$(DEPS) test $(if $(RACE),race)
 	@$(SUITE) $(if $(RACE),-race) test $(PKG) -- $(TESTFLAGS)
 
 .PHONY: test-controller
@@ -95,10 +95,12 @@ test-controller: ## the controller without a cluster: compiles the libraries of 
 
 .PHONY: test-system
 test-system: nodes ## booted nodes, real daemons, packages, object stores, Windows under wine; root on Debian, half an hour
+	@$(TOOL) -tier system >/dev/null
 	@$(SUITE) system $(PKG) -- $(TESTFLAGS)
 
 .PHONY: test-cluster
 test-cluster: nodes ## real Kubernetes and Cluster API, which are built first, once; root on Debian, half an hour
+	@$(TOOL) -tier system cluster >/dev/null
 	@$(SUITE) cluster $(PKG) -- $(TESTFLAGS)
 
 .PHONY: test-vm
@@ -106,8 +108,8 @@ test-vm: nodes-vm ## emulated machines: what needs a kernel of its own; root on 
 	@$(SUITE) vm $(PKG) -- $(TESTFLAGS)
 
 .PHONY: test-slow
-test-slow: # the last three at once, within the limits of SUITEFLAGS=: what CI runs after the others
-	@$(DEPS) test system cluster vm
+test-slow: nodes nodes-vm # the last three at once, within the limits of SUITEFLAGS=: what CI runs after the others
+	@$(TOOL) -tier system cluster >/dev/null
 	@$(SUITE) $(SUITEFLAGS) slow $(PKG) -- $(TESTFLAGS)
 
 .PHONY: test-all
@@ -139,12 +141,16 @@ campaign: nodes nodes-vm ## 2,000 kills and faults of runs, on image trees and o
 	@go test -timeout 6h -run 'TestTrees|TestNode|TestTimesync|TestKubernetesNode|TestInstallEverywhere' -v ./testenv/crash -rounds $(or $(ROUNDS),2000)
 	@go test -timeout 2h -run TestKilled -v ./testenv/controller -rounds $(or $(ROUNDS),200)
 	@go test -timeout 2h -count=1 ./testenv/bootstrapdata ./testenv/broken ./testenv/cluster ./testenv/containerd ./testenv/containerruntime ./testenv/domainjoin ./testenv/imagebuilder ./testenv/kubernetesnode ./testenv/management
+	@go test -count=1 -timeout 40m -run 'TestTransit|TestVault' ./testenv/stores
 	@CGO_ENABLED=0 go test -timeout 2h -count=1 -run 'TestNode|TestEndOfTheTest|TestWrongClock' ./testenv/vm
 	@CGO_ENABLED=1 go test -race -vet=off -timeout 20m $$(go list ./... | grep -v '/testenv\(/\|$$\)')
 
 .PHONY: bench
 bench: ## every benchmark, then the table of docs/performance.md (BENCH= is a pattern of names, BENCHFLAGS= goes to go test)
-	@go test -timeout 60m -run '^$$' -bench '$(or $(BENCH),.)' -benchmem $(BENCHFLAGS) ./... | go run ./testenv/bench/cmd/table
+	@packages=$$(grep -rEo --include='*_test.go' '^func Benchmark[A-Za-z0-9_]*' . | sed -E 's,/[^/]*:func , ,' | \
+		awk -v pattern='$(BENCH)' 'BEGIN { gsub("/[^|]*", "", pattern) } $$2 ~ pattern { print $$1 }' | sort -u); \
+	[[ -n $$packages ]] || { echo "no benchmark has a name like $(BENCH)" >&2; exit 2; }; \
+	MACHINEADM_TIERS=system,cluster go test -timeout 60m -run '^$$' -bench '$(or $(BENCH),.)' -benchmem $(BENCHFLAGS) $$packages | go run ./testenv/bench/cmd/table
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME each (default 10s)
@@ -164,7 +170,7 @@ generate-check: ## regenerate elsewhere and compare; fails with the difference
 
 .PHONY: deps
 deps: ## install the Debian packages of testenv/deps/packages that are missing, for all tiers (root on Debian; elsewhere it says what is missing)
-	@$(DEPS) test system cluster vm
+	@$(DEPS)
 
 .PHONY: tools
 tools: ## build the pinned tools of testenv/tools into the cache, but those of make campaign alone, before a test's time limit counts; minutes, once

@@ -20,13 +20,13 @@ func TestSeed(t *testing.T) {
 	assert.Equal(t, int64(-7), Seed(t))
 }
 
-func TestPatience(t *testing.T) {
+func TestTimeout(t *testing.T) {
 	for text, want := range map[string]time.Duration{"": time.Second, "1": time.Second, "4": 4 * time.Second, "100": 100 * time.Second} {
-		t.Setenv("MACHINEADM_PATIENCE", text)
-		assert.Equal(t, want, Patience(time.Second), text)
+		t.Setenv("MACHINEADM_TIMEOUT_FACTOR", text)
+		assert.Equal(t, want, Timeout(time.Second), text)
 	}
 	for _, text := range []string{"0", "101", "-1", "1.5", "many"} {
-		t.Setenv("MACHINEADM_PATIENCE", text)
-		assert.Panics(t, func() { Patience(time.Second) }, text)
+		t.Setenv("MACHINEADM_TIMEOUT_FACTOR", text)
+		assert.Panics(t, func() { Timeout(time.Second) }, text)
 	}
 }

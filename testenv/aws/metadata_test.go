@@ -47,5 +47,5 @@ func TestMetadata(t *testing.T) {
 	assert.Eventually(t, func() bool {
 		status, _ := ask(http.MethodGet, region, held, session)
 		return status == http.StatusUnauthorized
-	}, 10*time.Second, 50*time.Millisecond, "the session has ended")
+	}, 2*time.Minute, 50*time.Millisecond, "the session has ended")
 }

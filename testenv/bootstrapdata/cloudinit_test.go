@@ -66,7 +66,7 @@ func TestCloudInit(t *testing.T) {
 
 func bootWithCloudInit(t *testing.T, suite nodes.Suite, data []byte) *nodes.Node {
 	t.Helper()
-	n := nodes.Boot(t, nodes.Options{Suite: suite, BootTimeout: bootTimeout, Prepare: nodes.InOrder(
+	n := nodes.Boot(t, nodes.Options{Suite: suite, Prepare: nodes.InOrder(
 		installed(t, "/usr/bin/machineadm", "/usr/libexec/machineadm"), nodes.CloudInitSeed(string(data)),
 	)})
 	status := n.MustExec(t, "cloud-init", "status", "--wait", "--long").Stdout

@@ -21,7 +21,7 @@ const (
 func TestIgnition(t *testing.T) {
 	t.Parallel()
 	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Bookworm, Layers: []nodes.Layer{{Packages: []string{"ignition"}}}, BootTimeout: bootTimeout,
+		Suite: nodes.Bookworm, Layers: []nodes.Layer{{Packages: []string{"ignition"}}},
 		Prepare: installed(t, "/opt/bin/machineadm", "/opt/machineadm/plugins"),
 	})
 	text := stream(t, true)
@@ -40,7 +40,7 @@ func TestIgnition(t *testing.T) {
 func TestCombustion(t *testing.T) {
 	t.Parallel()
 	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Trixie, BootTimeout: bootTimeout, Prepare: installed(t, "/usr/bin/machineadm", "/usr/libexec/machineadm"),
+		Suite: nodes.Trixie, Prepare: installed(t, "/usr/bin/machineadm", "/usr/libexec/machineadm"),
 	})
 	text := stream(t, true)
 	put(t, n, "/run/script", wrapped(t, wrap.Format{Type: "combustion"}, text))
@@ -52,7 +52,7 @@ func TestCombustion(t *testing.T) {
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Trixie, BootTimeout: bootTimeout, NoWait: true, Prepare: installed(t, "/usr/bin/machineadm", "/usr/libexec/machineadm"),
+		Suite: nodes.Trixie, NoWait: true, Prepare: installed(t, "/usr/bin/machineadm", "/usr/libexec/machineadm"),
 	})
 	require.NoError(t, n.Settle(t.Context()))
 	text, err := emit.Stream([]emit.Document{noop("slow", `"touch":["/var/first","/var/last"],"apply":"hang","applyUntil":"/var/resumed"`)})

@@ -16,7 +16,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/management"
 )
 
-const limit = 3 * time.Minute
+const limit = 10 * time.Minute // peers try again every 20 to 60 s
 
 // side is a management cluster that clusterctl has initialized, with the managers of Cluster API's core and ours.
 type side struct {

@@ -28,7 +28,7 @@ const (
 	archive = "/root/manager.tar"
 	account = "/run/account"
 	log     = "/root/manager.log"
-	limit   = 20 * time.Second
+	limit   = 4 * time.Minute
 )
 
 // TestImage: the containerd of Debian 12 and that of 13 import the image of a release under its name and digest. In that of Debian 12,

@@ -21,18 +21,13 @@ const (
 	unit   = "containerd.service"
 )
 
-// bootLimit bounds every wait for a daemon; it takes about a second, on a virtual machine half a minute.
-const (
-	bootLimit = 30 * time.Second
-	vmLimit   = 5 * time.Minute
-)
+// limit bounds every wait for a daemon; it takes about a second, on a virtual machine half a minute.
+const limit = 5 * time.Minute
 
 // Daemon is a containerd that runs under systemd on a node of its own.
 type Daemon struct {
 	*nodes.Node
 	Version Version
-
-	limit time.Duration
 }
 
 // Answer is the response of the daemon to a call of the Container Runtime Interface.
@@ -43,7 +38,7 @@ type Answer = answer.Answer
 // means to boot nodes the test is skipped.
 func Start(t testing.TB, v Version, prepare ...func(root string) error) *Daemon {
 	t.Helper()
-	return begin(t, v, v.options(t, prepare), bootLimit)
+	return begin(t, v, v.options(t, prepare))
 }
 
 // StartRunning is Start on a node that can also run containers, as those of Debian 12 can; see nodes.Options.Limits.
@@ -51,7 +46,7 @@ func StartRunning(t testing.TB, v Version) *Daemon {
 	t.Helper()
 	o := v.options(t, nil)
 	o.Limits = true
-	return begin(t, v, o, bootLimit)
+	return begin(t, v, o)
 }
 
 // StartVM is Start on a virtual machine with its own clock. It takes minutes.
@@ -59,12 +54,12 @@ func StartVM(t testing.TB, v Version, prepare ...func(root string) error) *Daemo
 	t.Helper()
 	o := v.options(t, prepare)
 	o.VM = true
-	return begin(t, v, o, vmLimit)
+	return begin(t, v, o)
 }
 
-func begin(t testing.TB, v Version, o nodes.Options, limit time.Duration) *Daemon {
+func begin(t testing.TB, v Version, o nodes.Options) *Daemon {
 	t.Helper()
-	d := &Daemon{Node: nodes.Boot(t, o), Version: v, limit: limit}
+	d := &Daemon{Node: nodes.Boot(t, o), Version: v}
 	d.Await(t)
 	return d
 }
@@ -73,7 +68,7 @@ func begin(t testing.TB, v Version, o nodes.Options, limit time.Duration) *Daemo
 func (d *Daemon) Await(t testing.TB) {
 	t.Helper()
 	var last Answer
-	for deadline := time.Now().Add(d.limit); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); {
 		if last = d.CRI(t, "status"); last.Error == "" && last.RuntimeReady.Met {
 			return
 		}
@@ -142,7 +137,7 @@ func (d *Daemon) Write(t testing.TB, path, text string) {
 // Bash runs a script in the node, whatever its exit status.
 func (d *Daemon) Bash(t testing.TB, script string) nodes.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d.limit)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	r, err := d.Exec(ctx, "bash", "-c", script)
 	if err != nil {

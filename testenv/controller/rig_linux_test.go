@@ -21,7 +21,7 @@ import (
 
 const (
 	account = "system:serviceaccount:machineadm-system:machineadm-manager"
-	limit   = 3 * time.Minute
+	limit   = 10 * time.Minute // peers try again every 20 to 60 s
 )
 
 // rig is a management cluster with every provider, and our manager.

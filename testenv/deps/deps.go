@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -21,22 +22,39 @@ var packages string
 // Package is one line of the list.
 type Package struct {
 	Name string
+	Tier string // the heading of its part of the list: the tests that need it
 	Why  string // which suite needs it, and for what
 }
 
 // ErrMissing is returned where packages are missing and cannot be installed, which only CI=true makes an error.
 var ErrMissing = errors.New("prerequisites are missing under CI=true")
 
-// Packages returns the list of what the tests need.
-func Packages() ([]Package, error) { return Parse(packages) }
+// Packages returns what the tests of these tiers need; of all without one.
+func Packages(tiers ...string) ([]Package, error) {
+	all, err := Parse(packages)
+	if err != nil {
+		return nil, fmt.Errorf("read testenv/deps/packages: %w", err)
+	}
+	for _, tier := range tiers {
+		if !slices.ContainsFunc(all, func(p Package) bool { return p.Tier == tier }) {
+			return nil, fmt.Errorf("no package of testenv/deps/packages is for %q", tier)
+		}
+	}
+	return slices.DeleteFunc(all, func(p Package) bool { return len(tiers) > 0 && !slices.Contains(tiers, p.Tier) }), nil
+}
 
-// Parse reads a list: a name and `# reason` a line; empty lines and lines that start with # are passed over.
+// Parse reads a list: below the heading `[TIER]`, a name and `# reason` a line; empty lines and lines that start with # are passed over.
 func Parse(list string) ([]Package, error) {
 	var found []Package
+	tier := ""
 	scanner := bufio.NewScanner(strings.NewReader(list))
 	for line := 1; scanner.Scan(); line++ {
 		text := strings.TrimSpace(scanner.Text())
 		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		if heading, ok := strings.CutPrefix(text, "["); ok {
+			tier = strings.TrimSuffix(heading, "]")
 			continue
 		}
 		name, why, _ := strings.Cut(text, "#")
@@ -47,10 +65,16 @@ func Parse(list string) ([]Package, error) {
 		if why == "" {
 			return nil, fmt.Errorf("line %d: say after # which test needs it", line)
 		}
-		found = append(found, Package{Name: name, Why: why})
+		if tier == "" {
+			return nil, fmt.Errorf("line %d: no heading such as [test] is above it", line)
+		}
+		found = append(found, Package{Name: name, Tier: tier, Why: why})
 	}
 	return found, scanner.Err()
 }
+
+// tries is how often apt-get may fail: the archive can be out of reach for a moment.
+const tries = 3
 
 // statusFormat has dpkg-query print a package, its state, and the names that it provides: `nodejs ii npm, nodejs-dev (= 1)`.
 const statusFormat = `${Package} ${db:Status-Abbrev} ${Provides}\n`
@@ -116,10 +140,10 @@ func (m Machine) Obstacle() string {
 
 // Install installs what is missing. Where that is impossible it reports the reason and the skipped suites on log;
 // that is an error (ErrMissing) under CI alone.
-func Install(ctx context.Context, log io.Writer, m Machine) error {
-	wanted, err := Packages()
+func Install(ctx context.Context, log io.Writer, m Machine, tiers ...string) error {
+	wanted, err := Packages(tiers...)
 	if err != nil {
-		return fmt.Errorf("read testenv/deps/packages: %w", err)
+		return err
 	}
 	missing := wanted
 	if m.Debian {
@@ -140,10 +164,13 @@ func Install(ctx context.Context, log io.Writer, m Machine) error {
 		names = append(names, p.Name)
 	}
 	fmt.Fprintf(log, "installing with apt-get: %s\n", strings.Join(names, " "))
-	if err := apt(ctx, log, "update"); err != nil {
-		return err
+	for try := 1; ; try++ {
+		err := errors.Join(apt(ctx, log, "update"), apt(ctx, log, append([]string{"install", "--yes", "--no-install-recommends"}, names...)...))
+		if err == nil || try == tries || ctx.Err() != nil {
+			return err
+		}
+		fmt.Fprintf(log, "%v\napt-get is tried again\n", err)
 	}
-	return apt(ctx, log, append([]string{"install", "--yes", "--no-install-recommends"}, names...)...)
 }
 
 func explain(log io.Writer, m Machine, why string, missing []Package) error {

@@ -12,16 +12,24 @@ func TestTheListIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list) == 0 {
-		t.Error("the list is empty")
+	short, err := Packages("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(short) == 0 || len(short) >= len(list) {
+		t.Errorf("%d packages, %d of them of the first tier", len(list), len(short))
+	}
+	if _, err := Packages("tset"); err == nil {
+		t.Error("a tier that no package has is accepted")
 	}
 }
 
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ list, want, fails string }{
-		"names and reasons":  {list: "# head\n\nzstd # small\n  g++   # C++\n", want: "zstd=small g++=C++"},
-		"no reason":          {list: "ok # fine\nzstd\n", fails: "line 2: say after #"},
+		"names and reasons":  {list: "# head\n[test]\nzstd # small\n\n[vm]\n  g++   # C++\n", want: "zstd=small/test g++=C++/vm"},
+		"no reason":          {list: "[test]\nok # fine\nzstd\n", fails: "line 3: say after #"},
+		"no heading":         {list: "zstd # small\n", fails: "line 1: no heading"},
 		"an option":          {list: "--force-yes # no\n", fails: "line 1: not the name"},
 		"two names":          {list: "zstd xz # no\n", fails: "line 1: not the name"},
 		"a version is extra": {list: "zstd=1.5 # no\n", fails: "line 1: not the name"},
@@ -40,7 +48,7 @@ func TestParse(t *testing.T) {
 			}
 			var got []string
 			for _, p := range list {
-				got = append(got, p.Name+"="+p.Why)
+				got = append(got, p.Name+"="+p.Why+"/"+p.Tier)
 			}
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("got %q, want %q", got, c.want)

@@ -104,6 +104,7 @@ func TestHead(t *testing.T) {
 // TestPowerShell parses the script of Windows, which no test runs.
 func TestPowerShell(t *testing.T) {
 	t.Parallel()
+	needs.Tier(t, needs.System)
 	npm, node := needs.Tool(t, "npm"), needs.Tool(t, "node")
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("powershell")))

@@ -72,7 +72,7 @@ func TestUserData(t *testing.T) {
 	require.NoError(t, err)
 	network := nodes.NewNetwork(t, "node", "mirror", nodes.Gateway)
 	options := nodes.Options{
-		Suite: nodes.Trixie, BootTimeout: 4 * time.Minute, Network: network,
+		Suite: nodes.Trixie, Network: network,
 		Layers: append(nodes.EgressLayers(nodes.Trixie), nodes.Layer{Packages: []string{"nginx", "wget"}}),
 	}
 	mirror := options

@@ -124,7 +124,7 @@ func TestSystemdUnit(t *testing.T) {
 	for _, suite := range nodes.Suites() {
 		t.Run(string(suite), func(t *testing.T) {
 			t.Parallel()
-			n := nodes.Boot(t, nodes.Options{Suite: suite, BootTimeout: bootTimeout, Prepare: nodes.InOrder(
+			n := nodes.Boot(t, nodes.Options{Suite: suite, Prepare: nodes.InOrder(
 				func(root string) error { return install(dir, root) },
 				func(root string) error { return write(root, "/etc/machineadm/node.yaml", stream, 0o600) },
 				atBoot,
@@ -228,7 +228,7 @@ func TestCloudInit(t *testing.T) {
 		} {
 			t.Run(string(suite)+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				n := nodes.Boot(t, nodes.Options{Suite: suite, BootTimeout: bootTimeout, Prepare: nodes.InOrder(
+				n := nodes.Boot(t, nodes.Options{Suite: suite, Prepare: nodes.InOrder(
 					func(root string) error { return install(dir, root) }, nodes.CloudInitSeed(userData),
 				)})
 				status := n.MustExec(t, "cloud-init", "status", "--long").Stdout
@@ -271,7 +271,7 @@ runcmd:
 func TestNoSentinelWithoutSuccess(t *testing.T) {
 	t.Parallel()
 	dir := binaries(t)
-	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, BootTimeout: bootTimeout, Prepare: nodes.InOrder(
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
 		func(root string) error { return install(dir, root) },
 		func(root string) error { return write(root, "/etc/machineadm/node.yaml", stream, 0o600) },
 		func(root string) error {

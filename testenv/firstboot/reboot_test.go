@@ -19,7 +19,7 @@ func noop(name, spec string) string {
 func TestReboot(t *testing.T) {
 	t.Parallel()
 	dir := binaries(t)
-	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, BootTimeout: bootTimeout, Prepare: nodes.InOrder(
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
 		func(root string) error { return install(dir, root) }, atBoot,
 		func(root string) error {
 			return write(root, "/etc/machineadm/node.yaml",
@@ -42,7 +42,7 @@ func TestReboot(t *testing.T) {
 func TestRebootsEnd(t *testing.T) {
 	t.Parallel()
 	dir := binaries(t)
-	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, BootTimeout: bootTimeout, Prepare: nodes.InOrder(
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
 		func(root string) error { return install(dir, root) }, atBoot,
 		func(root string) error { // /run is empty after a reboot: the change is always missing
 			return write(root, "/etc/machineadm/node.yaml", noop("storm", "touch: [/run/storm], reboot: AfterRun"), 0o600)
@@ -62,7 +62,7 @@ func TestRebootsEnd(t *testing.T) {
 func TestServiceManagerStopsTheRun(t *testing.T) {
 	t.Parallel()
 	dir := binaries(t)
-	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, BootTimeout: bootTimeout, Prepare: nodes.InOrder(
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
 		func(root string) error { return install(dir, root) },
 		func(root string) error { return write(root, "/etc/systemd/system/machineadm.service", unit, 0o644) },
 		func(root string) error {

@@ -34,7 +34,7 @@ func reporting(more string) string {
 func TestReport(t *testing.T) {
 	t.Parallel()
 	dir := binaries(t)
-	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, BootTimeout: bootTimeout, Prepare: nodes.InOrder(
+	n := nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(
 		func(root string) error { return install(dir, root) },
 		func(root string) error {
 			program, err := os.ReadFile(filepath.Join(dir, "machineadm-noop-plugin-test"))

@@ -37,7 +37,7 @@ runcmd:
 func boot(t *testing.T, prepare ...func(root string) error) *nodes.Node {
 	t.Helper()
 	dir := binaries(t)
-	return nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, BootTimeout: bootTimeout, Prepare: nodes.InOrder(append([]func(string) error{
+	return nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: nodes.InOrder(append([]func(string) error{
 		func(root string) error { return install(dir, root) },
 	}, prepare...)...)})
 }

@@ -32,7 +32,7 @@ const (
 	// and its CRI socket.
 	LogFile = "/var/log/testenv-kubeadm"
 	// waitLimit bounds the wait for the kubelet and for the control plane.
-	waitLimit = 20 * time.Second
+	waitLimit = 4 * time.Minute
 )
 
 var (

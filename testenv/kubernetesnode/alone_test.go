@@ -64,10 +64,10 @@ func alone(t *testing.T, n applicant, values []string) {
 	require.Eventually(t, func() bool {
 		r, err := n.Exec(t.Context(), "pgrep", "-x", "kube-apiserver")
 		return err == nil && r.ExitCode == 1
-	}, time.Minute, 100*time.Millisecond)
+	}, 4*time.Minute, 100*time.Millisecond)
 	planned(report.ExitPrecondition, "it is unknown whether other nodes have joined the cluster since: the API server does not answer")
 	n.MustExec(t, "systemctl", "start", "kubelet")
 	require.Eventually(t, func() bool {
 		return n.run(t, "plan", creating, values...).ExitCode == report.ExitDiffers
-	}, time.Minute, 500*time.Millisecond)
+	}, 8*time.Minute, 500*time.Millisecond)
 }

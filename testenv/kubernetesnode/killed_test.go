@@ -33,13 +33,13 @@ func (n node) killed(t *testing.T, condition string) {
 	// Without a name of one's own it is free each time.
 	unit := strings.TrimSpace(strings.TrimPrefix(
 		n.MustExec(t, "systemd-run", "machineadm", "apply", "--path", stream).Stderr, "Running as unit: "))
-	r, err := n.Exec(t.Context(), "timeout", "180", "sh", "-c", kill, "sh", condition, unit)
+	r, err := n.Exec(t.Context(), "timeout", "600", "sh", "-c", kill, "sh", condition, unit)
 	require.NoError(t, err)
 	require.Zero(t, r.ExitCode, "%s\n%s", r.Stderr, n.MustExec(t, "journalctl", "--unit="+unit, "--output=cat", "--no-pager").Stdout)
 	require.Eventually(t, func() bool {
 		r, err := n.Exec(t.Context(), "pgrep", "-x", "kubeadm|machineadm.*")
 		return err == nil && r.ExitCode == 1
-	}, time.Minute, 50*time.Millisecond)
+	}, 4*time.Minute, 50*time.Millisecond)
 	require.Equal(t, "ExecMainStatus=9\n", n.MustExec(t, "systemctl", "show", "--property=ExecMainStatus", unit).Stdout, "the run ended before it was killed")
 }
 
@@ -79,7 +79,7 @@ func killedInit(t *testing.T, n node) {
 	require.Contains(t, refused, "wait for the API server of this machine and run again")
 	n.MustExec(t, "test", "-e", "/var/lib/etcd/member")
 	n.MustExec(t, "systemctl", "start", "kubelet")
-	require.Eventually(t, func() bool { return cluster.Get(t, n.Node, nodesPath, &struct{}{}) == nil }, 2*time.Minute, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return cluster.Get(t, n.Node, nodesPath, &struct{}{}) == nil }, 8*time.Minute, 100*time.Millisecond)
 
 	// With the answer of the API server the run after that begins anew, and ends when only the add-ons are missing.
 	require.Contains(t, n.run(t, report.ExitDiffers, "plan"), "remove what an interrupted kubeadm init left (kubeadm reset)")

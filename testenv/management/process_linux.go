@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	readyLimit = 2 * time.Minute // on a machine that compiles beside the tests
-	stopLimit  = 30 * time.Second
+	readyLimit = 4 * time.Minute // on a machine that compiles beside the tests
+	stopLimit  = 4 * time.Minute
 	pause      = 20 * time.Millisecond // between two requests to a server that starts
 	shownLines = 40
 )

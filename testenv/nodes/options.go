@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 // Suite is the code name of a release of Debian or Ubuntu.
@@ -57,14 +59,16 @@ type Options struct {
 	// OpenRC boots a container with openrc-init of Debian's package openrc as PID 1, instead of systemd. Node.Reboot and
 	// Node.Stop need systemd; a node that reboots itself is started again by Settle.
 	OpenRC bool
-	// BootTimeout bounds one boot and one orderly shutdown, each; 60 s when zero, for a virtual machine 5 minutes.
+	// BootTimeout bounds one boot and one orderly shutdown, each; 4 minutes when zero, for a virtual machine 5 minutes,
+	// both multiplied by require.Timeout.
 	BootTimeout time.Duration
 	// NoWait makes Boot return as soon as PID 1 runs, for tests that act during the boot.
 	NoWait bool
 }
 
 const (
-	defaultBootTimeout   = time.Minute
+	// defaultBootTimeout includes cloud-init and the reboots of a run, while several nodes boot beside each other.
+	defaultBootTimeout   = 4 * time.Minute
 	defaultVMBootTimeout = 5 * time.Minute
 )
 
@@ -102,9 +106,9 @@ func (o Options) checked() (Options, error) {
 	switch {
 	case o.BootTimeout != 0:
 	case o.VM:
-		o.BootTimeout = defaultVMBootTimeout
+		o.BootTimeout = require.Timeout(defaultVMBootTimeout)
 	default:
-		o.BootTimeout = defaultBootTimeout
+		o.BootTimeout = require.Timeout(defaultBootTimeout)
 	}
 	return o, nil
 }

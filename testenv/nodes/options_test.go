@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	needs "github.com/machineadm/machineadm/internal/require"
 )
 
 func TestOptions(t *testing.T) {
@@ -45,7 +47,7 @@ func TestOptions(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || got.Hostname != "node" || got.BootTimeout != time.Minute {
+			if err != nil || got.Hostname != "node" || got.BootTimeout != needs.Timeout(4*time.Minute) {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})

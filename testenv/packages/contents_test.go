@@ -21,6 +21,7 @@ import (
 // standIns returns a release of texts that stand for programs, for all platforms. It is not made yet.
 func standIns(t *testing.T, version string, kinds ...string) *release.Release {
 	t.Helper()
+	needs.Tier(t, needs.System)
 	for _, program := range []string{"zstd", "xz", "mksquashfs", "wixl", "msibuild", "faketime"} {
 		needs.Tool(t, program)
 	}
@@ -45,6 +46,7 @@ func standIns(t *testing.T, version string, kinds ...string) *release.Release {
 // each file that is listed, and the architecture that the format has a name of its own for.
 func TestContents(t *testing.T) {
 	t.Parallel()
+	needs.Tier(t, needs.System)
 	const unpack, info = `bsdtar --extract --file "$1" --directory "$2"`, `; sed -n 's/^arch = //p' "$2/.PKGINFO"`
 	formats := map[string]struct{ script, amd64, arm64, root string }{
 		manifest.KindArchive:   {script: unpack},

@@ -41,7 +41,6 @@ type node struct{ *nodes.Node }
 // bootWith boots a node, and copies the artifacts of two releases to /srv.
 func bootWith(t testing.TB, kind string, o nodes.Options) node {
 	t.Helper()
-	o.BootTimeout = 4 * time.Minute
 	dirs := []string{releaseOf(t, oldVersion, kind), releaseOf(t, newVersion, kind)}
 	n := node{nodes.Boot(t, o)}
 	for _, dir := range dirs {

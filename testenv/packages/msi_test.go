@@ -27,7 +27,7 @@ func TestMSI(t *testing.T) {
 	t.Parallel()
 	installer := map[string]string{"old": windowsRelease(t, oldVersion), "new": windowsRelease(t, "v0.2.0")}
 	n := node{nodes.Boot(t, nodes.Options{
-		Suite: nodes.Trixie, Layers: []nodes.Layer{{Packages: []string{"wine", "wine64"}}}, BootTimeout: 2 * time.Minute,
+		Suite: nodes.Trixie, Layers: []nodes.Layer{{Packages: []string{"wine", "wine64"}}},
 	})}
 	n.sh(t, `echo "127.0.0.1 $(hostname)" >> /etc/hosts`) // wine resolves its own name
 	for name, file := range installer {
@@ -72,6 +72,7 @@ func TestMSI(t *testing.T) {
 
 func TestMSITables(t *testing.T) {
 	t.Parallel()
+	needs.Tier(t, needs.System)
 	info := needs.Tool(t, "msiinfo")
 	file := windowsRelease(t, oldVersion)
 	for table, want := range map[string]string{

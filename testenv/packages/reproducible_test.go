@@ -58,6 +58,7 @@ func TestMake(t *testing.T) {
 // locale, time zone and clock, and with a time of the source that is another build's.
 func TestReproducible(t *testing.T) {
 	t.Parallel()
+	needs.Tier(t, needs.System)
 	needs.Root(t)
 	for _, program := range []string{"mksquashfs", "wixl", "msibuild", "faketime", "setpriv"} {
 		needs.Tool(t, program)

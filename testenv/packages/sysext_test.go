@@ -17,6 +17,7 @@ import (
 // TestSysext merges the content of the images into /usr of a node: a container has no loop device for the images themselves.
 func TestSysext(t *testing.T) {
 	t.Parallel()
+	needs.Tier(t, needs.System)
 	needs.Tool(t, "mksquashfs")
 	dirs := map[string]string{"old": releaseOf(t, oldVersion, manifest.KindSysext), "new": releaseOf(t, newVersion, manifest.KindSysext)}
 	n := node{nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, Prepare: func(root string) error {

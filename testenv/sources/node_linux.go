@@ -53,7 +53,7 @@ func BootNode(t *testing.T, plugins ...string) *Node {
 	dir := t.TempDir()
 	check(t, tools.Products(t.Context(), dir, programs))
 	return &Node{t: t, Node: nodes.Boot(t, nodes.Options{
-		Suite: nodes.Trixie, BootTimeout: rebooting, Prepare: func(root string) error { return os.CopyFS(root, os.DirFS(dir)) },
+		Suite: nodes.Trixie, Prepare: func(root string) error { return os.CopyFS(root, os.DirFS(dir)) },
 	})}
 }
 

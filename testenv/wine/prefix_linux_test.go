@@ -28,7 +28,6 @@ func boot(t *testing.T) prefix {
 	p := prefix{nodes.Boot(t, nodes.Options{
 		Suite:       nodes.Trixie,
 		Layers:      []nodes.Layer{{Packages: []string{"wine", "wine64"}}, {Packages: []string{"gcc-mingw-w64-x86-64-win32"}}}, // for netapi32.c
-		BootTimeout: 2 * time.Minute,
 	})}
 	p.MustExec(t, "sh", "-c", `echo "127.0.0.1 $(hostname)" >> /etc/hosts`) // wine resolves its own name
 	p.mustRun(t, "wineboot", "--init")
@@ -56,7 +55,7 @@ exec systemd-run --quiet --unit=wineserver --setenv=HOME=` + home + ` wineserver
 		require.NoError(t, err)
 		ours = state.ExitCode == 0
 		return ours && strings.Contains(p.run(t, "sc", "query", "Schedule").Stdout, "RUNNING")
-	}, 2*time.Minute, time.Second)
+	}, 8*time.Minute, time.Second)
 }
 
 // run runs a Windows program on drive C.

@@ -74,10 +74,11 @@ func Processes(t *testing.T, name string) []string {
 // Eventually waits for a condition that comes without further action.
 func Eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	const limit = 4 * time.Minute
+	deadline := time.Now().Add(limit)
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited 30 s for %s", what)
+			t.Fatalf("waited %s for %s", limit, what)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -1,4 +1,5 @@
-// Command deps installs the Debian packages that the tests need. With -list it prints them and changes nothing.
+// Command deps installs the Debian packages that the tests of the named tiers need, or those of all tiers. With -list it prints them
+// and changes nothing.
 package main
 
 import (
@@ -15,7 +16,7 @@ func main() {
 	list := flag.Bool("list", false, "print what the tests need, install nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *list)
+	err := run(ctx, *list, flag.Args())
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "deps:", err)
@@ -23,11 +24,11 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, list bool) error {
+func run(ctx context.Context, list bool, tiers []string) error {
 	if !list {
-		return deps.Install(ctx, os.Stderr, deps.Detect())
+		return deps.Install(ctx, os.Stderr, deps.Detect(), tiers...)
 	}
-	packages, err := deps.Packages()
+	packages, err := deps.Packages(tiers...)
 	if err != nil {
 		return err
 	}
