@@ -26,8 +26,8 @@ type prefix struct{ *nodes.Node }
 func boot(t *testing.T) prefix {
 	t.Helper()
 	p := prefix{nodes.Boot(t, nodes.Options{
-		Suite:       nodes.Trixie,
-		Layers:      []nodes.Layer{{Packages: []string{"wine", "wine64"}}, {Packages: []string{"gcc-mingw-w64-x86-64-win32"}}}, // for netapi32.c
+		Suite:  nodes.Trixie,
+		Layers: []nodes.Layer{{Packages: []string{"wine", "wine64"}}, {Packages: []string{"gcc-mingw-w64-x86-64-win32"}}}, // for netapi32.c
 	})}
 	p.MustExec(t, "sh", "-c", `echo "127.0.0.1 $(hostname)" >> /etc/hosts`) // wine resolves its own name
 	p.mustRun(t, "wineboot", "--init")
