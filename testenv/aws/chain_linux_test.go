@@ -28,6 +28,8 @@ func TestChains(t *testing.T) {
 		l := n.Listen(t, "[fd00:ec2::254]:80") // of an instance without IPv4
 		go func() { _ = m.Serve(l) }()         // ends with the listener
 	}
+	permit(t, r.endpoint)
+	n.MustExec(t, "sh", "-c", `mkdir -p /etc/machineadm && umask 022 && printf %s "$0" >/etc/machineadm/endpoints.yaml`, string(permitted(r.endpoint)))
 	role := map[string]any{"endpoint": r.endpoint, "ca": string(r.ca.Certificate)}
 	keys := r.config(encrypter, nil)
 	delete(keys, "region")

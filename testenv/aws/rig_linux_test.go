@@ -35,8 +35,12 @@ import (
 )
 
 const (
-	inside   = "AWS_TESTS_INSIDE" // is set in the network namespace
-	addLink  = "ip link set lo up && ip addr add 169.254.169.254/32 dev lo && exec \"$0\" \"$@\""
+	endpointsFile = "/etc/machineadm/endpoints.yaml"
+	inside        = "AWS_TESTS_INSIDE" // is set in the network namespace
+	addLink       = "ip link set lo up && ip addr add 169.254.169.254/32 dev lo && " + ownEtc + "exec \"$0\" \"$@\""
+	// ownEtc mounts a directory above /etc, so that a test can permit endpoints.
+	ownEtc = "mount -t tmpfs none \"$AWS_TESTS_SCRATCH\" && cd \"$AWS_TESTS_SCRATCH\" && mkdir upper work && " +
+		"mount -t overlay -o lowerdir=/etc,upperdir=$PWD/upper,workdir=$PWD/work none /etc && mkdir /etc/machineadm && cd \"$OLDPWD\" && "
 	awscli   = "/usr/bin/aws" // that of Debian
 	python   = "/usr/bin/python3"
 	region   = "eu-central-1"
@@ -64,9 +68,16 @@ func TestMain(m *testing.M) {
 	}
 	c := exec.Command("sh", append([]string{"-c", addLink}, os.Args...)...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
-	c.Env = append(os.Environ(), inside+"=1")
-	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-	if err := c.Run(); err != nil {
+	scratch, err := os.MkdirTemp("", "aws")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	c.Env = append(os.Environ(), inside+"=1", "AWS_TESTS_SCRATCH="+scratch)
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Unshareflags: syscall.CLONE_NEWNS} // the latter makes mounts private
+	err = c.Run()
+	_ = os.Remove(scratch) // its mount has ended with the namespace
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -257,4 +268,16 @@ func (r rig) config(u user, more map[string]any) map[string]any {
 		all[name] = value
 	}
 	return all
+}
+
+// permitted is a file that permits an endpoint for the role.
+func permitted(endpoint string) []byte {
+	return fmt.Appendf(nil, "s3: %[1]s\nssm: %[1]s\nsecretsmanager: %[1]s\nawskms: %[1]s\n", endpoint)
+}
+
+// permit permits an endpoint for the role on this machine, as the tests see it.
+func permit(t testing.TB, endpoint string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(endpointsFile, permitted(endpoint), 0o644)) //nolint:gosec // the file is not secret
+	t.Cleanup(func() { _ = os.Remove(endpointsFile) })
 }

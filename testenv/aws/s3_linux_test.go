@@ -190,6 +190,9 @@ func TestRole(t *testing.T) {
 	m := &Metadata{Region: region, Role: "machineadm-node", ID: node.ID, Secret: node.Secret, Token: node.Token}
 	serveMetadata(t, m, "169.254.169.254:80")
 	const key = "nodes/worker 1.yaml"
+	_, _, err := plugin(t, s3Plugin).fetch(t, "s3://bucket/"+key, r.config(user{}, nil))
+	require.ErrorContains(t, err, "is not a host of AWS", "a document names no server for the role")
+	permit(t, r.endpoint)
 	data, _, err := plugin(t, s3Plugin).fetch(t, "s3://bucket/"+key, r.config(user{}, nil))
 	require.NoError(t, err)
 	assert.Equal(t, stream, string(data))

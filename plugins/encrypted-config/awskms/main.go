@@ -14,7 +14,7 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-func main() { sdk.Main(provider(aws.Here())) }
+func main() { sdk.Main(provider(aws.Here("awskms"))) }
 
 func provider(m aws.Machine) sdk.KeyProvider {
 	k := kms{m}

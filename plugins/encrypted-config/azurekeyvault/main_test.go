@@ -4,6 +4,7 @@ import (
 	"flag"
 	"net/http"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,5 +44,14 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, "/keys/"+at.name+"/"+at.version+"/unwrapkey", r.URL.EscapedPath())
 		require.Equal(t, query, "?"+r.URL.RawQuery)
+	})
+}
+
+// TestServers: the token of the machine is for Azure alone, by whatever trick of a URL another server is named.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	cloudtest.Tricks(t, "a.vault.azure.net", func(server string) bool {
+		at, isHTTPS := strings.CutPrefix(server, "https://")
+		return !isHTTPS || len(validate(sdk.Key{URI: "azurekeyvault://YQ@" + at + "/keys/a/" + strings.Repeat("0", 32)})) > 0
 	})
 }

@@ -88,7 +88,7 @@ func validate(k sdk.Key) []sdk.Violation {
 func (c config) violations(at document.Path, k key) cloud.Violations {
 	all := append(cloud.Violations(c.Validate(cloud.Config)), c.Violations()...)
 	if k.server != nil && c.ClientSecret == nil {
-		if _, ok := azure.Suffix(k.server, "vault.azure.net"); !ok {
+		if _, ok := cloud.Domain(k.server, "vault.azure.net"); !ok {
 			all.Add(at, "is not at Azure, and would get the token of the machine", "give clientSecret in spec.providerConfig")
 		}
 	}

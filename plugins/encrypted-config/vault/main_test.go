@@ -4,7 +4,9 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"net/url"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -62,5 +64,15 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, "/v1/"+at.mount+"/decrypt/"+at.name, r.URL.EscapedPath())
 		require.Empty(t, r.URL.RawQuery)
+	})
+}
+
+// TestServers: a URL with two meanings is refused.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	cloudtest.OneMeaning(t, func(server string) (*url.URL, bool) {
+		at, isHTTPS := strings.CutPrefix(server, "https://")
+		k, ok := parseKey(at + "/transit/node")
+		return k.server, isHTTPS && ok
 	})
 }

@@ -57,6 +57,10 @@ func TestRedirects(t *testing.T) {
 		"?to=https://169.254.169.254/latest":       "redirects to 169.254.169.254:443, which is an address of this machine",
 		"?to=https://[fd00:ec2::254]/":             "redirects to [fd00:ec2::254]:443, which",
 		"?to=https://[::ffff:169.254.169.254]:444": "redirects to [::ffff:169.254.169.254]:444, which",
+		"?to=https://[64:ff9b:1::a9fe:a9fe]/":      "redirects to [64:ff9b:1::a9fe:a9fe]:443, which",
+		"?to=https://[2002:a9fe:a9fe::1]/":         "redirects to [2002:a9fe:a9fe::1]:443, which",
+		"?to=https://2852039166/latest":            "redirects to another scheme than https, or", // 169.254.169.254
+		"?to=https://[2001:db8::1%25x.a.example]/": "redirects to another scheme than https, or",
 		"?to=https://[fe80::1]/":                   "redirects to [fe80::1]:443, which",
 		"?to=https://0.0.0.0:" + port:              "redirects to 0.0.0.0:" + port + ", which",
 		"?to=" + other:                             "redirects to 127.0.0.1:" + port + ", which",
@@ -154,6 +158,8 @@ func TestLocalAddresses(t *testing.T) {
 		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "0.0.0.0": true, "0.1.2.3": true, "::": true, "169.254.1.1": true, "fe80::1": true,
 		"fe80::1%eth0": true, "::ffff:127.0.0.1": true, "::ffff:169.254.169.254": true, "224.0.0.1": true, "ff02::1": true,
 		"64:ff9b::a9fe:a9fe": true, "64:ff9b::7f00:1": true, "64:ff9b::808:808": false, "::169.254.169.254": true, "::8.8.8.8": false,
+		"64:ff9b:1::a9fe:a9fe": true, "64:ff9b:1:a9fe:a9:fe00::": true, "64:ff9b:2::a9fe:a9fe": false, "2002:a9fe:a9fe::1": true, "2003::1": false,
+		"2001::1": true, "2001:0:808:808::1": true, "2001:1::1": false, "fec0::1": true, "feff::1": true,
 		"fd00:ec2::254": true, "100.100.100.200": true,
 		"10.0.0.1": false, "192.168.0.1": false, "192.0.2.1": false, "fd00::1": false, "2001:db8::1": false, "::ffff:10.0.0.1": false,
 	} {

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,7 +44,25 @@ func ParseServer(host string) (*url.URL, bool) {
 	return u, len(violations) == 0 && u.Host == host
 }
 
-// isHost reports whether the URL has the name or the address of a host, so that an error can name it.
+// Domain returns which of the domains the host of a URL is below. An address is below none, nor is a name that ends with a dot.
+// Credentials of the machine are for such hosts alone: a document from the network could otherwise have them sent anywhere.
+func Domain(u *url.URL, domains ...string) (string, bool) {
+	host := strings.ToLower(u.Hostname())
+	if _, err := netip.ParseAddr(host); err == nil || u.User != nil || !isHost(u) {
+		return "", false
+	}
+	i := slices.IndexFunc(domains, func(domain string) bool { return strings.HasSuffix(host, "."+domain) })
+	if i < 0 {
+		return "", false
+	}
+	return domains[i], true
+}
+
+// SameServer reports whether two URLs have the same scheme, host and port.
+func SameServer(a, b *url.URL) bool { return origin(a) == origin(b) }
+
+// isHost reports whether the URL has the name or the address of a host, so that an error can name it. Only the address of a link has
+// a zone: the kernel ignores others.
 func isHost(u *url.URL) bool {
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
@@ -52,7 +71,10 @@ func isHost(u *url.URL) bool {
 	}
 	host := u.Hostname()
 	if a, err := netip.ParseAddr(host); err == nil {
-		return regexp.MustCompile(`^[A-Za-z0-9._-]*$`).MatchString(a.Zone())
+		return a.Zone() == "" || a.IsLinkLocalUnicast() && regexp.MustCompile(`^[A-Za-z0-9._-]*$`).MatchString(a.Zone())
+	}
+	if regexp.MustCompile(`(^|\.)([0-9]+|0[xX][0-9A-Fa-f]*)\.?$`).MatchString(host) { // other programs, such as a proxy, read it as an IPv4 address
+		return false
 	}
 	const label = `[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?`
 	return len(host) < 254 && regexp.MustCompile(`^`+label+`(\.`+label+`)*\.?$`).MatchString(host)
@@ -76,7 +98,8 @@ func port(u *url.URL) string {
 }
 
 // isLocal reports whether an address is of this machine, of its link, or of a metadata service outside of the range for links. An IPv6
-// address with one of IPv4 in its last 32 bits counts as the latter too: NAT64 (RFC 6052) and the deprecated form ::a.b.c.d.
+// address with one of IPv4 in its last 32 bits counts as the latter too: NAT64 (RFC 6052) and the deprecated form ::a.b.c.d. All
+// addresses of other transitions, and of sites, are local: a gateway of the network gives them their meaning.
 func isLocal(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	for _, prefix := range []string{"64:ff9b::/96", "::/96"} {
@@ -84,9 +107,15 @@ func isLocal(a netip.Addr) bool {
 			a = netip.AddrFrom4([4]byte(bytes[12:]))
 		}
 	}
+	// NAT64 of RFC 8215, 6to4, Teredo, site-local, and "this network".
+	for _, prefix := range []string{"64:ff9b:1::/48", "2002::/16", "2001::/32", "fec0::/10", "0.0.0.0/8"} {
+		if netip.MustParsePrefix(prefix).Contains(a) {
+			return true
+		}
+	}
 	switch a.String() {
 	case "fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "168.63.129.16", "192.0.0.192":
 		return true
 	}
-	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast() || netip.MustParsePrefix("0.0.0.0/8").Contains(a)
+	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast()
 }

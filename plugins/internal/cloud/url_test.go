@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
@@ -36,6 +37,13 @@ func TestParseURL(t *testing.T) {
 		"https://a..example":                   "is not a URL",
 		"https://übung.example":                "is not a URL",
 		"https://a.example\n/c4n4ry":           "is not a URL",
+		"https://[2001:db8::1%25c4n4ry]/":      "is not a URL", // the kernel ignores the zone
+		"https://2130706433/c4n4ry":            "is not a URL", // an IPv4 address for other parsers
+		"https://0x7f000001/c4n4ry":            "is not a URL",
+		"https://0177.0.0.1/c4n4ry":            "is not a URL",
+		"https://127.1/c4n4ry":                 "is not a URL",
+		"https://127.0.0.0x1/c4n4ry":           "is not a URL",
+		"https://192.0.2.1./c4n4ry":            "is not a URL",
 		"https://[fe80::1%25c4n4ry%0a]/":       "is not a URL",
 		"https://[c4n4ry]/":                    "is not a URL",
 	} {
@@ -90,5 +98,16 @@ func TestParseServer(t *testing.T) {
 		if ok {
 			assert.Equal(t, "https://"+host, u.String())
 		}
+	}
+}
+
+func TestDomain(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]bool{
+		"a.vault.azure.net": true, "A.Vault.Azure.Net:443": true, "vault.azure.net": false, "a.vault.azure.net.example": false, "avault.azure.net": false,
+		"[2001:db8::1%x.vault.azure.net]": false, "[fe80::1%x.vault.azure.net]": false, "a.vault.azure.net.": false, "a@b.vault.azure.net": false,
+	} {
+		_, ok := Domain(&url.URL{Host: host}, "other", "vault.azure.net")
+		assert.Equal(t, want, ok, host)
 	}
 }

@@ -44,7 +44,7 @@ func validate(l sdk.Location) []sdk.Violation {
 		if u.RawQuery != "" || u.ForceQuery {
 			all.Add(field, "has a query", "move a shared access signature to spec.providerConfig.sas, and a version to spec.providerConfig.versionId")
 		}
-		_, isAzure := azure.Suffix(u, "blob.core.windows.net", "blob.storage.azure.net", "blob.core.usgovcloudapi.net", "blob.core.chinacloudapi.cn")
+		_, isAzure := cloud.Domain(u, "blob.core.windows.net", "blob.storage.azure.net", "blob.core.usgovcloudapi.net", "blob.core.chinacloudapi.cn")
 		if c.SAS == nil && c.SharedKey == nil && c.ClientSecret == nil && !isAzure {
 			all.Add(field, "is not at Azure, and would get the token of the machine", "give other credentials in spec.providerConfig")
 		}

@@ -77,3 +77,13 @@ func FuzzViolations(f *testing.F) {
 		}
 	})
 }
+
+// TestServers: the token of the machine is for Azure alone, by whatever trick of a URL another server is named.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	for _, identity := range []string{"{}", `{"managedIdentity": "a"}`} {
+		cloudtest.Tricks(t, "a.blob.core.windows.net", func(server string) bool {
+			return len(validate(sdk.Location{Field: "spec.uri", URI: server + "/container/blob", ProviderConfig: json.RawMessage(identity)})) > 0
+		})
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"runtime"
 	"strings"
@@ -22,6 +23,8 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/plugins/internal/cloud"
+	"github.com/machineadm/machineadm/plugins/internal/cloud/cloudtest"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -255,5 +258,14 @@ func FuzzViolations(f *testing.F) {
 		for _, v := range e.Violations {
 			require.NotContains(t, v.Message+v.Hint, "c4n4ry")
 		}
+	})
+}
+
+// TestServers: a URL with two meanings is refused.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	cloudtest.OneMeaning(t, func(server string) (*url.URL, bool) {
+		u, all := cloud.ParseURL("", server+"/x", true, false)
+		return u, len(all) == 0 && len(validate(sdk.Location{Field: "spec.uri", URI: server + "/x", SHA256: "0"})) == 0
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"runtime"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/plugins/internal/cloud/cloudtest"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -124,4 +126,14 @@ func TestNoRedirect(t *testing.T) {
 
 func ca(s *httptest.Server) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
+}
+
+// TestServers: a URL with two meanings is refused.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	cloudtest.OneMeaning(t, func(server string) (*url.URL, bool) {
+		at, isHTTPS := strings.CutPrefix(server, "https://")
+		p, all := parse("spec.uri", "kube://"+at+"/a/b/c")
+		return p.server, isHTTPS && len(all) == 0
+	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-func main() { sdk.Main(source(aws.Here())) }
+func main() { sdk.Main(source(aws.Here("s3"))) }
 
 func source(m aws.Machine) sdk.Source {
 	s := store{m}

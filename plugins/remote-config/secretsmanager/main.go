@@ -15,7 +15,7 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-func main() { sdk.Main(source(aws.Here())) }
+func main() { sdk.Main(source(aws.Here("secretsmanager"))) }
 
 func source(m aws.Machine) sdk.Source {
 	return sdk.Source{

@@ -28,7 +28,9 @@ type Access struct {
 func (m Machine) Access(ctx context.Context, c Config, region string) (Access, error) {
 	keys, err := credentials{id: c.AccessKeyID, secret: c.SecretAccessKey, token: c.SessionToken}, error(nil)
 	if c.AccessKeyID == "" {
-		keys, region, err = m.role(ctx, region)
+		if keys, region, err = m.role(ctx, region); err == nil {
+			err = m.checkEndpoint(c.Endpoint, region)
+		}
 	}
 	return Access{config: c, region: region, keys: keys, machine: m}, err
 }

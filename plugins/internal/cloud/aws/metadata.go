@@ -25,6 +25,10 @@ const (
 
 // Machine is what access to AWS depends on.
 type Machine struct {
+	// Provider is the name of the plugin.
+	Provider string
+	// Endpoints is the file that permits servers other than those of AWS.
+	Endpoints string
 	// Metadata are the URLs of the metadata service; the first one that can be reached answers.
 	Metadata []string
 	// Now is the clock.
@@ -33,9 +37,9 @@ type Machine struct {
 	Started time.Time
 }
 
-// Here returns this machine, at the start of a plugin.
-func Here() Machine {
-	return Machine{Metadata: []string{"http://169.254.169.254", "http://[fd00:ec2::254]"}, Now: time.Now, Started: time.Now()}
+// Here returns this machine, at the start of the plugin of a provider.
+func Here(provider string) Machine {
+	return Machine{Provider: provider, Endpoints: endpointsFile(), Metadata: []string{"http://169.254.169.254", "http://[fd00:ec2::254]"}, Now: time.Now, Started: time.Now()}
 }
 
 // role returns the keys of the instance's role and the region, that of the instance if it is empty. Nothing is kept, because the

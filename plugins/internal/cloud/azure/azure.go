@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -67,16 +65,6 @@ func (i Identity) Violations() cloud.Violations {
 		all.Server(at.Field("authority"), s.Authority)
 	}
 	return all
-}
-
-// Suffix returns which of these endings of names the host of a service has. A token of the virtual machine is for such a service
-// alone: a document from the network could otherwise have it sent anywhere.
-func Suffix(server *url.URL, endings ...string) (string, bool) {
-	i := slices.IndexFunc(endings, func(ending string) bool { return strings.HasSuffix(strings.ToLower(server.Hostname()), "."+ending) })
-	if i < 0 {
-		return "", false
-	}
-	return endings[i], true
 }
 
 // Token returns an access token: of an application (RFC 6749, section 4.4), or of the virtual machine. The client is for the former.

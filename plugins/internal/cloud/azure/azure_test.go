@@ -77,13 +77,3 @@ func TestViolations(t *testing.T) {
 	assert.Len(t, Identity{ManagedIdentity: "c4n4ry/", ClientSecret: &ClientSecret{TenantID: "..", Authority: "http://c4n4ry"}}.Violations(), 7)
 	assert.Empty(t, Identity{ClientSecret: &ClientSecret{TenantID: "a.example", ClientID: "c1", Secret: v1alpha1.NewSecret([]byte("s"))}}.Violations())
 }
-
-func TestSuffix(t *testing.T) {
-	t.Parallel()
-	for host, want := range map[string]bool{
-		"a.vault.azure.net": true, "A.Vault.Azure.Net:443": true, "vault.azure.net": false, "a.vault.azure.net.example": false, "avault.azure.net": false,
-	} {
-		_, ok := Suffix(&url.URL{Host: host}, "other", "vault.azure.net")
-		assert.Equal(t, want, ok, host)
-	}
-}

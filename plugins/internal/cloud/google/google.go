@@ -15,7 +15,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -58,7 +57,12 @@ func (c Config) Violations() cloud.Violations {
 	if c.Endpoint != "" {
 		all.Server(cloud.Config.Field("endpoint"), c.Endpoint)
 		// A document from the network could otherwise have the token of the machine sent anywhere.
-		if u, err := url.Parse(c.Endpoint); err == nil && c.ServiceAccountKey == nil && !strings.HasSuffix(u.Hostname(), ".googleapis.com") {
+		u, err := url.Parse(c.Endpoint)
+		isGoogle := false
+		if err == nil {
+			_, isGoogle = cloud.Domain(u, "googleapis.com")
+		}
+		if c.ServiceAccountKey == nil && !isGoogle {
 			all.Add(cloud.Config.Field("endpoint"), "is not of googleapis.com, and would get the token of the machine", "give serviceAccountKey")
 		}
 	}

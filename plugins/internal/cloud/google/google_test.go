@@ -143,3 +143,9 @@ func FuzzAccount(f *testing.F) {
 		}
 	})
 }
+
+// TestServers: the token of the machine is for Google alone, by whatever trick of a URL another server is named.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	cloudtest.Tricks(t, "storage.googleapis.com", func(server string) bool { return len(Config{Endpoint: server}.Violations()) > 0 })
+}
