@@ -19,6 +19,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/installer/manifest"
+	"github.com/machineadm/machineadm/internal/httpclient"
 )
 
 // stall is the time without a byte after which a transfer fails.
@@ -170,6 +171,9 @@ func (b *body) failure(err error) *Error {
 	if refused, ok := errors.AsType[*Error](err); ok {
 		return b.source.failure(b.file, refused.Problem, false)
 	}
+	if refused, ok := errors.AsType[*httpclient.RedirectError](err); ok {
+		return b.source.failure(b.file, refused.Error(), false)
+	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		failed := b.source.failure(b.file, err.Error(), false)
 		failed.Remedy = "correct the certificate of the server, or the trusted certificates or the clock of this machine"
@@ -190,8 +194,8 @@ func refuses(err error) bool {
 
 // newClient returns a client that uses the proxies of the environment and never leaves TLS.
 func newClient() *http.Client {
-	transport := &http.Transport{
-		DisableCompression: true, TLSHandshakeTimeout: stall, ForceAttemptHTTP2: true,
+	return httpclient.New(httpclient.Options{
+		Redirects: 10,
 		Proxy: func(r *http.Request) (*url.URL, error) {
 			proxy, err := http.ProxyFromEnvironment(r)
 			if err != nil { // its text can hold a password
@@ -205,14 +209,5 @@ func newClient() *http.Client {
 			}
 			return &Error{Problem: "the proxy answers " + answer.Status}
 		},
-	}
-	return &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		switch {
-		case len(via) >= 10:
-			return &Error{Problem: "the server redirects more than 10 times"}
-		case r.URL.Scheme != "https" && (r.URL.Scheme != "http" || via[len(via)-1].URL.Scheme == "https"):
-			return &Error{Problem: "the server redirects from " + via[len(via)-1].URL.Scheme + " to " + r.URL.Scheme + ", which is not followed"}
-		}
-		return nil
-	}}
+	})
 }

@@ -67,3 +67,22 @@ func TestNames(t *testing.T) {
 		require.EqualError(t, err, want, location)
 	}
 }
+
+// TestNoReferer: the query of a location can hold a token, and is not for the server that a mirror redirects to.
+func TestNoReferer(t *testing.T) {
+	t.Parallel()
+	var seen http.Header
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.Header.Clone() }))
+	t.Cleanup(other.Close)
+	mirror := httptest.NewServer(http.RedirectHandler(other.URL+"/file", http.StatusFound))
+	t.Cleanup(mirror.Close)
+	s, err := parse(1, mirror.URL+"/?sig=c4n4ry", newClient())
+	require.NoError(t, err)
+	body, err := s.open(t.Context(), "file")
+	require.NoError(t, err)
+	require.NoError(t, body.Close())
+	require.NotNil(t, seen)
+	for name, values := range seen {
+		assert.NotContains(t, values[0], "c4n4ry", name)
+	}
+}

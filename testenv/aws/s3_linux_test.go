@@ -196,7 +196,7 @@ func TestRole(t *testing.T) {
 	data, _, err := plugin(t, s3Plugin).fetch(t, "s3://bucket/"+key, r.config(user{}, nil))
 	require.NoError(t, err)
 	assert.Equal(t, stream, string(data))
-	assert.Equal(t, [2]int{1, 3}, [2]int{m.Sessions, m.Served}, "one session for region, role and keys")
+	assert.Equal(t, [2]int{2, 6}, [2]int{m.Sessions, m.Served}, "one session for region, role and keys, of each try")
 	file := filepath.Join(t.TempDir(), "object")
 	_, err = r.aws(t, user{}, "s3api", "get-object", "--bucket", "bucket", "--key", key, "--endpoint-url", r.endpoint, "--region", region, file)
 	require.NoError(t, err)

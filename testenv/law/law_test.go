@@ -50,6 +50,14 @@ func TestFilesOfTheTree(t *testing.T) {
 			t.Log("warning:", w)
 		}
 		breaches = append(append(breaches, broken...), Places(f)...)
+		if strings.HasSuffix(f.Path, ".go") && !strings.HasSuffix(f.Path, "_test.go") && !strings.Contains(f.Path, "testdata/") &&
+			!strings.HasPrefix(f.Path, "testenv/") && !strings.HasPrefix(f.Path, "internal/httpclient/") {
+			clients, err := Clients(f.Path, f.Data)
+			if err != nil {
+				t.Error(err)
+			}
+			breaches = append(breaches, clients...)
+		}
 	}
 	for _, b := range breaches {
 		t.Error(b)
@@ -281,5 +289,19 @@ func TestTopLevelRefuses(t *testing.T) {
 	})
 	if len(got) != 2 || !strings.HasPrefix(got[0], "notes.txt:") || !strings.HasPrefix(got[1], "pkg:") {
 		t.Errorf("strangers: %q", got)
+	}
+}
+
+func TestClients(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		`import "net/http"; var _ = http.Client{}`: 1, `import "net/http"; var _ = &http.Transport{}`: 1, `import "net/http"; var _ = http.DefaultClient`: 1,
+		`import web "net/http"; var _ = web.Get`: 1, `import "net/http"; var c http.Client`: 1, `import "net/http"; var c = new(http.Client)`: 1,
+		`import "net/http"; var c *http.Client`: 0, `import "net/http"; var r http.Request`: 0, `import http "example.com/x"; var _ = http.Get`: 0,
+	} {
+		got, err := Clients("a.go", []byte("package a; "+text))
+		if err != nil || len(got) != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/machineadm/machineadm/internal/httpclient"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -22,9 +23,8 @@ import (
 const MaxRedirects = 5
 
 const (
-	connectTime    = 10 * time.Second // of a connection, and again of the TLS handshake
-	idleTime       = 30 * time.Second // without an answer, or without a byte of it
-	maxHeaderBytes = 64 << 10
+	connectTime = 10 * time.Second // of a connection
+	idleTime    = 30 * time.Second // without a byte of an answer
 )
 
 // Do sends a request. The answer has the status 200, or for other methods than GET one of 200 to 299. Its body ends with
@@ -93,17 +93,16 @@ func (x *exchange) transport() (*http.Transport, error) {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: connectTime, Control: x.control}).DialContext
 	}
-	t := &http.Transport{
-		Proxy: http.ProxyURL(x.proxy), DialContext: dial, TLSClientConfig: config, Protocols: &http.Protocols{},
-		TLSHandshakeTimeout: connectTime, ResponseHeaderTimeout: idleTime, MaxResponseHeaderBytes: maxHeaderBytes,
-		DisableCompression: true, DisableKeepAlives: true,
+	t := httpclient.Transport(httpclient.Options{
+		Proxy: http.ProxyURL(x.proxy), Dial: dial, TLS: config,
 		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
 			if answer.StatusCode == http.StatusOK {
 				return nil
 			}
 			return x.refusedByProxy(answer)
 		},
-	}
+	})
+	t.DisableKeepAlives, t.ForceAttemptHTTP2, t.Protocols = true, false, &http.Protocols{}
 	t.Protocols.SetHTTP1(true)
 	return t, nil
 }
@@ -126,7 +125,7 @@ func (x *exchange) follow(location string) (*exchange, error) {
 	refused := sdk.Precondition(x.server()+" redirects to another scheme than https, or to an address that is not valid",
 		"name the last URL in the document")
 	to, err := x.request.URL.Parse(location)
-	if err != nil || location == "" || to.Scheme != "https" || to.User != nil || !isHost(to) {
+	if err != nil || location == "" || to.Scheme != "https" || httpclient.Redirect(x.request.URL, to) != nil || !isHost(to) {
 		return nil, refused
 	}
 	next := &exchange{client: x.client, caller: x.caller, first: x.first, foreign: x.foreign || origin(to) != origin(x.first.URL)}

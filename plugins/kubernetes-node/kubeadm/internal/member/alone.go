@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/machineadm/machineadm/internal/httpclient"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -125,11 +126,11 @@ func ask(ctx context.Context, method, url, serverName string, pems [3][]byte, an
 	if err != nil {
 		return err
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{
+	client := httpclient.New(httpclient.Options{TLS: &tls.Config{
 		RootCAs: roots, Certificates: []tls.Certificate{pair}, ServerName: serverName, MinVersion: tls.VersionTLS12,
-	}}
-	defer transport.CloseIdleConnections()
-	response, err := (&http.Client{Transport: transport}).Do(request)
+	}})
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/machineadm/machineadm/internal/httpclient"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/release"
 )
 
@@ -14,7 +15,7 @@ import (
 func Server(text []byte) string { return parseKubeconfig(text).host() }
 
 // ServerVersion asks the API server at HOST:PORT for its version; ok is false without one. Before a join the machine lacks the
-// cluster's authority, so that the server is not authenticated: a wrong answer can only refuse the join, which kubeadm verifies.
+// cluster's authority, so that the server is not authenticated: a wrong answer can only refuse the join, which kubeadm verifies. No redirect is followed.
 func ServerVersion(ctx context.Context, endpoint string) (v release.Version, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -22,12 +23,12 @@ func ServerVersion(ctx context.Context, endpoint string) (v release.Version, ok 
 	if err != nil {
 		return v, false
 	}
-	transport := &http.Transport{
-		Proxy:           http.ProxyFromEnvironment,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // see above
-	}
-	defer transport.CloseIdleConnections()
-	response, err := (&http.Client{Transport: transport}).Do(request)
+	client := httpclient.New(httpclient.Options{
+		Proxy: http.ProxyFromEnvironment,
+		TLS:   &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // see above
+	})
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
 	if err != nil {
 		return v, false
 	}
