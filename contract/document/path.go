@@ -99,8 +99,11 @@ func (s step) in(p Path) Path {
 	return p.Index(s.index)
 }
 
-// nextStep splits the first step from a path. ok is false for an empty or malformed path.
+// nextStep splits the first step from a path. ok is false for an empty or malformed path, such as one that is not UTF-8.
 func nextStep(path string) (s step, rest string, ok bool) {
+	if !utf8.ValidString(path) {
+		return step{}, "", false
+	}
 	if inner, bracket := strings.CutPrefix(path, "["); bracket {
 		if strings.HasPrefix(inner, `"`) {
 			name, rest, valid := unquote(inner)

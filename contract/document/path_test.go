@@ -73,6 +73,8 @@ func steps(path string) ([]any, bool) {
 // FuzzPath: a path that is read and written again is canonical and means the same.
 func FuzzPath(f *testing.F) {
 	f.Add(`spec.parameters["net.ipv4.ip_forward"][0]["a\n\"]"].b`)
+	f.Add("\xd00")
+	f.Add("a[\"\xd0\"]")
 	f.Fuzz(func(t *testing.T, text string) {
 		var p Path
 		for rest := text; rest != ""; {

@@ -4,9 +4,9 @@
 package wrap
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 )
 
@@ -28,7 +28,7 @@ func (w *Wrapper) Wrap(f Format, stream []byte) (Data, error) {
 		if err != nil {
 			return Data{}, err
 		}
-		if f.Type == cloudConfig && bytes.HasPrefix(out, []byte("## template:")) {
+		if f.Type == cloudConfig && regexp.MustCompile(`(?i)^\s*##\s*template:`).Match(out) {
 			return Data{}, &TemplateError{Line: 1, Message: "is also one of cloud-init (jinja), which would replace text inside the documents"}
 		}
 		if whole {

@@ -184,6 +184,10 @@ func TestWrapRefuses(t *testing.T) {
 		_, err := new(Wrapper).Wrap(f, []byte(worker))
 		assert.ErrorContains(t, err, want)
 	}
+	for _, mark := range []string{"## TEMPLATE: jinja", "## Template:Jinja", "##template: jinja", "\n  ## template: jinja", "##\ttemplate:\tjinja"} {
+		_, err := new(Wrapper).Wrap(Format{Template: []byte(mark + "\n#cloud-config\n{{ machine_config }}")}, []byte(worker))
+		assert.ErrorContains(t, err, "is also one of cloud-init (jinja)", "%q", mark)
+	}
 	_, err := new(Wrapper).Wrap(Format{Type: "talos"}, controlPlane(t))
 	var unsupported *UnsupportedError
 	require.ErrorAs(t, err, &unsupported)
