@@ -2,6 +2,7 @@ package install
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -32,32 +33,33 @@ func links() map[string]string {
 	return map[string]string{"bin": current + "/bin", "plugins": current + "/plugins"}
 }
 
-// seen returns the highest sequence that was installed, or 0.
-func (t *target) seen() (uint64, error) {
+// seen returns the newest release that was installed, with the sequence 0 if there is none.
+func (t *target) seen() (newest, error) {
 	text, err := t.root.ReadFile(sequence)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return newest{}, nil
 	}
 	if err != nil {
-		return 0, err
+		return newest{}, err
 	}
-	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	number, version, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	n, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
-		return 0, &Error{
+		return newest{}, &Error{
 			Code: report.ExitState, Problem: filepath.Join(t.path, sequence) + " does not contain a number",
 			Remedy: "write into it the sequence of the newest release that was installed here, from its " + manifest.FileName,
 		}
 	}
-	return n, nil
+	return newest{n, version}, nil
 }
 
-// keepSequence records a sequence unless a higher one is recorded.
-func (t *target) keepSequence(n uint64) error {
+// keepSequence records a release unless one with a higher sequence is recorded.
+func (t *target) keepSequence(r newest) error {
 	seen, err := t.seen()
-	if err != nil || seen > 0 && seen >= n {
+	if err != nil || seen.sequence > 0 && seen.sequence >= r.sequence {
 		return err
 	}
-	return atomicfile.Write(t.dir, sequence, []byte(strconv.FormatUint(n, 10)+"\n"), atomicfile.Options{Mode: 0o644})
+	return atomicfile.Write(t.dir, sequence, []byte(strings.TrimSpace(fmt.Sprint(r.sequence)+" "+r.version)+"\n"), atomicfile.Options{Mode: 0o644})
 }
 
 // link returns the name of the release that a link refers to, or "".
@@ -124,7 +126,7 @@ func (t *target) replace(name, to string) error {
 
 // use makes a complete release the current one, and removes all but this and the one before.
 func (t *target) use(m *manifest.Manifest, release string) (err error) {
-	if err := t.keepSequence(m.Sequence); err != nil { // before the switch: a killed run must not allow an older release
+	if err := t.keepSequence(newest{m.Sequence, m.Version}); err != nil { // before the switch: a killed run must not allow an older release
 		return err
 	}
 	before, err := t.link(current)

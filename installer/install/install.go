@@ -88,9 +88,15 @@ func localError(err error) error {
 	return &Error{Code: report.ExitState, Problem: err.Error(), Remedy: remedy}
 }
 
+// newest is the release with the highest sequence that was installed. The version is empty if the file names none.
+type newest struct {
+	sequence uint64
+	version  string
+}
+
 // admit returns an *Error if the release must not be used: another one than the operator asked for, one older than seen, the
 // highest sequence here, or an expired one. right says whether now is known to be right; otherwise an expired release is a warning.
-func admit(m *manifest.Manifest, o Options, seen uint64, now time.Time, right bool) error {
+func admit(m *manifest.Manifest, o Options, seen newest, now time.Time, right bool) error {
 	refused := &Error{Code: report.ExitUntrusted, elsewhere: true}
 	expired := ""
 	if m.Expires != nil && !now.Before(*m.Expires) {
@@ -103,10 +109,13 @@ func admit(m *manifest.Manifest, o Options, seen uint64, now time.Time, right bo
 	case o.Version != "" && o.Version != m.Version:
 		refused.Problem = "the location has the release " + m.Version + ", and not " + o.Version
 		refused.Remedy = "give the location of " + o.Version + " with --manifest, or another --version"
-	case m.Sequence < seen && o.AllowDowngrade != m.Version:
+	case m.Sequence < seen.sequence && o.AllowDowngrade != m.Version:
 		refused.Problem = fmt.Sprintf(
-			"the release %s has sequence %d, and one of sequence %d was installed here: an old release can have known faults", m.Version, m.Sequence, seen)
+			"the release %s has sequence %d, and one of sequence %d was installed here: an old release can have known faults", m.Version, m.Sequence, seen.sequence)
 		refused.Remedy = "use a location with a newer release; if the older one is intended, add --allow-downgrade " + m.Version
+	case m.Sequence == seen.sequence && seen.version != "" && seen.version != m.Version && o.AllowDowngrade != m.Version:
+		refused.Problem = fmt.Sprintf("the release %s has sequence %d, which is that of %s, installed here: which of the two is newer is not known", m.Version, m.Sequence, seen.version)
+		refused.Remedy = "ask the publisher for a release with a higher sequence; if this one is intended, add --allow-downgrade " + m.Version
 	case expired != "" && right:
 		refused.Problem, refused.Remedy = expired, "use a location with a newer release"
 	default:

@@ -135,7 +135,7 @@ func (t *target) unpack(ctx context.Context, s *source, name string, parts []par
 		defer func() { err = errors.Join(err, archives[i].Close()) }()
 	}
 	at := releases + "/" + name
-	if err := errors.Join(t.keepSequence(0), t.root.MkdirAll(at+temporary, directory)); err != nil {
+	if err := errors.Join(t.keepSequence(newest{}), t.root.MkdirAll(at+temporary, directory)); err != nil {
 		return err
 	}
 	root, err := t.root.OpenRoot(at + temporary)

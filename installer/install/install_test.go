@@ -18,6 +18,7 @@ func TestAdmit(t *testing.T) {
 		Options
 		product string
 		seen    uint64
+		before  string
 		now     time.Time
 		wrong   bool // the clock
 		err     string
@@ -27,6 +28,9 @@ func TestAdmit(t *testing.T) {
 		"same again":           {Options: Options{Version: "v0.1.0"}, seen: 7},
 		"newer":                {seen: 6},
 		"older":                {seen: 8, err: "has sequence 7, and one of sequence 8 was installed here"},
+		"same version":         {seen: 7, before: "v0.1.0"},
+		"same sequence":        {seen: 7, before: "v0.1.1", err: "has sequence 7, which is that of v0.1.1"},
+		"same, allowed":        {Options: Options{AllowDowngrade: "v0.1.0"}, seen: 7, before: "v0.1.1"},
 		"older, allowed":       {Options: Options{AllowDowngrade: "v0.1.0"}, seen: 8},
 		"older, other allowed": {Options: Options{AllowDowngrade: "v0.0.9"}, seen: 8, err: "has sequence 7"},
 		"another version":      {Options: Options{Version: "v0.2.0"}, err: "has the release v0.1.0, and not v0.2.0"},
@@ -43,7 +47,7 @@ func TestAdmit(t *testing.T) {
 			}
 			warning := ""
 			test.Warn = func(message string) { warning = message }
-			err := admit(m, test.Options, test.seen, test.now, !test.wrong)
+			err := admit(m, test.Options, newest{test.seen, test.before}, test.now, !test.wrong)
 			assert.Contains(t, warning, test.warning)
 			if test.err == "" {
 				require.NoError(t, err)

@@ -44,7 +44,7 @@ func (c *Copied) from(ctx context.Context, s *source, root *os.Root, o Options) 
 		return err
 	}
 	now, right := clock()
-	if err := admit(m.Manifest, o, 0, now, right); err != nil {
+	if err := admit(m.Manifest, o, newest{}, now, right); err != nil {
 		return err
 	}
 	if there := mirrored(root); m.Sequence < there {

@@ -92,7 +92,7 @@ func (t *target) makeOne(dir string) error {
 func (t *target) close(failed bool) {
 	if failed && t.ours {
 		_ = t.cleanUp() // the next run tries again
-		if n, err := t.seen(); err == nil && n == 0 && t.root.Remove(releases) == nil {
+		if n, err := t.seen(); err == nil && n.sequence == 0 && t.root.Remove(releases) == nil {
 			_ = t.root.Remove(sequence) // likewise
 		}
 	}

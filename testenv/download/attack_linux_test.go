@@ -118,7 +118,7 @@ func TestManifests(t *testing.T) {
 			b.change(manifest.FileName, func([]byte) []byte { return good })
 		}, report.ExitUntrusted, "does not fit manifest.json"},
 		"an old signed manifest": {func(b *bed) {
-			b.write(Release{Version: "v0.9.0", Sequence: 0 + 1})
+			b.write(Release{Version: "v1.0.0", Sequence: 1})
 			b.installed()
 			b.write(Release{Version: "v1.1.0", Sequence: 2})
 			b.installed()

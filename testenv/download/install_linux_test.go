@@ -41,7 +41,7 @@ func TestInstall(t *testing.T) {
 	assert.Equal(t, install.Result{Version: "v1.0.0", Directory: b.to, Changed: true, Plugins: []string{sysctl, timesync}}, result)
 	assert.Contains(t, b.read("bin/machineadm"), "v1.0.0")
 	assert.Contains(t, b.read("plugins/"+sysctl), "v1.0.0")
-	assert.Equal(t, "1\n", b.read("sequence"))
+	assert.Equal(t, "1 v1.0.0\n", b.read("sequence"))
 	first := tree(t, b.to)
 	for _, line := range []string{
 		"drwxr-xr-x .\n", "Lrwxrwxrwx bin -> current/bin\n", "Lrwxrwxrwx current -> releases/v1.0.0\n",
@@ -160,7 +160,7 @@ func TestOldReleases(t *testing.T) {
 	b.refused(report.ExitUntrusted, "has the release v1.0.0, and not v1.1.0", func(o *install.Options) { o.Version = "v1.1.0" })
 	down := func(o *install.Options) { o.AllowDowngrade, o.Version = "v1.0.0", "v1.0.0" }
 	assert.Equal(t, "v1.1.0", b.installed(down).Previous)
-	assert.Equal(t, "5\n", b.read("sequence"), "the highest")
+	assert.Equal(t, "5 v1.1.0\n", b.read("sequence"), "the highest")
 	b.refused(report.ExitUntrusted, "has sequence 4")
 	require.NoError(t, os.WriteFile(b.to+"/sequence", []byte("x"), 0o600))
 	b.refused(report.ExitState, "sequence does not contain a number", down)

@@ -59,7 +59,7 @@ func files() []fact {
 		{"/etc/machineadm/defaults.yaml", "The default provider of a kind, as `KIND: PROVIDER`, written by the operating system's vendor.", ""},
 		{"/etc/machineadm/endpoints.yaml", "The endpoints that may receive the credentials of an instance's role, as `PROVIDER: https://HOST:PORT`. Without it: hosts of AWS alone.", ""},
 		{install.TrustedKeys() + "/*.pub", "The minisign public keys that `install` and `mirror` trust if `--key` is not given.", ""},
-		{install.DefaultDirectory + "/", "The releases of `install`: `current` is a link to the one in use, `sequence` the highest sequence of all.", ""},
+		{install.DefaultDirectory + "/", "The releases of `install`: `current` is a link to the one in use, `sequence` the highest sequence of all, and its release.", ""},
 		{at + state.ReportFile, "The report of the last run, readable by everyone. `machineadm status` shows it.", ""},
 		{at + state.DetailsFile, "Output of other programs, which the report refers to, readable by root only.", ""},
 		{at + "lock", "Locked while a run, or a process that it started, is active.", ""},
