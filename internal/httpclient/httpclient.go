@@ -5,6 +5,7 @@ package httpclient
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -62,7 +63,7 @@ func New(o Options) *http.Client {
 			return http.ErrUseLastResponse
 		}
 		if len(via) > o.Redirects {
-			return &RedirectError{"too often"}
+			return &RedirectError{fmt.Sprintf("more than %d times", o.Redirects)}
 		}
 		if err := Redirect(last.URL, r.URL); err != nil {
 			return err
@@ -81,7 +82,9 @@ func New(o Options) *http.Client {
 // Redirect returns why a redirect from one URL to another is refused: it leaves TLS or HTTP, or brings credentials.
 func Redirect(from, to *url.URL) error {
 	switch {
-	case to.Scheme != "https" && (to.Scheme != "http" || from.Scheme == "https"):
+	case to.Scheme == "http" && from.Scheme == "https":
+		return &RedirectError{"from https to http, which is not followed"}
+	case to.Scheme != "https" && to.Scheme != "http":
 		return &RedirectError{"from " + from.Scheme + " to another scheme, which is not followed"}
 	case to.User != nil || to.Host == "":
 		return &RedirectError{"to a URL without a host or with credentials, which is not followed"}
