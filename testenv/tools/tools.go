@@ -4,8 +4,8 @@
 // programs or several versions of one, has the tools FOLDER/PROGRAM; they are built together, into one directory.
 // Main packages of one name have that of the folder above them as well, unless it is cmd: kubeadm, bootstrap-kubeadm,
 // controlplane-kubeadm.
-// A file ldflags in a folder has further flags of the linker, such as the version that the program prints. A file gcflags has
-// further flags of the compiler. Packages that other programs share, such as the standard library, are then compiled once more.
+// A file ldflags in a folder has further flags of the linker, such as the version that the program prints. The flags of the compiler
+// are those of the product, so that packages that other programs share, such as the standard library, are compiled once.
 // A file package-lock.json in a folder pins the npm package with the program of the same version as its authors compiled it. It is
 // taken where npm is installed; elsewhere the program is compiled, which takes minutes (npm.go).
 // A folder may hold main packages of its own, where the authors' one builds more than the tests need. They are in the
@@ -36,10 +36,9 @@ import (
 )
 
 const (
-	module        = "module github.com/machineadm/machineadm\n"
-	folder        = "testenv/tools" // where the nested modules live, below the root of the repository
-	linkerFlags   = "ldflags"       // the file with a tool's own flags of the linker
-	compilerFlags = "gcflags"       // and of the compiler, for all its packages
+	module      = "module github.com/machineadm/machineadm\n"
+	folder      = "testenv/tools" // where the nested modules live, below the root of the repository
+	linkerFlags = "ldflags"       // the file with a tool's own flags of the linker
 )
 
 // Path returns the absolute path of the named tool and builds it first when the cache does not hold it yet.
@@ -197,7 +196,7 @@ func Key(source string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	files, tree := []string{"go.mod", "go.sum"}, os.DirFS(source)
-	for _, pattern := range []string{"*.go", "*/*.go", linkerFlags, compilerFlags, packageFile, lockFile, npmConfig} {
+	for _, pattern := range []string{"*.go", "*/*.go", linkerFlags, packageFile, lockFile, npmConfig} {
 		own, err := fs.Glob(tree, pattern)
 		if err != nil {
 			return "", fmt.Errorf("list the source of a tool: %w", err)
@@ -257,10 +256,6 @@ func compile(ctx context.Context, log io.Writer, source, dir string) error {
 	if err != nil {
 		return err
 	}
-	compiler, err := ownFlags(source, compilerFlags)
-	if err != nil {
-		return err
-	}
 	commands, err := compilations(source, dir)
 	if err != nil {
 		return err
@@ -268,7 +263,7 @@ func compile(ctx context.Context, log io.Writer, source, dir string) error {
 	for _, packages := range commands {
 		arguments := append([]string{
 			"build", "-buildvcs=false", "-trimpath",
-			"-gcflags=all=-dwarf=false " + compiler, // the linker drops what a debugger reads
+			"-gcflags=all=-dwarf=false", // the linker drops what a debugger reads
 			"-ldflags=-s -w " + linker, "-o",
 		}, packages...)
 		cmd := exec.CommandContext(ctx, "go", arguments...)
