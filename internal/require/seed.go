@@ -1,36 +1,28 @@
 package require
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"strconv"
-	"testing"
 )
 
-// Seed returns the seed of a test that makes random choices, and logs how to repeat them. It is the environment variable
-// MACHINEADM_SEED, in decimal, if that is set; else random for `make campaign`, which looks for new faults, and otherwise the same for
-// each run of a test, so that no run fails by chance.
-func Seed(t testing.TB) int64 {
-	t.Helper()
-	seed := defaultSeed(t)
-	t.Logf("the seed is %d; repeat it: MACHINEADM_SEED=%[1]d go test -run '^%s$'", seed, t.Name())
-	return seed
-}
-
-func defaultSeed(t testing.TB) int64 {
-	t.Helper()
+// Seed returns the seed of a test that makes random choices: the environment variable MACHINEADM_SEED in decimal, if that is set; else
+// a random one for `make campaign`, which looks for new faults, and otherwise one that depends on the name alone, so that no run
+// fails by chance. A test logs it, so that a failure can be repeated.
+func Seed(name string) (uint64, error) {
 	if text := os.Getenv("MACHINEADM_SEED"); text != "" {
-		seed, err := strconv.ParseInt(text, 10, 64)
+		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			t.Fatalf("MACHINEADM_SEED: %v", err)
+			return 0, fmt.Errorf("the environment variable MACHINEADM_SEED: %w", err)
 		}
-		return seed
+		return seed, nil
 	}
 	if Everything() {
-		return rand.Int64()
+		return rand.Uint64(), nil
 	}
 	sum := fnv.New64a()
-	_, _ = sum.Write([]byte(t.Name())) // it returns no error
-	return int64(sum.Sum64() >> 1)     //nolint:gosec // 63 bits
+	_, _ = sum.Write([]byte(name)) // it returns no error
+	return sum.Sum64(), nil
 }

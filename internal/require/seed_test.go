@@ -5,19 +5,29 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestSeed(t *testing.T) {
+	seed := func(name string) uint64 {
+		t.Helper()
+		seed, err := Seed(name)
+		require.NoError(t, err)
+		return seed
+	}
 	t.Setenv("MACHINEADM_SEED", "")
-	t.Setenv("MACHINEADM_TEST_EVERYTHING", "")
-	first := Seed(t)
-	assert.Equal(t, first, Seed(t), "a test has one seed")
-	t.Run("another test", func(t *testing.T) { assert.NotEqual(t, first, Seed(t)) })
-	t.Setenv("MACHINEADM_TEST_EVERYTHING", "1")
-	assert.NotEqual(t, first, Seed(t))
-	assert.NotEqual(t, Seed(t), Seed(t), "the campaign looks for new ones")
-	t.Setenv("MACHINEADM_SEED", "-7")
-	assert.Equal(t, int64(-7), Seed(t))
+	t.Setenv("MACHINEADM_TIERS", "")
+	assert.Equal(t, seed("a"), seed("a"), "a test has one seed")
+	assert.NotEqual(t, seed("a"), seed("b"))
+	t.Setenv("MACHINEADM_TIERS", "system,campaign")
+	assert.NotEqual(t, seed("a"), seed("a"), "the campaign looks for new ones")
+	t.Setenv("MACHINEADM_SEED", "7")
+	assert.Equal(t, uint64(7), seed("a"))
+	for _, text := range []string{"-7", "seven", "18446744073709551616"} {
+		t.Setenv("MACHINEADM_SEED", text)
+		_, err := Seed("a")
+		require.ErrorContains(t, err, "MACHINEADM_SEED")
+	}
 }
 
 func TestTimeout(t *testing.T) {

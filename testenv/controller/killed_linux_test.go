@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/management"
 )
 
@@ -28,19 +29,22 @@ func TestKilled(t *testing.T) {
 	r.apply(t, "standalone.yaml")
 	r.apply(t, "killed.yaml")
 	const machines, workers = 7, 4
+	seed, err := needs.Seed(t.Name())
+	require.NoError(t, err)
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable, not secret
 	for round := range *rounds {
 		if round == *rounds/2 {
 			r.rollOut(t)
 		}
 		// A run of the manager needs about a second to fill its caches; after that it works.
-		at := time.Duration(rand.IntN(2500)) * time.Millisecond //nolint:gosec // any moment
+		at := time.Duration(random.IntN(2500)) * time.Millisecond
 		select {
 		case <-time.After(at):
 		case <-t.Context().Done():
 			t.Fatal("the test ended")
 		}
 		r.manager.Kill(t)
-		t.Logf("round %d: killed after %s", round, at)
+		t.Logf("MACHINEADM_SEED=%d, round %d: killed after %s", seed, round, at)
 		r.again(t)
 	}
 	r.awaitManager(t)

@@ -29,7 +29,7 @@ const (
 )
 
 var (
-	seed   = flag.Uint64("seed", 0, "of the random moments; 0 takes a new one, which a failure shows")
+	seed   = flag.Uint64("seed", 0, "of the random moments; 0 takes that of MACHINEADM_SEED, or another one that a failure shows")
 	rounds = flag.Int("rounds", 50, "how many runs are disturbed, a fifth of them on the node; from 125 on, also those of each time daemon")
 
 	built   string // where the binaries and all trees are; short, because the name of a socket is
@@ -46,13 +46,16 @@ func TestMain(m *testing.M) {
 }
 
 func testMain(m *testing.M) (code int) {
-	for *seed == 0 {
-		*seed = rand.Uint64()
-	}
 	if !require.Runs(require.System) {
 		return m.Run()
 	}
 	var err error
+	if *seed == 0 {
+		if *seed, err = require.Seed("crash"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	if built, err = os.MkdirTemp("", "crash-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -10,13 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/domain"
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
 var (
 	rounds = flag.Int("rounds", 3, "how often a join is killed at a random moment")
-	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random moments")
+	seed   = flag.Uint64("seed", 0, "of the random moments; 0 takes that of MACHINEADM_SEED, or another one that a failure shows")
 )
 
 // TestKilled: whenever a join ends, the next run completes it, although the document refuses accounts that exist, and a member
@@ -49,6 +50,12 @@ func TestKilled(t *testing.T) {
 			kill(t, spec, fmt.Sprintf("until [ $(grep -c ' done: ' /run/out) -ge %d ]; do :; done", n))
 		})
 	}
+	if *seed == 0 {
+		var err error
+		*seed, err = needs.Seed(t.Name())
+		require.NoError(t, err)
+	}
+	t.Logf("-seed %d", *seed)
 	random := rand.New(rand.NewPCG(*seed, 0))
 	for i := range *rounds {
 		wait := fmt.Sprintf("sleep %.3f", random.Float64()*calm.Seconds()/2) // the other half is the two plans
