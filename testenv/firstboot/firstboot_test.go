@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/internal/require"
@@ -23,8 +22,6 @@ import (
 const (
 	sentinel = "/run/cluster-api/bootstrap-success.complete"
 	libexec  = "/usr/libexec/machineadm"
-	// bootTimeout is long, because cloud-init and the reboots of a run are part of a boot, and several nodes boot at a time.
-	bootTimeout = 4 * time.Minute
 )
 
 // stream is the document stream of every test: keys of a network namespace, which a container may set.

@@ -150,30 +150,6 @@ func (s *schedule) close() error {
 	return nil
 }
 
-// prepare runs TestPrepare of the packages, which fetches and builds what their tests take, so that these need no network. Where that
-// fails, so do the tests.
-func (s *schedule) prepare(ctx context.Context) {
-	var dirs []string
-	for _, j := range s.queue {
-		if j.pkg.Prepares && !slices.Contains(dirs, j.pkg.Dir) {
-			dirs = append(dirs, j.pkg.Dir)
-		}
-	}
-	if len(dirs) == 0 {
-		return
-	}
-	err := s.command(dirs, "-run=^TestPrepare$", "-count=1", "-p=2", "-timeout=60m").run(ctx, func(r Result) {
-		if r.OK {
-			s.printf("%s\tprepared\n", r.Line)
-		} else {
-			s.printf("%s\n%s\tnot prepared\n", strings.TrimRight(r.Output, "\n"), r.Package)
-		}
-	})
-	if err != nil {
-		s.printf("prepare: %v\n", err)
-	}
-}
-
 // readPassed reads what earlier parts of the run wrote: the tests that passed, by package.
 func readPassed(file string) (map[string][]string, error) {
 	if file == "" {

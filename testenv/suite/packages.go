@@ -26,7 +26,6 @@ type Package struct {
 	Concurrent bool // its code starts goroutines or shares memory: for the race detector
 	Nested     bool // a module of its own
 	Alone      bool
-	Prepares   bool     // has a TestPrepare, which fetches and builds what the other tests take
 	Core       []string // patterns of -test.run, such as ^TestDeb$/^trixie$
 	VM         []string // test functions that emulate machines
 }
@@ -56,13 +55,13 @@ func Load(root string) ([]Package, error) {
 
 // source is what the files of one directory say.
 type source struct {
-	tests, nested, concurrent, alone, prepares bool
-	imports                                    []string           // of the package
-	testImports                                []string           // of its tests
-	tiers                                      []require.TierName // named by the package, which concern what imports it too
-	testTiers                                  []require.TierName // named by its tests
-	only                                       require.TierName   // of the package as a whole, by its mark
-	core, vm                                   []string
+	tests, nested, concurrent, alone bool
+	imports                          []string           // of the package
+	testImports                      []string           // of its tests
+	tiers                            []require.TierName // named by the package, which concern what imports it too
+	testTiers                        []require.TierName // named by its tests
+	only                             require.TierName   // of the package as a whole, by its mark
+	core, vm                         []string
 }
 
 type sources map[string]source
@@ -174,7 +173,6 @@ func (s *source) marks(text string) {
 		}
 		if m := testFunction.FindStringSubmatch(line); m != nil {
 			function = m[1]
-			s.prepares = s.prepares || function == "TestPrepare"
 			for _, subtest := range marked {
 				pattern := "^" + function + "$"
 				if subtest != "" {
@@ -192,7 +190,7 @@ func (s *source) marks(text string) {
 
 // classify follows the imports of a package and of its tests within the module.
 func (all sources) classify(dir string, s source) Package {
-	p := Package{Dir: dir, Concurrent: s.concurrent, Nested: s.nested, Alone: s.alone, Prepares: s.prepares, Core: s.core, VM: s.vm}
+	p := Package{Dir: dir, Concurrent: s.concurrent, Nested: s.nested, Alone: s.alone, Core: s.core, VM: s.vm}
 	if s.only != "" {
 		p.Tiers, p.VM = []require.TierName{s.only}, nil
 		return p

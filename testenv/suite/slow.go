@@ -46,7 +46,6 @@ func (r *runner) slow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.prepare(ctx)
 	s.run(ctx)
 	return s.close()
 }
