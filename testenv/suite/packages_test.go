@@ -25,6 +25,7 @@ func TestTiers(t *testing.T) {
 		"testenv/bootstrapdata/parsers": {needs.Controller},
 		"testenv/law":                   nil,
 		"testenv/noop":                  nil,
+		"testenv/suite":                 nil,
 		"testenv/firstboot":             {needs.System},
 		"testenv/stores":                {needs.Cluster, needs.System},
 		"testenv/kubernetesnode":        {needs.Cluster, needs.System},

@@ -15,7 +15,7 @@ import (
 // flakyTest fails when a file is not there, and makes it.
 const flakyTest = systemTest + `
 func TestFlaky(t *testing.T) {
-	require.Tier(t, require.System)
+	needSystem(t)
 	if _, err := os.Stat(os.Getenv("FLAKY")); err != nil {
 		if err := os.WriteFile(os.Getenv("FLAKY"), nil, 0o600); err != nil { t.Fatal(err) }
 		t.Fatal("the first try")
@@ -51,7 +51,7 @@ func TestFlaky(t *testing.T) {
 func TestNoSecondTry(t *testing.T) {
 	c := newCheckout(t, map[string]string{
 		"testenv/a/a_test.go": systemTest + `
-func TestBroken(t *testing.T) { require.Tier(t, require.System); if _, err := os.Stat("/nowhere/at/all"); err != nil { t.Fatal("broken") } }
+func TestBroken(t *testing.T) { needSystem(t); if _, err := os.Stat("/nowhere/at/all"); err != nil { t.Fatal("broken") } }
 `,
 		"sdk/a_test.go": "package sdk\n\nimport \"testing\"\n\nfunc TestBroken(t *testing.T) { t.Fatal(\"broken\") }\n",
 	})
@@ -73,14 +73,14 @@ func TestBroken(t *testing.T) { require.Tier(t, require.System); if _, err := os
 func TestBudget(t *testing.T) {
 	c := newCheckout(t, map[string]string{
 		"testenv/a/a_test.go": systemTest + `
-//machineadm:core
-func TestQuick(t *testing.T) { require.Tier(t, require.System) }
+//CORE
+func TestQuick(t *testing.T) { needSystem(t) }
 
 func TestSlow(t *testing.T) {
-	require.Tier(t, require.System)
+	needSystem(t)
 	if os.Getenv("SLOW") != "" { <-t.Context().Done() }
 }
-`, "testenv/b/b_test.go": "//machineadm:alone\n" + systemTest + "func TestSystem(t *testing.T) { require.Tier(t, require.System); _ = os.Args }\n",
+`, "testenv/b/b_test.go": "//ALONE\n" + systemTest + "func TestSystem(t *testing.T) { needSystem(t); _ = os.Args }\n",
 	})
 	t.Setenv("SLOW", "1")
 	require.True(t, c.run("system", func(o *Options) { o.LastStart, o.End = 15*time.Second, 15*time.Second }))
@@ -104,7 +104,7 @@ func TestSlow(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	c := newCheckout(t, map[string]string{"testenv/a/a_test.go": systemTest + `
 func TestSlow(t *testing.T) {
-	require.Tier(t, require.System)
+	needSystem(t)
 	if err := os.WriteFile(os.Getenv("STARTED"), nil, 0o600); err != nil { t.Fatal(err) }
 	if os.Getenv("SLOW") != "" { <-t.Context().Done() }
 }
@@ -130,7 +130,7 @@ func TestSlow(t *testing.T) {
 
 // TestResultsThatCannotBeKept: a full disk, or a file that is cut, costs a run again and nothing else.
 func TestResultsThatCannotBeKept(t *testing.T) {
-	c := newCheckout(t, map[string]string{"testenv/a/a_test.go": systemTest + "func TestSystem(t *testing.T) { require.Tier(t, require.System); _ = os.Args }\n"})
+	c := newCheckout(t, map[string]string{"testenv/a/a_test.go": systemTest + "func TestSystem(t *testing.T) { needSystem(t); _ = os.Args }\n"})
 	results := filepath.Join(os.Getenv("XDG_CACHE_HOME"), "machineadm-testenv", "results")
 	require.NoError(t, os.MkdirAll(filepath.Dir(results), 0o700))
 	require.NoError(t, os.WriteFile(results, nil, 0o600))
@@ -150,7 +150,7 @@ func TestMissing(t *testing.T) {
 	c := newCheckout(t, map[string]string{"testenv/a/a_test.go": systemTest + `
 func TestSystem(t *testing.T) {
 	t.Run("part", func(t *testing.T) {
-		require.Tier(t, require.System)
+		needSystem(t)
 		if os.Getenv("MISSING") != "" { require.Missing(t, "needs a thing") }
 	})
 }
