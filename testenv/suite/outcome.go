@@ -125,6 +125,9 @@ func (s *schedule) outOfTime(j job, why string) {
 	}
 	s.drop(j.pkg)
 	s.left--
+	if s.interrupted() {
+		return
+	}
 	kept := state.record
 	kept.Late++
 	line := fmt.Sprintf("%-28s no time     %s; %d in a row", j.pkg.Dir, why, kept.Late)

@@ -37,6 +37,7 @@ type progress struct {
 // slow runs the chosen packages one process each: their core tests first, then those that failed last time, then those that have
 // waited longest. A package whose content key is that of its last green run is passed over under CI.
 func (r *runner) slow(ctx context.Context) error {
+	signal := ctx
 	if r.End != 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, r.Began.Add(r.End))
@@ -46,6 +47,7 @@ func (r *runner) slow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.interrupted = func() bool { return signal.Err() != nil } // and not by the limit of time
 	s.run(ctx)
 	return s.close()
 }
@@ -59,6 +61,8 @@ type schedule struct {
 	state   map[string]*progress // by directory
 	running int
 	alone   bool
+	// interrupted reports whether a signal ended the run.
+	interrupted func() bool
 }
 
 func (r *runner) newSchedule(ctx context.Context) (*schedule, error) {
@@ -166,7 +170,9 @@ func (s *schedule) run(ctx context.Context) {
 		s.alone = false
 		s.took(ctx, e)
 	}
-	for _, left := range s.queue {
+	for len(s.queue) > 0 {
+		left := s.queue[0]
+		s.queue = s.queue[1:]
 		s.outOfTime(left, "no time to start it")
 	}
 }

@@ -78,6 +78,11 @@ func (c *checkout) write(name, text string) {
 	require.NoError(c.t, os.WriteFile(at, []byte(text), 0o600))
 }
 
+// results is where the results are kept.
+func results() string {
+	return filepath.Join(os.Getenv("XDG_CACHE_HOME"), "machineadm-testenv", "results")
+}
+
 // run runs a target as CI does, and keeps what it prints.
 func (c *checkout) run(target string, change ...func(*Options)) bool {
 	c.t.Helper()
