@@ -32,7 +32,7 @@ func Tool(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		Missing(t, "needs the program "+name+" (make test installs it on Debian as root)")
+		Missing(t, "needs the program "+name+" (make installs it on Debian as root, see testenv/deps/packages)")
 	}
 	return path
 }

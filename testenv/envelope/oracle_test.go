@@ -32,7 +32,7 @@ func ask(t *testing.T, requests ...any) []json.RawMessage {
 	t.Helper()
 	machine.Tool(t, python)
 	if exec.CommandContext(t.Context(), python, "-I", "-c", "import cryptography").Run() != nil {
-		machine.Missing(t, "needs python3-cryptography (make test installs it on Debian as root)")
+		machine.Missing(t, "needs python3-cryptography (make installs it on Debian as root, see testenv/deps/packages)")
 	}
 	var input, complaints bytes.Buffer
 	for _, r := range requests {
