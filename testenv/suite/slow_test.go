@@ -110,7 +110,8 @@ func TestSlow(t *testing.T) {
 
 // TestInterrupted: a signal ends what runs, and nothing that was cut off counts.
 func TestInterrupted(t *testing.T) {
-	c := newCheckout(t, map[string]string{"testenv/a/a_test.go": systemTest + `
+	c := newCheckout(t, map[string]string{
+		"testenv/a/a_test.go": systemTest + `
 func TestSlow(t *testing.T) {
 	needSystem(t)
 	if err := os.WriteFile(os.Getenv("STARTED"), nil, 0o600); err != nil { t.Fatal(err) }
