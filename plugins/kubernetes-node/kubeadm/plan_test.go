@@ -16,6 +16,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/internal/cri/critest"
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 	"github.com/machineadm/machineadm/sdk/machinetest"
@@ -25,6 +26,7 @@ import (
 // nothing is run to find that out.
 func TestCreate(t *testing.T) {
 	t.Parallel()
+	needs.Root(t) // the owner of a file is set
 	ca := newIdentity(t, "node")
 	f := fixture(t, &critest.Runtime{})
 	doc := decode(t, creator+"discovery: {token: {value: "+token+"}}\ncertificateKey: {value: "+certificateKey+"}\nprofiles: [cis-1.11]\n"+
@@ -204,6 +206,7 @@ func TestRefusedInPreflight(t *testing.T) {
 // node that is one already is only finished.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
+	needs.Root(t) // the owner of a file is set
 	ca := newIdentity(t, "node")
 	killed := errors.New("killed")
 	interrupt := func(f *machinetest.Fixture, line, spec string, files map[string]string) {

@@ -14,6 +14,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	require.Root(t) // some cases set the owners of files
 	binary := filepath.Join(t.TempDir(), naming.Binary(v1alpha1.KindTimesync, "ntpd"))
 	if err := require.Build(t.Context(), ".", binary); err != nil {
 		t.Fatal(err)
