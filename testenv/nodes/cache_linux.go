@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -21,6 +22,13 @@ import (
 type cache struct{ dir string }
 
 const buildTimeout = 20 * time.Minute
+
+// tries is how often a build may fail whose builder exits with an error: the archive can be out of reach for a moment. Each pause is
+// four times the one before.
+const (
+	tries      = 3
+	firstPause = 5 * time.Second
+)
 
 func openCache() (cache, error) {
 	user, err := os.UserCacheDir()
@@ -48,6 +56,8 @@ type artefact struct {
 	key   string
 	tree  string // the directory inside the artefact that becomes a lower layer
 	build func(ctx context.Context, site buildSite) error
+	// offline is set where the build uses no network, so that it fails in the same way each time.
+	offline bool
 }
 
 // buildSite is where one build works. The lock is to be inherited by the build's processes: it is held until the
@@ -114,11 +124,36 @@ func (c cache) once(ctx context.Context, a artefact, logf func(string, ...any)) 
 	}
 	logf("building %s", a.what)
 	began := time.Now()
-	if err := build(ctx, a, final, lock); err != nil {
+	if err := buildInTries(ctx, a, final, lock, logf); err != nil {
 		return "", fmt.Errorf("build %s: %w", a.what, err)
 	}
 	logf("building %s: done in %s", a.what, time.Since(began).Round(time.Second))
 	return final, nil
+}
+
+func buildInTries(ctx context.Context, a artefact, final string, lock *os.File, logf func(string, ...any)) error {
+	pause := firstPause
+	for try := 1; ; try++ {
+		err := build(ctx, a, final, lock)
+		if err == nil || try == tries || a.offline || ctx.Err() != nil || !mayPass(err) {
+			return err
+		}
+		logf("building %s is tried again in %s: %v", a.what, pause, err)
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-time.After(pause):
+		}
+		pause *= 4
+	}
+}
+
+// mayPass reports whether another try can succeed. apt's messages do not decide it: after an update that reached no archive, apt-get
+// cannot locate packages that exist.
+func mayPass(err error) bool {
+	const notFound = 127 // of sh(1) and unshare(1): the builder is not installed
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() != notFound
 }
 
 func build(ctx context.Context, a artefact, final string, lock *os.File) (err error) {

@@ -52,9 +52,10 @@ func overlayLayer(suite Suite, belowKey string, lowers []string, l Layer) artefa
 		what, inputs, fill = "of a script", []string{belowKey, runScript, l.Script}, derive
 	}
 	return artefact{
-		what: fmt.Sprintf("the %s layer %s", suite, what),
-		key:  keyOf(string(suite)+"-layer", inputs...),
-		tree: "upper",
+		what:    fmt.Sprintf("the %s layer %s", suite, what),
+		key:     keyOf(string(suite)+"-layer", inputs...),
+		tree:    "upper",
+		offline: l.Script != "",
 		build: func(ctx context.Context, site buildSite) error {
 			o, err := newOverlay(site.dir, lowers)
 			if err != nil {
