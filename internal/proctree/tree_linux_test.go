@@ -94,6 +94,7 @@ func TestProgramDiesWithTheHost(t *testing.T) {
 // TestOrphansEnd: those of a running program are killed on demand, and when any program ends.
 func TestOrphansEnd(t *testing.T) {
 	t.Parallel()
+	require.Root(t) // only root reads the environment of the host, which turns core dumps off
 	require.Tool(t, "setsid")
 	h := startHost(t, nil, script(daemonize+"; "+daemonize+"; exec cat")...)
 	testify.Equal(t, "echo ok", h.tell("echo")) // so both session leaders have ended
@@ -107,6 +108,7 @@ func TestOrphansEnd(t *testing.T) {
 // TestOrphanInTheGroupOfTheHost ends like any other.
 func TestOrphanInTheGroupOfTheHost(t *testing.T) {
 	t.Parallel()
+	require.Root(t) // likewise
 	self, err := os.Executable()
 	testify.NoError(t, err)
 	h := startHost(t, nil, script("("+roleVariable+`=join "`+self+`" $PPID &); exec cat`)...)

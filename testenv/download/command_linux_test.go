@@ -12,12 +12,14 @@ import (
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/installer/install"
+	machine "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 // TestCommand runs the built program.
 func TestCommand(t *testing.T) {
 	t.Parallel()
+	machine.Root(t) // the lock of runs is in /run
 	dir := t.TempDir()
 	require.NoError(t, tools.Products(t.Context(), dir, map[string]string{"machineadm": "host/cmd/machineadm"}))
 	run := func(code int, arguments ...string) (string, string) {

@@ -16,6 +16,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/installer/install"
+	machine "github.com/machineadm/machineadm/internal/require"
 )
 
 const (
@@ -284,6 +285,9 @@ func TestUntrustedDirectory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name == "another's" {
+				machine.Root(t)
+			}
 			b := newBed(t).write(Release{})
 			require.NoError(t, prepare(b))
 			b.refused(report.ExitUntrusted, filepath.Dir(b.from))
