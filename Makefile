@@ -84,7 +84,7 @@ demo-cluster: nodes ## a control plane and a worker on two booted nodes, from a 
 ## Check
 
 .PHONY: test
-test: ## proves the product within ten minutes on two cores, and says what it left out. PKG= are packages (./sdk/...), TESTFLAGS= goes to go test, RACE=1 takes the race detector where goroutines start
+test: modules ## proves the product within ten minutes on two cores, and says what it left out. PKG= are packages (./sdk/...), TESTFLAGS= goes to go test, RACE=1 takes the race detector where goroutines start
 	@$(DEPS) test $(if $(RACE),race)
 	@$(SUITE) $(if $(RACE),-race) test $(PKG) -- $(TESTFLAGS)
 
@@ -175,6 +175,10 @@ deps: ## install the Debian packages of testenv/deps/packages that are missing, 
 .PHONY: tools
 tools: ## build the pinned tools of testenv/tools into the cache, but those of make campaign alone, before a test's time limit counts; minutes, once
 	@$(TOOL)
+
+.PHONY: modules
+modules: # every module of go.mod: testenv/outside takes the module cache for a module proxy
+	@for try in 1 2 3; do ! go mod download || exit 0; done; exit 1
 
 .PHONY: nodes
 nodes: deps # the cached root filesystems of the test nodes; where they cannot be made, the suites that boot them skip
