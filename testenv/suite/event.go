@@ -23,16 +23,15 @@ type event struct {
 
 // Result is how the tests of one package ended.
 type Result struct {
-	Package  string // import path
-	OK       bool
-	Line     string // go test's own last line
-	Seconds  float64
-	Passed   []string // tests, without those of which a part was skipped
-	Failed   []string // tests and subtests
-	Skipped  map[string]int
-	Tests    int    // all that ended, subtests too
-	Output   string // of what failed
-	Unclosed bool   // the process ended without a result
+	Package string // import path
+	OK      bool
+	Line    string // go test's own last line
+	Seconds float64
+	Passed  []string // tests, but not those of which a part was skipped
+	Failed  []string // tests and subtests
+	Skipped map[string]int
+	Tests   int    // all that ended, subtests too
+	Output  string // of what failed
 }
 
 // collector makes results of events.
@@ -172,7 +171,6 @@ func (c *collector) finish(p *collected, e event) {
 func (c *collector) close() {
 	for _, name := range slices.Sorted(maps.Keys(c.packages)) {
 		p := c.packages[name]
-		p.result.Unclosed = true
 		p.outputs[""] = appendText(p.outputs[""], fmt.Sprintf("FAIL\t%s\tended before it had a result\n", name))
 		c.finish(p, event{Action: "fail"})
 	}

@@ -85,7 +85,7 @@ func (s *schedule) passed(j job, r Result) {
 	s.keep(j.pkg, kept)
 }
 
-// isPart reports whether flags or the target left out tests of a package, so that the result is not that of the package.
+// isPart reports whether flags or the target left out tests of a package, so that the result does not cover the package.
 func (s *schedule) isPart(r Result) bool {
 	for why := range r.Skipped {
 		if strings.HasPrefix(why, "make test-") {

@@ -28,7 +28,7 @@ type command struct {
 const endGrace = 20 * time.Second
 
 // run runs go test and hands over the result of each package. The error is one of go test itself. When ctx ends, the whole process
-// group of go test is ended; packages without a result are handed over as failed and Unclosed.
+// group of go test is ended; packages without a result are handed over as failed.
 func (c command) run(ctx context.Context, done func(Result)) error {
 	arguments := append([]string{"test", "-json", "-vet=off"}, c.flags...)
 	cgo := "0"

@@ -37,17 +37,17 @@ type progress struct {
 // slow runs the chosen packages one process each: their core tests first, then those that failed last time, then those that have
 // waited longest. A package whose content key is that of its last green run is passed over under CI.
 func (r *runner) slow(ctx context.Context) error {
+	s, err := r.newSchedule(ctx)
+	if err != nil {
+		return err
+	}
 	signal := ctx
+	s.interrupted = func() bool { return signal.Err() != nil } // and not by the limit of time
 	if r.End != 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, r.Began.Add(r.End))
 		defer cancel()
 	}
-	s, err := r.newSchedule(ctx)
-	if err != nil {
-		return err
-	}
-	s.interrupted = func() bool { return signal.Err() != nil } // and not by the limit of time
 	s.run(ctx)
 	return s.close()
 }

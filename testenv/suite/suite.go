@@ -36,7 +36,7 @@ const fast = "test"
 
 // Targets are the values of Options.Target. Slow are the tiers system, cluster and vm at once.
 func Targets() []string {
-	return []string{fast, string(require.Controller), string(require.System), string(require.Cluster), string(require.VM), "slow", "campaign"}
+	return []string{fast, string(require.Controller), string(require.System), string(require.Cluster), string(require.VM), "slow"}
 }
 
 // Run runs the tests of a target and reports whether all is well. The error says that they could not be run.
@@ -95,7 +95,7 @@ func (o Options) has(p Package) bool {
 	case "slow":
 		return p.in(require.System) || p.in(require.Cluster) || p.in(require.VM)
 	}
-	return o.Target == "campaign"
+	return false
 }
 
 // tiers are those that run in the target. What needs a cluster or a virtual machine takes what the tier system has.
@@ -109,8 +109,6 @@ func (o Options) tiers() []require.TierName {
 		return []require.TierName{require.System, require.VM}
 	case "slow":
 		return []require.TierName{require.System, require.Cluster, require.VM}
-	case "campaign":
-		return []require.TierName{require.Controller, require.System, require.Cluster, require.VM, "campaign"}
 	}
 	return []require.TierName{require.TierName(o.Target)}
 }

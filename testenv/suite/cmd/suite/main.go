@@ -38,11 +38,13 @@ func run(ctx context.Context, arguments []string) (bool, error) {
 	flags.DurationVar(&o.LastStart, "last-start", 0, "start no package of the slow tiers after this time of the run; 0: no limit")
 	flags.DurationVar(&o.End, "end", 0, "end the slow tiers after this time of the run; 0: no limit")
 	flags.StringVar(&o.Passed, "passed", os.Getenv("MACHINEADM_PASSED"), "file with the tests that the fast tiers passed: they write it, the slow ones read it")
-	spent := flags.Duration("spent", 0, "time of the run that is over already")
+	began := flags.Int64("began", 0, "when the run began of which this is a part, in seconds since 1970; 0: now")
 	if err := flags.Parse(arguments); err != nil {
 		return false, err
 	}
-	o.Began = o.Began.Add(-*spent)
+	if *began != 0 {
+		o.Began = time.Unix(*began, 0)
+	}
 	if flags.NArg() == 0 || !slices.Contains(suite.Targets(), flags.Arg(0)) {
 		return false, fmt.Errorf("name a target: %s", strings.Join(suite.Targets(), ", "))
 	}
