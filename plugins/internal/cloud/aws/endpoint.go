@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"net/url"
 	"regexp"
-	"runtime"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
@@ -17,14 +16,6 @@ import (
 
 // maxEndpoints bounds the file of permitted endpoints, in bytes.
 const maxEndpoints = 64 << 10
-
-// endpointsFile returns the path of the file that permits servers other than those of AWS to receive the credentials of the role.
-func endpointsFile() string {
-	if runtime.GOOS == "windows" {
-		return `C:\ProgramData\machineadm\endpoints.yaml`
-	}
-	return "/etc/machineadm/endpoints.yaml"
-}
 
 // checkEndpoint refuses an endpoint of a document that is neither a host of the service in the region nor permitted by the machine:
 // it would receive a session token and a valid signature of the role.

@@ -23,25 +23,6 @@ const (
 	noRole      = "attach an instance profile with a role to the instance, or give accessKeyID and secretAccessKey in spec.providerConfig"
 )
 
-// Machine is what access to AWS depends on.
-type Machine struct {
-	// Provider is the name of the plugin.
-	Provider string
-	// Endpoints is the file that permits servers other than those of AWS.
-	Endpoints string
-	// Metadata are the URLs of the metadata service; the first one that can be reached answers.
-	Metadata []string
-	// Now is the clock.
-	Now func() time.Time
-	// Started is the time when the plugin started.
-	Started time.Time
-}
-
-// Here returns this machine, at the start of the plugin of a provider.
-func Here(provider string) Machine {
-	return Machine{Provider: provider, Endpoints: endpointsFile(), Metadata: []string{"http://169.254.169.254", "http://[fd00:ec2::254]"}, Now: time.Now, Started: time.Now()}
-}
-
 // role returns the keys of the instance's role and the region, that of the instance if it is empty. Nothing is kept, because the
 // keys expire. Source: the EC2 User Guide, "Use the Instance Metadata Service to access instance metadata", version 2 of the service.
 func (m Machine) role(ctx context.Context, wanted string) (k credentials, region string, err error) {
