@@ -60,7 +60,7 @@ func TestPowerCut(t *testing.T) {
 	put(t, n, "/run/script", wrapped(t, wrap.Format{Type: "combustion"}, text))
 	n.MustExec(t, "sh", "-c", "sh /run/script && sync")
 	require.NoError(t, n.Reboot(t.Context()))
-	n.MustExec(t, "timeout", "120", "sh", "-c", "until grep -qs file:/var/first /run/machineadm/report.json; do sleep 0.1; done; touch /var/resumed")
+	n.MustExec(t, "timeout", "600", "sh", "-c", "until grep -qs file:/var/first /run/machineadm/report.json; do sleep 0.1; done; touch /var/resumed")
 	n.Crash()
 	require.NoError(t, n.Reboot(t.Context()))
 	require.NoError(t, n.Settle(t.Context()))

@@ -71,7 +71,7 @@ func (d *Daemon) serve(t testing.TB, unit, port string, argv ...string) {
 		systemctl is-active --quiet "$2" || exit 1
 		sleep 0.02
 	done`
-	r, err := d.Exec(t.Context(), "timeout", "30", "sh", "-c", listens, "sh", port, unit)
+	r, err := d.Exec(t.Context(), "timeout", "600", "sh", "-c", listens, "sh", port, unit)
 	if err != nil || r.ExitCode != 0 {
 		t.Fatalf("%s does not listen: exit status %d, %v\n%s", unit, r.ExitCode, err, d.Journal(t, unit))
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -112,7 +113,7 @@ func TestKubernetesNode(t *testing.T) {
 	m := bootMachine(t, o, files, nodePlugin)
 	m.values, m.reset = kubernetes, resetNode
 	const begin = `echo 1 >/proc/sys/net/ipv4/ip_forward; until ctr version >/dev/null 2>&1; do sleep 0.1; done`
-	m.MustExec(t, "timeout", waitLimit.String(), "sh", "-c", begin)
+	m.MustExec(t, "timeout", strconv.Itoa(int(waitLimit.Seconds())), "sh", "-c", begin)
 	first := 1 << 34 // no number of the other tests
 	for _, name := range []string{"token", "kubeconfig", "create"} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -168,7 +169,7 @@ func (m *machine) await(t *testing.T, ids []string) {
 	t.Helper()
 	for _, id := range ids { // of the node's own
 		const wait = `while [ -d "/proc/$1" ] && ! grep -q '^State:.Z' "/proc/$1/status"; do sleep 0.01; done`
-		m.MustExec(t, "timeout", waitLimit.String(), "sh", "-c", wait, "sh", id)
+		m.MustExec(t, "timeout", strconv.Itoa(int(waitLimit.Seconds())), "sh", "-c", wait, "sh", id)
 	}
 }
 

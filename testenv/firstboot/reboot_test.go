@@ -70,7 +70,7 @@ func TestServiceManagerStopsTheRun(t *testing.T) {
 		},
 	)})
 	n.MustExec(t, "systemctl", "start", "--no-block", "machineadm")
-	n.MustExec(t, "timeout", "30", "sh", "-c", `until grep -qs file:/var/one /run/machineadm/report.json; do sleep 0.05; done`)
+	n.MustExec(t, "timeout", "600", "sh", "-c", `until grep -qs file:/var/one /run/machineadm/report.json; do sleep 0.05; done`)
 	n.MustExec(t, "systemctl", "stop", "machineadm")
 	n.MustExec(t, "test", "-e", "/var/one")
 	n.MustExec(t, "test", "!", "-e", "/var/two")

@@ -149,10 +149,10 @@ func TestRemoteComesLate(t *testing.T) {
 	assert.Contains(t, plan, "exit 10")
 	assert.Contains(t, plan, "RemoteConfig/site")
 	n.MustExec(t, "systemd-run", "--unit=prepare", "--no-block", "machineadm", "--bootstrap", "--path", "/etc/machineadm/node.yaml")
-	n.MustExec(t, "timeout", "60", "sh", "-c", "until test -e /var/ahead; do sleep 0.05; done")
+	n.MustExec(t, "timeout", "600", "sh", "-c", "until test -e /var/ahead; do sleep 0.05; done")
 	gone(t, n, "/var/fetched", "/var/behind")
 	n.MustExec(t, "systemctl", "start", "nginx")
-	n.MustExec(t, "timeout", "60", "sh", "-c", "until test -s "+sentinel+"; do sleep 0.05; done")
+	n.MustExec(t, "timeout", "600", "sh", "-c", "until test -s "+sentinel+"; do sleep 0.05; done")
 	r := lastReport(t, n)
 	require.Equal(t, report.RunSucceeded, r.Outcome)
 	assert.Equal(t, `1 Noop/ahead by test

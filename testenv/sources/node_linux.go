@@ -149,7 +149,7 @@ func (n *Node) Converges(t *testing.T, tree string, build func(stream []byte) []
 		}
 		n.MustExec(t, "test", "-e", first, "-a", "-e", second, "-a", "-s", "/run/cluster-api/bootstrap-success.complete")
 		// Its timer may send the report as well.
-		n.MustExec(t, "timeout", "60", "sh", "-c", "until machineadm report send --now && ! test -e "+stateDir+"/outbox.json; do sleep 0.2; done")
+		n.MustExec(t, "timeout", "600", "sh", "-c", "until machineadm report send --now && ! test -e "+stateDir+"/outbox.json; do sleep 0.2; done")
 		n.MustExec(t, "test", "!", "-e", stateDir+"/resolved", "-a", "!", "-e", stateDir+"/resume.json")
 	}
 }

@@ -42,7 +42,7 @@ func TestSquid(t *testing.T) {
 	}
 	refused("https://other.source.example/stream.yaml", "other.source.example:443, through the proxy 127.0.0.1:3128, cannot be reached: the proxy answers with the status 403")
 	refused("https://source.example/metadata-tls.yaml", "redirects to 169.254.169.254:443")
-	log := m.MustExec(t, "timeout", "60", "sh", "-c", "until grep -q TCP_DENIED.*other /var/log/squid/access.log; do sleep 0.1; done; cat /var/log/squid/access.log").Stdout
+	log := m.MustExec(t, "timeout", "600", "sh", "-c", "until grep -q TCP_DENIED.*other /var/log/squid/access.log; do sleep 0.1; done; cat /var/log/squid/access.log").Stdout
 	assert.Contains(t, log, "TCP_TUNNEL/200")
 	for line := range strings.Lines(log) {
 		assert.Regexp(t, ` CONNECT (other\.)?source\.example:443 `, line)

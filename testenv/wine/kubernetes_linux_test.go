@@ -65,7 +65,7 @@ func kubernetesNode(t *testing.T, p prefix) {
 	const begun = `until test -s "$1/etc/kubernetes/pki/ca.crt" && test -s "$1/` + work + `/config.yaml"; do sleep 0.1; done
 		pkill -KILL -f 'machineadm[.]exe'
 		while pgrep -f 'kubeadm[.]exe'; do sleep 0.1; done`
-	p.MustExec(t, "timeout", "120", "sh", "-c", begun, "sh", drive)
+	p.MustExec(t, "timeout", "600", "sh", "-c", begun, "sh", drive)
 	require.NotZero(t, <-ended)
 	require.Equal(t, join, log())
 	p.MustExec(t, "rm", path.Join(drive, kubeadm.PaceFile))

@@ -88,7 +88,7 @@ func ExecIsInside(t *testing.T, n *nodes.Node) {
 	})
 	t.Run("a daemon is left", func(t *testing.T) { // it keeps running, as after a login
 		n.MustExec(t, "sh", "-c", "setsid sleep 98764 >/dev/null 2>&1 &")
-		n.MustExec(t, "timeout", "30", "sh", "-c", "until pgrep -f '^sleep 98764'; do sleep 0.05; done")
+		n.MustExec(t, "timeout", "600", "sh", "-c", "until pgrep -f '^sleep 98764'; do sleep 0.05; done")
 	})
 	t.Run("a daemon holds stdout", func(t *testing.T) {
 		if _, err := n.Exec(t.Context(), "sh", "-c", "setsid sleep 98763 &"); err == nil || !strings.Contains(err.Error(), "holds its stdout") {
