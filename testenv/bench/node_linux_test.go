@@ -37,7 +37,7 @@ type rival struct {
 // All but bash come from Debian's packages.
 func BenchmarkFourFiles(b *testing.B) {
 	s := newScene(b)
-	n := nodes.Boot(b, nodes.Options{Suite: nodes.Bookworm, Layers: []nodes.Layer{{Packages: []string{"ignition", "ansible-core"}}}})
+	n := nodes.Boot(b, nodes.Options{Suite: nodes.Bookworm, Layers: []nodes.Layer{nodes.Ansible, nodes.Ignition}})
 	p := place{scene: s, node: n}
 	rivals := []rival{p.bash(), p.ignition(), p.cloudInit(), p.ansible(), p.machineadm()}
 	samples := map[string]Samples{}

@@ -21,7 +21,7 @@ const (
 func TestIgnition(t *testing.T) {
 	t.Parallel()
 	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Bookworm, Layers: []nodes.Layer{{Packages: []string{"ignition"}}},
+		Suite: nodes.Bookworm, Layers: []nodes.Layer{nodes.Ignition},
 		Prepare: installed(t, "/opt/bin/machineadm", "/opt/machineadm/plugins"),
 	})
 	text := stream(t, true)

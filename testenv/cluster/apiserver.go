@@ -69,7 +69,7 @@ func APIServer(t testing.TB, network *nodes.Network, name string) *ControlPlane 
 	files := bareUnits(address)
 	files["etc/kubernetes/kubeadm.yaml"] = Configuration(name, address)
 	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Bookworm, Layers: []nodes.Layer{packages()}, Network: network, Hostname: name,
+		Suite: nodes.Bookworm, Layers: []nodes.Layer{nodes.Kubernetes}, Network: network, Hostname: name,
 		Prepare: nodes.InOrder(install(t, "kubeadm", "etcd", "kube-apiserver", "kube-controller-manager"), write(files)),
 	})
 	n.MustExec(t, "sh", "-c", startBare)

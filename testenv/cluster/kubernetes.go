@@ -54,7 +54,7 @@ func reference(program string) string {
 func Boot(t testing.TB, network *nodes.Network, name string, controlPlane bool, prepare ...func(root string) error) *nodes.Node {
 	t.Helper()
 	o := timeservers.Chrony.Options(nodes.Bookworm)
-	o.Layers = append([]nodes.Layer{packages()}, o.Layers...)
+	o.Layers = append([]nodes.Layer{nodes.Kubernetes}, o.Layers...)
 	o.Limits, o.Network, o.Hostname = true, network, name
 	o.Prepare = nodes.InOrder(append([]func(string) error{
 		o.Prepare, containerd.V23.Install(t), install(t, "kubeadm", "kubelet"), write(kubernetesFiles(network.Address(name).As4()[3])), enable,

@@ -15,11 +15,6 @@ import (
 // bootLimit bounds every wait; etcd and an API server take seconds.
 const bootLimit = 3 * time.Minute
 
-// packages are those of every node: what containers need, and curl, which asks the API server.
-func packages() nodes.Layer {
-	return nodes.Layer{Packages: []string{"containernetworking-plugins", "curl", "runc"}}
-}
-
 // install returns the step that copies programs to where Debian's packages of Kubernetes have them.
 func install(t testing.TB, names ...string) func(root string) error {
 	t.Helper()

@@ -64,19 +64,19 @@ OOMScoreAdjust=-999
 WantedBy=multi-user.target
 `
 
-// options is the node of the version. The packages are also those that a registry beside the daemon and a proxy need.
+// options is the node of the version. Its layer also has what a proxy beside the daemon needs.
 func (v Version) options(t testing.TB, prepare []func(root string) error) nodes.Options {
 	t.Helper()
 	suite := nodes.Bookworm
 	if v == V17 || v == V23 {
 		suite = nodes.Trixie
 	}
-	packages := []string{"runc", "tinyproxy"}
+	layer := nodes.Runc
 	if v.Packaged() {
-		packages = append(packages, "containerd")
+		layer = nodes.Containerd
 	}
 	steps := append([]func(root string) error{v.Install(t)}, prepare...)
-	return nodes.Options{Suite: suite, Layers: []nodes.Layer{{Packages: packages}}, Prepare: nodes.InOrder(steps...)}
+	return nodes.Options{Suite: suite, Layers: []nodes.Layer{layer}, Prepare: nodes.InOrder(steps...)}
 }
 
 // Install returns the step that prepares a node of one's own for the version: the node also needs runc and the package of

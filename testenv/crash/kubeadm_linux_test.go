@@ -107,7 +107,7 @@ func TestKubernetesNode(t *testing.T) {
 		files["/etc/machineadm/"+name+".yaml"] = text
 	}
 	o := nodes.Options{
-		Suite: nodes.Trixie, Hostname: "node-1", Layers: []nodes.Layer{{Packages: []string{"runc", "tinyproxy", "containerd"}}},
+		Suite: nodes.Trixie, Hostname: "node-1", Layers: []nodes.Layer{nodes.Containerd},
 		Prepare: nodes.InOrder(containerd.V17.Install(t), installKubernetes),
 	}
 	m := bootMachine(t, o, files, nodePlugin)

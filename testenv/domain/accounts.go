@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-
-	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
 // The domain of every controller.
@@ -68,8 +66,8 @@ func Taken() Account { return Account{"TAKEN$", "c4n4ry.T4ken.pass"} }
 //go:embed seed.sh
 var seedScript string
 
-// seed makes the directory of a controller, once for each name and address that a controller has.
-func seed(host string, address netip.Addr) nodes.Layer {
+// seed is a script that makes the directory of a controller, once for each name and address that a controller has.
+func seed(host string, address netip.Addr) string {
 	var variables strings.Builder
 	fmt.Fprintf(&variables, "host=%s address=%s name=%s realm=%s netbios=%s base=%s\n", host, address, Name, Realm, NetBIOS, BaseDN)
 	for _, a := range []Account{
@@ -78,5 +76,5 @@ func seed(host string, address netip.Addr) nodes.Layer {
 	} {
 		fmt.Fprintf(&variables, "%s='%s'\n", strings.ToLower(strings.TrimSuffix(a.Name, "$")), a.Password)
 	}
-	return nodes.Layer{Script: variables.String() + seedScript}
+	return variables.String() + seedScript
 }

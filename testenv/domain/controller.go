@@ -33,23 +33,6 @@ ExecStart=/usr/sbin/samba --foreground --no-process-group
 TimeoutStartSec=120
 `
 
-func controllerPackages(suite nodes.Suite) nodes.Layer {
-	packages := []string{
-		"attr", "bind9-host", "iproute2", "ldb-tools", "libfaketime", "nftables", "python3-dnspython", "samba",
-		"samba-ad-provision", "samba-dsdb-modules", "samba-vfs-modules", "winbind",
-	}
-	if suite == nodes.Trixie {
-		packages = append(packages, "samba-ad-dc")
-	}
-	return nodes.Layer{Packages: packages}
-}
-
-func memberPackages() nodes.Layer {
-	return nodes.Layer{Packages: []string{
-		"adcli", "krb5-user", "ldap-utils", "libnss-sss", "libsasl2-modules-gssapi-mit", "sssd-ad", "sssd-tools",
-	}}
-}
-
 // ready waits for the ports of samba's tasks, which open after samba is ready, and for the records that clients look up.
 const ready = `for port in 53 88 389 464 636; do
 	timeout 60 sh -c "until ss -ltn sport = :$port | grep -q LISTEN; do sleep 0.1; done" || { journalctl -u dc --no-pager; exit 1; }
@@ -68,9 +51,12 @@ func Start(t testing.TB, network *nodes.Network, name string) *Controller {
 // if it is bound to the connection.
 func StartOn(t testing.TB, suite nodes.Suite, network *nodes.Network, name string) *Controller {
 	t.Helper()
-	began := time.Now()
+	began, layer := time.Now(), nodes.Samba
+	if suite == nodes.Trixie {
+		layer = nodes.SambaOfTrixie
+	}
 	n := nodes.Boot(t, nodes.Options{
-		Suite: suite, Layers: []nodes.Layer{controllerPackages(suite), seed(name, network.Address(name))},
+		Suite: suite, Layers: []nodes.Layer{layer}, Script: seed(name, network.Address(name)),
 		Network: network, Hostname: name,
 		Prepare: nodes.InOrder(mask("smbd", "nmbd", "winbind", "samba-ad-dc"), write(map[string]string{
 			"etc/systemd/system/dc.service": unit,
@@ -120,7 +106,7 @@ func (c *Controller) MemberOf(
 		CAFile:            string(c.CA.Certificate),
 	}, "etc/krb5.conf")}, prepare...)
 	return nodes.Boot(t, nodes.Options{
-		Suite: suite, Layers: []nodes.Layer{memberPackages()},
+		Suite: suite, Layers: []nodes.Layer{nodes.Member},
 		Network: network, Hostname: name, Prepare: nodes.InOrder(steps...),
 	})
 }

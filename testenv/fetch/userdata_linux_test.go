@@ -73,7 +73,7 @@ func TestUserData(t *testing.T) {
 	network := nodes.NewNetwork(t, "node", "mirror", nodes.Gateway)
 	options := nodes.Options{
 		Suite: nodes.Trixie, Network: network,
-		Layers: append(nodes.EgressLayers(nodes.Trixie), nodes.Layer{Packages: []string{"nginx", "wget"}}),
+		Layers: append(nodes.EgressLayers(nodes.Trixie), nodes.WebServer),
 	}
 	mirror := options
 	mirror.Hostname, mirror.Prepare = "mirror", func(root string) error {

@@ -76,7 +76,7 @@ func bootSite(t *testing.T, a authority.Authority, files map[string]string, prep
 	}
 	maps.Copy(all, files)
 	return nodes.Boot(t, nodes.Options{
-		Suite: nodes.Trixie, Layers: []nodes.Layer{{Packages: []string{"nginx"}}},
+		Suite: nodes.Trixie, Layers: []nodes.Layer{nodes.Nginx},
 		Prepare: func(root string) error {
 			if err := install(dir, root); err != nil {
 				return err

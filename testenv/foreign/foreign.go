@@ -69,8 +69,8 @@ type Plugin struct {
 	Programs *Programs
 	// Path is where it is installed.
 	Path string
-	// Packages are the Debian packages that it needs.
-	Packages []string
+	// Layer has the Debian packages that it needs.
+	Layer nodes.Layer
 	// Install puts its files below the root of a node.
 	Install func(root string) error
 	// Cases is the folder of its conformance cases.
@@ -89,7 +89,7 @@ type Node struct {
 func (p Plugin) Boot(t *testing.T, suite nodes.Suite, stream, canary string) *Node {
 	t.Helper()
 	require.Root(t)
-	n := nodes.Boot(t, nodes.Options{Suite: suite, Layers: []nodes.Layer{{Packages: p.Packages}}, Prepare: func(root string) error {
+	n := nodes.Boot(t, nodes.Options{Suite: suite, Layers: []nodes.Layer{p.Layer}, Prepare: func(root string) error {
 		return errors.Join(
 			Copy(p.Programs.dir, filepath.Join(root, "usr/bin")),
 			Copy(p.Cases, filepath.Join(root, cases)),

@@ -34,7 +34,7 @@ func TestRelease(t *testing.T) {
 	}
 	program := r.Members[0].Content
 	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Bookworm, Layers: []nodes.Layer{{Packages: []string{"ansible-core", "python3-apt"}}},
+		Suite: nodes.Bookworm, Layers: []nodes.Layer{nodes.Ansible},
 		Prepare: func(root string) error {
 			if err := prepare(root, nil); err != nil {
 				return err

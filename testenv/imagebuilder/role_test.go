@@ -76,7 +76,7 @@ func TestRole(t *testing.T) {
 		t.Run(string(suite), func(t *testing.T) {
 			t.Parallel()
 			n := nodes.Boot(t, nodes.Options{
-				Suite: suite, Layers: []nodes.Layer{{Packages: []string{"ansible-core", "python3-apt"}}},
+				Suite: suite, Layers: []nodes.Layer{nodes.Ansible},
 				Prepare: func(root string) error { return prepare(root, debs) },
 			})
 			first := play(t, n, fromFiles)
@@ -115,7 +115,7 @@ func TestSources(t *testing.T) {
 		sums = append(sums, sum(data))
 	}
 	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Bookworm, Layers: []nodes.Layer{{Packages: []string{"ansible-core", "python3-apt"}}},
+		Suite: nodes.Bookworm, Layers: []nodes.Layer{nodes.Ansible},
 		Prepare: func(root string) error {
 			if err := prepare(root, debs); err != nil {
 				return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/machineadm/machineadm/internal/require"
@@ -43,10 +42,10 @@ func newNode(t testing.TB, o Options) (n *Node, assemble func() error, err error
 	if err := store.cleanUp(ctx); err != nil {
 		return nil, nil, fmt.Errorf("clean up after an earlier run: %w", err)
 	}
-	if !store.has(o.Suite, o.stack()) {
+	if !store.has(o) {
 		require.Tool(t, "mmdebstrap")
 	}
-	lowers, err := store.system(ctx, o.Suite, o.stack(), t.Logf)
+	lowers, err := store.system(ctx, o, t.Logf)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,19 +71,8 @@ func newNode(t testing.TB, o Options) (n *Node, assemble func() error, err error
 	return n, func() error { return machine.assemble(lowers, prepare) }, nil
 }
 
-// stack is every layer on top of the base system.
-func (o Options) stack() []Layer {
-	switch {
-	case o.VM:
-		return slices.Concat([]Layer{kernelLayer()}, o.Layers)
-	case o.OpenRC:
-		return slices.Concat([]Layer{{Packages: []string{"openrc"}}}, o.Layers)
-	}
-	return o.Layers
-}
-
-// BuildCache builds the parts of a node with these options that are not in the cache. Only Suite, VM and Layers
-// count. logf gets a line when a build begins and one, with its duration, when it is done.
+// BuildCache builds the parts of a node with these options that are not in the cache. Only Suite, Layers,
+// Script, VM and OpenRC count. logf gets a line when a build begins and one, with its duration, when it is done.
 func BuildCache(ctx context.Context, o Options, logf func(format string, args ...any)) error {
 	o, err := o.checked()
 	if err != nil {
@@ -94,6 +82,6 @@ func BuildCache(ctx context.Context, o Options, logf func(format string, args ..
 	if err != nil {
 		return err
 	}
-	_, err = store.system(ctx, o.Suite, o.stack(), logf)
+	_, err = store.system(ctx, o, logf)
 	return err
 }

@@ -69,9 +69,9 @@ type buildSite struct {
 }
 
 // system returns the directories of a suite and its layers, in overlayfs's order: topmost first.
-func (c cache) system(ctx context.Context, suite Suite, layers []Layer, logf func(string, ...any)) ([]string, error) {
+func (c cache) system(ctx context.Context, o Options, logf func(string, ...any)) ([]string, error) {
 	var lowers []string
-	for _, a := range c.artefacts(suite, layers) {
+	for _, a := range c.artefacts(o) {
 		dir, err := c.once(ctx, a, logf)
 		if err != nil {
 			return nil, err
@@ -81,8 +81,8 @@ func (c cache) system(ctx context.Context, suite Suite, layers []Layer, logf fun
 	return lowers, nil
 }
 
-func (c cache) has(suite Suite, layers []Layer) bool {
-	for _, a := range c.artefacts(suite, layers) {
+func (c cache) has(o Options) bool {
+	for _, a := range c.artefacts(o) {
 		if _, err := os.Stat(filepath.Join(c.dir, a.key)); err != nil {
 			return false
 		}
@@ -92,13 +92,19 @@ func (c cache) has(suite Suite, layers []Layer) bool {
 
 // artefacts lists the base and then each layer, which is keyed by and built upon everything before it: the package
 // database of a layer hides the one below.
-func (c cache) artefacts(suite Suite, layers []Layer) []artefact {
-	all := []artefact{rootfs(suite)}
+func (c cache) artefacts(o Options) []artefact {
+	all := []artefact{rootfs(o.Suite)}
 	lowers := []string{filepath.Join(c.dir, all[0].key, all[0].tree)}
-	for _, l := range layers {
-		a := overlayLayer(suite, all[len(all)-1].key, lowers, l)
+	add := func(packages []string, script string) {
+		a := overlayLayer(o.Suite, all[len(all)-1].key, lowers, packages, script)
 		all = append(all, a)
 		lowers = append([]string{filepath.Join(c.dir, a.key, a.tree)}, lowers...)
+	}
+	for _, l := range o.stack() {
+		add(strings.Fields(string(l)), "")
+	}
+	if o.Script != "" {
+		add(nil, o.Script)
 	}
 	return all
 }

@@ -174,11 +174,10 @@ func wantBuilderGone(t *testing.T, c cache, marker string) {
 func TestKeysFollowTheRecipe(t *testing.T) {
 	t.Parallel()
 	c := cache{dir: "/cache"}
-	one, two := Layer{Packages: []string{"one"}}, Layer{Packages: []string{"two"}}
 	seen := map[string]string{}
-	for name, layers := range map[string][]Layer{"one": {one}, "two": {two}, "one+two": {one, two}, "two+one": {two, one}, "both": {{Packages: []string{"one", "two"}}}} {
+	for name, layers := range map[string][]Layer{"one": {"one"}, "two": {"two"}, "one+two": {"one", "two"}, "two+one": {"two", "one"}, "both": {"one two"}} {
 		for _, suite := range Suites() {
-			all := c.artefacts(suite, layers)
+			all := c.artefacts(Options{Suite: suite, Layers: layers})
 			top := all[len(all)-1]
 			if other, ok := seen[top.key]; ok {
 				t.Errorf("%s on %s has the key of %s", name, suite, other)

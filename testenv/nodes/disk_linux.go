@@ -13,10 +13,6 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes/internal/wire"
 )
 
-// kernelLayer is what a virtual machine has below the layers of its options: Debian's kernel for clouds, with its
-// modules, and the initial file system that Debian makes for it.
-func kernelLayer() Layer { return Layer{Packages: []string{"linux-image-cloud-amd64"}} }
-
 // disk is what a virtual machine boots from. Kernel and initrd are the kernel layer's, in the cache.
 type disk struct{ kernel, initrd, image string }
 

@@ -9,6 +9,6 @@
 // disk that a power cut can interrupt, and without a network. It is emulated in software, which costs twenty to thirty
 // seconds of a processor for a boot: tests that need it are in testenv/vm and run by make test-vm.
 //
-// Base systems are built once into the user's cache directory (machineadm-testenv) and never change: remove that
-// directory to have them built from the mirror's newest packages.
+// Base systems and layers of packages are built once into the user's cache directory (machineadm-testenv) and never change: remove
+// that directory to have them built from the mirror's newest packages. The tests boot those of Stacks alone, which are built before.
 package nodes

@@ -47,7 +47,7 @@ func EgressLayers(suite Suite) []Layer {
 	if suite == Noble {
 		return nil
 	}
-	return []Layer{{Packages: []string{"nftables", "iproute2"}}}
+	return []Layer{Egress}
 }
 
 // CountEgress prepares a container of the network, which has EgressLayers, for Node.Egress.

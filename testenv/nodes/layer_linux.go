@@ -44,24 +44,28 @@ mount -t tmpfs tmpfs "$2/run"
 exec unshare --net chroot "$2" sh -euc "$3"
 `
 
-// overlayLayer contains the changes of installing the packages, or of the script, on top of the lower directories (topmost
-// first), which belowKey stands for.
-func overlayLayer(suite Suite, belowKey string, lowers []string, l Layer) artefact {
-	what, inputs, fill := strings.Join(l.Packages, " "), append([]string{belowKey, installLayer}, l.Packages...), install
-	if l.Script != "" {
-		what, inputs, fill = "of a script", []string{belowKey, runScript, l.Script}, derive
+// overlayLayer contains the changes of installing the packages, or of the script if there is one, on top of the lower directories
+// (topmost first), which belowKey stands for.
+func overlayLayer(suite Suite, belowKey string, lowers, packages []string, script string) artefact {
+	what, inputs := strings.Join(packages, " "), append([]string{belowKey, installLayer}, packages...)
+	fill := func(ctx context.Context, site buildSite, o overlay) error {
+		return install(ctx, suite, site, o, packages)
+	}
+	if script != "" {
+		what, inputs = "of a script", []string{belowKey, runScript, script}
+		fill = func(ctx context.Context, site buildSite, o overlay) error { return derive(ctx, site, o, script) }
 	}
 	return artefact{
 		what:    fmt.Sprintf("the %s layer %s", suite, what),
 		key:     keyOf(string(suite)+"-layer", inputs...),
 		tree:    "upper",
-		offline: l.Script != "",
+		offline: script != "",
 		build: func(ctx context.Context, site buildSite) error {
 			o, err := newOverlay(site.dir, lowers)
 			if err != nil {
 				return err
 			}
-			if err := fill(ctx, suite, site, o, l); err != nil {
+			if err := fill(ctx, site, o); err != nil {
 				return err
 			}
 			return errors.Join(os.RemoveAll(o.work), os.RemoveAll(o.root))
@@ -69,12 +73,12 @@ func overlayLayer(suite Suite, belowKey string, lowers []string, l Layer) artefa
 	}
 }
 
-func derive(ctx context.Context, _ Suite, site buildSite, o overlay, l Layer) error {
+func derive(ctx context.Context, site buildSite, o overlay, script string) error {
 	env := []string{"PATH=" + nodePath, "HOME=/root", "LANG=C.UTF-8"}
-	return runIsolated(ctx, site, nil, env, "sh", "-c", runScript, "sh", o.options(), o.root, l.Script)
+	return runIsolated(ctx, site, nil, env, "sh", "-c", runScript, "sh", o.options(), o.root, script)
 }
 
-func install(ctx context.Context, suite Suite, site buildSite, o overlay, l Layer) error {
+func install(ctx context.Context, suite Suite, site buildSite, o overlay, packages []string) error {
 	archive, err := readArchive(ctx, suite)
 	if err != nil {
 		return err
@@ -88,7 +92,7 @@ func install(ctx context.Context, suite Suite, site buildSite, o overlay, l Laye
 			return err
 		}
 	}
-	argv := append([]string{"sh", "-c", installLayer, "sh", o.options(), o.root, scratch}, l.Packages...)
+	argv := append([]string{"sh", "-c", installLayer, "sh", o.options(), o.root, scratch}, packages...)
 	if err := runIsolated(ctx, site, nil, archive.env, argv...); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func TestLayers(t *testing.T) {
 	for _, suite := range nodes.Suites() {
 		t.Run(string(suite), func(t *testing.T) {
 			t.Parallel()
-			n := nodes.Boot(t, nodes.Options{Suite: suite, Layers: []nodes.Layer{{Packages: []string{"hello"}}, {Packages: []string{"tree"}}, {Script: script}}})
+			n := nodes.Boot(t, nodes.Options{Suite: suite, Layers: []nodes.Layer{nodes.Hello, nodes.Tree}, Script: script})
 			if got := n.MustExec(t, "hello").Stdout; got != "Hello, world!\n" {
 				t.Errorf("hello says %q", got)
 			}

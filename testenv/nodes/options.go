@@ -3,7 +3,6 @@ package nodes
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
@@ -25,21 +24,16 @@ const (
 // Suites lists the releases of Debian, oldest first.
 func Suites() []Suite { return []Suite{Bookworm, Trixie} }
 
-// Layer is a set of Debian packages on top of the base system, or what a script makes of the layers below, built once and
-// shared by all tests that name it. Packages that conflict with each other go into layers that are not used together.
-type Layer struct {
-	Packages []string
-	// Script is of sh, and runs as root of the system, without a network and without its services.
-	Script string
-}
-
 // Options says what to boot. The zero value of every field but Suite is a usable default.
 type Options struct {
 	Suite Suite
 	// VM boots a virtual machine instead of a container, see the package comment. It takes much longer.
 	VM bool
-	// Layers are stacked in this order; a later one may depend on packages of an earlier one.
+	// Layers are stacked in this order; a later one may depend on packages of an earlier one. See Stacks.
 	Layers []Layer
+	// Script is of sh. What it makes of the layers is one more, which is built once as well. It runs as root of the system, without a
+	// network and without the system's services.
+	Script string
 	// Prepare edits the node's own files before the first boot. root is the node's root directory; what is
 	// written stays in this node. Links inside root are the node's: do not follow absolute ones.
 	Prepare func(root string) error
@@ -76,11 +70,6 @@ func (o Options) checked() (Options, error) {
 	if all := append(Suites(), Noble); !slices.Contains(all, o.Suite) {
 		return o, fmt.Errorf("suite %q is none of %v", o.Suite, all)
 	}
-	for _, l := range o.Layers {
-		if err := l.check(); err != nil {
-			return o, err
-		}
-	}
 	if o.Hostname == "" {
 		o.Hostname = "node"
 	}
@@ -103,6 +92,9 @@ func (o Options) checked() (Options, error) {
 		}
 		o.Prepare = InOrder(o.Network.hosts, o.Prepare)
 	}
+	if !o.listed() {
+		return o, fmt.Errorf("the layers %q on %s are not in Stacks of testenv/nodes/layers.go, whose layers are built before the tests: add them", o.stack(), o.Suite)
+	}
 	switch {
 	case o.BootTimeout != 0:
 	case o.VM:
@@ -111,18 +103,4 @@ func (o Options) checked() (Options, error) {
 		o.BootTimeout = require.Timeout(defaultBootTimeout)
 	}
 	return o, nil
-}
-
-// check keeps options and shell words out of apt-get's argument vector (names as in deb-control(5)).
-func (l Layer) check() error {
-	if (len(l.Packages) == 0) == (l.Script == "") {
-		return errors.New("a layer has either packages or a script")
-	}
-	name := regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`)
-	for _, p := range l.Packages {
-		if !name.MatchString(p) {
-			return fmt.Errorf("layer: %q is no Debian package name", p)
-		}
-	}
-	return nil
 }

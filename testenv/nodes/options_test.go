@@ -1,8 +1,10 @@
 package nodes
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -21,22 +23,21 @@ func TestOptions(t *testing.T) {
 		wrong   string // part of the error
 	}{
 		{"a suite", Options{Suite: Trixie}, ""},
-		{"a layer", Options{Suite: Trixie, Layers: []Layer{{Packages: []string{"libstdc++6", "python3.11-minimal"}}}}, ""},
+		{"a layer", Options{Suite: Trixie, Layers: []Layer{Nginx, Squid}, Script: ":"}, ""},
 		{"Ubuntu", Options{Suite: Noble}, ""},
-		{"a layer on Ubuntu", Options{Suite: Noble, Layers: []Layer{{Packages: []string{"tree"}}}}, "base system alone"},
+		{"a layer on Ubuntu", Options{Suite: Noble, Layers: []Layer{Nginx}}, "base system alone"},
 		{"a virtual machine of Ubuntu", Options{Suite: Noble, VM: true}, "base system alone"},
 		{"no suite", Options{}, "suite"},
 		{"an unknown suite", Options{Suite: "sid"}, "sid"},
-		{"an empty layer", Options{Suite: Trixie, Layers: []Layer{{}}}, "packages or a script"},
-		{"a layer of two kinds", Options{Suite: Trixie, Layers: []Layer{{Packages: []string{"tree"}, Script: "tree"}}}, "packages or a script"},
-		{"an option as package", Options{Suite: Trixie, Layers: []Layer{{Packages: []string{"-oDPkg::Pre-Invoke=x"}}}}, "package name"},
+		{"a stack that is not in the table", Options{Suite: Trixie, Layers: []Layer{Squid, Nginx}}, `["squid" "nginx"] on trixie are not in Stacks`},
+		{"a stack of another suite", Options{Suite: Bookworm, Layers: []Layer{Nginx}}, "not in Stacks"},
+		{"a stack of containers", Options{Suite: Trixie, VM: true, Layers: []Layer{Nginx}}, `["linux-image-cloud-amd64" "nginx"] on trixie are not in Stacks`},
 		{"a clock", Options{Suite: Trixie, Clock: time.Hour}, "only a virtual machine"},
 		{"a virtual machine in a network", Options{Suite: Trixie, VM: true, Network: network, Hostname: "n1"}, "no network"},
 		{"a virtual machine for a time daemon", Options{Suite: Trixie, VM: true, TimeDaemon: true}, "clock of its own"},
 		{"a virtual machine with OpenRC", Options{Suite: Trixie, VM: true, OpenRC: true}, "boots systemd"},
 		{"limits of version 1 on Trixie", Options{Suite: Trixie, Limits: true}, "Bookworm"},
 		{"no name in a network", Options{Suite: Trixie, Network: network}, `no name "node"`},
-		{"a shell word as package", Options{Suite: Trixie, Layers: []Layer{{Packages: []string{"tree hello"}}}}, "package name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -51,6 +52,28 @@ func TestOptions(t *testing.T) {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})
+	}
+}
+
+// TestStacks: each stack is there once and can be booted, and its packages are names as in deb-control(5), so that no option and no
+// word of the shell gets into apt-get's argument vector.
+func TestStacks(t *testing.T) {
+	t.Parallel()
+	name, seen := regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`), map[string]bool{}
+	for _, o := range Stacks() {
+		_, err := o.checked()
+		stack := fmt.Sprintf("%s %q", o.Suite, o.stack())
+		if err != nil || seen[stack] || len(o.stack()) == 0 {
+			t.Errorf("%s: error %v, listed before: %v", stack, err, seen[stack])
+		}
+		seen[stack] = true
+		for _, layer := range o.stack() {
+			for _, p := range strings.Split(string(layer), " ") {
+				if !name.MatchString(p) {
+					t.Errorf("%s: %q is no name of a package", stack, p)
+				}
+			}
+		}
 	}
 }
 

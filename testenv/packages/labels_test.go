@@ -12,7 +12,7 @@ import (
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	n := node{nodes.Boot(t, nodes.Options{
-		Suite: nodes.Bookworm, Layers: []nodes.Layer{{Packages: []string{"selinux-policy-default", "selinux-utils"}}},
+		Suite: nodes.Bookworm, Layers: []nodes.Layer{nodes.SELinux},
 	})}
 	for path, want := range map[string]string{
 		"/usr/bin/machineadm":                               "bin_t",

@@ -27,7 +27,7 @@ func TestMSI(t *testing.T) {
 	t.Parallel()
 	installer := map[string]string{"old": windowsRelease(t, oldVersion), "new": windowsRelease(t, "v0.2.0")}
 	n := node{nodes.Boot(t, nodes.Options{
-		Suite: nodes.Trixie, Layers: []nodes.Layer{{Packages: []string{"wine", "wine64"}}},
+		Suite: nodes.Trixie, Layers: []nodes.Layer{nodes.Wine},
 	})}
 	n.sh(t, `echo "127.0.0.1 $(hostname)" >> /etc/hosts`) // wine resolves its own name
 	for name, file := range installer {

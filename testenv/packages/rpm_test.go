@@ -15,11 +15,6 @@ import (
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
-// managers has the package managers of other distributions, as Debian 12 has them.
-func managers() nodes.Layer {
-	return nodes.Layer{Packages: []string{"rpm", "dnf", "zypper", "createrepo-c", "pacman-package-manager", "busybox", "gnupg"}}
-}
-
 // stub is a package of a base system that is not there: what packages of programs depend on.
 func stub(t *testing.T, kind string) string {
 	t.Helper()
@@ -38,7 +33,7 @@ func stub(t *testing.T, kind string) string {
 func TestRPM(t *testing.T) {
 	t.Parallel()
 	all := strings.Join(packages(), " ")
-	n := bootWith(t, manifest.KindRPM, nodes.Options{Suite: nodes.Bookworm, Layers: []nodes.Layer{managers()}})
+	n := bootWith(t, manifest.KindRPM, nodes.Options{Suite: nodes.Bookworm, Layers: []nodes.Layer{nodes.PackageManagers}})
 	require.NoError(t, n.CopyIn(t.Context(), stub(t, "rpm"), "/srv/base.rpm", 0o644))
 	n.sh(t, "rpm --initdb; rpm --install --force-debian /srv/base.rpm")
 	n.sh(t, "rpm --install --force-debian /srv/machineadm-*0.1.0*.rpm")
@@ -86,7 +81,7 @@ gpg --batch --detach-sign --armor /srv/r/repodata/repomd.xml`)
 // TestPacman installs, upgrades and removes with pacman.
 func TestPacman(t *testing.T) {
 	t.Parallel()
-	n := bootWith(t, manifest.KindArchLinux, nodes.Options{Suite: nodes.Bookworm, Layers: []nodes.Layer{managers()}})
+	n := bootWith(t, manifest.KindArchLinux, nodes.Options{Suite: nodes.Bookworm, Layers: []nodes.Layer{nodes.PackageManagers}})
 	n.put(t, "/etc/machineadm/node.yaml", sysctl)
 	for _, version := range []string{"0.1.0", "0.2.0", "0.1.0"} {
 		n.sh(t, "pacman --upgrade --noconfirm /srv/machineadm-*"+version+"*.zst")
@@ -103,7 +98,7 @@ func TestPacman(t *testing.T) {
 // TestAPK reads a package back, because there is no apk here: the files and the scripts, which busybox's sh runs.
 func TestAPK(t *testing.T) {
 	t.Parallel()
-	n := bootWith(t, manifest.KindAPK, nodes.Options{Suite: nodes.Bookworm, Layers: []nodes.Layer{managers()}})
+	n := bootWith(t, manifest.KindAPK, nodes.Options{Suite: nodes.Bookworm, Layers: []nodes.Layer{nodes.PackageManagers}})
 	n.sh(t, "cd / && for p in /srv/machineadm*_0.1.0_x86_64.apk; do tar -xzf $p --ignore-zeros --exclude .PKGINFO; done")
 	assert.Equal(t, "machineadm\n0.1.0\nx86_64", n.sh(t, "tar -xzOf /srv/machineadm_0.1.0_x86_64.apk --ignore-zeros .PKGINFO | sed -n 's/^\\(pkgname\\|pkgver\\|arch\\) = //p'"))
 	n.put(t, "/etc/machineadm/node.yaml", sysctl)

@@ -34,7 +34,7 @@ func boot(t *testing.T, suite nodes.Suite, stream string) *foreign.Node {
 		Programs: &programs,
 		Path:     libexec + plugin,
 		Cases:    "testdata/conformance",
-		Packages: []string{"python3-grpcio", "python3-protobuf", "protobuf-compiler", "libprotobuf-dev"},
+		Layer:    nodes.PythonGRPC,
 		Install: func(root string) error {
 			return errors.Join(
 				foreign.Copy("plugin", filepath.Join(root, source)),

@@ -81,7 +81,7 @@ func boot(t *testing.T, layers ...nodes.Layer) machine {
 		files["etc/nginx/"+name+".pem"], files["etc/nginx/"+name+".key"] = certificate, key
 	}
 	n := nodes.Boot(t, nodes.Options{
-		Suite: nodes.Trixie, Layers: append([]nodes.Layer{{Packages: []string{"nginx"}}}, layers...),
+		Suite: nodes.Trixie, Layers: append([]nodes.Layer{nodes.Nginx}, layers...),
 		Prepare: func(root string) error {
 			errs := []error{os.RemoveAll(filepath.Join(root, "etc/nginx/sites-enabled/default"))} // listens on port 80
 			for name, data := range files {

@@ -22,7 +22,7 @@ access_log stdio:/var/log/squid/access.log
 // TestSquid fetches through the proxy of the environment, which sees the server's name and nothing of the request.
 func TestSquid(t *testing.T) {
 	t.Parallel()
-	m := boot(t, nodes.Layer{Packages: []string{"squid"}})
+	m := boot(t, nodes.Squid)
 	m.MustExec(t, "sh", "-c", "printf '127.0.0.1 source.example other.source.example\\n' >>/etc/hosts && printf '%s' \"$1\" >/etc/squid/squid.conf && systemctl restart squid", "sh", rules)
 	bearer := map[string]any{"bearer": secret("t0ken")}
 	through := func(c *Call) { c.Environment = map[string]string{"HTTPS_PROXY": "http://127.0.0.1:3128"} }

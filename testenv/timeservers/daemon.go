@@ -13,18 +13,18 @@ type Daemon string
 
 const (
 	// Chrony is chronyd, its unit is chrony.service.
-	Chrony Daemon = "chrony"
+	Chrony = Daemon(nodes.Chrony)
 	// NTPsec is Debian's ntpd, its unit is ntpsec.service.
-	NTPsec Daemon = "ntpsec"
+	NTPsec = Daemon(nodes.NTPsec)
 	// Timesyncd is systemd's client, its unit is systemd-timesyncd.service.
-	Timesyncd Daemon = "systemd-timesyncd"
+	Timesyncd = Daemon(nodes.Timesyncd)
 )
 
 // Daemons lists every daemon.
 func Daemons() []Daemon { return []Daemon{Chrony, NTPsec, Timesyncd} }
 
 // Layer is the daemon's package, for containers and for virtual machines.
-func (d Daemon) Layer() nodes.Layer { return nodes.Layer{Packages: []string{string(d)}} }
+func (d Daemon) Layer() nodes.Layer { return nodes.Layer(d) }
 
 // Options boot a container with the daemon. The other daemons run there too, if a test installs them later.
 func (d Daemon) Options(suite nodes.Suite) nodes.Options {

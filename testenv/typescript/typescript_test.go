@@ -80,7 +80,7 @@ func TestPlugin(t *testing.T) {
 				Programs: &programs,
 				Path:     libexec + plugin,
 				Cases:    "testdata/conformance",
-				Packages: []string{"nodejs"},
+				Layer:    nodes.NodeJS,
 				Install: func(root string) error {
 					data, err := os.ReadFile(file)
 					if err != nil {

@@ -45,7 +45,7 @@ func TestTimesync(t *testing.T) {
 			t.Parallel()
 			off, layers, last := -6*time.Hour, []nodes.Layer{daemon.Layer()}, file(nodeFile, timesyncStream, 0o600)
 			if provider == "chronyd" {
-				off, layers, last = -365*24*time.Hour, append(layers, nodes.Layer{Packages: []string{"nginx"}}), certified(t)
+				off, layers, last = -365*24*time.Hour, append(layers, nodes.Nginx), certified(t)
 			}
 			n := nodes.Boot(t, nodes.Options{
 				Suite: nodes.Trixie, VM: true, Layers: layers, Clock: off,

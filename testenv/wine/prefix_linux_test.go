@@ -27,7 +27,7 @@ func boot(t *testing.T) prefix {
 	t.Helper()
 	p := prefix{nodes.Boot(t, nodes.Options{
 		Suite:  nodes.Trixie,
-		Layers: []nodes.Layer{{Packages: []string{"wine", "wine64"}}, {Packages: []string{"gcc-mingw-w64-x86-64-win32"}}}, // for netapi32.c
+		Layers: []nodes.Layer{nodes.Wine, nodes.MinGW}, // for netapi32.c
 	})}
 	p.MustExec(t, "sh", "-c", `echo "127.0.0.1 $(hostname)" >> /etc/hosts`) // wine resolves its own name
 	p.mustRun(t, "wineboot", "--init")
