@@ -94,12 +94,12 @@ test-controller: ## the controller without a cluster: compiles the libraries of 
 	@$(SUITE) controller $(PKG) -- $(TESTFLAGS)
 
 .PHONY: test-system
-test-system: nodes ## booted nodes, real daemons, packages, object stores, Windows under wine; root on Debian, half an hour
+test-system: $(if $(PKG),nodes,layers) ## booted nodes, real daemons, packages, object stores, Windows under wine; root on Debian, half an hour
 	@$(TOOL) -tier system >/dev/null
 	@$(SUITE) system $(PKG) -- $(TESTFLAGS)
 
 .PHONY: test-cluster
-test-cluster: nodes ## real Kubernetes and Cluster API, which are built first, once; root on Debian, half an hour
+test-cluster: $(if $(PKG),nodes,layers) ## real Kubernetes and Cluster API, which are built first, once; root on Debian, half an hour
 	@$(TOOL) -tier system cluster >/dev/null
 	@$(SUITE) cluster $(PKG) -- $(TESTFLAGS)
 
@@ -108,7 +108,7 @@ test-vm: nodes-vm ## emulated machines: what needs a kernel of its own; root on 
 	@$(SUITE) vm $(PKG) -- $(TESTFLAGS)
 
 .PHONY: test-slow
-test-slow: nodes nodes-vm # the last three at once, within the limits of SUITEFLAGS=: what CI runs after the others
+test-slow: layers nodes-vm # the last three at once, within the limits of SUITEFLAGS=: what CI runs after the others
 	@$(TOOL) -tier system cluster >/dev/null
 	@$(SUITE) $(SUITEFLAGS) slow $(PKG) -- $(TESTFLAGS)
 
@@ -137,7 +137,7 @@ promise: ## 10,000 random streams through validate, plan, apply and plan (STREAM
 
 .PHONY: campaign
 campaign: export MACHINEADM_TIERS = controller,system,cluster,vm,campaign
-campaign: nodes nodes-vm ## 2,000 kills and faults of runs, on image trees and on booted nodes, 200 of the manager (ROUNDS= is another number of each), every combination that make test leaves out, and all of the product with the race detector
+campaign: layers nodes-vm ## 2,000 kills and faults of runs, on image trees and on booted nodes, 200 of the manager (ROUNDS= is another number of each), every combination that make test leaves out, and all of the product with the race detector
 	@go test -timeout 6h -run 'TestTrees|TestNode|TestTimesync|TestKubernetesNode|TestInstallEverywhere' -v ./testenv/crash -rounds $(or $(ROUNDS),2000)
 	@go test -timeout 2h -run TestKilled -v ./testenv/controller -rounds $(or $(ROUNDS),200)
 	@go test -timeout 2h -count=1 ./testenv/bootstrapdata ./testenv/broken ./testenv/cluster ./testenv/containerd ./testenv/containerruntime ./testenv/domainjoin ./testenv/imagebuilder ./testenv/kubernetesnode ./testenv/management
@@ -186,8 +186,14 @@ nodes: deps # the cached root filesystems of the test nodes; where they cannot b
 		go run ./testenv/nodes/cmd/nodes-cache; \
 	fi
 
+.PHONY: layers
+layers: nodes # every cached system with layers of packages that a container of the tests boots, likewise; with PKG= a test builds its own
+	@if [[ $$(id -u) == 0 ]] && grep -qs '^ID=debian$$' /etc/os-release; then \
+		go run ./testenv/nodes/cmd/nodes-cache -layers; \
+	fi
+
 .PHONY: nodes-vm
-nodes-vm: deps # the cached systems of the virtual machines, likewise
+nodes-vm: deps # every cached system that a virtual machine boots, likewise
 	@if [[ $$(id -u) == 0 ]] && grep -qs '^ID=debian$$' /etc/os-release; then \
 		go run ./testenv/nodes/cmd/nodes-cache -vm; \
 	fi

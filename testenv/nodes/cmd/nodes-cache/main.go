@@ -1,5 +1,6 @@
-// Command nodes-cache builds the root file systems that tests boot, so that a test run does not have to wait for them.
-// With -vm it builds those of virtual machines, which have a kernel. It needs root, Debian, mmdebstrap and the Debian mirror of the machine. What is already built is left alone.
+// Command nodes-cache builds the root file systems that tests boot, so that a test run does not have to wait for them. With -layers it
+// builds every system of nodes.Stacks that a container boots, with -vm those of virtual machines, which have a kernel.
+// It needs root, Debian, mmdebstrap and the Debian mirror of the machine. What is already built is left alone.
 package main
 
 import (
@@ -10,23 +11,25 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"sync"
 
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
 func main() {
+	layers := flag.Bool("layers", false, "build the systems with layers of packages")
 	vm := flag.Bool("vm", false, "build those of virtual machines")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *vm); err != nil {
+	if err := run(ctx, *layers, *vm); err != nil {
 		fmt.Fprintln(os.Stderr, "nodes-cache:", err)
 		os.Exit(1) //nolint:gocritic // stop only puts the signal handler back
 	}
 }
 
-func run(ctx context.Context, vm bool) error {
+func run(ctx context.Context, layers, vm bool) error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("building a root file system needs root (on Debian); run it as root, or leave out the tests on nodes")
 	}
@@ -41,31 +44,32 @@ func run(ctx context.Context, vm bool) error {
 			return fmt.Errorf("%s is missing; install it: apt-get install --no-install-recommends %s", tool, pkg)
 		}
 	}
-	suites := nodes.Suites()
-	if !vm {
-		suites = append(suites, nodes.Noble)
+	if layers || vm {
+		// Systems that share layers wait for each other, so that each layer is built once.
+		return build(ctx, 2, slices.DeleteFunc(nodes.Stacks(), func(o nodes.Options) bool { return o.VM != vm }))
 	}
-	// Most of a build waits for the mirror.
-	var builds sync.WaitGroup
-	failures := make([]error, len(suites))
-	for i, suite := range suites {
-		builds.Go(func() { failures[i] = one(ctx, nodes.Options{Suite: suite, VM: vm}) })
+	var bases []nodes.Options
+	for _, suite := range append(nodes.Suites(), nodes.Noble) {
+		bases = append(bases, nodes.Options{Suite: suite})
 	}
-	builds.Wait()
-	return errors.Join(failures...)
+	return build(ctx, len(bases), bases)
 }
 
-func one(ctx context.Context, o nodes.Options) error {
-	built := false
-	logf := func(format string, args ...any) {
-		built = true
-		fmt.Printf(format+"\n", args...)
+// build builds so many systems at once, because most of a build waits for the mirror.
+func build(ctx context.Context, atOnce int, systems []nodes.Options) error {
+	var builds sync.WaitGroup
+	slots, failures := make(chan struct{}, atOnce), make([]error, len(systems))
+	for i, system := range systems {
+		slots <- struct{}{}
+		builds.Go(func() {
+			defer func() { <-slots }()
+			failures[i] = nodes.BuildCache(ctx, system, func(format string, args ...any) { fmt.Printf(format+"\n", args...) })
+		})
 	}
-	if err := nodes.BuildCache(ctx, o, logf); err != nil {
+	builds.Wait()
+	if err := errors.Join(failures...); err != nil {
 		return err
 	}
-	if !built {
-		fmt.Printf("%s: cached\n", o.Suite)
-	}
+	fmt.Printf("%d systems of nodes are in the cache\n", len(systems))
 	return nil
 }
