@@ -3,11 +3,9 @@ package stores
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net"
@@ -19,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/authority"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 const (
@@ -42,38 +40,11 @@ type azurite struct {
 	at        string // URL of the container
 }
 
-// azuriteProgram installs the packages of the lock file, once, and returns the main file. It needs npm, and Node.js 20. Tests call it
-// before they run in parallel, so that the second one finds what the first has installed.
+// azuriteProgram returns the main file of Azurite, which needs Node.js 20.
 func azuriteProgram(t *testing.T) string {
 	t.Helper()
 	needs.Tier(t, needs.System)
-	needs.Tool(t, "npm")
-	needs.Tool(t, "node")
-	lock, err := os.ReadFile("azurite/package-lock.json")
-	require.NoError(t, err)
-	caches, err := os.UserCacheDir()
-	require.NoError(t, err)
-	sum := sha256.Sum256(lock)
-	at := filepath.Join(caches, "machineadm-testenv", "azurite-"+hex.EncodeToString(sum[:8]))
-	const program = "node_modules/azurite/dist/src/blob/main.js"
-	if _, err := os.Stat(at); err == nil {
-		return filepath.Join(at, program)
-	}
-	require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
-	fresh, err := os.MkdirTemp(filepath.Dir(at), "azurite-") //nolint:usetesting // it is renamed into the cache
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(fresh)) })
-	require.NoError(t, os.CopyFS(fresh, os.DirFS("azurite")))
-	install := exec.CommandContext(t.Context(), "npm", "ci")
-	install.Dir = fresh
-	if out, err := install.CombinedOutput(); err != nil {
-		needs.Missing(t, "npm cannot install the packages of the lock file:\n"+string(out))
-	}
-	if err := os.Rename(fresh, at); err != nil {
-		_, there := os.Stat(filepath.Join(at, program)) // another test was faster
-		require.NoError(t, there)
-	}
-	return filepath.Join(at, program)
+	return filepath.Join(tools.NodeModules(t, "azurite"), "azurite/dist/src/blob/main.js")
 }
 
 // startAzurite starts Azurite, which checks signatures, and of tokens everything but the signature.

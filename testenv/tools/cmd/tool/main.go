@@ -3,6 +3,8 @@
 //	tool NAME...         such as buf or containerd-2.3/ctr
 //	tool -tier TIER...   every tool of these tiers: system, cluster, lint
 //	tool                 every tool but those of make campaign alone
+//
+// With the tier system it also installs the packages of npm that tests need.
 package main
 
 import (
@@ -10,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 
 	"github.com/machineadm/machineadm/testenv/tools"
 )
@@ -25,15 +28,23 @@ func main() {
 }
 
 func run(ctx context.Context, names []string) error {
-	var err error
+	var tiers []string
 	switch {
 	case len(names) == 0:
-		names, err = tools.OfTiers(".", "lint", "test", "controller", "system", "cluster", "vm")
+		tiers = []string{"lint", "test", "controller", "system", "cluster", "vm"}
 	case names[0] == "-tier":
-		names, err = tools.OfTiers(".", names[1:]...)
+		tiers = names[1:]
 	}
-	if err != nil {
-		return err
+	if slices.Contains(tiers, "system") {
+		if err := tools.InstallNodeModules(ctx, os.Stderr, "."); err != nil {
+			return err
+		}
+	}
+	if tiers != nil {
+		var err error
+		if names, err = tools.OfTiers(".", tiers...); err != nil {
+			return err
+		}
 	}
 	for _, name := range names {
 		path, err := tools.Path(ctx, os.Stderr, ".", name)
