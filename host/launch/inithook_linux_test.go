@@ -22,7 +22,7 @@ import (
 func writeHook(t *testing.T, script string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "init-hook")
-	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755)) //nolint:gosec // a program
+	require.NoError(t, needs.WriteProgram(path, []byte("#!/bin/sh\n"+script+"\n")))
 	return path
 }
 
@@ -97,7 +97,7 @@ func TestInitHookFails(t *testing.T) {
 	}
 	t.Run("interpreter", func(t *testing.T) {
 		h := openHook(t, "")
-		require.NoError(t, os.WriteFile(h.path, []byte("#!/nonexistent\n"), 0o755)) //nolint:gosec // a program
+		require.NoError(t, needs.WriteProgram(h.path, []byte("#!/nonexistent\n")))
 		_, err := h.Call(t.Context(), nil, HookReboot)
 		var missing *InterpreterError
 		require.ErrorAs(t, err, &missing)

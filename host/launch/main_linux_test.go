@@ -87,7 +87,7 @@ func (s *shelf) put(provider string, what script) catalog.Plugin {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := os.WriteFile(p.Path, program, 0o755); err != nil { //nolint:gosec // a program
+	if err := require.WriteProgram(p.Path, program); err != nil {
 		s.t.Fatal(err)
 	}
 	data, err := json.Marshal(what)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"os"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -65,7 +64,7 @@ func TestNoSpaceForTheSocket(t *testing.T) {
 func TestPluginWithoutItsInterpreter(t *testing.T) {
 	s := newShelf(t)
 	p := s.put("x", script{})
-	testify.NoError(t, os.WriteFile(p.Path, []byte("#!/nowhere/python3\n"), 0o755)) //nolint:gosec // a program
+	testify.NoError(t, require.WriteProgram(p.Path, []byte("#!/nowhere/python3\n")))
 	_, err := s.fleet(nil).Start(t.Context(), p)
 	testify.EqualError(t, err, p.Path+": its interpreter /nowhere/python3 does not exist on this machine")
 }

@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	needs "github.com/machineadm/machineadm/internal/require"
 )
 
 // strangersVariable lists descriptors that the parent of the test left open: they are passed on as every exec does.
@@ -128,7 +130,7 @@ func open(t *testing.T, path string) *os.File {
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	// By rename, as an installer would: another file by the same name.
-	if err := os.WriteFile(path+".new", []byte(content), 0o700); err != nil {
+	if err := needs.WriteProgram(path+".new", []byte(content)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {

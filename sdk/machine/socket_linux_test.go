@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -43,7 +44,7 @@ func TestDirectoryOfACommand(t *testing.T) {
 	t.Parallel()
 	first, second := t.TempDir(), t.TempDir()
 	for _, directory := range []string{first, second} {
-		require.NoError(t, os.WriteFile(filepath.Join(directory, "program"), []byte("#!/bin/sh\necho "+directory+"\n"), 0o755))
+		require.NoError(t, needs.WriteProgram(filepath.Join(directory, "program"), []byte("#!/bin/sh\necho "+directory+"\n")))
 	}
 	r := machine.NewRunner(first)
 	for directory, want := range map[string]string{"": first, first: first, second: second} {

@@ -75,7 +75,7 @@ func build() (kit, error) {
 			return k, err
 		}
 		for _, name := range names {
-			if err := os.WriteFile(k.path(name), data, 0o755); err != nil { //nolint:gosec // a program
+			if err := require.WriteProgram(k.path(name), data); err != nil {
 				return k, err
 			}
 		}

@@ -59,7 +59,7 @@ func installed(t *testing.T, program, plugins string) func(root string) error {
 	require.NoError(t, tools.Products(t.Context(), dir, paths))
 	return func(root string) error {
 		for to := range paths {
-			if err := tools.CopyProgram(filepath.Join(root, to), filepath.Join(dir, to)); err != nil {
+			if err := needs.CopyProgram(filepath.Join(root, to), filepath.Join(dir, to)); err != nil {
 				return err
 			}
 		}

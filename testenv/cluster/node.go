@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
-	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 // bootLimit bounds every wait; etcd and an API server take seconds.
@@ -24,7 +24,7 @@ func install(t testing.TB, names ...string) func(root string) error {
 	}
 	return func(root string) error {
 		for name, from := range paths {
-			if err := tools.CopyProgram(filepath.Join(root, "usr/bin", name), from); err != nil {
+			if err := require.CopyProgram(filepath.Join(root, "usr/bin", name), from); err != nil {
 				return err
 			}
 		}

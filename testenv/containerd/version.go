@@ -3,7 +3,6 @@ package containerd
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -140,23 +139,9 @@ func (v Version) programs(t testing.TB) map[string]string {
 
 func install(root string, programs map[string]string) error {
 	for to, from := range programs {
-		if err := copyProgram(filepath.Join(root, to), from); err != nil {
+		if err := require.CopyProgram(filepath.Join(root, to), from); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func copyProgram(to, from string) (err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Chmod(0o755), out.Close())
 }

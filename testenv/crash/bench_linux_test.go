@@ -123,7 +123,7 @@ func (b *bench) linger(t *testing.T) {
 	path := filepath.Join(b.plugins, pluginBinary)
 	err := os.Remove(path) // a link to the shared binary
 	if err == nil {
-		err = os.WriteFile(path, []byte(script), 0o700) //nolint:gosec // a program
+		err = require.WriteProgram(path, []byte(script))
 	}
 	if err != nil {
 		t.Fatal(err)

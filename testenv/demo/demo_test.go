@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
@@ -85,7 +86,7 @@ func TestDemo(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(at, data, 0o755); err != nil { //nolint:gosec // a script
+		if err := require.WriteProgram(at, data); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -73,7 +73,7 @@ func TestInterrupted(t *testing.T) {
 			b.head.Limit = "2" // a shell waits for its command before it acts on a signal
 			require.NoError(t, os.MkdirAll(b.head.To, 0o755))
 			old := []byte("#!/bin/sh\nexit 3\n")
-			require.NoError(t, os.WriteFile(filepath.Join(b.head.To, "machineadm"), old, 0o755)) //nolint:gosec // a program
+			require.NoError(t, needs.WriteProgram(filepath.Join(b.head.To, "machineadm"), old))
 			c, _, _ := b.command(t.Context(), "/bin/dash")
 			c.WaitDelay = 10 * time.Millisecond // timeout(1) is a process group of its own, which outlives a killed shell
 			require.NoError(t, c.Start())

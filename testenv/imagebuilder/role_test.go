@@ -182,7 +182,7 @@ func prepare(root string, debs []string) error {
 		}
 	}
 	for i, deb := range debs {
-		if err := tools.CopyProgram(filepath.Join(root, "srv", fmt.Sprintf("%d.deb", i)), deb); err != nil {
+		if err := needs.CopyProgram(filepath.Join(root, "srv", fmt.Sprintf("%d.deb", i)), deb); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 // built is where TestMain puts the binaries; a test binary has no other way to hand something to its tests.
@@ -108,11 +109,7 @@ func short(t *testing.T) string {
 
 func install(t *testing.T, plugin, path string) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(built, plugin))
-	if err == nil {
-		err = os.WriteFile(path, data, 0o755) //nolint:gosec // a program
-	}
-	if err != nil {
+	if err := require.CopyProgram(path, filepath.Join(built, plugin)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
@@ -86,7 +87,7 @@ func (b *bench) install(binary string, s script) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, data, 0o755); err != nil { //nolint:gosec // a program
+	if err := require.WriteProgram(path, data); err != nil {
 		b.t.Fatal(err)
 	}
 	b.script(path, s)

@@ -208,11 +208,7 @@ func apply(t *testing.T, built string, plugins map[string]string, stream string)
 		t.Fatal(err)
 	}
 	for name, binary := range plugins {
-		data, err := os.ReadFile(filepath.Join(built, binary))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(installed, name), data, 0o755) //nolint:gosec // a program
-		}
-		if err != nil {
+		if err := require.CopyProgram(filepath.Join(installed, name), filepath.Join(built, binary)); err != nil {
 			t.Fatal(err)
 		}
 	}

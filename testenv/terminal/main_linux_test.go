@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
@@ -75,7 +76,7 @@ func newBench(t *testing.T, script string) *bench {
 		t.Fatal(err)
 	}
 	for path, content := range map[string]string{plugin: string(data), plugin + ".script": script} {
-		if err := os.WriteFile(path, []byte(content), 0o755); err != nil { //nolint:gosec // a program
+		if err := require.WriteProgram(path, []byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}

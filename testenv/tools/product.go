@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,27 +49,9 @@ func product(ctx context.Context, source, to string) (err error) {
 			return err
 		}
 	}
-	return CopyProgram(to, binary)
+	return require.CopyProgram(to, binary)
 }
 
 // runVariable names a run of all tests, during which the sources stay as they are: the compiler looks at them once for each program,
 // instead of once for each program and package, which takes it a second of processor time.
 const runVariable = "MACHINEADM_TEST_RUN"
-
-// CopyProgram copies a program to a file that does not exist yet, with mode 0755.
-func CopyProgram(to, from string) (err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // a program
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Chmod(0o755), out.Close())
-}

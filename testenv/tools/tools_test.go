@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 func TestRootIsFoundFromBelow(t *testing.T) {
@@ -289,7 +291,7 @@ func TestWithoutNPMAToolIsCompiled(t *testing.T) {
 		{"true", "0 packages have the program little", "\x7fELF"},
 		{"mkdir -p node_modules/@owner/little-os/bin; echo theirs >node_modules/@owner/little-os/bin/little", "", "theirs\n"},
 	} {
-		if err := os.WriteFile(filepath.Join(bin, "npm"), []byte("#!/bin/sh\n"+c.npm+"\n"), 0o700); err != nil {
+		if err := require.WriteProgram(filepath.Join(bin, "npm"), []byte("#!/bin/sh\n"+c.npm+"\n")); err != nil {
 			t.Fatal(err)
 		}
 		var log bytes.Buffer

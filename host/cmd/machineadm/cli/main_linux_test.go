@@ -104,7 +104,7 @@ func (b *bench) install(binary, as, script string) string {
 		b.t.Fatal(err)
 	}
 	path := filepath.Join(b.plugins, as)
-	if err := os.WriteFile(path, data, 0o700); err != nil { //nolint:gosec // a program
+	if err := require.WriteProgram(path, data); err != nil {
 		b.t.Fatal(err)
 	}
 	if script != "" {

@@ -235,7 +235,7 @@ func TestPluginsBesideTheProgram(t *testing.T) {
 	testify.NoError(t, os.Mkdir(own, 0o700))
 	data, err := os.ReadFile(filepath.Join(built, sysctlBinary))
 	testify.NoError(t, err)
-	testify.NoError(t, os.WriteFile(filepath.Join(own, sysctlBinary), data, 0o700))
+	testify.NoError(t, require.WriteProgram(filepath.Join(own, sysctlBinary), data))
 	got := output(t, exec.CommandContext(t.Context(), link, "validate", "--path", stream, "--plugin-dir", own, "--log-level", "info"))
 	assert.Equal(t, report.ExitOK, got.code, got.String())
 	assert.Contains(t, got.errOut, "path="+own, "--plugin-dir goes first")
