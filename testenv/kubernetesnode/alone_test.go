@@ -22,7 +22,7 @@ const members = `exec curl --silent --show-error --fail-with-body --max-time 10 
 // long as the real API server has no other node and the real etcd has no other member.
 func alone(t *testing.T, n applicant, values []string) {
 	n.fails(t, failure{
-		text: creating, values: values, phase: "mark-control-plane",
+		text: creating, values: values, wait: time.Minute, phase: "mark-control-plane",
 		message: "kubeadm init failed in the phase mark-control-plane: ", cause: `nodes "control" not found`, remedy: "see ",
 	})
 	planned := func(exit int, says string) {

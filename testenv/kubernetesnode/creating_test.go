@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/cluster"
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
@@ -48,7 +49,7 @@ func TestCreationFails(t *testing.T) {
 	)
 	planned := func(want int, values []string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return n.run(t, "plan", creating, values...).ExitCode == want }, time.Minute, 100*time.Millisecond)
+		require.Eventually(t, func() bool { return n.run(t, "plan", creating, values...).ExitCode == want }, needs.Timeout(time.Minute), 100*time.Millisecond)
 	}
 	for _, c := range []struct {
 		name, before, after string
@@ -70,17 +71,17 @@ func TestCreationFails(t *testing.T) {
 			cause:   "/var/lib/etcd is not empty", remedy: "kubeadm reset, if the machine is no node",
 		}},
 		{"the kubelet ends", "", "", failure{
-			values: values("KUBELET", "{name: no-such-argument, value: x}", "WAIT", "8s"), phase: "wait-control-plane",
+			values: values("KUBELET", "{name: no-such-argument, value: x}"), wait: 8 * time.Second, phase: "wait-control-plane",
 			message: waiting + "the control plane does not become healthy: the kubelet has started no container of it",
 			cause:   "kubelet: command failed: failed to parse kubelet flag: unknown flag: --no-such-argument", remedy: "see the state of the containers",
 		}},
 		{"the API server ends", "", "kubeadm reset --force", failure{ // it first removes what the case before has left
-			values: values("LEVEL", "All", "WAIT", "40s"), phase: "wait-control-plane",
+			values: values("LEVEL", "All"), wait: 40 * time.Second, phase: "wait-control-plane",
 			message: waiting + "the control plane does not become healthy: kube-apiserver ends with exit code 1",
 			cause:   `kube-apiserver: command failed: `, remedy: "see the state of the containers",
 		}},
 		{"etcd ends", "", "", failure{ // likewise
-			values: values("ETCD", "{name: no-such-argument, value: x}", "WAIT", "40s"), phase: "wait-control-plane",
+			values: values("ETCD", "{name: no-such-argument, value: x}"), wait: 40 * time.Second, phase: "wait-control-plane",
 			message: waiting + "the control plane does not become healthy: etcd ends with exit code 2",
 			cause:   "etcd: ", remedy: "see the state of the containers",
 		}},
@@ -95,7 +96,7 @@ func TestCreationFails(t *testing.T) {
 		})
 	}
 	planned(10, values()) // the runtime has noticed the image
-	t.Run("the machine is alone", func(t *testing.T) { alone(t, n, values("REGISTER", "false", "WAIT", "1m")) })
-	n.applied(t, creating, values("WAIT", "3m")...)
+	t.Run("the machine is alone", func(t *testing.T) { alone(t, n, values("REGISTER", "false")) })
+	n.applied(t, creating, values("WAIT", "10m")...)
 	cluster.AwaitReady(t, n.Node, "/api/v1/nodes", 1)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/cluster"
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
@@ -64,24 +65,46 @@ type failure struct {
 	message, cause, remedy string
 	// phase is kubeadm's; empty if it does not run.
 	phase string
+	// wait is the first value of WAIT, unless it is 0. It doubles until the message is there: a busy machine starts containers late.
+	wait time.Duration
+}
+
+// missing returns the first part of the line that is not in it, empty if it has all of them in their order.
+func (f failure) missing(line string) string {
+	for _, part := range []string{f.message, f.cause, "; remedy: " + f.remedy, "; running again is safe"} {
+		_, after, found := strings.Cut(line, part)
+		if !found {
+			return part
+		}
+		line = after
+	}
+	return ""
+}
+
+// failed runs machineadm apply, which fails, and returns the first line of the status and the others.
+func (a applicant) failed(t *testing.T, f failure) (first, rest string) {
+	t.Helper()
+	values := f.values
+	if f.wait > 0 {
+		values = append([]string{"WAIT", f.wait.String()}, values...)
+	}
+	r := a.run(t, "apply", f.text, values...)
+	require.Equal(t, report.ExitPrecondition, r.ExitCode, r.Stdout+r.Stderr)
+	first, rest, _ = strings.Cut(a.MustExec(t, "machineadm", "status").Stdout, "\n")
+	t.Log(first)
+	return first, rest
 }
 
 // fails runs machineadm apply and compares what an operator sees: the first line of the status, the exit code, the facts and
 // who can read the causes. No secret is in a file beside the stream.
 func (a applicant) fails(t *testing.T, f failure) report.Report {
 	t.Helper()
-	r := a.run(t, "apply", f.text, f.values...)
-	require.Equal(t, report.ExitPrecondition, r.ExitCode, r.Stdout+r.Stderr)
-	first, rest, _ := strings.Cut(a.MustExec(t, "machineadm", "status").Stdout, "\n")
-	t.Log(first)
-	for _, part := range []string{f.message, f.cause, "; remedy: " + f.remedy} {
-		at := strings.Index(first, part)
-		if !assert.GreaterOrEqual(t, at, 0, "%q is not in %q", part, first) {
-			break
-		}
-		first = first[at+len(part):]
+	first, rest := a.failed(t, f)
+	for f.missing(first) != "" && f.wait > 0 && f.wait < needs.Timeout(2*time.Minute) {
+		f.wait *= 2
+		first, rest = a.failed(t, f)
 	}
-	assert.Contains(t, first, "; running again is safe")
+	assert.Empty(t, f.missing(first), "it is not in %q", first)
 	assert.Contains(t, rest, "exit code: 4\n")
 
 	var run report.Report

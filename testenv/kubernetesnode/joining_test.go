@@ -3,6 +3,7 @@ package kubernetesnode
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/machineadm/machineadm/testenv/cluster"
 	"github.com/machineadm/machineadm/testenv/nodes"
@@ -80,11 +81,11 @@ func TestJoinFails(t *testing.T) {
 	})
 	t.Run("a kubelet that ends", func(t *testing.T) {
 		worker.fails(t, failure{
-			text: joining, values: values("ARGUMENT", "{name: no-such-argument, value: x}"), phase: "kubelet-wait-bootstrap",
+			text: joining, values: values("ARGUMENT", "{name: no-such-argument, value: x}"), wait: 10 * time.Second, phase: "kubelet-wait-bootstrap",
 			message: "kubeadm join failed in the phase kubelet-wait-bootstrap: the kubelet does not become healthy",
 			cause:   "kubelet: command failed: failed to parse kubelet flag: unknown flag: --no-such-argument", remedy: "see the log of the kubelet",
 		})
 	})
-	worker.applied(t, joining, values("DISCOVERY", "1m", "WAIT", "3m")...)
+	worker.applied(t, joining, values("DISCOVERY", "10m", "WAIT", "10m")...)
 	cluster.AwaitReady(t, c.Node, "/api/v1/nodes", 1)
 }
