@@ -1,7 +1,7 @@
 package kubernetesnode
 
 import (
-	"strings"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,37 +11,65 @@ import (
 	"github.com/machineadm/machineadm/testenv/cluster"
 )
 
-// holdKubelet keeps the kubelet from starting until releaseKubelet.
 const (
+	// holdKubelet keeps the kubelet from starting until releaseKubelet: kubeadm waits for it for minutes.
 	holdKubelet = `set -eu
 mkdir -p /run/systemd/system/kubelet.service.d
 printf '[Unit]\nConditionPathExists=/run/absent\n' >/run/systemd/system/kubelet.service.d/hold.conf
 systemctl daemon-reload
 systemctl stop kubelet`
-	releaseKubelet = `rm /run/systemd/system/kubelet.service.d/hold.conf && systemctl daemon-reload`
+	releaseKubelet = `rm /run/systemd/system/kubelet.service.d/hold.conf; systemctl daemon-reload; systemctl start kubelet`
+
+	// holdRestart keeps kubeadm init in the restart of the kubelet before the add-ons, until releaseRestart.
+	holdRestart = `set -eu
+touch /run/hold
+cat >/run/systemd/system/kubelet.service.d/hold.conf <<'END'
+[Service]
+TimeoutStartSec=infinity
+ExecStartPre=/bin/sh -c 'while [ -e /run/hold ] && grep -qs kubelet-client-current.pem /etc/kubernetes/kubelet.conf; do sleep 0.1; done'
+END
+systemctl daemon-reload`
+	releaseRestart = `rm /run/hold && systemctl start kubelet`
 )
 
-// kill waits for a condition and kills all processes of a unit.
-const kill = `while ! eval "$1"; do
-	systemctl --quiet is-active "$2" || exit 1
-done
-systemctl kill --signal=KILL "$2"`
+// Progress of a run, in the order in which kubeadm init reports it.
+const (
+	startingKubelet  = "starting the kubelet"
+	waitingForPods   = "waiting for the control plane"
+	finishingKubelet = "finishing the configuration of the kubelet"
+)
 
-// killed applies the stream and kills the host, the plugin and kubeadm as soon as a condition of the shell holds.
-func (n node) killed(t *testing.T, condition string) {
+// kill starts a run as unit $1, waits until it reports the progress $3, runs the script $4, and kills the run. The run keeps the
+// FIFO open for reading too, so that it can write when this script reads no longer.
+const kill = `set -eu
+rm -f /run/events
+mkfifo /run/events
+systemd-run --quiet --unit="$1" sh -c 'exec machineadm apply --path "$0" --output json 1<>/run/events' "$2"
+reached=
+while [ -z "$reached" ] && read -r event; do
+	printf '%s\n' "$event"
+	case $event in *'"type":"progress"'*"$3"*) reached=yes ;; esac
+done </run/events
+[ "$reached" ]
+eval "$4"
+systemctl kill --signal=KILL "$1"`
+
+// killed applies the stream, runs a script when the run reports the progress, and kills the host, the plugin and kubeadm.
+func (n node) killed(t *testing.T, progress, script string) {
 	t.Helper()
-	// Without a name of one's own it is free each time.
-	unit := strings.TrimSpace(strings.TrimPrefix(
-		n.MustExec(t, "systemd-run", "machineadm", "apply", "--path", stream).Stderr, "Running as unit: "))
-	r, err := n.Exec(t.Context(), "timeout", "600", "sh", "-c", kill, "sh", condition, unit)
+	unit := fmt.Sprintf("killed-%d.service", time.Now().UnixNano()) // one that was killed keeps its name
+	r, err := n.Exec(t.Context(), "timeout", "900", "sh", "-c", kill, "sh", unit, stream, progress, script)
 	require.NoError(t, err)
-	require.Zero(t, r.ExitCode, "%s\n%s", r.Stderr, n.MustExec(t, "journalctl", "--unit="+unit, "--output=cat", "--no-pager").Stdout)
+	require.Zero(t, r.ExitCode, "%s%s\n%s", r.Stdout, r.Stderr, n.MustExec(t, "journalctl", "--unit="+unit, "--output=cat", "--no-pager").Stdout)
 	require.Eventually(t, func() bool {
 		r, err := n.Exec(t.Context(), "pgrep", "-x", "kubeadm|machineadm.*")
 		return err == nil && r.ExitCode == 1
 	}, 4*time.Minute, 50*time.Millisecond)
 	require.Equal(t, "ExecMainStatus=9\n", n.MustExec(t, "systemctl", "show", "--property=ExecMainStatus", unit).Stdout, "the run ended before it was killed")
 }
+
+// until is a script that waits for a condition of the shell.
+func until(condition string) string { return "until " + condition + "; do sleep 0.1; done; " }
 
 // TestKilled: kubeadm is killed with the host and the plugin, again and again, at moments after which the machine is in another
 // state each. The same stream makes it the node in the end, and says before what it is about to do.
@@ -64,15 +92,19 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// stopped is a script that lets the kubelet start while kubeadm, which waits for it, does nothing: what the kubelet does leads to no
+// further step of kubeadm, however late the script sees it.
+const stopped = "pkill -STOP -x kubeadm; " + releaseKubelet + "; "
+
 func killedInit(t *testing.T, n node) {
 	t.Helper()
 	n.MustExec(t, "sh", "-c", holdKubelet)
-	n.killed(t, "[ -e /etc/kubernetes/manifests/kube-apiserver.yaml ]")
-	n.MustExec(t, "sh", "-c", "test ! -e /var/lib/etcd/member && "+releaseKubelet)
+	n.killed(t, waitingForPods, "[ -e /etc/kubernetes/manifests/kube-apiserver.yaml ]")
+	n.MustExec(t, "test", "!", "-e", "/var/lib/etcd/member")
 	require.Contains(t, n.run(t, report.ExitDiffers, "plan"), "remove what an interrupted kubeadm init left (kubeadm reset)")
 
 	// The next run creates the cluster again, and ends when etcd has data. Whether other nodes have joined is in the API server.
-	n.killed(t, "[ -e /var/lib/etcd/member ] && pgrep -x kube-apiserver >/run/pid")
+	n.killed(t, waitingForPods, stopped+until("[ -e /var/lib/etcd/member ] && pgrep -x kube-apiserver >/run/pid"))
 	n.MustExec(t, "sh", "-c", "systemctl stop kubelet && pkill -KILL -x kube-apiserver")
 	refused := n.run(t, report.ExitPrecondition, "apply")
 	require.Contains(t, refused, "it is unknown whether other nodes have joined the cluster since")
@@ -83,7 +115,9 @@ func killedInit(t *testing.T, n node) {
 
 	// With the answer of the API server the run after that begins anew, and ends when only the add-ons are missing.
 	require.Contains(t, n.run(t, report.ExitDiffers, "plan"), "remove what an interrupted kubeadm init left (kubeadm reset)")
-	n.killed(t, "grep -qs kubelet-client-current.pem /etc/kubernetes/kubelet.conf")
+	n.MustExec(t, "sh", "-c", holdRestart)
+	n.killed(t, finishingKubelet, until("grep -qs kubelet-client-current.pem /etc/kubernetes/kubelet.conf"))
+	n.MustExec(t, "sh", "-c", releaseRestart)
 	require.Contains(t, n.run(t, report.ExitDiffers, "plan"), "install the add-ons that an interrupted kubeadm init did not")
 	n.apply(t)
 }
@@ -91,11 +125,12 @@ func killedInit(t *testing.T, n node) {
 func killedJoin(t *testing.T, n node) {
 	t.Helper()
 	n.MustExec(t, "sh", "-c", holdKubelet)
-	n.killed(t, "[ -e /etc/kubernetes/bootstrap-kubelet.conf ]")
-	n.MustExec(t, "sh", "-c", "test ! -e /etc/kubernetes/kubelet.conf && "+releaseKubelet)
+	n.killed(t, startingKubelet, "[ -e /etc/kubernetes/bootstrap-kubelet.conf ]")
+	n.MustExec(t, "test", "!", "-e", "/etc/kubernetes/kubelet.conf")
 	require.Contains(t, n.run(t, report.ExitDiffers, "plan"), "remove what an interrupted kubeadm join left (kubeadm reset)")
 
-	n.killed(t, "[ -e /etc/kubernetes/kubelet.conf ]")
+	// The kubelet reads the last of what kubeadm writes for it, and writes its credentials while kubeadm is stopped.
+	n.killed(t, startingKubelet, until("[ -e /var/lib/kubelet/kubeadm-flags.env ]")+stopped+until("[ -e /etc/kubernetes/kubelet.conf ]"))
 	require.Contains(t, n.run(t, report.ExitDiffers, "plan"), "remove the credentials of an interrupted kubeadm join")
 	n.apply(t)
 }
