@@ -23,8 +23,9 @@ import (
 	"github.com/machineadm/machineadm/testenv/management"
 )
 
-// soon is far below the interval at which the manager reconciles everything again: what happens so soon is due to a watch.
-const soon = time.Minute
+// soon is far below the interval at which the manager reconciles everything again: what happens so soon is due to a watch, or to a
+// token of which half of the life is over.
+const soon = 3 * time.Minute
 
 // light runs a management cluster with the kinds of Cluster API and none of its managers: the test does what they would do.
 // The cluster that machines join is the management cluster itself, so that there is one to connect to. Its API server wants the rights

@@ -1,6 +1,13 @@
 package controller
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
+
+// tokenTTL is the life of a token in TestInputs. The manager replaces or renews it when half of its life is over, and has the other half
+// for that.
+const tokenTTL = 2 * time.Minute
 
 // TestInputs: what a config is made from, without any machine. All runs in one management cluster; canaries and rights look at what
 // the others have left.
@@ -26,5 +33,5 @@ func TestInputs(t *testing.T) {
 }
 
 func inputsFlags() []string {
-	return []string{"--v=5", "--bootstrap-token-ttl=20s", "--insecure-diagnostics=false", "--leader-elect", "--leader-elect-namespace=machineadm-system"}
+	return []string{"--v=5", "--bootstrap-token-ttl=" + tokenTTL.String(), "--insecure-diagnostics=false", "--leader-elect", "--leader-elect-namespace=machineadm-system"}
 }
