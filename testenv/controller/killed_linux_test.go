@@ -32,19 +32,26 @@ func TestKilled(t *testing.T) {
 	seed, err := needs.Seed(t.Name())
 	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable, not secret
+	took := time.Second                      // the start of the manager
 	for round := range *rounds {
 		if round == *rounds/2 {
 			r.rollOut(t)
 		}
-		// A run of the manager needs about a second to fill its caches; after that it works.
-		at := time.Duration(random.IntN(2500)) * time.Millisecond
+		// Each manager gets past its start; after that it works for about as long.
+		began := time.Now()
+		r.manager.AwaitReady(t, "http://"+r.metrics+"/metrics")
+		require.Eventually(t, func() bool { return r.reconciled(t) > 0 }, limit, 10*time.Millisecond)
+		if round > 0 {
+			took = time.Since(began)
+		}
+		at := time.Duration(random.Float64() * 1.5 * float64(took))
 		select {
 		case <-time.After(at):
 		case <-t.Context().Done():
 			t.Fatal("the test ended")
 		}
 		r.manager.Kill(t)
-		t.Logf("MACHINEADM_SEED=%d, round %d: killed after %s", seed, round, at)
+		t.Logf("MACHINEADM_SEED=%d, round %d: killed %s after its start, which took %s", seed, round, at, took)
 		r.again(t)
 	}
 	r.awaitManager(t)
