@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -141,4 +143,32 @@ func TestLimits(t *testing.T) {
 	assert.NotZero(t, transport.ResponseHeaderTimeout)
 	assert.NotZero(t, transport.TLSHandshakeTimeout)
 	assert.Equal(t, uint16(tls.VersionTLS13), Transport(Options{TLS: &tls.Config{MinVersion: tls.VersionTLS13}}).TLSClientConfig.MinVersion)
+}
+
+// TestSilence: a server that accepts a connection and is silent ends a request, in fake time.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]time.Duration{"https://source.example/": handshakeTime, "http://source.example/": answerTime} {
+		t.Run(uri, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client := New(Options{Dial: func(context.Context, string, string) (net.Conn, error) {
+					ours, silent := net.Pipe()
+					go func() { _, _ = io.Copy(io.Discard, silent) }() // until the client closes its end
+					return ours, nil
+				}})
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, uri, nil)
+				require.NoError(t, err)
+				began := time.Now()
+				response, err := client.Do(request)
+				if err == nil {
+					_ = response.Body.Close() // no answer comes
+				}
+				var failure net.Error
+				require.ErrorAs(t, err, &failure)
+				assert.True(t, failure.Timeout())
+				assert.Equal(t, want, time.Since(began))
+			})
+		})
+	}
 }
