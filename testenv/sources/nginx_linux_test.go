@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/authority"
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
@@ -42,7 +43,7 @@ server {
 	location = /metadata-tls.yaml { return 302 https://169.254.169.254/latest/meta-data/; }
 	location = /circle.yaml { return 301 https://$host/circle.yaml; }
 	location = /other.yaml { return 307 https://127.0.0.2/stream.yaml; }
-	location = /slow.yaml { limit_rate 2m; }
+	location = /slow.yaml { limit_rate_after 2m; limit_rate 64k; }
 	location = /report { proxy_pass http://127.0.0.1:8081; access_log /var/log/nginx/report.log report; }
 }
 server { listen 127.0.0.1:8443 ssl; root /srv/www; ssl_verify_client on; ssl_client_certificate /etc/nginx/ca.pem; }
@@ -229,10 +230,10 @@ func TestNginxKilled(t *testing.T) {
 			r, err := m.call(t.Context(), Call{Spec: spec(m.authority, "https://127.0.0.1/slow.yaml", nil), RetryFor: retry})
 			done <- answer{r, err}
 		}()
-		require.Eventually(t, func() bool { // 15 MiB at 2 MiB a second
+		require.Eventually(t, func() bool { // of the 15 MiB the last 13 take minutes
 			r, err := m.Exec(t.Context(), "sh", "-c", "ss -tnHi state established '( sport = :443 )' | grep -o 'bytes_acked:[0-9]*' | grep -Eq ':[0-9]{7,}'")
 			return err == nil && r.ExitCode == 0
-		}, time.Minute, 20*time.Millisecond)
+		}, needs.Timeout(time.Minute), 20*time.Millisecond)
 		m.MustExec(t, "systemctl", "kill", "--signal=KILL", "nginx.service")
 	}
 	fetch(0)
@@ -242,8 +243,8 @@ func TestNginxKilled(t *testing.T) {
 	assert.Equal(t, pluginv1.CodeRetry, cut.Error.Code)
 	assert.Contains(t, cut.Error.Message, "127.0.0.1:443 ended before the object was complete")
 	m.MustExec(t, "systemctl", "restart", "nginx.service")
-	fetch(30 * time.Second)
-	m.MustExec(t, "systemctl", "restart", "nginx.service")
+	fetch(5 * time.Minute)
+	m.MustExec(t, "sh", "-c", "sed -i s/limit_rate_after.*64k/limit_rate\\ 0/ /etc/nginx/conf.d/source.conf && systemctl restart nginx.service")
 	whole := <-done
 	require.NoError(t, whole.err)
 	require.Nil(t, whole.Error)
