@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	needs "github.com/machineadm/machineadm/internal/require"
 )
 
 // pty opens a new pseudo-terminal: the end of the test, and the end of the program.
@@ -166,7 +168,7 @@ func (s *session) shows(words ...string) {
 
 func (s *session) until(what string, condition func() bool) {
 	s.t.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(needs.Timeout(time.Minute))
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -192,7 +194,7 @@ func (s *session) ends(exit int) {
 	s.t.Helper()
 	select {
 	case <-s.done:
-	case <-time.After(time.Minute):
+	case <-time.After(needs.Timeout(time.Minute)):
 		s.t.Fatalf("the program does not end; the terminal shows\n%s", s.text())
 	}
 	if got := s.command.ProcessState.ExitCode(); got != exit {
