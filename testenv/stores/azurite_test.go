@@ -1,6 +1,7 @@
 package stores
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,26 +56,37 @@ func startAzurite(t *testing.T, program string) azurite {
 	certificate, key := a.Issue(t, "localhost", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)} })
 	files := []string{filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")}
 	require.NoError(t, errors.Join(os.WriteFile(files[0], certificate, 0o600), os.WriteFile(files[1], key, 0o600)))
-	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := free.Addr().String()
-	require.NoError(t, free.Close())
-	_, port, err := net.SplitHostPort(address)
-	require.NoError(t, err)
-	c := exec.CommandContext(context.WithoutCancel(t.Context()), "node", program, "--blobPort", port, "--inMemoryPersistence", "--disableTelemetry",
+	c := exec.CommandContext(context.WithoutCancel(t.Context()), "node", program, "--blobPort", "0", "--inMemoryPersistence", "--disableTelemetry",
 		"--oauth", "basic", "--cert", files[0], "--key", files[1])
 	c.Dir, c.Env = dir, append(os.Environ(), "AZURITE_ACCOUNTS="+account+":"+accountKey)
-	var said bytes.Buffer
-	c.Stdout, c.Stderr = &said, &said
+	said, err := c.StdoutPipe()
+	require.NoError(t, err)
+	c.Stderr = c.Stdout
 	require.NoError(t, c.Start())
-	ended := make(chan struct{})
-	go func() { _ = c.Wait(); close(ended) }() // killed by the cleanup
+	at, ended := make(chan string, 1), make(chan struct{})
+	go func() {
+		for lines := bufio.NewScanner(said); lines.Scan(); { // to the end, so that it can write
+			if _, found, ok := strings.Cut(lines.Text(), " successfully listens on "); ok {
+				at <- found
+			}
+		}
+		_ = c.Wait() // killed by the cleanup
+		close(ended)
+	}()
 	t.Cleanup(func() { _ = c.Process.Kill(); <-ended })
+	var address string
+	select {
+	case address = <-at:
+	case <-ended:
+		t.Fatal("Azurite has ended")
+	case <-time.After(needs.Timeout(time.Minute)):
+		t.Fatal("Azurite does not listen")
+	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(a.Certificate)
 	s := azurite{
 		t, a, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}},
-		"https://" + address + "/" + account + "/nodes",
+		address + "/" + account + "/nodes",
 	}
 	require.Eventually(t, func() bool {
 		answer, err := s.do(http.MethodPut, "?restype=container", nil)
@@ -81,7 +94,7 @@ func startAzurite(t *testing.T, program string) azurite {
 			_ = answer.Body.Close()
 		}
 		return err == nil && answer.StatusCode == http.StatusCreated
-	}, time.Minute, 50*time.Millisecond)
+	}, needs.Timeout(time.Minute), 50*time.Millisecond)
 	return s
 }
 
