@@ -13,8 +13,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/installer/install"
 	"github.com/machineadm/machineadm/installer/manifest"
+	machine "github.com/machineadm/machineadm/internal/require"
 )
 
 // bed is a release in a directory, and a directory to install it into.
@@ -42,7 +44,7 @@ func (b *bed) write(r Release) *bed {
 // install installs from the directory.
 func (b *bed) install(change ...func(*install.Options)) (install.Result, error) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(b.t.Context(), machine.Timeout(time.Minute))
 	defer cancel()
 	o := install.Options{
 		Locations: []string{b.from}, Keys: []manifest.Key{b.key.Public()}, To: b.to,
@@ -73,6 +75,25 @@ func (b *bed) refused(code int, text string, change ...func(*install.Options)) {
 	assert.Equal(b.t, code, failed.Code, failed.Problem)
 	assert.NotEmpty(b.t, failed.Remedy)
 	assert.Equal(b.t, before, tree(b.t, b.to), failed.Problem)
+}
+
+// limited installs until a time limit ends that, and returns the error and the warnings. The limit doubles until the error has a text: on a
+// busy machine the first one ends before a server has answered.
+func limited(t *testing.T, text string, o install.Options) (failed *install.Error, warnings []string) {
+	t.Helper()
+	for limit := time.Second; ; limit *= 2 {
+		warnings = nil
+		o.Warn = func(message string) { warnings = append(warnings, message) }
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		_, err := install.Install(ctx, o)
+		cancel()
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, report.ExitDeadline, failed.Code, failed.Problem)
+		if strings.Contains(failed.Problem, text) {
+			return failed, warnings
+		}
+		require.Less(t, limit, machine.Timeout(30*time.Second), "%q is not in %q", text, failed.Problem)
+	}
 }
 
 // tree lists the files below a directory, with modes, targets of links and digests of contents; empty if there is none.
