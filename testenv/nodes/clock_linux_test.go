@@ -88,11 +88,20 @@ func capabilities(t *testing.T, line string) (mask uint64) {
 	return mask
 }
 
-// clockOffset is the distance between the machine's clock and one that no process can set.
+// clockOffset is the distance between the machine's clock and one that no process can set, and that is slewed with it. A process that
+// is suspended between the readings reads again.
 func clockOffset(t *testing.T) time.Duration {
 	t.Helper()
-	var wall, boot unix.Timespec
-	require.NoError(t, unix.ClockGettime(unix.CLOCK_REALTIME, &wall))
-	require.NoError(t, unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot))
-	return time.Duration(wall.Nano() - boot.Nano())
+	reading := func(clock int32) int64 {
+		var at unix.Timespec
+		require.NoError(t, unix.ClockGettime(clock, &at))
+		return at.Nano()
+	}
+	for {
+		before := reading(unix.CLOCK_BOOTTIME)
+		wall := reading(unix.CLOCK_REALTIME)
+		if after := reading(unix.CLOCK_BOOTTIME); time.Duration(after-before) < time.Millisecond {
+			return time.Duration(wall - before)
+		}
+	}
 }
