@@ -114,6 +114,11 @@ func TestATerminalThatGoesAway(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(b.root, "etc"), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(b.root, "etc/go"), nil, 0o600))
 		s.until("the run continues without its terminal", func() bool {
+			select {
+			case <-s.done:
+				t.Fatalf("the run has ended with its terminal: exit %d", c.ProcessState.ExitCode())
+			default:
+			}
 			_, err := os.Stat(filepath.Join(b.root, "etc/a"))
 			return err == nil
 		})
