@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// holdKubelet keeps the kubelet from starting until releaseKubelet: kubeadm waits for it for minutes.
+	// holdKubelet keeps the kubelet from starting until releaseKubelet: kubeadm waits for it, or for the API server, a minute or more.
 	holdKubelet = `set -eu
 mkdir -p /run/systemd/system/kubelet.service.d
 printf '[Unit]\nConditionPathExists=/run/absent\n' >/run/systemd/system/kubelet.service.d/hold.conf
@@ -32,10 +32,9 @@ systemctl daemon-reload`
 	releaseRestart = `rm /run/hold && systemctl start kubelet`
 )
 
-// Progress of a run, in the order in which kubeadm init reports it.
+// Progress of a run. While the kubelet does not start, the first is the last that kubeadm reports before it waits.
 const (
 	startingKubelet  = "starting the kubelet"
-	waitingForPods   = "waiting for the control plane"
 	finishingKubelet = "finishing the configuration of the kubelet"
 )
 
@@ -92,19 +91,20 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// stopped is a script that lets the kubelet start while kubeadm, which waits for it, does nothing: what the kubelet does leads to no
-// further step of kubeadm, however late the script sees it.
-const stopped = "pkill -STOP -x kubeadm; " + releaseKubelet + "; "
+// stopped is a script that stops kubeadm when it has written what the kubelet reads, and then lets the kubelet start: what that does leads
+// to no further step of kubeadm, however late the script sees it.
+const stopped = "until [ -s /var/lib/kubelet/kubeadm-flags.env ] && [ -s /var/lib/kubelet/config.yaml ]; do sleep 0.1; done; " +
+	"pkill -STOP -x kubeadm; " + releaseKubelet + "; "
 
 func killedInit(t *testing.T, n node) {
 	t.Helper()
 	n.MustExec(t, "sh", "-c", holdKubelet)
-	n.killed(t, waitingForPods, "[ -e /etc/kubernetes/manifests/kube-apiserver.yaml ]")
+	n.killed(t, startingKubelet, "[ -e /etc/kubernetes/manifests/kube-apiserver.yaml ]")
 	n.MustExec(t, "test", "!", "-e", "/var/lib/etcd/member")
 	require.Contains(t, n.run(t, report.ExitDiffers, "plan"), "remove what an interrupted kubeadm init left (kubeadm reset)")
 
 	// The next run creates the cluster again, and ends when etcd has data. Whether other nodes have joined is in the API server.
-	n.killed(t, waitingForPods, stopped+until("[ -e /var/lib/etcd/member ] && pgrep -x kube-apiserver >/run/pid"))
+	n.killed(t, startingKubelet, stopped+until("[ -e /var/lib/etcd/member ] && pgrep -x kube-apiserver >/run/pid"))
 	n.MustExec(t, "sh", "-c", "systemctl stop kubelet && pkill -KILL -x kube-apiserver")
 	refused := n.run(t, report.ExitPrecondition, "apply")
 	require.Contains(t, refused, "it is unknown whether other nodes have joined the cluster since")
@@ -129,8 +129,8 @@ func killedJoin(t *testing.T, n node) {
 	n.MustExec(t, "test", "!", "-e", "/etc/kubernetes/kubelet.conf")
 	require.Contains(t, n.run(t, report.ExitDiffers, "plan"), "remove what an interrupted kubeadm join left (kubeadm reset)")
 
-	// The kubelet reads the last of what kubeadm writes for it, and writes its credentials while kubeadm is stopped.
-	n.killed(t, startingKubelet, until("[ -e /var/lib/kubelet/kubeadm-flags.env ]")+stopped+until("[ -e /etc/kubernetes/kubelet.conf ]"))
+	// The kubelet gets its credentials while kubeadm is stopped.
+	n.killed(t, startingKubelet, stopped+until("[ -e /etc/kubernetes/kubelet.conf ]"))
 	require.Contains(t, n.run(t, report.ExitDiffers, "plan"), "remove the credentials of an interrupted kubeadm join")
 	n.apply(t)
 }
