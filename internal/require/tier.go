@@ -14,7 +14,7 @@ type TierName string
 const (
 	// Controller compiles the libraries of Kubernetes.
 	Controller TierName = "controller"
-	// System boots nodes, or runs daemons and tools that are built or installed for it: root on Debian.
+	// System boots nodes, runs daemons and tools that are built or installed for it, or builds for minutes: root on Debian.
 	System TierName = "system"
 	// Cluster runs Kubernetes and Cluster API, on nodes or on this machine.
 	Cluster TierName = "cluster"

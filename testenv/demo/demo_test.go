@@ -12,14 +12,14 @@ import (
 
 	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 // build makes the binaries that the node gets.
 func build(t *testing.T, into string) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "../tools/build.sh", "all", into)
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := tools.All(t.Context(), into); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	needs "github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 // TestInstall installs into an empty directory, runs what is installed from there, and removes it.
@@ -20,15 +21,14 @@ func TestInstall(t *testing.T) {
 	run := func(argv ...string) string {
 		t.Helper()
 		c := exec.CommandContext(t.Context(), needs.Tool(t, argv[0]), argv[1:]...)
-		c.Dir, c.Env = root, append(os.Environ(), "LOCATION=https://releases.example.com/latest")
+		c.Dir = root
 		out, err := c.CombinedOutput()
 		require.NoError(t, err, "%q\n%s", argv, out)
 		return string(out)
 	}
 	bin, man, dest := t.TempDir(), t.TempDir(), t.TempDir()
-	script := "testenv/tools/build.sh"
-	run("bash", script, "all", bin)
-	run("bash", script, "man", man)
+	require.NoError(t, tools.All(t.Context(), bin))
+	run("bash", "testenv/tools/build.sh", "man", man)
 	for prefix, arguments := range map[string][]string{"/usr": nil, "/opt/x": {"PREFIX=/opt/x"}} {
 		run(append([]string{"make", "install", "BIN=" + bin, "MAN=" + man, "DESTDIR=" + dest}, arguments...)...)
 		at := dest + prefix
@@ -52,7 +52,7 @@ func TestInstall(t *testing.T) {
 		assert.NoFileExists(t, filepath.Join(at, "libexec/machineadm/machineadm-conformance"))
 		listed := run(filepath.Join(at, "bin/machineadm"), "plugins", "list", "--plugin-dir", filepath.Join(at, "libexec/machineadm"))
 		assert.Contains(t, listed, at+"/libexec/machineadm/machineadm-sysctl-plugin-procfs")
-		assert.Contains(t, run(filepath.Join(at, "bin/machineadm"), "install", "--help"), "(default: https://releases.example.com/latest)")
+		assert.Contains(t, run(filepath.Join(at, "bin/machineadm"), "install", "--help"), "(default: "+tools.Location+")")
 		other := filepath.Join(at, "libexec/machineadm/machineadm-motd-plugin-file")
 		require.NoError(t, os.WriteFile(other, nil, 0o600))
 		run(append([]string{"make", "uninstall", "DESTDIR=" + dest}, arguments...)...)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 // TestGettingStarted runs the page in an empty directory. Lines that begin with # are for root on a machine,
@@ -18,8 +19,8 @@ func TestGettingStarted(t *testing.T) {
 	require.Linux(t)
 	bash := require.Tool(t, "bash")
 	bin := filepath.Join(t.TempDir(), "bin")
-	if out, err := exec.CommandContext(t.Context(), root+"/testenv/tools/build.sh", "all", bin).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := tools.All(t.Context(), bin); err != nil {
+		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	environment := append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))

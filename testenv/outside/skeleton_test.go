@@ -21,13 +21,14 @@ func TestSkeleton(t *testing.T) {
 	}
 	host := filepath.Join(t.TempDir(), "machineadm")
 	run(t, root, nil, "go", "build", "-o", host, "./host/cmd/machineadm")
+	const always = "a new kind" // is built for every make test
 	for name, test := range map[string]struct {
 		args   []string
 		binary string
 		file   string // written by the plugin, if it is complete and writes one
 		passes string // a check of the kit
 	}{
-		"a new kind": {
+		always: {
 			args:   []string{"LoginBanner", "--provider", "issue"},
 			binary: "machineadm-login-banner-plugin-issue", file: "etc/login-banner.conf", passes: "change/outcome",
 		},
@@ -51,6 +52,9 @@ func TestSkeleton(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name != always {
+				require.Tier(t, require.System)
+			}
 			dir := t.TempDir()
 			run(t, dir, nil, host, append([]string{"plugins", "new"}, test.args...)...)
 			module := filepath.Join(dir, test.binary)
@@ -58,7 +62,7 @@ func TestSkeleton(t *testing.T) {
 				console(t, bash, module, checkout, line)
 			}
 			run(t, module, offline(), "go", "vet", "./...")
-			run(t, module, offline("GOOS=windows"), "go", "vet", "./...")
+			t.Run("windows", func(t *testing.T) { vetForWindows(t, module) })
 			if out := run(t, module, offline(), "go", "test", "-count=1", "-v", "."); !strings.Contains(out, "--- PASS: TestConformance/"+test.passes) {
 				t.Errorf("the kit checked nothing:\n%s", out)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/tools"
 )
 
 const root = "../.."
@@ -189,8 +190,8 @@ func built(t *testing.T) string {
 	t.Helper()
 	require.Linux(t)
 	bin := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), root+"/testenv/tools/build.sh", "all", bin).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := tools.All(t.Context(), bin); err != nil {
+		t.Fatal(err)
 	}
 	return bin
 }

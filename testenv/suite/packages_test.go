@@ -25,7 +25,7 @@ func TestTiers(t *testing.T) {
 		"testenv/bootstrapdata/parsers": {needs.Controller},
 		"testenv/law":                   nil,
 		"testenv/noop":                  nil,
-		"testenv/suite":                 nil,
+		"testenv/suite":                 {needs.System},
 		"testenv/firstboot":             {needs.System},
 		"testenv/stores":                {needs.Cluster, needs.System},
 		"testenv/kubernetesnode":        {needs.Cluster, needs.System},

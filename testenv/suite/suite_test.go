@@ -39,7 +39,8 @@ func TestNeedsNothing(t *testing.T) {}
 // newCheckout has internal/require and what content keys of every package have, and is in a cache directory of its own.
 func newCheckout(t *testing.T, files map[string]string) *checkout {
 	t.Helper()
-	needs.Linux(t) // signals and the cache directory
+	needs.Linux(t)              // signals and the cache directory
+	needs.Tier(t, needs.System) // go test runs in it, again and again
 	c := &checkout{t: t, root: t.TempDir()}
 	top, err := tools.Root(".")
 	require.NoError(t, err)
@@ -65,7 +66,7 @@ func newCheckout(t *testing.T, files map[string]string) *checkout {
 	require.NoError(t, err)
 	t.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv("GOFLAGS", "-mod=mod")
+	t.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" -mod=mod")
 	return c
 }
 

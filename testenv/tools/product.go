@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -26,12 +27,56 @@ func Products(ctx context.Context, into string, sources map[string]string) error
 	return nil
 }
 
-func product(ctx context.Context, source, to string) (err error) {
+func product(ctx context.Context, source, to string) error {
+	return perRun(ctx, strings.ReplaceAll(source, "/", "-"),
+		func(root, at string) error { // the source can be a module of its own
+			return require.Build(ctx, filepath.Join(root, source), filepath.Join(at, "program"))
+		},
+		func(at string) error { return require.CopyProgram(to, filepath.Join(at, "program")) })
+}
+
+// Location is where `machineadm install` of the programs of All looks for releases.
+const Location = "https://releases.example.com/latest"
+
+// All copies the programs of `make build` into a directory, with their names and stamps. Tests share one build of them, as they do
+// those of Products.
+func All(ctx context.Context, into string) error {
+	const programs = "programs"
+	return perRun(ctx, "all",
+		func(root, at string) error {
+			c := exec.CommandContext(ctx, filepath.Join(root, "testenv", "tools", "build.sh"), "all", filepath.Join(at, programs))
+			c.Env = append(os.Environ(), "LOCATION="+Location)
+			if out, err := c.CombinedOutput(); err != nil {
+				return fmt.Errorf("build all programs: %w\n%s", err, out)
+			}
+			return nil
+		},
+		func(at string) error {
+			root, err := Root(".")
+			if err != nil {
+				return err
+			}
+			listed, err := exec.CommandContext(ctx, filepath.Join(root, "testenv", "tools", "build.sh"), "names").Output()
+			if err != nil {
+				return fmt.Errorf("list the programs: %w", err)
+			}
+			for line := range strings.Lines(string(listed)) {
+				name, source, _ := strings.Cut(strings.TrimSpace(line), " ./")
+				if err := errors.Join(require.Record("program", source), require.CopyProgram(filepath.Join(into, name), filepath.Join(at, programs, name))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+}
+
+// perRun calls build unless this run of all tests has done so, and then use, with a directory of the checkout that it locks meanwhile.
+func perRun(ctx context.Context, name string, build func(root, at string) error, use func(at string) error) (err error) {
 	root, err := Root(".")
 	if err != nil {
 		return err
 	}
-	at := filepath.Join(root, "bin", "testenv", strings.ReplaceAll(source, "/", "-"))
+	at := filepath.Join(root, "bin", "testenv", name)
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
 	}
@@ -40,16 +85,16 @@ func product(ctx context.Context, source, to string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, held.Close()) }()
-	binary, mark, run := filepath.Join(at, "program"), filepath.Join(at, "run"), os.Getenv(runVariable)
+	mark, run := filepath.Join(at, "run"), os.Getenv(runVariable)
 	if built, err := os.ReadFile(mark); err != nil || run == "" || string(built) != run {
-		if err := require.Build(ctx, filepath.Join(root, source), binary); err != nil { // the source can be a module of its own
+		if err := build(root, at); err != nil {
 			return err
 		}
 		if err := os.WriteFile(mark, []byte(run), 0o600); err != nil {
 			return err
 		}
 	}
-	return require.CopyProgram(to, binary)
+	return use(at)
 }
 
 // runVariable names a run of all tests, during which the sources stay as they are: the compiler looks at them once for each program,
