@@ -36,7 +36,7 @@ func CopyProgram(to, from string) (err error) {
 }
 
 // unforked writes a file while this process forks no child. A child has every open file of its parent until its exec, and
-// Linux executes no file that somebody has open for writing (ETXTBSY, https://go.dev/issue/22315).
+// Linux executes no file that is open for writing (ETXTBSY, https://go.dev/issue/22315).
 func unforked(write func() error) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
