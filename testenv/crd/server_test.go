@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/cluster"
 )
 
@@ -21,9 +23,10 @@ func start(t *testing.T) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
+	limit := needs.Timeout(time.Minute)
 	e := &envtest.Environment{Scheme: scheme, CRDInstallOptions: envtest.CRDInstallOptions{
 		Paths: append(clusterAPI(t), directory), ErrorIfPathMissing: true,
-	}}
+	}, ControlPlaneStartTimeout: limit, ControlPlaneStopTimeout: limit}
 	e.ControlPlane.Etcd = &envtest.Etcd{Path: cluster.Program(t, "etcd")}
 	e.ControlPlane.GetAPIServer().Path = cluster.Program(t, "kube-apiserver")
 	config, err := e.Start()

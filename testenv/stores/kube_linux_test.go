@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/cluster"
 )
 
@@ -35,7 +37,8 @@ type apiServer struct {
 
 func startAPIServer(t *testing.T) apiServer {
 	t.Helper()
-	e := &envtest.Environment{}
+	limit := needs.Timeout(time.Minute)
+	e := &envtest.Environment{ControlPlaneStartTimeout: limit, ControlPlaneStopTimeout: limit}
 	e.ControlPlane.Etcd = &envtest.Etcd{Path: cluster.Program(t, "etcd")}
 	server := e.ControlPlane.GetAPIServer()
 	server.Path = cluster.Program(t, "kube-apiserver")
