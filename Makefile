@@ -94,7 +94,7 @@ test-controller: ## the controller without a cluster: compiles the libraries of 
 	@$(SUITE) controller $(PKG) -- $(TESTFLAGS)
 
 .PHONY: test-system
-test-system: $(if $(PKG),nodes,layers) ## booted nodes, real daemons, packages, object stores, Windows under wine; root on Debian, half an hour
+test-system: modules $(if $(PKG),nodes,layers) ## booted nodes, real daemons, packages, object stores, Windows under wine; root on Debian, half an hour
 	@$(TOOL) -tier system >/dev/null
 	@$(SUITE) system $(PKG) -- $(TESTFLAGS)
 
@@ -108,7 +108,7 @@ test-vm: nodes-vm ## emulated machines: what needs a kernel of its own; root on 
 	@$(SUITE) vm $(PKG) -- $(TESTFLAGS)
 
 .PHONY: test-slow
-test-slow: layers nodes-vm # the last three at once, within the limits of SUITEFLAGS=: what CI runs after the others
+test-slow: modules layers nodes-vm # the last three at once, within the limits of SUITEFLAGS=: what CI runs after the others
 	@$(TOOL) -tier system cluster >/dev/null
 	@$(SUITE) $(SUITEFLAGS) slow $(PKG) -- $(TESTFLAGS)
 

@@ -10,5 +10,5 @@
 // seconds of a processor for a boot: tests that need it are in testenv/vm and run by make test-vm.
 //
 // Base systems and layers of packages are built once into the user's cache directory (machineadm-testenv) and never change: remove
-// that directory to have them built from the mirror's newest packages. The tests boot those of Stacks alone, which are built before.
+// that directory to have them built from the mirror's newest packages. Stacks lists all that tests may boot. They are built before the tests.
 package nodes

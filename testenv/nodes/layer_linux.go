@@ -45,7 +45,7 @@ exec unshare --net chroot "$2" sh -euc "$3"
 `
 
 // overlayLayer contains the changes of installing the packages, or of the script if there is one, on top of the lower directories
-// (topmost first), which belowKey stands for.
+// (topmost first). belowKey is the key of the topmost.
 func overlayLayer(suite Suite, belowKey string, lowers, packages []string, script string) artefact {
 	what, inputs := strings.Join(packages, " "), append([]string{belowKey, installLayer}, packages...)
 	fill := func(ctx context.Context, site buildSite, o overlay) error {

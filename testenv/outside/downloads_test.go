@@ -19,7 +19,7 @@ import (
 func TestDownloads(t *testing.T) {
 	t.Parallel()
 	needs.Linux(t)
-	needs.Tier(t, needs.Controller) // whose libraries are downloaded
+	needs.Tier(t, needs.System) // it unpacks the libraries of Kubernetes
 	const ours = "github.com/machineadm/machineadm/"
 	modules := downloads(t, ours+"sdk", ours+"sdk/machine", ours+"sdk/machinetest")
 	assert.Contains(t, modules, "google.golang.org/grpc", "the modules are those that were downloaded")

@@ -17,8 +17,8 @@ import (
 	"github.com/machineadm/machineadm/internal/require"
 )
 
-// NodeModules returns the directory node_modules with the packages that npm installs for a folder of the test, which has a lock file.
-// The packages are in the cache, where make installs those of every such folder before the tests. A link to the directory can be used.
+// NodeModules returns a directory node_modules of the cache, to link to. It has the packages of npm that the lock file in a folder of the
+// test pins. make installs them before the tests, for every such folder.
 func NodeModules(t testing.TB, of string) string {
 	t.Helper()
 	require.Tool(t, "node")
@@ -56,7 +56,7 @@ func InstallNodeModules(ctx context.Context, log io.Writer, dir string) error {
 	return nil
 }
 
-// npmFolders lists the folders testenv/PACKAGE/FOLDER of the checkout that have a lock file of npm, but those of tools.
+// npmFolders lists the folders testenv/PACKAGE/FOLDER that have a lock file of npm. Tools of testenv/tools are not among them.
 func npmFolders(dir string) ([]string, error) {
 	root, err := Root(dir)
 	if err != nil {

@@ -4,20 +4,19 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/machineadm/machineadm/internal/require"
 )
 
 func TestNodeModulesAreInstalledInTriesAndOnce(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("npm is not a script of the shell there")
-	}
+	require.Linux(t) // npm is a script of the shell
 	source, bin := t.TempDir(), t.TempDir()
 	calls := filepath.Join(bin, "calls")
 	write := func(path, text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		if err := require.WriteProgram(path, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -28,8 +28,12 @@ func Products(ctx context.Context, into string, sources map[string]string) error
 }
 
 func product(ctx context.Context, source, to string) error {
-	return perRun(ctx, strings.ReplaceAll(source, "/", "-"),
-		func(root, at string) error { // the source can be a module of its own
+	root, err := Root(".")
+	if err != nil {
+		return err
+	}
+	return perRun(ctx, root, strings.ReplaceAll(source, "/", "-"),
+		func(at string) error { // the source can be a module of its own
 			return require.Build(ctx, filepath.Join(root, source), filepath.Join(at, "program"))
 		},
 		func(at string) error { return require.CopyProgram(to, filepath.Join(at, "program")) })
@@ -38,12 +42,15 @@ func product(ctx context.Context, source, to string) error {
 // Location is where `machineadm install` of the programs of All looks for releases.
 const Location = "https://releases.example.com/latest"
 
-// All copies the programs of `make build` into a directory, with their names and stamps. Tests share one build of them, as they do
-// those of Products.
+// All copies the programs of `make build` into a directory, with their names and stamps. All tests of a run share one build.
 func All(ctx context.Context, into string) error {
 	const programs = "programs"
-	return perRun(ctx, "all",
-		func(root, at string) error {
+	root, err := Root(".")
+	if err != nil {
+		return err
+	}
+	return perRun(ctx, root, "all",
+		func(at string) error {
 			c := exec.CommandContext(ctx, filepath.Join(root, "testenv", "tools", "build.sh"), "all", filepath.Join(at, programs))
 			c.Env = append(os.Environ(), "LOCATION="+Location)
 			if out, err := c.CombinedOutput(); err != nil {
@@ -52,10 +59,6 @@ func All(ctx context.Context, into string) error {
 			return nil
 		},
 		func(at string) error {
-			root, err := Root(".")
-			if err != nil {
-				return err
-			}
 			listed, err := exec.CommandContext(ctx, filepath.Join(root, "testenv", "tools", "build.sh"), "names").Output()
 			if err != nil {
 				return fmt.Errorf("list the programs: %w", err)
@@ -70,12 +73,9 @@ func All(ctx context.Context, into string) error {
 		})
 }
 
-// perRun calls build unless this run of all tests has done so, and then use, with a directory of the checkout that it locks meanwhile.
-func perRun(ctx context.Context, name string, build func(root, at string) error, use func(at string) error) (err error) {
-	root, err := Root(".")
-	if err != nil {
-		return err
-	}
+// perRun calls build, unless this run of all tests has done so, and then use. Both get a directory below bin of the checkout, which is
+// locked until they return.
+func perRun(ctx context.Context, root, name string, build, use func(at string) error) (err error) {
 	at := filepath.Join(root, "bin", "testenv", name)
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
@@ -87,7 +87,7 @@ func perRun(ctx context.Context, name string, build func(root, at string) error,
 	defer func() { err = errors.Join(err, held.Close()) }()
 	mark, run := filepath.Join(at, "run"), os.Getenv(runVariable)
 	if built, err := os.ReadFile(mark); err != nil || run == "" || string(built) != run {
-		if err := build(root, at); err != nil {
+		if err := build(at); err != nil {
 			return err
 		}
 		if err := os.WriteFile(mark, []byte(run), 0o600); err != nil {

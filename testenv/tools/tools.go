@@ -11,7 +11,7 @@
 // A folder may hold main packages of its own, where the authors' one builds more than the tests need. They are in the
 // folder, or one level below it.
 //
-// Products builds programs of the checkout itself, for the tests of many packages. NodeModules has packages of npm for one test.
+// Products and All build programs of the checkout itself, for the tests of many packages. NodeModules has packages of npm for one test.
 package tools
 
 import (

@@ -1,5 +1,5 @@
 // Command nodes-cache builds the root file systems that tests boot, so that a test run does not have to wait for them. With -layers it
-// builds every system of nodes.Stacks that a container boots, with -vm those of virtual machines, which have a kernel.
+// builds every system of nodes.Stacks for containers, with -vm every one for virtual machines.
 // It needs root, Debian, mmdebstrap and the Debian mirror of the machine. What is already built is left alone.
 package main
 
