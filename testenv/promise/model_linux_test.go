@@ -264,18 +264,20 @@ func (s *state) insert(docs []*doc, all []turn, at int) ([]*doc, []turn, int) {
 	turns, _ := s.prepare(more, false)
 	all[at].settled = report.Unchanged
 	docs, all = slices.Insert(slices.Clone(docs), at+1, more...), slices.Insert(slices.Clone(all), at+1, turns...)
-	exit := report.ExitOK
 	for i := range conflicts(all) {
 		if i > at && i <= at+len(more) {
-			all[i].failed, exit = report.ExitFailed, report.ExitFailed
+			all[i].failed = report.ExitFailed
 		}
 	}
+	exit := report.ExitOK
 	for i := at + 1; i <= at+len(more); i++ {
 		switch all[i].failed {
-		case report.ExitUsage, report.ExitFailed:
+		case report.ExitUsage, report.ExitFailed: // also beside a document that lacks a precondition
 			all[i].failed, exit = report.ExitFailed, report.ExitFailed
 		case report.ExitPrecondition:
-			exit = max(exit, report.ExitPrecondition)
+			if exit == report.ExitOK {
+				exit = report.ExitPrecondition
+			}
 		}
 	}
 	return docs, all, exit
