@@ -46,7 +46,7 @@ func Acquire(path string) (*Lock, error) {
 func lockedBy(file *os.File) error {
 	all, taker := holders(file)
 	switch {
-	case slices.ContainsFunc(all, func(p Process) bool { return p.PID == taker }):
+	case slices.ContainsFunc(all, func(p Process) bool { return p.PID == taker }), hidden(taker):
 		return &LockedError{Run: taker}
 	case len(all) > 0:
 		return &LockedError{Left: all}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +44,13 @@ func holders(lock *os.File) (all []Process, taker int) {
 		all, taker = append(all, Process{PID: pid, Command: commandOf(pid)}), by
 	}
 	return all, taker
+}
+
+// hidden reports whether a process lives whose open files this user may not see. A run that is not root's is such a process even for the
+// user who started it (proctree.NoCoreDumps).
+func hidden(pid int) bool {
+	_, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "fd"))
+	return errors.Is(err, fs.ErrPermission)
 }
 
 // listed reports whether /proc/locks, which every user may read, contains the lock. Source: proc_locks(5).
