@@ -1,15 +1,12 @@
 package directory
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
-
-	ber "github.com/go-asn1-ber/asn1-ber"
 
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/kerberos"
 )
@@ -61,12 +58,8 @@ func (m *mechanism) NegotiateSaslAuth(token []byte, _ string) ([]byte, error) {
 // DeleteSecContext has nothing to release.
 func (m *mechanism) DeleteSecContext() error { return nil }
 
-const (
-	// maxFrame bounds a frame, in bytes.
-	maxFrame = 0xffffff
-	// maxReply bounds the reply that ends the negotiation.
-	maxReply = 1 << 16
-)
+// maxFrame bounds a frame, in bytes. The controller learns it with the negotiation.
+const maxFrame = 1 << 20
 
 // protection is a kerberos.Context.
 type protection interface {
@@ -75,16 +68,17 @@ type protection interface {
 }
 
 // wire is a connection whose messages are sealed once a negotiation has ended, each in a frame with its length (RFC 4422, section
-// 3.7).
+// 3.7). It refuses messages that exceed the limits of its guard.
 type wire struct {
 	net.Conn
+	guard *guard
 	// reads has the protection from before the request that ends the negotiation: the reply to it is the last message that is not
 	// sealed. Anything else behind it was forged on the way. Writes has the protection from that reply on.
 	reads, writes atomic.Value
 	write         sync.Mutex
 
 	ended bool   // that reply has arrived
-	raw   []byte // read, and no whole message yet
+	raw   []byte // read, and not unsealed yet
 	plain []byte // not delivered yet
 }
 
@@ -97,7 +91,13 @@ func (w *wire) Read(p []byte) (int, error) {
 			continue
 		}
 		n, err := w.Conn.Read(p)
-		if w.reads.Load() == nil || n == 0 {
+		if n == 0 {
+			return n, err
+		}
+		if w.reads.Load() == nil {
+			if refused := w.guard.check(p[:n]); refused != nil {
+				return 0, refused
+			}
 			return n, err
 		}
 		w.raw = append(w.raw, p[:n]...)
@@ -107,22 +107,17 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next unseals the first message of raw, and reports whether there is a whole one.
+// next delivers what raw has of the reply that ends the negotiation, then unseals the first frame behind it. It reports whether there
+// was anything.
 func (w *wire) next() (bool, error) {
 	context, ok := w.reads.Load().(protection)
 	if !ok {
 		return false, nil
 	}
 	if !w.ended {
-		rest := bytes.NewReader(w.raw)
-		_, incomplete := ber.ReadPacket(rest)
-		if incomplete != nil && len(w.raw) > maxReply {
-			return false, errors.New("the reply that ends the negotiation is too long")
-		}
-		if w.ended = incomplete == nil; w.ended {
-			w.plain, w.raw = w.raw[:len(w.raw)-rest.Len()], w.raw[len(w.raw)-rest.Len():]
-		}
-		return w.ended, nil
+		n, ended, err := w.guard.next(w.raw)
+		w.plain, w.raw, w.ended = w.raw[:n], w.raw[n:], ended
+		return n > 0, err
 	}
 	if len(w.raw) < 4 {
 		return false, nil
@@ -137,8 +132,13 @@ func (w *wire) next() (bool, error) {
 	}
 	token := w.raw[4:end]
 	w.raw = w.raw[end:]
-	var err error
-	w.plain, err = context.Unwrap(token, true)
+	plain, err := context.Unwrap(token, true)
+	if err == nil {
+		err = w.guard.check(plain)
+	}
+	if err == nil {
+		w.plain = plain
+	}
 	return true, err
 }
 

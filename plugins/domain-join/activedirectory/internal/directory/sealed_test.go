@@ -56,15 +56,15 @@ func sent(t *testing.T, chunks [][]byte) *wire {
 		assert.NoError(t, theirs.Close())
 	}()
 	t.Cleanup(func() { assert.NoError(t, ours.Close()); <-done })
-	return &wire{Conn: ours}
+	return &wire{Conn: ours, guard: newGuard()}
 }
 
 // TestRead: the last message of the negotiation and the frames behind it arrive in pieces of any size, or all at once.
 func TestRead(t *testing.T) {
 	t.Parallel()
-	last, long := message("bind"), bytes.Repeat([]byte("x"), 5000)
-	stream := slices.Concat(last, frame("sealed:first"), frame("sealed:"), frame("sealed:"+string(long)), frame("sealed:last"))
-	want := slices.Concat(last, []byte("first"), long, []byte("last"))
+	last, first, long := message("bind"), message("first"), element(0x30, element(4, bytes.Repeat([]byte("x"), 5000)))
+	stream := slices.Concat(last, frame("sealed:"+string(first)), frame("sealed:"), frame("sealed:"+string(long[:99])), frame("sealed:"+string(long[99:])))
+	want := slices.Concat(last, first, long)
 	for _, size := range []int{1, 2, 3, 5, 7, len(last), len(last) + 4, 64, 4096, len(stream)} {
 		for _, buffer := range []int{1, 16, 8192} {
 			w := sent(t, slices.Collect(slices.Chunk(stream, size)))
@@ -81,10 +81,10 @@ func TestRead(t *testing.T) {
 			require.Equal(t, string(want), string(got), "pieces of %d, buffer of %d", size, buffer)
 		}
 	}
-	w := sent(t, [][]byte{[]byte("not "), []byte("agreed")})
+	w := sent(t, [][]byte{last[:3], slices.Concat(last[3:], last)})
 	got, err := io.ReadAll(w)
 	require.NoError(t, err)
-	require.Equal(t, "not agreed", string(got))
+	require.Equal(t, string(last)+string(last), string(got), "not agreed")
 }
 
 // TestReadRefused: nothing is delivered that is not sealed, or has no bounds.
@@ -100,9 +100,11 @@ func TestReadRefused(t *testing.T) {
 		"an empty frame":                {slices.Concat(last, frame("")), "not protected as agreed"},
 		"a frame that is too long":      {slices.Concat(last, []byte{1, 0, 0, 0}), "too long"},
 		"the longest frame":             {slices.Concat(last, []byte{0xff, 0xff, 0xff, 0xff}), "too long"},
-		"a frame that ends":             {slices.Concat(last, frame("sealed:first")[:9]), "EOF"},
-		"an endless reply":              {append([]byte{0x30, 0x84, 0, 0xff, 0xff, 0xff}, make([]byte, maxReply+1)...), "too long"},
-		"a reply of an unbounded array": {append([]byte{0x30, 0x84, 0xff, 0xff, 0xff, 0xff}, make([]byte, maxReply+1)...), "too long"},
+		"a sealed text":                 {slices.Concat(last, frame("sealed:"+"HTTP/1.1 400")), "no LDAP message"},
+		"sealed values of 17 KiB":       {slices.Concat(last, frame("sealed:"+string(entry(make([]byte, 17<<10))))), "too long"},
+		"a frame that ends":             {slices.Concat(last, frame("sealed:" + string(message("first")))[:9]), "EOF"},
+		"an endless reply":              {append([]byte{0x30, 0x84, 0, 0xff, 0xff, 0xff}, make([]byte, unauthenticated().bytes+1)...), "too long"},
+		"a reply of an unbounded array": {append([]byte{0x30, 0x84, 0xff, 0xff, 0xff, 0xff}, make([]byte, unauthenticated().bytes+1)...), "too long"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -125,10 +127,12 @@ func TestReadRefused(t *testing.T) {
 // TestLongestFrame: a frame as long as agreed is read.
 func TestLongestFrame(t *testing.T) {
 	t.Parallel()
-	data := bytes.Repeat([]byte("x"), maxFrame-len("sealed:"))
+	data := element(0x30, element(4, bytes.Repeat([]byte("x"), maxFrame-len("sealed:")-12)))
 	w := sent(t, slices.Collect(slices.Chunk(frame("sealed:"+string(data)), 1<<20)))
 	w.reads.Store(marked{})
 	w.ended = true
+	w.guard.trust()
+	w.guard.begin()
 	got := make([]byte, len(data))
 	_, err := io.ReadFull(w, got)
 	require.NoError(t, err)
@@ -139,7 +143,7 @@ func TestLongestFrame(t *testing.T) {
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	ours, theirs := net.Pipe()
-	w := &wire{Conn: ours}
+	w := &wire{Conn: ours, guard: newGuard()}
 	write := func(text string) []byte {
 		done := make(chan struct{})
 		var got [64]byte

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	ber "github.com/go-asn1-ber/asn1-ber"
 	"github.com/go-ldap/ldap/v3"
 
 	"github.com/machineadm/machineadm/plugins/domain-join/activedirectory/internal/kerberos"
@@ -30,6 +31,8 @@ type Options struct {
 	Preferred string
 	// TLS has the trusted authorities; nil for a connection that Kerberos seals.
 	TLS *TLS
+
+	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil for net.Dialer
 }
 
 // TLS protects a connection.
@@ -80,8 +83,11 @@ func connect(ctx context.Context, o Options, name string) (*Session, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, perController)
 	defer cancel()
-	dialer := &net.Dialer{Resolver: resolver("")}
-	conn, err := dialer.DialContext(limited, "tcp", net.JoinHostPort(name, port))
+	dial := o.dial
+	if dial == nil {
+		dial = (&net.Dialer{Resolver: resolver("")}).DialContext
+	}
+	conn, err := dial(limited, "tcp", net.JoinHostPort(name, port))
 	if err != nil {
 		return nil, err
 	}
@@ -89,51 +95,45 @@ func connect(ctx context.Context, o Options, name string) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	s := &Session{Name: name, Host: host, options: o, base: "DC=" + strings.ReplaceAll(o.Domain, ".", ",DC="), wire: &wire{Conn: conn}}
-	var secure *tls.Conn
-	if o.TLS != nil && !o.TLS.Start {
-		secure = tls.Client(conn, config)
-		if err := secure.HandshakeContext(limited); err != nil {
+	s := &Session{Name: name, Host: host, options: o, base: "DC=" + strings.ReplaceAll(o.Domain, ".", ",DC=")}
+	if o.TLS != nil {
+		secure, err := protect(limited, conn, o.TLS.Start, config)
+		if err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
-		s.wire.Conn = secure
+		s.binding, conn = binding(secure.ConnectionState()), secure
 	}
-	s.conn = ldap.NewConn(s.wire, secure != nil)
+	s.wire = &wire{Conn: conn, guard: newGuard()}
+	s.conn = ldap.NewConn(s.wire, o.TLS != nil)
 	s.conn.SetTimeout(perRequest)
 	s.conn.Start()
-	if secure != nil {
-		s.binding = binding(secure.ConnectionState())
-	} else if o.TLS != nil {
-		err = s.startTLS(ctx, config)
-	}
-	if err == nil {
-		err = s.rootDSE(ctx)
-	}
-	if err != nil {
+	if err := s.rootDSE(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// startTLS protects the connection. go-ldap returns the text of a failed handshake alone, so the certificate is verified here.
-func (s *Session) startTLS(ctx context.Context, config *tls.Config) error {
-	var refused error
-	config.InsecureSkipVerify = true //nolint:gosec // VerifyConnection verifies
-	config.VerifyConnection = func(state tls.ConnectionState) error {
-		options := x509.VerifyOptions{DNSName: config.ServerName, Roots: config.RootCAs, Intermediates: x509.NewCertPool()}
-		for _, c := range state.PeerCertificates[1:] {
-			options.Intermediates.AddCert(c)
+// protect returns a connection with TLS, which it requests before if start is set (RFC 4511, section 4.14). That of go-ldap would decode
+// the reply without limits, and hide the cause of a failed handshake.
+func protect(ctx context.Context, conn net.Conn, start bool, config *tls.Config) (*tls.Conn, error) {
+	if start {
+		defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+		name := "1.3.6.1.4.1.1466.20037"
+		request := slices.Concat([]byte{0x30, 29, 2, 1, 1, 0x77, 24, 0x80, byte(len(name))}, []byte(name))
+		if _, err := conn.Write(request); err != nil {
+			return nil, err
 		}
-		_, refused = state.PeerCertificates[0].Verify(options)
-		s.binding = binding(state)
-		return refused
+		reply, err := ber.ReadPacket(&wire{Conn: conn, guard: newGuard()}) // reads no byte behind the reply
+		if err != nil {
+			return nil, err
+		}
+		if err := ldap.GetLDAPError(reply); err != nil {
+			return nil, err
+		}
 	}
-	err := s.do(ctx, func() error { return s.conn.StartTLS(config) })
-	if refused != nil {
-		return refused
-	}
-	return err
+	secure := tls.Client(conn, config)
+	return secure, secure.HandshakeContext(ctx)
 }
 
 // Close ends the session.
@@ -145,7 +145,11 @@ var ErrLost = errors.New("the connection to the domain controller was lost")
 // do runs a request, which ends with the context: the connection is closed then. go-ldap returns the text of some network errors
 // alone, but closes the connection with each.
 func (s *Session) do(ctx context.Context, request func() error) error {
-	defer context.AfterFunc(ctx, s.Close)()
+	s.wire.guard.begin()
+	defer context.AfterFunc(ctx, func() {
+		_ = s.wire.SetDeadline(time.Unix(1, 0)) // Close waits for a request that is written
+		s.Close()
+	})()
 	err := request()
 	if err != nil && (s.conn.IsClosing() || ldap.IsErrorWithCode(err, ldap.ErrorNetwork)) {
 		return fmt.Errorf("%w: %w", ErrLost, err)
@@ -220,6 +224,9 @@ func (s *Session) Bind(ctx context.Context, t *kerberos.Ticket) error {
 		*s = *sealed
 		s.Fallback = true
 		return s.Bind(ctx, t)
+	}
+	if err == nil {
+		s.wire.guard.trust()
 	}
 	if err == nil && client.wire != nil {
 		client.wire.writes.Store(client.context)

@@ -96,7 +96,7 @@ func (c *Client) preauthenticate(ctx context.Context, id Identity, service strin
 	}
 	keys := id.Keys
 	if id.Password != nil {
-		if keys, err = derive(string(id.Password), salts); err != nil {
+		if keys, err = derive(ctx, string(id.Password), salts); err != nil {
 			return request, nil, err
 		}
 	}
@@ -165,7 +165,7 @@ func (c *Client) Keys(ctx context.Context, account, password string) ([]Key, err
 		if err != nil {
 			return nil, err
 		}
-		more, err := derive(password, salts)
+		more, err := derive(ctx, password, salts)
 		if err != nil {
 			return nil, err
 		}
@@ -209,20 +209,27 @@ func (t *Ticket) Opens(keys []Key) bool {
 	return err == nil
 }
 
-// derive returns the keys of a password. The salts can come from anybody, so their iterations are bounded: fewer than usual would
-// make the password easier to guess, and too many would take hours.
-func derive(password string, salts types.ETypeInfo2) ([]Key, error) {
-	const usual, most = 4096, 1 << 16
+// The iterations of a salt can come from anybody: fewer than usual would make the password easier to guess, and many take hours.
+const usualIterations, mostIterations = 4096, 1 << 16
+
+// derive returns the keys of a password, one for each encryption type. It ends with the context before the next key.
+func derive(ctx context.Context, password string, salts types.ETypeInfo2) ([]Key, error) {
 	var keys []Key
 	for _, s := range salts {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if _, known := find(keys, s.EType); known {
+			continue
+		}
 		etype, err := crypto.GetEtype(s.EType)
 		if err != nil {
 			return nil, err
 		}
 		parameters := etype.GetDefaultStringToKeyParams()
 		if p := s.S2KParams; len(p) > 0 {
-			if len(p) != 4 || binary.BigEndian.Uint32(p) < usual || binary.BigEndian.Uint32(p) > most {
-				return nil, fmt.Errorf("a salt has the iterations %x, not between %d and %d", p, usual, most)
+			if len(p) != 4 || binary.BigEndian.Uint32(p) < usualIterations || binary.BigEndian.Uint32(p) > mostIterations {
+				return nil, fmt.Errorf("a salt has the iterations %x, not between %d and %d", p, usualIterations, mostIterations)
 			}
 			parameters = hex.EncodeToString(p)
 		}

@@ -26,6 +26,8 @@ type Client struct {
 	Host string
 	// EncryptionTypes are those that the client accepts, the preferred one first. Numbers of RFC 3961.
 	EncryptionTypes []int32
+
+	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil for net.Dialer
 }
 
 // Key is a key of an account.
@@ -37,8 +39,9 @@ type Key struct {
 const (
 	// exchange bounds one request and its answer.
 	exchange = 5 * time.Second
-	// maxMessage is more than a ticket with the largest list of groups has.
-	maxMessage = 1 << 20
+	// maxMessage is four times the largest ticket that Windows accepts (MaxTokenSize). To read it takes 50 times as much memory at most,
+	// before the controller is authenticated.
+	maxMessage = 256 << 10
 
 	kdcPort, passwordPort = "88", "464"
 )
@@ -63,7 +66,11 @@ func (e *Error) Error() string {
 func (c *Client) send(ctx context.Context, port string, message []byte) (reply []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, exchange)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(c.Host, port))
+	dial := c.dial
+	if dial == nil {
+		dial = (&net.Dialer{}).DialContext
+	}
+	conn, err := dial(ctx, "tcp", net.JoinHostPort(c.Host, port))
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func TestSend(t *testing.T) {
 		"closed":          {err: "EOF"},
 		"half a length":   {answer: whole[:2], err: "unexpected EOF"},
 		"half a reply":    {answer: whole[:99], err: "unexpected EOF"},
-		"too long":        {answer: []byte{0, 0x10, 0, 1}, err: "has 1048577 bytes"},
+		"too long":        {answer: []byte{0, 4, 0, 1}, err: "has 262145 bytes"},
 		"text, no length": {answer: []byte("HTTP/1.1 400"), err: "has 1213486160 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -101,23 +101,23 @@ func TestDerive(t *testing.T) {
 	salt := func(etype int32, parameters ...byte) types.ETypeInfo2 {
 		return types.ETypeInfo2{{EType: etype, Salt: "EXAMPLE.TESThostnode.example.test", S2KParams: parameters}}
 	}
-	ordinary, err := derive("password", salt(18))
+	ordinary, err := derive(t.Context(), "password", salt(18))
 	require.NoError(t, err)
-	explicit, err := derive("password", salt(18, 0, 0, 0x10, 0))
+	explicit, err := derive(t.Context(), "password", salt(18, 0, 0, 0x10, 0))
 	require.NoError(t, err)
 	require.Equal(t, ordinary, explicit)
-	more, err := derive("password", salt(18, 0, 0, 0x20, 0))
+	more, err := derive(t.Context(), "password", salt(18, 0, 0, 0x20, 0))
 	require.NoError(t, err)
 	require.False(t, more[0].Equal(ordinary[0]))
 	for _, parameters := range [][]byte{{0, 0, 0, 0}, {0, 0, 0, 1}, {0, 0, 0x0f, 0xff}, {0xff, 0xff, 0xff, 0xff}, {1}} {
-		_, err := derive("c4n4ry", salt(18, parameters...))
+		_, err := derive(t.Context(), "c4n4ry", salt(18, parameters...))
 		require.ErrorContains(t, err, "iterations", "%x", parameters)
 		require.NotContains(t, err.Error(), "c4n4ry")
 	}
-	_, err = derive("c4n4ry", salt(99))
+	_, err = derive(t.Context(), "c4n4ry", salt(99))
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "c4n4ry")
-	rc4, err := derive("password", salt(23))
+	rc4, err := derive(t.Context(), "password", salt(23))
 	require.NoError(t, err)
 	require.Equal(t, "8846f7eaee8fb117ad06bdd830b7586c", hex.EncodeToString(rc4[0].Value)) // the NT hash
 }
