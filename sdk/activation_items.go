@@ -22,11 +22,12 @@ const (
 
 // item is a part of the configuration: a file, the environment of the service, or a value of the registry.
 type item struct {
-	kind   string // fileKind, environmentKind or registryKind
-	path   string
-	step   string // the step of the plan, of a drop-in that keeps a unit from starting
-	loose  bool   // requires no restart
-	absent bool   // a file that must not exist
+	kind    string // fileKind, environmentKind or registryKind
+	path    string
+	step    string   // the step of the plan, of a drop-in that keeps a unit from starting
+	loose   bool     // requires no restart
+	outside []string // see FileSpec
+	absent  bool     // a file that must not exist
 	// want returns the desired version, given the current one.
 	want func(have version) (version, error)
 	diff func(have, want version) string
@@ -37,12 +38,19 @@ func (i item) observe(f files) (have, want version, err error) {
 	if have, err = f.read(i.path); err == nil {
 		want, err = i.want(have)
 	}
+	if err == nil && i.kind == fileKind && !have.matches(want) {
+		at := i.path
+		if i.absent {
+			at = filepath.Dir(at)
+		}
+		err = f.permit(at, i.outside)
+	}
 	return have, want, err
 }
 
 func (s FileSpec) item(loose bool) item {
 	return item{
-		kind: fileKind, path: s.Path, step: s.step, loose: loose, absent: s.Absent,
+		kind: fileKind, path: s.Path, step: s.step, loose: loose, absent: s.Absent, outside: s.Outside,
 		want: func(version) (version, error) { return s.version(), nil },
 		diff: func(have, want version) string { return difference(s.Path, have, want, s.Sensitive) },
 	}

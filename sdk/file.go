@@ -30,6 +30,10 @@ type FileSpec struct {
 	Owner *Owner
 	// Sensitive keeps the content out of the diff, even if Mode lets everyone read the file.
 	Sensitive bool
+	// Outside are directories and files of the target that the document must not change. A path that leads there, also by links of the
+	// machine, is refused in Plan, with a final Precondition, and again before the file is written. No file is written below /usr.
+	// Windows: ignored.
+	Outside []string
 	// Part is what the document owns of a file that it shares with others; nil means the whole file.
 	Part *Part
 
@@ -133,7 +137,14 @@ func fileChange(f files, spec FileSpec) (*Change, error) {
 	}
 	want := spec.version()
 	have, err := f.read(spec.Path)
-	if err != nil || have.matches(want) {
+	if err != nil {
+		return nil, err
+	}
+	same := have.matches(want)
+	if !same || len(spec.Outside) > 0 {
+		err = f.permit(spec.Path, spec.Outside)
+	}
+	if same || err != nil {
 		return nil, err
 	}
 	return &Change{
@@ -142,6 +153,9 @@ func fileChange(f files, spec FileSpec) (*Change, error) {
 		Do: func(context.Context, Progress) error {
 			now, err := f.read(spec.Path)
 			if err != nil || now.matches(want) {
+				return err
+			}
+			if err := f.permit(spec.Path, spec.Outside); err != nil { // links can have changed
 				return err
 			}
 			return f.put(spec.Path, want)
@@ -175,6 +189,9 @@ func absence(f files, path string) (*Change, error) {
 		return nil, fmt.Errorf("read a file: %w", err)
 	case info.Mode.IsDir():
 		return nil, Precondition(path+" is a directory where no file may be", "move it away, then run again")
+	}
+	if err := f.permit(filepath.Dir(path), nil); err != nil {
+		return nil, err
 	}
 	change := &Change{
 		ID: "file:" + path, Summary: "remove " + path, Diff: path + ": removed\n",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/machineadm/machineadm/sdk/machine"
 )
@@ -50,6 +51,8 @@ type files interface {
 	read(path string) (version, error)
 	// put writes or removes a file, in one step.
 	put(path string, want version) error
+	// permit returns a Precondition if a change of a file would reach one of these directories, or one that no plugin changes.
+	permit(path string, outside []string) error
 	Lstat(name string) (machine.Info, error)
 }
 
@@ -74,7 +77,17 @@ func (d disk) read(path string) (version, error) {
 	return version{Exists: true, Content: content, Mode: info.Mode & modeBits, UID: info.UID, GID: info.GID}, nil
 }
 
+// permit checks the path that a write reaches, because a link of the machine can lead anywhere.
+func (d disk) permit(path string, outside []string) error { return permit(d.FS, path, outside) }
+
 func (d disk) put(path string, want version) error {
+	at := path
+	if !want.Exists { // a link itself is removed
+		at = filepath.Dir(path)
+	}
+	if err := d.permit(at, nil); err != nil {
+		return err
+	}
 	switch {
 	case !want.Exists:
 		return d.Remove(path)

@@ -37,6 +37,22 @@ func (f *FS) Lstat(name string) (Info, error) {
 	return info, f.failed("lstat", name, err)
 }
 
+// Destination returns the path of the target at which a write to name creates or replaces a file: links are followed inside the root as
+// the write follows them, also one that leads to nothing, so that the result has no link and no "..". A segment that does not exist,
+// and all behind it, is as in name. Windows: ErrUnsupported.
+func (f *FS) Destination(name string) (string, error) {
+	destination, err := f.destination(name)
+	return destination, f.failed("resolve", name, err)
+}
+
+// Reaches returns the first of these directories, or files, in which a write to name would change something, or "". It follows links on
+// both sides, and finds a directory by its identity too: through a bind mount, or in other letters where the file system ignores
+// their case. Windows: ErrUnsupported.
+func (f *FS) Reaches(name string, directories ...string) (string, error) {
+	directory, err := f.reaches(name, directories)
+	return directory, f.failed("resolve", name, err)
+}
+
 // ReadDir returns the sorted names in a directory.
 func (f *FS) ReadDir(name string) (names []string, err error) {
 	names, err = f.readDir(name)

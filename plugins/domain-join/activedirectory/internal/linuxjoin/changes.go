@@ -125,6 +125,7 @@ func (j *join) keytabFile(keys []kerberos.Key, version uint32) sdk.FileSpec {
 	entries = append(missing, entries...)
 	return sdk.FileSpec{
 		Path: j.s.Keytab.Path, Content: keytab.Marshal(entries), Mode: j.s.Keytab.Mode, Owner: &j.s.Keytab.Owner, Sensitive: true,
+		Outside: sdk.HostDirectories(),
 	}
 }
 

@@ -20,6 +20,11 @@ const planning = 10 * time.Second
 // Plan returns what is left to do.
 func Plan(ctx context.Context, m sdk.Machine, s settings.Settings) (sdk.Plan, error) {
 	m.Claim("machine:domain", "spec.domain", fmt.Sprint(s.Domain, !s.Absent))
+	if !s.Absent { // before the account gets a password that only the keytab has
+		if err := sdk.Outside(m, s.Keytab.Path, sdk.HostDirectories()...); err != nil {
+			return sdk.Plan{}, sdk.At(err, "spec.keytab.path")
+		}
+	}
 	j := &join{m: m, s: s, unfinished: sdk.Intent[newPassword]{State: m.State, Name: "password"}}
 	if m.Offline() {
 		return j.inImage()

@@ -28,7 +28,7 @@ func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 		r.refuse(err != nil && !wildcard.MatchString(name), (at + ".certificateSANs").Index(i), "is neither a DNS name nor an IP address", "")
 	}
 	if c.CertificatesDir != "" {
-		r.path(at+".certificatesDir", c.CertificatesDir)
+		r.directoryPath(at+".certificatesDir", c.CertificatesDir)
 	}
 	r.oneOf(at+".keyAlgorithm", c.KeyAlgorithm, "RSA-2048", "RSA-3072", "RSA-4096", "ECDSA-P256", "ECDSA-P384")
 	r.duration(at+".certificateValidity", c.CertificateValidity)

@@ -8,7 +8,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"io/fs"
-	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -168,7 +167,7 @@ func (r *resolver) etcd(at document.Path, e *v1alpha1.Etcd) {
 	r.refuse((e.Local == nil) == (e.External == nil), at, "must have exactly one of local and external", "")
 	if l := e.Local; l != nil {
 		if l.DataDir != "" {
-			r.path(at+".local.dataDir", l.DataDir)
+			r.directoryPath(at+".local.dataDir", l.DataDir)
 		}
 		r.arguments(at+".local.args", l.Args)
 		r.environment(at+".local.env", l.Env)
@@ -203,22 +202,4 @@ func (r *resolver) externalEtcd(at document.Path, e v1alpha1.ExternalEtcd) {
 	}
 	r.credential(at+".cert", "external-etcd/client.crt", []byte(e.Cert), 0o644)
 	r.credential(at+".key", "external-etcd/client.key", e.Key.Reveal(), 0o600)
-}
-
-// reserved reports whether the provider writes a path of Linux, or what is below it.
-func (r *resolver) reserved(path string) bool {
-	data := "/var/lib/etcd"
-	if e := r.spec.Etcd; e != nil && e.Local != nil && e.Local.DataDir != "" {
-		data = e.Local.DataDir
-	}
-	for _, directory := range []string{
-		r.spec.Cluster.CertificatesDir, data, r.result.WorkDir, "/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/var/lib/kubelet",
-		"/var/lib/machineadm", "/run/machineadm", "/etc/machineadm", "/run/cluster-api", "/proc", "/sys", "/dev",
-	} {
-		if path == directory || strings.HasPrefix(path, directory+"/") {
-			return true
-		}
-	}
-	name, inKubernetes := strings.CutPrefix(path, "/etc/kubernetes/")
-	return inKubernetes && !strings.Contains(name, "/") && strings.HasSuffix(name, ".conf")
 }

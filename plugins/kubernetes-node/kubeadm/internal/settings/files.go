@@ -19,14 +19,12 @@ func (r *resolver) files() {
 	paths := map[string]document.Path{}
 	for i, f := range r.spec.Files {
 		at := document.Path("spec.files").Index(i)
-		if r.path(at+".path", f.Path) {
-			r.unique(at+".path", paths, f.Path)
-			r.refuse(!r.result.Windows && r.reserved(f.Path), at+".path", "is a path of the provider, of the host or of the kernel", "choose another one")
-		}
+		r.filePath(at+".path", f.Path, paths)
 		r.oneOf(at+".when", f.When, "beforeKubernetes", "afterKubernetes")
 		r.oneOf(at+".encoding", f.Encoding, "base64")
 		file := File{Field: string(at), After: f.When == "afterKubernetes", FileSpec: sdk.FileSpec{
 			Path: f.Path, Content: r.content(at, f), Mode: r.mode(at, f), Owner: r.owner(at+".owner", f.Owner), Sensitive: f.SecretContent != nil,
+			Outside: r.outside(),
 		}}
 		r.result.Files = append(r.result.Files, file)
 	}

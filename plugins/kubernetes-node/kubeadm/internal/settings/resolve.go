@@ -60,6 +60,9 @@ func resolve(m sdk.Machine, spec v1alpha1.KubernetesNodeSpec, addresses func(str
 	if len(r.violations) > 0 {
 		return Settings{}, r.violations, nil
 	}
+	if len(r.blocked) > 0 {
+		return r.result, nil, sdk.Final(sdk.Preconditions(r.blocked...))
+	}
 	if r.err == nil && len(r.pending) > 0 {
 		r.err = sdk.Preconditions(r.pending...)
 	}

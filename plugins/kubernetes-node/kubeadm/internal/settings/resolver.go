@@ -18,7 +18,8 @@ type resolver struct {
 	spec       v1alpha1.KubernetesNodeSpec
 	violations []sdk.Violation
 	pending    []sdk.Violation
-	err        error // of the machine
+	blocked    []sdk.Violation // of the machine, which no other document can correct
+	err        error           // of the machine
 	result     Settings
 }
 

@@ -1,1 +1,1 @@
-../usr/local/etc/sysctl.d
+../srv/etc/sysctl.d

@@ -1,0 +1,114 @@
+package machine
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+func (f *FS) destination(name string) (string, error) {
+	if err := checkName(name); err != nil {
+		return "", err
+	}
+	return follow(name, func(name string) (string, bool, error) {
+		if ok, err := isLink(f.lstat(name)); !ok {
+			return "", false, err
+		}
+		target, err := f.readlink(name)
+		return target, err == nil, err
+	})
+}
+
+func (f *FS) reaches(name string, directories []string) (string, error) {
+	destination, err := f.destination(name)
+	if err != nil {
+		return "", err
+	}
+	above := f.identities(destination)
+	for _, directory := range directories {
+		resolved, err := f.destination(directory)
+		if err != nil {
+			return "", err
+		}
+		if within(destination, directory) || within(destination, resolved) {
+			return directory, nil
+		}
+		if itself, ok := f.identity(resolved); ok && above[itself] {
+			return directory, nil
+		}
+	}
+	return "", nil
+}
+
+func within(name, directory string) bool {
+	return name == directory || strings.HasPrefix(name, directory+"/")
+}
+
+// fileID identifies an existing file.
+type fileID struct{ device, inode uint64 }
+
+// identities returns those of what exists of a path, itself included, without the root.
+func (f *FS) identities(name string) map[fileID]bool {
+	all := map[fileID]bool{}
+	for ; name != "/"; name = path.Dir(name) {
+		if id, ok := f.identity(name); ok {
+			all[id] = true
+		}
+	}
+	return all
+}
+
+// identity returns that of a file; ok is false if there is none, or it cannot be opened.
+func (f *FS) identity(name string) (_ fileID, ok bool) {
+	reference, err := f.lookup(name)
+	if err != nil {
+		return fileID{}, false
+	}
+	var s unix.Stat_t
+	err = unix.Fstat(int(reference.Fd()), &s)
+	return fileID{s.Dev, s.Ino}, closed(reference, err) == nil
+}
+
+// follow returns the path without links that the segments of name lead to, where link returns the target of a link, and ok false for
+// anything else.
+func follow(name string, link func(name string) (target string, ok bool, err error)) (string, error) {
+	at, rest := "/", name
+	for links := 0; rest != ""; {
+		var segment string
+		segment, rest, _ = strings.Cut(rest, "/")
+		switch segment {
+		case "", ".":
+			continue
+		case "..":
+			at = path.Dir(at)
+			continue
+		}
+		next := path.Join(at, segment)
+		target, ok, err := link(next)
+		if err != nil {
+			return "", err
+		}
+		if !ok {
+			at = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", unix.ELOOP
+		}
+		if strings.HasPrefix(target, "/") {
+			at = "/"
+		}
+		rest = target + "/" + rest
+	}
+	return at, nil
+}
+
+// isLink reports whether an entry is a link; what is absent is none.
+func isLink(info Info, err error) (bool, error) {
+	if isAbsent(err) {
+		return false, nil
+	}
+	return err == nil && info.Mode.Type() == fs.ModeSymlink, err
+}
