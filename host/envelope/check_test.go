@@ -58,7 +58,7 @@ func TestCheckRefuses(t *testing.T) {
 			assert.Equal(t, pluginv1.CodeInvalidConfig, code)
 			assert.Equal(t, []string{name}, fields, "%q", value)
 			assert.NotContains(t, err.Error(), canary)
-			_, opened := Open(doc, passphrase())
+			_, opened := open(t, doc, passphrase())
 			assert.Equal(t, err, opened, "Open checks first")
 		}
 	}
@@ -140,7 +140,7 @@ func FuzzCheck(f *testing.F) {
 			assert.Equal(t, text, base64.StdEncoding.EncodeToString(data))
 		}
 		doc.Spec.Iterations = "50000" // a million of them is too slow
-		if _, err := Open(doc, passphrase()); err != nil {
+		if _, err := open(t, doc, passphrase()); err != nil {
 			_, fields := said(t, err)
 			assert.Equal(t, []string{"ciphertext"}, fields)
 		}

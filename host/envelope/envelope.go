@@ -6,14 +6,12 @@
 package envelope
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/pbkdf2"
 	"crypto/rand"
-	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
-	"strconv"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -53,7 +51,15 @@ func Seal(name, provider, passphraseURI string, providerConfig json.RawMessage, 
 
 // seal adds IV and ciphertext to a document that has everything else.
 func seal(doc v1alpha1.EncryptedConfig, passphrase, plain []byte) (v1alpha1.EncryptedConfig, error) {
-	aead, err := newAEAD(doc.Spec, passphrase)
+	derive, err := derivation(doc.Spec, passphrase)
+	if err != nil {
+		return v1alpha1.EncryptedConfig{}, err
+	}
+	key, err := derive()
+	if err != nil {
+		return v1alpha1.EncryptedConfig{}, err
+	}
+	aead, err := newAEAD(key)
 	if err != nil {
 		return v1alpha1.EncryptedConfig{}, err
 	}
@@ -68,13 +74,21 @@ func seal(doc v1alpha1.EncryptedConfig, passphrase, plain []byte) (v1alpha1.Encr
 
 // Open checks and decrypts a document. An error is a *pluginv1.Error: that of Check, or of code InvalidConfig for a passphrase
 // that is too short, and for one that does not decrypt the document. The latter is the same whatever the cause is: another
-// passphrase, or a field that is not as it was encrypted. The largest number of iterations takes several seconds, in which Open
-// cannot be interrupted. Beside the document, it needs memory for the stream once.
-func Open(doc v1alpha1.EncryptedConfig, passphrase []byte) ([]byte, error) {
+// passphrase, or a field that is not as it was encrypted. The largest number of iterations takes several seconds: Open returns the
+// error of the context as soon as that has ended. Beside the document, it needs memory for the stream once.
+func (o *Opener) Open(ctx context.Context, doc v1alpha1.EncryptedConfig, passphrase []byte) ([]byte, error) {
 	if err := Check(doc); err != nil {
 		return nil, err
 	}
-	aead, err := newAEAD(doc.Spec, passphrase)
+	derive, err := derivation(doc.Spec, passphrase)
+	if err != nil {
+		return nil, err
+	}
+	key, err := o.key(ctx, derive)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := newAEAD(key)
 	if err != nil {
 		return nil, err
 	}
@@ -93,25 +107,9 @@ func Open(doc v1alpha1.EncryptedConfig, passphrase []byte) ([]byte, error) {
 
 const undecryptable = "cannot be decrypted: the passphrase is another one, or a field of the document has changed since it was encrypted"
 
-// newAEAD derives the key. The AEAD expects the IV before the ciphertext and has no nonce of its own: Go's FIPS 140 mode refuses
+// newAEAD returns the AEAD of a key. It expects the IV before the ciphertext and has no nonce of its own: Go's FIPS 140 mode refuses
 // every other AES-GCM.
-func newAEAD(s v1alpha1.EncryptedConfigSpec, passphrase []byte) (cipher.AEAD, error) {
-	if len(passphrase) < MinPassphrase {
-		return nil, invalid("spec.passphraseURI", "is that of a passphrase of fewer than "+strconv.Itoa(MinPassphrase)+" bytes",
-			"use a random passphrase of 32 bytes")
-	}
-	salt, err := base64.StdEncoding.DecodeString(s.Salt)
-	if err != nil {
-		return nil, err
-	}
-	rounds, err := strconv.Atoi(s.Iterations)
-	if err != nil {
-		return nil, err
-	}
-	key, err := pbkdf2.Key(sha512.New, string(passphrase), salt, rounds, keyBytes)
-	if err != nil {
-		return nil, err
-	}
+func newAEAD(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func TestSeal(t *testing.T) {
 		assert.Len(t, decode(t, doc.Spec.Salt), 16)
 		assert.Len(t, decode(t, doc.Spec.IV), 12)
 		assert.Len(t, decode(t, doc.Spec.Ciphertext), len(plain)+16)
-		got, err := Open(doc, passphrase())
+		got, err := open(t, doc, passphrase())
 		require.NoError(t, err)
 		assert.Equal(t, plain, string(got))
 		salts[doc.Spec.Salt], ivs[doc.Spec.IV] = true, true
@@ -66,12 +66,12 @@ func TestLengthOfPassphrase(t *testing.T) {
 		doc, err := Seal("site", "file", "file:///key", nil, secret, []byte(stream))
 		if field == "" {
 			require.NoError(t, err)
-			plain, err := Open(doc, secret)
+			plain, err := open(t, doc, secret)
 			require.NoError(t, err)
 			assert.Equal(t, stream, string(plain))
 			continue
 		}
-		_, opened := Open(sealed(t, stream), secret)
+		_, opened := open(t, sealed(t, stream), secret)
 		assert.Equal(t, err, opened)
 		code, fields := said(t, err)
 		assert.Equal(t, pluginv1.CodeInvalidConfig, code)
@@ -83,7 +83,7 @@ func TestLengthOfPassphrase(t *testing.T) {
 // cannotOpen asserts that a document is not decrypted, and that the error is the same for each cause.
 func cannotOpen(t *testing.T, doc v1alpha1.EncryptedConfig, passphrase []byte, why ...any) {
 	t.Helper()
-	plain, err := Open(doc, passphrase)
+	plain, err := open(t, doc, passphrase)
 	assert.Nil(t, plain, why...)
 	assert.EqualError(t, err, "InvalidConfig: spec.ciphertext: cannot be decrypted: the passphrase is another one, "+
 		"or a field of the document has changed since it was encrypted", why...)
@@ -150,7 +150,7 @@ func TestExchangedFields(t *testing.T) {
 		}
 		cannotOpen(t, mixed, passphrase(), group)
 	}
-	plain, err := Open(second, passphrase())
+	plain, err := open(t, second, passphrase())
 	require.NoError(t, err)
 	assert.Equal(t, stream, string(plain))
 }
@@ -161,7 +161,7 @@ func TestUnauthenticatedFields(t *testing.T) {
 	doc := sealed(t, stream)
 	doc.Metadata.Timeout, doc.Metadata.When = "5m", &target.Selector{OS: []string{"linux"}}
 	doc.Spec.ProviderConfig = json.RawMessage(`{"token":{"value":"rotated"}}`)
-	plain, err := Open(doc, passphrase())
+	plain, err := open(t, doc, passphrase())
 	require.NoError(t, err)
 	assert.Equal(t, stream, string(plain))
 }
@@ -172,7 +172,7 @@ func TestMemory(t *testing.T) {
 	doc := sealed(t, plain)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	got, err := Open(doc, passphrase())
+	got, err := open(t, doc, passphrase())
 	runtime.ReadMemStats(&after)
 	require.NoError(t, err)
 	assert.True(t, string(got) == plain)

@@ -40,6 +40,12 @@ func sealed(t testing.TB, plain string, change ...func(*v1alpha1.EncryptedConfig
 	return doc
 }
 
+// open decrypts with an Opener of its own.
+func open(t testing.TB, doc v1alpha1.EncryptedConfig, passphrase []byte) ([]byte, error) {
+	t.Helper()
+	return NewOpener().Open(t.Context(), doc, passphrase)
+}
+
 func encode(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
 func decode(t testing.TB, s string) []byte {

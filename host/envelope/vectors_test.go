@@ -36,7 +36,7 @@ func TestVectors(t *testing.T) {
 		require.Empty(t, document.Unmarshal(v.Document, &doc), v.Vector)
 		passphrase, err := hex.DecodeString(v.Passphrase)
 		require.NoError(t, err)
-		plain, err := Open(doc, passphrase)
+		plain, err := open(t, doc, passphrase)
 		if v.Fails != "" {
 			code, _ := said(t, err)
 			assert.Equal(t, v.Fails, code.String(), v.Vector)

@@ -77,6 +77,8 @@ func (p Plan) Observe(e run.Event) {
 	switch e.Type {
 	case run.EventDocumentPlanned:
 		p.document(e)
+	case run.EventWarning: // of a document that is resolved instead of planned
+		p.print("%s%s: warning: %s\n", name(e.Document), by(e.Document), Escape(e.Message))
 	case run.EventRunFinished:
 		for i := range e.Report.Documents {
 			d := &e.Report.Documents[i]

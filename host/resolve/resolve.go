@@ -111,8 +111,10 @@ func Fetch(ctx context.Context, source pluginv1.Source, want v1alpha1.RemoteConf
 	return data.Bytes(), revision, nil
 }
 
-// Decrypt returns the stream in an EncryptedConfig.
-func Decrypt(ctx context.Context, keys pluginv1.KeyProvider, want v1alpha1.EncryptedConfig, r Request) ([]byte, error) {
+// Decrypt returns the stream in an EncryptedConfig. It ends with the context.
+func Decrypt(
+	ctx context.Context, keys pluginv1.KeyProvider, opener *envelope.Opener, want v1alpha1.EncryptedConfig, r Request,
+) ([]byte, error) {
 	text, err := withoutCiphertext(r.Document)
 	if err != nil {
 		return nil, err
@@ -123,7 +125,7 @@ func Decrypt(ctx context.Context, keys pluginv1.KeyProvider, want v1alpha1.Encry
 	if err != nil || r.ValidateOnly {
 		return nil, err
 	}
-	plain, err := envelope.Open(want, passphrase)
+	plain, err := opener.Open(ctx, want, passphrase)
 	clear(passphrase)
 	return plain, err
 }

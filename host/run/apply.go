@@ -162,7 +162,7 @@ func (r *runner) applyOnce(ctx context.Context, p *planned, res result, end time
 		if err := r.planPending(ctx, p, end); err != nil {
 			return res, err
 		}
-		res = res.warn(p.plan.Warnings...)
+		res = r.warn(p.doc, res, p.plan.Warnings...)
 	}
 	changes := len(p.plan.Changes)
 	switch {

@@ -13,8 +13,20 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/host/envelope"
 	"github.com/machineadm/machineadm/host/resolve"
 )
+
+// limit bounds the access to a source.
+type limit struct {
+	tries time.Duration // how long the plugin tries again by itself
+	// until ends the access to all sources of a stage: one that sends a byte now and then would hold the stage for its own limit, once
+	// for each document. The zero value means the end of the context.
+	until time.Time
+}
+
+// stage is the limit of documents that are resolved one after the other.
+func (x *expander) stage() limit { return limit{firstTries, time.Now().Add(x.o.PlanTimeout)} }
 
 // firstTries is how long a plugin tries again by itself to reach a source in the first planning, in which other documents may have
 // to come first. At the turn of the document it is all that is left of its limit.
@@ -22,7 +34,9 @@ const firstTries = 5 * time.Second
 
 // expand puts behind each document that stands for others what it stands for. An error ends the run.
 func (r *runner) expand(ctx context.Context, s stream) (stream, error) {
-	r.expander = &expander{runner: r, chains: map[string]string{}, sums: map[string][sha256.Size]byte{}, bytes: int64(len(r.o.Stream))}
+	r.expander = &expander{
+		runner: r, chains: map[string]string{}, sums: map[string][sha256.Size]byte{}, bytes: int64(len(r.o.Stream)), opener: envelope.NewOpener(),
+	}
 	for _, d := range s.docs {
 		r.expander.chains[d.label()] = d.chain()
 	}
@@ -32,7 +46,7 @@ func (r *runner) expand(ctx context.Context, s stream) (stream, error) {
 	ctx, cancel := r.untilInterrupted(ctx)
 	defer cancel()
 	out := stream{problems: s.problems, faulty: s.faulty}
-	if err := r.expander.all(ctx, s.docs, &out); err != nil {
+	if err := r.expander.all(ctx, s.docs, &out, r.expander.stage()); err != nil {
 		return s, err
 	}
 	for i := range out.docs {
@@ -42,6 +56,14 @@ func (r *runner) expand(ctx context.Context, s stream) (stream, error) {
 		return s, err
 	}
 	return out, r.expander.sign()
+}
+
+// apply returns the context of one access.
+func (l limit) apply(ctx context.Context) (context.Context, context.CancelFunc) {
+	if l.until.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadlineCause(ctx, l.until, errPlanTimeout)
 }
 
 // prune removes what documents stood for that are no longer in the stream. While one is not resolved, those that it stands for are
@@ -56,8 +78,8 @@ func (x *expander) prune(s stream) error {
 	return stateError("remove what documents stood for", x.deps.Resolved.Only(x.keys))
 }
 
-// all resolves these documents and, at each place, what they stand for.
-func (x *expander) all(ctx context.Context, docs []doc, out *stream) error {
+// all resolves these documents and, at each place, what they stand for. What the limit leaves is pending.
+func (x *expander) all(ctx context.Context, docs []doc, out *stream, l limit) error {
 	for _, d := range docs {
 		if !d.isReference() || len(d.wrong) > 0 {
 			out.docs = append(out.docs, d)
@@ -66,9 +88,11 @@ func (x *expander) all(ctx context.Context, docs []doc, out *stream) error {
 		if err := x.checkpoint(ctx); err != nil {
 			return err
 		}
-		limited, cancel := context.WithTimeoutCause(ctx, x.o.PlanTimeout, errPlanTimeout)
-		state, below, err := x.resolve(limited, d, firstTries)
-		cancel()
+		own := l
+		if d.Kind == v1alpha1.KindReportTarget { // contacts nothing before the end of the run
+			own = x.stage()
+		}
+		state, below, err := x.resolve(ctx, d, own)
 		if err != nil {
 			return err
 		}
@@ -76,7 +100,7 @@ func (x *expander) all(ctx context.Context, docs []doc, out *stream) error {
 		d.source = &state
 		out.docs = append(out.docs, d)
 		out.problems, out.faulty = append(out.problems, below.problems...), append(out.faulty, below.faulty...)
-		if err := x.all(ctx, below.docs, out); err != nil {
+		if err := x.all(ctx, below.docs, out, l); err != nil {
 			return err
 		}
 	}
@@ -84,7 +108,7 @@ func (x *expander) all(ctx context.Context, docs []doc, out *stream) error {
 }
 
 // resolve resolves one document, and returns what it stands for. An error ends the run.
-func (x *expander) resolve(ctx context.Context, d doc, tries time.Duration) (source, stream, error) {
+func (x *expander) resolve(ctx context.Context, d doc, l limit) (source, stream, error) {
 	if !d.When.Matches(x.o.Target) {
 		return source{result: result{}.end(report.NotApplicable, "")}, stream{}, nil
 	}
@@ -110,10 +134,12 @@ func (x *expander) resolve(ctx context.Context, d doc, tries time.Duration) (sou
 		return out, stream{}, nil
 	}
 	began := time.Now()
-	data, err := x.get(ctx, d, want, &out, tries)
+	limited, cancel := l.apply(ctx)
+	defer cancel()
+	data, err := x.get(limited, d, want, &out, l.tries)
 	out.result.took = time.Since(began)
 	if err != nil {
-		return x.failed(ctx, d, out, err)
+		return x.failed(limited, d, out, err)
 	}
 	if x.o.Mode == ModeValidate {
 		return out, stream{}, nil
@@ -174,6 +200,9 @@ func (x *expander) get(ctx context.Context, d doc, want any, out *source, tries 
 	if kept != nil && x.o.Resumed {
 		return kept, nil
 	}
+	if err := ctx.Err(); err != nil { // the sources before it have used up the limit
+		return nil, err
+	}
 	plugin := out.result.by.plugin
 	var data []byte
 	var revision string
@@ -181,13 +210,13 @@ func (x *expander) get(ctx context.Context, d doc, want any, out *source, tries 
 	case *v1alpha1.RemoteConfig:
 		data, revision, err = resolve.Fetch(ctx, plugin.Source, *want, request)
 	case *v1alpha1.EncryptedConfig:
-		data, err = resolve.Decrypt(ctx, plugin.Keys, *want, request)
+		data, err = resolve.Decrypt(ctx, plugin.Keys, x.opener, *want, request)
 	}
 	switch {
 	case err != nil && kept != nil && resolve.Absent(err):
-		out.result = out.result.warn(pluginv1.Warning{
-			Message: "the source has nothing for this machine any more; what an earlier try got is used: " + pluginv1.AsError(err).Message,
-		})
+		message := "the source has nothing for this machine any more; what an earlier try got is used: " + pluginv1.AsError(err).Message
+		out.result = x.warn(d, out.result, pluginv1.Warning{Message: message})
+		x.log.Warn(message, "document", d.label()) // the output of a run can go to a file
 		return kept, nil
 	case err != nil || request.ValidateOnly:
 		return nil, err
@@ -205,7 +234,7 @@ func (x *expander) failed(ctx context.Context, d doc, out source, err error) (so
 		awaitDeadline(ctx)
 		switch {
 		case errors.Is(context.Cause(ctx), errPlanTimeout):
-			err = &pluginv1.Error{Code: pluginv1.CodeRetry, Message: fmt.Sprintf("it was not delivered within %s", x.o.PlanTimeout)}
+			err = &pluginv1.Error{Code: pluginv1.CodeRetry, Message: fmt.Sprintf("it was not delivered within %s, the limit of all sources together", x.o.PlanTimeout)}
 		case ctx.Err() != nil:
 			return out, stream{}, x.contextEnded(ctx.Err())
 		default:

@@ -39,6 +39,6 @@ func (x *expander) unsent(d doc, s source) source {
 	if hint := wrong[0].err.Hint; hint != "" {
 		message += "; " + hint
 	}
-	out := result{by: s.result.by, took: s.result.took}.warn(pluginv1.Warning{Message: message})
+	out := x.warn(d, result{by: s.result.by, took: s.result.took}, pluginv1.Warning{Message: message})
 	return source{result: out.end(report.Unchanged, "")}
 }

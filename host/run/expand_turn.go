@@ -17,7 +17,7 @@ func (r *runner) resolvePending(ctx context.Context, p *planned, res result, end
 	ctx, cancelLimit := context.WithDeadlineCause(ctx, end, errTimedOut)
 	defer cancelLimit()
 	x := r.expander
-	state, below, err := x.resolve(ctx, p.doc, time.Until(end))
+	state, below, err := x.resolve(ctx, p.doc, limit{tries: time.Until(end)})
 	switch {
 	case err != nil:
 		return res, p.withinLimit(ctx, err)
@@ -28,12 +28,14 @@ func (r *runner) resolvePending(ctx context.Context, p *planned, res result, end
 	case state.result.outcome == report.Failed:
 		return res, state.result.problems
 	}
-	res.warnings = append(slices.Clone(res.warnings), state.result.warnings...)
+	for _, text := range state.result.warnings { // resolve has emitted them
+		res = res.warn(pluginv1.Warning{Message: text})
+	}
 	if len(below.problems) > 0 {
 		return res, below.problems.sorted()
 	}
 	var more stream
-	if err := x.all(ctx, below.docs, &more); err != nil {
+	if err := x.all(ctx, below.docs, &more, x.stage()); err != nil {
 		return res, p.withinLimit(ctx, err)
 	}
 	if err := x.sign(); err != nil {
@@ -73,7 +75,7 @@ func (r *runner) insert(ctx context.Context, at int, s stream) error {
 		if more := conflicting[i]; len(more) > 0 && p.result.outcome != report.Failed {
 			p.result = p.result.fail(more)
 		}
-		r.results[i] = p.result
+		r.results[i] = p.result.warn(p.plan.Warnings...)
 		wrong = append(wrong, p.result.problems...)
 	}
 	if len(wrong) > 0 {

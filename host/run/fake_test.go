@@ -218,10 +218,12 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 		w.resume.world, with.Resume = w, w.resume
 	}
 	generation, _ := with.Generation(o.Stream)
+	before := len(w.events)
 	got, details := Execute(ctx, o, with, report.Report{
 		Generation: generation, APIVersion: report.APIVersion, Kind: report.Kind, Outcome: report.RunRunning, Documents: []report.Document{},
 	})
 	wantValid(w.t, got)
+	wantWarned(w.t, got, w.events[before:])
 	w.details = details
 	return got
 }

@@ -30,7 +30,9 @@ type fakeSource struct {
 	onFetch  func(ctx context.Context, uri string) error // before answer
 	calls    map[string]int
 	onReport error
-	requests []pluginv1.FetchRequest
+	// onPassphrase is called before the passphrase is returned.
+	onPassphrase func()
+	requests     []pluginv1.FetchRequest
 }
 
 // serve installs a source and key provider with these objects.
@@ -108,6 +110,9 @@ func (s *fakeSource) Passphrase(_ context.Context, r pluginv1.PassphraseRequest)
 	s.world.note("passphrase %s", docName(pluginv1.Request{Document: r.Document}))
 	if r.ValidateOnly {
 		return nil, nil
+	}
+	if s.onPassphrase != nil {
+		s.onPassphrase()
 	}
 	return []byte(passphrase), nil
 }

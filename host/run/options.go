@@ -66,7 +66,7 @@ type Options struct {
 	Reboot bool
 	// Timeout bounds the run; 0 means RunTimeout.
 	Timeout time.Duration
-	// PlanTimeout bounds each Plan of a document; 0 means the constant PlanTimeout.
+	// PlanTimeout bounds each Plan of a document, and all sources together before the first planning; 0 means the constant PlanTimeout.
 	PlanTimeout time.Duration
 	// Interrupt is closed to request an early, orderly end.
 	Interrupt <-chan struct{}

@@ -91,8 +91,12 @@ func (r *runner) prepare(ctx context.Context, s stream) ([]planned, error) {
 	wrong := slices.Clone(s.problems)
 	for i, p := range all {
 		r.results[i] = p.result
-		if r.o.Mode == ModePlan {
+		switch r.o.Mode {
+		case ModePlan:
 			r.results[i] = p.outcome(r.image())
+		case ModeApply: // the run can end before its turn
+			r.results[i] = p.result.warn(p.plan.Warnings...)
+		case ModeValidate:
 		}
 		wrong = append(wrong, p.result.problems...)
 	}

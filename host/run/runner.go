@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/envelope"
 	"github.com/machineadm/machineadm/host/state"
 )
 
@@ -39,6 +41,7 @@ type expander struct {
 	keys    []string          // of what this run resolves, also if it cannot yet
 	fetches int
 	bytes   int64
+	opener  *envelope.Opener
 	sums    map[string][sha256.Size]byte // the digests of all that was resolved, by the ID of the document
 }
 
@@ -93,6 +96,18 @@ func (r *runner) emitFor(d doc, res result, e Event) {
 	folded := fold(d, res)
 	e.Document = &folded
 	r.emit(e)
+}
+
+// warn adds warnings to the result of a document, and emits those that are new. The warnings of a plan in the first planning are in
+// its document-planned.
+func (r *runner) warn(d doc, res result, warnings ...pluginv1.Warning) result {
+	for _, w := range warnings {
+		before := len(res.warnings)
+		if res = res.warn(w); len(res.warnings) > before {
+			r.emitFor(d, res, Event{Type: EventWarning, Message: warningText(w)})
+		}
+	}
+	return res
 }
 
 // record saves the report. A run whose report cannot be saved must not change anything else.

@@ -101,11 +101,11 @@ func TestWeDecryptPythons(t *testing.T) {
 	for i, plain := range plains() {
 		var doc v1alpha1.EncryptedConfig
 		require.NoError(t, json.Unmarshal(answers[i], &doc))
-		got, err := envelope.Open(doc, []byte(passphrase))
+		got, err := envelope.NewOpener().Open(t.Context(), doc, []byte(passphrase))
 		require.NoError(t, err)
 		assert.True(t, string(got) == plain, "%d bytes", len(plain))
 		doc.Spec.Provider = "vault"
-		_, err = envelope.Open(doc, []byte(passphrase))
+		_, err = envelope.NewOpener().Open(t.Context(), doc, []byte(passphrase))
 		assert.Error(t, err)
 	}
 }

@@ -192,6 +192,7 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 		fmt.Sprintf("| a message between host and plugin | %d MiB |", pluginv1.MaxMessageBytes>>20),
 		fmt.Sprintf("| a file that a plugin of the SDK reads | %d MiB |", machine.MaxFileBytes>>20),
 		"its description | " + seconds(launch.DefaultTimeout) + " each",
+		"all sources of a stream before the first planning | " + seconds(run.PlanTimeout) + " together",
 		"planning a document | " + seconds(run.PlanTimeout),
 		"applying a document | " + minutes(run.ApplyTimeout),
 		"pauses of " + seconds(retry.First) + " to " + seconds(retry.Most) + ", " + minutes(retry.Total) + " in all",

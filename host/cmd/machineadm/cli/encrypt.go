@@ -122,7 +122,7 @@ func (o *encryptFlags) write(ctx context.Context, s streams, where *place, p *la
 	if err != nil {
 		return err
 	}
-	_, err = resolve.Decrypt(ctx, p.Keys, want, resolve.Request{Document: raw, Target: where.target, ValidateOnly: true})
+	_, err = resolve.Decrypt(ctx, p.Keys, envelope.NewOpener(), want, resolve.Request{Document: raw, Target: where.target, ValidateOnly: true})
 	if err != nil {
 		return pluginFailure(o.provider, err)
 	}
@@ -207,7 +207,7 @@ func (g *globals) decrypt(ctx context.Context, s streams, o *encryptFlags) error
 		return err
 	}
 	return g.withKeys(ctx, s, want.Spec.Provider, func(ctx context.Context, where *place, p *launch.Plugin) error {
-		plain, err := resolve.Decrypt(ctx, p.Keys, want, resolve.Request{Document: raw, Target: where.target})
+		plain, err := resolve.Decrypt(ctx, p.Keys, envelope.NewOpener(), want, resolve.Request{Document: raw, Target: where.target})
 		if err != nil {
 			return pluginFailure(want.Spec.Provider, err)
 		}

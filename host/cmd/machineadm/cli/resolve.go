@@ -30,12 +30,16 @@ func (g *globals) resolve(ctx context.Context, s streams, o *applyFlags) error {
 			return
 		}
 		for _, d := range e.Report.Documents {
-			line := fmt.Sprintf("%s%s %s/%s", strings.Repeat("  ", strings.Count(d.ID, ".")), d.ID, d.Kind, reporting.Escape(d.Name))
+			indent := strings.Repeat("  ", strings.Count(d.ID, "."))
+			line := fmt.Sprintf("%s%s %s/%s", indent, d.ID, d.Kind, reporting.Escape(d.Name))
 			if d.Provider != "" {
 				line += " by " + reporting.Escape(d.Provider)
 			}
 			if d.Outcome != "" && d.Outcome != report.Skipped {
 				line += ": " + reporting.DocumentWord(&d)
+			}
+			for _, warning := range d.Warnings {
+				line += "\n" + indent + "  warning: " + reporting.Escape(warning)
 			}
 			_, _ = fmt.Fprintln(s.out, line) // the exit code reports success too
 		}
