@@ -172,8 +172,11 @@ func (r *readers) requests(of input) []reconcile.Request {
 			requests = append(requests, reconcile.Request{NamespacedName: by.config})
 		}
 	}
-	if _, known := r.byConfig[of.ObjectKey]; known && of.GroupKind == (schema.GroupKind{Kind: "Secret"}) {
-		requests = append(requests, reconcile.Request{NamespacedName: of.ObjectKey})
+	if name, ok := configOfData(of.Name); ok && of.GroupKind == (schema.GroupKind{Kind: "Secret"}) {
+		config := client.ObjectKey{Namespace: of.Namespace, Name: name}
+		if _, known := r.byConfig[config]; known {
+			requests = append(requests, reconcile.Request{NamespacedName: config})
+		}
 	}
 	return requests
 }

@@ -136,16 +136,17 @@ func (w *work) keepPool(ctx context.Context, epoch int, changed []string) (ctrl.
 		return ctrl.Result{}, err
 	}
 	secret := &corev1.Secret{}
-	if err := w.r.Live.Get(ctx, client.ObjectKeyFromObject(w.config), secret); err != nil {
+	if err := w.r.Live.Get(ctx, w.dataKey(), secret); err != nil {
 		return ctrl.Result{}, fmt.Errorf("get the Secret with the data: %w", err)
 	}
+	before := secret.DeepCopy()
 	if secret.Annotations == nil {
 		secret.Annotations = map[string]string{}
 	}
 	delete(secret.Annotations, bootstrap.AnnotationTokenEpoch)
 	maps.Copy(secret.Annotations, annotations)
 	secret.Data = map[string][]byte{"value": made.data.Value, "format": []byte(made.data.Format)}
-	if err := w.r.Client.Update(ctx, secret); err != nil {
+	if err := w.r.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return ctrl.Result{}, fmt.Errorf("replace the data of the pool: %w", err)
 	}
 	reached(w.config, bootstrap.ConditionInputsUpToDate, bootstrap.ReasonUpToDate)

@@ -8,12 +8,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 	"github.com/machineadm/machineadm/host/controller/token"
 )
+
+// KeyType is the type of a Secret with the key of a cluster. A type never changes.
+const KeyType = corev1.SecretType("machineadm.cluster.x-k8s.io/cluster-key")
 
 // keyOf names the Secret with the key of a cluster.
 func keyOf(cluster *clusterv1.Cluster) client.ObjectKey {
@@ -29,7 +33,7 @@ func (r *Reconciler) clusterKey(ctx context.Context, cluster *clusterv1.Cluster)
 			Labels:          map[string]string{clusterv1.ClusterNameLabel: cluster.Name},
 			OwnerReferences: []metav1.OwnerReference{clusterOwner(cluster)},
 		},
-		Type: clusterv1.ClusterSecretType,
+		Type: KeyType, Immutable: ptr.To(true),
 	}
 	id := keyOf(cluster)
 	known, err := r.metadata(ctx, "Secret", id)
@@ -37,11 +41,8 @@ func (r *Reconciler) clusterKey(ctx context.Context, cluster *clusterv1.Cluster)
 		return nil, err
 	}
 	if known != nil {
-		if err := r.own(ctx, known, clusterOwner(cluster)); err != nil {
-			return nil, err
-		}
 		if key := r.keys.get(id, known.ResourceVersion); key != nil {
-			return key, nil
+			return key, r.own(ctx, known, clusterOwner(cluster))
 		}
 	}
 	err = r.Live.Get(ctx, id, secret)
@@ -56,11 +57,19 @@ func (r *Reconciler) clusterKey(ctx context.Context, cluster *clusterv1.Cluster)
 	if err != nil {
 		return nil, fmt.Errorf("get the key of Cluster %s: %w", cluster.Name, err)
 	}
+	if secret.Type != KeyType {
+		// Another program may have written it for somebody who may not write Secrets: the type is what such a program does not set.
+		return nil, invalid(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonKeyNotFound,
+			"Secret %s is not of type %s: delete it", secret.Name, KeyType)
+	}
 	key := secret.Data["value"]
 	if len(key) != token.KeyBytes {
 		return nil, invalid(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonKeyNotFound,
 			"Secret %s has no key value of %d bytes: delete it if no machine of the cluster is being made", secret.Name, token.KeyBytes)
 	}
 	r.keys.put(id, secret.ResourceVersion, key)
-	return key, nil
+	if known == nil {
+		return key, nil
+	}
+	return key, r.own(ctx, known, clusterOwner(cluster))
 }

@@ -42,7 +42,7 @@ func (w *work) make(ctx context.Context) (ctrl.Result, error) {
 	warn(w.r.events, w.config, w.reading.left)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.config.Namespace, Name: w.config.Name, Annotations: annotations,
+			Namespace: w.config.Namespace, Name: dataName(w.config.Name), Annotations: annotations,
 			Labels: map[string]string{clusterv1.ClusterNameLabel: w.cluster.Name},
 			OwnerReferences: []metav1.OwnerReference{
 				*metav1.NewControllerRef(w.config, bootstrap.GroupVersion().WithKind(bootstrap.KindMachineBootstrapConfig)),

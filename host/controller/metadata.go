@@ -29,7 +29,9 @@ func (r *Reconciler) own(ctx context.Context, secret *metav1.PartialObjectMetada
 		return nil
 	}
 	before := secret.DeepCopy()
-	former := func(o metav1.OwnerReference) bool { return o.Kind == owner.Kind && o.Name == owner.Name }
+	former := func(o metav1.OwnerReference) bool {
+		return groupOf(o) == groupOf(owner) && o.Kind == owner.Kind && o.Name == owner.Name
+	}
 	secret.OwnerReferences = append(slices.DeleteFunc(secret.OwnerReferences, former), owner)
 	if err := r.Client.Patch(ctx, secret, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("correct the owner of Secret %s: %w", secret.Name, err)

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 )
 
 // owner is what a config needs of its Machine or MachinePool.
@@ -22,27 +24,47 @@ type owner struct {
 	joined bool
 	// data is the name of the Secret that the owner already has.
 	data string
+	// config is what the owner refers to.
+	config clusterv1.ContractVersionedObjectReference
+}
+
+// refersTo says whether the owner refers to the config: an owner reference alone is written by whoever writes the config.
+func (o *owner) refersTo(config metav1.Object) bool {
+	return o.config.APIGroup == bootstrap.Group && o.config.Kind == bootstrap.KindMachineBootstrapConfig && o.config.Name == config.GetName()
 }
 
 // pool says whether further machines come with the same data.
 func (o *owner) pool() bool { return o.kind == "MachinePool" }
 
-// findOwner returns nil if nothing owns the config yet.
+// groupOf is the API group of an owner, empty if it has none.
+func groupOf(ref metav1.OwnerReference) string {
+	gv, _ := schema.ParseGroupVersion(ref.APIVersion) // of what cannot be read nothing is believed
+	return gv.Group
+}
+
+// findOwner returns the Machine or MachinePool that controls the config and refers to it, nil if there is none yet. Whoever writes
+// the config writes its owner references: neither a name nor a reference alone is believed.
 func findOwner(ctx context.Context, c client.Reader, config metav1.Object) (*owner, error) {
-	for _, ref := range config.GetOwnerReferences() {
-		gv, err := schema.ParseGroupVersion(ref.APIVersion)
-		if err != nil || gv.Group != clusterv1.GroupVersion.Group {
-			continue
-		}
-		key := client.ObjectKey{Namespace: config.GetNamespace(), Name: ref.Name}
-		switch ref.Kind {
-		case "Machine":
-			return machineOwner(ctx, c, key)
-		case "MachinePool":
-			return poolOwner(ctx, c, key)
-		}
+	ref := metav1.GetControllerOf(config)
+	if ref == nil {
+		return nil, nil //nolint:nilnil // no owner is no error
 	}
-	return nil, nil //nolint:nilnil // no owner is no error
+	if groupOf(*ref) != clusterv1.GroupVersion.Group {
+		return nil, nil //nolint:nilnil // likewise
+	}
+	key := client.ObjectKey{Namespace: config.GetNamespace(), Name: ref.Name}
+	var found *owner
+	var err error
+	switch ref.Kind {
+	case "Machine":
+		found, err = machineOwner(ctx, c, key)
+	case "MachinePool":
+		found, err = poolOwner(ctx, c, key)
+	}
+	if err != nil || found == nil || found.object.GetUID() != ref.UID || !found.refersTo(config) {
+		return nil, err
+	}
+	return found, nil
 }
 
 func machineOwner(ctx context.Context, c client.Reader, key client.ObjectKey) (*owner, error) {
@@ -50,9 +72,10 @@ func machineOwner(ctx context.Context, c client.Reader, key client.ObjectKey) (*
 	if err := c.Get(ctx, key, &m); err != nil {
 		return nil, ignoreNotFound("get Machine "+key.String(), err)
 	}
+	config := m.Spec.Bootstrap.ConfigRef
 	_, controlPlane := m.Labels[clusterv1.MachineControlPlaneLabel]
 	return &owner{
-		object: &m, kind: "Machine", cluster: m.Spec.ClusterName, version: m.Spec.Version, controlPlane: controlPlane,
+		object: &m, kind: "Machine", config: config, cluster: m.Spec.ClusterName, version: m.Spec.Version, controlPlane: controlPlane,
 		joined: m.Status.NodeRef.IsDefined() || !m.DeletionTimestamp.IsZero(), data: deref(m.Spec.Bootstrap.DataSecretName),
 	}, nil
 }
@@ -63,7 +86,7 @@ func poolOwner(ctx context.Context, c client.Reader, key client.ObjectKey) (*own
 		return nil, ignoreNotFound("get MachinePool "+key.String(), err)
 	}
 	return &owner{
-		object: &p, kind: "MachinePool", cluster: p.Spec.ClusterName, version: p.Spec.Template.Spec.Version,
+		object: &p, kind: "MachinePool", config: p.Spec.Template.Spec.Bootstrap.ConfigRef, cluster: p.Spec.ClusterName, version: p.Spec.Template.Spec.Version,
 		joined: !p.DeletionTimestamp.IsZero(), data: deref(p.Spec.Template.Spec.Bootstrap.DataSecretName),
 	}, nil
 }

@@ -27,12 +27,13 @@ import (
 
 // +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=machinebootstrapconfigs,verbs=list;watch
 // +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=machinebootstrapconfigs/status,verbs=patch
-// +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=machinebootstrapconfigs/finalizers,verbs=update
-// +kubebuilder:rbac:groups=machineadm.cluster.x-k8s.io,resources=*,verbs=list;watch;patch;delete
+// +kubebuilder:rbac:groups=machineadm.cluster.x-k8s.io,resources=containerruntimes;domainjoins;kubernetesnodes;sysctls;timesyncs,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=machineadm.cluster.x-k8s.io,resources=containerruntimetemplates;domainjointemplates,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=machineadm.cluster.x-k8s.io,resources=kubernetesnodetemplates;sysctltemplates;timesynctemplates,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinepools,verbs=list;watch
 // +kubebuilder:rbac:groups=controlplane.cluster.x-k8s.io,resources=*,verbs=list;watch
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=list;watch

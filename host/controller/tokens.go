@@ -11,10 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util/secret"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+	"github.com/machineadm/machineadm/host/controller/kubeconfig"
 	"github.com/machineadm/machineadm/host/controller/token"
 )
 
@@ -28,12 +30,27 @@ const TokenLabel = "machineadm.cluster.x-k8s.io/bootstrap-token"
 func (w *work) connected(ctx context.Context) (client.Client, error) {
 	c, err := w.r.Workload.GetClient(ctx, client.ObjectKeyFromObject(w.cluster))
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
-		return nil, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForConnection,
-			"there is no connection to the API server of Cluster %s", w.cluster.Name)
+		return nil, w.unconnected(ctx)
 	} else if err != nil {
 		return nil, fmt.Errorf("connect to Cluster %s: %w", w.cluster.Name, err)
 	}
 	return c, nil
+}
+
+// unconnected says why there is no connection to the cluster. Its kubeconfig may be one with which the manager does not connect.
+func (w *work) unconnected(ctx context.Context) error {
+	name := secret.Name(w.cluster.Name, secret.Kubeconfig)
+	found, err := w.reading.body(ctx, "Secret", name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("get Secret %s: %w", name, err)
+	}
+	if err == nil {
+		if _, err := kubeconfig.Contained(found.values[secret.KubeconfigDataName]); err != nil {
+			return invalid(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonInvalidKubeconfig, "Secret %s: kubeconfig: %s", name, err)
+		}
+	}
+	return waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForConnection,
+		"there is no connection to the API server of Cluster %s", w.cluster.Name)
 }
 
 // errTaken is the error of a token whose ID another token of the cluster has: an ID has 30 bits.
@@ -50,9 +67,9 @@ func (w *work) issue(ctx context.Context, epoch int) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	t := token.Derive(w.key, w.config.Namespace, w.config.Name, epoch)
-	secret := tokenSecret(t)
-	secret.Data[bootstrapapi.BootstrapTokenExpirationKey] = expiration(w.r.Now().Add(w.r.TokenTTL))
-	err = c.Create(ctx, secret)
+	made := tokenSecret(t)
+	made.Data[bootstrapapi.BootstrapTokenExpirationKey] = expiration(w.r.Now().Add(w.r.TokenTTL))
+	err = c.Create(ctx, made)
 	if err == nil {
 		w.r.metrics.tokens.WithLabelValues(tokenCreated).Inc()
 		return ctrl.Result{RequeueAfter: w.r.TokenTTL / 2}, nil
@@ -65,7 +82,7 @@ func (w *work) issue(ctx context.Context, epoch int) (ctrl.Result, error) {
 		return ctrl.Result{}, fmt.Errorf("connect to Cluster %s: %w", w.cluster.Name, err)
 	}
 	var found corev1.Secret
-	if err := live.Get(ctx, client.ObjectKeyFromObject(secret), &found); err != nil {
+	if err := live.Get(ctx, client.ObjectKeyFromObject(made), &found); err != nil {
 		return ctrl.Result{}, fmt.Errorf("get a bootstrap token of Cluster %s: %w", w.cluster.Name, err)
 	}
 	return w.renew(ctx, c, t, &found)
@@ -177,15 +194,15 @@ func tokenSecret(t token.Token) *corev1.Secret {
 }
 
 // same says whether a Secret is that of the token. Another token can have the ID.
-func same(secret *corev1.Secret, t token.Token) bool {
-	return string(secret.Data[bootstrapapi.BootstrapTokenSecretKey]) == t.Secret
+func same(found *corev1.Secret, t token.Token) bool {
+	return string(found.Data[bootstrapapi.BootstrapTokenSecretKey]) == t.Secret
 }
 
 func expiration(at time.Time) []byte { return []byte(at.UTC().Format(time.RFC3339)) }
 
 // left is how long a token is valid. One without a readable expiration is renewed.
-func left(secret *corev1.Secret, now time.Time) time.Duration {
-	at, err := time.Parse(time.RFC3339, string(secret.Data[bootstrapapi.BootstrapTokenExpirationKey]))
+func left(found *corev1.Secret, now time.Time) time.Duration {
+	at, err := time.Parse(time.RFC3339, string(found.Data[bootstrapapi.BootstrapTokenExpirationKey]))
 	if err != nil {
 		return 0
 	}

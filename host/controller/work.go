@@ -22,9 +22,13 @@ type work struct {
 	reading *reading
 }
 
+func (w *work) dataKey() client.ObjectKey {
+	return client.ObjectKey{Namespace: w.config.Namespace, Name: dataName(w.config.Name)}
+}
+
 // data is the metadata of the Secret with the data, nil if there is none. Its changes start a reconciliation by its name.
 func (w *work) data(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-	found, err := w.r.metadata(ctx, "Secret", client.ObjectKeyFromObject(w.config))
+	found, err := w.r.metadata(ctx, "Secret", w.dataKey())
 	if err != nil || found == nil {
 		return nil, err
 	}
@@ -34,7 +38,7 @@ func (w *work) data(ctx context.Context) (*metav1.PartialObjectMetadata, error) 
 // belongs refuses a Secret that is not this config's. After the restoration of a backup its owner has another UID.
 func (w *work) belongs(secret metav1.Object) error {
 	owner := metav1.GetControllerOf(secret)
-	if owner != nil && owner.Kind == bootstrap.KindMachineBootstrapConfig && owner.Name == w.config.Name {
+	if owner != nil && groupOf(*owner) == bootstrap.Group && owner.Kind == bootstrap.KindMachineBootstrapConfig && owner.Name == w.config.Name {
 		return nil
 	}
 	return invalid(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonSecretExists,

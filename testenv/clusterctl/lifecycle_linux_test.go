@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -69,6 +70,19 @@ func installed(t *testing.T, s *side, version string) {
 	require.NoError(t, k.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: provider}, &p))
 	require.Equal(t, version, p.Version)
 	require.Equal(t, "BootstrapProvider", p.Type)
+	var policies admissionv1.ValidatingAdmissionPolicyList
+	var bindings admissionv1.ValidatingAdmissionPolicyBindingList
+	require.NoError(t, s.List(t.Context(), &policies, client.MatchingLabels{"cluster.x-k8s.io/provider": provider}))
+	require.NoError(t, s.List(t.Context(), &bindings, client.MatchingLabels{"cluster.x-k8s.io/provider": provider}))
+	require.Len(t, policies.Items, 4)
+	require.Len(t, bindings.Items, 4)
+	for i := range policies.Items {
+		require.Equal(t, policies.Items[i].Name, bindings.Items[i].Spec.PolicyName)
+		require.Empty(t, policies.Items[i].Namespace)
+		if checked := policies.Items[i].Status.TypeChecking; checked != nil {
+			require.Empty(t, checked.ExpressionWarnings, policies.Items[i].Name)
+		}
+	}
 	var d appsv1.Deployment
 	require.NoError(t, s.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "machineadm-controller-manager"}, &d))
 	c := d.Spec.Template.Spec.Containers[0]
@@ -99,7 +113,7 @@ func owned(t *testing.T, s *side) {
 	t.Helper()
 	objects := s.all(t)
 	for _, want := range []string{
-		"Secret/first-machineadm", "Secret/first-ca", "Secret/proxied", "Secret/first-control-plane-0", "ContainerRuntime/proxied",
+		"Secret/first-machineadm", "Secret/first-ca", "Secret/proxied", "Secret/first-control-plane-0-machineadm-data", "ContainerRuntime/proxied",
 		"KubernetesNodeTemplate/first", "SysctlTemplate/first", "MachineBootstrapConfigTemplate/first-worker", "MachineBootstrapConfig/proxied",
 	} {
 		require.Contains(t, objects, want)
@@ -135,6 +149,7 @@ func removed(t *testing.T, s *side) {
 	label := client.MatchingLabels{"cluster.x-k8s.io/provider": provider}
 	for _, list := range []client.ObjectList{
 		&appsv1.DeploymentList{}, &corev1.ServiceAccountList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleList{},
+		&admissionv1.ValidatingAdmissionPolicyList{}, &admissionv1.ValidatingAdmissionPolicyBindingList{},
 	} {
 		require.NoError(t, s.List(t.Context(), list, label))
 		require.Empty(t, content(t, list)["items"], "%T", list)

@@ -86,7 +86,7 @@ func TestMetadata(t *testing.T) {
 // TestObjects: what clusterctl requires of each object.
 func TestObjects(t *testing.T) {
 	var namespaces []string
-	cluster := []string{"CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Namespace"}
+	cluster := []string{"CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Namespace", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 	for _, o := range objects(t) {
 		require.Equal(t, provider, o.GetLabels()["cluster.x-k8s.io/provider"], "%s %s", o.GetKind(), o.GetName())
 		switch {

@@ -45,7 +45,7 @@ func (r *rig) machinePool(t *testing.T) {
 		}
 		return nil
 	}, client.InNamespace("default"))
-	require.Equal(t, "pool", *pools.Items[0].Spec.Template.Spec.Bootstrap.DataSecretName)
+	require.Equal(t, "pool"+dataSuffix, *pools.Items[0].Spec.Template.Spec.Bootstrap.DataSecretName)
 	require.Contains(t, string(r.data(t, "default", "pool").Data["value"]), "kind: Sysctl")
 }
 

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,12 +33,21 @@ const soon = 3 * time.Minute
 // to owners of objects that OpenShift wants.
 func light(t *testing.T, arguments ...string) *rig {
 	t.Helper()
-	r := begin(t, management.Start(t, "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"), definitions)
+	r := begin(t, management.Start(t, "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"), definitions, openshift)
 	r.manager.Stop(t)
 	r.run(t, arguments...)
 	r.ca = authority.New(t)
 	r.cluster(t, "light")
 	return r
+}
+
+// openshift installs the rights that the admission plugin asks for.
+func openshift(c *management.Cluster, t testing.TB) *management.Process {
+	t.Helper()
+	role, err := os.ReadFile("../../examples/cluster-api/openshift-role.yaml")
+	require.NoError(t, err)
+	c.Install(t, role)
+	return nil
 }
 
 // definitions installs the kinds of Cluster API.
@@ -113,7 +123,7 @@ func owned(by *unstructured.Unstructured, cluster string, spec map[string]any) *
 	o := made(bootstrap.GroupVersion().String(), bootstrap.KindMachineBootstrapConfig, by.GetName(), map[string]any{"spec": spec})
 	o.SetLabels(map[string]string{clusterv1.ClusterNameLabel: cluster})
 	o.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: by.GetAPIVersion(), Kind: by.GetKind(), Name: by.GetName(), UID: by.GetUID(),
+		APIVersion: by.GetAPIVersion(), Kind: by.GetKind(), Name: by.GetName(), UID: by.GetUID(), Controller: ptr.To(true),
 	}})
 	return o
 }
@@ -177,7 +187,7 @@ func (r *rig) awaitData(t *testing.T, name string) *corev1.Secret {
 			return err
 		}
 		return fmt.Errorf("no data: %w", &unfinished{0, 1, []bootstrap.MachineBootstrapConfig{c}})
-	}, client.InNamespace(r.namespace), client.MatchingFields{"metadata.name": name})
+	}, client.InNamespace(r.namespace), client.MatchingFields{"metadata.name": name + dataSuffix})
 	t.Logf("the data of %s is there after %s", name, time.Since(began).Round(time.Millisecond))
 	return found
 }

@@ -68,7 +68,7 @@ func (r *rig) pool(t *testing.T) {
 	// The manager writes nothing else than the token and the data.
 	var c bootstrap.MachineBootstrapConfig
 	require.NoError(t, r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "pool"}, &c))
-	require.Equal(t, "pool", c.Status.DataSecretName)
+	require.Equal(t, "pool"+dataSuffix, c.Status.DataSecretName)
 	status, err := json.Marshal(c.Status)
 	require.NoError(t, err)
 	require.NotContains(t, string(status), token[7:])
@@ -134,7 +134,7 @@ func (r *rig) awaitPool(t *testing.T, met func(*corev1.Secret) bool) *corev1.Sec
 			return fmt.Errorf("the data of the pool is as before")
 		}
 		return nil
-	}, client.InNamespace("default"), client.MatchingFields{"metadata.name": "pool"})
+	}, client.InNamespace("default"), client.MatchingFields{"metadata.name": "pool" + dataSuffix})
 	return &secrets.Items[0]
 }
 

@@ -54,7 +54,7 @@ func (r *rig) leaving(t *testing.T) {
 	// What the correction of another config leads to comes later.
 	r.machine(t, "light", "staying", referring("leaving"))
 	r.awaitData(t, "staying")
-	err := r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "leaving"}, &corev1.Secret{})
+	err := r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "leaving" + dataSuffix}, &corev1.Secret{})
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
 }
 

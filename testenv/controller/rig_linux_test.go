@@ -20,6 +20,9 @@ import (
 )
 
 const (
+	// dataSuffix is that of a Secret with the data of a config.
+	dataSuffix = "-machineadm-data"
+
 	account = "system:serviceaccount:machineadm-system:machineadm-manager"
 	limit   = 10 * time.Minute // peers try again every 20 to 60 s
 )
@@ -162,8 +165,13 @@ func (r *rig) running(t testing.TB, want int) []clusterv1.Machine {
 	return machines.Items
 }
 
-// data is the Secret of a config.
-func (r *rig) data(t testing.TB, namespace, name string) *corev1.Secret {
+// data is the Secret with the data of a config.
+func (r *rig) data(t testing.TB, namespace, config string) *corev1.Secret {
+	t.Helper()
+	return r.secret(t, namespace, config+dataSuffix)
+}
+
+func (r *rig) secret(t testing.TB, namespace, name string) *corev1.Secret {
 	t.Helper()
 	var secret corev1.Secret
 	require.NoError(t, r.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &secret))

@@ -73,6 +73,7 @@ func (r *rig) untouched(t *testing.T, names ...string) {
 		var c bootstrap.MachineBootstrapConfig
 		require.NoError(t, r.Get(t.Context(), key, &c))
 		require.Empty(t, c.Status.Conditions, name)
+		key.Name += dataSuffix
 		require.True(t, apierrors.IsNotFound(r.Get(t.Context(), key, &corev1.Secret{})), name)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // taken: a machine whose token would have the ID of another token gets the next one, and the other one stays as it is.
 func (r *rig) taken(t *testing.T) {
-	key := r.data(t, "default", "light-machineadm").Data["value"]
+	key := r.secret(t, "default", "light-machineadm").Data["value"]
 	first, second := token.Derive(key, "default", "taken", 1), token.Derive(key, "default", "taken", 2)
 	other := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: bootstrapapi.BootstrapTokenSecretPrefix + first.ID},

@@ -40,7 +40,7 @@ func slimMachine(object any) (any, error) {
 	}
 	slimmed := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: shared(m.Namespace), Name: m.Name, ResourceVersion: m.ResourceVersion, DeletionTimestamp: m.DeletionTimestamp,
+			Namespace: shared(m.Namespace), Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, DeletionTimestamp: m.DeletionTimestamp,
 			Labels: only(m.Labels, clusterv1.MachineControlPlaneLabel),
 		},
 		Spec:   clusterv1.MachineSpec{ClusterName: shared(m.Spec.ClusterName), Version: shared(m.Spec.Version), Bootstrap: m.Spec.Bootstrap},

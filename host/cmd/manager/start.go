@@ -25,6 +25,7 @@ import (
 
 	reconcilers "github.com/machineadm/machineadm/host/controller"
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+	"github.com/machineadm/machineadm/host/controller/kubeconfig"
 )
 
 // userAgent is what the logs of an API server call the manager.
@@ -65,7 +66,7 @@ func start(ctx context.Context, o *options) error {
 
 func (o *options) setup(ctx context.Context, mgr manager.Manager) error {
 	clusters, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
-		SecretClient: mgr.GetAPIReader(), WatchFilterValue: o.watchFilter, ClusterFilter: reconcilers.Initialized,
+		SecretClient: kubeconfig.Reader{Reader: mgr.GetAPIReader()}, WatchFilterValue: o.watchFilter, ClusterFilter: reconcilers.Initialized,
 		Cache: clustercache.CacheOptions{
 			DefaultTransform: slim,
 			ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {

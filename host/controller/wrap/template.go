@@ -41,7 +41,7 @@ func functions() []string {
 	return []string{"machine_config", "base64", "gzipBase64", "json", "xml", "dataURL"}
 }
 
-// execute returns the output of a template, and whether the stream is part of it.
+// execute returns the output of a template, and whether the stream is part of it, as it is or encoded.
 //
 // A template has neither data nor loops: its actions are functions, texts, variables, if and with. So every template ends,
 // after as many steps as it has actions.
@@ -63,13 +63,16 @@ func (w *Wrapper) execute(text, stream []byte) (out []byte, whole bool, err erro
 		line := 1 + strings.Count(string(text[:min(int(bad.position), len(text))]), "\n")
 		return nil, false, &TemplateError{Line: line, Message: bad.message}
 	}
-	run := execution{stream: string(stream), pack: w.packed}
+	run := execution{stream: string(stream), pack: w.packed, derived: map[string]struct{}{}}
 	t, err := template.New(name).Option("missingkey=error").Funcs(run.functions()).AddParseTree(name, tree)
 	if err != nil {
 		return nil, false, templateError(err, "cannot be used")
 	}
 	if err := t.Execute(&run, nil); err != nil {
 		return nil, false, templateError(err, "cannot be executed: machine_config has no argument, and every other function has one, a text")
+	}
+	if len(run.derived) > 0 && !run.whole {
+		return nil, false, &TemplateError{Message: "calls machine_config and does not write what it returns"}
 	}
 	return run.out, run.whole, nil
 }
@@ -97,8 +100,10 @@ type execution struct {
 	stream string
 	pack   func([]byte) []byte
 	out    []byte
-	whole  bool // machine_config was called
-	work   int
+	// derived has what machine_config returned, and what functions made of that and nothing else.
+	derived map[string]struct{}
+	whole   bool // the output has one of them
+	work    int
 }
 
 // Write implements io.Writer.
@@ -107,6 +112,9 @@ func (x *execution) Write(text []byte) (int, error) {
 		return 0, limitError(fmt.Sprintf("has an output of more than %d bytes", maxOutput))
 	}
 	x.out = append(x.out, text...)
+	if _, ok := x.derived[string(text)]; ok { // the value of an action is written at once
+		x.whole = true
+	}
 	return len(text), nil
 }
 
@@ -116,12 +124,16 @@ func (x *execution) functions() template.FuncMap {
 			if x.work += len(text); x.work > maxWork {
 				return "", limitError(fmt.Sprintf("encodes more than %d bytes", maxWork))
 			}
-			return f(text), nil
+			out := f(text)
+			if _, ok := x.derived[text]; ok {
+				x.derived[out] = struct{}{}
+			}
+			return out, nil
 		}
 	}
 	return template.FuncMap{
 		"machine_config": func() string {
-			x.whole = true
+			x.derived[x.stream] = struct{}{}
 			return x.stream
 		},
 		"base64":     bounded(func(text string) string { return encoded([]byte(text)) }),

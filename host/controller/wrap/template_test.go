@@ -16,20 +16,20 @@ func TestTemplate(t *testing.T) {
 	t.Parallel()
 	const stream = "a: \"<&>\"\n"
 	for in, want := range map[string]string{
-		"{{ machine_config }}":                                         stream,
-		"{{ machine_config | base64 }}":                                "YTogIjwmPiIK",
-		"{{ base64 (machine_config) }}":                                "YTogIjwmPiIK",
-		"{{ machine_config | json }}":                                  `"a: \"<&>\"\n"`,
-		"{{ machine_config | xml }}":                                   "a: &#34;&lt;&amp;&gt;&#34;&#xA;",
-		"{{ machine_config | dataURL }}":                               "data:;base64,YTogIjwmPiIK",
-		"{{- /* a comment */ -}} {{ machine_config }}":                 stream,
-		"{{ $x := machine_config }}{{ $x | base64 }}":                  "YTogIjwmPiIK",
-		"{{ $x := base64 `b` }}{{ $x = base64 `c` }}{{ $x }}":          "Yw==",
-		"{{ if machine_config }}yes{{ else }}no{{ end }}":              "yes",
-		"{{ if false }}{{ machine_config }}{{ else if 1 }}no{{ end }}": "no",
-		"{{ with $x := machine_config }}{{ $x | dataURL }}{{ end }}":   "data:;base64,YTogIjwmPiIK",
-		"{{ `a` }}{{ 1 }}{{ true }}":                                   "a1true",
-		"":                                                             "",
+		"{{ machine_config }}":                                              stream,
+		"{{ machine_config | base64 }}":                                     "YTogIjwmPiIK",
+		"{{ base64 (machine_config) }}":                                     "YTogIjwmPiIK",
+		"{{ machine_config | json }}":                                       `"a: \"<&>\"\n"`,
+		"{{ machine_config | xml }}":                                        "a: &#34;&lt;&amp;&gt;&#34;&#xA;",
+		"{{ machine_config | dataURL }}":                                    "data:;base64,YTogIjwmPiIK",
+		"{{- /* a comment */ -}} {{ machine_config }}":                      stream,
+		"{{ $x := machine_config }}{{ $x | base64 }}":                       "YTogIjwmPiIK",
+		"{{ $x := base64 `b` }}{{ $x = base64 `c` }}{{ $x }}":               "Yw==",
+		"{{ if machine_config }}{{ machine_config | xml | json }}{{ end }}": `"a: &#34;&lt;&amp;&gt;&#34;&#xA;"`,
+		"{{ if false }}{{ machine_config }}{{ else if 1 }}no{{ end }}":      "no",
+		"{{ with $x := machine_config }}{{ $x | dataURL }}{{ end }}":        "data:;base64,YTogIjwmPiIK",
+		"{{ `a` }}{{ 1 }}{{ true }}":                                        "a1true",
+		"":                                                                  "",
 	} {
 		out, whole, err := new(Wrapper).execute([]byte(in), []byte(stream))
 		require.NoError(t, err, in)
@@ -43,10 +43,12 @@ const templateCanary = "c4n4ry0fATemplate"
 func TestTemplateRefuses(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"\n{{ " + templateCanary + " }}":                                  "line 2 of the template calls a function that is not supported; there are machine_config, base64, gzipBase64, json, xml, dataURL",
-		"{{ printf `" + templateCanary + "` }}":                           "line 1 of the template calls a function",
-		"{{ call machine_config }}":                                       "calls a function",
-		"{{ html `a` }}{{ js `a` }}{{ urlquery `a` }}":                    "calls a function",
+		"{{ if machine_config }}kubeconfig{{ end }}":                "the template calls machine_config and does not write what it returns",
+		"{{ $x := machine_config | base64 }}{{ $x = `a` }}{{ $x }}": "the template calls machine_config and does not write what it returns",
+		"\n{{ " + templateCanary + " }}":                            "line 2 of the template calls a function that is not supported; there are machine_config, base64, gzipBase64, json, xml, dataURL",
+		"{{ printf `" + templateCanary + "` }}":                     "line 1 of the template calls a function",
+		"{{ call machine_config }}":                                 "calls a function",
+		"{{ html `a` }}{{ js `a` }}{{ urlquery `a` }}":              "calls a function",
 		"{{ print 1 }}":                                                   "calls a function",
 		"{{ len machine_config }}":                                        "calls a function",
 		"{{ if and true (index `a` 0) }}{{ end }}":                        "calls a function",

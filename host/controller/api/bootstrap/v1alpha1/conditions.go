@@ -67,7 +67,9 @@ const (
 	ReasonTooLarge = "TooLarge"
 	// ReasonInvalidCertificates: a Secret with a certificate authority has no usable one.
 	ReasonInvalidCertificates = "InvalidCertificates"
-	// ReasonSecretExists: a Secret of the name of the config belongs to something else.
+	// ReasonInvalidKubeconfig: the kubeconfig of the cluster has something with which the controller does not connect.
+	ReasonInvalidKubeconfig = "InvalidKubeconfig"
+	// ReasonSecretExists: the Secret that is to have the data belongs to something else.
 	ReasonSecretExists = "SecretExists"
 	// ReasonInputsChanged: an object has changed since the bootstrap data was made.
 	ReasonInputsChanged = "InputsChanged"

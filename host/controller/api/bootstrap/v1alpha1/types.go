@@ -17,6 +17,7 @@ const KindMachineBootstrapConfig = "MachineBootstrapConfig"
 // +kubebuilder:resource:path=machinebootstrapconfigs,scope=Namespaced,categories=cluster-api,shortName=mbc
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1alpha1"
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta1=v1alpha1"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 237",message="metadata.name has at most 237 characters: -machineadm-data is added for the Secret with the data"
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].reason"
