@@ -18,8 +18,12 @@ import (
 // documents leads the sources back to documents of the contract, with the values of Secrets in them.
 func (rd *reading) documents(ctx context.Context, sources []source) ([]emit.Document, error) {
 	var all []emit.Document
+	rd.spent, rd.structure = 0, 0
 	for i := range sources {
 		s := &sources[i]
+		if len(all) >= emit.MaxDocuments {
+			return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidOrder, "%s", &emit.CountError{})
+		}
 		if s.secret != "" {
 			documents, err := rd.stream(ctx, s)
 			if err != nil {
@@ -43,9 +47,15 @@ func (rd *reading) document(ctx context.Context, s *source) (*emit.Document, err
 	if len(spec) == 0 {
 		spec = []byte("{}")
 	}
+	if err := rd.spendText(ctx, spec); err != nil {
+		return nil, err
+	}
 	var failed error
 	made, err := render.Contract(s.apiVersion, s.kind, spec, func(secret, key string) ([]byte, error) {
 		value, err := rd.value(ctx, bootstrap.ConditionPluginsReady, "Secret", secret, key)
+		if err == nil {
+			err = rd.spend(ctx, len(value)) // each time: a value that is referred to a thousand times is in the stream as often
+		}
 		if err != nil && failed == nil {
 			failed = err
 		}
@@ -60,7 +70,7 @@ func (rd *reading) document(ctx context.Context, s *source) (*emit.Document, err
 	metadata := contract.Metadata{Name: s.name, Timeout: s.placement.Timeout, When: selector(s.placement.When)}
 	return &emit.Document{
 		Header: contract.Header{APIVersion: s.apiVersion, Kind: s.kind, Metadata: metadata},
-		Spec:   made, Before: s.placement.Before, After: s.placement.After,
+		Spec:   made, Bytes: len(spec), Before: s.placement.Before, After: s.placement.After,
 	}, nil
 }
 
@@ -77,6 +87,9 @@ func (rd *reading) stream(ctx context.Context, s *source) ([]emit.Document, erro
 	value, err := rd.value(ctx, bootstrap.ConditionPluginsReady, "Secret", s.secret, "value")
 	if err != nil {
 		return nil, prefix(s.where, err)
+	}
+	if err := rd.spendText(ctx, value); err != nil {
+		return nil, err
 	}
 	documents, err := decoded("Secret/"+s.secret, value)
 	if err != nil {
@@ -95,14 +108,14 @@ func (rd *reading) stream(ctx context.Context, s *source) ([]emit.Document, erro
 	return documents, nil
 }
 
-// decoded reads a stream. Its errors quote no value.
+// decoded reads a stream of a Secret. Its errors quote no value, and have no line, which would tell the length of values.
 func decoded(file string, stream []byte) ([]emit.Document, error) {
 	s, err := document.Decode(file, bytes.NewReader(stream))
 	switch {
 	case err != nil:
 		return nil, err //nolint:wrapcheck // it names the file
 	case len(s.Errors) > 0:
-		return nil, s.Errors[0]
+		return nil, emit.Unplaced(s.Errors[0])
 	case len(s.Documents) == 0:
 		return nil, errors.New(file + ": no document")
 	}

@@ -35,7 +35,8 @@ func newInputs(key []byte) *inputs { return &inputs{key: key, digests: map[strin
 // add records content of an input; several calls for one object add up.
 func (in *inputs) add(of input, content []byte) {
 	mac := hmac.New(sha256.New, in.key)
-	mac.Write([]byte(in.digests[of.String()]))
+	// With its name: else an object with a guess of a secret has the digest of that secret.
+	mac.Write([]byte(of.String() + "\x00" + in.digests[of.String()]))
 	mac.Write(content)
 	in.digests[of.String()] = hex.EncodeToString(mac.Sum(nil)[:8])
 }

@@ -73,6 +73,7 @@ func (w *work) free(ctx context.Context) error {
 // changed reads the inputs again, and says which are not those that the data was made from. An input that is gone or not valid
 // any more is a changed one.
 func (w *work) changed(ctx context.Context, data *metav1.PartialObjectMetadata) ([]string, error) {
+	defer w.reading.release() // before a request to the cluster of the machine
 	sources, err := w.sources(ctx)
 	if err == nil && w.owner.pool() && slices.ContainsFunc(sources, isNode) {
 		err = w.recordFacts(ctx)

@@ -24,6 +24,8 @@ import (
 // result is what the inputs of a config make.
 type result struct {
 	data wrap.Data
+	// bytes is the size of the documents without the values of Secrets.
+	bytes int
 	// epoch counts the bootstrap tokens; 0 if the data has none of ours.
 	epoch int
 }
@@ -62,7 +64,7 @@ func (w *work) make(ctx context.Context) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("create the Secret with the data: %w", err)
 	}
-	w.r.metrics.made(w.config, len(made.data.Value), began, w.r.Now())
+	w.r.metrics.made(w.config, made.bytes, began, w.r.Now())
 	w.available(secret.Name)
 	reached(w.config, bootstrap.ConditionInputsUpToDate, bootstrap.ReasonUpToDate)
 	return next, nil
@@ -99,6 +101,7 @@ func (w *work) renderWithToken(ctx context.Context, epoch int) (*result, ctrl.Re
 // render makes the data from the inputs, and writes nothing but clones and the init lock.
 func (w *work) render(ctx context.Context, epoch int) (*result, error) {
 	w.reading.making = true
+	defer w.reading.release() // before a request to the cluster of the machine
 	sources, err := w.sources(ctx)
 	if err != nil {
 		return nil, err
@@ -131,7 +134,7 @@ func (w *work) render(ctx context.Context, epoch int) (*result, error) {
 			return nil, err
 		}
 	}
-	return &result{data: *data, epoch: epoch}, nil
+	return &result{data: *data, bytes: documentBytes(documents), epoch: epoch}, nil
 }
 
 // sources reads what the config refers to.
@@ -148,6 +151,9 @@ func (w *work) sources(ctx context.Context) ([]source, error) {
 			"the config has no document: add one to spec.pluginRefs, spec.pluginTemplateRefs or spec.documents")
 	}
 	if ref := w.config.Spec.Format.TemplateRef; ref != nil {
+		if err := checkName(bootstrap.ConditionDocumentsValid, templateField+".name", ref.Name); err != nil {
+			return nil, err
+		}
 		if err := w.reading.digestOf(ctx, bootstrap.ConditionDocumentsValid, ref.Kind, ref.Name, templateKey(ref)); err != nil {
 			return nil, prefix(templateField, err)
 		}
@@ -189,10 +195,9 @@ func (w *work) wrapped(ctx context.Context, documents []emit.Document) (*wrap.Da
 	var template *wrap.TemplateError
 	switch {
 	case errors.As(err, &large):
-		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonTooLarge, "%s", err)
+		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonTooLarge, "%s", tooLarge(large, documents))
 	case errors.As(err, &template):
-		ref := f.TemplateRef
-		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidFormat, "%s: %s %s: %s", templateField, ref.Kind, ref.Name, err)
+		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidFormat, "%s", templateFault(f.TemplateRef, err))
 	case err != nil:
 		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidFormat, "%s", err)
 	}

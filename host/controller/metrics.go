@@ -13,10 +13,11 @@ import (
 // metrics count what a manager does. No label has the name of an object, so that their number does not grow with the machines.
 type metrics struct {
 	age, rendering prometheus.Histogram
-	bytes          *prometheus.HistogramVec
-	transitions    *prometheus.CounterVec
-	tokens         *prometheus.CounterVec
-	eventsDropped  prometheus.Counter
+	// bytes has no size of the data, which is compressed together with secret values.
+	bytes         *prometheus.HistogramVec
+	transitions   *prometheus.CounterVec
+	tokens        *prometheus.CounterVec
+	eventsDropped prometheus.Counter
 }
 
 // What happens to a bootstrap token.
@@ -39,8 +40,8 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}),
 		bytes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "machineadm_bootstrap_data_bytes",
-			Help:    "Size of the data.",
+			Name:    "machineadm_bootstrap_documents_bytes",
+			Help:    "Size of the documents of a config, without the values of Secrets.",
 			Buckets: prometheus.ExponentialBuckets(1024, 2, 11),
 		}, []string{"type"}),
 		transitions: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,6 +20,15 @@ import (
 // Reconcile brings one config closer to its data. Errors are faults, which are repeated. What only waits, or has to change, is
 // a condition.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
+	turn := r.turns.begin(request)
+	if turn == nil {
+		return ctrl.Result{}, nil
+	}
+	defer func() {
+		if next, parked := turn.end(); parked {
+			r.queue.Add(next)
+		}
+	}()
 	config := &bootstrap.MachineBootstrapConfig{}
 	if err := r.Client.Get(ctx, request.NamespacedName, config); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -29,6 +39,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	// Events of Machines and Clusters lead here, too, whatever label their config has.
 	if !config.DeletionTimestamp.IsZero() || r.WatchFilter != "" && config.Labels[clusterv1.WatchLabel] != r.WatchFilter {
 		return ctrl.Result{}, nil
+	}
+	if err := turn.waitFor(ctx, config); err != nil {
+		return ctrl.Result{}, err
 	}
 	before := config.DeepCopy()
 	owner, err := findOwner(ctx, r.Client, config)
@@ -62,18 +75,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 		failed = waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonObjectNotFound,
 			"Cluster %s does not exist in namespace %s", name, config.Namespace)
 	default:
-		result, failed = r.reconcile(ctx, config, owner, cluster)
+		result, failed = r.reconcile(ctx, turn, config, owner, cluster)
 	}
 	r.conclude(config, failed)
+	if err := turn.waitFor(ctx, config); err != nil {
+		return ctrl.Result{}, errors.Join(failed, err)
+	}
 	if s := asStop(failed); s != nil {
 		result.RequeueAfter, failed = s.again, nil
 	}
 	return result, errors.Join(failed, r.save(ctx, before, config))
 }
 
-// cluster returns nil if there is no such Cluster. One that the cache does not have yet may be paused.
+// cluster returns nil if there is no such Cluster, such as one with a name that no object can have. One that the cache does not have yet may be paused.
 func (r *Reconciler) cluster(ctx context.Context, key client.ObjectKey) (*clusterv1.Cluster, error) {
-	if key.Name == "" {
+	if len(validation.IsDNS1123Subdomain(key.Name)) > 0 {
 		return nil, nil //nolint:nilnil // a config without a label is no error
 	}
 	var found clusterv1.Cluster
@@ -88,7 +104,7 @@ func (r *Reconciler) cluster(ctx context.Context, key client.ObjectKey) (*cluste
 }
 
 // reconcile marks the conditions that it reaches. Its error becomes that of the condition at which it ends.
-func (r *Reconciler) reconcile(ctx context.Context, config *bootstrap.MachineBootstrapConfig, o *owner, cluster *clusterv1.Cluster) (
+func (r *Reconciler) reconcile(ctx context.Context, turn *turn, config *bootstrap.MachineBootstrapConfig, o *owner, cluster *clusterv1.Cluster) (
 	ctrl.Result, error,
 ) {
 	r.readers.add(client.ObjectKeyFromObject(config), input{schema.GroupKind{Kind: "Secret"}, keyOf(cluster)})
@@ -98,7 +114,9 @@ func (r *Reconciler) reconcile(ctx context.Context, config *bootstrap.MachineBoo
 	}
 	w := &work{
 		r: r, config: config, owner: o, cluster: cluster, key: key,
-		reading: &reading{r: r, config: config, cluster: cluster, inputs: newInputs(key), bodies: map[input]body{}, left: map[input]struct{}{}},
+		reading: &reading{
+			r: r, config: config, cluster: cluster, inputs: newInputs(key), bodies: map[input]body{}, left: map[input]struct{}{}, turn: turn,
+		},
 	}
 	data, err := w.data(ctx)
 	if err != nil {

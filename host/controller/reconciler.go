@@ -36,6 +36,7 @@ type Reconciler struct {
 	digests *digests
 	wrapper wrap.Wrapper
 	metrics *metrics
+	turns   *turns
 	// events has one for each transition of a condition.
 	events  *recorder
 	tracker external.ObjectTracker

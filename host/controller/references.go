@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,6 +34,11 @@ type reading struct {
 	bodies  map[input]body
 	// making says that data is being made. Then a digest is that of the body that the data has, not one of before.
 	making bool
+	// spent is how many bytes of documents were read, bodyBytes how many of Secrets and ConfigMaps.
+	spent, structure, bodyBytes int
+	// held is how many bytes of specs are there.
+	held int
+	turn *turn
 	// left are Secrets and ConfigMaps that clusterctl move would leave behind.
 	left map[input]struct{}
 }
@@ -67,8 +73,19 @@ func (rd *reading) kind(ctx context.Context, field string, gk schema.GroupKind) 
 	return mapping.GroupVersionKind, rd.r.track(ctx, mapping.GroupVersionKind)
 }
 
+// checkName refuses a name that no object can have. The client refuses to ask for some of them, and the request would be repeated.
+func checkName(condition, field, name string) error {
+	if len(validation.IsDNS1123Subdomain(name)) == 0 {
+		return nil
+	}
+	return invalid(condition, bootstrap.ReasonInvalidReference, "%s: is not the name of an object: use lower-case letters, digits, - and .", field)
+}
+
 // object reads an object that a reference of the config names, from the cache, and makes it part of the cluster.
 func (rd *reading) object(ctx context.Context, field string, ref *bootstrap.PluginReference) (*unstructured.Unstructured, error) {
+	if err := checkName(bootstrap.ConditionPluginsReady, field+".name", ref.Name); err != nil {
+		return nil, err
+	}
 	gk := schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind}
 	gvk, err := rd.kind(ctx, field, gk)
 	if err != nil {
@@ -166,6 +183,33 @@ func (rd *reading) body(ctx context.Context, kind, name string) (body, error) {
 	if known, ok := rd.bodies[of]; ok {
 		return known, nil
 	}
+	read, err := rd.fetch(ctx, kind, of)
+	if err == nil && rd.bodyBytes+read.bytes() > lightBytes && rd.turn != nil && !rd.turn.large {
+		read = body{} // it is not held while others of the namespace are large
+		if err = rd.turn.wait(ctx); err == nil {
+			read, err = rd.fetch(ctx, kind, of)
+		}
+	}
+	if err != nil {
+		return body{}, err
+	}
+	if rd.bodyBytes += read.bytes(); rd.bodyBytes > maxBodyBytes {
+		return body{}, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonTooLarge,
+			"the Secrets and ConfigMaps of the config have more than %d bytes: refer to fewer, or to smaller ones", maxBodyBytes)
+	}
+	rd.bodies[of] = read
+	return read, nil
+}
+
+func (b body) bytes() int {
+	sum := 0
+	for _, value := range b.values {
+		sum += len(value)
+	}
+	return sum
+}
+
+func (rd *reading) fetch(ctx context.Context, kind string, of input) (body, error) {
 	var read body
 	if kind == "ConfigMap" {
 		var object corev1.ConfigMap
@@ -183,7 +227,6 @@ func (rd *reading) body(ctx context.Context, kind, name string) (body, error) {
 		}
 		read = body{object.ResourceVersion, object.Data}
 	}
-	rd.bodies[of] = read
 	return read, nil
 }
 

@@ -43,6 +43,7 @@ import (
 // SetupWithManager makes the manager run the reconciler. What a config refers to is watched when a config first refers to it.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, options controller.Options) error {
 	r.readers, r.keys, r.digests = newReaders(), newKeys(), newDigests()
+	r.turns = newTurns(options.MaxConcurrentReconciles)
 	if r.Now == nil {
 		r.Now = time.Now
 	}

@@ -39,6 +39,7 @@ func (rd *reading) sources(ctx context.Context) ([]source, []bootstrap.PluginSta
 	}
 	self := bootstrap.GroupVersion().WithKind(bootstrap.KindMachineBootstrapConfig).GroupKind()
 	rd.inputs.add(input{self, client.ObjectKeyFromObject(rd.config)}, spec)
+	rd.held = 0
 	var all []source
 	var plugins []bootstrap.PluginStatus
 	var first error
@@ -72,6 +73,9 @@ func (rd *reading) sources(ctx context.Context) ([]source, []bootstrap.PluginSta
 			where: fmt.Sprintf("spec.documents[%d]", i), apiVersion: d.APIVersion, kind: d.Kind, name: d.Name, spec: d.Spec.Raw,
 			placement: &d.Placement,
 		}
+		if err := rd.hold(ctx, s.spec); err != nil {
+			return nil, nil, err
+		}
 		if err := rd.record(ctx, &s); err != nil && asStop(err) == nil {
 			return nil, nil, err
 		} else if first == nil {
@@ -101,6 +105,9 @@ func (rd *reading) referred(ctx context.Context, field string, ref *bootstrap.Pl
 		if s.spec, err = specOf(object, template); err != nil {
 			return source{}, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidDocument, "%s: %s", s.where, err)
 		}
+		if err := rd.hold(ctx, s.spec); err != nil {
+			return source{}, err
+		}
 		rd.inputs.add(input{object.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(object)}, s.spec)
 	}
 	if ours(ref) {
@@ -123,7 +130,11 @@ func (rd *reading) record(ctx context.Context, s *source) error {
 	if s.secret != "" {
 		return rd.digest(ctx, s.where, s.secret, "value")
 	}
-	for _, ref := range render.References(s.spec) {
+	references, err := render.References(s.spec)
+	if err != nil {
+		return invalid(bootstrap.ConditionPluginsReady, bootstrap.ReasonInvalidReference, "%s: %s", s.where, err)
+	}
+	for _, ref := range references {
 		if err := rd.digest(ctx, s.where, ref.Name, ref.Key); err != nil {
 			return err
 		}
@@ -151,6 +162,9 @@ func foreign(s *source, object *unstructured.Unstructured) error {
 	s.secret = reported.SecretName
 	if message := reported.waits(object.GetGeneration()); message != "" {
 		return waiting(bootstrap.ConditionPluginsReady, bootstrap.ReasonPluginNotReady, "%s %s", s.where, message)
+	}
+	if err := checkName(bootstrap.ConditionPluginsReady, s.where+": status.secretName", s.secret); err != nil {
+		return err
 	}
 	s.before, s.after = slices.Concat(reported.BeforePlugins, s.placement.Before), slices.Concat(reported.AfterPlugins, s.placement.After)
 	return nil

@@ -280,6 +280,8 @@ func testSecrets(t *testing.T, c client.Client) {
 		map[string]any{},
 		map[string]any{"valueFrom": map[string]any{}},
 		map[string]any{"valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "s"}}},
+		map[string]any{"valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "../../other/secrets/s", "key": "k"}}},
+		map[string]any{"valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "s", "key": "k\n"}}},
 		map[string]any{"valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "s", "key": "k"}}, "value": canary},
 	} {
 		err := c.Create(t.Context(), object(contract.KindDomainJoin, "secret", map[string]any{"domain": "ad.example.com", "oneTimePassword": value}),

@@ -159,7 +159,9 @@ func testSamples(t *testing.T, c client.Client) {
 			require.NoError(t, err)
 			got, err := render.Contract(contract.APIVersion, s.Kind, text, known.lookup)
 			require.NoError(t, err, s.file)
-			assert.Len(t, render.References(text), len(known), s.file)
+			references, err := render.References(text)
+			require.NoError(t, err, s.file)
+			assert.Len(t, references, len(known), s.file)
 			assert.JSONEq(t, encoded(t, reflect.ValueOf(want).Elem().FieldByName("Spec").Addr().Interface()), encoded(t, got), s.file)
 			checked[s.Kind]++
 		}

@@ -19,6 +19,8 @@ type Document struct {
 	// Before and After list the documents that come after and before this one: KIND for all of a kind, or KIND/NAME.
 	Before []string `json:"-"`
 	After  []string `json:"-"`
+	// Bytes is the size of the spec before the values of Secrets are in it; 0 if the whole document comes from a Secret.
+	Bytes int `json:"-"`
 }
 
 // id is KIND/NAME, which is unique in a stream: documents of two groups share their kind's names.

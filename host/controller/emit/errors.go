@@ -8,6 +8,14 @@ import (
 	"github.com/machineadm/machineadm/contract/document"
 )
 
+// CountError reports more than MaxDocuments documents.
+type CountError struct{}
+
+// Error implements error.
+func (*CountError) Error() string {
+	return fmt.Sprintf("there are more than %d documents: a machine has a few of each kind", MaxDocuments)
+}
+
 // DuplicateError reports two documents of one kind and name.
 type DuplicateError struct{ Kind, Name string }
 

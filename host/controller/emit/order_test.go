@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -237,6 +239,54 @@ func TestOrderIsTheSmallestPermutation(t *testing.T) {
 	}
 	assert.Greater(t, cycles, 500)
 	assert.Less(t, cycles, 4500)
+}
+
+// TestOrderIsLinear: the documents and references that made an edge for each pair, each with as many as there may be, take less than
+// a second and 64 MiB; more documents are refused before anything is ordered.
+func TestOrderIsLinear(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
+	documents := func(n int, of func(i int) string) []Document {
+		all := make([]Document, n)
+		for i := range all {
+			all[i] = parse(of(i))
+		}
+		return all
+	}
+	many := make([]string, 100_000)
+	for i := range many {
+		many[i] = fmt.Sprintf("K%d", i)
+	}
+	bipartite := documents(MaxDocuments, func(i int) string { return fmt.Sprintf("%s/n%d", []string{"A", "B"}[i%2], i) })
+	for i := range bipartite {
+		if i%2 == 1 {
+			bipartite[i].Before = append([]string{"A"}, many[:100]...)
+		}
+	}
+	repeated := documents(MaxDocuments, func(i int) string { return fmt.Sprintf("A/n%d <B", i) })
+	for i := range repeated {
+		repeated[i].Before, repeated[i].After = many[:200], slices.Repeat([]string{"B"}, 200)
+	}
+	for about, all := range map[string][]Document{
+		"two kinds":        bipartite,
+		"a chain":          documents(MaxDocuments, func(i int) string { return fmt.Sprintf("A/n%d >A/n%d", i, max(1, i+1)%MaxDocuments) })[:MaxDocuments-1],
+		"a kind each":      documents(MaxDocuments, func(i int) string { return fmt.Sprintf("K%d/a >K%d", i, i+1) }),
+		"its own kind":     documents(MaxDocuments, func(i int) string { return fmt.Sprintf("A/n%d <A", i) }),
+		"many references":  repeated,
+		"too many":         documents(20_000, func(i int) string { return fmt.Sprintf("%s/n%d <A", []string{"A", "B"}[i%2], i) }),
+		"both at one kind": documents(MaxDocuments, func(i int) string { return fmt.Sprintf("%s/n%d <A >B", []string{"A", "B"}[i%2], i) }),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		began := time.Now()
+		_, _ = Order(all)
+		took := time.Since(began)
+		runtime.ReadMemStats(&after)
+		allocated := (after.TotalAlloc - before.TotalAlloc) >> 20
+		t.Logf("%s: %s, %d MiB", about, took, allocated)
+		assert.Less(t, allocated, uint64(64), about)
+		assert.Less(t, took, 5*time.Second, about) // a busy machine; 0.3 s on one that is not
+	}
+	_, err := Order(make([]Document, MaxDocuments+1))
+	require.EqualError(t, err, "there are more than 1000 documents: a machine has a few of each kind")
 }
 
 func FuzzOrder(f *testing.F) {

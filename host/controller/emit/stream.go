@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/machineadm/machineadm/contract/document"
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
@@ -57,15 +58,23 @@ func rootCause(err error) string {
 func refusal(ordered []Document, all []*document.Error) error {
 	first := all[0].Index
 	if first < 0 {
-		return fmt.Errorf("the stream %s: %s", all[0].Message, all[0].Hint)
+		return fmt.Errorf("the stream %s: %s", Unplaced(all[0]).Message, all[0].Hint)
 	}
 	e := &InvalidError{Kind: ordered[first].Kind, Name: ordered[first].Metadata.Name}
 	for _, v := range all {
 		if v.Index == first {
-			e.Violations = append(e.Violations, document.Violation{Field: v.Field, Message: v.Message, Hint: v.Hint})
+			e.Violations = append(e.Violations, document.Violation{Field: v.Field, Message: Unplaced(v).Message, Hint: v.Hint})
 		}
 	}
 	return e
+}
+
+// Unplaced returns an error of a stream without lines and columns: they tell the length of the secret values in front of them.
+func Unplaced(e *document.Error) *document.Error {
+	unplaced := *e
+	unplaced.Position = document.Position{}
+	unplaced.Message = regexp.MustCompile(`(?:, first)? on line [0-9]+`).ReplaceAllString(e.Message, "")
+	return &unplaced
 }
 
 // checkSpec decodes a document of a kind of this release strictly, as its plugin does.
@@ -82,28 +91,4 @@ func checkSpec(d *document.Document) error {
 		return &InvalidError{Kind: d.Kind, Name: d.Name, Violations: violations}
 	}
 	return nil
-}
-
-// Size is the part of a stream that one document takes.
-type Size struct {
-	Kind, Name string
-	Bytes      int
-}
-
-// Sizes returns the size of each document of a stream of Stream, in its order; their sum is the size of the stream.
-func Sizes(stream []byte) ([]Size, error) {
-	read, err := document.Decode("", bytes.NewReader(stream))
-	if err != nil {
-		return nil, err
-	}
-	// The encoder indents every line of a value, so that a separator is never part of one.
-	parts := bytes.SplitAfter(stream, []byte("\n"+separator))
-	if len(read.Errors) > 0 || len(parts) != len(read.Documents) {
-		return nil, errors.New("the stream was not encoded by this package")
-	}
-	sizes := make([]Size, len(parts))
-	for i, d := range read.Documents {
-		sizes[i] = Size{Kind: d.Kind, Name: d.Name, Bytes: len(parts[i])}
-	}
-	return sizes, nil
 }

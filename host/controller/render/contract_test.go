@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/host/controller/api/v1alpha1"
@@ -155,11 +156,58 @@ func TestReferences(t *testing.T) {
 	ref := func(name, key string) string {
 		return `{"valueFrom":{"secretKeyRef":{"name":"` + name + `","key":"` + key + `"}}}`
 	}
-	got := render.References([]byte(`{"b":` + ref("b", "2") + `,"a":[` + ref("b", "1") + `,` + ref("b", "2") + `,{"c":` + ref("a", "9") + `}],
+	got, err := render.References([]byte(`{"b":` + ref("b", "2") + `,"a":[` + ref("b", "1") + `,` + ref("b", "2") + `,{"c":` + ref("a", "9") + `}],
 		"bad":{"valueFrom":{"secretKeyRef":{"name":"x"}}},"more":{"name":"y","valueFrom":{"secretKeyRef":{"name":"z","key":"z"}}}}`))
+	require.NoError(t, err)
 	assert.Equal(t, []v1alpha1.SecretKeyReference{{Name: "a", Key: "9"}, {Name: "b", Key: "1"}, {Name: "b", Key: "2"}}, got)
 	for _, spec := range []string{"", "null", "[", `"x"`} {
-		assert.Empty(t, render.References([]byte(spec)))
+		got, err := render.References([]byte(spec))
+		require.NoError(t, err)
+		assert.Empty(t, got)
+	}
+}
+
+// TestOddNames: no name and no key reaches the caller that the client would refuse to ask for.
+func TestOddNames(t *testing.T) {
+	t.Parallel()
+	for _, odd := range append(oddNames(), "..", "...") {
+		for _, field := range []string{"name", "key"} {
+			reference := map[string]any{"name": "a", "key": "b"}
+			reference[field] = odd
+			spec, err := json.Marshal(map[string]any{"a": []any{map[string]any{"valueFrom": map[string]any{"secretKeyRef": reference}}}})
+			require.NoError(t, err)
+			if field == "key" && len(validation.IsConfigMapKey(odd)) == 0 {
+				continue // a key may have upper case, and begin with any character
+			}
+			want := []string{"spec.a[0].valueFrom.secretKeyRef." + field}
+			if odd == "" {
+				want = []string{"spec.a[0].valueFrom.secretKeyRef"}
+			}
+			_, err = render.Contract(foreignVersion, "Motd", spec, func(string, string) ([]byte, error) {
+				t.Errorf("%q is looked up", odd)
+				return nil, nil
+			})
+			all, ok := errors.AsType[*render.Error](err)
+			require.True(t, ok, "%q", odd)
+			var fields []string
+			for _, v := range all.Violations {
+				fields = append(fields, v.Field)
+			}
+			assert.Equal(t, want, fields, "%q", odd)
+			if _, err := render.References(spec); odd != "" {
+				require.EqualError(t, err, all.Error())
+			} else {
+				require.NoError(t, err) // Contract refuses it as a document
+			}
+		}
+	}
+}
+
+// oddNames are names that no object has.
+func oddNames() []string {
+	return []string{
+		"", ".", "../../other/secrets/of-others", "a/b", "/a", "a/", "%2e%2e", "a%2Fb", "A", "Abc", "a_b", "-a", "a-", ".a", "a.", "a..b",
+		"a\x00b", "a\n", "\na", "a b", "ä", "a?watch=1", "a#b", "a\\b", strings.Repeat("a", 254), "a\u202eb",
 	}
 }
 
@@ -186,6 +234,6 @@ func FuzzContract(f *testing.F) {
 		if err != nil && !named && strings.Contains(err.Error(), canary) {
 			t.Errorf("the error quotes a value: %v", err)
 		}
-		render.References(spec)
+		_, _ = render.References(spec)
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/host/controller/api/v1alpha1"
 )
@@ -41,8 +43,8 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() []error { return e.causes }
 
 // References returns the keys of Secrets that a spec refers to, each once, sorted. Of a spec that Contract refuses it returns the
-// references that are valid.
-func References(spec []byte) []v1alpha1.SecretKeyReference {
+// references that are valid. It returns an *Error if one has a name or a key that no Secret can have.
+func References(spec []byte) ([]v1alpha1.SecretKeyReference, error) {
 	var all []v1alpha1.SecretKeyReference
 	r := resolver{lookup: func(name, key string) ([]byte, error) {
 		all = append(all, v1alpha1.SecretKeyReference{Name: name, Key: key})
@@ -52,13 +54,17 @@ func References(spec []byte) []v1alpha1.SecretKeyReference {
 	slices.SortFunc(all, func(a, b v1alpha1.SecretKeyReference) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key))
 	})
-	return slices.Compact(all)
+	if len(r.names) > 0 {
+		return nil, &Error{Violations: r.names}
+	}
+	return slices.Compact(all), nil
 }
 
 // resolver replaces references to Secrets by their values.
 type resolver struct {
 	lookup     func(name, key string) ([]byte, error)
 	violations []document.Violation
+	names      []document.Violation // those of violations that are names
 	causes     []error
 }
 
@@ -115,11 +121,23 @@ func (r *resolver) secret(reference map[string]any, at document.Path) string {
 		r.refuse(at, "must have a name and a key, and no other field", "write "+secretForm)
 		return ""
 	}
+	before := len(r.violations)
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		r.refuse(at.Field("name"), "is not the name of a Secret", "use lower-case letters, digits, - and .")
+	}
+	if len(validation.IsConfigMapKey(key)) > 0 {
+		r.refuse(at.Field("key"), "is not a key of a Secret", "use letters, digits, -, _ and .")
+	}
+	if found := r.violations[before:]; len(found) > 0 {
+		r.names = append(r.names, found...)
+		return ""
+	}
 	value, err := r.lookup(name, key)
 	switch {
 	case err != nil:
 		r.refuse(at, err.Error(), "")
 		r.causes = append(r.causes, err)
+		return ""
 	case !utf8.Valid(value):
 		r.refuse(at, fmt.Sprintf("the key %q of the Secret %q is not UTF-8 text", key, name), "store text, such as base64 where the field accepts it")
 	}

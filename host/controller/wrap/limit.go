@@ -1,13 +1,6 @@
 package wrap
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-	"strings"
-
-	"github.com/machineadm/machineadm/host/controller/emit"
-)
+import "fmt"
 
 // maxSecret is the limit of the values of a Secret, together.
 const maxSecret = 1 << 20
@@ -31,38 +24,30 @@ func targetLimit(target string) (int, error) {
 	return 0, fmt.Errorf("the target %q is none of ec2, azure, gce, vsphere and virtualbox", target)
 }
 
-// TooLargeError reports data that the infrastructure, or a Secret, does not hold.
+// TooLargeError reports data that the infrastructure, or a Secret, does not hold. It has no size of the data: it is compressed
+// together with secret values, so that its size would confirm a guess of one.
 type TooLargeError struct {
-	Bytes, Limit int
+	// Limit is how many bytes, or commands of an answer file, are allowed.
+	Limit int
+	// Commands says that the limit is one of commands.
+	Commands bool
 	// Target is that of the format, empty if another limit was exceeded.
 	Target string
-	// Documents are the documents of the stream before it is compressed, the largest first.
-	Documents []emit.Size
 }
 
-// shownSizes is how many documents an error lists.
-const shownSizes = 5
-
-// Error lists the largest documents and the remedy.
+// Error is the limit.
 func (e *TooLargeError) Error() string {
-	var list []string
-	for _, d := range e.Documents[:min(len(e.Documents), shownSizes)] {
-		list = append(list, fmt.Sprintf("%s/%s %d", d.Kind, d.Name, d.Bytes))
+	switch {
+	case e.Commands:
+		return fmt.Sprintf("the data is too large: an answer file has at most %d commands", e.Limit)
+	case e.Target != "":
+		return fmt.Sprintf("the data is too large: %s accepts %d bytes", e.Target, e.Limit)
 	}
-	if more := len(e.Documents) - len(list); more > 0 {
-		list = append(list, fmt.Sprintf("%d more", more))
-	}
-	limit := fmt.Sprintf("%d bytes are allowed", e.Limit)
-	remedy := "move files from the documents into the image"
-	if e.Target != "" {
-		limit = fmt.Sprintf("%s accepts %d", e.Target, e.Limit)
-		remedy += ", or set format.maxBytes if the infrastructure accepts more"
-	}
-	return fmt.Sprintf("the data has %d bytes, %s; bytes per document before compression: %s: %s", e.Bytes, limit, strings.Join(list, ", "), remedy)
+	return fmt.Sprintf("the data is too large: %d bytes are allowed", e.Limit)
 }
 
 // limited returns the data unless it is too large.
-func limited(f Format, value, stream []byte) (Data, error) {
+func limited(f Format, value []byte) (Data, error) {
 	data := Data{Value: value, Format: "cloud-config"}
 	if f.Type == ignition {
 		data.Format = "ignition"
@@ -79,16 +64,7 @@ func limited(f Format, value, stream []byte) (Data, error) {
 		limit, target = most, ""
 	}
 	if len(value) > limit {
-		return Data{}, tooLarge(len(value), limit, target, stream)
+		return Data{}, &TooLargeError{Limit: limit, Target: target}
 	}
 	return data, nil
-}
-
-func tooLarge(size, limit int, target string, stream []byte) error {
-	sizes, err := emit.Sizes(stream)
-	if err != nil {
-		return err
-	}
-	slices.SortStableFunc(sizes, func(a, b emit.Size) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	return &TooLargeError{Bytes: size, Limit: limit, Target: target, Documents: sizes}
 }

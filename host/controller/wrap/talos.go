@@ -6,7 +6,6 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
-	"github.com/machineadm/machineadm/host/controller/emit"
 )
 
 // UnsupportedError reports a document that an operating system cannot apply.
@@ -19,11 +18,11 @@ func (e *UnsupportedError) Error() string {
 
 // refuseOnTalos refuses documents that no extension of Talos can apply.
 func refuseOnTalos(stream []byte) error {
-	sizes, err := emit.Sizes(stream)
+	read, err := document.Decode("", bytes.NewReader(stream))
 	if err != nil {
-		return err
+		return err //nolint:wrapcheck // a reader of bytes does not fail
 	}
-	for _, d := range sizes {
+	for _, d := range read.Documents {
 		if d.Kind == contract.KindKubernetesNode {
 			return &UnsupportedError{
 				d.Kind, d.Name, "Talos has neither a shell nor kubeadm, and joins clusters by itself: leave this document out for the format talos",

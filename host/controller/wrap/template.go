@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -9,16 +10,16 @@ import (
 	"strings"
 	"text/template"
 	"text/template/parse"
-
-	"github.com/machineadm/machineadm/contract/document"
 )
 
 const (
-	maxTemplate = 1 << 20
+	maxTemplate = 512 << 10
 	maxOutput   = 1 << 20
-	// maxWork is how many bytes the functions of a template may read, in all: the largest stream, once. So their time is bounded,
-	// and so is the growth of a text that a template encodes again and again.
-	maxWork = document.MaxStreamBytes
+	// maxActions bounds the memory of the parsed template.
+	maxActions = 10_000
+	// maxWork is how many bytes the functions of a template may read, in all. So their time is bounded, and so is the growth of a
+	// text that a template encodes again and again.
+	maxWork = 4 << 20
 )
 
 // TemplateError reports an error of a user's template. It quotes neither the template nor the stream.
@@ -48,6 +49,9 @@ func functions() []string {
 func (w *Wrapper) execute(text, stream []byte) (out []byte, whole bool, err error) {
 	if len(text) > maxTemplate {
 		return nil, false, &TemplateError{Message: fmt.Sprintf("is larger than %d bytes", maxTemplate)}
+	}
+	if bytes.Count(text, []byte("{{")) > maxActions {
+		return nil, false, &TemplateError{Message: fmt.Sprintf("has more than %d actions", maxActions)}
 	}
 	const name = "template"
 	trees := map[string]*parse.Tree{}
@@ -84,8 +88,8 @@ func templateError(err error, message string) error {
 		e.Line, _ = strconv.Atoi(found[1]) // digits
 	}
 	var limit limitError
-	if errors.As(err, &limit) {
-		e.Message = string(limit)
+	if errors.As(err, &limit) { // without the line, which would tell the size of the stream in front of it
+		e.Line, e.Message = 0, string(limit)
 	}
 	return e
 }

@@ -66,7 +66,7 @@ type unattendCommand struct {
 // renderUnattend is an answer file whose commands write the stream in pieces, because a command is short, and run a script. Setup
 // must reboot by itself, so the script asks it to with the exit code 2, and is run again afterwards. Any other code would end
 // the installation: after a failure the machine starts without its sentinel, with the report for the operator.
-func renderUnattend(packed, stream []byte) ([]byte, error) {
+func renderUnattend(packed []byte) ([]byte, error) {
 	commands := []unattendCommand{{line: `cmd /c mkdir "` + windowsDir + `"`}, {line: limitWindowsDir}}
 	script := lines(
 		"$dir = '"+windowsDir+"'",
@@ -103,8 +103,7 @@ func renderUnattend(packed, stream []byte) ([]byte, error) {
 	}
 	out.WriteString("      </RunSynchronous>\n    </component>\n  </settings>\n</unattend>\n")
 	if len(commands) > maxCommands {
-		perCommand := out.Len() / len(commands)
-		return nil, tooLarge(out.Len(), perCommand*maxCommands, "", stream)
+		return nil, &TooLargeError{Limit: maxCommands, Commands: true}
 	}
 	return []byte(out.String()), nil
 }

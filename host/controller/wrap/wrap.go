@@ -32,7 +32,7 @@ func (w *Wrapper) Wrap(f Format, stream []byte) (Data, error) {
 			return Data{}, &TemplateError{Line: 1, Message: "is also one of cloud-init (jinja), which would replace text inside the documents"}
 		}
 		if whole {
-			return limited(f, out, stream)
+			return limited(f, out)
 		}
 		if !slices.Contains([]string{cloudConfig, cloudbaseInit, talos}, f.Type) {
 			return Data{}, &TemplateError{Message: "never calls machine_config, so that the documents are not part of its output"}
@@ -43,7 +43,7 @@ func (w *Wrapper) Wrap(f Format, stream []byte) (Data, error) {
 	if err != nil {
 		return Data{}, err
 	}
-	return limited(f, value, stream)
+	return limited(f, value)
 }
 
 func (w *Wrapper) render(f Format, stream, extra []byte) ([]byte, error) {
@@ -55,7 +55,7 @@ func (w *Wrapper) render(f Format, stream, extra []byte) ([]byte, error) {
 	case cloudbaseInit:
 		return renderCloudbaseInit(w.packed(stream), extra)
 	case unattend:
-		return renderUnattend(w.packed(stream), stream)
+		return renderUnattend(w.packed(stream))
 	case talos:
 		return renderTalos(stream, extra)
 	case combustion:
