@@ -88,7 +88,7 @@ func localError(err error) error {
 	return &Error{Code: report.ExitState, Problem: err.Error(), Remedy: remedy}
 }
 
-// newest is the release with the highest sequence that was installed. The version is empty if the file names none.
+// newest is the release with the highest sequence that was installed or mirrored. The version is empty if it is not known.
 type newest struct {
 	sequence uint64
 	version  string

@@ -47,11 +47,11 @@ func (c *Copied) from(ctx context.Context, s *source, root *os.Root, o Options) 
 	if err := admit(m.Manifest, o, newest{}, now, right); err != nil {
 		return err
 	}
-	if there := mirrored(root); m.Sequence < there {
+	if there := mirrored(root); m.Sequence < there.sequence || m.Sequence == there.sequence && m.Version != there.version {
 		return &Error{
 			Code: report.ExitUntrusted, elsewhere: true,
-			Problem: fmt.Sprintf("the release %s has sequence %d, and the one in %s has sequence %d", m.Version, m.Sequence, o.To, there),
-			Remedy:  "use a location with a newer release; if the older one is intended, give a directory of its own with --to",
+			Problem: fmt.Sprintf("the release %s has sequence %d, and %s in %s has sequence %d", m.Version, m.Sequence, there.version, o.To, there.sequence),
+			Remedy:  "use a location with a newer release; if this one is intended, give a directory of its own with --to",
 		}
 	}
 	stale, err := fs.Glob(root.FS(), partial+"*") // of killed runs, also of another release
@@ -87,18 +87,18 @@ func (c *Copied) from(ctx context.Context, s *source, root *os.Root, o Options) 
 	return nil
 }
 
-// mirrored returns the sequence of the release in a directory, or 0.
-func mirrored(root *os.Root) uint64 {
+// mirrored returns the release in a directory, with the sequence 0 if there is none.
+func mirrored(root *os.Root) newest {
 	file, err := root.Open(manifest.FileName)
 	if err != nil {
-		return 0
+		return newest{}
 	}
 	defer func() { _ = file.Close() }() // opened for reading only
 	m, err := manifest.Decode(file)
 	if err != nil {
-		return 0 // damaged: it is replaced
+		return newest{} // damaged: it is replaced
 	}
-	return m.Sequence
+	return newest{m.Sequence, m.Version}
 }
 
 // complete reports whether a directory has the file of a release.

@@ -43,5 +43,5 @@ func mirror(t *testing.T, p prefix) {
 	release(download.Release{Version: "v1.0.0", Sequence: 1})
 	older := p.run(t, argv...)
 	assert.Equal(t, report.ExitUntrusted, older.ExitCode, older.Stderr)
-	assert.Contains(t, older.Stderr, `has sequence 1, and the one in C:\mirror\to has sequence 2`)
+	assert.Contains(t, older.Stderr, `has sequence 1, and v1.1.0 in C:\mirror\to has sequence 2`)
 }
