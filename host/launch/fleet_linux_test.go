@@ -33,7 +33,8 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	for !condition() {
 		select {
 		case <-deadline.C:
-			t.Fatalf("waited in vain: %s", what)
+			stacks := make([]byte, 1<<20)
+			t.Fatalf("waited in vain: %s\n%s", what, stacks[:runtime.Stack(stacks, true)])
 		case <-tick.C:
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 )
 
-// TestTenant: the attack of F1, and its parts alone.
+// TestTenant is the way by which a user who may create configs, and no Secrets, could leave the namespace, step by step.
 func TestTenant(t *testing.T) {
 	r := light(t)
 	plain := func() map[string]any {
@@ -40,7 +40,7 @@ func TestTenant(t *testing.T) {
 		return m
 	}
 	other := machine("anybodys", "anybodys")
-	forged := func(name string, change func(*unstructured.Unstructured)) {
+	forged := func(t *testing.T, name string, change func(*unstructured.Unstructured)) {
 		o := owned(other, "light", plain())
 		o.SetName(name)
 		change(o)
@@ -48,8 +48,8 @@ func TestTenant(t *testing.T) {
 		r.condition(t, bootstrap.ConditionReady, "Unknown", "no Machine or MachinePool refers to the config", name)
 	}
 	t.Run("forged owners", func(t *testing.T) {
-		forged("a-kubeconfig", func(*unstructured.Unstructured) {})
-		forged("anybodys", func(o *unstructured.Unstructured) {
+		forged(t, "a-kubeconfig", func(*unstructured.Unstructured) {})
+		forged(t, "anybodys", func(o *unstructured.Unstructured) {
 			refs := o.GetOwnerReferences()
 			refs[0].UID = types.UID("made-up")
 			o.SetOwnerReferences(refs)
@@ -77,6 +77,16 @@ func TestTenant(t *testing.T) {
 		r.condition(t, bootstrap.ConditionReady, "False", "Secret early-machineadm is not of type", "early-1")
 		require.NoError(t, r.Delete(t.Context(), r.secret(t, "default", "early-machineadm")))
 		r.awaitData(t, "early-1")
+	})
+	t.Run("a key that is cut is not taken", func(t *testing.T) {
+		cut := secret("cut-machineadm", map[string]string{"value": strings.Repeat("k", 31)})
+		cut.Object["type"] = "machineadm.cluster.x-k8s.io/cluster-key"
+		r.put(t, cut)
+		r.cluster(t, "cut")
+		r.machine(t, "cut", "cut-1", joining())
+		r.condition(t, bootstrap.ConditionReady, "False", "Secret cut-machineadm has no key value of 32 bytes: delete it", "cut-1")
+		require.NoError(t, r.Delete(t.Context(), r.secret(t, "default", "cut-machineadm")))
+		r.awaitData(t, "cut-1")
 	})
 	t.Run("kubeconfig with a tokenFile", func(t *testing.T) {
 		var requests atomic.Int64

@@ -213,7 +213,7 @@ func apply(o client.Object) func(context.Context, client.Client) error {
 			return err
 		}
 		o.GetObjectKind().SetGroupVersionKind(gvk)
-		return k.Patch(ctx, o, client.Apply, client.FieldOwner("machineadm-manager"), client.ForceOwnership) //nolint:staticcheck
+		return k.Patch(ctx, o, client.Apply, client.FieldOwner("machineadm-manager"), client.ForceOwnership) //nolint:staticcheck // a typed object has no apply configuration
 	}
 }
 
