@@ -181,7 +181,7 @@ func places() *regexp.Regexp {
 func TopLevel(files []File) []string {
 	allowed := []string{
 		"contract", "sdk", "plugins", "host", "installer", "testenv", "internal", "docs", "examples",
-		"go.mod", "go.sum", "Makefile", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md",
+		"go.mod", "go.sum", "Makefile", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
 	}
 	var strangers []string
 	for _, f := range files {
