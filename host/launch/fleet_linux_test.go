@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -98,10 +97,6 @@ func TestEightPluginsAtOnce(t *testing.T) {
 	for i := range 8 {
 		plugins = append(plugins, s.put("p"+strconv.Itoa(i), script{}))
 	}
-	// The goroutine of os/signal begins with the first fleet and stays.
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGCHLD)
-	signal.Stop(signals)
 	openBefore, runningBefore := descriptors(t), runtime.NumGoroutine()
 	f := s.fleet(nil)
 	started := make([]*Plugin, 2*len(plugins)) // each is asked for twice, at once

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/launch"
@@ -51,6 +53,10 @@ func testMain(m *testing.M) (code int) {
 		}
 	}
 	noop = filepath.Join(dir, "noop")
+	// The goroutine of os/signal would begin with the first fleet, and stays: tests count what a fleet leaves.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGCHLD)
+	signal.Stop(signals)
 	return m.Run()
 }
 
