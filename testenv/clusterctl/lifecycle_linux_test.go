@@ -113,7 +113,7 @@ func owned(t *testing.T, s *side) {
 	t.Helper()
 	objects := s.all(t)
 	for _, want := range []string{
-		"Secret/first-machineadm", "Secret/first-ca", "Secret/proxied", "Secret/first-control-plane-0-machineadm-data", "ContainerRuntime/proxied",
+		"Secret/first-machineadm", "Secret/first-ca", "Secret/proxied-machineadm-data", "Secret/first-control-plane-0-machineadm-data", "ContainerRuntime/proxied",
 		"KubernetesNodeTemplate/first", "SysctlTemplate/first", "MachineBootstrapConfigTemplate/first-worker", "MachineBootstrapConfig/proxied",
 	} {
 		require.Contains(t, objects, want)
