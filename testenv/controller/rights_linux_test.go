@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	contract "github.com/machineadm/machineadm/contract/v1alpha1"
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 	"github.com/machineadm/machineadm/testenv/management"
 )
@@ -21,7 +24,7 @@ func (r *rig) actions(t *testing.T) {
 	r.families(t)
 }
 
-// rights: the manager uses every right of its roles, by that role. Where the API server streams lists, a watch replaces a list: a manager
+// rights: the manager uses every right of its roles, by that role, and has those of each plugin kind, of which the tests use some. Where the API server streams lists, a watch replaces a list: a manager
 // without streams shows that it needs both.
 func (r *rig) rights(t *testing.T) {
 	r.manager.Stop(t)
@@ -30,12 +33,34 @@ func (r *rig) rights(t *testing.T) {
 	lists.AwaitReady(t, "http://"+r.health+"/readyz")
 	r.machine(t, "older", "listed", joining()) // its Cluster has a control plane provider
 	all, missing := granted(t), []string{}
+	for _, kind := range contract.MachineKinds() {
+		for _, resource := range []string{strings.ToLower(kind) + "s", strings.ToLower(kind) + "templates"} {
+			for _, verb := range []string{"list", "patch", "watch"} {
+				require.Contains(t, all, "ClusterRole "+verb+" "+contract.Group+"/"+resource)
+			}
+		}
+	}
+	all = slices.Compact(slices.Sorted(slices.Values(plugins(all))))
 	require.Eventually(t, func() bool {
-		used := r.used(t)
+		used := map[string]bool{}
+		for _, right := range plugins(slices.Collect(maps.Keys(r.used(t)))) {
+			used[right] = true
+		}
 		missing = slices.DeleteFunc(slices.Clone(all), func(right string) bool { return used[right] })
 		return len(missing) == 0
 	}, soon, soon/30, "not used: %s", &missing)
 	lists.Stop(t)
+}
+
+// plugins takes all plugin kinds for one, and so all of their templates: the manager does not know them apart.
+func plugins(rights []string) []string {
+	names := regexp.MustCompile(`(` + regexp.QuoteMeta(contract.Group) + `/)[a-z]+?(templates)?$`)
+	for i, right := range rights {
+		if found := names.FindStringSubmatch(right); found != nil {
+			rights[i] = strings.TrimSuffix(right, found[0]) + found[1] + "PLUGINS" + found[2]
+		}
+	}
+	return rights
 }
 
 // used are the rights that the manager has used, as granted has them.
