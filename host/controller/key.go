@@ -58,7 +58,7 @@ func (r *Reconciler) clusterKey(ctx context.Context, cluster *clusterv1.Cluster)
 		return nil, fmt.Errorf("get the key of Cluster %s: %w", cluster.Name, err)
 	}
 	if secret.Type != KeyType {
-		// Another program may have written it for somebody who may not write Secrets: the type is what such a program does not set.
+		// Another program may have written it for a user who may not write Secrets: the type is what such a program does not set.
 		return nil, invalid(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonKeyNotFound,
 			"Secret %s is not of type %s: delete it", secret.Name, KeyType)
 	}

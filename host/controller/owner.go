@@ -28,7 +28,7 @@ type owner struct {
 	config clusterv1.ContractVersionedObjectReference
 }
 
-// refersTo says whether the owner refers to the config: an owner reference alone is written by whoever writes the config.
+// refersTo says whether the owner refers to the config: the author of a config also writes its owner references.
 func (o *owner) refersTo(config metav1.Object) bool {
 	return o.config.APIGroup == bootstrap.Group && o.config.Kind == bootstrap.KindMachineBootstrapConfig && o.config.Name == config.GetName()
 }
@@ -38,12 +38,12 @@ func (o *owner) pool() bool { return o.kind == "MachinePool" }
 
 // groupOf is the API group of an owner, empty if it has none.
 func groupOf(ref metav1.OwnerReference) string {
-	gv, _ := schema.ParseGroupVersion(ref.APIVersion) // of what cannot be read nothing is believed
+	gv, _ := schema.ParseGroupVersion(ref.APIVersion) // what cannot be read is of no group
 	return gv.Group
 }
 
-// findOwner returns the Machine or MachinePool that controls the config and refers to it, nil if there is none yet. Whoever writes
-// the config writes its owner references: neither a name nor a reference alone is believed.
+// findOwner returns the Machine or MachinePool that controls the config and refers to it, nil if there is none yet. The author
+// of the config writes its owner references: neither a name nor a reference alone suffices.
 func findOwner(ctx context.Context, c client.Reader, config metav1.Object) (*owner, error) {
 	ref := metav1.GetControllerOf(config)
 	if ref == nil {

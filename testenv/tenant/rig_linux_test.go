@@ -75,7 +75,7 @@ func authority(cluster, ending string, changes ...change) *corev1.Secret {
 
 func named(name string) change { return func(s *corev1.Secret) { s.Name = name } }
 
-// foreign is a Secret of somebody else.
+// foreign is a Secret of another program.
 func foreign(namespace, name string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"value": []byte("theirs")}}
 }

@@ -1,5 +1,5 @@
-// Package kubeconfig keeps the manager from connecting with anything but what the kubeconfig of a cluster itself has. Whoever writes
-// such a Secret would otherwise decide which file or program of the manager authenticates to a server of their choice.
+// Package kubeconfig keeps the manager from connecting with anything but what the kubeconfig of a cluster itself has. The
+// author of such a Secret would otherwise decide which file or program of the manager authenticates to a server of their choice.
 package kubeconfig
 
 import (
