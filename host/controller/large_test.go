@@ -78,7 +78,7 @@ func TestNoMessageDependsOnASecret(t *testing.T) {
 		"unattend":    {format: bootstrap.Format{Type: "unattend"}, padding: string(padding), want: "at most 500 commands"},
 		"talos":       {format: bootstrap.Format{Type: "talos", MaxBytes: 1}, want: "1 bytes are allowed"},
 		"a template": {
-			format: templated("ConfigMap", bootstrap.Format{MaxBytes: 1}), template: func(string) string { return "{{ machine_config | gzipBase64 }}" },
+			format: templated("ConfigMap", bootstrap.Format{MaxBytes: 1}), template: func(string) string { return "#cloud-config\na: {{ machine_config | gzipBase64 }}" },
 			want: "1 bytes are allowed",
 		},
 		"lines of a template": {

@@ -51,5 +51,5 @@ func renderCloudConfig(packed, extra []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return multipart(user, part{contentType: "text/cloud-config", merge: "list(append)+dict(no_replace,recurse_list)+str()", content: own}), nil
+	return mixed(user, part{contentType: "text/cloud-config", merge: "list(append)+dict(no_replace,recurse_list)+str()", content: own}), nil
 }

@@ -19,9 +19,9 @@ type part struct {
 	content []byte
 }
 
-// multipart returns a MIME message. Its first header is Content-Type, by which cloudbase-init recognizes one. The boundary is
+// mixed returns a MIME message. Its first header is Content-Type, by which cloudbase-init recognizes one. The boundary is
 // derived from the content, which therefore cannot contain it.
-func multipart(parts ...part) []byte {
+func mixed(parts ...part) []byte {
 	sum := sha256.New()
 	for _, p := range parts {
 		sum.Write(p.content)

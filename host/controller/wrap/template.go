@@ -25,16 +25,22 @@ const (
 // TemplateError reports an error of a user's template. It quotes neither the template nor the stream.
 type TemplateError struct {
 	// Line is the line of the template, 0 for the whole.
-	Line    int
+	Line int
+	// Output says that it is a line of the output.
+	Output  bool
 	Message string
 }
 
 // Error implements error.
 func (e *TemplateError) Error() string {
-	if e.Line == 0 {
-		return "the template " + e.Message
+	of := "the template"
+	if e.Output {
+		of = "the output of the template"
 	}
-	return fmt.Sprintf("line %d of the template %s", e.Line, e.Message)
+	if e.Line == 0 {
+		return of + " " + e.Message
+	}
+	return fmt.Sprintf("line %d of %s %s", e.Line, of, e.Message)
 }
 
 // functions lists the functions of a template. The builtin ones of Go's templates are refused.

@@ -80,7 +80,7 @@ func renderIgnition(version string, packed []byte) ([]byte, error) {
 	if version == "" {
 		version = "3.3"
 	}
-	if supported := []string{"3.0", "3.1", "3.2", "3.3", "3.4", "3.5"}; !slices.Contains(supported, version) {
+	if supported := ignitionVersions(); !slices.Contains(supported, version) {
 		return nil, fmt.Errorf("the version of Ignition %q is none of %s", version, strings.Join(supported, ", "))
 	}
 	var c ignitionConfig

@@ -48,7 +48,7 @@ func renderCloudbaseInit(packed, extra []byte) ([]byte, error) {
 		}
 		parts = append([]part{user}, parts...)
 	}
-	return multipart(parts...), nil
+	return mixed(parts...), nil
 }
 
 const (

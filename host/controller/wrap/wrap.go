@@ -32,10 +32,16 @@ func (w *Wrapper) Wrap(f Format, stream []byte) (Data, error) {
 			return Data{}, &TemplateError{Line: 1, Message: "is also one of cloud-init (jinja), which would replace text inside the documents"}
 		}
 		if whole {
+			if err := w.checkTemplate(f); err != nil {
+				return Data{}, err
+			}
 			return limited(f, out)
 		}
 		if !slices.Contains([]string{cloudConfig, cloudbaseInit, talos}, f.Type) {
 			return Data{}, &TemplateError{Message: "never calls machine_config, so that the documents are not part of its output"}
+		}
+		if bad := checkPart(out); bad != nil {
+			return Data{}, &TemplateError{Line: bad.line, Output: true, Message: bad.message}
 		}
 		extra = out
 	}
@@ -64,4 +70,25 @@ func (w *Wrapper) render(f Format, stream, extra []byte) ([]byte, error) {
 		return stream, nil
 	}
 	return nil, fmt.Errorf("the type %q is none of cloudConfig, ignition, cloudbaseInit, unattend, talos, combustion and plain", f.Type)
+}
+
+// checkTemplate checks the outputs of a template that are the whole data for two texts in the place of the stream: what is refused, and at
+// which line, must not depend on the secrets in the stream. One is a word. The other has every character that needs an encoding.
+func (w *Wrapper) checkTemplate(f Format) error {
+	const word, special = "machine_config", "a: \"'{[<&>\n\tb\\: |\n- c\n"
+	for _, text := range []string{word, special} {
+		out, _, err := w.execute(f.Template, []byte(text))
+		if err != nil {
+			return err
+		}
+		bad := checkWhole(f, out)
+		if bad == nil {
+			continue
+		}
+		if text == special { // its lines are not those of the template
+			return &TemplateError{Output: true, Message: bad.message + ": encode what machine_config returns, as in {{ machine_config | base64 }}"}
+		}
+		return &TemplateError{Line: bad.line, Output: true, Message: bad.message}
+	}
+	return nil
 }
