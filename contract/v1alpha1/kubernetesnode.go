@@ -28,17 +28,17 @@ type KubernetesNodeSpec struct {
 	// Kubelet configures the kubelet. With controlPlaneInit the settings are also the defaults of all later nodes.
 	Kubelet *Kubelet `json:"kubelet,omitempty"`
 	// KubeProxy configures kube-proxy in the cluster; controlPlaneInit only.
-	KubeProxy *KubeProxy `json:"kubeProxy,omitempty"`
+	KubeProxy *KubeProxy `json:"kubeProxy,omitempty" roles:"controlPlaneInit"`
 	// Discovery is how a node finds and trusts the cluster that it joins; required for controlPlaneJoin and worker. For
 	// controlPlaneInit, token is the bootstrap token to create, valid for 24 hours; without it none is valid.
 	Discovery *Discovery `json:"discovery,omitempty"`
 	// CertificateKey encrypts the certificate authorities that control planes share through the cluster: 64 hexadecimal
 	// digits. controlPlaneInit uploads them, controlPlaneJoin downloads them.
-	CertificateKey *Secret `json:"certificateKey,omitempty"`
+	CertificateKey *Secret `json:"certificateKey,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
 	// Certificates are the certificate authorities of the cluster and its key for service accounts. By default controlPlaneInit
 	// creates them. Not for workers.
-	Certificates *ClusterCertificates `json:"certificates,omitempty"`
-	// Etcd configures the cluster's etcd; controlPlaneInit only.
+	Certificates *ClusterCertificates `json:"certificates,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
+	// Etcd configures the cluster's etcd; controlPlaneInit, but external also for controlPlaneJoin.
 	Etcd *Etcd `json:"etcd,omitempty"`
 	// APIServer configures kube-apiserver; controlPlaneInit only, as the next two, but image also for controlPlaneJoin.
 	APIServer *ControlPlaneComponent `json:"apiServer,omitempty"`
@@ -49,7 +49,7 @@ type KubernetesNodeSpec struct {
 	// Files are written to the machine, in order. They stay managed when the machine is a node.
 	Files []NodeFile `json:"files,omitempty"`
 	// StaticPods are pods that the kubelet runs without the cluster; control planes only.
-	StaticPods []StaticPod `json:"staticPods,omitempty"`
+	StaticPods []StaticPod `json:"staticPods,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
 	// Patches change what the provider generates on this machine.
 	Patches []ComponentPatch `json:"patches,omitempty"`
 	// SkipPhases are phases of the provider that are left out, such as addon/kube-proxy.
@@ -75,24 +75,24 @@ type KubernetesCluster struct {
 	// control plane.
 	Endpoint string `json:"endpoint,omitempty"`
 	// DNSDomain is the DNS domain of services. Default cluster.local.
-	DNSDomain string `json:"dnsDomain,omitempty"`
+	DNSDomain string `json:"dnsDomain,omitempty" roles:"controlPlaneInit"`
 	// PodSubnets are the CIDR ranges of pods, at most one of IPv4 and one of IPv6.
-	PodSubnets []string `json:"podSubnets,omitempty"`
+	PodSubnets []string `json:"podSubnets,omitempty" roles:"controlPlaneInit"`
 	// ServiceSubnets are the CIDR ranges of services, at most one of IPv4 and one of IPv6. Default 10.96.0.0/12.
-	ServiceSubnets []string `json:"serviceSubnets,omitempty"`
+	ServiceSubnets []string `json:"serviceSubnets,omitempty" roles:"controlPlaneInit"`
 	// ImageRepository is where the images of the control plane are pulled from, HOST/PATH.
-	ImageRepository string `json:"imageRepository,omitempty"`
+	ImageRepository string `json:"imageRepository,omitempty" roles:"controlPlaneInit"`
 	// CertificateSANs are further names and addresses in the certificate of the API server.
-	CertificateSANs []string `json:"certificateSANs,omitempty"`
+	CertificateSANs []string `json:"certificateSANs,omitempty" roles:"controlPlaneInit"`
 	// CertificatesDir is the directory of the certificates, an absolute path, the same on every control plane. Default
 	// /etc/kubernetes/pki.
-	CertificatesDir string `json:"certificatesDir,omitempty"`
+	CertificatesDir string `json:"certificatesDir,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
 	// KeyAlgorithm is the type of new keys: RSA-2048, RSA-3072, RSA-4096, ECDSA-P256 or ECDSA-P384.
-	KeyAlgorithm string `json:"keyAlgorithm,omitempty"`
+	KeyAlgorithm string `json:"keyAlgorithm,omitempty" roles:"controlPlaneInit"`
 	// CertificateValidity is the lifetime of new certificates, as a Go duration such as 8760h.
-	CertificateValidity string `json:"certificateValidity,omitempty"`
+	CertificateValidity string `json:"certificateValidity,omitempty" roles:"controlPlaneInit"`
 	// CACertificateValidity is the lifetime of new certificate authorities, as a Go duration such as 87600h.
-	CACertificateValidity string `json:"caCertificateValidity,omitempty"`
+	CACertificateValidity string `json:"caCertificateValidity,omitempty" roles:"controlPlaneInit"`
 }
 
 // KubernetesNodeRegistration is what the machine reports of itself to the cluster. A value that only the machine has is taken
@@ -123,7 +123,7 @@ type KubernetesNodeRegistration struct {
 	// the one runtime that is installed.
 	CRISocket string `json:"criSocket,omitempty"`
 	// ImagePullPolicy is Always, IfNotPresent or Never, for the images of a control plane. Default IfNotPresent.
-	ImagePullPolicy string `json:"imagePullPolicy,omitempty"`
+	ImagePullPolicy string `json:"imagePullPolicy,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
 	// CloudProvider is external if a cloud controller manager initializes the node.
 	CloudProvider string `json:"cloudProvider,omitempty"`
 	// Register makes the kubelet create its Node. Default true.
@@ -204,12 +204,12 @@ type Discovery struct {
 	Token *Secret `json:"token,omitempty"`
 	// CACertHashes are sha256:HEX of the public keys of certificate authorities that the cluster may have, as printed by
 	// kubeadm. Required with a token to join.
-	CACertHashes []string `json:"caCertHashes,omitempty"`
+	CACertHashes []string `json:"caCertHashes,omitempty" roles:"controlPlaneJoin,worker"`
 	// Endpoint is the HOST:PORT of the API server to ask first. Default cluster.endpoint.
-	Endpoint string `json:"endpoint,omitempty"`
+	Endpoint string `json:"endpoint,omitempty" roles:"controlPlaneJoin,worker"`
 	// Kubeconfig is a kubeconfig file with the cluster's address, certificate authority and credentials to join. It excludes
 	// the other fields.
-	Kubeconfig *Secret `json:"kubeconfig,omitempty"`
+	Kubeconfig *Secret `json:"kubeconfig,omitempty" roles:"controlPlaneJoin,worker"`
 }
 
 // ClusterCertificates are the certificate authorities of a cluster and its key for service accounts.
@@ -235,9 +235,9 @@ type KeyPair struct {
 // Etcd is the database of the cluster: local or external. By default local.
 type Etcd struct {
 	// Local is an etcd on each control plane.
-	Local *LocalEtcd `json:"local,omitempty"`
-	// External is an etcd that exists.
-	External *ExternalEtcd `json:"external,omitempty"`
+	Local *LocalEtcd `json:"local,omitempty" roles:"controlPlaneInit"`
+	// External is an etcd that exists. A further control plane needs its certificates too.
+	External *ExternalEtcd `json:"external,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
 }
 
 // LocalEtcd is an etcd on each control plane.
@@ -275,13 +275,13 @@ type ComponentImage struct {
 // ControlPlaneComponent configures a component of the control plane.
 type ControlPlaneComponent struct {
 	// Args are command line arguments, in order.
-	Args []Argument `json:"args,omitempty"`
+	Args []Argument `json:"args,omitempty" roles:"controlPlaneInit"`
 	// Env are environment variables.
-	Env []EnvironmentVariable `json:"env,omitempty"`
+	Env []EnvironmentVariable `json:"env,omitempty" roles:"controlPlaneInit"`
 	// Volumes are files and directories of the machine that the component sees.
-	Volumes []HostVolume `json:"volumes,omitempty"`
+	Volumes []HostVolume `json:"volumes,omitempty" roles:"controlPlaneInit"`
 	// Image is a full reference that replaces the image.
-	Image string `json:"image,omitempty"`
+	Image string `json:"image,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
 }
 
 // EnvironmentVariable is a variable of a component. It is not secret: anyone who can read pods can read it.

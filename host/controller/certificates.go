@@ -7,6 +7,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/cluster-api/util/secret"
@@ -18,17 +20,21 @@ import (
 )
 
 // certificates adds what the role of the machine needs: a worker gets the digest of the authority, never a key.
-func (w *work) certificates(ctx context.Context, f *kubernetesnode.Facts) error {
-	if f.Role == kubernetesnode.ControlPlaneInit && !w.cluster.Spec.ControlPlaneRef.IsDefined() {
-		if err := w.generate(ctx); err != nil {
+func (w *work) certificates(ctx context.Context, f *kubernetesnode.Facts, spec *contract.KubernetesNodeSpec) error {
+	var etcd *contract.ExternalEtcd
+	if spec.Etcd != nil {
+		etcd = spec.Etcd.External
+	}
+	if f.Role == contract.ControlPlaneInit && !w.cluster.Spec.ControlPlaneRef.IsDefined() {
+		if err := w.generate(ctx, etcd != nil); err != nil {
 			return err
 		}
 	}
 	var err error
-	if f.Role == kubernetesnode.Worker {
+	if f.Role == contract.Worker {
 		err = w.workerCertificates(ctx, f)
 	} else {
-		err = w.controlPlaneCertificates(ctx, f)
+		err = w.controlPlaneCertificates(ctx, f, etcd)
 	}
 	if err == nil {
 		reached(w.config, bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonAvailable)
@@ -36,9 +42,12 @@ func (w *work) certificates(ctx context.Context, f *kubernetesnode.Facts) error 
 	return err
 }
 
-// generate makes the authorities of a cluster that no control plane provider makes.
-func (w *work) generate(ctx context.Context) error {
+// generate makes the authorities of a cluster that no control plane provider makes. An external etcd has its own.
+func (w *work) generate(ctx context.Context, externalEtcd bool) error {
 	all := secret.NewCertificatesForInitialControlPlane(nil)
+	if externalEtcd {
+		all = slices.DeleteFunc(all, func(c *secret.Certificate) bool { return c.Purpose == secret.EtcdCA })
+	}
 	live := liveReads{w.r.Client, w.r.Live}
 	// They belong to the Cluster, because they outlive the Machine that comes first.
 	err := all.LookupOrGenerate(ctx, live, client.ObjectKeyFromObject(w.cluster), clusterOwner(w.cluster))
@@ -73,28 +82,77 @@ func (w *work) workerCertificates(ctx context.Context, f *kubernetesnode.Facts) 
 	return nil
 }
 
-func (w *work) controlPlaneCertificates(ctx context.Context, f *kubernetesnode.Facts) error {
+func (w *work) controlPlaneCertificates(ctx context.Context, f *kubernetesnode.Facts, etcd *contract.ExternalEtcd) error {
 	f.Certificates = &contract.ClusterCertificates{}
-	for purpose, into := range map[secret.Purpose]**contract.KeyPair{
+	pairs := map[secret.Purpose]**contract.KeyPair{
 		secret.ClusterCA: &f.Certificates.CA, secret.FrontProxyCA: &f.Certificates.FrontProxyCA,
 		secret.EtcdCA: &f.Certificates.EtcdCA, secret.ServiceAccount: &f.Certificates.ServiceAccount,
-	} {
-		name := secret.Name(w.cluster.Name, purpose)
-		found, err := w.authority(ctx, name)
+	}
+	if etcd != nil {
+		delete(pairs, secret.EtcdCA) // nothing on the machine signs for it
+		if err := w.externalEtcd(ctx, etcd); err != nil {
+			return err
+		}
+	}
+	for purpose, into := range pairs {
+		check := contract.KeyPair.CheckAuthority
+		if purpose == secret.ServiceAccount {
+			check = contract.KeyPair.CheckServiceAccount
+		}
+		pair, err := w.keyPair(ctx, purpose, check)
 		if err != nil {
 			return err
 		}
-		certificate, key := found["tls.crt"], found["tls.key"]
-		if len(certificate) == 0 || len(key) == 0 {
-			return invalid(bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonInvalidCertificates,
-				"Secret %s: tls.crt and tls.key are required for a control plane", name)
-		}
-		*into = &contract.KeyPair{Certificate: string(certificate), Key: contract.NewSecret(key)}
+		*into = pair
 	}
-	if f.Role == kubernetesnode.ControlPlaneJoin {
+	if f.Role == contract.ControlPlaneJoin {
 		return w.workerCertificates(ctx, f)
 	}
 	return nil
+}
+
+// externalEtcd adds the certificates for an external etcd, if the document has none. Their Secrets are those that every provider of Cluster
+// API takes them from: CLUSTER-etcd, whose key is unused, and CLUSTER-apiserver-etcd-client.
+func (w *work) externalEtcd(ctx context.Context, etcd *contract.ExternalEtcd) error {
+	plain := func(endpoint string) bool { return !strings.HasPrefix(endpoint, "https://") }
+	if etcd.CA != "" || etcd.Cert != "" || etcd.Key != nil || slices.ContainsFunc(etcd.Endpoints, plain) {
+		return nil
+	}
+	name := secret.Name(w.cluster.Name, secret.EtcdCA)
+	found, err := w.authority(ctx, name)
+	if err != nil {
+		return err
+	}
+	if _, err := contract.CertificateOf(string(found["tls.crt"])); err != nil {
+		return invalid(bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonInvalidCertificates,
+			"Secret %s: tls.crt, of an external etcd, %s", name, err)
+	}
+	pair, err := w.keyPair(ctx, secret.APIServerEtcdClient, contract.KeyPair.Check)
+	if err != nil {
+		return err
+	}
+	etcd.CA, etcd.Cert, etcd.Key = string(found["tls.crt"]), pair.Certificate, &pair.Key
+	return nil
+}
+
+// keyPair reads what every node would refuse, too.
+func (w *work) keyPair(ctx context.Context, purpose secret.Purpose, check func(contract.KeyPair) (string, error)) (*contract.KeyPair, error) {
+	name := secret.Name(w.cluster.Name, purpose)
+	found, err := w.authority(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	certificate, key := found["tls.crt"], found["tls.key"]
+	if len(certificate) == 0 || len(key) == 0 {
+		return nil, invalid(bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonInvalidCertificates,
+			"Secret %s: tls.crt and tls.key are required for a control plane", name)
+	}
+	pair := contract.KeyPair{Certificate: string(certificate), Key: contract.NewSecret(key)}
+	if field, err := check(pair); err != nil {
+		return nil, invalid(bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonInvalidCertificates,
+			"Secret %s: %s %s", name, map[string]string{"certificate": "tls.crt", "key": "tls.key"}[field], err)
+	}
+	return &pair, nil
 }
 
 // authority reads the Secret of a certificate authority, which its provider may not have made yet.

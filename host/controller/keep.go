@@ -20,6 +20,14 @@ import (
 // keep looks after data that is there: its token lives until the machine has joined, a pool gets new data when an input changes,
 // and the status says what has changed.
 func (w *work) keep(ctx context.Context, data *metav1.PartialObjectMetadata) (ctrl.Result, error) {
+	changed, err := w.changed(ctx, data)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := w.adopt(data, changed); err != nil {
+		w.none()
+		return ctrl.Result{}, err
+	}
 	w.available(data.Name)
 	owner := *metav1.NewControllerRef(w.config, bootstrap.GroupVersion().WithKind(bootstrap.KindMachineBootstrapConfig))
 	if err := w.r.own(ctx, data, owner); err != nil {
@@ -31,10 +39,6 @@ func (w *work) keep(ctx context.Context, data *metav1.PartialObjectMetadata) (ct
 		}
 	}
 	epoch, _ := strconv.Atoi(data.Annotations[bootstrap.AnnotationTokenEpoch]) // 0 without a token of ours
-	changed, err := w.changed(ctx, data)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
 	if w.owner.pool() && !w.owner.joined {
 		return w.keepPool(ctx, epoch, changed)
 	}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,7 +66,7 @@ func TestKeepToken(t *testing.T) {
 		}
 		next, err := w.keep(t.Context(), &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			Name: "c", CreationTimestamp: metav1.NewTime(made), Annotations: map[string]string{bootstrap.AnnotationTokenEpoch: "1"},
-			OwnerReferences: []metav1.OwnerReference{{UID: "1"}},
+			OwnerReferences: []metav1.OwnerReference{{UID: "1", Controller: ptr.To(true)}},
 		}})
 		require.NoError(t, err)
 		available := find(config.Status.Conditions, bootstrap.ConditionDataSecretAvailable)

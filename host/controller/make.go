@@ -10,14 +10,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	contract "github.com/machineadm/machineadm/contract/v1alpha1"
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 	"github.com/machineadm/machineadm/host/controller/emit"
-	"github.com/machineadm/machineadm/host/controller/kubernetesnode"
 	"github.com/machineadm/machineadm/host/controller/wrap"
 )
 
@@ -59,7 +58,10 @@ func (w *work) make(ctx context.Context) (ctrl.Result, error) {
 		if err := w.r.Live.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 			return ctrl.Result{}, fmt.Errorf("get the Secret with the data: %w", err)
 		}
-		err = w.belongs(secret)
+		if !metav1.IsControlledBy(secret, w.config) { // its event leads to keep
+			return ctrl.Result{}, w.foreign(secret)
+		}
+		err = nil
 	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("create the Secret with the data: %w", err)
@@ -112,10 +114,6 @@ func (w *work) render(ctx context.Context, epoch int) (*result, error) {
 		return nil, err
 	}
 	reached(w.config, bootstrap.ConditionDocumentsValid, bootstrap.ReasonValid)
-	if !ptr.Deref(w.cluster.Status.Initialization.InfrastructureProvisioned, false) {
-		return nil, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForInfrastructure,
-			"the infrastructure of Cluster %s is not provisioned", w.cluster.Name)
-	}
 	role, token, err := w.node(ctx, documents, epoch)
 	if err != nil {
 		return nil, err
@@ -127,7 +125,7 @@ func (w *work) render(ctx context.Context, epoch int) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if role == kubernetesnode.ControlPlaneInit {
+	if role == contract.ControlPlaneInit {
 		// Last, so that a machine whose data cannot be made does not keep the lock from another.
 		w.reading.watch(schema.GroupKind{Kind: "ConfigMap"}, lockName(w.cluster))
 		if err := w.r.lock(ctx, w.cluster, w.owner.object.GetName()); err != nil {

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
+	"strconv"
 	"strings"
 
 	"golang.org/x/mod/semver"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/secret"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,7 +35,11 @@ func (w *work) node(ctx context.Context, documents []emit.Document, epoch int) (
 		reached(w.config, bootstrap.ConditionCertificatesAvailable, bootstrap.ReasonNotNeeded)
 		return "", false, nil
 	}
-	facts, err := w.facts(ctx)
+	if !ptr.Deref(w.cluster.Status.Initialization.InfrastructureProvisioned, false) { // it has the endpoint
+		return "", false, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForInfrastructure,
+			"the infrastructure of Cluster %s is not provisioned", w.cluster.Name)
+	}
+	facts, err := w.facts(ctx, spec)
 	if err != nil {
 		return "", false, err
 	}
@@ -41,7 +48,7 @@ func (w *work) node(ctx context.Context, documents []emit.Document, epoch int) (
 			return "", false, err
 		}
 	}
-	withToken = facts.Role != kubernetesnode.ControlPlaneInit && !kubernetesnode.OwnDiscovery(spec)
+	withToken = facts.Role != contract.ControlPlaneInit && !kubernetesnode.OwnDiscovery(spec)
 	if withToken {
 		facts.Token = token.Derive(w.key, w.config.Namespace, w.config.Name, epoch).String()
 	}
@@ -77,33 +84,36 @@ func (w *work) recordFacts(ctx context.Context) error {
 }
 
 // facts are what Cluster API has of the machine and its cluster.
-func (w *work) facts(ctx context.Context) (*kubernetesnode.Facts, error) {
+func (w *work) facts(ctx context.Context, spec *contract.KubernetesNodeSpec) (*kubernetesnode.Facts, error) {
 	network := &w.cluster.Spec.ClusterNetwork
 	f := &kubernetesnode.Facts{
-		Role: kubernetesnode.Worker, Version: w.owner.version, Cluster: w.cluster.Name,
+		Role: contract.Worker, Version: w.owner.version, Cluster: w.cluster.Name,
 		DNSDomain: network.ServiceDomain, PodSubnets: network.Pods.CIDRBlocks, ServiceSubnets: network.Services.CIDRBlocks,
 		Uninitialized: contract.Taint{
 			Key: clusterv1.NodeUninitializedTaint.Key, Value: clusterv1.NodeUninitializedTaint.Value,
 			Effect: string(clusterv1.NodeUninitializedTaint.Effect),
 		},
 	}
-	if w.cluster.Spec.ControlPlaneEndpoint.IsValid() {
-		f.Endpoint = w.cluster.Spec.ControlPlaneEndpoint.String()
+	if e := &w.cluster.Spec.ControlPlaneEndpoint; e.IsValid() {
+		var err error
+		if f.Endpoint, err = endpoint(e); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case w.owner.controlPlane && !Initialized(w.cluster):
-		f.Role = kubernetesnode.ControlPlaneInit
+		f.Role = contract.ControlPlaneInit
 	case !Initialized(w.cluster):
 		return nil, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForControlPlane,
 			"the control plane of Cluster %s is not initialized", w.cluster.Name)
 	case w.owner.controlPlane:
-		f.Role = kubernetesnode.ControlPlaneJoin
+		f.Role = contract.ControlPlaneJoin
 	}
-	if f.Endpoint == "" && f.Role != kubernetesnode.ControlPlaneInit {
+	if f.Endpoint == "" && f.Role != contract.ControlPlaneInit {
 		return nil, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForControlPlane,
 			"Cluster %s has no spec.controlPlaneEndpoint yet", w.cluster.Name)
 	}
-	if f.Role == kubernetesnode.Worker {
+	if f.Role == contract.Worker {
 		if err := w.skew(ctx); err != nil {
 			return nil, err
 		}
@@ -112,7 +122,21 @@ func (w *work) facts(ctx context.Context) (*kubernetesnode.Facts, error) {
 			"Cluster.spec.clusterNetwork.apiServerPort is %d, but the API server of a KubernetesNode listens on %d: remove the field",
 			port, apiServerPort)
 	}
-	return f, w.certificates(ctx, f)
+	return f, w.certificates(ctx, f, spec)
+}
+
+// endpoint is HOST:PORT as a document has it. Providers also write capitals, and an IPv6 address in brackets.
+func endpoint(e *clusterv1.APIEndpoint) (string, error) {
+	host := strings.ToLower(e.Host)
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		host = strings.TrimSuffix(inner, "]")
+	}
+	text := net.JoinHostPort(host, strconv.Itoa(int(e.Port)))
+	if contract.CheckAddress(text) != nil {
+		return "", invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonContradiction,
+			"Cluster.spec.controlPlaneEndpoint is %q, port %d, which is not the address of a host: correct it, with a DNS name or an IP address", e.Host, e.Port)
+	}
+	return text, nil
 }
 
 // apiServerPort is where the API server of a KubernetesNode listens.

@@ -131,7 +131,7 @@ func (r *Reconciler) reconcile(ctx context.Context, turn *turn, config *bootstra
 		return w.keep(ctx, data)
 	}
 	// Without its Secret it is made again, with the same token.
-	config.Status.DataSecretName, config.Status.Initialization.DataSecretCreated, config.Status.Ready = "", nil, nil
+	w.none()
 	if !o.object.GetDeletionTimestamp().IsZero() {
 		return ctrl.Result{}, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForOwner,
 			"%s %s is being deleted: it gets no data", o.kind, o.object.GetName())

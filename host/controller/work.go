@@ -35,14 +35,41 @@ func (w *work) data(ctx context.Context) (*metav1.PartialObjectMetadata, error) 
 	return found, w.belongs(found)
 }
 
-// belongs refuses a Secret that is not this config's. After the restoration of a backup its owner has another UID.
+// belongs refuses a Secret that something else controls. A backup may have restored it without its owner, or with the UID of that before:
+// keep looks at what it was made from.
 func (w *work) belongs(secret metav1.Object) error {
 	owner := metav1.GetControllerOf(secret)
-	if owner != nil && groupOf(*owner) == bootstrap.Group && owner.Kind == bootstrap.KindMachineBootstrapConfig && owner.Name == w.config.Name {
+	if owner == nil || groupOf(*owner) == bootstrap.Group && owner.Kind == bootstrap.KindMachineBootstrapConfig && owner.Name == w.config.Name {
 		return nil
 	}
+	return w.foreign(secret)
+}
+
+func (w *work) foreign(secret metav1.Object) error {
 	return invalid(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonSecretExists,
 		"Secret %s belongs to something else: delete it, or give the config another name", secret.GetName())
+}
+
+// adopt decides whose a Secret is that does not name this config by its UID. It is that of this config if the Machine has it already, or
+// if it was made from the same inputs, which nobody without the key of the cluster can write into it. Else it is that of an earlier config
+// of the same name, which Kubernetes is about to remove, or of nobody.
+func (w *work) adopt(data *metav1.PartialObjectMetadata, changed []string) error {
+	owner := metav1.GetControllerOf(data)
+	switch {
+	case owner != nil && owner.UID == w.config.UID, len(changed) == 0, w.owner.data == data.Name:
+		return nil
+	case owner == nil:
+		return w.foreign(data)
+	case w.owner.pool(): // gets new data
+		return nil
+	}
+	return waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonSecretExists,
+		"Secret %s is that of an earlier config of this name, with which Kubernetes removes it", data.Name)
+}
+
+// none marks that there is no data.
+func (w *work) none() {
+	w.config.Status.DataSecretName, w.config.Status.Initialization.DataSecretCreated, w.config.Status.Ready = "", nil, nil
 }
 
 // available marks that the data is there, and so all that came before it.

@@ -21,6 +21,8 @@ func TestInputs(t *testing.T) {
 	t.Run("locks", r.locks)
 	t.Run("paused", r.paused)
 	t.Run("remade", r.remade)
+	t.Run("adopted", r.adopted)
+	t.Run("named again", r.namedAgain)
 	t.Run("leaving", r.leaving)
 	t.Run("sizes", r.sizes)
 	t.Run("taken", r.taken)

@@ -176,6 +176,7 @@ func ruleCases() map[string][][2]string {
 			{`{ignorePreflightErrors: [Swap], ignoreAllPreflightErrors: true}`, "spec.ignorePreflightErrors"},
 			{`{role: worker, kubeProxy: {mode: ipvs}}`, "spec.kubeProxy"},
 			{`{role: controlPlaneJoin, etcd: {local: {}}}`, "spec.etcd"},
+			{`{role: worker, etcd: {external: {endpoints: [a]}}}`, "spec.etcd"},
 			{`{role: worker, certificateKey: ` + reference + `}`, "spec.certificateKey"},
 			{`{role: worker, certificates: {}}`, "spec.certificates"},
 			{`{role: worker, staticPods: [{name: a, manifest: x}]}`, "spec.staticPods"},

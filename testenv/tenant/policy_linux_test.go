@@ -14,6 +14,14 @@ import (
 	"github.com/machineadm/machineadm/testenv/management"
 )
 
+// lostOwner is the owner of the data of the config lost.
+const lostOwner = `{"metadata":{"ownerReferences":[{"apiVersion":"bootstrap.cluster.x-k8s.io/v1alpha1","kind":"MachineBootstrapConfig","name":"lost","uid":"u","controller":true}]}}`
+
+// orphan is data that a backup restores without its owner.
+func orphan(s *corev1.Secret) {
+	s.OwnerReferences, s.Annotations = nil, map[string]string{"machineadm.cluster.x-k8s.io/inputs": "[]"}
+}
+
 // TestPolicy tries to break what the manager may write, as its account with every right of RBAC.
 func TestPolicy(t *testing.T) {
 	r := begin(t)
@@ -30,7 +38,7 @@ func TestPolicy(t *testing.T) {
 	}
 	// What others have, and what the manager has made before.
 	must(foreign("tenant", "victim-kubeconfig"), foreign("others", "registry"), foreign("tenant", "old"+suffix),
-		data("mine"), data("mine2"), data("kept"), key("mine"), authority("mine", "-ca"), lock("mine"), lock("second"),
+		data("mine"), data("mine2"), data("kept"), data("lost", orphan), data("lost2", orphan, func(s *corev1.Secret) { s.Annotations = nil }), key("mine"), authority("mine", "-ca"), lock("mine"), lock("second"),
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns"}, Data: map[string]string{"Corefile": "x"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "app-lock"}, Data: map[string]string{"x": "y"}},
 		sysctl("shared"))
@@ -43,6 +51,9 @@ func TestPolicy(t *testing.T) {
 		{"merge patch of the data's values", allowed, patch(data("mine"), types.MergePatchType, `{"data":{"value":"bmV3ZXI="}}`)},
 		{"merge patch: another UID of the owner (restored)", allowed, patch(data("mine"), types.MergePatchType,
 			`{"metadata":{"ownerReferences":[{"apiVersion":"bootstrap.cluster.x-k8s.io/v1alpha1","kind":"MachineBootstrapConfig","name":"mine","uid":"other","controller":true}]}}`)},
+		{"merge patch: the owner, with other content (restored without one)", denied, patch(data("lost"), types.MergePatchType, `{"data":{"value":"bmV3ZXI="},`+lostOwner[1:])},
+		{"merge patch: the owner of what the manager has not made", denied, patch(data("lost2"), types.MergePatchType, strings.ReplaceAll(lostOwner, "lost", "lost2"))},
+		{"merge patch: the owner (restored without one)", allowed, patch(data("lost"), types.MergePatchType, lostOwner)},
 		{"create a key", allowed, create(key("c1"))},
 		{"key: another UID of its owner (restored), though it is immutable", allowed, patch(key("mine"), types.MergePatchType,
 			`{"metadata":{"ownerReferences":[{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","name":"mine","uid":"other"}]}}`)},

@@ -3,17 +3,11 @@ package kubernetesnode
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
-)
-
-// The roles of a machine.
-const (
-	ControlPlaneInit = "controlPlaneInit"
-	ControlPlaneJoin = "controlPlaneJoin"
-	Worker           = "worker"
 )
 
 // Facts are what Cluster API has of a machine and of its cluster. A zero field adds nothing.
@@ -58,12 +52,22 @@ func Fill(spec *contract.KubernetesNodeSpec, f *Facts) []Contradiction {
 	same("spec.kubernetesVersion", version(spec.KubernetesVersion), version(f.Version), "Machine.spec.version")
 	same("spec.cluster.name", spec.Cluster.Name, f.Cluster, "the name of the Cluster")
 	same("spec.cluster.endpoint", spec.Cluster.Endpoint, f.Endpoint, "Cluster.spec.controlPlaneEndpoint")
-	if f.Role == ControlPlaneInit {
+	if f.Role == contract.ControlPlaneInit {
 		network := "Cluster.spec.clusterNetwork."
 		same("spec.cluster.dnsDomain", spec.Cluster.DNSDomain, f.DNSDomain, network+"serviceDomain")
 		same("spec.cluster.podSubnets", strings.Join(spec.Cluster.PodSubnets, ","), strings.Join(f.PodSubnets, ","), network+"pods")
 		same("spec.cluster.serviceSubnets", strings.Join(spec.Cluster.ServiceSubnets, ","), strings.Join(f.ServiceSubnets, ","),
 			network+"services")
+	}
+	if spec.Role == f.Role { // without a role the document is for machines of several ones
+		for _, misplaced := range spec.Misplaced() {
+			found = append(found, Contradiction{misplaced.Field, "is for the role " + strings.Join(misplaced.Roles, " or ") + " only: remove it, or remove spec.role"})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(spec.Node.Labels)) {
+		if !contract.IsKubeletLabel(key) {
+			found = append(found, Contradiction{"spec.node.labels", "has " + key + ", which a kubelet must not set on its node: remove it, and label the Node"})
+		}
 	}
 	if spec.KubernetesVersion == "" && f.Version == "" {
 		found = append(found, Contradiction{"spec.kubernetesVersion", "is required: set Machine.spec.version"})
@@ -72,17 +76,21 @@ func Fill(spec *contract.KubernetesNodeSpec, f *Facts) []Contradiction {
 		return found
 	}
 	spec.Role = f.Role
+	spec.Fit()
 	spec.KubernetesVersion = version(first(spec.KubernetesVersion, f.Version))
 	spec.Cluster.Name, spec.Cluster.Endpoint = f.Cluster, first(spec.Cluster.Endpoint, f.Endpoint)
-	if f.Role == ControlPlaneInit {
+	if f.Role == contract.ControlPlaneInit {
 		initialize(spec, f)
 	} else {
 		join(spec, f)
 	}
-	if f.Role == Worker {
+	if f.Role == contract.Worker {
 		taint(spec, f.Uninitialized)
 	} else if spec.Certificates == nil {
 		spec.Certificates = f.Certificates
+	}
+	if f.Role == contract.ControlPlaneJoin && spec.Certificates != nil {
+		spec.CertificateKey = nil // it would download them
 	}
 	return nil
 }

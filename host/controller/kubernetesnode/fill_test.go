@@ -23,7 +23,7 @@ func TestFillWorker(t *testing.T) {
 	t.Parallel()
 	spec := contract.KubernetesNodeSpec{Node: contract.KubernetesNodeRegistration{Taints: []contract.Taint{{Key: "gpu", Effect: "NoSchedule"}}}}
 	mine := spec.Node.Taints
-	require.Empty(t, kubernetesnode.Fill(&spec, facts(kubernetesnode.Worker)))
+	require.Empty(t, kubernetesnode.Fill(&spec, facts(contract.Worker)))
 	require.Equal(t, "worker", spec.Role)
 	require.Equal(t, "v1.36.3", spec.KubernetesVersion)
 	require.Equal(t, contract.KubernetesCluster{Name: "prod", Endpoint: "10.0.0.1:6443"}, spec.Cluster, "the rest is for the first control plane")
@@ -37,7 +37,7 @@ func TestFillWorker(t *testing.T) {
 func TestFillControlPlane(t *testing.T) {
 	t.Parallel()
 	var first, further contract.KubernetesNodeSpec
-	require.Empty(t, kubernetesnode.Fill(&first, facts(kubernetesnode.ControlPlaneInit)))
+	require.Empty(t, kubernetesnode.Fill(&first, facts(contract.ControlPlaneInit)))
 	require.Equal(t, contract.KubernetesCluster{
 		Name: "prod", Endpoint: "10.0.0.1:6443", DNSDomain: "cluster.example",
 		PodSubnets: []string{"10.1.0.0/16"}, ServiceSubnets: []string{"10.2.0.0/16"},
@@ -46,7 +46,7 @@ func TestFillControlPlane(t *testing.T) {
 	require.NotNil(t, first.Certificates)
 	require.Empty(t, first.Node.Taints)
 
-	require.Empty(t, kubernetesnode.Fill(&further, facts(kubernetesnode.ControlPlaneJoin)))
+	require.Empty(t, kubernetesnode.Fill(&further, facts(contract.ControlPlaneJoin)))
 	require.Equal(t, contract.KubernetesCluster{Name: "prod", Endpoint: "10.0.0.1:6443"}, further.Cluster)
 	require.NotNil(t, further.Certificates)
 	require.NotNil(t, further.Discovery.Token)
@@ -57,13 +57,13 @@ func TestFillKeepsDiscovery(t *testing.T) {
 	own := contract.NewSecret([]byte("kubeconfig"))
 	spec := contract.KubernetesNodeSpec{Discovery: &contract.Discovery{Kubeconfig: &own}}
 	require.True(t, kubernetesnode.OwnDiscovery(&spec))
-	require.Empty(t, kubernetesnode.Fill(&spec, facts(kubernetesnode.Worker)))
+	require.Empty(t, kubernetesnode.Fill(&spec, facts(contract.Worker)))
 	require.Nil(t, spec.Discovery.Token)
 	require.Empty(t, spec.Discovery.CACertHashes, "a kubeconfig excludes the other fields")
 
 	token := contract.NewSecret([]byte("fedcba.0123456789abcdef"))
 	spec = contract.KubernetesNodeSpec{Discovery: &contract.Discovery{Token: &token}}
-	require.Empty(t, kubernetesnode.Fill(&spec, facts(kubernetesnode.Worker)))
+	require.Empty(t, kubernetesnode.Fill(&spec, facts(contract.Worker)))
 	require.Equal(t, "fedcba.0123456789abcdef", string(spec.Discovery.Token.Reveal()))
 	require.Equal(t, []string{"sha256:00"}, spec.Discovery.CACertHashes, "a token is no use without them")
 }
@@ -77,22 +77,60 @@ func TestFillContradictions(t *testing.T) {
 		"spec.cluster.endpoint":  {Cluster: contract.KubernetesCluster{Endpoint: "10.9.9.9:6443"}},
 	} {
 		before := spec
-		found := kubernetesnode.Fill(&spec, facts(kubernetesnode.Worker))
+		found := kubernetesnode.Fill(&spec, facts(contract.Worker))
 		require.Len(t, found, 1, field)
 		require.Equal(t, field, found[0].Field)
 		require.Contains(t, found[0].Message, "remove the field")
 		require.Equal(t, before, spec, "nothing changes")
 	}
 	spec := contract.KubernetesNodeSpec{Cluster: contract.KubernetesCluster{PodSubnets: []string{"10.7.0.0/16"}}}
-	require.Equal(t, "spec.cluster.podSubnets", kubernetesnode.Fill(&spec, facts(kubernetesnode.ControlPlaneInit))[0].Field)
+	require.Equal(t, "spec.cluster.podSubnets", kubernetesnode.Fill(&spec, facts(contract.ControlPlaneInit))[0].Field)
 
-	without := facts(kubernetesnode.Worker)
+	without := facts(contract.Worker)
 	without.Version = ""
 	spec = contract.KubernetesNodeSpec{}
 	require.Equal(t, "spec.kubernetesVersion", kubernetesnode.Fill(&spec, without)[0].Field)
 
 	spec = contract.KubernetesNodeSpec{KubernetesVersion: "v1.36.3"}
-	bare := facts(kubernetesnode.Worker)
+	bare := facts(contract.Worker)
 	bare.Version = "1.36.3"
 	require.Empty(t, kubernetesnode.Fill(&spec, bare), "a missing v is no difference")
+}
+
+// TestFillShared: control planes and workers have one document; what is for other roles is left out.
+func TestFillShared(t *testing.T) {
+	t.Parallel()
+	document := func() contract.KubernetesNodeSpec {
+		key := contract.NewSecret([]byte("key"))
+		return contract.KubernetesNodeSpec{
+			CertificateKey: &key, APIServer: &contract.ControlPlaneComponent{Args: []contract.Argument{{Name: "audit-log-path"}}},
+			Cluster: contract.KubernetesCluster{CertificateSANs: []string{"api.example.com"}, PodSubnets: []string{"10.9.0.0/16"}},
+		}
+	}
+	for _, role := range []string{contract.ControlPlaneInit, contract.ControlPlaneJoin, contract.Worker} {
+		spec, f := document(), facts(role)
+		f.PodSubnets = nil
+		require.Empty(t, kubernetesnode.Fill(&spec, f), role)
+		require.Empty(t, spec.Misplaced(), role)
+		require.Equal(t, role == contract.ControlPlaneInit, spec.APIServer != nil, role)
+		require.Equal(t, role == contract.ControlPlaneInit, spec.CertificateKey != nil, "a further control plane has the certificates, and would download them too")
+		require.Equal(t, role != contract.Worker, spec.Certificates != nil, role)
+	}
+	spec := document()
+	spec.Role = contract.ControlPlaneJoin
+	found := kubernetesnode.Fill(&spec, facts(contract.ControlPlaneJoin))
+	require.Len(t, found, 3, "a document that says its role is for no other one")
+	require.Equal(t, kubernetesnode.Contradiction{
+		Field: "spec.apiServer.args", Message: "is for the role controlPlaneInit only: remove it, or remove spec.role",
+	}, found[2])
+}
+
+func TestFillLabels(t *testing.T) {
+	t.Parallel()
+	spec := contract.KubernetesNodeSpec{Node: contract.KubernetesNodeRegistration{Labels: map[string]string{
+		"node-role.kubernetes.io/batch": "", "example.com/a": "b", "node.kubernetes.io/pool": "c",
+	}}}
+	require.Equal(t, []kubernetesnode.Contradiction{{
+		Field: "spec.node.labels", Message: "has node-role.kubernetes.io/batch, which a kubelet must not set on its node: remove it, and label the Node",
+	}}, kubernetesnode.Fill(&spec, facts(contract.Worker)))
 }

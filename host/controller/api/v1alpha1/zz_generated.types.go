@@ -1040,12 +1040,13 @@ type KubernetesNodeTemplateResource struct {
 // KubernetesNodeSpec is the desired state of a KubernetesNode document. Its fields are stable over the versions of Kubernetes
 // and of the configuration formats of providers. Source: the reference of the Kubernetes components.
 //
-// +kubebuilder:validation:XValidation:rule="!((has(self.ignorePreflightErrors) && size(self.ignorePreflightErrors) > 0) && ((has(self.ignoreAllPreflightErrors) && self.ignoreAllPreflightErrors)))",message="ignorePreflightErrors excludes ignoreAllPreflightErrors",fieldPath=".ignorePreflightErrors"
 // +kubebuilder:validation:XValidation:rule="!((has(self.role) && size(self.role) > 0) && has(self.kubeProxy)) || self.role in ['controlPlaneInit']",message="kubeProxy is for the role controlPlaneInit only",fieldPath=".kubeProxy"
-// +kubebuilder:validation:XValidation:rule="!((has(self.role) && size(self.role) > 0) && has(self.etcd)) || self.role in ['controlPlaneInit']",message="etcd is for the role controlPlaneInit only",fieldPath=".etcd"
 // +kubebuilder:validation:XValidation:rule="!((has(self.role) && size(self.role) > 0) && has(self.certificateKey)) || self.role in ['controlPlaneInit', 'controlPlaneJoin']",message="certificateKey is for the role controlPlaneInit or controlPlaneJoin only",fieldPath=".certificateKey"
 // +kubebuilder:validation:XValidation:rule="!((has(self.role) && size(self.role) > 0) && has(self.certificates)) || self.role in ['controlPlaneInit', 'controlPlaneJoin']",message="certificates is for the role controlPlaneInit or controlPlaneJoin only",fieldPath=".certificates"
 // +kubebuilder:validation:XValidation:rule="!((has(self.role) && size(self.role) > 0) && (has(self.staticPods) && size(self.staticPods) > 0)) || self.role in ['controlPlaneInit', 'controlPlaneJoin']",message="staticPods is for the role controlPlaneInit or controlPlaneJoin only",fieldPath=".staticPods"
+// +kubebuilder:validation:XValidation:rule="!((has(self.role) && size(self.role) > 0) && has(self.etcd) && has(self.etcd.local)) || self.role in ['controlPlaneInit']",message="etcd.local is for the role controlPlaneInit only",fieldPath=".etcd"
+// +kubebuilder:validation:XValidation:rule="!((has(self.role) && size(self.role) > 0) && has(self.etcd) && has(self.etcd.external)) || self.role in ['controlPlaneInit', 'controlPlaneJoin']",message="etcd.external is for the role controlPlaneInit or controlPlaneJoin only",fieldPath=".etcd"
+// +kubebuilder:validation:XValidation:rule="!((has(self.ignorePreflightErrors) && size(self.ignorePreflightErrors) > 0) && ((has(self.ignoreAllPreflightErrors) && self.ignoreAllPreflightErrors)))",message="ignorePreflightErrors excludes ignoreAllPreflightErrors",fieldPath=".ignorePreflightErrors"
 // +kubebuilder:validation:XValidation:rule="!((has(self.role) && size(self.role) > 0) && has(self.discovery)) || self.role == 'controlPlaneInit' || !has(self.discovery.token) || has(self.discovery.caCertHashes) && size(self.discovery.caCertHashes) > 0",message="a token to join requires caCertHashes",fieldPath=".discovery"
 type KubernetesNodeSpec struct {
 	// Provider names the plugin, for example kubeadm. By default the host chooses.
@@ -1086,7 +1087,7 @@ type KubernetesNodeSpec struct {
 	// creates them. Not for workers.
 	// +optional
 	Certificates *ClusterCertificates `json:"certificates,omitempty"`
-	// Etcd configures the cluster's etcd; controlPlaneInit only.
+	// Etcd configures the cluster's etcd; controlPlaneInit, but external also for controlPlaneJoin.
 	// +optional
 	Etcd *Etcd `json:"etcd,omitempty"`
 	// APIServer configures kube-apiserver; controlPlaneInit only, as the next two, but image also for controlPlaneJoin.
@@ -1404,7 +1405,7 @@ type Etcd struct {
 	// Local is an etcd on each control plane.
 	// +optional
 	Local *LocalEtcd `json:"local,omitempty"`
-	// External is an etcd that exists.
+	// External is an etcd that exists. A further control plane needs its certificates too.
 	// +optional
 	External *ExternalEtcd `json:"external,omitempty"`
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 // bound limits the values of one field: a marker of controller-gen. Max is MaxItems or MaxProperties.
@@ -135,14 +138,13 @@ func nodeBounds() map[string][]bound {
 		"NodeFile.when":                              values("beforeKubernetes", "afterKubernetes"),
 		"StaticPod.name":                             text(label),
 		"ComponentPatch.type":                        values("strategic", "merge", "json"),
-		"ComponentPatch.target": values("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd", "kubeletconfiguration",
-			"corednsdeployment", "kubeproxydaemonset"),
-		"NodeTimeouts.controlPlane":  text(duration),
-		"NodeTimeouts.kubelet":       text(duration),
-		"NodeTimeouts.kubernetesAPI": text(duration),
-		"NodeTimeouts.etcdAPI":       text(duration),
-		"NodeTimeouts.tlsBootstrap":  text(duration),
-		"NodeTimeouts.discovery":     text(duration),
+		"ComponentPatch.target":                      values(v1alpha1.PatchTargets()...),
+		"NodeTimeouts.controlPlane":                  text(duration),
+		"NodeTimeouts.kubelet":                       text(duration),
+		"NodeTimeouts.kubernetesAPI":                 text(duration),
+		"NodeTimeouts.etcdAPI":                       text(duration),
+		"NodeTimeouts.tlsBootstrap":                  text(duration),
+		"NodeTimeouts.discovery":                     text(duration),
 	}
 }
 
@@ -177,17 +179,37 @@ func exactlyOne(fields ...string) rule {
 	return rule{fmt.Sprintf("[{%s}].exists_one(x, x)", strings.Join(fields, "}, {")), "must have exactly one of " + listed("and", fields...), ""}
 }
 
-// forRoles refuses a field of KubernetesNodeSpec if the object has another role. The controller fills in the role of most objects.
-func forRoles(field string, roles ...string) rule {
+// forRoles refuses a field of KubernetesNodeSpec, that given says is there, if the object has another role. The controller fills in the
+// role of most objects. The API server names the field at.
+func forRoles(field, given, at string, roles []string) rule {
 	return rule{
-		fmt.Sprintf("!({role} && {%s}) || self.role in ['%s']", field, strings.Join(roles, "', '")),
-		field + " is for the role " + listed("or", roles...) + " only", field,
+		fmt.Sprintf("!({role} && %s) || self.role in ['%s']", given, strings.Join(roles, "', '")),
+		field + " is for the role " + listed("or", roles...) + " only", at,
 	}
+}
+
+// roleRules are those of the fields with the tag roles, and of the two kinds of etcd.
+func roleRules() []rule {
+	var all []rule
+	tagged := func(of reflect.Type, ruleOf func(name string, roles []string) rule) {
+		for _, f := range reflect.VisibleFields(of) {
+			if roles := f.Tag.Get("roles"); roles != "" {
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				all = append(all, ruleOf(name, strings.Split(roles, ",")))
+			}
+		}
+	}
+	tagged(reflect.TypeFor[v1alpha1.KubernetesNodeSpec](), func(name string, roles []string) rule {
+		return forRoles(name, "{"+name+"}", name, roles)
+	})
+	tagged(reflect.TypeFor[v1alpha1.Etcd](), func(name string, roles []string) rule {
+		return forRoles("etcd."+name, "{etcd} && has(self.etcd."+name+")", "etcd", roles)
+	})
+	return all
 }
 
 // rules returns the rules of structs, which hold for every provider, as bounds do.
 func rules() map[string][]rule {
-	const initial, join = "controlPlaneInit", "controlPlaneJoin"
 	return map[string][]rule{
 		"ContainerRuntimeSpec": {{"!({rootDir} && {stateDir}) || self.rootDir != self.stateDir", "stateDir must differ from rootDir", "stateDir"}},
 		"RegistryAuth": {
@@ -208,16 +230,14 @@ func rules() map[string][]rule {
 			{"!{offlineJoinBlob} || !{state} || self.state != 'absent'", "offlineJoinBlob is for state present only", "offlineJoinBlob"},
 			{"!{ca} || !{transport} || self.transport != 'sealed'", "ca is for the transports ldaps and starttls only", "ca"},
 		},
-		"KubernetesNodeSpec": {
-			excludes("ignorePreflightErrors", "ignoreAllPreflightErrors"),
-			forRoles("kubeProxy", initial), forRoles("etcd", initial),
-			forRoles("certificateKey", initial, join), forRoles("certificates", initial, join), forRoles("staticPods", initial, join),
-			{
+		"KubernetesNodeSpec": append(
+			roleRules(), excludes("ignorePreflightErrors", "ignoreAllPreflightErrors"),
+			rule{
 				"!({role} && {discovery}) || self.role == 'controlPlaneInit' || !has(self.discovery.token) || " +
 					"has(self.discovery.caCertHashes) && size(self.discovery.caCertHashes) > 0",
 				"a token to join requires caCertHashes", "discovery",
 			},
-		},
+		),
 		"KubernetesNodeRegistration": {excludes("nameFrom", "name"), excludes("ipFrom", "ip"), excludes("providerIDFrom", "providerID")},
 		"MachineValue":               {exactlyOne("hostname", "interface", "file"), needs("family", "interface"), needs("key", "file"), excludes("prefix", "interface")},
 		"KubeProxy":                  {excludes("skip", "mode", "config")},

@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
@@ -12,7 +13,7 @@ import (
 func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	r.matches(at+".name", c.Name, clusterName, "is not the name of a cluster", "use letters, digits, ., _ and -")
 	r.address(at+".endpoint", c.Endpoint)
-	r.refuse(c.DNSDomain != "" && !isName(c.DNSDomain), at+".dnsDomain", "is not a DNS domain", "write it like cluster.local")
+	r.refuse(c.DNSDomain != "" && !v1alpha1.IsSubdomain(c.DNSDomain), at+".dnsDomain", "is not a DNS domain", "write it like cluster.local")
 	pods, services := r.networks(at+".podSubnets", c.PodSubnets), r.networks(at+".serviceSubnets", c.ServiceSubnets)
 	for _, p := range pods {
 		for _, s := range services {
@@ -44,6 +45,7 @@ func (r *resolver) kubeadm() {
 		r.refuse(!phase.MatchString(name), at, "is not the name of a phase", "write it like addon/coredns")
 		r.unique(at, phases, name)
 	}
+	r.spec.SkipPhases = slices.DeleteFunc(slices.Clone(r.spec.SkipPhases), r.otherCommand)
 	for i, name := range r.spec.IgnorePreflightErrors {
 		at := document.Path("spec.ignorePreflightErrors").Index(i)
 		r.refuse(!check.MatchString(name), at, "is not the name of a check", "write it as kubeadm prints it in [ERROR NAME], such as NumCPU")
@@ -61,4 +63,18 @@ func (r *resolver) kubeadm() {
 		r.duration(at+".tlsBootstrap", t.TLSBootstrap)
 		r.duration(at+".discovery", t.Discovery)
 	}
+}
+
+// otherCommand reports whether a phase is one of kubeadm init while this node joins, or the reverse. kubeadm refuses to leave out a phase
+// that a command does not have, although it leaves it out; nodes of several roles share a list. Source: kubeadm init phase --help and
+// kubeadm join phase --help, of 1.30 to 1.37.
+func (r *resolver) otherCommand(phase string) bool {
+	root, _, _ := strings.Cut(phase, "/")
+	if r.spec.Role == Init {
+		return slices.Contains([]string{"control-plane-prepare", "control-plane-join", "etcd-join", "kubelet-wait-bootstrap"}, root)
+	}
+	return slices.Contains([]string{
+		"certs", "kubeconfig", "etcd", "control-plane", "upload-config", "upload-certs", "mark-control-plane",
+		"bootstrap-token", "kubelet-finalize", "addon", "show-join-command",
+	}, root)
 }

@@ -1,12 +1,7 @@
 package settings
 
 import (
-	"bytes"
-	"crypto"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
-	"errors"
 	"io/fs"
 
 	"github.com/machineadm/machineadm/contract/document"
@@ -55,19 +50,19 @@ func (r *resolver) certificates(at document.Path, c *v1alpha1.ClusterCertificate
 		field document.Path
 		pair  *v1alpha1.KeyPair
 		file  string
-		check func(v1alpha1.KeyPair) (document.Path, error)
+		check func(v1alpha1.KeyPair) (string, error)
 	}{
-		{".ca", c.CA, "ca", checkAuthority},
-		{".frontProxyCA", c.FrontProxyCA, "front-proxy-ca", checkAuthority},
-		{".etcdCA", c.EtcdCA, "etcd/ca", checkAuthority},
-		{".serviceAccount", c.ServiceAccount, "sa", checkServiceAccount},
+		{".ca", c.CA, "ca", v1alpha1.KeyPair.CheckAuthority},
+		{".frontProxyCA", c.FrontProxyCA, "front-proxy-ca", v1alpha1.KeyPair.CheckAuthority},
+		{".etcdCA", c.EtcdCA, "etcd/ca", v1alpha1.KeyPair.CheckAuthority},
+		{".serviceAccount", c.ServiceAccount, "sa", v1alpha1.KeyPair.CheckServiceAccount},
 	} {
 		if p.pair == nil {
 			continue
 		}
 		given = true
 		field, err := p.check(*p.pair)
-		r.invalid(err, at+p.field+field, "give a certificate and its key, not encrypted, in PEM format")
+		r.invalid(err, at+p.field+document.Path("."+field), "give a certificate and its key, not encrypted, in PEM format")
 		certificate := p.file + ".crt"
 		if p.file == "sa" {
 			certificate = "sa.pub"
@@ -83,81 +78,6 @@ func (r *resolver) credential(field document.Path, name string, content []byte, 
 	r.result.Credentials = append(r.result.Credentials, File{Field: string(field), FileSpec: sdk.FileSpec{
 		Path: r.spec.Cluster.CertificatesDir + "/" + name, Content: content, Mode: mode, Owner: &sdk.Owner{}, Sensitive: mode == 0o600,
 	}})
-}
-
-// checkAuthority returns the invalid field. Its errors never quote: those of crypto may.
-func checkAuthority(p v1alpha1.KeyPair) (document.Path, error) {
-	c, err := certificateOf(p.Certificate)
-	if err == nil && !c.IsCA {
-		err = errors.New("is not a certificate authority")
-	}
-	if err != nil {
-		return ".certificate", err
-	}
-	if _, err := tls.X509KeyPair([]byte(p.Certificate), p.Key.Reveal()); err != nil {
-		return ".key", errors.New("is not the key of the certificate")
-	}
-	return "", nil
-}
-
-// checkServiceAccount checks a public and a private key.
-func checkServiceAccount(p v1alpha1.KeyPair) (document.Path, error) {
-	block, rest := pem.Decode([]byte(p.Certificate))
-	if block == nil || block.Type != "PUBLIC KEY" || len(bytes.TrimSpace(rest)) > 0 {
-		return ".certificate", errors.New("is not one PUBLIC KEY in PEM format")
-	}
-	public, err := x509.ParsePKIXPublicKey(block.Bytes)
-	if err != nil {
-		return ".certificate", errors.New("is not a public key")
-	}
-	signer := signerOf(p.Key.Reveal())
-	if known, ok := public.(interface{ Equal(crypto.PublicKey) bool }); signer == nil || !ok || !known.Equal(signer.Public()) {
-		return ".key", errors.New("is not the private key of the public key")
-	}
-	return "", nil
-}
-
-// signerOf reads a private key in one of the forms that kubeadm reads, or returns nil.
-func signerOf(text []byte) crypto.Signer {
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return nil
-	}
-	var key any
-	for _, parse := range []func([]byte) (any, error){
-		x509.ParsePKCS8PrivateKey,
-		func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) },
-		func(der []byte) (any, error) { return x509.ParseECPrivateKey(der) },
-	} {
-		if found, err := parse(block.Bytes); err == nil {
-			key = found
-		}
-	}
-	signer, _ := key.(crypto.Signer)
-	return signer
-}
-
-// certificateOf returns the first of one certificate or more.
-func certificateOf(text string) (*x509.Certificate, error) {
-	var first *x509.Certificate
-	rest := []byte(text)
-	for len(bytes.TrimSpace(rest)) > 0 {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
-			return nil, errors.New("has something else than certificates in PEM format")
-		}
-		c, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, errors.New("has a certificate that cannot be read")
-		}
-		if first == nil {
-			first = c
-		}
-	}
-	if first == nil {
-		return nil, errors.New("has no certificate")
-	}
-	return first, nil
 }
 
 func (r *resolver) etcd(at document.Path, e *v1alpha1.Etcd) {
@@ -190,13 +110,13 @@ func (r *resolver) externalEtcd(at document.Path, e v1alpha1.ExternalEtcd) {
 	if !secure {
 		return
 	}
-	_, err := certificateOf(e.CA)
+	_, err := v1alpha1.CertificateOf(e.CA)
 	r.invalid(err, at+".ca", "give the certificate of the authority in PEM format")
 	r.credential(at+".ca", "external-etcd/ca.crt", []byte(e.CA), 0o644)
 	if r.refuse((e.Cert == "") != (e.Key == nil), at+".key", "belongs to cert, and one of the two is absent", "give both, or none") || e.Key == nil {
 		return
 	}
-	if _, err := certificateOf(e.Cert); !r.invalid(err, at+".cert", "give the certificate in PEM format") {
+	if _, err := v1alpha1.CertificateOf(e.Cert); !r.invalid(err, at+".cert", "give the certificate in PEM format") {
 		_, err := tls.X509KeyPair([]byte(e.Cert), e.Key.Reveal())
 		r.refuse(err != nil, at+".key", "is not the key of cert", "give it in PEM format, not encrypted")
 	}

@@ -86,7 +86,7 @@ func (r *resolver) staticPods() {
 	names := map[string]document.Path{}
 	for i, p := range r.spec.StaticPods {
 		at := document.Path("spec.staticPods").Index(i)
-		r.refuse(!label.MatchString(p.Name) || slices.Contains(targets(), p.Name), at+".name", "is not a DNS label, or the name of a component",
+		r.refuse(!label.MatchString(p.Name) || slices.Contains(v1alpha1.PatchTargets(), p.Name), at+".name", "is not a DNS label, or the name of a component",
 			"use at most 63 lower-case letters, digits and -")
 		r.unique(at+".name", names, p.Name)
 		manifest := r.yaml(at+".manifest", p.Manifest)
@@ -117,19 +117,13 @@ func yamlHint(err error) string {
 	return "write a mapping"
 }
 
-// targets returns the names of the components with a static pod, and then the other targets of patches.
-func targets() []string {
-	return []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd", "kubeletconfiguration", "corednsdeployment", "kubeproxydaemonset"}
-}
-
 // patches checks the patches and turns them into JSON. kubeadm ignores a target that it does not have, and applies a patch
-// only when it generates the object.
+// only when it generates the object; Misplaced has the targets of other roles.
 func (r *resolver) patches() {
-	allowed := map[string][]string{Init: targets(), Join: targets()[:5], Worker: targets()[4:5]}[r.spec.Role]
 	r.spec.Patches = slices.Clone(r.spec.Patches)
 	for i, p := range r.spec.Patches {
 		at := document.Path("spec.patches").Index(i)
-		r.refuse(!slices.Contains(allowed, p.Target), at+".target", "is not generated on this node", "use one of "+strings.Join(allowed, ", "))
+		r.refuse(!slices.Contains(v1alpha1.PatchTargets(), p.Target), at+".target", "is not generated on this node", "use one of "+strings.Join(v1alpha1.PatchTargets(), ", "))
 		r.oneOf(at+".type", p.Type, "strategic", "merge", "json")
 		data := r.yaml(at+".patch", p.Patch)
 		want, start := "a mapping", "{"

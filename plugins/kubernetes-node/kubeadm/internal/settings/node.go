@@ -46,7 +46,7 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
 		r.labelKey((at + ".labels").Key(key), key)
 		r.labelValue((at + ".labels").Key(key), n.Labels[key])
-		r.refuse(!isKubeletLabel(key), (at + ".labels").Key(key), "is a label that a kubelet must not set on its node",
+		r.refuse(!v1alpha1.IsKubeletLabel(key), (at + ".labels").Key(key), "is a label that a kubelet must not set on its node",
 			"use the prefix node.kubernetes.io/ or kubelet.kubernetes.io/, or one of your own; for others, see kubectl label")
 	}
 	taints := map[string]document.Path{}
@@ -81,25 +81,11 @@ func (r *resolver) labelKey(field document.Path, key string) {
 	if !ok {
 		prefix, name = "", key
 	}
-	r.refuse(!labelName.MatchString(name) || ok && !isName(prefix), field, "is not the key of a label", "write it like example.com/name")
+	r.refuse(!labelName.MatchString(name) || ok && !v1alpha1.IsSubdomain(prefix), field, "is not the key of a label", "write it like example.com/name")
 }
 
 func (r *resolver) labelValue(field document.Path, value string) {
 	r.matches(field, value, labelName, "is not the value of a label", "use at most 63 letters, digits, ., _ and -")
-}
-
-// isKubeletLabel reports whether the kubelet accepts a label. Source: k8s.io/kubelet, pkg/apis.
-func isKubeletLabel(key string) bool {
-	namespace, _, _ := strings.Cut(key, "/")
-	within := func(suffix string) bool { return namespace == suffix || strings.HasSuffix(namespace, "."+suffix) }
-	if !strings.Contains(key, "/") || !within("kubernetes.io") && !within("k8s.io") || within("kubelet.kubernetes.io") || within("node.kubernetes.io") {
-		return true
-	}
-	return slices.Contains([]string{
-		"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch",
-		"beta.kubernetes.io/instance-type", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
-		"failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
-	}, key)
 }
 
 // defaultName takes the host name, as the kubelet does.

@@ -31,9 +31,8 @@ func refusals() map[string]string {
 			only("controlPlaneInit or controlPlaneJoin", "cluster.certificatesDir") + "\n" +
 			only("controlPlaneInit", "cluster.keyAlgorithm", "cluster.certificateValidity", "cluster.caCertificateValidity"),
 		w + "node: {imagePullPolicy: Never}\nkubeProxy: {skip: true}\netcd: {local: {}}\nstaticPods: [{name: a, manifest: '{kind: Pod, apiVersion: v1, metadata: {name: a}}'}]\napiServer: {args: [{name: v, value: a}], env: [{name: A, value: b}], volumes: [{name: a, hostPath: /a}], image: 'a.example.com/b'}": only(
-			"controlPlaneInit or controlPlaneJoin", "node.imagePullPolicy") + "\n" + only("controlPlaneInit", "kubeProxy", "etcd") + "\n" +
-			only("controlPlaneInit or controlPlaneJoin", "staticPods") + "\n" + only("controlPlaneInit", "apiServer.args", "apiServer.env", "apiServer.volumes") + "\n" +
-			only("controlPlaneInit or controlPlaneJoin", "apiServer.image"),
+			"controlPlaneInit or controlPlaneJoin", "node.imagePullPolicy") + "\n" + only("controlPlaneInit", "kubeProxy", "etcd.local", "apiServer.args", "apiServer.env", "apiServer.volumes") + "\n" +
+			only("controlPlaneInit or controlPlaneJoin", "apiServer.image", "staticPods"),
 		i + "discovery: {caCertHashes: ['sha256:" + strings.Repeat("a", 64) + "'], endpoint: 'a:1'}": only("controlPlaneJoin or worker", "discovery.caCertHashes", "discovery.endpoint"),
 		i + "discovery: {kubeconfig: {value: 'kind: Config'}}":                                       only("controlPlaneJoin or worker", "discovery.kubeconfig"),
 		// cluster
@@ -114,8 +113,8 @@ func refusals() map[string]string {
 			"spec.staticPods[1].manifest: is not a Pod with a name\nspec.staticPods[2].name: is the same as spec.staticPods[1].name\nspec.staticPods[2].manifest: is not one value in YAML or JSON",
 		i + "patches: [{target: kubelet, patch: '{}'}, {target: etcd, type: a, patch: '[]'}, {target: etcd, type: json, patch: '{}'}, {target: etcd, patch: ''}]": "spec.patches[0].target: is not generated on this node\nspec.patches[1].type: is not a value of this field\n" +
 			"spec.patches[1].patch: must be a mapping\nspec.patches[2].patch: must be a list of operations\nspec.patches[3].patch: is not one value in YAML or JSON",
-		w + "patches: [{target: kubeletconfiguration, patch: '{}'}, {target: etcd, patch: '{}'}]": "spec.patches[1].target: is not generated on this node",
-		j + "patches: [{target: etcd, patch: '{}'}, {target: corednsdeployment, patch: '{}'}]":    "spec.patches[1].target: is not generated on this node",
+		w + "patches: [{target: kubeletconfiguration, patch: '{}'}, {target: etcd, patch: '{}'}]": "spec.patches[1].target: is for the role controlPlaneInit or controlPlaneJoin only",
+		j + "patches: [{target: etcd, patch: '{}'}, {target: corednsdeployment, patch: '{}'}]":    "spec.patches[1].target: is for the role controlPlaneInit only",
 		// kubeadm
 		i + "skipPhases: [A, addon/coredns, addon/coredns]\nignorePreflightErrors: ['a b', All, NumCPU, numcpu]\nignoreAllPreflightErrors: true\ntimeouts: {controlPlane: 0s, kubelet: a, kubernetesAPI: a, etcdAPI: a, tlsBootstrap: a, discovery: a}": "spec.skipPhases[0]: is not the name of a phase\nspec.skipPhases[2]: is the same as spec.skipPhases[1]\nspec.ignorePreflightErrors[0]: is not the name of a check\n" +
 			"spec.ignorePreflightErrors[1]: stands for every check\nspec.ignorePreflightErrors[3]: is the same as spec.ignorePreflightErrors[2]\n" +

@@ -3,7 +3,6 @@ package settings
 import (
 	"net"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -86,50 +85,8 @@ func (r *resolver) role() bool {
 
 // roles refuses fields that mean nothing for the role.
 func (r *resolver) roles() {
-	s, c := r.spec, r.spec.Cluster
-	discovery := v1alpha1.Discovery{}
-	if s.Discovery != nil {
-		discovery = *s.Discovery
+	for _, f := range r.spec.Misplaced() {
+		r.refuse(true, document.Path(f.Field), "is for the role "+strings.Join(f.Roles, " or ")+" only",
+			"remove it: such a node takes it from the cluster, or has no use for it")
 	}
-	initOnly, planes, joins := []string{Init}, []string{Init, Join}, []string{Join, Worker}
-	for _, f := range []struct {
-		field document.Path
-		value any
-		roles []string
-	}{
-		{"spec.cluster.dnsDomain", c.DNSDomain, initOnly},
-		{"spec.cluster.podSubnets", c.PodSubnets, initOnly},
-		{"spec.cluster.serviceSubnets", c.ServiceSubnets, initOnly},
-		{"spec.cluster.imageRepository", c.ImageRepository, initOnly},
-		{"spec.cluster.certificateSANs", c.CertificateSANs, initOnly},
-		{"spec.cluster.certificatesDir", c.CertificatesDir, planes},
-		{"spec.cluster.keyAlgorithm", c.KeyAlgorithm, initOnly},
-		{"spec.cluster.certificateValidity", c.CertificateValidity, initOnly},
-		{"spec.cluster.caCertificateValidity", c.CACertificateValidity, initOnly},
-		{"spec.node.imagePullPolicy", s.Node.ImagePullPolicy, planes},
-		{"spec.kubeProxy", s.KubeProxy, initOnly},
-		{"spec.discovery.caCertHashes", discovery.CACertHashes, joins},
-		{"spec.discovery.endpoint", discovery.Endpoint, joins},
-		{"spec.discovery.kubeconfig", discovery.Kubeconfig, joins},
-		{"spec.certificateKey", s.CertificateKey, planes},
-		{"spec.certificates", s.Certificates, planes},
-		{"spec.etcd", s.Etcd, initOnly},
-		{"spec.staticPods", s.StaticPods, planes},
-	} {
-		r.forRoles(f.field, f.value, f.roles)
-	}
-	for _, component := range Components(s) {
-		if want := component.Want; want != nil {
-			at := document.Path("spec").Field(component.Field)
-			r.forRoles(at+".args", want.Args, initOnly)
-			r.forRoles(at+".env", want.Env, initOnly)
-			r.forRoles(at+".volumes", want.Volumes, initOnly)
-			r.forRoles(at+".image", want.Image, planes)
-		}
-	}
-}
-
-func (r *resolver) forRoles(field document.Path, value any, roles []string) {
-	r.refuse(!reflect.ValueOf(value).IsZero() && !slices.Contains(roles, r.spec.Role), field,
-		"is for the role "+strings.Join(roles, " or ")+" only", "remove it: such a node takes it from the cluster, or has no use for it")
 }

@@ -76,6 +76,22 @@ func TestDefaults(t *testing.T) {
 }
 
 // TestImage: an image has no host name and no sources yet, and an empty one no users.
+// TestSharedPhases: kubeadm ends with "invalid phase name" for a phase of its other command.
+func TestSharedPhases(t *testing.T) {
+	t.Parallel()
+	const skip = "skipPhases: [preflight, addon/kube-proxy, etcd, etcd-join, control-plane-prepare/download-certs, a-later-phase]"
+	for text, want := range map[string][]string{
+		initSpec:   {"preflight", "addon/kube-proxy", "etcd", "a-later-phase"},
+		joinSpec:   {"preflight", "etcd-join", "control-plane-prepare/download-certs", "a-later-phase"},
+		workerSpec: {"preflight", "etcd-join", "control-plane-prepare/download-certs", "a-later-phase"},
+	} {
+		s, violations, err := spec(t, text+skip)
+		require.NoError(t, err)
+		require.Empty(t, violations)
+		assert.Equal(t, want, s.Spec.SkipPhases, text)
+	}
+}
+
 func TestImage(t *testing.T) {
 	t.Parallel()
 	m, _ := machinetest.NewImage(t)

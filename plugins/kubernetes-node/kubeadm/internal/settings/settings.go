@@ -12,9 +12,9 @@ import (
 
 // The roles of a node.
 const (
-	Init   = "controlPlaneInit"
-	Join   = "controlPlaneJoin"
-	Worker = "worker"
+	Init   = v1alpha1.ControlPlaneInit
+	Join   = v1alpha1.ControlPlaneJoin
+	Worker = v1alpha1.Worker
 )
 
 // Settings is a valid document, completed for one machine.

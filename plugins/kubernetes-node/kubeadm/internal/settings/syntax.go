@@ -7,12 +7,12 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 const dnsLabel = `[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?`
@@ -20,7 +20,6 @@ const dnsLabel = `[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?`
 // The forms of values. The source of those of Kubernetes is k8s.io/apimachinery, pkg/util/validation.
 var (
 	label        = regexp.MustCompile(`^` + dnsLabel + `$`)
-	subdomain    = regexp.MustCompile(`^` + dnsLabel + `(?:\.` + dnsLabel + `)*$`)
 	wildcard     = regexp.MustCompile(`^(?:\*\.)?` + dnsLabel + `(?:\.` + dnsLabel + `)*$`)
 	clusterName  = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`)
 	labelName    = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
@@ -49,8 +48,6 @@ func (r *resolver) matches(field document.Path, value string, form *regexp.Regex
 	r.refuse(value != "" && (len(value) > 512 || !form.MatchString(value)), field, message, hint)
 }
 
-func isName(text string) bool { return len(text) <= 253 && subdomain.MatchString(text) }
-
 func hasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }
 
 // path refuses a value that is not an absolute path in its shortest form. It reports whether the path is valid.
@@ -70,26 +67,11 @@ func (r *resolver) duration(field document.Path, value string) {
 	r.refuse(value != "" && (err != nil || d <= 0), field, "must be a Go duration above zero", "write it like 90s, 4m or 8760h")
 }
 
-// address refuses a value that is given and not HOST:PORT, where HOST is a name, an IPv4 address, or an IPv6 address in
-// brackets.
+// address refuses a value that is given and not HOST:PORT.
 func (r *resolver) address(field document.Path, value string) {
-	at := strings.LastIndexByte(value, ':')
-	if value == "" || r.refuse(at < 0, field, "must have a port", "write HOST:PORT, such as api.example.com:6443") {
-		return
+	if value != "" {
+		r.invalid(v1alpha1.CheckAddress(value), field, "write it like api.example.com:6443, 192.0.2.1:6443 or [2001:db8::1]:6443")
 	}
-	host, port := value[:at], value[at+1:]
-	n, err := strconv.ParseUint(port, 10, 16)
-	valid := err == nil && n > 0 && port[0] != '0'
-	if inner, ok := strings.CutPrefix(host, "["); ok {
-		inner, closed := strings.CutSuffix(inner, "]")
-		ip, err := netip.ParseAddr(inner)
-		valid = valid && closed && err == nil && ip.Is6() && ip.Zone() == ""
-	} else {
-		_, err := netip.ParseAddr(host)
-		numeric := strings.Trim(host, "0123456789.") == ""
-		valid = valid && (err == nil && !strings.Contains(host, ":") || !numeric && isName(host))
-	}
-	r.refuse(!valid, field, "must be HOST:PORT", "write it like api.example.com:6443, 192.0.2.1:6443 or [2001:db8::1]:6443")
 }
 
 // networks refuses what is not at most one network of each family.
@@ -120,7 +102,7 @@ func checkURL(text string, plain bool) error {
 }
 
 func checkName(text string) error {
-	if !isName(text) {
+	if !v1alpha1.IsSubdomain(text) {
 		return errors.New("must be a DNS name: at most 253 lower-case letters, digits, dots and -")
 	}
 	return nil

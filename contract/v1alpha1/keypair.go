@@ -1,0 +1,94 @@
+package v1alpha1
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+)
+
+// CheckAuthority returns which of the fields certificate and key is not that of a certificate authority, and why. Its errors never
+// quote a value: those of crypto may.
+func (p KeyPair) CheckAuthority() (field string, err error) {
+	c, err := CertificateOf(p.Certificate)
+	if err == nil && !c.IsCA {
+		err = errors.New("is not a certificate authority")
+	}
+	if err != nil {
+		return "certificate", err
+	}
+	return p.Check()
+}
+
+// Check returns which of the fields is not that of a certificate with its key, and why.
+func (p KeyPair) Check() (field string, err error) {
+	if _, err := CertificateOf(p.Certificate); err != nil {
+		return "certificate", err
+	}
+	if _, err := tls.X509KeyPair([]byte(p.Certificate), p.Key.Reveal()); err != nil {
+		return "key", errors.New("is not the key of the certificate")
+	}
+	return "", nil
+}
+
+// CheckServiceAccount does the same for a public and a private key.
+func (p KeyPair) CheckServiceAccount() (field string, err error) {
+	block, rest := pem.Decode([]byte(p.Certificate))
+	if block == nil || block.Type != "PUBLIC KEY" || len(bytes.TrimSpace(rest)) > 0 {
+		return "certificate", errors.New("is not one PUBLIC KEY in PEM format")
+	}
+	public, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return "certificate", errors.New("is not a public key")
+	}
+	signer := signerOf(p.Key.Reveal())
+	if known, ok := public.(interface{ Equal(crypto.PublicKey) bool }); signer == nil || !ok || !known.Equal(signer.Public()) {
+		return "key", errors.New("is not the private key of the public key")
+	}
+	return "", nil
+}
+
+// signerOf reads a private key in one of the forms that kubeadm reads, or returns nil.
+func signerOf(text []byte) crypto.Signer {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil
+	}
+	var key any
+	for _, parse := range []func([]byte) (any, error){
+		x509.ParsePKCS8PrivateKey,
+		func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) },
+		func(der []byte) (any, error) { return x509.ParseECPrivateKey(der) },
+	} {
+		if found, err := parse(block.Bytes); err == nil {
+			key = found
+		}
+	}
+	signer, _ := key.(crypto.Signer)
+	return signer
+}
+
+// CertificateOf returns the first of one certificate or more in PEM format. Its errors never quote the text.
+func CertificateOf(text string) (*x509.Certificate, error) {
+	var first *x509.Certificate
+	rest := []byte(text)
+	for len(bytes.TrimSpace(rest)) > 0 {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
+			return nil, errors.New("has something else than certificates in PEM format")
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, errors.New("has a certificate that cannot be read")
+		}
+		if first == nil {
+			first = c
+		}
+	}
+	if first == nil {
+		return nil, errors.New("has no certificate")
+	}
+	return first, nil
+}
