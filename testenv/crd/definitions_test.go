@@ -15,6 +15,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 )
 
 const (
@@ -54,12 +55,17 @@ func schemaOf(d *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.JSONS
 	return *d.Spec.Versions[0].Schema.OpenAPIV3Schema
 }
 
-// TestContractOfClusterAPI: Cluster API finds a definition by its name, and the version by its labels.
+// TestContractOfClusterAPI: Cluster API finds a definition by its name, and the version by its labels. clusterctl moves all objects but
+// configs, which it finds by their Machines.
 func TestContractOfClusterAPI(t *testing.T) {
 	t.Parallel()
 	for kind, d := range definitions(t) {
 		assert.Equal(t, capi.CalculateCRDName(d.Spec.Group, kind), d.Name)
-		assert.Equal(t, map[string]string{"cluster.x-k8s.io/v1beta1": "v1alpha1", "cluster.x-k8s.io/v1beta2": "v1alpha1"}, d.Labels, kind)
+		labels := map[string]string{"cluster.x-k8s.io/v1beta1": "v1alpha1", "cluster.x-k8s.io/v1beta2": "v1alpha1"}
+		if kind != bootstrap.KindMachineBootstrapConfig {
+			labels["clusterctl.cluster.x-k8s.io/move"] = ""
+		}
+		assert.Equal(t, labels, d.Labels, kind)
 		assert.Equal(t, []string{"cluster-api"}, d.Spec.Names.Categories, kind)
 		columns := d.Spec.Versions[0].AdditionalPrinterColumns
 		require.NotEmpty(t, columns, kind)

@@ -57,6 +57,7 @@ func (w *writer) object(kind, doc string, printed []string) {
 		fmt.Sprintf("kubebuilder:resource:path=%ss,scope=Namespaced,categories=cluster-api", strings.ToLower(kind)),
 		`kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1alpha1"`,
 		`kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta1=v1alpha1"`,
+		`kubebuilder:metadata:labels="clusterctl.cluster.x-k8s.io/move="`, // also of what no machine uses yet
 	}, printed...)...)
 	fmt.Fprint(w, strings.ReplaceAll(`type KIND struct {
 	metav1.TypeMeta   `+"`json:\",inline\"`"+`

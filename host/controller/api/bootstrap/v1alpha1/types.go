@@ -295,6 +295,7 @@ type MachineBootstrapConfigList struct {
 // +kubebuilder:resource:path=machinebootstrapconfigtemplates,scope=Namespaced,categories=cluster-api,shortName=mbct
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1alpha1"
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta1=v1alpha1"
+// +kubebuilder:metadata:labels="clusterctl.cluster.x-k8s.io/move="
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 type MachineBootstrapConfigTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
