@@ -33,7 +33,8 @@ func (r *Reconciler) own(ctx context.Context, secret *metav1.PartialObjectMetada
 		return groupOf(o) == groupOf(owner) && o.Kind == owner.Kind && o.Name == owner.Name
 	}
 	secret.OwnerReferences = append(slices.DeleteFunc(secret.OwnerReferences, former), owner)
-	if err := r.Client.Patch(ctx, secret, client.MergeFrom(before)); err != nil {
+	// The garbage collector may have removed it meanwhile; that event starts the next reconciliation.
+	if err := r.Client.Patch(ctx, secret, client.MergeFrom(before)); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("correct the owner of Secret %s: %w", secret.Name, err)
 	}
 	return nil
