@@ -49,6 +49,7 @@ func (w *work) keep(ctx context.Context, data *metav1.PartialObjectMetadata) (ct
 		return ctrl.Result{}, nil
 	}
 	if w.owner.joined {
+		w.r.looks.drop(client.ObjectKeyFromObject(w.config))
 		return ctrl.Result{}, w.withdraw(ctx, epoch)
 	}
 	if age := w.r.Now().Sub(data.CreationTimestamp.Time); age > tokenLife {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	"k8s.io/utils/ptr"
@@ -23,20 +24,38 @@ import (
 type workload struct {
 	clustercache.ClusterCache
 	client.Client
-	now              time.Time
-	renewed, deleted int
+	now                       time.Time
+	gone, goes                bool // before it is read, or between that and its renewal
+	created, renewed, deleted int
+	reads                     int // with the client that has no cache
 }
 
 func (w *workload) GetClient(context.Context, client.ObjectKey) (client.Client, error) { return w, nil }
 
+func (w *workload) GetUncachedClient(context.Context, client.ObjectKey) (client.Client, error) {
+	w.reads++
+	return w, nil
+}
+
+func (w *workload) Create(context.Context, client.Object, ...client.CreateOption) error {
+	w.created++
+	return nil
+}
+
 func (w *workload) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if w.gone {
+		return apierrors.NewNotFound(corev1.Resource("secrets"), into.GetName())
+	}
 	if secret, ok := into.(*corev1.Secret); ok {
 		secret.Data[bootstrapapi.BootstrapTokenExpirationKey] = expiration(w.now.Add(time.Minute))
 	}
 	return nil
 }
 
-func (w *workload) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+func (w *workload) Patch(_ context.Context, into client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	if w.goes {
+		return apierrors.NewNotFound(corev1.Resource("secrets"), into.GetName())
+	}
 	w.renewed++
 	return nil
 }
@@ -46,24 +65,51 @@ func (w *workload) Delete(context.Context, client.Object, ...client.DeleteOption
 	return nil
 }
 
+// TestLostToken: the token of a Machine without a node is made again when its cluster has lost it, and looked at often.
+func TestLostToken(t *testing.T) {
+	t.Parallel()
+	for _, server := range []*workload{{gone: true}, {goes: true}, {}} {
+		w := keeping(t, server, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		next, err := w.publish(t.Context(), 1)
+		require.NoError(t, err)
+		assert.Equal(t, server.gone || server.goes, server.created == 1)
+		assert.LessOrEqual(t, next.RequeueAfter, 2*time.Minute)
+		assert.Positive(t, next.RequeueAfter)
+		assert.Zero(t, server.reads, "its cache has just been filled")
+		w.r.Now = func() time.Time { return time.Date(2026, 1, 1, 0, 2, 0, 0, time.UTC) }
+		_, rotate, err := w.rotation(t.Context(), 1)
+		assert.Equal(t, 1, server.reads)
+		require.NoError(t, err)
+		assert.Equal(t, !server.gone, rotate, "the token has a minute left")
+	}
+}
+
+// keeping is the work for a config whose data is there.
+func keeping(t *testing.T, server *workload, now time.Time) *work {
+	t.Helper()
+	server.now = now
+	m, err := newMetrics(prometheus.NewRegistry())
+	require.NoError(t, err)
+	r := &Reconciler{
+		Workload: server, TokenTTL: 15 * time.Minute, Now: func() time.Time { return now },
+		readers: newReaders(), digests: newDigests(), keys: newKeys(), metrics: m,
+	}
+	config := &bootstrap.MachineBootstrapConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "1"}}
+	return &work{
+		r: r, config: config, cluster: &clusterv1.Cluster{}, owner: &owner{kind: "Machine", object: &clusterv1.Machine{}},
+		reading: &reading{r: r, config: config, inputs: newInputs(nil), bodies: map[input]body{}, left: map[input]struct{}{}},
+	}
+}
+
 // TestKeepToken: the token of a Machine without a node is renewed for 24 hours. After that it is withdrawn, and the condition says so.
 func TestKeepToken(t *testing.T) {
 	t.Parallel()
 	made := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for age, ends := range map[time.Duration]bool{time.Hour: false, 24 * time.Hour: false, 24*time.Hour + time.Second: true} {
 		now := made.Add(age)
-		server := &workload{now: now}
-		m, err := newMetrics(prometheus.NewRegistry())
-		require.NoError(t, err)
-		r := &Reconciler{
-			Workload: server, TokenTTL: 15 * time.Minute, Now: func() time.Time { return now },
-			readers: newReaders(), digests: newDigests(), keys: newKeys(), metrics: m,
-		}
-		config := &bootstrap.MachineBootstrapConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "1"}}
-		w := &work{
-			r: r, config: config, cluster: &clusterv1.Cluster{}, owner: &owner{kind: "Machine", object: &clusterv1.Machine{}},
-			reading: &reading{r: r, config: config, inputs: newInputs(nil), bodies: map[input]body{}, left: map[input]struct{}{}},
-		}
+		server := &workload{}
+		w := keeping(t, server, now)
+		config := w.config
 		next, err := w.keep(t.Context(), &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			Name: "c", CreationTimestamp: metav1.NewTime(made), Annotations: map[string]string{bootstrap.AnnotationTokenEpoch: "1"},
 			OwnerReferences: []metav1.OwnerReference{{UID: "1", Controller: ptr.To(true)}},
@@ -78,7 +124,7 @@ func TestKeepToken(t *testing.T) {
 		} else {
 			assert.Equal(t, []int{1, 0}, []int{server.renewed, server.deleted}, "%s", age)
 			assert.Empty(t, available.Message)
-			assert.Equal(t, r.TokenTTL/2, next.RequeueAfter)
+			assert.Equal(t, tokenLook, next.RequeueAfter)
 		}
 	}
 }

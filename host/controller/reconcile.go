@@ -33,6 +33,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	if err := r.Client.Get(ctx, request.NamespacedName, config); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.forget(r.readers.begin(request.NamespacedName))
+			r.looks.drop(request.NamespacedName)
 		}
 		return ctrl.Result{}, ignoreNotFound("get MachineBootstrapConfig", err)
 	}

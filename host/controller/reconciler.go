@@ -37,6 +37,7 @@ type Reconciler struct {
 	wrapper wrap.Wrapper
 	metrics *metrics
 	turns   *turns
+	looks   looks
 	// events has one for each transition of a condition.
 	events  *recorder
 	tracker external.ObjectTracker

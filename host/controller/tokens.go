@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +36,26 @@ func (w *work) connected(ctx context.Context) (client.Client, error) {
 		return nil, fmt.Errorf("connect to Cluster %s: %w", w.cluster.Name, err)
 	}
 	return c, nil
+}
+
+// live is a client that reads from the API server of the cluster.
+func (w *work) live(ctx context.Context) (client.Client, error) {
+	c, err := w.r.Workload.GetUncachedClient(ctx, client.ObjectKeyFromObject(w.cluster))
+	if errors.Is(err, clustercache.ErrClusterNotConnected) {
+		return nil, w.unconnected(ctx)
+	} else if err != nil {
+		return nil, fmt.Errorf("connect to Cluster %s: %w", w.cluster.Name, err)
+	}
+	return c, nil
+}
+
+// sure is the client of the cache, and every tokenLook that of the API server: the cache of a cluster whose etcd is another one has what that
+// etcd never had.
+func (w *work) sure(ctx context.Context) (client.Client, error) {
+	if w.r.looks.due(client.ObjectKeyFromObject(w.config), w.r.Now()) {
+		return w.live(ctx)
+	}
+	return w.connected(ctx)
 }
 
 // unconnected says why there is no connection to the cluster. Its kubeconfig may be one with which the manager does not connect.
@@ -71,15 +92,16 @@ func (w *work) issue(ctx context.Context, epoch int) (ctrl.Result, error) {
 	made.Data[bootstrapapi.BootstrapTokenExpirationKey] = expiration(w.r.Now().Add(w.r.TokenTTL))
 	err = c.Create(ctx, made)
 	if err == nil {
+		w.r.looks.due(client.ObjectKeyFromObject(w.config), w.r.Now())
 		w.r.metrics.tokens.WithLabelValues(tokenCreated).Inc()
 		return ctrl.Result{RequeueAfter: w.r.TokenTTL / 2}, nil
 	} else if !apierrors.IsAlreadyExists(err) {
 		return ctrl.Result{}, fmt.Errorf("create a bootstrap token in Cluster %s: %w", w.cluster.Name, err)
 	}
 	// A manager that ended after this step has made it, or it is another token. The cache may not have the one, and has only ours.
-	live, err := w.r.Workload.GetUncachedClient(ctx, client.ObjectKeyFromObject(w.cluster))
+	live, err := w.live(ctx)
 	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("connect to Cluster %s: %w", w.cluster.Name, err)
+		return ctrl.Result{}, err
 	}
 	var found corev1.Secret
 	if err := live.Get(ctx, client.ObjectKeyFromObject(made), &found); err != nil {
@@ -88,17 +110,24 @@ func (w *work) issue(ctx context.Context, epoch int) (ctrl.Result, error) {
 	return w.renew(ctx, c, t, &found)
 }
 
+// tokenLook is how often the token of a machine without a node is looked at in its cluster. A control plane that is created once more after
+// a failure has lost it, and kubeadm join gives up after five minutes.
+const tokenLook = 2 * time.Minute
+
 // publish keeps the token of data that is there valid, and says when to do so again.
 func (w *work) publish(ctx context.Context, epoch int) (next ctrl.Result, err error) {
-	c, t, found, err := w.issued(ctx, epoch)
-	switch {
-	case err != nil:
+	c, err := w.sure(ctx)
+	if err != nil {
 		return ctrl.Result{}, err
-	case found == nil:
-		next, err = w.issue(ctx, epoch)
-	default:
+	}
+	t, found, err := w.issued(ctx, c, epoch)
+	if err == nil && found != nil {
 		next, err = w.renew(ctx, c, t, found)
 	}
+	if err == nil && found == nil || apierrors.IsNotFound(err) { // also if it has gone meanwhile
+		next, err = w.issue(ctx, epoch)
+	}
+	next.RequeueAfter = min(next.RequeueAfter, tokenLook)
 	if errors.Is(err, errTaken) {
 		mark(w.config, bootstrap.ConditionDataSecretAvailable, metav1.ConditionTrue, bootstrap.ReasonAvailable,
 			"the bootstrap token is not valid while another token of the cluster has its ID: wait until that expires, or replace the Machine")
@@ -126,7 +155,11 @@ func (w *work) renew(ctx context.Context, c client.Client, t token.Token, found 
 
 // withdraw deletes the token.
 func (w *work) withdraw(ctx context.Context, epoch int) error {
-	c, t, found, err := w.issued(ctx, epoch)
+	c, err := w.connected(ctx)
+	if err != nil {
+		return err
+	}
+	t, found, err := w.issued(ctx, c, epoch)
 	if err != nil || found == nil || !same(found, t) {
 		return err // It expires by itself, and a connection that comes back starts the next reconciliation.
 	}
@@ -142,7 +175,11 @@ func (w *work) rotation(ctx context.Context, epoch int) (next ctrl.Result, rotat
 	if epoch == 0 {
 		return ctrl.Result{}, false, nil
 	}
-	_, t, found, err := w.issued(ctx, epoch)
+	c, err := w.sure(ctx)
+	if err != nil {
+		return ctrl.Result{}, false, err
+	}
+	t, found, err := w.issued(ctx, c, epoch)
 	if err != nil {
 		return ctrl.Result{}, false, err
 	}
@@ -155,23 +192,19 @@ func (w *work) rotation(ctx context.Context, epoch int) (next ctrl.Result, rotat
 		return next, false, err
 	}
 	rest := left(found, w.r.Now()) - w.r.TokenTTL/2
-	return ctrl.Result{RequeueAfter: max(rest, time.Second)}, rest <= 0 || !same(found, t), nil
+	return ctrl.Result{RequeueAfter: min(max(rest, time.Second), tokenLook)}, rest <= 0 || !same(found, t), nil
 }
 
-// issued is what the cache has of the token, nil if it is not there.
-func (w *work) issued(ctx context.Context, epoch int) (client.Client, token.Token, *corev1.Secret, error) {
+// issued is what a client has of the token, nil if it is not there.
+func (w *work) issued(ctx context.Context, c client.Client, epoch int) (token.Token, *corev1.Secret, error) {
 	t := token.Derive(w.key, w.config.Namespace, w.config.Name, epoch)
-	c, err := w.connected(ctx)
-	if err != nil {
-		return nil, t, nil, err
-	}
 	found := tokenSecret(t)
 	if err := c.Get(ctx, client.ObjectKeyFromObject(found), found); apierrors.IsNotFound(err) {
-		return c, t, nil, nil
+		return t, nil, nil
 	} else if err != nil {
-		return nil, t, nil, fmt.Errorf("get a bootstrap token of Cluster %s: %w", w.cluster.Name, err)
+		return t, nil, fmt.Errorf("get a bootstrap token of Cluster %s: %w", w.cluster.Name, err)
 	}
-	return c, t, found, nil
+	return t, found, nil
 }
 
 // tokenSecret is the form in which a cluster keeps a token. Source: Kubernetes documentation, "Bootstrap Token Secret Format".
@@ -207,4 +240,31 @@ func left(found *corev1.Secret, now time.Time) time.Duration {
 		return 0
 	}
 	return at.Sub(now)
+}
+
+// looks are when the tokens of configs were last looked at in their clusters.
+type looks struct {
+	mu   sync.Mutex
+	last map[client.ObjectKey]time.Time
+}
+
+// due says whether to look now, and takes that it is done. The first time is later: a manager that starts has just filled its caches.
+func (l *looks) due(config client.ObjectKey, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last, known := l.last[config]
+	if known && now.Sub(last) < tokenLook {
+		return false
+	}
+	if l.last == nil {
+		l.last = map[client.ObjectKey]time.Time{}
+	}
+	l.last[config] = now
+	return known
+}
+
+func (l *looks) drop(config client.ObjectKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.last, config)
 }
