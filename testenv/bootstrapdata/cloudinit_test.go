@@ -17,7 +17,7 @@ const userPart = `#cloud-config
 write_files:
   - {path: /var/user, content: theirs, permissions: '0640'}
 runcmd:
-  - [sh, -c, 'test ! -e /run/machineadm/report.json && cp -p /run/machineadm/node.yaml /var/node.yaml']
+  - [sh, -c, 'test ! -e /run/machineadm/report.json && cp -p /etc/machineadm/node.yaml /var/node.yaml']
 `
 
 // TestCloudInit boots a node with the data, alone and beside a part of the user.
@@ -34,9 +34,7 @@ func TestCloudInit(t *testing.T) {
 				data := wrapped(t, wrap.Format{}, text)
 				n := bootWithCloudInit(t, suite, data)
 				prepared(t, n, 1)
-				content, mode := read(t, n, "/run/machineadm/node.yaml")
-				assert.Equal(t, string(text), content)
-				assert.Equal(t, "600 root:root", mode)
+				isAbsent(t, n, nodePath)
 				put(t, n, "/run/user-data", data)
 				got := n.MustExec(t, "cloud-init", "schema", "--config-file", "/run/user-data")
 				assert.Contains(t, strings.ToLower(got.Stdout), "valid")
@@ -57,6 +55,7 @@ func TestCloudInit(t *testing.T) {
 				content, mode := read(t, n, "/var/node.yaml")
 				assert.Equal(t, string(text), content)
 				assert.Equal(t, "600 root:root", mode)
+				isAbsent(t, n, nodePath)
 				require.NoError(t, n.Reboot(t.Context()))
 				assert.Equal(t, 2, countRuns(t, n))
 			})

@@ -55,11 +55,33 @@ func TestPowerCut(t *testing.T) {
 		Suite: nodes.Trixie, NoWait: true, Prepare: installed(t, "/usr/bin/machineadm", "/usr/libexec/machineadm"),
 	})
 	require.NoError(t, n.Settle(t.Context()))
-	text, err := emit.Stream([]emit.Document{noop("slow", `"touch":["/var/first","/var/last"],"apply":"hang","applyUntil":"/var/resumed"`)})
-	require.NoError(t, err)
-	put(t, n, "/run/script", wrapped(t, wrap.Format{Type: "combustion"}, text))
+	put(t, n, "/run/script", wrapped(t, wrap.Format{Type: "combustion"}, slow(t)))
 	n.MustExec(t, "sh", "-c", "sh /run/script && sync")
 	require.NoError(t, n.Reboot(t.Context()))
+	continues(t, n)
+}
+
+// TestPowerCutOfCloudInit does the same with cloud-init, which runs a command of the user data once.
+//
+//machineadm:core
+func TestPowerCutOfCloudInit(t *testing.T) {
+	t.Parallel()
+	continues(t, nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, NoWait: true, Prepare: nodes.InOrder(
+		installed(t, "/usr/bin/machineadm", "/usr/libexec/machineadm"), nodes.CloudInitSeed(string(wrapped(t, wrap.Format{}, slow(t)))),
+	)}))
+}
+
+// slow is a stream that does not end in the first boot.
+func slow(t *testing.T) []byte {
+	t.Helper()
+	text, err := emit.Stream([]emit.Document{noop("slow", `"touch":["/var/first","/var/last"],"apply":"hang","applyUntil":"/var/resumed"`)})
+	require.NoError(t, err)
+	return text
+}
+
+// continues cuts the power while the stream is applied.
+func continues(t *testing.T, n *nodes.Node) {
+	t.Helper()
 	n.MustExec(t, "timeout", "600", "sh", "-c", "until grep -qs file:/var/first /run/machineadm/report.json; do sleep 0.1; done; touch /var/resumed")
 	n.Crash()
 	require.NoError(t, n.Reboot(t.Context()))
