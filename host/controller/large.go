@@ -12,15 +12,16 @@ import (
 	"github.com/machineadm/machineadm/host/controller/wrap"
 )
 
+const templateField = "spec.format.templateRef"
+
 // shownSizes is how many documents a message about data that is too large lists.
 const shownSizes = 5
 
 // maxDocumentBytes and maxStructure bound the documents of a config, the bytes with the values of Secrets and before they are
-// compressed: reading them takes memory and time. maxBodyBytes bounds the Secrets and ConfigMaps that they are in.
+// compressed: reading them takes memory and time.
 const (
 	maxDocumentBytes = 2 << 20
 	maxStructure     = 400_000
-	maxBodyBytes     = 8 << 20
 )
 
 // spendText counts a spec or a stream before it is read: each comma, bracket and the like takes about 2 µs.
@@ -36,6 +37,16 @@ func (rd *reading) spendText(ctx context.Context, text []byte) error {
 			maxStructure)
 	}
 	return rd.spend(ctx, len(text))
+}
+
+// hold counts a spec that the reconciliation holds.
+func (rd *reading) hold(ctx context.Context, spec []byte) error {
+	if rd.held += len(spec); rd.held > maxDocumentBytes {
+		return tooManyBytes()
+	} else if rd.held > lightBytes {
+		return rd.turn.wait(ctx)
+	}
+	return nil
 }
 
 // spend counts bytes of documents before they are read.

@@ -202,8 +202,6 @@ func (w *work) wrapped(ctx context.Context, documents []emit.Document) (*wrap.Da
 	return &data, nil
 }
 
-const templateField = "spec.format.templateRef"
-
 // userTemplate is the template of the data, nil if the config has none.
 func (w *work) userTemplate(ctx context.Context) ([]byte, error) {
 	ref := w.config.Spec.Format.TemplateRef

@@ -43,6 +43,16 @@ type reading struct {
 	left map[input]struct{}
 }
 
+// maxBodyBytes bounds the Secrets and ConfigMaps that the documents of a config are in.
+const maxBodyBytes = 8 << 20
+
+// release drops the bodies, and lets the next large reconciliation of the namespace begin.
+func (rd *reading) release() {
+	clear(rd.bodies)
+	rd.bodyBytes = 0
+	rd.turn.release()
+}
+
 func (rd *reading) watch(gk schema.GroupKind, name string) input {
 	of := input{gk, client.ObjectKey{Namespace: rd.config.Namespace, Name: name}}
 	rd.r.readers.add(client.ObjectKeyFromObject(rd.config), of)

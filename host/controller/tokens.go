@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -109,10 +108,6 @@ func (w *work) issue(ctx context.Context, epoch int) (ctrl.Result, error) {
 	}
 	return w.renew(ctx, c, t, &found)
 }
-
-// tokenLook is how often the token of a machine without a node is looked at in its cluster. A control plane that is created once more after
-// a failure has lost it, and kubeadm join gives up after five minutes.
-const tokenLook = 2 * time.Minute
 
 // publish keeps the token of data that is there valid, and says when to do so again.
 func (w *work) publish(ctx context.Context, epoch int) (next ctrl.Result, err error) {
@@ -240,31 +235,4 @@ func left(found *corev1.Secret, now time.Time) time.Duration {
 		return 0
 	}
 	return at.Sub(now)
-}
-
-// looks are when the tokens of configs were last looked at in their clusters.
-type looks struct {
-	mu   sync.Mutex
-	last map[client.ObjectKey]time.Time
-}
-
-// due says whether to look now, and takes that it is done. The first time is later: a manager that starts has just filled its caches.
-func (l *looks) due(config client.ObjectKey, now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	last, known := l.last[config]
-	if known && now.Sub(last) < tokenLook {
-		return false
-	}
-	if l.last == nil {
-		l.last = map[client.ObjectKey]time.Time{}
-	}
-	l.last[config] = now
-	return known
-}
-
-func (l *looks) drop(config client.ObjectKey) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.last, config)
 }

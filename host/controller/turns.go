@@ -137,20 +137,3 @@ func textBytes(texts []string) int {
 	}
 	return sum
 }
-
-// hold counts a spec that the reconciliation holds.
-func (rd *reading) hold(ctx context.Context, spec []byte) error {
-	if rd.held += len(spec); rd.held > maxDocumentBytes {
-		return tooManyBytes()
-	} else if rd.held > lightBytes {
-		return rd.turn.wait(ctx)
-	}
-	return nil
-}
-
-// release drops the bodies, and lets the next large reconciliation of the namespace begin.
-func (rd *reading) release() {
-	clear(rd.bodies)
-	rd.bodyBytes = 0
-	rd.turn.release()
-}

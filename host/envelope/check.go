@@ -140,3 +140,10 @@ func decodedLen(s string) int {
 	}
 	return (len(s)/4-1)*3 + len(last)
 }
+
+func invalid(field, message, hint string) error {
+	return &pluginv1.Error{
+		Code:       pluginv1.CodeInvalidConfig,
+		Violations: []document.Violation{{Field: field, Message: message, Hint: hint}},
+	}
+}

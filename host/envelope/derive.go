@@ -10,6 +10,11 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
+// MinPassphrase is the length of the shortest passphrase, in bytes. Source: NIST SP 800-131A, 112 bits for a key of HMAC.
+const MinPassphrase = 14
+
+const keyBytes = 32
+
 // Opener decrypts documents. It derives one key at a time: a derivation cannot be interrupted, so one whose caller has gone ends by
 // itself, and the next waits for it.
 type Opener struct{ deriving chan struct{} }

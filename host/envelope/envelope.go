@@ -13,18 +13,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 
-	"github.com/machineadm/machineadm/contract/document"
-	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
-// MinPassphrase is the length of the shortest passphrase, in bytes. Source: NIST SP 800-131A, 112 bits for a key of HMAC.
-const MinPassphrase = 14
-
-const (
-	iterations = "210000" // of a new document
-	keyBytes   = 32
-)
+const iterations = "210000" // of a new document
 
 // Seal encrypts plain, a stream, and returns the document for it, with a random salt and IV. An error is a *pluginv1.Error of
 // code InvalidConfig with the fields that are wrong, as by Check; a passphrase that is too short is an error of
@@ -138,11 +130,4 @@ func additionalData(doc v1alpha1.EncryptedConfig) []byte {
 	}
 	data[0] = '{'
 	return append(data, '}')
-}
-
-func invalid(field, message, hint string) error {
-	return &pluginv1.Error{
-		Code:       pluginv1.CodeInvalidConfig,
-		Violations: []document.Violation{{Field: field, Message: message, Hint: hint}},
-	}
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/machineadm/machineadm/contract/document"
 )
 
+// MaxDocuments is how many documents a machine may have. It bounds the time of Order, and the status that lists them.
+const MaxDocuments = 1000
+
 // CountError reports more than MaxDocuments documents.
 type CountError struct{}
 

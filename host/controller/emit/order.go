@@ -9,9 +9,6 @@ import (
 	"github.com/machineadm/machineadm/contract/naming"
 )
 
-// MaxDocuments is how many documents a machine may have. It bounds the time of Order, and the status that lists them.
-const MaxDocuments = 1000
-
 // Order returns the documents in the order of the stream: by their constraints, then by kind (Sysctl, Timesync, DomainJoin,
 // ContainerRuntime, KubernetesNode, then all others), then by their place in the list. A KIND that no document has is no
 // constraint; a KIND/NAME that no document has is an error, because it may be a typo.

@@ -24,9 +24,6 @@ type fault struct {
 	message string
 }
 
-// ignitionVersions are the versions of the Ignition specification that we write and accept.
-func ignitionVersions() []string { return []string{"3.0", "3.1", "3.2", "3.3", "3.4", "3.5"} }
-
 // checkWhole checks an output that is the whole data.
 func checkWhole(f Format, out []byte) *fault {
 	if f.Type == plain { // who reads it, is not known

@@ -74,6 +74,9 @@ type ignitionUnit struct {
 	Contents string `json:"contents"`
 }
 
+// ignitionVersions are the versions of the Ignition specification that we write and accept.
+func ignitionVersions() []string { return []string{"3.0", "3.1", "3.2", "3.3", "3.4", "3.5"} }
+
 // renderIgnition writes the stream to /etc, because /run of the initial RAM disk, in which Ignition runs, is not that of the
 // system.
 func renderIgnition(version string, packed []byte) ([]byte, error) {
