@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -28,6 +29,9 @@ import (
 // token of which half of the life is over.
 const soon = 3 * time.Minute
 
+// workloadUser is the user of the kubeconfigs of clusters that a test makes itself.
+const workloadUser = "workload"
+
 // light runs a management cluster with the kinds of Cluster API and none of its managers: the test does what they would do.
 // The cluster that machines join is the management cluster itself, so that there is one to connect to. Its API server wants the rights
 // to owners of objects that OpenShift wants.
@@ -36,7 +40,7 @@ func light(t *testing.T, arguments ...string) *rig {
 	r := begin(t, management.Start(t, "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"), definitions, openshift)
 	r.manager.Stop(t)
 	r.run(t, arguments...)
-	r.ca = authority.New(t)
+	r.ca, r.workload = authority.New(t), r.User(t, workloadUser, "system:masters")
 	r.cluster(t, "light")
 	return r
 }
@@ -79,7 +83,7 @@ func definitions(c *management.Cluster, t testing.TB) *management.Process {
 // cluster makes a cluster that machines can join.
 func (r *rig) cluster(t *testing.T, name string) {
 	t.Helper()
-	kubeconfig, err := os.ReadFile(r.Kubeconfig)
+	kubeconfig, err := os.ReadFile(cmp.Or(r.workload, r.Kubeconfig))
 	require.NoError(t, err)
 	r.put(t,
 		secret(name+"-kubeconfig", map[string]string{"value": string(kubeconfig)}),

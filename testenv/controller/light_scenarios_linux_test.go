@@ -21,6 +21,7 @@ func TestInputs(t *testing.T) {
 	t.Run("locks", r.locks)
 	t.Run("paused", r.paused)
 	t.Run("remade", r.remade)
+	t.Run("external etcd", r.externalEtcd)
 	t.Run("adopted", r.adopted)
 	t.Run("named again", r.namedAgain)
 	t.Run("leaving", r.leaving)

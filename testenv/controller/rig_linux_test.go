@@ -33,8 +33,10 @@ type rig struct {
 	client.WithWatch
 	// kubeconfig is that of the manager's service account.
 	kubeconfig string
-	binary     string
-	manager    *management.Process
+	// workload is a kubeconfig of a user of its own, for the clusters that a test makes itself; empty for that of the administrator.
+	workload string
+	binary   string
+	manager  *management.Process
 	// health and metrics are addresses of the manager.
 	health, metrics string
 	// namespace is that of the objects that a test makes itself.

@@ -50,6 +50,27 @@ func (r *rig) rights(t *testing.T) {
 		return len(missing) == 0
 	}, soon, soon/30, "not used: %s", &missing)
 	lists.Stop(t)
+	r.tokensAlone(t)
+}
+
+// tokensAlone: in the cluster that machines join the manager reads and writes bootstrap tokens, and looks whether the server answers.
+func (r *rig) tokensAlone(t *testing.T) {
+	t.Helper()
+	verbs := map[string]int{}
+	for _, q := range r.Audit(t) {
+		if q.User.Name != workloadUser || q.Object.Resource == "" { // discovery and health
+			continue
+		}
+		verbs[q.Verb]++
+		require.Equal(t, "secrets", q.Object.Resource, "%+v", q)
+		require.Equal(t, "kube-system", q.Object.Namespace, "%+v", q)
+		if q.Verb != "list" && q.Verb != "watch" {
+			require.True(t, strings.HasPrefix(q.Object.Name, "bootstrap-token-"), "%+v", q)
+		}
+	}
+	for _, verb := range []string{"list", "create", "patch", "delete"} {
+		require.Positive(t, verbs[verb], "%s in %v", verb, verbs)
+	}
 }
 
 // plugins takes all plugin kinds for one, and so all of their templates: the manager does not know them apart.

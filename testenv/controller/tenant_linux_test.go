@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -87,6 +88,20 @@ func TestTenant(t *testing.T) {
 		r.condition(t, bootstrap.ConditionReady, "False", "Secret cut-machineadm has no key value of 32 bytes: delete it", "cut-1")
 		require.NoError(t, r.Delete(t.Context(), r.secret(t, "default", "cut-machineadm")))
 		r.awaitData(t, "cut-1")
+	})
+	t.Run("another namespace", func(t *testing.T) {
+		require.NoError(t, r.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}}))
+		other := r.in("elsewhere")
+		other.machine(t, "light", "far", plain())
+		r.condition(t, bootstrap.ConditionReady, "Unknown", "Cluster light does not exist in namespace elsewhere", "far")
+		r.put(t, secret("near", map[string]string{"proxy": "http://near.example.com"}))
+		other.cluster(t, "far")
+		other.machine(t, "far", "reaching", map[string]any{"documents": []any{map[string]any{
+			"apiVersion": "machineadm.cluster.x-k8s.io/v1alpha1", "kind": "ContainerRuntime", "name": "c", "spec": map[string]any{"proxy": map[string]any{
+				"httpSecret": map[string]any{"valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "near", "key": "proxy"}}},
+			}},
+		}}})
+		r.condition(t, bootstrap.ConditionReady, "Unknown", "Secret near does not exist in namespace elsewhere", "reaching")
 	})
 	t.Run("kubeconfig with a tokenFile", func(t *testing.T) {
 		var requests atomic.Int64
