@@ -62,18 +62,18 @@ func newBench(t *testing.T) *bench {
 	})
 	at := func(name string) string { return filepath.Join(dir, name) }
 	b := &bench{dir, at("root"), at("state"), at("run"), at("plugins"), at("tmp"), at("stream.yaml"), at("other.yaml")}
-	for _, d := range []string{b.state, b.run, b.plugins, b.tmp, at("root/etc/modules-load.d"), at("root/usr/lib/sysctl.d")} {
+	for _, d := range []string{b.state, b.run, b.plugins, b.tmp, at("root/etc/modules-load.d"), at("root/srv/sysctl.d")} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for path, text := range map[string]string{
-		b.stream:               treeStream,
-		b.other:                otherStream,
-		at("root/etc/hosts"):   "127.0.0.1 localhost\n",
-		at("root/etc/foreign"): "# not ours\n",
-		at("root/usr/lib/sysctl.d/50-vendor.conf"):               "kernel.panic = 5\n",
-		at("root/usr/lib/sysctl.d/99-machineadm-limits.conf"):    "kernel.panic = 0\n",
+		b.stream:                               treeStream,
+		b.other:                                otherStream,
+		at("root/etc/hosts"):                   "127.0.0.1 localhost\n",
+		at("root/etc/foreign"):                 "# not ours\n",
+		at("root/srv/sysctl.d/50-vendor.conf"): "kernel.panic = 5\n",
+		at("root/srv/sysctl.d/99-machineadm-limits.conf"):        "kernel.panic = 0\n",
 		at("root/etc/modules-load.d/machineadm-tuning.conf"):     "overlay\n",
 		at("root/etc/modules-load.d/machineadm-kubernetes.conf"): "an earlier one\n",
 	} {
@@ -81,8 +81,8 @@ func newBench(t *testing.T) *bench {
 			t.Fatal(err)
 		}
 	}
-	// A link inside the image, as Debian has them, in the path of a written file.
-	for link, target := range map[string]string{"root/etc/sysctl.d": "/usr/lib/sysctl.d", "root/etc/mtab": "/proc/self/mounts"} {
+	// A link inside the image, in the path of a written file. A plugin writes nothing below /usr.
+	for link, target := range map[string]string{"root/etc/sysctl.d": "/srv/sysctl.d", "root/etc/mtab": "/proc/self/mounts"} {
 		if err := os.Symlink(target, at(link)); err != nil {
 			t.Fatal(err)
 		}
