@@ -26,8 +26,8 @@ func (r *rig) foreign(t *testing.T) {
 		return []any{map[string]any{"apiGroup": "example.com", "kind": kind, "name": "proxy", "after": []any{"Sysctl"}}}
 	}
 	local := []any{
-		map[string]any{"apiVersion": contract.APIVersion, "kind": contract.KindContainerRuntime, "name": "containerd", "spec": map[string]any{"provider": "containerd"}},
-		map[string]any{"apiVersion": contract.APIVersion, "kind": contract.KindSysctl, "name": "s"},
+		map[string]any{"apiVersion": contract.APIVersion, "kind": contract.KindContainerRuntime, "name": "containerd", "spec": map[string]any{"provider": "containerd", "cgroupDriver": "systemd"}},
+		map[string]any{"apiVersion": contract.APIVersion, "kind": contract.KindSysctl, "name": "s", "spec": map[string]any{"profiles": []any{"kubernetes"}}},
 	}
 	plain := map[string]any{"type": "plain"}
 	r.machine(t, "light", "proxied", map[string]any{"pluginRefs": refer("HTTPProxy"), "documents": local, "format": plain})

@@ -29,6 +29,7 @@ func TestInputs(t *testing.T) {
 	t.Run("taken", r.taken)
 	t.Run("events", r.events)
 	t.Run("actions", r.actions)
+	t.Run("accepted", r.accepted)
 	t.Run("canaries", r.canaries)
 	t.Run("tokens", r.renewals)
 	t.Run("pinned", r.pinned)

@@ -37,6 +37,9 @@ func Stream(ordered []Document) ([]byte, error) {
 	}
 	for i, d := range read.Documents {
 		if _, raw := ordered[i].Spec.(json.RawMessage); !raw { // the fields of a struct are those of its kind
+			if err := checkEmpty(ordered[i].Kind, ordered[i].Metadata.Name, ordered[i].Spec); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		if err := checkSpec(d); err != nil {
@@ -89,6 +92,22 @@ func checkSpec(d *document.Document) error {
 	}
 	if violations := document.Unmarshal(data, into); len(violations) > 0 {
 		return &InvalidError{Kind: d.Kind, Name: d.Name, Violations: violations}
+	}
+	switch doc := into.(type) {
+	case *contract.Sysctl:
+		return checkEmpty(d.Kind, d.Name, doc.Spec)
+	case *contract.ContainerRuntime:
+		return checkEmpty(d.Kind, d.Name, doc.Spec)
+	}
+	return nil
+}
+
+// checkEmpty refuses a spec that asks for nothing.
+func checkEmpty(kind, name string, spec any) error {
+	if s, ok := spec.(interface{ Empty() bool }); ok && s.Empty() {
+		return &InvalidError{Kind: kind, Name: name, Violations: []document.Violation{{
+			Field: "spec", Message: "asks for nothing", Hint: "write what is wanted, or remove the document",
+		}}}
 	}
 	return nil
 }

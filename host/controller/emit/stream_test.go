@@ -24,11 +24,12 @@ var update = flag.Bool("update", false, "write the golden files")
 
 const canary = "c4n4ry-0f-a-stream"
 
+func ours(kind, name string, spec any) Document {
+	return Document{Header: contract.Header{APIVersion: contract.APIVersion, Kind: kind, Metadata: contract.Metadata{Name: name}}, Spec: spec}
+}
+
 // controlPlane is what a control plane of a cluster has.
 func controlPlane() []Document {
-	ours := func(kind, name string, spec any) Document {
-		return Document{Header: contract.Header{APIVersion: contract.APIVersion, Kind: kind, Metadata: contract.Metadata{Name: name}}, Spec: spec}
-	}
 	r := rand.New(rand.NewPCG(14, 2))
 	secret := func(lines int) contract.Secret { // as hard to compress as a key
 		text := "-----BEGIN " + canary + "-----\n"
@@ -56,7 +57,7 @@ func controlPlane() []Document {
 		Profiles: []string{"kubernetes"}, Parameters: map[string]contract.IntOrString{"net.core.somaxconn": "8191", "kernel.pid_max": "65536"},
 	})
 	sysctl.Metadata.Timeout, sysctl.Metadata.When = "5m", &target.Selector{OS: []string{"linux"}}
-	return []Document{ours(contract.KindKubernetesNode, "node", node), ours(contract.KindContainerRuntime, "node", contract.ContainerRuntimeSpec{}), sysctl, custom}
+	return []Document{ours(contract.KindKubernetesNode, "node", node), ours(contract.KindContainerRuntime, "node", contract.ContainerRuntimeSpec{CgroupDriver: "systemd"}), sysctl, custom}
 }
 
 func TestStream(t *testing.T) {
@@ -188,4 +189,24 @@ func FuzzStream(f *testing.F) {
 		got.Spec = whole["spec"]
 		assert.Equal(t, want.Spec, got.Spec)
 	})
+}
+
+// TestStreamAsksForSomething: a node refuses a document that asks for nothing.
+func TestStreamAsksForSomething(t *testing.T) {
+	t.Parallel()
+	for _, d := range []Document{
+		ours(contract.KindSysctl, "s", contract.SysctlSpec{Provider: "procfs"}), ours(contract.KindSysctl, "s", &contract.SysctlSpec{IgnoreMissing: []string{"a.b"}}),
+		ours(contract.KindSysctl, "s", json.RawMessage(`{}`)), ours(contract.KindSysctl, "s", json.RawMessage(`{"parameters":{},"profiles":[]}`)),
+		ours(contract.KindContainerRuntime, "s", &contract.ContainerRuntimeSpec{Provider: "containerd"}), ours(contract.KindContainerRuntime, "s", json.RawMessage(`{}`)),
+	} {
+		_, err := Stream([]Document{d})
+		require.EqualError(t, err, d.Kind+"/s: spec: asks for nothing (write what is wanted, or remove the document)")
+	}
+	for _, d := range []Document{
+		ours(contract.KindSysctl, "s", json.RawMessage(`{"profiles":["kubernetes"]}`)), ours(contract.KindSysctl, "s", contract.SysctlSpec{Modules: []string{"overlay"}}),
+		ours(contract.KindContainerRuntime, "s", json.RawMessage(`{"cgroupDriver":"systemd"}`)),
+	} {
+		_, err := Stream([]Document{d})
+		require.NoError(t, err)
+	}
 }

@@ -71,7 +71,7 @@ func resolve(doc v1alpha1.Sysctl, known map[string]profile) (desired, []document
 	} else if longest := longestFileName - len(ownedPrefix+ownedSuffix); len(doc.Metadata.Name) > longest {
 		r.refuse(name, "makes a file name too long", fmt.Sprintf("use at most %d characters", longest))
 	}
-	if len(doc.Spec.Parameters)+len(doc.Spec.Profiles)+len(doc.Spec.Modules) == 0 {
+	if doc.Spec.Empty() {
 		r.refuse(spec, "has no parameters, profiles or modules", "add one of them, or remove the document")
 	}
 	r.providerConfig(spec.Field("providerConfig"))
