@@ -12,8 +12,8 @@ import (
 )
 
 // CheckMappings checks YAML that another program reads: each document must be a mapping, and no mapping in it may have a key twice.
-// Anchors and tags are allowed, as that program may allow them. line is that of the error in the text, 0 if it is not known. The error does
-// not quote the text.
+// Anchors and tags are allowed, as that program may allow them. An error has the line of the text, 0 if that is not known, and does not
+// quote the text.
 func CheckMappings(text []byte) (line int, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	for n := 0; ; n++ {

@@ -9,8 +9,8 @@ import (
 	"errors"
 )
 
-// CheckAuthority returns which of the fields certificate and key is not that of a certificate authority, and why. Its errors never
-// quote a value: those of crypto may.
+// CheckAuthority returns which of the fields certificate and key is not that of a certificate authority, and why. Its errors
+// quote no value; errors of package crypto can, and are not passed on.
 func (p KeyPair) CheckAuthority() (field string, err error) {
 	c, err := CertificateOf(p.Certificate)
 	if err == nil && !c.IsCA {

@@ -65,8 +65,8 @@ func tooManyBytes() error {
 		maxDocumentBytes)
 }
 
-// tooLarge says what makes data too large. Its sizes are those of specs with references in them: a size of the data, or of a document
-// with its values, would confirm guesses of a secret.
+// tooLarge says what makes data too large. It has the sizes of specs, in which a Secret is a reference. The size of the data,
+// or of a document with its values, would confirm guesses of a secret.
 func tooLarge(e *wrap.TooLargeError, documents []emit.Document) string {
 	sorted := slices.SortedStableFunc(slices.Values(documents), func(a, b emit.Document) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	var list []string

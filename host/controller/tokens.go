@@ -48,8 +48,8 @@ func (w *work) live(ctx context.Context) (client.Client, error) {
 	return c, nil
 }
 
-// sure is the client of the cache, and every tokenLook that of the API server: the cache of a cluster whose etcd is another one has what that
-// etcd never had.
+// sure returns the client that reads the cache, and once in each tokenLook the one that asks the API server. When a cluster has got another
+// etcd, the cache still has objects that this etcd never had.
 func (w *work) sure(ctx context.Context) (client.Client, error) {
 	if w.r.looks.due(client.ObjectKeyFromObject(w.config), w.r.Now()) {
 		return w.live(ctx)

@@ -18,8 +18,8 @@ const (
 	largeSlots = 4
 )
 
-// turns shares the workers and the memory between namespaces, which may be those of tenants. A namespace has a share of the workers,
-// and one reconciliation at a time that is large, so that what it takes does not grow with the number of its objects.
+// turns shares the workers and the memory between namespaces, because each may be that of a tenant. A namespace has a share of the
+// workers, and one large reconciliation at a time. So what it takes does not grow with the number of its objects.
 type turns struct {
 	share int
 	slots chan struct{}

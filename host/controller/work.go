@@ -50,9 +50,9 @@ func (w *work) foreign(secret metav1.Object) error {
 		"Secret %s belongs to something else: delete it, or give the config another name", secret.GetName())
 }
 
-// adopt decides whose a Secret is that does not name this config by its UID. It is that of this config if the Machine has it already, or
-// if it was made from the same inputs, which nobody without the key of the cluster can write into it. Else it is that of an earlier config
-// of the same name, which Kubernetes is about to remove, or of nobody.
+// adopt decides whether a Secret with another UID of its owner, or without an owner, is that of this config. It is if the Machine refers to
+// it, or if it was made from the same inputs: their digests need the key of the cluster. Otherwise it is that of an earlier config of the
+// same name, which Kubernetes is about to remove, or it has no owner and is refused.
 func (w *work) adopt(data *metav1.PartialObjectMetadata, changed []string) error {
 	owner := metav1.GetControllerOf(data)
 	switch {

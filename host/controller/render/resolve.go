@@ -64,7 +64,7 @@ func References(spec []byte) ([]v1alpha1.SecretKeyReference, error) {
 type resolver struct {
 	lookup     func(name, key string) ([]byte, error)
 	violations []document.Violation
-	names      []document.Violation // those of violations that are names
+	names      []document.Violation // the violations whose field is a name
 	causes     []error
 }
 
