@@ -166,6 +166,13 @@ func (s *session) shows(words ...string) {
 	})
 }
 
+// matches waits until the output of the program matches a pattern.
+func (s *session) matches(pattern string) {
+	s.t.Helper()
+	p := regexp.MustCompile("(?s)" + pattern)
+	s.until(fmt.Sprintf("the terminal matches %q", p), func() bool { return p.MatchString(s.sent()) })
+}
+
 func (s *session) until(what string, condition func() bool) {
 	s.t.Helper()
 	deadline := time.NewTimer(needs.Timeout(time.Minute))
