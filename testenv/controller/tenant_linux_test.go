@@ -1,8 +1,11 @@
 package controller
 
 import (
+	"bytes"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -120,6 +124,39 @@ func TestTenant(t *testing.T) {
 		require.NoError(t, r.Patch(t.Context(), r.secret(t, "default", "evil-kubeconfig"), merge(`{"data":{"value":"`+encoded(r.secret(t, "default", "light-kubeconfig").Data["value"])+`"}}`)))
 		r.awaitData(t, "evil-1")
 	})
+	t.Run("of a Secret that no config names, the name alone is in memory", func(t *testing.T) {
+		name, value := "unnamed-"+strings.ToLower(rand.Text()), rand.Text()
+		r.put(t, secret(name, map[string]string{"value": value}))
+		require.Eventually(t, func() bool { return inMemory(t, r.manager.PID(), []byte(name)) }, limit, 100*time.Millisecond)
+		for _, form := range forms([]byte(value)) {
+			require.False(t, inMemory(t, r.manager.PID(), form), "%q", form)
+		}
+	})
+}
+
+// inMemory reports whether the memory that a process has written has a text.
+func inMemory(t *testing.T, pid int, text []byte) bool {
+	t.Helper()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	require.NoError(t, err)
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	require.NoError(t, err)
+	defer func() { _ = memory.Close() }()
+	for line := range strings.Lines(string(maps)) {
+		var from, to uint64 // vsyscall is at the end of the address space
+		var permissions string
+		_, err := fmt.Sscanf(line, "%x-%x %s", &from, &to, &permissions)
+		require.NoError(t, err)
+		if !strings.HasPrefix(permissions, "rw") {
+			continue
+		}
+		region := make([]byte, to-from)
+		n, _ := memory.ReadAt(region, int64(from)) // what the process has given back since cannot be read
+		if bytes.Contains(region[:n], text) {
+			return true
+		}
+	}
+	return false
 }
 
 func encoded(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
