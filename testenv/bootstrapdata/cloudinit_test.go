@@ -30,7 +30,7 @@ func TestCloudInit(t *testing.T) {
 			t.Parallel()
 			t.Run("alone", func(t *testing.T) {
 				t.Parallel()
-				text := stream(t, false)
+				text := append(stream(t, false), "# \"ü\" < { }:\n"...)
 				data := wrapped(t, wrap.Format{}, text)
 				n := bootWithCloudInit(t, suite, data)
 				prepared(t, n, 1)
@@ -46,7 +46,7 @@ func TestCloudInit(t *testing.T) {
 			}
 			t.Run("with a part", func(t *testing.T) {
 				t.Parallel()
-				text := stream(t, true)
+				text := large(stream(t, true))
 				n := bootWithCloudInit(t, suite, wrapped(t, wrap.Format{Template: []byte(userPart)}, text))
 				prepared(t, n, 2)
 				theirs, mode := read(t, n, "/var/user")

@@ -39,6 +39,11 @@ func stream(t *testing.T, reboots bool) []byte {
 	return text
 }
 
+// large makes a stream so large that the data has it compressed.
+func large(text []byte) []byte {
+	return append(text, "#"+strings.Repeat(" larger", 3<<10)+"\n"...)
+}
+
 func wrapped(t *testing.T, f wrap.Format, stream []byte) []byte {
 	t.Helper()
 	data, err := new(wrap.Wrapper).Wrap(f, stream)

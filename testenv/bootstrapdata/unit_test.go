@@ -24,7 +24,7 @@ func TestIgnition(t *testing.T) {
 		Suite: nodes.Bookworm, Layers: []nodes.Layer{nodes.Ignition},
 		Prepare: installed(t, "/opt/bin/machineadm", "/opt/machineadm/plugins"),
 	})
-	text := stream(t, true)
+	text := large(stream(t, true))
 	put(t, n, "/run/config.ign", wrapped(t, wrap.Format{Type: "ignition"}, text))
 	// Ignition relabels what it wrote, also where there is no SELinux, unless that is said to be off.
 	n.MustExec(t, "sh", "-c", "mkdir -p /etc/selinux && printf 'SELINUX=disabled\nSELINUXTYPE=none\n' >/etc/selinux/config && ln -sf /bin/true /usr/local/sbin/setfiles")

@@ -55,10 +55,13 @@ func (r *rig) accepted(t *testing.T) {
 // streamOf is the stream in data, nil for a format that is not read here. testenv/bootstrapdata reads them all.
 func streamOf(t *testing.T, format string, data []byte) []byte {
 	t.Helper()
-	packed := func(text string) []byte {
-		compressed, err := base64.StdEncoding.DecodeString(text)
+	decoded := func(text string, packed bool) []byte {
+		data, err := base64.StdEncoding.DecodeString(text)
 		require.NoError(t, err)
-		reader, err := gzip.NewReader(bytes.NewReader(compressed))
+		if !packed {
+			return data
+		}
+		reader, err := gzip.NewReader(bytes.NewReader(data))
 		require.NoError(t, err)
 		stream, err := io.ReadAll(reader)
 		require.NoError(t, err)
@@ -71,19 +74,25 @@ func streamOf(t *testing.T, format string, data []byte) []byte {
 		text, err := document.JSON("", data)
 		require.NoError(t, err)
 		var config struct {
-			WriteFiles []struct{ Content string } `json:"write_files"` //nolint:tagliatelle // cloud-init's
+			WriteFiles []struct{ Content, Encoding string } `json:"write_files"` //nolint:tagliatelle // cloud-init's
 		}
 		require.NoError(t, json.Unmarshal(text, &config))
-		return packed(config.WriteFiles[0].Content)
+		if file := config.WriteFiles[0]; file.Encoding != "" {
+			return decoded(file.Content, true)
+		}
+		return []byte(config.WriteFiles[0].Content)
 	case bootstrap.FormatIgnition:
 		var config struct {
 			Storage struct {
-				Files []struct{ Contents struct{ Source string } }
+				Files []struct {
+					Contents struct{ Source, Compression string }
+				}
 			}
 		}
 		require.NoError(t, json.Unmarshal(data, &config))
-		_, text, _ := strings.Cut(config.Storage.Files[0].Contents.Source, ",")
-		return packed(text)
+		contents := config.Storage.Files[0].Contents
+		_, text, _ := strings.Cut(contents.Source, ",")
+		return decoded(text, contents.Compression != "")
 	}
 	return nil
 }

@@ -50,10 +50,14 @@ exit $c
 //
 // The part of the user comes first: its lists come before ours when cloud-init merges both, so that our command, which may
 // reboot, is the last.
-func renderCloudConfig(packed, extra []byte) ([]byte, error) {
+func renderCloudConfig(text []byte, packed bool, extra []byte) ([]byte, error) {
+	node := writtenFile{Path: nodePath, Owner: "root:root", Permissions: "0600", Content: string(text)}
+	if packed {
+		node.Encoding, node.Content = "gz+b64", encoded(text)
+	}
 	own, err := cloudConfigText{
 		WriteFiles: []writtenFile{
-			{Path: nodePath, Owner: "root:root", Permissions: "0600", Encoding: "gz+b64", Content: encoded(packed)},
+			node,
 			{Path: perBoot, Owner: "root:root", Permissions: "0700", Content: perBootText},
 		},
 		RunCmd: []string{perBoot + " first"}, // a text, which programs other than cloud-init read, too

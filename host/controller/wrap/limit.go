@@ -46,25 +46,35 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the data is too large: %d bytes are allowed", e.Limit)
 }
 
-// limited returns the data unless it is too large.
-func limited(f Format, value []byte) (Data, error) {
-	data := Data{Value: value, Format: "cloud-config"}
-	if f.Type == ignition {
-		data.Format = "ignition"
-	}
-	limit, err := targetLimit(f.Target)
-	if err != nil {
-		return Data{}, err
-	}
-	target := f.Target
+// limit is how many bytes data may have, and which target says so, if one does.
+func (f Format) limit() (limit int, target string, err error) {
+	limit, err = targetLimit(f.Target)
+	target = f.Target
 	if f.MaxBytes > 0 {
 		limit, target = f.MaxBytes, ""
 	}
-	if most := maxSecret - len(data.Format); limit == 0 || limit > most {
+	if most := maxSecret - len(f.key()); limit == 0 || limit > most {
 		limit, target = most, ""
+	}
+	return limit, target, err
+}
+
+// key is the text by which infrastructure providers know the format.
+func (f Format) key() string {
+	if f.Type == ignition {
+		return "ignition"
+	}
+	return "cloud-config"
+}
+
+// limited returns the data unless it is too large.
+func limited(f Format, value []byte) (Data, error) {
+	limit, target, err := f.limit()
+	if err != nil {
+		return Data{}, err
 	}
 	if len(value) > limit {
 		return Data{}, &TooLargeError{Limit: limit, Target: target}
 	}
-	return data, nil
+	return Data{Value: value, Format: f.key()}, nil
 }

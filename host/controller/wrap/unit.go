@@ -64,7 +64,7 @@ type ignitionFile struct {
 }
 
 type ignitionContents struct {
-	Compression string `json:"compression"`
+	Compression string `json:"compression,omitempty"`
 	Source      string `json:"source"`
 }
 
@@ -79,7 +79,7 @@ func ignitionVersions() []string { return []string{"3.0", "3.1", "3.2", "3.3", "
 
 // renderIgnition writes the stream to /etc, because /run of the initial RAM disk, in which Ignition runs, is not that of the
 // system.
-func renderIgnition(version string, packed []byte) ([]byte, error) {
+func renderIgnition(version string, text []byte, packed bool) ([]byte, error) {
 	if version == "" {
 		version = "3.3"
 	}
@@ -88,10 +88,11 @@ func renderIgnition(version string, packed []byte) ([]byte, error) {
 	}
 	var c ignitionConfig
 	c.Ignition.Version = version + ".0"
-	c.Storage.Files = []ignitionFile{{
-		Path: nodePath, Overwrite: true, Mode: 0o600,
-		Contents: ignitionContents{Compression: "gzip", Source: dataURL(packed)},
-	}}
+	contents := ignitionContents{Source: dataURL(text)}
+	if packed {
+		contents.Compression = "gzip"
+	}
+	c.Storage.Files = []ignitionFile{{Path: nodePath, Overwrite: true, Mode: 0o600, Contents: contents}}
 	c.Systemd.Units = []ignitionUnit{{Name: unitName, Enabled: true, Contents: unitText()}}
 	return json.Marshal(c)
 }

@@ -52,12 +52,30 @@ func (w *Wrapper) Wrap(f Format, stream []byte) (Data, error) {
 	return limited(f, value)
 }
 
+// plainBytes is the most that data may have whose stream is not compressed: as much as Amazon EC2 accepts.
+const plainBytes = 16 << 10
+
+// plainest compresses the stream only if the data would be larger than plainBytes or than the format allows. Some infrastructure
+// providers read data themselves and know no compression: docs/cluster-api.md lists them.
+func (w *Wrapper) plainest(f Format, stream []byte, render func(text []byte, packed bool) ([]byte, error)) ([]byte, error) {
+	limit, _, err := f.limit()
+	if err != nil {
+		return nil, err
+	}
+	if limit = min(limit, plainBytes); len(stream) <= limit {
+		if value, err := render(stream, false); err != nil || len(value) <= limit {
+			return value, err
+		}
+	}
+	return render(w.packed(stream), true)
+}
+
 func (w *Wrapper) render(f Format, stream, extra []byte) ([]byte, error) {
 	switch f.Type {
 	case cloudConfig:
-		return renderCloudConfig(w.packed(stream), extra)
+		return w.plainest(f, stream, func(text []byte, packed bool) ([]byte, error) { return renderCloudConfig(text, packed, extra) })
 	case ignition:
-		return renderIgnition(f.Version, w.packed(stream))
+		return w.plainest(f, stream, func(text []byte, packed bool) ([]byte, error) { return renderIgnition(f.Version, text, packed) })
 	case cloudbaseInit:
 		return renderCloudbaseInit(w.packed(stream), extra)
 	case unattend:

@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/document"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -78,11 +80,9 @@ func TestWrap(t *testing.T) {
 	}{
 		"default.yaml": {Format{}, "cloud-config", func(t *testing.T, value string) string {
 			assert.True(t, strings.HasPrefix(value, "#cloud-config\n"))
-			return unpacked(t, find(t, `content: "?([^"\n]+)"?`, value))
+			return unwrapCloudConfig(t, value)
 		}},
-		"cloud-config-with-part.mime": {Format{Type: "cloudConfig", Template: []byte("#cloud-config\nruncmd:\n  - [touch, /var/part]\n")}, "cloud-config", func(t *testing.T, value string) string {
-			return unpacked(t, find(t, `content: "?([^"\n]+)"?`, value))
-		}},
+		"cloud-config-with-part.mime": {Format{Type: "cloudConfig", Template: []byte("#cloud-config\nruncmd:\n  - [touch, /var/part]\n")}, "cloud-config", unwrapCloudConfig},
 		"cloud-config-whole.yaml": {Format{Type: "cloudConfig", Template: []byte("#cloud-config\nusers: []\nwrite_files:\n" +
 			"  - {path: /run/own.yaml, permissions: '0600', encoding: gz+b64, content: {{ machine_config | gzipBase64 }}}\n")}, "cloud-config", func(t *testing.T, value string) string {
 			return unpacked(t, find(t, `content: ([^}\n]+)}`, value))
@@ -138,10 +138,62 @@ func TestWrap(t *testing.T) {
 	}
 }
 
+// TestPlainest: the stream is compressed only if the data would else be too large, so that every program can read most data.
+func TestPlainest(t *testing.T) {
+	t.Parallel()
+	large := worker + strings.Repeat("# a comment that makes it larger\n", plainBytes/64)
+	odd := "a: \"\\t\\u0085\\r\\n\\u2028{{ }}\"\nb: |\n    deep\n  \tless \n\n\n"
+	for name, unwrap := range map[string]func(*testing.T, string) string{cloudConfig: unwrapCloudConfig, ignition: unwrapIgnition} {
+		for what, c := range map[string]struct {
+			format Format
+			stream string
+			packed bool
+		}{
+			"small":                        {Format{}, worker, false},
+			"odd characters":               {Format{}, odd, false},
+			"as large as the limit":        {Format{}, strings.Repeat("#", 11<<10), false},
+			"larger":                       {Format{}, large + large, true},
+			"larger than the target takes": {Format{MaxBytes: 8 << 10}, large, true},
+			"for ec2":                      {Format{Target: "ec2"}, large + large, true},
+		} {
+			c.format.Type = name
+			got, err := new(Wrapper).Wrap(c.format, []byte(c.stream))
+			require.NoError(t, err, "%s, %s", name, what)
+			assert.Equal(t, c.packed, regexp.MustCompile(`gz\+b64|"gzip"`).Match(got.Value), "%s, %s", name, what)
+			assert.Equal(t, c.stream, unwrap(t, string(got.Value)), "%s, %s", name, what)
+		}
+	}
+}
+
+// unwrapCloudConfig takes the first file out of the last part, as programs do that know a subset of cloud-config.
+func unwrapCloudConfig(t *testing.T, value string) string {
+	t.Helper()
+	text := value[strings.LastIndex(value, "#cloud-config\n"):]
+	text, _, _ = strings.Cut(text, "\n--machineadm-")
+	data, err := document.JSON("", []byte(text))
+	require.NoError(t, err)
+	var config cloudConfigText
+	require.NoError(t, json.Unmarshal(data, &config))
+	file := config.WriteFiles[0]
+	if file.Encoding != "" {
+		return unpacked(t, file.Content)
+	}
+	return file.Content
+}
+
 func unwrapIgnition(t *testing.T, value string) string {
 	t.Helper()
-	require.True(t, json.Valid([]byte(value)))
-	return unpacked(t, find(t, `data:;base64,([^"]+)"`, value))
+	var config ignitionConfig
+	require.NoError(t, json.Unmarshal([]byte(value), &config))
+	contents := config.Storage.Files[0].Contents
+	packed, found := strings.CutPrefix(contents.Source, "data:;base64,")
+	require.True(t, found)
+	if contents.Compression != "" {
+		return unpacked(t, packed)
+	}
+	text, err := base64.StdEncoding.DecodeString(packed)
+	require.NoError(t, err)
+	return string(text)
 }
 
 // unwrapUnattend joins the pieces as cmd appends them.
