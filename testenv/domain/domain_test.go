@@ -1,5 +1,7 @@
 package domain
 
+//machineadm:tier system
+
 import (
 	"net/netip"
 	"strings"

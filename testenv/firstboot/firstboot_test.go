@@ -2,6 +2,8 @@
 // node, which keeps its state after a reboot.
 package firstboot
 
+//machineadm:tier system
+
 import (
 	"bytes"
 	"compress/gzip"

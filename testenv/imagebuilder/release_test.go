@@ -1,5 +1,7 @@
 package imagebuilder
 
+//machineadm:tier system
+
 import (
 	"fmt"
 	"os"

@@ -1,5 +1,7 @@
 package objectstores
 
+//machineadm:tier system
+
 import (
 	"encoding/json"
 	"net/http"

@@ -9,5 +9,6 @@
 //
 //	//machineadm:core [SUBTEST]  above a test function: it, or its subtest, comes before the whole of any package
 //	//machineadm:alone           the package runs beside no other
-//	//machineadm:tier NAME       all of the package is of this tier: of a nested module, say, which cannot import internal/require
+//	//machineadm:tier NAME       all of the package is of this tier, and no other compiles it: of a nested module, say, which cannot
+//	                             import internal/require
 package suite

@@ -25,6 +25,7 @@ type Package struct {
 	Kubernetes bool // links the libraries of Kubernetes
 	Concurrent bool // its code starts goroutines or shares memory: for the race detector
 	Nested     bool // a module of its own
+	Whole      bool // all of it is of its tier, by its mark
 	Alone      bool
 	Core       []string // patterns of -test.run, such as ^TestDeb$/^trixie$
 	VM         []string // test functions that emulate machines
@@ -192,7 +193,7 @@ func (s *source) marks(text string) {
 func (all sources) classify(dir string, s source) Package {
 	p := Package{Dir: dir, Concurrent: s.concurrent, Nested: s.nested, Alone: s.alone, Core: s.core, VM: s.vm}
 	if s.only != "" {
-		p.Tiers, p.VM = []require.TierName{s.only}, nil
+		p.Tiers, p.VM, p.Whole = []require.TierName{s.only}, nil, true
 		return p
 	}
 	tiers := slices.Concat(s.tiers, s.testTiers)

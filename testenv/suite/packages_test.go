@@ -39,6 +39,9 @@ func TestTiers(t *testing.T) {
 	assert.True(t, byDir["testenv/outside/motd"].Nested)
 	assert.True(t, byDir["host/run"].Concurrent)
 	assert.False(t, byDir["contract/naming"].Concurrent)
+	for dir, compiled := range map[string]bool{"testenv/vm": false, "testenv/firstboot": false, "testenv/download": true} {
+		assert.Equal(t, compiled, Options{Target: fast}.has(byDir[dir]), dir)
+	}
 	for _, p := range all {
 		ran := 0
 		for _, target := range []string{fast, "controller", "system", "cluster", "vm"} {

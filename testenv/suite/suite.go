@@ -83,7 +83,7 @@ func matches(argument, dir string) bool {
 func (o Options) has(p Package) bool {
 	switch o.Target {
 	case fast:
-		return !p.Kubernetes && (!p.Nested || len(p.Tiers) == 0)
+		return !p.Kubernetes && !p.Whole && (!p.Nested || len(p.Tiers) == 0)
 	case string(require.Controller):
 		return p.in(require.Controller)
 	case string(require.System):

@@ -2,6 +2,8 @@
 // by npm into one executable file, which passes the conformance kit and runs in the host with Debian's Node.js.
 package typescript
 
+//machineadm:tier system
+
 import (
 	"errors"
 	"os"

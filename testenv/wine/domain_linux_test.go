@@ -1,5 +1,7 @@
 package wine
 
+//machineadm:tier system
+
 import (
 	"encoding/base64"
 	"fmt"
