@@ -54,6 +54,21 @@ func newAuthority() (Authority, error) {
 	return Authority{Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), parsed: parsed, key: key}, nil
 }
 
+// Key returns the key of the authority, in PEM.
+func (a Authority) Key(t testing.TB) []byte {
+	t.Helper()
+	key, err := encoded(a.key)
+	if err != nil {
+		t.Fatalf("encode the key of a CA: %v", err)
+	}
+	return key
+}
+
+func encoded(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
+}
+
 // Issue makes the certificate of a server, and its key, both PEM. What the edits change is signed as it is, valid or not.
 func (a Authority) Issue(t testing.TB, name string, edits ...func(*x509.Certificate)) (certificate, key []byte) {
 	t.Helper()
@@ -81,10 +96,6 @@ func (a Authority) issue(name string, edits []func(*x509.Certificate)) (certific
 	if err != nil {
 		return nil, nil, err
 	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(own)
-	if err != nil {
-		return nil, nil, err
-	}
-	certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return certificate, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), nil
+	key, err = encoded(own)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key, err
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
-	"github.com/machineadm/machineadm/host/controller/emit"
 	filled "github.com/machineadm/machineadm/host/controller/kubernetesnode"
 	"github.com/machineadm/machineadm/testenv/authority"
 	"github.com/machineadm/machineadm/testenv/tools"
@@ -108,16 +106,10 @@ func TestSharedByRoles(t *testing.T) {
 				t.Parallel()
 				spec, err := json.Marshal(object)
 				require.NoError(t, err)
-				doc := contract.KubernetesNode{}
-				require.Empty(t, document.Unmarshal(fmt.Appendf(nil, `{"apiVersion": %q, "kind": "KubernetesNode", "metadata": {"name": "node"}, "spec": %s}`,
-					contract.APIVersion, spec), &doc))
 				f := *facts
 				f.Role = role
-				require.Empty(t, filled.Fill(&doc.Spec, &f))
-				stream, err := emit.Stream([]emit.Document{{Header: doc.Header, Spec: &doc.Spec}})
-				require.NoError(t, err)
 				file := filepath.Join(t.TempDir(), "node.yaml")
-				require.NoError(t, os.WriteFile(file, stream, 0o600))
+				require.NoError(t, os.WriteFile(file, []byte(filledNode(t, string(spec), &f)), 0o600))
 				out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "machineadm"), "validate", "--plugin-dir", filepath.Join(dir, "plugins"), "--path", file).CombinedOutput()
 				assert.NoError(t, err, "%s", out)
 			})
@@ -128,21 +120,35 @@ func TestSharedByRoles(t *testing.T) {
 // sharedFacts are those of a cluster with certificates, for every role.
 func sharedFacts(t *testing.T) *filled.Facts {
 	t.Helper()
-	ca, key := authority.New(t).Issue(t, "ca", func(c *x509.Certificate) { c.IsCA, c.BasicConstraintsValid = true, true })
+	certificates := clusterCertificates(t)
+	certificates.EtcdCA = authorityPair(t)
+	return &filled.Facts{
+		Version: "v1.37.1", Cluster: "prod", Endpoint: "api.example.com:6443", Certificates: certificates,
+		Token: "abcdef.0123456789abcdef", CACertHashes: []string{"sha256:" + strings.Repeat("0", 64)},
+		Uninitialized: contract.Taint{Key: "node.cluster.x-k8s.io/uninitialized", Effect: "NoSchedule"},
+	}
+}
+
+func authorityPair(t *testing.T) *contract.KeyPair {
+	t.Helper()
+	ca := authority.New(t)
+	return &contract.KeyPair{Certificate: string(ca.Certificate), Key: contract.NewSecret(ca.Key(t))}
+}
+
+// clusterCertificates are those that the control planes of a cluster share, but for the authority of an etcd.
+func clusterCertificates(t *testing.T) *contract.ClusterCertificates {
+	t.Helper()
 	account, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	public, err := x509.MarshalPKIXPublicKey(account.Public())
 	require.NoError(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(account)
 	require.NoError(t, err)
-	pair := func(certificate, key []byte) *contract.KeyPair {
-		return &contract.KeyPair{Certificate: string(certificate), Key: contract.NewSecret(key)}
-	}
-	serviceAccount := pair(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
-	return &filled.Facts{
-		Version: "v1.37.1", Cluster: "prod", Endpoint: "api.example.com:6443",
-		Certificates: &contract.ClusterCertificates{CA: pair(ca, key), FrontProxyCA: pair(ca, key), EtcdCA: pair(ca, key), ServiceAccount: serviceAccount},
-		Token:        "abcdef.0123456789abcdef", CACertHashes: []string{"sha256:" + strings.Repeat("0", 64)},
-		Uninitialized: contract.Taint{Key: "node.cluster.x-k8s.io/uninitialized", Effect: "NoSchedule"},
+	return &contract.ClusterCertificates{
+		CA: authorityPair(t), FrontProxyCA: authorityPair(t),
+		ServiceAccount: &contract.KeyPair{
+			Certificate: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})),
+			Key:         contract.NewSecret(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
+		},
 	}
 }
