@@ -140,11 +140,14 @@ type MachineValue struct {
 	Interface string `json:"interface,omitempty"`
 	// Family is ipv4 or ipv6, for interface. Default ipv4.
 	Family string `json:"family,omitempty"`
-	// File is the absolute path of a text file of at most 64 KiB.
+	// File is the absolute path of a text file of at most 1 MiB.
 	File string `json:"file,omitempty"`
 	// Key selects the value of one line KEY=VALUE of the file, without quotes around it. By default the value is the whole
 	// file without white space around it.
 	Key string `json:"key,omitempty"`
+	// JSONKeys selects values of the file, which is an object in JSON: the names of its keys, of letters, digits, - and _,
+	// joined with dots, such as v1.instance_id. Each value is a text or a number. Several are joined with slashes. Excludes key.
+	JSONKeys []string `json:"jsonKeys,omitempty"`
 	// Prefix is put before the value, such as aws:/// before an instance.
 	Prefix string `json:"prefix,omitempty"`
 }

@@ -1,6 +1,7 @@
 package bootstrapdata
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -39,6 +40,16 @@ func TestCloudInit(t *testing.T) {
 				got := n.MustExec(t, "cloud-init", "schema", "--config-file", "/run/user-data")
 				assert.Contains(t, strings.ToLower(got.Stdout), "valid")
 				assert.NotContains(t, strings.ToLower(got.Stdout+got.Stderr), "deprecat")
+				// From here node.providerIDFrom takes the instance: docs/cluster-api.md.
+				var instance struct {
+					V1 map[string]any `json:"v1"`
+				}
+				facts := n.MustExec(t, "cat", "/run/cloud-init/instance-data.json").Stdout
+				assert.Less(t, len(facts), 1<<20)
+				require.NoError(t, json.Unmarshal([]byte(facts), &instance))
+				assert.NotEmpty(t, instance.V1["instance_id"])
+				assert.NotEmpty(t, instance.V1["local_hostname"])
+				assert.Contains(t, instance.V1, "availability_zone")
 				otherParsers(t, n, text)
 			})
 			if suite == nodes.Bookworm && !needs.Everything() {

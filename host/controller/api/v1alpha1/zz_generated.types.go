@@ -1257,6 +1257,8 @@ type KubernetesNodeRegistration struct {
 // +kubebuilder:validation:XValidation:rule="[(has(self.hostname) && size(self.hostname) > 0), (has(self.interface) && size(self.interface) > 0), (has(self.file) && size(self.file) > 0)].exists_one(x, x)",message="must have exactly one of hostname, interface and file"
 // +kubebuilder:validation:XValidation:rule="!(has(self.family) && size(self.family) > 0) || (has(self.interface) && size(self.interface) > 0)",message="family is for interface only",fieldPath=".family"
 // +kubebuilder:validation:XValidation:rule="!(has(self.key) && size(self.key) > 0) || (has(self.file) && size(self.file) > 0)",message="key is for file only",fieldPath=".key"
+// +kubebuilder:validation:XValidation:rule="!(has(self.jsonKeys) && size(self.jsonKeys) > 0) || (has(self.file) && size(self.file) > 0)",message="jsonKeys is for file only",fieldPath=".jsonKeys"
+// +kubebuilder:validation:XValidation:rule="!((has(self.jsonKeys) && size(self.jsonKeys) > 0) && ((has(self.key) && size(self.key) > 0)))",message="jsonKeys excludes key",fieldPath=".jsonKeys"
 // +kubebuilder:validation:XValidation:rule="!((has(self.prefix) && size(self.prefix) > 0) && ((has(self.interface) && size(self.interface) > 0)))",message="prefix excludes interface",fieldPath=".prefix"
 type MachineValue struct {
 	// Hostname is short or fqdn: the host name up to its first dot, or with its domain, which is that of the host name or of
@@ -1271,7 +1273,7 @@ type MachineValue struct {
 	// +optional
 	// +kubebuilder:validation:Enum="ipv4";"ipv6";""
 	Family string `json:"family,omitempty"`
-	// File is the absolute path of a text file of at most 64 KiB.
+	// File is the absolute path of a text file of at most 1 MiB.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^(?:(?:/|[A-Za-z]:\\).*)?$`
 	File string `json:"file,omitempty"`
@@ -1279,6 +1281,13 @@ type MachineValue struct {
 	// file without white space around it.
 	// +optional
 	Key string `json:"key,omitempty"`
+	// JSONKeys selects values of the file, which is an object in JSON: the names of its keys, of letters, digits, - and _,
+	// joined with dots, such as v1.instance_id. Each value is a text or a number. Several are joined with slashes. Excludes key.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:items:Pattern=`^(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)$`
+	// +kubebuilder:validation:MinItems=1
+	JSONKeys []string `json:"jsonKeys,omitempty"`
 	// Prefix is put before the value, such as aws:/// before an instance.
 	// +optional
 	Prefix string `json:"prefix,omitempty"`

@@ -60,10 +60,11 @@ func host(t testing.TB, name string) machine.Machine {
 	t.Helper()
 	f := machinetest.New(t)
 	f.WriteFiles(t, map[string]string{
-		"/etc/hosts":    "127.0.0.1 localhost\n192.0.2.9 node.example.com node # the machine\n",
-		"/etc/passwd":   "root:x:0:0::/root:/bin/sh\nkube:x:900:901::/:/bin/false\n",
-		"/etc/group":    "root:x:0:\nkube:x:901:\n",
-		"/run/metadata": "# of this machine\nADDRESS=192.0.2.9\nINSTANCE=\"i-9\"\n",
+		"/etc/hosts":         "127.0.0.1 localhost\n192.0.2.9 node.example.com node # the machine\n",
+		"/etc/passwd":        "root:x:0:0::/root:/bin/sh\nkube:x:900:901::/:/bin/false\n",
+		"/etc/group":         "root:x:0:\nkube:x:901:\n",
+		"/run/instance.json": `{"v1": {"zone": "eu-1a", "instance_id": "node"}}`,
+		"/run/metadata":      "# of this machine\nADDRESS=192.0.2.9\nINSTANCE=\"i-9\"\n",
 	})
 	if name == "windows" {
 		f.Machine.Target.OS = "windows"

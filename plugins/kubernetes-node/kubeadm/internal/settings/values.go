@@ -1,8 +1,11 @@
 package settings
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,7 +14,9 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-const maxValueFile = 64 << 10
+const maxValueFile = 1 << 20
+
+var jsonKey = regexp.MustCompile(`^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$`)
 
 func (r *resolver) acceptName(text string) error {
 	r.result.NodeName = text
@@ -46,6 +51,12 @@ func (r *resolver) from(at document.Path, v v1alpha1.MachineValue, sources []str
 	r.oneOf(at+".family", v.Family, "ipv4", "ipv6")
 	r.refuse(v.Family != "" && v.Interface == "", at+".family", "is for interface only", "remove it")
 	r.refuse(v.Key != "" && v.File == "", at+".key", "is for file only", "remove it")
+	r.refuse(v.JSONKeys != nil && v.File == "", at+".jsonKeys", "is for file only", "remove it")
+	r.refuse(v.JSONKeys != nil && v.Key != "", at+".jsonKeys", "is given as well as "+string(at)+".key", "remove one of the two")
+	r.refuse(v.JSONKeys != nil && len(v.JSONKeys) == 0, at+".jsonKeys", "must not be empty", "remove it, or name a key")
+	for i, key := range v.JSONKeys {
+		r.refuse(!jsonKey.MatchString(key), (at + ".jsonKeys").Index(i), "must be names of keys, joined with dots", "write it as v1.instance_id")
+	}
 	r.refuse(v.Prefix != "" && v.Interface != "", at+".prefix", "an address has no prefix", "remove it")
 	if v.File != "" {
 		r.path(at+".file", v.File)
@@ -114,7 +125,7 @@ func (r *resolver) interfaceAddress(_ document.Path, v v1alpha1.MachineValue) (s
 func (r *resolver) file(at document.Path, v v1alpha1.MachineValue) (string, error) {
 	info, err := r.m.FS.Stat(v.File)
 	if err == nil && info.Size > maxValueFile {
-		return "", errors.New("the file has more than 64 KiB")
+		return "", errors.New("the file has more than 1 MiB")
 	}
 	var data []byte
 	if err == nil {
@@ -127,7 +138,45 @@ func (r *resolver) file(at document.Path, v v1alpha1.MachineValue) (string, erro
 		r.err = sdk.At(err, string(at))
 		return "", err
 	}
+	if v.JSONKeys != nil {
+		return jsonValues(data, v.JSONKeys)
+	}
 	return valueOf(string(data), v.Key)
+}
+
+// jsonValues returns the values of the keys, joined with slashes. The error does not quote the text.
+func jsonValues(data []byte, keys []string) (string, error) {
+	var root any
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(&root); err != nil || d.More() {
+		return "", errors.New("the file is not an object in JSON")
+	}
+	values := make([]string, len(keys))
+	for i, key := range keys {
+		value := root
+		for name := range strings.SplitSeq(key, ".") {
+			object, _ := value.(map[string]any)
+			if value = object[name]; value == nil {
+				return "", errors.New("the file does not have the key " + key)
+			}
+		}
+		switch value := value.(type) {
+		case string:
+			values[i] = strings.TrimSpace(value)
+		case json.Number:
+			values[i] = value.String()
+		default:
+			return "", errors.New(key + " is not a text or a number")
+		}
+		if values[i] == "" {
+			return "", errors.New(key + " is empty")
+		}
+		if hasControl(values[i]) {
+			return "", errors.New(key + " has more than one line or control characters")
+		}
+	}
+	return strings.Join(values, "/"), nil
 }
 
 // valueOf returns the whole text without white space around it, or with a key the value of its line KEY=VALUE. Quotes around
