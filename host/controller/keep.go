@@ -45,8 +45,9 @@ func (w *work) keep(ctx context.Context, data *metav1.PartialObjectMetadata) (ct
 	if len(changed) > 0 {
 		w.outdated("changed since the data was made: " + strings.Join(changed, ", ") + "; the machine keeps its data: roll out a new template to replace it")
 	}
+	identified := w.identify(ctx, data)
 	if epoch == 0 {
-		return ctrl.Result{}, nil
+		return identified, nil
 	}
 	if w.owner.joined {
 		w.r.looks.drop(client.ObjectKeyFromObject(w.config))
@@ -57,11 +58,12 @@ func (w *work) keep(ctx context.Context, data *metav1.PartialObjectMetadata) (ct
 			fmt.Sprintf("the bootstrap token is withdrawn after %s without a node: replace the Machine", tokenLife))
 		return ctrl.Result{}, w.withdraw(ctx, epoch)
 	}
-	return w.publish(ctx, epoch)
+	next, err := w.publish(ctx, epoch)
+	if identified.RequeueAfter > 0 {
+		next.RequeueAfter = min(next.RequeueAfter, identified.RequeueAfter)
+	}
+	return next, err
 }
-
-// tokenLife is how long the token of a machine without a node is renewed.
-const tokenLife = 24 * time.Hour
 
 // free gives the init lock back once the control plane is initialized.
 func (w *work) free(ctx context.Context) error {

@@ -11,6 +11,9 @@ import (
 // a failure has lost it, and kubeadm join gives up after five minutes.
 const tokenLook = 2 * time.Minute
 
+// tokenLife is how long the token of a machine without a node is renewed.
+const tokenLife = 24 * time.Hour
+
 // looks are when the tokens of configs were last looked at in their clusters.
 type looks struct {
 	mu   sync.Mutex

@@ -13,6 +13,7 @@ const tokenTTL = 2 * time.Minute
 // the others have left.
 func TestInputs(t *testing.T) {
 	r := light(t, inputsFlags()...)
+	t.Run("unidentified", r.unidentified)
 	t.Run("bad input", r.badInput)
 	t.Run("refused", r.refused)
 	t.Run("golden", r.golden)
@@ -32,6 +33,7 @@ func TestInputs(t *testing.T) {
 	t.Run("accepted", r.accepted)
 	t.Run("canaries", r.canaries)
 	t.Run("tokens", r.renewals)
+	t.Run("identified", r.identified)
 	t.Run("pinned", r.pinned)
 	t.Run("rights", r.rights)
 }

@@ -41,7 +41,7 @@ func TestTokenLife(t *testing.T) {
 	page := read(t, clusterAPI)
 	for file, want := range map[string][2]string{
 		"host/cmd/manager/flags.go": {`"bootstrap-token-ttl", 15*time.Minute`, "valid for 15 minutes"},
-		"host/controller/keep.go":   {"tokenLife = 24 * time.Hour", "After 24 hours"},
+		"host/controller/looks.go":  {"tokenLife = 24 * time.Hour", "After 24 hours"},
 	} {
 		assert.Contains(t, read(t, file), want[0])
 		assert.Contains(t, page, want[1])

@@ -46,6 +46,14 @@ func slimMachine(object any) (any, error) {
 		Spec:   clusterv1.MachineSpec{ClusterName: shared(m.Spec.ClusterName), Version: shared(m.Spec.Version), Bootstrap: m.Spec.Bootstrap},
 		Status: clusterv1.MachineStatus{NodeRef: m.Status.NodeRef},
 	}
+	if !m.Status.NodeRef.IsDefined() { // until then the reconciler looks for the node
+		slimmed.Spec.ProviderID = m.Spec.ProviderID
+		for _, a := range m.Status.Addresses {
+			if a.Type == clusterv1.MachineHostName || a.Type == clusterv1.MachineInternalDNS {
+				slimmed.Status.Addresses = append(slimmed.Status.Addresses, a)
+			}
+		}
+	}
 	ref := &slimmed.Spec.Bootstrap.ConfigRef
 	ref.APIGroup, ref.Kind = shared(ref.APIGroup), shared(ref.Kind)
 	return slimmed, nil

@@ -72,7 +72,14 @@ func TestSlimMachine(t *testing.T) {
 	full := want.DeepCopy()
 	full.Finalizers, full.Spec.ProviderID, full.Status.Phase = []string{"f"}, "p", "Running"
 	full.OwnerReferences = []metav1.OwnerReference{{Name: "set"}}
+	full.Status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalIP, Address: "192.0.2.1"}, {Type: clusterv1.MachineInternalDNS, Address: "a"}}
 	got, err := slimMachine(full)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	// Without a node it is looked for, by its names.
+	full.Status.NodeRef, want.Status.NodeRef = clusterv1.MachineNodeReference{}, clusterv1.MachineNodeReference{}
+	want.Spec.ProviderID, want.Status.Addresses = "p", full.Status.Addresses[1:]
+	got, err = slimMachine(full)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 }

@@ -15,7 +15,10 @@ const (
 	// ConditionInputsUpToDate says that nothing that the bootstrap data was made from has changed since. It is not part of
 	// Ready.
 	ConditionInputsUpToDate = "InputsUpToDate"
-	// ConditionReady is true if all others but InputsUpToDate are; otherwise it repeats the first that is not.
+	// ConditionNodeIdentified is false while the node of the machine has not the provider ID by which Cluster API looks for it, and absent
+	// otherwise. It is not part of Ready.
+	ConditionNodeIdentified = "NodeIdentified"
+	// ConditionReady is true if all others but InputsUpToDate and NodeIdentified are; otherwise it repeats the first that is not.
 	ConditionReady = "Ready"
 )
 
@@ -71,6 +74,8 @@ const (
 	ReasonInvalidKubeconfig = "InvalidKubeconfig"
 	// ReasonSecretExists: the Secret that is to have the data belongs to something else.
 	ReasonSecretExists = "SecretExists"
+	// ReasonProviderIDDiffers: the node of a machine has not the provider ID of its Machine.
+	ReasonProviderIDDiffers = "ProviderIDDiffers"
 	// ReasonInputsChanged: an object has changed since the bootstrap data was made.
 	ReasonInputsChanged = "InputsChanged"
 )
