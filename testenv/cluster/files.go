@@ -88,6 +88,30 @@ echo 1 >/proc/sys/net/ipv4/ip_forward
 mount --make-rshared /
 `
 
+// images imports the images before the boot ends, and so before cloud-init runs its last commands.
+const images = `[Unit]
+After=containerd.service
+Requires=containerd.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=ctr --namespace=k8s.io images import /` + imageArchive + `
+`
+
+const imageArchive = "usr/lib/testenv/images.tar"
+
+// route is the default route that a machine has. Without one kubeadm and the kubelet do not find the address of the node.
+const route = `[Unit]
+After=network.target
+Before=network-online.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=ip route replace default dev eth0
+`
+
 // kubernetesFiles are those of a node; number makes the subnet of its pods.
 func kubernetesFiles(number byte) map[string]string {
 	return map[string]string{
@@ -96,7 +120,9 @@ func kubernetesFiles(number byte) map[string]string {
 		"etc/cni/net.d/10-testenv.conflist":                        fmt.Sprintf(bridge, number),
 		"usr/lib/systemd/system/kubelet.service":                   kubelet,
 		"usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf": kubeadmDropIn,
+		"usr/lib/systemd/system/testenv-images.service":            images,
 		"usr/lib/systemd/system/testenv-kernel.service":            kernel,
+		"usr/lib/systemd/system/testenv-route.service":             route,
 		"usr/lib/testenv/kernel":                                   kernelScript,
 	}
 }
@@ -106,11 +132,14 @@ func enable(root string) error {
 	if err := os.Chmod(filepath.Join(root, "usr/lib/testenv/kernel"), 0o755); err != nil {
 		return err
 	}
-	for target, unit := range map[string]string{"multi-user": "kubelet.service", "sysinit": "testenv-kernel.service"} {
+	for unit, target := range map[string]string{
+		"kubelet": "multi-user", "testenv-images": "multi-user", "testenv-kernel": "sysinit", "testenv-route": "multi-user",
+	} {
 		wants := filepath.Join(root, "etc/systemd/system", target+".target.wants")
 		if err := os.Mkdir(wants, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
+		unit += ".service"
 		if err := os.Symlink("/usr/lib/systemd/system/"+unit, filepath.Join(wants, unit)); err != nil {
 			return err
 		}

@@ -1,7 +1,9 @@
 package cluster
 
 import (
-	"io"
+	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -48,47 +50,53 @@ func reference(program string) string {
 	return ImageRepository + "/" + program + ":" + tag
 }
 
-// Boot boots a node that kubeadm can make a member of a cluster, under a name of the network: with containerd 2.3, runc
-// and CNI plugins, kubeadm 1.36 and a kubelet that waits for it, the images of its role, and chronyd without a server that
-// answers. The programs are built first when the cache does not hold them, which takes minutes.
+// Boot boots a Machine and waits until its boot is finished.
 func Boot(t testing.TB, network *nodes.Network, name string, controlPlane bool, prepare ...func(root string) error) *nodes.Node {
 	t.Helper()
-	o := timeservers.Chrony.Options(nodes.Bookworm)
-	o.Layers = append([]nodes.Layer{nodes.Kubernetes}, o.Layers...)
+	return nodes.Boot(t, Machine(t, network, name, controlPlane, prepare...))
+}
+
+// Machine has the options of a node that kubeadm can make a member of a cluster, under a name of the network: with containerd 2.3, runc
+// and CNI plugins, kubeadm 1.36 and a kubelet that waits for it, the images of its role, and chronyd without a server that
+// answers. The programs are built first when the cache does not hold them, which takes minutes.
+func Machine(t testing.TB, network *nodes.Network, name string, controlPlane bool, prepare ...func(root string) error) nodes.Options {
+	t.Helper()
+	o := System()
 	o.Limits, o.Network, o.Hostname = true, network, name
-	o.Prepare = nodes.InOrder(append([]func(string) error{
-		o.Prepare, containerd.V23.Install(t), install(t, "kubeadm", "kubelet"), write(kubernetesFiles(network.Address(name).As4()[3])), enable,
-	}, prepare...)...)
-	n := nodes.Boot(t, o)
-	awaited(t, "containerd", func() (bool, string) {
-		r, err := n.Exec(t.Context(), "ctr", "version")
-		return err == nil && r.ExitCode == 0, r.Stderr
-	})
 	programs := workerImages()
 	if controlPlane {
 		programs = controlPlaneImages()
 	}
-	load(t, n, programs)
-	return n
+	o.Prepare = nodes.InOrder(append([]func(string) error{
+		o.Prepare, containerd.V23.Install(t), install(t, "kubeadm", "kubelet"), write(kubernetesFiles(network.Address(name).As4()[3])), enable,
+		archive(t, programs),
+	}, prepare...)...)
+	return o
 }
 
-// load streams the images into the node's containerd.
-func load(t testing.TB, n *nodes.Node, programs []string) {
+// System is the system of each Machine, without the files of Kubernetes: what nodes.BuildCache needs.
+func System() nodes.Options {
+	o := timeservers.Chrony.Options(nodes.Bookworm)
+	o.Layers = append([]nodes.Layer{nodes.Kubernetes}, o.Layers...)
+	return o
+}
+
+// archive returns the step that writes the images, which testenv-images.service imports at each boot: containerd keeps them in memory.
+func archive(t testing.TB, programs []string) func(root string) error {
 	t.Helper()
-	images := make([]oci.Image, len(programs))
+	all := make([]oci.Image, len(programs))
 	for i, program := range programs {
-		images[i] = oci.Image{
+		all[i] = oci.Image{
 			Name: reference(program), Path: "/usr/local/bin/" + program, Programs: map[string]string{runtime.GOARCH: content(t, program)},
 		}
 	}
-	read, write := io.Pipe()
-	go func() { write.CloseWithError(oci.Write(write, images)) }()
-	r, err := n.ExecInput(t.Context(), read, "ctr", "--namespace=k8s.io", "images", "import", "-")
-	if closed := read.Close(); err == nil {
-		err = closed
-	}
-	if err != nil || r.ExitCode != 0 {
-		t.Fatalf("import images: exit status %d, %v\n%s%s", r.ExitCode, err, r.Stdout, r.Stderr)
+	return func(root string) (err error) {
+		f, err := os.Create(filepath.Join(root, imageArchive))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		return oci.Write(f, all)
 	}
 }
 
