@@ -97,6 +97,33 @@ func (n *Network) disconnect(ctx context.Context, name string) error {
 	return inNetNS(n.inst.netNS(), func() error { return ip(ctx, "link", "delete", m.port) })
 }
 
+// Join connects the network namespace of the calling thread with the network until the test ends, under a name that no node has. The test
+// and the processes that it starts then reach the nodes, and the nodes reach them. The namespace is one of the test, not that of the
+// machine: see testenv/management.
+func (n *Network) Join(t testing.TB, name string) {
+	t.Helper()
+	// A descriptor, because /proc/PID/ns/net is the namespace of the main thread, which may be in another one for a moment.
+	own, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := own.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := n.connect(t.Context(), name, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), own.Fd())); err != nil {
+		t.Fatalf("join the network as %s: %v", name, err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), teardownTimeout)
+		defer cancel()
+		if err := n.disconnect(ctx, name); err != nil {
+			t.Errorf("leave the network: %v", err)
+		}
+	})
+}
+
 func (n *Network) listenPacket(ctx context.Context, m member, port uint16) (conn net.PacketConn, err error) {
 	err = inNetNS(n.inst.netNS(), func() error {
 		if err := ip(ctx, "address", "replace", m.prefix(), "dev", bridge); err != nil {

@@ -19,12 +19,16 @@ const disabledFlag = "etc/cloud/cloud-init.disabled"
 // CloudInitSeed makes cloud-init run at the first boot with the given user-data (with its "#cloud-config" or "#!" line).
 // The instance is identified by the user-data: other user-data is another instance.
 func CloudInitSeed(userData string) func(root string) error {
+	return NoCloud(userData, fmt.Sprintf("instance-id: testenv-%x\n", sha256.Sum256([]byte(userData))))
+}
+
+// NoCloud makes cloud-init run at the first boot with the given user-data and meta-data.
+func NoCloud(userData, metaData string) func(root string) error {
 	return func(root string) error {
 		dir := filepath.Join(root, seedDir)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
-		metaData := fmt.Sprintf("instance-id: testenv-%x\n", sha256.Sum256([]byte(userData)))
 		files := map[string]string{"user-data": userData, "meta-data": metaData}
 		for name, content := range files {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
