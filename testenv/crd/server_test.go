@@ -46,7 +46,7 @@ func clusterAPI(t *testing.T) []string {
 	var all []string
 	for _, name := range []string{
 		"core/config/crd/bases/cluster.x-k8s.io_clusters.yaml", "core/config/crd/bases/cluster.x-k8s.io_machines.yaml",
-		"core/config/crd/bases/cluster.x-k8s.io_machinedeployments.yaml",
+		"core/config/crd/bases/cluster.x-k8s.io_machinedeployments.yaml", "core/config/crd/bases/cluster.x-k8s.io_machinehealthchecks.yaml",
 		"controlplane/kubeadm/config/crd/bases/controlplane.cluster.x-k8s.io_kubeadmcontrolplanes.yaml",
 	} {
 		all = append(all, filepath.Join(strings.TrimSpace(string(module)), name))
