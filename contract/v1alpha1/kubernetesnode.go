@@ -354,7 +354,7 @@ type NodeTimeouts struct {
 	ControlPlane string `json:"controlPlane,omitempty"`
 	// Kubelet bounds the wait for the kubelet.
 	Kubelet string `json:"kubelet,omitempty"`
-	// KubernetesAPI bounds a request to the API server.
+	// KubernetesAPI bounds a request to the API server, with its repetitions. Default 4m, or a third of metadata.timeout if that is less.
 	KubernetesAPI string `json:"kubernetesAPI,omitempty"`
 	// EtcdAPI bounds a request to etcd.
 	EtcdAPI string `json:"etcdAPI,omitempty"`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -29,6 +30,8 @@ type node struct {
 	rendered render.Rendered
 	// fingerprint is that of the document.
 	fingerprint string
+	// safe reports whether a plan finds a way on from what kubeadm left.
+	safe func(context.Context) bool
 }
 
 func newNode(m sdk.Machine, s settings.Settings) *node {

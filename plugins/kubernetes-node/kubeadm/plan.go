@@ -23,6 +23,10 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.KubernetesNode) (sdk.
 	}
 	s.Spec.Timeouts = bounded(s.Spec.Timeouts, doc.Metadata.Timeout)
 	n := newNode(m, s)
+	n.safe = func(ctx context.Context) bool {
+		_, err := n.observe(ctx, new(sdk.Plan))
+		return err == nil
+	}
 	if n.fingerprint, err = fingerprint(doc.Spec); err != nil {
 		return sdk.Plan{}, err
 	}

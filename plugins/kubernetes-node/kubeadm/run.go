@@ -66,6 +66,7 @@ func (n *node) run(ctx context.Context, p sdk.Progress, args ...string) error {
 	run := outcome.Run{
 		Command: args[0], Err: err, Duration: time.Since(began),
 		Facts: map[string]string{"kubeadmVersion": n.kubeadm.String(), "kubernetesVersion": n.s.Version.String()},
+		Safe:  func() bool { return n.safe(ctx) },
 	}
 	if args[0] != "reset" && !n.s.Windows {
 		n.explain(ctx, redact, &run)
@@ -137,7 +138,7 @@ func bounded(t *v1alpha1.NodeTimeouts, limit string) *v1alpha1.NodeTimeouts {
 	if t != nil {
 		all = *t
 	}
-	for _, timeout := range []*string{&all.ControlPlane, &all.Kubelet, &all.TLSBootstrap, &all.Discovery} {
+	for _, timeout := range []*string{&all.ControlPlane, &all.Kubelet, &all.KubernetesAPI, &all.TLSBootstrap, &all.Discovery} {
 		*timeout = cmp.Or(*timeout, each.String())
 	}
 	return &all

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -46,5 +47,35 @@ func TestSkew(t *testing.T) {
 				require.NotContains(t, c.Args, "join")
 			}
 		})
+	}
+}
+
+// TestUnanswered: after a request without an answer kubeadm runs again, unless the machine may be a member of the cluster's etcd by then.
+func TestUnanswered(t *testing.T) {
+	t.Parallel()
+	ca := newIdentity(t, "node")
+	for spec, want := range map[string]pluginv1.Code{
+		ca.worker(): pluginv1.CodeRetry,
+		strings.Replace(ca.worker(), "worker", "controlPlaneJoin", 1) + "certificateKey: {value: " + strings.Repeat("0123456789abcdef", 4) + "}\n": pluginv1.CodePrecondition,
+	} {
+		f := fixture(t, &critest.Runtime{})
+		f.Commands.OnFunc("kubeadm join --config /dev/stdin", func(_ context.Context, c machine.Command) (machine.Result, error) {
+			f.WriteFiles(t, map[string]string{"/etc/kubernetes/kubelet.conf": "incomplete", "/etc/kubernetes/bootstrap-kubelet.conf": token})
+			c.Output("error: error execution phase kubelet-start: cannot get Node: net/http: TLS handshake timeout")
+			return machine.Result{ExitCode: 1}, &machine.CommandError{Name: c.Name, ExitCode: 1}
+		})
+		p, err := plan(t.Context(), f.Machine, decode(t, spec))
+		require.NoError(t, err)
+		_, err = apply(t, p)
+		e := pluginv1.AsError(err)
+		require.Equal(t, want, e.Code, "%v", err)
+		require.Contains(t, e.Message, "kubeadm join failed in the phase kubelet-start: ")
+		p, err = plan(t.Context(), f.Machine, decode(t, spec))
+		if want == pluginv1.CodePrecondition {
+			require.ErrorContains(t, err, "could have become a member of the cluster's etcd")
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, "kubeadm:reset kubeadm:join", ids(p))
 	}
 }

@@ -1602,7 +1602,7 @@ type NodeTimeouts struct {
 	// +optional
 	// +kubebuilder:validation:Pattern=`^(?:\+?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)?$`
 	Kubelet string `json:"kubelet,omitempty"`
-	// KubernetesAPI bounds a request to the API server.
+	// KubernetesAPI bounds a request to the API server, with its repetitions. Default 4m, or a third of metadata.timeout if that is less.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^(?:\+?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)?$`
 	KubernetesAPI string `json:"kubernetesAPI,omitempty"`

@@ -30,11 +30,17 @@ type Run struct {
 	Pods string
 	// Cause is the line of a container or of the kubelet that explains the failure, redacted.
 	Cause string
+	// Safe reports whether kubeadm may run again after what it left. Nil means that it may not.
+	Safe func() bool
 	// Detail is output of other programs for the administrator, redacted.
 	Detail string
 }
 
-// Failure classifies a run that failed. Nothing repeats kubeadm by itself: the error is never a Retry.
+// lastError is the error at the end of kubeadm's output. A cause that kubeadm overcame can come before.
+func lastError(text string) string { return text[max(0, strings.LastIndex(text, "\nerror")):] }
+
+// Failure classifies a run that failed. It is a Retry after one request without an answer, if to run again is safe; nothing else that
+// kubeadm says would be another time a minute later.
 func (o *Output) Failure(r Run) error {
 	text := o.Text()
 	command, _ := errors.AsType[*machine.CommandError](r.Err)
@@ -64,6 +70,9 @@ func (o *Output) Failure(r Run) error {
 		err = preflight(where, checks)
 	default:
 		err = classify(where, text, r)
+		if r.Pods == "" && r.Safe != nil && unanswered(text) && r.Safe() {
+			err = sdk.Retry(0, where+": a request got no answer")
+		}
 	}
 	detail := strings.Trim(text+"\n\n"+r.Detail, "\n")
 	cause := o.cause(text)
@@ -74,6 +83,20 @@ func (o *Output) Failure(r Run) error {
 		detail = pluginv1.CausePrefix + cause + "\n\n" + detail
 	}
 	return sdk.WithFacts(sdk.WithDetail(err, detail), facts)
+}
+
+// unanswered reports whether kubeadm gave up because the API server or etcd did not answer one request in time. What kubeadm has
+// waited for by itself is no such request: it was not there for minutes.
+func unanswered(text string) bool {
+	const (
+		waited = `failed while waiting|couldn't (?:initialize a Kubernetes cluster|validate the identity of the API Server)` +
+			`|phase (?:wait-control-plane|check-etcd|etcd-join|control-plane-join/etcd): |etcd cluster is not healthy`
+		request = `context deadline exceeded|Client\.Timeout exceeded|client rate limiter Wait|i/o timeout|TLS handshake timeout` +
+			`|connection refused|connection reset by peer|\bEOF\b|http2: |etcdserver: ` +
+			`|unable to return a response in the time allotted|currently unable to handle the request`
+	)
+	last := lastError(text)
+	return regexp.MustCompile(request).MatchString(last) && !regexp.MustCompile(waited).MatchString(last)
 }
 
 // phase returns the phase that failed, in kubeadm's words; empty before the first one.
@@ -121,8 +144,7 @@ func preflight(where string, checks []string) error {
 
 // classify finds the cause in the output.
 func classify(where, text string, r Run) error {
-	// Errors come last; a cause that kubeadm overcame can come before.
-	last := text[max(0, strings.LastIndex(text, "\nerror")):]
+	last := lastError(text)
 	for _, c := range slices.Concat(ofTheCluster(), ofTheMachine()) {
 		if !regexp.MustCompile(c.pattern).MatchString(last) {
 			continue

@@ -67,7 +67,7 @@ func TestRealOutput(t *testing.T) {
 			got := strings.Join(read(o, string(text)), "\n")
 			command, what, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".txt"), "-")
 			if what != "success" {
-				failure := o.Failure(Run{Command: command, Err: errExit, Duration: 1500 * time.Millisecond})
+				failure := o.Failure(Run{Command: command, Err: errExit, Duration: 1500 * time.Millisecond, Safe: func() bool { return true }})
 				assert.NotEqual(t, pluginv1.CodeRetry, pluginv1.AsError(failure).Code)
 				got += "\n\n" + describe(failure)
 			}
@@ -142,12 +142,46 @@ func TestMessages(t *testing.T) {
 		o := New(NewRedactor())
 		read(o, "[preflight] Running pre-flight checks\n"+text)
 		o.prefix = "" // the phase is that of the error
-		e := pluginv1.AsError(o.Failure(Run{Command: "join", Err: errExit}))
+		e := pluginv1.AsError(o.Failure(Run{Command: "join", Err: errExit, Safe: func() bool { return true }}))
 		assert.Equal(t, c.code, e.Code, text)
 		assert.Contains(t, e.Message, c.say, text)
 		assert.NotEmpty(t, e.Hint)
 		if c.field != "" && assert.Len(t, e.Violations, 1, text) {
 			assert.Equal(t, c.field, e.Violations[0].Field)
+		}
+	}
+}
+
+// TestUnanswered: a request that the API server or etcd did not answer is repeated with kubeadm, if that is safe, and if no container
+// explains it. The messages are of kubeadm's sources: util/apiclient, util/config, phases.
+func TestUnanswered(t *testing.T) {
+	t.Parallel()
+	const get = `Get "https://api:6443/api/v1/namespaces/kube-system/configmaps/kubeadm-config?timeout=10s": `
+	for phase, text := range map[string]string{
+		"preflight":              "unable to fetch the kubeadm-config ConfigMap: failed to get config map: " + get + "net/http: TLS handshake timeout",
+		"kubelet-start":          `cannot get Node "n": ` + get + "context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
+		"upload-config/kubeadm":  "error uploading the kubeadm ClusterConfiguration: unable to create ConfigMap: client rate limiter Wait returned an error: context deadline exceeded",
+		"upload-config/kubelet":  "error creating kubelet configuration ConfigMap: unable to create ConfigMap: etcdserver: request timed out",
+		"mark-control-plane":     "error patching Node: " + get + "dial tcp 10.0.0.1:6443: i/o timeout",
+		"bootstrap-token":        "error updating or creating token: the server was unable to return a response in the time allotted, but may still be processing the request",
+		"addon/coredns":          "unable to create Deployment: " + get + "read: connection reset by peer",
+		"addon/kube-proxy":       "unable to create DaemonSet: " + get + "EOF",
+		"kubelet-finalize/rotat": get + "http2: client connection lost",
+		"control-plane-join/mar": get + "dial tcp 10.0.0.1:6443: connect: connection refused",
+	} {
+		for _, safe := range []bool{true, false} {
+			for pods, want := range map[string]pluginv1.Code{"": pluginv1.CodeRetry, ": etcd ends with exit code 1": pluginv1.CodePrecondition} {
+				if !safe {
+					want = pluginv1.CodePrecondition
+				}
+				o := New(NewRedactor())
+				read(o, "[certs] Using certificateDir folder\nerror: error execution phase "+phase+": "+text)
+				e := pluginv1.AsError(o.Failure(Run{Command: "init", Err: errExit, Pods: pods, Detail: "more", Safe: func() bool { return safe }}))
+				require.Equal(t, want, e.Code, text)
+				require.Contains(t, e.Message, "kubeadm init failed in the phase "+phase+": ")
+				require.Contains(t, e.Detail, "more")
+				require.Equal(t, phase, e.Facts["phase"])
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -18,14 +19,15 @@ func (r *renderer) common(o object) {
 	if len(r.result.Patches) > 0 {
 		o["patches"] = object{"directory": r.inWorkDir(PatchesDir)}
 	}
-	t := r.s.Spec.Timeouts
-	if t == nil || r.legacy {
+	if r.legacy {
 		return
 	}
+	t := cmp.Or(r.s.Spec.Timeouts, &v1alpha1.NodeTimeouts{})
 	timeouts := object{}
 	timeouts.put("controlPlaneComponentHealthCheck", t.ControlPlane)
 	timeouts.put("kubeletHealthCheck", t.Kubelet)
-	timeouts.put("kubernetesAPICall", t.KubernetesAPI)
+	// kubeadm init asks the API server while that starts. kubeadm's own limit of a minute is too short on a busy machine.
+	timeouts.put("kubernetesAPICall", cmp.Or(t.KubernetesAPI, "4m0s"))
 	timeouts.put("etcdAPICall", t.EtcdAPI)
 	timeouts.put("tlsBootstrap", t.TLSBootstrap)
 	timeouts.put("discovery", t.Discovery)
