@@ -14,7 +14,7 @@ DEPS  := go run ./testenv/deps/cmd/deps
 # As testenv/tools compiles programs and tools, so that tests and linters take what they compiled, and these what those did.
 export GOFLAGS := -trimpath -tags=grpcnotrace -gcflags=all=-dwarf=false $(GOFLAGS)
 # The controller runs on Linux alone. To lint it for Windows as well would compile the libraries of Kubernetes once more.
-LINUX_ONLY := ^\./(host/(controller|cmd/manager)|testenv/(bench|clusterctl|controller|crd|management|reference))(/|$$)
+LINUX_ONLY := ^\./(host/(controller|cmd/manager)|testenv/(bench|clusterctl|controller|crd|infrastructure|management|reference))(/|$$)
 
 ## Build
 

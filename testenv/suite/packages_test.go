@@ -30,6 +30,7 @@ func TestTiers(t *testing.T) {
 		"testenv/stores":                {needs.Cluster, needs.System},
 		"testenv/kubernetesnode":        {needs.Cluster, needs.System},
 		"testenv/controller":            {needs.Cluster, needs.System},
+		"testenv/infrastructure":        {needs.Cluster, needs.System},
 		"testenv/vm":                    {needs.VM},
 		"testenv/packages":              {needs.System, needs.VM},
 	} {

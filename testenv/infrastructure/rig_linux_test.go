@@ -1,0 +1,147 @@
+package infrastructure
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machineadm/machineadm/testenv/cluster"
+	"github.com/machineadm/machineadm/testenv/management"
+	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/timeservers"
+	"github.com/machineadm/machineadm/testenv/tools"
+)
+
+// limit bounds each wait: a node boots in seconds, or in minutes beside much else.
+const limit = 20 * time.Minute
+
+// rig is a management cluster with the core provider, our manager and the provider of this package.
+type rig struct {
+	*management.Cluster
+	client.WithWatch
+	*Provider
+}
+
+// start runs a rig with places for so many machines.
+func start(t testing.TB, machines int) *rig {
+	t.Helper()
+	const test, timeServer = "management", "ntp1.example.com" // as in the examples
+	var places []string
+	for i := range machines {
+		places = append(places, fmt.Sprintf("place-%d", i+1))
+	}
+	network := nodes.NewNetwork(t, append([]string{test, timeServer}, places...)...)
+	timeservers.Respond(t, network.ListenPacket(t, timeServer, 123), timeservers.Correct)
+	network.Join(t, test)
+	c := management.Start(t)
+	c.Core(t)
+	root, err := tools.Root(".")
+	require.NoError(t, err)
+	c.Install(t, management.Render(t, filepath.Join(root, "host/controller/config/default")))
+	c.Machineadm(t)
+	packages := Packages(t)
+	p := Start(t, c, network, network.Address(test), places,
+		func(place string, controlPlane bool, seed func(string) error) nodes.Options {
+			return cluster.Machine(t, network, place, controlPlane, packages, seed)
+		})
+	return &rig{c, c.Client(t, clusterv1.AddToScheme), p}
+}
+
+// example returns the objects of examples of docs/cluster-api.md, with objects of this package in the place of those of the user's
+// infrastructure provider, and adapted to containers.
+func example(t testing.TB, files ...string) []*unstructured.Unstructured {
+	t.Helper()
+	var all []*unstructured.Unstructured
+	for _, file := range files {
+		text, err := os.ReadFile("../../examples/cluster-api/" + file)
+		require.NoError(t, err)
+		objects, err := management.Objects([]byte(strings.NewReplacer("DevCluster", kindCluster, "DevMachine", kindMachine, "openstack:///", Prefix).Replace(string(text))))
+		require.NoError(t, err)
+		for _, o := range objects {
+			adapt(t, o)
+			all = append(all, o)
+			for _, path := range [][]string{{"spec", "infrastructureRef"}, {"spec", "template", "spec", "infrastructureRef"}} {
+				if ref, _, _ := unstructured.NestedStringMap(o.Object, path...); ref != nil {
+					made := object(ref["kind"])
+					made.SetNamespace(o.GetNamespace())
+					made.SetName(ref["name"])
+					if strings.HasSuffix(ref["kind"], "Template") {
+						require.NoError(t, unstructured.SetNestedMap(made.Object, map[string]any{}, "spec", "template", "spec"))
+					}
+					all = append(all, made)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// adapt changes what the examples cannot have in a container in the place of a machine: its control groups are of version 1 and not
+// systemd's to make, it may have swap, and the images are on it, under names without a registry.
+func adapt(t testing.TB, o *unstructured.Unstructured) {
+	t.Helper()
+	ignored := []any{cluster.IgnoredPreflightErrors}
+	switch o.GetKind() {
+	case "ContainerRuntime":
+		set(t, o, "cgroupfs", "spec", "cgroupDriver")
+		set(t, o, cluster.ImageRepository+"/pause:3.10.2", "spec", "sandboxImage")
+	case "KubernetesNode":
+		set(t, o, cluster.ImageRepository, "spec", "cluster", "imageRepository")
+		set(t, o, "cgroupfs", "spec", "kubelet", "cgroupDriver")
+		set(t, o, map[string]any{"failCgroupV1": false, "failSwapOn": false}, "spec", "kubelet", "config")
+		set(t, o, ignored, "spec", "ignorePreflightErrors")
+	case "KubernetesNodeTemplate":
+		set(t, o, "cgroupfs", "spec", "template", "spec", "kubelet", "cgroupDriver")
+		set(t, o, ignored, "spec", "template", "spec", "ignorePreflightErrors")
+	}
+}
+
+// apply applies objects.
+func (r *rig) apply(t testing.TB, objects ...*unstructured.Unstructured) {
+	t.Helper()
+	var text bytes.Buffer
+	for _, o := range objects {
+		data, err := json.Marshal(o)
+		require.NoError(t, err)
+		text.Write(append(data, "\n---\n"...))
+	}
+	r.Install(t, text.Bytes())
+}
+
+// running waits until the Cluster has exactly so many Machines, all of which run with a ready node, and returns them.
+func (r *rig) running(t testing.TB, want int) []clusterv1.Machine {
+	t.Helper()
+	var machines clusterv1.MachineList
+	management.Await(t, r, limit, &machines, func() error {
+		running, states := 0, ""
+		for i := range machines.Items {
+			m := &machines.Items[i]
+			states += "\n" + m.Name + " " + m.Status.Phase
+			ready := false
+			for _, c := range m.Status.Conditions {
+				ready = ready || c.Type == clusterv1.MachineReadyCondition && c.Status == "True"
+				if c.Status != "True" {
+					states += "; " + c.Type + " " + c.Reason + " " + c.Message
+				}
+			}
+			if ready && m.Status.GetTypedPhase() == clusterv1.MachinePhaseRunning && m.Status.NodeRef.IsDefined() {
+				running++
+			}
+		}
+		if running != want || len(machines.Items) != want {
+			return fmt.Errorf("%d of %d Machines run, %d are there%s", running, want, len(machines.Items), states)
+		}
+		return nil
+	})
+	return machines.Items
+}
