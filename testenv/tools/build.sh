@@ -80,6 +80,7 @@ install_files() {
 	}
 	put 755 "$1/machineadm" bin/machineadm
 	for file in "$1"/machineadm-*-p*-*; do # -plugin- and -provider-
+		[[ $file != *-w32time ]] || continue # for Windows alone
 		put 755 "$file" "libexec/machineadm/${file##*/}"
 	done
 	for file in "$2"/*.8; do
