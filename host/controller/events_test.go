@@ -37,7 +37,9 @@ func TestAnnounce(t *testing.T) {
 		want          string // type, reason and note
 	}{
 		"data that is there at once":  {nil, is(data, "True", "Available"), "Normal Available DataSecretAvailable is True: message"},
-		"what waits":                  {nil, is(data, "Unknown", "WaitingForOwner"), "Normal WaitingForOwner DataSecretAvailable is Unknown: message"},
+		"what waits":                  {nil, is(data, "Unknown", "WaitingForControlPlane"), "Normal WaitingForControlPlane DataSecretAvailable is Unknown: message"},
+		"no owner at the beginning":   {nil, is(data, "Unknown", "WaitingForOwner"), ""},
+		"no owner any more":           {is(data, "Unknown", "WaitingForInitLock"), is(data, "Unknown", "WaitingForOwner"), "Normal WaitingForOwner DataSecretAvailable is Unknown: message"},
 		"what waits behind another":   {nil, is(data, "Unknown", "Waiting"), ""},
 		"an invalid input":            {nil, is(plugins, "False", "InvalidReference"), "Warning InvalidReference PluginsReady is False: message"},
 		"another reason":              {is(plugins, "False", "A"), is(plugins, "False", "B"), "Warning B PluginsReady is False: message"},
