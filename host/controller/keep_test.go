@@ -128,3 +128,20 @@ func TestKeepToken(t *testing.T) {
 		}
 	}
 }
+
+// TestPublished: machines of a Cluster without a control plane provider wait until kubeadm has published it.
+func TestPublished(t *testing.T) {
+	t.Parallel()
+	server := &workload{gone: true}
+	w := keeping(t, server, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	s := asStop(w.published(t.Context()))
+	require.NotNil(t, s)
+	assert.Equal(t, bootstrap.ReasonWaitingForControlPlane, s.reason)
+	assert.Positive(t, s.again)
+	assert.Equal(t, 1, server.reads, "no cache has it")
+	server.gone = false
+	require.NoError(t, w.published(t.Context()))
+	server.gone = true
+	w.cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: "g", Kind: "K", Name: "n"}
+	require.NoError(t, w.published(t.Context()), "the provider says when the control plane is there")
+}

@@ -92,6 +92,11 @@ func (w *work) renderWithToken(ctx context.Context, epoch int) (*result, ctrl.Re
 		if err != nil {
 			return nil, ctrl.Result{}, err
 		}
+		if made.epoch > 0 {
+			if err := w.published(ctx); err != nil {
+				return nil, ctrl.Result{}, err
+			}
+		}
 		next, err := w.issue(ctx, made.epoch)
 		if !errors.Is(err, errTaken) {
 			return made, next, err

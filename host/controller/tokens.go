@@ -73,6 +73,32 @@ func (w *work) unconnected(ctx context.Context) error {
 		"there is no connection to the API server of Cluster %s", w.cluster.Name)
 }
 
+// publishedLook is the time between two looks for what kubeadm init publishes.
+const publishedLook = 10 * time.Second
+
+// published makes sure that kubeadm init has ended, for a Cluster without a control plane provider: it publishes what a machine with a token
+// asks for, near its end. Cluster API takes the control plane for initialized as soon as its first node is registered, long before.
+func (w *work) published(ctx context.Context) error {
+	if w.cluster.Spec.ControlPlaneRef.IsDefined() {
+		return nil
+	}
+	c, err := w.live(ctx)
+	if err != nil {
+		return err
+	}
+	key := client.ObjectKey{Namespace: metav1.NamespacePublic, Name: bootstrapapi.ConfigMapClusterInfo}
+	if err := c.Get(ctx, key, new(corev1.ConfigMap)); err == nil {
+		return nil
+	} else if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("get ConfigMap %s of Cluster %s: %w", key, w.cluster.Name, err)
+	}
+	return &stop{
+		condition: bootstrap.ConditionDataSecretAvailable, status: metav1.ConditionUnknown, reason: bootstrap.ReasonWaitingForControlPlane,
+		message: fmt.Sprintf("kubeadm init of Cluster %s has not ended: its ConfigMap %s does not exist", w.cluster.Name, key),
+		again:   publishedLook,
+	}
+}
+
 // errTaken is the error of a token whose ID another token of the cluster has: an ID has 30 bits.
 var errTaken = errors.New("another bootstrap token has the ID")
 

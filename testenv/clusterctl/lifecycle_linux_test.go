@@ -34,6 +34,7 @@ func TestLifecycle(t *testing.T) {
 	one.KubeadmControlPlane(t)
 	one.infrastructure = one.InMemory(t)
 	one.generate(t)
+	management.Publish(t, one, "first")
 	other := start(t, second)
 	t.Run("machines of the templates run", func(t *testing.T) {
 		one.running(t, "default", 4)

@@ -15,6 +15,7 @@ import (
 	"github.com/machineadm/machineadm/contract/document"
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+	"github.com/machineadm/machineadm/testenv/management"
 )
 
 // TestControlPlane: Machines without a control plane provider. One initializes the cluster, the others join it.
@@ -23,6 +24,7 @@ import (
 func TestControlPlane(t *testing.T) {
 	r := start(t, everything()...)
 	r.apply(t, "standalone.yaml")
+	management.Publish(t, r, "alone")
 	r.running(t, 3)
 
 	first, second, worker := r.node(t, "cp-0"), r.node(t, "cp-1"), r.node(t, "worker")

@@ -28,6 +28,7 @@ func TestKilled(t *testing.T) {
 	r := start(t, everything()...)
 	r.apply(t, "standalone.yaml")
 	r.apply(t, "killed.yaml")
+	management.Publish(t, r, "alone")
 	const machines, workers = 7, 4
 	seed, err := needs.Seed(t.Name())
 	require.NoError(t, err)
@@ -142,6 +143,7 @@ func TestFailover(t *testing.T) {
 	leader := r.manager
 	r.run(t, short...)
 	r.apply(t, "standalone.yaml")
+	management.Publish(t, r, "alone")
 	r.condition(t, bootstrap.ConditionDataSecretAvailable, "True", "", "cp-0", "cp-1")
 	leader.Kill(t)
 	r.running(t, 3)

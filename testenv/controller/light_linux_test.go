@@ -41,6 +41,7 @@ func light(t *testing.T, arguments ...string) *rig {
 	r.manager.Stop(t)
 	r.run(t, arguments...)
 	r.ca, r.workload = authority.New(t), r.User(t, workloadUser, "system:masters")
+	r.published(t)
 	r.cluster(t, "light")
 	return r
 }

@@ -50,6 +50,7 @@ func (s *scale) newCluster(t testing.TB, name string) *clusterv1.Cluster {
 		},
 	}
 	require.NoError(t, s.Create(t.Context(), c))
+	s.published(t)
 	ca := authority.New(t)
 	certificate, key := ca.Issue(t, "kubernetes")
 	for suffix, data := range map[string]map[string][]byte{
