@@ -47,22 +47,42 @@ func (w *work) keep(ctx context.Context, data *metav1.PartialObjectMetadata) (ct
 	}
 	identified := w.identify(ctx, data)
 	if epoch == 0 {
-		return identified, nil
+		return sooner(w.unregistered(data), identified), nil
 	}
 	if w.owner.joined {
 		w.r.looks.drop(client.ObjectKeyFromObject(w.config))
 		return ctrl.Result{}, w.withdraw(ctx, epoch)
 	}
 	if age := w.r.Now().Sub(data.CreationTimestamp.Time); age > tokenLife {
-		mark(w.config, bootstrap.ConditionDataSecretAvailable, metav1.ConditionTrue, bootstrap.ReasonAvailable,
-			fmt.Sprintf("the bootstrap token is withdrawn after %s without a node: replace the Machine", tokenLife))
+		w.say("the bootstrap token is withdrawn after %s without a node: replace the Machine", tokenLife)
 		return ctrl.Result{}, w.withdraw(ctx, epoch)
 	}
 	next, err := w.publish(ctx, epoch)
-	if identified.RequeueAfter > 0 {
-		next.RequeueAfter = min(next.RequeueAfter, identified.RequeueAfter)
+	return sooner(next, identified), err
+}
+
+// sooner is the one of two results whose time comes first.
+func sooner(a, b ctrl.Result) ctrl.Result {
+	if a.RequeueAfter == 0 || b.RequeueAfter != 0 && b.RequeueAfter < a.RequeueAfter {
+		return b
 	}
-	return next, err
+	return a
+}
+
+// nodeLook is how often Cluster API is made to look for the node of a first control plane.
+const nodeLook = 30 * time.Second
+
+// unregistered says that the first control plane of a Cluster without a control plane provider has no node yet, and for how long. Cluster
+// API has no watch of nodes before there is one. It looks when the Machine or its config changes, which this does, or ten minutes later.
+func (w *work) unregistered(data *metav1.PartialObjectMetadata) ctrl.Result {
+	age := w.r.Now().Sub(data.CreationTimestamp.Time)
+	if !w.owner.controlPlane || w.owner.joined || w.cluster.Spec.ControlPlaneRef.IsDefined() || Initialized(w.cluster) || age > tokenLife {
+		return ctrl.Result{}
+	}
+	if passed := age.Truncate(nodeLook); passed > 0 {
+		w.say("the Machine has no node %s after its data was made: run machineadm status on it; if its node is Ready, the node has no provider ID, or another one than the Machine", passed)
+	}
+	return ctrl.Result{RequeueAfter: nodeLook - age%nodeLook}
 }
 
 // free gives the init lock back once the control plane is initialized.

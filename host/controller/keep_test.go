@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -144,4 +145,44 @@ func TestPublished(t *testing.T) {
 	server.gone = true
 	w.cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: "g", Kind: "K", Name: "n"}
 	require.NoError(t, w.published(t.Context()), "the provider says when the control plane is there")
+}
+
+// TestUnregistered: the status of the first control plane changes until it has a node, and nothing of another machine does.
+func TestUnregistered(t *testing.T) {
+	t.Parallel()
+	made := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	data := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "data", CreationTimestamp: metav1.NewTime(made)}}
+	said := func(age time.Duration, change func(*work)) (string, time.Duration) {
+		w := keeping(t, &workload{}, made.Add(age))
+		w.owner.controlPlane = true
+		change(w)
+		w.available("data")
+		next := w.unregistered(data)
+		condition := find(w.config.Status.Conditions, bootstrap.ConditionDataSecretAvailable)
+		require.Equal(t, metav1.ConditionTrue, condition.Status)
+		return condition.Message, next.RequeueAfter
+	}
+	for age, want := range map[time.Duration]string{
+		time.Second: "", 31 * time.Second: "the Machine has no node 30s after ", time.Minute: "the Machine has no node 1m0s after ",
+	} {
+		message, next := said(age, func(*work) {})
+		require.True(t, strings.HasPrefix(message, want) && (message == "") == (want == ""), message)
+		require.Zero(t, (age+next)%nodeLook)
+		require.Positive(t, next)
+	}
+	for about, change := range map[string]func(*work){
+		"a worker":              func(w *work) { w.owner.controlPlane = false },
+		"a Machine with a node": func(w *work) { w.owner.joined = true },
+		"a provider":            func(w *work) { w.cluster.Spec.ControlPlaneRef.Name = "provider" },
+		"an initialized cluster": func(w *work) {
+			w.cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ClusterControlPlaneInitializedCondition, Status: metav1.ConditionTrue}}
+		},
+	} {
+		message, next := said(time.Hour, change)
+		require.Empty(t, message, about)
+		require.Zero(t, next, about)
+	}
+	message, next := said(25*time.Hour, func(*work) {})
+	require.Empty(t, message)
+	require.Zero(t, next)
 }

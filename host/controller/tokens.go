@@ -150,8 +150,7 @@ func (w *work) publish(ctx context.Context, epoch int) (next ctrl.Result, err er
 	}
 	next.RequeueAfter = min(next.RequeueAfter, tokenLook)
 	if errors.Is(err, errTaken) {
-		mark(w.config, bootstrap.ConditionDataSecretAvailable, metav1.ConditionTrue, bootstrap.ReasonAvailable,
-			"the bootstrap token is not valid while another token of the cluster has its ID: wait until that expires, or replace the Machine")
+		w.say("the bootstrap token is not valid while another token of the cluster has its ID: wait until that expires, or replace the Machine")
 		return ctrl.Result{RequeueAfter: w.r.TokenTTL}, nil
 	}
 	return next, err

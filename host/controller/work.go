@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -70,6 +71,11 @@ func (w *work) adopt(data *metav1.PartialObjectMetadata, changed []string) error
 // none marks that there is no data.
 func (w *work) none() {
 	w.config.Status.DataSecretName, w.config.Status.Initialization.DataSecretCreated, w.config.Status.Ready = "", nil, nil
+}
+
+// say adds a message to the condition of data that is there.
+func (w *work) say(format string, args ...any) {
+	mark(w.config, bootstrap.ConditionDataSecretAvailable, metav1.ConditionTrue, bootstrap.ReasonAvailable, fmt.Sprintf(format, args...))
 }
 
 // available marks that the data is there, and so all that came before it.
