@@ -77,8 +77,12 @@ demo: build ## apply examples/node.yaml to a scratch root; unprivileged, no netw
 demo-node: build nodes ## the same stream against a freshly booted systemd node; root on Debian
 	@testenv/demo/demo-node.sh
 
+.PHONY: demo-nodes
+demo-nodes: nodes ## a control plane and a worker on two booted nodes, from a stream each; root on Debian; Ctrl-C removes them
+	@testenv/demo/demo-nodes.sh
+
 .PHONY: demo-cluster
-demo-cluster: nodes ## a control plane and a worker on two booted nodes, from a stream each; root on Debian; Ctrl-C removes them
+demo-cluster: nodes ## the same by Cluster API: examples/cluster-api, from kubectl apply to Machines that run; root on Debian; Ctrl-C removes all
 	@testenv/demo/demo-cluster.sh
 
 ## Check
@@ -141,7 +145,7 @@ campaign: export MACHINEADM_TIERS = controller,system,cluster,vm,campaign
 campaign: layers nodes-vm ## 2,000 kills and faults of runs, on image trees and on booted nodes, 200 of the manager (ROUNDS= is another number of each), every combination that make test leaves out, and all of the product with the race detector
 	@go test -timeout 6h -run 'TestTrees|TestNode|TestTimesync|TestKubernetesNode|TestInstallEverywhere' -v ./testenv/crash -rounds $(or $(ROUNDS),2000)
 	@go test -timeout 2h -run TestKilled -v ./testenv/controller -rounds $(or $(ROUNDS),200)
-	@go test -timeout 2h -count=1 ./testenv/bootstrapdata ./testenv/broken ./testenv/cluster ./testenv/containerd ./testenv/containerruntime ./testenv/domainjoin ./testenv/imagebuilder ./testenv/kubernetesnode ./testenv/management
+	@go test -timeout 2h -count=1 ./testenv/bootstrapdata ./testenv/broken ./testenv/cluster ./testenv/containerd ./testenv/containerruntime ./testenv/domainjoin ./testenv/imagebuilder ./testenv/infrastructure ./testenv/kubernetesnode ./testenv/management
 	@go test -count=1 -timeout 40m -run 'TestTransit|TestVault' ./testenv/stores
 	@CGO_ENABLED=0 go test -timeout 2h -count=1 -run 'TestNode|TestEndOfTheTest|TestWrongClock' ./testenv/vm
 	@CGO_ENABLED=1 go test -race -vet=off -timeout 20m $$(go list ./... | grep -v '/testenv\(/\|$$\)')

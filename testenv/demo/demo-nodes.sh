@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make demo-cluster: examples/control-plane.yaml and examples/worker.yaml make a cluster of two freshly booted machines. Root on
+# make demo-nodes: examples/control-plane.yaml and examples/worker.yaml make a cluster of two freshly booted machines. Root on
 # Debian. Ctrl-C removes the machines.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -7,8 +7,8 @@ missing=()
 [[ $(id -u) == 0 ]] || missing+=("root")
 grep -qs '^ID=debian$' /etc/os-release || missing+=("Debian")
 if ((${#missing[@]})); then
-  echo "demo-cluster boots machines with systemd-nspawn and needs root on Debian; missing here: ${missing[*]}. make demo needs neither" >&2
+  echo "demo-nodes boots machines with systemd-nspawn and needs root on Debian; missing here: ${missing[*]}. make demo needs neither" >&2
   exit 1
 fi
 echo "What is not in the cache is built first: all programs of Kubernetes take a quarter of an hour, once."
-CI=true MACHINEADM_TIERS=system,cluster exec go test -count=1 -v -timeout 60m -run '^TestCluster$' ./testenv/demo
+CI=true MACHINEADM_TIERS=system,cluster exec go test -count=1 -v -timeout 60m -run '^TestNodes$' ./testenv/demo

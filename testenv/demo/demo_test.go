@@ -1,5 +1,3 @@
-// Package demo is what a newcomer is shown: make demo on a scratch root, make demo-node on a booted machine, make demo-cluster
-// on two. All are tests too: a demo that does not work is worse than none.
 package demo
 
 import (

@@ -6,17 +6,21 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machineadm/machineadm/contract/report"
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/management"
 	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 )
@@ -43,14 +47,12 @@ func TestExample(t *testing.T) {
 //machineadm:core
 func TestChain(t *testing.T) {
 	r := start(t, 3)
-	objects := slices.DeleteFunc(example(t, "workers.yaml", "standalone.yaml"), func(o *unstructured.Unstructured) bool {
-		return o.GetName() == "alone-1" || o.GetName() == "alone-2"
-	})
+	objects := small(t)
 	deployment, sysctl := find(t, objects, "MachineDeployment", "alone"), find(t, objects, "Sysctl", "kubernetes")
-	set(t, deployment, int64(1), "spec", "replicas")
 	r.apply(t, objects...)
 	for _, m := range r.running(t, 2) {
 		r.prepared(t, m.Spec.InfrastructureRef.Name, 4)
+		r.asWritten(t, m.Spec.InfrastructureRef.Name)
 	}
 
 	wrong := sysctl.DeepCopy()
@@ -76,8 +78,38 @@ func TestChain(t *testing.T) {
 	r.deleted(t)
 }
 
+// TestNoProviderID: Cluster API never finds a node without a provider ID, and the config of the first control plane says that it has none.
+func TestNoProviderID(t *testing.T) {
+	needs.Campaign(t)
+	r := start(t, 1)
+	objects := small(t)
+	unstructured.RemoveNestedField(find(t, objects, "KubernetesNode", "control-plane").Object, "spec", "node")
+	r.apply(t, objects...)
+	var configs bootstrap.MachineBootstrapConfigList
+	management.Await(t, r, limit, &configs, func() error {
+		for i := range configs.Items {
+			c := meta.FindStatusCondition(configs.Items[i].Status.Conditions, bootstrap.ConditionDataSecretAvailable)
+			if c != nil && strings.Contains(c.Message, "the node has no provider ID") {
+				return nil
+			}
+		}
+		return errors.New("no config says it")
+	})
+	r.deleted(t)
+}
+
+// small is the Cluster of the examples with one control plane and one worker.
+func small(t testing.TB) []*unstructured.Unstructured {
+	t.Helper()
+	objects := slices.DeleteFunc(example(t, "workers.yaml", "standalone.yaml"), func(o *unstructured.Unstructured) bool {
+		return o.GetName() == "alone-1" || o.GetName() == "alone-2"
+	})
+	set(t, find(t, objects, "MachineDeployment", "alone"), int64(1), "spec", "replicas")
+	return objects
+}
+
 // find returns an object of a list.
-func find(t *testing.T, objects []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+func find(t testing.TB, objects []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name })
 	require.GreaterOrEqual(t, i, 0, "%s %s", kind, name)
@@ -169,7 +201,7 @@ func (r *rig) begun(t *testing.T, name string) {
 }
 
 // deleted deletes the Cluster: no machine, and no Secret of it, is left.
-func (r *rig) deleted(t *testing.T) {
+func (r *rig) deleted(t testing.TB) {
 	t.Helper()
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "alone"}}
 	require.NoError(t, r.Delete(t.Context(), cluster))

@@ -133,7 +133,7 @@ func (p *Provider) boot(ctx context.Context, o *unstructured.Unstructured, of *c
 	p.mu.Lock()
 	m.node = node
 	p.mu.Unlock()
-	p.settle(m)
+	p.settle(ctx, m)
 	if m.proxy != nil {
 		m.proxy.add(p.network.Address(m.place))
 	}
@@ -161,10 +161,10 @@ func (p *Provider) free(uid types.UID, m *machine) {
 }
 
 // settle starts a machine again that reboots itself while it boots.
-func (p *Provider) settle(m *machine) {
+func (p *Provider) settle(ctx context.Context, m *machine) {
 	p.t.Logf("%s is on as %s", m.name, m.place)
 	p.running.Go(func() {
-		err := m.node.Settle(p.t.Context())
+		err := m.node.Settle(ctx)
 		p.t.Logf("%s ends its boot: %v", m.name, err)
 	})
 }
@@ -177,7 +177,7 @@ func (p *Provider) PowerCut(t testing.TB, name string) {
 	if err := m.node.Reboot(t.Context()); err != nil {
 		t.Fatalf("turn %s on again: %v", name, err)
 	}
-	p.settle(m)
+	p.settle(t.Context(), m)
 }
 
 // remove is the end of a machine.

@@ -78,13 +78,14 @@ func Start(
 	if err != nil {
 		t.Fatalf("infrastructure provider: %v", err)
 	}
-	ctx := t.Context()
+	ctx, stop := context.WithCancel(t.Context())
 	p.running.Go(func() {
 		if err := m.Start(ctx); err != nil {
 			t.Errorf("infrastructure provider: %v", err)
 		}
 	})
-	t.Cleanup(func() { // the context has ended
+	t.Cleanup(func() {
+		stop()
 		p.running.Wait()
 		for _, proxy := range p.proxies {
 			proxy.close()

@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 	"github.com/machineadm/machineadm/testenv/cluster"
 	"github.com/machineadm/machineadm/testenv/management"
 	"github.com/machineadm/machineadm/testenv/nodes"
@@ -54,7 +55,7 @@ func start(t testing.TB, machines int) *rig {
 		func(place string, controlPlane bool, seed func(string) error) nodes.Options {
 			return cluster.Machine(t, network, place, controlPlane, packages, seed)
 		})
-	return &rig{c, c.Client(t, clusterv1.AddToScheme), p}
+	return &rig{c, c.Client(t, clusterv1.AddToScheme, bootstrap.AddToScheme), p}
 }
 
 // example returns the objects of examples of docs/cluster-api.md, with objects of this package in the place of those of the user's

@@ -10,7 +10,7 @@ import (
 )
 
 // Traces lists the processes, mounts, control groups and files of this machine that carry the node's name.
-func Traces(t *testing.T, name string) []string {
+func Traces(t testing.TB, name string) []string {
 	t.Helper()
 	traces := Processes(t, name)
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -48,7 +48,7 @@ func Traces(t *testing.T, name string) []string {
 }
 
 // Processes lists the processes of this machine that carry the node's name in their arguments or control group.
-func Processes(t *testing.T, name string) []string {
+func Processes(t testing.TB, name string) []string {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -72,7 +72,7 @@ func Processes(t *testing.T, name string) []string {
 }
 
 // Eventually waits for a condition that comes without further action.
-func Eventually(t *testing.T, what string, holds func() bool) {
+func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	const limit = 4 * time.Minute
 	deadline := time.Now().Add(limit)

@@ -2,17 +2,14 @@ package demo
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"text/tabwriter"
 
@@ -24,37 +21,6 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
-
-// interruptible is a test that Ctrl-C ends like a failure, so that it removes what it has made.
-type interruptible struct {
-	testing.TB
-	ctx context.Context
-}
-
-func (t interruptible) Context() context.Context { return t.ctx }
-
-// Failed is false after Ctrl-C, so that no node shows its log.
-func (t interruptible) Failed() bool { return t.ctx.Err() == nil && t.TB.Failed() }
-
-// interruptibleBySignal catches the signal until the test and its cleanup have ended.
-func interruptibleBySignal(t *testing.T) interruptible {
-	t.Helper()
-	needs.Tier(t, needs.Cluster)
-	// Not before the cleanup, which the end of the test's own context precedes.
-	ctx, stop := signal.NotifyContext(context.WithoutCancel(t.Context()), os.Interrupt, syscall.SIGTERM)
-	silent := context.AfterFunc(ctx, func() {
-		fmt.Println("\ninterrupted: removing the machines")
-		stop() // the next signal ends the process
-	})
-	t.Cleanup(func() {
-		silent()
-		stop()
-	})
-	return interruptible{t, ctx}
-}
-
-// say prints what comes next.
-func say(text string) { fmt.Println("\n== " + text) }
 
 const clusterStream = "/etc/machineadm/node.yaml"
 
@@ -82,40 +48,41 @@ var (
 
 const exampleHash = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// TestCluster makes a control plane and a worker with the streams of the examples, and shows every step.
-func TestCluster(t *testing.T) {
+// TestNodes makes a control plane and a worker with the streams of the examples, and shows every step.
+func TestNodes(t *testing.T) {
 	t.Parallel()
-	i := interruptibleBySignal(t)
-	say("Two machines are booted in containers (systemd-nspawn), with containerd, kubeadm and a kubelet that waits for it.")
+	needs.Tier(t, needs.Cluster)
+	i := OnSignal(t)
+	Say("Two machines are booted in containers (systemd-nspawn), with containerd, kubeadm and a kubelet that waits for it.")
 	network := nodes.NewNetwork(i, "control", "worker")
 	prepare := nodes.InOrder(buildFor(i), endpoint(network.Address("control")))
 	control := cluster.Boot(i, network, "control", true, prepare)
-	say("The stream of the control plane is examples/control-plane.yaml with these changes for a container without a registry, and for the version that is built:")
+	Say("The stream of the control plane is examples/control-plane.yaml with these changes for a container without a registry, and for the version that is built:")
 	adapt(i, control, "control-plane.yaml", controlPlaneChanges)
-	say("What would change? Exit code 10: something would.")
+	Say("What would change? Exit code 10: something would.")
 	show(i, control, 10, "machineadm", "plan", "--path", clusterStream)
-	say("One command makes the machine a control plane.")
+	Say("One command makes the machine a control plane.")
 	show(i, control, 0, "machineadm", "apply", "--path", clusterStream)
 	show(i, control, 0, "machineadm", "status")
 
 	worker := cluster.Boot(i, network, "worker", false, prepare)
-	say("The stream of the worker is examples/worker.yaml, likewise, with the hash of the new cluster's certificate authority:")
+	Say("The stream of the worker is examples/worker.yaml, likewise, with the hash of the new cluster's certificate authority:")
 	adapt(i, worker, "worker.yaml", append([][2]string{{exampleHash, cluster.CACertHash(i, control)}}, workerChanges...))
 	show(i, worker, 10, "machineadm", "plan", "--path", clusterStream)
-	say("The same command makes this machine a worker.")
+	Say("The same command makes this machine a worker.")
 	show(i, worker, 0, "machineadm", "apply", "--path", clusterStream)
 	show(i, worker, 0, "machineadm", "status")
-	say("Applied again, the stream changes nothing.")
+	Say("Applied again, the stream changes nothing.")
 	require.Contains(i, show(i, worker, 0, "machineadm", "apply", "--path", clusterStream), "3 unchanged")
 
 	cluster.AwaitReady(i, control, "/api/v1/nodes", 2)
-	say("The nodes of the cluster, as its API server lists them:")
+	Say("The nodes of the cluster, as its API server lists them:")
 	require.Equal(i, 2, list(i, control))
-	say("Both machines are removed now.")
+	Say("Both machines are removed now.")
 }
 
 // buildFor builds the host and the plugins of the examples, and returns the step that installs them in a machine.
-func buildFor(t interruptible) func(root string) error {
+func buildFor(t testing.TB) func(root string) error {
 	t.Helper()
 	const plugins = "usr/libexec/machineadm/machineadm-"
 	bin := t.TempDir()
@@ -156,7 +123,7 @@ func endpoint(address netip.Addr) func(root string) error {
 }
 
 // adapt gives a machine an example with other text in some places, and shows these.
-func adapt(t interruptible, n *nodes.Node, example string, changes [][2]string) {
+func adapt(t testing.TB, n *nodes.Node, example string, changes [][2]string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../../examples", example))
 	require.NoError(t, err)
@@ -174,7 +141,7 @@ func adapt(t interruptible, n *nodes.Node, example string, changes [][2]string) 
 }
 
 // list prints the nodes of the cluster and counts them.
-func list(t interruptible, control *nodes.Node) int {
+func list(t testing.TB, control *nodes.Node) int {
 	t.Helper()
 	var all struct {
 		Items []struct {
@@ -208,12 +175,12 @@ func list(t interruptible, control *nodes.Node) int {
 	return len(all.Items)
 }
 
-// TestClusterInterrupted: Ctrl-C while kubeadm is at work removes the machines.
-func TestClusterInterrupted(t *testing.T) {
+// TestNodesInterrupted: Ctrl-C while kubeadm is at work removes the machines.
+func TestNodesInterrupted(t *testing.T) {
 	t.Parallel()
 	needs.Tier(t, needs.Cluster)
 	needs.Root(t)
-	demo := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCluster$", "-test.v")
+	demo := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNodes$", "-test.v")
 	out, err := demo.StdoutPipe()
 	require.NoError(t, err)
 	demo.Stderr = demo.Stdout
