@@ -213,14 +213,15 @@ func TestLines(t *testing.T) {
 		"[init] Using Kubernetes version: v1.37.1", "[preflight] Running pre-flight checks",
 		"\t[WARNING Hostname]: hostname \"n\" could not be reached", "W1122 20:44:59.987930      41 common.go:198] a warning",
 		"I1122 20:44:59.987930      41 version.go:1] an information", "[preflight] Pulling images required for setting up a Kubernetes cluster",
-		"[preflight] You can also perform this action beforehand", "[new-phase] what is that", `\x1b[0;37mno\x1b[0m prefix`, "", "[certs] Generating",
+		"[preflight] You can also perform this action beforehand", "[new-phase] what is that", `\x1b[0;37mno\x1b[0m prefix`, "",
+		`\x1b[0;37mCONFIG_NAMESPACES\x1b[0m: \x1b[0;32menabled\x1b[0m`, `\x1b[0;37mCGROUPS_PIDS\x1b[0m: \x1b[0;31mmissing\x1b[0m`, "[certs] Generating",
 		"[certs] Generating another", "[bootstrap-token] Using token: abcdef.0123456789abcdef", "Your Kubernetes control-plane has initialized successfully!",
 		"kubeadm join 10.0.0.1:6443 --token abcdef.0123456789abcdef",
 	}, "\n"))
 	require.Equal(t, []string{
 		"checking the machine", `kubeadm warns: hostname "n" could not be reached`, "kubeadm warns: a warning",
 		"kubeadm: I1122 20:44:59.987930      41 version.go:1] an information", "pulling the images of the control plane",
-		"kubeadm: [new-phase] what is that", "kubeadm: no prefix", "creating certificates", "creating the bootstrap token",
+		"kubeadm: [new-phase] what is that", "kubeadm: no prefix", "kubeadm: CGROUPS_PIDS: missing", "creating certificates", "creating the bootstrap token",
 	}, shown)
 }
 

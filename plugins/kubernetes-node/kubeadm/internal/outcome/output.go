@@ -15,6 +15,7 @@ type Output struct {
 	// warns matches klog's header, or that of a check; last the line that begins the error, or the advice for people.
 	warns, last *regexp.Regexp
 	colors      *regexp.Regexp // as machine.Command escapes them
+	passed      *regexp.Regexp // a check of the system that is green
 	words       map[string]string
 	prefix      string // of the last line that had one
 	said        string // the last progress
@@ -29,6 +30,7 @@ func New(redact Redactor) *Output {
 		redact: redact, words: doing(),
 		warns:  regexp.MustCompile(`^(?:[WEF]\d{4} \S+ +\d+ \S+\] |\[WARNING (?:[\w.-]+)\]: )(.*)`),
 		colors: regexp.MustCompile(`\\x1b\[[0-9;]*m`),
+		passed: regexp.MustCompile(`^\\x1b\[0;37m[^\\]*\\x1b\[0m: \\x1b\[0;32m`),
 		last: regexp.MustCompile(`^error( execution phase|:) |fatal errors occurred` +
 			`|^Your Kubernetes control|^This node has joined|^The reset process`),
 	}
@@ -36,6 +38,7 @@ func New(redact Redactor) *Output {
 
 // Line reads a line and returns what to show of it, empty for nothing new. A line that it does not know is shown.
 func (o *Output) Line(line string) string {
+	passed := o.passed.MatchString(line)
 	line = o.redact.Text(strings.TrimRight(o.colors.ReplaceAllString(line, ""), " \t\r"))
 	o.keep(line)
 	prefix, text := split(line)
@@ -45,7 +48,7 @@ func (o *Output) Line(line string) string {
 	case o.last.MatchString(line):
 		o.ended = true
 		return ""
-	case o.ended, text == "", prefix == "patches":
+	case o.ended, text == "", prefix == "patches", passed:
 		return ""
 	case warning != nil:
 		return "kubeadm warns: " + warning[1]
