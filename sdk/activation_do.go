@@ -113,11 +113,6 @@ func (a *activator) begin(desired string, o observation) (*record, error) {
 		Kept: o.differ == 0, Disabled: a.Enable && !o.unit.Enabled,
 	}
 	for i, part := range o.items {
-		if !o.have[i].Exists { // a dangling link could not be restored
-			if _, err := a.files.Lstat(part.path); !errors.Is(err, fs.ErrNotExist) {
-				return nil, cmp.Or(err, Precondition(part.path+" is a dangling link", "remove it, then run again"))
-			}
-		}
 		r.Old = append(r.Old, oldFile{Path: part.path, Version: o.have[i]})
 	}
 	r.Missing = a.missingDirectories(slices.Concat(o.off, a.specs()))

@@ -17,6 +17,11 @@ func (a *activator) observe(ctx context.Context, seen map[string]machine.Service
 		return o, err
 	}
 	a.claim(o)
+	if a.Enable && o.unit.Exists && !o.unit.Masked {
+		if err := enablable(a.Unit, o.unit); err != nil {
+			return o, err
+		}
+	}
 	early := a.BeforeInstall && a.machine.Offline() && !o.unit.Exists
 	if err := usable(a.machine, a.Unit, o.unit); err != nil && !early {
 		return o, err
@@ -30,11 +35,8 @@ func (a *activator) observe(ctx context.Context, seen map[string]machine.Service
 		if err != nil {
 			return o, err
 		}
-		if part.absent { // a link could not be restored
-			info, err := a.files.Lstat(part.path)
-			if err == nil && info.Mode.Type() == fs.ModeSymlink {
-				return o, Precondition(part.path+" is a link where no file may be", "remove it, then run again")
-			}
+		if err := a.restorable(part, have); err != nil {
+			return o, err
 		}
 		switch {
 		case have.matches(want):
@@ -48,6 +50,21 @@ func (a *activator) observe(ctx context.Context, seen map[string]machine.Service
 		o.have, o.want = append(o.have, have), append(o.want, want)
 	}
 	return o, nil
+}
+
+// restorable refuses a link that a rollback could not restore: one to remove, and on a live machine one that leads to nothing.
+func (a *activator) restorable(part item, have version) error {
+	if part.kind != fileKind || have.Exists && !part.absent || !part.absent && a.machine.Offline() {
+		return nil
+	}
+	info, err := a.files.Lstat(part.path)
+	switch {
+	case err != nil || info.Mode.Type() != fs.ModeSymlink:
+		return nil //nolint:nilerr // what else is wrong with it, the plan of the file reports
+	case part.absent:
+		return Precondition(part.path+" is a link where no file may be", "remove it, then run again")
+	}
+	return Precondition(part.path+" is a dangling link", "remove it, then run again")
 }
 
 // claim records what the document owns of the units, and their drop-ins.

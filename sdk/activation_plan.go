@@ -63,21 +63,34 @@ func (a *activator) plan(ctx context.Context) ([]*Change, error) {
 		return append(changes, change), err
 	}
 	if o.record == nil && o.differ == 0 && !down(o.unit) && len(a.switches(o)) == 0 {
-		return fileChanges(a.files, a.Companions)
+		return fileChanges(a.machine, a.files, a.Companions)
 	}
 	for i, part := range o.items {
 		if !o.have[i].matches(o.want[i]) {
 			change.Diff += part.diff(o.have[i], o.want[i])
 		}
 	}
+	change.rehearse, change.field = func(context.Context) error { return a.rehearse(o) }, a.machine.FieldPath()
 	return []*Change{change}, nil
+}
+
+// rehearse writes the files that differ.
+func (a *activator) rehearse(o observation) error {
+	for i, part := range o.items {
+		if part.kind == fileKind && !o.have[i].matches(o.want[i]) {
+			if err := a.files.put(part.path, o.want[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // inImage returns the changes in an image: files and links.
 func (a *activator) inImage(o observation) ([]*Change, error) {
-	changes, err := fileChanges(a.files, slices.Concat(o.off, a.specs()))
+	changes, err := fileChanges(a.machine, a.files, slices.Concat(o.off, a.specs()))
 	if a.Enable && o.unit.Exists && !o.unit.Enabled {
-		changes = append(changes, enablement(a.services, cmp.Or(o.unit.ID, a.Unit), true))
+		changes = append(changes, enablement(a.machine, cmp.Or(o.unit.ID, a.Unit), true))
 	}
 	return changes, err
 }

@@ -28,7 +28,7 @@ func (s *configurator) Apply(
 	s.applying.Lock()
 	defer s.applying.Unlock()
 
-	err = s.planned(limited, r, &claims{}, func(m Machine, plan Plan) error {
+	err = s.planned(limited, r, asItIs, &claims{}, func(m Machine, plan Plan) error {
 		out := &events{send: send}
 		for _, w := range plan.Warnings {
 			out.emit(w)
@@ -43,6 +43,9 @@ func (s *configurator) Apply(
 	}
 	return finished, err
 }
+
+// asItIs is the machine for Apply.
+func asItIs(m Machine) Machine { return m }
 
 // makeChanges makes the changes. Stop cancels stopping, the context of the interruptible changes.
 func makeChanges(

@@ -58,6 +58,39 @@ type Change struct {
 	Reboot Reboot
 	// Do makes the change. Its context ends with the time limit of the document.
 	Do func(ctx context.Context, p Progress) error
+
+	// rehearse makes what Do does to files of the machine, by its FS alone; nil where that cannot be known before. Plan calls it with an FS
+	// that keeps changes in memory, so that it meets the errors of Apply.
+	rehearse func(ctx context.Context) error
+	field    string // of the document, for the errors of rehearse
+}
+
+// ofFiles makes a change whose Do changes nothing but files of the machine, by its FS alone.
+func (c *Change) ofFiles(m Machine, do func(ctx context.Context) error) *Change {
+	c.rehearse, c.field = do, m.FieldPath()
+	c.Do = func(ctx context.Context, _ Progress) error { return do(ctx) }
+	return c
+}
+
+// rehearse returns the first error that the changes of a plan would meet on the machine's files. Earlier documents are planned into
+// these files, so that only an operator can remove its cause.
+func rehearse(ctx context.Context, m Machine, plan Plan) error {
+	if !m.FS.Rehearses() {
+		return nil
+	}
+	for _, c := range plan.Changes {
+		if c.rehearse == nil || m.Offline() && c.NeedsLive {
+			continue
+		}
+		if err := c.rehearse(ctx); err != nil {
+			err = Final(err)
+			if c.field != "" {
+				err = At(err, c.field)
+			}
+			return classify(ctx, err)
+		}
+	}
+	return nil
 }
 
 // Progress sends events of a change to the host while the change is made.

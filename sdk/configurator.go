@@ -63,7 +63,11 @@ func (s *configurator) Describe(ctx context.Context, r pluginv1.DescribeRequest)
 func (s *configurator) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
 	var out pluginv1.Plan
 	owned := &claims{key: r.ClaimKey}
-	err := s.planned(ctx, r, owned, func(_ Machine, plan Plan) error {
+	rehearsal := func(m Machine) Machine { return m.Rehearsal(nil) }
+	err := s.planned(ctx, r, rehearsal, owned, func(m Machine, plan Plan) error {
+		if err := rehearse(ctx, m, plan); err != nil {
+			return err
+		}
 		for _, c := range plan.Changes {
 			out.Changes = append(out.Changes, wireChange(c))
 		}
@@ -75,7 +79,7 @@ func (s *configurator) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.P
 
 // planned decodes the document, plans, checks the plan and calls use, with the machine open.
 func (s *configurator) planned(
-	ctx context.Context, r pluginv1.Request, owned *claims, use func(Machine, Plan) error,
+	ctx context.Context, r pluginv1.Request, on func(Machine) Machine, owned *claims, use func(Machine, Plan) error,
 ) (err error) {
 	if err := s.supports(r.Target); err != nil {
 		return err
@@ -89,6 +93,7 @@ func (s *configurator) planned(
 		return classify(ctx, err)
 	}
 	defer func() { err = errors.Join(err, closeMachine()) }()
+	m = on(m)
 	m.Claims = owned.add
 	plan, err := kind.plan(ctx, m, r.Document)
 	if err != nil {

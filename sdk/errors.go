@@ -13,6 +13,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/internal/atomicfile"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -193,6 +194,11 @@ func codeOf(err error) (pluginv1.Code, string) {
 		{syscall.ENOTDIR, pluginv1.CodePrecondition, inTheWay},
 		{syscall.EISDIR, pluginv1.CodePrecondition, inTheWay},
 		{syscall.ELOOP, pluginv1.CodePrecondition, inTheWay},
+		{syscall.ENOTEMPTY, pluginv1.CodePrecondition, inTheWay},
+		{syscall.ENAMETOOLONG, pluginv1.CodePrecondition, "choose a path whose names have at most 255 bytes each, then run again"},
+		{machine.ErrTwice, pluginv1.CodePrecondition, "correct the link, or keep one of the two; namei -l shows the links of a path"},
+		{machine.ErrForeign, pluginv1.CodePrecondition, inTheWay},
+		{atomicfile.ErrBusy, pluginv1.CodeRetry, ""},
 		{fs.ErrPermission, pluginv1.CodePrecondition, "run as root, and look for an immutable file (lsattr) or a read-only mount"},
 	} {
 		if errors.Is(err, known.is) {

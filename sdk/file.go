@@ -110,14 +110,14 @@ func (s FileSpec) version() version {
 // The diff is unified, or "content differs" where not everyone may read the old or the new file.
 func File(m Machine, spec FileSpec) (*Change, error) {
 	spec.claim(m)
-	return fileChange(disk{m.FS}, spec)
+	return fileChange(m, disk{m.FS}, spec)
 }
 
 // fileChanges returns the changes of the files that differ.
-func fileChanges(f files, specs []FileSpec) ([]*Change, error) {
+func fileChanges(m Machine, f files, specs []FileSpec) ([]*Change, error) {
 	var changes []*Change
 	for _, spec := range specs {
-		change, err := fileChange(f, spec)
+		change, err := fileChange(m, f, spec)
 		if err != nil {
 			return nil, err
 		}
@@ -128,9 +128,9 @@ func fileChanges(f files, specs []FileSpec) ([]*Change, error) {
 	return changes, nil
 }
 
-func fileChange(f files, spec FileSpec) (*Change, error) {
+func fileChange(m Machine, f files, spec FileSpec) (*Change, error) {
 	if spec.Absent {
-		return absence(f, spec.Path)
+		return absence(m, f, spec.Path)
 	}
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -147,20 +147,20 @@ func fileChange(f files, spec FileSpec) (*Change, error) {
 	if same || err != nil {
 		return nil, err
 	}
-	return &Change{
+	change := &Change{
 		ID: "file:" + spec.Path, Summary: fileSummary(spec.Path, have, want),
 		Diff: difference(spec.Path, have, want, spec.Sensitive),
-		Do: func(context.Context, Progress) error {
-			now, err := f.read(spec.Path)
-			if err != nil || now.matches(want) {
-				return err
-			}
-			if err := f.permit(spec.Path, spec.Outside); err != nil { // links can have changed
-				return err
-			}
-			return f.put(spec.Path, want)
-		},
-	}, nil
+	}
+	return change.ofFiles(m, func(context.Context) error {
+		now, err := f.read(spec.Path)
+		if err != nil || now.matches(want) {
+			return err
+		}
+		if err := f.permit(spec.Path, spec.Outside); err != nil { // links can have changed
+			return err
+		}
+		return f.put(spec.Path, want)
+	}), nil
 }
 
 func fileSummary(path string, have, want version) string {
@@ -180,7 +180,7 @@ func Absent(m Machine, path string) (*Change, error) {
 	return File(m, FileSpec{Path: path, Absent: true})
 }
 
-func absence(f files, path string) (*Change, error) {
+func absence(m Machine, f files, path string) (*Change, error) {
 	info, err := f.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
@@ -193,10 +193,8 @@ func absence(f files, path string) (*Change, error) {
 	if err := f.permit(filepath.Dir(path), nil); err != nil {
 		return nil, err
 	}
-	change := &Change{
-		ID: "file:" + path, Summary: "remove " + path, Diff: path + ": removed\n",
-		Do: func(context.Context, Progress) error { return f.put(path, version{}) },
-	}
+	change := &Change{ID: "file:" + path, Summary: "remove " + path, Diff: path + ": removed\n"}
+	change.ofFiles(m, func(context.Context) error { return f.put(path, version{}) })
 	if info.Mode.IsRegular() {
 		have, err := f.read(path)
 		if err != nil {
@@ -227,13 +225,17 @@ func Directory(m Machine, path string, mode fs.FileMode) (*Change, error) {
 	default:
 		return nil, nil
 	}
-	return &Change{
-		ID: "directory:" + path, Summary: "create the directory " + path, Diff: "mode " + octal(mode) + "\n",
-		Do: func(context.Context, Progress) error {
-			if err := m.FS.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				return err
-			}
-			return m.FS.MkdirAll(path, mode)
-		},
-	}, nil
+	change := &Change{ID: "directory:" + path, Summary: "create the directory " + path, Diff: "mode " + octal(mode) + "\n"}
+	return change.ofFiles(m, func(context.Context) error {
+		if err := m.FS.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		return m.FS.MkdirAll(path, mode)
+	}), nil
+}
+
+// AbsentDirectory returns the change that removes an empty directory, as other changes of the plan leave it.
+func AbsentDirectory(m Machine, path string) *Change {
+	change := &Change{ID: "directory:" + path, Summary: "remove the directory " + path, Diff: path + ": removed\n"}
+	return change.ofFiles(m, func(context.Context) error { return m.FS.Remove(path) })
 }

@@ -207,9 +207,9 @@ func TestActivateDanglingLink(t *testing.T) {
 	if err := f.Machine.FS.Symlink("nowhere", "/etc/x.conf"); err != nil {
 		t.Fatal(err)
 	}
-	err := activate(t, f.Machine, sdk.Activation{
+	_, err := sdk.Activate(t.Context(), f.Machine, sdk.Activation{
 		Unit: "x.service", Files: []sdk.FileSpec{{Path: "/etc/x.conf", Content: []byte("x"), Mode: 0o644}},
-	}, 1)
+	})
 	wantCode(t, err, pluginv1.CodePrecondition, "/etc/x.conf is a dangling link")
 	if calls := f.Services.Calls(); len(calls) != 0 {
 		t.Errorf("services were asked for %q", calls)

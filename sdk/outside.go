@@ -8,8 +8,9 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// systemDirectory belongs to the operating system (SPEC G-14).
-const systemDirectory = "/usr"
+// systemDirectories belong to the operating system (SPEC G-14) and to the kernel. A link to /dev/null is how an administrator masks a
+// file, also in an image without devices, where a write through it would create that file.
+func systemDirectories() []string { return []string{"/usr", "/dev", "/proc", "/sys"} }
 
 // Outside returns a final Precondition if a write to a path would change something in or below /usr or one of these directories, by its
 // text or by links of the machine. File does this for the path of each file; a plan calls Outside for a file that only its changes can
@@ -27,7 +28,7 @@ func permit(files *machine.FS, path string, outside []string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	reached, err := files.Reaches(path, append(slices.Clip(outside), systemDirectory)...)
+	reached, err := files.Reaches(path, slices.Concat(outside, systemDirectories())...)
 	if err != nil || reached == "" {
 		return err
 	}

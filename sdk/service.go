@@ -44,8 +44,13 @@ func ServiceState(ctx context.Context, m Machine, unit string, want ServiceSpec)
 		return nil, nil
 	}
 	var changes []*Change
+	if want.Enabled != nil && *want.Enabled {
+		if err := enablable(unit, state); err != nil {
+			return nil, err
+		}
+	}
 	if want.Enabled != nil && state.Enabled != *want.Enabled {
-		changes = append(changes, enablement(m.Services, unit, *want.Enabled))
+		changes = append(changes, enablement(m, unit, *want.Enabled))
 	}
 	switch {
 	case want.Running == nil:
@@ -68,12 +73,14 @@ func claimUnit(m Machine, unit string, state machine.ServiceState, attribute str
 	m.Claim("unit:"+cmp.Or(state.ID, unit)+"#"+attribute, "", value...)
 }
 
-func enablement(services machine.Services, unit string, enabled bool) *Change {
+func enablement(m Machine, unit string, enabled bool) *Change {
 	action := map[bool]string{true: "enable", false: "disable"}[enabled]
-	return &Change{
-		ID: action + ":" + unit, Summary: action + " " + unit,
-		Do: func(ctx context.Context, _ Progress) error { return services.SetEnabled(ctx, unit, enabled) },
+	set := func(ctx context.Context) error { return m.Services.SetEnabled(ctx, unit, enabled) }
+	change := (&Change{ID: action + ":" + unit, Summary: action + " " + unit}).ofFiles(m, set)
+	if !m.Offline() { // the service manager makes the links, which a rehearsal must not
+		change.rehearse = nil
 	}
+	return change
 }
 
 // start starts a unit and checks that it runs: a simple service counts as started before it has done anything.
@@ -103,6 +110,15 @@ func usable(m Machine, unit string, state machine.ServiceState) error {
 		return Precondition(unit+" is masked: it cannot be started", "find out why, then: systemctl unmask "+unit)
 	}
 	return nil
+}
+
+// enablable refuses a unit that nothing can enable. An image refuses more when the plan rehearses the links.
+func enablable(unit string, state machine.ServiceState) error {
+	if state.Enabled || !slices.Contains([]string{"static", "generated", "transient"}, state.FileState) {
+		return nil
+	}
+	return Precondition(unit+" cannot be enabled ("+state.FileState+"): its [Install] section does not say when to start it",
+		"add the section in a unit of the same name in /etc/systemd/system, see systemctl cat "+unit+", then run again")
 }
 
 // explained returns the failure of a start, or that the unit was masked or removed meanwhile, if that is the cause.

@@ -10,6 +10,9 @@ import (
 // ErrBusy says that another live process kept writing the same file for longer than a write is willing to wait.
 var ErrBusy = errors.New("another process keeps writing this file")
 
+// ErrForeign says that a file of a reserved name was not made by this package.
+var ErrForeign = errors.New("in the way and was not made by machineadm")
+
 // failed names the file and the step, so that a full disk and a missing right can be distinguished.
 func failed(op, dir, name, step string, err error) error {
 	if err == nil {

@@ -18,7 +18,7 @@ func Remove(dir *os.File, leftover string) error {
 	case Leftover(leftover):
 		err = w.clearStale()
 	}
-	if err != nil && !errors.Is(err, errForeign) {
+	if err != nil && !errors.Is(err, ErrForeign) {
 		return failed("remove", dir.Name(), leftover, "clean up after an interrupted write", err)
 	}
 	return nil

@@ -17,7 +17,7 @@ func Symlink(dir *os.File, target, name string) error {
 	if err := checkName(name); err != nil {
 		return fail("check the name", err)
 	}
-	if err := refuseAppendOnly(fd); err != nil {
+	if err := refusePinned(fd, name); err != nil {
 		return fail("put the link in place", err)
 	}
 	temporary := temporaryName(name, linkSuffix)
@@ -59,7 +59,7 @@ func removeLink(dir int, temporary string) error {
 	var st unix.Stat_t
 	err := unix.Fstatat(dir, temporary, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK {
-		return fmt.Errorf("%s is %w: not a link", temporary, errForeign)
+		return fmt.Errorf("%s is %w: not a link", temporary, ErrForeign)
 	}
 	if err == nil {
 		err = unix.Unlinkat(dir, temporary, 0)

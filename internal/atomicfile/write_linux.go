@@ -29,7 +29,7 @@ func Write(dir *os.File, name string, data []byte, o Options) error {
 	if err != nil {
 		return w.failed("check the mode", err)
 	}
-	if err := refuseAppendOnly(w.dir); err != nil {
+	if err := refusePinned(w.dir, name); err != nil {
 		return w.failed("create a temporary file", err)
 	}
 	if err := w.acquire(newBackoff(ownerWait)); err != nil {
@@ -100,9 +100,6 @@ func (w *writer) tryAcquire() (bool, error) {
 	return true, nil
 }
 
-// errForeign says that a file of a reserved name was not made by this package.
-var errForeign = errors.New("in the way and was not made by machineadm")
-
 // clearStale removes the temporary file if its writer is dead. What bears the reserved name but cannot be ours is
 // left alone, with an error that names it.
 func (w *writer) clearStale() error {
@@ -113,7 +110,7 @@ func (w *writer) clearStale() error {
 	}
 	// Looked at before it is opened: opening a device can do things.
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return fmt.Errorf("%s is %w: not a regular file", w.temporary, errForeign)
+		return fmt.Errorf("%s is %w: not a regular file", w.temporary, ErrForeign)
 	}
 	const flags = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	fd, err := openat(w.dir, w.temporary, unix.O_RDWR|flags, 0)
@@ -136,11 +133,11 @@ func (w *writer) removeIfDead(fd int) error {
 		return err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return fmt.Errorf("%s is %w: not a regular file", w.temporary, errForeign)
+		return fmt.Errorf("%s is %w: not a regular file", w.temporary, ErrForeign)
 	}
 	// Root's may bear any owner: a write that hands its file to a user can die after the change of owner.
 	if os.Geteuid() != 0 && int(st.Uid) != os.Geteuid() || st.Nlink > 1 {
-		return fmt.Errorf("%s is %w: owned by uid %d, %d links", w.temporary, errForeign, st.Uid, st.Nlink)
+		return fmt.Errorf("%s is %w: owned by uid %d, %d links", w.temporary, ErrForeign, st.Uid, st.Nlink)
 	}
 	held, err := w.lock(fd)
 	if !held || err != nil {
@@ -267,16 +264,6 @@ func openat(dir int, name string, flags int, mode uint32) (fd int, err error) {
 		return err
 	})
 	return fd, err
-}
-
-// refuseAppendOnly keeps a temporary file out of a directory (chattr +a) that would take it and never let go of it.
-func refuseAppendOnly(dir int) error {
-	var st unix.Statx_t
-	err := unix.Statx(dir, "", unix.AT_EMPTY_PATH, 0, &st)
-	if err == nil && st.Attributes&unix.STATX_ATTR_APPEND != 0 {
-		return fmt.Errorf("the directory is append-only (chattr -a): %w", unix.EPERM)
-	}
-	return nil // whatever is wrong with the directory, the next step says
 }
 
 func syncDirectory(dir int) error {

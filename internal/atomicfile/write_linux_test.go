@@ -165,9 +165,9 @@ func TestAttributes(t *testing.T) {
 		ofDirectory bool
 		step        string
 	}{
-		"immutable file":        {immutable, false, "put the new file in place"},
-		"append-only file":      {appendOnly, false, "put the new file in place"},
-		"immutable directory":   {immutable, true, "create a temporary file"},
+		"immutable file":        {immutable, false, "the file is immutable (chattr -i)"},
+		"append-only file":      {appendOnly, false, "the file is append-only (chattr -a)"},
+		"immutable directory":   {immutable, true, "the directory is immutable (chattr -i)"},
 		"append-only directory": {appendOnly, true, "the directory is append-only (chattr -a)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -194,8 +194,15 @@ func TestAttributes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = Symlink(dir, "/somewhere", "f")
-			wantFailure(t, errors.Join(err, dir.Close()), path, unix.EPERM, "put the link in place")
+			defer func() {
+				if err := dir.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			wantFailure(t, Symlink(dir, "/somewhere", "f"), path, unix.EPERM, test.step)
+			for _, check := range []func(*os.File, string) error{CheckWrite, CheckSymlink, CheckRemoval} {
+				wantFailure(t, check(dir, "f"), path, unix.EPERM, test.step)
+			}
 		})
 	}
 }

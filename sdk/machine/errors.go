@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/machineadm/machineadm/internal/atomicfile"
 	"github.com/machineadm/machineadm/internal/rooted"
 )
 
@@ -19,6 +20,10 @@ var (
 	ErrUnsafe = errors.New("others could interfere here")
 	// ErrNotRegular reports a device, a pipe or a socket where a regular file is read or replaced.
 	ErrNotRegular = rooted.ErrNotRegular
+	// ErrForeign reports that something else has the name that is reserved for the temporary file of a write.
+	ErrForeign = atomicfile.ErrForeign
+	// ErrTwice reports that two files of a plan are one file of the machine, by its links.
+	ErrTwice = errors.New("a link of this machine makes it the same file as another one of the plan, which differs")
 	// ErrTooLarge reports a file that is larger than the limit.
 	ErrTooLarge = errors.New("file too large")
 )

@@ -33,11 +33,13 @@ type FS struct {
 	root   string
 	handle *rooted.Root
 	before func()
+	// rehearsal receives the changes of a plan; nil: they are made.
+	rehearsal *rehearsal
 }
 
 // Before returns the same file system, which calls a function ahead of each change. Tests end a plugin there, see
 // machinetest.Crash.
-func (f *FS) Before(change func()) *FS { return &FS{f.root, f.handle, change} }
+func (f *FS) Before(change func()) *FS { return &FS{f.root, f.handle, change, f.rehearsal} }
 
 // Info describes a file.
 type Info struct {

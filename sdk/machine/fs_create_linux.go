@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/machineadm/machineadm/internal/atomicfile"
 	"github.com/machineadm/machineadm/internal/rooted"
 )
 
@@ -17,7 +19,8 @@ import (
 const maxLinks = 40
 
 // openParent opens the directory in which the entry base is to be created or replaced, and creates what is missing of it.
-// With follow, links in the last segment are followed, so that the file at their end is replaced.
+// With follow, links in the last segment are followed, so that the file at their end is replaced. In a rehearsal nothing is created, and
+// the directory is nil where it is missing.
 func (f *FS) openParent(name string, follow bool) (_ *os.File, base string, err error) {
 	if err := checkName(name); err != nil {
 		return nil, "", err
@@ -31,7 +34,10 @@ func (f *FS) openParent(name string, follow bool) (_ *os.File, base string, err 
 		}
 		dir, err := f.safeDirectory(parent)
 		if errors.Is(err, fs.ErrNotExist) {
-			if err = f.createDirectory(parent, parentMode); err == nil {
+			if err = f.createDirectory(parent, parentMode); err == nil && f.rehearsal != nil {
+				return nil, base, nil
+			}
+			if err == nil {
 				dir, err = f.safeDirectory(parent)
 			}
 		}
@@ -48,6 +54,9 @@ func (f *FS) openParent(name string, follow bool) (_ *os.File, base string, err 
 		case info.Mode.Type() == fs.ModeSymlink:
 			if name, err = rooted.Readlink(dir, base); !strings.HasPrefix(name, "/") {
 				name = parent + name
+			}
+			if err == nil && strings.HasSuffix(name, "/") { // a directory for every reader
+				err = unix.EISDIR
 			}
 		case info.Mode.IsDir():
 			err = unix.EISDIR
@@ -67,6 +76,9 @@ func (f *FS) mkdirAll(name string, mode fs.FileMode) error {
 	}
 	if mode&^fs.ModePerm != 0 {
 		return fmt.Errorf("%w: mode %v has more than permission bits", fs.ErrInvalid, mode)
+	}
+	if f.rehearsal != nil {
+		return f.rehearseDirectory(name, mode)
 	}
 	return f.createDirectory(name, mode)
 }
@@ -90,17 +102,19 @@ func (f *FS) createDirectory(name string, mode fs.FileMode) (err error) {
 		return err
 	}
 	dir, err := f.safeDirectory(parent)
+	if f.rehearsal != nil && errors.Is(err, fs.ErrNotExist) {
+		return nil // it is to be created as well
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = closed(dir, err) }()
+	if f.rehearsal != nil {
+		return cmp.Or(atomicfile.CheckRemoval(dir, base), notInTheWay(dir, base))
+	}
 	switch err := unix.Mkdirat(int(dir.Fd()), base, uint32(mode.Perm())); {
-	case errors.Is(err, unix.EEXIST): // a dangling link, or another process was faster
-		info, err := lstatAt(dir, base)
-		if err == nil && !info.Mode.IsDir() {
-			err = fmt.Errorf("%s exists and is not a directory: %w", base, unix.ENOTDIR)
-		}
-		return err
+	case errors.Is(err, unix.EEXIST):
+		return notInTheWay(dir, base)
 	case err != nil:
 		return err
 	}
@@ -109,4 +123,18 @@ func (f *FS) createDirectory(name string, mode fs.FileMode) (err error) {
 		return fmt.Errorf("set the mode of the new directory %s: %w", base, err)
 	}
 	return withoutPath(dir.Sync())
+}
+
+// notInTheWay refuses anything but a directory where one is to be created: a dangling link. Another process can have created it.
+func notInTheWay(dir *os.File, base string) error {
+	info, err := lstatAt(dir, base)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	case err == nil && info.Mode.Type() == fs.ModeSymlink:
+		return fmt.Errorf("%s is a link that leads to nothing: %w", base, unix.ENOTDIR)
+	case err == nil && !info.Mode.IsDir():
+		return fmt.Errorf("%s exists and is not a directory: %w", base, unix.ENOTDIR)
+	}
+	return err
 }

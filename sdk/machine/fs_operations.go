@@ -17,11 +17,7 @@ import (
 // ReadFile returns the contents of a regular file of at most MaxFileBytes. Links are followed. Devices, pipes and
 // sockets are refused with ErrNotRegular without being opened.
 func (f *FS) ReadFile(name string) ([]byte, error) {
-	file, err := f.open(name)
-	if err != nil {
-		return nil, f.failed("read", name, err)
-	}
-	data, err := readAll(file, MaxFileBytes)
+	data, err := f.read(name)
 	return data, f.failed("read", name, err)
 }
 
@@ -92,14 +88,23 @@ func (f *FS) WriteFileAs(name string, data []byte, mode fs.FileMode, uid, gid in
 // it returns without an error, the mode survives a crash. Windows: ErrUnsupported.
 func (f *FS) Chmod(name string, mode fs.FileMode) error {
 	f.changing()
-	return f.failed("chmod", name, f.setAttributes(name, func(file *os.File) error { return file.Chmod(mode) }))
+	return f.failed("chmod", name, f.setAttributes(name, func(file *os.File) error { return file.Chmod(mode) },
+		func(p *PlannedFile) { p.Mode = mode }))
 }
 
 // Chown sets user and group of a file or directory, as Chmod does the mode; -1 leaves one unchanged. It removes setuid and
 // setgid bits, see chown(2).
 func (f *FS) Chown(name string, uid, gid int) error {
 	f.changing()
-	return f.failed("chown", name, f.setAttributes(name, func(file *os.File) error { return file.Chown(uid, gid) }))
+	return f.failed("chown", name, f.setAttributes(name, func(file *os.File) error { return file.Chown(uid, gid) },
+		func(p *PlannedFile) {
+			if uid >= 0 {
+				p.UID = uid
+			}
+			if gid >= 0 {
+				p.GID = gid
+			}
+		}))
 }
 
 // LookupOwner returns the numbers of a user and a group in the target's own /etc/passwd and /etc/group, which can differ

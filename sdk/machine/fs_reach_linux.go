@@ -12,13 +12,7 @@ func (f *FS) destination(name string) (string, error) {
 	if err := checkName(name); err != nil {
 		return "", err
 	}
-	return follow(name, func(name string) (string, bool, error) {
-		if ok, err := isLink(f.lstat(name)); !ok {
-			return "", false, err
-		}
-		target, err := f.readlink(name)
-		return target, err == nil, err
-	})
+	return follow(name, f.link)
 }
 
 func (f *FS) reaches(name string, directories []string) (string, error) {

@@ -1,7 +1,9 @@
 package machine
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -40,18 +42,32 @@ func openAt(dir *os.File, base string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), base), nil
 }
 
-func (f *FS) open(name string) (*os.File, error) {
-	if err := checkName(name); err != nil {
+// read returns the content of a regular file.
+func (f *FS) read(name string) ([]byte, error) {
+	p, at, err := f.planned(name, true)
+	switch {
+	case err != nil:
+		return nil, err
+	case p != nil && p.Directory:
+		return nil, fmt.Errorf("%w: %w", ErrNotRegular, unix.EISDIR)
+	case p != nil:
+		return bytes.Clone(p.Content), nil
+	}
+	file, err := f.openNow(at)
+	if err != nil {
 		return nil, err
 	}
-	return f.handle.OpenFile(name)
+	return readAll(file, MaxFileBytes)
 }
 
+func (f *FS) openNow(name string) (*os.File, error) { return f.handle.OpenFile(name) }
+
 func (f *FS) stat(name string) (_ Info, err error) {
-	if err := checkName(name); err != nil {
-		return Info{}, err
+	p, at, err := f.planned(name, true)
+	if p != nil || err != nil {
+		return infoOf(p), err
 	}
-	reference, err := f.lookup(name)
+	reference, err := f.lookup(at)
 	if err != nil {
 		return Info{}, err
 	}
@@ -81,7 +97,15 @@ func (f *FS) parent(name string) (*os.File, string, error) {
 	return handle, cmp.Or(base, "."), err
 }
 
-func (f *FS) lstat(name string) (_ Info, err error) {
+func (f *FS) lstat(name string) (Info, error) {
+	p, at, err := f.planned(name, false)
+	if p != nil || err != nil {
+		return infoOf(p), err
+	}
+	return f.lstatNow(at)
+}
+
+func (f *FS) lstatNow(name string) (_ Info, err error) {
 	dir, base, err := f.parent(name)
 	if err != nil {
 		return Info{}, err
@@ -100,18 +124,39 @@ func lstatAt(dir *os.File, base string) (_ Info, err error) {
 }
 
 func (f *FS) readDir(name string) (_ []string, err error) {
-	if err := checkName(name); err != nil {
+	p, at, err := f.planned(name, true)
+	switch {
+	case err != nil:
 		return nil, err
+	case p != nil && !p.Directory:
+		return nil, unix.ENOTDIR
 	}
-	dir, err := f.handle.OpenDir(name)
+	dir, err := f.handle.OpenDir(at)
+	if p != nil && errors.Is(err, fs.ErrNotExist) {
+		return f.plannedNames(at, nil), nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = closed(dir, err) }()
-	return dir.Readdirnames(-1)
+	names, err := dir.Readdirnames(-1)
+	return f.plannedNames(at, names), err
 }
 
-func (f *FS) readlink(name string) (_ string, err error) {
+func (f *FS) readlink(name string) (string, error) {
+	p, at, err := f.planned(name, false)
+	switch {
+	case err != nil:
+		return "", err
+	case p != nil && p.Link == "":
+		return "", unix.EINVAL
+	case p != nil:
+		return p.Link, nil
+	}
+	return f.readlinkNow(at)
+}
+
+func (f *FS) readlinkNow(name string) (_ string, err error) {
 	dir, base, err := f.parent(name)
 	if err != nil {
 		return "", err

@@ -19,7 +19,13 @@ func (f *FS) enter(name string, use func(root *os.Root, relative string) error) 
 	return closed(root, use(root, relative))
 }
 
-func (f *FS) open(name string) (*os.File, error) { return f.handle.OpenFile(name) }
+func (f *FS) read(name string) ([]byte, error) {
+	file, err := f.handle.OpenFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(file, MaxFileBytes)
+}
 
 func (f *FS) stat(name string) (Info, error) { return f.describe(name, (*os.Root).Stat) }
 
@@ -114,7 +120,9 @@ func (f *FS) write(name string, data []byte, o atomicfile.Options) (err error) {
 	return closed(dir, atomicfile.Write(dir, base, data, o))
 }
 
-func (f *FS) setAttributes(string, func(*os.File) error) error { return ErrUnsupported }
+func (f *FS) setAttributes(string, func(*os.File) error, func(*PlannedFile)) error {
+	return ErrUnsupported
+}
 
 func (f *FS) symlink(target, name string) error {
 	dir, base, err := f.openParent(name)

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,16 @@ import (
 )
 
 func (f *FS) write(name string, data []byte, o atomicfile.Options) error {
+	if f.rehearsal != nil {
+		p := PlannedFile{Content: bytes.Clone(data), Mode: o.Mode, UID: os.Geteuid(), GID: os.Getegid()}
+		if o.Owner != nil && o.Owner.UID >= 0 {
+			p.UID = o.Owner.UID
+		}
+		if o.Owner != nil && o.Owner.GID >= 0 {
+			p.GID = o.Owner.GID
+		}
+		return f.rehearsePut(name, true, p, atomicfile.CheckWrite)
+	}
 	dir, base, err := f.openParent(name, true)
 	if err != nil {
 		return err
@@ -21,6 +32,9 @@ func (f *FS) write(name string, data []byte, o atomicfile.Options) error {
 }
 
 func (f *FS) symlink(target, name string) error {
+	if f.rehearsal != nil {
+		return f.rehearsePut(name, false, PlannedFile{Link: target, UID: os.Geteuid(), GID: os.Getegid()}, atomicfile.CheckSymlink)
+	}
 	dir, base, err := f.openParent(name, false)
 	if err != nil {
 		return err
@@ -42,7 +56,10 @@ func (f *FS) safeParent(name string) (*os.File, string, error) {
 }
 
 // setAttributes changes attributes of a file or directory that cannot be replaced meanwhile.
-func (f *FS) setAttributes(name string, change func(*os.File) error) (err error) {
+func (f *FS) setAttributes(name string, change func(*os.File) error, rehearsed func(*PlannedFile)) (err error) {
+	if f.rehearsal != nil {
+		return f.rehearseAttributes(name, rehearsed)
+	}
 	dir, base, err := f.safeParent(name)
 	if err != nil {
 		return err
@@ -67,6 +84,9 @@ func (f *FS) setAttributes(name string, change func(*os.File) error) (err error)
 }
 
 func (f *FS) remove(name string) (err error) {
+	if f.rehearsal != nil {
+		return f.rehearseRemoval(name, atomicfile.CheckRemoval)
+	}
 	dir, base, err := f.safeParent(name)
 	if errors.Is(err, unix.ENOTDIR) {
 		return fs.ErrNotExist

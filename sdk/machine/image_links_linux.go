@@ -43,9 +43,9 @@ func (s *image) link(unit imageUnit, link string) error {
 	}
 	current, err := s.files.Readlink(name)
 	switch {
-	case err != nil || path.Base(current) == path.Base(unit.fragment):
+	case err != nil || leadsTo(current, unit):
 		return err
-	case !strings.Contains(link, "/"):
+	case isAlias(link):
 		return fmt.Errorf("the alias %s already leads to another unit, %s", name, current)
 	default:
 		return s.files.Symlink(unit.fragment, name)
@@ -72,10 +72,10 @@ func (s *image) disable(unit imageUnit) error {
 		}
 	}
 	for _, link := range unit.links() {
-		if !strings.Contains(link, "/") {
+		if isAlias(link) {
 			continue // an alias starts nothing
 		}
-		exists, err := s.linked(link)
+		exists, err := s.linked(unit, link)
 		if err != nil {
 			return err
 		}

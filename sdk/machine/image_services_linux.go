@@ -68,6 +68,9 @@ func (s *image) each(unit string, change func(imageUnit) error) error {
 	units := []string{unit}
 	for i := 0; i < len(units); i++ {
 		found, err := s.find(units[i])
+		if i > 0 && errors.Is(err, fs.ErrNotExist) {
+			continue // systemctl only warns: packages name units of others that may be missing
+		}
 		if err != nil {
 			return err
 		}

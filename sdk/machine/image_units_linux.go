@@ -88,7 +88,7 @@ func (s *image) findOne(unit string) (found imageUnit, alias string, err error) 
 func (s *image) enabled(unit imageUnit) (bool, error) {
 	links := unit.links()
 	for _, link := range links {
-		exists, err := s.linked(link)
+		exists, err := s.linked(unit, link)
 		if err != nil || !exists {
 			return false, err
 		}
@@ -96,16 +96,32 @@ func (s *image) enabled(unit imageUnit) (bool, error) {
 	return len(links) > 0, nil
 }
 
-// linked searches every unit directory, because a distribution can enable units in its own.
-func (s *image) linked(link string) (bool, error) {
+// linked searches every unit directory for a link to the unit, because a distribution can enable units in its own.
+func (s *image) linked(unit imageUnit, link string) (bool, error) {
 	for _, directory := range unitDirectories() {
-		info, err := s.files.Lstat(path.Join(directory, link))
-		if err == nil && info.Mode.Type() == fs.ModeSymlink {
-			return true, nil
-		}
-		if err != nil && !isAbsent(err) {
+		name := path.Join(directory, link)
+		info, err := s.files.Lstat(name)
+		switch {
+		case isAbsent(err), err == nil && info.Mode.Type() != fs.ModeSymlink:
+			continue
+		case err != nil:
 			return false, err
+		}
+		target, err := s.files.Readlink(name)
+		if err != nil || leadsTo(target, unit) {
+			return err == nil, err
+		}
+		if isAlias(link) { // the first directory decides which unit a name means
+			return false, nil
 		}
 	}
 	return false, nil
 }
+
+// leadsTo reports whether a link with this target means the unit.
+func leadsTo(target string, unit imageUnit) bool {
+	return path.Base(target) == path.Base(unit.fragment)
+}
+
+// isAlias reports whether a link of an [Install] section is another name of the unit.
+func isAlias(link string) bool { return !strings.Contains(link, "/") }

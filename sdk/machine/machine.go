@@ -58,6 +58,9 @@ func (m Machine) Field(field string) Machine {
 	return m
 }
 
+// FieldPath returns the field path of Field.
+func (m Machine) FieldPath() string { return m.field }
+
 // New opens the live machine (root is "" or "/"), or the image whose root directory is root. stateDir is the directory of
 // State, "" for none. The returned function closes the machine.
 func New(root, stateDir string, t target.Target) (Machine, func() error, error) {

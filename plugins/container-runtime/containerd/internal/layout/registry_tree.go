@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -97,10 +96,7 @@ func Registries(m sdk.Machine, want settings.Desired, r settings.Release, result
 func (t RegistryTree) Removals(m sdk.Machine) []*sdk.Change {
 	var changes []*sdk.Change
 	for _, directory := range t.directories {
-		changes = append(changes, &sdk.Change{
-			ID: "directory:" + directory, Summary: "remove the directory " + directory, Diff: directory + ": removed\n",
-			Do: func(context.Context, sdk.Progress) error { return m.FS.Remove(directory) },
-		})
+		changes = append(changes, sdk.AbsentDirectory(m, directory))
 	}
 	return changes
 }
