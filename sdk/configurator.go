@@ -36,6 +36,9 @@ func (s *configurator) Describe(ctx context.Context, r pluginv1.DescribeRequest)
 		Name: s.plugin.Name, Version: s.plugin.Version, Distributions: s.plugin.Distributions,
 		Fitness: FitnessInstalled, FitnessReason: "serves " + r.Target.OS,
 	}
+	if s.goos == "linux" { // elsewhere there is no Rehearsal
+		d.Capabilities = []string{pluginv1.CapabilityFiles}
+	}
 	for _, k := range s.kinds {
 		kind := pluginv1.Kind{APIVersion: k.apiVersion, Kind: k.kind, Phase: k.phase, SecretFields: k.secrets}
 		if r.JSONSchema {
@@ -63,13 +66,18 @@ func (s *configurator) Describe(ctx context.Context, r pluginv1.DescribeRequest)
 func (s *configurator) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
 	var out pluginv1.Plan
 	owned := &claims{key: r.ClaimKey}
-	rehearsal := func(m Machine) Machine { return m.Rehearsal(nil) }
+	rehearsal := func(m Machine) Machine { return m.Rehearsal(r.Files) }
 	err := s.planned(ctx, r, rehearsal, owned, func(m Machine, plan Plan) error {
 		if err := rehearse(ctx, m, plan); err != nil {
 			return err
 		}
 		for _, c := range plan.Changes {
-			out.Changes = append(out.Changes, wireChange(c))
+			change := wireChange(c)
+			change.Listed = r.ListFiles && c.rehearse != nil && !c.NeedsLive
+			out.Changes = append(out.Changes, change)
+		}
+		if r.ListFiles {
+			out.Files = m.FS.Rehearsed()
 		}
 		out.Warnings, out.Claims = plan.Warnings, owned.all
 		return owned.check()

@@ -91,3 +91,55 @@ func activating(ctx context.Context, m sdk.Machine, _ probe) (sdk.Plan, error) {
 	plan.Add(changes...)
 	return plan, err
 }
+
+// TestPlanListsFiles: a plan lists what its changes leave, and has nothing to do on top of that; changes beyond files are not listed.
+func TestPlanListsFiles(t *testing.T) {
+	t.Parallel()
+	const unit = "/usr/lib/systemd/system/d.service"
+	plugin := configurator(activating)
+	root := machinetest.Root(t)
+	require.NoError(t, os.MkdirAll(filepath.Join(root, filepath.Dir(unit)), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(root, unit), []byte("[Service]\nExecStart=/bin/d\n[Install]\nWantedBy=multi-user.target\n"), 0o644))
+	before := machinetest.Tree(t, root)
+	r := pluginv1.Request{Document: document(`{}`), Root: root, Target: machinetest.Target()}
+	plan, err := plugin.Plan(t.Context(), r)
+	require.NoError(t, err)
+	assert.Empty(t, plan.Files, "the runtime did not ask")
+	r.ListFiles = true
+	plan, err = plugin.Plan(t.Context(), r)
+	require.NoError(t, err)
+	listed := map[string]bool{}
+	for _, c := range plan.Changes {
+		listed[c.ID] = c.Listed
+	}
+	assert.Equal(t, map[string]bool{"file:/etc/d/file": true, "enable:d.service": true, "activate:d.service": false}, listed)
+	const want = "/etc/systemd/system/multi-user.target.wants/d.service"
+	left := map[string]pluginv1.PlannedFile{}
+	for _, f := range plan.Files {
+		left[f.Path] = f
+	}
+	assert.Equal(t, "new\n", string(left["/etc/d/file"].Content))
+	assert.Equal(t, unit, left[want].Link)
+	assert.True(t, left["/etc/d"].Directory)
+	assert.Equal(t, before, machinetest.Tree(t, root))
+
+	again := r
+	again.Files = plan.Files
+	settled, err := plugin.Plan(t.Context(), again)
+	require.NoError(t, err)
+	assert.Empty(t, settled.Files)
+	require.Len(t, settled.Changes, 1)
+	assert.Equal(t, "activate:d.service", settled.Changes[0].ID)
+	again.Files = append(again.Files, pluginv1.PlannedFile{Path: unit, Absent: true})
+	_, err = plugin.Plan(t.Context(), again)
+	wantCode(t, err, pluginv1.CodePrecondition, "d.service is not installed")
+
+	_, err = plugin.Apply(t.Context(), r, 0, func(pluginv1.Event) error { return nil })
+	require.NoError(t, err)
+	content, err := os.ReadFile(filepath.Join(root, "etc/d/file"))
+	require.NoError(t, err)
+	assert.Equal(t, "new\n", string(content))
+	target, err := os.Readlink(filepath.Join(root, want))
+	require.NoError(t, err)
+	assert.Equal(t, unit, target)
+}

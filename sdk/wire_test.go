@@ -68,7 +68,7 @@ func TestApplyOverTheWire(t *testing.T) {
 		t.Errorf("finished %+v, %v", finished, err)
 	}
 	started := func(i int, reboot sdk.Reboot) string {
-		return fmt.Sprintf("Started{Change:{ID:change-%d Summary:do change-%d Diff: NeedsLive:false Reboot:%v}}", i, i, reboot)
+		return fmt.Sprintf("Started{Change:%+v}", pluginv1.Change{ID: fmt.Sprintf("change-%d", i), Summary: fmt.Sprintf("do change-%d", i), Reboot: reboot})
 	}
 	want := []string{
 		"Warning{Field:spec.count Message:many}",

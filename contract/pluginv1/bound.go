@@ -19,6 +19,7 @@ const (
 	MaxSchemaBytes = 1 << 20   // Kind.json_schema
 	MaxChanges     = 10_000    // of a plan
 	MaxClaims      = 20_000    // of a plan
+	MaxFiles       = 20_000    // of a plan
 	MaxWarnings    = 100       // of a plan, and of an Apply
 	MaxViolations  = 1_000     // of an error
 	MaxFacts       = 64        // of an error

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 
@@ -48,7 +49,7 @@ func receivedDescription(answer *pb.DescribeResponse) (Description, error) {
 }
 
 // receivedPlan converts and checks an answer of Plan.
-func receivedPlan(answer *pb.PlanResponse, keyed bool) (Plan, error) {
+func receivedPlan(answer *pb.PlanResponse, keyed, listing bool) (Plan, error) {
 	bound(answer)
 	p := planFromPB(answer)
 	if err := checkChanges("the plan", p.Changes); err != nil {
@@ -59,6 +60,9 @@ func receivedPlan(answer *pb.PlanResponse, keyed bool) (Plan, error) {
 	}
 	if !keyed && len(p.Claims) > 0 {
 		return Plan{}, breach("P-34", "Plan answered with claims although the request has no key")
+	}
+	if err := checkFiles(p, listing); err != nil {
+		return Plan{}, err
 	}
 	var err error
 	if p.Claims, err = checkClaims(p.Claims); err != nil {
@@ -179,4 +183,23 @@ func eventFromPB(e *pb.ApplyEvent) Event {
 	default:
 		return nil
 	}
+}
+
+// checkFiles checks what a plan lists (P-50).
+func checkFiles(p Plan, requested bool) error {
+	listed := slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Listed })
+	switch {
+	case !requested && (len(p.Files) > 0 || listed):
+		return breach("P-50", "Plan answered with files although the request does not ask for them")
+	case len(p.Files) > MaxFiles:
+		return breach("P-31", "the plan lists %d files, more than %d", len(p.Files), MaxFiles)
+	}
+	seen := map[string]bool{}
+	for _, f := range p.Files {
+		if f.Path != path.Clean(f.Path) || !path.IsAbs(f.Path) || seen[f.Path] {
+			return breach("P-50", "the plan lists a file twice, or with a path that is not absolute and clean")
+		}
+		seen[f.Path] = true
+	}
+	return nil
 }

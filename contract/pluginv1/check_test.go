@@ -153,6 +153,8 @@ func TestWrongAnswers(t *testing.T) {
 			clause: "P-32", says: `claims "file:/a" twice, with different values`,
 		},
 		"too many claims":                   {answer: claims(make([]*pb.Claim, pluginv1.MaxClaims+1)...), clause: "P-31", says: "20001 claims"},
+		"files without a request":           {answer: &pb.PlanResponse{Files: []*pb.PlannedFile{{Path: "/a"}}}, clause: "P-50", says: "does not ask for them"},
+		"a listed change without a request": {answer: &pb.PlanResponse{Changes: []*pb.Change{{Id: "a", Summary: "x", Listed: true}}}, clause: "P-50", says: "does not ask for them"},
 		"without a reason, of the document": {failure: &pb.ErrorDetail{Code: pb.Code_CODE_INVALID_CONFIG}, clause: "E-7", says: "InvalidConfig has neither a message nor violations"},
 		"without a reason, of the machine":  {failure: &pb.ErrorDetail{Code: pb.Code_CODE_PRECONDITION, Hint: "x"}, clause: "E-7", says: "Precondition has neither"},
 		"an error that contradicts itself": {

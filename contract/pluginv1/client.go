@@ -50,7 +50,7 @@ func (c *Client) Plan(ctx context.Context, r Request) (Plan, error) {
 	var trailer metadata.MD
 	answer, err := c.configurator.Plan(ctx, &pb.PlanRequest{
 		Document: r.Document, Root: r.Root, Target: targetToPB(r.Target), StateDir: r.StateDir,
-		ClaimKey: r.ClaimKey,
+		ClaimKey: r.ClaimKey, Files: filesToPB(r.Files), ListFiles: r.ListFiles,
 	}, grpc.Trailer(&trailer))
 	if err != nil {
 		err = fromStatus(ctx, "Plan", err, trailer)
@@ -59,7 +59,7 @@ func (c *Client) Plan(ctx context.Context, r Request) (Plan, error) {
 		}
 		return Plan{}, err
 	}
-	return receivedPlan(answer, len(r.ClaimKey) > 0)
+	return receivedPlan(answer, len(r.ClaimKey) > 0, r.ListFiles)
 }
 
 // Apply implements Configurator. A stream without Finished is ErrCrashed; other events against the protocol are Internal.

@@ -87,14 +87,14 @@ func rebootFromPB(r pb.Reboot) Reboot {
 func changeToPB(c Change) *pb.Change {
 	return &pb.Change{
 		Id: clean(c.ID), Summary: clean(c.Summary), Diff: clean(c.Diff),
-		NeedsLive: c.NeedsLive, Reboot: rebootToPB(c.Reboot),
+		NeedsLive: c.NeedsLive, Reboot: rebootToPB(c.Reboot), Listed: c.Listed,
 	}
 }
 
 func changeFromPB(c *pb.Change) Change {
 	return Change{
 		ID: c.GetId(), Summary: c.GetSummary(), Diff: c.GetDiff(),
-		NeedsLive: c.GetNeedsLive(), Reboot: rebootFromPB(c.GetReboot()),
+		NeedsLive: c.GetNeedsLive(), Reboot: rebootFromPB(c.GetReboot()), Listed: c.GetListed(),
 	}
 }
 
@@ -123,7 +123,7 @@ func claimsFromPB(in []*pb.Claim) []Claim {
 }
 
 func planToPB(p Plan) *pb.PlanResponse {
-	out := &pb.PlanResponse{Claims: claimsToPB(p.Claims)}
+	out := &pb.PlanResponse{Claims: claimsToPB(p.Claims), Files: filesToPB(p.Files)}
 	for _, c := range p.Changes {
 		out.Changes = append(out.Changes, changeToPB(c))
 	}
@@ -134,7 +134,7 @@ func planToPB(p Plan) *pb.PlanResponse {
 }
 
 func planFromPB(p *pb.PlanResponse) Plan {
-	out := Plan{Changes: changesFromPB(p.GetChanges()), Claims: claimsFromPB(p.GetClaims())}
+	out := Plan{Changes: changesFromPB(p.GetChanges()), Claims: claimsFromPB(p.GetClaims()), Files: filesFromPB(p.GetFiles())}
 	for _, w := range p.GetWarnings() {
 		out.Warnings = append(out.Warnings, Warning{Field: w.GetField(), Message: w.GetMessage()})
 	}

@@ -40,13 +40,16 @@ func (s *server) Plan(ctx context.Context, r *pb.PlanRequest) (answer *pb.PlanRe
 	defer recovered(&err)
 	plan, err := s.impl.Plan(ctx, Request{
 		Document: r.GetDocument(), Root: r.GetRoot(), Target: targetFromPB(r.GetTarget()), StateDir: r.GetStateDir(),
-		ClaimKey: r.GetClaimKey(),
+		ClaimKey: r.GetClaimKey(), Files: filesFromPB(r.GetFiles()), ListFiles: r.GetListFiles(),
 	})
 	if len(r.GetClaimKey()) == 0 {
 		plan.Claims, err = nil, withoutClaims(err)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if !r.GetListFiles() {
+		plan = unlisted(plan)
 	}
 	return planToPB(plan), nil
 }

@@ -9,6 +9,7 @@ import (
 
 // The optional calls of a plugin, which it lists in Description.Capabilities.
 const (
+	CapabilityFiles         = "files"          // Request.Files and Request.ListFiles of Configurator.Plan
 	CapabilityReport        = "report"         // Source.Report
 	CapabilityNewPassphrase = "new-passphrase" // KeyProvider.NewPassphrase
 )

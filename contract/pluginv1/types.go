@@ -137,6 +137,10 @@ type Request struct {
 	StateDir string // private to plugin and document; empty for none
 	// ClaimKey is the key of the digests in claims; empty for no claims. Plan only.
 	ClaimKey []byte
+	// Files are what the plans of earlier documents leave of the files that they change. Plan only.
+	Files []PlannedFile
+	// ListFiles requests Plan.Files and Change.Listed. Plan only.
+	ListFiles bool
 	// TimeLeft is what is left of the document's time limit; 0 for no limit. Apply only.
 	TimeLeft time.Duration
 }
@@ -148,6 +152,7 @@ type Change struct {
 	Diff      string
 	NeedsLive bool
 	Reboot    Reboot
+	Listed    bool // it does nothing but what Plan.Files lists
 }
 
 // Warning is a message for people that stops nothing.
@@ -161,6 +166,7 @@ type Plan struct {
 	Changes  []Change
 	Warnings []Warning
 	Claims   []Claim // everything that the document owns, also what matches already
+	Files    []PlannedFile
 }
 
 // Event is an event of Apply: Started, Changed, Progress, Warning, and last, exactly once, Finished.

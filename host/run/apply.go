@@ -188,7 +188,7 @@ func (r *runner) planPending(ctx context.Context, p *planned, end time.Time) err
 	defer cancel()
 	ctx, cancelLimit := context.WithDeadlineCause(ctx, end, errTimedOut)
 	defer cancelLimit()
-	plan, err := r.requestPlan(ctx, p.doc, p.result.by)
+	plan, err := r.requestPlan(ctx, p.doc, p.result.by, outlook{})
 	var own problems
 	var over *runError
 	switch {

@@ -114,6 +114,7 @@ func (w *world) Start(_ context.Context, p catalog.Plugin) (*launch.Plugin, erro
 		Kill: func() { fake.once.Do(func() { w.note("kill %s", provider); close(fake.killed) }) },
 		Description: pluginv1.Description{
 			Name: cmp.Or(fake.named, provider), Version: "1", Kinds: fake.kinds, Fitness: fake.fitness, FitnessReason: "as the test says",
+			Capabilities: fake.able,
 		},
 	}, nil
 }

@@ -19,8 +19,10 @@ type fakePlugin struct {
 	apply    func(ctx context.Context, name string, send func(pluginv1.Event) error) (pluginv1.Finished, error)
 	calls    map[string]int
 	onApply  func(r pluginv1.Request)
-	silent   bool   // writes nothing to stderr
-	stateDir string // of the last Apply
+	able     []string                                        // its capabilities
+	answer   func(r pluginv1.Request) (pluginv1.Plan, error) // in place of plan
+	silent   bool                                            // writes nothing to stderr
+	stateDir string                                          // of the last Apply
 	stopped  chan struct{}
 	stops    int
 	deaf     int // the number of ignored Stops
@@ -82,6 +84,9 @@ func (p *fakePlugin) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Pla
 	calls := p.calls[name]
 	p.world.mu.Unlock()
 	p.world.note("plan %s by %s", name, p.provider)
+	if p.answer != nil {
+		return p.answer(r)
+	}
 	return p.plan(name, calls)
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
@@ -21,7 +20,7 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 		if err := r.checkpoint(ctx); err != nil {
 			return out, err
 		}
-		p, err := r.planFirst(ctx, b)
+		p, err := r.planFirst(ctx, b, outlook{leaving(out), len(all) > 1 && r.o.Mode != ModeValidate})
 		if err != nil {
 			return out, err
 		}
@@ -35,6 +34,12 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 		}
 	}
 	conflicting := conflicts(out)
+	if len(conflicting) == 0 && !slices.ContainsFunc(out, func(p planned) bool { return p.result.outcome == report.Failed }) {
+		var err error
+		if conflicting, err = r.planAgain(ctx, out); err != nil {
+			return out, err
+		}
+	}
 	for i, p := range out {
 		if wrong := conflicting[p.index]; len(wrong) > 0 {
 			out[i].result = p.result.warn(p.plan.Warnings...).fail(append(p.result.problems, wrong...))
@@ -71,18 +76,22 @@ func hintOf(e *pluginv1.Error) string {
 }
 
 // isFinal reports whether the document's turn cannot satisfy its Precondition: the plugin says so, or no earlier document
-// changes anything before it.
+// changes anything that the plan has not taken into account.
 func (r *runner) isFinal(p planned, earlier []planned) bool {
 	if r.o.Mode == ModeValidate || p.pending == nil || p.pending.Code != pluginv1.CodePrecondition {
 		return false
 	}
+	foresees := p.result.by != nil && p.result.by.foresees()
 	return p.pending.Final || !slices.ContainsFunc(earlier, func(e planned) bool {
-		return e.pending != nil || e.result.outcome == report.Failed || e.deferred(r.image()) < len(e.plan.Changes)
+		return e.pending != nil || e.result.outcome == report.Failed || slices.ContainsFunc(e.plan.Changes, func(c pluginv1.Change) bool {
+			seen, later := c.Listed && foresees, c.NeedsLive && r.image()
+			return !seen && !later
+		})
 	})
 }
 
 // planFirst plans one document for the first time, with the best candidate that supports it. An error ends the run.
-func (r *runner) planFirst(ctx context.Context, b bound) (planned, error) {
+func (r *runner) planFirst(ctx context.Context, b bound, o outlook) (planned, error) {
 	out := planned{doc: b.doc, result: b.result}
 	if b.source != nil {
 		out.pending = b.source.pending
@@ -98,7 +107,7 @@ func (r *runner) planFirst(ctx context.Context, b bound) (planned, error) {
 			return out, nil
 		}
 		for _, c := range rank {
-			p, refused, err := r.try(ctx, b, c)
+			p, refused, err := r.try(ctx, b, c, o)
 			switch {
 			case err != nil:
 				return out, err
@@ -133,13 +142,13 @@ func tie(rank []*candidate) report.Error {
 }
 
 // try plans a document with one candidate. A refusal leaves the document to the next candidate.
-func (r *runner) try(ctx context.Context, b bound, c *candidate) (out planned, refused string, err error) {
+func (r *runner) try(ctx context.Context, b bound, c *candidate, o outlook) (out planned, refused string, err error) {
 	out = planned{doc: b.doc, result: result{by: c}}
 	if r.otherPhase(c.kind.Phase) {
 		out.result = out.result.end(report.Deferred, report.ReasonPhase)
 		return out, "", nil
 	}
-	out.plan, err = r.requestPlan(ctx, b.doc, c)
+	out.plan, err = r.requestPlan(ctx, b.doc, c, o)
 	var end *runError
 	var own problems
 	switch {
@@ -170,52 +179,4 @@ func (r *runner) otherPhase(phase pluginv1.Phase) bool {
 		phase = pluginv1.PhaseProvisioning
 	}
 	return r.o.Phase != pluginv1.PhaseUnspecified && r.o.Phase != phase
-}
-
-var errPlanTimeout = errors.New("the plan exceeded its limit")
-
-// requestPlan calls Plan. The error is the plugin's, problems of the document, or a *runError.
-func (r *runner) requestPlan(ctx context.Context, d doc, c *candidate) (pluginv1.Plan, error) {
-	request, err := r.request(d, c)
-	if err != nil {
-		return pluginv1.Plan{}, err
-	}
-	request.ClaimKey = r.claimKey
-	call, cancel := context.WithTimeoutCause(ctx, r.o.PlanTimeout, errPlanTimeout)
-	defer cancel()
-	plan, err := c.plugin.Plan(call, request)
-	if !expired(err) {
-		return plan, err
-	}
-	awaitDeadline(call)
-	switch {
-	case errors.Is(context.Cause(call), errPlanTimeout):
-		return pluginv1.Plan{}, d.withLog(c, report.Error{
-			Code: report.CodeDeadline, Message: fmt.Sprintf("plugin %s did not plan within %s", c.binary, r.o.PlanTimeout),
-		})
-	case call.Err() != nil:
-		return pluginv1.Plan{}, r.contextEnded(call.Err())
-	default:
-		return pluginv1.Plan{}, selfCancelled(err)
-	}
-}
-
-// awaitDeadline waits for the end of the context of a call that ended as too late: gRPC sends the deadline to the plugin, whose answer
-// can arrive just before the timer of the context fires.
-func awaitDeadline(call context.Context) {
-	if deadline, ok := call.Deadline(); ok && time.Until(deadline) < time.Second {
-		<-call.Done()
-	}
-}
-
-// request returns the arguments of Plan and Apply. Plan needs the state directory too: it may hold the only record of an
-// activation that an earlier run did not finish.
-func (r *runner) request(d doc, c *candidate) (pluginv1.Request, error) {
-	request := pluginv1.Request{Document: d.json, Root: r.o.Root, Target: r.o.Target}
-	if r.deps.State == nil {
-		return request, nil
-	}
-	var err error
-	request.StateDir, err = r.deps.State.PluginDir(c.binary, d.Kind, d.Name)
-	return request, stateError("", err)
 }

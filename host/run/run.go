@@ -128,7 +128,7 @@ func (r *runner) checkFaulty(ctx context.Context, s stream) (problems, error) {
 	}
 	var out problems
 	for _, b := range bound {
-		p, err := validation.planFirst(ctx, b)
+		p, err := validation.planFirst(ctx, b, outlook{})
 		if err != nil {
 			return nil, err
 		}

@@ -15,9 +15,6 @@ import (
 	"github.com/machineadm/machineadm/internal/rooted"
 )
 
-// maxLinks bounds a chain of links, as in the kernel.
-const maxLinks = 40
-
 // openParent opens the directory in which the entry base is to be created or replaced, and creates what is missing of it.
 // With follow, links in the last segment are followed, so that the file at their end is replaced. In a rehearsal nothing is created, and
 // the directory is nil where it is missing.
@@ -68,19 +65,6 @@ func (f *FS) openParent(name string, follow bool) (_ *os.File, base string, err 
 		}
 	}
 	return nil, "", unix.ELOOP
-}
-
-func (f *FS) mkdirAll(name string, mode fs.FileMode) error {
-	if err := checkName(name); err != nil {
-		return err
-	}
-	if mode&^fs.ModePerm != 0 {
-		return fmt.Errorf("%w: mode %v has more than permission bits", fs.ErrInvalid, mode)
-	}
-	if f.rehearsal != nil {
-		return f.rehearseDirectory(name, mode)
-	}
-	return f.createDirectory(name, mode)
 }
 
 // createDirectory creates a directory and those above it that are missing, each in a directory that only this user and
@@ -137,4 +121,17 @@ func notInTheWay(dir *os.File, base string) error {
 		return fmt.Errorf("%s exists and is not a directory: %w", base, unix.ENOTDIR)
 	}
 	return err
+}
+
+// safeParent opens the existing directory that holds name for a change in it, and returns the last segment.
+func (f *FS) safeParent(name string) (*os.File, string, error) {
+	if err := checkName(name); err != nil {
+		return nil, "", err
+	}
+	parent, base := path.Split(path.Clean(name))
+	if base == "" {
+		return nil, "", fmt.Errorf("%w: the root itself", fs.ErrInvalid)
+	}
+	dir, err := f.safeDirectory(parent)
+	return dir, base, err
 }

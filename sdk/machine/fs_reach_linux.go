@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"io/fs"
 	"path"
 	"strings"
 
@@ -63,46 +62,4 @@ func (f *FS) identity(name string) (_ fileID, ok bool) {
 	var s unix.Stat_t
 	err = unix.Fstat(int(reference.Fd()), &s)
 	return fileID{s.Dev, s.Ino}, closed(reference, err) == nil
-}
-
-// follow returns the path without links that the segments of name lead to, where link returns the target of a link, and ok false for
-// anything else.
-func follow(name string, link func(name string) (target string, ok bool, err error)) (string, error) {
-	at, rest := "/", name
-	for links := 0; rest != ""; {
-		var segment string
-		segment, rest, _ = strings.Cut(rest, "/")
-		switch segment {
-		case "", ".":
-			continue
-		case "..":
-			at = path.Dir(at)
-			continue
-		}
-		next := path.Join(at, segment)
-		target, ok, err := link(next)
-		if err != nil {
-			return "", err
-		}
-		if !ok {
-			at = next
-			continue
-		}
-		if links++; links > maxLinks {
-			return "", unix.ELOOP
-		}
-		if strings.HasPrefix(target, "/") {
-			at = "/"
-		}
-		rest = target + "/" + rest
-	}
-	return at, nil
-}
-
-// isLink reports whether an entry is a link; what is absent is none.
-func isLink(info Info, err error) (bool, error) {
-	if isAbsent(err) {
-		return false, nil
-	}
-	return err == nil && info.Mode.Type() == fs.ModeSymlink, err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 
 	"golang.org/x/sys/unix"
 
@@ -40,19 +39,6 @@ func (f *FS) symlink(target, name string) error {
 		return err
 	}
 	return closed(dir, atomicfile.Symlink(dir, target, base))
-}
-
-// safeParent opens the existing directory that holds name for a change in it, and returns the last segment.
-func (f *FS) safeParent(name string) (*os.File, string, error) {
-	if err := checkName(name); err != nil {
-		return nil, "", err
-	}
-	parent, base := path.Split(path.Clean(name))
-	if base == "" {
-		return nil, "", fmt.Errorf("%w: the root itself", fs.ErrInvalid)
-	}
-	dir, err := f.safeDirectory(parent)
-	return dir, base, err
 }
 
 // setAttributes changes attributes of a file or directory that cannot be replaced meanwhile.
@@ -103,4 +89,17 @@ func (f *FS) remove(name string) (err error) {
 		return err
 	}
 	return withoutPath(dir.Sync())
+}
+
+func (f *FS) mkdirAll(name string, mode fs.FileMode) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if mode&^fs.ModePerm != 0 {
+		return fmt.Errorf("%w: mode %v has more than permission bits", fs.ErrInvalid, mode)
+	}
+	if f.rehearsal != nil {
+		return f.rehearseDirectory(name, mode)
+	}
+	return f.createDirectory(name, mode)
 }

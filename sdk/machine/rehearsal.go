@@ -3,19 +3,7 @@ package machine
 import (
 	"maps"
 	"slices"
-
-	"github.com/machineadm/machineadm/contract/pluginv1"
 )
-
-// PlannedFile is the state in which planned changes leave a file, a directory or a link.
-type PlannedFile = pluginv1.PlannedFile
-
-// rehearsal has the files that planned changes leave, by paths without links. The files of an FS with a rehearsal are those of the
-// machine below these, and its changes go into the rehearsal alone.
-type rehearsal struct {
-	files map[string]PlannedFile
-	given map[string]PlannedFile // by the plans before this one
-}
 
 // Rehearsal returns the machine as the plans of earlier documents leave it, for a plan that changes nothing: a change of its files is
 // checked as the change itself is, and kept in memory. What runs on a live machine stays as it is now. Windows: the same machine.

@@ -119,6 +119,7 @@ func TestSpecEqualsTheCode(t *testing.T) {
 			{"json_schema of a kind", size(pluginv1.MaxSchemaBytes)},
 			{"changes of a plan or an Apply", count(pluginv1.MaxChanges)},
 			{"claims of a plan", count(pluginv1.MaxClaims)},
+			{"files of a plan", count(pluginv1.MaxFiles)},
 			{"warnings of a plan, and of an Apply", count(pluginv1.MaxWarnings)},
 			{"violations of an error", count(pluginv1.MaxViolations)},
 			{"facts of an error", count(pluginv1.MaxFacts)},

@@ -624,7 +624,11 @@ type PlanRequest struct {
 	// Private directory of this plugin and document, 0700; empty for none (validate, plan).
 	StateDir string `protobuf:"bytes,4,opt,name=state_dir,json=stateDir,proto3" json:"state_dir,omitempty"`
 	// The key of the digests in claims: random, new for every run, 32 bytes. Empty for no claims.
-	ClaimKey      []byte `protobuf:"bytes,5,opt,name=claim_key,json=claimKey,proto3" json:"claim_key,omitempty"`
+	ClaimKey []byte `protobuf:"bytes,5,opt,name=claim_key,json=claimKey,proto3" json:"claim_key,omitempty"`
+	// What the plans of earlier documents leave of files that they change: the plugin plans on the machine with these files.
+	Files []*PlannedFile `protobuf:"bytes,6,rep,name=files,proto3" json:"files,omitempty"`
+	// Requests PlanResponse.files and Change.listed, which are absent otherwise.
+	ListFiles     bool `protobuf:"varint,7,opt,name=list_files,json=listFiles,proto3" json:"list_files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -694,12 +698,28 @@ func (x *PlanRequest) GetClaimKey() []byte {
 	return nil
 }
 
+func (x *PlanRequest) GetFiles() []*PlannedFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *PlanRequest) GetListFiles() bool {
+	if x != nil {
+		return x.ListFiles
+	}
+	return false
+}
+
 type PlanResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Changes  []*Change              `protobuf:"bytes,1,rep,name=changes,proto3" json:"changes,omitempty"`
 	Warnings []*Warning             `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// Everything that the document owns in its desired state, also what matches already.
-	Claims        []*Claim `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
+	Claims []*Claim `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
+	// What the changes leave of the files that they change, as far as the plugin can say before; only if PlanRequest.list_files is set.
+	Files         []*PlannedFile `protobuf:"bytes,4,rep,name=files,proto3" json:"files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -755,6 +775,118 @@ func (x *PlanResponse) GetClaims() []*Claim {
 	return nil
 }
 
+func (x *PlanResponse) GetFiles() []*PlannedFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+// PlannedFile is the state in which the changes of a plan leave a file, a directory or a link.
+type PlannedFile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Absolute, with its links resolved; each path occurs once.
+	Path      string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Absent    bool   `protobuf:"varint,2,opt,name=absent,proto3" json:"absent,omitempty"`
+	Directory bool   `protobuf:"varint,3,opt,name=directory,proto3" json:"directory,omitempty"`
+	// The target of a link; empty for anything else.
+	Link string `protobuf:"bytes,4,opt,name=link,proto3" json:"link,omitempty"`
+	// The whole content of a regular file.
+	Content []byte `protobuf:"bytes,5,opt,name=content,proto3" json:"content,omitempty"`
+	// The bits of chmod(2).
+	Mode          uint32 `protobuf:"varint,6,opt,name=mode,proto3" json:"mode,omitempty"`
+	Uid           uint32 `protobuf:"varint,7,opt,name=uid,proto3" json:"uid,omitempty"`
+	Gid           uint32 `protobuf:"varint,8,opt,name=gid,proto3" json:"gid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlannedFile) Reset() {
+	*x = PlannedFile{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlannedFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlannedFile) ProtoMessage() {}
+
+func (x *PlannedFile) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlannedFile.ProtoReflect.Descriptor instead.
+func (*PlannedFile) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PlannedFile) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *PlannedFile) GetAbsent() bool {
+	if x != nil {
+		return x.Absent
+	}
+	return false
+}
+
+func (x *PlannedFile) GetDirectory() bool {
+	if x != nil {
+		return x.Directory
+	}
+	return false
+}
+
+func (x *PlannedFile) GetLink() string {
+	if x != nil {
+		return x.Link
+	}
+	return ""
+}
+
+func (x *PlannedFile) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *PlannedFile) GetMode() uint32 {
+	if x != nil {
+		return x.Mode
+	}
+	return 0
+}
+
+func (x *PlannedFile) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *PlannedFile) GetGid() uint32 {
+	if x != nil {
+		return x.Gid
+	}
+	return 0
+}
+
 // Claim is one attribute or part of the machine that a document owns, with a digest of its desired value. The runtime
 // refuses two documents of a stream that claim one thing with different digests.
 type Claim struct {
@@ -771,7 +903,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[6]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -783,7 +915,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[6]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -796,7 +928,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{6}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Claim) GetId() string {
@@ -830,15 +962,17 @@ type Change struct {
 	// Unified diff, or "content differs" where one side is confidential.
 	Diff string `protobuf:"bytes,3,opt,name=diff,proto3" json:"diff,omitempty"`
 	// Impossible in an image root; left for first boot.
-	NeedsLive     bool   `protobuf:"varint,4,opt,name=needs_live,json=needsLive,proto3" json:"needs_live,omitempty"`
-	Reboot        Reboot `protobuf:"varint,5,opt,name=reboot,proto3,enum=machineadm.plugin.v1.Reboot" json:"reboot,omitempty"`
+	NeedsLive bool   `protobuf:"varint,4,opt,name=needs_live,json=needsLive,proto3" json:"needs_live,omitempty"`
+	Reboot    Reboot `protobuf:"varint,5,opt,name=reboot,proto3,enum=machineadm.plugin.v1.Reboot" json:"reboot,omitempty"`
+	// The change does nothing but what PlanResponse.files lists; only if PlanRequest.list_files is set.
+	Listed        bool `protobuf:"varint,6,opt,name=listed,proto3" json:"listed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[7]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -850,7 +984,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[7]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -863,7 +997,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{7}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Change) GetId() string {
@@ -901,6 +1035,13 @@ func (x *Change) GetReboot() Reboot {
 	return Reboot_REBOOT_UNSPECIFIED
 }
 
+func (x *Change) GetListed() bool {
+	if x != nil {
+		return x.Listed
+	}
+	return false
+}
+
 type Warning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Field path, for example spec.servers[0].address; empty if no field is the cause.
@@ -912,7 +1053,7 @@ type Warning struct {
 
 func (x *Warning) Reset() {
 	*x = Warning{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[8]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1065,7 @@ func (x *Warning) String() string {
 func (*Warning) ProtoMessage() {}
 
 func (x *Warning) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[8]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1078,7 @@ func (x *Warning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Warning.ProtoReflect.Descriptor instead.
 func (*Warning) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{8}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Warning) GetField() string {
@@ -970,7 +1111,7 @@ type ApplyRequest struct {
 
 func (x *ApplyRequest) Reset() {
 	*x = ApplyRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[9]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +1123,7 @@ func (x *ApplyRequest) String() string {
 func (*ApplyRequest) ProtoMessage() {}
 
 func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[9]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +1136,7 @@ func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyRequest.ProtoReflect.Descriptor instead.
 func (*ApplyRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{9}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ApplyRequest) GetDocument() []byte {
@@ -1056,7 +1197,7 @@ type ApplyEvent struct {
 
 func (x *ApplyEvent) Reset() {
 	*x = ApplyEvent{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[10]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +1209,7 @@ func (x *ApplyEvent) String() string {
 func (*ApplyEvent) ProtoMessage() {}
 
 func (x *ApplyEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[10]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +1222,7 @@ func (x *ApplyEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyEvent.ProtoReflect.Descriptor instead.
 func (*ApplyEvent) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{10}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ApplyEvent) GetEvent() isApplyEvent_Event {
@@ -1180,7 +1321,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[11]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1192,7 +1333,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[11]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1205,7 +1346,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{11}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Started) GetChange() *Change {
@@ -1225,7 +1366,7 @@ type Changed struct {
 
 func (x *Changed) Reset() {
 	*x = Changed{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[12]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +1378,7 @@ func (x *Changed) String() string {
 func (*Changed) ProtoMessage() {}
 
 func (x *Changed) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[12]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1391,7 @@ func (x *Changed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Changed.ProtoReflect.Descriptor instead.
 func (*Changed) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{12}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Changed) GetId() string {
@@ -1273,7 +1414,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[13]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1426,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[13]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1439,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{13}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Progress) GetId() string {
@@ -1337,7 +1478,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[14]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1490,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[14]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1503,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{14}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Finished) GetError() *ErrorDetail {
@@ -1394,7 +1535,7 @@ type StopRequest struct {
 
 func (x *StopRequest) Reset() {
 	*x = StopRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[15]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1547,7 @@ func (x *StopRequest) String() string {
 func (*StopRequest) ProtoMessage() {}
 
 func (x *StopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[15]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1560,7 @@ func (x *StopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRequest.ProtoReflect.Descriptor instead.
 func (*StopRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{15}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 type StopResponse struct {
@@ -1430,7 +1571,7 @@ type StopResponse struct {
 
 func (x *StopResponse) Reset() {
 	*x = StopResponse{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[16]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1583,7 @@ func (x *StopResponse) String() string {
 func (*StopResponse) ProtoMessage() {}
 
 func (x *StopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[16]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1596,7 @@ func (x *StopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopResponse.ProtoReflect.Descriptor instead.
 func (*StopResponse) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{16}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 // ErrorDetail travels as a detail of a gRPC status (Describe, Plan) or in Finished (Apply).
@@ -1484,7 +1625,7 @@ type ErrorDetail struct {
 
 func (x *ErrorDetail) Reset() {
 	*x = ErrorDetail{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[17]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1496,7 +1637,7 @@ func (x *ErrorDetail) String() string {
 func (*ErrorDetail) ProtoMessage() {}
 
 func (x *ErrorDetail) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[17]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1509,7 +1650,7 @@ func (x *ErrorDetail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorDetail.ProtoReflect.Descriptor instead.
 func (*ErrorDetail) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{17}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ErrorDetail) GetCode() Code {
@@ -1586,7 +1727,7 @@ type Violation struct {
 
 func (x *Violation) Reset() {
 	*x = Violation{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[18]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1598,7 +1739,7 @@ func (x *Violation) String() string {
 func (*Violation) ProtoMessage() {}
 
 func (x *Violation) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[18]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1611,7 +1752,7 @@ func (x *Violation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Violation.ProtoReflect.Descriptor instead.
 func (*Violation) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{18}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Violation) GetField() string {
@@ -1652,7 +1793,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[19]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1805,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[19]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1818,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{19}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FetchRequest) GetDocument() []byte {
@@ -1729,7 +1870,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[20]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1741,7 +1882,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[20]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1754,7 +1895,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{20}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Chunk) GetPart() isChunk_Part {
@@ -1810,7 +1951,7 @@ type Begin struct {
 
 func (x *Begin) Reset() {
 	*x = Begin{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[21]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1822,7 +1963,7 @@ func (x *Begin) String() string {
 func (*Begin) ProtoMessage() {}
 
 func (x *Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[21]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1835,7 +1976,7 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{21}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Begin) GetRevision() string {
@@ -1862,7 +2003,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[22]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1874,7 +2015,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[22]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1887,7 +2028,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{22}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReportRequest) GetDocument() []byte {
@@ -1933,7 +2074,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[23]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1945,7 +2086,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[23]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1958,7 +2099,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{23}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 type PassphraseRequest struct {
@@ -1976,7 +2117,7 @@ type PassphraseRequest struct {
 
 func (x *PassphraseRequest) Reset() {
 	*x = PassphraseRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[24]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1988,7 +2129,7 @@ func (x *PassphraseRequest) String() string {
 func (*PassphraseRequest) ProtoMessage() {}
 
 func (x *PassphraseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[24]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2001,7 +2142,7 @@ func (x *PassphraseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PassphraseRequest.ProtoReflect.Descriptor instead.
 func (*PassphraseRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{24}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PassphraseRequest) GetDocument() []byte {
@@ -2042,7 +2183,7 @@ type PassphraseResponse struct {
 
 func (x *PassphraseResponse) Reset() {
 	*x = PassphraseResponse{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[25]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2054,7 +2195,7 @@ func (x *PassphraseResponse) String() string {
 func (*PassphraseResponse) ProtoMessage() {}
 
 func (x *PassphraseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[25]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2067,7 +2208,7 @@ func (x *PassphraseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PassphraseResponse.ProtoReflect.Descriptor instead.
 func (*PassphraseResponse) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{25}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PassphraseResponse) GetPassphrase() []byte {
@@ -2090,7 +2231,7 @@ type NewPassphraseRequest struct {
 
 func (x *NewPassphraseRequest) Reset() {
 	*x = NewPassphraseRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[26]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2243,7 @@ func (x *NewPassphraseRequest) String() string {
 func (*NewPassphraseRequest) ProtoMessage() {}
 
 func (x *NewPassphraseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[26]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2256,7 @@ func (x *NewPassphraseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewPassphraseRequest.ProtoReflect.Descriptor instead.
 func (*NewPassphraseRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{26}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *NewPassphraseRequest) GetKey() string {
@@ -2150,7 +2291,7 @@ type NewPassphraseResponse struct {
 
 func (x *NewPassphraseResponse) Reset() {
 	*x = NewPassphraseResponse{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[27]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2162,7 +2303,7 @@ func (x *NewPassphraseResponse) String() string {
 func (*NewPassphraseResponse) ProtoMessage() {}
 
 func (x *NewPassphraseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[27]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2175,7 +2316,7 @@ func (x *NewPassphraseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewPassphraseResponse.ProtoReflect.Descriptor instead.
 func (*NewPassphraseResponse) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{27}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NewPassphraseResponse) GetPassphrase() []byte {
@@ -2227,28 +2368,42 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\x05phase\x18\x03 \x01(\x0e2\x1b.machineadm.plugin.v1.PhaseR\x05phase\x12\x1f\n" +
 	"\vjson_schema\x18\x04 \x01(\fR\n" +
 	"jsonSchema\x12#\n" +
-	"\rsecret_fields\x18\x05 \x03(\tR\fsecretFields\"\xad\x01\n" +
+	"\rsecret_fields\x18\x05 \x03(\tR\fsecretFields\"\x85\x02\n" +
 	"\vPlanRequest\x12\x1a\n" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\x12\x12\n" +
 	"\x04root\x18\x02 \x01(\tR\x04root\x124\n" +
 	"\x06target\x18\x03 \x01(\v2\x1c.machineadm.plugin.v1.TargetR\x06target\x12\x1b\n" +
 	"\tstate_dir\x18\x04 \x01(\tR\bstateDir\x12\x1b\n" +
-	"\tclaim_key\x18\x05 \x01(\fR\bclaimKey\"\xb6\x01\n" +
+	"\tclaim_key\x18\x05 \x01(\fR\bclaimKey\x127\n" +
+	"\x05files\x18\x06 \x03(\v2!.machineadm.plugin.v1.PlannedFileR\x05files\x12\x1d\n" +
+	"\n" +
+	"list_files\x18\a \x01(\bR\tlistFiles\"\xef\x01\n" +
 	"\fPlanResponse\x126\n" +
 	"\achanges\x18\x01 \x03(\v2\x1c.machineadm.plugin.v1.ChangeR\achanges\x129\n" +
 	"\bwarnings\x18\x02 \x03(\v2\x1d.machineadm.plugin.v1.WarningR\bwarnings\x123\n" +
-	"\x06claims\x18\x03 \x03(\v2\x1b.machineadm.plugin.v1.ClaimR\x06claims\"E\n" +
+	"\x06claims\x18\x03 \x03(\v2\x1b.machineadm.plugin.v1.ClaimR\x06claims\x127\n" +
+	"\x05files\x18\x04 \x03(\v2!.machineadm.plugin.v1.PlannedFileR\x05files\"\xbd\x01\n" +
+	"\vPlannedFile\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
+	"\x06absent\x18\x02 \x01(\bR\x06absent\x12\x1c\n" +
+	"\tdirectory\x18\x03 \x01(\bR\tdirectory\x12\x12\n" +
+	"\x04link\x18\x04 \x01(\tR\x04link\x12\x18\n" +
+	"\acontent\x18\x05 \x01(\fR\acontent\x12\x12\n" +
+	"\x04mode\x18\x06 \x01(\rR\x04mode\x12\x10\n" +
+	"\x03uid\x18\a \x01(\rR\x03uid\x12\x10\n" +
+	"\x03gid\x18\b \x01(\rR\x03gid\"E\n" +
 	"\x05Claim\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x14\n" +
-	"\x05field\x18\x03 \x01(\tR\x05field\"\x9b\x01\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\"\xb3\x01\n" +
 	"\x06Change\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x12\n" +
 	"\x04diff\x18\x03 \x01(\tR\x04diff\x12\x1d\n" +
 	"\n" +
 	"needs_live\x18\x04 \x01(\bR\tneedsLive\x124\n" +
-	"\x06reboot\x18\x05 \x01(\x0e2\x1c.machineadm.plugin.v1.RebootR\x06reboot\"9\n" +
+	"\x06reboot\x18\x05 \x01(\x0e2\x1c.machineadm.plugin.v1.RebootR\x06reboot\x12\x16\n" +
+	"\x06listed\x18\x06 \x01(\bR\x06listed\"9\n" +
 	"\aWarning\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"\xdf\x01\n" +
@@ -2389,7 +2544,7 @@ func file_contract_pluginv1_pb_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_contract_pluginv1_pb_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_contract_pluginv1_pb_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_contract_pluginv1_pb_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_contract_pluginv1_pb_plugin_proto_goTypes = []any{
 	(Phase)(0),                    // 0: machineadm.plugin.v1.Phase
 	(Fitness)(0),                  // 1: machineadm.plugin.v1.Fitness
@@ -2401,30 +2556,31 @@ var file_contract_pluginv1_pb_plugin_proto_goTypes = []any{
 	(*Kind)(nil),                  // 7: machineadm.plugin.v1.Kind
 	(*PlanRequest)(nil),           // 8: machineadm.plugin.v1.PlanRequest
 	(*PlanResponse)(nil),          // 9: machineadm.plugin.v1.PlanResponse
-	(*Claim)(nil),                 // 10: machineadm.plugin.v1.Claim
-	(*Change)(nil),                // 11: machineadm.plugin.v1.Change
-	(*Warning)(nil),               // 12: machineadm.plugin.v1.Warning
-	(*ApplyRequest)(nil),          // 13: machineadm.plugin.v1.ApplyRequest
-	(*ApplyEvent)(nil),            // 14: machineadm.plugin.v1.ApplyEvent
-	(*Started)(nil),               // 15: machineadm.plugin.v1.Started
-	(*Changed)(nil),               // 16: machineadm.plugin.v1.Changed
-	(*Progress)(nil),              // 17: machineadm.plugin.v1.Progress
-	(*Finished)(nil),              // 18: machineadm.plugin.v1.Finished
-	(*StopRequest)(nil),           // 19: machineadm.plugin.v1.StopRequest
-	(*StopResponse)(nil),          // 20: machineadm.plugin.v1.StopResponse
-	(*ErrorDetail)(nil),           // 21: machineadm.plugin.v1.ErrorDetail
-	(*Violation)(nil),             // 22: machineadm.plugin.v1.Violation
-	(*FetchRequest)(nil),          // 23: machineadm.plugin.v1.FetchRequest
-	(*Chunk)(nil),                 // 24: machineadm.plugin.v1.Chunk
-	(*Begin)(nil),                 // 25: machineadm.plugin.v1.Begin
-	(*ReportRequest)(nil),         // 26: machineadm.plugin.v1.ReportRequest
-	(*ReportResponse)(nil),        // 27: machineadm.plugin.v1.ReportResponse
-	(*PassphraseRequest)(nil),     // 28: machineadm.plugin.v1.PassphraseRequest
-	(*PassphraseResponse)(nil),    // 29: machineadm.plugin.v1.PassphraseResponse
-	(*NewPassphraseRequest)(nil),  // 30: machineadm.plugin.v1.NewPassphraseRequest
-	(*NewPassphraseResponse)(nil), // 31: machineadm.plugin.v1.NewPassphraseResponse
-	nil,                           // 32: machineadm.plugin.v1.ErrorDetail.FactsEntry
-	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
+	(*PlannedFile)(nil),           // 10: machineadm.plugin.v1.PlannedFile
+	(*Claim)(nil),                 // 11: machineadm.plugin.v1.Claim
+	(*Change)(nil),                // 12: machineadm.plugin.v1.Change
+	(*Warning)(nil),               // 13: machineadm.plugin.v1.Warning
+	(*ApplyRequest)(nil),          // 14: machineadm.plugin.v1.ApplyRequest
+	(*ApplyEvent)(nil),            // 15: machineadm.plugin.v1.ApplyEvent
+	(*Started)(nil),               // 16: machineadm.plugin.v1.Started
+	(*Changed)(nil),               // 17: machineadm.plugin.v1.Changed
+	(*Progress)(nil),              // 18: machineadm.plugin.v1.Progress
+	(*Finished)(nil),              // 19: machineadm.plugin.v1.Finished
+	(*StopRequest)(nil),           // 20: machineadm.plugin.v1.StopRequest
+	(*StopResponse)(nil),          // 21: machineadm.plugin.v1.StopResponse
+	(*ErrorDetail)(nil),           // 22: machineadm.plugin.v1.ErrorDetail
+	(*Violation)(nil),             // 23: machineadm.plugin.v1.Violation
+	(*FetchRequest)(nil),          // 24: machineadm.plugin.v1.FetchRequest
+	(*Chunk)(nil),                 // 25: machineadm.plugin.v1.Chunk
+	(*Begin)(nil),                 // 26: machineadm.plugin.v1.Begin
+	(*ReportRequest)(nil),         // 27: machineadm.plugin.v1.ReportRequest
+	(*ReportResponse)(nil),        // 28: machineadm.plugin.v1.ReportResponse
+	(*PassphraseRequest)(nil),     // 29: machineadm.plugin.v1.PassphraseRequest
+	(*PassphraseResponse)(nil),    // 30: machineadm.plugin.v1.PassphraseResponse
+	(*NewPassphraseRequest)(nil),  // 31: machineadm.plugin.v1.NewPassphraseRequest
+	(*NewPassphraseResponse)(nil), // 32: machineadm.plugin.v1.NewPassphraseResponse
+	nil,                           // 33: machineadm.plugin.v1.ErrorDetail.FactsEntry
+	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
 }
 var file_contract_pluginv1_pb_plugin_proto_depIdxs = []int32{
 	4,  // 0: machineadm.plugin.v1.DescribeRequest.target:type_name -> machineadm.plugin.v1.Target
@@ -2432,54 +2588,56 @@ var file_contract_pluginv1_pb_plugin_proto_depIdxs = []int32{
 	1,  // 2: machineadm.plugin.v1.DescribeResponse.fitness:type_name -> machineadm.plugin.v1.Fitness
 	0,  // 3: machineadm.plugin.v1.Kind.phase:type_name -> machineadm.plugin.v1.Phase
 	4,  // 4: machineadm.plugin.v1.PlanRequest.target:type_name -> machineadm.plugin.v1.Target
-	11, // 5: machineadm.plugin.v1.PlanResponse.changes:type_name -> machineadm.plugin.v1.Change
-	12, // 6: machineadm.plugin.v1.PlanResponse.warnings:type_name -> machineadm.plugin.v1.Warning
-	10, // 7: machineadm.plugin.v1.PlanResponse.claims:type_name -> machineadm.plugin.v1.Claim
-	2,  // 8: machineadm.plugin.v1.Change.reboot:type_name -> machineadm.plugin.v1.Reboot
-	4,  // 9: machineadm.plugin.v1.ApplyRequest.target:type_name -> machineadm.plugin.v1.Target
-	33, // 10: machineadm.plugin.v1.ApplyRequest.time_left:type_name -> google.protobuf.Duration
-	15, // 11: machineadm.plugin.v1.ApplyEvent.started:type_name -> machineadm.plugin.v1.Started
-	16, // 12: machineadm.plugin.v1.ApplyEvent.changed:type_name -> machineadm.plugin.v1.Changed
-	17, // 13: machineadm.plugin.v1.ApplyEvent.progress:type_name -> machineadm.plugin.v1.Progress
-	12, // 14: machineadm.plugin.v1.ApplyEvent.warning:type_name -> machineadm.plugin.v1.Warning
-	18, // 15: machineadm.plugin.v1.ApplyEvent.finished:type_name -> machineadm.plugin.v1.Finished
-	11, // 16: machineadm.plugin.v1.Started.change:type_name -> machineadm.plugin.v1.Change
-	2,  // 17: machineadm.plugin.v1.Progress.reboot:type_name -> machineadm.plugin.v1.Reboot
-	21, // 18: machineadm.plugin.v1.Finished.error:type_name -> machineadm.plugin.v1.ErrorDetail
-	11, // 19: machineadm.plugin.v1.Finished.deferred:type_name -> machineadm.plugin.v1.Change
-	3,  // 20: machineadm.plugin.v1.ErrorDetail.code:type_name -> machineadm.plugin.v1.Code
-	22, // 21: machineadm.plugin.v1.ErrorDetail.violations:type_name -> machineadm.plugin.v1.Violation
-	33, // 22: machineadm.plugin.v1.ErrorDetail.retry_after:type_name -> google.protobuf.Duration
-	32, // 23: machineadm.plugin.v1.ErrorDetail.facts:type_name -> machineadm.plugin.v1.ErrorDetail.FactsEntry
-	10, // 24: machineadm.plugin.v1.ErrorDetail.claims:type_name -> machineadm.plugin.v1.Claim
-	4,  // 25: machineadm.plugin.v1.FetchRequest.target:type_name -> machineadm.plugin.v1.Target
-	33, // 26: machineadm.plugin.v1.FetchRequest.retry_for:type_name -> google.protobuf.Duration
-	25, // 27: machineadm.plugin.v1.Chunk.begin:type_name -> machineadm.plugin.v1.Begin
-	4,  // 28: machineadm.plugin.v1.ReportRequest.target:type_name -> machineadm.plugin.v1.Target
-	4,  // 29: machineadm.plugin.v1.PassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
-	33, // 30: machineadm.plugin.v1.PassphraseRequest.retry_for:type_name -> google.protobuf.Duration
-	4,  // 31: machineadm.plugin.v1.NewPassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
-	5,  // 32: machineadm.plugin.v1.Plugin.Describe:input_type -> machineadm.plugin.v1.DescribeRequest
-	8,  // 33: machineadm.plugin.v1.Configurator.Plan:input_type -> machineadm.plugin.v1.PlanRequest
-	13, // 34: machineadm.plugin.v1.Configurator.Apply:input_type -> machineadm.plugin.v1.ApplyRequest
-	19, // 35: machineadm.plugin.v1.Configurator.Stop:input_type -> machineadm.plugin.v1.StopRequest
-	23, // 36: machineadm.plugin.v1.Source.Fetch:input_type -> machineadm.plugin.v1.FetchRequest
-	26, // 37: machineadm.plugin.v1.Source.Report:input_type -> machineadm.plugin.v1.ReportRequest
-	28, // 38: machineadm.plugin.v1.KeyProvider.Passphrase:input_type -> machineadm.plugin.v1.PassphraseRequest
-	30, // 39: machineadm.plugin.v1.KeyProvider.NewPassphrase:input_type -> machineadm.plugin.v1.NewPassphraseRequest
-	6,  // 40: machineadm.plugin.v1.Plugin.Describe:output_type -> machineadm.plugin.v1.DescribeResponse
-	9,  // 41: machineadm.plugin.v1.Configurator.Plan:output_type -> machineadm.plugin.v1.PlanResponse
-	14, // 42: machineadm.plugin.v1.Configurator.Apply:output_type -> machineadm.plugin.v1.ApplyEvent
-	20, // 43: machineadm.plugin.v1.Configurator.Stop:output_type -> machineadm.plugin.v1.StopResponse
-	24, // 44: machineadm.plugin.v1.Source.Fetch:output_type -> machineadm.plugin.v1.Chunk
-	27, // 45: machineadm.plugin.v1.Source.Report:output_type -> machineadm.plugin.v1.ReportResponse
-	29, // 46: machineadm.plugin.v1.KeyProvider.Passphrase:output_type -> machineadm.plugin.v1.PassphraseResponse
-	31, // 47: machineadm.plugin.v1.KeyProvider.NewPassphrase:output_type -> machineadm.plugin.v1.NewPassphraseResponse
-	40, // [40:48] is the sub-list for method output_type
-	32, // [32:40] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	10, // 5: machineadm.plugin.v1.PlanRequest.files:type_name -> machineadm.plugin.v1.PlannedFile
+	12, // 6: machineadm.plugin.v1.PlanResponse.changes:type_name -> machineadm.plugin.v1.Change
+	13, // 7: machineadm.plugin.v1.PlanResponse.warnings:type_name -> machineadm.plugin.v1.Warning
+	11, // 8: machineadm.plugin.v1.PlanResponse.claims:type_name -> machineadm.plugin.v1.Claim
+	10, // 9: machineadm.plugin.v1.PlanResponse.files:type_name -> machineadm.plugin.v1.PlannedFile
+	2,  // 10: machineadm.plugin.v1.Change.reboot:type_name -> machineadm.plugin.v1.Reboot
+	4,  // 11: machineadm.plugin.v1.ApplyRequest.target:type_name -> machineadm.plugin.v1.Target
+	34, // 12: machineadm.plugin.v1.ApplyRequest.time_left:type_name -> google.protobuf.Duration
+	16, // 13: machineadm.plugin.v1.ApplyEvent.started:type_name -> machineadm.plugin.v1.Started
+	17, // 14: machineadm.plugin.v1.ApplyEvent.changed:type_name -> machineadm.plugin.v1.Changed
+	18, // 15: machineadm.plugin.v1.ApplyEvent.progress:type_name -> machineadm.plugin.v1.Progress
+	13, // 16: machineadm.plugin.v1.ApplyEvent.warning:type_name -> machineadm.plugin.v1.Warning
+	19, // 17: machineadm.plugin.v1.ApplyEvent.finished:type_name -> machineadm.plugin.v1.Finished
+	12, // 18: machineadm.plugin.v1.Started.change:type_name -> machineadm.plugin.v1.Change
+	2,  // 19: machineadm.plugin.v1.Progress.reboot:type_name -> machineadm.plugin.v1.Reboot
+	22, // 20: machineadm.plugin.v1.Finished.error:type_name -> machineadm.plugin.v1.ErrorDetail
+	12, // 21: machineadm.plugin.v1.Finished.deferred:type_name -> machineadm.plugin.v1.Change
+	3,  // 22: machineadm.plugin.v1.ErrorDetail.code:type_name -> machineadm.plugin.v1.Code
+	23, // 23: machineadm.plugin.v1.ErrorDetail.violations:type_name -> machineadm.plugin.v1.Violation
+	34, // 24: machineadm.plugin.v1.ErrorDetail.retry_after:type_name -> google.protobuf.Duration
+	33, // 25: machineadm.plugin.v1.ErrorDetail.facts:type_name -> machineadm.plugin.v1.ErrorDetail.FactsEntry
+	11, // 26: machineadm.plugin.v1.ErrorDetail.claims:type_name -> machineadm.plugin.v1.Claim
+	4,  // 27: machineadm.plugin.v1.FetchRequest.target:type_name -> machineadm.plugin.v1.Target
+	34, // 28: machineadm.plugin.v1.FetchRequest.retry_for:type_name -> google.protobuf.Duration
+	26, // 29: machineadm.plugin.v1.Chunk.begin:type_name -> machineadm.plugin.v1.Begin
+	4,  // 30: machineadm.plugin.v1.ReportRequest.target:type_name -> machineadm.plugin.v1.Target
+	4,  // 31: machineadm.plugin.v1.PassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
+	34, // 32: machineadm.plugin.v1.PassphraseRequest.retry_for:type_name -> google.protobuf.Duration
+	4,  // 33: machineadm.plugin.v1.NewPassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
+	5,  // 34: machineadm.plugin.v1.Plugin.Describe:input_type -> machineadm.plugin.v1.DescribeRequest
+	8,  // 35: machineadm.plugin.v1.Configurator.Plan:input_type -> machineadm.plugin.v1.PlanRequest
+	14, // 36: machineadm.plugin.v1.Configurator.Apply:input_type -> machineadm.plugin.v1.ApplyRequest
+	20, // 37: machineadm.plugin.v1.Configurator.Stop:input_type -> machineadm.plugin.v1.StopRequest
+	24, // 38: machineadm.plugin.v1.Source.Fetch:input_type -> machineadm.plugin.v1.FetchRequest
+	27, // 39: machineadm.plugin.v1.Source.Report:input_type -> machineadm.plugin.v1.ReportRequest
+	29, // 40: machineadm.plugin.v1.KeyProvider.Passphrase:input_type -> machineadm.plugin.v1.PassphraseRequest
+	31, // 41: machineadm.plugin.v1.KeyProvider.NewPassphrase:input_type -> machineadm.plugin.v1.NewPassphraseRequest
+	6,  // 42: machineadm.plugin.v1.Plugin.Describe:output_type -> machineadm.plugin.v1.DescribeResponse
+	9,  // 43: machineadm.plugin.v1.Configurator.Plan:output_type -> machineadm.plugin.v1.PlanResponse
+	15, // 44: machineadm.plugin.v1.Configurator.Apply:output_type -> machineadm.plugin.v1.ApplyEvent
+	21, // 45: machineadm.plugin.v1.Configurator.Stop:output_type -> machineadm.plugin.v1.StopResponse
+	25, // 46: machineadm.plugin.v1.Source.Fetch:output_type -> machineadm.plugin.v1.Chunk
+	28, // 47: machineadm.plugin.v1.Source.Report:output_type -> machineadm.plugin.v1.ReportResponse
+	30, // 48: machineadm.plugin.v1.KeyProvider.Passphrase:output_type -> machineadm.plugin.v1.PassphraseResponse
+	32, // 49: machineadm.plugin.v1.KeyProvider.NewPassphrase:output_type -> machineadm.plugin.v1.NewPassphraseResponse
+	42, // [42:50] is the sub-list for method output_type
+	34, // [34:42] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_contract_pluginv1_pb_plugin_proto_init() }
@@ -2487,14 +2645,14 @@ func file_contract_pluginv1_pb_plugin_proto_init() {
 	if File_contract_pluginv1_pb_plugin_proto != nil {
 		return
 	}
-	file_contract_pluginv1_pb_plugin_proto_msgTypes[10].OneofWrappers = []any{
+	file_contract_pluginv1_pb_plugin_proto_msgTypes[11].OneofWrappers = []any{
 		(*ApplyEvent_Started)(nil),
 		(*ApplyEvent_Changed)(nil),
 		(*ApplyEvent_Progress)(nil),
 		(*ApplyEvent_Warning)(nil),
 		(*ApplyEvent_Finished)(nil),
 	}
-	file_contract_pluginv1_pb_plugin_proto_msgTypes[20].OneofWrappers = []any{
+	file_contract_pluginv1_pb_plugin_proto_msgTypes[21].OneofWrappers = []any{
 		(*Chunk_Begin)(nil),
 		(*Chunk_Data)(nil),
 	}
@@ -2504,7 +2662,7 @@ func file_contract_pluginv1_pb_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contract_pluginv1_pb_plugin_proto_rawDesc), len(file_contract_pluginv1_pb_plugin_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   4,
 		},
