@@ -37,6 +37,7 @@ type configuration struct {
 
 type file struct {
 	path string
+	at   string // without links
 	text []byte
 	info machine.Info
 }
@@ -62,14 +63,19 @@ func read(m sdk.Machine, command []string) (*configuration, error) {
 		"reinstall the package chrony, then run again")
 }
 
+// add reads a file, unless another name of it is known: chronyd accepts a file that is included twice, or that includes itself.
 func (c *configuration) add(name string) error {
+	at, err := c.m.FS.Destination(name)
+	if err != nil || slices.ContainsFunc(c.files, func(f file) bool { return f.at == at }) {
+		return err
+	}
 	info, err := c.m.FS.Stat(name)
 	if err != nil {
 		return err
 	}
 	text, err := c.m.FS.ReadFile(name)
 	if err == nil {
-		c.files = append(c.files, file{name, text, info})
+		c.files = append(c.files, file{name, at, text, info})
 	}
 	return err
 }

@@ -189,3 +189,25 @@ func BenchmarkConvergedPlan(b *testing.B) {
 		}
 	}
 }
+
+// TestAcceptedConfigurations: what chronyd accepts is no defect of this plugin, and one apply settles it.
+func TestAcceptedConfigurations(t *testing.T) {
+	t.Parallel()
+	const main, site = "/etc/chrony/chrony.conf", "/etc/chrony/conf.d/site.conf"
+	for name, files := range map[string]map[string]string{
+		"a directory twice":           {main: "confdir /etc/chrony/conf.d /etc/chrony/conf.d\nconfdir /etc/chrony/conf.d\n", site: "server a\n"},
+		"a directory and a pattern":   {main: "confdir /etc/chrony/conf.d\ninclude /etc/chrony/conf.d/*.conf\n", site: "server a\n"},
+		"a file that includes itself": {main: "include /etc/chrony/*.conf\nserver a\n"},
+		"a link to the main file":     {main: "confdir /etc/chrony/conf.d\nserver a\n", site: "-> ../chrony.conf"},
+		"two names of one file":       {main: "confdir /etc/chrony/conf.d\n", site: "server a\n", "/etc/chrony/conf.d/other.conf": "-> site.conf"},
+		"two directories of one":      {main: "confdir /etc/chrony/conf.d /etc/chrony/link.d\n", site: "server a\n", "/etc/chrony/link.d": "-> conf.d"},
+		"two blocks":                  {main: "# BEGIN machineadm\nserver a\n# END machineadm\nrtcsync\n# BEGIN machineadm\nserver a\n# END machineadm\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files["/etc/passwd"], files["/usr/lib/systemd/system/chrony.service"] = "_chrony:x:12:34::/:/bin/false\n", "[Install]\nWantedBy=multi-user.target\n"
+			const document = `{"apiVersion":"` + v1alpha1.APIVersion + `","kind":"Timesync","metadata":{"name":"t"},"spec":{"servers":[{"address":"ntp1.example.com"}]}}`
+			require.NoError(t, machinetest.Converge(t, files, document, sdk.For(v1alpha1.APIVersion, v1alpha1.KindTimesync, sdk.PhasePreparation, plan)))
+		})
+	}
+}

@@ -265,3 +265,25 @@ func TestKeyText(t *testing.T) {
 		require.NotContains(t, err.Error(), value)
 	}
 }
+
+// TestAcceptedConfigurations: what ntpd accepts is no defect of this plugin, and one apply settles it.
+func TestAcceptedConfigurations(t *testing.T) {
+	t.Parallel()
+	const main, site = "/etc/ntp.conf", "/etc/site.conf"
+	for name, files := range map[string]map[string]string{
+		"a file twice":                {main: "includefile /etc/site.conf\nincludefile site.conf\n", site: "server a\n"},
+		"a file that includes itself": {main: "includefile /etc/ntp.conf\nserver a\n"},
+		"itself by a link":            {main: "includefile /etc/site.conf\nserver a\n", site: "-> ntp.conf"},
+		"two names of one file":       {main: "includefile /etc/site.conf\nincludefile /etc/other.conf\n", site: "server a\n", "/etc/other.conf": "-> site.conf"},
+		"keys in the main file":       {main: "keys /etc/ntp.conf\nserver a\n"},
+		"keys in an included file":    {main: "keys /etc/site.conf\nincludefile /etc/other.conf\n", site: "server a\n", "/etc/other.conf": "-> site.conf"},
+		"two blocks":                  {main: "# BEGIN machineadm\nserver a\n# END machineadm\ntos x\n# BEGIN machineadm\nserver a\n# END machineadm\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files["/etc/passwd"], files["/usr/lib/systemd/system/ntpd.service"] = "ntp:x:12:34::/:/bin/false\n", "[Install]\nWantedBy=multi-user.target\n"
+			const document = `{"apiVersion":"` + v1alpha1.APIVersion + `","kind":"Timesync","metadata":{"name":"t"},"spec":{"servers":[{"address":"ntp1.example.com"}]}}`
+			require.NoError(t, machinetest.Converge(t, files, document, sdk.For(v1alpha1.APIVersion, v1alpha1.KindTimesync, sdk.PhasePreparation, plan)))
+		})
+	}
+}

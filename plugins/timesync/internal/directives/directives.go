@@ -2,7 +2,6 @@
 package directives
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -15,17 +14,18 @@ const (
 	end   = "# END machineadm"
 )
 
-// split returns the lines of a file without the first complete block.
+// split returns the lines of a file without its complete blocks: a merge of an administrator or of a package can double one.
 func split(text []byte) []string {
-	lines := slices.Collect(strings.Lines(string(text)))
+	var lines []string
 	from := -1
-	for i, line := range lines {
+	for line := range strings.Lines(string(text)) {
+		lines = append(lines, line)
 		switch strings.TrimSpace(line) {
 		case begin:
-			from = i
+			from = len(lines) - 1
 		case end:
 			if from >= 0 {
-				return slices.Delete(lines, from, i+1)
+				lines, from = lines[:from], -1
 			}
 		}
 	}

@@ -34,6 +34,7 @@ func TestEdit(t *testing.T) {
 		{"block replaced", block + "makestep 1 3\n", "server b\n", "makestep 1 3\n" + block, sources},
 		{"block removed", off + "\n" + block, "", text + "\n", nothing},
 		{"block without an end", "# BEGIN machineadm\nmakestep 1 3\n", "", "# BEGIN machineadm\nmakestep 1 3\n", sources},
+		{"two blocks", block + "makestep 1 3\n" + block, "server c\n", "makestep 1 3\n# BEGIN machineadm\nserver c\n# END machineadm\n", sources},
 		{"empty", "", "server b\n", block, sources},
 	} {
 		t.Run(c.name, func(t *testing.T) {
