@@ -172,9 +172,9 @@ func (r *runner) applyOnce(ctx context.Context, p *planned, res result, end time
 		if res.changed() { // by an earlier try
 			outcome = report.Changed
 		}
-		return res.end(outcome, ""), r.choose(*p)
+		return res.end(outcome, ""), r.choose(*p, false)
 	case p.deferred(r.image()) == changes:
-		return res.deferLive(p.plan.Changes), r.choose(*p)
+		return res.deferLive(p.plan.Changes), r.choose(*p, false)
 	}
 	if err := r.prepareApply(*p); err != nil {
 		return res, err
@@ -202,17 +202,28 @@ func (r *runner) planPending(ctx context.Context, p *planned, end time.Time) err
 	}
 }
 
-// choose saves the provider of a document before it changes anything, so that no later run switches.
-func (r *runner) choose(p planned) error {
+// choose saves the provider of a document before it changes anything, so that no later run switches. An image to which a run has
+// nothing to do stays as it is: its choices are saved with the first change.
+func (r *runner) choose(p planned, changing bool) error {
 	if r.deps.State == nil {
 		return nil
 	}
-	return stateError("", r.deps.State.Choose(p.label(), p.result.by.provider))
+	r.chosen = append(r.chosen, p)
+	if r.image() && !changing {
+		return nil
+	}
+	for _, p := range r.chosen {
+		if err := r.deps.State.Choose(p.label(), p.result.by.provider); err != nil {
+			return stateError("", err)
+		}
+	}
+	r.chosen = nil
+	return nil
 }
 
 // prepareApply saves what a later run needs if this process ends during the Apply that follows.
 func (r *runner) prepareApply(p planned) error {
-	if err := r.choose(p); err != nil {
+	if err := r.choose(p, true); err != nil {
 		return err
 	}
 	if r.deps.Writes != nil {

@@ -1,6 +1,9 @@
 package run
 
 import (
+	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,6 +147,41 @@ func TestChoiceOfProvider(t *testing.T) {
 			}
 			if tt.bound != "" && w.choices["Thing/a"] != tt.bound {
 				t.Errorf("kept the choice %q, want %q", w.choices["Thing/a"], tt.bound)
+			}
+		})
+	}
+}
+
+// TestChoicesOfAnImage: a run that changes nothing in an image saves no choice there, and one that could not save them changes nothing.
+func TestChoicesOfAnImage(t *testing.T) {
+	t.Parallel()
+	live := pluginv1.Change{ID: "live", Summary: "start", NeedsLive: true}
+	for name, tt := range map[string]struct {
+		root    string
+		changes map[string][]pluginv1.Change // by document
+		kept    []string
+	}{
+		"nothing to do":                   {"/image", nil, nil},
+		"nothing before first boot":       {"/image", map[string][]pluginv1.Change{"a": {live}}, nil},
+		"the second changes":              {"/image", map[string][]pluginv1.Change{"b": oneChange().Changes}, []string{"Thing/a", "Thing/b", "Thing/c"}},
+		"nothing to do on a live machine": {"", nil, []string{"Thing/a", "Thing/b", "Thing/c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, broken := range []error{nil, errors.New("the directory is immutable")} {
+				w := newWorld(t)
+				w.unchoosable = broken
+				w.add("x").plan = func(name string, _ int) (pluginv1.Plan, error) { return pluginv1.Plan{Changes: tt.changes[name]}, nil }
+				got := w.execute(Options{Mode: ModeApply, Root: tt.root, Stream: things(named, named, named)})
+				if broken != nil && len(tt.changes["b"]) > 0 {
+					assert.Equal(t, report.ExitPrecondition, got.ExitCode)
+					assert.Contains(t, errorsOf(got), "takes no choices of providers: the directory is immutable")
+					assert.Empty(t, w.choices)
+					assert.NotContains(t, w.lines(), "apply")
+					continue
+				}
+				assert.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
+				assert.ElementsMatch(t, tt.kept, slices.Collect(maps.Keys(w.choices)))
 			}
 		})
 	}

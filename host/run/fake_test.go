@@ -30,26 +30,27 @@ import (
 
 // world is a fake machine with plugins. Its log has one line for each call.
 type world struct {
-	t        *testing.T
-	mu       sync.Mutex
-	log      []string
-	plugins  map[string]*fakePlugin // by provider
-	choices  map[string]string      // by KIND/NAME
-	events   []Event
-	reports  int
-	failAt   int  // the record call that fails, from 1; 0: none
-	fail     bool // every record call from now on
-	sentinel bool
-	reboots  int
-	counted  string // the generation whose reboots are counted
-	requests []state.Request
-	keepErr  error       // of Reboots.Keep
-	resume   *fakeResume // nil: none
-	writes   []string
-	details  map[string]string
-	sources  map[string]*fakeSource // by provider
-	resolved map[string][]byte      // what is kept
-	keptErr  error                  // of Resolved.Keep
+	t           *testing.T
+	mu          sync.Mutex
+	log         []string
+	plugins     map[string]*fakePlugin // by provider
+	choices     map[string]string      // by KIND/NAME
+	events      []Event
+	reports     int
+	failAt      int  // the record call that fails, from 1; 0: none
+	fail        bool // every record call from now on
+	sentinel    bool
+	reboots     int
+	counted     string // the generation whose reboots are counted
+	requests    []state.Request
+	keepErr     error       // of Reboots.Keep
+	resume      *fakeResume // nil: none
+	writes      []string
+	details     map[string]string
+	sources     map[string]*fakeSource // by provider
+	unchoosable error                  // of Choosable
+	resolved    map[string][]byte      // what is kept
+	keptErr     error                  // of Resolved.Keep
 }
 
 func newWorld(t *testing.T) *world {
@@ -129,6 +130,8 @@ func (w *world) Choose(document, provider string) error {
 	w.choices[document] = provider
 	return nil
 }
+
+func (w *world) Choosable() error { return w.unchoosable }
 
 func (w *world) Remove() error {
 	w.note("remove sentinel")

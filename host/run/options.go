@@ -104,6 +104,8 @@ type State interface {
 	Choices() (map[string]string, error)
 	// Choose saves a choice durably.
 	Choose(document, provider string) error
+	// Choosable returns why Choose would fail, as far as that shows before.
+	Choosable() error
 }
 
 // Sentinel is the file that reports success to Cluster API.

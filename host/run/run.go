@@ -111,7 +111,28 @@ func (r *runner) prepare(ctx context.Context, s stream) ([]planned, error) {
 	if wrong = append(wrong, more...); len(wrong) > 0 {
 		return all, wrong.sorted()
 	}
-	return all, r.checkApplicable(all)
+	if err := r.checkApplicable(all); err != nil {
+		return all, err
+	}
+	return all, r.checkChoices(all)
+}
+
+// checkChoices refuses an image that takes no choices of providers, which are saved before its first change.
+func (r *runner) checkChoices(all []planned) error {
+	changing := slices.ContainsFunc(all, func(p planned) bool {
+		return !p.result.settled && (p.pending != nil || p.deferred(r.image()) < len(p.plan.Changes))
+	})
+	if r.deps.State == nil || r.o.Mode == ModeValidate || !changing {
+		return nil
+	}
+	err := r.deps.State.Choosable()
+	if err == nil {
+		return nil
+	}
+	return newRunError(report.Error{
+		Code: pluginv1.CodePrecondition.String(), File: r.o.File, Message: "the image takes no choices of providers: " + err.Error(),
+		Hint: "correct what the path names (namei -l, lsattr -d), then run again",
+	})
 }
 
 // checkFaulty validates the specs of documents that the decoder refused, so that one run reports all errors of a stream. It

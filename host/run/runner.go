@@ -29,6 +29,7 @@ type runner struct {
 	requests []state.Request
 	expander *expander
 	all      []planned // by index in docs, from the end of the first planning
+	chosen   []planned // documents whose providers are not saved yet
 
 	changed   bool  // the machine was changed, or may have been
 	recordErr error // the first failure of deps.Record

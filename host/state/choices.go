@@ -4,10 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/naming"
+	"github.com/machineadm/machineadm/internal/atomicfile"
+	"github.com/machineadm/machineadm/internal/rooted"
 )
 
 // Choices returns the providers chosen on this machine, by KIND/NAME of the document.
@@ -38,6 +43,9 @@ func renderChoices(choices map[string]string) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
+// Choosable returns nil: a run saves its report in the same directory before it plans.
+func (s *Store) Choosable() error { return nil }
+
 // Image is the state of a run on an image. It saves choices in the image, for the first boot and for later bakes.
 type Image struct {
 	*Store
@@ -66,6 +74,24 @@ func (i *Image) Choose(document, provider string) error {
 		err = writeBelow(i.root, ImageChoices, data, 0o644)
 	}
 	return stateError(err)
+}
+
+// Choosable returns why the image does not take choices: a link that leads to nothing, or what chattr(1) or a mount protects.
+func (i *Image) Choosable() error {
+	directory := filepath.Dir(ImageChoices)
+	return within(i.root, func(opened *rooted.Root) error {
+		dir, err := opened.OpenDir(directory)
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, link := os.Lstat(filepath.Join(i.root, directory)); link != nil {
+				return nil //nolint:nilerr // it is created
+			}
+		}
+		if err != nil {
+			return located(i.root, directory, "open", err)
+		}
+		err = atomicfile.CheckWrite(dir, filepath.Base(ImageChoices))
+		return located(i.root, ImageChoices, "write", errors.Join(err, dir.Close()))
+	})
 }
 
 // ParseChoices parses a file of choices.

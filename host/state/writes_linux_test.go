@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
 // plant creates a file and its parent directories.
@@ -192,6 +194,43 @@ func TestErrorsNameThePathOfTheImage(t *testing.T) {
 			err := write(root)
 			require.ErrorIs(t, err, ErrState)
 			require.ErrorContains(t, err, inTheWay+": ")
+		})
+	}
+}
+
+// TestChoosable: what keeps an image from taking choices shows before they are saved, without a change.
+func TestChoosable(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		build func(at string) error
+		err   error
+	}{
+		"no directory":      {func(string) error { return nil }, nil},
+		"a directory":       {func(at string) error { return os.Mkdir(at, 0o755) }, nil},
+		"a file":            {func(at string) error { return os.WriteFile(at, nil, 0o600) }, unix.ENOTDIR},
+		"a dangling link":   {func(at string) error { return os.Symlink("/nowhere", at) }, unix.ENOENT},
+		"a circle of links": {func(at string) error { return os.Symlink("machineadm", at) }, unix.ELOOP},
+		"a temporary file": {func(at string) error {
+			return os.MkdirAll(filepath.Join(at, ".choices.json.machineadm-tmp"), 0o755)
+		}, atomicfile.ErrForeign},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			at := filepath.Join(root, "etc/machineadm")
+			require.NoError(t, os.Mkdir(filepath.Dir(at), 0o755))
+			require.NoError(t, tt.build(at))
+			image := (&Store{}).ForImage(root, nil)
+			before := image.Choosable()
+			assert.NoFileExists(t, filepath.Join(at, "choices.json"))
+			saved := image.Choose("Motd/a", "file")
+			if tt.err == nil {
+				require.NoError(t, before)
+				require.NoError(t, saved)
+				return
+			}
+			require.ErrorIs(t, before, tt.err)
+			require.ErrorIs(t, saved, tt.err)
 		})
 	}
 }

@@ -145,7 +145,7 @@ func TestChoiceAmongInstalledPlugins(t *testing.T) {
 	b.install("machineadm-noop-plugin-one", script{Fitness: "installed"})
 	b.install("machineadm-noop-plugin-two", script{Fitness: "active"})
 	stream := func(name string) string {
-		return "apiVersion: example.com/v1\nkind: Noop\nmetadata: {name: " + name + "}\nspec: {touch: [a]}\n"
+		return "apiVersion: example.com/v1\nkind: Noop\nmetadata: {name: " + name + "}\nspec: {touch: [" + name + "]}\n"
 	}
 	got := b.apply(stream("a"))
 	if got.code != report.ExitOK || got.report.Documents[0].Provider != "two" {

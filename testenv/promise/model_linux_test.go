@@ -298,9 +298,11 @@ func (s *state) take(d *doc, all []turn, i int, changed *bool, out *expected) (r
 		}
 	}
 	out.providers[d.label()] = s.provider(d)
-	s.choose(d)
 	todo := s.missing(d)
 	called := *changed || len(all[i].changes) > 0 && !s.left(d)
+	if called && !s.live {
+		s.choose(out.providers)
+	}
 	if s.live && called && !*changed {
 		delete(s.tree, "/"+sentinel)
 	}
@@ -327,12 +329,9 @@ func (s *state) take(d *doc, all []turn, i int, changed *bool, out *expected) (r
 	return report.Changed, report.ExitOK
 }
 
-// choose keeps the provider of a document in the image.
-func (s *state) choose(d *doc) {
-	if s.live {
-		return
-	}
-	s.choices[d.label()] = s.provider(d)
+// choose keeps the providers of documents in the image.
+func (s *state) choose(providers map[string]string) {
+	maps.Copy(s.choices, providers)
 	s.write(choices, show(s.choices))
 }
 
