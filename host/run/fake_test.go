@@ -131,8 +131,6 @@ func (w *world) Choose(document, provider string) error {
 	return nil
 }
 
-func (w *world) Choosable() error { return w.unchoosable }
-
 func (w *world) Remove() error {
 	w.note("remove sentinel")
 	w.sentinel = false
@@ -217,6 +215,7 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 	}
 	if o.Root != "" {
 		with.Sentinel, with.Reboots = nil, nil
+		with.Choosable = func() error { return w.unchoosable }
 	}
 	if w.resume != nil {
 		w.resume.world, with.Resume = w, w.resume

@@ -104,8 +104,6 @@ type State interface {
 	Choices() (map[string]string, error)
 	// Choose saves a choice durably.
 	Choose(document, provider string) error
-	// Choosable returns why Choose would fail, as far as that shows before.
-	Choosable() error
 }
 
 // Sentinel is the file that reports success to Cluster API.
@@ -155,13 +153,15 @@ type Resolved interface {
 
 // Dependencies are what a run needs of the machine.
 type Dependencies struct {
-	Plugins  Plugins
-	State    State    // nil keeps nothing
-	Sentinel Sentinel // nil if the run is not live
-	Reboots  Reboots  // nil if the run is not live
-	Resume   Resume   // nil if the run is not live
-	Writes   Writes   // nil if nothing is applied
-	Resolved Resolved // nil keeps nothing
+	Plugins Plugins
+	State   State // nil keeps nothing
+	// Choosable returns why an image does not take choices, as far as that shows before they are saved; nil for the live machine.
+	Choosable func() error
+	Sentinel  Sentinel // nil if the run is not live
+	Reboots   Reboots  // nil if the run is not live
+	Resume    Resume   // nil if the run is not live
+	Writes    Writes   // nil if nothing is applied
+	Resolved  Resolved // nil keeps nothing
 	// Generation identifies a stream, see report.Report; nil leaves the generation as it is.
 	Generation func(stream []byte) (string, error)
 	// Log records decisions; nil discards them.

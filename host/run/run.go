@@ -122,10 +122,10 @@ func (r *runner) checkChoices(all []planned) error {
 	changing := slices.ContainsFunc(all, func(p planned) bool {
 		return !p.result.settled && (p.pending != nil || p.deferred(r.image()) < len(p.plan.Changes))
 	})
-	if r.deps.State == nil || r.o.Mode == ModeValidate || !changing {
+	if r.deps.Choosable == nil || r.o.Mode == ModeValidate || !changing {
 		return nil
 	}
-	err := r.deps.State.Choosable()
+	err := r.deps.Choosable()
 	if err == nil {
 		return nil
 	}

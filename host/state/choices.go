@@ -43,9 +43,6 @@ func renderChoices(choices map[string]string) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// Choosable returns nil: a run saves its report in the same directory before it plans.
-func (s *Store) Choosable() error { return nil }
-
 // Image is the state of a run on an image. It saves choices in the image, for the first boot and for later bakes.
 type Image struct {
 	*Store
@@ -76,21 +73,21 @@ func (i *Image) Choose(document, provider string) error {
 	return stateError(err)
 }
 
-// Choosable returns why the image does not take choices: a link that leads to nothing, or what chattr(1) or a mount protects.
-func (i *Image) Choosable() error {
+// Choosable returns why the image at root does not take choices: a link that leads to nothing, or what chattr(1) or a mount protects.
+func Choosable(root string) error {
 	directory := filepath.Dir(ImageChoices)
-	return within(i.root, func(opened *rooted.Root) error {
+	return within(root, func(opened *rooted.Root) error {
 		dir, err := opened.OpenDir(directory)
 		if errors.Is(err, fs.ErrNotExist) {
-			if _, link := os.Lstat(filepath.Join(i.root, directory)); link != nil {
+			if _, link := os.Lstat(filepath.Join(root, directory)); link != nil {
 				return nil //nolint:nilerr // it is created
 			}
 		}
 		if err != nil {
-			return located(i.root, directory, "open", err)
+			return located(root, directory, "open", err)
 		}
 		err = atomicfile.CheckWrite(dir, filepath.Base(ImageChoices))
-		return located(i.root, ImageChoices, "write", errors.Join(err, dir.Close()))
+		return located(root, ImageChoices, "write", errors.Join(err, dir.Close()))
 	})
 }
 

@@ -221,7 +221,7 @@ func TestChoosable(t *testing.T) {
 			require.NoError(t, os.Mkdir(filepath.Dir(at), 0o755))
 			require.NoError(t, tt.build(at))
 			image := (&Store{}).ForImage(root, nil)
-			before := image.Choosable()
+			before := Choosable(root)
 			assert.NoFileExists(t, filepath.Join(at, "choices.json"))
 			saved := image.Choose("Motd/a", "file")
 			if tt.err == nil {

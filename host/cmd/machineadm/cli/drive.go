@@ -14,6 +14,7 @@ import (
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/state"
 )
 
 // drive executes one run, from the flags to the exit code.
@@ -133,6 +134,9 @@ func (g *globals) provide(p *place, with *run.Dependencies, o run.Options, head 
 		with.State, with.Reboots, with.Resolved = p.store, p.store.Reboots(head.BootID), p.store.Resolved()
 	default:
 		with.State = p.store.ForImage(p.root, o.ImageChoices)
+	}
+	if p.root != "" {
+		with.Choosable = func() error { return state.Choosable(p.root) }
 	}
 	if o.Mode != run.ModeApply {
 		return nil
