@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 )
@@ -100,8 +101,18 @@ func TestStreamOutcomes(t *testing.T) {
 		},
 		"a secret does not go into an image": {
 			options: Options{Mode: ModeApply, Root: "/image", Stream: things("{provider: x, auth: [{password: {value: s3cr3t}}]}")},
-			exit:    report.ExitUsage, outcome: report.RunInvalid, outcomes: "Failed", log: " ",
+			exit:    report.ExitUsage, outcome: report.RunInvalid, outcomes: "Failed", log: "plan a by x",
 			errors: []string{"a secret would be written into an image"},
+		},
+		"a secret hides no other error": {
+			setup: func(w *world) {
+				w.add("x").plan = func(string, int) (pluginv1.Plan, error) {
+					return pluginv1.Plan{}, &pluginv1.Error{Code: pluginv1.CodeInvalidConfig, Violations: []document.Violation{{Field: "spec.auth", Message: "is wrong"}}}
+				}
+			},
+			options: Options{Mode: ModeApply, Root: "/image", Stream: things("{provider: x, auth: [{password: {value: s3cr3t}}]}")},
+			exit:    report.ExitUsage, outcome: report.RunInvalid, outcomes: "Failed", log: "plan a by x",
+			errors: []string{"a secret would be written into an image", "is wrong"},
 		},
 		"a secret goes into an image with AllowSecrets": {
 			options: Options{Mode: ModeApply, Root: "/image", AllowSecrets: true, Stream: things("{provider: x, password: {value: s3cr3t}}")},

@@ -28,6 +28,9 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 			p.result = p.result.fail(p.fromPlugin(p.result.by, p.pending))
 			p.plan.Claims, p.pending = p.pending.Claims, nil
 		}
+		if len(p.secret) > 0 {
+			p.result = p.result.fail(slices.Concat(p.secret, p.result.problems))
+		}
 		out = append(out, p)
 		if !p.result.settled {
 			r.announce(p)

@@ -24,6 +24,8 @@ type doc struct {
 	file  string // the stream's name in messages
 	json  []byte
 	wrong problems // found before its plugin is asked; such a document is not planned
+	// secret has the problem of a secret that an image must not get. The document is planned all the same, for its other errors.
+	secret problems
 
 	source *source // of a document that is resolved; nil before, and for others
 	above  string  // the chain of the documents that this one came from, "" in the stream of the run
@@ -137,9 +139,9 @@ func (s stream) refusedField(d doc, field string) bool {
 func withoutSecrets(s stream) stream {
 	for i, d := range s.docs {
 		if field, found := secretIn(d.json); found && !d.isReference() {
-			s.docs[i].wrong = append(d.wrong, d.invalid(field,
+			s.docs[i].secret = d.invalid(field,
 				"a secret would be written into an image, and every machine made from the image would have it",
-				"leave the document out of the image, or pass --allow-secrets")...)
+				"leave the document out of the image, or pass --allow-secrets")
 		}
 	}
 	return s
