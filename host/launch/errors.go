@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/machineadm/machineadm/contract/launch"
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/internal/trust"
@@ -34,6 +35,8 @@ func Classify(err error) (exit int, code string) {
 		return report.ExitState, report.CodeState
 	case is[*catalog.NotFoundError](err) || is[*catalog.DuplicateError](err) || isForbidden(err) || is[*InterpreterError](err):
 		return report.ExitPrecondition, report.CodeNoPlugin
+	case isUnready(err):
+		return report.ExitPrecondition, pluginv1.CodePrecondition.String()
 	default:
 		return report.ExitFailed, report.CodeCrashed
 	}
@@ -43,6 +46,9 @@ func Classify(err error) (exit int, code string) {
 func Hint(err error) string {
 	if refused, ok := errors.AsType[*trust.Error](err); ok {
 		return refused.Remedy
+	}
+	if answer, ok := errors.AsType[*pluginv1.Error](err); ok && answer.Hint != "" {
+		return answer.Hint
 	}
 	switch {
 	case is[*launch.PeerError](err): // another user's process listens on the plugin's socket
@@ -65,6 +71,12 @@ func Hint(err error) string {
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
+}
+
+// isUnready reports that the plugin answered Describe with a Precondition: the machine keeps it from finding out how it fits.
+func isUnready(err error) bool {
+	answer, ok := errors.AsType[*pluginv1.Error](err)
+	return ok && answer.Code == pluginv1.CodePrecondition
 }
 
 // isNoSpace reports that a resource for the start was exhausted: disk space, inodes or descriptors.

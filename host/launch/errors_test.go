@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/launch"
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/internal/trust"
@@ -31,7 +32,12 @@ func TestErrorsOfAStart(t *testing.T) {
 		"no interpreter": {started(&InterpreterError{"/x"}), report.ExitPrecondition, report.CodeNoPlugin, "install the interpreter"},
 		"not installed":  {&catalog.NotFoundError{}, report.ExitPrecondition, report.CodeNoPlugin, "install it"},
 		"hidden":         {fs.ErrPermission, report.ExitPrecondition, report.CodeNoPlugin, "as root"},
-		"crash":          {started(errors.New("x")), report.ExitFailed, report.CodeCrashed, "details.json"},
+		"not ready": {
+			started(&pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "x", Hint: "make it ready"}),
+			report.ExitPrecondition, "Precondition", "make it ready",
+		},
+		"a defect": {started(&pluginv1.Error{Message: "x"}), report.ExitFailed, report.CodeCrashed, "details.json"},
+		"crash":    {started(errors.New("x")), report.ExitFailed, report.CodeCrashed, "details.json"},
 	} {
 		exit, code := Classify(tt.err)
 		require.Equal(t, tt.exit, exit, name)
