@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -86,6 +87,7 @@ func (r *resolver) filePath(at document.Path, name string, seen map[string]docum
 		key = strings.ToLower(name)
 	}
 	twice := seen[key] != ""
+	r.nested(at, key, seen)
 	r.unique(at, seen, key)
 	if r.refuse(r.isIn(name, r.systemDirectories()...), at, systemMessage, systemHint) ||
 		r.refuse(r.reserved(name), at, "is a path of the provider, of the host or of the kernel", "choose another one") || twice {
@@ -100,6 +102,16 @@ func (r *resolver) filePath(at document.Path, name string, seen map[string]docum
 		return
 	}
 	seen[destination] = at
+}
+
+// nested refuses a file below another one of the document: one of the two would have to be a directory.
+func (r *resolver) nested(at document.Path, key string, seen map[string]document.Path) {
+	for _, other := range slices.Sorted(maps.Keys(seen)) {
+		if key != other && (r.isIn(key, other) || r.isIn(other, key)) {
+			r.refuse(true, at, "excludes "+string(seen[other])+": one of the two is below the other", "choose another path")
+			return
+		}
+	}
 }
 
 // directoryPath checks the path of a directory that the document gives to the provider.

@@ -108,6 +108,9 @@ func refusals() map[string]string {
 		// files, static pods, patches
 		i + "files: [{path: /a, content: a, secretContent: {value: b}}, {path: /b}, {path: c, content: a}, {path: /a, content: a}, {path: /d, secretContent: {value: c4n4ry!}, encoding: base64, mode: '0644'}]": "spec.files[0]: must have exactly one of content and secretContent\nspec.files[1]: must have exactly one of content and secretContent\nspec.files[2].path: " + path + "\n" +
 			"spec.files[3].path: is the same as spec.files[0].path\nspec.files[4].secretContent: is not valid base64\nspec.files[4].mode: lets every user of the machine read or change a secret",
+		i + "files: [{path: /a/b, content: a}, {path: /a, content: a}, {path: /a/b/c, content: a}, {path: /a/bc, content: a}]": "spec.files[1].path: excludes spec.files[0].path: one of the two is below the other\n" +
+			"spec.files[2].path: excludes spec.files[1].path: one of the two is below the other\nspec.files[3].path: excludes spec.files[1].path: one of the two is below the other",
+		i + "files: [{path: /a/" + strings.Repeat("x", 256) + "/b, content: a}]": "spec.files[0].path: has a name of more than 255 bytes",
 		i + "files: [{path: /a, content: a, mode: '0000'}, {path: /b, content: a, mode: '01777'}, {path: /c, content: a, mode: rw, owner: root, when: never, encoding: gzip}]": "spec.files[0].mode: is not a mode\nspec.files[1].mode: is not a mode\n" +
 			"spec.files[2].when: is not a value of this field\nspec.files[2].encoding: is not a value of this field\nspec.files[2].mode: is not a mode\nspec.files[2].owner: is not USER:GROUP",
 		i + "files: [{path: /etc/kubernetes/admin.conf, content: a}, {path: /etc/kubernetes/pki/x, content: a}, {path: /var/lib/kubelet/config.yaml, content: a}, {path: /etc/kubernetes/audit/a.conf, content: a}, {path: /var/lib/etcd2, content: a}]": "spec.files[0].path: is a path of the provider, of the host or of the kernel\n" +

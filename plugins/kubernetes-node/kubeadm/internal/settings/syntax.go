@@ -50,12 +50,19 @@ func (r *resolver) matches(field document.Path, value string, form *regexp.Regex
 
 func hasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }
 
+// maxName is the longest name of a file in bytes, on every file system of Linux that a node has.
+const maxName = 255
+
 // path refuses a value that is not an absolute path in its shortest form. It reports whether the path is valid.
 func (r *resolver) path(field document.Path, value string) bool {
 	segments := strings.Split(value, `\`)
 	if r.result.Windows {
 		return !r.refuse(!windowsPath.MatchString(value) || hasControl(value) || slices.Contains(segments, ".") || slices.Contains(segments, ".."),
 			field, "must be an absolute path in its shortest form", `write it like C:\ProgramData\example`)
+	}
+	tooLong := func(segment string) bool { return len(segment) > maxName }
+	if r.refuse(slices.ContainsFunc(strings.Split(value, "/"), tooLong), field, "has a name of more than 255 bytes", "shorten it") {
+		return false
 	}
 	return !r.refuse(!path.IsAbs(value) || path.Clean(value) != value || value == "/" || hasControl(value), field,
 		"must be an absolute path in its shortest form", "write it like /etc/example, without . and .. and doubled or trailing slashes")
