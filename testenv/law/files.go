@@ -22,13 +22,13 @@ const (
 	readAtMost   = 1 << 20
 )
 
-// File is one file of the checkout: its slash-separated path below the root, and its text.
+// File is one file of the checkout: its slash-separated path below the root, and its text, empty if it is none or larger than 1 MiB.
 type File struct {
 	Path string
 	Data []byte
 }
 
-// Files reads every text file of the checkout at root, except what git ignores by the rules of .gitignore.
+// Files reads every file of the checkout at root, except what git ignores by the rules of .gitignore.
 func Files(root string) ([]File, error) {
 	var all []File
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
@@ -50,9 +50,10 @@ func Files(root string) ([]File, error) {
 		if errors.Is(err, fs.ErrNotExist) { // a temporary file of another test
 			return nil
 		}
-		if err == nil && len(data) <= readAtMost && bytes.IndexByte(data, 0) < 0 {
-			all = append(all, File{Path: below, Data: data})
+		if len(data) > readAtMost || bytes.IndexByte(data, 0) >= 0 {
+			data = nil
 		}
+		all = append(all, File{Path: below, Data: data})
 		return err
 	})
 	if err != nil {
