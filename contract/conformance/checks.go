@@ -96,6 +96,10 @@ func checksOfDisturbance() []Check {
 			Says: "Apply stops after as many changes as the limit, defers what it defers without one, and a rerun completes them",
 		},
 		{
+			Name: "files", Clause: "P-50, P-51", run: plansFiles,
+			Says: "the files that Plan lists are those that Apply leaves, and on top of them Plan lists none",
+		},
+		{
 			Name: "stop", Clause: "P-27, P-28, G-10", run: stops,
 			Fresh: "a Stop that has an effect on a later Apply would disturb other checks",
 			Says:  "Stop lets the change in hand be finished, and no other started",

@@ -50,6 +50,7 @@
 //   - cancel: a call that is cancelled ends, its request to ${server} too, and the next one is answered [P-29]
 //   - limit: Apply stops after as many changes as the limit, defers what it defers without one, and a rerun completes
 //     them [P-24, P-25, G-10]
+//   - files: the files that Plan lists are those that Apply leaves, and on top of them Plan lists none [P-50, P-51]
 //   - stop: Stop lets the change in hand be finished, and no other started [P-27, P-28, G-10]
 //   - in-one-step: Apply writes no file under its own name: it writes another one and renames it (seen by inotify; a
 //     write through mmap is not) [G-11]

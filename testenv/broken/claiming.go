@@ -98,3 +98,19 @@ func claimsUnasked(request, response any, err error) (any, error) {
 	}
 	return response, err
 }
+
+// listsOtherFiles lists files with another content than Apply writes.
+func listsOtherFiles(p *pluginv1.Plan) {
+	for i := range p.Files {
+		p.Files[i].Content = append(p.Files[i].Content, '!')
+	}
+}
+
+// listsTooLittle lists a change whose files it does not list.
+func listsTooLittle(p *pluginv1.Plan) { p.Files = nil }
+
+// blind ignores what earlier documents leave.
+func blind(r *pluginv1.Request) error {
+	r.Files = nil
+	return nil
+}

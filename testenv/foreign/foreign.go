@@ -134,7 +134,8 @@ func Copy(from, to string) error {
 	})
 }
 
-// Conforms runs the kit: nothing fails, and each check applies to at least one case.
+// Conforms runs the kit: nothing fails, and each check applies to at least one case, but for that of the capability files, which the plugins
+// do not have.
 func (n *Node) Conforms(t *testing.T) {
 	t.Helper()
 	got, err := n.Exec(t.Context(), "machineadm-conformance", "--plugin", n.plugin.Path, "--cases", cases, "-o", "json")
@@ -158,7 +159,7 @@ func (n *Node) Conforms(t *testing.T) {
 		}
 	}
 	for check, is := range applied {
-		if !is {
+		if !is && check != "files" {
 			t.Errorf("%s applies to no case", check)
 		}
 	}
