@@ -21,7 +21,6 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.KubernetesNode) (sdk.
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	s.Spec.Timeouts = bounded(s.Spec.Timeouts, doc.Metadata.Timeout)
 	n := newNode(m, s)
 	n.safe = func(ctx context.Context) bool {
 		_, err := n.observe(ctx, new(sdk.Plan))

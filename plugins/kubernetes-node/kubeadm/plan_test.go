@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/internal/cri/critest"
 	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/sdk"
@@ -345,6 +346,15 @@ func TestTimeouts(t *testing.T) {
 	require.NoError(t, err)
 	_, err = apply(t, p)
 	require.NoError(t, err)
-	require.Nil(t, bounded(nil, "1h"))
-	require.Nil(t, bounded(nil, ""))
+	// A release that cannot express them keeps its own, unless the document has them.
+	f = fixture(t, &critest.Runtime{})
+	f.Commands.On(askVersion, machine.Result{Stdout: []byte(`{"clientVersion": {"gitVersion": "v1.30.14"}}`)})
+	f.Commands.On("kubelet --version", machine.Result{Stdout: []byte("Kubernetes v1.30.14\n")})
+	older := decode(t, strings.Replace(creator, "v1.37.1", "v1.30.14", 1))
+	older.Metadata.Timeout = "2m"
+	_, err = plan(t.Context(), f.Machine, older)
+	require.NoError(t, err)
+	older.Spec.Timeouts = &v1alpha1.NodeTimeouts{Kubelet: "9s"}
+	_, err = plan(t.Context(), f.Machine, older)
+	require.ErrorContains(t, err, "spec.timeouts.kubelet")
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/member"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/outcome"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/ready"
@@ -124,22 +123,4 @@ func (n *node) explain(ctx context.Context, redact outcome.Redactor, run *outcom
 		run.Cause = why.Name + ": " + line
 	}
 	run.Detail = redact.Text(b.String())
-}
-
-// bounded returns timeouts of kubeadm that pass before the time limit of the document, so that kubeadm can say for
-// what it has waited. Those of the document and kubeadm's shorter ones stay.
-func bounded(t *v1alpha1.NodeTimeouts, limit string) *v1alpha1.NodeTimeouts {
-	whole, err := time.ParseDuration(cmp.Or(limit, "15m"))
-	each := (whole / 3).Round(time.Second)
-	if err != nil || each >= 4*time.Minute || each <= 0 {
-		return t
-	}
-	var all v1alpha1.NodeTimeouts
-	if t != nil {
-		all = *t
-	}
-	for _, timeout := range []*string{&all.ControlPlane, &all.Kubelet, &all.KubernetesAPI, &all.TLSBootstrap, &all.Discovery} {
-		*timeout = cmp.Or(*timeout, each.String())
-	}
-	return &all
 }

@@ -56,8 +56,8 @@ func (r *renderer) cluster() object {
 		server = object{}
 	}
 	server.put("certSANs", c.CertificateSANs)
-	if t := r.s.Spec.Timeouts; t != nil && r.legacy {
-		server.put("timeoutForControlPlane", t.ControlPlane)
+	if r.legacy {
+		server.put("timeoutForControlPlane", r.s.Timeouts.ControlPlane)
 	}
 	if len(server) > 0 {
 		o["apiServer"] = server

@@ -13,8 +13,8 @@ func (r *renderer) join() object {
 			"token": string(d.Token.Reveal()), "apiServerEndpoint": cmp.Or(d.Endpoint, spec.Cluster.Endpoint), "caCertHashes": d.CACertHashes,
 		}
 	}
-	if r.legacy && spec.Timeouts != nil {
-		discovery.put("timeout", spec.Timeouts.Discovery)
+	if r.legacy {
+		discovery.put("timeout", r.s.Timeouts.Discovery)
 	}
 	o["discovery"], o["nodeRegistration"] = discovery, r.registration()
 	if r.s.ControlPlane() {

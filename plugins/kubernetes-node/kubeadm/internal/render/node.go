@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -22,12 +21,10 @@ func (r *renderer) common(o object) {
 	if r.legacy {
 		return
 	}
-	t := cmp.Or(r.s.Spec.Timeouts, &v1alpha1.NodeTimeouts{})
-	timeouts := object{}
+	t, timeouts := r.s.Timeouts, object{}
 	timeouts.put("controlPlaneComponentHealthCheck", t.ControlPlane)
 	timeouts.put("kubeletHealthCheck", t.Kubelet)
-	// kubeadm init asks the API server while that starts. kubeadm's own limit of a minute is too short on a busy machine.
-	timeouts.put("kubernetesAPICall", cmp.Or(t.KubernetesAPI, "4m0s"))
+	timeouts.put("kubernetesAPICall", t.KubernetesAPI)
 	timeouts.put("etcdAPICall", t.EtcdAPI)
 	timeouts.put("tlsBootstrap", t.TLSBootstrap)
 	timeouts.put("discovery", t.Discovery)

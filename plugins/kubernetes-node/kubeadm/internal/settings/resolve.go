@@ -15,7 +15,9 @@ import (
 // Resolve returns the settings of a document, or all of its violations. The error is a Precondition with every field whose
 // source on the machine does not exist yet. In an image the values of the machine stay empty.
 func Resolve(m sdk.Machine, doc v1alpha1.KubernetesNode) (Settings, []sdk.Violation, error) {
-	return resolve(m, doc.Spec, interfaceAddresses)
+	s, violations, err := resolve(m, doc.Spec, interfaceAddresses)
+	s.Timeouts = timeouts(doc.Spec.Timeouts, doc.Metadata.Timeout)
+	return s, violations, err
 }
 
 func interfaceAddresses(name string) ([]netip.Addr, error) {

@@ -34,6 +34,9 @@ type Settings struct {
 	ProviderID string
 	// Kubelet and KubeProxy are fields of KubeletConfiguration and KubeProxyConfiguration. A nil value removes the field.
 	Kubelet, KubeProxy map[string]any
+	// Timeouts are spec.timeouts and those that the time limit of the document asks for. kubeadm 1.30 cannot express some of
+	// these, and keeps its own.
+	Timeouts v1alpha1.NodeTimeouts
 	// Files are spec.files and spec.staticPods, in order. They stay managed when the machine is a node.
 	Files []File
 	// Modes are files of kubeadm whose mode is restricted when the machine is a node.

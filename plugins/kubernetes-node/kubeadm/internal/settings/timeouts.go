@@ -1,0 +1,34 @@
+package settings
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+)
+
+// longest is the longest timeout that the document does not have. kubeadm waits for the control plane as long, but only a minute for
+// the answer to a request, which is too short for an API server that starts on a busy machine.
+const longest = 4 * time.Minute
+
+// timeouts returns timeouts of kubeadm that pass before the time limit of the document, so that kubeadm can say for what it has
+// waited. Those of the document and kubeadm's shorter ones stay.
+func timeouts(t *v1alpha1.NodeTimeouts, limit string) v1alpha1.NodeTimeouts {
+	var all v1alpha1.NodeTimeouts
+	if t != nil {
+		all = *t
+	}
+	whole, err := time.ParseDuration(cmp.Or(limit, "15m"))
+	each := min((whole / 3).Round(time.Second), longest)
+	if err != nil || each <= 0 {
+		return all
+	}
+	all.KubernetesAPI = cmp.Or(all.KubernetesAPI, each.String())
+	if each == longest {
+		return all
+	}
+	for _, timeout := range []*string{&all.ControlPlane, &all.Kubelet, &all.TLSBootstrap, &all.Discovery} {
+		*timeout = cmp.Or(*timeout, each.String())
+	}
+	return all
+}

@@ -1,0 +1,28 @@
+package settings
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+)
+
+// TestTimeouts: the waits of kubeadm end before the time limit of the document, and those of the document stay.
+func TestTimeouts(t *testing.T) {
+	t.Parallel()
+	all := func(each string) v1alpha1.NodeTimeouts {
+		return v1alpha1.NodeTimeouts{ControlPlane: each, Kubelet: each, KubernetesAPI: each, TLSBootstrap: each, Discovery: each}
+	}
+	request := v1alpha1.NodeTimeouts{KubernetesAPI: "4m0s"}
+	for limit, want := range map[string]v1alpha1.NodeTimeouts{
+		"": request, "12m": request, "1h": request, "9m": all("3m0s"), "2m": all("40s"), "-1m": {}, "0s": {}, "soon": {},
+	} {
+		require.Equal(t, want, timeouts(nil, limit), limit)
+	}
+	own := v1alpha1.NodeTimeouts{KubernetesAPI: "1s", Kubelet: "9s", EtcdAPI: "2s"}
+	want := all("40s")
+	want.KubernetesAPI, want.Kubelet, want.EtcdAPI = "1s", "9s", "2s"
+	require.Equal(t, want, timeouts(&own, "2m"))
+	require.Equal(t, own, timeouts(&own, "1h"))
+}
