@@ -39,8 +39,8 @@ type Run struct {
 // lastError is the error at the end of kubeadm's output. A cause that kubeadm overcame can come before.
 func lastError(text string) string { return text[max(0, strings.LastIndex(text, "\nerror")):] }
 
-// Failure classifies a run that failed. It is a Retry after one request without an answer, if to run again is safe; nothing else that
-// kubeadm says would be another time a minute later.
+// Failure classifies a run that failed. It is a Retry after one request without an answer, if to run again is safe. What else
+// kubeadm says is the same a minute later.
 func (o *Output) Failure(r Run) error {
 	text := o.Text()
 	command, _ := errors.AsType[*machine.CommandError](r.Err)

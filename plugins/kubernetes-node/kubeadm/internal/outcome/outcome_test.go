@@ -153,21 +153,21 @@ func TestMessages(t *testing.T) {
 }
 
 // TestUnanswered: a request that the API server or etcd did not answer is repeated with kubeadm, if that is safe, and if no container
-// explains it. The messages are of kubeadm's sources: util/apiclient, util/config, phases.
+// explains it. The ends of the messages are those of net/http, client-go and etcd; what comes before them is made up in the form of kubeadm.
 func TestUnanswered(t *testing.T) {
 	t.Parallel()
 	const get = `Get "https://api:6443/api/v1/namespaces/kube-system/configmaps/kubeadm-config?timeout=10s": `
 	for phase, text := range map[string]string{
-		"preflight":              "unable to fetch the kubeadm-config ConfigMap: failed to get config map: " + get + "net/http: TLS handshake timeout",
-		"kubelet-start":          `cannot get Node "n": ` + get + "context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
-		"upload-config/kubeadm":  "error uploading the kubeadm ClusterConfiguration: unable to create ConfigMap: client rate limiter Wait returned an error: context deadline exceeded",
-		"upload-config/kubelet":  "error creating kubelet configuration ConfigMap: unable to create ConfigMap: etcdserver: request timed out",
-		"mark-control-plane":     "error patching Node: " + get + "dial tcp 10.0.0.1:6443: i/o timeout",
-		"bootstrap-token":        "error updating or creating token: the server was unable to return a response in the time allotted, but may still be processing the request",
-		"addon/coredns":          "unable to create Deployment: " + get + "read: connection reset by peer",
-		"addon/kube-proxy":       "unable to create DaemonSet: " + get + "EOF",
-		"kubelet-finalize/rotat": get + "http2: client connection lost",
-		"control-plane-join/mar": get + "dial tcp 10.0.0.1:6443: connect: connection refused",
+		"preflight":               "unable to fetch the kubeadm-config ConfigMap: failed to get config map: " + get + "net/http: TLS handshake timeout",
+		"kubelet-start":           `cannot get Node "n": ` + get + "context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
+		"upload-config/kubeadm":   "error uploading the kubeadm ClusterConfiguration: unable to create ConfigMap: client rate limiter Wait returned an error: context deadline exceeded",
+		"upload-config/kubelet":   "error creating kubelet configuration ConfigMap: unable to create ConfigMap: etcdserver: request timed out",
+		"mark-control-plane":      "error patching Node: " + get + "dial tcp 10.0.0.1:6443: i/o timeout",
+		"bootstrap-token":         "error updating or creating token: the server was unable to return a response in the time allotted, but may still be processing the request",
+		"addon/coredns":           "unable to create Deployment: " + get + "read: connection reset by peer",
+		"addon/kube-proxy":        "unable to create DaemonSet: " + get + "EOF",
+		"kubelet-finalize":        get + "http2: client connection lost",
+		"control-plane-join/mark": get + "dial tcp 10.0.0.1:6443: connect: connection refused",
 	} {
 		for _, safe := range []bool{true, false} {
 			for pods, want := range map[string]pluginv1.Code{"": pluginv1.CodeRetry, ": etcd ends with exit code 1": pluginv1.CodePrecondition} {
