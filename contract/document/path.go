@@ -12,6 +12,15 @@ import (
 // Path is the document. The notation does not depend on the type of the mapping; see testdata/paths.jsonl.
 type Path string
 
+// PathOf returns the path of the entry that the names lead to, from a mapping to the next.
+func PathOf(names ...string) Path {
+	var p Path
+	for _, name := range names {
+		p = p.Field(name)
+	}
+	return p
+}
+
 // Field returns the path of an entry of the mapping at p: .name for a plain word, else ["name"].
 func (p Path) Field(name string) Path {
 	switch {

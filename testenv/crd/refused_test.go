@@ -28,7 +28,7 @@ func TestCustomResources(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, client.Client){
 		"definitions are established": testEstablished, "samples are taken and read back": testSamples,
 		"large numbers": testNumbers, "every bound refuses": testBounds, "every rule refuses": testRules, "a secret is a reference": testSecrets,
-		"edges are taken": testEdges, "examples are taken": testExamples,
+		"edges are taken": testEdges, "fields one by one": testFields, "examples are taken": testExamples,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -37,7 +37,7 @@ func Stream(ordered []Document) ([]byte, error) {
 	}
 	for i, d := range read.Documents {
 		if _, raw := ordered[i].Spec.(json.RawMessage); !raw { // the fields of a struct are those of its kind
-			if err := checkEmpty(ordered[i].Kind, ordered[i].Metadata.Name, ordered[i].Spec); err != nil {
+			if err := checkIdle(ordered[i].Kind, ordered[i].Metadata.Name, ordered[i].Spec); err != nil {
 				return nil, err
 			}
 			continue
@@ -95,19 +95,25 @@ func checkSpec(d *document.Document) error {
 	}
 	switch doc := into.(type) {
 	case *contract.Sysctl:
-		return checkEmpty(d.Kind, d.Name, doc.Spec)
+		return checkIdle(d.Kind, d.Name, doc.Spec)
 	case *contract.ContainerRuntime:
-		return checkEmpty(d.Kind, d.Name, doc.Spec)
+		return checkIdle(d.Kind, d.Name, doc.Spec)
 	}
 	return nil
 }
 
-// checkEmpty refuses a spec that asks for nothing.
-func checkEmpty(kind, name string, spec any) error {
-	if s, ok := spec.(interface{ Empty() bool }); ok && s.Empty() {
-		return &InvalidError{Kind: kind, Name: name, Violations: []document.Violation{{
-			Field: "spec", Message: "asks for nothing", Hint: "write what is wanted, or remove the document",
-		}}}
+// checkIdle refuses what asks for nothing, as every node does.
+func checkIdle(kind, name string, spec any) error {
+	s, ok := spec.(interface{ Idle() []contract.Idle })
+	if !ok {
+		return nil
+	}
+	var all []document.Violation
+	for _, idle := range s.Idle() {
+		all = append(all, document.Violation{Field: string(document.PathOf(idle.Path...)), Message: idle.Message, Hint: idle.Hint})
+	}
+	if len(all) > 0 {
+		return &InvalidError{Kind: kind, Name: name, Violations: all}
 	}
 	return nil
 }

@@ -194,13 +194,26 @@ func FuzzStream(f *testing.F) {
 // TestStreamAsksForSomething: a node refuses a document that asks for nothing.
 func TestStreamAsksForSomething(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Document{
-		ours(contract.KindSysctl, "s", contract.SysctlSpec{Provider: "procfs"}), ours(contract.KindSysctl, "s", &contract.SysctlSpec{IgnoreMissing: []string{"a.b"}}),
-		ours(contract.KindSysctl, "s", json.RawMessage(`{}`)), ours(contract.KindSysctl, "s", json.RawMessage(`{"parameters":{},"profiles":[]}`)),
-		ours(contract.KindContainerRuntime, "s", &contract.ContainerRuntimeSpec{Provider: "containerd"}), ours(contract.KindContainerRuntime, "s", json.RawMessage(`{}`)),
+	const nothing = "asks for nothing (write what is wanted, or remove "
+	raw := func(text string) Document { return ours(contract.KindContainerRuntime, "s", json.RawMessage(text)) }
+	for _, c := range []struct {
+		d    Document
+		want string
+	}{
+		{ours(contract.KindSysctl, "s", contract.SysctlSpec{Provider: "procfs"}), "spec: has no parameters, profiles or modules (add one of them, or remove the document)"},
+		{ours(contract.KindSysctl, "s", &contract.SysctlSpec{IgnoreMissing: []string{"a.b"}}), "spec: has no parameters, profiles or modules"},
+		{ours(contract.KindSysctl, "s", json.RawMessage(`{}`)), "spec: has no parameters, profiles or modules"},
+		{ours(contract.KindSysctl, "s", json.RawMessage(`{"parameters":{},"profiles":[]}`)), "spec: has no parameters, profiles or modules"},
+		{ours(contract.KindContainerRuntime, "s", &contract.ContainerRuntimeSpec{Provider: "containerd"}), "spec: " + nothing + "the document)"},
+		{raw(`{}`), "spec: " + nothing + "the document)"},
+		{raw(`{"cdi":{}}`), "spec.cdi: " + nothing + "it)"},
+		{raw(`{"logLevel":"info","cni":{},"nri":{}}`), "spec.nri: " + nothing + "it); spec.cni: " + nothing + "it)"},
+		{raw(`{"proxy":{"noProxy":["a"]}}`), "spec.proxy.noProxy: means nothing without a proxy (give http or https, or remove it)"},
+		{raw(`{"runtimes":{"a":{"baseSpec":{}}}}`), "spec.runtimes.a.baseSpec: asks for nothing (give rlimits or patch, or remove it)"},
+		{raw(`{"registries":{"a.b":{}}}`), `spec.registries["a.b"]: asks for nothing (give mirrors, a server, how it is reached or auth, or remove it)`},
 	} {
-		_, err := Stream([]Document{d})
-		require.EqualError(t, err, d.Kind+"/s: spec: asks for nothing (write what is wanted, or remove the document)")
+		_, err := Stream([]Document{c.d})
+		require.ErrorContains(t, err, c.d.Kind+"/s: "+c.want)
 	}
 	for _, d := range []Document{
 		ours(contract.KindSysctl, "s", json.RawMessage(`{"profiles":["kubernetes"]}`)), ours(contract.KindSysctl, "s", contract.SysctlSpec{Modules: []string{"overlay"}}),

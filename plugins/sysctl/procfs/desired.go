@@ -71,8 +71,8 @@ func resolve(doc v1alpha1.Sysctl, known map[string]profile) (desired, []document
 	} else if longest := longestFileName - len(ownedPrefix+ownedSuffix); len(doc.Metadata.Name) > longest {
 		r.refuse(name, "makes a file name too long", fmt.Sprintf("use at most %d characters", longest))
 	}
-	if doc.Spec.Empty() {
-		r.refuse(spec, "has no parameters, profiles or modules", "add one of them, or remove the document")
+	for _, idle := range doc.Spec.Idle() {
+		r.refuse(document.PathOf(idle.Path...), idle.Message, idle.Hint)
 	}
 	r.providerConfig(spec.Field("providerConfig"))
 	r.parameters(spec.Field("parameters"))

@@ -25,7 +25,6 @@ func (r *resolver) environment() []Variable {
 			r.invalid(checkNoProxy(text), at, "write one of HOST, .HOST, ADDRESS, each with :PORT if need be, NETWORK/BITS or *")
 		})
 		if len(p.NoProxy) > 0 {
-			r.refuse(len(all) == 0, "spec.proxy.noProxy", "means nothing without a proxy", "give http or https, or remove it")
 			all = append(all, plainVariable("NO_PROXY", strings.Join(p.NoProxy, ",")))
 		}
 	}

@@ -82,7 +82,6 @@ func (r *resolver) isMirror(host string) bool {
 
 func (r *resolver) registry(at document.Path, host string, want v1alpha1.Registry) Registry {
 	g := Registry{field: at, Host: host, auth: want.Auth}
-	r.refuse(reflect.ValueOf(want).IsZero(), at, "asks for nothing", "give mirrors, a server, how it is reached or auth, or remove it")
 	var urls []string
 	for i, mirror := range want.Mirrors {
 		e := Endpoint{field: (at + ".mirrors").Index(i)}

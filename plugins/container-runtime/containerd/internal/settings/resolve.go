@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 
@@ -29,23 +28,19 @@ func Resolve(doc v1alpha1.ContainerRuntime, os string) (Desired, []sdk.Violation
 		r.path(at, checkPattern, pattern, "an absolute path or a pattern", "/etc/example/*.toml", `C:\ProgramData\example\*.toml`)
 		r.refuse(pattern == r.at.Config || pattern == r.at.DropIn, at, "is a file that this document is written to", "remove it")
 	})
-	r.empty(d.patches)
+	r.idle(d.patches)
 	d.Warnings, d.Elsewhere = r.warnings, r.elsewhere
 	return d, r.violations
 }
 
-// empty refuses mappings without any effect.
-func (r *resolver) empty(patches []patch) {
+// idle refuses what asks for nothing, as a providerConfig without a patch does.
+func (r *resolver) idle(patches []patch) {
 	asked := r.spec
-	asked.Provider, asked.ProviderConfig = "", nil
-	r.refuse(reflect.ValueOf(asked).IsZero() && len(patches) == 0 && len(r.violations) == 0, "spec",
-		"asks for nothing", "write what is wanted, or remove the document")
-	for _, f := range []struct {
-		field document.Path
-		value any
-	}{{"spec.cdi", r.spec.CDI}, {"spec.nri", r.spec.NRI}, {"spec.cni", r.spec.CNI}, {"spec.proxy", r.spec.Proxy}} {
-		v := reflect.ValueOf(f.value)
-		r.refuse(!v.IsNil() && v.Elem().IsZero(), f.field, "asks for nothing", "write what is wanted, or remove it")
+	if len(patches) == 0 && len(r.violations) == 0 {
+		asked.ProviderConfig = nil
+	}
+	for _, idle := range asked.Idle() {
+		r.refuse(true, document.PathOf(idle.Path...), idle.Message, idle.Hint)
 	}
 }
 

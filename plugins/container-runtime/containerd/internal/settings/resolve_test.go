@@ -231,7 +231,7 @@ func TestResolveReportsEverythingAtOnce(t *testing.T) {
 		"imports":["x"],"cni":{"confDir":"x"},"trustedCAs":"x","providerConfig":{"patches":["x"]}}`, []string{
 		"spec.providerConfig.patches[0]: not TOML", "spec.cgroupDriver: not a value", "spec.cni.confDir: absolute",
 		`spec.runtimes.X: not a name`, `spec.registries.x: never the host`, "spec.proxy.http: must begin",
-		"spec.trustedCAs: not PEM", "spec.imports[0]: absolute",
+		"spec.trustedCAs: not PEM", "spec.imports[0]: absolute", "spec.registries.x: asks for nothing",
 	}}})
 }
 

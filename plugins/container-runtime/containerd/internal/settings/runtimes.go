@@ -171,7 +171,6 @@ func (r *resolver) baseSpec(at document.Path, want *v1alpha1.BaseSpec) (limits m
 	if len(want.Patch) > 0 {
 		patch = r.specPatch(at, want.Patch)
 	}
-	r.refuse(len(want.Rlimits)+len(want.Patch) == 0, at, "asks for nothing", "give rlimits or patch, or remove it")
 	for _, name := range sortedKeys(want.Rlimits) {
 		at, limit := (at + ".rlimits").Key(name), want.Rlimits[name]
 		r.refuse(!slices.Contains(rlimits(), name), at, "is not the name of a limit", "use one of "+strings.Join(rlimits(), ", "))
