@@ -3,6 +3,7 @@ package document
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -93,9 +94,14 @@ func (c *checker) mapping(n *yaml.Node, depth int) {
 	c.out = append(c.out, '{')
 	first := len(c.out)
 	seen := make(map[string]int, len(n.Content)/2) // key -> line
+	pasted := c.pasted(n)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		path, mark := len(c.steps), len(c.out)
+		if slices.Contains(pasted, i) {
+			c.fault(key, "begins another document", "put --- on a line before it")
+			clear(seen)
+		}
 		named, again := c.key(key), false
 		if named {
 			c.steps = append(c.steps, step{name: key.Value, named: true})
@@ -113,11 +119,34 @@ func (c *checker) mapping(n *yaml.Node, depth int) {
 		c.out = append(c.out, ':')
 		c.value(value, depth)
 		c.steps = c.steps[:path]
-		if !named || again { // the value is checked and omitted
+		if !named || again || len(pasted) > 0 && i >= pasted[0] { // the value is checked and omitted
 			c.out = c.out[:mark]
 		}
 	}
 	c.out = append(c.out, '}')
+}
+
+// pasted returns the indexes of the keys at which another document begins, because --- is missing: in block style, every key of the
+// document that occurs again after an apiVersion and a kind, if both follow again.
+func (c *checker) pasted(n *yaml.Node) []int {
+	if len(c.steps) > 0 || n.Style&yaml.FlowStyle != 0 {
+		return nil
+	}
+	whole := func(seen map[string]bool) bool { return seen["apiVersion"] && seen["kind"] }
+	var begins []int
+	seen, last := map[string]bool{}, 0
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i].Value
+		if seen[key] && whole(seen) {
+			begins, last = append(begins, i), i
+			clear(seen)
+		}
+		seen[key] = true
+	}
+	if last > 0 && !whole(seen) { // a field that is written twice
+		begins = begins[:len(begins)-1]
+	}
+	return begins
 }
 
 // key checks the key of a mapping and reports whether it is a string.

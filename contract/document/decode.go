@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // Decode reads a stream and collects the errors of all documents in Stream.Errors, those of the whole stream included; file
@@ -108,12 +110,19 @@ func (d *decoder) document(c chunk) (*Document, []fault) {
 	doc := &Document{chunk: c}
 	root, failure := c.parse()
 	if failure != nil {
+		if found, ok := foreignRoot(c.text, &yaml.Node{}); ok {
+			failure = &fault{at: Position{Line: c.line, Column: 1}, message: found.message, hint: found.hint}
+		}
 		return doc, []fault{*failure}
 	}
 	if root == nil {
 		return nil, nil
 	}
 	doc.Position = c.at(root)
+	if found, ok := foreignRoot(c.text, root); ok {
+		doc.Kind = foreignKind(root)
+		return doc, []fault{{at: doc.Position, message: found.message, hint: found.hint}}
+	}
 	check := checker{chunk: c, out: d.json[:0]}
 	check.value(root, 0)
 	e := envelope{chunk: c, doc: doc}

@@ -81,11 +81,11 @@ func TestDecodeEnvelopeFaults(t *testing.T) {
 			"11:7 metadata.when.architectures[2]: must be a string",
 		}},
 		"when is no mapping": {"apiVersion: v1\nkind: A\nmetadata: {name: a, when: []}\nspec: {}\n", []string{"3:21 metadata.when: must be a mapping"}},
-		"unknown fields":     {head + "  labels: {}\nSpec: {}\nspec: {}\n", []string{"5:3 metadata.labels: unknown field", "6:1 Spec: unknown field"}},
-		"no mapping at all":  {"- a\n- b\n", []string{"1:1 : must be a mapping"}},
-		"text":               {"hello\nthere\n", []string{"1:1 : must be a mapping"}},
+		"unknown fields":     {head + "  labels: {}\nSpec: {}\nspec: {}\n", []string{"5:3 metadata.labels: is a field of an object in a cluster, not of a document", "6:1 Spec: unknown field"}},
+		"no mapping at all":  {"- a\n- b\n", []string{"1:1 : is a list, not a document"}},
+		"text":               {"hello\nthere\n", []string{"1:1 : is text, not a document"}},
 		"explicit null":      {"--- null\n", []string{"1:5 : must be a mapping"}},
-		"empty text":         {"--- ''\n", []string{"1:5 : must be a mapping"}},
+		"empty text":         {"--- ''\n", []string{"1:5 : is text, not a document"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 // envelope reads the fields that all kinds share.
@@ -17,6 +18,7 @@ type envelope struct {
 	chunk  chunk
 	doc    *Document
 	faults []fault
+	object bool // a field of an object in a cluster was reported
 }
 
 // entry is a field of a mapping. Null means absent.
@@ -37,7 +39,7 @@ func (e *envelope) fields(p Path, n *yaml.Node, known ...string) map[string]entr
 	for _, name := range known {
 		found[name] = entry{path: p.Field(name), key: n}
 	}
-	unknown := 0
+	var unknown []int
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" || len(key.Value) > MaxKeyBytes {
@@ -45,14 +47,63 @@ func (e *envelope) fields(p Path, n *yaml.Node, known ...string) map[string]entr
 		}
 		f, ok := found[key.Value]
 		switch {
-		case !ok && unknown < MaxErrors:
-			unknown++
-			e.fault(p.Field(key.Value), key, unknownField, instead(key.Value, known))
-		case ok && f.value == nil: // the first of duplicates
+		case !ok:
+			unknown = append(unknown, i)
+		case f.value == nil: // the first of duplicates
 			found[key.Value] = entry{path: f.path, key: key, value: n.Content[i+1]}
 		}
 	}
+	for _, i := range unknown[:min(len(unknown), MaxErrors)] {
+		e.unknown(p, n.Content[i], n.Content[i+1], found, known)
+	}
 	return found
+}
+
+// unknown reports an unknown field. One that is written in another case than a field that is absent is read as that field, so
+// that only the case is reported.
+func (e *envelope) unknown(p Path, key, value *yaml.Node, found map[string]entry, known []string) {
+	name, message := key.Value, unknownField
+	hint := instead(name, known)
+	switch meant := Nearest(name, known); {
+	case isObjectField(p, name):
+		if e.object {
+			return
+		}
+		e.object = true
+		message = "is a field of an object in a cluster, not of a document"
+		hint = "remove it and the other fields of this sort, such as " + strings.Join(objectFields[:3], ", ") + " and status"
+	case strings.EqualFold(name, meant) && found[meant].value == nil:
+		found[meant] = entry{path: found[meant].path, key: key, value: value}
+	case outdented(found, name) != "":
+		hint = "indent it, if it belongs to " + outdented(found, name)
+	}
+	e.fault(p.Field(name), key, message, hint)
+}
+
+// objectFields are the fields of metadata that objects of Kubernetes have and documents do not. Source: k8s.io/apimachinery,
+// pkg/apis/meta/v1, ObjectMeta.
+var objectFields = []string{ //nolint:gochecknoglobals // a constant table
+	"namespace", "labels", "annotations", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+	"managedFields", "ownerReferences", "finalizers", "generateName", "selfLink",
+}
+
+func isObjectField(p Path, name string) bool {
+	return p == "metadata" && slices.Contains(objectFields, name) || p == "" && name == "status"
+}
+
+var metadataFields = []string{"name", "timeout", "when"} //nolint:gochecknoglobals // a constant table
+
+// outdented returns the field of the document, metadata or spec, that has no value although its key is there, and that an unknown
+// field of the document may belong to, or "".
+func outdented(found map[string]entry, name string) string {
+	empty := func(field string) bool { return found[field].value != nil && !found[field].given() }
+	switch {
+	case empty("metadata") && slices.Contains(metadataFields, name):
+		return "metadata"
+	case empty("spec"):
+		return "spec"
+	}
+	return ""
 }
 
 func (e *envelope) read(root *yaml.Node) {
@@ -61,7 +112,11 @@ func (e *envelope) read(root *yaml.Node) {
 		return
 	}
 	fields := e.fields("", root, "apiVersion", "kind", "metadata", "spec")
-	e.text(fields["apiVersion"], true, validAPIVersion, "write one, such as machineadm.cluster.x-k8s.io/v1alpha1", &e.doc.APIVersion)
+	versionHint := "write one, such as " + v1alpha1.APIVersion
+	if version := fields["apiVersion"]; version.given() && Nearest(version.value.Value, []string{v1alpha1.APIVersion}) != "" {
+		versionHint = "did you mean " + v1alpha1.APIVersion + "?"
+	}
+	e.text(fields["apiVersion"], true, validAPIVersion, versionHint, &e.doc.APIVersion)
 	kindHint := "write one, such as Sysctl"
 	if kind := fields["kind"]; kind.given() {
 		if near := SuggestKind(kind.value.Value); near != "" {
@@ -72,7 +127,7 @@ func (e *envelope) read(root *yaml.Node) {
 	if metadata := fields["metadata"]; e.mapping(metadata, "add metadata with a name") {
 		e.metadata(metadata)
 	}
-	if spec := fields["spec"]; e.mapping(spec, "write spec: {} for an empty spec") {
+	if spec := fields["spec"]; e.mapping(spec, "indent its fields below it, or write spec: {} for an empty spec") {
 		e.spec(spec)
 	}
 }
@@ -113,7 +168,7 @@ func (e *envelope) text(f entry, required bool, valid func(string) error, hint s
 }
 
 func (e *envelope) metadata(metadata entry) {
-	fields := e.fields(metadata.path, metadata.value, "name", "timeout", "when")
+	fields := e.fields(metadata.path, metadata.value, metadataFields...)
 	// A missing field is reported at the key metadata, not at its first field.
 	for name, f := range fields {
 		if f.value == nil {
