@@ -170,25 +170,64 @@ func (u *unmarshaler) object(dst reflect.Value, t *tree, p Path) {
 		return
 	}
 	fields := u.fields.of(dst.Type())
+	u.within = append(u.within, level{p, dst.Type()})
+	defer func() { u.within = u.within[:len(u.within)-1] }()
 	for i := range t.members {
 		m := &t.members[i]
 		at := p.Field(m.name)
 		n := slices.IndexFunc(fields, func(f field) bool { return f.name == m.name })
 		switch {
 		case n < 0:
-			var names []string
-			for _, f := range fields {
-				names = append(names, f.name)
-			}
 			hint := ""
 			if of, ok := dst.Interface().(excluder); ok {
 				hint = of.NoField(m.name)
 			}
-			u.refuse(at, unknownField, cmp.Or(hint, instead(m.name, names)))
+			u.refuse(at, unknownField, cmp.Or(hint, u.meant(p, m.name, fields)))
 		case m.value.kind != kindNull:
 			u.fill(u.reach(dst, fields[n].index), &m.value, at)
 		}
 	}
+}
+
+// meant returns a hint for an unknown name: a similar field of the same mapping, else the place of the field of this name: in
+// a mapping that is a field of this one, or of one that contains it.
+func (u *unmarshaler) meant(p Path, name string, fields []field) string {
+	names := namesOf(fields)
+	if near := Nearest(name, names); near == "" {
+		for _, l := range slices.Backward(u.within) {
+			if place := u.placeIn(l, name); place != "" && place != p.Field(name) {
+				return "did you mean " + string(place) + "? Check the indentation"
+			}
+		}
+	}
+	return instead(name, names)
+}
+
+// placeIn returns the path of the field of this name in a mapping, or in the mappings that are its fields; "" if there is none.
+func (u *unmarshaler) placeIn(l level, name string) Path {
+	for _, f := range u.fields.of(l.of) {
+		if f.name == name {
+			return l.path.Field(name)
+		}
+	}
+	for _, f := range u.fields.of(l.of) {
+		inner := l.of.FieldByIndex(f.index).Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct && slices.Contains(namesOf(u.fields.of(inner)), name) {
+			return l.path.Field(f.name).Field(name)
+		}
+	}
+	return ""
+}
+
+func namesOf(fields []field) []string {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.name)
+	}
+	return names
 }
 
 // reach returns the field at index. It copies the targets of the caller's embedded pointers first.

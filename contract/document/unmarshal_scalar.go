@@ -16,6 +16,9 @@ func (u *unmarshaler) scalar(dst reflect.Value, t *tree, p Path) {
 			if t.kind == kindNumber || t.kind == kindBool {
 				hint = "put the value in quotes"
 			}
+			if t.kind == kindNumber && strings.HasSuffix(string(p), ".mode") {
+				hint = `write the permission bits in octal and in quotes, such as "0644", which is 420 in decimal`
+			}
 			u.refuse(p, "must be a string", hint)
 			return
 		}

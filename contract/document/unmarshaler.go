@@ -1,5 +1,7 @@
 package document
 
+import "reflect"
+
 // maxViolations bounds the violations of one Unmarshal.
 const maxViolations = 10 * MaxErrors
 
@@ -7,6 +9,13 @@ type unmarshaler struct {
 	violations []Violation
 	fields     typeFields
 	own        map[uintptr]bool // embedded pointers that Unmarshal allocated
+	within     []level          // the structs that contain the current value, outermost first
+}
+
+// level is a struct with its path.
+type level struct {
+	path Path
+	of   reflect.Type
 }
 
 func (u *unmarshaler) refuse(p Path, message, hint string) {
