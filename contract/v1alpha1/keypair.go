@@ -27,21 +27,45 @@ func (p KeyPair) Check() (field string, err error) {
 	if _, err := CertificateOf(p.Certificate); err != nil {
 		return "certificate", err
 	}
+	if err := p.checkKey(); err != nil {
+		return "key", err
+	}
 	if _, err := tls.X509KeyPair([]byte(p.Certificate), p.Key.Reveal()); err != nil {
 		return "key", errors.New("is not the key of the certificate")
 	}
 	return "", nil
 }
 
+// checkKey returns what keeps the key from being compared with a certificate.
+func (p KeyPair) checkKey() error {
+	text := bytes.TrimSpace(p.Key.Reveal())
+	block, _ := pem.Decode(text)
+	switch {
+	case len(text) == 0:
+		return errors.New("is required")
+	case block == nil:
+		return errors.New("is not a key in PEM format")
+	case block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "":
+		return errors.New("is encrypted")
+	}
+	return nil
+}
+
 // CheckServiceAccount does the same for a public and a private key.
 func (p KeyPair) CheckServiceAccount() (field string, err error) {
 	block, rest := pem.Decode([]byte(p.Certificate))
+	if p.Certificate == "" {
+		return "certificate", errors.New("is required")
+	}
 	if block == nil || block.Type != "PUBLIC KEY" || len(bytes.TrimSpace(rest)) > 0 {
 		return "certificate", errors.New("is not one PUBLIC KEY in PEM format")
 	}
 	public, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
 		return "certificate", errors.New("is not a public key")
+	}
+	if err := p.checkKey(); err != nil {
+		return "key", err
 	}
 	signer := signerOf(p.Key.Reveal())
 	if known, ok := public.(interface{ Equal(crypto.PublicKey) bool }); signer == nil || !ok || !known.Equal(signer.Public()) {
@@ -88,7 +112,7 @@ func CertificateOf(text string) (*x509.Certificate, error) {
 		}
 	}
 	if first == nil {
-		return nil, errors.New("has no certificate")
+		return nil, errors.New("is required")
 	}
 	return first, nil
 }

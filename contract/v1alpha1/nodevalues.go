@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"errors"
+	"io/fs"
 	"net"
 	"net/netip"
 	"regexp"
@@ -27,10 +28,29 @@ func CheckAddress(text string) error {
 	ip, ipErr := netip.ParseAddr(host)
 	numeric := strings.Trim(host, "0123456789.") == ""
 	isHost := ipErr == nil && ip.Zone() == "" && ip.Is6() == strings.HasPrefix(text, "[") || ipErr != nil && !numeric && IsSubdomain(host)
-	if err != nil || numberErr != nil || n == 0 || port[0] == '0' || !isHost {
+	switch {
+	case err != nil || numberErr != nil || n == 0 || port[0] == '0':
+		return errors.New("must be HOST:PORT")
+	case !isHost && !numeric && text[0] != '[' && IsSubdomain(strings.ToLower(host)):
+		return errors.New("has capital letters: the name of a host must be in lower case")
+	case !isHost:
 		return errors.New("must be HOST:PORT")
 	}
 	return nil
+}
+
+// ParseMode returns the permission bits that a text gives in octal. The error does not quote the text.
+func ParseMode(text string) (fs.FileMode, error) {
+	bits, err := strconv.ParseUint(text, 8, 12)
+	mode := fs.FileMode(bits) //nolint:gosec // at most 12 bits
+	owner := mode >> 6
+	switch {
+	case err != nil || mode == 0 || mode > fs.ModePerm:
+		return 0, errors.New("is not a mode")
+	case (mode>>3|mode)&7&^owner != 0: // decimal 420, which is 0644, would become r---w----
+		return 0, errors.New("gives others a right that the owner does not have")
+	}
+	return mode, nil
 }
 
 // IsKubeletLabel reports whether a kubelet may set a label on its node. Source: k8s.io/kubelet, pkg/apis.

@@ -6,7 +6,7 @@ import (
 )
 
 // Error reports an untrusted file or directory. Remedy is a command only for the requested file, and only one that
-// removes rights; it never changes a directory.
+// removes rights. For a directory it has one beside another remedy, because other programs may need the rights.
 type Error struct {
 	Path    string // the untrusted file or directory, which may be an ancestor of the requested file
 	Problem string

@@ -205,8 +205,11 @@ func (w *walker) checkDir(last bool) error {
 	if shared && w.trusted(stat.Uid) {
 		problem = "is a directory in which other users can create files"
 	}
-	return &Error{Path: w.at, Problem: problem, Remedy: "use a directory that only " + w.owners() +
-		" can write, below directories that only " + w.owners() + " can write"}
+	remedy := "use a directory that only " + w.owners() + " can write, below directories that only " + w.owners() + " can write"
+	if !shared && w.trusted(stat.Uid) { // as a umask of 002 leaves it
+		remedy += "; if no other user needs to write in " + w.at + ": chmod go-w " + Quote(w.at)
+	}
+	return &Error{Path: w.at, Problem: problem, Remedy: remedy}
 }
 
 // checkFile checks the requested file.

@@ -63,7 +63,7 @@ func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.
 	}
 	head := where.head(o)
 	if streamErr != nil {
-		return where.refuse(head, inputErrors(o.path, streamErr), nil, observe, s)
+		return where.refuse(head, streamErrors(o.path, streamErr), nil, observe, s)
 	}
 	options := run.Options{
 		Mode: mode, File: streamName(o.path), Stream: stream, Root: where.root, Target: where.target, Phase: phase,

@@ -100,6 +100,17 @@ func inputErrors(path string, err error) []report.Error {
 	return []report.Error{out}
 }
 
+// streamErrors are those of the stream, which may also come from standard input: by then its owner has opened it.
+func streamErrors(path string, err error) []report.Error {
+	all := inputErrors(path, err)
+	for i, e := range all {
+		if e.Code == report.CodeUntrusted {
+			all[i].Hint += "; or check its content, and run the command with --path - < " + trust.Quote(path)
+		}
+	}
+	return all
+}
+
 // reason omits the path, which the caller writes.
 func reason(err error) string {
 	var at *fs.PathError

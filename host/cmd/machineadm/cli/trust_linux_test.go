@@ -266,3 +266,33 @@ func TestResumedRunKeepsTheProgramsDirectory(t *testing.T) {
 		assert.Equal(t, test.want, kept.PluginDirs)
 	}
 }
+
+// TestStreamInAHome: the hint for a stream that root does not trust has the commands that apply it all the same.
+func TestStreamInAHome(t *testing.T) {
+	require.Root(t)
+	for name, test := range map[string]struct {
+		directory, file os.FileMode
+		owner           int
+		hint            string
+	}{
+		"of another user":          {0o700, 0o600, stranger, "use a directory that only root can write, below directories that only root can write; or check"},
+		"of a umask of 002":        {0o775, 0o664, 0, "if no other user needs to write in DIR: chmod go-w DIR; or check"},
+		"a file of a umask of 002": {0o755, 0o664, 0, "chmod go-w DIR/node.yaml; or check"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.noop("{}")
+			home := filepath.Join(b.dir, "home")
+			testify.NoError(t, os.Mkdir(home, 0o755))
+			path := filepath.Join(home, "node.yaml")
+			testify.NoError(t, os.WriteFile(path, []byte(noopDoc("a", "touch: [a]")), 0o600))
+			for at, mode := range map[string]os.FileMode{path: test.file, home: test.directory} {
+				testify.NoError(t, os.Chown(at, test.owner, test.owner))
+				testify.NoError(t, os.Chmod(at, mode))
+			}
+			got := b.run("plan", "--root", b.root, "--path", path)
+			assert.Equal(t, report.ExitUntrusted, got.code, got.String())
+			assert.Contains(t, got.errOut, strings.ReplaceAll(test.hint, "DIR", home)+" its content, and run the command with --path - < "+path)
+		})
+	}
+}

@@ -6,10 +6,8 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
-	"io/fs"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -197,11 +195,13 @@ func (c *checker) files() {
 	name, mode := cmp.Or(want.Path, "/etc/krb5.keytab"), cmp.Or(want.Mode, "0600")
 	c.refuse(!path.IsAbs(name) || path.Clean(name) != name || name == "/" || hasControl(name), at+".path",
 		"must be an absolute path in its shortest form", "write it like /etc/krb5.keytab, without . and .. and doubled or trailing slashes")
-	bits, err := strconv.ParseUint(mode, 8, 12)
-	invalid := c.refuse(err != nil || bits == 0 || bits > 0o777, at+".mode", "is not a mode", `write permission bits in octal, such as "0640"`)
-	c.refuse(!invalid && bits&0o007 != 0, at+".mode", "gives the keys of the machine to every user", `use "0600" or "0640"`)
+	bits, err := v1alpha1.ParseMode(mode)
+	if err != nil {
+		c.refuse(true, at+".mode", err.Error(), `write permission bits in octal, such as "0640", which is 416 in decimal`)
+	}
+	c.refuse(bits&0o007 != 0, at+".mode", "gives the keys of the machine to every user", `use "0600" or "0640"`)
 	c.refuse(want.Owner != "" && !owner.MatchString(want.Owner), at+".owner", "is not USER:GROUP", "write it like root:root")
-	c.result.Keytab = Keytab{Path: name, Mode: fs.FileMode(bits)}
+	c.result.Keytab = Keytab{Path: name, Mode: bits}
 	c.result.Krb5Conf = c.spec.Krb5Conf == nil || c.spec.Krb5Conf.Manage == nil || *c.spec.Krb5Conf.Manage
 	c.result.SSSD = c.spec.SSSD != nil && c.spec.SSSD.Manage
 	c.result.Rename = c.spec.Windows != nil && c.spec.Windows.Rename

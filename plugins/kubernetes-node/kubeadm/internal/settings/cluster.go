@@ -13,7 +13,7 @@ import (
 func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	r.matches(at+".name", c.Name, clusterName, "is not the name of a cluster", "use letters, digits, ., _ and -")
 	r.address(at+".endpoint", c.Endpoint)
-	r.refuse(c.DNSDomain != "" && !v1alpha1.IsSubdomain(c.DNSDomain), at+".dnsDomain", "is not a DNS domain", "write it like cluster.local")
+	r.refuse(c.DNSDomain != "" && !v1alpha1.IsSubdomain(c.DNSDomain), at+".dnsDomain", "is not a DNS domain", "write it in lower case, like cluster.local")
 	pods, services := r.networks(at+".podSubnets", c.PodSubnets), r.networks(at+".serviceSubnets", c.ServiceSubnets)
 	for _, p := range pods {
 		for _, s := range services {
@@ -26,7 +26,7 @@ func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	r.matches(at+".imageRepository", c.ImageRepository, repository, "is not HOST/PATH", "write it like registry.example.com/kubernetes")
 	for i, name := range c.CertificateSANs {
 		_, err := netip.ParseAddr(name)
-		r.refuse(err != nil && !wildcard.MatchString(name), (at + ".certificateSANs").Index(i), "is neither a DNS name nor an IP address", "")
+		r.refuse(err != nil && !wildcard.MatchString(name), (at + ".certificateSANs").Index(i), "is neither a DNS name nor an IP address", "write a name in lower case, such as api.example.com")
 	}
 	if c.CertificatesDir != "" {
 		r.directoryPath(at+".certificatesDir", c.CertificatesDir)

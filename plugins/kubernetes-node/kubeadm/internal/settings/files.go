@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
@@ -54,11 +53,11 @@ func (r *resolver) mode(at document.Path, f v1alpha1.NodeFile) fs.FileMode {
 	if f.SecretContent != nil {
 		text = cmp.Or(f.Mode, "0600")
 	}
-	bits, err := strconv.ParseUint(text, 8, 12)
-	r.refuse(err != nil || bits == 0 || bits > 0o777, at+".mode", "is not a mode", `write permission bits in octal, such as "0640"`)
+	bits, err := v1alpha1.ParseMode(text)
+	r.invalid(err, at+".mode", `write permission bits in octal, such as "0640", which is 416 in decimal`)
 	r.refuse(f.SecretContent != nil && bits&0o007 != 0, at+".mode", "lets every user of the machine read or change a secret", `use "0600" or "0640"`)
 	r.refuse(r.result.Windows && f.Mode != "", at+".mode", "Windows has no such mode", "remove it")
-	return fs.FileMode(bits)
+	return bits
 }
 
 // owner looks up an owner by the names of the machine. On Windows a file has none.

@@ -92,9 +92,9 @@ func refusals() map[string]string {
 		"role: worker\nkubernetesVersion: v1.37.1\ndiscovery: {kubeconfig: {value: c4n4ry}, endpoint: 'a:1'}":                               "spec.discovery.kubeconfig: excludes the other fields of spec.discovery\nspec.discovery.kubeconfig: is not a kubeconfig",
 		j + "certificateKey: {value: " + strings.Repeat("a", 64) + "}\ncertificates: {ca: {certificate: '@CA@', key: {value: '@CA-KEY@'}}}": "spec.certificates: is given as well as spec.certificateKey, which downloads them",
 		i + "certificates: {}": "spec.certificates: has no certificate",
-		i + "certificates: {ca: {certificate: a, key: {value: c4n4ry}}, frontProxyCA: {certificate: '@CA@', key: {value: c4n4ry}}, etcdCA: {certificate: '@PUBLIC@', key: {value: a}}, serviceAccount: {certificate: '@CA@', key: {value: c4n4ry}}}": "spec.certificates.ca.certificate: has something else than certificates in PEM format\nspec.certificates.frontProxyCA.key: is not the key of the certificate\n" +
+		i + "certificates: {ca: {certificate: a, key: {value: c4n4ry}}, frontProxyCA: {certificate: '@CA@', key: {value: c4n4ry}}, etcdCA: {certificate: '@PUBLIC@', key: {value: a}}, serviceAccount: {certificate: '@CA@', key: {value: c4n4ry}}}": "spec.certificates.ca.certificate: has something else than certificates in PEM format\nspec.certificates.frontProxyCA.key: is not a key in PEM format\n" +
 			"spec.certificates.etcdCA.certificate: has something else than certificates in PEM format\nspec.certificates.serviceAccount.certificate: is not one PUBLIC KEY in PEM format",
-		i + "certificates: {serviceAccount: {certificate: '@PUBLIC@', key: {value: c4n4ry}}}": "spec.certificates.serviceAccount.key: is not the private key of the public key",
+		i + "certificates: {serviceAccount: {certificate: '@PUBLIC@', key: {value: c4n4ry}}}": "spec.certificates.serviceAccount.key: is not a key in PEM format",
 		i + "etcd: {}": "spec.etcd: must have exactly one of local and external",
 		i + "etcd: {local: {dataDir: a, args: [{name: -a, value: b}], env: [{name: '1', value: b}, {name: A, value: b}, {name: A, value: b}], image: {repository: 'a b', tag: 'a b'}}}": "spec.etcd.local.dataDir: " + path + "\nspec.etcd.local.args[0].name: is not the name of an argument\nspec.etcd.local.env[0].name: is not the name of a variable\n" +
 			"spec.etcd.local.env[2].name: is the same as spec.etcd.local.env[1].name\nspec.etcd.local.image.repository: is not HOST/PATH\nspec.etcd.local.image.tag: is not a tag",
@@ -197,4 +197,20 @@ func FuzzAddress(f *testing.F) {
 			t.Fatalf("%q", text)
 		}
 	})
+}
+
+// TestCapitals: the hint for a value that is only wrong in its case names the case.
+func TestCapitals(t *testing.T) {
+	t.Parallel()
+	for text, hint := range map[string]string{
+		"cluster: {imageRepository: Registry.example.com/k8s}": "write it in lower case",
+		"cluster: {imageRepository: 'a b'}":                    "write it like registry.example.com/kubernetes",
+		"cluster: {dnsDomain: Cluster.local}":                  "write it in lower case, like cluster.local",
+		"cluster: {certificateSANs: [API.example.com]}":        "write a name in lower case, such as api.example.com",
+	} {
+		_, violations, err := spec(t, initSpec+text)
+		require.NoError(t, err)
+		require.Len(t, violations, 1, text)
+		assert.Equal(t, hint, violations[0].Hint, text)
+	}
 }

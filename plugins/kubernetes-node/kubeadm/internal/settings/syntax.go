@@ -45,6 +45,9 @@ var (
 
 // matches refuses a value that is given and has another form.
 func (r *resolver) matches(field document.Path, value string, form *regexp.Regexp, message, hint string) {
+	if form.MatchString(strings.ToLower(value)) {
+		hint = "write it in lower case"
+	}
 	r.refuse(value != "" && (len(value) > 512 || !form.MatchString(value)), field, message, hint)
 }
 
