@@ -92,7 +92,7 @@ type DomainCredentials struct {
 type Keytab struct {
 	// Path is the absolute path of the file. Default /etc/krb5.keytab.
 	Path string `json:"path,omitempty"`
-	// Owner is USER:GROUP, names of this machine. Default root:root.
+	// Owner is USER:GROUP, each a name of this machine or a number. Default root:root.
 	Owner string `json:"owner,omitempty"`
 	// Mode is the file mode, as an octal string, without permissions for others. Default 0600.
 	Mode string `json:"mode,omitempty"`

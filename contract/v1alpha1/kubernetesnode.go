@@ -311,7 +311,7 @@ type HostVolume struct {
 
 // NodeFile is a file that is written to the machine. It has exactly one of content and secretContent.
 type NodeFile struct {
-	// Path is an absolute path, outside the directories that the provider writes.
+	// Path is an absolute path other than those that the provider, kubeadm and the kubelet write.
 	Path string `json:"path"`
 	// Content is the content.
 	Content *string `json:"content,omitempty"`
@@ -319,7 +319,7 @@ type NodeFile struct {
 	SecretContent *Secret `json:"secretContent,omitempty"`
 	// Encoding is base64 if the content is; by default it is text.
 	Encoding string `json:"encoding,omitempty"`
-	// Owner is USER:GROUP, names of this machine. Default root:root.
+	// Owner is USER:GROUP, each a name of this machine or a number. Default root:root.
 	Owner string `json:"owner,omitempty"`
 	// Mode is the file mode, as an octal string. Default 0644.
 	Mode string `json:"mode,omitempty"`

@@ -141,10 +141,10 @@ func (n *node) empty() error {
 	return nil
 }
 
-// own returns the paths of the certificates that the document brings.
+// own returns the paths of the files that the document brings, certificates among them.
 func (n *node) own() []string {
 	var paths []string
-	for _, file := range n.s.Credentials {
+	for _, file := range slices.Concat(n.s.Credentials, n.s.Files) {
 		paths = append(paths, file.Path)
 	}
 	return paths

@@ -939,9 +939,9 @@ type Keytab struct {
 	// +optional
 	// +kubebuilder:validation:Pattern=`^(?:/.+)?$`
 	Path string `json:"path,omitempty"`
-	// Owner is USER:GROUP, names of this machine. Default root:root.
+	// Owner is USER:GROUP, each a name of this machine or a number. Default root:root.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^(?:[A-Za-z_][A-Za-z0-9_.-]*:[A-Za-z_][A-Za-z0-9_.-]*)?$`
+	// +kubebuilder:validation:Pattern=`^(?:([A-Za-z_][A-Za-z0-9_.-]*|[0-9]{1,10}):([A-Za-z_][A-Za-z0-9_.-]*|[0-9]{1,10}))?$`
 	Owner string `json:"owner,omitempty"`
 	// Mode is the file mode, as an octal string, without permissions for others. Default 0600.
 	// +optional
@@ -1535,7 +1535,7 @@ type HostVolume struct {
 // +kubebuilder:validation:XValidation:rule="[has(self.content), has(self.secretContent)].exists_one(x, x)",message="must have exactly one of content and secretContent"
 // +kubebuilder:validation:XValidation:rule="!has(self.secretContent) || !(has(self.mode) && size(self.mode) > 0) || self.mode.endsWith('0')",message="mode gives others access to a secret",fieldPath=".mode"
 type NodeFile struct {
-	// Path is an absolute path, outside the directories that the provider writes.
+	// Path is an absolute path other than those that the provider, kubeadm and the kubelet write.
 	// +required
 	// +kubebuilder:validation:Pattern=`^(?:(?:/|[A-Za-z]:\\).*)$`
 	Path string `json:"path"`
@@ -1549,9 +1549,9 @@ type NodeFile struct {
 	// +optional
 	// +kubebuilder:validation:Enum="base64";""
 	Encoding string `json:"encoding,omitempty"`
-	// Owner is USER:GROUP, names of this machine. Default root:root.
+	// Owner is USER:GROUP, each a name of this machine or a number. Default root:root.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^(?:[A-Za-z_][A-Za-z0-9_.-]*:[A-Za-z_][A-Za-z0-9_.-]*)?$`
+	// +kubebuilder:validation:Pattern=`^(?:([A-Za-z_][A-Za-z0-9_.-]*|[0-9]{1,10}):([A-Za-z_][A-Za-z0-9_.-]*|[0-9]{1,10}))?$`
 	Owner string `json:"owner,omitempty"`
 	// Mode is the file mode, as an octal string. Default 0644.
 	// +optional

@@ -40,7 +40,7 @@ const (
 	label    = `[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?`
 	octal    = `0*[1-7][0-7]{0,2}`
 	private  = `0*[1-7][0-7]?0` // no permission for others
-	owner    = `[A-Za-z_][A-Za-z0-9_.-]*:[A-Za-z_][A-Za-z0-9_.-]*`
+	owner    = `([A-Za-z_][A-Za-z0-9_.-]*|[0-9]{1,10}):([A-Za-z_][A-Za-z0-9_.-]*|[0-9]{1,10})`
 )
 
 // bounds returns the bounds of fields, by struct and JSON name. They are what the comments of the contract say in words, so that

@@ -200,7 +200,7 @@ func (c *checker) files() {
 		c.refuse(true, at+".mode", err.Error(), `write permission bits in octal, such as "0640", which is 416 in decimal`)
 	}
 	c.refuse(bits&0o007 != 0, at+".mode", "gives the keys of the machine to every user", `use "0600" or "0640"`)
-	c.refuse(want.Owner != "" && !owner.MatchString(want.Owner), at+".owner", "is not USER:GROUP", "write it like root:root")
+	c.refuse(want.Owner != "" && !sdk.ValidOwner(want.Owner), at+".owner", "is not USER:GROUP", "write it like root:root or 65532:65532")
 	c.result.Keytab = Keytab{Path: name, Mode: bits}
 	c.result.Krb5Conf = c.spec.Krb5Conf == nil || c.spec.Krb5Conf.Manage == nil || *c.spec.Krb5Conf.Manage
 	c.result.SSSD = c.spec.SSSD != nil && c.spec.SSSD.Manage

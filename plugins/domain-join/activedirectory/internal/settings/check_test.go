@@ -96,12 +96,12 @@ func TestRefused(t *testing.T) {
 		domain + "encryptionTypes: []": "spec.encryptionTypes: is empty",
 		domain + "encryptionTypes: [des-cbc-md5, rc4-hmac, rc4-hmac, '']": "spec.encryptionTypes[0]: " + value +
 			"\nspec.encryptionTypes[2]: is the same as spec.encryptionTypes[1]\nspec.encryptionTypes[3]: is empty",
-		domain + "keytab: {path: a, mode: rw, owner: root}":                "spec.keytab.path: " + path + "\nspec.keytab.mode: is not a mode\nspec.keytab.owner: is not USER:GROUP",
-		domain + "keytab: {path: /a/../b, mode: '0644'}":                   "spec.keytab.path: " + path + "\nspec.keytab.mode: gives the keys of the machine to every user",
-		domain + "keytab: {path: /, mode: '0604'}":                         "spec.keytab.path: " + path + "\nspec.keytab.mode: gives the keys of the machine to every user",
-		domain + "keytab: {path: \"/a\\nb\", mode: '01600', owner: '0:0'}": "spec.keytab.path: " + path + "\nspec.keytab.mode: is not a mode\nspec.keytab.owner: is not USER:GROUP",
-		domain + "keytab: {mode: '0000'}":                                  "spec.keytab.mode: is not a mode",
-		domain + "keytab: {path: /a, mode: '0640', owner: 'a:b-c'}":        "",
+		domain + "keytab: {path: a, mode: rw, owner: root}":                 "spec.keytab.path: " + path + "\nspec.keytab.mode: is not a mode\nspec.keytab.owner: is not USER:GROUP",
+		domain + "keytab: {path: /a/../b, mode: '0644'}":                    "spec.keytab.path: " + path + "\nspec.keytab.mode: gives the keys of the machine to every user",
+		domain + "keytab: {path: /, mode: '0604'}":                          "spec.keytab.path: " + path + "\nspec.keytab.mode: gives the keys of the machine to every user",
+		domain + "keytab: {path: \"/a\\nb\", mode: '01600', owner: '0:-1'}": "spec.keytab.path: " + path + "\nspec.keytab.mode: is not a mode\nspec.keytab.owner: is not USER:GROUP",
+		domain + "keytab: {mode: '0000'}":                                   "spec.keytab.mode: is not a mode",
+		domain + "keytab: {path: /a, mode: '0640', owner: 'a:b-c'}":         "",
 	} {
 		violations := Validate(parse(t, spec))
 		assert.Equal(t, want, shown(violations), spec)

@@ -14,7 +14,6 @@ var (
 	dnsName   = regexp.MustCompile(`^` + dnsLabel + `(?:\.` + dnsLabel + `)*$`)
 	account   = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,13}[A-Za-z0-9])?$`)
 	principal = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/([A-Za-z0-9.-]+)(?::[A-Za-z0-9_$#-]+)?(?:/[!-.0-?A-\[\]-~]+)?$`)
-	owner     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*:[A-Za-z_][A-Za-z0-9_.-]*$`)
 )
 
 const (

@@ -107,12 +107,11 @@ func lookupOwner(m sdk.Machine, want *v1alpha1.Keytab, into *sdk.Owner) ([]sdk.V
 	if want == nil || want.Owner == "" {
 		return nil, nil
 	}
-	user, group, _ := strings.Cut(want.Owner, ":")
-	uid, gid, err := m.FS.LookupOwner(user, group)
+	found, err := sdk.LookupOwner(m.FS, want.Owner)
 	if errors.Is(err, fs.ErrNotExist) {
 		return []sdk.Violation{{Field: field, Message: "this machine has no such user or group", Hint: "create them first, or name others"}}, nil
 	}
-	*into = sdk.Owner{UID: uid, GID: gid}
+	*into = found
 	return nil, sdk.At(err, field)
 }
 

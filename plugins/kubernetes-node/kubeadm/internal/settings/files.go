@@ -60,24 +60,23 @@ func (r *resolver) mode(at document.Path, f v1alpha1.NodeFile) fs.FileMode {
 	return bits
 }
 
-// owner looks up an owner by the names of the machine. On Windows a file has none.
+// owner returns an owner, whose names it looks up on the machine. On Windows a file has none.
 func (r *resolver) owner(at document.Path, name string) *sdk.Owner {
 	if r.result.Windows {
 		r.refuse(name != "", at, "Windows has no such owner", "remove it")
 		return nil
 	}
-	if name == "" || name == "root:root" || r.refuse(!owner.MatchString(name), at, "is not USER:GROUP", "write it like root:root") {
+	if name == "" || name == "root:root" || r.refuse(!sdk.ValidOwner(name), at, "is not USER:GROUP", "write it like root:root or 65532:65532") {
 		return &sdk.Owner{}
 	}
-	user, group, _ := strings.Cut(name, ":")
-	uid, gid, err := r.m.FS.LookupOwner(user, group)
+	found, err := sdk.LookupOwner(r.m.FS, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.wait(at, "this machine has no such user or group", "create them first, or name others")
 	case err != nil && r.err == nil:
 		r.err = sdk.At(err, string(at))
 	}
-	return &sdk.Owner{UID: uid, GID: gid}
+	return &found
 }
 
 // staticPods adds the manifests, as JSON, to the files.

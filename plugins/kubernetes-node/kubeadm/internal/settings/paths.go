@@ -25,19 +25,6 @@ func (r *resolver) hostDirectories() []string {
 	return append(sdk.HostDirectories(), r.result.WorkDir)
 }
 
-// ownDirectories belong to the provider, with the configuration files of kubeadm.
-func (r *resolver) ownDirectories() []string {
-	data := "/var/lib/etcd"
-	if e := r.spec.Etcd; e != nil && e.Local != nil && e.Local.DataDir != "" {
-		data = e.Local.DataDir
-	}
-	all := []string{r.spec.Cluster.CertificatesDir, data, "/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/var/lib/kubelet"}
-	for _, name := range []string{"admin", "super-admin", "kubelet", "bootstrap-kubelet", "controller-manager", "scheduler"} {
-		all = append(all, "/etc/kubernetes/"+name+".conf")
-	}
-	return all
-}
-
 // plain returns a path in the form of Linux. Windows ignores case; its kubeadm uses the directories of Linux on the system drive.
 func (r *resolver) plain(name string) string {
 	if r.result.Windows {
@@ -61,18 +48,16 @@ func (r *resolver) isIn(name string, directories ...string) bool {
 	return slices.ContainsFunc(directories, func(directory string) bool { return below(name, r.plain(directory)) })
 }
 
-// reserved reports whether the provider or the host writes a path, by its text.
+// reserved reports whether the provider or the host writes a path, or something below it, by its text.
 func (r *resolver) reserved(name string) bool {
-	if r.isIn(name, slices.Concat(r.hostDirectories(), r.ownDirectories())...) {
-		return true
-	}
-	base, inKubernetes := strings.CutPrefix(r.plain(name), "/etc/kubernetes/")
-	return inKubernetes && !strings.Contains(base, "/") && strings.HasSuffix(strings.ToLower(base), ".conf")
+	reserved := slices.Concat(r.hostDirectories(), r.ownPaths())
+	return r.isIn(name, reserved...) || slices.ContainsFunc(reserved, func(path string) bool { return r.isIn(path, name) })
 }
 
 const (
 	systemMessage = "is a path of the operating system"
 	systemHint    = "choose another one, such as /opt/bin/NAME for a program"
+	reservedHint  = "choose another one; certificates belong into spec.certificates and spec.etcd, static pods into spec.staticPods, settings of the kubelet into spec.kubelet"
 	leadsMessage  = "a link of this machine leads from it to a path of the provider, of the host, of the kernel or of the operating system"
 	leadsHint     = "show the links with namei -l and the path, then choose another path or remove the link"
 )
@@ -90,11 +75,15 @@ func (r *resolver) filePath(at document.Path, name string, seen map[string]docum
 	r.nested(at, key, seen)
 	r.unique(at, seen, key)
 	if r.refuse(r.isIn(name, r.systemDirectories()...), at, systemMessage, systemHint) ||
-		r.refuse(r.reserved(name), at, "is a path of the provider, of the host or of the kernel", "choose another one") || twice {
+		r.refuse(r.reserved(name), at, "is a path of the provider, of the host or of the kernel", reservedHint) || twice {
 		return
 	}
-	destination := r.follow(at, name, slices.Concat(r.hostDirectories(), r.ownDirectories()))
-	if destination == name || destination == "" {
+	destination := r.follow(at, name, slices.Concat(r.hostDirectories(), r.ownPaths()))
+	switch {
+	case destination == name, destination == "":
+		return
+	case r.reserved(destination):
+		r.block(at, leadsMessage, leadsHint)
 		return
 	}
 	if other := seen[destination]; other != "" {
@@ -140,7 +129,7 @@ func (r *resolver) follow(at document.Path, name string, directories []string) s
 			r.err = sdk.At(err, string(at))
 		}
 		return ""
-	case reached != "" || slices.Contains(directories, "/etc/kubernetes/pki") && r.reserved(destination):
+	case reached != "":
 		r.block(at, leadsMessage, leadsHint)
 		return ""
 	}
@@ -157,5 +146,5 @@ func (r *resolver) outside() []string {
 	if r.result.Windows {
 		return nil
 	}
-	return slices.Concat(r.systemDirectories(), r.hostDirectories(), r.ownDirectories())
+	return slices.Concat(r.systemDirectories(), r.hostDirectories(), r.ownPaths())
 }

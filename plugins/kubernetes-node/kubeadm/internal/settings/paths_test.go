@@ -42,8 +42,8 @@ func TestPathsThroughLinks(t *testing.T) {
 	at := "spec.files[1].path"
 	for text, want := range map[string]string{
 		file("/srv/k/defaults.yaml"): at, file("/srv/usr/bin/evil"): at, file("/srv/run/machineadm/x"): at, file("/srv/nothing/x"): at, file("/srv/file"): at,
-		file("/srv/etc/other.conf"): at, file("/srv/etc/pki/x"): at, file("/srv/out/x"): at, file("/data/lib/kubelet/x"): at, file("/data/lib/etcd/x"): at,
-		file("/srv/etc/audit/policy.yaml"): "", file("/srv/good/x"): "",
+		file("/srv/etc/scheduler.conf"): at, file("/srv/etc/pki/ca.key"): at, file("/srv/out/x"): at, file("/data/lib/kubelet/pods/x"): at, file("/data/lib/etcd/x"): at,
+		file("/srv/etc/audit/policy.yaml"): "", file("/srv/etc/other.conf"): "", file("/srv/etc/pki/x"): "", file("/data/lib/kubelet/config.json"): "", file("/srv/good/x"): "",
 		initSpec + "cluster: {certificatesDir: /srv/usr/pki}":   "spec.cluster.certificatesDir",
 		initSpec + "cluster: {certificatesDir: /srv/nothing}":   "spec.cluster.certificatesDir",
 		initSpec + "etcd: {local: {dataDir: /srv/k/etcd}}":      "spec.etcd.local.dataDir",
@@ -80,7 +80,7 @@ func TestPathsOfTheSystem(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
 		"/usr", "/usr/bin/evil", "/usr/local/bin/x", "/bin/evil", "/sbin/x", "/lib/systemd/system/x", "/lib64/x", "/var/run/machineadm/x", "/var/run/cluster-api/x",
-		"/etc/kubernetes/ADMIN.CONF", "/etc/machineadm", "/proc/sys/x",
+		"/etc/kubernetes/admin.conf", "/etc/kubernetes", "/etc/machineadm", "/proc/sys/x",
 	} {
 		_, violations, err := spec(t, initSpec+"files: [{path: "+path+", content: a}]")
 		require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestPathsOfTheSystem(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, violations, 1, text)
 	}
-	for _, path := range []string{`C:\Windows\x`, `c:\WINDOWS\System32\x`, `C:\ProgramData\MachineADM\x`, `C:\Etc\Kubernetes\PKI\x`, `C:\var\lib\kubelet\x`, `C:\etc\kubernetes\kubelet.CONF`} {
+	for _, path := range []string{`C:\Windows\x`, `c:\WINDOWS\System32\x`, `C:\ProgramData\MachineADM\x`, `C:\Etc\Kubernetes\PKI\CA.crt`, `C:\var\lib\kubelet\Config.yaml`, `C:\etc\kubernetes\kubelet.CONF`} {
 		_, violations, err := spec(t, workerSpec+"files: [{path: '"+path+"', content: a}]", windows)
 		require.NoError(t, err)
 		assert.Len(t, violations, 1, path)

@@ -33,7 +33,6 @@ var (
 	token        = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 	hash         = regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`)
 	hexKey       = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
-	owner        = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*:[A-Za-z_][A-Za-z0-9_.-]*$`)
 	phase        = regexp.MustCompile(`^[a-z][a-z0-9-]*(?:/[a-z0-9][a-z0-9-]*)?$`)
 	check        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 	quantity     = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`)
