@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// ValidOwner reports whether a text is USER:GROUP, each a name or a number, as the documents of machineadm have owners. A number is below the highest of 32 bits, which stands for no change in chown(2).
+// ValidOwner reports whether a text is USER:GROUP, each a name or a number, as the documents of machineadm have owners. A number is
+// below the highest of 32 bits, which stands for no change in chown(2).
 func ValidOwner(text string) bool {
 	user, group, found := strings.Cut(text, ":")
 	return found && validAccount(user) && validAccount(group)

@@ -130,7 +130,7 @@ func (j *join) planSSSD(ctx context.Context, result *sdk.Plan) error {
 	return err
 }
 
-// sssd renders the domain.
+// sssd renders the domain. It leaves the renewal of the keys at the default of sssd, because the plugin renews none.
 func (j *join) sssd() []byte {
 	servers := ""
 	if len(j.s.Servers) > 0 {
@@ -148,7 +148,5 @@ krb5_realm = ` + j.s.Realm + `
 ` + servers + `ad_hostname = ` + j.s.FQDN + `
 krb5_keytab = ` + j.s.Keytab.Path + `
 ldap_sasl_authid = ` + j.s.Computer + `$@` + j.s.Realm + `
-# The document renews the keys of the account, not sssd.
-ad_maximum_machine_account_password_age = 0
 `)
 }
