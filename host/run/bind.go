@@ -42,6 +42,10 @@ func (r *runner) bindAll(ctx context.Context, s stream) ([]bound, error) {
 			b.result = failed(d.wrong)
 		case d.source != nil:
 			b.result = d.source.result
+		case r.o.Mode == ModeValidate && d.isElsewhere(r.o.Target.OS):
+			if b.result = r.contractOnly(d); !b.result.settled {
+				b.result = b.result.end(report.NotApplicable, "")
+			}
 		case d.isReference(): // the decoder refused a part of it
 			b.result = failed(d.contractProblems())
 		case !d.When.Matches(r.o.Target) && (r.o.Mode != ModeValidate || !r.isInstalled(b)):

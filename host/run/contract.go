@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/host/resolve"
 )
@@ -24,6 +26,22 @@ func (r *runner) checkContract(s stream) error {
 		wrong = append(wrong, more...)
 	}
 	return wrong.sorted().orNil()
+}
+
+// isElsewhere reports whether a document is for other operating systems alone, whose plugins this one does not run. A misspelled
+// one is none.
+func (d doc) isElsewhere(os string) bool {
+	known := func(name string) bool { return slices.Contains(target.OperatingSystems(), name) }
+	return slices.ContainsFunc(d.When.OS, known) && !slices.Contains(d.When.OS, os)
+}
+
+// contractOnly returns the result of validating a document that only the plugin of another operating system can check.
+func (r *runner) contractOnly(d doc) result {
+	if wrong := d.contractProblems(); len(wrong) > 0 {
+		return failed(wrong)
+	}
+	return r.warn(d, result{}, pluginv1.Warning{Message: "only the names and types of its fields are checked, because it is for another " +
+		"operating system: run machineadm validate there to check its values"})
 }
 
 func (d doc) contractProblems() problems {

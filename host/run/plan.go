@@ -103,7 +103,8 @@ func (r *runner) planFirst(ctx context.Context, b bound, o outlook) (planned, er
 		return out, nil
 	}
 	refusals := b.refusals
-	var invalid *planned // in ModeValidate an open document is invalid only if every candidate refuses it
+	// In ModeValidate an open document is invalid only if every candidate that can serve this platform refuses it.
+	var invalid, elsewhere *planned
 	for _, rank := range b.ranks {
 		if len(rank) > 1 && r.o.Mode != ModeValidate {
 			out.result = failed(b.problem("spec.provider", tie(rank)))
@@ -116,6 +117,8 @@ func (r *runner) planFirst(ctx context.Context, b bound, o outlook) (planned, er
 				return out, err
 			case refused != "":
 				refusals = append(refusals, refused)
+			case r.o.Mode == ModeValidate && p.isElsewhere():
+				elsewhere = &p
 			case r.o.Mode != ModeValidate || b.provider != "" || p.result.outcome != report.Failed:
 				return p, nil
 			case invalid == nil:
@@ -123,8 +126,13 @@ func (r *runner) planFirst(ctx context.Context, b bound, o outlook) (planned, er
 			}
 		}
 	}
-	if invalid != nil {
+	switch {
+	case invalid != nil:
 		return *invalid, nil
+	case elsewhere != nil && len(refusals) == len(b.refusals):
+		out.result = r.contractOnly(b.doc)
+		out.result.by = elsewhere.result.by
+		return out, nil
 	}
 	out.result = failed(b.problem("", report.Error{
 		Code: pluginv1.CodeUnsupported.String(), Message: "no installed provider can do this: " + strings.Join(refusals, "; "),
@@ -165,7 +173,7 @@ func (r *runner) try(ctx context.Context, b bound, c *candidate, o outlook) (out
 	switch {
 	case errors.Is(err, pluginv1.ErrCrashed):
 	case e.Code == pluginv1.CodePrecondition, e.Code == pluginv1.CodeRetry,
-		// Unsupported because of the platform; validate ignores it.
+		// Unsupported because of the platform, see isElsewhere.
 		e.Code == pluginv1.CodeUnsupported && r.o.Mode == ModeValidate && len(e.Violations) == 0:
 		out.pending = e
 		return out, "", nil

@@ -15,6 +15,11 @@ type planned struct {
 	result  result          // settled if the document is not applied
 }
 
+// isElsewhere reports whether the plugin refuses this platform, and no field of the document.
+func (p planned) isElsewhere() bool {
+	return p.pending != nil && p.pending.Code == pluginv1.CodeUnsupported && len(p.pending.Violations) == 0
+}
+
 // preview returns the result of a successful Apply of the plan.
 func (p planned) preview(image bool) result {
 	out := p.result.warn(p.plan.Warnings...)

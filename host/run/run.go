@@ -143,6 +143,7 @@ func (r *runner) checkFaulty(ctx context.Context, s stream) (problems, error) {
 	}
 	validation := *r
 	validation.o.Mode, validation.deps.State = ModeValidate, nil
+	validation.deps.Observe = func(Event) {} // a faulty document is in no report
 	bound, err := validation.bindAll(ctx, stream{docs: s.faulty})
 	if err != nil {
 		return nil, err

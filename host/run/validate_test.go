@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -52,14 +53,15 @@ func TestValidate(t *testing.T) {
 		stream   []byte
 		exit     int
 		outcomes string
+		warned   bool // that a plugin for another operating system has not checked it
 	}{
 		"another platform is no error": {
 			setup:  func(w *world) { w.plugins["x"].plan = planFor(map[string]error{"a": unsupported("not on Linux")}) },
-			stream: things(named),
+			stream: things(named), warned: true,
 		},
 		"another platform is no error without a provider": {
 			setup:  func(w *world) { w.plugins["x"].plan = planFor(map[string]error{"a": unsupported("not on Linux")}) },
-			stream: things("{}"),
+			stream: things("{}"), warned: true,
 		},
 		"a field that the named provider does not support is an error": {
 			setup: func(w *world) {
@@ -76,12 +78,48 @@ func TestValidate(t *testing.T) {
 			},
 			stream: things("{}"), exit: report.ExitUsage, outcomes: "Failed",
 		},
-		"a document for another machine is validated": {
+		"a document for another distribution is validated": {
 			setup:  func(w *world) { w.plugins["x"].plan = planFor(map[string]error{"a": invalid("spec.one")}) },
-			stream: fmt.Appendf(nil, elsewhere, "x"), exit: report.ExitUsage, outcomes: "Failed",
+			stream: []byte(strings.Replace(fmt.Sprintf(elsewhere, "x"), "os: [windows]", "distributions: [alpine]", 1)), exit: report.ExitUsage, outcomes: "Failed",
+		},
+		"a document for another system is not refused by the plugin of this one": {
+			setup:  func(w *world) { w.plugins["x"].plan = planFor(map[string]error{"a": invalid("spec.one")}) },
+			stream: fmt.Appendf(nil, elsewhere, "x"), outcomes: "NotApplicable", warned: true,
+		},
+		"a document for another system has the fields of the contract": {
+			stream: []byte("apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Sysctl\nmetadata: {name: a, when: {os: [windows]}}\nspec: {moduls: [a]}\n"),
+			exit:   report.ExitUsage, outcomes: "Failed",
+		},
+		"a document for this system and another": {
+			setup:  func(w *world) { w.plugins["x"].plan = planFor(map[string]error{"a": invalid("spec.one")}) },
+			stream: []byte(strings.Replace(fmt.Sprintf(elsewhere, "x"), "[windows]", "[windows, linux]", 1)), exit: report.ExitUsage, outcomes: "Failed",
+		},
+		"an error wins over a provider for another platform": {
+			setup: func(w *world) {
+				w.plugins["x"].plan = planFor(map[string]error{"a": invalid("spec.one")})
+				w.add("y").plan = planFor(map[string]error{"a": unsupported("not on Linux")})
+			},
+			stream: things("{}"), exit: report.ExitUsage, outcomes: "Failed",
+		},
+		"an unsupported field wins over a provider for another platform": {
+			setup: func(w *world) {
+				e := pluginv1.AsError(invalid("spec.pools"))
+				e.Code = pluginv1.CodeUnsupported
+				w.plugins["x"].plan = planFor(map[string]error{"a": e})
+				w.add("y").plan = planFor(map[string]error{"a": unsupported("not on Linux")})
+			},
+			stream: things("{}"), exit: report.ExitPrecondition, outcomes: "Failed",
+		},
+		"a provider that accepts wins over both": {
+			setup: func(w *world) {
+				w.plugins["x"].plan = planFor(map[string]error{"a": invalid("spec.one")})
+				w.add("y").plan = planFor(map[string]error{"a": unsupported("not on Linux")})
+				w.add("z")
+			},
+			stream: things("{}"),
 		},
 		"a document for another machine without its plugin is not applicable": {
-			stream: fmt.Appendf(nil, elsewhere, "y"), outcomes: "NotApplicable",
+			stream: fmt.Appendf(nil, elsewhere, "y"), outcomes: "NotApplicable", warned: true,
 		},
 		"a missing plugin is an error": {
 			stream: things("{provider: y}"), exit: report.ExitPrecondition, outcomes: "Failed",
@@ -99,8 +137,9 @@ func TestValidate(t *testing.T) {
 			if got.ExitCode != tt.exit || outcomes(got) != tt.outcomes {
 				t.Errorf("exit %d [%s], want %d [%s]; errors:\n%s", got.ExitCode, outcomes(got), tt.exit, tt.outcomes, errorsOf(got))
 			}
+			assert.Equal(t, tt.warned, strings.Contains(fmt.Sprint(got.Documents), "for another operating system"))
 			for _, e := range w.events {
-				if e.Type != EventRunStarted && e.Type != EventRunFinished {
+				if e.Type != EventRunStarted && e.Type != EventRunFinished && e.Type != EventWarning {
 					t.Errorf("the event %s of a plan against an empty root", e.Type)
 				}
 			}

@@ -103,7 +103,7 @@ func role(name string) string {
 	return rolePlugin
 }
 
-// runsOn says whether a plugin prepares a node of the operating system. All are built for both, for their tests.
+// runsOn reports whether a plugin prepares a node of the operating system. Those for Linux are built for Windows as well, for their tests.
 func runsOn(name, goos string) bool {
 	switch name {
 	case "machineadm-timesync-plugin-w32time":

@@ -2,6 +2,7 @@
 # Builds the binaries of this checkout, flat into one directory.
 #
 #   build.sh names           prints `NAME PACKAGE` for every binary of a node: what is built, and what it is called
+#   build.sh served          prints the same of those that serve GOOS, which all builds
 #   build.sh version         prints the version that is stamped
 #   build.sh all DIR         builds for GOOS/GOARCH (default: this machine)
 #   build.sh program FILE DIR  builds the main package in DIR, of any module, without a version
@@ -143,8 +144,13 @@ all() (
 	mkdir -p "$1" || return 1
 	scratch=$(mktemp -d "$1/.build-XXXXXX") || return 1 # in DIR, so that a program is moved within one file system
 	trap 'rm -rf "$scratch"' EXIT
-	together "$1" "$scratch" < <(names)
+	together "$1" "$scratch" < <(served)
 )
+
+# served leaves out what serves no machine of GOOS: the program would be asked in vain, or seem to serve a document.
+served() {
+	names | if [[ $(go env GOOS) == windows ]]; then cat; else grep -v '/w32time$'; fi
+}
 
 # together DIR SCRATCH: builds the programs whose `NAME PACKAGE` it reads. go build loads all packages at each call, so it is called
 # for as many programs as possible. It names a program by the last element of the package's path: of programs with equal elements,
@@ -210,7 +216,7 @@ cross() {
 }
 
 case ${1:-} in
-names | version) "$1" ;;
+names | served | version) "$1" ;;
 all | cross | manager) "$1" "${2:?say where to: build.sh $1 DIR}" ;;
 program) compile "${2:?}" "${3:?}" ;;
 man) man "${2:?say where to: build.sh man DIR}" ;;

@@ -59,7 +59,7 @@ func All(ctx context.Context, into string) error {
 			return nil
 		},
 		func(at string) error {
-			listed, err := exec.CommandContext(ctx, filepath.Join(root, "testenv", "tools", "build.sh"), "names").Output()
+			listed, err := exec.CommandContext(ctx, filepath.Join(root, "testenv", "tools", "build.sh"), "served").Output()
 			if err != nil {
 				return fmt.Errorf("list the programs: %w", err)
 			}

@@ -50,7 +50,9 @@ func newValidate(g *globals, s streams) *cobra.Command {
 	o := &applyFlags{phase: "all"}
 	c := &cobra.Command{
 		Use: "validate --path FILE", Short: "Find the configuration errors of a stream", Args: noArguments,
-		Long: "validate finds the configuration errors of a stream. It needs no privileges and does not depend on the machine's state.",
+		Long: "validate finds the configuration errors of a stream. It needs no privileges and does not depend on the machine's state.\n" +
+			"A document without a provider is wrong if every installed provider that can run here refuses it. Of a document for\n" +
+			"other operating systems only the names and types of the fields are checked, with a warning.",
 		RunE: func(c *cobra.Command, _ []string) error { return g.validate(c.Context(), s, o) },
 	}
 	o.bind(c, false)
@@ -72,6 +74,9 @@ func (g *globals) plan(ctx context.Context, s streams, o *applyFlags) error {
 
 func (g *globals) validate(ctx context.Context, s streams, o *applyFlags) error {
 	observe := func(e run.Event) {
+		if e.Type == run.EventWarning {
+			reporting.Text{Out: s.err, Err: s.err, Width: s.width}.Observe(e)
+		}
 		if e.Type != run.EventRunFinished {
 			return
 		}

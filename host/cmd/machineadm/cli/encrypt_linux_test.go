@@ -215,3 +215,21 @@ func TestDecryptToATerminal(t *testing.T) {
 		require.NoError(t, terminal.Close())
 	}
 }
+
+// TestDocumentsForAnotherSystem: validate and encrypt accept a stream for several operating systems, and say what they did not check.
+func TestDocumentsForAnotherSystem(t *testing.T) {
+	b := newBench(t)
+	b.noop("")
+	b.keys(nil)
+	stream := b.stream(plain("a") + "---\napiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: DomainJoin\nmetadata: {name: domain, when: {os: [windows]}}\n" +
+		"spec: {domain: ad.example.com, windows: {rename: true}}\n")
+	const warning = "DomainJoin/domain: warning: only the names and types of its fields are checked"
+	got := b.run("validate", "-f", stream)
+	assert.Equal(t, report.ExitOK, got.code, "%s", got)
+	assert.Equal(t, "2 documents: no configuration errors\n", got.out)
+	assert.Contains(t, got.errOut, warning)
+	got = b.run("encrypt", "-f", stream, "--name", "node", "--provider", "test", "--key", "key://a")
+	assert.Equal(t, report.ExitOK, got.code, "%s", got)
+	assert.Contains(t, got.out, "kind: EncryptedConfig")
+	assert.Contains(t, got.errOut, warning)
+}
