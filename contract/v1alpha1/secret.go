@@ -74,6 +74,9 @@ func (s *Secret) UnmarshalJSON(data []byte) error {
 	var body map[string]json.RawMessage // a map matches names exactly, unlike a struct
 	var value *string
 	if json.Unmarshal(data, &body) != nil || len(body) != 1 || json.Unmarshal(body["value"], &value) != nil || value == nil {
+		if _, found := body["valueFrom"]; found {
+			return errors.New("has valueFrom, which is for objects in a cluster: write the text itself, as value")
+		}
 		return shape // not %w: encoding/json quotes the value
 	}
 	*s = NewSecret([]byte(*value))

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"text/template"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
@@ -227,4 +229,12 @@ func TestSecretIsACopy(t *testing.T) {
 	if !zero.IsZero() || zero.Reveal() != nil || s.IsZero() || v1alpha1.NewSecret(nil).IsZero() {
 		t.Error("the zero secret equals a given one")
 	}
+}
+
+// TestSecretOfACluster: the reference of an object in a cluster is no secret of a document, and the error names the difference.
+func TestSecretOfACluster(t *testing.T) {
+	t.Parallel()
+	var s v1alpha1.Secret
+	err := json.Unmarshal([]byte(`{"valueFrom": {"secretKeyRef": {"name": "c4n4ry", "key": "a"}}}`), &s)
+	assert.EqualError(t, err, "has valueFrom, which is for objects in a cluster: write the text itself, as value")
 }
