@@ -31,9 +31,9 @@ func TestInputs(t *testing.T) {
 	t.Run("events", r.events)
 	t.Run("actions", r.actions)
 	t.Run("accepted", r.accepted)
-	t.Run("canaries", r.canaries)
-	t.Run("tokens", r.renewals)
 	t.Run("identified", r.identified)
+	t.Run("canaries", r.canaries)
+	t.Run("tokens", r.renewals) // its manager ends with it
 	t.Run("pinned", r.pinned)
 	t.Run("rights", r.rights)
 }
