@@ -3,14 +3,16 @@ package controller
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/paused"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -61,12 +63,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	isPaused, changed, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, config)
-	if changed {
-		r.announce(config, find(before.Status.Conditions, clusterv1.PausedCondition), find(config.Status.Conditions, clusterv1.PausedCondition))
-	}
-	if err != nil || isPaused || changed {
-		return ctrl.Result{}, err
+	if pause(config, cluster) {
+		return ctrl.Result{}, r.save(ctx, before, config)
 	}
 	var failed error
 	switch {
@@ -86,6 +84,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 		result.RequeueAfter, failed = s.again, nil
 	}
 	return result, errors.Join(failed, r.save(ctx, before, config))
+}
+
+// pause says whether the config or its Cluster is paused. Cluster API's function would write the condition in a request of its own and without
+// a lock: a reconciliation that begins with a state of the cache from before writes it, and announces it, once more.
+func pause(config *bootstrap.MachineBootstrapConfig, cluster *clusterv1.Cluster) bool {
+	var reasons []string
+	if cluster != nil && ptr.Deref(cluster.Spec.Paused, false) {
+		reasons = append(reasons, "Cluster spec.paused is set to true")
+	}
+	if annotations.HasPaused(config) {
+		reasons = append(reasons, bootstrap.KindMachineBootstrapConfig+" has the annotation "+clusterv1.PausedAnnotation)
+	}
+	if len(reasons) > 0 {
+		mark(config, clusterv1.PausedCondition, metav1.ConditionTrue, clusterv1.PausedReason, strings.Join(reasons, ", "))
+		return true
+	}
+	mark(config, clusterv1.PausedCondition, metav1.ConditionFalse, clusterv1.NotPausedReason, "")
+	return false
 }
 
 // cluster returns nil if there is no such Cluster, such as one with a name that no object can have. One that the cache does not have yet may be paused.

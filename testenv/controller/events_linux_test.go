@@ -9,13 +9,14 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 	"github.com/machineadm/machineadm/testenv/management"
 )
 
 // events: each transition of a condition has one event.
 func (r *rig) events(t *testing.T) {
 	r.machine(t, "light", "events", joining())
-	r.awaitData(t, "events")
+	r.condition(t, bootstrap.ConditionReady, "True", "", "events")
 	require.NoError(t, r.Patch(t.Context(), config("events"), merge(`{"metadata":{"annotations":{"cluster.x-k8s.io/paused":""}}}`)))
 	r.condition(t, clusterv1.PausedCondition, "True", "", "events")
 	require.NoError(t, r.Patch(t.Context(), config("events"), merge(`{"metadata":{"annotations":null}}`)))
