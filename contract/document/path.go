@@ -12,11 +12,16 @@ import (
 // Path is the document. The notation does not depend on the type of the mapping; see testdata/paths.jsonl.
 type Path string
 
-// PathOf returns the path of the entry that the names lead to, from a mapping to the next.
-func PathOf(names ...string) Path {
+// PathOf returns the path of the entry that the steps lead to: a string is the name in a mapping, an int the index in a list.
+func PathOf(steps ...any) Path {
 	var p Path
-	for _, name := range names {
-		p = p.Field(name)
+	for _, step := range steps {
+		switch s := step.(type) {
+		case string:
+			p = p.Field(s)
+		case int:
+			p = p.Index(s)
+		}
 	}
 	return p
 }

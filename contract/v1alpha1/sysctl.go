@@ -1,9 +1,12 @@
 package v1alpha1
 
 import (
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
+	"unicode"
 )
 
 // Sysctl sets kernel parameters and loads the modules that provide them, now and at every boot.
@@ -51,4 +54,89 @@ func (v *IntOrString) UnmarshalJSON(data []byte) error {
 	}
 	*v = IntOrString(data)
 	return nil
+}
+
+// SysctlProfile is a set of kernel parameters, and the modules that provide them.
+type SysctlProfile struct {
+	// Parameters maps a key, with dots, to its value.
+	Parameters map[string]string `json:"parameters"`
+	// Modules are the kernel modules that provide the parameters.
+	Modules []string `json:"modules"`
+}
+
+//go:embed profiles/Sysctl.json
+var sysctlProfiles []byte
+
+// SysctlProfiles returns the profiles of Sysctl by name. kubernetes is what Kubernetes' page of container
+// runtimes requires, which kubeadm's preflight checks in part; without kubelet-protect-defaults a kubelet with protectKernelDefaults does
+// not start (kubernetes pkg/kubelet/cm).
+func SysctlProfiles() map[string]SysctlProfile {
+	var all map[string]SysctlProfile
+	if err := json.Unmarshal(sysctlProfiles, &all); err != nil {
+		panic(err) // a test reads them
+	}
+	return all
+}
+
+// SysctlKey is a kernel parameter as a slash path below /proc/sys, for example net/ipv4/conf/eth0.100/rp_filter. All spellings of one
+// parameter are the same SysctlKey.
+type SysctlKey string
+
+// ParseSysctlKey parses a key of a document. It refuses keys that a file cannot contain, that are patterns, or that leave /proc/sys.
+// Errors do not repeat the key.
+func ParseSysctlKey(text string) (SysctlKey, error) {
+	for _, rule := range []struct {
+		broken  bool
+		message string
+	}{
+		{strings.ContainsFunc(text, unicode.IsControl), "a key has no control characters"},
+		{strings.ContainsFunc(text, unicode.IsSpace), "a key has no white space"},
+		{strings.ContainsRune(text, '='), "a key has no = sign"},
+		{strings.ContainsAny(text, "*?["), "a key names one parameter, without the wildcards * ? ["},
+		{strings.ContainsAny(text[:min(1, len(text))], "-#;"), "a key does not begin with - # or ;"},
+	} {
+		if rule.broken {
+			return "", errors.New(rule.message)
+		}
+	}
+	path := SysctlPath(text)
+	segments := strings.Split(path, "/")
+	for _, segment := range segments {
+		switch segment {
+		case "":
+			return "", errors.New("a key has no empty segment: no separator at an end and none repeated")
+		case ".", "..":
+			return "", errors.New("the segments . and .. are not allowed in a key")
+		}
+	}
+	if len(segments) == 1 {
+		return "", errors.New("a key has at least two segments, such as kernel.panic")
+	}
+	return SysctlKey(path), nil
+}
+
+// String returns the key as sysctl(8) prints it, with dots. ParseSysctlKey parses it to the same key, because the first segment contains
+// no dot.
+func (k SysctlKey) String() string { return interchange(string(k)) }
+
+// SysctlPath converts a key with either separator to a slash path: after a first dot, dots and slashes are interchanged (sysctl.d(5)).
+func SysctlPath(text string) string {
+	if at := strings.IndexAny(text, "/."); at >= 0 && text[at] == '.' {
+		return interchange(text)
+	}
+	return text
+}
+
+// interchange replaces each dot by a slash and each slash by a dot. It works on bytes, because keys in files need not be UTF-8.
+func interchange(text string) string {
+	swapped := []byte(text)
+	for i, c := range swapped {
+		switch c {
+		case '.':
+			swapped[i] = '/'
+		case '/':
+			swapped[i] = '.'
+		}
+	}
+	return string(swapped)
 }

@@ -110,3 +110,89 @@ func TestEmptyFieldsAreLeftOut(t *testing.T) {
 		t.Errorf("written as %s, %v", data, err)
 	}
 }
+
+func TestParseSysctlKey(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]v1alpha1.SysctlKey{
+		"net.ipv4.ip_forward":                 "net/ipv4/ip_forward",
+		"net/ipv4/ip_forward":                 "net/ipv4/ip_forward",
+		"net.ipv4.conf.eth0/100.rp_filter":    "net/ipv4/conf/eth0.100/rp_filter",
+		"net/ipv4/conf/eth0.100/rp_filter":    "net/ipv4/conf/eth0.100/rp_filter",
+		"net/ipv4/conf/a.b.c/rp_filter":       "net/ipv4/conf/a.b.c/rp_filter",
+		"kernel.panic":                        "kernel/panic",
+		"net.ipv4.conf.br-lan.rp_filter":      "net/ipv4/conf/br-lan/rp_filter",
+		"net.ipv4.conf.\u00e9th0/1.rp_filter": "net/ipv4/conf/\u00e9th0.1/rp_filter",
+	} {
+		got, err := v1alpha1.ParseSysctlKey(text)
+		if err != nil || got != want {
+			t.Errorf("v1alpha1.ParseSysctlKey(%q) = %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+func TestParseSysctlKeyRefuses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                       "empty segment",
+		".":                      "empty segment",
+		"net..ipv4":              "empty segment",
+		".net.ipv4":              "empty segment",
+		"/net/ipv4":              "empty segment",
+		"net.ipv4.":              "empty segment",
+		"net//ipv4":              "empty segment",
+		"net/../kernel/panic":    "segments . and ..",
+		"net/./ipv4":             "segments . and ..",
+		"net.ipv4.//.x":          "segments . and ..", // interchanged: net/ipv4/../x
+		"net.ipv4./.x":           "segments . and ..",
+		"kernel.panic\n":         "control characters",
+		"kernel.\x00panic":       "control characters",
+		"kernel.\x7fpanic":       "control characters",
+		"kernel.\u0085panic":     "control characters",
+		"kernel panic":           "white space",
+		"kernel.\u00a0panic":     "white space",
+		"kernel.panic=1":         "= sign",
+		"net.ipv4.conf.*.x":      "wildcards",
+		"net.ipv4.conf.[ab].x":   "wildcards",
+		"net.ipv4.conf.eth?.x":   "wildcards",
+		"-kernel.panic":          "does not begin",
+		"#kernel.panic":          "does not begin",
+		";kernel.panic":          "does not begin",
+		"panic":                  "two segments",
+		strings.Repeat("a", 300): "two segments",
+	} {
+		key, err := v1alpha1.ParseSysctlKey(text)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("v1alpha1.ParseSysctlKey(%q) = %q, %v; want an error with %q", text, key, err, want)
+		}
+	}
+}
+
+func TestSysctlKeyString(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[v1alpha1.SysctlKey]string{
+		"net/ipv4/ip_forward":              "net.ipv4.ip_forward",
+		"net/ipv4/conf/eth0.100/rp_filter": "net.ipv4.conf.eth0/100.rp_filter",
+	} {
+		if got := key.String(); got != want {
+			t.Errorf("%q.String() = %q, want %q", string(key), got, want)
+		}
+		if back, err := v1alpha1.ParseSysctlKey(key.String()); err != nil || back != key {
+			t.Errorf("%q is not the result of parsing %q: %q, %v", string(key), key.String(), back, err)
+		}
+	}
+}
+
+// TestSysctlProfiles: each key of a profile is one.
+func TestSysctlProfiles(t *testing.T) {
+	t.Parallel()
+	if len(v1alpha1.SysctlProfiles()) == 0 {
+		t.Error("no profiles")
+	}
+	for name, profile := range v1alpha1.SysctlProfiles() {
+		for text := range profile.Parameters {
+			if key, err := v1alpha1.ParseSysctlKey(text); err != nil || key.String() != text {
+				t.Errorf("%s: %s: %v", name, text, err)
+			}
+		}
+	}
+}

@@ -37,7 +37,7 @@ func Stream(ordered []Document) ([]byte, error) {
 	}
 	for i, d := range read.Documents {
 		if _, raw := ordered[i].Spec.(json.RawMessage); !raw { // the fields of a struct are those of its kind
-			if err := checkIdle(ordered[i].Kind, ordered[i].Metadata.Name, ordered[i].Spec); err != nil {
+			if err := checkRefused(ordered[i].Kind, ordered[i].Metadata.Name, ordered[i].Spec); err != nil {
 				return nil, err
 			}
 			continue
@@ -95,22 +95,22 @@ func checkSpec(d *document.Document) error {
 	}
 	switch doc := into.(type) {
 	case *contract.Sysctl:
-		return checkIdle(d.Kind, d.Name, doc.Spec)
+		return checkRefused(d.Kind, d.Name, doc.Spec)
 	case *contract.ContainerRuntime:
-		return checkIdle(d.Kind, d.Name, doc.Spec)
+		return checkRefused(d.Kind, d.Name, doc.Spec)
 	}
 	return nil
 }
 
-// checkIdle refuses what asks for nothing, as every node does.
-func checkIdle(kind, name string, spec any) error {
-	s, ok := spec.(interface{ Idle() []contract.Idle })
+// checkRefused refuses what every node refuses.
+func checkRefused(kind, name string, spec any) error {
+	s, ok := spec.(interface{ Refused() []contract.Refusal })
 	if !ok {
 		return nil
 	}
 	var all []document.Violation
-	for _, idle := range s.Idle() {
-		all = append(all, document.Violation{Field: string(document.PathOf(idle.Path...)), Message: idle.Message, Hint: idle.Hint})
+	for _, refused := range s.Refused() {
+		all = append(all, document.Violation{Field: string(document.PathOf(refused.Path...)), Message: refused.Message, Hint: refused.Hint})
 	}
 	if len(all) > 0 {
 		return &InvalidError{Kind: kind, Name: name, Violations: all}

@@ -191,8 +191,8 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// TestStreamAsksForSomething: a node refuses a document that asks for nothing.
-func TestStreamAsksForSomething(t *testing.T) {
+// TestStreamRefusesAsNodes: what every node refuses is not sent to one.
+func TestStreamRefusesAsNodes(t *testing.T) {
 	t.Parallel()
 	const nothing = "asks for nothing (write what is wanted, or remove "
 	raw := func(text string) Document { return ours(contract.KindContainerRuntime, "s", json.RawMessage(text)) }
@@ -210,7 +210,13 @@ func TestStreamAsksForSomething(t *testing.T) {
 		{raw(`{"logLevel":"info","cni":{},"nri":{}}`), "spec.nri: " + nothing + "it); spec.cni: " + nothing + "it)"},
 		{raw(`{"proxy":{"noProxy":["a"]}}`), "spec.proxy.noProxy: means nothing without a proxy (give http or https, or remove it)"},
 		{raw(`{"runtimes":{"a":{"baseSpec":{}}}}`), "spec.runtimes.a.baseSpec: asks for nothing (give rlimits or patch, or remove it)"},
+		{raw(`{"runtimes":{"a":{"baseSpec":{"rlimits":{"RLIMIT_AS":{"soft":1,"hard":1}},"patch":{}}}}}`), "spec.runtimes.a.baseSpec.patch: must be a mapping with at least one key"},
 		{raw(`{"registries":{"a.b":{}}}`), `spec.registries["a.b"]: asks for nothing (give mirrors, a server, how it is reached or auth, or remove it)`},
+		{ours(contract.KindSysctl, "s", json.RawMessage(`{"parameters":{"net.ipv4.conf.lxc*.rp_filter":0}}`)), `spec.parameters["net.ipv4.conf.lxc*.rp_filter"]: a key names one parameter`},
+		{ours(contract.KindSysctl, "s", json.RawMessage(`{"parameters":{"a.b":1,"a/b":1}}`)), `spec.parameters["a/b"]: names the same parameter as a.b`},
+		{ours(contract.KindSysctl, "s", json.RawMessage(`{"parameters":{"a.b":"1\n2"}}`)), `spec.parameters["a.b"]: a value has no control characters`},
+		{ours(contract.KindSysctl, "s", json.RawMessage(`{"profiles":["kubernetes"],"ignoreMissing":["net/ipv4/ip_forward","a.b"]}`)), `spec.ignoreMissing[1]: is no parameter of this document or of its profiles`},
+		{raw(`{"defaultRuntime":"nvidia"}`), "spec.defaultRuntime: is not one of spec.runtimes (list it there, or use one of runc, "},
 	} {
 		_, err := Stream([]Document{c.d})
 		require.ErrorContains(t, err, c.d.Kind+"/s: "+c.want)
@@ -218,6 +224,7 @@ func TestStreamAsksForSomething(t *testing.T) {
 	for _, d := range []Document{
 		ours(contract.KindSysctl, "s", json.RawMessage(`{"profiles":["kubernetes"]}`)), ours(contract.KindSysctl, "s", contract.SysctlSpec{Modules: []string{"overlay"}}),
 		ours(contract.KindContainerRuntime, "s", json.RawMessage(`{"cgroupDriver":"systemd"}`)),
+		raw(`{"defaultRuntime":"runhcs-wcow-process"}`), raw(`{"defaultRuntime":""}`), raw(`{"defaultRuntime":"kata","runtimes":{"kata":{}}}`),
 	} {
 		_, err := Stream([]Document{d})
 		require.NoError(t, err)

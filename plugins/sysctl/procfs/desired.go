@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/naming"
@@ -18,8 +17,6 @@ import (
 )
 
 const (
-	// longestValue is what one write to /proc/sys can carry (sysctl.conf(5)).
-	longestValue = 4095
 	// longestFileName is NAME_MAX of Linux file systems.
 	longestFileName = 255
 	// ownedPrefix and ownedSuffix enclose the document's name in the name of its file in /etc/sysctl.d.
@@ -71,14 +68,14 @@ func resolve(doc v1alpha1.Sysctl, known map[string]profile) (desired, []document
 	} else if longest := longestFileName - len(ownedPrefix+ownedSuffix); len(doc.Metadata.Name) > longest {
 		r.refuse(name, "makes a file name too long", fmt.Sprintf("use at most %d characters", longest))
 	}
-	for _, idle := range doc.Spec.Idle() {
-		r.refuse(document.PathOf(idle.Path...), idle.Message, idle.Hint)
+	for _, refused := range doc.Spec.Refused() {
+		r.refuse(document.PathOf(refused.Path...), refused.Message, refused.Hint)
 	}
 	r.providerConfig(spec.Field("providerConfig"))
 	r.parameters(spec.Field("parameters"))
 	r.profiles(spec.Field("profiles"))
 	r.explicitModules(spec.Field("modules"))
-	r.ignoreMissing(spec.Field("ignoreMissing"))
+	r.ignoreMissing()
 	return desired{
 		name:       doc.Metadata.Name,
 		parameters: slices.SortedFunc(maps.Values(r.byKey), writingOrder),
@@ -99,25 +96,10 @@ func (r *resolver) providerConfig(field document.Path) {
 }
 
 func (r *resolver) parameters(parent document.Path) {
-	for _, text := range slices.Sorted(maps.Keys(r.spec.Parameters)) {
-		field := parent.Key(text)
-		value := strings.TrimSpace(string(r.spec.Parameters[text]))
-		if strings.ContainsFunc(value, func(c rune) bool { return c != '\t' && unicode.IsControl(c) }) {
-			r.refuse(field, "a value has no control characters", "write it on one line")
+	for text, value := range r.spec.Parameters {
+		if key, err := v1alpha1.ParseSysctlKey(text); err == nil { // a key that is none is refused
+			r.byKey[key] = parameter{key: key, value: strings.TrimSpace(string(value)), field: string(parent.Key(text)), explicit: true}
 		}
-		if len(value) > longestValue {
-			r.refuse(field, fmt.Sprintf("a value has at most %d bytes", longestValue), "")
-		}
-		key, err := sysctld.ParseKey(text)
-		if err != nil {
-			r.refuse(field, err.Error(), "write it like net.ipv4.ip_forward or net/ipv4/conf/eth0.100/rp_filter")
-			continue
-		}
-		if other, ok := r.byKey[key]; ok {
-			r.refuse(field, "names the same parameter as "+other.field, "keep one of the two spellings")
-			continue
-		}
-		r.byKey[key] = parameter{key: key, value: value, field: string(field), explicit: true}
 	}
 }
 
@@ -178,20 +160,13 @@ func (r *resolver) addModule(module string) {
 // canonicalModule returns the kernel's name of a module; - and _ are the same in names.
 func canonicalModule(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
-func (r *resolver) ignoreMissing(field document.Path) {
-	for i, text := range r.spec.IgnoreMissing {
-		key, err := sysctld.ParseKey(text)
-		if err != nil {
-			r.refuse(field.Index(i), err.Error(), "")
-			continue
+func (r *resolver) ignoreMissing() {
+	for _, text := range r.spec.IgnoreMissing {
+		key, _ := v1alpha1.ParseSysctlKey(text) // what is no key, or none of the document's, is refused
+		if p, ok := r.byKey[key]; ok {
+			p.optional = true
+			r.byKey[key] = p
 		}
-		p, ok := r.byKey[key]
-		if !ok {
-			r.refuse(field.Index(i), "is no parameter of this document or of its profiles", "correct or remove it")
-			continue
-		}
-		p.optional = true
-		r.byKey[key] = p
 	}
 }
 

@@ -34,7 +34,7 @@ func TestResolveRefuses(t *testing.T) {
 			`spec.parameters["net.*.x"]: wildcards`,
 		}},
 		{"two spellings", `{"parameters":{"kernel.panic":1,"kernel/panic":1}}`, []string{
-			`spec.parameters["kernel/panic"]: names the same parameter as spec.parameters["kernel.panic"]`,
+			`spec.parameters["kernel/panic"]: names the same parameter as kernel.panic`,
 		}},
 		{"a value of two lines", `{"parameters":{"kernel.panic":"1\nvm.x=2"}}`, []string{
 			`spec.parameters["kernel.panic"]: control characters`,

@@ -3,6 +3,8 @@ package sysctld
 import (
 	"bytes"
 	"strings"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 // Rules selects the program whose reading of the files applies.
@@ -65,10 +67,10 @@ func parseLine(text, blank string, rules Rules) (Line, bool) {
 		return Line{}, false
 	}
 	if rules == Systemd {
-		key = simplify(interchange(strings.Trim(key, blank)))
+		key = simplify(v1alpha1.SysctlPath(strings.Trim(key, blank)))
 	} else {
 		// procps keeps blanks after the dash, which then name no parameter, and drops a second dash.
-		key = interchange(strings.TrimPrefix(strings.TrimRight(key, blank), "-"))
+		key = v1alpha1.SysctlPath(strings.TrimPrefix(strings.TrimRight(key, blank), "-"))
 	}
 	return Line{
 		Key:           key,

@@ -3,13 +3,15 @@ package settings
 import (
 	"cmp"
 	"slices"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 // handlers sets the runtimes. It always sets the type: containerd 1.x drops its default for a runtime as soon as a file
 // sets anything else of that runtime.
 func (b *builder) handlers() {
 	if name := b.Spec.DefaultRuntime; name != nil {
-		b.set("spec.defaultRuntime", cmp.Or(*name, builtin(b.OS == "windows")[0]), b.runtime("containerd", "default_runtime_name")...)
+		b.set("spec.defaultRuntime", cmp.Or(*name, v1alpha1.BuiltinRuntimes(b.OS == "windows")[0]), b.runtime("containerd", "default_runtime_name")...)
 	}
 	runtimes, driver := b.Runtimes, b.Spec.CgroupDriver
 	if driver != "" && b.OS != "windows" && !slices.ContainsFunc(runtimes, func(h Runtime) bool { return h.Name == "runc" }) {

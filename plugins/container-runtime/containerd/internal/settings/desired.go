@@ -110,14 +110,6 @@ const (
 // IsOCI reports whether the shim runs an OCI runtime, which has a cgroup driver and a program.
 func IsOCI(shim string) bool { return shim == runcShim || shim == runcV1Shim }
 
-// builtin are the runtimes that containerd has without any configuration, its default first.
-func builtin(windows bool) []string {
-	if windows {
-		return []string{"runhcs-wcow-process", "runhcs-wcow-hypervisor"}
-	}
-	return []string{"runc"}
-}
-
 // Variable is a variable of the daemon's environment. Formatted or marshaled it is its name, never its value.
 type Variable struct {
 	Name  string

@@ -39,8 +39,8 @@ func (r *resolver) idle(patches []patch) {
 	if len(patches) == 0 && len(r.violations) == 0 {
 		asked.ProviderConfig = nil
 	}
-	for _, idle := range asked.Idle() {
-		r.refuse(true, document.PathOf(idle.Path...), idle.Message, idle.Hint)
+	for _, refused := range asked.Refused() {
+		r.refuse(true, document.PathOf(refused.Path...), refused.Message, refused.Hint)
 	}
 }
 
@@ -78,12 +78,11 @@ func (r *resolver) interfaces() {
 	}
 }
 
+// defaultRuntime refuses the built-in runtimes of the other system.
 func (r *resolver) defaultRuntime() {
-	if r.spec.DefaultRuntime == nil {
-		return
+	if name := r.spec.DefaultRuntime; name != nil {
+		_, listed := r.spec.Runtimes[*name]
+		r.refuse(!listed && slices.Contains(v1alpha1.BuiltinRuntimes(!r.at.Windows), *name), "spec.defaultRuntime", "is not one of spec.runtimes",
+			"list it there, or use "+strings.Join(v1alpha1.BuiltinRuntimes(r.at.Windows), " or "))
 	}
-	name, own := *r.spec.DefaultRuntime, builtin(r.at.Windows)
-	_, listed := r.spec.Runtimes[name]
-	r.refuse(!listed && name != "" && !slices.Contains(own, name), "spec.defaultRuntime", "is not one of spec.runtimes",
-		"list it there, or use "+strings.Join(own, " or "))
 }

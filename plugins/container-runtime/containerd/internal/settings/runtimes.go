@@ -179,12 +179,10 @@ func (r *resolver) baseSpec(at document.Path, want *v1alpha1.BaseSpec) (limits m
 	return want.Rlimits, patch
 }
 
-// specPatch reads a merge patch of a specification. Its errors do not quote it.
+// specPatch reads a merge patch of a specification, which is refused by the contract if it is none.
 func (r *resolver) specPatch(at document.Path, raw json.RawMessage) map[string]any {
 	var patch map[string]any
-	err := decode(raw, &patch)
-	if r.refuse(err != nil || len(patch) == 0, at+".patch", "must be a mapping with at least one key",
-		"write it like an OCI runtime specification, as in {process: {oomScoreAdj: 100}}") {
+	if decode(raw, &patch) != nil {
 		return nil
 	}
 	_, version := patch["ociVersion"]
