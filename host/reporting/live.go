@@ -49,10 +49,12 @@ func NewLive(terminal io.Writer, c Color, errors io.Writer, width int) *Live {
 // Observe renders an event.
 func (l *Live) Observe(e run.Event) {
 	l.mu.Lock()
+	before := l.current
 	l.update(e)
+	again := e.Type == run.EventRetry && l.current == before // a run says time and again what it waits for
 	l.mu.Unlock()
-	switch e.Type {
-	case run.EventDocumentStarted, run.EventChangeStarted, run.EventProgress: // in the status line only
+	switch {
+	case e.Type == run.EventDocumentStarted, e.Type == run.EventChangeStarted, e.Type == run.EventProgress, again: // in the status line only
 	default:
 		l.text.Observe(e)
 	}

@@ -83,6 +83,19 @@ func TestLiveErrorsElsewhere(t *testing.T) {
 	})
 }
 
+// TestLiveSaysOnceWhatItWaitsFor: the status line keeps it.
+func TestLiveSaysOnceWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	var sent strings.Builder
+	l := NewLive(&sent, false, nil, 0)
+	d := sysctl()
+	for _, text := range []string{"no route", "no route", "no name", "no name", "no route"} {
+		l.Observe(run.Event{Type: run.EventRetry, Document: &d, Message: text})
+	}
+	l.Close()
+	assert.Equal(t, 3, strings.Count(sent.String(), "waiting"))
+}
+
 // TestLiveWithoutARun: output before a run begins has no status line.
 func TestLiveWithoutARun(t *testing.T) {
 	t.Parallel()

@@ -137,10 +137,10 @@ func (r *runner) retryTotal(d doc) time.Duration {
 	return r.o.Retry.Total
 }
 
-// limitAfter adds the message of the last Retry, if any, to the error of a time limit, which alone names no cause.
+// limitAfter adds the message of the last Retry, if any, to the error of a time limit or of an interruption, which alone names no cause.
 func limitAfter(earlier string, err error) error {
 	own := asProblems(err)
-	if earlier != "" && len(own) > 0 && own[0].err.Code == report.CodeDeadline {
+	if earlier != "" && len(own) > 0 && (own[0].err.Code == report.CodeDeadline || own[0].err.Code == report.CodeInterrupted) {
 		own[0].err.Message += "; the last try: " + earlier
 	}
 	return err

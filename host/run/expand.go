@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -203,6 +204,8 @@ func (x *expander) get(ctx context.Context, d doc, want any, out *source, tries 
 	if err := ctx.Err(); err != nil { // the sources before it have used up the limit
 		return nil, err
 	}
+	done := x.waiting(d, tries)
+	defer done()
 	plugin := out.result.by.plugin
 	var data []byte
 	var revision string
@@ -212,6 +215,7 @@ func (x *expander) get(ctx context.Context, d doc, want any, out *source, tries 
 	case *v1alpha1.EncryptedConfig:
 		data, err = resolve.Decrypt(ctx, plugin.Keys, x.opener, *want, request)
 	}
+	done()
 	switch {
 	case err != nil && kept != nil && resolve.Absent(err):
 		message := "the source has nothing for this machine any more; what an earlier try got is used: " + pluginv1.AsError(err).Message
@@ -223,6 +227,42 @@ func (x *expander) get(ctx context.Context, d doc, want any, out *source, tries 
 	}
 	x.log.Info("document resolved", "document", d.label(), "bytes", len(data), "revision", revision)
 	return data, x.keep(key, data)
+}
+
+// waitLook is how often a run says that it waits for a source.
+const waitLook = 10 * time.Second
+
+// waiting says why a document that was tried before still waits for its source, and until when, until end is called. The report has it, too,
+// for as long as that lasts. The plugin tries by itself, and reports nothing meanwhile.
+func (x *expander) waiting(d doc, tries time.Duration) (end func()) {
+	if d.source == nil || d.source.pending == nil {
+		return func() {}
+	}
+	res := x.results[d.index]
+	e := d.source.pending
+	said := Event{Type: EventRetry, Message: fmt.Sprintf("%s; tries until %s",
+		cmp.Or(e.Message, violationsText(e)), time.Now().Add(tries).Format(time.TimeOnly))}
+	x.emitFor(d, res, said)
+	x.results[d.index] = res.warn(pluginv1.Warning{Message: "waiting: " + said.Message})
+	_ = x.record() // the next record returns the error
+	x.results[d.index] = res
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-time.After(waitLook):
+				x.emitFor(d, res, said)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended // the observer gets one event at a time
+	}
 }
 
 // failed classifies the error of a source. An error that may pass leaves the document pending.

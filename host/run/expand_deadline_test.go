@@ -127,3 +127,54 @@ func TestOneDeadlineAtATurn(t *testing.T) {
 		assert.Equal(t, []string{"u:1", "u:1"}, tried, "the second try is at the turn of the first document within")
 	})
 }
+
+// TestWaitingIsSaid: a run that waits for a source says every ten seconds why, and until when; an interruption says it, too.
+func TestWaitingIsSaid(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		away   time.Duration // how long the source is, from the second try
+		waits  int
+		exit   int
+		errors string
+	}{
+		"comes":       {25 * time.Second, 3, report.ExitOK, ""},
+		"at once":     {0, 1, report.ExitOK, ""},
+		"interrupted": {time.Hour, 6, report.ExitInterrupted, "the run was interrupted; the last try: no route to host"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.add("x")
+				s := w.serve("web", map[string]string{"u:0": thing("a")})
+				until := "no route to host; tries until " + time.Now().Add(15*time.Minute).Format(time.TimeOnly)
+				s.onFetch = func(ctx context.Context, uri string) error {
+					if s.calls[uri] == 1 {
+						return unreachable()
+					}
+					assert.Equal(t, []string{"waiting: " + until}, w.recorded.Documents[0].Warnings, "the report meanwhile")
+					select {
+					case <-time.After(c.away):
+						return nil
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+				interrupt := make(chan struct{})
+				time.AfterFunc(59*time.Second, func() { close(interrupt) })
+				got := w.execute(Options{Mode: ModeApply, Stream: []byte(remote("r0", "u:0")), Interrupt: interrupt})
+				assert.Equal(t, c.exit, got.ExitCode, errorsOf(got))
+				assert.Contains(t, errorsOf(got), c.errors)
+				assert.Empty(t, got.Documents[0].Warnings)
+				waits := 0
+				for _, e := range w.events {
+					if e.Type == EventRetry {
+						waits++
+						assert.Equal(t, until, e.Message)
+					}
+				}
+				assert.Equal(t, c.waits, waits)
+			})
+		})
+	}
+}

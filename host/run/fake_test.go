@@ -37,6 +37,7 @@ type world struct {
 	choices     map[string]string      // by KIND/NAME
 	events      []Event
 	reports     int
+	recorded    report.Report
 	failAt      int  // the record call that fails, from 1; 0: none
 	fail        bool // every record call from now on
 	sentinel    bool
@@ -204,6 +205,7 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 		},
 		Record: func(r report.Report, _ map[string]string) error {
 			w.reports++
+			w.recorded = r
 			if w.reports <= 5 { // a test of thousands of changes writes as many reports
 				wantValid(w.t, r)
 			}
