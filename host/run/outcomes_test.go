@@ -114,6 +114,15 @@ func TestStreamOutcomes(t *testing.T) {
 			exit:    report.ExitUsage, outcome: report.RunInvalid, outcomes: "Failed", log: "plan a by x",
 			errors: []string{"a secret would be written into an image", "is wrong"},
 		},
+		"a secret of another phase does not go into an image": {
+			options: Options{Mode: ModeApply, Root: "/image", Phase: pluginv1.PhaseProvisioning, Stream: things("{provider: x, password: {value: s3cr3t}}")},
+			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Deferred/phase", log: " ",
+		},
+		"a secret for another machine does not go into an image": {
+			options: Options{Mode: ModeApply, Root: "/image", Stream: append(things(named),
+				"---\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: w, when: {os: [windows]}}\nspec: {provider: x, password: {value: s3cr3t}}\n"...)},
+			exit: report.ExitOK, outcome: report.RunSucceeded, outcomes: "Changed NotApplicable",
+		},
 		"a secret goes into an image with AllowSecrets": {
 			options: Options{Mode: ModeApply, Root: "/image", AllowSecrets: true, Stream: things("{provider: x, password: {value: s3cr3t}}")},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Changed",

@@ -28,7 +28,8 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 			p.result = p.result.fail(p.fromPlugin(p.result.by, p.pending))
 			p.plan.Claims, p.pending = p.pending.Claims, nil
 		}
-		if len(p.secret) > 0 {
+		leftOut := p.result.outcome == report.NotApplicable || p.result.reason == report.ReasonPhase
+		if len(p.secret) > 0 && !leftOut {
 			p.result = p.result.fail(slices.Concat(p.secret, p.result.problems))
 		}
 		out = append(out, p)
