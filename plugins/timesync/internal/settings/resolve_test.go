@@ -45,6 +45,22 @@ func TestResolve(t *testing.T) {
 	assert.Equal(t, byte(0xff), value[15])
 }
 
+// TestSmeared: the servers that spread leap seconds are known by their names and by all of their addresses.
+func TestSmeared(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"169.254.169.123": true, "fd00:ec2:0::123": true, "time.aws.com": true, "0.time.aws.com": true,
+		"metadata.google.internal": true, "169.254.169.254": true, "Time.Google.com": true, "time4.google.com": true, "216.239.35.0": true,
+		"216.239.35.12": true, "::ffff:216.239.35.4": true, "2001:4860:4806:8::": true, "2001:4860:4806:0c:0::": true,
+		"time3.facebook.com": true, "129.134.25.123": true,
+		"216.239.35.1": false, "time.cloudflare.com": false, "192.0.2.1": false, "ntp1.example.com": false,
+	} {
+		s, violations := settings.Resolve(document(t, `{"servers":[{"address":"`+address+`"}]}`))
+		require.Empty(t, violations)
+		require.Equal(t, want, s.Smeared, address)
+	}
+}
+
 // TestRefused: each fault is found at its field, and no message quotes a key.
 func TestRefused(t *testing.T) {
 	t.Parallel()
@@ -67,6 +83,7 @@ func TestRefused(t *testing.T) {
 		"interval":            {`{"servers":[{"address":"a","minPoll":25}]}`, "spec.servers[0].minPoll: must be from -6 to 24"},
 		"device with a blank": {`{"refClocks":[{"driver":"phc","device":"/dev/ptp0 trust"}]}`, "spec.refClocks[0].device: must be an absolute path"},
 		"device twice":        {`{"profile":"azure","refClocks":[{"driver":"phc","device":"/dev/ptp_hyperv"}]}`, "spec.refClocks[0].device: is the same clock as spec.profile"},
+		"addresses":           {`{"servers":[{"address":"216.239.35.0"},{"address":"2606:4700:f1:0::1"}]}`, "spec.servers[1]: inserts leap seconds, and spec.servers[0] spreads them"},
 		"leap seconds":        {`{"servers":[{"address":"time.google.com"}],"pools":[{"address":"2.pool.ntp.org"}]}`, "spec.pools[0]: inserts leap seconds, and spec.servers[0] spreads them"},
 	} {
 		t.Run(name, func(t *testing.T) {
