@@ -56,11 +56,12 @@ func (c *mixed) timeDaemons(t *testing.T, r *rand.Rand) {
 		}
 	}
 	for name, text := range map[string]string{
-		"etc/chrony/conf.d/site.conf":                     "server ntp9.example.com\n",
+		"etc/chrony/conf.d/site.conf":                     "server ntp9.example.com\nminsources 3\nmaxdistance 0.1\nlogdir /var/log\ncmddeny all\n",
 		"etc/chrony/conf.d/machineadm.conf":               "server ntp8.example.com iburst\n",
 		"etc/ntpsec/ntp.d/zz-machineadm.conf":             "server ntp8.example.com iburst\n",
 		"etc/systemd/timesyncd.conf.d/zz-machineadm.conf": "[Time]\nNTP=ntp8.example.com\n",
 		"etc/systemd/timesyncd.conf.d/zzz.conf":           "[Time]\nNTP=ntp9.example.com\n",
+		"etc/ntpsec/ntp.d/zzz.conf":                       "disable ntp\ntos floor 2\n",
 		"run/ntpsec/ntp.conf.dhcp":                        "server ntp9.example.com\n",
 	} {
 		if chance(r, 8) {
@@ -113,6 +114,8 @@ func (c *mixed) timesync(r *rand.Rand, i int) {
 	add(4, "waitForSync: {timeout: 1m}")
 	add(4, "disableOthers: false")
 	add(5, "keepDistributionSources: true")
-	add(25, "providerConfig: {directives: [\"leapsectz right/UTC\"]}", "providerConfig: {unknown: 1}")
+	add(25, "providerConfig: {directives: [\"leapsectz right/UTC\"]}", "providerConfig: {unknown: 1}",
+		"providerConfig: {directives: [\"server ntp6 port 11123\", \"maxdistance 1\"]}", "providerConfig: {directives: [\"makestep 2 2\", \"cmdallow 192.0.2.0/24\"]}",
+		"providerConfig: {directives: [\"driftfile /var/lib/drift\", \"tos maxdist 16\"]}")
 	c.document(r, "machineadm.cluster.x-k8s.io/v1alpha1", "Timesync", fmt.Sprintf("t%d", i), spec)
 }

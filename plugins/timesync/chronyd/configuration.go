@@ -23,13 +23,13 @@ const (
 
 // configuration is what chronyd reads: the main file, and the files that it includes.
 type configuration struct {
-	m     sdk.Machine
-	files []file // the main file first
-	// dropIns is a directory of included files, empty when there is none.
+	m sdk.Machine
+	// files are in the order in which chronyd begins to read them, the main file first.
+	files []file
+	// dropIns is a directory of included files, empty when there is none, and before the number of files ahead of it.
 	dropIns string
-	// volatile are included directories outside /etc, such as /run/chrony-dhcp: their files are not edited.
-	volatile []string
-	// mixed is a directive that includes directories of both kinds, empty when there is none.
+	before  int
+	// mixed is a directive that includes directories below and outside /etc, empty when there is none.
 	mixed    string
 	user     string
 	warnings []sdk.Warning
@@ -40,6 +40,8 @@ type file struct {
 	at   string // without links
 	text []byte
 	info machine.Info
+	// volatile reports that a program generates the file, outside /etc as in /run: it is not edited.
+	volatile bool
 }
 
 // read finds and reads the configuration. Debian, Ubuntu, Alpine and Flatcar have it in /etc/chrony, all others in /etc;
@@ -51,9 +53,9 @@ func read(m sdk.Machine, command []string) (*configuration, error) {
 		candidates = command[i+1 : i+2]
 	}
 	for _, name := range candidates {
-		err := c.add(name)
+		err := c.add(name, false, 0)
 		if err == nil {
-			return c, c.include(c.files[0])
+			return c, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -63,10 +65,14 @@ func read(m sdk.Machine, command []string) (*configuration, error) {
 		"reinstall the package chrony, then run again")
 }
 
-// add reads a file, unless another name of it is known: chronyd accepts a file that is included twice, or that includes itself.
-func (c *configuration) add(name string) error {
+// mostIncludes is the depth to which chronyd reads files that files include.
+const mostIncludes = 10
+
+// add reads a file and those that it includes, unless another name of it is known: chronyd accepts a file that is included
+// twice, or that includes itself.
+func (c *configuration) add(name string, volatile bool, depth int) error {
 	at, err := c.m.FS.Destination(name)
-	if err != nil || slices.ContainsFunc(c.files, func(f file) bool { return f.at == at }) {
+	if err != nil || depth > mostIncludes || slices.ContainsFunc(c.files, func(f file) bool { return f.at == at }) {
 		return err
 	}
 	info, err := c.m.FS.Stat(name)
@@ -74,41 +80,49 @@ func (c *configuration) add(name string) error {
 		return err
 	}
 	text, err := c.m.FS.ReadFile(name)
-	if err == nil {
-		c.files = append(c.files, file{name, at, text, info})
+	if err != nil {
+		return err
 	}
-	return err
+	c.files = append(c.files, file{name, at, text, info, volatile})
+	for _, words := range directives.Parse(directives.Original(text)) {
+		if words[0] == "user" && len(words) == 2 {
+			c.user = words[1]
+		}
+		if err := c.include(words, volatile, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// include reads the files that the main file includes, and finds the directory of drop-ins. chronyd accepts includes in
-// included files as well; no distribution has them.
-func (c *configuration) include(main file) error {
-	for _, words := range directives.Parse(main.text) {
-		var directory, pattern string
-		switch {
-		case words[0] == "user" && len(words) == 2:
-			c.user = words[1]
-		case words[0] == "include" && len(words) == 2:
-			directory, pattern = path.Split(words[1])
-			directory = path.Clean(directory)
-		case words[0] == "confdir" && len(words) > 1:
-			directory, pattern = words[1], "*.conf"
-			for _, other := range words[2:] {
-				if editable(other) != editable(directory) {
-					c.mixed = strings.Join(words, " ")
-				}
-				if err := c.addAll(other, pattern); err != nil {
-					return err
-				}
-			}
+// includes returns the directories and the pattern of names that a directive includes.
+func includes(words []string) (directories []string, pattern string) {
+	switch {
+	case words[0] == "include" && len(words) == 2:
+		directory, pattern := path.Split(words[1])
+		return []string{path.Clean(directory)}, pattern
+	case words[0] == "confdir":
+		return words[1:], "*.conf"
+	}
+	return nil, ""
+}
+
+// include reads the files that a directive includes, and finds the directory of drop-ins.
+func (c *configuration) include(words []string, volatile bool, depth int) error {
+	directories, pattern := includes(words)
+	for _, directory := range directories {
+		if strings.ContainsAny(directory, "*?[") || !path.IsAbs(directory) {
+			return sdk.Precondition(c.files[0].path+" or a file that it includes has the line \""+strings.Join(words, " ")+
+				"\", whose directory has no fixed name", "write one line for each directory, then run again")
 		}
-		if directory == "" {
-			continue
+		if editable(directory) != editable(directories[0]) {
+			c.mixed = strings.Join(words, " ")
 		}
-		if pattern == "*.conf" && c.dropIns == "" && editable(directory) {
-			c.dropIns = directory
+		volatile := volatile || !editable(directory)
+		if pattern == "*.conf" && c.dropIns == "" && !volatile {
+			c.dropIns, c.before = directory, len(c.files)
 		}
-		if err := c.addAll(directory, pattern); err != nil {
+		if err := c.addAll(directory, pattern, volatile, depth); err != nil {
 			return err
 		}
 	}
@@ -120,11 +134,7 @@ func editable(directory string) bool {
 	return directory == "/etc" || strings.HasPrefix(directory, "/etc/")
 }
 
-func (c *configuration) addAll(directory, pattern string) error {
-	if !editable(directory) {
-		c.volatile = append(c.volatile, directory)
-		return nil
-	}
+func (c *configuration) addAll(directory, pattern string, volatile bool, depth int) error {
 	names, err := c.m.FS.ReadDir(directory)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -136,7 +146,7 @@ func (c *configuration) addAll(directory, pattern string) error {
 		if matched, _ := path.Match(pattern, name); !matched || name == ownName { // a bad pattern matches nothing, as in chronyd
 			continue
 		}
-		err := c.add(path.Join(directory, name))
+		err := c.add(path.Join(directory, name), volatile, depth)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = sdk.Precondition(path.Join(directory, name)+" is a dangling link, with which chronyd does not start", "remove it, then run again")
 		}
@@ -147,19 +157,19 @@ func (c *configuration) addAll(directory, pattern string) error {
 	return nil
 }
 
-// desired returns the files of the document. Lines of other files that contradict it are commented out, because chronyd uses
-// the last one of some directives, and Debian 12 reads drop-ins first and Debian 13 last.
-func (c *configuration) desired(want settings.Settings, extra []string) ([]sdk.FileSpec, error) {
+// desired returns the files of the document. Lines of other files that defeat it are commented out: chronyd uses the last one
+// of most directives, and Debian 12 reads drop-ins first and Debian 13 last.
+func (c *configuration) desired(want settings.Settings) ([]sdk.FileSpec, error) {
 	if c.mixed != "" && want.ReplacesSources() {
 		return nil, sdk.Precondition(c.files[0].path+" has the line \""+c.mixed+"\", whose directories outside /etc can hold sources",
 			"write one confdir line for each directory, then run again")
 	}
 	directory := path.Dir(c.files[0].path)
 	keys := path.Join(directory, keyName)
-	own := render(want, keys, extra)
+	own := render(want, keys)
 	var specs []sdk.FileSpec
 	if len(want.Keys()) > 0 {
-		owner, err := c.owner()
+		owner, err := c.owner(want)
 		if err != nil {
 			return nil, err
 		}
@@ -170,8 +180,14 @@ func (c *configuration) desired(want settings.Settings, extra []string) ([]sdk.F
 	if c.dropIns != "" {
 		specs = append(specs, sdk.FileSpec{Path: path.Join(c.dropIns, ownName), Content: []byte(own), Mode: ownMode})
 	}
-	off := c.contradicts(want)
+	off, err := c.defeats(own, want)
+	if err != nil {
+		return nil, err
+	}
 	for i, f := range c.files {
+		if f.volatile {
+			continue
+		}
 		block := ""
 		if i == 0 && c.dropIns == "" {
 			block = own
@@ -183,30 +199,6 @@ func (c *configuration) desired(want settings.Settings, extra []string) ([]sdk.F
 	}
 	c.warnOfKeys(want)
 	return specs, nil
-}
-
-// contradicts returns a function that reports whether a line of another author contradicts the document.
-func (c *configuration) contradicts(want settings.Settings) func(words []string) bool {
-	off := map[string]bool{
-		"makestep": want.MakeStep != nil,
-		"rtcsync":  want.RTCSync != nil && !*want.RTCSync,
-		"rtcfile":  want.RTCSync != nil && *want.RTCSync,
-		"keyfile":  len(want.Keys()) > 0,
-		// the sources spread leap seconds, so chronyd must not insert them
-		"leapsectz": want.Smeared, "leapseclist": want.Smeared,
-	}
-	for _, name := range []string{"server", "pool", "peer", "refclock", "sourcedir", "initstepslew"} {
-		off[name] = want.ReplacesSources()
-	}
-	return func(words []string) bool {
-		name := words[0]
-		if want.ReplacesSources() && len(words) > 1 && (name == "include" || name == "confdir") {
-			return slices.ContainsFunc(c.volatile, func(directory string) bool {
-				return slices.Contains(words[1:], directory) || path.Dir(words[1]) == directory
-			})
-		}
-		return off[name]
-	}
 }
 
 // warnOfKeys warns about keys of another file, which chronyd no longer reads.
@@ -230,8 +222,13 @@ func (c *configuration) warnOfKeys(want settings.Settings) {
 }
 
 // owner is the user that chronyd runs as.
-func (c *configuration) owner() (*sdk.Owner, error) {
+func (c *configuration) owner(want settings.Settings) (*sdk.Owner, error) {
 	users := []string{"_chrony", "chrony"}
+	for _, l := range want.Lines {
+		if words := l.Words(); len(words) == 2 && words[0] == "user" {
+			c.user = words[1]
+		}
+	}
 	if c.user != "" {
 		users = []string{c.user}
 	}

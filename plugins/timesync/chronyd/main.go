@@ -20,7 +20,7 @@ func main() {
 		OS:            []string{"linux"},
 		Distributions: []string{"rhel", "fedora", "centos", "rocky", "almalinux", "amzn", "sles", "opensuse"},
 		Kinds: []sdk.Kind{
-			sdk.For(v1alpha1.APIVersion, v1alpha1.KindTimesync, sdk.PhasePreparation, plan).Validate(directives.Validate),
+			sdk.For(v1alpha1.APIVersion, v1alpha1.KindTimesync, sdk.PhasePreparation, plan).Validate(validate),
 		},
 		Fit: func(ctx context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
 			return daemon.Fit(ctx, m, units()...)
@@ -31,8 +31,21 @@ func main() {
 // units are the names of chronyd's service: of Debian, and of all others. Debian's has the other one as its alias.
 func units() []string { return []string{"chrony.service", "chronyd.service"} }
 
+func validate(doc v1alpha1.Timesync) []sdk.Violation {
+	_, violations := resolve(doc)
+	return violations
+}
+
+// resolve returns the settings of a document, or all of its violations.
+func resolve(doc v1alpha1.Timesync) (settings.Settings, []sdk.Violation) {
+	want, violations := directives.Resolve(doc)
+	fields := want
+	fields.Lines = nil
+	return want, append(violations, manual().Refuse(render(fields, keyName), want)...)
+}
+
 func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, error) {
-	want, extra, violations := directives.Resolve(doc)
+	want, violations := resolve(doc)
 	if len(violations) > 0 {
 		return sdk.Plan{}, sdk.InvalidConfig(violations...)
 	}
@@ -47,10 +60,10 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	if d.Files, err = c.desired(want, extra); err != nil {
+	if d.Files, err = c.desired(want); err != nil {
 		return sdk.Plan{}, err
 	}
-	d.Check, d.Healthy, d.Status = c.check, healthy, status
+	d.Check, d.Healthy, d.Status = c.check, healthy, statusOf(want)
 	result, err := daemon.Plan(ctx, m, want, d)
 	result.Warnings = append(result.Warnings, c.warnings...)
 	return result, err

@@ -138,7 +138,7 @@ func TestStatusRefuses(t *testing.T) {
 			t.Parallel()
 			f := live(t)
 			f.Commands.On("chronyc -n -c tracking", machine.Result{Stdout: []byte(output)})
-			_, err := status(t.Context(), f.Machine, false)
+			_, err := status(t.Context(), f.Machine, false, true)
 			require.ErrorContains(t, err, "chronyc tracking: ")
 		})
 	}
@@ -155,7 +155,7 @@ func FuzzStatus(f *testing.F) {
 		commands := machinetest.NewRunner(t)
 		commands.On("chronyc -n -c tracking", machine.Result{Stdout: []byte(tracking)})
 		commands.On("chronyc -n -c sources", machine.Result{Stdout: []byte(list)})
-		s, err := status(t.Context(), sdk.Machine{Commands: commands}, true)
+		s, err := status(t.Context(), sdk.Machine{Commands: commands}, true, true)
 		if err == nil {
 			require.NotEmpty(t, s.String())
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -11,7 +10,7 @@ import (
 )
 
 // render returns the directives of a document. Source: chrony.conf(5).
-func render(want settings.Settings, keyFile string, extra []string) string {
+func render(want settings.Settings, keyFile string) string {
 	lines := []string{directives.Header}
 	for _, s := range want.Sources {
 		lines = append(lines, directives.Source(s))
@@ -28,10 +27,16 @@ func render(want settings.Settings, keyFile string, extra []string) string {
 	if want.RTCSync != nil && *want.RTCSync {
 		lines = append(lines, "rtcsync")
 	}
-	return strings.Join(slices.Concat(lines, extra), "\n") + "\n"
+	for _, l := range want.Lines {
+		lines = append(lines, l.Text)
+	}
+	return strings.Join(lines, "\n") + "\n"
 }
 
 func refClock(c settings.RefClock) string {
+	if c.Line != "" {
+		return c.Line
+	}
 	words := []string{"refclock", strings.ToUpper(c.Driver), c.Device}
 	if c.Poll != nil {
 		words = append(words, "poll", strconv.Itoa(*c.Poll))

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/plugins/timesync/internal/daemon"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
 // The columns of chronyc -c. Source: chronyc(1), and client.c for their order.
 const (
-	trackingReference, trackingStratum, trackingOffset, trackingLeap, trackingColumns = 1, 2, 4, 13, 14
+	trackingID, trackingReference, trackingStratum, trackingOffset, trackingLeap, trackingColumns = 0, 1, 2, 4, 13, 14
 
 	sourceState, sourceName, sourceStratum, sourceReach, sourceOffset, sourceColumns = 1, 2, 3, 5, 8, 10
 )
@@ -46,8 +47,18 @@ func healthy(ctx context.Context, m sdk.Machine, _ sdk.Progress) error {
 	return err
 }
 
-// status asks the daemon whether it has synchronized the clock.
-func status(ctx context.Context, m sdk.Machine, verbose bool) (daemon.Status, error) {
+// localID is the reference of a chronyd that serves its own clock, by the directive local, and has no source.
+const localID = "7F7F0101"
+
+// statusOf returns the function that asks the daemon whether it has synchronized the clock: with a source, if the document has
+// sources.
+func statusOf(want settings.Settings) func(context.Context, sdk.Machine, bool) (daemon.Status, error) {
+	return func(ctx context.Context, m sdk.Machine, verbose bool) (daemon.Status, error) {
+		return status(ctx, m, verbose, want.HasSources())
+	}
+}
+
+func status(ctx context.Context, m sdk.Machine, verbose, sources bool) (daemon.Status, error) {
 	rows, err := ask(ctx, m, "tracking", trackingColumns)
 	if err != nil {
 		return daemon.Status{}, err
@@ -57,6 +68,9 @@ func status(ctx context.Context, m sdk.Machine, verbose bool) (daemon.Status, er
 	}
 	row := rows[0]
 	s := daemon.Status{Synchronized: row[trackingLeap] != "Not synchronised" && row[trackingStratum] != "0", Source: row[trackingReference]}
+	if sources && row[trackingID] == localID {
+		s.Synchronized, s.Source = false, ""
+	}
 	if s.Offset, err = duration(row[trackingOffset]); err != nil {
 		return daemon.Status{}, fmt.Errorf("chronyc tracking: %w", err)
 	}

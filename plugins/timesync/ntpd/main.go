@@ -8,7 +8,6 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/internal/version"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/daemon"
-	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -18,7 +17,7 @@ func main() {
 		Version: version.String(),
 		OS:      []string{"linux"},
 		Kinds: []sdk.Kind{
-			sdk.For(v1alpha1.APIVersion, v1alpha1.KindTimesync, sdk.PhasePreparation, plan).Validate(directives.Validate),
+			sdk.For(v1alpha1.APIVersion, v1alpha1.KindTimesync, sdk.PhasePreparation, plan).Validate(validate),
 		},
 		Fit: func(ctx context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
 			return daemon.Fit(ctx, m, units()...)
@@ -26,8 +25,13 @@ func main() {
 	})
 }
 
+func validate(doc v1alpha1.Timesync) []sdk.Violation {
+	_, violations := resolve(doc)
+	return violations
+}
+
 func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, error) {
-	want, extra, violations := directives.Resolve(doc)
+	want, violations := resolve(doc)
 	if len(violations) > 0 {
 		return sdk.Plan{}, sdk.InvalidConfig(violations...)
 	}
@@ -47,10 +51,10 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 			return sdk.Plan{}, err
 		}
 	}
-	if d.Files, err = c.desired(want, extra); err != nil {
+	if d.Files, err = c.desired(want); err != nil {
 		return sdk.Plan{}, err
 	}
-	d.Healthy, d.Status = healthy(d.Unit), status
+	d.Healthy, d.Status = healthy(d.Unit), statusOf(want)
 	result, err := daemon.Plan(ctx, m, want, d)
 	result.Warnings = append(result.Warnings, c.warnings...)
 	return result, err

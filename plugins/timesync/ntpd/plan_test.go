@@ -187,29 +187,29 @@ func TestRefused(t *testing.T) {
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	f := live(t)
-	s, err := status(t.Context(), f.Machine, true)
+	s, err := status(t.Context(), f.Machine, true, true)
 	require.NoError(t, err)
 	assert.Equal(t, 1234*time.Nanosecond, s.Offset)
 	assert.Equal(t, "the selected source is 192.0.2.1 (192.0.2.1: selected, stratum 2, offset 2µs; "+
 		"2001:db8::1: a falseticker, stratum 1, offset -1h0m0s; 192.0.2.2: no answer so far)", s.String())
 
 	f.Commands.On(question, machine.Result{Stdout: []byte(measuring)})
-	s, err = status(t.Context(), f.Machine, false)
+	s, err = status(t.Context(), f.Machine, false, true)
 	require.NoError(t, err)
 	assert.True(t, s.Synchronized)
 	assert.Equal(t, 2*time.Microsecond, s.Offset, "that of the selected source")
 	f.Commands.On("ntpq -n -p", machine.Result{Stdout: []byte(strings.Replace(peers, "*192", " 192", 1))})
-	s, err = status(t.Context(), f.Machine, false)
+	s, err = status(t.Context(), f.Machine, false, true)
 	require.NoError(t, err)
 	assert.False(t, s.Synchronized)
 
 	f.Commands.On(question, machine.Result{Stdout: []byte(unsynchronized)})
-	s, err = status(t.Context(), f.Machine, false)
+	s, err = status(t.Context(), f.Machine, false, true)
 	require.NoError(t, err)
 	assert.Equal(t, "not synchronized, no source is selected", s.String())
 
 	f.Commands.On(question, machine.Result{Stderr: []byte("***Socket error; probably ntpd is not running\n\n")})
-	_, err = status(t.Context(), f.Machine, false)
+	_, err = status(t.Context(), f.Machine, false, true)
 	require.EqualError(t, err, "ntpd does not answer: ***Socket error; probably ntpd is not running")
 	for _, output := range []string{"\n,=\n", "leap=00", "leap=00, stratum=x", "stratum=2", "leap=00, stratum=2, offset=?"} {
 		_, err := parseSystem(output)
@@ -224,7 +224,7 @@ func FuzzStatus(f *testing.F) {
 		commands := machinetest.NewRunner(t)
 		commands.On(question, machine.Result{Stdout: []byte(system)})
 		commands.On("ntpq -n -p", machine.Result{Stdout: []byte(list)})
-		s, err := status(t.Context(), sdk.Machine{Commands: commands}, true)
+		s, err := status(t.Context(), sdk.Machine{Commands: commands}, true, true)
 		if err == nil {
 			require.NotEmpty(t, s.String())
 		}

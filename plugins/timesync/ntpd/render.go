@@ -16,7 +16,7 @@ import (
 const maxTextKey = 20
 
 // render returns the directives of a document. Source: ntp.conf(5) of NTPsec and of the reference implementation.
-func render(want settings.Settings, keyFile string, extra []string) string {
+func render(want settings.Settings, keyFile string) string {
 	lines := []string{directives.Header}
 	for _, s := range want.Sources {
 		lines = append(lines, directives.Source(s))
@@ -37,7 +37,10 @@ func render(want settings.Settings, keyFile string, extra []string) string {
 	if step := want.MakeStep; step != nil {
 		lines = append(lines, "tinker step "+directives.Seconds(step.Threshold)+" panic 0")
 	}
-	return strings.Join(slices.Concat(lines, extra), "\n") + "\n"
+	for _, l := range want.Lines {
+		lines = append(lines, l.Text)
+	}
+	return strings.Join(lines, "\n") + "\n"
 }
 
 // minSane is the number of correct sources without which ntpd leaves the clock alone: half of them, so that the machine
@@ -55,6 +58,9 @@ func minSane(want settings.Settings) int {
 
 // refClock returns the line of a pulse per second.
 func refClock(unit int, c settings.RefClock) string {
+	if c.Line != "" {
+		return c.Line
+	}
 	line := fmt.Sprintf("refclock pps unit %d ppspath %s", unit, c.Device)
 	if c.Poll != nil {
 		line += fmt.Sprintf(" minpoll %d maxpoll %d", *c.Poll, *c.Poll)

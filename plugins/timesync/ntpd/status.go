@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/plugins/timesync/internal/daemon"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
@@ -88,8 +89,18 @@ func (s system) selected() bool { return s.stratum > 0 && s.stratum < 16 }
 // state FREQ in ntp_loopfilter.c.
 func (s system) measures() bool { return s.selected() && s.leap == "11" }
 
-// status asks ntpd whether it has synchronized the clock.
-func status(ctx context.Context, m sdk.Machine, verbose bool) (daemon.Status, error) {
+// orphan reports whether ntpd follows its own clock, by the directive "tos orphan", and has no source.
+func (s system) orphan() bool { return s.refid == "127.0.0.1" }
+
+// statusOf returns the function that asks ntpd whether it has synchronized the clock: with a source, if the document has
+// sources.
+func statusOf(want settings.Settings) func(context.Context, sdk.Machine, bool) (daemon.Status, error) {
+	return func(ctx context.Context, m sdk.Machine, verbose bool) (daemon.Status, error) {
+		return status(ctx, m, verbose, want.HasSources())
+	}
+}
+
+func status(ctx context.Context, m sdk.Machine, verbose, sources bool) (daemon.Status, error) {
 	s, err := askSystem(ctx, m)
 	if err != nil {
 		return daemon.Status{}, err
@@ -97,6 +108,9 @@ func status(ctx context.Context, m sdk.Machine, verbose bool) (daemon.Status, er
 	result := daemon.Status{Synchronized: s.selected(), Offset: s.offset}
 	if s.selected() {
 		result.Source = s.refid
+	}
+	if sources && s.orphan() {
+		result.Synchronized, result.Source = false, ""
 	}
 	if !verbose && !s.measures() {
 		return result, nil

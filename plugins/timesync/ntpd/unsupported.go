@@ -56,6 +56,9 @@ func unsupported(want settings.Settings) error {
 	}
 	preferred := slices.ContainsFunc(want.Sources, func(s settings.Source) bool { return s.Prefer })
 	for _, c := range want.RefClocks {
+		if c.Line != "" {
+			continue
+		}
 		r.add(c.Driver != "pps", c.Field, "ntpd has no driver "+c.Driver, "use the provider chronyd, or remove the clock")
 		r.poll(c.Field+".poll", c.Poll, minPoll)
 		r.add(!preferred, c.Field, "ntpd uses a pulse per second only beside a preferred server, which numbers the seconds",

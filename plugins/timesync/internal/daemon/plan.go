@@ -82,7 +82,7 @@ func Plan(ctx context.Context, m sdk.Machine, want settings.Settings, d Daemon) 
 		a.Instead = Units()
 	}
 	var progress sdk.Progress // of the activation, whose Check has none
-	if len(want.Sources) > 0 {
+	if len(want.Asked()) > 0 {
 		a.Check = func(ctx context.Context, m sdk.Machine, candidates map[string]string) error {
 			if err := d.ask(ctx, progress, want); err != nil || d.Check == nil {
 				return err
@@ -94,7 +94,7 @@ func Plan(ctx context.Context, m sdk.Machine, want settings.Settings, d Daemon) 
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	if len(changes) > 0 && len(want.Sources) > 0 {
+	if len(changes) > 0 && len(want.Asked()) > 0 {
 		activation := changes[len(changes)-1]
 		activate := activation.Do
 		activation.Do = func(ctx context.Context, p sdk.Progress) error {
@@ -122,8 +122,8 @@ func Plan(ctx context.Context, m sdk.Machine, want settings.Settings, d Daemon) 
 
 // ask asks the servers before their configuration is activated: one that works is not replaced by one that cannot.
 func (d Daemon) ask(ctx context.Context, p sdk.Progress, want settings.Settings) error {
-	p.Report(fmt.Sprintf("asking %d time sources", len(want.Sources)))
-	answers := d.Ask(ctx, want.Sources)
+	p.Report(fmt.Sprintf("asking %d time sources", len(want.Asked())))
+	answers := d.Ask(ctx, want.Asked())
 	d.history.Complete(answers)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -182,8 +182,8 @@ func (d Daemon) probe(ctx context.Context, m sdk.Machine, want settings.Settings
 		return status.String(), errors.New(status.String())
 	case status.Offset.Abs() > want.Wait.MaxOffset:
 		err = fmt.Errorf("%v, the offset is %v", status, status.Offset)
-	case len(want.Sources) > 0:
-		answers := d.Ask(ctx, want.Sources)
+	case len(want.Asked()) > 0:
+		answers := d.Ask(ctx, want.Asked())
 		if !measure.Confirm(d.history.Complete(answers), want.Wait.MaxOffset) {
 			err = fmt.Errorf("%v, but the servers do not confirm an offset of at most %v: %s", status, want.Wait.MaxOffset, list(answers))
 		}
@@ -195,8 +195,8 @@ func (d Daemon) probe(ctx context.Context, m sdk.Machine, want settings.Settings
 func (d Daemon) notSynchronized(ctx context.Context, err error, want settings.Settings) error {
 	hint := "correct the sources, or raise waitForSync.timeout, then run again; " + cmp.Or(d.Log, "see journalctl -u "+d.Unit)
 	message := err.Error()
-	if len(want.Sources) > 0 {
-		message += "; the servers answer: " + list(d.Ask(ctx, want.Sources))
+	if len(want.Asked()) > 0 {
+		message += "; the servers answer: " + list(d.Ask(ctx, want.Asked()))
 	}
 	return sdk.Precondition(message, hint)
 }

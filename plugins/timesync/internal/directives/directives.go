@@ -3,6 +3,8 @@ package directives
 
 import (
 	"strings"
+
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 )
 
 // mark precedes a line that a Timesync document turned off.
@@ -37,21 +39,15 @@ func split(text []byte) []string {
 func Parse(text []byte) [][]string {
 	var all [][]string
 	for _, line := range split(text) {
-		if words := words(line); len(words) > 0 {
+		if words := settings.Words(line); len(words) > 0 {
 			all = append(all, words)
 		}
 	}
 	return all
 }
 
-func words(line string) []string {
-	words := strings.Fields(line)
-	if len(words) == 0 || strings.ContainsRune("#!;%", rune(words[0][0])) {
-		return nil
-	}
-	words[0] = strings.ToLower(words[0])
-	return words
-}
+// Original returns a file as its other authors wrote it: without the block, and with the lines that Edit commented out.
+func Original(text []byte) []byte { return Edit(text, func([]string) bool { return false }, "") }
 
 // Edit comments out the directives for which off is true, so that they can be recognized, and restores those of an earlier
 // call for which it no longer is. Then it sets the block at the end of the file; an empty block is removed. Everything else
@@ -60,7 +56,7 @@ func Edit(text []byte, off func(words []string) bool, block string) []byte {
 	var out strings.Builder
 	for _, line := range split(text) {
 		original := strings.TrimPrefix(line, mark)
-		switch words := words(original); {
+		switch words := settings.Words(original); {
 		case len(words) == 0:
 			out.WriteString(line)
 		case off(words):

@@ -20,26 +20,22 @@ type config struct {
 	Directives []string `json:"directives,omitempty"`
 }
 
-// Resolve returns the settings of a document and the directives that its providerConfig adds, or all of its violations.
-func Resolve(doc v1alpha1.Timesync) (want settings.Settings, extra []string, violations []sdk.Violation) {
-	want, violations = settings.Resolve(doc)
-	c, more := sdk.ProviderConfig[config](doc.Spec.ProviderConfig)
-	violations = append(violations, more...)
+// Resolve returns the settings of a document and of the directives that its providerConfig adds, or all of its violations.
+func Resolve(doc v1alpha1.Timesync) (settings.Settings, []sdk.Violation) {
+	c, violations := sdk.ProviderConfig[config](doc.Spec.ProviderConfig)
+	var lines []settings.Line
 	for i, line := range c.Directives {
+		field := document.Path("spec.providerConfig.directives").Index(i)
 		if strings.TrimSpace(line) == "" || strings.ContainsAny(line, "\n\r\x00") {
 			violations = append(violations, sdk.Violation{
-				Field:   string(document.Path("spec.providerConfig.directives").Index(i)),
-				Message: "must be one line", Hint: "write each directive as an item of its own",
+				Field: string(field), Message: "must be one line", Hint: "write each directive as an item of its own",
 			})
+			continue
 		}
+		lines = append(lines, settings.Line{Text: line, Field: field})
 	}
-	return want, c.Directives, violations
-}
-
-// Validate returns the violations of a document.
-func Validate(doc v1alpha1.Timesync) []sdk.Violation {
-	_, _, violations := Resolve(doc)
-	return violations
+	want, more := settings.Resolve(doc, lines...)
+	return want, append(more, violations...)
 }
 
 // The intervals of chronyd and ntpd when a source has none.
@@ -47,6 +43,9 @@ const defaultMinPoll, defaultMaxPoll = 6, 10
 
 // Source returns the directive of a source, in the form that chronyd and ntpd share. Source: chrony.conf(5), ntp.conf(5).
 func Source(s settings.Source) string {
+	if s.Line != "" {
+		return s.Line
+	}
 	// Both daemons silently change an interval that contradicts the default of the other one.
 	if s.MinPoll == nil && s.MaxPoll != nil && *s.MaxPoll < defaultMinPoll {
 		s.MinPoll = s.MaxPoll

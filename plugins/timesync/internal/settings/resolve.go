@@ -49,8 +49,9 @@ func (r *resolver) refuse(field document.Path, message, hint string) {
 	r.violations = append(r.violations, sdk.Violation{Field: string(field), Message: message, Hint: hint})
 }
 
-// Resolve returns the settings of a document, or all of its violations. Its result depends on the document alone.
-func Resolve(doc v1alpha1.Timesync) (Settings, []sdk.Violation) {
+// Resolve returns the settings of a document, with the lines that its providerConfig adds, or all of its violations. Its result
+// depends on the document alone.
+func Resolve(doc v1alpha1.Timesync, lines ...Line) (Settings, []sdk.Violation) {
 	spec, at := doc.Spec, document.Path("spec")
 	r := resolver{addresses: map[string]string{}, keys: map[int]*Key{}}
 	r.result = Settings{
@@ -72,6 +73,9 @@ func Resolve(doc v1alpha1.Timesync) (Settings, []sdk.Violation) {
 	}
 	r.makeStep(spec.MakeStep, at.Field("makeStep"))
 	r.wait(spec.WaitForSync, at.Field("waitForSync"))
+	for _, l := range lines {
+		r.line(l)
+	}
 	r.leapSeconds()
 	return r.result, r.violations
 }
@@ -98,7 +102,7 @@ func (r *resolver) profile(name string, field document.Path) {
 	}
 }
 
-// address reports whether the text is an address that no other source has.
+// address refuses a text that is no address, or one that another source has.
 func (r *resolver) address(text string, field document.Path) {
 	ip, err := netip.ParseAddr(text)
 	canonical := strings.ToLower(text)
@@ -109,11 +113,16 @@ func (r *resolver) address(text string, field document.Path) {
 		r.refuse(field, "must be an IP address or a DNS name", "write the address alone, without port, scheme or zone")
 		return
 	}
-	if other, ok := r.addresses[canonical]; ok {
+	r.once(canonical, field)
+}
+
+// once refuses a source that another field names as well.
+func (r *resolver) once(address string, field document.Path) {
+	if other, ok := r.addresses[address]; ok {
 		r.refuse(field, "is the same source as "+other, "remove one of the two")
 		return
 	}
-	r.addresses[canonical] = string(field)
+	r.addresses[address] = string(field)
 }
 
 func (r *resolver) source(s Source, from v1alpha1.TimeSource, field document.Path) {

@@ -19,8 +19,10 @@ type Settings struct {
 	Sources   []Source
 	Fallback  []string
 	RefClocks []RefClock
-	MakeStep  *MakeStep
-	RTCSync   *bool
+	// Lines are the directives of providerConfig that name no source by its address.
+	Lines    []Line
+	MakeStep *MakeStep
+	RTCSync  *bool
 	// Wait is nil when the document does not wait for synchronization.
 	Wait                    *Wait
 	DisableOthers           bool
@@ -29,6 +31,8 @@ type Settings struct {
 	Smeared bool
 	// Warnings are for the operator.
 	Warnings []sdk.Warning
+	// unnamed reports that Lines have sources.
+	unnamed bool
 }
 
 // Source is a server, or the name of several.
@@ -41,6 +45,9 @@ type Source struct {
 	MaxSources       *int
 	NTS              bool
 	Key              *Key
+	// Line is the directive of a source that providerConfig has, which then is written as it is.
+	Line          string
+	authenticated bool
 	// Field is the field of the document, such as spec.servers[0].
 	Field string
 }
@@ -83,7 +90,9 @@ type RefClock struct {
 	Offset         time.Duration
 	// Options are further options of chrony's refclock directive, which only profiles have.
 	Options string
-	Field   string
+	// Line is the directive of a clock that providerConfig has, which then is written as it is.
+	Line  string
+	Field string
 }
 
 // MakeStep says when the clock is stepped. Limit is -1 for no limit.
@@ -98,7 +107,13 @@ type Wait struct {
 }
 
 // HasSources reports whether the document names what the clock is synchronized with.
-func (s Settings) HasSources() bool { return len(s.Sources)+len(s.RefClocks) > 0 }
+func (s Settings) HasSources() bool { return len(s.Sources)+len(s.RefClocks) > 0 || s.unnamed }
+
+// Asked are the sources that this package can ask for the time: a directive can have a port or a key that is known to the
+// daemon alone.
+func (s Settings) Asked() []Source {
+	return slices.DeleteFunc(slices.Clone(s.Sources), func(s Source) bool { return s.Line != "" })
+}
 
 // ReplacesSources reports whether only the sources of the document may be used.
 func (s Settings) ReplacesSources() bool { return s.HasSources() && !s.KeepDistributionSources }
@@ -114,6 +129,9 @@ func (s Settings) Keys() []Key {
 	slices.SortFunc(keys, func(a, b Key) int { return cmp.Compare(a.ID, b.ID) })
 	return keys
 }
+
+// Authenticated reports whether the daemon verifies who answers.
+func (s Source) Authenticated() bool { return s.NTS || s.Key != nil || s.authenticated }
 
 // Burst reports whether the first requests are sent in short intervals.
 func (s Source) Burst() bool { return s.IBurst == nil || *s.IBurst }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
+)
+
+// The defaults of chronyd. A smaller limit of another author is made for other sources than those of the document.
+const defaultMaxDistance, defaultMaxJitter, defaultMaxStratum = 3, 1, 15
+
+// manual has every directive of chrony.conf(5) of chrony 3.2 to 4.8, and those of later releases that the sources have. How
+// lines of one directive count is that of conf.c: unless it says otherwise, the last one.
+func manual() directives.Manual {
+	m := directives.Manual{}
+
+	// Ours if the document has sources.
+	m.Set(directives.Directive{Source: true}, "server pool peer refclock sourcedir")
+	m.Set(directives.Directive{Source: true, Value: true}, "initstepslew")
+	m.Set(directives.Directive{Files: true}, "include confdir")
+
+	// Ours if the document has the field, or the directive in providerConfig. Of each there is one value.
+	m.Set(directives.Directive{Value: true}, "makestep keyfile user")
+	m.Set(directives.Directive{Value: true, Opposes: rtcOpposes}, "rtcfile")
+	m.Set(directives.Directive{Opposes: rtcOpposes}, "rtcsync")
+	m.Set(directives.Directive{Value: true, Opposes: func(_ []string, want settings.Settings) bool { return want.Smeared }},
+		"leapsectz leapseclist") // chronyd must not insert leap seconds that the sources spread
+
+	// They defeat a document: with them chronyd does not use its sources, or gives up before it has corrected the clock.
+	m.Set(directives.Directive{Value: true, Limits: demandsSources}, "minsources")
+	m.Set(directives.Directive{Value: true, Limits: demandsAuthentication}, "authselectmode")
+	m.Set(directives.Directive{Value: true, Limits: directives.Below(defaultMaxDistance)}, "maxdistance")
+	m.Set(directives.Directive{Value: true, Limits: directives.Below(defaultMaxJitter)}, "maxjitter")
+	m.Set(directives.Directive{Value: true, Limits: directives.Below(defaultMaxStratum)}, "maxstratum")
+	m.Set(directives.Directive{Value: true, Limits: func(words []string, want settings.Settings) bool {
+		return want.HasSources() && len(words) > 1 && words[1] != "0"
+	}}, "minstratum")
+	m.Set(directives.Directive{Value: true, Limits: func(_ []string, want settings.Settings) bool { return want.MakeStep != nil }}, "maxchange")
+	m.Set(directives.Directive{Value: true, Part: family, Limits: loopback}, "bindacqaddress")
+	m.Set(directives.Directive{Value: true, Limits: loopback}, "bindacqdevice")
+
+	// Harmless: how chronyd chooses between sources, measures and corrects the clock, which certificates it trusts, what it
+	// serves to clients and to chronyc, where it keeps its state, and what it logs.
+	m.Set(directives.Directive{Value: true}, `acquisitionport dscp dumpdir maxsamples minsamples ntsaeads ntsdumpdir ntscachedir ntsrefresh
+		nocerttimecheck refresh combinelimit reselectdist stratumweight clockprecision corrtimeratio driftfile
+		fallbackdrift leapsecmode maxclockerror maxdrift maxupdateskew maxslewrate tempcomp
+		binddevice clientloglimit local ntpsigndsocket ntsport ntsprocesses maxntsconnections ntsntpserver ntsrotate
+		port ratelimit ntsratelimit smoothtime bindcmddevice cmdport cmdratelimit opencommands
+		hwclockfile rtcautotrim rtcdevice logbanner logchange logdir mailonchange
+		hwtstimeout maxtxbuffers pidfile ptpport ptpdomain sched_priority`)
+	m.Set(directives.Directive{Value: true, Part: family}, "bindaddress bindcmdaddress")
+	m.Set(directives.Directive{Value: true, Part: func(words []string) string { return words[1] }}, "hwtimestamp")
+	m.Set(directives.Directive{}, "allow deny cmdallow cmddeny broadcast ntstrustedcerts ntsservercert ntsserverkey log")
+	m.Set(directives.Directive{}, "lock_all manual noclientlog nosystemcert rtconutc")                  // without a value
+	m.Set(directives.Directive{}, "dumponexit commandkey generatecommandkey linux_freq_scale linux_hz") // without effect
+	return m
+}
+
+// family distinguishes addresses of IPv4, of IPv6 and paths of sockets: chronyd has one value for each.
+func family(words []string) string {
+	switch address := words[1]; {
+	case strings.HasPrefix(address, "/"):
+		return "/"
+	case strings.Contains(address, ":"):
+		return "::"
+	}
+	return "0.0.0.0"
+}
+
+// rtcOpposes matches what contradicts spec.rtcSync: chronyd does not start with both rtcsync and rtcfile.
+func rtcOpposes(words []string, want settings.Settings) bool {
+	synchronized := want.RTCSync != nil && *want.RTCSync
+	for _, l := range want.Lines {
+		if other := l.Words(); len(other) > 0 && want.RTCSync == nil {
+			synchronized = synchronized || other[0] == "rtcsync"
+			if other[0] == "rtcfile" && words[0] == "rtcsync" {
+				return true
+			}
+		}
+	}
+	if words[0] == "rtcfile" {
+		return synchronized
+	}
+	return want.RTCSync != nil && !*want.RTCSync
+}
+
+// demandsSources matches a number of sources that the document does not have. A pool has four servers.
+func demandsSources(words []string, want settings.Settings) bool {
+	number := len(want.RefClocks)
+	for _, s := range want.Sources {
+		number++
+		if s.Pool {
+			number += 3
+		}
+	}
+	return directives.Exceeds(words, number) && want.HasSources()
+}
+
+// demandsAuthentication matches the mode that leaves sources without authentication alone, if the document has such sources.
+func demandsAuthentication(words []string, want settings.Settings) bool {
+	return len(words) > 1 && strings.EqualFold(words[1], "require") &&
+		slices.ContainsFunc(want.Sources, func(s settings.Source) bool { return !s.Authenticated() })
+}
+
+// loopback matches an address or interface that reaches this machine alone.
+func loopback(words []string, want settings.Settings) bool {
+	return len(want.Sources) > 0 && len(words) > 1 && slices.Contains([]string{"127.0.0.1", "::1", "lo"}, words[1])
+}

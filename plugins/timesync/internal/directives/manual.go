@@ -1,0 +1,120 @@
+package directives
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// Rule reports whether a line defeats a document.
+type Rule func(words []string, want settings.Settings) bool
+
+// Directive is what a directive of a manual means for a document.
+type Directive struct {
+	// Source reports that the directive adds or removes sources.
+	Source bool
+	// Value reports that the daemon uses one line of the directive, the last that it reads. Otherwise the lines add up.
+	Value bool
+	// Part distinguishes the values of a directive that has one for each interface or each family of addresses.
+	Part func(words []string) string
+	// Opposes matches a line that a setting of the document excludes, in its own lines as in those of others.
+	Opposes Rule
+	// Limits matches a line of another author that keeps the daemon from using the sources of the document. A document may
+	// have such a line itself.
+	Limits Rule
+	// Files reports that the directive includes files.
+	Files bool
+}
+
+// Manual has every directive of a manual by its name. A directive without any meaning here is harmless.
+type Manual map[string]Directive
+
+// Set adds directives that mean the same.
+func (m Manual) Set(d Directive, names string) {
+	for name := range strings.FieldsSeq(names) {
+		m[name] = d
+	}
+}
+
+// value returns what a line sets, empty for a line that adds to others.
+func (m Manual) value(words []string) string {
+	d := m[words[0]]
+	switch {
+	case !d.Value:
+		return ""
+	case d.Part != nil && len(words) > 1:
+		return words[0] + " " + d.Part(words)
+	}
+	return words[0]
+}
+
+// Defeats returns a function that reports whether a line of another author defeats a document, whose own lines are own. A
+// value that the document sets has no other line, because files are read in an order that each distribution chooses.
+func (m Manual) Defeats(own string, want settings.Settings) func(words []string) bool {
+	set := map[string]bool{}
+	for _, words := range Parse([]byte(own)) {
+		set[m.value(words)] = true
+	}
+	delete(set, "")
+	return func(words []string) bool {
+		d := m[words[0]]
+		return d.Source && want.ReplacesSources() || set[m.value(words)] ||
+			d.Opposes != nil && d.Opposes(words, want) || d.Limits != nil && d.Limits(words, want)
+	}
+}
+
+// Refuse returns why lines of providerConfig cannot be what they say beside the other settings of the document, which are
+// rendered as fields.
+func (m Manual) Refuse(fields string, want settings.Settings) []sdk.Violation {
+	set := map[string]string{}
+	for _, words := range Parse([]byte(fields)) {
+		set[m.value(words)] = "the fields of the document"
+	}
+	delete(set, "")
+	var all []sdk.Violation
+	for _, l := range want.Lines {
+		words := l.Words()
+		if len(words) == 0 {
+			continue
+		}
+		d, value := m[words[0]], m.value(words)
+		refuse := func(message, hint string) {
+			all = append(all, sdk.Violation{Field: string(l.Field), Message: message, Hint: hint})
+		}
+		switch other, twice := set[value]; {
+		case d.Files:
+			refuse(words[0]+" includes files that the plan does not have", "write their lines as items of providerConfig.directives")
+		case twice:
+			refuse(value+" is set by "+other+" as well, and the daemon uses one of the two", "remove one of the two")
+		case d.Opposes != nil && d.Opposes(words, want):
+			refuse("\""+words[0]+"\" contradicts the other fields of the document", "remove one of the two")
+		}
+		if value != "" {
+			set[value] = string(l.Field)
+		}
+	}
+	return all
+}
+
+// Below returns a rule for a document with sources: the first number of the line is less than least.
+func Below(least float64) Rule {
+	return func(words []string, want settings.Settings) bool {
+		return want.HasSources() && len(words) > 1 && number(words[1], least) < least
+	}
+}
+
+// number parses a number, and returns otherwise for a text that is none.
+func number(text string, otherwise float64) float64 {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return otherwise
+	}
+	return n
+}
+
+// Exceeds reports whether the first number of a line is more than most.
+func Exceeds(words []string, most int) bool {
+	return len(words) > 1 && number(words[1], 0) > float64(most)
+}

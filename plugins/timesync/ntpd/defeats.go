@@ -1,0 +1,78 @@
+package main
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// defeats returns a function that reports whether a line of another author defeats the document. It refuses lines that say
+// more than that, that bar ntpd from its sources, and that ntpd reads after those of the document.
+func (c *configuration) defeats(own string, want settings.Settings) (func(words []string) bool, error) {
+	line := manual().Defeats("", want)
+	defeats := func(words []string) bool {
+		outside := words[0] == "includefile" && path.IsAbs(target(words)) && !editable(target(words))
+		return line(words) || want.ReplacesSources() && outside
+	}
+	for _, f := range c.files {
+		last := c.dropIns != "" && path.Dir(f.Path) == c.dropIns && path.Base(f.Path) > ownName
+		for _, words := range directives.Parse(directives.Original(f.Text)) {
+			refuse := func(message, hint string) error {
+				return sdk.Precondition(f.Path+" has the line \""+strings.Join(words, " ")+"\", "+message, hint+", then run again")
+			}
+			if rest := more(words, want); rest != "" && line(words) {
+				return nil, refuse("which defeats the document and says more than that: "+rest, "write the rest as a line of its own")
+			}
+			if last && !defeats(words) && overrides(words, own) {
+				return nil, refuse("which ntpd reads after "+path.Join(c.dropIns, ownName), "remove it, or rename the file so that it sorts before "+ownName)
+			}
+			if want.HasSources() && c.blocks(words, want, own) {
+				return nil, refuse("with which ntpd gets no answer of the servers of the document",
+					"remove it, or add \"restrict source nomodify noquery\" or \"interface listen NAME\" to providerConfig.directives")
+			}
+		}
+	}
+	return defeats, nil
+}
+
+// overrides reports whether a line sets what a line of the document sets: the same directive, of tos and tinker the same option.
+func overrides(words []string, own string) bool {
+	perOption := words[0] == "tos" || words[0] == "tinker"
+	return slices.ContainsFunc(directives.Parse([]byte(own)), func(o []string) bool {
+		same := false
+		for i := 1; i < len(o) && perOption; i += 2 {
+			same = same || slices.Contains(words[1:], o[i])
+		}
+		return o[0] == words[0] && (same || manual()[words[0]].Value)
+	})
+}
+
+// blocks reports whether a line keeps ntpd from its servers: it ignores everything, or every server of the document, and no line
+// excepts the sources or the machine's interfaces.
+func (c *configuration) blocks(words []string, want settings.Settings, own string) bool {
+	has := func(option string) bool { return slices.Contains(words[1:], option) }
+	excepts := func(name string, options ...string) bool {
+		all := directives.Parse([]byte(own))
+		for _, f := range c.files {
+			all = append(all, directives.Parse(f.Text)...)
+		}
+		return slices.ContainsFunc(all, func(w []string) bool {
+			return w[0] == name && len(w) > 1 && slices.Contains(options, w[1]) && !isLoopback(w[len(w)-1])
+		})
+	}
+	switch words[0] {
+	case "restrict":
+		ignores := has("ignore") || has("notrust") && slices.ContainsFunc(want.Sources, func(s settings.Source) bool { return !s.Authenticated() })
+		named := slices.ContainsFunc(want.Sources, func(s settings.Source) bool { return has(s.Address) })
+		return ignores && (named || has("default") && !excepts("restrict", "source") && !strings.Contains(own, "\nrestrict "))
+	case "interface", "nic":
+		return (has("ignore") || has("drop")) && has("all") && !excepts("interface", "listen") && !excepts("nic", "listen")
+	}
+	return false
+}
+
+func isLoopback(name string) bool { return slices.Contains([]string{"127.0.0.1", "::1", "lo"}, name) }

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// The defaults of ntpd. A narrower limit of another author is made for other sources than those of the document.
+const defaultMaxDistance, leastFloor, defaultCeiling = 1.5, 1, 15
+
+// manual has every directive of ntp.conf(5) of NTPsec 1.2 and of the NTP reference implementation since 4.2.6. The lines of
+// the document are the last, so those of others defeat it only where order does not count.
+func manual() directives.Manual {
+	m := directives.Manual{}
+
+	// Ours if the document has sources.
+	m.Set(directives.Directive{Source: true}, "server pool peer refclock fudge broadcastclient multicastclient manycastclient")
+	m.Set(directives.Directive{Files: true}, "includefile")
+
+	// Ours if the document has the field, or the directive in providerConfig.
+	m.Set(directives.Directive{Value: true}, "keys")
+	m.Set(directives.Directive{Value: true, Opposes: func(_ []string, want settings.Settings) bool { return want.Smeared }},
+		"leapfile") // ntpd must not insert leap seconds that the sources spread
+	m.Set(directives.Directive{}, "trustedkey")
+
+	// They defeat a document. ntpd turns off what is disabled after it has read every line, and removes sources last. For
+	// restrict, interface and nic see blocked.
+	m.Set(directives.Directive{Opposes: func(_ []string, want settings.Settings) bool { return want.HasSources() }}, "unpeer unconfig")
+	m.Set(directives.Directive{Opposes: disables}, "disable")
+	m.Set(directives.Directive{Limits: tosLimits}, "tos")
+	m.Set(directives.Directive{Limits: tinkerLimits}, "tinker")
+	m.Set(directives.Directive{}, "restrict unrestrict delrestrict interface nic")
+
+	// Harmless: what ntpd serves to clients, remembers of them and logs, where it keeps its state, and options of sources and
+	// of drivers.
+	m.Set(directives.Directive{Value: true}, `driftfile logfile pidfile statsdir controlkey requestkey ntpsigndsocket mdnstries dscp
+		leapsmearinterval saveconfigdir keysdir revoke automax broadcastdelay phone`)
+	m.Set(directives.Directive{}, `enable statistics filegen logconfig nts rlimit mru discard limit setvar reset trap ttl crypto device
+		pollskewlist broadcast manycastserver simulate extra end`)
+	return m
+}
+
+// disables matches a line that turns off what the document asks for: the clock follows the sources, the kernel the clock.
+func disables(words []string, want settings.Settings) bool {
+	return want.HasSources() && slices.Contains(words, "ntp") || want.RTCSync != nil && *want.RTCSync && slices.Contains(words, "kernel")
+}
+
+// options calls f with each option of a line and its number.
+func options(words []string, f func(option string, value float64)) {
+	for i := 1; i+1 < len(words) && !strings.HasPrefix(words[i], "#"); i += 2 {
+		if value, err := strconv.ParseFloat(words[i+1], 64); err == nil {
+			f(words[i], value)
+		}
+	}
+}
+
+// tosLimits matches a line that excludes sources by their stratum or distance, or only says how many sources there must be:
+// that of Debian requires three.
+func tosLimits(words []string, want settings.Settings) bool {
+	number, narrow := true, false
+	options(words, func(option string, value float64) {
+		number = number && (option == "minclock" || option == "minsane")
+		narrow = narrow || option == "floor" && value > leastFloor || option == "ceiling" && value < defaultCeiling ||
+			option == "maxdist" && value < defaultMaxDistance
+	})
+	return want.HasSources() && narrow || want.ReplacesSources() && number
+}
+
+// tinkerLimits matches a threshold with which ntpd does not let the kernel copy the time to the real-time clock.
+func tinkerLimits(words []string, want settings.Settings) (off bool) {
+	options(words, func(option string, value float64) {
+		off = off || strings.HasPrefix(option, "step") && option != "stepout" && (value <= 0 || value > maxKernelStep.Seconds())
+	})
+	return off && want.RTCSync != nil && *want.RTCSync && want.MakeStep == nil
+}
+
+// more returns what a line that defeats the document says beside that, empty if nothing.
+func more(words []string, want settings.Settings) string {
+	step := 1
+	if words[0] == "tos" || words[0] == "tinker" {
+		step = 2
+	}
+	for i := 1; i < len(words) && !strings.HasPrefix(words[i], "#"); i += step {
+		part := append([]string{words[0]}, words[i:min(i+step, len(words))]...)
+		if step == 2 && words[0] == "tos" && slices.Contains([]string{"minclock", "minsane"}, words[i]) {
+			continue
+		}
+		if d := manual()[words[0]]; d.Opposes != nil && !d.Opposes(part, want) || d.Limits != nil && !d.Limits(part, want) {
+			return words[i]
+		}
+	}
+	return ""
+}
+
+// resolve returns the settings of a document, or all of its violations.
+func resolve(doc v1alpha1.Timesync) (settings.Settings, []sdk.Violation) {
+	want, violations := directives.Resolve(doc)
+	fields := want
+	fields.Lines = nil
+	violations = append(violations, manual().Refuse(render(fields, "keys"), want)...)
+	for _, l := range want.Lines {
+		if words := l.Words(); len(words) > 0 && words[0] == "tinker" && want.MakeStep != nil && slices.Contains(words, "step") {
+			violations = append(violations, sdk.Violation{
+				Field: string(l.Field), Message: "tinker step is set by spec.makeStep as well, and the daemon uses one of the two", Hint: "remove one of the two",
+			})
+		}
+	}
+	return want, violations
+}
