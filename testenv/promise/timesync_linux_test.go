@@ -62,6 +62,8 @@ func (c *mixed) timeDaemons(t *testing.T, r *rand.Rand) {
 		"etc/systemd/timesyncd.conf.d/zz-machineadm.conf": "[Time]\nNTP=ntp8.example.com\n",
 		"etc/systemd/timesyncd.conf.d/zzz.conf":           "[Time]\nNTP=ntp9.example.com\n",
 		"etc/ntpsec/ntp.d/zzz.conf":                       "disable ntp\ntos floor 2\n",
+		"etc/dhcp/dhclient.d/chrony.sh":                   "[ \"$PEERNTP\" = no ] || chronyc add server $s\n",
+		"etc/NetworkManager/dispatcher.d/20-chrony":       "chronyc add server $s\n",
 		"run/ntpsec/ntp.conf.dhcp":                        "server ntp9.example.com\n",
 	} {
 		if chance(r, 8) {

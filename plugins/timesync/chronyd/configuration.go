@@ -198,7 +198,8 @@ func (c *configuration) desired(want settings.Settings) ([]sdk.FileSpec, error) 
 		})
 	}
 	c.warnOfKeys(want)
-	return specs, nil
+	network, err := c.network(want)
+	return slices.Concat(specs, network), err
 }
 
 // warnOfKeys warns about keys of another file, which chronyd no longer reads.

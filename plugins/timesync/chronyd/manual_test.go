@@ -161,6 +161,41 @@ func TestWinningFile(t *testing.T) {
 	}
 }
 
+// TestServersOfTheNetwork: whatever adds servers while chronyd runs is turned off, or the plan warns with the file.
+func TestServersOfTheNetwork(t *testing.T) {
+	t.Parallel()
+	const main, helper = "/etc/chrony.conf", "/usr/libexec/chrony-helper update-daemon\n"
+	for file, c := range map[string]struct{ text, warning string }{
+		"/etc/dhcp/dhclient.d/chrony.sh":                                {"[ \"$PEERNTP\" = no ] || " + helper, ""},
+		"/etc/dhcp/dhclient-exit-hooks.d/chrony":                        {"echo \"server $s\" >/run/chrony-dhcp/x.sources\nchronyc reload sources\n", ""},
+		"/usr/lib/networkd-dispatcher/off.d/chrony":                     {"chronyc onoffline\n", ""},
+		"/usr/lib/NetworkManager/dispatcher.d/20-chrony":                {"chrony_helper=" + helper, "mask it: ln -s /dev/null /etc/NetworkManager/dispatcher.d/20-chrony"},
+		"/etc/NetworkManager/dispatcher.d/dhcp":                         {"chronyc=/usr/bin/chronyc\n$chronyc add  server $s\n", "remove it, or the lines that add servers"},
+		"/etc/networkd-dispatcher/routable.d/20-chrony":                 {"chronyc -m \"add peer $s\"\n", "remove it, or the lines that add servers"},
+		"/var/lib/dhclient/chrony.servers.eth0":                         {"192.0.2.7 iburst\n", "that a helper adds to chronyd"},
+		"/run/netconfig/chrony.servers":                                 {"192.0.2.7 iburst\n", "that a helper adds to chronyd"},
+		"/etc/systemd/system/timers.target.wants/chrony-dnssrv@x.timer": {"", "disable it: systemctl disable --now 'chrony-dnssrv@x.timer'"},
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			_, warnings, err := lines(t, map[string]string{main: "", file: c.text}, "", oneServer)
+			require.NoError(t, err)
+			if c.warning == "" {
+				require.Empty(t, warnings)
+				return
+			}
+			require.Len(t, warnings, 1)
+			require.Contains(t, warnings[0].Message, file)
+			require.Contains(t, warnings[0].Message, c.warning)
+			for _, shared := range []string{`{"rtcSync":true}`, `{"servers":[{"address":"a"}],"keepDistributionSources":true}`} {
+				_, warnings, err = lines(t, map[string]string{main: "", file: c.text}, "", shared)
+				require.NoError(t, err)
+				require.Empty(t, warnings)
+			}
+		})
+	}
+}
+
 // TestDirectivesRefused: a directive that cannot be what it says beside the rest of the document is found by validate.
 func TestDirectivesRefused(t *testing.T) {
 	t.Parallel()

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/machineadm/machineadm/plugins/timesync/internal/configfile"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/hooks"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 )
@@ -195,6 +197,9 @@ func (c *configuration) owner() (*sdk.Owner, error) {
 	return &sdk.Owner{UID: uid, GID: gid}, err
 }
 
+// addsServers matches a script that writes servers to a configuration of ntpd, or sends them to it.
+var addsServers = regexp.MustCompile(`\bntp\.conf\b|:config\b`)
+
 // dhcp turns off the servers of DHCP. On Debian they replace the configuration: ntpd reads a copy that has no other sources.
 // Red Hat adds them to the main file. Others reports that the document has directives beside sources.
 func (c *configuration) dhcp(want settings.Settings, others bool) ([]sdk.FileSpec, error) {
@@ -211,18 +216,24 @@ func (c *configuration) dhcp(want settings.Settings, others bool) ([]sdk.FileSpe
 		return nil, sdk.Precondition("ntpd reads "+name+", which has the servers of DHCP, in place of "+c.files[0].Path,
 			hint+", then run again")
 	}
-	if debian {
-		if want.HasSources() && want.KeepDistributionSources {
-			c.warnings = append(c.warnings, sdk.Warning{
-				Field:   "spec.keepDistributionSources",
-				Message: "the servers of DHCP are not used: ntpd would use them without those of the document",
-			})
-		}
-		return configfile.SetVariable(c.m, "/etc/default/ntpsec", `IGNORE_DHCP="yes"`, want.HasSources())
-	}
-	script, err := configfile.Open(c.m, "/etc/dhcp/dhclient.d/ntp.sh")
-	if err != nil || !script.Exists {
+	scripts, err := hooks.Find(c.m, addsServers)
+	if err != nil {
 		return nil, err
 	}
-	return configfile.SetVariable(c.m, "/etc/sysconfig/network", "PEERNTP=no", want.ReplacesSources())
+	if debian { // whose scripts read this variable
+		scripts = slices.DeleteFunc(scripts, func(s hooks.Script) bool { return strings.Contains(s.Text, "IGNORE_DHCP") })
+	}
+	specs, warnings, err := hooks.TurnOff(c.m, scripts, c.unit, want.ReplacesSources())
+	c.warnings = append(c.warnings, warnings...)
+	if err != nil || !debian {
+		return specs, err
+	}
+	if want.HasSources() && want.KeepDistributionSources {
+		c.warnings = append(c.warnings, sdk.Warning{
+			Field:   "spec.keepDistributionSources",
+			Message: "the servers of DHCP are not used: ntpd would use them without those of the document",
+		})
+	}
+	ignore, err := configfile.SetVariable(c.m, "/etc/default/ntpsec", `IGNORE_DHCP="yes"`, want.HasSources())
+	return slices.Concat(specs, ignore), err
 }

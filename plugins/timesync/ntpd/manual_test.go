@@ -162,6 +162,37 @@ func TestDefeats(t *testing.T) {
 	}
 }
 
+// TestServersOfTheNetwork: whatever gives ntpd other servers while it runs is turned off, or the plan warns with the file.
+func TestServersOfTheNetwork(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ unit, file, text, warning string }{
+		"Debian":         {ntpsecUnit, "/etc/dhcp/dhclient-exit-hooks.d/ntpsec", "[ \"$IGNORE_DHCP\" = yes ] || cp /etc/ntpsec/ntp.conf $dhcp\n", ""},
+		"another":        {ntpsecUnit, "/etc/NetworkManager/dispatcher.d/ntp", "ntpq -c \":config server $s\"\n", "remove it, or the lines that add servers"},
+		"reference":      {"ntp.service", "/etc/dhcp/dhclient-exit-hooks.d/ntp", "cp /etc/ntp.conf /run/ntp.conf.dhcp\n", "remove it, or the lines that add servers"},
+		"Red Hat":        {"ntpd.service", "/etc/dhcp/dhclient.d/ntp.sh", "[ \"$PEERNTP\" = no ] || echo server >>/etc/ntp.conf\n", ""},
+		"dhcpcd":         {"ntpd.service", "/usr/lib/dhcpcd/dhcpcd-hooks/50-ntp.conf", ": ${NTP_CONF:=/etc/ntp.conf}\n", "remove it, or the lines that add servers"},
+		"another daemon": {"ntpd.service", "/usr/lib/dhcpcd/dhcpcd-hooks/50-openntpd", "echo server >/etc/ntpd.conf\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := machinetest.New(t)
+			f.WriteFiles(t, map[string]string{"/etc/ntp.conf": "", "/etc/ntpsec/ntp.conf": "", c.file: c.text})
+			got, err := read(f.Machine, c.unit, nil)
+			require.NoError(t, err)
+			want, _ := resolve(timesync(t, `{"servers":[{"address":"a"}]}`))
+			_, err = got.desired(want)
+			require.NoError(t, err)
+			if c.warning == "" {
+				require.Empty(t, got.warnings)
+				return
+			}
+			require.Len(t, got.warnings, 1)
+			require.Contains(t, got.warnings[0].Message, c.file+" adds servers of the network to "+c.unit)
+			require.Contains(t, got.warnings[0].Message, c.warning)
+		})
+	}
+}
+
 // TestDirectivesRefused: a directive that cannot be what it says beside the rest of the document is found by validate.
 func TestDirectivesRefused(t *testing.T) {
 	t.Parallel()

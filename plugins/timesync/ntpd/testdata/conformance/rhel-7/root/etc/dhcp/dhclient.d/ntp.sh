@@ -1,1 +1,2 @@
-# adds the servers of DHCP to /etc/ntp.conf unless PEERNTP is no
+# adds the servers of DHCP
+[ "$PEERNTP" = no ] || echo "server $new_ntp_servers" >>/etc/ntp.conf
