@@ -26,24 +26,13 @@ func checkFiles(m sdk.Machine, own []assignment, keep bool) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	seen := map[string]bool{}
-	for _, directory := range []string{"/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"} {
-		directory += "/systemd/timesyncd.conf.d"
-		names, err := m.FS.ReadDir(directory)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		for _, name := range names {
-			if name <= path.Base(ownFile) || path.Ext(name) != ".conf" || seen[name] {
-				continue
-			}
-			seen[name] = true
-			if err := checkLater(m, path.Join(directory, name), own, keep); err != nil {
-				return err
-			}
+	files, err := others(m)
+	for _, name := range files {
+		if base := path.Base(name); err == nil && base > path.Base(ownFile) {
+			err = checkLater(m, name, own, keep)
 		}
 	}
-	return nil
+	return err
 }
 
 // checkLater refuses a file that changes an assignment of the document. It may append servers if the document keeps those of

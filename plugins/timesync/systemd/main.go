@@ -4,7 +4,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/internal/version"
@@ -29,19 +31,35 @@ func main() {
 }
 
 func validate(doc v1alpha1.Timesync) []sdk.Violation {
-	_, violations := resolve(doc)
+	_, _, violations := resolve(doc)
 	return violations
 }
 
-// resolve returns the settings of a document, or all of its violations. The provider has no settings of its own.
-func resolve(doc v1alpha1.Timesync) (settings.Settings, []sdk.Violation) {
+// config is the providerConfig of timesyncd.
+type config struct {
+	// RootDistanceMaxSec is the root distance in seconds beyond which timesyncd ignores a server. Default 5.
+	RootDistanceMaxSec *int `json:"rootDistanceMaxSec,omitempty"`
+}
+
+// resolve returns the settings of a document and its largest root distance, or all of its violations.
+func resolve(doc v1alpha1.Timesync) (settings.Settings, *time.Duration, []sdk.Violation) {
 	want, violations := settings.Resolve(doc)
-	_, more := sdk.ProviderConfig[struct{}](doc.Spec.ProviderConfig)
-	return want, slices.Concat(violations, more)
+	c, more := sdk.ProviderConfig[config](doc.Spec.ProviderConfig)
+	if c.RootDistanceMaxSec == nil {
+		return want, nil, slices.Concat(violations, more)
+	}
+	distance := time.Duration(*c.RootDistanceMaxSec) * time.Second
+	if *c.RootDistanceMaxSec < 1 || *c.RootDistanceMaxSec > maxRootDistance {
+		more = append(more, sdk.Violation{
+			Field:   "spec.providerConfig.rootDistanceMaxSec",
+			Message: fmt.Sprintf("must be a number of seconds from 1 to %d", maxRootDistance), Hint: "a domain controller of Windows needs 30",
+		})
+	}
+	return want, &distance, slices.Concat(violations, more)
 }
 
 func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, error) {
-	want, violations := resolve(doc)
+	want, distance, violations := resolve(doc)
 	if len(violations) > 0 {
 		return sdk.Plan{}, sdk.InvalidConfig(violations...)
 	}
@@ -53,6 +71,14 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 		return sdk.Plan{}, err
 	}
 	own := desired(want)
+	d.MaxDistance = defaultRootDistance
+	if distance != nil {
+		d.MaxDistance = *distance
+		own = append(own, assignment{rootDistance, seconds(*distance)})
+	}
+	if own, err = withDefaults(m, own, want); err != nil {
+		return sdk.Plan{}, err
+	}
 	if err := checkFiles(m, own, want.KeepDistributionSources); err != nil {
 		return sdk.Plan{}, err
 	}

@@ -5,6 +5,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -84,6 +87,54 @@ func TestLaterFile(t *testing.T) {
 	require.Equal(t, pluginv1.CodePrecondition, e.Code)
 	require.Contains(t, e.Message, "/usr/lib/systemd/timesyncd.conf.d/zzz.conf sets FallbackNTP")
 	require.Contains(t, e.Hint, "sorts before zz-machineadm.conf")
+}
+
+// TestManual: the table has each setting of timesyncd.conf(5).
+func TestManual(t *testing.T) {
+	t.Parallel()
+	require.ElementsMatch(t, strings.Fields(
+		"NTP FallbackNTP RootDistanceMaxSec PollIntervalMinSec PollIntervalMaxSec ConnectionRetrySec SaveIntervalSec"),
+		slices.Collect(maps.Keys(manual())))
+}
+
+// TestDefeats: a root distance of others with which timesyncd ignores usual servers is the default, or that of the document.
+func TestDefeats(t *testing.T) {
+	t.Parallel()
+	const (
+		server = `{"servers":[{"address":"a"}]}`
+		main   = "/etc/systemd/timesyncd.conf"
+		site   = "/run/systemd/timesyncd.conf.d/50-site.conf"
+	)
+	for _, c := range []struct{ file, value, spec, want string }{
+		{main, "RootDistanceMaxSec=1", server, "5"},
+		{site, "RootDistanceMaxSec = 100 ms", server, "5"},
+		{"/usr/lib/systemd/timesyncd.conf", "RootDistanceMaxSec=4.5s", `{"servers":[{"address":"a"}],"keepDistributionSources":true}`, "5"},
+		{main, "RootDistanceMaxSec=30", server, ""},
+		{site, "RootDistanceMaxSec=1min", server, ""},
+		{site, "RootDistanceMaxSec=x", server, ""}, // timesyncd ignores it
+		{main, "RootDistanceMaxSec=1", `{"fallback":["a"]}`, ""},
+		{main, "ConnectionRetrySec=90\nSaveIntervalSec=1\nPollIntervalMinSec=4096", server, ""},
+		{main, "RootDistanceMaxSec=1", `{"servers":[{"address":"a"}],"providerConfig":{"rootDistanceMaxSec":2}}`, "2"},
+		{main, "", `{"servers":[{"address":"a"}],"providerConfig":{"rootDistanceMaxSec":30}}`, "30"},
+	} {
+		f := machinetest.New(t)
+		f.WriteFiles(t, map[string]string{c.file: "[Time]\n" + c.value + "\n"})
+		want, distance, violations := resolve(document(t, c.spec))
+		require.Empty(t, violations)
+		own := desired(want)
+		if distance != nil {
+			own = append(own, assignment{rootDistance, seconds(*distance)})
+		}
+		own, err := withDefaults(f.Machine, own, want)
+		require.NoError(t, err)
+		got := ""
+		for _, a := range own {
+			if a.key == rootDistance {
+				got += a.value
+			}
+		}
+		require.Equal(t, c.want, got, c.value)
+	}
 }
 
 func TestWarnings(t *testing.T) {

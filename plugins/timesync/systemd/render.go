@@ -3,15 +3,18 @@ package main
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 )
 
 const (
-	// leastPoll is the shortest interval of timesyncd, 16 s, and defaultLeastPoll that without PollIntervalMinSec, 32 s: both
-	// as exponents of 2. Source: timesyncd.conf(5).
-	leastPoll, defaultLeastPoll = 4, 5
+	// leastPoll is the shortest interval of timesyncd, 16 s. defaultLeastPoll and defaultMostPoll are those without
+	// PollIntervalMinSec, 32 s, and PollIntervalMaxSec, 2048 s. All are exponents of 2. Source: timesyncd.conf(5).
+	leastPoll, defaultLeastPoll, defaultMostPoll = 4, 5, 11
+
+	rootDistance = "RootDistanceMaxSec"
 )
 
 // assignment is a line of the section [Time]. The keys NTP and FallbackNTP have lists: an assignment appends to them, and an
@@ -48,17 +51,22 @@ func desired(want settings.Settings) []assignment {
 		return all
 	}
 	shortest, longest := want.Sources[0].MinPoll, want.Sources[0].MaxPoll // those of all sources: see unsupported
-	if shortest == nil && longest != nil && *longest < defaultLeastPoll {
-		shortest = longest // timesyncd ignores a longest interval that is below the shortest one
+	if shortest == nil && longest == nil {
+		return all
+	}
+	// timesyncd ignores a longest interval that is below the shortest one, and another file can have either.
+	least, most := defaultLeastPoll, defaultMostPoll
+	if longest != nil {
+		least, most = min(least, *longest), *longest
 	}
 	if shortest != nil {
-		all = append(all, assignment{"PollIntervalMinSec", strconv.Itoa(1 << *shortest)})
+		least, most = *shortest, max(most, *shortest)
 	}
-	if longest != nil {
-		all = append(all, assignment{"PollIntervalMaxSec", strconv.Itoa(1 << *longest)})
-	}
-	return all
+	return append(all, assignment{"PollIntervalMinSec", strconv.Itoa(1 << least)}, assignment{"PollIntervalMaxSec", strconv.Itoa(1 << most)})
 }
+
+// seconds is a duration as timesyncd.conf(5) has it.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
 // addresses returns the servers in the order in which timesyncd tries them: the preferred ones first.
 func addresses(want settings.Settings) []string {

@@ -55,7 +55,11 @@ func TestRender(t *testing.T) {
 		"longest below the default shortest": {
 			servers(polled("a", nil, number(4))), "NTP=\nNTP=a\nFallbackNTP=\nPollIntervalMinSec=16\nPollIntervalMaxSec=16\n",
 		},
-		"longest alone": {servers(polled("a", nil, number(5))), "NTP=\nNTP=a\nFallbackNTP=\nPollIntervalMaxSec=32\n"},
+		"shortest alone": {servers(polled("a", number(4), nil)), "NTP=\nNTP=a\nFallbackNTP=\nPollIntervalMinSec=16\nPollIntervalMaxSec=2048\n"},
+		"shortest above the default longest": {
+			servers(polled("a", number(12), nil)), "NTP=\nNTP=a\nFallbackNTP=\nPollIntervalMinSec=4096\nPollIntervalMaxSec=4096\n",
+		},
+		"longest alone": {servers(polled("a", nil, number(5))), "NTP=\nNTP=a\nFallbackNTP=\nPollIntervalMinSec=32\nPollIntervalMaxSec=32\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

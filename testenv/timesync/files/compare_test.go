@@ -1,6 +1,7 @@
 package files
 
 import (
+	"encoding/json"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -181,6 +182,11 @@ func timesyncd(t *testing.T, all []node, want v1alpha1.TimesyncSpec) {
 	}
 	if len(want.Fallback) > 0 {
 		expected["FallbackNTP"] = want.Fallback
+	}
+	if len(want.ProviderConfig) > 0 {
+		var own struct{ RootDistanceMaxSec json.Number }
+		require.NoError(t, json.Unmarshal(want.ProviderConfig, &own))
+		expected["RootDistanceMaxSec"] = []string{own.RootDistanceMaxSec.String()}
 	}
 	if want.Profile == "" {
 		assert.Equal(t, expected, got)

@@ -33,6 +33,8 @@ type Daemon struct {
 	Healthy func(ctx context.Context, m sdk.Machine, p sdk.Progress) error
 	// Status asks the daemon once whether it has synchronized the clock. Verbose also asks for a line for each source.
 	Status func(ctx context.Context, m sdk.Machine, verbose bool) (Status, error)
+	// MaxDistance is the root distance beyond which the daemon ignores a server; 0 is no limit.
+	MaxDistance time.Duration
 	// Log is a hint to the messages of the daemon; by default its journal.
 	Log string
 	// Ask replaces the requests to servers in tests; nil sends them.
@@ -124,6 +126,12 @@ func Plan(ctx context.Context, m sdk.Machine, want settings.Settings, d Daemon) 
 func (d Daemon) ask(ctx context.Context, p sdk.Progress, want settings.Settings) error {
 	p.Report(fmt.Sprintf("asking %d time sources", len(want.Asked())))
 	answers := d.Ask(ctx, want.Asked())
+	for i, a := range answers {
+		if a.Usable() && d.MaxDistance > 0 && a.Distance > d.MaxDistance {
+			answers[i].Err = fmt.Errorf("its root distance is %v, and %s ignores servers beyond %v; allow more, or use another server",
+				a.Distance.Round(time.Microsecond), d.Unit, d.MaxDistance)
+		}
+	}
 	d.history.Complete(answers)
 	if ctx.Err() != nil {
 		return ctx.Err()

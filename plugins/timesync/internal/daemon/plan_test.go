@@ -97,6 +97,35 @@ func TestSomeServersAnswer(t *testing.T) {
 	assert.Contains(t, r.lines, "a: stratum 2, offset 0s, root distance 0s")
 }
 
+// TestDistance: a server beyond the root distance that the daemon accepts cannot be used.
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	f := machinetest.New(t)
+	want, d := answering(t, f, 0)
+	answer := d.Ask
+	d.Ask = func(ctx context.Context, sources []settings.Source) []measure.Answer {
+		all := answer(ctx, sources)
+		all[0].Distance = 10 * time.Second
+		return all
+	}
+	for limit, refused := range map[time.Duration]bool{0: false, 30 * time.Second: false, 5 * time.Second: true} {
+		d.MaxDistance = limit
+		p, err := daemon.Plan(t.Context(), f.Machine, want, d)
+		require.NoError(t, err)
+		r := &recorder{}
+		err = p.Changes[0].Do(t.Context(), r)
+		if !refused {
+			require.NoError(t, err)
+			require.Empty(t, r.warnings)
+			require.NoError(t, f.Machine.FS.Remove("/etc/x"))
+			continue
+		}
+		known := pluginv1.AsError(err)
+		assert.Equal(t, pluginv1.CodeRetry, known.Code)
+		assert.Contains(t, known.Message, "a: its root distance is 10s, and chrony.service ignores servers beyond 5s")
+	}
+}
+
 // TestServersDoNotConfirm: the daemon's own report is not enough.
 func TestServersDoNotConfirm(t *testing.T) {
 	t.Parallel()
