@@ -7,7 +7,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/machineadm/machineadm/plugins/timesync/internal/configfile"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
@@ -30,8 +32,10 @@ type configuration struct {
 	dropIns string
 	before  int
 	// mixed is a directive that includes directories below and outside /etc, empty when there is none.
-	mixed    string
-	user     string
+	mixed string
+	user  string
+	// distance is the root distance beyond which chronyd ignores a server, once desired has returned.
+	distance time.Duration
 	warnings []sdk.Warning
 }
 
@@ -45,12 +49,20 @@ type file struct {
 }
 
 // read finds and reads the configuration. Debian, Ubuntu, Alpine and Flatcar have it in /etc/chrony, all others in /etc;
-// a unit can name another file with -f.
+// the unit, or the options in its file of variables, can name another file with -f.
 func read(m sdk.Machine, command []string) (*configuration, error) {
 	c := &configuration{m: m}
 	candidates := []string{"/etc/chrony/chrony.conf", "/etc/chrony.conf"}
-	if i := slices.Index(command, "-f"); i >= 0 && i+1 < len(command) {
-		candidates = command[i+1 : i+2]
+	command, err := configfile.Flags(m, command, "/etc/default/chrony", "/etc/sysconfig/chronyd")
+	if err != nil {
+		return nil, err
+	}
+	if name := configfile.Flag(command, "-f"); name != "" {
+		candidates = []string{name}
+		if !editable(name) {
+			return nil, sdk.Precondition("chronyd reads "+name+", which a program generates, because its options have -f",
+				"remove the option from the unit or from its file of variables, then run again")
+		}
 	}
 	for _, name := range candidates {
 		err := c.add(name, false, 0)
@@ -184,6 +196,7 @@ func (c *configuration) desired(want settings.Settings) ([]sdk.FileSpec, error) 
 	if err != nil {
 		return nil, err
 	}
+	c.distance = c.maxDistance(own, off)
 	for i, f := range c.files {
 		if f.volatile {
 			continue

@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
@@ -33,6 +34,24 @@ func (c *configuration) defeats(own string, want settings.Settings) (func(words 
 		}
 	}
 	return defeats, nil
+}
+
+// maxDistance returns the root distance beyond which chronyd ignores a server: that of the document, else of another file.
+func (c *configuration) maxDistance(own string, off func(words []string) bool) time.Duration {
+	distance := float64(defaultMaxDistance)
+	read := func(text []byte) {
+		for _, words := range directives.Parse(text) {
+			if words[0] == "maxdistance" && len(words) > 1 && !off(words) {
+				distance = directives.Number(words[1], distance)
+			}
+		}
+	}
+	for _, f := range c.files {
+		read(directives.Original(f.text))
+	}
+	off = func([]string) bool { return false }
+	read([]byte(own))
+	return time.Duration(distance * float64(time.Second))
 }
 
 // opposite returns the line of the document that decides the reverse about the same clients as a line of another author, or

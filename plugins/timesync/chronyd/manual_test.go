@@ -241,3 +241,53 @@ func TestLocalReference(t *testing.T) {
 		require.Equal(t, want, s.Synchronized)
 	}
 }
+
+// TestDistance: a server beyond the limit that is in force after the activation cannot be used.
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		line, spec string
+		seconds    float64
+	}{
+		{"maxdistance 16", oneServer, 16},
+		{"maxdistance 0.1", oneServer, 3},
+		{"", oneServer, 3},
+		{"maxdistance 16", `{"servers":[{"address":"a"}],"providerConfig":{"directives":["maxdistance 0.5"]}}`, 0.5},
+	} {
+		f := machinetest.New(t)
+		f.WriteFiles(t, map[string]string{"/etc/chrony.conf": c.line + "\n"})
+		got, err := read(f.Machine, nil)
+		require.NoError(t, err)
+		want, _ := resolve(timesync(t, c.spec))
+		_, err = got.desired(want)
+		require.NoError(t, err)
+		require.InDelta(t, c.seconds, got.distance.Seconds(), 1e-9, c.line)
+	}
+}
+
+// TestOptions: the configuration file is the one that the options name, of the unit and of its file of variables.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		command         []string
+		variables, want string
+		refused         bool
+	}{
+		{nil, "", "/etc/chrony.conf", false},
+		{nil, "#OPTIONS=\"-f /etc/site.conf\"\nOPTIONS=\"-4\"\n", "/etc/chrony.conf", false},
+		{nil, "OPTIONS=\"-4 -f /etc/site.conf\"\n", "/etc/site.conf", false},
+		{[]string{"x", "-f", "/etc/other.conf"}, "OPTIONS=-f/etc/site.conf\n", "/etc/site.conf", false},
+		{[]string{"x", "-f", "/etc/other.conf", "$OPTIONS"}, "OPTIONS=\n", "/etc/other.conf", false},
+		{nil, "OPTIONS=\"-f /run/site.conf\"\n", "", true},
+	} {
+		f := machinetest.New(t)
+		f.WriteFiles(t, map[string]string{"/etc/chrony.conf": "", "/etc/site.conf": "", "/etc/other.conf": "", "/etc/sysconfig/chronyd": c.variables})
+		got, err := read(f.Machine, c.command)
+		if c.refused {
+			require.ErrorContains(t, err, "reads /run/site.conf, which a program generates")
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, c.want, got.files[0].path)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/machineadm/machineadm/plugins/timesync/internal/configfile"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
@@ -31,20 +32,30 @@ type configuration struct {
 	// ntpsec reports that ntpd is that of NTPsec.
 	ntpsec bool
 	// dropIns is the directory whose *.conf files ntpd of NTPsec reads after the main file.
-	dropIns  string
-	keys     string // the key file
+	dropIns string
+	keys    string // the key file
+	// distance is the root distance beyond which ntpd ignores a server, once desired has returned.
+	distance time.Duration
 	warnings []sdk.Warning
 }
 
-// read finds and reads the configuration. The unit can name another file with -c.
+// read finds and reads the configuration. The unit, or the options in its file of variables, can name another file with -c.
 func read(m sdk.Machine, unit string, command []string) (*configuration, error) {
 	c := &configuration{m: m, unit: unit}
 	mainFile := "/etc/ntp.conf"
 	if unit == ntpsecUnit {
 		mainFile = "/etc/ntpsec/ntp.conf"
 	}
-	if i := slices.Index(command, "-c"); i >= 0 && i+1 < len(command) {
-		mainFile = command[i+1]
+	command, err := configfile.Flags(m, command, "/etc/default/ntpsec", "/etc/default/ntp", "/etc/sysconfig/ntpd")
+	if err != nil {
+		return nil, err
+	}
+	if name := configfile.Flag(command, "-c"); name != "" {
+		mainFile = name
+		if !editable(name) {
+			return nil, sdk.Precondition(unit+" reads "+name+", which a program generates, because its options have -c",
+				"remove the option from the unit or from its file of variables, then run again")
+		}
 	}
 	c.keys = path.Join(path.Dir(mainFile), "ntp.keys")
 	monitor, err := configfile.Open(m, "/usr/bin/ntpmon") // which the reference implementation does not have
@@ -142,6 +153,7 @@ func (c *configuration) desired(want settings.Settings) ([]sdk.FileSpec, error) 
 	if err != nil {
 		return nil, err
 	}
+	c.distance = c.maxDistance(own, off)
 	if c.dropIns != "" {
 		specs = append(specs, sdk.FileSpec{Path: path.Join(c.dropIns, ownName), Content: []byte(own), Mode: fileMode})
 		own = ""

@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
@@ -37,6 +38,28 @@ func (c *configuration) defeats(own string, want settings.Settings) (func(words 
 		}
 	}
 	return defeats, nil
+}
+
+// maxDistance returns the root distance beyond which ntpd ignores a server: that of the document, else of another file.
+func (c *configuration) maxDistance(own string, off func(words []string) bool) time.Duration {
+	distance := defaultMaxDistance
+	read := func(text []byte) {
+		for _, words := range directives.Parse(text) {
+			if words[0] == "tos" && !off(words) {
+				options(words, func(option string, value float64) {
+					if option == "maxdist" {
+						distance = value
+					}
+				})
+			}
+		}
+	}
+	for _, f := range c.files {
+		read(directives.Original(f.Text))
+	}
+	off = func([]string) bool { return false }
+	read([]byte(own))
+	return time.Duration(distance * float64(time.Second))
 }
 
 // overrides reports whether a line sets what a line of the document sets: the same directive, of tos and tinker the same option.

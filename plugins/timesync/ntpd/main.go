@@ -54,7 +54,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 	if d.Files, err = c.desired(want); err != nil {
 		return sdk.Plan{}, err
 	}
-	d.Healthy, d.Status = healthy(d.Unit), statusOf(want)
+	d.Healthy, d.Status, d.MaxDistance = healthy(d.Unit), statusOf(want), c.distance
 	result, err := daemon.Plan(ctx, m, want, d)
 	result.Warnings = append(result.Warnings, c.warnings...)
 	return result, err

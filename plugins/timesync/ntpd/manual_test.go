@@ -229,3 +229,53 @@ func TestOrphan(t *testing.T) {
 		require.Equal(t, want, s.Synchronized)
 	}
 }
+
+// TestDistance: a server beyond the limit that is in force after the activation cannot be used.
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		line, spec string
+		seconds    float64
+	}{
+		{"tos maxdist 16", `{"servers":[{"address":"a"}]}`, 16},
+		{"tos maxdist 0.1", `{"servers":[{"address":"a"}]}`, 1.5},
+		{"", `{"servers":[{"address":"a"}]}`, 1.5},
+		{"tos maxdist 9", `{"servers":[{"address":"a"}],"providerConfig":{"directives":["tos maxdist 16"]}}`, 16},
+	} {
+		f := machinetest.New(t)
+		f.WriteFiles(t, map[string]string{"/etc/ntp.conf": c.line + "\n"})
+		got, err := read(f.Machine, "ntpd.service", nil)
+		require.NoError(t, err)
+		want, _ := resolve(timesync(t, c.spec))
+		_, err = got.desired(want)
+		require.NoError(t, err)
+		require.InDelta(t, c.seconds, got.distance.Seconds(), 1e-9, c.line)
+	}
+}
+
+// TestOptions: the configuration file is the one that the options name, of the unit and of its file of variables.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		command         []string
+		variables, want string
+		refused         bool
+	}{
+		{nil, "", "/etc/ntp.conf", false},
+		{nil, "#OPTIONS=\"-c /etc/site.conf\"\nOPTIONS=\"-4\"\n", "/etc/ntp.conf", false},
+		{nil, "OPTIONS=\"-4 -c /etc/site.conf\"\n", "/etc/site.conf", false},
+		{[]string{"x", "-c", "/etc/other.conf"}, "OPTIONS=-c/etc/site.conf\n", "/etc/site.conf", false},
+		{[]string{"x", "-c", "/etc/other.conf", "$OPTIONS"}, "OPTIONS=\n", "/etc/other.conf", false},
+		{nil, "OPTIONS=\"-c /run/site.conf\"\n", "", true},
+	} {
+		f := machinetest.New(t)
+		f.WriteFiles(t, map[string]string{"/etc/ntp.conf": "", "/etc/site.conf": "", "/etc/other.conf": "", "/etc/sysconfig/ntpd": c.variables})
+		got, err := read(f.Machine, "ntpd.service", c.command)
+		if c.refused {
+			require.ErrorContains(t, err, "reads /run/site.conf, which a program generates")
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, c.want, got.files[0].Path)
+	}
+}

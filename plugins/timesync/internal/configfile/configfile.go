@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/machineadm/machineadm/plugins/timesync/internal/directives"
@@ -68,4 +69,35 @@ func SetVariable(m sdk.Machine, name, assignment string, set bool) ([]sdk.FileSp
 	variable, _, _ := strings.Cut(strings.ToLower(assignment), "=")
 	off := func(words []string) bool { return strings.HasPrefix(words[0], variable+"=") }
 	return []sdk.FileSpec{f.Edit(off, assignment+"\n")}, nil
+}
+
+// Flags returns a command line with the options that files of variables add to it, as those in /etc/default and /etc/sysconfig.
+func Flags(m sdk.Machine, command []string, files ...string) ([]string, error) {
+	all := slices.Clone(command)
+	for _, name := range files {
+		f, err := Open(m, name)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(f.Text)) {
+			variable, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			if slices.Contains([]string{"OPTIONS", "DAEMON_OPTS", "NTPD_OPTS"}, variable) {
+				all = append(all, strings.Fields(strings.Trim(value, `"'`))...)
+			}
+		}
+	}
+	return all, nil
+}
+
+// Flag returns the value of the last option of a name, such as -f, empty when there is none.
+func Flag(command []string, name string) (value string) {
+	for i, word := range command {
+		switch {
+		case word == name && i+1 < len(command):
+			value = command[i+1]
+		case strings.HasPrefix(word, name+"/"):
+			value = strings.TrimPrefix(word, name)
+		}
+	}
+	return value
 }

@@ -101,12 +101,12 @@ func (m Manual) Refuse(fields string, want settings.Settings) []sdk.Violation {
 // Below returns a rule for a document with sources: the first number of the line is less than least.
 func Below(least float64) Rule {
 	return func(words []string, want settings.Settings) bool {
-		return want.HasSources() && len(words) > 1 && number(words[1], least) < least
+		return want.HasSources() && len(words) > 1 && Number(words[1], least) < least
 	}
 }
 
-// number parses a number, and returns otherwise for a text that is none.
-func number(text string, otherwise float64) float64 {
+// Number parses a number, and returns otherwise for a text that is none.
+func Number(text string, otherwise float64) float64 {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return otherwise
@@ -116,5 +116,5 @@ func number(text string, otherwise float64) float64 {
 
 // Exceeds reports whether the first number of a line is more than most.
 func Exceeds(words []string, most int) bool {
-	return len(words) > 1 && number(words[1], 0) > float64(most)
+	return len(words) > 1 && Number(words[1], 0) > float64(most)
 }
