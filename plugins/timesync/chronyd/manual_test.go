@@ -107,6 +107,10 @@ func TestDefeats(t *testing.T) {
 		"a server in directives":    {spec: `{"providerConfig":{"directives":["server 10.0.0.5 port 11123 iburst xleave"]}}`, off: []string{"pool a", "sourcedir /run/x", "minsources 2"}, document: "server 10.0.0.5 port 11123 iburst xleave"},
 		"a clock in directives":     {spec: `{"providerConfig":{"directives":["refclock PHC /dev/ptp_ena poll 0 delay 0.000010 prefer"]}}`, off: []string{"pool a", "sourcedir /run/x"}, document: "refclock PHC /dev/ptp_ena poll 0 delay 0.000010 prefer"},
 		"a directory in directives": {spec: `{"providerConfig":{"directives":["sourcedir /etc/site"]}}`, off: []string{"pool a", "sourcedir /run/x"}, document: "sourcedir /etc/site"},
+		"a source that is watched": {
+			spec: `{"providerConfig":{"directives":["server 10.0.0.5 noselect"]}}`, on: []string{"pool a", "sourcedir /run/x", "minsources 2"},
+			document: "server 10.0.0.5 noselect",
+		},
 		"a value": {
 			spec: `{"providerConfig":{"directives":["maxupdateskew 5","driftfile /d","hwtimestamp eth0","bindaddress 192.0.2.1","allow 192.0.2.0/24","MaxDistance 1"]}}`,
 			off: []string{
@@ -206,6 +210,7 @@ func TestDirectivesRefused(t *testing.T) {
 		`{"rtcSync":true,"providerConfig":{"directives":["rtcfile /r"]}}`:                                                                                      "[0]: \"rtcfile\" contradicts the other fields",
 		`{"rtcSync":false,"providerConfig":{"directives":["rtcsync"]}}`:                                                                                        "[0]: \"rtcsync\" contradicts the other fields",
 		`{"profile":"gcp","providerConfig":{"directives":["leapsectz right/UTC"]}}`:                                                                            "[0]: \"leapsectz\" contradicts the other fields",
+		`{"providerConfig":{"directives":["sever a"]}}`:                                                                                                        "[0]: \"sever\" is not a directive of the daemon",
 		`{"providerConfig":{"directives":["include /etc/site.conf"]}}`:                                                                                         "[0]: include includes files that the plan does not have",
 		`{"servers":[{"address":"192.0.2.1"}],"providerConfig":{"directives":["server 192.0.2.1 port 11123"]}}`:                                                "[0]: is the same source as spec.servers[0].address",
 		`{"profile":"aws","providerConfig":{"directives":["refclock PHC /dev/ptp_ena"]}}`:                                                                      "[0]: a clock of the machine inserts leap seconds",

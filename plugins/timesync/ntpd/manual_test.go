@@ -202,6 +202,7 @@ func TestDirectivesRefused(t *testing.T) {
 		`{"servers":[{"address":"a"}],"providerConfig":{"directives":["disable ntp"]}}`:                                                       "\"disable\" contradicts the other fields",
 		`{"servers":[{"address":"a"}],"providerConfig":{"directives":["unpeer a"]}}`:                                                          "\"unpeer\" contradicts the other fields",
 		`{"servers":[{"address":"time.google.com"}],"providerConfig":{"directives":["leapfile /l"]}}`:                                         "\"leapfile\" contradicts the other fields",
+		`{"providerConfig":{"directives":["sever a"]}}`:                                                                                       "\"sever\" is not a directive of the daemon",
 		`{"providerConfig":{"directives":["includefile /etc/site.conf"]}}`:                                                                    "includefile includes files",
 		`{"servers":[{"address":"time.google.com"}],"providerConfig":{"directives":["server -4 time.cloudflare.com iburst"]}}`:                "inserts leap seconds",
 		`{"servers":[{"address":"a"}],"providerConfig":{"directives":["server -6 a"]}}`:                                                       "is the same source as spec.servers[0].address",

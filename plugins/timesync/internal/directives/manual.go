@@ -79,11 +79,14 @@ func (m Manual) Refuse(fields string, want settings.Settings) []sdk.Violation {
 		if len(words) == 0 {
 			continue
 		}
-		d, value := m[words[0]], m.value(words)
+		d, known := m[words[0]]
+		value := m.value(words)
 		refuse := func(message, hint string) {
 			all = append(all, sdk.Violation{Field: string(l.Field), Message: message, Hint: hint})
 		}
 		switch other, twice := set[value]; {
+		case !known:
+			refuse("\""+words[0]+"\" is not a directive of the daemon", "correct the name")
 		case d.Files:
 			refuse(words[0]+" includes files that the plan does not have", "write their lines as items of providerConfig.directives")
 		case twice:

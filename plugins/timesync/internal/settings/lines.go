@@ -28,14 +28,18 @@ func Words(line string) []string {
 }
 
 // line adds the source that a directive names, with the directive in place of what the other fields render. Directives that
-// are no sources stay in Lines.
+// are no sources stay in Lines, as does a source that the daemon only watches.
 func (r *resolver) line(l Line) {
 	words := l.Words()
 	if len(words) == 0 {
 		words = []string{""}
 	}
 	has := func(option string) bool { return slices.Contains(words, option) }
-	switch words[0] {
+	name := words[0]
+	if has("noselect") {
+		name = ""
+	}
+	switch name {
 	case "server", "pool", "peer":
 		s := Source{
 			Pool: words[0] == "pool", Prefer: has("prefer"), NTS: has("nts"), Field: string(l.Field),
