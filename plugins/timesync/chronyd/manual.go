@@ -25,8 +25,9 @@ func manual() directives.Manual {
 	m.Set(directives.Directive{Value: true}, "makestep keyfile user")
 	m.Set(directives.Directive{Value: true, Opposes: rtcOpposes}, "rtcfile")
 	m.Set(directives.Directive{Opposes: rtcOpposes}, "rtcsync")
-	m.Set(directives.Directive{Value: true, Opposes: func(_ []string, want settings.Settings) bool { return want.Smeared }},
-		"leapsectz leapseclist") // chronyd must not insert leap seconds that the sources spread
+	m.Set(directives.Directive{
+		Value: true, Same: "leapsectz", Opposes: func(_ []string, want settings.Settings) bool { return want.Smeared },
+	}, "leapsectz leapseclist") // chronyd must not insert leap seconds that the sources spread; it prefers the list
 
 	// They defeat a document: with them chronyd does not use its sources, or gives up before it has corrected the clock.
 	m.Set(directives.Directive{Value: true, Limits: demandsSources}, "minsources")
@@ -43,17 +44,20 @@ func manual() directives.Manual {
 
 	// Harmless: how chronyd chooses between sources, measures and corrects the clock, which certificates it trusts, what it
 	// serves to clients and to chronyc, where it keeps its state, and what it logs.
-	m.Set(directives.Directive{Value: true}, `acquisitionport dscp dumpdir maxsamples minsamples ntsaeads ntsdumpdir ntscachedir ntsrefresh
+	m.Set(directives.Directive{Value: true}, `acquisitionport dscp dumpdir maxsamples minsamples ntsaeads ntsrefresh
 		nocerttimecheck refresh combinelimit reselectdist stratumweight clockprecision corrtimeratio driftfile
 		fallbackdrift leapsecmode maxclockerror maxdrift maxupdateskew maxslewrate tempcomp
-		binddevice clientloglimit local ntpsigndsocket ntsport ntsprocesses maxntsconnections ntsntpserver ntsrotate
+		binddevice local ntpsigndsocket ntsport ntsprocesses maxntsconnections ntsntpserver ntsrotate
 		port ratelimit ntsratelimit smoothtime bindcmddevice cmdport cmdratelimit opencommands
-		hwclockfile rtcautotrim rtcdevice logbanner logchange logdir mailonchange
+		rtcautotrim rtcdevice logbanner logchange logdir mailonchange
 		hwtstimeout maxtxbuffers pidfile ptpport ptpdomain sched_priority`)
+	m.Set(directives.Directive{Value: true, Same: "ntsdumpdir"}, "ntsdumpdir ntscachedir")
+	m.Set(directives.Directive{Value: true, Same: "hwclockfile"}, "hwclockfile rtconutc")
+	m.Set(directives.Directive{Value: true, Same: "noclientlog"}, "noclientlog clientloglimit")
 	m.Set(directives.Directive{Value: true, Part: family}, "bindaddress bindcmdaddress")
 	m.Set(directives.Directive{Value: true, Part: func(words []string) string { return words[1] }}, "hwtimestamp")
 	m.Set(directives.Directive{}, "allow deny cmdallow cmddeny broadcast ntstrustedcerts ntsservercert ntsserverkey log")
-	m.Set(directives.Directive{}, "lock_all manual noclientlog nosystemcert rtconutc")                  // without a value
+	m.Set(directives.Directive{}, "lock_all manual nosystemcert")                                       // without a value
 	m.Set(directives.Directive{}, "dumponexit commandkey generatecommandkey linux_freq_scale linux_hz") // without effect
 	return m
 }

@@ -111,6 +111,11 @@ func TestDefeats(t *testing.T) {
 			spec: `{"providerConfig":{"directives":["server 10.0.0.5 noselect"]}}`, on: []string{"pool a", "sourcedir /run/x", "minsources 2"},
 			document: "server 10.0.0.5 noselect",
 		},
+		"a name of the same": {
+			spec: `{"providerConfig":{"directives":["leapsectz right/UTC","ntsdumpdir /d","rtconutc","clientloglimit 9"]}}`,
+			off:  []string{"leapseclist /usr/share/zoneinfo/leap-seconds.list", "ntscachedir /x", "hwclockfile /etc/adjtime", "noclientlog"},
+			on:   []string{"ntsrefresh 9", "rtcdevice /dev/rtc1"}, document: "leapsectz right/UTC",
+		},
 		"a value": {
 			spec: `{"providerConfig":{"directives":["maxupdateskew 5","driftfile /d","hwtimestamp eth0","bindaddress 192.0.2.1","allow 192.0.2.0/24","MaxDistance 1"]}}`,
 			off: []string{
@@ -210,6 +215,7 @@ func TestDirectivesRefused(t *testing.T) {
 		`{"rtcSync":true,"providerConfig":{"directives":["rtcfile /r"]}}`:                                                                                      "[0]: \"rtcfile\" contradicts the other fields",
 		`{"rtcSync":false,"providerConfig":{"directives":["rtcsync"]}}`:                                                                                        "[0]: \"rtcsync\" contradicts the other fields",
 		`{"profile":"gcp","providerConfig":{"directives":["leapsectz right/UTC"]}}`:                                                                            "[0]: \"leapsectz\" contradicts the other fields",
+		`{"providerConfig":{"directives":["clientloglimit 9","noclientlog"]}}`:                                                                                 "[1]: noclientlog is set by spec.providerConfig.directives[0] as well",
 		`{"providerConfig":{"directives":["sever a"]}}`:                                                                                                        "[0]: \"sever\" is not a directive of the daemon",
 		`{"providerConfig":{"directives":["include /etc/site.conf"]}}`:                                                                                         "[0]: include includes files that the plan does not have",
 		`{"servers":[{"address":"192.0.2.1"}],"providerConfig":{"directives":["server 192.0.2.1 port 11123"]}}`:                                                "[0]: is the same source as spec.servers[0].address",

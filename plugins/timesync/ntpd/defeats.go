@@ -62,9 +62,9 @@ func (c *configuration) maxDistance(own string, off func(words []string) bool) t
 	return time.Duration(distance * float64(time.Second))
 }
 
-// overrides reports whether a line sets what a line of the document sets: the same directive, of tos and tinker the same option.
+// overrides reports whether a line sets what a line of the document sets: the same directive, or the same option of one with options.
 func overrides(words []string, own string) bool {
-	perOption := words[0] == "tos" || words[0] == "tinker"
+	perOption := slices.Contains([]string{"tos", "tinker", "mru", "limit", "discard", "rlimit"}, words[0])
 	return slices.ContainsFunc(directives.Parse([]byte(own)), func(o []string) bool {
 		same := false
 		for i := 1; i < len(o) && perOption; i += 2 {

@@ -49,8 +49,15 @@ func manual() directives.Manual {
 	return m
 }
 
-// disables matches a line that turns off what the document asks for: the clock follows the sources, the kernel the clock.
+// disables matches a line that turns off what the document asks for: the clock follows the sources, the kernel the clock, or what it
+// enables itself.
 func disables(words []string, want settings.Settings) bool {
+	for _, l := range want.Lines {
+		enable := l.Words()
+		if len(enable) > 0 && enable[0] == "enable" && slices.ContainsFunc(enable[1:], func(flag string) bool { return slices.Contains(words[1:], flag) }) {
+			return true
+		}
+	}
 	return want.HasSources() && slices.Contains(words, "ntp") || want.RTCSync != nil && *want.RTCSync && slices.Contains(words, "kernel")
 }
 

@@ -120,8 +120,12 @@ func TestDefeats(t *testing.T) {
 		},
 		"smeared": {spec: `{"servers":[{"address":"216.239.35.0"}]}`, off: []string{"leapfile /usr/share/x"}},
 		"a value": {
-			spec: `{"providerConfig":{"directives":["driftfile /d","tos maxdist 16"]}}`, on: []string{"logfile /l", "tos orphan 5"},
-			last: []string{"driftfile /x", "tos maxdist 3"},
+			spec: `{"providerConfig":{"directives":["driftfile /d","tos maxdist 16","mru maxage 9"]}}`, on: []string{"logfile /l", "tos orphan 5", "mru mindepth 9"},
+			last: []string{"driftfile /x", "tos maxdist 3", "mru maxage 3"},
+		},
+		"what is enabled": {
+			spec: `{"providerConfig":{"directives":["enable stats"]}}`, off: []string{"disable stats"}, on: []string{"disable monitor", "enable stats"},
+			refused: map[string]string{"disable monitor stats": "says more than that: monitor"},
 		},
 	} {
 		for layout, l := range layouts {
@@ -200,6 +204,7 @@ func TestDirectivesRefused(t *testing.T) {
 		`{"makeStep":{"threshold":"1s","limit":-1},"providerConfig":{"directives":["tinker step 2"]}}`:                                        "tinker step is set by spec.makeStep as well",
 		`{"servers":[{"address":"a","key":{"id":1,"type":"SHA1","value":{"value":"c4n4ry-8"}}}],"providerConfig":{"directives":["keys /k"]}}`: "keys is set by the fields of the document as well",
 		`{"servers":[{"address":"a"}],"providerConfig":{"directives":["disable ntp"]}}`:                                                       "\"disable\" contradicts the other fields",
+		`{"providerConfig":{"directives":["disable stats","enable stats"]}}`:                                                                  "\"disable\" contradicts the other fields",
 		`{"servers":[{"address":"a"}],"providerConfig":{"directives":["unpeer a"]}}`:                                                          "\"unpeer\" contradicts the other fields",
 		`{"servers":[{"address":"time.google.com"}],"providerConfig":{"directives":["leapfile /l"]}}`:                                         "\"leapfile\" contradicts the other fields",
 		`{"providerConfig":{"directives":["sever a"]}}`:                                                                                       "\"sever\" is not a directive of the daemon",

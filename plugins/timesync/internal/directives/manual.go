@@ -17,6 +17,8 @@ type Directive struct {
 	Source bool
 	// Value reports that the daemon uses one line of the directive, the last that it reads. Otherwise the lines add up.
 	Value bool
+	// Same is the name of another directive that sets the same thing, or of which this one decides whether it counts.
+	Same string
 	// Part distinguishes the values of a directive that has one for each interface or each family of addresses.
 	Part func(words []string) string
 	// Opposes matches a line that a setting of the document excludes, in its own lines as in those of others.
@@ -46,6 +48,8 @@ func (m Manual) value(words []string) string {
 		return ""
 	case d.Part != nil && len(words) > 1:
 		return words[0] + " " + d.Part(words)
+	case d.Same != "":
+		return d.Same
 	}
 	return words[0]
 }
@@ -90,7 +94,7 @@ func (m Manual) Refuse(fields string, want settings.Settings) []sdk.Violation {
 		case d.Files:
 			refuse(words[0]+" includes files that the plan does not have", "write their lines as items of providerConfig.directives")
 		case twice:
-			refuse(value+" is set by "+other+" as well, and the daemon uses one of the two", "remove one of the two")
+			refuse(words[0]+" is set by "+other+" as well, and the daemon uses one of the two", "remove one of the two")
 		case d.Opposes != nil && d.Opposes(words, want):
 			refuse("\""+words[0]+"\" contradicts the other fields of the document", "remove one of the two")
 		}
