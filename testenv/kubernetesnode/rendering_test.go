@@ -115,3 +115,35 @@ func kubeletConfiguration(t testing.TB, kubeadm, configuration string) string {
 	}))
 	return result
 }
+
+// TestKubeadmNetworks: the table of networks is true of every release.
+func TestKubeadmNetworks(t *testing.T) {
+	t.Parallel()
+	table, err := os.ReadFile("../../plugins/kubernetes-node/kubeadm/internal/settings/testdata/networks.txt")
+	require.NoError(t, err)
+	for _, v := range cluster.Versions() {
+		t.Run(string(v), func(t *testing.T) {
+			t.Parallel()
+			kubeadm := cluster.Kubeadm(t, v)
+			for line := range strings.Lines(string(table)) {
+				if strings.HasPrefix(line, "#") {
+					continue
+				}
+				f := strings.Fields(strings.ReplaceAll(line, " -", ` ""`))
+				name, value, _ := strings.Cut(f[3], "=")
+				api, args := "v1beta4", "[{name: "+name+", value: '"+value+"'}]"
+				if v == cluster.V130 {
+					api, args = "v1beta3", "{"+name+": '"+value+"'}"
+				}
+				if value == "" {
+					args = "null"
+				}
+				validate := exec.CommandContext(t.Context(), kubeadm, "config", "validate", "--config=/dev/stdin")
+				validate.Stdin = strings.NewReader("apiVersion: kubeadm.k8s.io/" + api + "\nkind: ClusterConfiguration\nkubernetesVersion: " + v.Patch() +
+					"\nnetworking:\n  podSubnet: " + f[1] + "\n  serviceSubnet: " + f[2] + "\ncontrollerManager: {extraArgs: " + args + "}\n")
+				out, err := validate.CombinedOutput()
+				assert.Equal(t, f[0] == "yes", err == nil, "%s%s", line, out)
+			}
+		})
+	}
+}

@@ -47,6 +47,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.KubernetesNode) (sdk.
 	case member.Finish:
 		result.Add(n.finish())
 	case member.Run, member.Reset:
+		result.Warnings = append(result.Warnings, s.Warnings...)
 		if err := n.files(&result, s.Credentials, false, again); err != nil {
 			return sdk.Plan{}, err
 		}

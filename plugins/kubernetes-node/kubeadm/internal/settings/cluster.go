@@ -14,15 +14,7 @@ func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	r.matches(at+".name", c.Name, clusterName, "is not the name of a cluster", "use letters, digits, ., _ and -")
 	r.address(at+".endpoint", c.Endpoint)
 	r.refuse(c.DNSDomain != "" && !v1alpha1.IsSubdomain(c.DNSDomain), at+".dnsDomain", "is not a DNS domain", "write it in lower case, like cluster.local")
-	pods, services := r.networks(at+".podSubnets", c.PodSubnets), r.networks(at+".serviceSubnets", c.ServiceSubnets)
-	for _, p := range pods {
-		for _, s := range services {
-			r.refuse(p.Overlaps(s), at+".podSubnets", "overlaps "+string(at)+".serviceSubnets", "give each a range of its own")
-		}
-	}
-	for _, s := range services { // ClusterConfiguration validation: MaximumBitsForServiceSubnet
-		r.refuse(s.Addr().BitLen()-s.Bits() > 20, at+".serviceSubnets", "has more than 2^20 addresses", "use at most /12 of IPv4 and /108 of IPv6")
-	}
+	r.subnets(at, c)
 	r.matches(at+".imageRepository", c.ImageRepository, repository, "is not HOST/PATH", "write it like registry.example.com/kubernetes")
 	for i, name := range c.CertificateSANs {
 		_, err := netip.ParseAddr(name)

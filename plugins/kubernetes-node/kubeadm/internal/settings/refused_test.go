@@ -38,8 +38,7 @@ func refusals() map[string]string {
 		// cluster
 		i + "cluster: {name: 'a b', endpoint: a, dnsDomain: A, podSubnets: [a, 10.0.0.1/8, 10.0.0.0/8, 10.0.0.0/9], serviceSubnets: [10.0.0.0/8], imageRepository: 'a b', certificateSANs: ['a b'], certificatesDir: a/, keyAlgorithm: DSA, certificateValidity: 1y, caCertificateValidity: '-1h'}": "spec.cluster.name: is not the name of a cluster\nspec.cluster.endpoint: must have a port\nspec.cluster.dnsDomain: is not a DNS domain\n" +
 			"spec.cluster.podSubnets[0]: " + network + "\nspec.cluster.podSubnets[1]: " + network + "\nspec.cluster.podSubnets[3]: is the second network of its family\n" +
-			"spec.cluster.podSubnets: overlaps spec.cluster.serviceSubnets\nspec.cluster.podSubnets: overlaps spec.cluster.serviceSubnets\n" +
-			"spec.cluster.serviceSubnets: has more than 2^20 addresses\nspec.cluster.imageRepository: is not HOST/PATH\n" +
+			"spec.cluster.serviceSubnets[0]: has more than 2^20 addresses\nspec.cluster.imageRepository: is not HOST/PATH\n" +
 			"spec.cluster.certificateSANs[0]: is neither a DNS name nor an IP address\nspec.cluster.certificatesDir: " + path + "\n" +
 			"spec.cluster.keyAlgorithm: is not a value of this field\nspec.cluster.certificateValidity: must be a Go duration above zero\n" +
 			"spec.cluster.caCertificateValidity: must be a Go duration above zero",

@@ -44,6 +44,8 @@ type Settings struct {
 	// Credentials are files that kubeadm reads before the machine is a node and that belong to Kubernetes from then on:
 	// certificate authorities, and certificates for an external etcd.
 	Credentials []File
+	// Warnings are of a document that is valid and may not work.
+	Warnings []sdk.Warning
 	// WorkDir is the directory, with mode 0700, of what kubeadm reads from files besides: see render.Rendered. It must not
 	// outlive kubeadm.
 	WorkDir string

@@ -83,21 +83,6 @@ func (r *resolver) address(field document.Path, value string) {
 	}
 }
 
-// networks refuses what is not at most one network of each family.
-func (r *resolver) networks(field document.Path, values []string) []netip.Prefix {
-	var all []netip.Prefix
-	for i, value := range values {
-		p, err := netip.ParsePrefix(value)
-		if r.refuse(err != nil || p.Masked() != p, field.Index(i), "must be a network", "write the first address and the length, such as 10.244.0.0/16") {
-			continue
-		}
-		r.refuse(slices.ContainsFunc(all, func(o netip.Prefix) bool { return o.Addr().Is4() == p.Addr().Is4() }), field.Index(i),
-			"is the second network of its family", "give at most one of IPv4 and one of IPv6")
-		all = append(all, p)
-	}
-	return all
-}
-
 // checkURL accepts https://HOST:PORT, and http:// where plain is true.
 func checkURL(text string, plain bool) error {
 	u, err := url.Parse(text)

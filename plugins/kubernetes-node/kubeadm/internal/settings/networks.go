@@ -1,0 +1,94 @@
+package settings
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// defaultServices is the range of services without spec.cluster.serviceSubnets. Source: kubeadm's API types.
+const defaultServices = "10.96.0.0/12"
+
+// subnets refuses what kubeadm refuses: ClusterConfiguration validation, ValidateNetworking. Ranges of pods and services that overlap are
+// valid there, as in the documentation of Kubernetes, "Dual-stack support with kubeadm".
+func (r *resolver) subnets(at document.Path, c v1alpha1.KubernetesCluster) {
+	pods := r.networks(at+".podSubnets", c.PodSubnets, r.podSubnet)
+	services := r.networks(at+".serviceSubnets", c.ServiceSubnets, func(field document.Path, p netip.Prefix) {
+		r.refuse(p.Addr().BitLen()-p.Bits() > 20, field, "has more than 2^20 addresses", "use at most /12 of IPv4 and /108 of IPv6")
+	})
+	other := string(at) + ".serviceSubnets"
+	if len(c.ServiceSubnets) == 0 {
+		services, other = []netip.Prefix{netip.MustParsePrefix(defaultServices)}, "the default of "+other+", "+defaultServices
+	}
+	for _, p := range pods {
+		for _, s := range services {
+			message := "contains " + other + ": the controller manager gives no node an address of a service, but other allocators of addresses do not know the range"
+			if s.Bits() <= p.Bits() {
+				message = "is within " + other + ": the controller manager has no range left for a node"
+			}
+			if p.Overlaps(s) {
+				r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(at) + ".podSubnets", Message: message + "; give each a range of its own"})
+			}
+		}
+	}
+}
+
+// networks refuses what is not at most one network of each family, and what check refuses of one.
+func (r *resolver) networks(at document.Path, values []string, check func(document.Path, netip.Prefix)) []netip.Prefix {
+	var all []netip.Prefix
+	for i, value := range values {
+		field := at.Index(i)
+		p, err := netip.ParsePrefix(value)
+		if r.refuse(err != nil || p.Masked() != p, field, "must be a network", "write the first address and the length, such as 10.244.0.0/16") {
+			continue
+		}
+		r.refuse(slices.ContainsFunc(all, func(o netip.Prefix) bool { return o.Addr().Is4() == p.Addr().Is4() }), field,
+			"is the second network of its family", "give at most one of IPv4 and one of IPv6")
+		if !r.refuse(p.Addr().BitLen()-p.Bits() < 4, field, "has fewer than 16 addresses", "use at least /28 of IPv4 and /124 of IPv6") {
+			check(field, p)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// podSubnet refuses a range of pods that the controller manager cannot divide into the ranges of nodes.
+func (r *resolver) podSubnet(at document.Path, p netip.Prefix) {
+	name, length := "node-cidr-mask-size-ipv6", 64
+	if p.Addr().Is4() {
+		name, length = "node-cidr-mask-size-ipv4", 24
+	}
+	var args []v1alpha1.Argument
+	if r.spec.ControllerManager != nil {
+		args = r.spec.ControllerManager.Args
+	}
+	if i := lastArgument(args, "allocate-node-cidrs"); i >= 0 && args[i].Value == "false" {
+		return
+	}
+	if i := lastArgument(args, name); i >= 0 && args[i].Value != "" {
+		var err error
+		if length, err = strconv.Atoi(args[i].Value); r.refuse(err != nil, document.Path("spec.controllerManager.args").Index(i)+".value", "is not a number", "") {
+			return
+		}
+	}
+	hint := "or set " + name + " in spec.controllerManager.args"
+	r.refuse(p.Bits() > length, at, fmt.Sprintf("is smaller than the range of one node, /%d", length), "use a larger range, "+hint)
+	r.refuse(length-p.Bits() > 16, at, fmt.Sprintf("has more than 2^16 ranges of nodes, which are /%d", length),
+		fmt.Sprintf("use at most /%d, %s", length-16, hint))
+}
+
+// lastArgument returns the index of the last argument of a name, which is the one in force, or -1.
+func lastArgument(args []v1alpha1.Argument, name string) int {
+	last := -1
+	for i, a := range args {
+		if a.Name == name {
+			last = i
+		}
+	}
+	return last
+}

@@ -1,0 +1,72 @@
+package settings
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// networks returns a spec with the fields of a line of testdata/networks.txt.
+func networks(pods, services, args string) string {
+	list := func(name, values string) string {
+		if values == "-" {
+			return ""
+		}
+		return name + `: ["` + strings.ReplaceAll(values, ",", `", "`) + `"], `
+	}
+	text := initSpec + "cluster: {" + list("podSubnets", pods) + list("serviceSubnets", services) + "}\n"
+	if name, value, ok := strings.Cut(args, "="); ok {
+		text += "controllerManager: {args: [{name: " + name + ", value: '" + value + "'}]}\n"
+	}
+	return text
+}
+
+// TestNetworks: a document has the networks that kubeadm accepts, and no others.
+func TestNetworks(t *testing.T) {
+	t.Parallel()
+	table, err := os.ReadFile("testdata/networks.txt")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(table)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := strings.Fields(line)
+		require.Len(t, f, 4, line)
+		_, violations, err := spec(t, networks(f[1], f[2], f[3]))
+		require.NoError(t, err)
+		assert.Equal(t, f[0] == "yes", len(violations) == 0, "%s%s", line, shown(violations))
+		for _, v := range violations {
+			assert.Regexp(t, `^spec\.(cluster\.(pod|service)Subnets\[\d\]|controllerManager\.args\[0\]\.value)$`, v.Field, line)
+		}
+	}
+}
+
+// TestOverlap: ranges of pods and services that overlap are a warning, also where one is the default.
+func TestOverlap(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"10.244.0.0/16,2001:db8:42::/56 10.96.0.0/16,2001:db8:42:1::/112": "contains spec.cluster.serviceSubnets: ",
+		"10.0.0.0/8 -":                    "contains the default of spec.cluster.serviceSubnets, 10.96.0.0/12: ",
+		"10.100.0.0/16 -":                 "is within the default of spec.cluster.serviceSubnets, 10.96.0.0/12: ",
+		"10.96.0.0/16 10.96.0.0/16":       "is within spec.cluster.serviceSubnets: ",
+		"2001:db8::/56 -":                 "",
+		"- 10.244.0.0/16":                 "",
+		"10.244.0.0/16,2001:db8::/56 -":   "",
+		"10.244.0.0/16 2001:db8:42::/112": "",
+	} {
+		pods, services, _ := strings.Cut(line, " ")
+		s, violations, err := spec(t, networks(pods, services, "-"))
+		require.NoError(t, err)
+		require.Empty(t, violations, line)
+		if want == "" {
+			assert.Empty(t, s.Warnings, line)
+			continue
+		}
+		require.Len(t, s.Warnings, 1, line)
+		assert.Equal(t, "spec.cluster.podSubnets", s.Warnings[0].Field)
+		assert.True(t, strings.HasPrefix(s.Warnings[0].Message, want), s.Warnings[0].Message)
+	}
+}
