@@ -102,11 +102,16 @@ type KubernetesNodeRegistration struct {
 	Name string `json:"name,omitempty"`
 	// NameFrom takes the name from the machine.
 	NameFrom *MachineValue `json:"nameFrom,omitempty"`
-	// IP is the address of the node, and of the API server on a control plane. Two addresses, separated by a comma, are one
-	// of each family. By default the address of the default route.
+	// IP is the address of the node. Two addresses, separated by a comma, are one of each family. By default the address of
+	// the default route.
 	IP string `json:"ip,omitempty"`
-	// IPFrom takes the address from the machine.
+	// IPFrom takes the address from the machine, or both.
 	IPFrom *MachineValue `json:"ipFrom,omitempty"`
+	// AdvertiseAddress is the address of the API server and the etcd of a control plane, in the family of the first range of
+	// services. By default the first of ip, or the address of the default route.
+	AdvertiseAddress string `json:"advertiseAddress,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
+	// AdvertiseAddressFrom takes the address from the machine.
+	AdvertiseAddressFrom *MachineValue `json:"advertiseAddressFrom,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
 	// ProviderID identifies the machine at its infrastructure provider, such as aws:///eu-west-1a/i-0123456789.
 	ProviderID string `json:"providerID,omitempty"`
 	// ProviderIDFrom takes the identifier from the machine.
@@ -136,9 +141,9 @@ type MachineValue struct {
 	// Hostname is short or fqdn: the host name up to its first dot, or with its domain, which is that of the host name or of
 	// its line in /etc/hosts.
 	Hostname string `json:"hostname,omitempty"`
-	// Interface is the name of a network interface, whose first global address is taken.
+	// Interface is the name of a network interface, whose first global address of the family is taken.
 	Interface string `json:"interface,omitempty"`
-	// Family is ipv4 or ipv6, for interface. Default ipv4.
+	// Family is ipv4 or ipv6, for interface. For ipFrom it is also ipv4,ipv6 or ipv6,ipv4: both, in this order. Default ipv4.
 	Family string `json:"family,omitempty"`
 	// File is the absolute path of a text file of at most 1 MiB.
 	File string `json:"file,omitempty"`

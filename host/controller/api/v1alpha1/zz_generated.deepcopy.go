@@ -1022,6 +1022,11 @@ func (in *KubernetesNodeRegistration) DeepCopyInto(out *KubernetesNodeRegistrati
 		*out = new(MachineValue)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.AdvertiseAddressFrom != nil {
+		in, out := &in.AdvertiseAddressFrom, &out.AdvertiseAddressFrom
+		*out = new(MachineValue)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.ProviderIDFrom != nil {
 		in, out := &in.ProviderIDFrom, &out.ProviderIDFrom
 		*out = new(MachineValue)

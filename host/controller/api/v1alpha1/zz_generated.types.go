@@ -1200,6 +1200,7 @@ type KubernetesCluster struct {
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.nameFrom) && ((has(self.name) && size(self.name) > 0)))",message="nameFrom excludes name",fieldPath=".nameFrom"
 // +kubebuilder:validation:XValidation:rule="!(has(self.ipFrom) && ((has(self.ip) && size(self.ip) > 0)))",message="ipFrom excludes ip",fieldPath=".ipFrom"
+// +kubebuilder:validation:XValidation:rule="!(has(self.advertiseAddressFrom) && ((has(self.advertiseAddress) && size(self.advertiseAddress) > 0)))",message="advertiseAddressFrom excludes advertiseAddress",fieldPath=".advertiseAddressFrom"
 // +kubebuilder:validation:XValidation:rule="!(has(self.providerIDFrom) && ((has(self.providerID) && size(self.providerID) > 0)))",message="providerIDFrom excludes providerID",fieldPath=".providerIDFrom"
 type KubernetesNodeRegistration struct {
 	// Name is the name of the node, a DNS subdomain. Default the host name, in lower case.
@@ -1208,13 +1209,20 @@ type KubernetesNodeRegistration struct {
 	// NameFrom takes the name from the machine.
 	// +optional
 	NameFrom *MachineValue `json:"nameFrom,omitempty"`
-	// IP is the address of the node, and of the API server on a control plane. Two addresses, separated by a comma, are one
-	// of each family. By default the address of the default route.
+	// IP is the address of the node. Two addresses, separated by a comma, are one of each family. By default the address of
+	// the default route.
 	// +optional
 	IP string `json:"ip,omitempty"`
-	// IPFrom takes the address from the machine.
+	// IPFrom takes the address from the machine, or both.
 	// +optional
 	IPFrom *MachineValue `json:"ipFrom,omitempty"`
+	// AdvertiseAddress is the address of the API server and the etcd of a control plane, in the family of the first range of
+	// services. By default the first of ip, or the address of the default route.
+	// +optional
+	AdvertiseAddress string `json:"advertiseAddress,omitempty"`
+	// AdvertiseAddressFrom takes the address from the machine.
+	// +optional
+	AdvertiseAddressFrom *MachineValue `json:"advertiseAddressFrom,omitempty"`
 	// ProviderID identifies the machine at its infrastructure provider, such as aws:///eu-west-1a/i-0123456789.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
@@ -1266,12 +1274,12 @@ type MachineValue struct {
 	// +optional
 	// +kubebuilder:validation:Enum="short";"fqdn";""
 	Hostname string `json:"hostname,omitempty"`
-	// Interface is the name of a network interface, whose first global address is taken.
+	// Interface is the name of a network interface, whose first global address of the family is taken.
 	// +optional
 	Interface string `json:"interface,omitempty"`
-	// Family is ipv4 or ipv6, for interface. Default ipv4.
+	// Family is ipv4 or ipv6, for interface. For ipFrom it is also ipv4,ipv6 or ipv6,ipv4: both, in this order. Default ipv4.
 	// +optional
-	// +kubebuilder:validation:Enum="ipv4";"ipv6";""
+	// +kubebuilder:validation:Enum="ipv4";"ipv6";"ipv4,ipv6";"ipv6,ipv4";""
 	Family string `json:"family,omitempty"`
 	// File is the absolute path of a text file of at most 1 MiB.
 	// +optional

@@ -38,12 +38,12 @@ func (r *renderer) inWorkDir(name string) string {
 	return r.s.WorkDir + "/" + name
 }
 
-// endpoint is the address of the API server of this node, nil for kubeadm's choice.
+// endpoint is the address of the API server of this node, nil for the choice of kubeadm.
 func (r *renderer) endpoint() any {
-	if len(r.s.NodeIPs) == 0 {
+	if !r.s.Advertised.IsValid() {
 		return nil
 	}
-	return object{"advertiseAddress": r.s.NodeIPs[0].String()}
+	return object{"advertiseAddress": r.s.Advertised.String()}
 }
 
 func (r *renderer) registration() object {

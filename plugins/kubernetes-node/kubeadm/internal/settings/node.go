@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -30,6 +31,7 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 		accept  func(string) error
 	}{
 		{"name", n.Name, n.NameFrom, []string{"hostname", "file"}, r.acceptName},
+		{"advertiseAddress", n.AdvertiseAddress, n.AdvertiseAddressFrom, []string{"interface", "file"}, r.acceptAdvertised},
 		{"ip", n.IP, n.IPFrom, []string{"interface", "file"}, r.acceptIP},
 		{"providerID", n.ProviderID, n.ProviderIDFrom, []string{"hostname", "file"}, r.acceptProviderID},
 	} {
@@ -43,6 +45,7 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 		}
 	}
 	r.defaultName(at)
+	r.advertised(at)
 	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
 		r.labelKey((at + ".labels").Key(key), key)
 		r.labelValue((at + ".labels").Key(key), n.Labels[key])
@@ -86,6 +89,30 @@ func (r *resolver) labelKey(field document.Path, key string) {
 
 func (r *resolver) labelValue(field document.Path, value string) {
 	r.matches(field, value, labelName, "is not the value of a label", "use at most 63 letters, digits, ., _ and -")
+}
+
+// advertised refuses an address with which the API server does not start: its validatePublicIPServiceClusterIPRangeIPFamilies.
+func (r *resolver) advertised(at document.Path) {
+	services, name := r.spec.Cluster.ServiceSubnets, "spec.cluster.serviceSubnets"
+	if len(services) == 0 {
+		services, name = []string{defaultServices}, "the default of "+name+", "+defaultServices
+	}
+	ip := r.result.Advertised
+	first, err := netip.ParsePrefix(services[0])
+	if r.spec.Role != Init || err != nil || !ip.IsValid() || ip.IsLoopback() || ip.Is4() == first.Addr().Is4() {
+		return
+	}
+	n := r.spec.Node
+	field, value := at+".advertiseAddress", n.AdvertiseAddress
+	if value == "" && n.AdvertiseAddressFrom == nil {
+		field, value = at+".ip", n.IP
+	}
+	message, hint := "is of another family than the first of "+name+", with which the API server does not start", "begin both with the same family"
+	if value == "" {
+		r.wait(field+"From", message, hint)
+		return
+	}
+	r.refuse(true, field, message, hint)
 }
 
 // defaultName takes the host name, as the kubelet does.

@@ -18,6 +18,7 @@ func refusals() map[string]string {
 		i, j, w = initSpec, joinSpec, workerSpec
 		network = "must be a network"
 		address = "must be HOST:PORT"
+		special = "must not be a loopback, link-local, multicast or unspecified address"
 		path    = "must be an absolute path in its shortest form"
 		dns     = "must be a DNS name: at most 253 lower-case letters, digits, dots and -"
 	)
@@ -51,19 +52,31 @@ func refusals() map[string]string {
 		// node
 		i + "node: {name: A, ip: a, providerID: 'a b'}": "spec.node.name: " + dns + "\nspec.node.ip: must be an IP address, or two of different families separated by a comma\n" +
 			"spec.node.providerID: must have from 1 to 512 printable characters without blanks",
-		i + "node: {ip: '192.0.2.1,192.0.2.2'}":                               "spec.node.ip: has two addresses of one family",
-		i + "node: {ip: '0.0.0.0'}":                                           "spec.node.ip: must be an IP address, or two of different families separated by a comma",
-		i + "node: {name: a, nameFrom: {hostname: short}}":                    "spec.node.nameFrom: is given as well as spec.node.name",
-		i + "node: {nameFrom: {}}":                                            "spec.node.nameFrom: must have exactly one of hostname and file",
-		i + "node: {nameFrom: {hostname: short, file: /a}}":                   "spec.node.nameFrom: must have exactly one of hostname and file",
-		i + "node: {nameFrom: {interface: eth0}}":                             "spec.node.nameFrom: must have exactly one of hostname and file",
-		i + "node: {ipFrom: {hostname: short}}":                               "spec.node.ipFrom: must have exactly one of interface and file",
-		i + "node: {nameFrom: {hostname: short, jsonKeys: [a]}}":              "spec.node.nameFrom.jsonKeys: is for file only",
-		i + "node: {nameFrom: {file: /a, key: a, jsonKeys: [a..b, '', a.b]}}": "spec.node.nameFrom.jsonKeys: is given as well as spec.node.nameFrom.key\nspec.node.nameFrom.jsonKeys[0]: must be names of keys, joined with dots\nspec.node.nameFrom.jsonKeys[1]: must be names of keys, joined with dots",
-		i + "node: {nameFrom: {file: /a, jsonKeys: []}}":                      "spec.node.nameFrom.jsonKeys: must not be empty",
-		i + "node: {nameFrom: {hostname: long, family: ipv5, key: a}}":        "spec.node.nameFrom.hostname: is not a value of this field\nspec.node.nameFrom.family: is not a value of this field\nspec.node.nameFrom.family: is for interface only\nspec.node.nameFrom.key: is for file only",
-		i + "node: {ipFrom: {interface: eth0, prefix: a}}":                    "spec.node.ipFrom.prefix: an address has no prefix",
-		i + "node: {ipFrom: {file: a/../b}}":                                  "spec.node.ipFrom.file: " + path,
+		i + "node: {ip: '192.0.2.1,192.0.2.2'}": "spec.node.ip: has two addresses of one family",
+		i + "node: {ip: '0.0.0.0'}":             "spec.node.ip: " + special,
+		i + "node: {ip: '192.0.2.1,fe80::1'}":   "spec.node.ip: " + special,
+		w + "node: {ip: '127.0.0.1'}":           "spec.node.ip: " + special,
+		i + "node: {ip: '2001:db8::1'}":         "spec.node.ip: is of another family than the first of the default of spec.cluster.serviceSubnets, 10.96.0.0/12, with which the API server does not start",
+		i + "node: {ip: '2001:db8::1,192.0.2.1'}\ncluster: {serviceSubnets: [10.96.0.0/16, '2001:db8:1::/112']}":  "spec.node.ip: is of another family than the first of spec.cluster.serviceSubnets, with which the API server does not start",
+		i + "node: {ip: '2001:db8::1', advertiseAddress: 192.0.2.1}":                                              "",
+		i + "node: {ip: '192.0.2.1', advertiseAddress: '2001:db8::1'}":                                            "spec.node.advertiseAddress: is of another family than the first of the default of spec.cluster.serviceSubnets, 10.96.0.0/12, with which the API server does not start",
+		i + "node: {advertiseAddress: '127.0.0.1'}":                                                               "",
+		i + "node: {advertiseAddress: '192.0.2.1,2001:db8::1'}":                                                   "spec.node.advertiseAddress: must be one IP address",
+		i + "node: {advertiseAddress: '169.254.1.1'}":                                                             "spec.node.advertiseAddress: must not be a link-local, multicast or unspecified address",
+		j + "node: {ip: '2001:db8::1', advertiseAddress: '2001:db8::2', advertiseAddressFrom: {interface: eth0}}": "spec.node.advertiseAddressFrom: is given as well as spec.node.advertiseAddress",
+		j + "node: {advertiseAddressFrom: {interface: eth0, family: 'ipv4,ipv6'}}":                                "spec.node.advertiseAddressFrom.family: is two families, and the field is one address",
+		w + "node: {advertiseAddress: 192.0.2.1, advertiseAddressFrom: {interface: eth0}}":                        only("controlPlaneInit or controlPlaneJoin", "node.advertiseAddress", "node.advertiseAddressFrom") + "\nspec.node.advertiseAddressFrom: is given as well as spec.node.advertiseAddress",
+		i + "node: {name: a, nameFrom: {hostname: short}}":                                                        "spec.node.nameFrom: is given as well as spec.node.name",
+		i + "node: {nameFrom: {}}":                                                                                "spec.node.nameFrom: must have exactly one of hostname and file",
+		i + "node: {nameFrom: {hostname: short, file: /a}}":                                                       "spec.node.nameFrom: must have exactly one of hostname and file",
+		i + "node: {nameFrom: {interface: eth0}}":                                                                 "spec.node.nameFrom: must have exactly one of hostname and file",
+		i + "node: {ipFrom: {hostname: short}}":                                                                   "spec.node.ipFrom: must have exactly one of interface and file",
+		i + "node: {nameFrom: {hostname: short, jsonKeys: [a]}}":                                                  "spec.node.nameFrom.jsonKeys: is for file only",
+		i + "node: {nameFrom: {file: /a, key: a, jsonKeys: [a..b, '', a.b]}}":                                     "spec.node.nameFrom.jsonKeys: is given as well as spec.node.nameFrom.key\nspec.node.nameFrom.jsonKeys[0]: must be names of keys, joined with dots\nspec.node.nameFrom.jsonKeys[1]: must be names of keys, joined with dots",
+		i + "node: {nameFrom: {file: /a, jsonKeys: []}}":                                                          "spec.node.nameFrom.jsonKeys: must not be empty",
+		i + "node: {nameFrom: {hostname: long, family: ipv5, key: a}}":                                            "spec.node.nameFrom.hostname: is not a value of this field\nspec.node.nameFrom.family: is not a value of this field\nspec.node.nameFrom.family: is for interface only\nspec.node.nameFrom.key: is for file only",
+		i + "node: {ipFrom: {interface: eth0, prefix: a}}":                                                        "spec.node.ipFrom.prefix: an address has no prefix",
+		i + "node: {ipFrom: {file: a/../b}}":                                                                      "spec.node.ipFrom.file: " + path,
 		i + "node: {labels: {'a b': c, d: 'e f', kubernetes.io/x: y, x.k8s.io/y: z, node.kubernetes.io/a: b, kubernetes.io/os: linux}}": "spec.node.labels[\"a b\"]: is not the key of a label\n" +
 			"spec.node.labels.d: is not the value of a label\nspec.node.labels[\"kubernetes.io/x\"]: is a label that a kubelet must not set on its node\n" +
 			"spec.node.labels[\"x.k8s.io/y\"]: is a label that a kubelet must not set on its node",

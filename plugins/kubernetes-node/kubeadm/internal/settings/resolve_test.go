@@ -34,7 +34,11 @@ func spec(t testing.TB, text string, change ...func(*machinetest.Fixture)) (Sett
 	}
 	doc := settingstest.Document(t, settingstest.JSON(t, "spec:\n  "+strings.ReplaceAll(text, "\n", "\n  ")))
 	return resolve(f.Machine, doc.Spec, func(name string) ([]netip.Addr, error) {
-		if name != "eth0" {
+		switch name {
+		case "eth0":
+		case "eth2":
+			return []netip.Addr{netip.MustParseAddr("fe80::2%eth2"), netip.MustParseAddr("192.0.2.2")}, nil
+		default:
 			return nil, errors.New("absent")
 		}
 		return []netip.Addr{
@@ -122,11 +126,17 @@ func TestMachineValues(t *testing.T) {
 		`{nameFrom: {hostname: fqdn}}`:                                                                            "node-1.example.com",
 		`{nameFrom: {file: /run/metadata, key: A, prefix: n-}}`:                                                   "n-x",
 		`{name: n, ipFrom: {interface: eth0}}`:                                                                    "n 192.0.2.1",
-		`{name: n, ipFrom: {interface: eth0, family: ipv6}}`:                                                      "n 2001:db8::1",
+		`{name: n, ipFrom: {interface: eth0, family: ipv6}}`:                                                      "spec.node.ipFrom: is of another family than the first of the default of spec.cluster.serviceSubnets, 10.96.0.0/12, with which the API server does not start",
 		`{name: n, providerIDFrom: {file: /run/id, prefix: "p:///"}}`:                                             "n p:///i-1",
 		`{name: n, providerIDFrom: {file: /run/metadata, key: B}}`:                                                "n q",
 		`{name: n, providerIDFrom: {file: /run/metadata, key: C}}`:                                                "n s",
 		`{name: n, ip: "192.0.2.1,2001:db8::1"}`:                                                                  "n 192.0.2.1 2001:db8::1",
+		`{name: n, ipFrom: {interface: eth0, family: "ipv4,ipv6"}}`:                                               "n 192.0.2.1 2001:db8::1",
+		`{name: n, ipFrom: {interface: eth0, family: "ipv6,ipv4"}, advertiseAddressFrom: {interface: eth0}}`:      "n 2001:db8::1 192.0.2.1",
+		`{name: n, ipFrom: {interface: eth2, family: "ipv4,ipv6"}}`:                                               "spec.node.ipFrom: the value of this machine is not usable: this interface has no global address of the family ipv6",
+		`{name: n, ipFrom: {interface: eth0, family: "ipv6,ipv4"}}`:                                               "spec.node.ipFrom: is of another family than the first of the default of spec.cluster.serviceSubnets, 10.96.0.0/12, with which the API server does not start",
+		`{name: n, advertiseAddressFrom: {file: /run/id}}`:                                                        "spec.node.advertiseAddressFrom: the value of this machine is not usable: must be one IP address",
+		`{name: n, advertiseAddressFrom: {interface: eth0, family: ipv6}}`:                                        "spec.node.advertiseAddressFrom: is of another family than the first of the default of spec.cluster.serviceSubnets, 10.96.0.0/12, with which the API server does not start",
 		`{name: n, providerIDFrom: {file: /run/metadata, key: D}}`:                                                "spec.node.providerIDFrom: the value of this machine is not usable: it is empty",
 		`{name: n, providerIDFrom: {file: /run/metadata, key: E}}`:                                                "spec.node.providerIDFrom: the value of this machine is not usable: the file has the key twice",
 		`{name: n, providerIDFrom: {file: /run/metadata, key: F}}`:                                                "spec.node.providerIDFrom: the value of this machine is not usable: the file does not have the key",

@@ -26,10 +26,12 @@ type Settings struct {
 	Windows bool
 	// Version is spec.kubernetesVersion.
 	Version release.Version
-	// NodeName is the name of the node. In an image it is empty unless the document has it, as the next two.
+	// NodeName is the name of the node. In an image it is empty unless the document has it, as the next three.
 	NodeName string
-	// NodeIPs are the addresses of the node; none leaves the choice to kubeadm and the kubelet.
+	// NodeIPs are the addresses of the node; none leaves the choice to the kubelet.
 	NodeIPs []netip.Addr
+	// Advertised is the address of the API server of a control plane; the zero value leaves the choice to kubeadm.
+	Advertised netip.Addr
 	// ProviderID identifies the machine at its infrastructure provider, empty for none.
 	ProviderID string
 	// Kubelet and KubeProxy are fields of KubeletConfiguration and KubeProxyConfiguration. A nil value removes the field.

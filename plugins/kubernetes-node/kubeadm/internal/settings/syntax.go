@@ -108,8 +108,10 @@ func addressesOf(text string) ([]netip.Addr, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		ip, err := netip.ParseAddr(part)
 		switch {
-		case err != nil, ip.Zone() != "", ip.IsUnspecified(), ip.IsMulticast():
+		case err != nil:
 			return nil, errors.New("must be an IP address, or two of different families separated by a comma")
+		case !ip.IsGlobalUnicast(): // the kubelet does not register a node with one: validateNodeIP
+			return nil, errors.New("must not be a loopback, link-local, multicast or unspecified address")
 		case len(all) == 2, len(all) == 1 && all[0].Is4() == ip.Is4():
 			return nil, errors.New("has two addresses of one family")
 		}

@@ -2,9 +2,11 @@ package settings
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,7 +27,23 @@ func (r *resolver) acceptName(text string) error {
 
 func (r *resolver) acceptIP(text string) (err error) {
 	r.result.NodeIPs, err = addressesOf(text)
+	if n := r.spec.Node; err == nil && r.spec.Role != Worker && n.AdvertiseAddress == "" && n.AdvertiseAddressFrom == nil {
+		r.result.Advertised = r.result.NodeIPs[0]
+	}
 	return err
+}
+
+// acceptAdvertised accepts what kubeadm does, to which a loopback address means a global address of the interface lo.
+func (r *resolver) acceptAdvertised(text string) error {
+	ip, err := netip.ParseAddr(text)
+	switch {
+	case err != nil:
+		return errors.New("must be one IP address")
+	case !ip.IsGlobalUnicast() && !ip.IsLoopback():
+		return errors.New("must not be a link-local, multicast or unspecified address")
+	}
+	r.result.Advertised = ip
+	return nil
 }
 
 func (r *resolver) acceptProviderID(text string) error {
@@ -48,7 +66,8 @@ func (r *resolver) from(at document.Path, v v1alpha1.MachineValue, sources []str
 	}
 	count := len(r.violations)
 	r.oneOf(at+".hostname", v.Hostname, "short", "fqdn")
-	r.oneOf(at+".family", v.Family, "ipv4", "ipv6")
+	r.oneOf(at+".family", v.Family, "ipv4", "ipv6", "ipv4,ipv6", "ipv6,ipv4")
+	r.refuse(strings.Contains(v.Family, ",") && at != "spec.node.ipFrom", at+".family", "is two families, and the field is one address", "use ipv4 or ipv6")
 	r.refuse(v.Family != "" && v.Interface == "", at+".family", "is for interface only", "remove it")
 	r.refuse(v.Key != "" && v.File == "", at+".key", "is for file only", "remove it")
 	r.refuse(v.JSONKeys != nil && v.File == "", at+".jsonKeys", "is for file only", "remove it")
@@ -108,18 +127,21 @@ func (r *resolver) hostname(_ document.Path, v v1alpha1.MachineValue) (string, e
 	return "", errors.New("neither the host name nor /etc/hosts has a domain")
 }
 
-// interfaceAddress takes the first global address of the family.
+// interfaceAddress takes the first global address of each family that is asked for.
 func (r *resolver) interfaceAddress(_ document.Path, v v1alpha1.MachineValue) (string, error) {
 	all, err := r.addresses(v.Interface)
 	if err != nil {
 		return "", errors.New("this interface does not exist")
 	}
-	for _, ip := range all {
-		if ip.Unmap().Is4() == (v.Family != "ipv6") && ip.IsGlobalUnicast() {
-			return ip.Unmap().String(), nil
+	var found []string
+	for family := range strings.SplitSeq(cmp.Or(v.Family, "ipv4"), ",") {
+		i := slices.IndexFunc(all, func(ip netip.Addr) bool { return ip.Unmap().Is4() == (family == "ipv4") && ip.IsGlobalUnicast() })
+		if i < 0 {
+			return "", errors.New("this interface has no global address of the family " + family)
 		}
+		found = append(found, all[i].Unmap().String())
 	}
-	return "", errors.New("this interface has no global address of the family")
+	return strings.Join(found, ","), nil
 }
 
 func (r *resolver) file(at document.Path, v v1alpha1.MachineValue) (string, error) {
