@@ -89,7 +89,8 @@ func (n *node) observe(ctx context.Context, result *sdk.Plan) (member.Step, erro
 	if step == member.Finish && n.s.Spec.Role == settings.Worker {
 		return step, nil
 	}
-	kubeadm, err := ready.Check(ctx, n.m, n.s, step == member.Run)
+	kubeadm, warnings, err := ready.Check(ctx, n.m, n.s, step == member.Run)
+	result.Warnings = append(result.Warnings, warnings...)
 	if err != nil {
 		return 0, err
 	}

@@ -15,10 +15,16 @@ type checker struct {
 	m       sdk.Machine
 	s       settings.Settings
 	missing []sdk.Violation
+	// warnings are of what may make it fail.
+	warnings []sdk.Warning
 }
 
 func (c *checker) miss(field, message, hint string) {
 	c.missing = append(c.missing, sdk.Violation{Field: field, Message: message, Hint: hint})
+}
+
+func (c *checker) warn(field, message string) {
+	c.warnings = append(c.warnings, sdk.Warning{Field: field, Message: message})
 }
 
 // ignored reports that the document turns the failure of kubeadm's own check into a warning.

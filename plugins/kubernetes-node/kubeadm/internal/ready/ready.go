@@ -14,16 +14,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/release"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// Check returns the version of the installed kubeadm, or a Precondition with all that is missing. With fresh the machine has
-// nothing of an earlier run, so that nothing may use the ports of Kubernetes.
-func Check(ctx context.Context, m sdk.Machine, s settings.Settings, fresh bool) (release.Version, error) {
+// Check returns the version of the installed kubeadm and what may be wrong, or a Precondition with all that is missing. With fresh the
+// machine has nothing of an earlier run, so that nothing may use the ports of Kubernetes.
+func Check(ctx context.Context, m sdk.Machine, s settings.Settings, fresh bool) (release.Version, []sdk.Warning, error) {
 	c := &checker{m: m, s: s}
 	kubeadm, err := c.programs(ctx)
 	checks := []func(context.Context) error{c.service, c.hostName}
@@ -41,7 +40,7 @@ func Check(ctx context.Context, m sdk.Machine, s settings.Settings, fresh bool) 
 	if err == nil && len(c.missing) > 0 {
 		err = sdk.Preconditions(c.missing...)
 	}
-	return kubeadm, err
+	return kubeadm, c.warnings, err
 }
 
 // programs checks that the programs are there, and that their versions suit the control plane.
@@ -135,21 +134,6 @@ func (c *checker) forwarding(context.Context) error {
 	if err == nil && strings.TrimSpace(value) != "1" && !ipv6 && !c.ignored("FileContent--proc-sys-net-ipv4-ip_forward") {
 		c.miss("", "net.ipv4.ip_forward is not 1: the machine forwards no packets of pods",
 			"put a Sysctl document with net.ipv4.ip_forward: 1 before this one")
-	}
-	return err
-}
-
-// swap checks that the kubelet, which kubeadm waits for, starts with the swap space of the machine.
-func (c *checker) swap(context.Context) error {
-	tolerated := c.s.Kubelet["failSwapOn"] == false ||
-		slices.Contains(c.s.Spec.Node.KubeletArgs, v1alpha1.Argument{Name: "fail-swap-on", Value: "false"})
-	text, err := c.m.FS.ReadFile("/proc/swaps")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if strings.Count(strings.TrimSpace(string(text)), "\n") > 0 && !tolerated && !c.ignored("Swap") { // a heading, then the swap spaces
-		c.miss("", "swap is on, with which the kubelet does not start",
-			"swapoff -a and remove it from /etc/fstab; or set failSwapOn: false in spec.kubelet.config; then run again")
 	}
 	return err
 }

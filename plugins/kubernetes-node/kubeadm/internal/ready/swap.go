@@ -1,0 +1,47 @@
+package ready
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"regexp"
+	"strings"
+)
+
+// extraArgument is in KUBELET_EXTRA_ARGS, the end of the command line. Source: the drop-in 10-kubeadm.conf of the packages of Kubernetes.
+var extraArgument = regexp.MustCompile(`(?m)^[^#\n]*--fail-swap-on=(true|false)\b`)
+
+// swap checks that the kubelet, which kubeadm waits for, starts with the swap space of the machine. kubeadm only warns.
+func (c *checker) swap(ctx context.Context) error {
+	text, err := c.m.FS.ReadFile("/proc/swaps")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || strings.Count(strings.TrimSpace(string(text)), "\n") == 0 || c.ignored("Swap") { // a heading, then the swap spaces
+		return err
+	}
+	fails := c.s.FailSwapOn()
+	state, err := c.m.Services.State(ctx, "kubelet")
+	extra := strings.Join(state.Environment, "\n")
+	for _, name := range []string{"/etc/default/kubelet", "/etc/sysconfig/kubelet"} {
+		text, readErr := c.m.FS.ReadFile(name)
+		if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
+			err = errors.Join(err, readErr)
+		}
+		extra += "\n" + string(text)
+	}
+	for _, found := range extraArgument.FindAllStringSubmatch(extra, -1) {
+		fail := found[1] != "false"
+		fails = &fail
+	}
+	const remedy = "swapoff -a and remove it from /etc/fstab; or set failSwapOn: false in spec.kubelet.config"
+	switch {
+	case err != nil:
+		return err
+	case fails == nil:
+		c.warn("", "swap is on, with which the kubelet starts only if the cluster has failSwapOn: false for it, which a plan cannot know: "+remedy)
+	case *fails:
+		c.miss("", "swap is on, and with failSwapOn: true, its default, the kubelet does not start", remedy+runAgain)
+	}
+	return nil
+}
