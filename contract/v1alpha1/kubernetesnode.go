@@ -112,6 +112,10 @@ type KubernetesNodeRegistration struct {
 	AdvertiseAddress string `json:"advertiseAddress,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
 	// AdvertiseAddressFrom takes the address from the machine.
 	AdvertiseAddressFrom *MachineValue `json:"advertiseAddressFrom,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
+	// Swap is off to turn swap off, now and at every boot, or keep. With off the lines of /etc/fstab become comments, and no unit of
+	// systemd, swap file or zram turns it on; removing the field does not undo this. In an object of a cluster write "off" with its
+	// quotes. By default swap is kept, with a warning where the cluster decides whether the kubelet starts with it.
+	Swap string `json:"swap,omitempty"`
 	// ProviderID identifies the machine at its infrastructure provider, such as aws:///eu-west-1a/i-0123456789.
 	ProviderID string `json:"providerID,omitempty"`
 	// ProviderIDFrom takes the identifier from the machine.

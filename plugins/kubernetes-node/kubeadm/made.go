@@ -15,10 +15,11 @@ import (
 const madeBy = "made-by"
 
 // fingerprint identifies the settings that kubeadm applies once. Not in it are secrets, what is for one run of kubeadm, and
-// the files, which stay managed.
+// the files and swap, which stay managed.
 func fingerprint(spec v1alpha1.KubernetesNodeSpec) (string, error) {
 	spec.Discovery, spec.CertificateKey, spec.Certificates = nil, nil, nil
 	spec.Files, spec.StaticPods, spec.Timeouts = nil, nil, nil
+	spec.Node.Swap = ""
 	spec.SkipPhases, spec.IgnorePreflightErrors, spec.IgnoreAllPreflightErrors = nil, nil, false
 	if etcd := spec.Etcd; etcd != nil && etcd.External != nil {
 		spec.Etcd = &v1alpha1.Etcd{External: &v1alpha1.ExternalEtcd{Endpoints: etcd.External.Endpoints}}

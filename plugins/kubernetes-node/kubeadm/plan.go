@@ -39,6 +39,11 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.KubernetesNode) (sdk.
 	if step == member.Reset {
 		result.Add(n.reset())
 	}
+	if n.s.Spec.Node.Swap == "off" {
+		if err := n.swapOff(ctx, &result); err != nil {
+			return sdk.Plan{}, err
+		}
+	}
 	again := step == member.Reset // kubeadm reset removes files that match now
 	if err := n.files(&result, s.Files, false, again); err != nil {
 		return sdk.Plan{}, err

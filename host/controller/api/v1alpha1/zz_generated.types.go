@@ -1223,6 +1223,12 @@ type KubernetesNodeRegistration struct {
 	// AdvertiseAddressFrom takes the address from the machine.
 	// +optional
 	AdvertiseAddressFrom *MachineValue `json:"advertiseAddressFrom,omitempty"`
+	// Swap is off to turn swap off, now and at every boot, or keep. With off the lines of /etc/fstab become comments, and no unit of
+	// systemd, swap file or zram turns it on; removing the field does not undo this. In an object of a cluster write "off" with its
+	// quotes. By default swap is kept, with a warning where the cluster decides whether the kubelet starts with it.
+	// +optional
+	// +kubebuilder:validation:Enum="off";"keep";""
+	Swap string `json:"swap,omitempty"`
 	// ProviderID identifies the machine at its infrastructure provider, such as aws:///eu-west-1a/i-0123456789.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`

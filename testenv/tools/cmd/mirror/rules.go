@@ -116,6 +116,7 @@ func nodeBounds() map[string][]bound {
 		"KubernetesCluster.caCertificateValidity":    text(duration),
 		"KubernetesNodeRegistration.imagePullPolicy": values("Always", "IfNotPresent", "Never"),
 		"KubernetesNodeRegistration.cloudProvider":   values("external"),
+		"KubernetesNodeRegistration.swap":            values("off", "keep"),
 		"MachineValue.hostname":                      values("short", "fqdn"),
 		"MachineValue.family":                        values("ipv4", "ipv6", "ipv4,ipv6", "ipv6,ipv4"),
 		"MachineValue.file":                          text(absolute),

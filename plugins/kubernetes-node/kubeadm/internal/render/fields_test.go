@@ -26,6 +26,7 @@ func withoutEffect() map[string]string {
 		"spec.cluster.name":                        "identifies the cluster when a node joins",
 		"spec.node.ipFrom.interface":               "depends on the machine, see the tests of settings",
 		"spec.node.ipFrom.family":                  "depends on the machine, see the tests of settings",
+		"spec.node.swap":                           "is of the machine, see TestSwapOff",
 		"spec.node.ipFrom.hostname":                "is refused",
 		"spec.node.ipFrom.jsonKeys":                "see the tests of settings",
 		"spec.node.nameFrom.jsonKeys":              "see the tests of settings",

@@ -19,6 +19,8 @@ func (r *resolver) files() {
 	for i, f := range r.spec.Files {
 		at := document.Path("spec.files").Index(i)
 		r.filePath(at+".path", f.Path, paths)
+		r.refuse(r.spec.Node.Swap == "off" && slices.Contains([]string{"/etc/fstab", "/etc/waagent.conf"}, f.Path), at+".path",
+			"is a file that spec.node.swap: off edits", "remove one of the two")
 		r.oneOf(at+".when", f.When, "beforeKubernetes", "afterKubernetes")
 		r.oneOf(at+".encoding", f.Encoding, "base64")
 		file := File{Field: string(at), After: f.When == "afterKubernetes", FileSpec: sdk.FileSpec{

@@ -77,6 +77,8 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 	r.matches(at+".criSocket", n.CRISocket, socket, "is not the address of a container runtime", hint)
 	r.oneOf(at+".imagePullPolicy", n.ImagePullPolicy, "Always", "IfNotPresent", "Never")
 	r.oneOf(at+".cloudProvider", n.CloudProvider, "external")
+	r.oneOf(at+".swap", n.Swap, "off", "keep")
+	r.refuse(n.Swap != "" && r.result.Windows, at+".swap", "Windows has no such setting", "remove it")
 }
 
 func (r *resolver) labelKey(field document.Path, key string) {

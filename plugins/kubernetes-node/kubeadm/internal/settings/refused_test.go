@@ -86,6 +86,9 @@ func refusals() map[string]string {
 			"spec.node.kubeletArgs[2].name: is set elsewhere: spec.node.ip\nspec.node.kubeletArgs[3].name: is set elsewhere: kubeadm sets it\n" +
 			"spec.node.kubeletArgs[4].value: has blanks, quotes, $ or \\, which kubeadm's file of arguments cannot express\n" +
 			"spec.node.kubeletArgs[5].value: has blanks, quotes, $ or \\, which kubeadm's file of arguments cannot express",
+		i + "node: {swap: 'on'}": "spec.node.swap: is not a value of this field",
+		i + "node: {swap: off}\nfiles: [{path: /etc/fstab, content: a}]":  "spec.files[0].path: is a file that spec.node.swap: off edits",
+		i + "node: {swap: keep}\nfiles: [{path: /etc/fstab, content: a}]": "",
 		i + "node: {criSocket: /run/a.sock, imagePullPolicy: Sometimes, cloudProvider: aws}": "spec.node.criSocket: is not the address of a container runtime\nspec.node.imagePullPolicy: is not a value of this field\n" +
 			"spec.node.cloudProvider: is not a value of this field",
 		// kubelet and kube-proxy
@@ -170,6 +173,7 @@ func TestRefusedOnWindows(t *testing.T) {
 		initSpec: "spec.role: Windows has no control plane",
 		joinSpec: "spec.role: Windows has no control plane",
 		workerSpec + `files: [{path: 'C:\a', content: b}, {path: /a, content: b}, {path: 'C:\b\..\c', content: b}, {path: 'C:\d', content: b, mode: "0600", owner: "a:b"}]`: "spec.files[1].path: must be an absolute path in its shortest form\nspec.files[2].path: must be an absolute path in its shortest form\nspec.files[3].mode: Windows has no such mode\nspec.files[3].owner: Windows has no such owner",
+		workerSpec + "node: {swap: off}":                       "spec.node.swap: Windows has no such setting",
 		workerSpec + "node: {criSocket: 'unix:///run/a.sock'}": "spec.node.criSocket: is not the address of a container runtime",
 	} {
 		_, violations, err := spec(t, text, windows)
