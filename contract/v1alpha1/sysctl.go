@@ -23,7 +23,8 @@ type SysctlSpec struct {
 	// Parameters maps a key to its value. A key has dots or slashes; its first separator determines which, as in
 	// sysctl.d(5). A parameter here takes precedence over the same parameter of a profile.
 	Parameters map[string]IntOrString `json:"parameters,omitempty"`
-	// Profiles are named sets of parameters and modules: kubernetes, kubelet-protect-defaults.
+	// Profiles are named sets of parameters and modules: kubernetes for nodes of a cluster with IPv4, kubernetes-ipv6 for one with IPv6,
+	// both for one with both, and kubelet-protect-defaults.
 	Profiles []string `json:"profiles,omitempty"`
 	// Modules are kernel modules to load now and at boot. A module built into the kernel counts as loaded.
 	Modules []string `json:"modules,omitempty"`
@@ -67,9 +68,9 @@ type SysctlProfile struct {
 //go:embed profiles/Sysctl.json
 var sysctlProfiles []byte
 
-// SysctlProfiles returns the profiles of Sysctl by name. kubernetes is what Kubernetes' page of container
-// runtimes requires, which kubeadm's preflight checks in part; without kubelet-protect-defaults a kubelet with protectKernelDefaults does
-// not start (kubernetes pkg/kubelet/cm).
+// SysctlProfiles returns the profiles of Sysctl by name. kubernetes is what Kubernetes' page of container runtimes requires, which
+// kubeadm's preflight checks in part. Of kubernetes-ipv6 the kernel forwards by all, and kubeadm's preflight reads default ("Dual-stack
+// support with kubeadm"). Without kubelet-protect-defaults a kubelet with protectKernelDefaults does not start (kubernetes pkg/kubelet/cm).
 func SysctlProfiles() map[string]SysctlProfile {
 	var all map[string]SysctlProfile
 	if err := json.Unmarshal(sysctlProfiles, &all); err != nil {

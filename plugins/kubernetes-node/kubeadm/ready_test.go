@@ -101,3 +101,81 @@ func TestNoVersion(t *testing.T) {
 		require.ErrorContains(t, err, "does not report a version of Kubernetes")
 	}
 }
+
+// TestForwarding: a machine forwards packets of each family that its cluster has, and kubeadm refuses no machine after that.
+func TestForwarding(t *testing.T) {
+	t.Parallel()
+	const v4, v6, v6default = "net.ipv4.ip_forward is not 1", "net.ipv6.conf.all.forwarding is not 1", "net.ipv6.conf.default.forwarding is not 1"
+	cluster := func(pods, services string) string {
+		return "role: controlPlaneInit\nkubernetesVersion: v1.37.1\ncluster: {podSubnets: [" + pods + "], serviceSubnets: [" + services + "]}\n"
+	}
+	const pods4, services4, pods6, services6 = "10.244.0.0/16", "10.96.0.0/16", "'2001:db8:42::/56'", "'2001:db8:43::/112'"
+	both := cluster(pods4+", "+pods6, services4+", "+services6)
+	join := func(role, endpoint, node string) string {
+		return "role: " + role + "\nkubernetesVersion: v1.37.1\ncluster: {endpoint: '" + endpoint + "'}\nnode: {" + node + "}\n" +
+			"discovery: {token: {value: " + token + "}, caCertHashes: ['" + newIdentity(t, "node").hash + "']}\n"
+	}
+	const dns, ip4, ip6 = "api.example.com:6443", "192.0.2.1:6443", "[2001:db8::1]:6443"
+	const node4, node6, node46 = "ip: 192.0.2.10", "ip: '2001:db8::10'", "ip: '192.0.2.10,2001:db8::10'"
+	for _, c := range []struct {
+		spec string
+		on   string // ip_forward, conf/all/forwarding, conf/default/forwarding
+		says []string
+	}{
+		{creator, "100", nil},
+		{creator, "011", []string{v4}},
+		{both, "111", nil},
+		{both, "100", []string{v6}},
+		{both, "110", []string{v6default}},
+		{both, "011", []string{v4}},
+		{both, "000", []string{v4, v6}},
+		{both, "1--", []string{v6}},
+		{both + "ignorePreflightErrors: [FileContent--proc-sys-net-ipv6-conf-default-forwarding]\n", "100", nil},
+		{both + "node: {ip: 192.0.2.10}\n", "100", []string{v6}},
+		{cluster(pods6, services6), "011", nil},
+		{cluster(pods6, services6), "100", []string{v6}},
+		{cluster(pods6, services6) + "node: {" + node6 + "}\n", "011", nil},
+		{cluster(pods4, services4) + "node: {" + node46 + "}\n", "100", nil},
+		{cluster(pods4+", "+pods6, services4), "100", []string{v6}},
+		{join("worker", dns, ""), "100", nil},
+		{join("worker", dns, ""), "011", nil},
+		{join("worker", dns, ""), "000", []string{v4}},
+		{join("worker", dns, node46), "100", []string{v6}},
+		{join("worker", dns, node46), "111", nil},
+		{join("worker", dns, node6), "011", nil},
+		{join("worker", dns, node6), "100", []string{v6}},
+		{join("worker", dns, node4), "100", nil},
+		{join("worker", dns, node4), "011", []string{v4}},
+		{join("worker", ip4, node46), "100", []string{v6}},
+		{join("worker", ip4, ""), "011", []string{v4}},
+		{join("worker", ip6, ""), "100", []string{v6}},
+		{join("worker", ip4, node6), "011", []string{v4}},
+		{join("controlPlaneJoin", dns, node46), "100", []string{v6}},
+		{join("controlPlaneJoin", ip6, ""), "011", nil},
+		{join("controlPlaneJoin", dns, "ip: 192.0.2.10, advertiseAddress: '2001:db8::10'"), "100", nil},
+	} {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			f := fixture(t, &critest.Runtime{})
+			for i, name := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/ipv6/conf/default/forwarding"} {
+				delete(f.Kernel.Parameters, name)
+				if c.on[i] != '-' {
+					f.Kernel.Parameters[name] = c.on[i:i+1] + "\n"
+				}
+			}
+			_, err := plan(t.Context(), f.Machine, decode(t, c.spec))
+			if len(c.says) == 0 {
+				require.NoError(t, err, c.spec)
+				return
+			}
+			e := pluginv1.AsError(err)
+			require.NotNil(t, e, c.spec)
+			require.Equal(t, pluginv1.CodePrecondition, e.Code)
+			require.False(t, e.Final)
+			require.Len(t, e.Violations, len(c.says), "%s%v", c.spec, e)
+			for i, says := range c.says {
+				assert.Contains(t, e.Violations[i].Message, says)
+			}
+		})
+	}
+}

@@ -128,8 +128,8 @@ func (r *resolver) profileParameter(p parameter, profileName string) {
 	case sameValue(other.value, p.value):
 	case other.explicit:
 		message := fmt.Sprintf("the document's value %s overrides %s of profile %s", other.value, p.value, profileName)
-		if p.key == ipForward {
-			message += "; kubeadm's preflight fails unless it is 1 (FileContent--proc-sys-net-ipv4-ip_forward)"
+		if p.key == ipForward || p.key == ipv6Forward {
+			message += "; kubeadm's preflight fails unless it is 1 (FileContent--proc-sys-" + strings.ReplaceAll(string(p.key), "/", "-") + ")"
 		}
 		r.warnings = append(r.warnings, sdk.Warning{Field: other.field, Message: message})
 	default:

@@ -124,6 +124,8 @@ func TestProfileValues(t *testing.T) {
 	for name, want := range map[string]string{
 		"kubernetes": "net.ipv4.ip_forward=1 net.bridge.bridge-nf-call-ip6tables=1 net.bridge.bridge-nf-call-iptables=1" +
 			" modules overlay br_netfilter",
+		"kubernetes-ipv6": "net.ipv6.conf.all.forwarding=1 net.ipv6.conf.default.forwarding=1 net.bridge.bridge-nf-call-ip6tables=1" +
+			" modules overlay br_netfilter",
 		"kubelet-protect-defaults": "kernel.keys.root_maxbytes=25000000 kernel.keys.root_maxkeys=1000000 kernel.panic=10" +
 			" kernel.panic_on_oops=1 vm.overcommit_memory=1 vm.panic_on_oom=0 modules",
 	} {

@@ -24,4 +24,8 @@ func profiles() map[string]profile {
 	return all
 }
 
-const ipForward sysctld.Key = "net/ipv4/ip_forward"
+// The parameters that kubeadm's preflight reads.
+const (
+	ipForward   sysctld.Key = "net/ipv4/ip_forward"
+	ipv6Forward sysctld.Key = "net/ipv6/conf/default/forwarding"
+)

@@ -725,10 +725,11 @@ type SysctlSpec struct {
 	// sysctl.d(5). A parameter here takes precedence over the same parameter of a profile.
 	// +optional
 	Parameters map[string]IntOrString `json:"parameters,omitempty"`
-	// Profiles are named sets of parameters and modules: kubernetes, kubelet-protect-defaults.
+	// Profiles are named sets of parameters and modules: kubernetes for nodes of a cluster with IPv4, kubernetes-ipv6 for one with IPv6,
+	// both for one with both, and kubelet-protect-defaults.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:items:Enum="kubernetes";"kubelet-protect-defaults"
+	// +kubebuilder:validation:items:Enum="kubernetes";"kubernetes-ipv6";"kubelet-protect-defaults"
 	Profiles []string `json:"profiles,omitempty"`
 	// Modules are kernel modules to load now and at boot. A module built into the kernel counts as loaded.
 	// +optional

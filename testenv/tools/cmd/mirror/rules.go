@@ -80,7 +80,7 @@ func bounds() map[string][]bound {
 		"MakeStep.threshold":     text(duration),
 		"WaitForSync.timeout":    text(duration),
 		"WaitForSync.maxOffset":  text(duration),
-		"SysctlSpec.profiles":    values("kubernetes", "kubelet-protect-defaults"),
+		"SysctlSpec.profiles":    values("kubernetes", "kubernetes-ipv6", "kubelet-protect-defaults"),
 		"SysctlSpec.modules":     text(`[A-Za-z0-9_][A-Za-z0-9_-]{0,54}`),
 		"DomainJoinSpec.state":   values("present", "absent"),
 		"DomainJoinSpec.leave":   values("delete", "disable"),

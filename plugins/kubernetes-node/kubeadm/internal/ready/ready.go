@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -125,17 +123,6 @@ func (c *checker) hostName(context.Context) error {
 			"set the host name before this document, or remove spec.node.name or the profile")
 	}
 	return nil
-}
-
-// forwarding checks the parameter without which no pod reaches another node.
-func (c *checker) forwarding(context.Context) error {
-	value, err := c.m.Kernel.Parameter("net/ipv4/ip_forward")
-	ipv6 := len(c.s.NodeIPs) > 0 && !slices.ContainsFunc(c.s.NodeIPs, netip.Addr.Is4)
-	if err == nil && strings.TrimSpace(value) != "1" && !ipv6 && !c.ignored("FileContent--proc-sys-net-ipv4-ip_forward") {
-		c.miss("", "net.ipv4.ip_forward is not 1: the machine forwards no packets of pods",
-			"put a Sysctl document with net.ipv4.ip_forward: 1 before this one")
-	}
-	return err
 }
 
 // disk checks that a node fits on the file systems that it writes to. etcd alone reserves 128 MiB for its log, and images are

@@ -1,7 +1,9 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -91,4 +93,40 @@ func lastArgument(args []v1alpha1.Argument, name string) int {
 		}
 	}
 	return last
+}
+
+// Families are IPv4 and IPv6, as far as pods of this node have addresses of them; nil if that is not known. For controlPlaneInit they are
+// those of kubeadm's InitNodeChecks. A node that joins does not have the ranges of its cluster: its own addresses, and the address of the
+// API server, which kubeadm's JoinNodeChecks look at, tell the families.
+func (s Settings) Families() []string {
+	var all []netip.Addr
+	if s.Spec.Role == Init {
+		c := s.Spec.Cluster
+		services := c.ServiceSubnets
+		if len(services) == 0 {
+			services = []string{defaultServices}
+		}
+		for _, text := range slices.Concat(services, c.PodSubnets) {
+			if p, err := netip.ParsePrefix(text); err == nil {
+				all = append(all, p.Addr())
+			}
+		}
+		all = append(all, s.Advertised)
+	} else {
+		all = slices.Clone(s.NodeIPs)
+		if d := s.Spec.Discovery; d != nil && d.Token != nil {
+			host, _, _ := net.SplitHostPort(cmp.Or(d.Endpoint, s.Spec.Cluster.Endpoint))
+			if ip, err := netip.ParseAddr(host); err == nil {
+				all = append(all, ip)
+			}
+		}
+	}
+	var families []string
+	if slices.ContainsFunc(all, netip.Addr.Is4) {
+		families = append(families, "IPv4")
+	}
+	if slices.ContainsFunc(all, netip.Addr.Is6) {
+		families = append(families, "IPv6")
+	}
+	return families
 }
