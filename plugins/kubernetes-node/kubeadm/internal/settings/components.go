@@ -11,6 +11,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
 )
 
 // Component is a component of the control plane: its field in the spec, the name of its static pod, and what the document
@@ -37,6 +38,12 @@ func (r *resolver) components() {
 		at := document.Path("spec").Field(c.Field)
 		r.arguments(at+".args", c.Want.Args)
 		r.environment(at+".env", c.Want.Env)
+		if i := lastArgument(c.Want.Args, "advertise-address"); i >= 0 && c.Field == "apiServer" {
+			r.result.Warnings = append(r.result.Warnings, sdk.Warning{
+				Field:   string((at + ".args").Index(i)) + ".name",
+				Message: "gives every control plane this address, and kubeadm and etcd use another one: set spec.node.advertiseAddress instead",
+			})
+		}
 		r.matches(at+".image", c.Want.Image, image, "is not the reference of an image", "write it like registry.example.com/kube-apiserver:v1.37.1")
 		names := map[string]document.Path{}
 		for i, v := range c.Want.Volumes {

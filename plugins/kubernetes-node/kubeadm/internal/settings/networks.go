@@ -29,7 +29,7 @@ func (r *resolver) subnets(at document.Path, c v1alpha1.KubernetesCluster) {
 	}
 	for _, p := range pods {
 		for _, s := range services {
-			message := "contains " + other + ": the controller manager gives no node an address of a service, but other allocators of addresses do not know the range"
+			message := "contains " + other + ": the controller manager leaves that out of the ranges of nodes, but a network plugin with ranges of its own need not"
 			if s.Bits() <= p.Bits() {
 				message = "is within " + other + ": the controller manager has no range left for a node"
 			}

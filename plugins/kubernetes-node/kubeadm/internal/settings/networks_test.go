@@ -44,6 +44,28 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
+// TestAdvertised: each way to give the address of the API server that is not node.advertiseAddress leads to it.
+func TestAdvertised(t *testing.T) {
+	t.Parallel()
+	s, violations, err := spec(t, initSpec+"apiServer: {args: [{name: v, value: '2'}, {name: advertise-address, value: 192.0.2.1}]}")
+	require.NoError(t, err)
+	require.Empty(t, violations)
+	require.Len(t, s.Warnings, 1)
+	assert.Equal(t, "spec.apiServer.args[1].name", s.Warnings[0].Field)
+	assert.Contains(t, s.Warnings[0].Message, "set spec.node.advertiseAddress instead")
+
+	_, violations, err = spec(t, initSpec+"node: {ip: 10.100.0.1, kubeletArgs: [{name: node-ip, value: '10.200.0.1,fd00:1:2:3::2'}]}")
+	require.NoError(t, err)
+	require.Len(t, violations, 1)
+	assert.Contains(t, violations[0].Hint, "set spec.node.advertiseAddress")
+
+	s, violations, err = spec(t, initSpec+"node: {ip: '10.200.0.1,fd00:1:2:3::2', advertiseAddress: 10.100.0.1}")
+	require.NoError(t, err)
+	require.Empty(t, violations)
+	assert.Equal(t, "10.100.0.1", s.Advertised.String())
+	assert.Len(t, s.NodeIPs, 2)
+}
+
 // TestOverlap: ranges of pods and services that overlap are a warning, also where one is the default.
 func TestOverlap(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,11 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 		field := (at + ".kubeletArgs").Index(i)
 		r.matches(field+".name", a.Name, argumentName, "is not the name of an argument", "write it without leading dashes")
 		r.refuse(a.Name == "", field+".name", "is empty", "")
-		r.refuse(own[a.Name] != "", field+".name", "is set elsewhere: "+own[a.Name], "remove it")
+		hint := "remove it"
+		if a.Name == "node-ip" {
+			hint = "give this value there; if the API server has another address, set spec.node.advertiseAddress"
+		}
+		r.refuse(own[a.Name] != "", field+".name", "is set elsewhere: "+own[a.Name], hint)
 		r.refuse(!kubeletValue.MatchString(a.Value), field+".value", "has blanks, quotes, $ or \\, which kubeadm's file of arguments cannot express",
 			"use a field of spec.kubelet.config instead")
 	}
