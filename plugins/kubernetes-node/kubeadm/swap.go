@@ -19,11 +19,11 @@ const swapDropIn = "# machineadm keeps swap off: spec.node.swap.\n" +
 	"[Unit]\nConditionPathExists=!/\n"
 
 // swapServices turn swap on without a unit of the type swap: of zram-tools, zram-config, dphys-swapfile, systemd-swap, swapspace, and of
-// the images of Armbian and Jetson.
+// the images of Armbian, Jetson and CentOS on Azure.
 func swapServices() []string {
 	return []string{
 		"zramswap.service", "zram-config.service", "zram-swap.service", "dphys-swapfile.service", "systemd-swap.service", "swapspace.service",
-		"armbian-zram-config.service", "nvzramconfig.service",
+		"armbian-zram-config.service", "nvzramconfig.service", "temp-disk-swapfile.service",
 	}
 }
 

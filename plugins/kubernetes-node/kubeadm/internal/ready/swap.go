@@ -17,7 +17,7 @@ func (c *checker) swap(ctx context.Context) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil || strings.Count(strings.TrimSpace(string(text)), "\n") == 0 || c.ignored("Swap") || c.s.Spec.Node.Swap == "off" { // a heading, then the swap spaces
+	if err != nil || strings.Count(strings.TrimSpace(string(text)), "\n") == 0 || c.s.Spec.Node.Swap == "off" { // a heading, then the swap spaces
 		return err
 	}
 	fails := c.s.FailSwapOn()
@@ -34,15 +34,18 @@ func (c *checker) swap(ctx context.Context) error {
 		fail := found[1] != "false"
 		fails = &fail
 	}
+	const doesNotStart = "swap is on, and with failSwapOn: true, its default, the kubelet does not start"
 	const remedy = "set spec.node.swap: off; or failSwapOn: false in spec.kubelet.config"
 	switch {
 	case err != nil:
 		return err
-	case fails == nil && c.s.Spec.Node.Swap == "":
+	case fails == nil && c.s.Spec.Node.Swap == "" && !c.ignored("Swap"):
 		c.warn("spec.node.swap", "swap is on, with which the kubelet starts only if the cluster has failSwapOn: false for it, which a plan cannot know: "+
 			remedy+"; or, if the cluster has it, spec.node.swap: keep")
+	case fails != nil && *fails && c.ignored("Swap"): // the kubelet does not read what kubeadm ignores
+		c.warn("spec.ignorePreflightErrors", doesNotStart+": "+remedy)
 	case fails != nil && *fails:
-		c.miss("spec.node.swap", "swap is on, and with failSwapOn: true, its default, the kubelet does not start", remedy+runAgain)
+		c.miss("spec.node.swap", doesNotStart, remedy+runAgain)
 	}
 	return nil
 }
