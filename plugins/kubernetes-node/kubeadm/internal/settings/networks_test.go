@@ -66,18 +66,50 @@ func TestAdvertised(t *testing.T) {
 	assert.Len(t, s.NodeIPs, 2)
 }
 
+// TestFirstFamily: the API server does not start with an address of another family than the first range of services.
+func TestFirstFamily(t *testing.T) {
+	t.Parallel()
+	const ipv6 = "cluster: {serviceSubnets: ['2001:db8::/112', 10.96.0.0/16]}\n"
+	for text, c := range map[string]struct{ refused, warned string }{
+		ipv6 + "node: {ip: 192.0.2.1}":                                    {refused: "spec.node.ip"},
+		ipv6 + "node: {ip: '192.0.2.1,2001:db8::1'}":                      {refused: "spec.node.ip"},
+		ipv6 + "node: {ip: '192.0.2.1', advertiseAddress: '2001:db8::1'}": {},
+		ipv6 + "node: {ip: '2001:db8::1,192.0.2.1'}":                      {},
+		ipv6: {warned: "spec.node.advertiseAddress"},
+		ipv6 + "node: {ipFrom: {interface: eth0, family: 'ipv6,ipv4'}}": {},
+		"cluster: {serviceSubnets: [10.96.0.0/16, '2001:db8::/112']}":   {},
+		"cluster: {}": {},
+		ipv6 + "node: {ip: 192.0.2.1}\n" + server("endpoint-reconciler-type", "none"): {},
+		ipv6 + server("advertise-address", "'2001:db8::1'"):                           {warned: "spec.apiServer.args[0].name"},
+	} {
+		s, violations, err := spec(t, initSpec+text)
+		require.NoError(t, err, text)
+		var got struct{ refused, warned string }
+		if len(violations) > 0 {
+			got.refused = violations[0].Field
+		}
+		if len(s.Warnings) > 0 {
+			got.warned = s.Warnings[0].Field
+		}
+		assert.Equal(t, c, got, text)
+	}
+}
+
+func server(name, value string) string {
+	return "apiServer: {args: [{name: " + name + ", value: " + value + "}]}\n"
+}
+
 // TestOverlap: ranges of pods and services that overlap are a warning, also where one is the default.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"10.244.0.0/16,2001:db8:42::/56 10.96.0.0/16,2001:db8:42:1::/112": "contains spec.cluster.serviceSubnets: ",
-		"10.0.0.0/8 -":                    "contains the default of spec.cluster.serviceSubnets, 10.96.0.0/12: ",
-		"10.100.0.0/16 -":                 "is within the default of spec.cluster.serviceSubnets, 10.96.0.0/12: ",
-		"10.96.0.0/16 10.96.0.0/16":       "is within spec.cluster.serviceSubnets: ",
-		"2001:db8::/56 -":                 "",
-		"- 10.244.0.0/16":                 "",
-		"10.244.0.0/16,2001:db8::/56 -":   "",
-		"10.244.0.0/16 2001:db8:42::/112": "",
+		"10.0.0.0/8 -":                  "contains the default of spec.cluster.serviceSubnets, 10.96.0.0/12: ",
+		"10.100.0.0/16 -":               "is within the default of spec.cluster.serviceSubnets, 10.96.0.0/12: ",
+		"10.96.0.0/16 10.96.0.0/16":     "is within spec.cluster.serviceSubnets: ",
+		"2001:db8::/56 -":               "",
+		"- 10.244.0.0/16":               "",
+		"10.244.0.0/16,2001:db8::/56 -": "",
 	} {
 		pods, services, _ := strings.Cut(line, " ")
 		s, violations, err := spec(t, networks(pods, services, "-"))

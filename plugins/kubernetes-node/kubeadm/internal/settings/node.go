@@ -9,6 +9,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
 )
 
 // ownArguments maps arguments of the kubelet to what sets them.
@@ -97,28 +98,45 @@ func (r *resolver) labelValue(field document.Path, value string) {
 	r.matches(field, value, labelName, "is not the value of a label", "use at most 63 letters, digits, ., _ and -")
 }
 
-// advertised refuses an address with which the API server does not start: its validatePublicIPServiceClusterIPRangeIPFamilies.
+// advertised refuses an address with which the API server does not start, and warns where kubeadm may choose one: its
+// validatePublicIPServiceClusterIPRangeIPFamilies.
 func (r *resolver) advertised(at document.Path) {
 	services, name := r.spec.Cluster.ServiceSubnets, "spec.cluster.serviceSubnets"
 	if len(services) == 0 {
 		services, name = []string{defaultServices}, "the default of "+name+", "+defaultServices
 	}
-	ip := r.result.Advertised
+	ip, n := r.result.Advertised, r.spec.Node
 	first, err := netip.ParsePrefix(services[0])
-	if r.spec.Role != Init || err != nil || !ip.IsValid() || ip.IsLoopback() || ip.Is4() == first.Addr().Is4() {
+	if r.spec.Role != Init || err != nil || ip.IsLoopback() || r.argumentOfServer("advertise-address") != "" || r.argumentOfServer("endpoint-reconciler-type") == "none" {
 		return
 	}
-	n := r.spec.Node
 	field, value := at+".advertiseAddress", n.AdvertiseAddress
-	if value == "" && n.AdvertiseAddressFrom == nil {
-		field, value = at+".ip", n.IP
+	given := value != "" || n.AdvertiseAddressFrom != nil
+	if !given && (n.IP != "" || n.IPFrom != nil) {
+		field, value, given = at+".ip", n.IP, true
 	}
 	message, hint := "is of another family than the first of "+name+", with which the API server does not start", "begin both with the same family"
-	if value == "" {
+	switch {
+	case !given && first.Addr().Is6():
+		r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(field), Message: "is absent: kubeadm takes the address of the default route, and one of IPv4 " +
+			message + "; set spec.node.advertiseAddress or spec.node.ip"})
+	case !ip.IsValid() || ip.Is4() == first.Addr().Is4():
+	case value == "":
 		r.wait(field+"From", message, hint)
-		return
+	default:
+		r.refuse(true, field, message, hint)
 	}
-	r.refuse(true, field, message, hint)
+}
+
+// argumentOfServer returns the value of an argument of the API server, or "".
+func (r *resolver) argumentOfServer(name string) string {
+	if r.spec.APIServer == nil {
+		return ""
+	}
+	if i := lastArgument(r.spec.APIServer.Args, name); i >= 0 {
+		return r.spec.APIServer.Args[i].Value
+	}
+	return ""
 }
 
 // defaultName takes the host name, as the kubelet does.
