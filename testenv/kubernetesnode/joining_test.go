@@ -1,9 +1,12 @@
 package kubernetesnode
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/testenv/cluster"
 	"github.com/machineadm/machineadm/testenv/nodes"
@@ -84,6 +87,24 @@ func TestJoinFails(t *testing.T) {
 			text: joining, values: values("ARGUMENT", "{name: no-such-argument, value: x}"), wait: 10 * time.Second, phase: "kubelet-wait-bootstrap",
 			message: "kubeadm join failed in the phase kubelet-wait-bootstrap: the kubelet does not become healthy",
 			cause:   "kubelet: command failed: failed to parse kubelet flag: unknown flag: --no-such-argument", remedy: "see the log of the kubelet",
+		})
+	})
+	t.Run("a family that the machine does not forward", func(t *testing.T) {
+		const path = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config"
+		var kubeadm struct{ Data map[string]string }
+		require.NoError(t, cluster.Get(t, c.Node, path, &kubeadm))
+		set := func(text string) {
+			data, err := json.Marshal(map[string]any{"data": map[string]string{"ClusterConfiguration": text}})
+			require.NoError(t, err)
+			cluster.API(t, c.Node, path, "--request", "PATCH", "--header", "Content-Type: application/merge-patch+json", "--data", string(data))
+		}
+		text := kubeadm.Data["ClusterConfiguration"]
+		set(strings.Replace(text, "\nnetworking:\n", "\nnetworking:\n  podSubnet: 10.244.0.0/16,2001:db8:42::/56\n", 1))
+		defer set(text)
+		worker.MustExec(t, "sh", "-c", "echo 0 >/proc/sys/net/ipv6/conf/all/forwarding")
+		worker.fails(t, failure{
+			text: joining, values: values(), message: "net.ipv6.conf.all.forwarding is not 1: the machine forwards no IPv6 packets of pods",
+			remedy: "put a Sysctl document with the profile kubernetes-ipv6 before this one",
 		})
 	})
 	worker.applied(t, joining, values("DISCOVERY", "10m", "WAIT", "10m")...)

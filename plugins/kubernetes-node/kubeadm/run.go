@@ -27,8 +27,10 @@ const (
 // context of the document is the limit.
 func (n *node) run(ctx context.Context, p sdk.Progress, args ...string) error {
 	if args[0] == "join" {
-		if err := n.skew(ctx); err != nil {
-			return err
+		for _, check := range []func(context.Context) error{n.skew, n.fits} {
+			if err := check(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	command := machine.Command{Name: "kubeadm", Args: args, Timeout: 24 * time.Hour, Grace: grace}
@@ -76,18 +78,36 @@ func (n *node) run(ctx context.Context, p sdk.Progress, args ...string) error {
 // skew refuses to join a control plane of a version that the node does not fit, because kubeadm checks that for control planes
 // alone. Why there is no answer is for kubeadm to find out.
 func (n *node) skew(ctx context.Context) error {
-	discovery := n.s.Spec.Discovery
-	endpoint := cmp.Or(discovery.Endpoint, n.s.Spec.Cluster.Endpoint)
-	if discovery.Kubeconfig != nil {
-		endpoint = member.Server(discovery.Kubeconfig.Reveal())
-	}
-	control, ok := member.ServerVersion(ctx, endpoint)
+	control, ok := member.ServerVersion(ctx, n.endpoint())
 	if want := n.s.Version; !ok || control.Major == want.Major && control.Minor >= want.Minor && control.Minor <= want.Minor+3 {
 		return nil
 	}
 	return sdk.At(sdk.Precondition("the control plane is "+control.String()+
 		": a node must not be newer, nor more than three minor versions older", "use the version of the control plane, with its kubeadm and kubelet"),
 		"spec.kubernetesVersion")
+}
+
+// fits refuses to join a cluster with families that the machine does not forward, or whose kubelets do not start with its swap: kubeadm
+// does not check the first, and waits for the second in vain. A plan does not ask the cluster.
+func (n *node) fits(ctx context.Context) error {
+	d := n.s.Spec.Discovery
+	if d.Token == nil || n.s.Windows {
+		return nil
+	}
+	s := n.s
+	if s.Cluster = member.Configured(ctx, n.endpoint(), d.Token.Reveal(), d.CACertHashes); s.Cluster == nil {
+		return nil
+	}
+	return ready.Cluster(ctx, n.m, s)
+}
+
+// endpoint is the HOST:PORT of the API server that a node asks to join.
+func (n *node) endpoint() string {
+	d := n.s.Spec.Discovery
+	if d.Kubeconfig != nil {
+		return member.Server(d.Kubeconfig.Reveal())
+	}
+	return cmp.Or(d.Endpoint, n.s.Spec.Cluster.Endpoint)
 }
 
 // explain adds which containers of the control plane have failed and why, and for the administrator their status and the log

@@ -3,16 +3,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/internal/cri/critest"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/member"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -46,6 +52,69 @@ func TestSkew(t *testing.T) {
 			for _, c := range f.Commands.Calls() {
 				require.NotContains(t, c.Args, "join")
 			}
+		})
+	}
+}
+
+// TestAskedCluster: what a plan cannot know of the cluster is asked right before the join, of a server that the hashes pin.
+func TestAskedCluster(t *testing.T) {
+	t.Parallel()
+	const v4, v6 = "10.244.0.0/16", "2001:db8::/56"
+	const on = "Filename\n/dev/sda2 partition 1 0 -2\n"
+	for name, c := range map[string]struct{ pods, kubelet, swaps, node, hash, says string }{
+		"IPv4":                           {pods: v4},
+		"both families":                  {pods: v4 + "," + v6, says: "net.ipv6.conf.all.forwarding is not 1"},
+		"both families, one of the node": {pods: v4 + "," + v6, node: "ip: 192.0.2.1", says: "net.ipv6.conf.all.forwarding is not 1"},
+		"swap":                           {pods: v4, swaps: on, says: "swap is on, and with failSwapOn: true"},
+		"swap that is kept":              {pods: v4, swaps: on, node: "swap: keep", says: "swap is on, and with failSwapOn: true"},
+		"swap that the cluster has":      {pods: v4, swaps: on, kubelet: "failSwapOn: false"},
+		"another authority":              {pods: v6, hash: "sha256:" + strings.Repeat("0", 64)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var authority []byte
+			var tokens atomic.Int32
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				data := map[string]string{}
+				switch _, name, _ := strings.Cut(r.URL.Path, "/configmaps/"); name {
+				case "cluster-info":
+					data["kubeconfig"] = "clusters: [{name: '', cluster: {certificate-authority-data: " + base64.StdEncoding.EncodeToString(authority) + "}}]\n"
+				case "kubeadm-config":
+					data["ClusterConfiguration"] = "networking: {podSubnet: '" + c.pods + "', serviceSubnet: 10.96.0.0/12}\n"
+				case "kubelet-config":
+					data["kubelet"] = "kind: KubeletConfiguration\n" + c.kubelet
+				}
+				if r.Header.Get("Authorization") == "Bearer "+token {
+					tokens.Add(1)
+				} else if data["kubeconfig"] == "" {
+					w.WriteHeader(http.StatusUnauthorized)
+				}
+				_ = json.NewEncoder(w).Encode(map[string]any{"data": data}) // the client notices
+			}))
+			t.Cleanup(server.Close)
+			other := newIdentity(t, "other")
+			authority = append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), other.cert...)
+			ca := newIdentity(t, "node")
+			spec := strings.Replace(ca.worker(), "discovery: {", "node: {"+c.node+"}\ndiscovery: {endpoint: '"+strings.TrimPrefix(server.URL, "https://")+"', ", 1)
+			f := fixture(t, &critest.Runtime{})
+			f.WriteFiles(t, map[string]string{"/proc/swaps": c.swaps})
+			f.Commands.On("kubeadm join --config /dev/stdin", machine.Result{})
+			hash := cmp.Or(c.hash, member.CertificateHash(authority))
+			p, err := plan(t.Context(), f.Machine, decode(t, strings.Replace(spec, ca.hash, hash, 1)))
+			require.NoError(t, err)
+			_, err = apply(t, p)
+			require.Equal(t, c.hash == "", tokens.Load() == 2)
+			if c.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			e := pluginv1.AsError(err)
+			require.Equal(t, pluginv1.CodePrecondition, e.Code)
+			require.Contains(t, e.Violations[0].Message, c.says)
+			require.NotContains(t, f.Commands.Lines(), "kubeadm join --config /dev/stdin")
+			p, err = plan(t.Context(), f.Machine, decode(t, strings.Replace(spec, ca.hash, hash, 1)))
+			require.NoError(t, err)
+			require.Equal(t, "kubeadm:join", ids(p), "nothing of the machine has changed")
 		})
 	}
 }

@@ -41,6 +41,16 @@ func Check(ctx context.Context, m sdk.Machine, s settings.Settings, fresh bool) 
 	return kubeadm, c.warnings, err
 }
 
+// Cluster returns a Precondition with what is missing to join the cluster that has been asked: the settings have its answer.
+func Cluster(ctx context.Context, m sdk.Machine, s settings.Settings) error {
+	c := &checker{m: m, s: s}
+	err := errors.Join(c.forwarding(ctx), c.swap(ctx))
+	if err == nil && len(c.missing) > 0 {
+		err = sdk.Preconditions(c.missing...)
+	}
+	return err
+}
+
 // programs checks that the programs are there, and that their versions suit the control plane.
 func (c *checker) programs(ctx context.Context) (release.Version, error) {
 	kubeadm, found, err := c.version(ctx, "kubeadm", c.kubeadmVersion, "version", "--output", "json")

@@ -96,24 +96,28 @@ func lastArgument(args []v1alpha1.Argument, name string) int {
 }
 
 // Families are IPv4 and IPv6, as far as pods of this node have addresses of them; nil if that is not known. For controlPlaneInit they are
-// those of kubeadm's InitNodeChecks. A node that joins does not have the ranges of its cluster: its own addresses, and the address of the
-// API server, which kubeadm's JoinNodeChecks look at, tell the families.
+// those of kubeadm's InitNodeChecks. Until it has asked the cluster, a node that joins does not have its ranges: then its own addresses
+// tell the families. In any case kubeadm's JoinNodeChecks look at an address of the API server.
 func (s Settings) Families() []string {
 	var all []netip.Addr
-	if s.Spec.Role == Init {
-		c := s.Spec.Cluster
-		services := c.ServiceSubnets
-		if len(services) == 0 {
-			services = []string{defaultServices}
-		}
-		for _, text := range slices.Concat(services, c.PodSubnets) {
-			if p, err := netip.ParsePrefix(text); err == nil {
-				all = append(all, p.Addr())
-			}
+	subnets := slices.Concat(s.Spec.Cluster.ServiceSubnets, s.Spec.Cluster.PodSubnets)
+	switch {
+	case s.Spec.Role == Init:
+		if len(s.Spec.Cluster.ServiceSubnets) == 0 {
+			subnets = append(subnets, defaultServices)
 		}
 		all = append(all, s.Advertised)
-	} else {
+	case s.Cluster != nil:
+		subnets = s.Cluster.Subnets
+	default:
 		all = slices.Clone(s.NodeIPs)
+	}
+	for _, text := range subnets {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, p.Addr())
+		}
+	}
+	if s.Spec.Role != Init {
 		if d := s.Spec.Discovery; d != nil && d.Token != nil {
 			host, _, _ := net.SplitHostPort(cmp.Or(d.Endpoint, s.Spec.Cluster.Endpoint))
 			if ip, err := netip.ParseAddr(host); err == nil {

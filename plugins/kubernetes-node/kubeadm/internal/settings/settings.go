@@ -46,11 +46,21 @@ type Settings struct {
 	// Credentials are files that kubeadm reads before the machine is a node and that belong to Kubernetes from then on:
 	// certificate authorities, and certificates for an external etcd.
 	Credentials []File
+	// Cluster is what the cluster that the node joins says; nil as long as it was not asked.
+	Cluster *Cluster
 	// Warnings are of a document that is valid and may not work.
 	Warnings []sdk.Warning
 	// WorkDir is the directory, with mode 0700, of what kubeadm reads from files besides: see render.Rendered. It must not
 	// outlive kubeadm.
 	WorkDir string
+}
+
+// Cluster is what a cluster says of all of its nodes.
+type Cluster struct {
+	// Subnets are the ranges of pods and services.
+	Subnets []string
+	// FailSwapOn is that of the kubelets.
+	FailSwapOn bool
 }
 
 // File is a file that a field of the document asks for.

@@ -10,8 +10,11 @@ import (
 func (s Settings) FailSwapOn() *bool {
 	yes := true
 	var result *bool
-	if s.Spec.Role == Init {
+	switch {
+	case s.Spec.Role == Init:
 		result = &yes // the default of the kubelet
+	case s.Cluster != nil:
+		result = &s.Cluster.FailSwapOn
 	}
 	set := func(value any) {
 		result = &yes // null restores the default
