@@ -91,6 +91,37 @@ func TestReady(t *testing.T) {
 	}
 }
 
+// TestRuntimeThatStarts: a boot brings the runtime by itself. What it does not bring is said at once.
+func TestRuntimeThatStarts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		state  string
+		absent bool
+		code   pluginv1.Code
+		says   string
+	}{
+		"starts":                 {"activating", false, pluginv1.CodeRetry, "the service none is being started: the container runtime does not answer"},
+		"starts, and no kubelet": {"activating", true, pluginv1.CodePrecondition, "the service kubelet is not installed"},
+		"does not start":         {"inactive", false, pluginv1.CodePrecondition, "the container runtime does not answer"},
+		"has failed":             {"failed", false, pluginv1.CodePrecondition, "the container runtime does not answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := fixture(t, &critest.Runtime{})
+			if c.absent {
+				f.Machine.Services = machinetest.NewServices()
+			}
+			services, ok := f.Machine.Services.(*machinetest.Services)
+			require.True(t, ok)
+			services.Put("none", machine.ServiceState{Active: c.state})
+			_, err := plan(t.Context(), f.Machine, decode(t, newIdentity(t, "node").worker()+"node: {criSocket: 'unix:///run/none.sock'}\n"))
+			e := pluginv1.AsError(err)
+			assert.Equal(t, c.code, e.Code)
+			assert.Contains(t, e.Message, c.says)
+		})
+	}
+}
+
 // TestNoVersion: a program that reports no version ends the plan, whatever else is missing.
 func TestNoVersion(t *testing.T) {
 	t.Parallel()

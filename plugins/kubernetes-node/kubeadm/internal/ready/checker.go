@@ -15,6 +15,8 @@ type checker struct {
 	m       sdk.Machine
 	s       settings.Settings
 	missing []sdk.Violation
+	// comes is what is not there yet, and comes without a document, such as a service of the boot.
+	comes string
 	// warnings are of what may make it fail.
 	warnings []sdk.Warning
 }

@@ -18,8 +18,9 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// Check returns the version of the installed kubeadm and what may be wrong, or a Precondition with all that is missing. With fresh the
-// machine has nothing of an earlier run, so that nothing may use the ports of Kubernetes.
+// Check returns the version of the installed kubeadm and what may be wrong, or a Precondition with all that is missing, or Retry if the
+// machine still boots and nothing else is missing. With fresh the machine has nothing of an earlier run, so that nothing may use the ports
+// of Kubernetes.
 func Check(ctx context.Context, m sdk.Machine, s settings.Settings, fresh bool) (release.Version, []sdk.Warning, error) {
 	c := &checker{m: m, s: s}
 	kubeadm, err := c.programs(ctx)
@@ -35,8 +36,11 @@ func Check(ctx context.Context, m sdk.Machine, s settings.Settings, fresh bool) 
 			err = check(ctx)
 		}
 	}
-	if err == nil && len(c.missing) > 0 {
+	switch {
+	case err == nil && len(c.missing) > 0:
 		err = sdk.Preconditions(c.missing...)
+	case err == nil && c.comes != "":
+		err = sdk.Retry(0, c.comes)
 	}
 	return kubeadm, c.warnings, err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -23,8 +24,11 @@ const restart = 10 * time.Second
 
 // dial connects to the container runtime; socket is spec.node.criSocket.
 func dial(ctx context.Context, m sdk.Machine, socket string) (*cri.Client, error) {
-	path := cmp.Or(strings.TrimPrefix(socket, "unix://"), "/run/containerd/containerd.sock")
-	return cri.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return m.FS.Dial(ctx, path) })
+	return cri.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return m.FS.Dial(ctx, socketPath(socket)) })
+}
+
+func socketPath(socket string) string {
+	return cmp.Or(strings.TrimPrefix(socket, "unix://"), "/run/containerd/containerd.sock")
 }
 
 // runtime asks the container runtime whether it can run containers.
@@ -41,9 +45,17 @@ func (c *checker) runtime(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil {
-		c.miss("spec.node.criSocket", "the container runtime does not answer: "+err.Error(), hint)
+	if err == nil {
+		return nil
 	}
+	message := "the container runtime does not answer: " + err.Error()
+	// The services of the runtimes have the names of their sockets: containerd.sock, crio.sock.
+	service := strings.TrimSuffix(filepath.Base(socketPath(c.s.Spec.Node.CRISocket)), ".sock")
+	if state, err := c.m.Services.State(ctx, service); err == nil && state.Active == "activating" {
+		c.comes = "the service " + service + " is being started: " + message
+		return nil
+	}
+	c.miss("spec.node.criSocket", message, hint)
 	return nil
 }
 
