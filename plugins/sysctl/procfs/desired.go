@@ -76,6 +76,7 @@ func resolve(doc v1alpha1.Sysctl, known map[string]profile) (desired, []document
 	r.profiles(spec.Field("profiles"))
 	r.explicitModules(spec.Field("modules"))
 	r.ignoreMissing()
+	r.routerAdvertisements()
 	return desired{
 		name:       doc.Metadata.Name,
 		parameters: slices.SortedFunc(maps.Values(r.byKey), writingOrder),
@@ -167,6 +168,22 @@ func (r *resolver) ignoreMissing() {
 			p.optional = true
 			r.byKey[key] = p
 		}
+	}
+}
+
+// routerAdvertisements warns of a machine that forwards IPv6 and so takes no default route from routers any more, unless the document says of
+// an interface what it takes. Source: kernel documentation, networking/ip-sysctl, accept_ra.
+func (r *resolver) routerAdvertisements() {
+	const conf, forwarding = "net/ipv6/conf/", "net/ipv6/conf/all/forwarding"
+	p, set := r.byKey[forwarding]
+	for key := range r.byKey {
+		if path := string(key); strings.HasPrefix(path, conf) && strings.HasSuffix(path, "/accept_ra") {
+			return
+		}
+	}
+	if set && p.value != "0" {
+		r.warnings = append(r.warnings, sdk.Warning{Field: p.field, Message: "a machine that forwards IPv6 takes no default route from router advertisements" +
+			" on an interface with accept_ra = 1: set net.ipv6.conf.NAME.accept_ra to 2 where it has to, or to 0 where it has not"})
 	}
 }
 

@@ -204,3 +204,33 @@ func TestWritingOrder(t *testing.T) {
 		t.Errorf("got %v, want %v", order, want)
 	}
 }
+
+// TestRouterAdvertisements: a machine that forwards IPv6 can lose its default route. A document that names accept_ra knows.
+func TestRouterAdvertisements(t *testing.T) {
+	t.Parallel()
+	for spec, warned := range map[string]string{
+		`{"parameters":{"net.ipv6.conf.all.forwarding":1}}`:                                        `spec.parameters["net.ipv6.conf.all.forwarding"]`,
+		`{"parameters":{"net/ipv6/conf/all/forwarding":" 1"}}`:                                     `spec.parameters["net/ipv6/conf/all/forwarding"]`,
+		`{"profiles":["kubernetes","kubernetes-ipv6"]}`:                                            "spec.profiles[1]",
+		`{"profiles":["kubernetes-ipv6"],"parameters":{"net/ipv6/conf/eth0.100/accept_ra":2}}`:     "",
+		`{"parameters":{"net.ipv6.conf.all.forwarding":1,"net.ipv6.conf.default.accept_ra":"0"}}`:  "",
+		`{"parameters":{"net.ipv6.conf.all.forwarding":0}}`:                                        "",
+		`{"parameters":{"net.ipv6.conf.default.forwarding":1,"net.ipv4.conf.all.forwarding":1}}`:   "",
+		`{"profiles":["kubernetes"]}`:                                                              "",
+		`{"parameters":{"net.ipv6.conf.all.forwarding":1,"net.ipv6.conf.all.accept_ra_defrtr":1}}`: `spec.parameters["net.ipv6.conf.all.forwarding"]`,
+	} {
+		got, violations := resolve(sysctl(t, spec), profiles())
+		if len(violations) > 0 {
+			t.Fatalf("%s: %v", spec, violations)
+		}
+		var fields []string
+		for _, w := range got.warnings {
+			if strings.Contains(w.Message, "router advertisements") {
+				fields = append(fields, w.Field)
+			}
+		}
+		if strings.Join(fields, " ") != warned {
+			t.Errorf("%s: warned of %v, want %s", spec, fields, warned)
+		}
+	}
+}
