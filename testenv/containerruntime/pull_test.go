@@ -182,8 +182,14 @@ func (p *puller) trustedCAs(t *testing.T) {
 
 func (p *puller) proxy(t *testing.T) {
 	proxy := p.StartProxy(t)
-	p.apply(t, "  trustedCAs: "+p.ca("    ")+"  proxy: {https: \""+proxy.URL+"\"}\n")
+	// What administrators have left there: a file of variables ahead of ours, and a drop-in behind it.
+	const dir = "/etc/systemd/system/containerd.service.d/"
+	p.Write(t, "/etc/default/containerd-proxy", "HTTPS_PROXY=http://old-proxy.invalid:3128\nNO_PROXY=registry.test\n")
+	p.Write(t, dir+"10-env.conf", "[Service]\nEnvironmentFile=/etc/default/containerd-proxy\n")
+	p.Write(t, dir+"zzz-proxy.conf", "[Service]\nEnvironment=HTTPS_PROXY=http://older-proxy.invalid:3128\n")
+	p.apply(t, "  trustedCAs: "+p.ca("    ")+"  proxy: {https: \""+proxy.URL+"\", noProxy: [other.test]}\n")
 	p.works(t, p.image(t), p.User, p.Password)
+	p.MustExec(t, "rm", "/etc/default/containerd-proxy", dir+"10-env.conf", dir+"zzz-proxy.conf")
 	p.apply(t, "  trustedCAs: "+p.ca("    "))
 	p.fails(t, p.image(t), p.User, p.Password)
 }

@@ -26,7 +26,7 @@ func settingsFor(want settings.Desired, r settings.Release) ([]settings.Setting,
 
 // activationFor is the activation of files that the daemon reads when it starts.
 func activationFor(m sdk.Machine, i daemon.Installation, want settings.Desired, c layout.Configuration, files []sdk.FileSpec) sdk.Activation {
-	k := daemon.Checker{Installation: i, Configuration: c}
+	k := daemon.Checker{Installation: i, Configuration: c, Environment: want.Environment, Service: layout.ServiceFiles(want)}
 	unit := settings.PathsOf(m.Target.OS).Unit
 	a := sdk.Activation{
 		Unit: unit, Seen: map[string]machine.ServiceState{unit: i.State}, Files: files,
@@ -67,6 +67,9 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	desired, err := settingsFor(want, i.Release)
 	if err != nil {
 		return sdk.Plan{}, err
+	}
+	if err := daemon.Overridden(m, want.Environment); err != nil {
+		return sdk.Plan{}, sdk.At(err, "spec.proxy")
 	}
 	result := sdk.Plan{Warnings: slices.Concat(want.Warnings, want.Overridden(i.Release))}
 	base, desired, err := layout.BaseSpecs(m, want, i.Release, desired, &result, func() ([]byte, error) { return daemon.DefaultSpec(ctx, m, i) })

@@ -23,6 +23,9 @@ import (
 type Checker struct {
 	Installation  Installation
 	Configuration layout.Configuration
+	// Environment are the variables of the document, and Service the files that have them.
+	Environment []settings.Variable
+	Service     []sdk.FileSpec
 }
 
 func lookup(tree map[string]any, path ...string) any {

@@ -25,9 +25,9 @@ func explained(err error) error {
 	return err
 }
 
-// inPlace reports whether the files have the new configuration.
-func inPlace(m sdk.Machine, c layout.Configuration) bool {
-	for _, spec := range c.Files() {
+// inPlace reports whether the files have the new content: a configuration that is rolled back has the old one.
+func inPlace(m sdk.Machine, files []sdk.FileSpec) bool {
+	for _, spec := range files {
 		text, err := m.FS.ReadFile(spec.Path)
 		if err != nil || !bytes.Equal(text, spec.Content) {
 			return false
@@ -127,11 +127,16 @@ func (k Checker) Healthy(ctx context.Context, m sdk.Machine, _ sdk.Progress) err
 	if !status.RuntimeReady.Met {
 		return fmt.Errorf("it says that it is not ready to run containers: %s", status.RuntimeReady.Reason)
 	}
-	if !inPlace(m, k.Configuration) {
+	if !inPlace(m, k.Configuration.Files()) {
 		return nil
 	}
 	if running.Minor != k.Installation.Release.Minor {
 		return sdk.Final(fmt.Errorf("containerd %s runs, not %s", running, k.Installation.Release))
+	}
+	if inPlace(m, k.Service) {
+		if err := inForce(ctx, m, k.Environment); err != nil {
+			return sdk.Final(err)
+		}
 	}
 	text, ok := status.Info.Reveal("config")
 	if !ok {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"io/fs"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -65,7 +66,7 @@ func words(line string) []string {
 
 // unitDirectories is where systemd looks for units. The first one wins. Source: systemd.unit(5).
 func unitDirectories() []string {
-	return []string{"/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
+	return []string{"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
 }
 
 // hasUnitFile reports whether one of the directories has the unit. A link to nowhere masks it.
@@ -76,19 +77,27 @@ func hasUnitFile(m sdk.Machine) bool {
 	})
 }
 
+// assignments are those of the section Service of a file of a unit.
+func assignments(text string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		section := ""
+		for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, "[") {
+				section = line
+			}
+			key, value, ok := strings.Cut(line, "=")
+			if ok && section == "[Service]" && !yield(strings.TrimSpace(key), strings.TrimSpace(value)) {
+				return
+			}
+		}
+	}
+}
+
 // readService reads one file of a unit on top of the files before it: an empty assignment clears.
 func readService(text string, argv, environment []string) (args, env []string) {
-	section := ""
-	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			section = line
-		}
-		key, value, ok := strings.Cut(line, "=")
-		if !ok || section != "[Service]" {
-			continue
-		}
-		switch list := words(strings.TrimSpace(value)); strings.TrimSpace(key) {
+	for key, value := range assignments(text) {
+		switch list := words(value); key {
 		case "ExecStart":
 			argv = list
 		case "Environment":
@@ -101,27 +110,37 @@ func readService(text string, argv, environment []string) (args, env []string) {
 	return argv, environment
 }
 
-// launchInImage reads the unit file of an image and its drop-ins in their order.
-func launchInImage(m sdk.Machine, fragment string) (launch, error) {
-	dropIns := map[string]string{}
-	for _, directory := range slices.Backward(unitDirectories()) {
-		at := directory + "/" + settings.Unit + ".d"
-		names, err := m.FS.ReadDir(at)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return launch{}, err
-		}
-		for _, name := range names {
-			if strings.HasSuffix(name, ".conf") {
-				dropIns[name] = at + "/" + name
+// dropIns returns the drop-ins of the unit in the order in which systemd reads them: by name, whatever the directory.
+func dropIns(m sdk.Machine) (files []string, err error) {
+	byName := map[string]string{}
+	for _, kind := range []string{"service.d", settings.Unit + ".d"} { // of all services; those of the unit precede
+		for _, directory := range slices.Backward(unitDirectories()) {
+			at := directory + "/" + kind
+			names, err := m.FS.ReadDir(at)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			for _, name := range names {
+				if strings.HasSuffix(name, ".conf") {
+					byName[name] = at + "/" + name
+				}
 			}
 		}
 	}
-	files := []string{fragment}
-	for _, name := range slices.Sorted(maps.Keys(dropIns)) {
-		files = append(files, dropIns[name])
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		files = append(files, byName[name])
+	}
+	return files, nil
+}
+
+// launchInImage reads the unit file of an image and its drop-ins in their order.
+func launchInImage(m sdk.Machine, fragment string) (launch, error) {
+	after, err := dropIns(m)
+	if err != nil {
+		return launch{}, err
 	}
 	var argv, environment []string
-	for _, file := range files {
+	for _, file := range slices.Concat([]string{fragment}, after) {
 		text, err := m.FS.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) { // systemd ignores a link to nowhere, too
 			continue

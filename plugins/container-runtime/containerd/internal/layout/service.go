@@ -11,20 +11,14 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// quoteAssignment writes NAME=VALUE for Environment=, where a percent sign begins a specifier and a dollar sign is plain.
-// Source: systemd.exec(5), systemd.syntax(7), systemd.unit(5).
-func quoteAssignment(text string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(text) + `"`
-}
-
 // quoteValue writes a value for EnvironmentFile=, which systemd reads as a shell does, without any expansion.
 func quoteValue(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(text) + `"`
 }
 
-// ServiceFiles are the files of the daemon's unit: its drop-in, the variables that are secret, and trusted certificates.
-// The secret variables have a file of their own, because every user can read the environment in a unit. Windows has
-// none of these. Source: systemd.exec(5), Environment=.
+// ServiceFiles are the files of the daemon's unit: its drop-in, its variables, and trusted certificates. The variables have a file of their
+// own: it overrides Environment= of every drop-in, and every user can read the environment in a unit. Windows has none of these.
+// Source: systemd.exec(5), Environment= and EnvironmentFile=.
 func ServiceFiles(d settings.Desired) []sdk.FileSpec {
 	at := settings.PathsOf(d.OS)
 	if at.Windows {
@@ -39,16 +33,13 @@ func ServiceFiles(d settings.Desired) []sdk.FileSpec {
 		// In containerd's own configuration 0 leaves the value of the unit.
 		lines = append(lines, "OOMScoreAdjust=0")
 	}
-	secrets := ""
+	variables, secret := "", false
 	for _, v := range d.Environment {
-		if value := string(v.Value.Reveal()); v.Secret {
-			secrets += v.Name + "=" + quoteValue(value) + "\n"
-		} else {
-			lines = append(lines, "Environment="+quoteAssignment(v.Name+"="+value))
-		}
+		variables += v.Name + "=" + quoteValue(string(v.Value.Reveal())) + "\n"
+		secret = secret || v.Secret
 	}
-	if secrets != "" {
-		all = append(all, file(at.Environment(), []byte(header("systemd.exec(5), EnvironmentFile=")+secrets), true))
+	if variables != "" {
+		all = append(all, file(at.Environment(), []byte(header("systemd.exec(5), EnvironmentFile=")+variables), secret))
 		// The daemon starts without the file too: most of a node works without a proxy.
 		lines = append(lines, "EnvironmentFile=-"+at.Environment())
 	}

@@ -61,7 +61,7 @@ func (p Paths) Trusted() string { return p.Join(p.Own, "trusted") }
 // Bundle is the file in Trusted.
 func (p Paths) Bundle() string { return p.Join(p.Trusted(), "bundle.pem") }
 
-// Environment holds the variables with credentials. Only its owner can read it.
+// Environment holds the variables of the daemon. With credentials only its owner can read it.
 func (p Paths) Environment() string { return p.Join(p.Own, "environment") }
 
 // UnitDropIn is our drop-in of the unit.
