@@ -13,9 +13,10 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// addsServers matches a script that sends servers to chronyd, itself or by the helper of chrony's packages. Scripts that write
-// files of a sourcedir do not add any, because that directive is off.
-var addsServers = regexp.MustCompile(`chrony[-_/]helper|(?s)chrony.*\badd +(server|pool|peer)\b`)
+// addsServers matches a script that sends servers to chronyd, itself or by the helper of chrony's packages, or that writes its
+// configuration. Scripts that write files of a sourcedir do not add any, because that directive is off.
+var addsServers = regexp.MustCompile(`chrony[-_/]helper|(?s:chrony.*)\badd\W+(server|pool|peer)\b|` +
+	`(>|\b(tee|cp|mv|sed -i)\b)[^\n]*chrony(/conf\.d/|[./]\S*\bconf\b)`)
 
 // network turns off what adds servers of the network to chronyd while it runs, or warns about it.
 func (c *configuration) network(want settings.Settings) ([]sdk.FileSpec, error) {
