@@ -35,6 +35,26 @@ func checkFiles(m sdk.Machine, own []assignment, keep bool) error {
 	return err
 }
 
+// others returns the files that timesyncd reads, without its own: of each name the one in the first directory.
+func others(m sdk.Machine) ([]string, error) {
+	var all []string
+	seen := map[string]bool{path.Base(ownFile): true}
+	for _, directory := range []string{"/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"} {
+		all = append(all, directory+"/systemd/timesyncd.conf")
+		directory += "/systemd/timesyncd.conf.d"
+		names, err := m.FS.ReadDir(directory)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, name := range names {
+			if path.Ext(name) == ".conf" && !seen[name] {
+				seen[name], all = true, append(all, path.Join(directory, name))
+			}
+		}
+	}
+	return all, nil
+}
+
 // checkLater refuses a file that changes an assignment of the document. It may append servers if the document keeps those of
 // others.
 func checkLater(m sdk.Machine, file string, own []assignment, keep bool) error {

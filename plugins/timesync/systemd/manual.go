@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -63,24 +61,4 @@ func withDefaults(m sdk.Machine, own []assignment, want settings.Settings) ([]as
 		}
 	}
 	return own, nil
-}
-
-// others returns the files that timesyncd reads, without its own: of each name the one in the first directory.
-func others(m sdk.Machine) ([]string, error) {
-	var all []string
-	seen := map[string]bool{path.Base(ownFile): true}
-	for _, directory := range []string{"/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"} {
-		all = append(all, directory+"/systemd/timesyncd.conf")
-		directory += "/systemd/timesyncd.conf.d"
-		names, err := m.FS.ReadDir(directory)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		for _, name := range names {
-			if path.Ext(name) == ".conf" && !seen[name] {
-				seen[name], all = true, append(all, path.Join(directory, name))
-			}
-		}
-	}
-	return all, nil
 }

@@ -153,6 +153,45 @@ func (r *resolver) pool(pool v1alpha1.TimePool, field document.Path) {
 	r.source(Source{Pool: true, MaxSources: pool.MaxSources}, pool.TimeSource, field)
 }
 
+// line adds the source that a directive names, with the directive in place of what the other fields render. Directives that
+// are no sources stay in Lines, as does a source that the daemon only watches.
+func (r *resolver) line(l Line) {
+	words := l.Words()
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	has := func(option string) bool { return slices.Contains(words, option) }
+	name := words[0]
+	if has("noselect") {
+		name = ""
+	}
+	switch name {
+	case "server", "pool", "peer":
+		s := Source{
+			Pool: words[0] == "pool", Prefer: has("prefer"), NTS: has("nts"), Field: string(l.Field),
+			Line: l.Text, authenticated: has("nts") || has("key"),
+		}
+		for _, word := range words[1:] {
+			if s.Address == "" && word != "-4" && word != "-6" { // which ntpd accepts ahead of the address
+				s.Address = word
+			}
+		}
+		canonical := strings.ToLower(s.Address)
+		if ip, err := netip.ParseAddr(s.Address); err == nil {
+			canonical = ip.String()
+		}
+		r.once(canonical, l.Field)
+		r.result.Sources = append(r.result.Sources, s)
+	case "refclock":
+		r.result.RefClocks = append(r.result.RefClocks, RefClock{Line: l.Text, Field: string(l.Field)})
+	case "sourcedir", "broadcastclient", "multicastclient", "manycastclient":
+		r.result.unnamed = true
+		fallthrough
+	default:
+		r.result.Lines = append(r.result.Lines, l)
+	}
+}
+
 func (r *resolver) interval(exponent *int, field document.Path) {
 	if exponent != nil && (*exponent < minPoll || *exponent > maxPoll) {
 		r.refuse(field, fmt.Sprintf("must be from %d to %d", minPoll, maxPoll), "it is an exponent of 2: 6 means 64 s")

@@ -7,8 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/sdk"
 )
@@ -50,6 +52,25 @@ type Source struct {
 	authenticated bool
 	// Field is the field of the document, such as spec.servers[0].
 	Field string
+}
+
+// Line is a directive that providerConfig adds to the configuration of chronyd or ntpd.
+type Line struct {
+	Text  string
+	Field document.Path
+}
+
+// Words returns the line split at its blanks, the name of the directive in lower case, or nil for a comment.
+func (l Line) Words() []string { return Words(l.Text) }
+
+// Words returns a line of a configuration split at its blanks, the name of the directive in lower case, or nil for a comment.
+func Words(line string) []string {
+	words := strings.Fields(line)
+	if len(words) == 0 || strings.ContainsRune("#!;%", rune(words[0][0])) {
+		return nil
+	}
+	words[0] = strings.ToLower(words[0])
+	return words
 }
 
 // Key is a symmetric key.
