@@ -22,7 +22,7 @@ until systemctl show -P ActiveState containerd | grep -qx activating; do sleep 0
 	releaseRuntime = "touch /run/go"
 )
 
-// TestRuntimeThatStarts: a run waits for the container runtime that the boot is starting, says so, and goes on. The stream has no
+// TestRuntimeThatStarts: a run waits for the container runtime that the boot is starting, says so, and continues. The stream has no
 // ContainerRuntime, as that of a baked image whose first boot has nothing to change of it.
 func TestRuntimeThatStarts(t *testing.T) {
 	t.Parallel()
@@ -39,4 +39,7 @@ says "waiting: $2"
 `+releaseRuntime+`
 says "KubernetesNode/node: doing: "
 systemctl stop waits`, "sh", stream, starting)
+	// The unit of the first boot is ordered like this one, and its run restarts the runtime.
+	n.MustExec(t, "systemd-run", "--quiet", "--wait", "--property=Type=oneshot", "--property=After=containerd.service",
+		"timeout", "600", "sh", "-ec", "systemctl restart containerd; systemctl stop containerd; systemctl start containerd")
 }

@@ -205,7 +205,7 @@ func TestWritingOrder(t *testing.T) {
 	}
 }
 
-// TestRouterAdvertisements: a machine that forwards IPv6 can lose its default route. A document that names accept_ra knows.
+// TestRouterAdvertisements: a machine that forwards IPv6 can lose its default route. A document that names accept_ra gets no warning.
 func TestRouterAdvertisements(t *testing.T) {
 	t.Parallel()
 	for spec, warned := range map[string]string{

@@ -13,7 +13,7 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// Overridden returns a Precondition if a drop-in of somebody else takes a variable of the document back: one that removes it, or one that
+// Overridden returns a Precondition if a drop-in that is not ours overrides a variable of the document: one that removes it, or one that
 // systemd reads after ours and that sets it in a file. Environment= does neither. Source: systemd.exec(5).
 func Overridden(m sdk.Machine, variables []settings.Variable) error {
 	ours := settings.PathsOf(m.Target.OS).UnitDropIn()
@@ -32,20 +32,20 @@ func Overridden(m sdk.Machine, variables []settings.Variable) error {
 		if err != nil {
 			return err
 		}
-		by, name, err := takesBack(m, string(text), path.Base(file) > path.Base(ours), variables)
+		by, name, err := overrides(m, string(text), path.Base(file) > path.Base(ours), variables)
 		if err != nil {
 			return err
 		}
 		if name != "" {
-			return sdk.Precondition(fmt.Sprintf("%s takes %s from containerd (%s)", file, name, by),
+			return sdk.Precondition(fmt.Sprintf("%s overrides %s of containerd (%s)", file, name, by),
 				"remove that from it; or, where it names a file of variables, rename it so that it sorts before "+path.Base(ours))
 		}
 	}
 	return nil
 }
 
-// takesBack returns the first variable that a drop-in takes back, and by what. The text has been read.
-func takesBack(m sdk.Machine, text string, later bool, variables []settings.Variable) (by, name string, err error) {
+// overrides returns the first variable that a drop-in overrides or removes, and by what. The text has been read.
+func overrides(m sdk.Machine, text string, later bool, variables []settings.Variable) (by, name string, err error) {
 	for key, value := range assignments(text) {
 		switch {
 		case key == "UnsetEnvironment":
