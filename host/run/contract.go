@@ -55,8 +55,12 @@ func (d doc) contractProblems() problems {
 		}
 		return nil
 	}
+	violations := document.Unmarshal(d.json, into)
+	if len(violations) == 0 {
+		violations = document.Refused(into)
+	}
 	var out problems
-	for _, v := range document.Unmarshal(d.json, into) {
+	for _, v := range violations {
 		out = append(out, d.invalid(v.Field, v.Message, v.Hint)...)
 	}
 	return out

@@ -31,6 +31,13 @@ func TestContractOnly(t *testing.T) {
 	}
 	assert.ElementsMatch(t, []string{"Sysctl/a spec.moduls", "Sysctl/a spec.modules", "Sysctl/b metadata.tiemout", "Sysctl/b spec.profiles"}, found)
 	got, _ = Execute(t.Context(), Options{
+		Mode: ModeValidate, ContractOnly: true, Stream: []byte(head + "a}\nspec: {parameters: {net.*.x: 1}, ignoreMissing: [a.b]}\n"),
+	}, Dependencies{}, report.Report{})
+	assert.Equal(t, report.ExitUsage, got.ExitCode)
+	require.Len(t, got.Errors, 2, "what no node accepts")
+	assert.Equal(t, `spec.parameters["net.*.x"]`, got.Errors[0].Field)
+	assert.Equal(t, "spec.ignoreMissing[0]", got.Errors[1].Field)
+	got, _ = Execute(t.Context(), Options{
 		Mode: ModeValidate, ContractOnly: true, Stream: []byte(head + "a}\nspec: {modules: [overlay]}\n" + foreign),
 	}, Dependencies{}, report.Report{})
 	assert.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))

@@ -93,26 +93,12 @@ func checkSpec(d *document.Document) error {
 	if violations := document.Unmarshal(data, into); len(violations) > 0 {
 		return &InvalidError{Kind: d.Kind, Name: d.Name, Violations: violations}
 	}
-	switch doc := into.(type) {
-	case *contract.Sysctl:
-		return checkRefused(d.Kind, d.Name, doc.Spec)
-	case *contract.ContainerRuntime:
-		return checkRefused(d.Kind, d.Name, doc.Spec)
-	}
-	return nil
+	return checkRefused(d.Kind, d.Name, into)
 }
 
 // checkRefused refuses what every node refuses.
-func checkRefused(kind, name string, spec any) error {
-	s, ok := spec.(interface{ Refused() []contract.Refusal })
-	if !ok {
-		return nil
-	}
-	var all []document.Violation
-	for _, refused := range s.Refused() {
-		all = append(all, document.Violation{Field: string(document.PathOf(refused.Path...)), Message: refused.Message, Hint: refused.Hint})
-	}
-	if len(all) > 0 {
+func checkRefused(kind, name string, of any) error {
+	if all := document.Refused(of); len(all) > 0 {
 		return &InvalidError{Kind: kind, Name: name, Violations: all}
 	}
 	return nil

@@ -68,9 +68,7 @@ func resolve(doc v1alpha1.Sysctl, known map[string]profile) (desired, []document
 	} else if longest := longestFileName - len(ownedPrefix+ownedSuffix); len(doc.Metadata.Name) > longest {
 		r.refuse(name, "makes a file name too long", fmt.Sprintf("use at most %d characters", longest))
 	}
-	for _, refused := range doc.Spec.Refused() {
-		r.refuse(document.PathOf(refused.Path...), refused.Message, refused.Hint)
-	}
+	r.violations = append(r.violations, document.Refused(doc.Spec)...)
 	r.providerConfig(spec.Field("providerConfig"))
 	r.parameters(spec.Field("parameters"))
 	r.profiles(spec.Field("profiles"))

@@ -39,9 +39,7 @@ func (r *resolver) idle(patches []patch) {
 	if len(patches) == 0 && len(r.violations) == 0 {
 		asked.ProviderConfig = nil
 	}
-	for _, refused := range asked.Refused() {
-		r.refuse(true, document.PathOf(refused.Path...), refused.Message, refused.Hint)
-	}
+	r.violations = append(r.violations, document.Refused(asked)...)
 }
 
 func (r *resolver) scalars() {
