@@ -121,6 +121,10 @@ func (s *state) prepare(docs []*doc, validate bool) ([]turn, int) {
 			p.settled = report.NotApplicable
 			continue
 		}
+		if validate && d.when == windowsOnly { // its plugin, of another operating system, is not asked
+			p.settled, somewhere = report.NotApplicable, true
+			continue
+		}
 		if !validate && d.kind == remote && s.has(d.file) {
 			p.settled = report.Unchanged
 			continue
