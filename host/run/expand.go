@@ -229,8 +229,12 @@ func (x *expander) get(ctx context.Context, d doc, want any, out *source, tries 
 	return data, x.keep(key, data)
 }
 
-// waitLook is how often a run says that it waits for a source.
-const waitLook = 10 * time.Second
+const (
+	// waitFirst is how long a run waits for a source without a word: a document ahead may have cured what kept it away.
+	waitFirst = time.Second
+	// waitLook is how often a run says that it waits.
+	waitLook = 10 * time.Second
+)
 
 // waiting says why a document that was tried before still waits for its source, and until when, until end is called. The report has it, too,
 // for as long as that lasts. The plugin tries by itself, and reports nothing meanwhile.
@@ -242,26 +246,27 @@ func (x *expander) waiting(d doc, tries time.Duration) (end func()) {
 	e := d.source.pending
 	said := Event{Type: EventRetry, Message: fmt.Sprintf("%s; tries until %s",
 		cmp.Or(e.Message, violationsText(e)), time.Now().Add(tries).Format(time.TimeOnly))}
-	x.emitFor(d, res, said)
-	x.results[d.index] = res.warn(pluginv1.Warning{Message: "waiting: " + said.Message})
-	_ = x.record() // the next record returns the error
-	x.results[d.index] = res
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for {
+		for pause := waitFirst; ; pause = waitLook {
 			select {
-			case <-time.After(waitLook):
+			case <-time.After(pause):
 				x.emitFor(d, res, said)
 			case <-ctx.Done():
 				return
+			}
+			if pause == waitFirst {
+				x.results[d.index] = res.warn(pluginv1.Warning{Message: "waiting: " + said.Message})
+				_ = x.record() // the next record returns the error
+				x.results[d.index] = res
 			}
 		}
 	}()
 	return func() {
 		cancel()
-		<-ended // the observer gets one event at a time
+		<-ended // before anything else of the run continues
 	}
 }
 

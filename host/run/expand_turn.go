@@ -72,8 +72,9 @@ func (r *runner) insert(ctx context.Context, at int, s stream) error {
 	var wrong problems
 	for i := at; i < at+n; i++ {
 		p := &r.all[i]
-		if more := conflicting[i]; len(more) > 0 && p.result.outcome != report.Failed {
-			p.result = p.result.fail(more)
+		said := func(x problem) bool { return x.err.Code == report.CodeConflict } // of two that are both inserted
+		if more := conflicting[i]; len(more) > 0 && !slices.ContainsFunc(p.result.problems, said) {
+			p.result = p.result.fail(slices.Concat(p.result.problems, more))
 		}
 		r.results[i] = p.result.warn(p.plan.Warnings...)
 		wrong = append(wrong, p.result.problems...)
