@@ -67,8 +67,8 @@ func (s SysctlSpec) Refused() (all []Refusal) {
 	return all
 }
 
-// BuiltinRuntimes are the runtimes that a container runtime has without an entry of its own, its default first. Those of another one are
-// listed in runtimes. Source: containerd's default configuration.
+// BuiltinRuntimes are the names that containerd has without an entry in its configuration, the default first. A document lists any other
+// name in runtimes. Source: containerd's default configuration.
 func BuiltinRuntimes(windows bool) []string {
 	if windows {
 		return []string{"runhcs-wcow-process", "runhcs-wcow-hypervisor"}

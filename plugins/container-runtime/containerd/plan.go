@@ -69,7 +69,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 		return sdk.Plan{}, err
 	}
 	if err := daemon.Overridden(m, want.Environment); err != nil {
-		return sdk.Plan{}, sdk.At(err, "spec.proxy")
+		return sdk.Plan{}, err
 	}
 	result := sdk.Plan{Warnings: slices.Concat(want.Warnings, want.Overridden(i.Release))}
 	base, desired, err := layout.BaseSpecs(m, want, i.Release, desired, &result, func() ([]byte, error) { return daemon.DefaultSpec(ctx, m, i) })

@@ -37,8 +37,12 @@ func Overridden(m sdk.Machine, variables []settings.Variable) error {
 			return err
 		}
 		if name != "" {
-			return sdk.Precondition(fmt.Sprintf("%s overrides %s of containerd (%s)", file, name, by),
-				"remove that from it; or, where it names a file of variables, rename it so that it sorts before "+path.Base(ours))
+			field := "spec.proxy"
+			if name == settings.TrustVariable {
+				field = "spec.trustedCAs"
+			}
+			return sdk.At(sdk.Precondition(fmt.Sprintf("%s overrides %s of containerd (%s)", file, name, by),
+				"remove that from it; or, where it names a file of variables, rename it so that it sorts before "+path.Base(ours)), field)
 		}
 	}
 	return nil
@@ -76,7 +80,7 @@ func has(variables []settings.Variable, name string) bool {
 	return slices.ContainsFunc(variables, func(v settings.Variable) bool { return v.Name == name })
 }
 
-// inForce compares the variables of the document with those of the process. Its error names a variable, never a value.
+// inForce compares the variables of the document with the environment of the process. Its error names a variable, never a value.
 func inForce(ctx context.Context, m sdk.Machine, variables []settings.Variable) error {
 	if len(variables) == 0 {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/settings"
 	"github.com/machineadm/machineadm/sdk/machine"
@@ -54,6 +55,18 @@ func TestOverridden(t *testing.T) {
 			}
 			require.ErrorContains(t, err, c.want)
 		})
+	}
+}
+
+// TestOverriddenField: the error is at the field that the variable is of.
+func TestOverriddenField(t *testing.T) {
+	t.Parallel()
+	for name, field := range map[string]string{"NO_PROXY": "spec.proxy", settings.TrustVariable: "spec.trustedCAs"} {
+		f := machinetest.New(t)
+		f.WriteFiles(t, map[string]string{"/etc/systemd/system/containerd.service.d/a.conf": "[Service]\nUnsetEnvironment=" + name + "\n"})
+		e := pluginv1.AsError(Overridden(f.Machine, []settings.Variable{{Name: name}}))
+		require.Len(t, e.Violations, 1)
+		assert.Equal(t, field, e.Violations[0].Field)
 	}
 }
 

@@ -77,7 +77,7 @@ func hasUnitFile(m sdk.Machine) bool {
 	})
 }
 
-// assignments are those of the section Service of a file of a unit.
+// assignments returns the keys and values in the section Service of a file of a unit.
 func assignments(text string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		section := ""
@@ -113,7 +113,7 @@ func readService(text string, argv, environment []string) (args, env []string) {
 // dropIns returns the drop-ins of the unit in the order in which systemd reads them: by name, whatever the directory.
 func dropIns(m sdk.Machine) (files []string, err error) {
 	byName := map[string]string{}
-	for _, kind := range []string{"service.d", settings.Unit + ".d"} { // of all services; those of the unit precede
+	for _, kind := range []string{"service.d", settings.Unit + ".d"} { // a drop-in of the unit hides one of all services with its name
 		for _, directory := range slices.Backward(unitDirectories()) {
 			at := directory + "/" + kind
 			names, err := m.FS.ReadDir(at)

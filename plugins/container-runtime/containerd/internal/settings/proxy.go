@@ -9,6 +9,9 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
+// TrustVariable names the directories of certificates that the daemon trusts.
+const TrustVariable = "SSL_CERT_DIR"
+
 // systemCertificates are the directories of certificates that Go's programs read on Linux: SSL_CERT_DIR names them beside
 // ours. Go reads the system's bundle in any case. Source: crypto/x509 of Go, root_linux.go.
 const systemCertificates = "/etc/ssl/certs:/etc/pki/tls/certs"
@@ -31,7 +34,7 @@ func (r *resolver) environment() []Variable {
 	if r.spec.TrustedCAs != "" {
 		r.certificates("spec.trustedCAs", r.spec.TrustedCAs)
 		if !r.at.Windows {
-			all = append(all, plainVariable("SSL_CERT_DIR", systemCertificates+":"+r.at.Trusted()))
+			all = append(all, plainVariable(TrustVariable, systemCertificates+":"+r.at.Trusted()))
 		}
 	}
 	return all

@@ -179,7 +179,7 @@ func (r *resolver) baseSpec(at document.Path, want *v1alpha1.BaseSpec) (limits m
 	return want.Rlimits, patch
 }
 
-// specPatch reads a merge patch of a specification, which is refused by the contract if it is none.
+// specPatch reads a merge patch of a specification. The contract refuses text that is no patch.
 func (r *resolver) specPatch(at document.Path, raw json.RawMessage) map[string]any {
 	var patch map[string]any
 	if decode(raw, &patch) != nil {
