@@ -21,6 +21,7 @@ import (
 // TestBeside: a ClusterClass whose workers are ours, then core that reads our kinds by its contract v1beta1. All the while there
 // is a cluster of kubeadm alone. None of its objects changes, from before our manager is installed until it is removed.
 func TestBeside(t *testing.T) {
+	t.Parallel()
 	var core *management.Process
 	var before map[string]string
 	providers := everything()

@@ -133,6 +133,7 @@ func (r *rig) sameAuthorities(t *testing.T) {
 
 // TestFailover: of two managers one works, and the other takes over.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	r := start(t, everything()...)
 	r.manager.Stop(t)
 	short := []string{

@@ -12,6 +12,7 @@ const tokenTTL = 2 * time.Minute
 // TestInputs: what a config is made from, without any machine. All runs in one management cluster; canaries and rights look at what
 // the others have left.
 func TestInputs(t *testing.T) {
+	t.Parallel() // beside TestBeside and TestFailover: all three wait most of their time
 	r := light(t, inputsFlags()...)
 	t.Run("unidentified", r.unidentified)
 	t.Run("bad input", r.badInput)

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,8 @@ type progress struct {
 	ended  bool // the whole package has run
 }
 
-// slow runs the chosen packages one process each: their core tests first, then those that failed last time, then those that have
-// waited longest. A package whose content key is that of its last green run is passed over under CI.
+// slow runs the chosen packages one process each: their core tests first, then those that failed last time, then those that earlier runs had
+// no time for, then the longest. A package whose content key is that of its last green run is passed over under CI.
 func (r *runner) slow(ctx context.Context) error {
 	s, err := r.newSchedule(ctx)
 	if err != nil {
@@ -110,7 +111,8 @@ func bothOrNeither(a, b bool) int {
 	return 1
 }
 
-// order puts first what failed, then what runs beside others, then what ran longest ago or never.
+// order puts first what failed, then what runs beside others, then what earlier runs had no time for, then what takes longest or never
+// ran: a long package that starts last would run with nothing beside it.
 func (s *schedule) order(a, b job) int {
 	x, y := s.state[a.pkg.Dir].record, s.state[b.pkg.Dir].record
 	if order := bothOrNeither(y.Failed, x.Failed); order != 0 {
@@ -119,7 +121,7 @@ func (s *schedule) order(a, b job) int {
 	if order := bothOrNeither(a.pkg.Alone, b.pkg.Alone); order != 0 {
 		return order
 	}
-	return x.At.Compare(y.At)
+	return cmp.Or(cmp.Compare(y.Late, x.Late), cmp.Compare(y.expected(), x.expected()))
 }
 
 // passOver counts a package as unchanged.

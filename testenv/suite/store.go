@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,6 +37,14 @@ const (
 // holds reports whether the last result can stand in for a run.
 func (r record) holds(key string, now time.Time) bool {
 	return r.Green != "" && r.Green == key && r.Passed < greenRuns && now.Sub(r.At) < greenFor && !now.Before(r.At)
+}
+
+// expected is how long the package takes, in seconds.
+func (r record) expected() float64 {
+	if r.At.IsZero() {
+		return math.Inf(1)
+	}
+	return r.Seconds
 }
 
 // store is a directory of the cache with a file for each package, and one for the last runs. What cannot be read counts as absent.
