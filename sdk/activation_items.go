@@ -51,7 +51,7 @@ func (i item) observe(f files) (have, want version, err error) {
 func (s FileSpec) item(loose bool) item {
 	return item{
 		kind: fileKind, path: s.Path, step: s.step, loose: loose, absent: s.Absent, outside: s.Outside,
-		want: func(version) (version, error) { return s.version(), nil },
+		want: s.wanted,
 		diff: func(have, want version) string { return difference(s.Path, have, want, s.Sensitive) },
 	}
 }

@@ -16,14 +16,14 @@ import (
 func ClaimSpec(m Machine, thing string, spec any) error {
 	of := reflect.ValueOf(spec)
 	for i := range of.NumField() {
-		name, _, _ := strings.Cut(of.Type().Field(i).Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(of.Type().Field(i).Tag.Get("json"), ",")
 		if name == "provider" {
 			continue
 		}
 		var value []string
-		if !of.Field(i).IsZero() {
+		if field := of.Field(i); !field.IsZero() && !(options == "omitempty" && isEmpty(field)) {
 			one := reflect.New(of.Type()).Elem()
-			one.Field(i).Set(of.Field(i))
+			one.Field(i).Set(field)
 			var text bytes.Buffer
 			if err := document.Encode(&text, one.Interface()); err != nil {
 				return fmt.Errorf("encode the field %s for a claim: %w", name, err)
@@ -33,4 +33,9 @@ func ClaimSpec(m Machine, thing string, spec any) error {
 		m.Claim(thing+"#"+name, "spec."+name, value...)
 	}
 	return nil
+}
+
+// isEmpty reports whether a field is a map or a list without elements, which says as much as no field.
+func isEmpty(field reflect.Value) bool {
+	return (field.Kind() == reflect.Map || field.Kind() == reflect.Slice) && field.Len() == 0
 }

@@ -22,8 +22,8 @@ type FileSpec struct {
 	Absent bool
 	// Content is the whole content.
 	Content []byte
-	// Mode has the permission bits, which are set whatever the umask. It must not be 0. On Windows only SYSTEM, the
-	// Administrators and this user have access to a file that is closed to others (0600); any other inherits its access list.
+	// Mode has the permission bits, which are set whatever the umask. It must not be 0, unless it is that of the file already. On Windows
+	// only SYSTEM, the Administrators and this user have access to a file that is closed to others (0600); any other inherits its access list.
 	Mode fs.FileMode
 	// Owner is the owner of the file; nil leaves it unmanaged: a file that is written belongs to the user of this process.
 	// Windows: must be nil.
@@ -84,13 +84,21 @@ func (s FileSpec) check() error {
 	if s.Absent {
 		return nil
 	}
-	if s.Mode == 0 || s.Mode&^modeBits != 0 {
-		return fmt.Errorf("file %s: %w: its mode is missing or holds more than permission bits", s.Path, fs.ErrInvalid)
+	if s.Mode&^modeBits != 0 {
+		return fmt.Errorf("file %s: %w: its mode holds more than permission bits", s.Path, fs.ErrInvalid)
 	}
 	if s.Part != nil && s.Part.Name == "" {
 		return fmt.Errorf("file %s: %w: its part has no name", s.Path, fs.ErrInvalid)
 	}
 	return nil
+}
+
+// wanted is the version that takes the place of have.
+func (s FileSpec) wanted(have version) (version, error) {
+	if !s.Absent && s.Mode == 0 && (!have.Exists || have.Mode.Perm() != 0) {
+		return version{}, fmt.Errorf("file %s: %w: its mode is missing", s.Path, fs.ErrInvalid)
+	}
+	return s.version(), nil
 }
 
 func (s FileSpec) version() version {
@@ -135,8 +143,11 @@ func fileChange(m Machine, f files, spec FileSpec) (*Change, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	want := spec.version()
 	have, err := f.read(spec.Path)
+	if err != nil {
+		return nil, err
+	}
+	want, err := spec.wanted(have)
 	if err != nil {
 		return nil, err
 	}

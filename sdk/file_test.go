@@ -66,6 +66,10 @@ func TestFile(t *testing.T) {
 			summary: "change mode or owner of /etc/motd", diff: "mode 0600 -> 0644\n",
 		},
 		{
+			name: "closed to everyone, and left so", old: "a\n", oldMode: 0, spec: sdk.FileSpec{Content: []byte("b\n")},
+			summary: "change /etc/motd", diff: "content differs\n",
+		},
+		{
 			name: "set-user-ID", old: "a\n", oldMode: 0o755, spec: sdk.FileSpec{Content: []byte("a\n"), Mode: 0o755 | fs.ModeSetuid},
 			summary: "change mode or owner of /etc/motd", diff: "mode 0755 -> 4755\n",
 		},

@@ -26,6 +26,7 @@ func TestClaims(t *testing.T) {
 		"different fields":    {a: `{"cgroupDriver":"systemd"}`, b: `{"snapshotter":"native"}`, want: []string{"spec.cgroupDriver", "spec.snapshotter"}},
 		"different secrets":   {a: `{` + registry + `}`, b: `{"registries":{"r.test":{"mirrors":[{"url":"https://m.test","headers":{"X":{"value":"c4n4ry2"}}}]}}}`, want: []string{"spec.registries"}},
 		"different files":     {a: `{"proxy":{"http":"http://p:1"}}`, b: `{"proxy":{"http":"http://p:2"}}`, want: []string{"spec.proxy"}},
+		"empty, and absent":   {a: `{"logLevel":"info","registries":{},"runtimes":{},"registryHeaders":{},"imports":[],"registryDirs":[]}`, b: `{"logLevel":"info"}`},
 		"different providers": {a: `{"providerConfig":{"version":"1.7"},"logLevel":"info"}`, b: `{"logLevel":"info"}`, want: []string{"spec.providerConfig"}},
 	} {
 		for _, version := range []string{"1.7.24", "v2.3.7", ""} {
