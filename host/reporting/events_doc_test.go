@@ -281,9 +281,9 @@ func exampleEvents() []run.Event {
 	s.say(run.Event{Type: run.EventRunStarted, Report: &opening})
 	wait(140 * time.Millisecond)
 	s.planned(0, "")
-	s.events[1].Planned = []pluginv1.Change{{
+	s.events[1].Planned = []run.PlannedChange{{Change: pluginv1.Change{
 		ID: changeID(writeFile), Summary: writeFile, Diff: "@@ -1 +1 @@\n-net.ipv4.ip_forward = 0\n+net.ipv4.ip_forward = 1\n",
-	}}
+	}}}
 	s.document(1).Warnings = []string{"spec.servers: one server alone cannot be checked"}
 	s.planned(1, "")
 	s.planned(2, "the clock is not set yet")

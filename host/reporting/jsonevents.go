@@ -46,6 +46,7 @@ type jsonChange struct {
 	Summary    string         `json:"summary"`
 	Diff       string         `json:"diff,omitempty"`
 	NeedsLive  bool           `json:"needsLive,omitempty"`
+	After      string         `json:"after,omitempty"`
 	Reboot     string         `json:"reboot,omitempty"`
 	Outcome    report.Outcome `json:"outcome,omitempty"`
 	DurationMs int64          `json:"durationMs,omitempty"`
@@ -65,7 +66,9 @@ func (j JSON) Observe(e run.Event) {
 		}
 	}
 	for _, c := range e.Planned {
-		out.Planned = append(out.Planned, planned(c))
+		change := planned(c.Change)
+		change.After = c.After
+		out.Planned = append(out.Planned, change)
 	}
 	if e.Change != nil {
 		c := planned(*e.Change)

@@ -33,7 +33,7 @@ func (s *script) planned(i int, pending string, changes ...string) {
 	d := *s.document(i)
 	e := run.Event{Type: run.EventDocumentPlanned, Document: &d, Pending: pending}
 	for _, c := range changes {
-		e.Planned = append(e.Planned, pluginv1.Change{ID: changeID(c), Summary: c})
+		e.Planned = append(e.Planned, run.PlannedChange{Change: pluginv1.Change{ID: changeID(c), Summary: c}})
 	}
 	s.say(e)
 }

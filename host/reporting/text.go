@@ -113,8 +113,11 @@ func (p Plan) document(e run.Event) {
 	}
 }
 
-func (p Plan) change(c pluginv1.Change) {
+func (p Plan) change(c run.PlannedChange) {
 	var notes []string
+	if c.After != "" {
+		notes = append(notes, "after "+Escape(c.After))
+	}
 	if p.Root != "" && c.NeedsLive {
 		notes = append(notes, "left for first boot")
 	}

@@ -109,13 +109,13 @@ func planEvents() []run.Event {
 	r := head(report.RunSucceeded, report.ExitDiffers, base, site, corp, open, other, left)
 	return times([]run.Event{
 		{Type: run.EventRunStarted, Report: &r},
-		{Type: run.EventDocumentPlanned, Document: &base, Planned: []pluginv1.Change{
-			{ID: "file", Summary: writeFile, Diff: diff},
-			{ID: "secret", Summary: "write /etc/secret", Diff: "content differs", Reboot: pluginv1.RebootBeforeNext},
-			{ID: "value", Summary: setValue, NeedsLive: true, Reboot: pluginv1.RebootAfterRun},
+		{Type: run.EventDocumentPlanned, Document: &base, Planned: []run.PlannedChange{
+			{Change: pluginv1.Change{ID: "file", Summary: writeFile, Diff: diff}},
+			{Change: pluginv1.Change{ID: "secret", Summary: "write /etc/secret", Diff: "content differs", Reboot: pluginv1.RebootBeforeNext}},
+			{Change: pluginv1.Change{ID: "value", Summary: setValue, NeedsLive: true, Reboot: pluginv1.RebootAfterRun}, After: "Sysctl/base"},
 		}},
 		{Type: run.EventDocumentPlanned, Document: &site},
-		{Type: run.EventDocumentPlanned, Document: &corp, Planned: []pluginv1.Change{{ID: "join", Summary: "join corp.example.com", NeedsLive: true}}},
+		{Type: run.EventDocumentPlanned, Document: &corp, Planned: []run.PlannedChange{{Change: pluginv1.Change{ID: "join", Summary: "join corp.example.com", NeedsLive: true}}}},
 		{Type: run.EventDocumentPlanned, Document: &open, Pending: "containerd is not installed yet"},
 		{Type: run.EventRunFinished, Report: &r},
 	})
@@ -198,7 +198,7 @@ func TestNoForgedLines(t *testing.T) {
 		change := pluginv1.Change{Summary: text, Diff: "one line"}
 		d := &same.Documents[0]
 		events := append(applied(same), talk(text)...)
-		events = append(events, run.Event{Type: run.EventDocumentPlanned, Document: d, Planned: []pluginv1.Change{change}, Pending: text})
+		events = append(events, run.Event{Type: run.EventDocumentPlanned, Document: d, Planned: []run.PlannedChange{{Change: change}}, Pending: text})
 		for _, e := range events {
 			Text{Out: &b, Err: &b}.Observe(e)
 			Plan{Out: &b, Err: &b}.Observe(e)
@@ -238,7 +238,7 @@ func TestADiffStaysInItsPlace(t *testing.T) {
 		var out strings.Builder
 		d := sysctl()
 		Plan{Out: &out, Err: &out}.Observe(run.Event{
-			Type: run.EventDocumentPlanned, Document: &d, Planned: []pluginv1.Change{{Summary: "write", Diff: diff}},
+			Type: run.EventDocumentPlanned, Document: &d, Planned: []run.PlannedChange{{Change: pluginv1.Change{Summary: "write", Diff: diff}}},
 		})
 		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 		for _, line := range lines[2:] {

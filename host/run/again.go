@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
@@ -56,6 +57,42 @@ func (r *runner) unsettled(ctx context.Context, p planned, all []planned) (strin
 		return "", nil
 	}
 	return "it would change " + plan.Files[0].Path + " again", nil
+}
+
+// explained are the changes of a plan, each with the document whose files it follows from. For this a document is planned without the
+// files of earlier ones, and with those of the first of them until every change has its cause.
+func (r *runner) explained(ctx context.Context, p planned, earlier []planned) ([]PlannedChange, error) {
+	changes := make([]PlannedChange, len(p.plan.Changes))
+	for i, c := range p.plan.Changes {
+		changes[i].Change = c
+	}
+	writers := slices.DeleteFunc(slices.Clone(earlier), func(e planned) bool { return len(e.plan.Files) == 0 })
+	if r.o.Mode != ModePlan || len(writers) == 0 || len(changes) == 0 || !p.result.by.foresees() {
+		return changes, nil
+	}
+	missing := map[int]bool{}
+	for i := range changes {
+		missing[i] = true
+	}
+	for n := 0; n < len(writers) && len(missing) > 0; n++ {
+		for i := range missing { // unless an earlier document suffices
+			changes[i].After = writers[n].label()
+		}
+		plan, err := r.requestPlan(ctx, p.doc, p.result.by, outlook{files: leaving(writers[:n]), list: true})
+		if over, ended := errors.AsType[*runError](err); ended {
+			return nil, over
+		}
+		for i := range missing {
+			if slices.ContainsFunc(plan.Changes, func(c pluginv1.Change) bool { return c == changes[i].Change }) {
+				delete(missing, i)
+				changes[i].After = ""
+				if n > 0 {
+					changes[i].After = writers[n-1].label()
+				}
+			}
+		}
+	}
+	return changes, nil
 }
 
 func (d doc) undone(what string, other doc, reason string) problems {

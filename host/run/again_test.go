@@ -45,8 +45,8 @@ func TestPlansSeeEarlierOnes(t *testing.T) {
 		plans     string
 	}{
 		"alone":                 {1, "a", false, "a()"},
-		"two":                   {2, "ab", false, "a() b(/a) a(/a/b)"},
-		"three":                 {3, "abc", false, "a() b(/a) c(/a/b) a(/a/b/c) b(/a/b/c)"},
+		"two":                   {2, "ab", false, "a() b(/a) b() a(/a/b)"},
+		"three":                 {3, "abc", false, "a() b(/a) b() c(/a/b) c() a(/a/b/c) b(/a/b/c)"},
 		"the last changes none": {2, "a", false, "a() b(/a)"},
 		"the first changes none": {
 			2, "b", false,
@@ -82,6 +82,53 @@ func TestPlansSeeEarlierOnes(t *testing.T) {
 			got := w.execute(Options{Mode: ModePlan, Stream: things(slices.Repeat([]string{named}, tt.documents)...)})
 			assert.Contains(t, []int{report.ExitOK, report.ExitDiffers}, got.ExitCode, errorsOf(got))
 			assert.Equal(t, tt.plans, strings.Join(plans, " "))
+		})
+	}
+}
+
+// TestPlansNameTheirCause: a change that is another, or none, without the files of an earlier document names that document.
+func TestPlansNameTheirCause(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		reads func(name string, files map[string]string) (string, error)
+		after string // of c
+	}{
+		"none": {func(string, map[string]string) (string, error) { return "content", nil }, ""},
+		"one":  {func(_ string, files map[string]string) (string, error) { return "beside " + files["/a"], nil }, "Thing/a"},
+		"all":  {func(_ string, files map[string]string) (string, error) { return files["/a"] + files["/b"] + "x", nil }, "Thing/b"},
+		"any":  {func(_ string, files map[string]string) (string, error) { return files["/b"] + "x", nil }, "Thing/b"},
+		"refused": {func(name string, files map[string]string) (string, error) {
+			if _, written := files["/a"]; name != "a" && !written {
+				return "", precondition("a is missing")
+			}
+			return "content", nil
+		}, "Thing/a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			p := writer(w, func(name string, files map[string]string) (string, error) {
+				content, err := tt.reads(name, files)
+				if name != "c" && err == nil {
+					content = "content"
+				}
+				return content, err
+			})
+			answer := p.answer
+			p.answer = func(r pluginv1.Request) (pluginv1.Plan, error) {
+				plan, err := answer(r)
+				for i := range plan.Changes {
+					plan.Changes[i].Diff = string(plan.Files[i].Content)
+				}
+				return plan, err
+			}
+			w.execute(Options{Mode: ModePlan, Stream: things(named, named, named)})
+			for _, e := range w.events {
+				if e.Type == EventDocumentPlanned && e.Document.Name == "c" {
+					assert.Len(t, e.Planned, 1)
+					assert.Equal(t, tt.after, e.Planned[0].After)
+				}
+			}
 		})
 	}
 }

@@ -46,11 +46,15 @@ func TestBudgets(t *testing.T) {
 		events += len(e.Message)
 	}
 	assert.LessOrEqual(t, events, 6*(documentBudget+each))
-	shown, omitted := withinBudget([]pluginv1.Change{
-		{ID: "a", Summary: "a", Diff: strings.Repeat("+", documentBudget)}, {ID: "b", Summary: "b", Diff: "+"}, {ID: "c", Summary: strings.Repeat("c", documentBudget)},
+	shown, omitted := withinBudget([]PlannedChange{
+		{Change: pluginv1.Change{ID: "a", Summary: "a", Diff: strings.Repeat("+", documentBudget)}},
+		{Change: pluginv1.Change{ID: "b", Summary: "b", Diff: "+"}},
+		{Change: pluginv1.Change{ID: "c", Summary: strings.Repeat("c", documentBudget)}},
 	})
 	assert.Equal(t, 2, omitted)
-	assert.Equal(t, []pluginv1.Change{{ID: "a", Summary: "a"}, {ID: "b", Summary: "b", Diff: "+"}}, shown)
+	assert.Equal(t, []PlannedChange{
+		{Change: pluginv1.Change{ID: "a", Summary: "a"}}, {Change: pluginv1.Change{ID: "b", Summary: "b", Diff: "+"}},
+	}, shown)
 }
 
 func TestPlanReceivesTheStateDirectoryOfApply(t *testing.T) {

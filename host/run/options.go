@@ -195,10 +195,16 @@ type Event struct {
 	Time     time.Time
 	Document *report.Document  // nil for events of the run
 	Errors   []report.Error    // document-finished: of a failed document
-	Planned  []pluginv1.Change // document-planned
+	Planned  []PlannedChange   // document-planned
 	Pending  string            // document-planned: why the plan must wait for the document's turn
 	Change   *pluginv1.Change  // change-started
 	Result   *report.Change    // change-finished
 	Message  string            // progress, warning, retry
 	Report   *report.Report    // run-started, run-finished
+}
+
+// PlannedChange is a change of a plan.
+type PlannedChange struct {
+	pluginv1.Change
+	After string // KIND/NAME of the earlier document without whose files the change would be another or none; only in ModePlan
 }

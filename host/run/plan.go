@@ -33,9 +33,14 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 			p.result = p.result.fail(slices.Concat(p.secret, p.result.problems))
 		}
 		out = append(out, p)
-		if !p.result.settled {
-			r.announce(p)
+		if p.result.settled {
+			continue
 		}
+		changes, err := r.explained(ctx, p, out[:len(out)-1])
+		if err != nil {
+			return out, err
+		}
+		r.announce(p, changes)
 	}
 	conflicting := conflicts(out)
 	if len(conflicting) == 0 && !slices.ContainsFunc(out, func(p planned) bool { return p.result.outcome == report.Failed }) {
@@ -53,8 +58,8 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 }
 
 // announce emits a plan, within the budget of a document.
-func (r *runner) announce(p planned) {
-	shown, omitted := withinBudget(p.plan.Changes)
+func (r *runner) announce(p planned, changes []PlannedChange) {
+	shown, omitted := withinBudget(changes)
 	res := p.preview(r.image())
 	if omitted > 0 {
 		res.warnings = append(slices.Clone(res.warnings), fmt.Sprintf("%d changes or diffs are too large to be shown", omitted))

@@ -104,7 +104,7 @@ func (r result) changed() bool {
 }
 
 // withinBudget omits diffs, and then whole changes, beyond the budget of a document, and counts them.
-func withinBudget(changes []pluginv1.Change) (shown []pluginv1.Change, omitted int) {
+func withinBudget(changes []PlannedChange) (shown []PlannedChange, omitted int) {
 	size := 0
 	for _, c := range changes {
 		size += len(c.ID) + len(c.Summary)
