@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -75,19 +76,22 @@ func (i *Image) Choose(document, provider string) error {
 
 // Choosable returns why the image at root does not take choices: a link that leads to nothing, or what chattr(1) or a mount protects.
 func Choosable(root string) error {
-	directory := filepath.Dir(ImageChoices)
 	return within(root, func(opened *rooted.Root) error {
-		dir, err := opened.OpenDir(directory)
-		if errors.Is(err, fs.ErrNotExist) {
-			if _, link := os.Lstat(filepath.Join(root, directory)); link != nil {
-				return nil //nolint:nilerr // it is created
+		name, directory := ImageChoices, path.Dir(ImageChoices)
+		for {
+			dir, err := opened.OpenDir(directory)
+			if errors.Is(err, fs.ErrNotExist) && directory != "/" {
+				if _, link := os.Lstat(filepath.Join(root, directory)); link != nil { // it is created
+					name, directory = directory, path.Dir(directory)
+					continue
+				}
 			}
+			if err != nil {
+				return located(root, directory, "open", err)
+			}
+			err = atomicfile.CheckWrite(dir, path.Base(name))
+			return located(root, name, "write", errors.Join(err, dir.Close()))
 		}
-		if err != nil {
-			return located(root, directory, "open", err)
-		}
-		err = atomicfile.CheckWrite(dir, filepath.Base(ImageChoices))
-		return located(root, ImageChoices, "write", errors.Join(err, dir.Close()))
 	})
 }
 

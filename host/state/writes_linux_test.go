@@ -1,8 +1,10 @@
 package state
 
 import (
+	"context"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/internal/atomicfile"
+	requires "github.com/machineadm/machineadm/internal/require"
 )
 
 // plant creates a file and its parent directories.
@@ -202,15 +205,23 @@ func TestErrorsNameThePathOfTheImage(t *testing.T) {
 func TestChoosable(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		build func(at string) error
+		build func(t *testing.T, at string) error
 		err   error
 	}{
-		"no directory":      {func(string) error { return nil }, nil},
-		"a directory":       {func(at string) error { return os.Mkdir(at, 0o755) }, nil},
-		"a file":            {func(at string) error { return os.WriteFile(at, nil, 0o600) }, unix.ENOTDIR},
-		"a dangling link":   {func(at string) error { return os.Symlink("/nowhere", at) }, unix.ENOENT},
-		"a circle of links": {func(at string) error { return os.Symlink("machineadm", at) }, unix.ELOOP},
-		"a temporary file": {func(at string) error {
+		"no directory":      {func(*testing.T, string) error { return nil }, nil},
+		"a directory":       {func(_ *testing.T, at string) error { return os.Mkdir(at, 0o755) }, nil},
+		"a file":            {func(_ *testing.T, at string) error { return os.WriteFile(at, nil, 0o600) }, unix.ENOTDIR},
+		"a dangling link":   {func(_ *testing.T, at string) error { return os.Symlink("/nowhere", at) }, unix.ENOENT},
+		"a circle of links": {func(_ *testing.T, at string) error { return os.Symlink("machineadm", at) }, unix.ELOOP},
+		"none, in an immutable one": {func(t *testing.T, at string) error {
+			etc, chattr := filepath.Dir(at), requires.Tool(t, "chattr")
+			if err := exec.CommandContext(t.Context(), chattr, "+i", etc).Run(); err != nil {
+				requires.Missing(t, "this file system has no such attributes: "+err.Error())
+			}
+			t.Cleanup(func() { assert.NoError(t, exec.CommandContext(context.Background(), chattr, "-i", etc).Run()) })
+			return nil
+		}, unix.EPERM},
+		"a temporary file": {func(_ *testing.T, at string) error {
 			return os.MkdirAll(filepath.Join(at, ".choices.json.machineadm-tmp"), 0o755)
 		}, atomicfile.ErrForeign},
 	} {
@@ -219,7 +230,7 @@ func TestChoosable(t *testing.T) {
 			root := t.TempDir()
 			at := filepath.Join(root, "etc/machineadm")
 			require.NoError(t, os.Mkdir(filepath.Dir(at), 0o755))
-			require.NoError(t, tt.build(at))
+			require.NoError(t, tt.build(t, at))
 			image := (&Store{}).ForImage(root, nil)
 			before := Choosable(root)
 			assert.NoFileExists(t, filepath.Join(at, "choices.json"))
