@@ -3,6 +3,7 @@ package sdk_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -81,6 +82,9 @@ func TestActivationOfARealDaemon(t *testing.T) {
 				t.Errorf("the daemon was started %d times, want %d", s.starts, c.starts)
 			}
 			expect(t, f, s, c.now)
+			if _, err := f.Machine.FS.Lstat(filepath.Dir(daemonConfig)); c.old == "" && c.now == "" && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the directory of the candidate stays (%v)", err)
+			}
 			if c.message == "" {
 				if err := activate(t, f.Machine, a, 0); err != nil { // converged
 					t.Error(err)
@@ -146,7 +150,11 @@ func expect(t *testing.T, f *machinetest.Fixture, s *supervisor, mode string) {
 			t.Errorf("the configuration is %q (%v), want the mode %q", data, err, mode)
 		}
 	}
-	if names, err := f.Machine.FS.ReadDir(filepath.Dir(daemonConfig)); err != nil || strings.Contains(strings.Join(names, " "), "machineadm") {
+	names, err := f.Machine.FS.ReadDir(filepath.Dir(daemonConfig))
+	if mode == "" && errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil || strings.Contains(strings.Join(names, " "), "machineadm") {
 		t.Errorf("in the directory of the configuration are %q (%v)", names, err)
 	}
 }

@@ -72,14 +72,14 @@ func (a *activator) withoutRestart(ctx context.Context, p Progress, o observatio
 	return a.failed(fmt.Sprintf("%s is not healthy with its configuration: %s", a.Unit, messageOf(err)), err)
 }
 
-// check runs the daemon's checker on candidates of the files, and removes them. After a kill the host removes them, because
-// they lie beside files that the document claims.
+// check runs the daemon's checker on candidates of the files, and removes them and the directories that they needed. After a kill the host removes
+// candidates, because they lie beside files that the document claims.
 func (a *activator) check(ctx context.Context, p Progress) error {
 	if a.Check == nil {
 		return nil
 	}
 	p.Report("checking the new configuration of " + a.Unit)
-	candidates := map[string]string{}
+	candidates, missing := map[string]string{}, a.missingDirectories(a.Files)
 	var failed, refused error
 	for _, spec := range a.Files {
 		if !spec.Absent && failed == nil {
@@ -93,6 +93,7 @@ func (a *activator) check(ctx context.Context, p Progress) error {
 	for _, name := range candidates {
 		failed = errors.Join(failed, a.files.put(name, version{}))
 	}
+	failed = errors.Join(failed, a.removeEmpty(missing))
 	if failed != nil {
 		return fmt.Errorf("write and remove candidates of the configuration of %s: %w", a.Unit, failed)
 	}
