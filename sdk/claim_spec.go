@@ -21,7 +21,7 @@ func ClaimSpec(m Machine, thing string, spec any) error {
 			continue
 		}
 		var value []string
-		if field := of.Field(i); !field.IsZero() && !(options == "omitempty" && isEmpty(field)) {
+		if field := of.Field(i); !field.IsZero() && (options != "omitempty" || !isEmpty(field)) {
 			one := reflect.New(of.Type()).Elem()
 			one.Field(i).Set(field)
 			var text bytes.Buffer

@@ -108,6 +108,9 @@ func usable(m Machine, unit string, state machine.ServiceState) error {
 			"find out why, then: Set-Service -StartupType Automatic "+unit)
 	case state.Masked:
 		return Precondition(unit+" is masked: it cannot be started", "find out why, then: systemctl unmask "+unit)
+	case state.Unmet != "":
+		return Precondition("systemd does not start "+unit+" on this machine: "+state.Unmet+" is not met",
+			"use another service here, or reset the condition in a drop-in: systemctl edit "+unit)
 	}
 	return nil
 }

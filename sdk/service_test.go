@@ -25,6 +25,7 @@ func TestServiceState(t *testing.T) {
 	on, off := sdk.ServiceSpec{Enabled: new(true), Running: new(true)}, sdk.ServiceSpec{Enabled: new(false), Running: new(false)}
 	looping := machine.ServiceState{Active: "activating", Sub: "auto-restart", Enabled: true}
 	masked := machine.ServiceState{Masked: true, Active: "inactive"}
+	skipped := machine.ServiceState{Active: "inactive", Unmet: "ConditionVirtualization=!container"}
 	for _, c := range []struct {
 		name  string
 		state machine.ServiceState
@@ -36,6 +37,8 @@ func TestServiceState(t *testing.T) {
 		{"on, is stopped", stopped(), on, "enable x.service, start x.service", 0},
 		{"on, restarts repeatedly", looping, on, "start x.service", 0},
 		{"on, is masked", masked, on, "", pluginv1.CodePrecondition},
+		{"on, a condition is not met", skipped, on, "", pluginv1.CodePrecondition},
+		{"off, a condition is not met", skipped, off, "", 0},
 		{"off, is", stopped(), off, "", 0},
 		{"off, runs", running(), off, "disable x.service, stop x.service", 0},
 		{"off, restarts repeatedly", looping, off, "disable x.service, stop x.service", 0},

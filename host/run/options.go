@@ -193,14 +193,14 @@ const (
 type Event struct {
 	Type     EventType
 	Time     time.Time
-	Document *report.Document  // nil for events of the run
-	Errors   []report.Error    // document-finished: of a failed document
-	Planned  []PlannedChange   // document-planned
-	Pending  string            // document-planned: why the plan must wait for the document's turn
-	Change   *pluginv1.Change  // change-started
-	Result   *report.Change    // change-finished
-	Message  string            // progress, warning, retry
-	Report   *report.Report    // run-started, run-finished
+	Document *report.Document // nil for events of the run
+	Errors   []report.Error   // document-finished: of a failed document
+	Planned  []PlannedChange  // document-planned
+	Pending  string           // document-planned: why the plan must wait for the document's turn
+	Change   *pluginv1.Change // change-started
+	Result   *report.Change   // change-finished
+	Message  string           // progress, warning, retry
+	Report   *report.Report   // run-started, run-finished
 }
 
 // PlannedChange is a change of a plan.

@@ -29,6 +29,9 @@ type ServiceState struct {
 	InvocationID string
 	// MainPID is the service's main process, 0 when there is none.
 	MainPID int
+	// Unmet is the condition of the unit, such as ConditionVirtualization=!container, because of which systemd skipped its last start and
+	// would skip the next one: none that a file decides.
+	Unmet string
 	// Fragment is the unit file, or the program of a Windows service.
 	Fragment string
 	// Command is the command line of the service with all drop-ins. systemd does not distinguish blanks within an argument

@@ -41,7 +41,7 @@ func (s *systemd) States(ctx context.Context, units ...string) ([]ServiceState, 
 		return nil, nil
 	}
 	const properties = "Id,Names,LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath,ExecStart," +
-		"Environment,NeedDaemonReload"
+		"Environment,NeedDaemonReload,ConditionResult,ConditionTimestampMonotonic"
 	args := []string{"show", "--property=" + properties, "--"}
 	for _, unit := range units {
 		name, err := s.prepare(unit)
@@ -66,6 +66,9 @@ func (s *systemd) States(ctx context.Context, units ...string) ([]ServiceState, 
 		}
 		if states[i], err = stateOf(blocks[i]); err != nil {
 			return nil, failed(name, err)
+		}
+		if skipped(blocks[i]) {
+			states[i].Unmet = s.unmet(ctx, states[i].ID)
 		}
 	}
 	return states, nil

@@ -16,7 +16,7 @@ import (
 )
 
 const showLine = "systemctl show --property=Id,Names,LoadState,UnitFileState,ActiveState,SubState,InvocationID,MainPID,FragmentPath," +
-	"ExecStart,Environment,NeedDaemonReload -- "
+	"ExecStart,Environment,NeedDaemonReload,ConditionResult,ConditionTimestampMonotonic -- "
 
 func liveSystemd(t *testing.T) (machine.Services, *machinetest.Runner) {
 	t.Helper()
@@ -86,6 +86,35 @@ func TestSystemdState(t *testing.T) {
 }
 
 // TestSystemdStates: several units are queried by one command.
+// TestSystemdConditions: a condition that kept the unit from starting is found, unless a file or another machine's state decides it.
+func TestSystemdConditions(t *testing.T) {
+	t.Parallel()
+	skipped := []string{"Id=x-y.service", "LoadState=loaded", "ActiveState=inactive", "ConditionResult=no", "ConditionTimestampMonotonic=12"}
+	const path, container = "x-y.service: ConditionPathExists=!/etc/x succeeded.\n", "x-y.service: ConditionVirtualization=!container failed.\nConditions failed.\n"
+	for name, tt := range map[string]struct {
+		shown machine.Result
+		want  string
+	}{
+		"one":           {machine.Result{ExitCode: 1, Stderr: []byte(path + container)}, "ConditionVirtualization=!container"},
+		"on the output": {machine.Result{ExitCode: 1, Stdout: []byte(path + container)}, "ConditionVirtualization=!container"},
+		"a file":        {machine.Result{ExitCode: 1, Stderr: []byte("x-y.service: ConditionPathExists=/etc/x failed.\nConditions failed.\n")}, ""},
+		"any":           {machine.Result{ExitCode: 1, Stderr: []byte("x-y.service: ConditionHost=|node failed.\n")}, ""},
+		"met meanwhile": {machine.Result{Stderr: []byte(path)}, ""},
+		"systemd 249":   {machine.Result{ExitCode: 1, Stderr: []byte("systemd-analyze: unrecognized option '--unit=x-y.service'\n")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			services, commands := liveSystemd(t)
+			commands.On(showLine+"x-y.service", shown(skipped...))
+			commands.On("systemd-analyze condition --unit=x-y.service", tt.shown)
+			state, err := services.State(t.Context(), "x-y")
+			if err != nil || state.Unmet != tt.want {
+				t.Errorf("unmet %q (%v), want %q", state.Unmet, err, tt.want)
+			}
+		})
+	}
+}
+
 func TestSystemdStates(t *testing.T) {
 	t.Parallel()
 	services, commands := liveSystemd(t)

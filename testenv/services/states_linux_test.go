@@ -20,7 +20,7 @@ func TestStates(t *testing.T) {
 			"systemctl mask systemd-journald.service; systemctl mask --runtime wanted.service")
 		want := []string{
 			"old.service", "systemd-journald.service", "old-alias.service", "absent.service", "lines.service", "wanted.service",
-			"dbus.socket", "multi-user.target", "new@a.service", "old.service",
+			"dbus.socket", "multi-user.target", "new@a.service", "old.service", "fstrim.timer", "getty@tty1.service",
 		}
 		all := n.do(t, request{States: want}).States
 		require.Len(t, all, len(want))
@@ -44,6 +44,8 @@ func TestStates(t *testing.T) {
 		assert.Equal(t, "active", journal.Active)
 		assert.Equal(t, "masked-runtime", state["wanted.service"].FileState)
 		assert.True(t, state["wanted.service"].Masked)
+		assert.Equal(t, "ConditionVirtualization=!container", state["fstrim.timer"].Unmet)
+		assert.Equal(t, "inactive ", state["getty@tty1.service"].Active+" "+state["getty@tty1.service"].Unmet, "a file decides it: /dev/tty0")
 		assert.Equal(t, "lines.service", state["lines.service"].ID, "a line feed in a value begins no other one")
 	})
 }
