@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -82,7 +83,8 @@ type machine struct {
 	*lane
 	root   string
 	isLive bool
-	phase  string // --phase
+	phase  string        // --phase
+	killed time.Duration // when a run is killed; 0 is never
 }
 
 // newMachine is an empty machine, in place of the one before it.
@@ -133,16 +135,22 @@ type step struct {
 	exit    int
 	output  string
 	planned map[string][]string // changes, by document
-	pending []string            // documents
+	changes []change            // of a plan
+	made    []change            // begun by an apply
+	report  report.Report
+	pending []string // documents
+}
+
+// change is one of a document.
+type change struct {
+	ID, Summary, Diff string
+	NeedsLive         bool
 }
 
 // host runs a command on a stream.
 func (m *machine) host(t *testing.T, stream, command string) step {
 	t.Helper()
-	args := []string{command, "--path", "/stream.yaml"}
-	if command != "apply" {
-		args = append(args, "-o", "json")
-	}
+	args := []string{command, "--path", "/stream.yaml", "-o", "json"}
 	if command != "validate" {
 		args = append(args, "--phase", m.phase)
 	}
@@ -154,7 +162,7 @@ func (m *machine) host(t *testing.T, stream, command string) step {
 		args[2] = path
 		args = append(args, "--plugin-dir", m.programs, "--state-dir", filepath.Join(m.dir, "state"), "--run-dir", filepath.Join(m.dir, "run"))
 		if command != "validate" {
-			args = append(args, "--root", m.root)
+			args = append(args, "--root", m.root, "--allow-secrets")
 		}
 		c = exec.CommandContext(t.Context(), filepath.Join(m.programs, "machineadm"), args...)
 		c.Env = []string{"TMPDIR=" + m.tmp()}
@@ -162,13 +170,21 @@ func (m *machine) host(t *testing.T, stream, command string) step {
 	require.NoError(t, os.WriteFile(path, []byte(stream), 0o600))
 	var out, problems bytes.Buffer
 	c.Stdout, c.Stderr = &out, &problems
-	err := c.Run()
+	require.NoError(t, c.Start())
+	if m.killed > 0 {
+		defer time.AfterFunc(m.killed, func() { _ = c.Process.Kill() }).Stop()
+	}
+	err := c.Wait()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 		require.NoError(t, err)
 	}
-	s := step{exit: c.ProcessState.ExitCode(), planned: map[string][]string{}}
-	s.output = command + ": exit " + show(s.exit) + "\n" + out.String() + problems.String()
-	for line := range strings.Lines(out.String()) {
+	return newStep(command, c.ProcessState.ExitCode(), out.String(), problems.String())
+}
+
+func newStep(command string, exit int, out, problems string) step {
+	s := step{exit: exit, planned: map[string][]string{}}
+	s.output = command + ": exit " + show(exit) + "\n" + out + problems
+	for line := range strings.Lines(out) {
 		s.read(line)
 	}
 	return s
@@ -179,15 +195,27 @@ func (s *step) read(line string) {
 	var event struct {
 		Type, Pending string
 		Document      struct{ Kind, Name string }
-		Planned       []struct{ ID string }
+		Planned       []change
+		Change        change
+		Report        *report.Report
 	}
-	if json.Unmarshal([]byte(line), &event) != nil || event.Type != "document-planned" {
+	if json.Unmarshal([]byte(line), &event) != nil {
+		return
+	}
+	switch event.Type {
+	case "change-started":
+		s.made = append(s.made, event.Change)
+	case "run-finished":
+		s.report = *event.Report
+	}
+	if event.Type != "document-planned" {
 		return
 	}
 	document := event.Document.Kind + "/" + event.Document.Name
 	if event.Pending != "" {
 		s.pending = append(s.pending, document)
 	}
+	s.changes = append(s.changes, event.Planned...)
 	for _, change := range event.Planned {
 		s.planned[document] = append(s.planned[document], change.ID)
 	}
