@@ -26,12 +26,17 @@ func (c *claims) add(claim machine.Claim) {
 		value = append(value, []byte(part))
 	}
 	made := pluginv1.NewClaim(c.key, claim.ID, claim.Field, value...)
+	made.Assumed = claim.Assumed
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	at := slices.IndexFunc(c.all, func(other pluginv1.Claim) bool { return other.ID == made.ID })
-	if at < 0 {
+	switch {
+	case at < 0:
 		c.all = append(c.all, made)
-	} else if !bytes.Equal(c.all[at].Digest, made.Digest) {
+	case made.Assumed: // what the document asks for counts
+	case c.all[at].Assumed:
+		c.all[at] = made
+	case !bytes.Equal(c.all[at].Digest, made.Digest):
 		c.twice = made.ID
 	}
 }

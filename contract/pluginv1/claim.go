@@ -12,6 +12,8 @@ type Claim struct {
 	ID     string // canonical, for example "sysctl:net.core.somaxconn", "file:/etc/motd", "unit:x.service#enabled"
 	Digest []byte // HMAC-SHA-256 of the desired value under Request.ClaimKey
 	Field  string // path of the field that causes the claim; empty for the whole document
+	// Assumed is a value that the document does not ask for: what the machine gets as long as Field is not set.
+	Assumed bool
 }
 
 const filePrefix = "file:"

@@ -109,7 +109,7 @@ func changesFromPB(in []*pb.Change) []Change {
 func claimsToPB(in []Claim) []*pb.Claim {
 	var out []*pb.Claim
 	for _, c := range in {
-		out = append(out, &pb.Claim{Id: clean(c.ID), Digest: c.Digest, Field: clean(c.Field)})
+		out = append(out, &pb.Claim{Id: clean(c.ID), Digest: c.Digest, Field: clean(c.Field), Assumed: c.Assumed})
 	}
 	return out
 }
@@ -117,7 +117,7 @@ func claimsToPB(in []Claim) []*pb.Claim {
 func claimsFromPB(in []*pb.Claim) []Claim {
 	var out []Claim
 	for _, c := range in {
-		out = append(out, Claim{ID: c.GetId(), Digest: c.GetDigest(), Field: c.GetField()})
+		out = append(out, Claim{ID: c.GetId(), Digest: c.GetDigest(), Field: c.GetField(), Assumed: c.GetAssumed()})
 	}
 	return out
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// conflicts returns, by index, the documents that claim different values of one thing. Both documents get an error.
+// conflicts returns, by index, the documents that claim different values of one thing. Both documents get an error. Assumptions are not
+// compared here.
 func conflicts(all []planned) map[int]problems {
 	out := map[int]problems{}
 	refuse := func(d claimed, what string, other claimed) {
@@ -18,6 +19,9 @@ func conflicts(all []planned) map[int]problems {
 	files := map[string][]claimed{}
 	for _, p := range all {
 		for _, c := range p.claims() {
+			if c.Assumed {
+				continue
+			}
 			mine := claimed{p.doc, c}
 			other, known := first[c.ID]
 			if !known {
@@ -44,6 +48,32 @@ func conflicts(all []planned) map[int]problems {
 				break // one of several parts is sufficient
 			}
 			files[path] = append(files[path], mine)
+		}
+	}
+	return out
+}
+
+// assumptions returns, by index, the warnings of documents whose assumptions differ from what another document claims, or assumes earlier.
+func assumptions(all []planned) map[int][]pluginv1.Warning {
+	first := map[string]claimed{}
+	for _, assumed := range []bool{false, true} {
+		for _, p := range all {
+			for _, c := range p.claims() {
+				if _, known := first[c.ID]; !known && c.Assumed == assumed {
+					first[c.ID] = claimed{p.doc, c}
+				}
+			}
+		}
+	}
+	out := map[int][]pluginv1.Warning{}
+	for _, p := range all {
+		for _, c := range p.claims() {
+			if other := first[c.ID]; c.Assumed && other.contradicts(claimed{p.doc, c}) {
+				there := other.locate(other.claim.Field, report.Error{})
+				out[p.index] = append(out[p.index], pluginv1.Warning{Field: c.Field, Message: fmt.Sprintf(
+					"as long as it is not set, %s has another value than %s gives it at %s:%d:%d: set this field, or change the other document",
+					c.ID, other.label(), there.File, there.Line, there.Column)})
+			}
 		}
 	}
 	return out

@@ -71,6 +71,43 @@ func TestConflicts(t *testing.T) {
 }
 
 // TestConflictAtATurn: a pending document has claims only at its turn.
+// TestAssumptions: a value that a document does not ask for is no contradiction, but a warning at its field; what others ask for comes first.
+func TestAssumptions(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		values map[string]string // by document; ? is assumed
+		want   map[string]string // by document: the other one of the warning
+	}{
+		"equal":         {map[string]string{"a": "1?", "b": "1"}, nil},
+		"assumed first": {map[string]string{"a": "1?", "b": "2"}, map[string]string{"a": "Thing/b at stream.yaml:"}},
+		"assumed last":  {map[string]string{"a": "1", "b": "2?"}, map[string]string{"b": "Thing/a at stream.yaml:"}},
+		"both":          {map[string]string{"a": "1?", "b": "2?"}, map[string]string{"b": "Thing/a at stream.yaml:"}},
+		"of three":      {map[string]string{"a": "1?", "b": "2?", "c": "2"}, map[string]string{"a": "Thing/c at stream.yaml:"}},
+		"alone":         {map[string]string{"a": "1?"}, nil},
+	} {
+		for _, mode := range []Mode{ModeValidate, ModePlan, ModeApply} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.add("x").plan = func(name string, _ int) (pluginv1.Plan, error) {
+					plan := oneChange()
+					if value, assumed := strings.CutSuffix(tt.values[name], "?"); value != "" {
+						plan.Claims = []pluginv1.Claim{{ID: "node:x", Digest: []byte(value), Field: "spec.x", Assumed: assumed}}
+					}
+					return plan, nil
+				}
+				got := w.execute(Options{Mode: mode, Stream: things(named, named, named)})
+				require.Contains(t, []int{report.ExitOK, report.ExitDiffers}, got.ExitCode, errorsOf(got))
+				for _, d := range got.Documents {
+					warnings := strings.Join(d.Warnings, "\n")
+					assert.Equal(t, tt.want[d.Name] != "", strings.Contains(warnings, "spec.x: as long as it is not set, node:x has another value than "), warnings)
+					assert.Contains(t, warnings, strings.Split(tt.want[d.Name], " at ")[0])
+				}
+			})
+		}
+	}
+}
+
 func TestConflictAtATurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

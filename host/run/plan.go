@@ -49,7 +49,10 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 			return out, err
 		}
 	}
+	assumed := assumptions(out)
 	for i, p := range out {
+		p.result = r.warn(p.doc, p.result, assumed[p.index]...)
+		out[i].result = p.result
 		if wrong := conflicting[p.index]; len(wrong) > 0 {
 			out[i].result = p.result.warn(p.plan.Warnings...).fail(append(p.result.problems, wrong...))
 		}

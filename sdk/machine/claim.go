@@ -14,6 +14,8 @@ type Claim struct {
 	Field string
 	// Value has the parts of the desired value; none means absent.
 	Value []string
+	// Assumed is a value that the document does not ask for, see Machine.Assume.
+	Assumed bool
 }
 
 // canonicalID normalises IDs that mean the same on a target of this operating system.

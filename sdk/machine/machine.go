@@ -43,13 +43,24 @@ func (m Machine) Offline() bool { return m.offline }
 // "file:/etc/hosts#node", "unit:chrony.service#running". Paths and the names of units and registry values in it are
 // normalised. Section 7 of contract/SPEC.md defines the values. An empty field means that of Field.
 func (m Machine) Claim(id, field string, value ...string) {
+	m.claim(Claim{ID: id, Field: field, Value: value})
+}
+
+// Assume is Claim for a value that the document does not ask for: what the machine gets as long as the field is not set, such as the
+// default of a program, or what a program sets when it starts. Where another document claims another value, the host warns at this field.
+func (m Machine) Assume(id, field string, value ...string) {
+	m.claim(Claim{ID: id, Field: field, Value: value, Assumed: true})
+}
+
+func (m Machine) claim(c Claim) {
 	if m.Claims == nil {
 		return
 	}
-	if field == "" {
-		field = m.field
+	c.ID = canonicalID(m.Target.OS, c.ID)
+	if c.Field == "" {
+		c.Field = m.field
 	}
-	m.Claims(Claim{ID: canonicalID(m.Target.OS, id), Field: field, Value: value})
+	m.Claims(c)
 }
 
 // Field returns the same machine with a field path for its claims, so that a conflict is reported at this field.

@@ -896,7 +896,9 @@ type Claim struct {
 	// HMAC-SHA-256 of the desired value under PlanRequest.claim_key.
 	Digest []byte `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Path of the field that causes the claim, for example spec.parameters["net.core.somaxconn"]; empty for the whole document.
-	Field         string `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`
+	Field string `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`
+	// The document does not ask for the value: it is what the machine gets as long as the field is not set. Another digest is a warning.
+	Assumed       bool `protobuf:"varint,4,opt,name=assumed,proto3" json:"assumed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -950,6 +952,13 @@ func (x *Claim) GetField() string {
 		return x.Field
 	}
 	return ""
+}
+
+func (x *Claim) GetAssumed() bool {
+	if x != nil {
+		return x.Assumed
+	}
+	return false
 }
 
 // Change is one step, planned from observation.
@@ -2391,11 +2400,12 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\acontent\x18\x05 \x01(\fR\acontent\x12\x12\n" +
 	"\x04mode\x18\x06 \x01(\rR\x04mode\x12\x10\n" +
 	"\x03uid\x18\a \x01(\rR\x03uid\x12\x10\n" +
-	"\x03gid\x18\b \x01(\rR\x03gid\"E\n" +
+	"\x03gid\x18\b \x01(\rR\x03gid\"_\n" +
 	"\x05Claim\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12\x14\n" +
-	"\x05field\x18\x03 \x01(\tR\x05field\"\xb3\x01\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\x12\x18\n" +
+	"\aassumed\x18\x04 \x01(\bR\aassumed\"\xb3\x01\n" +
 	"\x06Change\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x12\n" +
