@@ -84,9 +84,9 @@ type KubernetesCluster struct {
 	ImageRepository string `json:"imageRepository,omitempty" roles:"controlPlaneInit"`
 	// CertificateSANs are further names and addresses in the certificate of the API server.
 	CertificateSANs []string `json:"certificateSANs,omitempty" roles:"controlPlaneInit"`
-	// CertificatesDir is the directory of the certificates, an absolute path, the same on every control plane. Default
-	// /etc/kubernetes/pki.
-	CertificatesDir string `json:"certificatesDir,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
+	// CertificatesDir is the directory of the certificates, an absolute path of Linux, the same on every node of the cluster: a
+	// worker has ca.crt there, below C: on Windows. Default /etc/kubernetes/pki.
+	CertificatesDir string `json:"certificatesDir,omitempty"`
 	// KeyAlgorithm is the type of new keys: RSA-2048, RSA-3072, RSA-4096, ECDSA-P256 or ECDSA-P384.
 	KeyAlgorithm string `json:"keyAlgorithm,omitempty" roles:"controlPlaneInit"`
 	// CertificateValidity is the lifetime of new certificates, as a Go duration such as 8760h.

@@ -12,13 +12,16 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
+// pki is the directory of certificates that kubeadm has by default.
+const pki = "/etc/kubernetes/pki"
+
 const joining = `apiVersion: machineadm.cluster.x-k8s.io/v1alpha1
 kind: KubernetesNode
 metadata: {name: node}
 spec:
   role: worker
   kubernetesVersion: v1.36.3
-  cluster: {endpoint: "ENDPOINT"}
+  cluster: {endpoint: "ENDPOINT", certificatesDir: DIRECTORY}
   node: {ip: ADDRESS, kubeletArgs: [ARGUMENT]}
   discovery: {token: {value: TOKEN}, caCertHashes: ["HASH"]}
   kubelet: {cgroupDriver: cgroupfs}
@@ -40,7 +43,21 @@ func TestJoinFails(t *testing.T) {
 	c := cluster.APIServer(t, network, "control")
 	cluster.API(t, c.Node, "/api/v1/namespaces/kube-system/secrets", "--header", "Content-Type: application/json", "--data", bootstrapToken)
 	values := func(more ...string) []string { // the first of a name counts
-		return append(more, "TOKEN", token, "HASH", c.CACertHash, "ENDPOINT", c.Endpoint, "ARGUMENT", "", "DISCOVERY", "3s", "WAIT", "10s")
+		return append(more, "TOKEN", token, "HASH", c.CACertHash, "ENDPOINT", c.Endpoint, "ARGUMENT", "", "DIRECTORY", pki, "DISCOVERY", "3s", "WAIT", "10s")
+	}
+	// set replaces text in what kubeadm keeps in the cluster for all nodes. It returns what undoes that.
+	set := func(name, key, text, by string) func() {
+		path := "/api/v1/namespaces/kube-system/configmaps/" + name
+		var have struct{ Data map[string]string }
+		require.NoError(t, cluster.Get(t, c.Node, path, &have))
+		require.Contains(t, have.Data[key], text)
+		put := func(text string) {
+			data, err := json.Marshal(map[string]any{"data": map[string]string{key: text}})
+			require.NoError(t, err)
+			cluster.API(t, c.Node, path, "--request", "PATCH", "--header", "Content-Type: application/merge-patch+json", "--data", string(data))
+		}
+		put(strings.Replace(have.Data[key], text, by, 1))
+		return func() { put(have.Data[key]) }
 	}
 	const discovery = "kubeadm join failed in the phase preflight: "
 	for name, f := range map[string]failure{
@@ -90,23 +107,23 @@ func TestJoinFails(t *testing.T) {
 		})
 	})
 	t.Run("a family that the machine does not forward", func(t *testing.T) {
-		const path = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config"
-		var kubeadm struct{ Data map[string]string }
-		require.NoError(t, cluster.Get(t, c.Node, path, &kubeadm))
-		set := func(text string) {
-			data, err := json.Marshal(map[string]any{"data": map[string]string{"ClusterConfiguration": text}})
-			require.NoError(t, err)
-			cluster.API(t, c.Node, path, "--request", "PATCH", "--header", "Content-Type: application/merge-patch+json", "--data", string(data))
-		}
-		text := kubeadm.Data["ClusterConfiguration"]
-		set(strings.Replace(text, "\nnetworking:\n", "\nnetworking:\n  podSubnet: 10.244.0.0/16,2001:db8:42::/56\n", 1))
-		defer set(text)
+		defer set("kubeadm-config", "ClusterConfiguration", "\nnetworking:\n", "\nnetworking:\n  podSubnet: 10.244.0.0/16,2001:db8:42::/56\n")()
 		worker.MustExec(t, "sh", "-c", "echo 0 >/proc/sys/net/ipv6/conf/all/forwarding")
 		worker.fails(t, failure{
 			text: joining, values: values(), message: "net.ipv6.conf.all.forwarding is not 1: the machine forwards no IPv6 packets of pods",
 			remedy: "put a Sysctl document with the profile kubernetes-ipv6 before this one",
 		})
 	})
-	worker.applied(t, joining, values("DISCOVERY", "10m", "WAIT", "10m")...)
+	const ssl = "/etc/kubernetes/ssl" // of kubespray
+	set("kubeadm-config", "ClusterConfiguration", "certificatesDir: "+pki, "certificatesDir: "+ssl)
+	set("kubelet-config", "kubelet", "clientCAFile: "+pki, "clientCAFile: "+ssl)
+	t.Run("another directory of certificates than that of the cluster", func(t *testing.T) {
+		worker.fails(t, failure{
+			text: joining, values: values(), remedy: "set it to " + ssl,
+			message: "spec.cluster.certificatesDir: is " + pki + ", and the cluster has its certificates in " + ssl + ": the kubelet would not find the authority",
+		})
+	})
+	worker.applied(t, joining, values("DIRECTORY", ssl, "DISCOVERY", "10m", "WAIT", "10m")...)
+	worker.MustExec(t, "sh", "-c", "test -e "+ssl+"/ca.crt && test ! -e "+pki+"/ca.crt")
 	cluster.AwaitReady(t, c.Node, "/api/v1/nodes", 1)
 }

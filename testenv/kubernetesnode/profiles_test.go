@@ -75,7 +75,7 @@ func TestProfiles(t *testing.T) {
 		first.applied(t, creating+"  profiles: "+profiles+"\n",
 			"PULL", "Never", "KUBELET", "", "REGISTER", "true", "ETCD", "", "LEVEL", "Metadata", "WAIT", "3m")
 		second.applied(t, joining+"  profiles: "+profiles+"\n",
-			"TOKEN", token, "HASH", cluster.CACertHash(t, first.Node), "ENDPOINT", first.address+":6443", "ARGUMENT", "", "DISCOVERY", "1m", "WAIT", "3m")
+			"TOKEN", token, "HASH", cluster.CACertHash(t, first.Node), "ENDPOINT", first.address+":6443", "ARGUMENT", "", "DIRECTORY", pki, "DISCOVERY", "1m", "WAIT", "3m")
 		cluster.AwaitReady(t, first.Node, "/api/v1/nodes", 2)
 		for _, n := range []applicant{first, second} {
 			closed(t, n)

@@ -1177,10 +1177,10 @@ type KubernetesCluster struct {
 	// +optional
 	// +listType=atomic
 	CertificateSANs []string `json:"certificateSANs,omitempty"`
-	// CertificatesDir is the directory of the certificates, an absolute path, the same on every control plane. Default
-	// /etc/kubernetes/pki.
+	// CertificatesDir is the directory of the certificates, an absolute path of Linux, the same on every node of the cluster: a
+	// worker has ca.crt there, below C: on Windows. Default /etc/kubernetes/pki.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^(?:(?:/|[A-Za-z]:\\).*)?$`
+	// +kubebuilder:validation:Pattern=`^(?:/.+)?$`
 	CertificatesDir string `json:"certificatesDir,omitempty"`
 	// KeyAlgorithm is the type of new keys: RSA-2048, RSA-3072, RSA-4096, ECDSA-P256 or ECDSA-P384.
 	// +optional

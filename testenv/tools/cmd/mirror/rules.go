@@ -110,7 +110,7 @@ func nodeBounds() map[string][]bound {
 		"KubernetesNodeSpec.kubernetesVersion":       text(version),
 		"KubernetesNodeSpec.files":                   few(),
 		"KubernetesNodeSpec.profiles":                values("disa-k8s-v2r6", "cis-1.11"),
-		"KubernetesCluster.certificatesDir":          text(absolute),
+		"KubernetesCluster.certificatesDir":          text(`/.+`),
 		"KubernetesCluster.keyAlgorithm":             values("RSA-2048", "RSA-3072", "RSA-4096", "ECDSA-P256", "ECDSA-P384"),
 		"KubernetesCluster.certificateValidity":      text(duration),
 		"KubernetesCluster.caCertificateValidity":    text(duration),

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -33,7 +34,8 @@ func Configured(ctx context.Context, endpoint string, token []byte, hashes []str
 		return nil
 	}
 	var c struct {
-		Networking struct {
+		CertificatesDir string `json:"certificatesDir"`
+		Networking      struct {
 			Pods     string `json:"podSubnet"`
 			Services string `json:"serviceSubnet"`
 		} `json:"networking"`
@@ -46,7 +48,7 @@ func Configured(ctx context.Context, endpoint string, token []byte, hashes []str
 	}
 	return &settings.Cluster{
 		Subnets:    strings.Split(c.Networking.Pods+","+c.Networking.Services, ","),
-		FailSwapOn: k.FailSwapOn == nil || *k.FailSwapOn,
+		FailSwapOn: k.FailSwapOn == nil || *k.FailSwapOn, CertificatesDir: cmp.Or(c.CertificatesDir, settings.DefaultCertificatesDir),
 	}
 }
 

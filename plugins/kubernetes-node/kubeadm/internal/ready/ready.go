@@ -48,11 +48,22 @@ func Check(ctx context.Context, m sdk.Machine, s settings.Settings, fresh bool) 
 // Cluster returns a Precondition with what is missing to join the cluster that has been asked: the settings have its answer.
 func Cluster(ctx context.Context, m sdk.Machine, s settings.Settings) error {
 	c := &checker{m: m, s: s}
+	c.certificatesDir()
 	err := errors.Join(c.forwarding(ctx), c.swap(ctx))
 	if err == nil && len(c.missing) > 0 {
 		err = sdk.Preconditions(c.missing...)
 	}
 	return err
+}
+
+// certificatesDir checks that kubeadm leaves the authority of the cluster where it makes the kubelet read it, unless the document gives the
+// kubelet another file.
+func (c *checker) certificatesDir() {
+	want, have := c.s.Cluster.CertificatesDir, c.s.Spec.Cluster.CertificatesDir
+	if want != have && (c.s.ControlPlane() || !c.s.ClientCA()) {
+		c.miss("spec.cluster.certificatesDir", "is "+have+", and the cluster has its certificates in "+want+": the kubelet would not find the authority",
+			"set it to "+want)
+	}
 }
 
 // programs checks that the programs are there, and that their versions suit the control plane.

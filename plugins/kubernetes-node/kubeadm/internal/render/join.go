@@ -1,6 +1,10 @@
 package render
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
+)
 
 func (r *renderer) join() object {
 	o, spec := r.document("JoinConfiguration"), r.s.Spec
@@ -17,6 +21,10 @@ func (r *renderer) join() object {
 		discovery.put("timeout", r.s.Timeouts.Discovery)
 	}
 	o["discovery"], o["nodeRegistration"] = discovery, r.registration()
+	if dir := spec.Cluster.CertificatesDir; dir != settings.DefaultCertificatesDir {
+		// kubeadm takes the path of the kubelet's clientCAFile from the cluster, and writes the authority elsewhere.
+		o["caCertPath"] = map[bool]string{true: "C:"}[r.s.Windows] + dir + "/ca.crt"
+	}
 	if r.s.ControlPlane() {
 		plane := object{}
 		plane.put("localAPIEndpoint", r.endpoint())

@@ -10,6 +10,9 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
+// DefaultCertificatesDir is the directory of certificates without spec.cluster.certificatesDir.
+const DefaultCertificatesDir = "/etc/kubernetes/pki"
+
 func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	r.matches(at+".name", c.Name, clusterName, "is not the name of a cluster", "use letters, digits, ., _ and -")
 	r.address(at+".endpoint", c.Endpoint)
@@ -26,7 +29,7 @@ func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	r.oneOf(at+".keyAlgorithm", c.KeyAlgorithm, "RSA-2048", "RSA-3072", "RSA-4096", "ECDSA-P256", "ECDSA-P384")
 	r.duration(at+".certificateValidity", c.CertificateValidity)
 	r.duration(at+".caCertificateValidity", c.CACertificateValidity)
-	r.spec.Cluster.CertificatesDir = cmp.Or(c.CertificatesDir, "/etc/kubernetes/pki")
+	r.spec.Cluster.CertificatesDir = cmp.Or(c.CertificatesDir, DefaultCertificatesDir)
 }
 
 // kubeadm checks the fields that steer kubeadm itself.

@@ -103,9 +103,10 @@ func (r *resolver) nested(at document.Path, key string, seen map[string]document
 	}
 }
 
-// directoryPath checks the path of a directory that the document gives to the provider.
+// directoryPath checks the path of a directory that the document gives to the provider. It is in the form of Linux on every system, because
+// it is one of control planes or of the whole cluster.
 func (r *resolver) directoryPath(at document.Path, name string) {
-	if !r.path(at, name) || r.refuse(r.isIn(name, r.systemDirectories()...), at, systemMessage, systemHint) ||
+	if !r.linuxPath(at, name) || r.refuse(r.isIn(name, r.systemDirectories()...), at, systemMessage, systemHint) ||
 		r.refuse(r.isIn(name, r.hostDirectories()...), at, "is a path of the host or of the kernel", "choose another one") {
 		return
 	}

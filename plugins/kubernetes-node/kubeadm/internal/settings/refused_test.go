@@ -27,9 +27,8 @@ func refusals() map[string]string {
 		i + "providerConfig: {a: 1}":              "spec.providerConfig.a: unknown field",
 		// roles
 		"role: worker\nkubernetesVersion: v1.37.1": "spec.discovery: is required to join a cluster",
-		w + "cluster: {dnsDomain: a, podSubnets: [10.0.0.0/16], serviceSubnets: [10.1.0.0/16], imageRepository: a, certificateSANs: [a], certificatesDir: /a, keyAlgorithm: RSA-2048, certificateValidity: 1h, caCertificateValidity: 1h}": only(
+		w + "cluster: {dnsDomain: a, podSubnets: [10.0.0.0/16], serviceSubnets: [10.1.0.0/16], imageRepository: a, certificateSANs: [a], keyAlgorithm: RSA-2048, certificateValidity: 1h, caCertificateValidity: 1h}": only(
 			"controlPlaneInit", "cluster.dnsDomain", "cluster.podSubnets", "cluster.serviceSubnets", "cluster.imageRepository", "cluster.certificateSANs") + "\n" +
-			only("controlPlaneInit or controlPlaneJoin", "cluster.certificatesDir") + "\n" +
 			only("controlPlaneInit", "cluster.keyAlgorithm", "cluster.certificateValidity", "cluster.caCertificateValidity"),
 		w + "node: {imagePullPolicy: Never}\nkubeProxy: {skip: true}\netcd: {local: {}}\nstaticPods: [{name: a, manifest: '{kind: Pod, apiVersion: v1, metadata: {name: a}}'}]\napiServer: {args: [{name: v, value: a}], env: [{name: A, value: b}], volumes: [{name: a, hostPath: /a}], image: 'a.example.com/b'}": only(
 			"controlPlaneInit or controlPlaneJoin", "node.imagePullPolicy") + "\n" + only("controlPlaneInit", "kubeProxy", "etcd.local", "apiServer.args", "apiServer.env", "apiServer.volumes") + "\n" +
@@ -173,8 +172,11 @@ func TestRefusedOnWindows(t *testing.T) {
 		initSpec: "spec.role: Windows has no control plane",
 		joinSpec: "spec.role: Windows has no control plane",
 		workerSpec + `files: [{path: 'C:\a', content: b}, {path: /a, content: b}, {path: 'C:\b\..\c', content: b}, {path: 'C:\d', content: b, mode: "0600", owner: "a:b"}]`: "spec.files[1].path: must be an absolute path in its shortest form\nspec.files[2].path: must be an absolute path in its shortest form\nspec.files[3].mode: Windows has no such mode\nspec.files[3].owner: Windows has no such owner",
-		workerSpec + "node: {swap: off}":                       "spec.node.swap: Windows has no such setting",
-		workerSpec + "node: {criSocket: 'unix:///run/a.sock'}": "spec.node.criSocket: is not the address of a container runtime",
+		workerSpec + "node: {swap: off}":                               "spec.node.swap: Windows has no such setting",
+		workerSpec + "cluster: {certificatesDir: /etc/kubernetes/ssl}": "",
+		workerSpec + `cluster: {certificatesDir: 'C:\etc\ssl'}`:        "spec.cluster.certificatesDir: must be an absolute path in its shortest form",
+		workerSpec + "cluster: {certificatesDir: /Windows/ssl}":        "spec.cluster.certificatesDir: is a path of the operating system",
+		workerSpec + "node: {criSocket: 'unix:///run/a.sock'}":         "spec.node.criSocket: is not the address of a container runtime",
 	} {
 		_, violations, err := spec(t, text, windows)
 		require.NoError(t, err)

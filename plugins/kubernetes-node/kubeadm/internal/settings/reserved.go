@@ -15,7 +15,7 @@ func (r *resolver) ownPaths() []string {
 		[]string{data},
 		in("/etc/kubernetes", kubernetesFiles()),
 		in("/var/lib/kubelet", kubeletFiles()),
-		in("/etc/kubernetes/pki", certificateFiles()),
+		in(DefaultCertificatesDir, certificateFiles()),
 		in(r.spec.Cluster.CertificatesDir, certificateFiles()),
 	)
 }

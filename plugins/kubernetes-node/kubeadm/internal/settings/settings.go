@@ -61,6 +61,9 @@ type Cluster struct {
 	Subnets []string
 	// FailSwapOn is that of the kubelets.
 	FailSwapOn bool
+	// CertificatesDir is the directory in which the components of control planes have their certificates, and kubelets the authority of
+	// the cluster.
+	CertificatesDir string
 }
 
 // File is a file that a field of the document asks for.

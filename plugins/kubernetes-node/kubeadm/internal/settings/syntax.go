@@ -62,6 +62,10 @@ func (r *resolver) path(field document.Path, value string) bool {
 		return !r.refuse(!windowsPath.MatchString(value) || hasControl(value) || slices.Contains(segments, ".") || slices.Contains(segments, ".."),
 			field, "must be an absolute path in its shortest form", `write it like C:\ProgramData\example`)
 	}
+	return r.linuxPath(field, value)
+}
+
+func (r *resolver) linuxPath(field document.Path, value string) bool {
 	tooLong := func(segment string) bool { return len(segment) > maxName }
 	if r.refuse(slices.ContainsFunc(strings.Split(value, "/"), tooLong), field, "has a name of more than 255 bytes", "shorten it") {
 		return false

@@ -2,8 +2,22 @@ package settings
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
+
+// ClientCA reports whether the document names the file with which the kubelet authenticates its clients.
+func (s Settings) ClientCA() bool {
+	authentication, _ := s.Kubelet["authentication"].(map[string]any)
+	x509, _ := authentication["x509"].(map[string]any)
+	return x509["clientCAFile"] != nil || lastArgument(s.Spec.Node.KubeletArgs, "client-ca-file") >= 0 ||
+		slices.ContainsFunc(s.Spec.Patches, func(p v1alpha1.ComponentPatch) bool {
+			return p.Target == "kubeletconfiguration" && strings.Contains(p.Patch, "clientCAFile")
+		})
+}
 
 // FailSwapOn reports whether the kubelet ends with an error where swap is on, nil if the configuration that the cluster has for all
 // nodes decides it. An argument precedes the patches, which precede the fields.
