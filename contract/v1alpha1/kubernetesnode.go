@@ -195,7 +195,8 @@ type Kubelet struct {
 	ProtectKernelDefaults *bool `json:"protectKernelDefaults,omitempty"`
 	// ServerTLSBootstrap makes the kubelet request its serving certificate from the cluster.
 	ServerTLSBootstrap *bool `json:"serverTLSBootstrap,omitempty"`
-	// Config has further fields of KubeletConfiguration by their own names. A field that this struct has as well is an error.
+	// Config has further fields of KubeletConfiguration by their own names. A field that this struct has as well is an error, as is one
+	// that the kubelet does not know, or with a value with which it does not start.
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
@@ -206,7 +207,7 @@ type KubeProxy struct {
 	// Mode is iptables, ipvs or nftables. By default kube-proxy decides.
 	Mode string `json:"mode,omitempty"`
 	// Config has further fields of KubeProxyConfiguration by their own names. A field that this struct has as well is an
-	// error.
+	// error, as is one that kube-proxy does not know, or with a value of another type.
 	Config json.RawMessage `json:"config,omitempty"`
 }
 

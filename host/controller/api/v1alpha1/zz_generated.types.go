@@ -1358,7 +1358,8 @@ type Kubelet struct {
 	// ServerTLSBootstrap makes the kubelet request its serving certificate from the cluster.
 	// +optional
 	ServerTLSBootstrap *bool `json:"serverTLSBootstrap,omitempty"`
-	// Config has further fields of KubeletConfiguration by their own names. A field that this struct has as well is an error.
+	// Config has further fields of KubeletConfiguration by their own names. A field that this struct has as well is an error, as is one
+	// that the kubelet does not know, or with a value with which it does not start.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -1377,7 +1378,7 @@ type KubeProxy struct {
 	// +kubebuilder:validation:Enum="iptables";"ipvs";"nftables";""
 	Mode string `json:"mode,omitempty"`
 	// Config has further fields of KubeProxyConfiguration by their own names. A field that this struct has as well is an
-	// error.
+	// error, as is one that kube-proxy does not know, or with a value of another type.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -83,10 +82,9 @@ func (r *resolver) configurations() {
 		r.oneOf(at+".cgroupDriver", k.CgroupDriver, "systemd", "cgroupfs")
 		r.refuse(k.MaxPods != nil && *k.MaxPods < 1, at+".maxPods", "must be at least 1", "")
 		resources := []string{"cpu", "memory", "ephemeral-storage", "pid"}
-		r.quantities(at+".systemReserved", k.SystemReserved, quantity, "500Mi or 250m", resources...)
-		r.quantities(at+".kubeReserved", k.KubeReserved, quantity, "500Mi or 250m", resources...)
-		r.quantities(at+".evictionHard", k.EvictionHard, threshold, "5% or 100Mi", "memory.available", "nodefs.available", "nodefs.inodesFree",
-			"imagefs.available", "imagefs.inodesFree", "containerfs.available", "containerfs.inodesFree", "pid.available")
+		r.quantities(at+".systemReserved", k.SystemReserved, quantity.MatchString, "500Mi or 250m", resources...)
+		r.quantities(at+".kubeReserved", k.KubeReserved, quantity.MatchString, "500Mi or 250m", resources...)
+		r.quantities(at+".evictionHard", k.EvictionHard, isThreshold, "5% or 100Mi", signals()...)
 		own := *k
 		own.Config = nil
 		r.merge(at, r.result.Kubelet, own, k.Config, map[string]string{
@@ -127,10 +125,10 @@ func (r *resolver) merge(at document.Path, into map[string]any, own any, free js
 	}
 }
 
-func (r *resolver) quantities(at document.Path, all map[string]string, form *regexp.Regexp, example string, known ...string) {
+func (r *resolver) quantities(at document.Path, all map[string]string, valid func(string) bool, example string, known ...string) {
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		r.oneOf(at.Key(key), key, known...)
-		r.refuse(!form.MatchString(all[key]), at.Key(key), "is not a quantity of this field", "write it like "+example)
+		r.refuse(!valid(all[key]), at.Key(key), "is not a quantity of this field", "write it like "+example)
 	}
 }
 

@@ -80,7 +80,7 @@ func TestContradictions(t *testing.T) {
 			contradicts("spec.kubelet.config.authentication.anonymous.enabled", "CNTR-K8-000370", DISA) + "\n" +
 			contradicts("spec.kubelet.config.authorization", "CNTR-K8-000380", DISA) + "\n" +
 			contradicts("spec.kubelet.config.staticPodPath", "CNTR-K8-000440", DISA) + "\n" +
-			contradicts("spec.kubelet.protectKernelDefaults", "CNTR-K8-001620", DISA),
+			contradicts("spec.kubelet.protectKernelDefaults", "CNTR-K8-001620", DISA) + "\nspec.kubelet.config.authorization: must be a mapping",
 		initSpec + "kubelet: {protectKernelDefaults: true, config: {readOnlyPort: 0, streamingConnectionIdleTimeout: 5m0s, staticPodPath: /etc/kubernetes/manifests}}" + both: "",
 		workerSpec + "node: {kubeletArgs: [{name: pod-manifest-path, value: /a}]}\nprofiles: [disa-k8s-v2r6]":                                                                 contradicts("spec.node.kubeletArgs[0]", "CNTR-K8-000440", DISA),
 		workerSpec + "patches: [{target: kubeletconfiguration, patch: 'seccompDefault: false'}, {target: kubeletconfiguration, type: json, patch: '[{\"op\": \"add\", \"path\": \"/authorization/mode\", \"value\": \"AlwaysAllow\"}]'}]\nprofiles: [cis-1.11]": contradicts("spec.patches[1].patch", "4.2.2", CIS) + "\n" +

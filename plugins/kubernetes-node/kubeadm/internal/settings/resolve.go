@@ -55,6 +55,7 @@ func resolve(m sdk.Machine, spec v1alpha1.KubernetesNodeSpec, addresses func(str
 	r.patches()
 	r.kubeadm()
 	r.profiles() // before the files, which have fields of their own
+	r.kubeletFields()
 	r.files()
 	r.staticPods()
 	r.result.Spec = r.spec

@@ -1,0 +1,70 @@
+package kubernetesnode
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/document"
+	needs "github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/tools"
+)
+
+// TestKubeletConfiguration: the table of configurations is true of the kubelet.
+func TestKubeletConfiguration(t *testing.T) {
+	t.Parallel()
+	kubelet := exec.CommandContext(t.Context(), tools.For(t, "kubeletconfig"))
+	table, err := os.ReadFile("../../plugins/kubernetes-node/kubeadm/internal/settings/testdata/kubelet.txt")
+	require.NoError(t, err)
+	var lines, verdicts []string
+	var input strings.Builder
+	for line := range strings.Lines(string(table)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		config, _, _ := strings.Cut(line, " # ")
+		verdict, config, _ := strings.Cut(config, " ")
+		// This machine has version 1 of control groups.
+		data, err := document.JSON("", []byte(strings.TrimSpace(config)))
+		require.NoError(t, err, line)
+		switch verdict {
+		case "later":
+			verdict = "no"
+		case "ends": // and not as soon as this
+			verdict = "yes"
+		}
+		lines, verdicts = append(lines, line), append(verdicts, verdict)
+		input.WriteString(`{"apiVersion":"kubelet.config.k8s.io/v1beta1","kind":"KubeletConfiguration","failCgroupV1":false` +
+			strings.Replace(","+strings.TrimPrefix(string(data), "{"), ",}", "}", 1) + "\n")
+	}
+	kubelet.Stdin = strings.NewReader(input.String())
+	out, err := kubelet.Output()
+	require.NoError(t, err)
+	answers := strings.Split(string(out), "\n")
+	require.Len(t, answers, len(lines)+1)
+	for i, verdict := range verdicts {
+		got := "no"
+		switch {
+		case answers[i] == "":
+			got = "yes"
+		case strings.HasPrefix(answers[i], "dropped: "):
+			got = "drops"
+		}
+		assert.Equal(t, verdict, got, "%s%s", lines[i], answers[i])
+	}
+}
+
+// TestFieldsOfConfigurations: the table of fields is that of the sources of Kubernetes, which are downloaded into the module cache.
+func TestFieldsOfConfigurations(t *testing.T) {
+	t.Parallel()
+	needs.Tier(t, needs.Cluster)
+	want, err := os.ReadFile("../../plugins/kubernetes-node/kubeadm/internal/settings/fields.txt")
+	require.NoError(t, err)
+	got, err := exec.CommandContext(t.Context(), "go", "run", "../tools/cmd/fields").Output()
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(got), "write it with go run ./testenv/tools/cmd/fields")
+}
