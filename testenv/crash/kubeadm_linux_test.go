@@ -85,7 +85,7 @@ func nodeStreams(t *testing.T) (streams map[string]string, line string) {
 		return string(data)
 	}
 	conf := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://192.0.2.1:6443', certificate-authority-data: " +
-		ca.Base64() + "}}]\nusers: [{name: u, user: {token: abcdef." + token + "}}]\n"
+		ca.Base64() + "}}]\nusers: [{name: u, user: {token: abcdef." + token + "}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n"
 	return map[string]string{
 		"token": nodeHeader + "  role: worker\n  discovery: {token: {value: abcdef." + token + "}, caCertHashes: [\"" + hash + "\"]}\n" +
 			"  profiles: [cis-1.11]\n  files: [{path: /etc/kms/after, content: a, when: afterKubernetes}]\n",

@@ -89,7 +89,7 @@ func (i identity) created() map[string]string {
 
 func (i identity) kubeconfig(certificate string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters:\n- cluster:\n    certificate-authority-data: %s\n    server: https://api.example.com:6443\n  name: kubernetes\n"+
-		"users:\n- name: node\n  user:\n    client-certificate: %s\n    client-key: %[2]s\n", base64.StdEncoding.EncodeToString([]byte(i.cert)), certificate)
+		"contexts:\n- context:\n    cluster: kubernetes\n    user: node\n  name: node\ncurrent-context: node\nusers:\n- name: node\n  user:\n    client-certificate: %s\n    client-key: %[2]s\n", base64.StdEncoding.EncodeToString([]byte(i.cert)), certificate)
 }
 
 func (i identity) worker() string {

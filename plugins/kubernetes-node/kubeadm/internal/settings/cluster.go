@@ -20,8 +20,8 @@ func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	r.subnets(at, c)
 	r.matches(at+".imageRepository", c.ImageRepository, repository, "is not HOST/PATH", "write it like registry.example.com/kubernetes")
 	for i, name := range c.CertificateSANs {
-		_, err := netip.ParseAddr(name)
-		r.refuse(err != nil && !wildcard.MatchString(name), (at + ".certificateSANs").Index(i), "is neither a DNS name nor an IP address", "write a name in lower case, such as api.example.com")
+		ip, err := netip.ParseAddr(name)
+		r.refuse((err != nil || ip.Zone() != "") && (len(name) > 253 || !wildcard.MatchString(name)), (at + ".certificateSANs").Index(i), "is neither a DNS name nor an IP address", "write a name in lower case, such as api.example.com")
 	}
 	if c.CertificatesDir != "" {
 		r.directoryPath(at+".certificatesDir", c.CertificatesDir)
@@ -37,7 +37,14 @@ func (r *resolver) kubeadm() {
 	phases, checks := map[string]document.Path{}, map[string]document.Path{}
 	for i, name := range r.spec.SkipPhases {
 		at := document.Path("spec.skipPhases").Index(i)
-		r.refuse(!phase.MatchString(name), at, "is not the name of a phase", "write it like addon/coredns")
+		known := slices.Concat(phasesOf(Init), phasesOf(Join))
+		if !slices.Contains(known, name) {
+			hint := "see kubeadm init phase --help and kubeadm join phase --help"
+			if near := document.Nearest(name, known); near != "" {
+				hint = "did you mean " + near + "?"
+			}
+			r.refuse(true, at, "is not the name of a phase", hint)
+		}
 		r.unique(at, phases, name)
 	}
 	r.spec.SkipPhases = slices.DeleteFunc(slices.Clone(r.spec.SkipPhases), r.otherCommand)
@@ -61,15 +68,32 @@ func (r *resolver) kubeadm() {
 }
 
 // otherCommand reports whether a phase is one of kubeadm init while this node joins, or the reverse. kubeadm refuses to leave out a phase
-// that a command does not have, although it leaves it out; nodes of several roles share a list. Source: kubeadm init phase --help and
-// kubeadm join phase --help, of 1.30 to 1.37.
+// that a command does not have, although it leaves it out; nodes of several roles share a list.
 func (r *resolver) otherCommand(phase string) bool {
-	root, _, _ := strings.Cut(phase, "/")
 	if r.spec.Role == Init {
-		return slices.Contains([]string{"control-plane-prepare", "control-plane-join", "etcd-join", "kubelet-wait-bootstrap"}, root)
+		return !slices.Contains(phasesOf(Init), phase)
 	}
-	return slices.Contains([]string{
-		"certs", "kubeconfig", "etcd", "control-plane", "upload-config", "upload-certs", "mark-control-plane",
-		"bootstrap-token", "kubelet-finalize", "addon", "show-join-command",
-	}, root)
+	return !slices.Contains(phasesOf(Join), phase)
+}
+
+// phasesOf returns the phases of kubeadm init, or of kubeadm join, in any release from 1.30 to 1.37. Source: kubeadm, app/cmd/phases.
+func phasesOf(role string) []string {
+	tree := "preflight,certs:all ca apiserver apiserver-kubelet-client front-proxy-ca front-proxy-client etcd-ca etcd-server etcd-peer " +
+		"etcd-healthcheck-client apiserver-etcd-client sa,kubeconfig:all admin super-admin kubelet controller-manager scheduler,etcd:local," +
+		"control-plane:all apiserver controller-manager scheduler,kubelet-start,wait-control-plane,upload-config:all kubeadm kubelet,upload-certs," +
+		"mark-control-plane,bootstrap-token,kubelet-finalize:all experimental-cert-rotation enable-client-cert-rotation," +
+		"addon:all coredns kube-proxy,show-join-command"
+	if role != Init {
+		tree = "preflight,control-plane-prepare:all download-certs certs kubeconfig control-plane,check-etcd,kubelet-start,etcd-join," +
+			"kubelet-wait-bootstrap,control-plane-join:all etcd update-status mark-control-plane,wait-control-plane"
+	}
+	var all []string
+	for part := range strings.SplitSeq(tree, ",") {
+		root, inside, _ := strings.Cut(part, ":")
+		all = append(all, root)
+		for _, name := range strings.Fields(inside) {
+			all = append(all, root+"/"+name)
+		}
+	}
+	return all
 }

@@ -37,6 +37,7 @@ func (r *resolver) components() {
 		at := document.Path("spec").Field(c.Field)
 		r.arguments(at+".args", c.Want.Args)
 		r.environment(at+".env", c.Want.Env)
+		r.modes(at+".args", c)
 		if i := lastArgument(c.Want.Args, "advertise-address"); i >= 0 && c.Field == "apiServer" {
 			r.result.Warnings = append(r.result.Warnings, sdk.Warning{
 				Field:   string((at + ".args").Index(i)) + ".name",
@@ -55,6 +56,18 @@ func (r *resolver) components() {
 			}
 			r.oneOf(field+".pathType", v.PathType, "File", "FileOrCreate", "Directory", "DirectoryOrCreate", "Socket")
 		}
+	}
+}
+
+// modes refuses an authorization mode that kubeadm does not know and ignores: its getAuthzModes.
+func (r *resolver) modes(at document.Path, c Component) {
+	known := []string{"Node", "RBAC", "Webhook", "ABAC", "AlwaysAllow", "AlwaysDeny"}
+	i := lastArgument(c.Want.Args, "authorization-mode")
+	if c.Field != "apiServer" || i < 0 {
+		return
+	}
+	for mode := range strings.SplitSeq(c.Want.Args[i].Value, ",") {
+		r.oneOf(at.Index(i)+".value", mode, known...)
 	}
 }
 

@@ -2,7 +2,9 @@ package settings
 
 import (
 	"crypto/tls"
+	"errors"
 	"io/fs"
+	"slices"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -30,7 +32,9 @@ func (r *resolver) discovery(at document.Path, d *v1alpha1.Discovery) {
 		r.refuse(d.Token != nil || len(d.CACertHashes) > 0 || d.Endpoint != "", at+".kubeconfig", "excludes the other fields of "+string(at), "remove one of the two")
 		config, err := document.JSON("", d.Kubeconfig.Reveal())
 		kind, _ := objectOf(config)["kind"].(string)
-		r.refuse(err != nil || kind != "Config", at+".kubeconfig", "is not a kubeconfig", "give the content of the file, in YAML or JSON, with kind Config")
+		if !r.refuse(err != nil || kind != "Config", at+".kubeconfig", "is not a kubeconfig", "give the content of the file, in YAML or JSON, with kind Config") && joins {
+			r.invalid(checkKubeconfig(objectOf(config)), at+".kubeconfig", "")
+		}
 	case joins && d.Token == nil:
 		r.refuse(true, at, "has neither a token nor a kubeconfig", "give one of the two")
 	case joins:
@@ -38,6 +42,41 @@ func (r *resolver) discovery(at document.Path, d *v1alpha1.Discovery) {
 			"kubeadm token create --print-join-command prints it")
 		r.refuse(d.Endpoint == "" && r.spec.Cluster.Endpoint == "", at+".endpoint", "is required without spec.cluster.endpoint", "")
 	}
+}
+
+// checkKubeconfig returns an error for a kubeconfig with which kubeadm has no cluster to join, or no credentials to do so. Source: kubeadm,
+// app/discovery, GetClusterFromKubeConfig and HasAuthenticationCredentials.
+func checkKubeconfig(config map[string]any) error {
+	named := func(list, name, inside string) map[string]any {
+		items, _ := config[list].([]any)
+		for _, item := range items {
+			if entry, _ := item.(map[string]any); entry["name"] == any(name) {
+				object, _ := entry[inside].(map[string]any)
+				return object
+			}
+		}
+		return nil
+	}
+	text := func(object map[string]any, name string) string { value, _ := object[name].(string); return value }
+	context := named("contexts", text(config, "current-context"), "context")
+	cluster, user := named("clusters", "", "cluster"), named("users", text(context, "user"), "user")
+	if cluster == nil {
+		cluster = named("clusters", text(context, "cluster"), "cluster")
+	}
+	has := func(names ...string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return user[name] == nil || user[name] == "" })
+	}
+	key := has("client-key") || has("client-key-data")
+	switch {
+	case cluster == nil:
+		return errors.New("has no cluster in its current-context, which kubeadm would join")
+	case text(cluster, "server") == "":
+		return errors.New("has no server for the cluster of its current-context")
+	case !has("token") && !has("tokenFile") && !has("exec") && !has("auth-provider") && !has("username", "password") &&
+		(!key || !has("client-certificate") && !has("client-certificate-data")):
+		return errors.New("has no credentials for the user of its current-context, with which the kubelet would ask for its certificate")
+	}
+	return nil
 }
 
 func (r *resolver) certificates(at document.Path, c *v1alpha1.ClusterCertificates) {

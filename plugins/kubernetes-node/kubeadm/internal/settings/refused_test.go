@@ -99,10 +99,21 @@ func refusals() map[string]string {
 		i + "kubelet: {config: [a]}":                                      "spec.kubelet.config: must be a mapping",
 		i + "kubeProxy: {skip: true, mode: userspace, config: {mode: a}}": "spec.kubeProxy.mode: is not a value of this field\nspec.kubeProxy.skip: excludes the other fields of spec.kubeProxy\nspec.kubeProxy.config.mode: is set by spec.kubeProxy.mode",
 		// discovery, certificates, etcd
-		i + "certificateKey: {value: c4n4ry}\ndiscovery: {token: {value: c4n4ry}}":                                                          "spec.certificateKey: must have 64 hexadecimal digits\nspec.discovery.token: is not a bootstrap token",
-		"role: worker\nkubernetesVersion: v1.37.1\ndiscovery: {token: {value: abcdef.0123456789abcdef}, caCertHashes: [a], endpoint: a}":    "spec.discovery.caCertHashes[0]: is not the hash of a public key\nspec.discovery.endpoint: must have a port",
-		"role: worker\nkubernetesVersion: v1.37.1\ndiscovery: {token: {value: abcdef.0123456789abcdef}}":                                    "spec.discovery.caCertHashes: is required with a token: without it any server could claim to be the cluster\nspec.discovery.endpoint: is required without spec.cluster.endpoint",
-		"role: worker\nkubernetesVersion: v1.37.1\ndiscovery: {}":                                                                           "spec.discovery: has neither a token nor a kubeconfig",
+		i + "certificateKey: {value: c4n4ry}\ndiscovery: {token: {value: c4n4ry}}":                                                       "spec.certificateKey: must have 64 hexadecimal digits\nspec.discovery.token: is not a bootstrap token",
+		"role: worker\nkubernetesVersion: v1.37.1\ndiscovery: {token: {value: abcdef.0123456789abcdef}, caCertHashes: [a], endpoint: a}": "spec.discovery.caCertHashes[0]: is not the hash of a public key\nspec.discovery.endpoint: must have a port",
+		"role: worker\nkubernetesVersion: v1.37.1\ndiscovery: {token: {value: abcdef.0123456789abcdef}}":                                 "spec.discovery.caCertHashes: is required with a token: without it any server could claim to be the cluster\nspec.discovery.endpoint: is required without spec.cluster.endpoint",
+		"role: worker\nkubernetesVersion: v1.37.1\ndiscovery: {}":                                                                        "spec.discovery: has neither a token nor a kubeconfig",
+		joining("kind: Config"): "spec.discovery.kubeconfig: has no cluster in its current-context, which kubeadm would join",
+		joining(strings.Replace(kubeconfig, "current-context: a", "current-context: b", 1)):                "spec.discovery.kubeconfig: has no cluster in its current-context, which kubeadm would join",
+		joining(strings.Replace(kubeconfig, `server: "https://a:1"`, "insecure-skip-tls-verify: true", 1)): "spec.discovery.kubeconfig: has no server for the cluster of its current-context",
+		joining(strings.Replace(kubeconfig, "token: t", `client-key: /a`, 1)):                              "spec.discovery.kubeconfig: has no credentials for the user of its current-context, with which the kubelet would ask for its certificate",
+		joining(strings.Replace(kubeconfig, "user: c}", "user: d}", 1)):                                    "spec.discovery.kubeconfig: has no credentials for the user of its current-context, with which the kubelet would ask for its certificate",
+		joining(strings.Replace(kubeconfig, "token: t", `client-key: /a, client-certificate-data: b`, 1)):  "",
+		joining(strings.Replace(kubeconfig, "name: b, cluster", `name: "", cluster`, 1)):                   "",
+		// versions
+		"role: controlPlaneInit\nkubernetesVersion: v1.28.0":                                                                                "spec.kubernetesVersion: is not served by kubeadm 1.30 to 1.37, which this plugin supports",
+		"role: controlPlaneInit\nkubernetesVersion: v1.38.0":                                                                                "spec.kubernetesVersion: is not served by kubeadm 1.30 to 1.37, which this plugin supports",
+		"role: controlPlaneInit\nkubernetesVersion: v1.29.0":                                                                                "",
 		"role: worker\nkubernetesVersion: v1.37.1\ndiscovery: {kubeconfig: {value: c4n4ry}, endpoint: 'a:1'}":                               "spec.discovery.kubeconfig: excludes the other fields of spec.discovery\nspec.discovery.kubeconfig: is not a kubeconfig",
 		j + "certificateKey: {value: " + strings.Repeat("a", 64) + "}\ncertificates: {ca: {certificate: '@CA@', key: {value: '@CA-KEY@'}}}": "spec.certificates: is given as well as spec.certificateKey, which downloads them",
 		i + "certificates: {}": "spec.certificates: has no certificate",
@@ -153,6 +164,11 @@ func every(message string, fields ...string) string {
 
 func only(roles string, fields ...string) string {
 	return every("is for the role "+roles+" only", fields...)
+}
+
+// joining is a worker with a kubeconfig.
+func joining(kubeconfig string) string {
+	return "role: worker\nkubernetesVersion: v1.37.1\ndiscovery: {kubeconfig: {value: '" + kubeconfig + "'}}"
 }
 
 // TestRefused: every fault of a document is reported at once, at its field, and no value is quoted.

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -76,7 +77,12 @@ func (r *resolver) provider() {
 	r.violations = append(r.violations, violations...)
 	var err error
 	r.result.Version, err = release.Parse(r.spec.KubernetesVersion)
-	r.invalid(err, "spec.kubernetesVersion", "write it like v1.37.1")
+	if !r.invalid(err, "spec.kubernetesVersion", "write it like v1.37.1") {
+		v := r.result.Version
+		r.refuse(v.Major != 1 || v.Minor < release.Oldest-1 || v.Minor > release.Newest, "spec.kubernetesVersion",
+			fmt.Sprintf("is not served by kubeadm 1.%d to 1.%d, which this plugin supports", release.Oldest, release.Newest),
+			"use a version that they serve, or a plugin that supports its kubeadm")
+	}
 }
 
 // role reports whether the role is valid.

@@ -17,6 +17,12 @@ import (
 
 const dnsLabel = `[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?`
 
+// The parts of the reference of an image. Source: github.com/distribution/reference.
+const (
+	registry  = dnsLabel + `(?:\.` + dnsLabel + `)*(?::[0-9]{1,5})?`
+	imagePath = `(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)`
+)
+
 // The forms of values. The source of those of Kubernetes is k8s.io/apimachinery, pkg/util/validation.
 var (
 	label        = regexp.MustCompile(`^` + dnsLabel + `$`)
@@ -24,8 +30,8 @@ var (
 	clusterName  = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`)
 	labelName    = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 	windowsPath  = regexp.MustCompile(`^[A-Za-z]:(?:\\[^\\/:*?"<>|]+)+$`)
-	repository   = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*$`)
-	image        = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(?::[0-9]{1,5})?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$`)
+	repository   = regexp.MustCompile(`^` + registry + imagePath + `*$`)
+	image        = regexp.MustCompile(`^` + registry + imagePath + `+(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$`)
 	imageTag     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 	argumentName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 	kubeletValue = regexp.MustCompile("^[^\\s\"'\\\\$`]*$")
@@ -33,7 +39,6 @@ var (
 	token        = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 	hash         = regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`)
 	hexKey       = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
-	phase        = regexp.MustCompile(`^[a-z][a-z0-9-]*(?:/[a-z0-9][a-z0-9-]*)?$`)
 	check        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 	quantity     = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`)
 	threshold    = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:%|[KMGTPE]i|[numkMGTPE])?$`)
@@ -91,7 +96,7 @@ func (r *resolver) address(field document.Path, value string) {
 func checkURL(text string, plain bool) error {
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+	case err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
 		return errors.New("must be a URL of scheme, host and port") // not %w: it quotes
 	case u.Scheme != "https" && (u.Scheme != "http" || !plain):
 		return errors.New("must begin with https://")
@@ -106,6 +111,8 @@ func checkName(text string) error {
 	return nil
 }
 
+const notPlain = "must not have a zone, nor be an IPv4 address in the form of IPv6"
+
 // addressesOf reads one address, or one of each family separated by a comma.
 func addressesOf(text string) ([]netip.Addr, error) {
 	var all []netip.Addr
@@ -114,6 +121,8 @@ func addressesOf(text string) ([]netip.Addr, error) {
 		switch {
 		case err != nil:
 			return nil, errors.New("must be an IP address, or two of different families separated by a comma")
+		case ip.Zone() != "" || ip.Is4In6():
+			return nil, errors.New(notPlain)
 		case !ip.IsGlobalUnicast(): // the kubelet does not register a node with one: validateNodeIP
 			return nil, errors.New("must not be a loopback, link-local, multicast or unspecified address")
 		case len(all) == 2, len(all) == 1 && all[0].Is4() == ip.Is4():

@@ -39,6 +39,8 @@ func (r *resolver) acceptAdvertised(text string) error {
 	switch {
 	case err != nil:
 		return errors.New("must be one IP address")
+	case ip.Zone() != "" || ip.Is4In6():
+		return errors.New(notPlain)
 	case !ip.IsGlobalUnicast() && !ip.IsLoopback():
 		return errors.New("must not be a link-local, multicast or unspecified address")
 	}
