@@ -82,6 +82,8 @@ type KubernetesCluster struct {
 	ServiceSubnets []string `json:"serviceSubnets,omitempty" roles:"controlPlaneInit"`
 	// ImageRepository is where the images of the control plane are pulled from, HOST/PATH.
 	ImageRepository string `json:"imageRepository,omitempty" roles:"controlPlaneInit"`
+	// DNSImage replaces the image of the cluster's DNS server, as it is pulled as well.
+	DNSImage *ComponentImage `json:"dnsImage,omitempty" roles:"controlPlaneInit"`
 	// CertificateSANs are further names and addresses in the certificate of the API server.
 	CertificateSANs []string `json:"certificateSANs,omitempty" roles:"controlPlaneInit"`
 	// CertificatesDir is the directory of the certificates, an absolute path of Linux, the same on every node of the cluster: a

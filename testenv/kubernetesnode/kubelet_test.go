@@ -20,24 +20,24 @@ func TestKubeletConfiguration(t *testing.T) {
 	kubelet := exec.CommandContext(t.Context(), tools.For(t, "kubeletconfig"))
 	table, err := os.ReadFile("../../plugins/kubernetes-node/kubeadm/internal/settings/testdata/kubelet.txt")
 	require.NoError(t, err)
-	var lines, verdicts []string
+	var lines, results []string
 	var input strings.Builder
 	for line := range strings.Lines(string(table)) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
 		config, _, _ := strings.Cut(line, " # ")
-		verdict, config, _ := strings.Cut(config, " ")
+		result, config, _ := strings.Cut(config, " ")
 		// This machine has version 1 of control groups.
 		data, err := document.JSON("", []byte(strings.TrimSpace(config)))
 		require.NoError(t, err, line)
-		switch verdict {
+		switch result {
 		case "later":
-			verdict = "no"
+			result = "no"
 		case "ends": // and not as soon as this
-			verdict = "yes"
+			result = "yes"
 		}
-		lines, verdicts = append(lines, line), append(verdicts, verdict)
+		lines, results = append(lines, line), append(results, result)
 		input.WriteString(`{"apiVersion":"kubelet.config.k8s.io/v1beta1","kind":"KubeletConfiguration","failCgroupV1":false` +
 			strings.Replace(","+strings.TrimPrefix(string(data), "{"), ",}", "}", 1) + "\n")
 	}
@@ -46,7 +46,7 @@ func TestKubeletConfiguration(t *testing.T) {
 	require.NoError(t, err)
 	answers := strings.Split(string(out), "\n")
 	require.Len(t, answers, len(lines)+1)
-	for i, verdict := range verdicts {
+	for i, result := range results {
 		got := "no"
 		switch {
 		case answers[i] == "":
@@ -54,7 +54,7 @@ func TestKubeletConfiguration(t *testing.T) {
 		case strings.HasPrefix(answers[i], "dropped: "):
 			got = "drops"
 		}
-		assert.Equal(t, verdict, got, "%s%s", lines[i], answers[i])
+		assert.Equal(t, result, got, "%s%s", lines[i], answers[i])
 	}
 }
 

@@ -62,6 +62,23 @@ func TestKubeadmAcceptsTheGoldenFiles(t *testing.T) {
 	}
 }
 
+// TestKubeadmPullsTheImages: the images that a document names are those that kubeadm pulls, also that of the DNS server.
+func TestKubeadmPullsTheImages(t *testing.T) {
+	t.Parallel()
+	for _, v := range cluster.Versions() {
+		t.Run(string(v), func(t *testing.T) {
+			t.Parallel()
+			list := exec.CommandContext(t.Context(), cluster.Kubeadm(t, v), "config", "images", "list", "--config=/dev/stdin")
+			list.Stdin = strings.NewReader(configuration(t, filepath.Join(golden, v.Patch(), "init.yaml"), t.TempDir()))
+			out, err := list.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			assert.Contains(t, string(out), "registry.example.com/coredns/coredns:v1.12.1\n")
+			assert.Contains(t, string(out), "registry.example.com/kubernetes/kube-apiserver:"+v.Patch()+"\n")
+			assert.NotContains(t, string(out), "registry.k8s.io/")
+		})
+	}
+}
+
 // TestKubeadmAppliesThePatches: the kubelet of a worker with profiles has no static pods, although kubeadm sets their directory
 // on every node.
 func TestKubeadmAppliesThePatches(t *testing.T) {

@@ -35,6 +35,7 @@ cluster:
   podSubnets: [10.1.0.0/16]
   serviceSubnets: [10.2.0.0/16]
   imageRepository: registry.example.com/kubernetes
+  dnsImage: {repository: registry.example.com/coredns, tag: v1.12.1}
   certificateSANs: [api.example.com]
   certificatesDir: /etc/kubernetes/pki
   keyAlgorithm: ECDSA-P256
@@ -51,7 +52,7 @@ node:
   imagePullPolicy: IfNotPresent
   cloudProvider: external
   register: true
-kubelet: {cgroupDriver: systemd, maxPods: 110, systemReserved: {memory: 500Mi}, serverTLSBootstrap: true, config: {imageGCHighThresholdPercent: 80}}
+kubelet: {cgroupDriver: systemd, maxPods: 110, systemReserved: {memory: 500Mi}, serverTLSBootstrap: true, config: {imageGCHighThresholdPercent: 90}}
 kubeProxy: {mode: nftables}
 certificateKey: {value: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef}
 etcd: {local: {dataDir: /var/lib/etcd, args: [{name: quota-backend-bytes, value: "8589934592"}]}}

@@ -31,7 +31,7 @@ func TestKubeadmRules(t *testing.T) {
 				if strings.HasPrefix(line, "#") {
 					continue
 				}
-				verdict, since, _ := strings.Cut(cells[0], "@")
+				result, since, _ := strings.Cut(cells[0], "@")
 				fields, _, _ := strings.Cut(cells[3], " # ")
 				kind, fields, _ := strings.Cut(fields, " ")
 				if since != "" && string(v) < "1."+since {
@@ -40,7 +40,7 @@ func TestKubeadmRules(t *testing.T) {
 				validate := exec.CommandContext(t.Context(), kubeadm, "config", "validate", "--config=/dev/stdin")
 				validate.Stdin = strings.NewReader(ruleDocuments(t, v, kind, fields))
 				out, err := validate.CombinedOutput()
-				assert.Equal(t, verdict != "no", err == nil, "%s%s", line, out)
+				assert.Equal(t, result != "no", err == nil, "%s%s", line, out)
 			}
 		})
 	}

@@ -2,16 +2,22 @@ package reference
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/blang/semver/v4"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	kubeadm "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstream"
 
+	"github.com/machineadm/machineadm/contract/document"
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 )
@@ -47,6 +53,91 @@ func TestComingFromKubeadmConfig(t *testing.T) {
 		}
 		assert.True(t, covered || above(rows, field), "KubeadmConfig has %s, the page has no row for it", field)
 	}
+}
+
+// TestKubeadmConfigRows: Cluster API renders the KubeadmConfig of a row to the fields of kubeadm that the document has in the test of the
+// plugin, and each row that ends in the configuration of kubeadm is in the table.
+func TestKubeadmConfigRows(t *testing.T) {
+	t.Parallel()
+	table, err := os.ReadFile(root + "/plugins/kubernetes-node/kubeadm/internal/render/testdata/kubeadmconfig.txt")
+	require.NoError(t, err)
+	rows := map[string]bool{}
+	for line := range strings.Lines(string(table)) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		rows[cells[0]] = true
+		if cells[1] == "-" {
+			continue
+		}
+		kind, want, _ := strings.Cut(cells[3], " ")
+		have := renderedByClusterAPI(t, kind, cells[1])
+		assert.True(t, has(have, jsonOf(t, want)), "%s%v", line, have)
+	}
+	page, err := os.ReadFile(root + "/docs/coming-from-kubeadmconfig.md")
+	require.NoError(t, err)
+	for _, row := range regexp.MustCompile("(?m)^\\| `((?:cluster|init|join)Configuration\\.[^`]+)` \\| (.+) \\|$").FindAllStringSubmatch(string(page), -1) {
+		elsewhere := strings.HasPrefix(row[2], "none, ") && !strings.Contains(row[2], "For one more: ") || strings.HasPrefix(row[2], "as ")
+		assert.True(t, rows[row[1]] || elsewhere, "the table has no line for %s", row[1])
+		delete(rows, row[1])
+	}
+	delete(rows, "joinConfiguration.nodeRegistration") // as initConfiguration.nodeRegistration
+	delete(rows, "joinConfiguration.timeouts")
+	assert.Empty(t, rows, "the page has no row for them")
+}
+
+// renderedByClusterAPI is what kubeadm gets of the fields of a KubeadmConfig.
+func renderedByClusterAPI(t *testing.T, kind, fields string) any {
+	t.Helper()
+	data, err := document.JSON("", []byte(fields))
+	require.NoError(t, err)
+	var spec kubeadm.KubeadmConfigSpec
+	require.NoError(t, json.Unmarshal(data, &spec), fields)
+	version := semver.MustParse("1.37.1")
+	var text string
+	switch kind {
+	case "Cluster":
+		text, err = types.MarshalClusterConfigurationForVersion(&spec.ClusterConfiguration, version, &upstream.AdditionalData{})
+	case "Init":
+		text, err = types.MarshalInitConfigurationForVersion(&spec.InitConfiguration, version)
+	case "Join":
+		text, err = types.MarshalJoinConfigurationForVersion(&spec.JoinConfiguration, version)
+	}
+	require.NoError(t, err)
+	return jsonOf(t, text)
+}
+
+func jsonOf(t *testing.T, text string) (value any) {
+	t.Helper()
+	data, err := document.JSON("", []byte(text))
+	require.NoError(t, err, text)
+	require.NoError(t, json.Unmarshal(data, &value))
+	return value
+}
+
+// has reports whether a value has all that another one has. Durations are equal in each form.
+func has(have, want any) bool {
+	a, b := reflect.ValueOf(have), reflect.ValueOf(want)
+	object, isObject := have.(map[string]any)
+	switch want := want.(type) {
+	case map[string]any:
+		for name, value := range want {
+			isObject = isObject && has(object[name], value)
+		}
+		return isObject
+	case []any:
+		same := a.Kind() == reflect.Slice && a.Len() == len(want)
+		for i := 0; same && i < len(want); i++ {
+			same = has(a.Index(i).Interface(), want[i])
+		}
+		return same
+	case string:
+		first, err := time.ParseDuration(fmt.Sprint(have))
+		second, wrong := time.ParseDuration(want)
+		return err == nil && wrong == nil && first == second || have == any(want)
+	}
+	return a.IsValid() && b.IsValid() && a.Equal(b)
 }
 
 // above says whether rows are for the fields of a field.

@@ -31,11 +31,11 @@ func main() {
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		fmt.Println(strings.ReplaceAll(judge(lines.Bytes()), "\n", " "))
+		fmt.Println(strings.ReplaceAll(answer(lines.Bytes()), "\n", " "))
 	}
 }
 
-func judge(data []byte) (what string) {
+func answer(data []byte) (what string) {
 	defer func() { // the defaults of an unknown gate
 		if p := recover(); p != nil {
 			what = fmt.Sprint(p)

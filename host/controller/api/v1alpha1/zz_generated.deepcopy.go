@@ -934,6 +934,11 @@ func (in *KubernetesCluster) DeepCopyInto(out *KubernetesCluster) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.DNSImage != nil {
+		in, out := &in.DNSImage, &out.DNSImage
+		*out = new(ComponentImage)
+		**out = **in
+	}
 	if in.CertificateSANs != nil {
 		in, out := &in.CertificateSANs, &out.CertificateSANs
 		*out = make([]string, len(*in))

@@ -1173,6 +1173,9 @@ type KubernetesCluster struct {
 	// ImageRepository is where the images of the control plane are pulled from, HOST/PATH.
 	// +optional
 	ImageRepository string `json:"imageRepository,omitempty"`
+	// DNSImage replaces the image of the cluster's DNS server, as it is pulled as well.
+	// +optional
+	DNSImage *ComponentImage `json:"dnsImage,omitempty"`
 	// CertificateSANs are further names and addresses in the certificate of the API server.
 	// +optional
 	// +listType=atomic
@@ -1194,6 +1197,16 @@ type KubernetesCluster struct {
 	// +optional
 	// +kubebuilder:validation:Pattern=`^(?:\+?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)?$`
 	CACertificateValidity string `json:"caCertificateValidity,omitempty"`
+}
+
+// ComponentImage is the image of a component. An absent field keeps the provider's default.
+type ComponentImage struct {
+	// Repository is HOST/PATH, without the name of the image.
+	// +optional
+	Repository string `json:"repository,omitempty"`
+	// Tag is the tag of the image.
+	// +optional
+	Tag string `json:"tag,omitempty"`
 }
 
 // KubernetesNodeRegistration is what the machine reports of itself to the cluster. A value that only the machine has is taken
@@ -1472,16 +1485,6 @@ type EnvironmentVariable struct {
 	// Value may be empty.
 	// +required
 	Value string `json:"value"`
-}
-
-// ComponentImage is the image of a component. An absent field keeps the provider's default.
-type ComponentImage struct {
-	// Repository is HOST/PATH, without the name of the image.
-	// +optional
-	Repository string `json:"repository,omitempty"`
-	// Tag is the tag of the image.
-	// +optional
-	Tag string `json:"tag,omitempty"`
 }
 
 // ExternalEtcd is an etcd that exists.

@@ -72,7 +72,7 @@ func run() error {
 	fmt.Print(heading)
 	for _, line := range slices.Sorted(maps.Keys(since)) {
 		if newest := releases()[len(releases())-1].minor; last[line] != newest {
-			return fmt.Errorf("%s: 1.%d does not have it, and the plugin knows of no field that ends", line, newest)
+			return fmt.Errorf("%s: 1.%d does not have it, and the table has no field that ends", line, newest)
 		}
 		fmt.Println(line, since[line])
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -32,6 +33,9 @@ func (r *renderer) cluster() object {
 	o.put("controlPlaneEndpoint", c.Endpoint)
 	o.put("imageRepository", c.ImageRepository)
 	o.put("certificatesDir", c.CertificatesDir)
+	if c.DNSImage != nil {
+		o["dns"] = image(c.DNSImage)
+	}
 	network := object{}
 	network.put("dnsDomain", c.DNSDomain)
 	network.put("podSubnet", strings.Join(c.PodSubnets, ","))
@@ -102,9 +106,15 @@ func (r *renderer) etcd(want v1alpha1.Etcd) object {
 	o.put("dataDir", l.DataDir)
 	o.put("extraArgs", r.arguments(l.Args))
 	o.put("extraEnvs", l.Env)
-	if l.Image != nil {
-		o.put("imageRepository", l.Image.Repository)
-		o.put("imageTag", l.Image.Tag)
-	}
+	maps.Copy(o, image(l.Image))
 	return object{"local": o}
+}
+
+func image(want *v1alpha1.ComponentImage) object {
+	o := object{}
+	if want != nil {
+		o.put("imageRepository", want.Repository)
+		o.put("imageTag", want.Tag)
+	}
+	return o
 }

@@ -19,6 +19,7 @@ func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	r.refuse(c.DNSDomain != "" && !v1alpha1.IsSubdomain(c.DNSDomain), at+".dnsDomain", "is not a DNS domain", "write it in lower case, like cluster.local")
 	r.subnets(at, c)
 	r.matches(at+".imageRepository", c.ImageRepository, repository, "is not HOST/PATH", "write it like registry.example.com/kubernetes")
+	r.componentImage(at+".dnsImage", c.DNSImage, "v1.12.1")
 	for i, name := range c.CertificateSANs {
 		ip, err := netip.ParseAddr(name)
 		r.refuse((err != nil || ip.Zone() != "") && (len(name) > 253 || !wildcard.MatchString(name)), (at + ".certificateSANs").Index(i), "is neither a DNS name nor an IP address", "write a name in lower case, such as api.example.com")

@@ -130,13 +130,17 @@ func (r *resolver) etcd(at document.Path, e *v1alpha1.Etcd) {
 		}
 		r.arguments(at+".local.args", l.Args)
 		r.environment(at+".local.env", l.Env)
-		if l.Image != nil {
-			r.matches(at+".local.image.repository", l.Image.Repository, repository, "is not HOST/PATH", "write it like registry.example.com/kubernetes")
-			r.matches(at+".local.image.tag", l.Image.Tag, imageTag, "is not a tag", "write it like 3.6.5-0")
-		}
+		r.componentImage(at+".local.image", l.Image, "3.6.5-0")
 	}
 	if e.External != nil {
 		r.externalEtcd(at+".external", *e.External)
+	}
+}
+
+func (r *resolver) componentImage(at document.Path, i *v1alpha1.ComponentImage, tag string) {
+	if i != nil {
+		r.matches(at+".repository", i.Repository, repository, "is not HOST/PATH", "write it like registry.example.com/kubernetes")
+		r.matches(at+".tag", i.Tag, imageTag, "is not a tag", "write it like "+tag)
 	}
 }
 

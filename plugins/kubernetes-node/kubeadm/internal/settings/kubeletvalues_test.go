@@ -20,10 +20,10 @@ func TestKubeletConfig(t *testing.T) {
 			continue
 		}
 		config, _, _ := strings.Cut(strings.TrimSpace(line), " # ")
-		verdict, config, _ := strings.Cut(config, " ")
+		result, config, _ := strings.Cut(config, " ")
 		_, violations, err := spec(t, initSpec+"kubelet: {config: "+config+"}")
 		require.NoError(t, err)
-		assert.Equal(t, verdict == "yes" || verdict == "later", len(violations) == 0, "%s%s", line, shown(violations))
+		assert.Equal(t, result == "yes" || result == "later", len(violations) == 0, "%s%s", line, shown(violations))
 		for _, v := range violations {
 			assert.True(t, strings.HasPrefix(v.Field, "spec.kubelet.config"), v.Field)
 			assert.NotEmpty(t, v.Message, line)

@@ -27,8 +27,8 @@ func refusals() map[string]string {
 		i + "providerConfig: {a: 1}":              "spec.providerConfig.a: unknown field",
 		// roles
 		"role: worker\nkubernetesVersion: v1.37.1": "spec.discovery: is required to join a cluster",
-		w + "cluster: {dnsDomain: a, podSubnets: [10.0.0.0/16], serviceSubnets: [10.1.0.0/16], imageRepository: a, certificateSANs: [a], keyAlgorithm: RSA-2048, certificateValidity: 1h, caCertificateValidity: 1h}": only(
-			"controlPlaneInit", "cluster.dnsDomain", "cluster.podSubnets", "cluster.serviceSubnets", "cluster.imageRepository", "cluster.certificateSANs") + "\n" +
+		w + "cluster: {dnsDomain: a, podSubnets: [10.0.0.0/16], serviceSubnets: [10.1.0.0/16], imageRepository: a, dnsImage: {tag: a}, certificateSANs: [a], keyAlgorithm: RSA-2048, certificateValidity: 1h, caCertificateValidity: 1h}": only(
+			"controlPlaneInit", "cluster.dnsDomain", "cluster.podSubnets", "cluster.serviceSubnets", "cluster.imageRepository", "cluster.dnsImage", "cluster.certificateSANs") + "\n" +
 			only("controlPlaneInit", "cluster.keyAlgorithm", "cluster.certificateValidity", "cluster.caCertificateValidity"),
 		w + "node: {imagePullPolicy: Never}\nkubeProxy: {skip: true}\netcd: {local: {}}\nstaticPods: [{name: a, manifest: '{kind: Pod, apiVersion: v1, metadata: {name: a}}'}]\napiServer: {args: [{name: v, value: a}], env: [{name: A, value: b}], volumes: [{name: a, hostPath: /a}], image: 'a.example.com/b'}": only(
 			"controlPlaneInit or controlPlaneJoin", "node.imagePullPolicy") + "\n" + only("controlPlaneInit", "kubeProxy", "etcd.local", "apiServer.args", "apiServer.env", "apiServer.volumes") + "\n" +
@@ -42,12 +42,13 @@ func refusals() map[string]string {
 			"spec.cluster.certificateSANs[0]: is neither a DNS name nor an IP address\nspec.cluster.certificatesDir: " + path + "\n" +
 			"spec.cluster.keyAlgorithm: is not a value of this field\nspec.cluster.certificateValidity: must be a Go duration above zero\n" +
 			"spec.cluster.caCertificateValidity: must be a Go duration above zero",
-		i + "cluster: {endpoint: '2001:db8::1:6443'}": "spec.cluster.endpoint: " + address,
-		i + "cluster: {endpoint: '192.0.2.300:6443'}": "spec.cluster.endpoint: " + address,
-		i + "cluster: {endpoint: 'a:0'}":              "spec.cluster.endpoint: " + address,
-		i + "cluster: {endpoint: 'a:65536'}":          "spec.cluster.endpoint: " + address,
-		i + "cluster: {endpoint: 'https://a:1'}":      "spec.cluster.endpoint: " + address,
-		i + "cluster: {endpoint: '[2001:db8::1]:1'}":  "",
+		i + "cluster: {dnsImage: {repository: 'a b', tag: '-'}}": "spec.cluster.dnsImage.repository: is not HOST/PATH\nspec.cluster.dnsImage.tag: is not a tag",
+		i + "cluster: {endpoint: '2001:db8::1:6443'}":            "spec.cluster.endpoint: " + address,
+		i + "cluster: {endpoint: '192.0.2.300:6443'}":            "spec.cluster.endpoint: " + address,
+		i + "cluster: {endpoint: 'a:0'}":                         "spec.cluster.endpoint: " + address,
+		i + "cluster: {endpoint: 'a:65536'}":                     "spec.cluster.endpoint: " + address,
+		i + "cluster: {endpoint: 'https://a:1'}":                 "spec.cluster.endpoint: " + address,
+		i + "cluster: {endpoint: '[2001:db8::1]:1'}":             "",
 		// node
 		i + "node: {name: A, ip: a, providerID: 'a b'}": "spec.node.name: " + dns + "\nspec.node.ip: must be an IP address, or two of different families separated by a comma\n" +
 			"spec.node.providerID: must have from 1 to 512 printable characters without blanks",
