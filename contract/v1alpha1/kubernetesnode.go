@@ -82,7 +82,8 @@ type KubernetesCluster struct {
 	ServiceSubnets []string `json:"serviceSubnets,omitempty" roles:"controlPlaneInit"`
 	// ImageRepository is where the images of the control plane are pulled from, HOST/PATH.
 	ImageRepository string `json:"imageRepository,omitempty" roles:"controlPlaneInit"`
-	// DNSImage replaces the image of the cluster's DNS server, as it is pulled as well.
+	// DNSImage replaces the image of the DNS server of services, which is pulled with the others. Its repository is imageRepository by
+	// default, without the directory coredns that the registry of Kubernetes has.
 	DNSImage *ComponentImage `json:"dnsImage,omitempty" roles:"controlPlaneInit"`
 	// CertificateSANs are further names and addresses in the certificate of the API server.
 	CertificateSANs []string `json:"certificateSANs,omitempty" roles:"controlPlaneInit"`

@@ -1173,7 +1173,8 @@ type KubernetesCluster struct {
 	// ImageRepository is where the images of the control plane are pulled from, HOST/PATH.
 	// +optional
 	ImageRepository string `json:"imageRepository,omitempty"`
-	// DNSImage replaces the image of the cluster's DNS server, as it is pulled as well.
+	// DNSImage replaces the image of the DNS server of services, which is pulled with the others. Its repository is imageRepository by
+	// default, without the directory coredns that the registry of Kubernetes has.
 	// +optional
 	DNSImage *ComponentImage `json:"dnsImage,omitempty"`
 	// CertificateSANs are further names and addresses in the certificate of the API server.

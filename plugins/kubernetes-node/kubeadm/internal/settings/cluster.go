@@ -10,9 +10,6 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
-// DefaultCertificatesDir is the directory of certificates without spec.cluster.certificatesDir.
-const DefaultCertificatesDir = "/etc/kubernetes/pki"
-
 func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	r.matches(at+".name", c.Name, clusterName, "is not the name of a cluster", "use letters, digits, ., _ and -")
 	r.address(at+".endpoint", c.Endpoint)

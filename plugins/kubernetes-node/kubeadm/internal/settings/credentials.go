@@ -137,13 +137,6 @@ func (r *resolver) etcd(at document.Path, e *v1alpha1.Etcd) {
 	}
 }
 
-func (r *resolver) componentImage(at document.Path, i *v1alpha1.ComponentImage, tag string) {
-	if i != nil {
-		r.matches(at+".repository", i.Repository, repository, "is not HOST/PATH", "write it like registry.example.com/kubernetes")
-		r.matches(at+".tag", i.Tag, imageTag, "is not a tag", "write it like "+tag)
-	}
-}
-
 func (r *resolver) externalEtcd(at document.Path, e v1alpha1.ExternalEtcd) {
 	secure := e.CA != "" || e.Cert != "" || e.Key != nil
 	r.refuse(len(e.Endpoints) == 0, at+".endpoints", "is empty", "write them like https://etcd-0.example.com:2379")

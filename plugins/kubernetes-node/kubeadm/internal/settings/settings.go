@@ -17,6 +17,9 @@ const (
 	Worker = v1alpha1.Worker
 )
 
+// DefaultCertificatesDir is the directory of certificates without spec.cluster.certificatesDir.
+const DefaultCertificatesDir = "/etc/kubernetes/pki"
+
 // Settings is a valid document, completed for one machine.
 type Settings struct {
 	// Spec is the document with its defaults and with the arguments that its profiles ask for. Manifests and patches in it

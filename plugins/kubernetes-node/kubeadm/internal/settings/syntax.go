@@ -55,6 +55,13 @@ func (r *resolver) matches(field document.Path, value string, form *regexp.Regex
 	r.refuse(value != "" && (len(value) > 512 || !form.MatchString(value)), field, message, hint)
 }
 
+func (r *resolver) componentImage(at document.Path, i *v1alpha1.ComponentImage, tag string) {
+	if i != nil {
+		r.matches(at+".repository", i.Repository, repository, "is not HOST/PATH", "write it like registry.example.com/kubernetes")
+		r.matches(at+".tag", i.Tag, imageTag, "is not a tag", "write it like "+tag)
+	}
+}
+
 func hasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }
 
 // maxName is the longest name of a file in bytes, on every file system of Linux that a node has.

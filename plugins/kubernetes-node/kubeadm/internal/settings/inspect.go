@@ -1,0 +1,77 @@
+package settings
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+)
+
+// kubeletFields inspects spec.kubelet.config, and the patches of the kubelet's configuration.
+func (r *resolver) kubeletFields() {
+	minor := r.result.Version.Minor
+	i := inspection{kind: "KubeletConfiguration", minor: minor, check: checkKubelet, found: r.found}
+	s := schemaOf(i.kind)
+	if r.spec.Kubelet != nil {
+		i.visit(s, "", "spec.kubelet.config", objectValue(r.spec.Kubelet.Config))
+	}
+	for n, p := range r.spec.Patches {
+		at := document.Path("spec.patches").Index(n) + ".patch"
+		i.found = func(inner document.Path, message, hint string) { r.refuse(true, at, string(inner)+" "+message, hint) }
+		var operations []operation
+		switch {
+		case p.Type == "json" && json.Unmarshal([]byte(p.Patch), &operations) == nil:
+			r.operations(at, operations, p.Target, i)
+		case p.Type != "json" && p.Target == "kubeletconfiguration":
+			i.visit(s, "", "", objectValue([]byte(p.Patch)))
+		}
+	}
+	if r.spec.KubeProxy != nil {
+		i := inspection{kind: "KubeProxyConfiguration", minor: minor, found: r.found, check: func(string, any) (string, string) { return "", "" }}
+		i.visit(schemaOf(i.kind), "", "spec.kubeProxy.config", objectValue(r.spec.KubeProxy.Config))
+	}
+	t := together{r, r.result.Kubelet}
+	t.fields()
+	t.reserved()
+}
+
+func (r *resolver) found(at document.Path, message, hint string) { r.refuse(true, at, message, hint) }
+
+// objectValue is nil for what is no object.
+func objectValue(data []byte) any {
+	if object := objectOf(data); object != nil {
+		return object
+	}
+	return nil
+}
+
+// operation is one of RFC 6902.
+type operation struct {
+	Op    string          `json:"op"`
+	Path  *string         `json:"path"`
+	Value json.RawMessage `json:"value"`
+}
+
+// operations inspects a patch of operations. One that kubeadm cannot apply ends it.
+func (r *resolver) operations(at document.Path, all []operation, target string, i inspection) {
+	for n, o := range all {
+		which := fmt.Sprintf("the operation %d ", n+1)
+		if r.refuse(!slices.Contains([]string{"add", "remove", "replace", "move", "copy", "test"}, o.Op), at, which+"has no valid op", "use add, remove or replace") ||
+			r.refuse(o.Path == nil || *o.Path != "" && !strings.HasPrefix(*o.Path, "/"), at, which+"has no path that begins with /", "write it like /metadata/labels/a") ||
+			target != "kubeletconfiguration" || *o.Path == "" {
+			continue
+		}
+		s, path := schemaOf(i.kind).descend(*o.Path)
+		if r.refuse(s == nil, at, *o.Path+" is not a field of "+i.kind, "correct the path") || o.Op != "add" && o.Op != "replace" {
+			continue
+		}
+		var value any
+		d := json.NewDecoder(strings.NewReader(string(o.Value)))
+		d.UseNumber()
+		if d.Decode(&value) == nil {
+			i.visit(s, path, document.Path(*o.Path), value)
+		}
+	}
+}
