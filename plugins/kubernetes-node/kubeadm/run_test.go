@@ -20,6 +20,7 @@ import (
 	"github.com/machineadm/machineadm/internal/cri/critest"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/member"
 	"github.com/machineadm/machineadm/sdk/machine"
+	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
 // TestSkew: kubeadm joins no control plane that the node does not fit. Version is that of the control plane, and the document
@@ -60,14 +61,17 @@ func TestSkew(t *testing.T) {
 func TestAskedCluster(t *testing.T) {
 	t.Parallel()
 	const v4, v6 = "10.244.0.0/16", "2001:db8::/56"
+	const ssl = "/etc/kubernetes/ssl"
 	const on = "Filename\n/dev/sda2 partition 1 0 -2\n"
-	for name, c := range map[string]struct{ pods, kubelet, swaps, node, hash, says string }{
+	for name, c := range map[string]struct{ pods, cluster, dir, kubelet, swaps, node, hash, says string }{
 		"IPv4":                           {pods: v4},
 		"both families":                  {pods: v4 + "," + v6, says: "net.ipv6.conf.all.forwarding is not 1"},
 		"both families, one of the node": {pods: v4 + "," + v6, node: "ip: 192.0.2.1", says: "net.ipv6.conf.all.forwarding is not 1"},
 		"swap":                           {pods: v4, swaps: on, says: "swap is on, and with failSwapOn: true"},
 		"swap that is kept":              {pods: v4, swaps: on, node: "swap: keep", says: "swap is on, and with failSwapOn: true"},
 		"swap that the cluster has":      {pods: v4, swaps: on, kubelet: "failSwapOn: false"},
+		"another directory":              {pods: v4, cluster: "certificatesDir: " + ssl, says: "is /etc/kubernetes/pki, and the cluster has its certificates in " + ssl},
+		"the directory of the cluster":   {pods: v4, cluster: "certificatesDir: " + ssl, dir: ssl},
 		"another authority":              {pods: v6, hash: "sha256:" + strings.Repeat("0", 64)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +84,7 @@ func TestAskedCluster(t *testing.T) {
 				case "cluster-info":
 					data["kubeconfig"] = "clusters: [{name: '', cluster: {certificate-authority-data: " + base64.StdEncoding.EncodeToString(authority) + "}}]\n"
 				case "kubeadm-config":
-					data["ClusterConfiguration"] = "networking: {podSubnet: '" + c.pods + "', serviceSubnet: 10.96.0.0/12}\n"
+					data["ClusterConfiguration"] = "networking: {podSubnet: '" + c.pods + "', serviceSubnet: 10.96.0.0/12}\n" + c.cluster
 				case "kubelet-config":
 					data["kubelet"] = "kind: KubeletConfiguration\n" + c.kubelet
 				}
@@ -96,6 +100,9 @@ func TestAskedCluster(t *testing.T) {
 			authority = append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), other.cert...)
 			ca := newIdentity(t, "node")
 			spec := strings.Replace(ca.worker(), "discovery: {", "node: {"+c.node+"}\ndiscovery: {endpoint: '"+strings.TrimPrefix(server.URL, "https://")+"', ", 1)
+			if c.dir != "" {
+				spec = strings.Replace(spec, "cluster: {", "cluster: {certificatesDir: "+c.dir+", ", 1)
+			}
 			f := fixture(t, &critest.Runtime{})
 			f.WriteFiles(t, map[string]string{"/proc/swaps": c.swaps})
 			f.Commands.On("kubeadm join --config /dev/stdin", machine.Result{})
@@ -147,4 +154,30 @@ func TestUnanswered(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "kubeadm:reset kubeadm:join", ids(p))
 	}
+}
+
+// TestInterruptedElsewhere: what a killed join left is found and removed in the directory of certificates of the cluster.
+func TestInterruptedElsewhere(t *testing.T) {
+	t.Parallel()
+	ca := newIdentity(t, "node")
+	const join, left = "kubeadm join --config /dev/stdin", "/etc/kubernetes/ssl/ca.crt"
+	spec := strings.Replace(ca.worker(), "cluster: {", "cluster: {certificatesDir: /etc/kubernetes/ssl, ", 1)
+	f := fixture(t, &critest.Runtime{})
+	f.Commands.OnFunc(join, func(context.Context, machine.Command) (machine.Result, error) {
+		f.WriteFiles(t, map[string]string{left: ca.cert})
+		panic("killed")
+	})
+	p, err := plan(t.Context(), f.Machine, decode(t, spec))
+	require.NoError(t, err)
+	require.Panics(t, func() { _, _ = apply(t, p) })
+	f.Commands.OnFunc("kubeadm reset --force --cert-dir /etc/kubernetes/ssl", func(context.Context, machine.Command) (machine.Result, error) {
+		return machine.Result{}, f.Machine.FS.Remove(left)
+	})
+	installs(t, f, join, ca.joined())
+	p, err = plan(t.Context(), f.Machine, decode(t, spec))
+	require.NoError(t, err)
+	require.Equal(t, "kubeadm:reset kubeadm:join", ids(p))
+	_, err = apply(t, p)
+	require.NoError(t, err)
+	require.NotContains(t, machinetest.Tree(t, f.Root), left)
 }

@@ -1,12 +1,15 @@
 package settings
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 // TestKubeletConfig: the plugin refuses what the kubelet does not start with, and what it drops. The test of testenv/kubernetesnode compares the
@@ -88,4 +91,24 @@ func TestUnknownOfTheCluster(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, [2]int{len(violations), len(s.Warnings)}, "%s %v %v", text, violations, s.Warnings)
 	}
+}
+
+// FuzzKubeletConfig: no mapping makes the checks end with a panic.
+func FuzzKubeletConfig(f *testing.F) {
+	for _, seed := range []string{
+		`{"enforceNodeAllocatable": [{}], "reservedMemory": [1, {"limits": {"memory": {}}}]}`, `{"evictionSoft": {"memory.available": {}}, "logging": []}`,
+		`{"staticPodURLHeader": {"a": [1]}, "clusterDNS": [{}], "cpuCFSQuotaPeriod": {}}`, `{"featureGates": null, "podsPerCore": 1e99, "memoryThrottlingFactor": -0.5}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var r resolver
+		r.spec.Role, r.result.Version.Minor = Init, 37
+		r.result.Kubelet = objectOf([]byte(text))
+		r.spec.Kubelet = &v1alpha1.Kubelet{Config: json.RawMessage(text)}
+		r.spec.Patches = []v1alpha1.ComponentPatch{{Target: "etcd", Type: "json", Patch: "[" + text + "]"}}
+		if r.kubeletFields(); len(r.violations) > 0 && r.violations[0].Message == "" {
+			t.Fatal("a violation without a message")
+		}
+	})
 }
