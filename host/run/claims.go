@@ -12,7 +12,17 @@ import (
 // compared here.
 func conflicts(all []planned) map[int]problems {
 	out := map[int]problems{}
+	type pair struct {
+		a, b           int
+		fieldA, fieldB string
+	}
+	refused := map[pair]bool{}
 	refuse := func(d claimed, what string, other claimed) {
+		both := pair{d.index, other.index, d.claim.Field, other.claim.Field}
+		if d.claim.Field != "" && refused[both] { // one field can decide several things
+			return
+		}
+		refused[both] = true
 		out[d.index] = append(out[d.index], d.conflict(what, other)...)
 	}
 	first := map[string]claimed{}
@@ -70,9 +80,12 @@ func assumptions(all []planned) map[int][]pluginv1.Warning {
 		for _, c := range p.claims() {
 			if other := first[c.ID]; c.Assumed && other.contradicts(claimed{p.doc, c}) {
 				there := other.locate(other.claim.Field, report.Error{})
+				by, remedy := "in", "set this field, or change the other document"
+				if other.claim.Assumed {
+					by, remedy = "without "+other.claim.Field+" in", "set one of the two fields"
+				}
 				out[p.index] = append(out[p.index], pluginv1.Warning{Field: c.Field, Message: fmt.Sprintf(
-					"as long as it is not set, %s has another value than %s gives it at %s:%d:%d: set this field, or change the other document",
-					c.ID, other.label(), there.File, there.Line, there.Column)})
+					"as long as it is not set, %s has another value than %s %s at %s:%d:%d: %s", c.ID, by, other.label(), there.File, there.Line, there.Column, remedy)})
 			}
 		}
 	}

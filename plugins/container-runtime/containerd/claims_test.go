@@ -38,6 +38,32 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// TestCgroupDriver: the driver of a document is that of the node. Without one containerd 1.x has that of its files, and later ones tell the
+// kubelet theirs.
+func TestCgroupDriver(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ version, spec, want string }{
+		"of the document":       {"v2.3.7", `{"cgroupDriver":"systemd"}`, "systemd spec.cgroupDriver"},
+		"of its runtime":        {"1.7.24", `{"cgroupDriver":"systemd","runtimes":{"runc":{"cgroupDriver":"cgroupfs"}}}`, "cgroupfs spec.runtimes.runc.cgroupDriver"},
+		"before it is found":    {"", `{"cgroupDriver":"systemd"}`, "systemd spec.cgroupDriver"},
+		"of containerd 1.x":     {"1.7.24", `{"logLevel":"info"}`, "cgroupfs spec.cgroupDriver assumed"},
+		"of a later one":        {"v2.3.7", `{"logLevel":"info"}`, ""},
+		"of one that is absent": {"", `{"logLevel":"info"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := ""
+			if claim, ok := claims(t, "a", c.version, c.spec)["node:cgroup-driver"]; ok {
+				got = claim.Value[0] + " " + claim.Field
+				if claim.Assumed {
+					got += " assumed"
+				}
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
+}
+
 // claims are what a document claims on a machine with this containerd; without a version, in an empty image.
 func claims(t *testing.T, name, version, spec string) map[string]machine.Claim {
 	t.Helper()
@@ -64,7 +90,7 @@ func conflicts(a, b map[string]machine.Claim) []string {
 	for id, claim := range a {
 		other, both := b[id]
 		switch {
-		case !both || slices.Equal(claim.Value, other.Value):
+		case !both || slices.Equal(claim.Value, other.Value), claim.Assumed, other.Assumed, slices.Contains(fields, claim.Field):
 		case claim.Field != "":
 			fields = append(fields, claim.Field)
 		default:

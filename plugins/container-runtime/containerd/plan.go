@@ -53,6 +53,10 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	if err := sdk.ClaimSpec(m, "unit:"+settings.PathsOf(m.Target.OS).Unit, doc.Spec); err != nil {
 		return sdk.Plan{}, err
 	}
+	driver, field := want.CgroupDriver()
+	if driver != "" {
+		m.Claim("node:cgroup-driver", field, driver)
+	}
 	i, err := daemon.Find(ctx, m, want.Version)
 	if err != nil {
 		return sdk.Plan{}, err
@@ -60,6 +64,9 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	now, err := layout.Read(m, i.Config, i.Release, want.Spec.Imports)
 	if err != nil {
 		return sdk.Plan{}, err
+	}
+	if driver == "" && m.Target.OS == "linux" && !i.Release.Since(2, 0) { // later ones tell the kubelet which they have
+		m.Assume("node:cgroup-driver", "spec.cgroupDriver", now.CgroupDriver())
 	}
 	if want, err = layout.Beside(want, m, now, i.Release); err != nil {
 		return sdk.Plan{}, err

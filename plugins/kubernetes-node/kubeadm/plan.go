@@ -21,6 +21,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.KubernetesNode) (sdk.
 	if err != nil {
 		return sdk.Plan{}, err
 	}
+	claim(m, s)
 	n := newNode(m, s)
 	n.safe = func(ctx context.Context) bool {
 		_, err := n.observe(ctx, new(sdk.Plan))

@@ -42,6 +42,14 @@ func Beside(d settings.Desired, m sdk.Machine, p Current, r settings.Release) (s
 	return keepDirectories(d, m, configured, r)
 }
 
+// CgroupDriver is what containerd 1.x uses for runc if no document asks for one.
+func (p Current) CgroupDriver() string {
+	if p.has("runc", true) {
+		return "systemd"
+	}
+	return "cgroupfs"
+}
+
 // has reports whether the files that are there give a runtime this cgroup driver.
 func (p Current) has(runtime string, systemd bool) bool {
 	var now any

@@ -107,6 +107,14 @@ const (
 	runcV1Shim = "io.containerd.runc.v1"
 )
 
+// CgroupDriver is that of the runtime runc, and the field that asks for it; empty if none does.
+func (d Desired) CgroupDriver() (driver string, field string) {
+	if runc := d.Spec.Runtimes["runc"]; runc.CgroupDriver != "" {
+		return runc.CgroupDriver, "spec.runtimes.runc.cgroupDriver"
+	}
+	return d.Spec.CgroupDriver, "spec.cgroupDriver"
+}
+
 // IsOCI reports whether the shim runs an OCI runtime, which has a cgroup driver and a program.
 func IsOCI(shim string) bool { return shim == runcShim || shim == runcV1Shim }
 

@@ -20,31 +20,38 @@ func (s Settings) ClientCA() bool {
 }
 
 // FailSwapOn reports whether the kubelet ends with an error where swap is on, nil if the configuration that the cluster has for all
-// nodes decides it. An argument precedes the patches, which precede the fields.
+// nodes decides it.
 func (s Settings) FailSwapOn() *bool {
 	yes := true
-	var result *bool
-	switch {
-	case s.Spec.Role == Init:
-		result = &yes // the default of the kubelet
-	case s.Cluster != nil:
-		result = &s.Cluster.FailSwapOn
-	}
-	set := func(value any) {
-		result = &yes // null restores the default
-		if fail, ok := value.(bool); ok {
-			result = &fail
+	if i := lastArgument(s.Spec.Node.KubeletArgs, "fail-swap-on"); i >= 0 {
+		if fail, err := strconv.ParseBool(s.Spec.Node.KubeletArgs[i].Value); err == nil {
+			return &fail
 		}
 	}
-	if value, ok := s.Kubelet["failSwapOn"]; ok {
-		set(value)
+	value, set := s.KubeletField("failSwapOn")
+	switch {
+	case set:
+		if fail, ok := value.(bool); ok {
+			return &fail
+		}
+		return &yes // null restores the default
+	case s.Spec.Role == Init:
+		return &yes
+	case s.Cluster != nil:
+		return &s.Cluster.FailSwapOn
 	}
+	return nil
+}
+
+// KubeletField returns what the document says of a field of KubeletConfiguration, and whether it says anything. Patches precede the fields.
+func (s Settings) KubeletField(name string) (value any, set bool) {
+	value, set = s.Kubelet[name]
 	for _, p := range s.Spec.Patches {
 		if p.Target != "kubeletconfiguration" {
 			continue
 		}
-		if value, ok := objectOf([]byte(p.Patch))["failSwapOn"]; ok {
-			set(value)
+		if patched, ok := objectOf([]byte(p.Patch))[name]; ok {
+			value, set = patched, true
 		}
 		var operations []struct {
 			Path  string `json:"path"`
@@ -52,16 +59,11 @@ func (s Settings) FailSwapOn() *bool {
 		}
 		if json.Unmarshal([]byte(p.Patch), &operations) == nil {
 			for _, o := range operations {
-				if o.Path == "/failSwapOn" {
-					set(o.Value)
+				if o.Path == "/"+name {
+					value, set = o.Value, true
 				}
 			}
 		}
 	}
-	if i := lastArgument(s.Spec.Node.KubeletArgs, "fail-swap-on"); i >= 0 {
-		if fail, err := strconv.ParseBool(s.Spec.Node.KubeletArgs[i].Value); err == nil {
-			result = &fail
-		}
-	}
-	return result
+	return value, set
 }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// claim claims what the programs of the node ask of the machine, and assumes what they set by themselves when they start: a document that
+// sets it to another value is undone then.
+func claim(m sdk.Machine, s settings.Settings) {
+	if s.Windows {
+		return
+	}
+	driver := m.Assume
+	name, set := s.KubeletField("cgroupDriver")
+	if set {
+		driver = m.Claim
+	}
+	if text, ok := name.(string); !ok {
+		driver("node:cgroup-driver", "spec.kubelet.cgroupDriver", "systemd") // kubeadm's default
+	} else {
+		driver("node:cgroup-driver", "spec.kubelet.cgroupDriver", text)
+	}
+	kernel := m.Assume
+	if protect, _ := s.KubeletField("protectKernelDefaults"); protect == true {
+		kernel = m.Claim // the kubelet ends with an error instead
+	}
+	for key, value := range kubeletKernel() {
+		kernel("sysctl:"+key, "spec.kubelet.protectKernelDefaults", value)
+	}
+	if s.Spec.Role != settings.Init {
+		return // the cluster has the configuration of kube-proxy
+	}
+	if p := s.Spec.KubeProxy; p == nil || !p.Skip {
+		for key, value := range proxyKernel(s.KubeProxy) {
+			m.Assume("sysctl:"+key, "spec.kubeProxy.config", value)
+		}
+	}
+	for _, family := range s.Families() {
+		if family == "IPv4" && !ignored(s, "FileContent--proc-sys-net-ipv4-ip_forward") {
+			m.Claim("sysctl:net.ipv4.ip_forward", "spec.cluster", "1")
+		}
+	}
+}
+
+func ignored(s settings.Settings, check string) bool {
+	if s.Spec.IgnoreAllPreflightErrors {
+		return true
+	}
+	for _, name := range s.Spec.IgnorePreflightErrors {
+		if strings.EqualFold(name, check) {
+			return true
+		}
+	}
+	return false
+}
+
+// kubeletKernel are the parameters that a kubelet requires. Source: setupKernelTunables of the kubelet.
+func kubeletKernel() map[string]string {
+	return map[string]string{
+		"vm.overcommit_memory": "1", "vm.panic_on_oom": "0", "kernel.panic": "10", "kernel.panic_on_oops": "1",
+		"kernel.keys.root_maxkeys": "1000000", "kernel.keys.root_maxbytes": "25000000",
+	}
+}
+
+// proxyKernel are the parameters that kube-proxy sets with this configuration. nf_conntrack_max follows from the number of processors, and
+// 0 leaves a parameter of conntrack. Source: KubeProxyConntrackConfiguration, and the package proxy/iptables of kube-proxy.
+func proxyKernel(config map[string]any) map[string]string {
+	out := map[string]string{}
+	conntrack, _ := config["conntrack"].(map[string]any)
+	if conntrack["maxPerCore"] == nil {
+		out["net.netfilter.nf_conntrack_max"] = "32768 for each processor"
+	}
+	if conntrack["tcpEstablishedTimeout"] == nil {
+		out["net.netfilter.nf_conntrack_tcp_timeout_established"] = "86400"
+	}
+	if conntrack["tcpCloseWaitTimeout"] == nil {
+		out["net.netfilter.nf_conntrack_tcp_timeout_close_wait"] = "3600"
+	}
+	iptables, _ := config["iptables"].(map[string]any)
+	if mode := config["mode"]; (mode == nil || mode == "" || mode == "iptables") && iptables["localhostNodePorts"] != false {
+		out["net.ipv4.conf.all.route_localnet"] = "1"
+	}
+	return out
+}
