@@ -56,6 +56,12 @@ func join() report.Document {
 	return report.Document{Index: 2, Kind: "DomainJoin", Name: "corp", Provider: "activedirectory", Plugin: plugin()}
 }
 
+// target is checked before all other documents are planned.
+func target() report.Document {
+	d := report.Document{APIVersion: report.APIVersion, Kind: "ReportTarget", Name: "home", Provider: "http", Plugin: plugin()}
+	return ended(d, report.Unchanged, 5)
+}
+
 func head(outcome report.Outcome, exit int, documents ...report.Document) report.Report {
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind, RunID: "0011223344556677", StartedAt: moment(),
@@ -124,6 +130,8 @@ func reports() map[string]report.Report {
 	between.FinishedAt = time.Time{}
 	planning := head(report.RunRunning, 0, sysctl())
 	planning.FinishedAt = time.Time{}
+	reporting := head(report.RunRunning, 0, target(), sysctl())
+	reporting.FinishedAt = time.Time{}
 	image := head(report.RunSucceeded, report.ExitOK, ended(sysctl(), report.Deferred, 5,
 		change(writeFile, report.Changed, 12), change(setValue, report.Deferred, 0)), ended(join(), report.Deferred, 0))
 	image.Root, image.Phase, image.Documents[0].Reason, image.Documents[1].Reason = "/mnt/image", "preparation", report.ReasonLive, report.ReasonPhase
@@ -154,6 +162,9 @@ func reports() map[string]report.Report {
 			Code: report.CodeNoPlugin, Message: "no plugin for Sysctl is installed",
 			Hint: "install one as machineadm-sysctl-plugin-PROVIDER, or see machineadm plugins list",
 		}),
+		"no plugin, with a report target": with(head(report.RunFailed, report.ExitPrecondition, target(), ended(missing, report.Failed, 0)), 1, report.Error{
+			Code: report.CodeNoPlugin, Message: "no plugin for Sysctl is installed",
+		}),
 		"deadline":                   deadline,
 		"no cause":                   head(report.RunFailed, report.ExitFailed, ended(sysctl(), report.Skipped, 0)),
 		"invalid":                    invalid,
@@ -164,7 +175,8 @@ func reports() map[string]report.Report {
 		"running":                    running,
 		"running, between":           between,
 		"running, planning":          planning,
-		"forged":                     forging,
+		"running, planning, with a report target": reporting,
+		"forged": forging,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/resolve"
 )
 
 // Status writes the last run for an operator, wrapped to the width of a terminal, 0 for none. The first line is the Headline;
@@ -202,12 +203,17 @@ func progress(r report.Report) string {
 func current(r report.Report) (i int, begun bool) {
 	for i := range r.Documents {
 		d := &r.Documents[i]
-		begun = begun || len(d.Changes) > 0 || d.DurationMs > 0
+		begun = begun || begins(d)
 		if begun && d.Outcome == "" {
 			return i, true
 		}
 	}
 	return -1, begun
+}
+
+// begins reports whether the run has begun to apply a document. One that is resolved has taken its time before all others are planned.
+func begins(d *report.Document) bool {
+	return (len(d.Changes) > 0 || d.DurationMs > 0) && !resolve.IsReference(d.APIVersion, d.Kind)
 }
 
 // begunChange returns the change that has begun and not ended, or nil.
@@ -223,11 +229,12 @@ func begunChange(d *report.Document) *report.Change {
 // stage returns the stage of the run in which an error occurred.
 func stage(r report.Report, e report.Error) string {
 	bound := false
-	for _, d := range r.Documents {
-		if len(d.Changes) > 0 || d.DurationMs > 0 {
+	for i := range r.Documents {
+		d := &r.Documents[i]
+		if begins(d) {
 			return "applying"
 		}
-		bound = bound || d.Plugin != nil
+		bound = bound || d.Plugin != nil && !resolve.IsReference(d.APIVersion, d.Kind)
 	}
 	switch {
 	case len(r.Documents) == 0, !bound && e.Code == pluginv1.CodeInvalidConfig.String():
