@@ -24,14 +24,18 @@ func Contract(apiVersion, kind string, spec []byte, lookup func(name, key string
 	if !strings.HasPrefix(apiVersion, contract.Group+"/") {
 		return foreign(spec, lookup)
 	}
-	object, doc := newObject(kind), contract.New(kind)
+	doc := contract.New(kind)
 	switch {
 	case apiVersion != contract.APIVersion:
 		return nil, &Error{Violations: []document.Violation{{Field: "apiVersion", Message: "is not served", Hint: "use " + contract.APIVersion}}}
-	case object == nil || doc == nil:
+	case doc == nil:
 		return nil, &Error{Violations: []document.Violation{{
-			Field: "kind", Message: "is not a kind of machineadm", Hint: "use one of " + strings.Join(contract.MachineKinds(), ", "),
+			Field: "kind", Message: "is not a kind of machineadm", Hint: "use one of " + strings.Join(contract.Kinds(), ", "),
 		}}}
+	}
+	object := newObject(kind)
+	if object == nil {
+		object = contract.New(kind) // in a cluster only as a document in place: its secrets are in providerConfig, which has no type
 	}
 	violations := explained(document.Unmarshal(wrapped(spec), object), reflect.TypeOf(doc))
 	// What was decoded is examined further, so that all errors are found at once.
@@ -67,7 +71,7 @@ func foreign(spec []byte, lookup func(name, key string) ([]byte, error)) (any, e
 	return resolved, nil
 }
 
-// newObject returns an empty custom resource of a kind, or nil.
+// newObject returns an empty custom resource of a kind, or nil if the kind has none.
 func newObject(kind string) any {
 	switch kind {
 	case contract.KindContainerRuntime:

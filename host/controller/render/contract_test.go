@@ -75,6 +75,19 @@ func TestContractLeavesTheRequired(t *testing.T) {
 	}
 }
 
+// TestContractOfPlaces: kinds that say where documents and reports are have no custom resource, and are documents in place.
+func TestContractOfPlaces(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{contract.KindReportTarget, contract.KindRemoteConfig, contract.KindEncryptedConfig} {
+		got, err := render.Contract(contract.APIVersion, kind, []byte(`{"provider":"http","providerConfig":{"bearer":`+reference+`}}`), lookup)
+		require.NoError(t, err)
+		made, err := json.Marshal(got)
+		require.NoError(t, err)
+		assert.Contains(t, string(made), `"provider":"http"`)
+		assert.Contains(t, string(made), `"providerConfig":{"bearer":{"value":"c4n4ry"}}`)
+	}
+}
+
 func TestContractOfAForeignKind(t *testing.T) {
 	t.Parallel()
 	got, err := render.Contract(foreignVersion, "Motd", []byte(`{"a":[`+reference+`],"n":1.50,"x":{"valueFrom":{"fieldRef":1}}}`), lookup)
@@ -115,7 +128,7 @@ func TestContractRefuses(t *testing.T) {
 		"a number of a limit":   {kind: "ContainerRuntime", spec: `{"runtimes":{"a":{"baseSpec":{"rlimits":{"b":{"soft":"c4n4ry"}}}}}}`, fields: []string{"spec.runtimes.a.baseSpec.rlimits.b.soft"}},
 		"an unknown version":    {apiVersion: contract.Group + "/v9", spec: "{}", fields: []string{"apiVersion"}},
 		"an unknown kind":       {kind: "Sysctrl", spec: "{}", fields: []string{"kind"}},
-		"a kind without plugin": {kind: contract.KindRemoteConfig, spec: "{}", fields: []string{"kind"}},
+		"a place of documents":  {kind: contract.KindRemoteConfig, spec: `{"url":"c4n4ry"}`, fields: []string{"spec.url"}},
 		"a foreign reference":   {apiVersion: foreignVersion, spec: `{"a":[` + from(`{"name":"x","key":"y"}`) + `]}`, fields: []string{"spec.a[0].valueFrom.secretKeyRef"}},
 		"a foreign list":        {apiVersion: foreignVersion, spec: `[]`, fields: []string{"spec"}},
 		"a foreign duplicate":   {apiVersion: foreignVersion, spec: `{"a":1,"a":2}`, fields: []string{"spec.a"}},
