@@ -12,19 +12,32 @@ import (
 // maxCause bounds the line of a program in the first line of a status, in characters.
 const maxCause = 200
 
-// LastError returns the line of a log that says why its program ended: the last one in the form of an error, or else the last
-// one. What the container runtime, journald and klog write before a message is left out.
+// LastError returns the line of a log that says why its program ended: the last one in the form of an error; or that of systemd, if it
+// did not start or killed the program; or the last one of the program, or of the log. What the container runtime, journald and klog write
+// before a message is left out.
 func LastError(log string) string {
-	before := regexp.MustCompile(`^\S+ (?:(?:stdout|stderr) [FP]|\S+ \S+\[\d+\]:) `)
-	last := ""
+	before := regexp.MustCompile(`^\S+ (?:(?:stdout|stderr) [FP]|\S+ (\S+)\[\d+\]:) `)
+	cause := regexp.MustCompile(`Failed to (?:load|run|set up|execute)|killed|dumped|timed out`)
+	var end, program, last string
+	earlier := false // than the last start that has left more than systemd's usual lines
 	for _, line := range slices.Backward(strings.Split(log, "\n")) {
+		head := before.FindStringSubmatch(line)
 		text, failed := message(before.ReplaceAllString(line, ""))
-		if failed {
+		switch last = cmp.Or(last, text); {
+		case failed:
 			return short(text)
+		case earlier:
+		case head == nil || head[1] != "systemd":
+			program = cmp.Or(program, text)
+		case cause.MatchString(text):
+			end = text // the first that it writes of an end has the most
+		case strings.Contains(text, ": Failed with result "):
+			last = text // and not what it writes of the next start
+		case strings.HasPrefix(text, "Started "):
+			earlier = cmp.Or(end, program) != ""
 		}
-		last = cmp.Or(last, text)
 	}
-	return short(last)
+	return short(cmp.Or(end, program, last))
 }
 
 // OfKubelet returns the lines of the kubelet's journal that can explain a failure: all of a kubelet that ends, or that kubeadm

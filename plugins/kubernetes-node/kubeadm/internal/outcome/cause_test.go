@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -65,6 +66,57 @@ func TestLastError(t *testing.T) {
 	long := LastError("E1123 00:01:02.1 1 a.go:1] begin" + strings.Repeat("ü", 1000) + "end")
 	assert.Len(t, []rune(long), maxCause+len(" ... "))
 	assert.True(t, strings.HasPrefix(long, "begin") && strings.HasSuffix(long, "end"), long)
+}
+
+// TestLastErrorOfSystemd: systemd writes the last lines of every journal, and they say why only of a program that did not end by itself.
+func TestLastErrorOfSystemd(t *testing.T) {
+	t.Parallel()
+	const (
+		result  = "kubelet.service: Failed with result 'exit-code'.\n"
+		exited  = "kubelet.service: Main process exited, code=exited, status=1/FAILURE\n"
+		again   = "systemd[1]: kubelet.service: Scheduled restart job, restart counter is at 3.\nsystemd[1]: Stopped kubelet.service - kubelet.\nsystemd[1]: Started kubelet.service - kubelet.\n"
+		library = "/usr/bin/kubelet: error while loading shared libraries: libseccomp.so.2: cannot open shared object file: No such file or directory"
+	)
+	for name, c := range map[string][2]string{
+		"a message without a form": {"kubelet[7]: out of order\nsystemd[1]: " + exited + "systemd[1]: " + result + again, "out of order"},
+		"a library":                {"kubelet[7]: " + library + "\nsystemd[1]: " + exited + "systemd[1]: " + result, library},
+		"a script's shell":         {"sh[7]: sh: 1: kubelet: not found\nsystemd[1]: " + exited + "systemd[1]: " + result, "sh: 1: kubelet: not found"},
+		"another architecture": {
+			"(kubelet)[7]: kubelet.service: Failed at step EXEC spawning /usr/bin/kubelet: Exec format error\nsystemd[1]: " + exited + "systemd[1]: " + result + again,
+			"kubelet.service: Failed at step EXEC spawning /usr/bin/kubelet: Exec format error",
+		},
+		"an absent program": {
+			"systemd[7]: kubelet.service: Failed to execute /usr/bin/kubelet: No such file or directory\nsystemd[1]: " + exited + "systemd[1]: " + result,
+			"kubelet.service: Failed to execute /usr/bin/kubelet: No such file or directory",
+		},
+		"an absent file of variables": {
+			"systemd[1]: kubelet.service: Failed to load environment files: No such file or directory\nsystemd[1]: kubelet.service: Failed to run 'start' task: No such file or directory\n" +
+				"systemd[1]: kubelet.service: Failed with result 'resources'.\n",
+			"kubelet.service: Failed to load environment files: No such file or directory",
+		},
+		"memory": {
+			"kubelet[7]: I1123 00:01:02.1 1 a.go:1] \"listening\"\nsystemd[1]: kubelet.service: A process of this unit has been killed by the OOM killer.\n" +
+				"systemd[1]: kubelet.service: Main process exited, code=killed, status=9/KILL\nsystemd[1]: kubelet.service: Failed with result 'oom-kill'.\n" + again,
+			"kubelet.service: A process of this unit has been killed by the OOM killer.",
+		},
+		"a signal": {
+			"kubelet[7]: I1123 00:01:02.1 1 a.go:1] \"listening\"\nsystemd[1]: kubelet.service: Main process exited, code=dumped, status=11/SEGV\n",
+			"kubelet.service: Main process exited, code=dumped, status=11/SEGV",
+		},
+		"a time limit": {
+			"systemd[1]: kubelet.service: start operation timed out. Terminating.\nsystemd[1]: kubelet.service: Failed with result 'timeout'.\n",
+			"kubelet.service: start operation timed out. Terminating.",
+		},
+		"an earlier signal": {
+			"systemd[1]: kubelet.service: Main process exited, code=killed, status=9/KILL\nsystemd[1]: Started kubelet.service - kubelet.\n" +
+				"kubelet[7]: out of order\nsystemd[1]: " + exited + again, "out of order",
+		},
+		"nothing":         {"systemd[1]: " + exited + "systemd[1]: " + result + again, strings.TrimSpace(result)},
+		"only the starts": {again, "Started kubelet.service - kubelet."},
+	} {
+		log := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(c[0], "2026-11-23T00:01:02+00:00 n $1")
+		assert.Equal(t, c[1], LastError(log), name)
+	}
 }
 
 func TestOfKubelet(t *testing.T) {
