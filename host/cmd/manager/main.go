@@ -32,9 +32,7 @@ func run(args []string, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stderr, "manager:", err) // stderr is all there is
 		return 2
 	}
-	// Loggers of libraries log what they are given. Ours give names of objects, and never the objects.
-	handler := slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: slog.Level(-o.verbosity)})
-	log := logr.FromSlogHandler(handler)
+	log := logger(stderr, slog.Level(-o.verbosity))
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
 	ctx := ctrl.LoggerInto(ctrl.SetupSignalHandler(), log)
@@ -43,4 +41,15 @@ func run(args []string, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// logger returns the logger of the manager and of its libraries. Ours give names of objects, and never the objects. controller-runtime gives
+// a watch that it begins later with its functions, which are no JSON.
+func logger(to io.Writer, level slog.Level) logr.Logger {
+	return logr.FromSlogHandler(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if source, ok := a.Value.Any().(fmt.Stringer); ok && a.Key == "source" {
+			a.Value = slog.StringValue(source.String())
+		}
+		return a
+	}}))
 }
