@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -122,7 +121,7 @@ func set(t testing.TB, o *unstructured.Unstructured, value any, path ...string) 
 }
 
 // withoutNode waits for a machine that is on and has no node in its cluster, and returns its name.
-func (r *rig) withoutNode(t *testing.T) (name string) {
+func (r *rig) withoutNode(t *testing.T, of ...client.ListOption) (name string) {
 	t.Helper()
 	var machines clusterv1.MachineList
 	management.Await(t, r, limit, &machines, func() error {
@@ -133,7 +132,7 @@ func (r *rig) withoutNode(t *testing.T) (name string) {
 			}
 		}
 		return errors.New("every machine has a node")
-	})
+	}, of...)
 	return name
 }
 
@@ -203,8 +202,7 @@ func (r *rig) begun(t *testing.T, name string) {
 // deleted deletes the Cluster: no machine, and no Secret of it, is left.
 func (r *rig) deleted(t testing.TB) {
 	t.Helper()
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "alone"}}
-	require.NoError(t, r.Delete(t.Context(), cluster))
+	require.NoError(t, r.DeleteAllOf(t.Context(), &clusterv1.Cluster{}, client.InNamespace("default")))
 	var clusters clusterv1.ClusterList
 	management.Await(t, r, limit, &clusters, func() error {
 		if len(clusters.Items) > 0 {

@@ -11,6 +11,7 @@
 //     server says that it is ready, and closes the connections to a machine that is removed.
 //   - A NodeMachine waits for the Secret with the data of its Machine, and boots a node with it as the NoCloud seed. As on a cloud, the
 //     metadata has the instance ID and the host name, both of which are the name of the NodeMachine. Its provider ID is Prefix and that name.
+//     Its image is the one that spec.image names, of those that the test has made, or the usual one.
 //     A NodeMachine that is deleted ends by a power cut, and its disk is removed.
 //
 // A rig has places for some nodes; a NodeMachine waits for a free one. Linux gives all nodes 128 inotify instances, enough for five.
@@ -21,5 +22,6 @@
 // plugins as the Debian packages of a release do. Everything that happens on it begins with cloud-init, which reads the data. No test
 // changes a file or runs a command on a machine to help; tests read there.
 //
-// The test, its processes and the machines share a network: see nodes.Network.Join. Its time server is in the test's process.
+// The test, its processes and the machines share a network: see nodes.Network.Join. Its time server is in the test's process, and so is the
+// server to which machines with a ReportTarget send their reports.
 package infrastructure

@@ -119,6 +119,9 @@ func (p *Provider) boot(ctx context.Context, o *unstructured.Unstructured, of *c
 	}
 	seed := nodes.NoCloud(string(data.Data["value"]), "instance-id: "+m.name+"\nlocal-hostname: "+m.name+"\n")
 	options := p.options(m.place, controlPlane, seed)
+	if image, _, _ := unstructured.NestedString(o.Object, "spec", "image"); image != "" {
+		options.Prepare = nodes.InOrder(options.Prepare, p.images[image])
+	}
 	options.NoWait = true
 	booted := make(chan *nodes.Node)
 	go func() { // a failure ends it, and the test
@@ -176,6 +179,16 @@ func (p *Provider) PowerCut(t testing.TB, name string) {
 	m.node.Crash()
 	if err := m.node.Reboot(t.Context()); err != nil {
 		t.Fatalf("turn %s on again: %v", name, err)
+	}
+	p.settle(t.Context(), m)
+}
+
+// Reboot presses the button of a machine that reboots it.
+func (p *Provider) Reboot(t testing.TB, name string) {
+	t.Helper()
+	m := p.named(name)
+	if err := m.node.Reboot(t.Context()); err != nil {
+		t.Fatalf("reboot %s: %v", name, err)
 	}
 	p.settle(t.Context(), m)
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
-// Packages makes the Debian packages machineadm and machineadm-plugins of the checkout, and returns the step that unpacks them in the
-// image of a machine. Their scripts start nothing, and reload a systemd that runs.
+// Packages makes the Debian packages machineadm, machineadm-plugins and machineadm-remote of the checkout, of which the last has the providers
+// http and file, and returns the step that unpacks them in the image of a machine. Their scripts start nothing, and reload a systemd that
+// runs.
 func Packages(t testing.TB) func(root string) error {
 	t.Helper()
 	require.Tool(t, "xz")
@@ -39,7 +40,8 @@ func Packages(t testing.TB) func(root string) error {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if f.Name() == "machineadm" || strings.Contains(f.Name(), "-plugin-") && !strings.Contains(f.Name(), "-provider-") {
+		if f.Name() == "machineadm" || strings.HasSuffix(f.Name(), "-provider-http") || strings.HasSuffix(f.Name(), "-provider-file") ||
+			strings.Contains(f.Name(), "-plugin-") && !strings.Contains(f.Name(), "-provider-") {
 			r.Names = append(r.Names, f.Name())
 		}
 	}
@@ -47,8 +49,8 @@ func Packages(t testing.TB) func(root string) error {
 		t.Fatal(err)
 	}
 	debs, err := filepath.Glob(filepath.Join(r.Out, "*.deb"))
-	if err != nil || len(debs) != 2 {
-		t.Fatalf("the release has %q, and not two packages: %v", debs, err)
+	if err != nil || len(debs) != 3 {
+		t.Fatalf("the release has %q, and not three packages: %v", debs, err)
 	}
 	return func(root string) error {
 		for _, deb := range debs {

@@ -50,7 +50,8 @@ type Provider struct {
 	running sync.WaitGroup
 
 	mu       sync.Mutex
-	places   []string // names of the network that no machine has
+	places   []string                           // names of the network that no machine has
+	images   map[string]func(root string) error // what differs in an image from that of other machines, by spec.image
 	machines map[types.UID]*machine
 	proxies  map[client.ObjectKey]*proxy // by the Cluster
 }
@@ -58,12 +59,12 @@ type Provider struct {
 // Start runs the provider until the test ends. Its machines have the places, which are names of the network; options has those of a
 // machine. The address is that of the endpoints of all clusters.
 func Start(
-	t testing.TB, c *management.Cluster, network *nodes.Network, address netip.Addr, places []string,
+	t testing.TB, c *management.Cluster, network *nodes.Network, address netip.Addr, places []string, images map[string]func(root string) error,
 	options func(place string, controlPlane bool, seed func(root string) error) nodes.Options,
 ) *Provider {
 	t.Helper()
 	p := &Provider{
-		t: t, k: c.Client(t, clusterv1.AddToScheme), options: options, network: network, address: address, places: places,
+		t: t, k: c.Client(t, clusterv1.AddToScheme), options: options, network: network, address: address, places: places, images: images,
 		machines: map[types.UID]*machine{}, proxies: map[client.ObjectKey]*proxy{},
 	}
 	c.Install(t, CRDs)

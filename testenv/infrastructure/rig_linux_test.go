@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,14 +32,29 @@ type rig struct {
 	*management.Cluster
 	client.WithWatch
 	*Provider
+	*reports
+	manager          *management.Process
+	managerArguments []string
+}
+
+// layout is what a test wants of its rig beside places for machines: images, and arguments of our manager.
+type layout struct {
+	machines int
+	images   map[string]func(root string) error
+	manager  []string
 }
 
 // start runs a rig with places for so many machines.
 func start(t testing.TB, machines int) *rig {
 	t.Helper()
+	return layout{machines: machines}.start(t)
+}
+
+func (l layout) start(t testing.TB) *rig {
+	t.Helper()
 	const test, timeServer = "management", "ntp1.example.com" // as in the examples
 	var places []string
-	for i := range machines {
+	for i := range l.machines {
 		places = append(places, fmt.Sprintf("place-%d", i+1))
 	}
 	network := nodes.NewNetwork(t, append([]string{test, timeServer}, places...)...)
@@ -49,13 +65,13 @@ func start(t testing.TB, machines int) *rig {
 	root, err := tools.Root(".")
 	require.NoError(t, err)
 	c.Install(t, management.Render(t, filepath.Join(root, "host/controller/config/default")))
-	c.Machineadm(t)
+	manager := c.Machineadm(t, l.manager...)
 	packages := Packages(t)
-	p := Start(t, c, network, network.Address(test), places,
+	p := Start(t, c, network, network.Address(test), places, l.images,
 		func(place string, controlPlane bool, seed func(string) error) nodes.Options {
 			return cluster.Machine(t, network, place, controlPlane, packages, seed)
 		})
-	return &rig{c, c.Client(t, clusterv1.AddToScheme, bootstrap.AddToScheme), p}
+	return &rig{c, c.Client(t, clusterv1.AddToScheme, bootstrap.AddToScheme), p, collect(t, network.Address(test)), manager, l.manager}
 }
 
 // example returns the objects of examples of docs/cluster-api.md, with objects of this package in the place of those of the user's
@@ -77,7 +93,7 @@ func example(t testing.TB, files ...string) []*unstructured.Unstructured {
 					made.SetNamespace(o.GetNamespace())
 					made.SetName(ref["name"])
 					if strings.HasSuffix(ref["kind"], "Template") {
-						require.NoError(t, unstructured.SetNestedMap(made.Object, map[string]any{}, "spec", "template", "spec"))
+						require.NoError(t, unstructured.SetNestedMap(made.Object, map[string]any{"image": ""}, "spec", "template", "spec"))
 					}
 					all = append(all, made)
 				}
@@ -119,8 +135,8 @@ func (r *rig) apply(t testing.TB, objects ...*unstructured.Unstructured) {
 	r.Install(t, text.Bytes())
 }
 
-// running waits until the Cluster has exactly so many Machines, all of which run with a ready node, and returns them.
-func (r *rig) running(t testing.TB, want int) []clusterv1.Machine {
+// running waits until there are exactly so many Machines, all of which run with a ready node, and returns them.
+func (r *rig) running(t testing.TB, want int, of ...client.ListOption) []clusterv1.Machine {
 	t.Helper()
 	var machines clusterv1.MachineList
 	management.Await(t, r, limit, &machines, func() error {
@@ -128,9 +144,8 @@ func (r *rig) running(t testing.TB, want int) []clusterv1.Machine {
 		for i := range machines.Items {
 			m := &machines.Items[i]
 			states += "\n" + m.Name + " " + m.Status.Phase
-			ready := false
+			ready := meta.IsStatusConditionTrue(m.Status.Conditions, clusterv1.MachineReadyCondition)
 			for _, c := range m.Status.Conditions {
-				ready = ready || c.Type == clusterv1.MachineReadyCondition && c.Status == "True"
 				if c.Status != "True" {
 					states += "; " + c.Type + " " + c.Reason + " " + c.Message
 				}
@@ -143,6 +158,6 @@ func (r *rig) running(t testing.TB, want int) []clusterv1.Machine {
 			return fmt.Errorf("%d of %d Machines run, %d are there%s", running, want, len(machines.Items), states)
 		}
 		return nil
-	})
+	}, of...)
 	return machines.Items
 }

@@ -74,7 +74,12 @@ func Processes(t testing.TB, name string) []string {
 // Eventually waits for a condition that comes without further action.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	const limit = 4 * time.Minute
+	Within(t, 4*time.Minute, what, holds)
+}
+
+// Within is Eventually with another limit.
+func Within(t testing.TB, limit time.Duration, what string, holds func() bool) {
+	t.Helper()
 	deadline := time.Now().Add(limit)
 	for !holds() {
 		if time.Now().After(deadline) {

@@ -1,0 +1,277 @@
+package infrastructure
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/reporting"
+	needs "github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/management"
+	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
+)
+
+// failure is a fault of an image, or of objects, with which no machine becomes a node.
+type failure struct {
+	name  string
+	image func(root string) error
+	// objects makes the fault in the objects of a MachineDeployment.
+	objects func(t *testing.T, all []*unstructured.Unstructured)
+	// kind is that of the document with the error, in the report with the cause and the remedy. Without a kind there is no report.
+	kind, stage, cause, remedy string
+	// detail is what only the machine says: the words of another program.
+	detail string
+}
+
+// failures has first what takes minutes: what may pass is tried for so long.
+func failures() []failure {
+	const plugins = "usr/libexec/machineadm/machineadm-"
+	return []failure{
+		{
+			name: "endpoint",
+			objects: func(t *testing.T, all []*unstructured.Unstructured) {
+				set(t, kind(t, all, "KubernetesNodeTemplate"), "management:1", "spec", "template", "spec", "discovery", "endpoint")
+			},
+			kind: "KubernetesNode", stage: "applying", cause: "the API server cannot be reached", remedy: "check the address",
+		},
+		{
+			name: "time-servers",
+			objects: func(t *testing.T, all []*unstructured.Unstructured) {
+				set(t, kind(t, all, "Timesync"), []any{map[string]any{"address": "management"}}, "spec", "servers")
+			},
+			kind: "Timesync", stage: "applying", cause: "management: nothing listens on UDP port 123 there", remedy: "remove the cause",
+		},
+		{
+			name: "kubelet",
+			image: func(root string) error {
+				const script = "#!/bin/sh\n[ \"$1\" != --version ] || exec echo Kubernetes v1.36.3\necho out of order >&2\nexit 1\n"
+				return needs.WriteProgram(filepath.Join(root, "usr/bin/kubelet"), []byte(script))
+			},
+			kind: "KubernetesNode", stage: "applying", cause: "the kubelet does not become healthy", remedy: "see the log of the kubelet",
+			detail: "kubelet: out of order",
+		},
+		{
+			name:  "containerd",
+			image: appended("etc/containerd/config.toml", "[plugins\n"),
+			kind:  "ContainerRuntime", stage: "applying", cause: "/etc/containerd/config.toml: line 8, column 9: not TOML", remedy: "correct the file",
+		},
+		{
+			name: "authority",
+			objects: func(t *testing.T, all []*unstructured.Unstructured) {
+				set(t, kind(t, all, "KubernetesNodeTemplate"), []any{"sha256:" + strings.Repeat("0", 64)}, "spec", "template", "spec", "discovery", "caCertHashes")
+			},
+			kind: "KubernetesNode", stage: "applying", cause: "another cluster answers, or its certificate authority has changed", remedy: "compare the hash",
+		},
+		{
+			name: "version",
+			objects: func(t *testing.T, all []*unstructured.Unstructured) {
+				set(t, kind(t, all, "MachineDeployment"), "v1.37.1", "spec", "template", "spec", "version")
+			},
+			kind: "KubernetesNode", stage: "applying", cause: "the installed kubeadm is v1.36.3", remedy: "install the kubeadm of this version",
+		},
+		{
+			name:  "plugin-absent",
+			image: func(root string) error { return os.Remove(filepath.Join(root, plugins+"sysctl-plugin-procfs")) },
+			kind:  "Sysctl", stage: "starting the plugins", cause: "no plugin for Sysctl is installed", remedy: "install it in one of these directories",
+		},
+		{
+			name: "plugin-writable",
+			image: func(root string) error {
+				return os.Chmod(filepath.Join(root, plugins+"timesync-plugin-chronyd"), 0o777)
+			},
+			kind: "Timesync", stage: "starting the plugins", cause: "can be written by its group and everyone", remedy: "chmod go-w",
+		},
+		{
+			name: "cut", // nothing is applied of user data that is not whole
+			image: func(root string) error {
+				file := filepath.Join(root, "var/lib/cloud/seed/nocloud/user-data")
+				info, err := os.Stat(file)
+				if err != nil {
+					return err
+				}
+				return os.Truncate(file, info.Size()/2)
+			},
+		},
+	}
+}
+
+// TestFailures: a machine that fails says why, and is replaced by one that runs when the cause is corrected and its Machine deleted.
+func TestFailures(t *testing.T) {
+	needs.Campaign(t)
+	images := map[string]func(string) error{}
+	for _, f := range failures() {
+		images[f.name] = f.image
+	}
+	r := layout{machines: 4, images: images}.start(t)
+	r.controlPlane(t)
+	t.Run("each", func(t *testing.T) {
+		for _, f := range failures() {
+			t.Run(f.name, func(t *testing.T) {
+				t.Parallel()
+				r.fails(t, f)
+			})
+		}
+	})
+	r.deleted(t)
+}
+
+// controlPlane makes the Cluster of the examples with one control plane and no worker.
+func (r *rig) controlPlane(t *testing.T) {
+	t.Helper()
+	objects := small(t)
+	set(t, find(t, objects, "MachineDeployment", "alone"), int64(0), "spec", "replicas")
+	r.apply(t, objects...)
+	r.running(t, 1)
+}
+
+// fails: the report names document, stage, cause and remedy; the Machine waits for its node until it is deleted after the correction.
+func (r *rig) fails(t *testing.T, f failure) {
+	good, wrong := r.deployment(t, f.name), r.deployment(t, f.name)
+	if f.image != nil {
+		set(t, kind(t, wrong, kindMachine+"Template"), f.name, "spec", "template", "spec", "image")
+	}
+	if f.objects != nil {
+		f.objects(t, wrong)
+	}
+	r.apply(t, wrong...)
+	failed := r.withoutNode(t, ofDeployment(f.name))
+	if f.kind != "" {
+		r.reported(t, failed, f)
+	} else {
+		r.untouched(t, failed)
+	}
+	assert.Equal(t, f.kind != "", r.whole(t, failed))
+	var machines clusterv1.MachineList
+	require.NoError(t, r.List(t.Context(), &machines, ofDeployment(f.name)))
+	require.Len(t, machines.Items, 1)
+	machine := &machines.Items[0]
+	require.Equal(t, clusterv1.MachinePhaseProvisioned, machine.Status.GetTypedPhase())
+	waits := meta.FindStatusCondition(machine.Status.Conditions, clusterv1.MachineNodeHealthyCondition)
+	require.NotNil(t, waits)
+	require.Equal(t, "Waiting for a Node with spec.providerID "+Prefix+failed+" to exist", waits.Message)
+
+	r.apply(t, good...)
+	require.NoError(t, client.IgnoreNotFound(r.Delete(t.Context(), machine))) // another version replaces it by itself
+	r.replaced(t, failed)
+	next := r.running(t, 1, ofDeployment(f.name))[0].Spec.InfrastructureRef.Name
+	r.prepared(t, next, 5)
+	assert.True(t, r.whole(t, next))
+	require.NoError(t, r.Delete(t.Context(), kind(t, good, "MachineDeployment")))
+	management.Await(t, r, limit, &machines, func() error {
+		if len(machines.Items) > 0 {
+			return fmt.Errorf("%s is there", machines.Items[0].Name)
+		}
+		return nil
+	}, ofDeployment(f.name))
+}
+
+// reported waits for the report of a machine that fails.
+func (r *rig) reported(t *testing.T, name string, f failure) {
+	t.Helper()
+	var last report.Report
+	nodestest.Within(t, limit, name+" to report", func() (ok bool) {
+		last, ok = r.of(name)
+		return ok
+	})
+	require.Equal(t, report.RunFailed, last.Outcome)
+	require.Len(t, last.Errors, 1)
+	headline := reporting.Headline(last, false)
+	assert.Contains(t, headline, "Failed at "+f.kind+"/"+f.name+" while "+f.stage+": ")
+	_, said, _ := strings.Cut(headline, ": ")
+	said, remedy, _ := strings.Cut(said, "; remedy: ")
+	assert.Contains(t, said, f.cause)
+	assert.Contains(t, remedy, f.remedy)
+	assert.Contains(t, r.failed(t, name), f.detail)
+}
+
+// untouched waits until cloud-init has ended on a machine on which no run has begun.
+func (r *rig) untouched(t *testing.T, name string) {
+	t.Helper()
+	nodestest.Eventually(t, name+" to end its boot", func() bool {
+		said, err := r.Node(name).Exec(t.Context(), "test", "-e", "/var/lib/cloud/instance/boot-finished")
+		return err == nil && said.ExitCode == 0
+	})
+	_, ran := r.report(t, name)
+	assert.False(t, ran)
+}
+
+// whole reports whether a machine has the data of its Machine, as docs/troubleshooting.md compares it.
+func (r *rig) whole(t *testing.T, name string) bool {
+	t.Helper()
+	var machines clusterv1.MachineList
+	require.NoError(t, r.List(t.Context(), &machines))
+	i := slices.IndexFunc(machines.Items, func(m clusterv1.Machine) bool { return m.Spec.InfrastructureRef.Name == name })
+	require.GreaterOrEqual(t, i, 0)
+	var data corev1.Secret
+	require.NoError(t, r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: *machines.Items[i].Spec.Bootstrap.DataSecretName}, &data))
+	said, err := r.Node(name).Exec(t.Context(), "sha256sum", "/var/lib/cloud/instance/user-data.txt")
+	require.NoError(t, err)
+	return strings.HasPrefix(said.Stdout, fmt.Sprintf("%x ", sha256.Sum256(data.Data["value"])))
+}
+
+// ofDeployment selects what a MachineDeployment has made.
+func ofDeployment(name string) client.MatchingLabels {
+	return client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: name}
+}
+
+// deployment is the MachineDeployment of the examples with one worker that sends its report, and all that it refers to, under names of its own.
+func (r *rig) deployment(t *testing.T, name string) []*unstructured.Unstructured {
+	t.Helper()
+	var all []*unstructured.Unstructured
+	for _, o := range small(t) {
+		switch o.GetKind() {
+		case "Sysctl", "Timesync", "ContainerRuntime", "KubernetesNodeTemplate", "MachineBootstrapConfigTemplate", "MachineDeployment", kindMachine + "Template":
+		default:
+			continue
+		}
+		text, err := json.Marshal(o)
+		require.NoError(t, err)
+		for _, known := range []string{"kubernetes", "site", "containerd", "worker", "worker-1", "alone"} {
+			text = []byte(strings.ReplaceAll(string(text), `"name":"`+known+`"`, `"name":"`+name+`"`))
+		}
+		renamed := &unstructured.Unstructured{}
+		require.NoError(t, renamed.UnmarshalJSON(text))
+		if o.GetKind() == "MachineBootstrapConfigTemplate" {
+			set(t, renamed, []any{r.target()}, "spec", "template", "spec", "documents")
+		}
+		all = append(all, renamed)
+	}
+	return all
+}
+
+// kind returns the only object of a kind.
+func kind(t testing.TB, objects []*unstructured.Unstructured, kind string) *unstructured.Unstructured {
+	t.Helper()
+	for _, o := range objects {
+		if o.GetKind() == kind {
+			return o
+		}
+	}
+	require.Fail(t, "no "+kind)
+	return nil
+}
+
+// appended returns the step that adds text to a file.
+func appended(file, text string) func(root string) error {
+	return func(root string) error {
+		data, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(root, file), append(data, text...), 0o644) //nolint:gosec // an image's
+	}
+}
