@@ -202,3 +202,34 @@ func TestClaimWithTwoValues(t *testing.T) {
 	wantCode(t, err, pluginv1.CodeInternal, "the plan claims a:1 with two values")
 	assert.NotContains(t, err.Error(), "canary")
 }
+
+// TestAssumedClaims: what a document asks for takes the place of what it assumes, in either order.
+func TestAssumedClaims(t *testing.T) {
+	t.Parallel()
+	ask := func(m sdk.Machine) { m.Claim("a:1", "spec.x", "asked") }
+	assume := func(m sdk.Machine) { m.Assume("a:1", "spec.y", "assumed") }
+	for name, c := range map[string]struct {
+		claims []func(sdk.Machine)
+		want   pluginv1.Claim
+	}{
+		"assumed":       {[]func(sdk.Machine){assume}, pluginv1.Claim{Field: "spec.y", Assumed: true}},
+		"assumed first": {[]func(sdk.Machine){assume, ask}, pluginv1.Claim{Field: "spec.x"}},
+		"asked first":   {[]func(sdk.Machine){ask, assume}, pluginv1.Claim{Field: "spec.x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := configurator(func(_ context.Context, m sdk.Machine, _ probe) (sdk.Plan, error) {
+				for _, claim := range c.claims {
+					claim(m)
+				}
+				return sdk.Plan{}, nil
+			})
+			request := live(document(`{}`))
+			request.ClaimKey = []byte("key")
+			got, err := p.Plan(t.Context(), request)
+			require.NoError(t, err)
+			require.Len(t, got.Claims, 1)
+			assert.Equal(t, c.want, pluginv1.Claim{Field: got.Claims[0].Field, Assumed: got.Claims[0].Assumed})
+		})
+	}
+}

@@ -80,10 +80,10 @@ func TestBooted(t *testing.T) {
 			got := try(t, booted{node}, "", s.text(), func() {})
 			t.Log(got.exits(), problems(got.planned))
 			if (strings.Contains(script, unstartable) || strings.Contains(script, filled)) && got.applied.exit == report.ExitPrecondition {
-				got.lies = restored(got) // no plan starts a daemon, or measures a disk
+				got.faults = restored(got) // no plan starts a daemon, or measures a disk
 			}
-			for _, lie := range got.lies {
-				t.Errorf("stream %d of PROMISE_SEED=%d on %s\n%s\n%s\n%s", n, seed, suite, lie, script, s.text())
+			for _, fault := range got.faults {
+				t.Errorf("stream %d of PROMISE_SEED=%d on %s\n%s\n%s\n%s", n, seed, suite, fault, script, s.text())
 			}
 		})
 	}
@@ -92,8 +92,8 @@ func TestBooted(t *testing.T) {
 // What shows only when a daemon is started, and when a file is written.
 const unstartable, filled = "ExecStartPre=/bin/false", "head -c 1M /dev/zero"
 
-// restored returns what a failed activation has not put back.
-func restored(r *trial) []string {
+// restored returns what a failed activation has not restored.
+func restored(r *comparison) []string {
 	return slices.DeleteFunc(differences(r.before, r.after), func(d string) bool {
 		return strings.HasPrefix(d, "/etc/sysctl.d") || strings.HasPrefix(d, "/etc/modules-load.d") // an earlier document
 	})

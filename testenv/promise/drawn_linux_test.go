@@ -24,30 +24,30 @@ type subject interface {
 	entries(t *testing.T) map[string]entry
 }
 
-// trial is what the commands did on a machine.
-type trial struct {
+// comparison is what the commands did on a machine.
+type comparison struct {
 	root                              string // of an image
 	validated, planned, applied, next step
 	before, after                     map[string]entry
-	lies                              []string
+	faults                            []string
 }
 
-func (l *trial) lie(format string, args ...any) {
-	l.lies = append(l.lies, fmt.Sprintf(format, args...))
+func (l *comparison) fault(format string, args ...any) {
+	l.faults = append(l.faults, fmt.Sprintf(format, args...))
 }
 
-func (l *trial) exits() string {
+func (l *comparison) exits() string {
 	return fmt.Sprint(l.validated.exit, l.planned.exit, l.applied.exit, l.next.exit)
 }
 
 // try runs the commands on a machine, with something between plan and apply, and looks where they contradict each other or the files.
-func try(t *testing.T, m subject, root, text string, between func()) *trial {
+func try(t *testing.T, m subject, root, text string, between func()) *comparison {
 	t.Helper()
-	r := &trial{root: root, before: m.entries(t)}
+	r := &comparison{root: root, before: m.entries(t)}
 	r.validated = m.host(t, text, "validate")
 	r.planned = m.host(t, text, "plan")
 	if d := differences(r.before, m.entries(t)); len(d) > 0 {
-		r.lie("a plan changes the machine: %s", d)
+		r.fault("a plan changes the machine: %s", d)
 	}
 	between()
 	r.applied = m.host(t, text, "apply")
@@ -61,14 +61,14 @@ func try(t *testing.T, m subject, root, text string, between func()) *trial {
 	}
 	for name, e := range r.after {
 		if strings.HasSuffix(name, ".machineadm-tmp") && r.before[name] != e {
-			r.lie("a temporary file stays: %s", name)
+			r.fault("a temporary file stays: %s", name)
 		}
 	}
 	return r
 }
 
-// lies are those of a scene. It returns the exit codes of the commands, too.
-func (l *lane) lies(t *testing.T, c *scene) (lies []string, exits string) {
+// faults are those of a scene. It returns the exit codes of the commands, too.
+func (l *lane) faults(t *testing.T, c *scene) (faults []string, exits string) {
 	t.Helper()
 	m := l.image(t, c)
 	var killed map[string]entry
@@ -78,16 +78,16 @@ func (l *lane) lies(t *testing.T, c *scene) (lies []string, exits string) {
 		}
 	})
 	if d := differences(r.after, killed); killed != nil && len(d) > 0 {
-		r.lie("killed and run again, an apply ends elsewhere: %s", d)
+		r.fault("killed and run again, an apply ends elsewhere: %s", d)
 	}
-	return r.lies, r.exits()
+	return r.faults, r.exits()
 }
 
 // errors holds the errors of the commands beside each other.
-func (l *trial) errors() {
+func (l *comparison) errors() {
 	for _, s := range []step{l.validated, l.planned, l.applied, l.next} {
 		if s.exit == report.ExitFailed {
-			l.lie("a defect is reported: %v", problems(s))
+			l.fault("a defect is reported: %v", problems(s))
 		}
 	}
 	// An error of no document, such as an /etc that is no directory, ends a plan before it looks at documents.
@@ -95,13 +95,13 @@ func (l *trial) errors() {
 	if l.validated.exit == report.ExitUsage && !unreadable {
 		for _, p := range problems(l.validated) {
 			if !slices.Contains(problems(l.planned), p) {
-				l.lie("an error of validate that the plan does not have: %s", p)
+				l.fault("an error of validate that the plan does not have: %s", p)
 			}
 		}
 	}
 	for _, e := range l.planned.report.Errors {
 		if e.Code == "InvalidConfig" && l.validated.exit == report.ExitOK {
-			l.lie("validate says nothing of %s %s: %s", e.Document, e.Field, e.Message)
+			l.fault("validate says nothing of %s %s: %s", e.Document, e.Field, e.Message)
 		}
 	}
 }
@@ -116,39 +116,39 @@ func problems(s step) []string {
 }
 
 // refused: what a plan refuses, an apply refuses for the same reasons, and changes nothing.
-func (l *trial) refused() {
+func (l *comparison) refused() {
 	if l.applied.exit != l.planned.exit {
-		l.lie("plan %d, apply %d: %v", l.planned.exit, l.applied.exit, problems(l.applied))
+		l.fault("plan %d, apply %d: %v", l.planned.exit, l.applied.exit, problems(l.applied))
 	}
 	if d := differences(l.before, l.after); len(d) > 0 {
-		l.lie("refused, and changed: %s", d)
+		l.fault("refused, and changed: %s", d)
 	}
 	if a, b := problems(l.planned), problems(l.applied); !slices.Equal(a, b) {
-		l.lie("errors of the plan: %v\nof the apply: %v", a, b)
+		l.fault("errors of the plan: %v\nof the apply: %v", a, b)
 	}
 }
 
 // settled: a plan without a document that waits comes true, change by change and byte by byte, and then there is nothing to do.
-func (l *trial) settled() {
+func (l *comparison) settled() {
 	if l.applied.exit != report.ExitOK {
-		l.lie("plan %d, apply %d: %v", l.planned.exit, l.applied.exit, problems(l.applied))
+		l.fault("plan %d, apply %d: %v", l.planned.exit, l.applied.exit, problems(l.applied))
 		return
 	}
 	if l.next.exit != report.ExitOK {
-		l.lie("not converged: %d %v %v", l.next.exit, l.next.changes, problems(l.next))
+		l.fault("not converged: %d %v %v", l.next.exit, l.next.changes, problems(l.next))
 	}
 	if d := differences(l.before, l.after); l.planned.exit == report.ExitOK && len(d) > 0 {
-		l.lie("plan 0, apply changes: %s", d)
+		l.fault("plan 0, apply changes: %s", d)
 	}
 	want := slices.DeleteFunc(slices.Clone(l.planned.changes), func(c change) bool { return c.NeedsLive && l.root != "" })
 	for i := range max(len(want), len(l.applied.made)) {
 		switch {
 		case i >= len(want):
-			l.lie("made and not planned: %v", l.applied.made[i])
+			l.fault("made and not planned: %v", l.applied.made[i])
 		case i >= len(l.applied.made):
-			l.lie("planned and not made: %v", want[i])
+			l.fault("planned and not made: %v", want[i])
 		case want[i] != l.applied.made[i]:
-			l.lie("planned: %v\nmade: %v", want[i], l.applied.made[i])
+			l.fault("planned: %v\nmade: %v", want[i], l.applied.made[i])
 		}
 	}
 	if l.root != "" {
@@ -157,7 +157,7 @@ func (l *trial) settled() {
 }
 
 // files: each path that has changed is that of a change, and has the content of its diff.
-func (l *trial) files(changes []change) {
+func (l *comparison) files(changes []change) {
 	contents := map[string]string{}
 	touched := map[string]bool{}
 	for _, c := range changes {
@@ -179,14 +179,14 @@ func (l *trial) files(changes []change) {
 		}
 		to, err := patch(from, c.Diff)
 		if err != nil {
-			l.lie("the diff of %s does not fit: %v", name, err)
+			l.fault("the diff of %s does not fit: %v", name, err)
 			return
 		}
 		contents[name] = to
 	}
 	for name, content := range contents {
 		if e, there := l.after[name]; there && e.mode.IsRegular() && e.text != content {
-			l.lie("the diff of %s has %q, and the file %q", name, content, e.text)
+			l.fault("the diff of %s has %q, and the file %q", name, content, e.text)
 		}
 	}
 	all := maps.Clone(l.before)
@@ -195,7 +195,7 @@ func (l *trial) files(changes []change) {
 		// Directories come and go with their files, links are of units, and the choices of providers are the host's.
 		own := e.mode.IsDir() || e.mode&fs.ModeSymlink != 0 || name == "/"+choices
 		if !own && l.before[name] != l.after[name] && !touched[name] {
-			l.lie("changed without a change of the plan: %s", name)
+			l.fault("changed without a change of the plan: %s", name)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func foreignFiles() []foreign {
 				"version = 2\nimports = [\"conf.d/*.toml\"]\n",
 				"disabled_plugins = [\"io.containerd.grpc.v1.cri\"]\nversion = 2\n",
 				"[plugins.cri]\nsystemd_cgroup = true\n",
-				"version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".registry.mirrors.\"docker.io\"]\nendpoint = [\"https://m.example.com\"]\n",
+				"version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".registry.mirrors.\"r.example.com\"]\nendpoint = [\"https://m.example.com\"]\n",
 				"version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\nSystemdCgroup = false\n",
 			},
 		},

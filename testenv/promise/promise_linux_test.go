@@ -70,16 +70,16 @@ func (l *lane) try(t *testing.T, seed, n uint64, exits map[string]int) {
 	}
 }
 
-// tryScene holds a stream of real kinds to the promise. A lie is shown with the smallest scene that has one.
+// tryScene holds a stream of real kinds to the promise. A fault is shown with the smallest scene that has one.
 func (l *lane) tryScene(t *testing.T, r *rand.Rand, seed, n uint64, exits map[string]int) {
 	t.Helper()
 	c := l.newScene(t, r)
-	lies, codes := l.lies(t, c)
+	faults, codes := l.faults(t, c)
 	exits[codes]++
-	if len(lies) > 0 {
+	if len(faults) > 0 {
 		c = l.smallest(t, c)
-		lies, _ = l.lies(t, c)
-		t.Errorf("stream %d of PROMISE_SEED=%d:\n%s\n%s", n, seed, strings.Join(lies, "\n"), c.script())
+		faults, _ = l.faults(t, c)
+		t.Errorf("stream %d of PROMISE_SEED=%d:\n%s\n%s", n, seed, strings.Join(faults, "\n"), c.script())
 	}
 	l.unlock()
 }

@@ -288,13 +288,13 @@ func (s stream) smaller() []stream {
 	return out
 }
 
-// smallest removes what a lie does not need.
+// smallest removes what a fault does not need.
 func (l *lane) smallest(t *testing.T, c *scene) *scene {
 	t.Helper()
 	for again := true; again; {
 		again = false
 		for _, less := range c.smaller() {
-			if lies, _ := l.lies(t, less); len(lies) > 0 {
+			if faults, _ := l.faults(t, less); len(faults) > 0 {
 				c, again = less, true
 				break
 			}

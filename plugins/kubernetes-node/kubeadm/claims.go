@@ -1,6 +1,8 @@
 package main
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
@@ -27,16 +29,12 @@ func claim(m sdk.Machine, s settings.Settings) {
 	if protect, _ := s.KubeletField("protectKernelDefaults"); protect == true {
 		kernel = m.Claim // the kubelet ends with an error instead
 	}
-	for key, value := range kubeletKernel() {
-		kernel("sysctl:"+key, "spec.kubelet.protectKernelDefaults", value)
-	}
+	each(kubeletKernel(), func(key, value string) { kernel("sysctl:"+key, "spec.kubelet.protectKernelDefaults", value) })
 	if s.Spec.Role != settings.Init {
 		return // the cluster has the configuration of kube-proxy
 	}
 	if p := s.Spec.KubeProxy; p == nil || !p.Skip {
-		for key, value := range proxyKernel(s.KubeProxy) {
-			m.Assume("sysctl:"+key, "spec.kubeProxy.config", value)
-		}
+		each(proxyKernel(s.KubeProxy), func(key, value string) { m.Assume("sysctl:"+key, "spec.kubeProxy.config", value) })
 	}
 	for _, family := range s.Families() {
 		if family == "IPv4" && !ignored(s, "FileContent--proc-sys-net-ipv4-ip_forward") {
@@ -45,16 +43,16 @@ func claim(m sdk.Machine, s settings.Settings) {
 	}
 }
 
+// each calls a function with the parameters in the order of their keys, so that warnings have an order.
+func each(parameters map[string]string, do func(key, value string)) {
+	for _, key := range slices.Sorted(maps.Keys(parameters)) {
+		do(key, parameters[key])
+	}
+}
+
 func ignored(s settings.Settings, check string) bool {
-	if s.Spec.IgnoreAllPreflightErrors {
-		return true
-	}
-	for _, name := range s.Spec.IgnorePreflightErrors {
-		if strings.EqualFold(name, check) {
-			return true
-		}
-	}
-	return false
+	return s.Spec.IgnoreAllPreflightErrors ||
+		slices.ContainsFunc(s.Spec.IgnorePreflightErrors, func(name string) bool { return strings.EqualFold(name, check) })
 }
 
 // kubeletKernel are the parameters that a kubelet requires. Source: setupKernelTunables of the kubelet.
