@@ -26,8 +26,8 @@ func lasting() []string {
 
 // unmet returns the first condition of a unit that is not met and that lasts; "" if there is none, or before systemd 250, where only
 // systemctl status says it. The manager forgets the results with each reload, so it is not asked.
-func (s *systemd) unmet(ctx context.Context, unit string) string {
-	result, _ := s.commands.Run(ctx, Command{Name: "systemd-analyze", Args: []string{"condition", "--unit=" + unit}}) // 1 if one is not met
+func unmet(ctx context.Context, commands Runner, unit string) string {
+	result, _ := commands.Run(ctx, Command{Name: "systemd-analyze", Args: []string{"condition", "--unit=" + unit}}) // 1 if one is not met
 	for line := range strings.Lines(string(result.Stdout) + string(result.Stderr)) {
 		condition, failed := strings.CutSuffix(strings.TrimSpace(line), " failed.")
 		condition, ours := strings.CutPrefix(condition, unit+": ")

@@ -68,7 +68,7 @@ func (s *systemd) States(ctx context.Context, units ...string) ([]ServiceState, 
 			return nil, failed(name, err)
 		}
 		if skipped(blocks[i]) {
-			states[i].Unmet = s.unmet(ctx, states[i].ID)
+			states[i].Unmet = unmet(ctx, s.commands, states[i].ID)
 		}
 	}
 	return states, nil
