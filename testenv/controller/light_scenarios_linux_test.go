@@ -22,6 +22,7 @@ func TestInputs(t *testing.T) {
 	t.Run("pool", r.pool)
 	t.Run("locks", r.locks)
 	t.Run("paused", r.paused)
+	t.Run("metadata", r.metadata)
 	t.Run("remade", r.remade)
 	t.Run("external etcd", r.externalEtcd)
 	t.Run("adopted", r.adopted)
