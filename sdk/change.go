@@ -6,7 +6,8 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// Plan is what a plan function returns: the changes still missing, in the order in which they are made.
+// Plan is what a plan function returns: the changes still missing, in the order in which they are made. Beside a Precondition or Retry it has
+// only the warnings that hold whatever is missing: validation, which looks at no machine, often ends there.
 type Plan struct {
 	Changes  []Change
 	Warnings []Warning

@@ -53,8 +53,8 @@ func (c *claims) check() error {
 
 // attach adds the claims so far to an error of planning.
 func (c *claims) attach(err error) error {
-	known, ok := asContract(err)
-	if !ok || known.Code != pluginv1.CodePrecondition && known.Code != pluginv1.CodeRetry {
+	known := open(err)
+	if known == nil {
 		return err
 	}
 	c.mutex.Lock()
@@ -62,4 +62,24 @@ func (c *claims) attach(err error) error {
 	claiming := *known
 	claiming.Claims = c.all
 	return &claiming
+}
+
+// warning adds warnings to an error of planning.
+func warning(err error, warnings []Warning) error {
+	known := open(err)
+	if known == nil || len(warnings) == 0 {
+		return err
+	}
+	with := *known
+	with.Warnings = warnings
+	return &with
+}
+
+// open returns the error of a plan that another time, or another machine, does not have; else nil.
+func open(err error) *pluginv1.Error {
+	known, ok := asContract(err)
+	if !ok || known.Code != pluginv1.CodePrecondition && known.Code != pluginv1.CodeRetry {
+		return nil
+	}
+	return known
 }

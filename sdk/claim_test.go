@@ -152,7 +152,7 @@ func TestClaimsOnWindowsHaveOneSpelling(t *testing.T) {
 	assert.Equal(t, []string{`file:c:\programdata\x`, "unit:w32time#running", "other:X"}, got)
 }
 
-// TestClaimsOverTheWire: a converged plan has claims, and a pending error has the claims from before it.
+// TestClaimsOverTheWire: a converged plan has claims, and a pending error has the claims from before it, and the warnings.
 func TestClaimsOverTheWire(t *testing.T) {
 	t.Parallel()
 	key := []byte("key")
@@ -174,7 +174,7 @@ func TestClaimsOverTheWire(t *testing.T) {
 				m.Claim("a:1", "", "x")
 				m.Claim("a:2", "spec.count")
 				m.Claim("a:1", "", "x") // repeated
-				return sdk.Plan{}, c.err
+				return sdk.Plan{Warnings: []sdk.Warning{{Field: "spec", Message: "look"}}}, c.err
 			}))
 			request := live(document(`{}`))
 			request.ClaimKey = c.key
@@ -184,7 +184,9 @@ func TestClaimsOverTheWire(t *testing.T) {
 				assert.Equal(t, c.want, plan.Claims)
 				return
 			}
-			assert.Equal(t, c.want, pluginv1.AsError(err).Claims)
+			e := pluginv1.AsError(err)
+			assert.Equal(t, c.want, e.Claims)
+			assert.Equal(t, e.Code != pluginv1.CodeInvalidConfig, len(e.Warnings) == 1, "what holds whatever is missing is shown beside it")
 		})
 	}
 }

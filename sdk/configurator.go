@@ -105,7 +105,7 @@ func (s *configurator) planned(
 	m.Claims = owned.add
 	plan, err := kind.plan(ctx, m, r.Document)
 	if err != nil {
-		return classify(ctx, err)
+		return warning(classify(ctx, err), plan.Warnings)
 	}
 	if err := check(plan); err != nil {
 		return err

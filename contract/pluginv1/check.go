@@ -55,9 +55,7 @@ func receivedPlan(answer *pb.PlanResponse, keyed, listing bool) (Plan, error) {
 	if err := checkChanges("the plan", p.Changes); err != nil {
 		return Plan{}, err
 	}
-	if more := len(p.Warnings) - MaxWarnings; more > 0 {
-		p.Warnings = append(p.Warnings[:MaxWarnings:MaxWarnings], moreWarnings(more))
-	}
+	p.Warnings = fewWarnings(p.Warnings)
 	if !keyed && len(p.Claims) > 0 {
 		return Plan{}, breach("P-34", "Plan answered with claims although the request has no key")
 	}
@@ -70,8 +68,6 @@ func receivedPlan(answer *pb.PlanResponse, keyed, listing bool) (Plan, error) {
 	}
 	return p, nil
 }
-
-func moreWarnings(n int) Warning { return Warning{Message: fmt.Sprintf("and %d more warnings", n)} }
 
 // checkChanges checks planned or deferred changes (P-20).
 func checkChanges(what string, changes []Change) error {
@@ -102,6 +98,16 @@ func checkChange(what string, c Change) error {
 	}
 	return nil
 }
+
+// fewWarnings keeps as many as are shown, and counts the others.
+func fewWarnings(all []Warning) []Warning {
+	if more := len(all) - MaxWarnings; more > 0 {
+		return append(all[:MaxWarnings:MaxWarnings], moreWarnings(more))
+	}
+	return all
+}
+
+func moreWarnings(n int) Warning { return Warning{Message: fmt.Sprintf("and %d more warnings", n)} }
 
 // checkClaims checks claims (P-32) and returns them with each id once.
 func checkClaims(claims []Claim) ([]Claim, error) {
@@ -149,8 +155,9 @@ func received(d *pb.ErrorDetail) *Error {
 	}
 	e.Final = e.Final && e.Code == CodePrecondition
 	if e.Code != CodePrecondition && e.Code != CodeRetry {
-		e.Claims = nil
+		e.Claims, e.Warnings = nil, nil
 	}
+	e.Warnings = fewWarnings(e.Warnings)
 	var err error
 	if e.Claims, err = checkClaims(e.Claims); err != nil {
 		return AsError(err)

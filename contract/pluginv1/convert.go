@@ -127,16 +127,28 @@ func planToPB(p Plan) *pb.PlanResponse {
 	for _, c := range p.Changes {
 		out.Changes = append(out.Changes, changeToPB(c))
 	}
-	for _, w := range p.Warnings {
-		out.Warnings = append(out.Warnings, &pb.Warning{Field: clean(w.Field), Message: clean(w.Message)})
-	}
+	out.Warnings = warningsToPB(p.Warnings)
 	return out
 }
 
 func planFromPB(p *pb.PlanResponse) Plan {
-	out := Plan{Changes: changesFromPB(p.GetChanges()), Claims: claimsFromPB(p.GetClaims()), Files: filesFromPB(p.GetFiles())}
-	for _, w := range p.GetWarnings() {
-		out.Warnings = append(out.Warnings, Warning{Field: w.GetField(), Message: w.GetMessage()})
+	return Plan{
+		Changes: changesFromPB(p.GetChanges()), Warnings: warningsFromPB(p.GetWarnings()), Claims: claimsFromPB(p.GetClaims()), Files: filesFromPB(p.GetFiles()),
+	}
+}
+
+func warningsToPB(in []Warning) []*pb.Warning {
+	var out []*pb.Warning
+	for _, w := range in {
+		out = append(out, &pb.Warning{Field: clean(w.Field), Message: clean(w.Message)})
+	}
+	return out
+}
+
+func warningsFromPB(in []*pb.Warning) []Warning {
+	var out []Warning
+	for _, w := range in {
+		out = append(out, Warning{Field: w.GetField(), Message: w.GetMessage()})
 	}
 	return out
 }
@@ -181,7 +193,7 @@ func errorToPB(e *Error) *pb.ErrorDetail {
 	if e.RetryAfter > 0 {
 		out.RetryAfter = durationpb.New(e.RetryAfter)
 	}
-	out.Final, out.Claims = e.Final, claimsToPB(e.Claims)
+	out.Final, out.Claims, out.Warnings = e.Final, claimsToPB(e.Claims), warningsToPB(e.Warnings)
 	for key, value := range e.Facts {
 		if out.Facts == nil {
 			out.Facts = map[string]string{}
@@ -198,7 +210,7 @@ func errorToPB(e *Error) *pb.ErrorDetail {
 func errorFromPB(d *pb.ErrorDetail) *Error {
 	e := &Error{
 		Message: d.GetMessage(), Hint: d.GetHint(), Detail: d.GetDetail(),
-		Final: d.GetFinal(), Facts: d.GetFacts(), Claims: claimsFromPB(d.GetClaims()),
+		Final: d.GetFinal(), Facts: d.GetFacts(), Claims: claimsFromPB(d.GetClaims()), Warnings: warningsFromPB(d.GetWarnings()),
 	}
 	switch d.GetCode() {
 	case pb.Code_CODE_INVALID_CONFIG:

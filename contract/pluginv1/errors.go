@@ -47,6 +47,7 @@ type Error struct {
 	Final      bool                 // Precondition: no other document of the stream can resolve it
 	Facts      map[string]string    // for programs; they reach the report
 	Claims     []Claim              // Precondition, Retry of Plan: what the document owns, as far as it was planned
+	Warnings   []Warning            // Precondition, Retry of Plan: those that hold whatever is missing
 	// Clause names the clauses of SPEC.md that the plugin violates, separated by commas. Client sets it; it is never sent.
 	Clause string
 }

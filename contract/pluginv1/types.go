@@ -155,12 +155,6 @@ type Change struct {
 	Listed    bool // it does nothing but what Plan.Files lists
 }
 
-// Warning is a message for people that stops nothing.
-type Warning struct {
-	Field   string // field path, or empty
-	Message string
-}
-
 // Plan is the answer of Plan: the changes that are still missing.
 type Plan struct {
 	Changes  []Change

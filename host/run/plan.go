@@ -25,7 +25,7 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 			return out, err
 		}
 		if r.isFinal(p, out) {
-			p.result = p.result.fail(p.fromPlugin(p.result.by, p.pending))
+			p.result = r.warn(p.doc, p.result, p.plan.Warnings...).fail(p.fromPlugin(p.result.by, p.pending))
 			p.plan.Claims, p.pending = p.pending.Claims, nil
 		}
 		leftOut := p.result.outcome == report.NotApplicable || p.result.reason == report.ReasonPhase
@@ -184,7 +184,7 @@ func (r *runner) try(ctx context.Context, b bound, c *candidate, o outlook) (out
 	case e.Code == pluginv1.CodePrecondition, e.Code == pluginv1.CodeRetry,
 		// Unsupported because of the platform, see isElsewhere.
 		e.Code == pluginv1.CodeUnsupported && r.o.Mode == ModeValidate && len(e.Violations) == 0:
-		out.pending = e
+		out.pending, out.plan.Warnings = e, e.Warnings
 		return out, "", nil
 	case e.Code == pluginv1.CodeUnsupported && b.provider == "":
 		return out, c.provider + ": " + cmp.Or(refusalText(e), e.Error()), nil

@@ -96,7 +96,8 @@ func (r *runner) prepare(ctx context.Context, s stream) ([]planned, error) {
 			r.results[i] = p.outcome(r.image())
 		case ModeApply: // the run can end before its turn
 			r.results[i] = p.result.warn(p.plan.Warnings...)
-		case ModeValidate:
+		case ModeValidate: // no document-planned has them
+			r.results[i] = r.warn(p.doc, p.result, p.plan.Warnings...)
 		}
 		wrong = append(wrong, p.result.problems...)
 	}

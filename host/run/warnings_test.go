@@ -154,3 +154,27 @@ func warningsIn(events []Event, text string) (n int) {
 	}
 	return n
 }
+
+// TestWarningsBesideAPrecondition: what a plugin has to say of a document is shown also where the machine, or the empty root of a
+// validation, lacks what its plan needs.
+func TestWarningsBesideAPrecondition(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		mode Mode
+		exit int
+	}{
+		"validate": {ModeValidate, report.ExitOK}, "plan": {ModePlan, report.ExitPrecondition}, "apply": {ModeApply, report.ExitPrecondition},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.add("x").plan = func(string, int) (pluginv1.Plan, error) {
+				return pluginv1.Plan{}, &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "not yet", Warnings: []pluginv1.Warning{{Message: look}}}
+			}
+			got := w.execute(Options{Mode: tt.mode, Stream: things(named)})
+			require.Equal(t, tt.exit, got.ExitCode, errorsOf(got))
+			assert.Equal(t, []string{look}, got.Documents[0].Warnings)
+			assert.Equal(t, 1, warningsIn(w.events, look))
+		})
+	}
+}

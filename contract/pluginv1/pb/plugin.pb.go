@@ -1627,7 +1627,9 @@ type ErrorDetail struct {
 	// For programs, for example {"exitCode": "1", "phase": "preflight"}. They reach the report; never a secret.
 	Facts map[string]string `protobuf:"bytes,8,rep,name=facts,proto3" json:"facts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// CODE_PRECONDITION, CODE_RETRY of Plan: what the document owns, as far as it was planned.
-	Claims        []*Claim `protobuf:"bytes,9,rep,name=claims,proto3" json:"claims,omitempty"`
+	Claims []*Claim `protobuf:"bytes,9,rep,name=claims,proto3" json:"claims,omitempty"`
+	// CODE_PRECONDITION, CODE_RETRY of Plan: warnings that hold whatever is missing.
+	Warnings      []*Warning `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1721,6 +1723,13 @@ func (x *ErrorDetail) GetFacts() map[string]string {
 func (x *ErrorDetail) GetClaims() []*Claim {
 	if x != nil {
 		return x.Claims
+	}
+	return nil
+}
+
+func (x *ErrorDetail) GetWarnings() []*Warning {
+	if x != nil {
+		return x.Warnings
 	}
 	return nil
 }
@@ -2445,7 +2454,7 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\astopped\x18\x02 \x01(\bR\astopped\x128\n" +
 	"\bdeferred\x18\x03 \x03(\v2\x1c.machineadm.plugin.v1.ChangeR\bdeferred\"\r\n" +
 	"\vStopRequest\"\x0e\n" +
-	"\fStopResponse\"\xc9\x03\n" +
+	"\fStopResponse\"\x84\x04\n" +
 	"\vErrorDetail\x12.\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x1a.machineadm.plugin.v1.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -2458,7 +2467,9 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +
 	"\x05final\x18\a \x01(\bR\x05final\x12B\n" +
 	"\x05facts\x18\b \x03(\v2,.machineadm.plugin.v1.ErrorDetail.FactsEntryR\x05facts\x123\n" +
-	"\x06claims\x18\t \x03(\v2\x1b.machineadm.plugin.v1.ClaimR\x06claims\x1a8\n" +
+	"\x06claims\x18\t \x03(\v2\x1b.machineadm.plugin.v1.ClaimR\x06claims\x129\n" +
+	"\bwarnings\x18\n" +
+	" \x03(\v2\x1d.machineadm.plugin.v1.WarningR\bwarnings\x1a8\n" +
 	"\n" +
 	"FactsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -2620,34 +2631,35 @@ var file_contract_pluginv1_pb_plugin_proto_depIdxs = []int32{
 	34, // 24: machineadm.plugin.v1.ErrorDetail.retry_after:type_name -> google.protobuf.Duration
 	33, // 25: machineadm.plugin.v1.ErrorDetail.facts:type_name -> machineadm.plugin.v1.ErrorDetail.FactsEntry
 	11, // 26: machineadm.plugin.v1.ErrorDetail.claims:type_name -> machineadm.plugin.v1.Claim
-	4,  // 27: machineadm.plugin.v1.FetchRequest.target:type_name -> machineadm.plugin.v1.Target
-	34, // 28: machineadm.plugin.v1.FetchRequest.retry_for:type_name -> google.protobuf.Duration
-	26, // 29: machineadm.plugin.v1.Chunk.begin:type_name -> machineadm.plugin.v1.Begin
-	4,  // 30: machineadm.plugin.v1.ReportRequest.target:type_name -> machineadm.plugin.v1.Target
-	4,  // 31: machineadm.plugin.v1.PassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
-	34, // 32: machineadm.plugin.v1.PassphraseRequest.retry_for:type_name -> google.protobuf.Duration
-	4,  // 33: machineadm.plugin.v1.NewPassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
-	5,  // 34: machineadm.plugin.v1.Plugin.Describe:input_type -> machineadm.plugin.v1.DescribeRequest
-	8,  // 35: machineadm.plugin.v1.Configurator.Plan:input_type -> machineadm.plugin.v1.PlanRequest
-	14, // 36: machineadm.plugin.v1.Configurator.Apply:input_type -> machineadm.plugin.v1.ApplyRequest
-	20, // 37: machineadm.plugin.v1.Configurator.Stop:input_type -> machineadm.plugin.v1.StopRequest
-	24, // 38: machineadm.plugin.v1.Source.Fetch:input_type -> machineadm.plugin.v1.FetchRequest
-	27, // 39: machineadm.plugin.v1.Source.Report:input_type -> machineadm.plugin.v1.ReportRequest
-	29, // 40: machineadm.plugin.v1.KeyProvider.Passphrase:input_type -> machineadm.plugin.v1.PassphraseRequest
-	31, // 41: machineadm.plugin.v1.KeyProvider.NewPassphrase:input_type -> machineadm.plugin.v1.NewPassphraseRequest
-	6,  // 42: machineadm.plugin.v1.Plugin.Describe:output_type -> machineadm.plugin.v1.DescribeResponse
-	9,  // 43: machineadm.plugin.v1.Configurator.Plan:output_type -> machineadm.plugin.v1.PlanResponse
-	15, // 44: machineadm.plugin.v1.Configurator.Apply:output_type -> machineadm.plugin.v1.ApplyEvent
-	21, // 45: machineadm.plugin.v1.Configurator.Stop:output_type -> machineadm.plugin.v1.StopResponse
-	25, // 46: machineadm.plugin.v1.Source.Fetch:output_type -> machineadm.plugin.v1.Chunk
-	28, // 47: machineadm.plugin.v1.Source.Report:output_type -> machineadm.plugin.v1.ReportResponse
-	30, // 48: machineadm.plugin.v1.KeyProvider.Passphrase:output_type -> machineadm.plugin.v1.PassphraseResponse
-	32, // 49: machineadm.plugin.v1.KeyProvider.NewPassphrase:output_type -> machineadm.plugin.v1.NewPassphraseResponse
-	42, // [42:50] is the sub-list for method output_type
-	34, // [34:42] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	13, // 27: machineadm.plugin.v1.ErrorDetail.warnings:type_name -> machineadm.plugin.v1.Warning
+	4,  // 28: machineadm.plugin.v1.FetchRequest.target:type_name -> machineadm.plugin.v1.Target
+	34, // 29: machineadm.plugin.v1.FetchRequest.retry_for:type_name -> google.protobuf.Duration
+	26, // 30: machineadm.plugin.v1.Chunk.begin:type_name -> machineadm.plugin.v1.Begin
+	4,  // 31: machineadm.plugin.v1.ReportRequest.target:type_name -> machineadm.plugin.v1.Target
+	4,  // 32: machineadm.plugin.v1.PassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
+	34, // 33: machineadm.plugin.v1.PassphraseRequest.retry_for:type_name -> google.protobuf.Duration
+	4,  // 34: machineadm.plugin.v1.NewPassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
+	5,  // 35: machineadm.plugin.v1.Plugin.Describe:input_type -> machineadm.plugin.v1.DescribeRequest
+	8,  // 36: machineadm.plugin.v1.Configurator.Plan:input_type -> machineadm.plugin.v1.PlanRequest
+	14, // 37: machineadm.plugin.v1.Configurator.Apply:input_type -> machineadm.plugin.v1.ApplyRequest
+	20, // 38: machineadm.plugin.v1.Configurator.Stop:input_type -> machineadm.plugin.v1.StopRequest
+	24, // 39: machineadm.plugin.v1.Source.Fetch:input_type -> machineadm.plugin.v1.FetchRequest
+	27, // 40: machineadm.plugin.v1.Source.Report:input_type -> machineadm.plugin.v1.ReportRequest
+	29, // 41: machineadm.plugin.v1.KeyProvider.Passphrase:input_type -> machineadm.plugin.v1.PassphraseRequest
+	31, // 42: machineadm.plugin.v1.KeyProvider.NewPassphrase:input_type -> machineadm.plugin.v1.NewPassphraseRequest
+	6,  // 43: machineadm.plugin.v1.Plugin.Describe:output_type -> machineadm.plugin.v1.DescribeResponse
+	9,  // 44: machineadm.plugin.v1.Configurator.Plan:output_type -> machineadm.plugin.v1.PlanResponse
+	15, // 45: machineadm.plugin.v1.Configurator.Apply:output_type -> machineadm.plugin.v1.ApplyEvent
+	21, // 46: machineadm.plugin.v1.Configurator.Stop:output_type -> machineadm.plugin.v1.StopResponse
+	25, // 47: machineadm.plugin.v1.Source.Fetch:output_type -> machineadm.plugin.v1.Chunk
+	28, // 48: machineadm.plugin.v1.Source.Report:output_type -> machineadm.plugin.v1.ReportResponse
+	30, // 49: machineadm.plugin.v1.KeyProvider.Passphrase:output_type -> machineadm.plugin.v1.PassphraseResponse
+	32, // 50: machineadm.plugin.v1.KeyProvider.NewPassphrase:output_type -> machineadm.plugin.v1.NewPassphraseResponse
+	43, // [43:51] is the sub-list for method output_type
+	35, // [35:43] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_contract_pluginv1_pb_plugin_proto_init() }

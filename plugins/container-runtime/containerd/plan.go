@@ -59,7 +59,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	}
 	i, err := daemon.Find(ctx, m, want.Version)
 	if err != nil {
-		return sdk.Plan{}, err
+		return sdk.Plan{Warnings: want.Warnings}, err
 	}
 	now, err := layout.Read(m, i.Config, i.Release, want.Spec.Imports)
 	if err != nil {

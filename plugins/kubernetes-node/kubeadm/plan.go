@@ -34,7 +34,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.KubernetesNode) (sdk.
 	step := member.Run
 	if !m.Offline() {
 		if step, err = n.observe(ctx, &result); err != nil {
-			return sdk.Plan{}, err
+			return sdk.Plan{Warnings: s.Warnings}, err
 		}
 	}
 	if step == member.Reset {

@@ -40,7 +40,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 	}
 	d, command, err := daemon.Find(ctx, m, doc, "ntpsec", units()...)
 	if err != nil {
-		return sdk.Plan{}, err
+		return sdk.Plan{Warnings: want.Warnings}, err
 	}
 	c, err := read(m, d.Unit, command)
 	if err != nil {

@@ -68,7 +68,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 	}
 	d, _, err := daemon.Find(ctx, m, doc, "systemd-timesyncd", unitName)
 	if err != nil {
-		return sdk.Plan{}, err
+		return sdk.Plan{Warnings: want.Warnings}, err
 	}
 	own := desired(want)
 	d.MaxDistance = defaultRootDistance
