@@ -120,6 +120,9 @@ func (m *machine) act(a action) (err error) {
 		if err != nil {
 			return err
 		}
+		if os.Geteuid() != 0 {
+			mode |= 0o700 // a plan asks for no permissions of its user, because another user can apply it
+		}
 		return inParent(root, a.path, func(dir int, base string) error {
 			return unix.Fchmodat(dir, base, uint32(mode), unix.AT_SYMLINK_NOFOLLOW)
 		})
