@@ -268,6 +268,9 @@ func (s *state) insert(docs []*doc, all []turn, at int) ([]*doc, []turn, int) {
 	turns, _ := s.prepare(more, false)
 	all[at].settled = report.Unchanged
 	docs, all = slices.Insert(slices.Clone(docs), at+1, more...), slices.Insert(slices.Clone(all), at+1, turns...)
+	for i := range conflicts(turns) { // two of them, also where another document agrees with one
+		all[at+1+i].failed = report.ExitFailed
+	}
 	for i := range conflicts(all) {
 		if i > at && i <= at+len(more) {
 			all[i].failed = report.ExitFailed
