@@ -59,8 +59,8 @@ func (r *runner) unsettled(ctx context.Context, p planned, all []planned) (strin
 	return "it would change " + plan.Files[0].Path + " again", nil
 }
 
-// explained are the changes of a plan, each with the document whose files it follows from. For this a document is planned without the
-// files of earlier ones, and with those of the first of them until every change has its cause.
+// explained returns the changes of a plan, each with the earlier document that is its cause. The document is planned again, first without
+// the files of any earlier document, then with those of one document more each time, until every change has appeared.
 func (r *runner) explained(ctx context.Context, p planned, earlier []planned) ([]PlannedChange, error) {
 	changes := make([]PlannedChange, len(p.plan.Changes))
 	for i, c := range p.plan.Changes {
@@ -75,9 +75,6 @@ func (r *runner) explained(ctx context.Context, p planned, earlier []planned) ([
 		missing[i] = true
 	}
 	for n := 0; n < len(writers) && len(missing) > 0; n++ {
-		for i := range missing { // unless an earlier document suffices
-			changes[i].After = writers[n].label()
-		}
 		plan, err := r.requestPlan(ctx, p.doc, p.result.by, outlook{files: leaving(writers[:n]), list: true})
 		if over, ended := errors.AsType[*runError](err); ended {
 			return nil, over
@@ -85,10 +82,8 @@ func (r *runner) explained(ctx context.Context, p planned, earlier []planned) ([
 		for i := range missing {
 			if slices.ContainsFunc(plan.Changes, func(c pluginv1.Change) bool { return c == changes[i].Change }) {
 				delete(missing, i)
-				changes[i].After = ""
-				if n > 0 {
-					changes[i].After = writers[n-1].label()
-				}
+			} else {
+				changes[i].After = writers[n].label()
 			}
 		}
 	}
