@@ -3,14 +3,13 @@ package main
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// claim claims what the programs of the node ask of the machine, and assumes what they set by themselves when they start: a document that
-// sets it to another value is undone then.
+// claim claims the values that the programs of the node require, and assumes the values that they set when they start, which overwrite
+// those of another document.
 func claim(m sdk.Machine, s settings.Settings) {
 	if s.Windows {
 		return
@@ -36,10 +35,8 @@ func claim(m sdk.Machine, s settings.Settings) {
 	if p := s.Spec.KubeProxy; p == nil || !p.Skip {
 		each(proxyKernel(s.KubeProxy), func(key, value string) { m.Assume("sysctl:"+key, "spec.kubeProxy.config", value) })
 	}
-	for _, family := range s.Families() {
-		if family == "IPv4" && !ignored(s, "FileContent--proc-sys-net-ipv4-ip_forward") {
-			m.Claim("sysctl:net.ipv4.ip_forward", "spec.cluster", "1")
-		}
+	if slices.Contains(s.Families(), "IPv4") && !s.Ignores(settings.CheckForwarding) {
+		m.Claim("sysctl:net.ipv4.ip_forward", "spec.cluster", "1")
 	}
 }
 
@@ -48,11 +45,6 @@ func each(parameters map[string]string, do func(key, value string)) {
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
 		do(key, parameters[key])
 	}
-}
-
-func ignored(s settings.Settings, check string) bool {
-	return s.Spec.IgnoreAllPreflightErrors ||
-		slices.ContainsFunc(s.Spec.IgnorePreflightErrors, func(name string) bool { return strings.EqualFold(name, check) })
 }
 
 // kubeletKernel are the parameters that a kubelet requires. Source: setupKernelTunables of the kubelet.

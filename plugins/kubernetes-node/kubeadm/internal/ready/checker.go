@@ -1,9 +1,6 @@
 package ready
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 )
@@ -27,10 +24,4 @@ func (c *checker) miss(field, message, hint string) {
 
 func (c *checker) warn(field, message string) {
 	c.warnings = append(c.warnings, sdk.Warning{Field: field, Message: message})
-}
-
-// ignored reports that the document turns the failure of kubeadm's own check into a warning.
-func (c *checker) ignored(check string) bool {
-	return c.s.Spec.IgnoreAllPreflightErrors ||
-		slices.ContainsFunc(c.s.Spec.IgnorePreflightErrors, func(name string) bool { return strings.EqualFold(name, check) })
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
 )
 
-// TestCertificatesDir: the directory is that of the cluster, unless the kubelet of a worker reads the authority elsewhere.
+// TestCertificatesDir: the document must name the certificate directory of the cluster, unless the kubelet of a worker reads the authority
+// from another file.
 func TestCertificatesDir(t *testing.T) {
 	t.Parallel()
 	const ssl = "/etc/kubernetes/ssl"

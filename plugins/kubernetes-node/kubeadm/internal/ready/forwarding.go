@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
 )
 
 // routing is what a family of addresses needs to forward packets, and the check of kubeadm that reads it.
@@ -20,7 +22,7 @@ func routingOf(family string) routing {
 		return routing{
 			family,
 			[]string{"net/ipv4/ip_forward"},
-			"FileContent--proc-sys-net-ipv4-ip_forward",
+			settings.CheckForwarding,
 			"put a Sysctl document with the profile kubernetes before this one",
 		}
 	}
@@ -51,7 +53,7 @@ func (c *checker) forwarding(context.Context) error {
 		if err != nil {
 			return err
 		}
-		if off != "" && !c.ignored(r.check) {
+		if off != "" && !c.s.Ignores(r.check) {
 			c.miss("", off+" is not 1: the machine forwards no "+family+" packets of pods", r.hint)
 		}
 	}

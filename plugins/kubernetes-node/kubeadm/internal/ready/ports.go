@@ -26,7 +26,7 @@ func (c *checker) ports(context.Context) error {
 		}
 		for _, port := range listening(text) {
 			at := slices.Index(want, port)
-			if at < 0 || c.ignored("Port-"+strconv.Itoa(port)) {
+			if at < 0 || c.s.Ignores("Port-"+strconv.Itoa(port)) {
 				continue
 			}
 			want = slices.Delete(want, at, at+1)

@@ -39,10 +39,10 @@ func (c *checker) swap(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case fails == nil && c.s.Spec.Node.Swap == "" && !c.ignored("Swap"):
+	case fails == nil && c.s.Spec.Node.Swap == "" && !c.s.Ignores("Swap"):
 		c.warn("spec.node.swap", "swap is on, with which the kubelet starts only if the cluster has failSwapOn: false for it, which a plan cannot know: "+
 			remedy+"; or, if the cluster has it, spec.node.swap: keep")
-	case fails != nil && *fails && c.ignored("Swap"): // the kubelet does not read what kubeadm ignores
+	case fails != nil && *fails && c.s.Ignores("Swap"): // the kubelet does not read what kubeadm ignores
 		c.warn("spec.ignorePreflightErrors", doesNotStart+": "+remedy)
 	case fails != nil && *fails:
 		c.miss("spec.node.swap", doesNotStart, remedy+runAgain)

@@ -58,7 +58,7 @@ type inspection struct {
 	check func(path string, value any) (message, hint string)
 }
 
-// visit inspects a value. Path is that of the table, at that of the document.
+// visit inspects a value. path is the path of its field in the table, and at is its path in the document.
 func (i inspection) visit(s *schema, path string, at document.Path, value any) {
 	if value == nil {
 		return // as if it were absent

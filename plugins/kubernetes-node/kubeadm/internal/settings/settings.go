@@ -4,6 +4,8 @@ package settings
 import (
 	"io/fs"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/release"
@@ -56,6 +58,15 @@ type Settings struct {
 	// WorkDir is the directory, with mode 0700, of what kubeadm reads from files besides: see render.Rendered. It must not
 	// outlive kubeadm.
 	WorkDir string
+}
+
+// CheckForwarding is the name of kubeadm's check that IPv4 packets are forwarded.
+const CheckForwarding = "FileContent--proc-sys-net-ipv4-ip_forward"
+
+// Ignores reports whether the document turns the failure of one of kubeadm's own checks into a warning.
+func (s Settings) Ignores(check string) bool {
+	return s.Spec.IgnoreAllPreflightErrors ||
+		slices.ContainsFunc(s.Spec.IgnorePreflightErrors, func(name string) bool { return strings.EqualFold(name, check) })
 }
 
 // Cluster is what a cluster says of all of its nodes.
