@@ -38,8 +38,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestCgroupDriver: the driver of a document is that of the node. Without one containerd 1.x has that of its files, and later ones tell the
-// kubelet theirs.
+// TestCgroupDriver: the driver that the document names is claimed. If it names none, the driver in the files of containerd 1.x is assumed;
+// the kubelet asks later versions for their driver, so nothing is assumed.
 func TestCgroupDriver(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ version, spec, want string }{

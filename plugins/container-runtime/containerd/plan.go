@@ -65,7 +65,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	if driver == "" && m.Target.OS == "linux" && !i.Release.Since(2, 0) { // later ones tell the kubelet which they have
+	if driver == "" && m.Target.OS == "linux" && !i.Release.Since(2, 0) { // the kubelet asks later versions for their driver
 		m.Assume("node:cgroup-driver", "spec.cgroupDriver", now.CgroupDriver())
 	}
 	if want, err = layout.Beside(want, m, now, i.Release); err != nil {

@@ -107,8 +107,8 @@ const (
 	runcV1Shim = "io.containerd.runc.v1"
 )
 
-// CgroupDriver is that of the runtime runc, and the field that asks for it; empty if none does.
-func (d Desired) CgroupDriver() (driver string, field string) {
+// CgroupDriver returns the cgroup driver of the runtime runc, and the path of the field that sets it. The driver is empty if no field does.
+func (d Desired) CgroupDriver() (driver, field string) {
 	if runc := d.Spec.Runtimes["runc"]; runc.CgroupDriver != "" {
 		return runc.CgroupDriver, "spec.runtimes.runc.cgroupDriver"
 	}
