@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/run"
 )
 
@@ -70,13 +71,13 @@ func (l *Live) update(e run.Event) {
 	case run.EventDocumentPlanned:
 		l.planned++
 	case run.EventDocumentStarted:
-		l.applying, l.current = true, name(e.Document)+by(e.Document)
+		l.applying, l.current = true, words.Name(e.Document)+by(e.Document)
 	case run.EventChangeStarted:
-		l.current = name(e.Document) + ": " + Escape(e.Change.Summary)
+		l.current = words.Name(e.Document) + ": " + words.Escape(e.Change.Summary)
 	case run.EventProgress, run.EventRetry:
-		l.current = name(e.Document) + ": " + Escape(e.Message)
+		l.current = words.Name(e.Document) + ": " + words.Escape(e.Message)
 	case run.EventChangeFinished:
-		l.current = name(e.Document)
+		l.current = words.Name(e.Document)
 	case run.EventDocumentFinished:
 		l.applying, l.current = true, ""
 		l.done++
@@ -151,9 +152,9 @@ func (l *Live) status(now time.Time) string {
 	if l.applying {
 		n, verb = l.done, "done"
 	}
-	text := fmt.Sprintf("%d of %s %s", n, documents(l.total), verb)
+	text := fmt.Sprintf("%d of %s %s", n, words.Documents(l.total), verb)
 	if elapsed := now.Sub(l.began).Truncate(time.Second); elapsed > 0 {
-		text += ", " + brief(elapsed)
+		text += ", " + words.Brief(elapsed)
 	}
 	if l.current != "" {
 		text += ": " + l.current

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/reporting/words"
 )
 
 func TestStatus(t *testing.T) {
@@ -23,7 +24,7 @@ func TestStatus(t *testing.T) {
 					file = "status/" + name + ", dead.txt"
 				}
 				golden(t, file, b.String())
-				if first, _, _ := strings.Cut(b.String(), "\n"); first != Headline(r, alive) {
+				if first, _, _ := strings.Cut(b.String(), "\n"); first != words.Headline(r, alive) {
 					t.Errorf("the first line is %q", first)
 				}
 			}
@@ -34,7 +35,7 @@ func TestStatus(t *testing.T) {
 // TestHeadlineSaysEverything holds what a person at 3 a.m. looks for in the first line, apart from its wording.
 func TestHeadlineSaysEverything(t *testing.T) {
 	t.Parallel()
-	for name, words := range map[string][]string{
+	for name, said := range map[string][]string{
 		"failed":          {"Failed", "Sysctl/base", "applying", "node.yaml:7:5", "the kernel refuses", "mount /proc/sys writable", "running again is safe"},
 		"crashed":         {"Failed", "Sysctl/base", "applying", "crashed", "details.json", "running again is safe"},
 		"no plugin":       {"Failed", "Sysctl/base", "starting", "no plugin", "install one", "running again is safe"},
@@ -45,8 +46,8 @@ func TestHeadlineSaysEverything(t *testing.T) {
 		"running":         {"Interrupted", "Timesync/site", "applying", "killed", "restart chrony", "run the same command again", "running again is safe"},
 	} {
 		r := reports()[name]
-		line := Headline(r, false)
-		for _, word := range words {
+		line := words.Headline(r, false)
+		for _, word := range said {
 			if !strings.Contains(line, word) {
 				t.Errorf("%s: %q does not say %q", name, line, word)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/run"
 )
 
@@ -165,7 +166,7 @@ func TestJSON(t *testing.T) {
 			Message string         `json:"message"`
 			Report  *report.Report `json:"report"`
 		}
-		if Escape(line) != line {
+		if words.Escape(line) != line {
 			t.Errorf("line %d is not safe to show: %q", i, line)
 		}
 		if err := json.Unmarshal([]byte(line), &got); err != nil {
@@ -213,7 +214,7 @@ func TestNoForgedLines(t *testing.T) {
 		t.Errorf("%d lines became %d:\n%s", want, got, evil)
 	}
 	for _, line := range strings.Split(evil, "\n") {
-		if Escape(line) != line {
+		if words.Escape(line) != line {
 			t.Errorf("%q is not safe to show", line)
 		}
 		if strings.HasPrefix(line, "Sysctl/base: changed") {
@@ -260,7 +261,7 @@ func TestCounts(t *testing.T) {
 		}
 	}
 	r := head(report.RunFailed, 1, documents...)
-	if got, want := Summary(&r), "Failed: 36 documents: 1 changed, 2 unchanged, 3 deferred, 4 not applicable, 7 reboot needed, 5 failed, 6 skipped"; got != want {
+	if got, want := words.Summary(&r), "Failed: 36 documents: 1 changed, 2 unchanged, 3 deferred, 4 not applicable, 7 reboot needed, 5 failed, 6 skipped"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got, want := PlanSummary(&r), "Failed: 36 documents: 1 to change, 2 unchanged, 3 deferred, 8 undecided, 4 not applicable, 5 failed, 6 skipped"; got != want {
@@ -294,7 +295,7 @@ func TestErrorText(t *testing.T) {
 func TestDuration(t *testing.T) {
 	t.Parallel()
 	for ms, want := range map[int64]string{0: "under 1ms", 1: "1ms", 1234: "1.234s", 12345: "12.3s", 754321: "12m34s", 3600000: "1h", 60000: "1m", 5400000: "1h30m", 3601000: "1h0m1s"} {
-		if got := duration(ms); got != want {
+		if got := words.Duration(ms); got != want {
 			t.Errorf("%d is %s, want %s", ms, got, want)
 		}
 	}

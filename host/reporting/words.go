@@ -1,25 +1,21 @@
 package reporting
 
 import (
-	"strings"
-	"time"
-
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/reporting/words"
 )
-
-func name(d *report.Document) string { return Escape(d.Kind) + "/" + Escape(d.Name) }
 
 func by(d *report.Document) string {
 	if d.Provider == "" {
 		return ""
 	}
-	return " (" + Escape(d.Provider) + ")"
+	return " (" + words.Escape(d.Provider) + ")"
 }
 
 // ending returns a document's outcome, and its duration and reason.
 func ending(d *report.Document) (word, rest string) {
 	if d.DurationMs > 0 || d.Outcome == report.Changed || d.Outcome == report.Unchanged {
-		rest = " (" + duration(d.DurationMs) + ")"
+		rest = " (" + words.Duration(d.DurationMs) + ")"
 	}
 	return DocumentWord(d), rest + reason(d)
 }
@@ -29,7 +25,7 @@ func DocumentWord(d *report.Document) string {
 	if d.Reason == report.ReasonResolved {
 		return d.Reason
 	}
-	return outcomeWord(d.Outcome)
+	return words.OutcomeWord(d.Outcome)
 }
 
 // reason returns why a document was not applied, unless its error explains it.
@@ -49,30 +45,12 @@ func reason(d *report.Document) string {
 	}
 }
 
-func runWord(o report.Outcome) string {
-	if o == report.RunRebootRequired {
-		return "Reboot required"
-	}
-	return Escape(string(o))
-}
-
-func outcomeWord(o report.Outcome) string {
-	switch o {
-	case report.NotApplicable:
-		return "not applicable"
-	case report.RebootRequired:
-		return "reboot needed"
-	default:
-		return Escape(strings.ToLower(string(o)))
-	}
-}
-
 func changeWord(o report.Outcome) string {
 	switch o {
 	case report.Changed:
 		return "done"
 	case report.Interrupted, report.Deferred:
-		return outcomeWord(o)
+		return words.OutcomeWord(o)
 	default:
 		return "failed"
 	}
@@ -92,30 +70,4 @@ func outcomeStyle(o report.Outcome) style {
 	default:
 		return plain
 	}
-}
-
-// duration rounds to the precision that a reader needs.
-func duration(ms int64) string {
-	d := time.Duration(ms) * time.Millisecond
-	switch {
-	case d < time.Millisecond:
-		return "under 1ms"
-	case d >= time.Minute:
-		d = d.Round(time.Second)
-	case d >= 10*time.Second:
-		d = d.Round(100 * time.Millisecond)
-	}
-	return brief(d)
-}
-
-// brief omits trailing zeros: 1h0m0s becomes 1h.
-func brief(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/host/reporting/words"
 	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/management"
 	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
@@ -189,7 +189,7 @@ func (r *rig) reported(t *testing.T, name string, f failure) {
 	})
 	require.Equal(t, report.RunFailed, last.Outcome)
 	require.Len(t, last.Errors, 1)
-	headline := reporting.Headline(last, false)
+	headline := words.Headline(last, false)
 	assert.Contains(t, headline, "Failed at "+f.kind+"/"+f.name+" while "+f.stage+": ")
 	_, said, _ := strings.Cut(headline, ": ")
 	said, remedy, _ := strings.Cut(said, "; remedy: ")

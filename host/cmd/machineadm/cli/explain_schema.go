@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/host/reporting/words"
 )
 
 // jsonSchema is what explain reads of a JSON schema.
@@ -151,9 +152,9 @@ type explained struct {
 
 func (s *jsonSchema) write(out io.Writer, what explained) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "KIND:        %s\nAPI VERSION: %s\n", what.kind, reporting.Escape(what.apiVersion))
+	fmt.Fprintf(&b, "KIND:        %s\nAPI VERSION: %s\n", what.kind, words.Escape(what.apiVersion))
 	if what.path != "" {
-		fmt.Fprintf(&b, "FIELD:       %s <%s>\n", reporting.Escape(what.path), s.typeName())
+		fmt.Fprintf(&b, "FIELD:       %s <%s>\n", words.Escape(what.path), s.typeName())
 	}
 	fmt.Fprintf(&b, "\nDESCRIPTION:\n%s", wrapped(s.Description, "  "))
 	if len(s.Enum) > 0 {
@@ -161,7 +162,7 @@ func (s *jsonSchema) write(out io.Writer, what explained) error {
 		for _, v := range s.Enum {
 			values = append(values, fmt.Sprint(v))
 		}
-		fmt.Fprintf(&b, "  One of %s.\n", reporting.Escape(strings.Join(values, ", ")))
+		fmt.Fprintf(&b, "  One of %s.\n", words.Escape(strings.Join(values, ", ")))
 	}
 	if len(s.fields().names) > 0 {
 		fmt.Fprintf(&b, "\nFIELDS:\n")
@@ -186,7 +187,7 @@ func (s *jsonSchema) list(b *strings.Builder) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(b, "  %s <%s>%s\n%s", reporting.Escape(name), field.typeName(), required, wrapped(field.Description, "    "))
+		fmt.Fprintf(b, "  %s <%s>%s\n%s", words.Escape(name), field.typeName(), required, wrapped(field.Description, "    "))
 	}
 }
 
@@ -209,14 +210,14 @@ func (s *jsonSchema) tree(b *strings.Builder, indent string) {
 func (s *jsonSchema) rows(w io.Writer, indent string) {
 	all := s.fields()
 	for _, name := range all.names {
-		_, _ = fmt.Fprintf(w, "%s%s\t<%s>\n", indent, reporting.Escape(name), all.fields[name].typeName()) // into memory
+		_, _ = fmt.Fprintf(w, "%s%s\t<%s>\n", indent, words.Escape(name), all.fields[name].typeName()) // into memory
 		all.fields[name].rows(w, indent+"  ")
 	}
 }
 
 // wrapped returns a text in lines of at most 100 characters.
 func wrapped(text, indent string) string {
-	words := strings.Fields(reporting.Escape(text))
+	words := strings.Fields(words.Escape(text))
 	if len(words) == 0 {
 		return ""
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/installer/install"
 )
@@ -49,7 +49,7 @@ func newInstall(g *globals, s streams) *cobra.Command {
 				if r.Changed {
 					done = " is installed in "
 				}
-				return "machineadm " + r.Version + done + r.Directory + " with " + reporting.Counted(len(r.Plugins), "plugin")
+				return "machineadm " + r.Version + done + r.Directory + " with " + words.Counted(len(r.Plugins), "plugin")
 			})
 		},
 	}
@@ -124,7 +124,7 @@ func newMirror(g *globals, s streams) *cobra.Command {
 				return usage("--to is missing: the directory to copy the release to")
 			}
 			return release(g, c, s, f, "from", install.Mirror, func(r install.Copied) string {
-				return fmt.Sprintf("%s has the release %s: %s, %d of them new", r.Directory, r.Version, reporting.Counted(r.Files, "file"), r.Copied)
+				return fmt.Sprintf("%s has the release %s: %s, %d of them new", r.Directory, r.Version, words.Counted(r.Files, "file"), r.Copied)
 			})
 		},
 	}
@@ -173,7 +173,7 @@ func release[R any](
 	if f.output == "json" {
 		return writeJSON(s.out, result)
 	}
-	_, err = fmt.Fprintln(s.out, reporting.Escape(text(result)))
+	_, err = fmt.Fprintln(s.out, words.Escape(text(result)))
 	return err
 }
 

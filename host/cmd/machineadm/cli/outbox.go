@@ -10,7 +10,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/outbox"
-	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/resume"
 	"github.com/machineadm/machineadm/host/state"
 )
@@ -169,5 +169,5 @@ func clock() state.Clock { return state.Clock{BootID: bootID(""), Uptime: uptime
 
 // warn writes a line to standard error.
 func warn(s streams, message string) {
-	_, _ = fmt.Fprintln(s.err, "warning: "+reporting.Escape(message)) // standard error is the last resort
+	_, _ = fmt.Fprintln(s.err, "warning: "+words.Escape(message)) // standard error is the last resort
 }

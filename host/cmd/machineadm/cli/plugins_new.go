@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/skeleton"
 	"github.com/machineadm/machineadm/internal/version"
 )
@@ -65,10 +65,10 @@ func pluginsNew(s streams, o skeleton.Options, dir string) error {
 		return &exitError{code: report.ExitFailed, message: err.Error(), hint: "free space, or name another directory with --dir; nothing was left behind"}
 	}
 	for _, f := range files {
-		if _, err := fmt.Fprintln(s.out, reporting.Escape(filepath.Join(dir, filepath.FromSlash(f.Name)))); err != nil {
+		if _, err := fmt.Fprintln(s.out, words.Escape(filepath.Join(dir, filepath.FromSlash(f.Name)))); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(s.out, "next steps: %s\n", reporting.Escape(filepath.Join(dir, "README.md")))
+	_, err = fmt.Fprintf(s.out, "next steps: %s\n", words.Escape(filepath.Join(dir, "README.md")))
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
-	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/internal/visible"
 )
 
@@ -68,14 +68,14 @@ func writeTable(w io.Writer, infos []pluginInfo) error {
 	var b strings.Builder
 	for _, row := range rows {
 		for n := range row {
-			row[n] = reporting.Escape(row[n])
+			row[n] = words.Escape(row[n])
 		}
 		fmt.Fprintln(&b, strings.Join(row, "\t"))
 	}
 	for _, i := range infos {
 		if i.Problem != "" {
 			remedy := cmp.Or(i.Remedy, "see its output with machineadm plugins inspect "+i.Binary)
-			fmt.Fprintf(&b, "%s: %s\n  hint: %s\n", reporting.Escape(i.Binary), reporting.Escape(i.Problem), reporting.Escape(remedy))
+			fmt.Fprintf(&b, "%s: %s\n  hint: %s\n", words.Escape(i.Binary), words.Escape(i.Problem), words.Escape(remedy))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -100,11 +100,11 @@ func (i pluginInfo) write(b *strings.Builder) {
 	fmt.Fprintln(b, i.Binary)
 	for _, row := range rows {
 		if row[1] != "" {
-			fmt.Fprintf(b, "  %s\t%s\n", row[0], reporting.Escape(row[1]))
+			fmt.Fprintf(b, "  %s\t%s\n", row[0], words.Escape(row[1]))
 		}
 	}
 	for line := range strings.Lines(i.Stderr) {
-		fmt.Fprintf(b, "  stderr\t%s\n", reporting.Escape(strings.TrimRight(line, "\r\n")))
+		fmt.Fprintf(b, "  stderr\t%s\n", words.Escape(strings.TrimRight(line, "\r\n")))
 	}
 }
 
@@ -130,7 +130,7 @@ func writeJSON(out io.Writer, value any) error {
 func listProblems(s streams, searched []string, problems []error, infos []pluginInfo) error {
 	code := report.ExitOK
 	if len(problems)+len(infos) == 0 {
-		_, _ = fmt.Fprintln(s.err, "no plugin is installed in any of "+reporting.Escape(strings.Join(searched, ", "))) // standard error is the last resort
+		_, _ = fmt.Fprintln(s.err, "no plugin is installed in any of "+words.Escape(strings.Join(searched, ", "))) // standard error is the last resort
 	}
 	for _, problem := range problems {
 		(&exitError{message: problem.Error(), hint: launch.Hint(problem)}).show(s)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/run"
 )
 
@@ -31,15 +32,15 @@ func (g *globals) resolve(ctx context.Context, s streams, o *applyFlags) error {
 		}
 		for _, d := range e.Report.Documents {
 			indent := strings.Repeat("  ", strings.Count(d.ID, "."))
-			line := fmt.Sprintf("%s%s %s/%s", indent, d.ID, d.Kind, reporting.Escape(d.Name))
+			line := fmt.Sprintf("%s%s %s/%s", indent, d.ID, d.Kind, words.Escape(d.Name))
 			if d.Provider != "" {
-				line += " by " + reporting.Escape(d.Provider)
+				line += " by " + words.Escape(d.Provider)
 			}
 			if d.Outcome != "" && d.Outcome != report.Skipped {
 				line += ": " + reporting.DocumentWord(&d)
 			}
 			for _, warning := range d.Warnings {
-				line += "\n" + indent + "  warning: " + reporting.Escape(warning)
+				line += "\n" + indent + "  warning: " + words.Escape(warning)
 			}
 			_, _ = fmt.Fprintln(s.out, line) // the exit code reports success too
 		}

@@ -1,5 +1,5 @@
-// Package reporting renders a run: lines of text, JSON events, and the status of the last run.
-package reporting
+// Package words has what is said of a run in one line, on the machine and in the management cluster: its headline and its summary.
+package words
 
 import (
 	"fmt"

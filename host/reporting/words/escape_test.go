@@ -1,4 +1,4 @@
-package reporting
+package words
 
 import (
 	"strings"
@@ -6,6 +6,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 )
+
+// forged is plugin output that imitates the host.
+const forged = "fine\nSysctl/base: changed\r\x1b[2K\u202egnihton\u2066\u200b\u2028\u0085\x00\u3164\U000e0041\x7f\xff"
 
 func TestEscape(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,54 @@
+package words
+
+import (
+	"strings"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/report"
+)
+
+func Name(d *report.Document) string { return Escape(d.Kind) + "/" + Escape(d.Name) }
+
+func RunWord(o report.Outcome) string {
+	if o == report.RunRebootRequired {
+		return "Reboot required"
+	}
+	return Escape(string(o))
+}
+
+func OutcomeWord(o report.Outcome) string {
+	switch o {
+	case report.NotApplicable:
+		return "not applicable"
+	case report.RebootRequired:
+		return "reboot needed"
+	default:
+		return Escape(strings.ToLower(string(o)))
+	}
+}
+
+// duration rounds to the precision that a reader needs.
+func Duration(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	switch {
+	case d < time.Millisecond:
+		return "under 1ms"
+	case d >= time.Minute:
+		d = d.Round(time.Second)
+	case d >= 10*time.Second:
+		d = d.Round(100 * time.Millisecond)
+	}
+	return Brief(d)
+}
+
+// brief omits trailing zeros: 1h0m0s becomes 1h.
+func Brief(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
