@@ -12,6 +12,9 @@ const (
 	Kind       = "RunReport"
 )
 
+// MaxBytes is the size of a report that is sent, as JSON. Errors alone can exceed it.
+const MaxBytes = 256 << 10
+
 // Outcome is the result of a run, a document or a change.
 type Outcome string
 

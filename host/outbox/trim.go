@@ -9,9 +9,6 @@ import (
 	"github.com/machineadm/machineadm/internal/visible"
 )
 
-// MaxReport is the size of a report that is sent, in bytes. Errors alone can exceed it.
-const MaxReport = 256 << 10
-
 // Trim returns a report as JSON of at most size bytes. Of a larger one it leaves out, until that is enough, the changes of the
 // documents without errors, those of all documents, the warnings, and the documents without errors. Errors stay, even if they
 // alone exceed size.

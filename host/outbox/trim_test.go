@@ -39,7 +39,7 @@ func sent() report.Report {
 // TestTrim compares what remains of a report, the smaller the limit the less.
 func TestTrim(t *testing.T) {
 	t.Parallel()
-	whole, err := Trim(sent(), MaxReport)
+	whole, err := Trim(sent(), report.MaxBytes)
 	require.NoError(t, err)
 	var all strings.Builder
 	last := ""
@@ -72,9 +72,9 @@ func TestTrimLarge(t *testing.T) {
 		r.Documents = append(r.Documents, d)
 	}
 	before := len(r.Documents)
-	text, err := Trim(r, MaxReport)
+	text, err := Trim(r, report.MaxBytes)
 	require.NoError(t, err)
-	assert.LessOrEqual(t, len(text), MaxReport)
+	assert.LessOrEqual(t, len(text), report.MaxBytes)
 	assert.Len(t, r.Documents, before)
 	assert.Len(t, r.Documents[0].Changes, 2)
 	assert.False(t, r.Trimmed)
@@ -86,7 +86,7 @@ func TestTrimLarge(t *testing.T) {
 	for range 5000 {
 		r.Errors = append(r.Errors, r.Errors[0])
 	}
-	text, err = Trim(r, MaxReport)
+	text, err = Trim(r, report.MaxBytes)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &got))
 	assert.Equal(t, r.Errors, got.Errors, "errors never go")
@@ -94,7 +94,7 @@ func TestTrimLarge(t *testing.T) {
 
 func TestTrimOfARefusedRun(t *testing.T) {
 	t.Parallel()
-	text, err := Trim(report.Report{}, MaxReport)
+	text, err := Trim(report.Report{}, report.MaxBytes)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), `"documents":[]`)
 	assert.NotContains(t, string(text), "trimmed")

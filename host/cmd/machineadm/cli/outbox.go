@@ -67,7 +67,7 @@ func (g *globals) deliver(ctx context.Context, where *place, fleet *launch.Fleet
 
 // outgoing returns the record of a report, without its number.
 func (g *globals) outgoing(to outbox.Destination, r report.Report, now state.Clock) (state.Outgoing, error) {
-	text, err := outbox.Trim(r, outbox.MaxReport)
+	text, err := outbox.Trim(r, report.MaxBytes)
 	if err != nil {
 		return state.Outgoing{}, err
 	}
