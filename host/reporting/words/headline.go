@@ -109,7 +109,7 @@ func progress(r report.Report) string {
 	return text
 }
 
-// current returns the index of the document that is being applied, or -1. begun means that the run has begun to apply.
+// Current returns the index of the document that is being applied, or -1. begun means that the run has begun to apply.
 func Current(r report.Report) (i int, begun bool) {
 	for i := range r.Documents {
 		d := &r.Documents[i]
@@ -156,7 +156,7 @@ func stage(r report.Report, e report.Error) string {
 	}
 }
 
-// location returns FILE:LINE:COLUMN, as far as known.
+// Location returns FILE:LINE:COLUMN, as far as known.
 func Location(e report.Error) string {
 	text := Escape(e.File)
 	if e.Line > 0 {

@@ -18,7 +18,7 @@ func Summary(r *report.Report) string {
 	return text + Rest(c, report.NotApplicable, report.RebootRequired, report.Failed, report.Skipped)
 }
 
-// invalidSummary counts errors, because no document was applied.
+// InvalidSummary counts errors, because no document was applied.
 func InvalidSummary(r *report.Report) string {
 	text := "Invalid: " + Counted(len(r.Errors), "error")
 	if len(r.Documents) > 0 {
@@ -27,7 +27,7 @@ func InvalidSummary(r *report.Report) string {
 	return text + "; nothing was changed"
 }
 
-// count counts documents by outcome. A partly deferred document counts as changed.
+// Count counts documents by outcome. A partly deferred document counts as changed.
 func Count(r *report.Report) map[report.Outcome]int {
 	out := map[report.Outcome]int{}
 	for _, d := range r.Documents {
@@ -45,7 +45,7 @@ func partly(d report.Document) bool {
 	return d.Outcome == report.Deferred && slices.ContainsFunc(d.Changes, func(c report.Change) bool { return c.Outcome == report.Changed })
 }
 
-// inPart returns the number of partly deferred documents, as text.
+// InPart returns the number of partly deferred documents, as text.
 func InPart(r *report.Report) string {
 	n := 0
 	for _, d := range r.Documents {
@@ -59,6 +59,7 @@ func InPart(r *report.Report) string {
 	return fmt.Sprintf(" (%d in part, the rest deferred)", n)
 }
 
+// Rest lists how many documents have each of these outcomes, leaving out outcomes that none has.
 func Rest(counts map[report.Outcome]int, outcomes ...report.Outcome) string {
 	text := ""
 	for _, o := range outcomes {
@@ -69,6 +70,7 @@ func Rest(counts map[report.Outcome]int, outcomes ...report.Outcome) string {
 	return text
 }
 
+// Documents returns a number of documents, as text.
 func Documents(n int) string { return Counted(n, "document") }
 
 // Counted returns a number with its noun, in the plural unless it is one.

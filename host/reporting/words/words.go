@@ -7,8 +7,10 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
+// Name returns KIND/NAME.
 func Name(d *report.Document) string { return Escape(d.Kind) + "/" + Escape(d.Name) }
 
+// RunWord returns the outcome of a run as shown to people.
 func RunWord(o report.Outcome) string {
 	if o == report.RunRebootRequired {
 		return "Reboot required"
@@ -16,6 +18,7 @@ func RunWord(o report.Outcome) string {
 	return Escape(string(o))
 }
 
+// OutcomeWord returns the outcome of a document or a change as shown to people.
 func OutcomeWord(o report.Outcome) string {
 	switch o {
 	case report.NotApplicable:
@@ -27,7 +30,7 @@ func OutcomeWord(o report.Outcome) string {
 	}
 }
 
-// duration rounds to the precision that a reader needs.
+// Duration rounds to the precision that a reader needs.
 func Duration(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
 	switch {
@@ -41,7 +44,7 @@ func Duration(ms int64) string {
 	return Brief(d)
 }
 
-// brief omits trailing zeros: 1h0m0s becomes 1h.
+// Brief omits trailing zeros: 1h0m0s becomes 1h.
 func Brief(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
