@@ -18,7 +18,11 @@ const (
 	// ConditionNodeIdentified is false while the node of the machine has not the provider ID by which Cluster API looks for it, and absent
 	// otherwise. It is not part of Ready.
 	ConditionNodeIdentified = "NodeIdentified"
-	// ConditionReady is true if all others but InputsUpToDate and NodeIdentified are; otherwise it repeats the first that is not.
+	// ConditionBootstrapSucceeded says whether the machine has applied its documents, as it reports itself. It is absent if no report
+	// is expected. Ready repeats it while it is False.
+	ConditionBootstrapSucceeded = "BootstrapSucceeded"
+	// ConditionReady is true if all others but InputsUpToDate and NodeIdentified are, and BootstrapSucceeded is not False; otherwise it
+	// repeats the first that is not.
 	ConditionReady = "Ready"
 )
 
@@ -50,6 +54,11 @@ const (
 	ReasonPluginNotReady = "PluginNotReady"
 	// ReasonInternalError: a request failed and is repeated.
 	ReasonInternalError = "InternalError"
+	// ReasonRunning: the machine has fetched its documents, and has not reported an end of its run.
+	ReasonRunning = "Running"
+	// ReasonNoReport: the machine has neither fetched its documents nor sent a report. After the deadline the condition is False if no
+	// node has come.
+	ReasonNoReport = "NoReport"
 )
 
 // The reasons of a condition that is False.
@@ -78,6 +87,11 @@ const (
 	ReasonProviderIDDiffers = "ProviderIDDiffers"
 	// ReasonInputsChanged: an object has changed since the bootstrap data was made.
 	ReasonInputsChanged = "InputsChanged"
+	// ReasonInvalidStorage: the storage of the config cannot hold its documents.
+	ReasonInvalidStorage = "InvalidStorage"
+	// ReasonFailed is that of a run that failed without a code. Other failures have the code of their error as reason, such as
+	// Precondition.
+	ReasonFailed = "Failed"
 )
 
 // The reasons of a condition that is True.
@@ -92,6 +106,8 @@ const (
 	ReasonNotNeeded = "NotNeeded"
 	// ReasonUpToDate is that of inputs that have not changed.
 	ReasonUpToDate = "UpToDate"
+	// ReasonSucceeded is that of a run without an error.
+	ReasonSucceeded = "Succeeded"
 )
 
 // Annotations of the Secret with the bootstrap data. With them the status can be made again after a move.
@@ -100,4 +116,7 @@ const (
 	AnnotationInputs = "machineadm.cluster.x-k8s.io/inputs"
 	// AnnotationTokenEpoch counts the bootstrap tokens of a MachinePool. It is absent if the data has none of ours.
 	AnnotationTokenEpoch = "machineadm.cluster.x-k8s.io/token-epoch"
+	// AnnotationStorage says how the documents in the Secret are served: a digest of the token for them, when they expire, and what is
+	// expected of the reports. It is absent if the documents are in the bootstrap data itself.
+	AnnotationStorage = "machineadm.cluster.x-k8s.io/storage"
 )

@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the resources that a Machine refers to: MachineBootstrapConfig and its template. They follow the
+// Package v1alpha1 holds the resources that a Machine refers to: MachineBootstrapConfig, its template and its storage. They follow the
 // bootstrap contract v1beta2 of Cluster API.
 //
 // +kubebuilder:object:generate=true
@@ -23,7 +23,8 @@ func GroupVersion() schema.GroupVersion {
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion(),
 		&MachineBootstrapConfig{}, &MachineBootstrapConfigList{},
-		&MachineBootstrapConfigTemplate{}, &MachineBootstrapConfigTemplateList{})
+		&MachineBootstrapConfigTemplate{}, &MachineBootstrapConfigTemplateList{},
+		&MachineBootstrapStorage{}, &MachineBootstrapStorageList{})
 	metav1.AddToGroupVersion(s, GroupVersion())
 	return nil
 }

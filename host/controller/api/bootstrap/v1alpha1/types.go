@@ -21,6 +21,8 @@ const KindMachineBootstrapConfig = "MachineBootstrapConfig"
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].reason"
+// +kubebuilder:printcolumn:name="Bootstrap",type="string",JSONPath=".status.bootstrap.outcome"
+// +kubebuilder:printcolumn:name="Document",type="string",JSONPath=".status.bootstrap.document",priority=10
 // +kubebuilder:printcolumn:name="Data Secret",type="string",JSONPath=".status.dataSecretName"
 // +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type=='Paused')].status",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
@@ -58,6 +60,9 @@ type MachineBootstrapConfigSpec struct {
 	// Format is the form of the bootstrap data. By default it is cloudConfig.
 	// +optional
 	Format Format `json:"format,omitempty,omitzero"`
+	// StorageRef names where the documents lie, instead of in the bootstrap data, which then has no secret but a token for them.
+	// +optional
+	StorageRef *StorageReference `json:"storageRef,omitempty"`
 }
 
 // PluginReference names an object of a plugin kind in the namespace of the config.
@@ -218,7 +223,8 @@ type TemplateReference struct {
 // MachineBootstrapConfigStatus is the observed state of a MachineBootstrapConfig. All of it can be made again from other
 // objects.
 type MachineBootstrapConfigStatus struct {
-	// Conditions are Paused, PluginsReady, DocumentsValid, CertificatesAvailable, DataSecretAvailable, InputsUpToDate and Ready.
+	// Conditions are Paused, PluginsReady, DocumentsValid, CertificatesAvailable, DataSecretAvailable, InputsUpToDate and Ready, and
+	// BootstrapSucceeded if reports come back.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -249,6 +255,9 @@ type MachineBootstrapConfigStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000
 	Order []string `json:"order,omitempty"`
+	// Bootstrap is what the machine reported, if the config has a storage.
+	// +optional
+	Bootstrap *BootstrapStatus `json:"bootstrap,omitempty"`
 }
 
 // Initialization is what Cluster API waits for before it makes a machine.
