@@ -1,0 +1,120 @@
+// Package store has what is decided of documents that do not lie in the bootstrap data: the stream that is left in their place, the terms on
+// which the endpoint of the manager hands them out, and what the report of a machine says in the management cluster.
+//
+// It is pure: it asks no API server.
+package store
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+)
+
+// The defaults of a MachineBootstrapStorage.
+const (
+	defaultExpiry   = 24 * time.Hour
+	defaultDeadline = 20 * time.Minute
+)
+
+// Terms are the terms on which documents are served. They are an annotation of the Secret with the documents, so that they move with it,
+// and stay as they were when the storage changes or is deleted.
+type Terms struct {
+	// Digest is the SHA-256 of the bearer token, in hex. A token of 256 random bits cannot be found from it.
+	Digest string `json:"bearerSHA256"`
+	// Expiry is how long after the creation of the Secret the documents can be fetched.
+	Expiry Duration `json:"expiry"`
+	// Deadline is how long a machine may send no report, 0 if none is expected.
+	Deadline Duration `json:"deadline,omitempty"`
+	// Removed says why the documents are not in the Secret any more, empty while they are.
+	Removed string `json:"removed,omitempty"`
+}
+
+// Duration is a duration that is written as Go writes it.
+type Duration time.Duration
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	*d = Duration(parsed)
+	return err //nolint:wrapcheck // encoding/json says where
+}
+
+// NewTerms are those of a storage. Its error names the field.
+func NewTerms(spec *bootstrap.MachineBootstrapStorageSpec, bearer string, pool bool) (*Terms, error) {
+	if spec.Server == nil {
+		return nil, errors.New("spec.server: is missing")
+	}
+	terms := &Terms{Digest: digest(bearer), Expiry: Duration(defaultExpiry), Deadline: Duration(defaultDeadline)}
+	for _, f := range []struct {
+		name, text string
+		into       *Duration
+	}{{"spec.expiry", spec.Expiry, &terms.Expiry}, {"spec.report.deadline", spec.Report.Deadline, &terms.Deadline}} {
+		if f.text == "" {
+			continue
+		}
+		if err := f.into.UnmarshalText([]byte(f.text)); err != nil || *f.into < Duration(time.Minute) || *f.into > Duration(longest) {
+			return nil, fmt.Errorf("%s: must be a duration from 1m to %s, such as 30m", f.name, longest)
+		}
+	}
+	if pool || spec.Report.Disabled != nil && *spec.Report.Disabled {
+		terms.Deadline = 0 // the machines of a pool have one config, which has one status
+	}
+	return terms, nil
+}
+
+const longest = 720 * time.Hour
+
+// Annotation is the form that the Secret has.
+func (t *Terms) Annotation() (string, error) {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return "", fmt.Errorf("encode the terms of the storage: %w", err)
+	}
+	return string(text), nil
+}
+
+// ReadTerms reads the annotation of a Secret; nil if it has none, or one that is not ours.
+func ReadTerms(annotations map[string]string) *Terms {
+	var t Terms
+	if json.Unmarshal([]byte(annotations[bootstrap.AnnotationStorage]), &t) != nil || len(t.Digest) != 2*sha256.Size {
+		return nil
+	}
+	return &t
+}
+
+// Reports says whether a report is expected.
+func (t *Terms) Reports() bool { return t.Deadline > 0 }
+
+// Admits compares a bearer token with that of the documents, in a time that does not depend on where they differ.
+func (t *Terms) Admits(bearer string) bool {
+	return subtle.ConstantTimeCompare([]byte(digest(bearer)), []byte(t.Digest)) == 1
+}
+
+// Expired says whether the documents cannot be fetched any more.
+func (t *Terms) Expired(created, now time.Time) bool {
+	return now.Sub(created) >= time.Duration(t.Expiry)
+}
+
+func digest(bearer string) string {
+	sum := sha256.Sum256([]byte(bearer))
+	return hex.EncodeToString(sum[:])
+}
+
+// Bearer derives the token of a config from the key of its cluster: a reconciliation that is repeated makes the same stream. The UID keeps
+// the token of an earlier config of the same name away from the documents of this one.
+func Bearer(key []byte, namespace, name, uid string) string {
+	mac := hmac.New(sha256.New, key)
+	_, _ = fmt.Fprintf(mac, "machineadm storage bearer\x00%s\x00%s\x00%s", namespace, name, uid) // a hash does not fail
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
