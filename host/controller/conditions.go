@@ -63,6 +63,10 @@ func summarize(config *bootstrap.MachineBootstrapConfig) {
 			return
 		}
 	}
+	if c := conditions.Get(config, bootstrap.ConditionBootstrapSucceeded); c != nil && c.Status == metav1.ConditionFalse {
+		mark(config, bootstrap.ConditionReady, c.Status, c.Reason, fmt.Sprintf("%s: %s", c.Type, c.Message))
+		return
+	}
 	reached(config, bootstrap.ConditionReady, bootstrap.ReasonReady)
 }
 

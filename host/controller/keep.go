@@ -17,9 +17,20 @@ import (
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 )
 
-// keep looks after data that is there: its token lives until the machine has joined, a pool gets new data when an input changes,
-// and the status says what has changed.
+// keep looks after data that is there, its documents, and what the machine says of them.
 func (w *work) keep(ctx context.Context, data *metav1.PartialObjectMetadata) (ctrl.Result, error) {
+	reported := w.report(data) // first: the cluster that the machine was to join may never answer
+	next, err := w.keepData(ctx, data)
+	if err != nil {
+		return next, err
+	}
+	removal, err := w.remove(ctx, data)
+	return sooner(sooner(next, removal), reported), err
+}
+
+// keepData looks after data that is there: its token lives until the machine has joined, a pool gets new data when an input changes,
+// and the status says what has changed.
+func (w *work) keepData(ctx context.Context, data *metav1.PartialObjectMetadata) (ctrl.Result, error) {
 	changed, err := w.changed(ctx, data)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -172,8 +183,9 @@ func (w *work) keepPool(ctx context.Context, epoch int, changed []string) (ctrl.
 		secret.Annotations = map[string]string{}
 	}
 	delete(secret.Annotations, bootstrap.AnnotationTokenEpoch)
+	delete(secret.Annotations, bootstrap.AnnotationStorage)
 	maps.Copy(secret.Annotations, annotations)
-	secret.Data = map[string][]byte{"value": made.data.Value, "format": []byte(made.data.Format)}
+	secret.Data = made.values()
 	if err := w.r.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return ctrl.Result{}, fmt.Errorf("replace the data of the pool: %w", err)
 	}

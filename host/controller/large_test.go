@@ -102,7 +102,7 @@ func TestNoMessageDependsOnASecret(t *testing.T) {
 				documents := []emit.Document{{
 					Header: contract.Header{APIVersion: "example.com/v1", Kind: "Test", Metadata: contract.Metadata{Name: "a"}}, Spec: json.RawMessage(spec), Bytes: 7,
 				}}
-				_, err = rendering(c.format, values).wrapped(t.Context(), documents)
+				_, err = rendering(c.format, values).wrapped(t.Context(), documents, documents)
 				if c.format.TemplateRef != nil && values[named(c.format.TemplateRef.Kind, "template")] == "" {
 					require.NoError(t, err) // an empty template adds nothing
 					continue
@@ -149,10 +149,11 @@ func TestSizesOfSpecs(t *testing.T) {
 	for i := range documents {
 		documents[i].APIVersion = "example.com/v1"
 	}
-	_, err := rendering(bootstrap.Format{Target: "virtualbox", Type: "plain"}, nil).wrapped(t.Context(), append(documents, emit.Document{
+	documents = append(documents, emit.Document{
 		Header: contract.Header{APIVersion: "example.com/v1", Kind: "Other", Metadata: contract.Metadata{Name: "a"}},
 		Spec:   json.RawMessage(`{"a":"` + strings.Repeat("a", 2000) + `"}`),
-	}))
+	})
+	_, err := rendering(bootstrap.Format{Target: "virtualbox", Type: "plain"}, nil).wrapped(t.Context(), documents, documents)
 	require.EqualError(t, err, "TooLarge: the data is too large: virtualbox accepts 1024 bytes; bytes per document without the values of Secrets: "+
 		"Test/large 200, Test/small 16, Test/foreign not counted, Other/a not counted: "+
 		"move files from the documents into the image, or set format.maxBytes if the infrastructure accepts more")

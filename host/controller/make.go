@@ -17,6 +17,7 @@ import (
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 	"github.com/machineadm/machineadm/host/controller/emit"
+	"github.com/machineadm/machineadm/host/controller/store"
 	"github.com/machineadm/machineadm/host/controller/wrap"
 )
 
@@ -27,6 +28,18 @@ type result struct {
 	bytes int
 	// epoch counts the bootstrap tokens; 0 if the data has none of ours.
 	epoch int
+	// documents is the stream that is served by the endpoint, and terms are on which terms; nil if it is in the data.
+	documents []byte
+	terms     *store.Terms
+}
+
+// values are what the Secret with the data has.
+func (r *result) values() map[string][]byte {
+	values := map[string][]byte{valueKey: r.data.Value, formatKey: []byte(r.data.Format)}
+	if r.terms != nil {
+		values[documentsKey] = r.documents
+	}
+	return values
 }
 
 // make makes the data, once.
@@ -50,7 +63,7 @@ func (w *work) make(ctx context.Context) (ctrl.Result, error) {
 			},
 		},
 		Type: clusterv1.ClusterSecretType,
-		Data: map[string][]byte{"value": made.data.Value, "format": []byte(made.data.Format)},
+		Data: made.values(),
 	}
 	err = w.r.Client.Create(ctx, secret)
 	if apierrors.IsAlreadyExists(err) {
@@ -80,6 +93,11 @@ func (w *work) annotations(made *result) (map[string]string, error) {
 	annotations := map[string]string{bootstrap.AnnotationInputs: inputs}
 	if made.epoch > 0 {
 		annotations[bootstrap.AnnotationTokenEpoch] = strconv.Itoa(made.epoch)
+	}
+	if made.terms != nil {
+		if annotations[bootstrap.AnnotationStorage], err = made.terms.Annotation(); err != nil {
+			return nil, err //nolint:wrapcheck // it says what
+		}
 	}
 	return annotations, nil
 }
@@ -126,9 +144,16 @@ func (w *work) render(ctx context.Context, epoch int) (*result, error) {
 	if !token {
 		epoch = 0
 	}
-	data, err := w.wrapped(ctx, documents)
+	start, stream, terms, err := w.stored(documents)
 	if err != nil {
 		return nil, err
+	}
+	data, err := w.wrapped(ctx, start, documents)
+	if err != nil {
+		return nil, err
+	}
+	if large := (&wrap.TooLargeError{Limit: maxSecretBytes}); len(data.Value)+len(stream) > large.Limit {
+		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonTooLarge, "%s", tooLarge(large, documents))
 	}
 	if role == contract.ControlPlaneInit {
 		// Last, so that a machine whose data cannot be made does not keep the lock from another.
@@ -137,7 +162,7 @@ func (w *work) render(ctx context.Context, epoch int) (*result, error) {
 			return nil, err
 		}
 	}
-	return &result{data: *data, bytes: documentBytes(documents), epoch: epoch}, nil
+	return &result{data: *data, bytes: documentBytes(documents), epoch: epoch, documents: stream, terms: terms}, nil
 }
 
 // sources reads what the config refers to.
@@ -161,6 +186,13 @@ func (w *work) sources(ctx context.Context) ([]source, error) {
 			return nil, prefix(templateField, err)
 		}
 	}
+	if w.storage, err = w.reading.storage(ctx); err != nil {
+		return nil, err
+	}
+	if w.storage != nil && w.owner.pool() && w.r.Endpoint != nil { // later machines get the address and the authority that the endpoint has then
+		endpoint := w.r.Endpoint()
+		w.reading.inputs.add(input{GroupKind: schema.GroupKind{Kind: "Endpoint"}, ObjectKey: client.ObjectKey{Name: endpoint.URL}}, endpoint.Trust)
+	}
 	return sources, nil
 }
 
@@ -181,15 +213,15 @@ func (w *work) documents(ctx context.Context, sources []source) ([]emit.Document
 	return ordered, nil
 }
 
-// wrapped is the stream in the format of the config.
-func (w *work) wrapped(ctx context.Context, documents []emit.Document) (*wrap.Data, error) {
+// wrapped is the stream that a machine starts with, in the format of the config. The documents are those of the config, for messages.
+func (w *work) wrapped(ctx context.Context, start, documents []emit.Document) (*wrap.Data, error) {
 	f := &w.config.Spec.Format
 	format := wrap.Format{Type: f.Type, Version: f.Version, Target: f.Target, MaxBytes: int(f.MaxBytes)}
 	var err error
 	if format.Template, err = w.userTemplate(ctx); err != nil {
 		return nil, err
 	}
-	stream, err := emit.Stream(documents)
+	stream, err := emit.Stream(start)
 	if err != nil {
 		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidDocument, "%s", err)
 	}

@@ -16,6 +16,7 @@ type metrics struct {
 	// bytes has no size of the data, which is compressed together with secret values.
 	bytes         *prometheus.HistogramVec
 	transitions   *prometheus.CounterVec
+	outcomes      *prometheus.CounterVec
 	tokens        *prometheus.CounterVec
 	eventsDropped prometheus.Counter
 }
@@ -48,6 +49,10 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			Name: "machineadm_bootstrap_condition_transitions_total",
 			Help: "Transitions of the condition Ready, by its new status and reason.",
 		}, []string{"status", "reason"}),
+		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "machineadm_bootstrap_outcomes_total",
+			Help: "Transitions of the condition BootstrapSucceeded, by its new status and reason.",
+		}, []string{"status", "reason"}),
 		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "machineadm_bootstrap_tokens_total",
 			Help: "Bootstrap tokens that were created, renewed and withdrawn.",
@@ -57,7 +62,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			Help: "Events that were not written, because too many waited or the API server refused them.",
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.age, m.rendering, m.bytes, m.transitions, m.tokens, m.eventsDropped} {
+	for _, c := range []prometheus.Collector{m.age, m.rendering, m.bytes, m.transitions, m.outcomes, m.tokens, m.eventsDropped} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register a metric: %w", err)
 		}
@@ -76,9 +81,9 @@ func (m *metrics) made(config *bootstrap.MachineBootstrapConfig, bytes int, bega
 	m.age.Observe(now.Sub(config.CreationTimestamp.Time).Seconds())
 }
 
-// ready counts another reason of Ready.
-func (m *metrics) ready(before, after *metav1.Condition) {
+// transition counts another status or reason of a condition.
+func transition(of *prometheus.CounterVec, before, after *metav1.Condition) {
 	if after != nil && (before == nil || before.Reason != after.Reason || before.Status != after.Status) {
-		m.transitions.WithLabelValues(string(after.Status), after.Reason).Inc()
+		of.WithLabelValues(string(after.Status), after.Reason).Inc()
 	}
 }

@@ -181,7 +181,9 @@ func (r *Reconciler) save(ctx context.Context, before, config *bootstrap.Machine
 	if err != nil {
 		return ignoreNotFound("write the status", err)
 	}
-	r.metrics.ready(find(before.Status.Conditions, bootstrap.ConditionReady), find(config.Status.Conditions, bootstrap.ConditionReady))
+	was, is := before.Status.Conditions, config.Status.Conditions
+	transition(r.metrics.transitions, find(was, bootstrap.ConditionReady), find(is, bootstrap.ConditionReady))
+	transition(r.metrics.outcomes, find(was, bootstrap.ConditionBootstrapSucceeded), find(is, bootstrap.ConditionBootstrapSucceeded))
 	for i := range config.Status.Conditions {
 		r.announce(config, find(before.Status.Conditions, config.Status.Conditions[i].Type), &config.Status.Conditions[i])
 	}

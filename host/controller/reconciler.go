@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/external"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machineadm/machineadm/host/controller/store"
 	"github.com/machineadm/machineadm/host/controller/wrap"
 )
 
@@ -24,6 +25,8 @@ type Reconciler struct {
 	WatchFilter string
 	// TokenTTL is how long a bootstrap token is valid after it was last renewed.
 	TokenTTL time.Duration
+	// Endpoint says where machines reach the manager; nil if it serves no documents.
+	Endpoint func() store.Endpoint
 	// Metrics is where the metrics of the reconciler are registered.
 	Metrics prometheus.Registerer
 	// Now is the clock.

@@ -91,8 +91,17 @@ func checkName(condition, field, name string) error {
 	return invalid(condition, bootstrap.ReasonInvalidReference, "%s: is not the name of an object: use lower-case letters, digits, - and .", field)
 }
 
-// object reads an object that a reference of the config names, from the cache, and makes it part of the cluster.
+// object reads an object that a reference of the config names, and makes it part of the cluster.
 func (rd *reading) object(ctx context.Context, field string, ref *bootstrap.PluginReference) (*unstructured.Unstructured, error) {
+	object, err := rd.read(ctx, field, ref)
+	if err != nil {
+		return nil, err
+	}
+	return object, rd.adopt(ctx, object)
+}
+
+// read reads an object that a reference of the config names, from the cache.
+func (rd *reading) read(ctx context.Context, field string, ref *bootstrap.PluginReference) (*unstructured.Unstructured, error) {
 	if err := checkName(bootstrap.ConditionPluginsReady, field+".name", ref.Name); err != nil {
 		return nil, err
 	}
@@ -111,7 +120,7 @@ func (rd *reading) object(ctx context.Context, field string, ref *bootstrap.Plug
 	} else if err != nil {
 		return nil, fmt.Errorf("get %s %s: %w", ref.Kind, ref.Name, err)
 	}
-	return &object, rd.adopt(ctx, &object)
+	return &object, nil
 }
 
 // adopt makes an object part of the cluster, so that it moves with it. It belongs to every cluster that uses it.

@@ -25,7 +25,7 @@ import (
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 )
 
-// +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=machinebootstrapconfigs,verbs=list;watch
+// +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=machinebootstrapconfigs;machinebootstrapstorages,verbs=list;watch
 // +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=machinebootstrapconfigs/status,verbs=patch
 // +kubebuilder:rbac:groups=machineadm.cluster.x-k8s.io,resources=containerruntimes;domainjoins;kubernetesnodes;sysctls;timesyncs,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=machineadm.cluster.x-k8s.io,resources=containerruntimetemplates;domainjointemplates,verbs=list;watch;patch

@@ -21,6 +21,8 @@ type work struct {
 	cluster *clusterv1.Cluster
 	key     []byte
 	reading *reading
+	// storage is the spec of the config's storage, nil if it has none.
+	storage *bootstrap.MachineBootstrapStorageSpec
 }
 
 func (w *work) dataKey() client.ObjectKey {

@@ -150,7 +150,7 @@ func TestWorstConfigs(t *testing.T) { //nolint:paralleltest // it measures the p
 		mib, took := cost(func() {
 			var documents []emit.Document
 			if documents, err = w.documents(t.Context(), sources); err == nil {
-				_, err = w.wrapped(t.Context(), documents)
+				_, err = w.wrapped(t.Context(), documents, documents)
 			}
 		})
 		text := "made"

@@ -22,6 +22,8 @@ type options struct {
 	clusterQPS                            float32
 	clusterBurst                          int
 	verbosity                             int
+	serverAddress, serverURL              string
+	serverCertificate, serverReleases     string
 	diagnostics                           flags.ManagerOptions
 }
 
@@ -43,6 +45,10 @@ func (o *options) flags() *pflag.FlagSet {
 	set.IntVar(&o.burst, "kube-api-burst", 200, "requests to the management cluster in one burst")
 	set.Float32Var(&o.clusterQPS, "clustercache-client-qps", 20, "requests a second to each workload cluster")
 	set.IntVar(&o.clusterBurst, "clustercache-client-burst", 30, "requests to each workload cluster in one burst")
+	set.StringVar(&o.serverAddress, "server-address", "", "address at which machines fetch documents and send reports, such as :9443; empty for none")
+	set.StringVar(&o.serverURL, "server-url", "", "https://HOST[:PORT] by which machines reach --server-address")
+	set.StringVar(&o.serverCertificate, "server-certificate", "", "name of a Secret with the certificate for --server-url, in the namespace of the manager; empty for an authority of its own")
+	set.StringVar(&o.serverReleases, "server-releases", "", "directory of signed releases to serve to machines; empty for none")
 	set.StringVar(&o.healthAddress, "health-addr", ":9440", "address of the probes /healthz and /readyz")
 	set.IntVarP(&o.verbosity, "v", "v", 0, "verbosity of the log")
 	flags.AddManagerOptions(set, &o.diagnostics)

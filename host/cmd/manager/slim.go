@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	reconcilers "github.com/machineadm/machineadm/host/controller"
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
@@ -48,6 +49,9 @@ func slimMachine(object any) (any, error) {
 	}
 	if !m.Status.NodeRef.IsDefined() { // until then the reconciler looks for the node
 		slimmed.Spec.ProviderID = m.Spec.ProviderID
+		if c := conditions.Get(m, clusterv1.InfrastructureReadyCondition); c != nil {
+			slimmed.Status.Conditions = []metav1.Condition{{Type: shared(c.Type), Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+		}
 		for _, a := range m.Status.Addresses {
 			if a.Type == clusterv1.MachineHostName || a.Type == clusterv1.MachineInternalDNS {
 				slimmed.Status.Addresses = append(slimmed.Status.Addresses, a)
@@ -85,7 +89,7 @@ func slimMetadata(object any) (any, error) {
 func slimMeta(m *metav1.ObjectMeta) {
 	m.Namespace, m.ManagedFields, m.Finalizers = shared(m.Namespace), nil, nil
 	m.Labels = only(m.Labels, clusterv1.WatchLabel, clusterv1.ClusterNameLabel, reconcilers.MoveLabel)
-	m.Annotations = only(m.Annotations, clusterv1.PausedAnnotation, bootstrap.AnnotationInputs, bootstrap.AnnotationTokenEpoch)
+	m.Annotations = only(m.Annotations, clusterv1.PausedAnnotation, bootstrap.AnnotationInputs, bootstrap.AnnotationTokenEpoch, bootstrap.AnnotationStorage)
 	for i := range m.OwnerReferences {
 		ref := &m.OwnerReferences[i]
 		ref.APIVersion, ref.Kind = shared(ref.APIVersion), shared(ref.Kind)

@@ -80,8 +80,12 @@ func (o *options) setup(ctx context.Context, mgr manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("set up the connections to clusters: %w", err)
 	}
+	endpoint, err := o.serve(ctx, mgr)
+	if err != nil {
+		return err
+	}
 	err = (&reconcilers.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters, Endpoint: endpoint,
 		WatchFilter: o.watchFilter, TokenTTL: o.tokenTTL, Metrics: metrics.Registry,
 	}).SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: o.concurrency})
 	if err != nil {

@@ -10,12 +10,16 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 )
 
 // Server is the endpoint. It is a Runnable of controller-runtime.
-type Server struct{ handler *handler }
+type Server struct {
+	handler   *handler
+	listening atomic.Bool
+}
 
 // New returns a server, which does not listen yet.
 func New(o Options) (*Server, error) {
@@ -35,10 +39,18 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{&handler{
+	return &Server{handler: &handler{
 		options: o, metrics: m, denials: &denials{limits: o.Limits}, working: make(chan struct{}, o.Limits.Requests),
 		releases: &releases{dir: o.Releases, log: o.Log, downloads: make(chan struct{}, o.Limits.Downloads)},
 	}}, nil
+}
+
+// Ready is a probe, so that a Service leads machines to a replica that listens.
+func (s *Server) Ready(*http.Request) error {
+	if !s.listening.Load() {
+		return errors.New("not listening for machines")
+	}
+	return nil
 }
 
 // NeedLeaderElection returns false: every replica serves.
@@ -74,6 +86,8 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 			GetCertificate: options.Certificates.get,
 		}))
 	}()
+	s.listening.Store(true)
+	defer s.listening.Store(false)
 	options.Log.Info("serving machines", "address", l.Addr().String())
 	select {
 	case err := <-ended:

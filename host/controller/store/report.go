@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 	"github.com/machineadm/machineadm/host/reporting/words"
@@ -139,16 +139,17 @@ func timeOf(t time.Time) *metav1.Time {
 	return ptr.To(metav1.NewTime(t.UTC().Truncate(time.Second)))
 }
 
-// reasonOf is the code of a failure as reason of a condition. A code that is no word of letters and digits is that of no machineadm.
+// reasonOf is the code of a failure as reason of a condition, if it is one of this release: reasons are labels of a metric, and a machine
+// may write any.
 func reasonOf(b *bootstrap.BootstrapStatus) string {
-	code := cmp.Or(b.Code, bootstrap.ReasonFailed)
-	for _, c := range code {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
-			return bootstrap.ReasonFailed
+	for _, known := range []string{
+		pluginv1.CodeInvalidConfig.String(), pluginv1.CodeUnsupported.String(), pluginv1.CodePrecondition.String(), pluginv1.CodeRetry.String(),
+		pluginv1.CodeInternal.String(), report.CodeUsage, report.CodeNoPlugin, report.CodeUntrusted, report.CodeLocked, report.CodeDeadline,
+		report.CodeInterrupted, report.CodeCrashed, report.CodeState, report.CodeReboot, report.CodeReboots, report.CodeConflict,
+	} {
+		if b.Code == known {
+			return known
 		}
 	}
-	if c := code[0]; c >= '0' && c <= '9' {
-		return bootstrap.ReasonFailed
-	}
-	return code
+	return bootstrap.ReasonFailed
 }

@@ -1,0 +1,160 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	contract "github.com/machineadm/machineadm/contract/v1alpha1"
+	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+	"github.com/machineadm/machineadm/host/controller/emit"
+	"github.com/machineadm/machineadm/host/controller/store"
+)
+
+const storageField = "spec.storageRef"
+
+// The keys of a Secret with bootstrap data. Infrastructure providers read value and format; documents is what the endpoint serves.
+const (
+	valueKey     = "value"
+	formatKey    = "format"
+	documentsKey = "documents"
+)
+
+// maxSecretBytes is what the values of a Secret may have together.
+const maxSecretBytes = 1 << 20
+
+// storage reads the storage of the config, and makes it an input; nil if it has none.
+func (rd *reading) storage(ctx context.Context) (*bootstrap.MachineBootstrapStorageSpec, error) {
+	ref := rd.config.Spec.StorageRef
+	if ref == nil {
+		return nil, nil //nolint:nilnil // a config without a storage is no error
+	}
+	if ref.APIGroup != bootstrap.Group || ref.Kind != bootstrap.KindMachineBootstrapStorage {
+		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidReference, "%s: must be a %s of %s, and not %s of %s",
+			storageField, bootstrap.KindMachineBootstrapStorage, bootstrap.Group, ref.Kind, ref.APIGroup)
+	}
+	// It is not made part of the cluster: clusterctl moves it by a label of its kind, and it outlives the last Cluster that uses it.
+	object, err := rd.read(ctx, storageField, &bootstrap.PluginReference{APIGroup: ref.APIGroup, Kind: ref.Kind, Name: ref.Name})
+	if err != nil {
+		return nil, err
+	}
+	var found bootstrap.MachineBootstrapStorage
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &found); err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	spec, err := json.Marshal(found.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("encode the spec of the storage: %w", err)
+	}
+	rd.inputs.add(input{schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind}, client.ObjectKeyFromObject(object)}, spec)
+	return &found.Spec, nil
+}
+
+// stored leaves a reference in the place of documents that have a storage. It returns what the machine starts with, the stream that is
+// served, and on which terms.
+func (w *work) stored(documents []emit.Document) (start []emit.Document, stream []byte, terms *store.Terms, err error) {
+	if w.storage == nil {
+		return documents, nil, nil, nil
+	}
+	refused := func(format string, args ...any) ([]emit.Document, []byte, *store.Terms, error) {
+		return nil, nil, nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidStorage, "%s: "+format, append([]any{storageField}, args...)...)
+	}
+	switch {
+	case w.r.Endpoint == nil:
+		return refused("the manager serves no documents: start it with --server-address and --server-url, or remove the reference")
+	case w.config.Spec.Format.Type == bootstrap.FormatTalos:
+		return refused("the format talos has no storage: remove the reference")
+	}
+	bearer := store.Bearer(w.key, w.config.Namespace, w.config.Name, string(w.config.UID))
+	if terms, err = store.NewTerms(w.storage, bearer, w.owner.pool()); err != nil {
+		return refused("%s %s: %s", bootstrap.KindMachineBootstrapStorage, w.config.Spec.StorageRef.Name, err)
+	}
+	// A stream from elsewhere names no destination: its own go with the reference.
+	isTarget := func(d emit.Document) bool {
+		return d.APIVersion == contract.APIVersion && d.Kind == contract.KindReportTarget
+	}
+	for i := range documents {
+		if isTarget(documents[i]) {
+			start = append(start, documents[i])
+		}
+	}
+	if len(start) > 0 && terms.Reports() {
+		return refused("the report comes back by the storage, but the config has %s/%s, too: remove the document, or set report.disabled of the storage",
+			contract.KindReportTarget, start[0].Metadata.Name)
+	}
+	stream, err = emit.Stream(slices.DeleteFunc(slices.Clone(documents), isTarget))
+	if err != nil {
+		return nil, nil, nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidDocument, "%s", err)
+	}
+	endpoint := w.r.Endpoint()
+	reference, err := endpoint.Reference(w.config.Namespace, w.config.Name, bearer, stream, terms.Reports())
+	if err != nil {
+		return nil, nil, nil, err //nolint:wrapcheck // it says what
+	}
+	return append(start, reference), stream, terms, nil
+}
+
+// remove takes documents out of their Secret that nobody comes for any more.
+func (w *work) remove(ctx context.Context, data *metav1.PartialObjectMetadata) (ctrl.Result, error) {
+	terms := store.ReadTerms(data.Annotations)
+	if terms == nil || terms.Removed != "" || w.owner.pool() {
+		return ctrl.Result{}, nil
+	}
+	left := time.Duration(terms.Expiry) - w.r.Now().Sub(data.CreationTimestamp.Time)
+	switch {
+	case w.owner.joined:
+		terms.Removed = "the machine has joined"
+	case left <= 0:
+		terms.Removed = "expired"
+	default:
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	annotation, err := terms.Annotation()
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": data.ResourceVersion, "annotations": map[string]string{bootstrap.AnnotationStorage: annotation}},
+		"data":     map[string]any{documentsKey: nil},
+	})
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("encode a patch: %w", err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: data.Namespace, Name: data.Name}}
+	err = w.r.Client.Patch(ctx, secret, client.RawPatch(types.MergePatchType, patch))
+	// A conflict is a change of the Secret, which starts the next reconciliation.
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return ctrl.Result{}, fmt.Errorf("remove the documents from Secret %s: %w", data.Name, err)
+	}
+	return ctrl.Result{}, nil
+}
+
+// report marks what the machine says of its bootstrap.
+func (w *work) report(data *metav1.PartialObjectMetadata) ctrl.Result {
+	terms := store.ReadTerms(data.Annotations)
+	machine, ok := w.owner.object.(*clusterv1.Machine)
+	if !ok || terms == nil || !terms.Reports() {
+		conditions.Delete(w.config, bootstrap.ConditionBootstrapSucceeded)
+		return ctrl.Result{}
+	}
+	of := store.Machine{Joined: w.owner.joined}
+	if c := conditions.Get(machine, clusterv1.InfrastructureReadyCondition); c != nil && c.Status == metav1.ConditionTrue {
+		of.Provisioned = c.LastTransitionTime.Time
+	}
+	c, again := store.Succeeded(w.config.Status.Bootstrap, of, time.Duration(terms.Deadline), w.r.Now())
+	mark(w.config, bootstrap.ConditionBootstrapSucceeded, c.Status, c.Reason, c.Message)
+	return ctrl.Result{RequeueAfter: again}
+}
