@@ -29,6 +29,7 @@ func TestInputs(t *testing.T) {
 	t.Run("named again", r.namedAgain)
 	t.Run("leaving", r.leaving)
 	t.Run("sizes", r.sizes)
+	t.Run("storage", r.storage)
 	t.Run("taken", r.taken)
 	t.Run("events", r.events)
 	t.Run("actions", r.actions)

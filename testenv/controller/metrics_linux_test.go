@@ -79,6 +79,7 @@ func (r *rig) families(t *testing.T) {
 		"machineadm_bootstrap_data_age_seconds": {}, "machineadm_bootstrap_data_rendering_seconds": {}, "machineadm_bootstrap_events_dropped_total": {},
 		"machineadm_bootstrap_documents_bytes":             {"type"},
 		"machineadm_bootstrap_condition_transitions_total": {"reason", "status"},
+		"machineadm_bootstrap_outcomes_total":              {"reason", "status"},
 		"machineadm_bootstrap_tokens_total":                {"action"},
 	}, found)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,6 +43,8 @@ type layout struct {
 	machines int
 	images   map[string]func(root string) error
 	manager  []string
+	// serve makes our manager serve documents to the machines.
+	serve bool
 }
 
 // start runs a rig with places for so many machines.
@@ -65,6 +68,10 @@ func (l layout) start(t testing.TB) *rig {
 	root, err := tools.Root(".")
 	require.NoError(t, err)
 	c.Install(t, management.Render(t, filepath.Join(root, "host/controller/config/default")))
+	if l.serve {
+		address := netip.AddrPortFrom(network.Address(test), 9443).String()
+		l.manager = append(l.manager, "--server-address="+address, "--server-url=https://"+address, "--leader-elect-namespace=machineadm-system")
+	}
 	manager := c.Machineadm(t, l.manager...)
 	packages := Packages(t)
 	p := Start(t, c, network, network.Address(test), places, l.images,

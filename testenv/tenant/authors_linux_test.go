@@ -50,6 +50,10 @@ func TestAuthors(t *testing.T) {
 	require.Eventually(t, func() bool { return none.Create(t.Context(), config("probe"), client.DryRunAll) != nil }, needs.Timeout(time.Minute), 50*time.Millisecond)
 	is(denied, none.Create(t.Context(), config("a")), "config by a user without Secrets")
 	is(denied, none.Create(t.Context(), sysctl("a")), "plugin object by a user without Secrets")
+	storage := config("a")
+	storage.SetKind("MachineBootstrapStorage")
+	storage.Object["spec"] = map[string]any{"server": map[string]any{}}
+	is(denied, none.Create(t.Context(), storage), "storage by a user without Secrets")
 	is(denied, r.as(t, "one").Create(t.Context(), config("a")), "config by a user who may get one Secret")
 	is(denied, r.as(t, "lists").Create(t.Context(), config("a")), "config by a user who may list Secrets, and not get them")
 	is(allowed, reader.Create(t.Context(), config("a")), "config by a user who may get Secrets")

@@ -73,6 +73,19 @@ func authority(cluster, ending string, changes ...change) *corev1.Secret {
 	return ofCluster(cluster, ending, "cluster.x-k8s.io/secret", map[string]string{"tls.crt": "c", "tls.key": "k"}, changes...)
 }
 
+// server is the authority of the manager's endpoint.
+func server(changes ...change) *corev1.Secret {
+	yes := true
+	s := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "machineadm-system", Name: "machineadm-server-authority"}, Immutable: &yes,
+		Type: "machineadm.cluster.x-k8s.io/server-authority", Data: map[string][]byte{"tls.crt": []byte("c"), "tls.key": []byte("k")},
+	}
+	for _, change := range changes {
+		change(s)
+	}
+	return s
+}
+
 func named(name string) change { return func(s *corev1.Secret) { s.Name = name } }
 
 // foreign is a Secret of another program.
