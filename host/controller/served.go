@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,16 @@ type Served struct {
 	WatchFilter string
 	// Now is the clock.
 	Now func() time.Time
+	// Log gets what a machine is not told: why a request failed that it has to repeat.
+	Log logr.Logger
+}
+
+// failed logs an error that is not the answer to a machine, and returns it.
+func (s *Served) failed(of types.NamespacedName, what string, err error) error {
+	if err != nil && !errors.Is(err, serve.ErrDenied) && !errors.Is(err, serve.ErrOld) && !errors.Is(err, context.Canceled) {
+		s.Log.Error(err, what, "MachineBootstrapConfig", of)
+	}
+	return err
 }
 
 // machine is what a token admits to.
@@ -41,6 +52,11 @@ type machine struct {
 
 // Data returns the documents of a machine that has not joined.
 func (s *Served) Data(ctx context.Context, of types.NamespacedName, bearer string) ([]byte, error) {
+	documents, err := s.data(ctx, of, bearer)
+	return documents, s.failed(of, "cannot serve documents", err)
+}
+
+func (s *Served) data(ctx context.Context, of types.NamespacedName, bearer string) ([]byte, error) {
 	m, err := s.admit(ctx, of, bearer)
 	if err != nil {
 		return nil, err
@@ -129,24 +145,30 @@ func (s *Served) Report(ctx context.Context, of types.NamespacedName, bearer str
 	} else if err != nil {
 		return err
 	}
+	return s.failed(of, "cannot keep a report", s.write(ctx, of, m.config, next))
+}
+
+// write keeps a report, and begins again when another writer of the status was faster.
+func (s *Served) write(ctx context.Context, of types.NamespacedName, config *bootstrap.MachineBootstrapConfig, next *bootstrap.BootstrapStatus) error {
+	var err error
 	for range tries {
-		if err = s.keep(ctx, m.config, next); !apierrors.IsConflict(err) {
+		if err = s.keep(ctx, config, next); !apierrors.IsConflict(err) {
 			return err
 		}
-		uid := m.config.UID
-		if err := s.Live.Get(ctx, of, m.config); err != nil {
+		uid := config.UID
+		if err := s.Live.Get(ctx, of, config); err != nil {
 			return denied(err)
-		} else if m.config.UID != uid {
+		} else if config.UID != uid {
 			return serve.ErrDenied
 		}
 	}
-	return fmt.Errorf("write the report of %s: %w", of, err)
+	return err
 }
 
 // Authorize says whether a token is that of a machine whose report is expected.
 func (s *Served) Authorize(ctx context.Context, of types.NamespacedName, bearer string) error {
 	_, err := s.reporter(ctx, of, bearer)
-	return err
+	return s.failed(of, "cannot authorize a report", err)
 }
 
 func (s *Served) reporter(ctx context.Context, of types.NamespacedName, bearer string) (*machine, error) {

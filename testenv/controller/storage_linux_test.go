@@ -83,12 +83,16 @@ type served struct {
 // reference reads the RemoteConfig in the data of a config, as a machine does.
 func (r *rig) reference(t *testing.T, name string) *served {
 	t.Helper()
-	data := r.awaitData(t, name)
-	read, err := document.Decode("", strings.NewReader(string(data.Data["value"])))
+	return read(t, name, r.awaitData(t, name))
+}
+
+func read(t testing.TB, name string, data *corev1.Secret) *served {
+	t.Helper()
+	found, err := document.Decode("", strings.NewReader(string(data.Data["value"])))
 	require.NoError(t, err)
-	require.Empty(t, read.Errors)
-	require.Len(t, read.Documents, 1)
-	text, err := read.Documents[0].JSON()
+	require.Empty(t, found.Errors)
+	require.Len(t, found.Documents, 1)
+	text, err := found.Documents[0].JSON()
 	require.NoError(t, err)
 	var remote contract.RemoteConfig
 	require.Empty(t, document.Unmarshal(text, &remote))
@@ -105,7 +109,7 @@ func (r *rig) reference(t *testing.T, name string) *served {
 }
 
 // ask sends a request, and returns the status and the body of the answer.
-func (m *served) ask(t *testing.T, method, url, bearer string, sequence uint64, body string) (status int, answer string) {
+func (m *served) ask(t testing.TB, method, url, bearer string, sequence uint64, body string) (status int, answer string) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	require.NoError(t, err)
@@ -119,7 +123,7 @@ func (m *served) ask(t *testing.T, method, url, bearer string, sequence uint64, 
 	return a.StatusCode, string(text)
 }
 
-func (m *served) fetch(t *testing.T) (status int, answer string) {
+func (m *served) fetch(t testing.TB) (status int, answer string) {
 	t.Helper()
 	return m.ask(t, http.MethodGet, m.spec.URI, m.bearer, 0, "")
 }
@@ -170,7 +174,7 @@ func (r *rig) strangers(t *testing.T, m *served, address string) {
 }
 
 // body is a report of a run.
-func body(t *testing.T, outcome report.Outcome, message string) string {
+func body(t testing.TB, outcome report.Outcome, message string) string {
 	t.Helper()
 	text, err := json.Marshal(reportOf(outcome, message))
 	require.NoError(t, err)

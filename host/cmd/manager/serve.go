@@ -56,10 +56,11 @@ func (o *options) serve(ctx context.Context, mgr manager.Manager) (func() store.
 	if err != nil {
 		return nil, err
 	}
+	log := ctrl.LoggerFrom(ctx).WithName("serve")
 	server, err := serve.New(serve.Options{
 		Address: o.serverAddress, Certificates: certificates, Releases: o.serverReleases, Registry: metrics.Registry,
-		Backend: &reconcilers.Served{Client: cached, Live: live, WatchFilter: o.watchFilter, Now: time.Now},
-		Log:     ctrl.LoggerFrom(ctx).WithName("serve"),
+		Backend: &reconcilers.Served{Client: cached, Live: live, WatchFilter: o.watchFilter, Now: time.Now, Log: log},
+		Log:     log,
 	})
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says what

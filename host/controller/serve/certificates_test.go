@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"net"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -82,6 +84,11 @@ func TestAuthorityRenews(t *testing.T) {
 	assert.Equal(t, second.SerialNumber, e.served(t, trust, c).SerialNumber)
 	assert.NotEqual(t, second.SerialNumber, replicas[1].served(t, trust, c).SerialNumber)
 	c.add(9 * 365 * day)
+	require.NoError(t, testutil.GatherAndCompare(e.registry, strings.NewReader(fmt.Sprintf(`
+# HELP machineadm_server_certificate_expiry_timestamp_seconds Unix time at which the certificate for machines ends.
+# TYPE machineadm_server_certificate_expiry_timestamp_seconds gauge
+machineadm_server_certificate_expiry_timestamp_seconds %d
+`, c.now().Add(30*day).Unix())), "machineadm_server_certificate_expiry_timestamp_seconds"), "renewed by the metric")
 	e.served(t, trust, c)
 	assert.Equal(t, trust, e.handler.options.Certificates.Trust())
 }
@@ -249,7 +256,7 @@ func TestSecretRenews(t *testing.T) {
 	set(pair(), nil)
 	c.add(time.Minute)
 	assert.NotEqual(t, second.SerialNumber, e.served(t, authority, c).SerialNumber)
-	set(nil, nil)
+	set(nil, errors.New("the API server is away"))
 	c.add(time.Minute)
 	e.served(t, authority, c)
 	assert.Equal(t, 3, strings.Count(e.logged(), line), "again after a success")

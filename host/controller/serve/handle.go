@@ -104,14 +104,10 @@ func (h *handler) report(w http.ResponseWriter, r *http.Request, t target, beare
 	if err != nil {
 		return &InvalidError{"Machineadm-Sequence must be a number of 64 bits"}
 	}
-	limit := h.options.Limits.BodyBytes
-	if r.ContentLength > limit {
-		return &http.MaxBytesError{Limit: limit}
-	}
 	if err := h.work(r.Context(), func(ctx context.Context) error { return h.options.Backend.Authorize(ctx, t.of, bearer) }); err != nil {
 		return err
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.options.Limits.BodyBytes))
 	h.metrics.bytes.WithLabelValues(t.route, received).Add(float64(len(body)))
 	if err != nil {
 		return readError{err}

@@ -248,11 +248,12 @@ func TestDenialsForget(t *testing.T) {
 		for range 200 {
 			d.add(address(1))
 		}
-		for i := range 49 { // not enough to forget it
+		for i := range 60 { // not enough to forget it
 			d.add(address(1000 + i))
 		}
 		assert.True(t, d.exceeded(address(1)))
 		assert.False(t, d.exceeded(address(1000)))
+		assert.NotContains(t, d.recent, address(1))
 		for range 2 {
 			time.Sleep(11 * time.Second)
 			d.add(address(2000))
@@ -310,7 +311,14 @@ func TestShutdown(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e := newEndpoint(t, func(o *Options) { o.Limits.Work = time.Hour })
-				e.wait = func(context.Context) error { time.Sleep(c.work); return nil }
+				e.wait = func(ctx context.Context) error {
+					select {
+					case <-time.After(c.work):
+						return nil
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
 				p := pipes{make(chan net.Conn), make(chan struct{})}
 				ctx, stop := context.WithCancelCause(t.Context())
 				ended := make(chan error)
@@ -326,7 +334,6 @@ func TestShutdown(t *testing.T) {
 				require.NoError(t, <-ended)
 				assert.Equal(t, c.after, time.Since(begin).Truncate(time.Second))
 				<-p.closed
-				time.Sleep(c.work) // until the backend has ended
 			})
 		})
 	}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -21,7 +22,7 @@ const (
 	tooManyAddress = "address"
 )
 
-func newMetrics(registry prometheus.Registerer) (*metrics, error) {
+func newMetrics(registry prometheus.Registerer, certificates *Certificates) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "machineadm_server_requests_total",
@@ -36,7 +37,12 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			Help: "Connections that were closed unread, because too many were open in all or from one address.",
 		}, []string{"limit"}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.bytes, m.refused} {
+	// It renews the certificate, too, so that what is wrong with it does not wait for a machine.
+	expiry := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "machineadm_server_certificate_expiry_timestamp_seconds",
+		Help: "Unix time at which the certificate for machines ends.",
+	}, func() float64 { return float64(certificates.newest(context.Background()).pair.Leaf.NotAfter.Unix()) })
+	for _, c := range []prometheus.Collector{m.requests, m.bytes, m.refused, expiry} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register a metric: %w", err)
 		}

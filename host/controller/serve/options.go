@@ -19,7 +19,7 @@ type Options struct {
 	Releases string
 	Registry prometheus.Registerer
 	Log      logr.Logger
-	// Limits are DefaultLimits if they are zero.
+	// Limits are DefaultLimits if all are zero; to change one, begin with those.
 	Limits Limits
 }
 

@@ -35,7 +35,7 @@ func New(o Options) (*Server, error) {
 			return nil, fmt.Errorf("close the directory of releases: %w", err)
 		}
 	}
-	m, err := newMetrics(o.Registry)
+	m, err := newMetrics(o.Registry, o.Certificates)
 	if err != nil {
 		return nil, err
 	}
