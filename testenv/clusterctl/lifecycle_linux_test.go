@@ -120,7 +120,7 @@ func owned(t *testing.T, s *side) {
 	} {
 		require.Contains(t, objects, want)
 	}
-	others := []string{"Secret/left", "Secret/labelled", "Sysctl/later", "SysctlTemplate/later", "MachineBootstrapConfigTemplate/later"}
+	others := []string{"Secret/left", "Secret/labelled", "MachineBootstrapStorage/later", "Sysctl/later", "SysctlTemplate/later", "MachineBootstrapConfigTemplate/later"}
 	for name, o := range objects {
 		require.Equal(t, !slices.Contains(others, name), s.reaches(t, o), "%s: %v", name, o.GetOwnerReferences())
 	}

@@ -27,6 +27,9 @@ type options struct {
 	diagnostics                           flags.ManagerOptions
 }
 
+// off is an address at which nothing listens, as for the addresses of controller-runtime.
+const off = "0"
+
 func (o *options) flags() *pflag.FlagSet {
 	set := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	set.SortFlags = false
@@ -45,7 +48,7 @@ func (o *options) flags() *pflag.FlagSet {
 	set.IntVar(&o.burst, "kube-api-burst", 200, "requests to the management cluster in one burst")
 	set.Float32Var(&o.clusterQPS, "clustercache-client-qps", 20, "requests a second to each workload cluster")
 	set.IntVar(&o.clusterBurst, "clustercache-client-burst", 30, "requests to each workload cluster in one burst")
-	set.StringVar(&o.serverAddress, "server-address", "", "address at which machines fetch documents and send reports, such as :9443; empty for none")
+	set.StringVar(&o.serverAddress, "server-address", off, "address at which machines fetch documents and send reports, such as :9443; 0 for none")
 	set.StringVar(&o.serverURL, "server-url", "", "https://HOST[:PORT] by which machines reach --server-address")
 	set.StringVar(&o.serverCertificate, "server-certificate", "", "name of a Secret with the certificate for --server-url, in the namespace of the manager; empty for an authority of its own")
 	set.StringVar(&o.serverReleases, "server-releases", "", "directory of signed releases to serve to machines; empty for none")

@@ -34,7 +34,7 @@ const (
 
 // serve adds the endpoint for machines to the manager; nil if it is off.
 func (o *options) serve(ctx context.Context, mgr manager.Manager) (func() store.Endpoint, error) {
-	if o.serverAddress == "" && o.serverURL == "" && o.serverCertificate == "" && o.serverReleases == "" {
+	if o.serverAddress == off {
 		return nil, nil //nolint:nilnil // off is no error
 	}
 	host, err := o.serverHost()
@@ -76,13 +76,13 @@ func (o *options) serve(ctx context.Context, mgr manager.Manager) (func() store.
 
 // serverHost is the host of --server-url.
 func (o *options) serverHost() (string, error) {
-	if o.serverAddress == "" || o.serverURL == "" {
-		return "", errors.New("--server-address and --server-url belong together: give both, or none of the flags --server-*")
-	}
 	u, err := url.Parse(o.serverURL)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" ||
 		strings.ToLower(o.serverURL) != o.serverURL {
-		return "", fmt.Errorf("--server-url %q must be https://HOST[:PORT] in lower case", o.serverURL)
+		return "", fmt.Errorf("--server-url %q must be https://HOST[:PORT] in lower case, by which machines reach --server-address", o.serverURL)
+	}
+	if strings.HasSuffix(u.Hostname(), ".invalid") { // the default of the manifests
+		return "", errors.New("--server-url is not set: give https://HOST[:PORT] by which machines reach --server-address, with clusterctl in MACHINEADM_SERVER_URL")
 	}
 	return u.Hostname(), nil
 }

@@ -11,6 +11,8 @@ const KindMachineBootstrapStorage = "MachineBootstrapStorage"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=machinebootstrapstorages,scope=Namespaced,categories=cluster-api,shortName=mbs
+// +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1alpha1"
+// +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta1=v1alpha1"
 // +kubebuilder:metadata:labels="clusterctl.cluster.x-k8s.io/move="
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 type MachineBootstrapStorage struct {
