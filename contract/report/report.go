@@ -12,7 +12,7 @@ const (
 	Kind       = "RunReport"
 )
 
-// MaxBytes is the size of a report that is sent, as JSON. Errors alone can exceed it.
+// MaxBytes is the size of a report that is sent, as JSON. One error alone can exceed it.
 const MaxBytes = 256 << 10
 
 // Outcome is the result of a run, a document or a change.
@@ -94,7 +94,7 @@ type Report struct {
 	Host      Host       `json:"host"`
 	Errors    []Error    `json:"errors,omitempty"` // every error, once; the first decides the exit code
 	Documents []Document `json:"documents"`
-	// Trimmed marks the copy of a report that was too large to send: changes, warnings or documents are left out, errors never.
+	// Trimmed marks the copy of a report that was too large to send: changes, warnings, documents or the last errors are left out.
 	Trimmed bool `json:"trimmed,omitempty"`
 }
 

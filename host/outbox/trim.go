@@ -10,8 +10,8 @@ import (
 )
 
 // Trim returns a report as JSON of at most size bytes. Of a larger one it leaves out, until that is enough, the changes of the
-// documents without errors, those of all documents, the warnings, and the documents without errors. Errors stay, even if they
-// alone exceed size.
+// documents without errors, those of all documents, the warnings, the documents without errors, and the last errors. The first
+// error stays, even if it alone exceeds size.
 func Trim(r report.Report, size int) ([]byte, error) {
 	if r.Documents == nil {
 		r.Documents = []report.Document{}
@@ -50,8 +50,17 @@ func Trim(r report.Report, size int) ([]byte, error) {
 	} {
 		step()
 		if text, err = encode(r); err != nil || len(text) <= size {
-			break
+			return text, err
 		}
+	}
+	for len(r.Errors) > 1 && err == nil && len(text) > size {
+		r.Errors = r.Errors[:len(r.Errors)/2]
+		for i := range r.Documents {
+			d := &r.Documents[i]
+			d.Errors = slices.DeleteFunc(slices.Clone(d.Errors), func(index int) bool { return index >= len(r.Errors) })
+		}
+		r.Documents = slices.DeleteFunc(r.Documents, sound)
+		text, err = encode(r)
 	}
 	return text, err
 }

@@ -62,7 +62,7 @@ func TestTrim(t *testing.T) {
 	assert.Equal(t, string(want), all.String())
 }
 
-// TestTrimLarge: the largest stream fits, except for its errors, and the report of the caller is as before.
+// TestTrimLarge: the largest stream fits, with so many errors as do, and the report of the caller is as before.
 func TestTrimLarge(t *testing.T) {
 	t.Parallel()
 	r := sent()
@@ -83,13 +83,24 @@ func TestTrimLarge(t *testing.T) {
 	assert.True(t, got.Trimmed)
 	assert.Equal(t, r.Errors, got.Errors)
 
-	for range 5000 {
+	for i := range 5000 { // each of a document of its own
 		r.Errors = append(r.Errors, r.Errors[0])
+		r.Documents = append(r.Documents, report.Document{Index: i + 20000, Kind: "Noop", Name: "d", Outcome: report.Failed, Errors: []int{i + 1}})
 	}
+	got = report.Report{}
 	text, err = Trim(r, report.MaxBytes)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &got))
-	assert.Equal(t, r.Errors, got.Errors, "errors never go")
+	assert.LessOrEqual(t, len(text), report.MaxBytes)
+	assert.Greater(t, len(got.Errors), 500)
+	assert.Equal(t, r.Errors[0], got.Errors[0], "it decides the exit code")
+	assert.Len(t, r.Errors, 5001)
+	for _, d := range got.Documents {
+		assert.NotEmpty(t, d.Errors)
+		for _, index := range d.Errors {
+			assert.Less(t, index, len(got.Errors))
+		}
+	}
 }
 
 func TestTrimOfARefusedRun(t *testing.T) {

@@ -38,7 +38,7 @@ func definitions(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinit
 		fromYAML(t, text, d)
 		all[d.Spec.Names.Kind] = d
 	}
-	require.Len(t, all, 2*len(contract.MachineKinds())+2)
+	require.Len(t, all, 2*len(contract.MachineKinds())+3)
 	return all
 }
 
