@@ -14,6 +14,8 @@ const tokenTTL = 2 * time.Minute
 func TestInputs(t *testing.T) {
 	t.Parallel() // beside TestBeside and TestFailover: all three wait most of their time
 	r := light(t, inputsFlags()...)
+	t.Run("unserved", r.unserved)
+	r.serve(t, inputsFlags()...)
 	t.Run("unidentified", r.unidentified)
 	t.Run("bad input", r.badInput)
 	t.Run("refused", r.refused)

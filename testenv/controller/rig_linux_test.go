@@ -37,8 +37,8 @@ type rig struct {
 	workload string
 	binary   string
 	manager  *management.Process
-	// health and metrics are addresses of the manager.
-	health, metrics string
+	// health, metrics and server are addresses of the manager.
+	health, metrics, server string
 	// namespace is that of the objects that a test makes itself.
 	namespace string
 	// ca is the authority of clusters that a test makes itself.

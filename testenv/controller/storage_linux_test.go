@@ -34,16 +34,8 @@ const storedSecret = "canary-in-a-storage-4d1f"
 // storage: documents lie at the manager's endpoint, a machine with its token gets them until it has a node, and what it reports becomes a
 // condition.
 func (r *rig) storage(t *testing.T) {
-	r.put(t, secret("stored-password", map[string]string{"value": storedSecret}))
-	r.storing(t, "stored", map[string]any{"report": map[string]any{"deadline": "1h"}})
-	r.machine(t, "light", "unserved", referringTo("stored"))
-	r.condition(t, bootstrap.ConditionReady, "False", "start it with --server-address and --server-url", "unserved")
-	r.manager.Stop(t)
-	address := r.Address(t)
-	serving := []string{"--server-address=" + address, "--server-url=https://" + address}
-	r.run(t, append(inputsFlags(), serving...)...)
+	address := r.server
 	r.awaitData(t, "unserved")
-
 	r.machine(t, "light", "served", referringTo("stored"))
 	m := r.reference(t, "served")
 	t.Run("documents", func(t *testing.T) { r.documents(t, m) })
@@ -52,6 +44,22 @@ func (r *rig) storage(t *testing.T) {
 	t.Run("second replica", func(t *testing.T) { r.replica(t, m, address) })
 	t.Run("removed", func(t *testing.T) { r.removed(t, m) })
 	t.Run("refused", r.unstored)
+}
+
+// unserved: a manager without an endpoint makes no data that refers to it.
+func (r *rig) unserved(t *testing.T) {
+	r.put(t, secret("stored-password", map[string]string{"value": storedSecret}))
+	r.storing(t, "stored", map[string]any{"report": map[string]any{"deadline": "1h"}})
+	r.machine(t, "light", "unserved", referringTo("stored"))
+	r.condition(t, bootstrap.ConditionReady, "False", "start it with --server-address and --server-url", "unserved")
+}
+
+// serve starts the manager again, with an endpoint.
+func (r *rig) serve(t *testing.T, arguments ...string) {
+	t.Helper()
+	r.manager.Stop(t)
+	r.server = r.Address(t)
+	r.run(t, append(arguments, "--server-address="+r.server, "--server-url=https://"+r.server)...)
 }
 
 // storing makes a storage.
