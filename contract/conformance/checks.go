@@ -23,12 +23,12 @@ func checksOfAnswers() []Check {
 				"in root/ and expect/, and no name in a directory of these; other paths are not watched",
 		},
 		{
-			Name: "describe", Clause: "N-1, N-2, N-3, N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40", of: everyone, run: describes,
+			Name: "describe", Clause: "N-1, N-2, N-3, N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40, P-53", of: everyone, run: describes,
 			Says: "Describe names the provider and the kind as the binary's file does, a version, the phase and the secret fields of " +
 				"the case's kind, its capabilities, and sends a JSON schema only when it is asked to",
 		},
 		{
-			Name: outcomeName, Clause: "P-19, P-20, P-21, P-25, P-26, P-31, G-9, E-1, E-2, E-7, E-10, E-11", run: outcome,
+			Name: outcomeName, Clause: "P-19, P-20, P-21, P-25, P-26, P-31, P-54, G-9, E-1, E-2, E-7, E-10, E-11", run: outcome,
 			Says: "Plan, Apply and Plan again end as the case expects, and a second Apply does nothing",
 		},
 		{

@@ -66,7 +66,11 @@ type fault struct {
 }
 
 // Violation is an error at a field of a document. Document.Locate returns its position.
-type Violation struct{ Field, Message, Hint string }
+type Violation struct {
+	Field, Message, Hint string
+	// Needs is the id of the claim of another document that can resolve a Precondition; with a colon at its end any such claim.
+	Needs string
+}
 
 // Join joins the violations of Unmarshal with those of the caller's validation of the decoded value. It omits consequences
 // of a decoding error: violations of the same field, of a part of it, or of a mapping or list that contains it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -43,10 +44,17 @@ func receivedDescription(answer *pb.DescribeResponse) (Description, error) {
 			return Description{}, breach("P-31", "the JSON schema of the kind %s is larger than %d bytes", k.Kind, MaxSchemaBytes)
 		case len(k.SecretFields) > MaxNames:
 			return Description{}, breach("P-31", "the kind %s lists %d secret fields, more than %d", k.Kind, len(k.SecretFields), MaxNames)
+		case len(k.Provides) > MaxNames:
+			return Description{}, breach("P-31", "the kind %s provides %d ids, more than %d", k.Kind, len(k.Provides), MaxNames)
+		case slices.ContainsFunc(k.Provides, func(id string) bool { return !beginsClaim(id) }):
+			return Description{}, breach("P-53", "the kind %s provides what is no beginning of the id of a claim", k.Kind)
 		}
 	}
 	return d, nil
 }
+
+// beginsClaim reports whether a text is the id of a claim or a beginning of ids.
+func beginsClaim(id string) bool { return regexp.MustCompile(`^[a-z][a-z0-9-]*:`).MatchString(id) }
 
 // receivedPlan converts and checks an answer of Plan.
 func receivedPlan(answer *pb.PlanResponse, keyed, listing bool) (Plan, error) {
@@ -142,6 +150,16 @@ func received(d *pb.ErrorDetail) *Error {
 		broken := breach("E-7", "an error of the code %s has neither a message nor violations", e.Code)
 		broken.Detail = e.Detail
 		return broken
+	}
+	for i, v := range e.Violations {
+		switch {
+		case e.Code != CodePrecondition:
+			e.Violations[i].Needs = ""
+		case v.Needs != "" && !beginsClaim(v.Needs):
+			broken := breach("P-54", "a Precondition needs what is no id of a claim")
+			broken.Detail = e.Detail
+			return broken
+		}
 	}
 	if more := len(e.Violations) - MaxViolations; more > 0 {
 		e.Violations = append(e.Violations[:MaxViolations:MaxViolations],

@@ -157,6 +157,10 @@ func TestWrongAnswers(t *testing.T) {
 		"a listed change without a request": {answer: &pb.PlanResponse{Changes: []*pb.Change{{Id: "a", Summary: "x", Listed: true}}}, clause: "P-50", says: "does not ask for them"},
 		"without a reason, of the document": {failure: &pb.ErrorDetail{Code: pb.Code_CODE_INVALID_CONFIG}, clause: "E-7", says: "InvalidConfig has neither a message nor violations"},
 		"without a reason, of the machine":  {failure: &pb.ErrorDetail{Code: pb.Code_CODE_PRECONDITION, Hint: "x"}, clause: "E-7", says: "Precondition has neither"},
+		"a need that is no id": {
+			failure: &pb.ErrorDetail{Code: pb.Code_CODE_PRECONDITION, Message: "x", Violations: []*pb.Violation{{Message: "x", Needs: "kubelet"}}},
+			clause:  "P-54", says: "no id of a claim",
+		},
 		"an error that contradicts itself": {
 			failure: &pb.ErrorDetail{Code: pb.Code_CODE_PRECONDITION, Message: "x", Claims: []*pb.Claim{{Id: "a", Digest: digest}, {Id: "a", Digest: other}}},
 			clause:  "P-32", says: "twice",
@@ -179,6 +183,10 @@ func TestWrongAnswers(t *testing.T) {
 func TestWrongDescriptions(t *testing.T) {
 	t.Parallel()
 	kind := &pb.Kind{ApiVersion: "a/v1", Kind: "K"}
+	providing := func(ids ...string) *pb.DescribeResponse {
+		kind := &pb.Kind{ApiVersion: "a/v1", Kind: "K", Provides: &pb.Provides{Ids: ids}}
+		return &pb.DescribeResponse{Name: "n", Version: "1", Kinds: []*pb.Kind{kind}}
+	}
 	for name, tt := range map[string]struct {
 		answer       *pb.DescribeResponse
 		clause, says string
@@ -188,6 +196,8 @@ func TestWrongDescriptions(t *testing.T) {
 		"no kind":            {answer: &pb.DescribeResponse{Name: "n", Version: "1", Kinds: []*pb.Kind{kind, {ApiVersion: "a/v1"}}}, clause: "P-11", says: "a kind without"},
 		"many kinds":         {answer: &pb.DescribeResponse{Name: "n", Version: "1", Kinds: make([]*pb.Kind, 1001)}, clause: "P-31", says: "1001 kinds"},
 		"many secret fields": {answer: &pb.DescribeResponse{Name: "n", Version: "1", Kinds: []*pb.Kind{{ApiVersion: "a", Kind: "K", SecretFields: make([]string, 1001)}}}, clause: "P-31", says: "1001 secret fields"},
+		"many ids":           {answer: providing(make([]string, 1001)...), clause: "P-31", says: "provides 1001 ids"},
+		"no id":              {answer: providing("sysctl:", "Sysctl"), clause: "P-53", says: "the kind K provides what is no beginning"},
 		"a schema of 2 MiB":  {answer: &pb.DescribeResponse{Name: "n", Version: "1", Kinds: []*pb.Kind{{ApiVersion: "a", Kind: "K", JsonSchema: make([]byte, 2<<20)}}}, clause: "P-31", says: "the JSON schema of the kind K"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,7 +34,7 @@ func descriptionToPB(d Description) *pb.DescribeResponse {
 	for _, k := range d.Kinds {
 		out.Kinds = append(out.Kinds, &pb.Kind{
 			ApiVersion: k.APIVersion, Kind: k.Kind, JsonSchema: k.JSONSchema, SecretFields: k.SecretFields,
-			Phase: map[Phase]pb.Phase{
+			Provides: providesToPB(k.Provides), Phase: map[Phase]pb.Phase{
 				PhasePreparation: pb.Phase_PHASE_PREPARATION, PhaseProvisioning: pb.Phase_PHASE_PROVISIONING,
 			}[k.Phase],
 		})
@@ -54,12 +54,26 @@ func descriptionFromPB(d *pb.DescribeResponse) Description {
 	for _, k := range d.GetKinds() {
 		out.Kinds = append(out.Kinds, Kind{
 			APIVersion: k.GetApiVersion(), Kind: k.GetKind(), JSONSchema: k.GetJsonSchema(), SecretFields: k.GetSecretFields(),
-			Phase: map[pb.Phase]Phase{
+			Provides: providesFromPB(k.GetProvides()), Phase: map[pb.Phase]Phase{
 				pb.Phase_PHASE_PREPARATION: PhasePreparation, pb.Phase_PHASE_PROVISIONING: PhaseProvisioning,
 			}[k.GetPhase()],
 		})
 	}
 	return out
+}
+
+func providesToPB(ids []string) *pb.Provides {
+	if ids == nil {
+		return nil
+	}
+	return &pb.Provides{Ids: ids}
+}
+
+func providesFromPB(p *pb.Provides) []string {
+	if p == nil {
+		return nil
+	}
+	return append([]string{}, p.GetIds()...)
 }
 
 func rebootToPB(r Reboot) pb.Reboot {
@@ -202,7 +216,7 @@ func errorToPB(e *Error) *pb.ErrorDetail {
 	}
 	for _, v := range e.Violations {
 		out.Violations = append(out.Violations,
-			&pb.Violation{Field: clean(v.Field), Message: clean(v.Message), Hint: clean(v.Hint)})
+			&pb.Violation{Field: clean(v.Field), Message: clean(v.Message), Hint: clean(v.Hint), Needs: clean(v.Needs)})
 	}
 	return out
 }
@@ -229,7 +243,7 @@ func errorFromPB(d *pb.ErrorDetail) *Error {
 	}
 	for _, v := range d.GetViolations() {
 		e.Violations = append(e.Violations,
-			document.Violation{Field: v.GetField(), Message: v.GetMessage(), Hint: v.GetHint()})
+			document.Violation{Field: v.GetField(), Message: v.GetMessage(), Hint: v.GetHint(), Needs: v.GetNeeds()})
 	}
 	return e
 }

@@ -98,6 +98,9 @@ type Kind struct {
 	JSONSchema []byte // optional; only if DescribeRequest.JSONSchema is set
 	// SecretFields are field paths, with [] for any element of a list or map: "spec.registries[].auth.password".
 	SecretFields []string
+	// Provides are beginnings of ids of claims: what documents give to later ones beside files that their plans list, "file:" for these. A
+	// kind that says it also names what its Preconditions need. Nil: anything.
+	Provides []string
 }
 
 // DescribeRequest is the machine that a plugin is described for, and the runtime that asks.

@@ -19,6 +19,9 @@ func full(code pluginv1.Code) *pluginv1.Error {
 		Facts:      map[string]string{"exitCode": "1", "phase": "preflight"},
 		Violations: []document.Violation{{Field: "spec.a[0]", Message: "is wrong", Hint: "correct it"}, {Field: "spec.b"}},
 	}
+	if code == pluginv1.CodePrecondition {
+		e.Violations[1].Needs = "unit:a.service#running"
+	}
 	if code == pluginv1.CodeRetry {
 		e.RetryAfter = 1500 * time.Millisecond
 	}
@@ -91,8 +94,9 @@ func TestEverythingArrives(t *testing.T) {
 		Name: "n", Version: "v", Fitness: pluginv1.FitnessActive, FitnessReason: "r",
 		Distributions: []string{"debian"},
 		Kinds: []pluginv1.Kind{
-			{APIVersion: "a/v1", Kind: "K", Phase: pluginv1.PhaseProvisioning, JSONSchema: []byte("{}"), SecretFields: []string{"spec.a[].b"}},
+			{APIVersion: "a/v1", Kind: "K", Phase: pluginv1.PhaseProvisioning, JSONSchema: []byte("{}"), SecretFields: []string{"spec.a[].b"}, Provides: []string{"sysctl:"}},
 			{APIVersion: "a/v1", Kind: "L", Phase: pluginv1.PhasePreparation},
+			{APIVersion: "a/v1", Kind: "M", Phase: pluginv1.PhasePreparation, Provides: []string{}},
 		},
 	}
 	request := pluginv1.Request{Document: []byte("{}"), Root: "/image", StateDir: "/state", Target: target.Target{

@@ -19,6 +19,12 @@ func noSecretFields(d *pluginv1.Description) {
 	}
 }
 
+func vague(d *pluginv1.Description) {
+	for i := range d.Kinds {
+		d.Kinds[i].Provides = []string{"packages"}
+	}
+}
+
 func everywhere(d *pluginv1.Description) { d.Distributions = []string{"debian", "Debian GNU/Linux"} }
 
 func schemaUnasked(request, response any, err error) (any, error) {

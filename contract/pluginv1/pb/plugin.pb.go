@@ -544,7 +544,9 @@ type Kind struct {
 	JsonSchema []byte `protobuf:"bytes,4,opt,name=json_schema,json=jsonSchema,proto3" json:"json_schema,omitempty"`
 	// Field paths of the secrets in the document, with [] for any element of a list and of a map, for example
 	// "spec.registries[].auth.password".
-	SecretFields  []string `protobuf:"bytes,5,rep,name=secret_fields,json=secretFields,proto3" json:"secret_fields,omitempty"`
+	SecretFields []string `protobuf:"bytes,5,rep,name=secret_fields,json=secretFields,proto3" json:"secret_fields,omitempty"`
+	// What documents of the kind give to later ones. Absent for a kind that does not say it: then anything.
+	Provides      *Provides `protobuf:"bytes,6,opt,name=provides,proto3" json:"provides,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -614,6 +616,60 @@ func (x *Kind) GetSecretFields() []string {
 	return nil
 }
 
+func (x *Kind) GetProvides() *Provides {
+	if x != nil {
+		return x.Provides
+	}
+	return nil
+}
+
+// Provides names what documents of a kind give to later ones, beside the files that their plans list, and declares that their Preconditions
+// name what such documents can give them (Violation.needs).
+type Provides struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Beginnings of ids of claims, for example "sysctl:"; "file:" for files that a plan lists.
+	Ids           []string `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Provides) Reset() {
+	*x = Provides{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Provides) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Provides) ProtoMessage() {}
+
+func (x *Provides) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Provides.ProtoReflect.Descriptor instead.
+func (*Provides) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Provides) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
 type PlanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The whole document as JSON (UTF-8).
@@ -635,7 +691,7 @@ type PlanRequest struct {
 
 func (x *PlanRequest) Reset() {
 	*x = PlanRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[4]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -647,7 +703,7 @@ func (x *PlanRequest) String() string {
 func (*PlanRequest) ProtoMessage() {}
 
 func (x *PlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[4]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -660,7 +716,7 @@ func (x *PlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRequest.ProtoReflect.Descriptor instead.
 func (*PlanRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{4}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PlanRequest) GetDocument() []byte {
@@ -726,7 +782,7 @@ type PlanResponse struct {
 
 func (x *PlanResponse) Reset() {
 	*x = PlanResponse{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[5]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -738,7 +794,7 @@ func (x *PlanResponse) String() string {
 func (*PlanResponse) ProtoMessage() {}
 
 func (x *PlanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[5]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -751,7 +807,7 @@ func (x *PlanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanResponse.ProtoReflect.Descriptor instead.
 func (*PlanResponse) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{5}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PlanResponse) GetChanges() []*Change {
@@ -803,7 +859,7 @@ type PlannedFile struct {
 
 func (x *PlannedFile) Reset() {
 	*x = PlannedFile{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[6]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -815,7 +871,7 @@ func (x *PlannedFile) String() string {
 func (*PlannedFile) ProtoMessage() {}
 
 func (x *PlannedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[6]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -828,7 +884,7 @@ func (x *PlannedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedFile.ProtoReflect.Descriptor instead.
 func (*PlannedFile) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{6}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PlannedFile) GetPath() string {
@@ -905,7 +961,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[7]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +973,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[7]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +986,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{7}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Claim) GetId() string {
@@ -981,7 +1037,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[8]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -993,7 +1049,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[8]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1006,7 +1062,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{8}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Change) GetId() string {
@@ -1062,7 +1118,7 @@ type Warning struct {
 
 func (x *Warning) Reset() {
 	*x = Warning{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[9]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1130,7 @@ func (x *Warning) String() string {
 func (*Warning) ProtoMessage() {}
 
 func (x *Warning) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[9]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1143,7 @@ func (x *Warning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Warning.ProtoReflect.Descriptor instead.
 func (*Warning) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{9}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Warning) GetField() string {
@@ -1120,7 +1176,7 @@ type ApplyRequest struct {
 
 func (x *ApplyRequest) Reset() {
 	*x = ApplyRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[10]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1188,7 @@ func (x *ApplyRequest) String() string {
 func (*ApplyRequest) ProtoMessage() {}
 
 func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[10]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1201,7 @@ func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyRequest.ProtoReflect.Descriptor instead.
 func (*ApplyRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{10}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ApplyRequest) GetDocument() []byte {
@@ -1206,7 +1262,7 @@ type ApplyEvent struct {
 
 func (x *ApplyEvent) Reset() {
 	*x = ApplyEvent{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[11]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1218,7 +1274,7 @@ func (x *ApplyEvent) String() string {
 func (*ApplyEvent) ProtoMessage() {}
 
 func (x *ApplyEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[11]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1231,7 +1287,7 @@ func (x *ApplyEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyEvent.ProtoReflect.Descriptor instead.
 func (*ApplyEvent) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{11}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ApplyEvent) GetEvent() isApplyEvent_Event {
@@ -1330,7 +1386,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[12]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1342,7 +1398,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[12]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1355,7 +1411,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{12}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Started) GetChange() *Change {
@@ -1375,7 +1431,7 @@ type Changed struct {
 
 func (x *Changed) Reset() {
 	*x = Changed{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[13]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1443,7 @@ func (x *Changed) String() string {
 func (*Changed) ProtoMessage() {}
 
 func (x *Changed) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[13]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1456,7 @@ func (x *Changed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Changed.ProtoReflect.Descriptor instead.
 func (*Changed) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{13}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Changed) GetId() string {
@@ -1423,7 +1479,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[14]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1491,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[14]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1504,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{14}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Progress) GetId() string {
@@ -1487,7 +1543,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[15]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +1555,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[15]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +1568,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{15}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Finished) GetError() *ErrorDetail {
@@ -1544,7 +1600,7 @@ type StopRequest struct {
 
 func (x *StopRequest) Reset() {
 	*x = StopRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[16]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1556,7 +1612,7 @@ func (x *StopRequest) String() string {
 func (*StopRequest) ProtoMessage() {}
 
 func (x *StopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[16]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1569,7 +1625,7 @@ func (x *StopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRequest.ProtoReflect.Descriptor instead.
 func (*StopRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{16}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 type StopResponse struct {
@@ -1580,7 +1636,7 @@ type StopResponse struct {
 
 func (x *StopResponse) Reset() {
 	*x = StopResponse{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[17]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1592,7 +1648,7 @@ func (x *StopResponse) String() string {
 func (*StopResponse) ProtoMessage() {}
 
 func (x *StopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[17]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1605,7 +1661,7 @@ func (x *StopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopResponse.ProtoReflect.Descriptor instead.
 func (*StopResponse) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{17}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 // ErrorDetail travels as a detail of a gRPC status (Describe, Plan) or in Finished (Apply).
@@ -1636,7 +1692,7 @@ type ErrorDetail struct {
 
 func (x *ErrorDetail) Reset() {
 	*x = ErrorDetail{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[18]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1704,7 @@ func (x *ErrorDetail) String() string {
 func (*ErrorDetail) ProtoMessage() {}
 
 func (x *ErrorDetail) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[18]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1717,7 @@ func (x *ErrorDetail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorDetail.ProtoReflect.Descriptor instead.
 func (*ErrorDetail) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{18}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ErrorDetail) GetCode() Code {
@@ -1735,17 +1791,20 @@ func (x *ErrorDetail) GetWarnings() []*Warning {
 }
 
 type Violation struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Field         string                 `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	Hint          string                 `protobuf:"bytes,3,opt,name=hint,proto3" json:"hint,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Field   string                 `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
+	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	Hint    string                 `protobuf:"bytes,3,opt,name=hint,proto3" json:"hint,omitempty"`
+	// CODE_PRECONDITION of Plan: the id of the claim of another document that can resolve it, for example "sysctl:net.ipv4.ip_forward";
+	// with a colon at its end any such claim. Empty for files and what no document claims.
+	Needs         string `protobuf:"bytes,4,opt,name=needs,proto3" json:"needs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Violation) Reset() {
 	*x = Violation{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[19]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +1816,7 @@ func (x *Violation) String() string {
 func (*Violation) ProtoMessage() {}
 
 func (x *Violation) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[19]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +1829,7 @@ func (x *Violation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Violation.ProtoReflect.Descriptor instead.
 func (*Violation) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{19}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Violation) GetField() string {
@@ -1794,6 +1853,13 @@ func (x *Violation) GetHint() string {
 	return ""
 }
 
+func (x *Violation) GetNeeds() string {
+	if x != nil {
+		return x.Needs
+	}
+	return ""
+}
+
 type FetchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The whole RemoteConfig document as JSON (UTF-8).
@@ -1811,7 +1877,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[20]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1823,7 +1889,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[20]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1836,7 +1902,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{20}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FetchRequest) GetDocument() []byte {
@@ -1888,7 +1954,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[21]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +1966,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[21]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +1979,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{21}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Chunk) GetPart() isChunk_Part {
@@ -1969,7 +2035,7 @@ type Begin struct {
 
 func (x *Begin) Reset() {
 	*x = Begin{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[22]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1981,7 +2047,7 @@ func (x *Begin) String() string {
 func (*Begin) ProtoMessage() {}
 
 func (x *Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[22]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1994,7 +2060,7 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{22}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Begin) GetRevision() string {
@@ -2021,7 +2087,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[23]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2033,7 +2099,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[23]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2046,7 +2112,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{23}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReportRequest) GetDocument() []byte {
@@ -2092,7 +2158,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[24]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2104,7 +2170,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[24]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2117,7 +2183,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{24}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 type PassphraseRequest struct {
@@ -2135,7 +2201,7 @@ type PassphraseRequest struct {
 
 func (x *PassphraseRequest) Reset() {
 	*x = PassphraseRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[25]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2213,7 @@ func (x *PassphraseRequest) String() string {
 func (*PassphraseRequest) ProtoMessage() {}
 
 func (x *PassphraseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[25]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2226,7 @@ func (x *PassphraseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PassphraseRequest.ProtoReflect.Descriptor instead.
 func (*PassphraseRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{25}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PassphraseRequest) GetDocument() []byte {
@@ -2201,7 +2267,7 @@ type PassphraseResponse struct {
 
 func (x *PassphraseResponse) Reset() {
 	*x = PassphraseResponse{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[26]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2213,7 +2279,7 @@ func (x *PassphraseResponse) String() string {
 func (*PassphraseResponse) ProtoMessage() {}
 
 func (x *PassphraseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[26]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2226,7 +2292,7 @@ func (x *PassphraseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PassphraseResponse.ProtoReflect.Descriptor instead.
 func (*PassphraseResponse) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{26}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PassphraseResponse) GetPassphrase() []byte {
@@ -2249,7 +2315,7 @@ type NewPassphraseRequest struct {
 
 func (x *NewPassphraseRequest) Reset() {
 	*x = NewPassphraseRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[27]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2261,7 +2327,7 @@ func (x *NewPassphraseRequest) String() string {
 func (*NewPassphraseRequest) ProtoMessage() {}
 
 func (x *NewPassphraseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[27]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2274,7 +2340,7 @@ func (x *NewPassphraseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewPassphraseRequest.ProtoReflect.Descriptor instead.
 func (*NewPassphraseRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{27}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NewPassphraseRequest) GetKey() string {
@@ -2309,7 +2375,7 @@ type NewPassphraseResponse struct {
 
 func (x *NewPassphraseResponse) Reset() {
 	*x = NewPassphraseResponse{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[28]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2321,7 +2387,7 @@ func (x *NewPassphraseResponse) String() string {
 func (*NewPassphraseResponse) ProtoMessage() {}
 
 func (x *NewPassphraseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[28]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2334,7 +2400,7 @@ func (x *NewPassphraseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewPassphraseResponse.ProtoReflect.Descriptor instead.
 func (*NewPassphraseResponse) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{28}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *NewPassphraseResponse) GetPassphrase() []byte {
@@ -2378,7 +2444,7 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\afitness\x18\x04 \x01(\x0e2\x1d.machineadm.plugin.v1.FitnessR\afitness\x12%\n" +
 	"\x0efitness_reason\x18\x05 \x01(\tR\rfitnessReason\x12\"\n" +
 	"\fcapabilities\x18\x06 \x03(\tR\fcapabilities\x12$\n" +
-	"\rdistributions\x18\a \x03(\tR\rdistributions\"\xb4\x01\n" +
+	"\rdistributions\x18\a \x03(\tR\rdistributions\"\xf0\x01\n" +
 	"\x04Kind\x12\x1f\n" +
 	"\vapi_version\x18\x01 \x01(\tR\n" +
 	"apiVersion\x12\x12\n" +
@@ -2386,7 +2452,10 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\x05phase\x18\x03 \x01(\x0e2\x1b.machineadm.plugin.v1.PhaseR\x05phase\x12\x1f\n" +
 	"\vjson_schema\x18\x04 \x01(\fR\n" +
 	"jsonSchema\x12#\n" +
-	"\rsecret_fields\x18\x05 \x03(\tR\fsecretFields\"\x85\x02\n" +
+	"\rsecret_fields\x18\x05 \x03(\tR\fsecretFields\x12:\n" +
+	"\bprovides\x18\x06 \x01(\v2\x1e.machineadm.plugin.v1.ProvidesR\bprovides\"\x1c\n" +
+	"\bProvides\x12\x10\n" +
+	"\x03ids\x18\x01 \x03(\tR\x03ids\"\x85\x02\n" +
 	"\vPlanRequest\x12\x1a\n" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\x12\x12\n" +
 	"\x04root\x18\x02 \x01(\tR\x04root\x124\n" +
@@ -2473,11 +2542,12 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\n" +
 	"FactsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"O\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"e\n" +
 	"\tViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
-	"\x04hint\x18\x03 \x01(\tR\x04hint\"\xda\x01\n" +
+	"\x04hint\x18\x03 \x01(\tR\x04hint\x12\x14\n" +
+	"\x05needs\x18\x04 \x01(\tR\x05needs\"\xda\x01\n" +
 	"\fFetchRequest\x12\x1a\n" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\x124\n" +
 	"\x06target\x18\x02 \x01(\v2\x1c.machineadm.plugin.v1.TargetR\x06target\x12\x1b\n" +
@@ -2565,7 +2635,7 @@ func file_contract_pluginv1_pb_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_contract_pluginv1_pb_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_contract_pluginv1_pb_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_contract_pluginv1_pb_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_contract_pluginv1_pb_plugin_proto_goTypes = []any{
 	(Phase)(0),                    // 0: machineadm.plugin.v1.Phase
 	(Fitness)(0),                  // 1: machineadm.plugin.v1.Fitness
@@ -2575,91 +2645,93 @@ var file_contract_pluginv1_pb_plugin_proto_goTypes = []any{
 	(*DescribeRequest)(nil),       // 5: machineadm.plugin.v1.DescribeRequest
 	(*DescribeResponse)(nil),      // 6: machineadm.plugin.v1.DescribeResponse
 	(*Kind)(nil),                  // 7: machineadm.plugin.v1.Kind
-	(*PlanRequest)(nil),           // 8: machineadm.plugin.v1.PlanRequest
-	(*PlanResponse)(nil),          // 9: machineadm.plugin.v1.PlanResponse
-	(*PlannedFile)(nil),           // 10: machineadm.plugin.v1.PlannedFile
-	(*Claim)(nil),                 // 11: machineadm.plugin.v1.Claim
-	(*Change)(nil),                // 12: machineadm.plugin.v1.Change
-	(*Warning)(nil),               // 13: machineadm.plugin.v1.Warning
-	(*ApplyRequest)(nil),          // 14: machineadm.plugin.v1.ApplyRequest
-	(*ApplyEvent)(nil),            // 15: machineadm.plugin.v1.ApplyEvent
-	(*Started)(nil),               // 16: machineadm.plugin.v1.Started
-	(*Changed)(nil),               // 17: machineadm.plugin.v1.Changed
-	(*Progress)(nil),              // 18: machineadm.plugin.v1.Progress
-	(*Finished)(nil),              // 19: machineadm.plugin.v1.Finished
-	(*StopRequest)(nil),           // 20: machineadm.plugin.v1.StopRequest
-	(*StopResponse)(nil),          // 21: machineadm.plugin.v1.StopResponse
-	(*ErrorDetail)(nil),           // 22: machineadm.plugin.v1.ErrorDetail
-	(*Violation)(nil),             // 23: machineadm.plugin.v1.Violation
-	(*FetchRequest)(nil),          // 24: machineadm.plugin.v1.FetchRequest
-	(*Chunk)(nil),                 // 25: machineadm.plugin.v1.Chunk
-	(*Begin)(nil),                 // 26: machineadm.plugin.v1.Begin
-	(*ReportRequest)(nil),         // 27: machineadm.plugin.v1.ReportRequest
-	(*ReportResponse)(nil),        // 28: machineadm.plugin.v1.ReportResponse
-	(*PassphraseRequest)(nil),     // 29: machineadm.plugin.v1.PassphraseRequest
-	(*PassphraseResponse)(nil),    // 30: machineadm.plugin.v1.PassphraseResponse
-	(*NewPassphraseRequest)(nil),  // 31: machineadm.plugin.v1.NewPassphraseRequest
-	(*NewPassphraseResponse)(nil), // 32: machineadm.plugin.v1.NewPassphraseResponse
-	nil,                           // 33: machineadm.plugin.v1.ErrorDetail.FactsEntry
-	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
+	(*Provides)(nil),              // 8: machineadm.plugin.v1.Provides
+	(*PlanRequest)(nil),           // 9: machineadm.plugin.v1.PlanRequest
+	(*PlanResponse)(nil),          // 10: machineadm.plugin.v1.PlanResponse
+	(*PlannedFile)(nil),           // 11: machineadm.plugin.v1.PlannedFile
+	(*Claim)(nil),                 // 12: machineadm.plugin.v1.Claim
+	(*Change)(nil),                // 13: machineadm.plugin.v1.Change
+	(*Warning)(nil),               // 14: machineadm.plugin.v1.Warning
+	(*ApplyRequest)(nil),          // 15: machineadm.plugin.v1.ApplyRequest
+	(*ApplyEvent)(nil),            // 16: machineadm.plugin.v1.ApplyEvent
+	(*Started)(nil),               // 17: machineadm.plugin.v1.Started
+	(*Changed)(nil),               // 18: machineadm.plugin.v1.Changed
+	(*Progress)(nil),              // 19: machineadm.plugin.v1.Progress
+	(*Finished)(nil),              // 20: machineadm.plugin.v1.Finished
+	(*StopRequest)(nil),           // 21: machineadm.plugin.v1.StopRequest
+	(*StopResponse)(nil),          // 22: machineadm.plugin.v1.StopResponse
+	(*ErrorDetail)(nil),           // 23: machineadm.plugin.v1.ErrorDetail
+	(*Violation)(nil),             // 24: machineadm.plugin.v1.Violation
+	(*FetchRequest)(nil),          // 25: machineadm.plugin.v1.FetchRequest
+	(*Chunk)(nil),                 // 26: machineadm.plugin.v1.Chunk
+	(*Begin)(nil),                 // 27: machineadm.plugin.v1.Begin
+	(*ReportRequest)(nil),         // 28: machineadm.plugin.v1.ReportRequest
+	(*ReportResponse)(nil),        // 29: machineadm.plugin.v1.ReportResponse
+	(*PassphraseRequest)(nil),     // 30: machineadm.plugin.v1.PassphraseRequest
+	(*PassphraseResponse)(nil),    // 31: machineadm.plugin.v1.PassphraseResponse
+	(*NewPassphraseRequest)(nil),  // 32: machineadm.plugin.v1.NewPassphraseRequest
+	(*NewPassphraseResponse)(nil), // 33: machineadm.plugin.v1.NewPassphraseResponse
+	nil,                           // 34: machineadm.plugin.v1.ErrorDetail.FactsEntry
+	(*durationpb.Duration)(nil),   // 35: google.protobuf.Duration
 }
 var file_contract_pluginv1_pb_plugin_proto_depIdxs = []int32{
 	4,  // 0: machineadm.plugin.v1.DescribeRequest.target:type_name -> machineadm.plugin.v1.Target
 	7,  // 1: machineadm.plugin.v1.DescribeResponse.kinds:type_name -> machineadm.plugin.v1.Kind
 	1,  // 2: machineadm.plugin.v1.DescribeResponse.fitness:type_name -> machineadm.plugin.v1.Fitness
 	0,  // 3: machineadm.plugin.v1.Kind.phase:type_name -> machineadm.plugin.v1.Phase
-	4,  // 4: machineadm.plugin.v1.PlanRequest.target:type_name -> machineadm.plugin.v1.Target
-	10, // 5: machineadm.plugin.v1.PlanRequest.files:type_name -> machineadm.plugin.v1.PlannedFile
-	12, // 6: machineadm.plugin.v1.PlanResponse.changes:type_name -> machineadm.plugin.v1.Change
-	13, // 7: machineadm.plugin.v1.PlanResponse.warnings:type_name -> machineadm.plugin.v1.Warning
-	11, // 8: machineadm.plugin.v1.PlanResponse.claims:type_name -> machineadm.plugin.v1.Claim
-	10, // 9: machineadm.plugin.v1.PlanResponse.files:type_name -> machineadm.plugin.v1.PlannedFile
-	2,  // 10: machineadm.plugin.v1.Change.reboot:type_name -> machineadm.plugin.v1.Reboot
-	4,  // 11: machineadm.plugin.v1.ApplyRequest.target:type_name -> machineadm.plugin.v1.Target
-	34, // 12: machineadm.plugin.v1.ApplyRequest.time_left:type_name -> google.protobuf.Duration
-	16, // 13: machineadm.plugin.v1.ApplyEvent.started:type_name -> machineadm.plugin.v1.Started
-	17, // 14: machineadm.plugin.v1.ApplyEvent.changed:type_name -> machineadm.plugin.v1.Changed
-	18, // 15: machineadm.plugin.v1.ApplyEvent.progress:type_name -> machineadm.plugin.v1.Progress
-	13, // 16: machineadm.plugin.v1.ApplyEvent.warning:type_name -> machineadm.plugin.v1.Warning
-	19, // 17: machineadm.plugin.v1.ApplyEvent.finished:type_name -> machineadm.plugin.v1.Finished
-	12, // 18: machineadm.plugin.v1.Started.change:type_name -> machineadm.plugin.v1.Change
-	2,  // 19: machineadm.plugin.v1.Progress.reboot:type_name -> machineadm.plugin.v1.Reboot
-	22, // 20: machineadm.plugin.v1.Finished.error:type_name -> machineadm.plugin.v1.ErrorDetail
-	12, // 21: machineadm.plugin.v1.Finished.deferred:type_name -> machineadm.plugin.v1.Change
-	3,  // 22: machineadm.plugin.v1.ErrorDetail.code:type_name -> machineadm.plugin.v1.Code
-	23, // 23: machineadm.plugin.v1.ErrorDetail.violations:type_name -> machineadm.plugin.v1.Violation
-	34, // 24: machineadm.plugin.v1.ErrorDetail.retry_after:type_name -> google.protobuf.Duration
-	33, // 25: machineadm.plugin.v1.ErrorDetail.facts:type_name -> machineadm.plugin.v1.ErrorDetail.FactsEntry
-	11, // 26: machineadm.plugin.v1.ErrorDetail.claims:type_name -> machineadm.plugin.v1.Claim
-	13, // 27: machineadm.plugin.v1.ErrorDetail.warnings:type_name -> machineadm.plugin.v1.Warning
-	4,  // 28: machineadm.plugin.v1.FetchRequest.target:type_name -> machineadm.plugin.v1.Target
-	34, // 29: machineadm.plugin.v1.FetchRequest.retry_for:type_name -> google.protobuf.Duration
-	26, // 30: machineadm.plugin.v1.Chunk.begin:type_name -> machineadm.plugin.v1.Begin
-	4,  // 31: machineadm.plugin.v1.ReportRequest.target:type_name -> machineadm.plugin.v1.Target
-	4,  // 32: machineadm.plugin.v1.PassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
-	34, // 33: machineadm.plugin.v1.PassphraseRequest.retry_for:type_name -> google.protobuf.Duration
-	4,  // 34: machineadm.plugin.v1.NewPassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
-	5,  // 35: machineadm.plugin.v1.Plugin.Describe:input_type -> machineadm.plugin.v1.DescribeRequest
-	8,  // 36: machineadm.plugin.v1.Configurator.Plan:input_type -> machineadm.plugin.v1.PlanRequest
-	14, // 37: machineadm.plugin.v1.Configurator.Apply:input_type -> machineadm.plugin.v1.ApplyRequest
-	20, // 38: machineadm.plugin.v1.Configurator.Stop:input_type -> machineadm.plugin.v1.StopRequest
-	24, // 39: machineadm.plugin.v1.Source.Fetch:input_type -> machineadm.plugin.v1.FetchRequest
-	27, // 40: machineadm.plugin.v1.Source.Report:input_type -> machineadm.plugin.v1.ReportRequest
-	29, // 41: machineadm.plugin.v1.KeyProvider.Passphrase:input_type -> machineadm.plugin.v1.PassphraseRequest
-	31, // 42: machineadm.plugin.v1.KeyProvider.NewPassphrase:input_type -> machineadm.plugin.v1.NewPassphraseRequest
-	6,  // 43: machineadm.plugin.v1.Plugin.Describe:output_type -> machineadm.plugin.v1.DescribeResponse
-	9,  // 44: machineadm.plugin.v1.Configurator.Plan:output_type -> machineadm.plugin.v1.PlanResponse
-	15, // 45: machineadm.plugin.v1.Configurator.Apply:output_type -> machineadm.plugin.v1.ApplyEvent
-	21, // 46: machineadm.plugin.v1.Configurator.Stop:output_type -> machineadm.plugin.v1.StopResponse
-	25, // 47: machineadm.plugin.v1.Source.Fetch:output_type -> machineadm.plugin.v1.Chunk
-	28, // 48: machineadm.plugin.v1.Source.Report:output_type -> machineadm.plugin.v1.ReportResponse
-	30, // 49: machineadm.plugin.v1.KeyProvider.Passphrase:output_type -> machineadm.plugin.v1.PassphraseResponse
-	32, // 50: machineadm.plugin.v1.KeyProvider.NewPassphrase:output_type -> machineadm.plugin.v1.NewPassphraseResponse
-	43, // [43:51] is the sub-list for method output_type
-	35, // [35:43] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	8,  // 4: machineadm.plugin.v1.Kind.provides:type_name -> machineadm.plugin.v1.Provides
+	4,  // 5: machineadm.plugin.v1.PlanRequest.target:type_name -> machineadm.plugin.v1.Target
+	11, // 6: machineadm.plugin.v1.PlanRequest.files:type_name -> machineadm.plugin.v1.PlannedFile
+	13, // 7: machineadm.plugin.v1.PlanResponse.changes:type_name -> machineadm.plugin.v1.Change
+	14, // 8: machineadm.plugin.v1.PlanResponse.warnings:type_name -> machineadm.plugin.v1.Warning
+	12, // 9: machineadm.plugin.v1.PlanResponse.claims:type_name -> machineadm.plugin.v1.Claim
+	11, // 10: machineadm.plugin.v1.PlanResponse.files:type_name -> machineadm.plugin.v1.PlannedFile
+	2,  // 11: machineadm.plugin.v1.Change.reboot:type_name -> machineadm.plugin.v1.Reboot
+	4,  // 12: machineadm.plugin.v1.ApplyRequest.target:type_name -> machineadm.plugin.v1.Target
+	35, // 13: machineadm.plugin.v1.ApplyRequest.time_left:type_name -> google.protobuf.Duration
+	17, // 14: machineadm.plugin.v1.ApplyEvent.started:type_name -> machineadm.plugin.v1.Started
+	18, // 15: machineadm.plugin.v1.ApplyEvent.changed:type_name -> machineadm.plugin.v1.Changed
+	19, // 16: machineadm.plugin.v1.ApplyEvent.progress:type_name -> machineadm.plugin.v1.Progress
+	14, // 17: machineadm.plugin.v1.ApplyEvent.warning:type_name -> machineadm.plugin.v1.Warning
+	20, // 18: machineadm.plugin.v1.ApplyEvent.finished:type_name -> machineadm.plugin.v1.Finished
+	13, // 19: machineadm.plugin.v1.Started.change:type_name -> machineadm.plugin.v1.Change
+	2,  // 20: machineadm.plugin.v1.Progress.reboot:type_name -> machineadm.plugin.v1.Reboot
+	23, // 21: machineadm.plugin.v1.Finished.error:type_name -> machineadm.plugin.v1.ErrorDetail
+	13, // 22: machineadm.plugin.v1.Finished.deferred:type_name -> machineadm.plugin.v1.Change
+	3,  // 23: machineadm.plugin.v1.ErrorDetail.code:type_name -> machineadm.plugin.v1.Code
+	24, // 24: machineadm.plugin.v1.ErrorDetail.violations:type_name -> machineadm.plugin.v1.Violation
+	35, // 25: machineadm.plugin.v1.ErrorDetail.retry_after:type_name -> google.protobuf.Duration
+	34, // 26: machineadm.plugin.v1.ErrorDetail.facts:type_name -> machineadm.plugin.v1.ErrorDetail.FactsEntry
+	12, // 27: machineadm.plugin.v1.ErrorDetail.claims:type_name -> machineadm.plugin.v1.Claim
+	14, // 28: machineadm.plugin.v1.ErrorDetail.warnings:type_name -> machineadm.plugin.v1.Warning
+	4,  // 29: machineadm.plugin.v1.FetchRequest.target:type_name -> machineadm.plugin.v1.Target
+	35, // 30: machineadm.plugin.v1.FetchRequest.retry_for:type_name -> google.protobuf.Duration
+	27, // 31: machineadm.plugin.v1.Chunk.begin:type_name -> machineadm.plugin.v1.Begin
+	4,  // 32: machineadm.plugin.v1.ReportRequest.target:type_name -> machineadm.plugin.v1.Target
+	4,  // 33: machineadm.plugin.v1.PassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
+	35, // 34: machineadm.plugin.v1.PassphraseRequest.retry_for:type_name -> google.protobuf.Duration
+	4,  // 35: machineadm.plugin.v1.NewPassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
+	5,  // 36: machineadm.plugin.v1.Plugin.Describe:input_type -> machineadm.plugin.v1.DescribeRequest
+	9,  // 37: machineadm.plugin.v1.Configurator.Plan:input_type -> machineadm.plugin.v1.PlanRequest
+	15, // 38: machineadm.plugin.v1.Configurator.Apply:input_type -> machineadm.plugin.v1.ApplyRequest
+	21, // 39: machineadm.plugin.v1.Configurator.Stop:input_type -> machineadm.plugin.v1.StopRequest
+	25, // 40: machineadm.plugin.v1.Source.Fetch:input_type -> machineadm.plugin.v1.FetchRequest
+	28, // 41: machineadm.plugin.v1.Source.Report:input_type -> machineadm.plugin.v1.ReportRequest
+	30, // 42: machineadm.plugin.v1.KeyProvider.Passphrase:input_type -> machineadm.plugin.v1.PassphraseRequest
+	32, // 43: machineadm.plugin.v1.KeyProvider.NewPassphrase:input_type -> machineadm.plugin.v1.NewPassphraseRequest
+	6,  // 44: machineadm.plugin.v1.Plugin.Describe:output_type -> machineadm.plugin.v1.DescribeResponse
+	10, // 45: machineadm.plugin.v1.Configurator.Plan:output_type -> machineadm.plugin.v1.PlanResponse
+	16, // 46: machineadm.plugin.v1.Configurator.Apply:output_type -> machineadm.plugin.v1.ApplyEvent
+	22, // 47: machineadm.plugin.v1.Configurator.Stop:output_type -> machineadm.plugin.v1.StopResponse
+	26, // 48: machineadm.plugin.v1.Source.Fetch:output_type -> machineadm.plugin.v1.Chunk
+	29, // 49: machineadm.plugin.v1.Source.Report:output_type -> machineadm.plugin.v1.ReportResponse
+	31, // 50: machineadm.plugin.v1.KeyProvider.Passphrase:output_type -> machineadm.plugin.v1.PassphraseResponse
+	33, // 51: machineadm.plugin.v1.KeyProvider.NewPassphrase:output_type -> machineadm.plugin.v1.NewPassphraseResponse
+	44, // [44:52] is the sub-list for method output_type
+	36, // [36:44] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_contract_pluginv1_pb_plugin_proto_init() }
@@ -2667,14 +2739,14 @@ func file_contract_pluginv1_pb_plugin_proto_init() {
 	if File_contract_pluginv1_pb_plugin_proto != nil {
 		return
 	}
-	file_contract_pluginv1_pb_plugin_proto_msgTypes[11].OneofWrappers = []any{
+	file_contract_pluginv1_pb_plugin_proto_msgTypes[12].OneofWrappers = []any{
 		(*ApplyEvent_Started)(nil),
 		(*ApplyEvent_Changed)(nil),
 		(*ApplyEvent_Progress)(nil),
 		(*ApplyEvent_Warning)(nil),
 		(*ApplyEvent_Finished)(nil),
 	}
-	file_contract_pluginv1_pb_plugin_proto_msgTypes[21].OneofWrappers = []any{
+	file_contract_pluginv1_pb_plugin_proto_msgTypes[22].OneofWrappers = []any{
 		(*Chunk_Begin)(nil),
 		(*Chunk_Data)(nil),
 	}
@@ -2684,7 +2756,7 @@ func file_contract_pluginv1_pb_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contract_pluginv1_pb_plugin_proto_rawDesc), len(file_contract_pluginv1_pb_plugin_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   4,
 		},
