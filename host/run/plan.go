@@ -24,8 +24,8 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 		if err != nil {
 			return out, err
 		}
-		if r.isFinal(p, out) {
-			p.result = r.warn(p.doc, p.result, p.plan.Warnings...).fail(p.fromPlugin(p.result.by, p.pending))
+		if p.final = r.unresolved(p, out); p.final != nil {
+			p.result = r.warn(p.doc, p.result, p.plan.Warnings...).fail(p.fromPlugin(p.result.by, p.final))
 			p.plan.Claims, p.pending = p.pending.Claims, nil
 		}
 		leftOut := p.result.outcome == report.NotApplicable || p.result.reason == report.ReasonPhase
@@ -41,6 +41,9 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 			return out, err
 		}
 		r.announce(p, changes)
+	}
+	if err := r.nameLater(ctx, out); err != nil {
+		return out, err
 	}
 	conflicting := conflicts(out)
 	if len(conflicting) == 0 && !slices.ContainsFunc(out, func(p planned) bool { return p.result.outcome == report.Failed }) {
@@ -87,24 +90,9 @@ func hintOf(e *pluginv1.Error) string {
 	return e.Hint
 }
 
-// isFinal reports whether the document's turn cannot satisfy its Precondition: the plugin says so, or no earlier document
-// changes anything that the plan has not taken into account.
-func (r *runner) isFinal(p planned, earlier []planned) bool {
-	if r.o.Mode == ModeValidate || p.pending == nil || p.pending.Code != pluginv1.CodePrecondition {
-		return false
-	}
-	foresees := p.result.by != nil && p.result.by.foresees()
-	return p.pending.Final || !slices.ContainsFunc(earlier, func(e planned) bool {
-		return e.pending != nil || e.result.outcome == report.Failed || slices.ContainsFunc(e.plan.Changes, func(c pluginv1.Change) bool {
-			seen, later := c.Listed && foresees, c.NeedsLive && r.image()
-			return !seen && !later
-		})
-	})
-}
-
 // planFirst plans one document for the first time, with the best candidate that supports it. An error ends the run.
 func (r *runner) planFirst(ctx context.Context, b bound, o outlook) (planned, error) {
-	out := planned{doc: b.doc, result: b.result}
+	out := planned{doc: b.doc, result: b.result, provides: b.provides()}
 	if b.source != nil {
 		out.pending = b.source.pending
 	}
@@ -163,7 +151,7 @@ func tie(rank []*candidate) report.Error {
 
 // try plans a document with one candidate. A refusal leaves the document to the next candidate.
 func (r *runner) try(ctx context.Context, b bound, c *candidate, o outlook) (out planned, refused string, err error) {
-	out = planned{doc: b.doc, result: result{by: c}}
+	out = planned{doc: b.doc, result: result{by: c}, provides: c.kind.Provides}
 	if r.otherPhase(c.kind.Phase) {
 		out.result = out.result.end(report.Deferred, report.ReasonPhase)
 		return out, "", nil

@@ -12,7 +12,10 @@ type planned struct {
 	doc
 	plan    pluginv1.Plan
 	pending *pluginv1.Error // Precondition or Retry: the document is planned again at its turn
+	final   *pluginv1.Error // Precondition that no earlier document resolves, as far as none does
 	result  result          // settled if the document is not applied
+	// provides are beginnings of ids of claims: what the document can give to later ones; nil for anything.
+	provides []string
 }
 
 // isElsewhere reports whether the plugin refuses this platform, and no field of the document.

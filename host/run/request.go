@@ -35,7 +35,7 @@ func leaving(all []planned) []pluginv1.PlannedFile {
 
 // foresees reports whether the plugin of a document plans with the files of earlier documents.
 func (c *candidate) foresees() bool {
-	return slices.Contains(c.plugin.Description.Capabilities, pluginv1.CapabilityFiles)
+	return c != nil && slices.Contains(c.plugin.Description.Capabilities, pluginv1.CapabilityFiles)
 }
 
 var errPlanTimeout = errors.New("the plan exceeded its limit")

@@ -53,6 +53,8 @@ type kind struct {
 	Phase      string `json:"phase"`
 	// Schema is the JSON schema, sent if it is asked for.
 	Schema json.RawMessage `json:"schema"`
+	// Provides is what its documents provide, if the plugin says it.
+	Provides *[]string `json:"provides"`
 }
 
 func main() {

@@ -30,8 +30,9 @@ type spec struct {
 	Plan string `json:"plan"`
 	// PlanUntil limits the effect of Plan: only until this file exists in the root.
 	PlanUntil string `json:"planUntil"`
-	// Field is the field path of Plan's violation.
+	// Field is the field path of Plan's violation, and Needs what it needs.
 	Field string `json:"field"`
+	Needs string `json:"needs"`
 	// Final and Facts are added to an error of Plan or of Apply.
 	Final bool              `json:"final"`
 	Facts map[string]string `json:"facts"`
@@ -106,6 +107,9 @@ func (s *server) Describe(ctx context.Context, r *pb.DescribeRequest) (*pb.Descr
 			phase = pb.Phase_PHASE_PROVISIONING
 		}
 		served := &pb.Kind{ApiVersion: k.APIVersion, Kind: k.Kind, Phase: phase}
+		if k.Provides != nil {
+			served.Provides = &pb.Provides{Ids: *k.Provides}
+		}
 		if r.GetJsonSchema() {
 			served.JsonSchema = k.Schema
 		}
@@ -153,8 +157,8 @@ func answer(ctx context.Context, want spec, claimKey []byte) error {
 	if want.ClaimEarly {
 		detail.Claims = claims(want, claimKey)
 	}
-	if want.Field != "" {
-		detail.Violations = []*pb.Violation{{Field: want.Field, Message: "noop does not like it", Hint: "use another value"}}
+	if want.Field+want.Needs != "" {
+		detail.Violations = []*pb.Violation{{Field: want.Field, Message: "noop does not like it", Hint: "use another value", Needs: want.Needs}}
 	}
 	switch want.Plan {
 	case "crash":

@@ -172,7 +172,7 @@ func install(programs string) func(root string) error {
 			switch {
 			case e.Name() == "machineadm":
 				to = "usr/bin/machineadm"
-			case strings.Contains(e.Name(), "noop"), strings.Contains(e.Name(), "late"):
+			case strings.Contains(e.Name(), "noop"), strings.Contains(e.Name(), "late"), strings.Contains(e.Name(), "exact"):
 				continue
 			}
 			data, err := os.ReadFile(filepath.Join(programs, e.Name()))

@@ -109,7 +109,7 @@ func (s *state) provider(d *doc) string {
 
 // prepare is the first planning of a stream. A validation looks at an empty root and at no machine.
 func (s *state) prepare(docs []*doc, validate bool) ([]turn, int) {
-	all, curable, somewhere := make([]turn, len(docs)), false, false
+	all, somewhere := make([]turn, len(docs)), false
 	exits := []int{}
 	for i, d := range docs {
 		p := &all[i]
@@ -147,7 +147,7 @@ func (s *state) prepare(docs []*doc, validate bool) ([]turn, int) {
 				p.failed = report.ExitPrecondition
 			}
 		case "precondition":
-			if p.pending = validate || curable && !d.Final; !p.pending {
+			if p.pending = validate || !d.Final && s.resolved(docs[:i], all, d); !p.pending {
 				p.failed = report.ExitPrecondition
 			}
 		case "retry":
@@ -155,7 +155,6 @@ func (s *state) prepare(docs []*doc, validate bool) ([]turn, int) {
 		default:
 			p.changes = s.missing(d)
 		}
-		curable = curable || p.pending || p.failed != 0 || len(p.changes) > 0 && !s.left(d)
 		exits = append(exits, p.failed)
 	}
 	if len(conflicts(all)) > 0 {
@@ -170,6 +169,22 @@ func (s *state) prepare(docs []*doc, validate bool) ([]turn, int) {
 		return all, report.ExitPrecondition
 	}
 	return all, report.ExitOK
+}
+
+// resolved says whether an earlier document can provide what a document lacks.
+func (s *state) resolved(earlier []*doc, all []turn, d *doc) bool {
+	for i, e := range earlier {
+		p := all[i]
+		unplanned := p.pending || p.failed != 0
+		if !unplanned && (len(p.changes) == 0 || s.left(e)) {
+			continue
+		}
+		_, claims := p.claims["thing:x"]
+		if e.kind != exact || d.kind != exact || d.Needs != "" && unplanned || claims && (d.Needs == "thing:x" || d.Needs == "thing:") {
+			return true
+		}
+	}
+	return false
 }
 
 // conflicts are the turns that claim a value which another one contradicts.

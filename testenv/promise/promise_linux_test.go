@@ -124,6 +124,7 @@ func build(t *testing.T, dir string) string {
 	for name, script := range map[string]string{
 		"machineadm-noop-plugin-other": `{"distributions": ["debian"]}`,
 		"machineadm-late-plugin-test":  `{"kinds": [{"apiVersion": "example.com/v1", "kind": "Late", "phase": "provisioning"}]}`,
+		"machineadm-exact-plugin-test": `{"kinds": [{"apiVersion": "example.com/v1", "kind": "Exact", "provides": ["thing:"]}]}`,
 	} {
 		require.NoError(t, os.Link(filepath.Join(dir, "machineadm-noop-plugin-test"), filepath.Join(dir, name)))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".script"), []byte(script), 0o600))

@@ -16,6 +16,7 @@ import (
 
 const (
 	noop, late     = "Noop", "Late" // kinds of the preparation and of the provisioning phase
+	exact          = "Exact"        // of the preparation phase, whose documents provide things
 	remote         = "RemoteConfig" // of the provider file
 	generic, other = "test", "other"
 	beforeNext     = "BeforeNext"
@@ -35,6 +36,7 @@ type doc struct {
 	Plan       string            `json:"plan,omitempty"`
 	Until      string            `json:"planUntil,omitempty"`
 	Field      string            `json:"field,omitempty"`
+	Needs      string            `json:"needs,omitempty"`
 	Final      bool              `json:"final,omitempty"`
 	Claims     map[string]string `json:"claims,omitempty"`
 	ClaimEarly bool              `json:"claimEarly,omitempty"`
@@ -112,11 +114,16 @@ func newScripted(t *testing.T, r *rand.Rand, m *machine) *scripted {
 		m.write(t, sentinel, "success\n")
 	}
 	claiming := chance(r, 2)
-	twoKinds, open := chance(r, 4), chance(r, 4) // in few streams: each needs one plugin more, and time goes into their start
+	twoKinds, exactly, open := chance(r, 4), chance(r, 3), chance(r, 4) // in few streams: each needs one plugin more, and time goes into their start
 	for i := range 1 + r.IntN(5) {
 		d := newDoc(r, i, claiming)
 		if twoKinds && chance(r, 2) {
 			d.kind = late
+		} else if exactly && !chance(r, 4) {
+			d.kind = exact
+			if d.Plan == "precondition" {
+				d.Needs = pick(r, "", "", "thing:x", "thing:x", "thing:y", "thing:")
+			}
 		} else if open && chance(r, 2) {
 			d.Provider = ""
 		}
