@@ -40,7 +40,7 @@ func (s *configurator) Describe(ctx context.Context, r pluginv1.DescribeRequest)
 		d.Capabilities = []string{pluginv1.CapabilityFiles}
 	}
 	for _, k := range s.kinds {
-		kind := pluginv1.Kind{APIVersion: k.apiVersion, Kind: k.kind, Phase: k.phase, SecretFields: k.secrets}
+		kind := pluginv1.Kind{APIVersion: k.apiVersion, Kind: k.kind, Phase: k.phase, SecretFields: k.secrets, Provides: k.provides}
 		if r.JSONSchema {
 			kind.JSONSchema = k.schema
 		}

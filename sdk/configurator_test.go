@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -164,6 +166,8 @@ func TestWrongOperatingSystem(t *testing.T) {
 	}
 }
 
+func noPlan(context.Context, sdk.Machine, probe) (sdk.Plan, error) { return sdk.Plan{}, nil }
+
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	p := plugin(nil)
@@ -182,6 +186,10 @@ func TestDescribe(t *testing.T) {
 	if k, ok := d.Serves(apiVersion, kind); !ok || k.Phase != sdk.PhaseProvisioning {
 		t.Errorf("it serves %+v", d.Kinds)
 	}
+	none, something := sdk.For(apiVersion, "None", 0, noPlan), sdk.For(apiVersion, "Some", 0, noPlan)
+	p.Kinds = append(p.Kinds, none.Provides(), something.Provides("sysctl:"))
+	d = describe()
+	assert.Equal(t, [][]string{nil, {}, {"sysctl:"}}, [][]string{d.Kinds[0].Provides, d.Kinds[1].Provides, d.Kinds[2].Provides})
 	p.Fit = func(context.Context, sdk.Machine) (sdk.Fitness, string, error) {
 		return sdk.FitnessAbsent, "no chronyd", nil
 	}

@@ -97,6 +97,22 @@ func At(err error, field string) error {
 	})
 }
 
+// Needs names what a Precondition lacks and what another document of the stream can provide: the id of a claim of it, such as
+// "sysctl:net.ipv4.ip_forward", or the beginning of ids with a colon at its end. Only a kind with Provides needs it.
+func Needs(err error, id string) error {
+	return with(err, func(e *pluginv1.Error) {
+		if e.Code != pluginv1.CodePrecondition {
+			return
+		}
+		if e.Violations = slices.Clone(e.Violations); len(e.Violations) == 0 {
+			e.Violations = []Violation{{Message: e.Message, Hint: e.Hint}}
+		}
+		for i := range e.Violations {
+			e.Violations[i].Needs = id
+		}
+	})
+}
+
 // WithFacts adds facts for programs, such as an exit code or the name of a failed check. They appear in the report, so they
 // must not hold values of the document.
 func WithFacts(err error, facts map[string]string) error {

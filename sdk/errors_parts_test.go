@@ -65,6 +65,15 @@ func TestErrorParts(t *testing.T) {
 			sdk.Final(sdk.Precondition("no", "")),
 			pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "no", Final: true},
 		},
+		"needs": {
+			sdk.Needs(sdk.Precondition("no", "load it"), "module:"),
+			pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "no", Hint: "load it", Violations: []sdk.Violation{{Message: "no", Hint: "load it", Needs: "module:"}}},
+		},
+		"needs, at": {
+			sdk.Needs(sdk.At(sdk.Precondition("no", ""), "spec.a"), "clock:"),
+			pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "no", Violations: []sdk.Violation{{Field: "spec.a", Message: "no", Needs: "clock:"}}},
+		},
+		"needs, retry": {sdk.Needs(sdk.Retry(0, "busy"), "clock:"), pluginv1.Error{Code: pluginv1.CodeRetry, Message: "busy"}},
 		"final, of the machine": {
 			sdk.Final(fmt.Errorf("write it: %w", machine.ErrTooLarge)),
 			pluginv1.Error{

@@ -34,6 +34,7 @@ type definition struct {
 	phase      Phase
 	secrets    []string
 	schema     []byte
+	provides   []string
 	plan       func(ctx context.Context, m Machine, doc []byte) (Plan, error)
 }
 
@@ -63,6 +64,14 @@ func (k KindOf[C]) Validate(validate func(C) []Violation) KindOf[C] {
 // JSONSchema adds the JSON schema of the document, which machineadm explain shows. Kinds of the contract already have one.
 func (k KindOf[C]) JSONSchema(schema []byte) KindOf[C] {
 	k.base.schema = schema
+	return k
+}
+
+// Provides declares what documents of the kind give to later ones, by beginnings of the ids of its claims, such as "sysctl:", and "file:"
+// where they write files that others read. A Precondition of the kind then fails the first planning unless an earlier document can provide
+// what it needs (Needs). A kind that does not declare it can provide anything, and anything resolves its Preconditions.
+func (k KindOf[C]) Provides(ids ...string) KindOf[C] {
+	k.base.provides = append([]string{}, ids...)
 	return k
 }
 
