@@ -15,7 +15,7 @@ func main() {
 		Version: version.String(),
 		OS:      []string{"linux", "windows"},
 		Kinds: []sdk.Kind{
-			sdk.For(v1alpha1.APIVersion, v1alpha1.KindContainerRuntime, sdk.PhasePreparation, plan),
+			sdk.For(v1alpha1.APIVersion, v1alpha1.KindContainerRuntime, sdk.PhasePreparation, plan).Provides("unit:containerd"),
 		},
 		Fit: daemon.Fit,
 	})

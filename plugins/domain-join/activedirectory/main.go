@@ -15,7 +15,7 @@ func main() {
 		Version: version.String(),
 		OS:      []string{"linux", "windows"},
 		Kinds: []sdk.Kind{
-			sdk.For(v1alpha1.APIVersion, v1alpha1.KindDomainJoin, sdk.PhaseProvisioning, plan).Validate(settings.Validate),
+			sdk.For(v1alpha1.APIVersion, v1alpha1.KindDomainJoin, sdk.PhaseProvisioning, plan).Validate(settings.Validate).Provides("machine:domain"),
 		},
 	})
 }

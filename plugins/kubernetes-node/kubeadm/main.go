@@ -17,7 +17,7 @@ func main() {
 		Name:    "kubeadm",
 		Version: version.String(),
 		OS:      []string{"linux", "windows"},
-		Kinds:   []sdk.Kind{sdk.For(v1alpha1.APIVersion, v1alpha1.KindKubernetesNode, sdk.PhaseProvisioning, plan)},
+		Kinds:   []sdk.Kind{sdk.For(v1alpha1.APIVersion, v1alpha1.KindKubernetesNode, sdk.PhaseProvisioning, plan).Provides("file:")},
 		Fit:     fit,
 	})
 }

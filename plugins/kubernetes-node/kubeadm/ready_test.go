@@ -3,6 +3,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -120,6 +121,23 @@ func TestRuntimeThatStarts(t *testing.T) {
 			assert.Contains(t, e.Message, c.says)
 		})
 	}
+}
+
+// TestNeeds: what a Sysctl, ContainerRuntime or Timesync document can provide is named, and nothing else.
+func TestNeeds(t *testing.T) {
+	t.Parallel()
+	f := fixture(t, &critest.Runtime{})
+	f.Machine.Services, f.Kernel.Parameters["net/ipv4/ip_forward"] = machinetest.NewServices(), "0"
+	f.Commands.On(askVersion, machine.Result{Stdout: []byte(`{"clientVersion": {"gitVersion": "v1.36.1", "buildDate": "2999-08-01T00:00:00Z"}}`)})
+	_, err := plan(t.Context(), f.Machine, decode(t, newIdentity(t, "node").worker()+"node: {criSocket: 'unix:///run/crio/crio.sock'}\n"))
+	needs := map[string]string{}
+	for _, v := range pluginv1.AsError(err).Violations {
+		needs[strings.Join(strings.Fields(v.Message)[:3], " ")] = v.Needs
+	}
+	assert.Equal(t, map[string]string{
+		"the clock shows": "clock:", "the container runtime": "unit:crio.service#running", "net.ipv4.ip_forward is not": "sysctl:net.ipv4.ip_forward",
+		"the service kubelet": "", "the installed kubeadm": "",
+	}, needs)
 }
 
 // TestNoVersion: a program that reports no version ends the plan, whatever else is missing.

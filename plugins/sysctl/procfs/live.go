@@ -65,7 +65,8 @@ func unknown(kernel machine.Kernel, readings []reading) error {
 		}
 		violations = append(violations, sdk.Violation{
 			Field: r.field, Message: "the kernel has no parameter " + r.key.String(),
-			Hint: "correct the key, list " + moduleOf(r.key) + " in spec.modules, or list the key in spec.ignoreMissing",
+			Hint:  "correct the key, list " + moduleOf(r.key) + " in spec.modules, or list the key in spec.ignoreMissing",
+			Needs: "module:",
 		})
 		_, err := kernel.Parameter(path.Dir(string(r.key)))
 		final = final || errors.Is(err, machine.ErrNotRegular)

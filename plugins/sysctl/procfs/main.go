@@ -16,7 +16,7 @@ func main() {
 		Name:    "procfs",
 		Version: version.String(),
 		OS:      []string{"linux"},
-		Kinds:   []sdk.Kind{sdk.For(v1alpha1.APIVersion, v1alpha1.KindSysctl, sdk.PhasePreparation, plan).Validate(validate)},
+		Kinds:   []sdk.Kind{sdk.For(v1alpha1.APIVersion, v1alpha1.KindSysctl, sdk.PhasePreparation, plan).Validate(validate).Provides("sysctl:", "module:")},
 		Fit:     fit,
 	})
 }

@@ -17,7 +17,7 @@ func main() {
 		Version: version.String(),
 		OS:      []string{"linux"},
 		Kinds: []sdk.Kind{
-			sdk.For(v1alpha1.APIVersion, v1alpha1.KindTimesync, sdk.PhasePreparation, plan).Validate(validate),
+			sdk.For(v1alpha1.APIVersion, v1alpha1.KindTimesync, sdk.PhasePreparation, plan).Validate(validate).Provides("clock:"),
 		},
 		Fit: func(ctx context.Context, m sdk.Machine) (sdk.Fitness, string, error) {
 			return daemon.Fit(ctx, m, units()...)

@@ -32,8 +32,8 @@ func checkPolicies(m sdk.Machine, values []sdk.RegistryValue) error {
 	if len(differ) == 0 {
 		return nil
 	}
-	return sdk.Precondition("Group Policy overrides the document: "+strings.Join(differ, "; "),
-		"change the policies of the Windows Time Service or the document, so that they agree; then gpupdate, and run again")
+	return sdk.Needs(sdk.Precondition("Group Policy overrides the document: "+strings.Join(differ, "; "),
+		"change the policies of the Windows Time Service or the document, so that they agree; then gpupdate, and run again"), "machine:domain")
 }
 
 // checkDomain refuses servers on a member of a domain: Kerberos requires the time of the domain controllers.

@@ -136,7 +136,11 @@ func explain(err error, doing, field string) error {
 	case certificate(err):
 		field = "spec.ca"
 	}
+	invalid, _ := errors.AsType[x509.CertificateInvalidError](err)
 	err = sdk.At(fmt.Errorf("%s: %w", doing, err), field)
+	if invalid.Reason == x509.Expired {
+		err = sdk.Needs(err, "clock:")
+	}
 	if e, ok := errors.AsType[*pluginv1.Error](err); ok && e.Code == pluginv1.CodeInternal {
 		return sdk.Retry(retryAfter, e.Message) // a reply that is unreadable: no defect of the plugin
 	}

@@ -100,9 +100,9 @@ func (j *join) open(ctx context.Context) error {
 		if skew < 0 {
 			word = "behind"
 		}
-		return sdk.Precondition(
+		return sdk.Needs(sdk.Precondition(
 			fmt.Sprintf("the clock of this machine is %s %s that of the domain controller %s", skew.Abs().Round(time.Second), word, session.Name),
-			"synchronize it first, with a Timesync document before this one")
+			"synchronize it first, with a Timesync document before this one"), "clock:")
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func Alone(ctx context.Context, m sdk.Machine, node, etcdDir, certificatesDir st
 	switch {
 	case err != nil:
 		message := "an earlier run was interrupted, and it is unknown whether other nodes have joined the cluster since: "
-		return sdk.Precondition(message+err.Error(), "wait for the API server of this machine and run again; or "+hint)
+		return sdk.Needs(sdk.Precondition(message+err.Error(), "wait for the API server of this machine and run again; or "+hint), "unit:")
 	case others > 0:
 		return sdk.Final(sdk.Precondition("an earlier run was interrupted, and other nodes have joined the cluster since",
 			"complete the cluster with kubeadm init phase, or give it up: "+hint))

@@ -18,8 +18,11 @@ type checker struct {
 	warnings []sdk.Warning
 }
 
-func (c *checker) miss(field, message, hint string) {
-	c.missing = append(c.missing, sdk.Violation{Field: field, Message: message, Hint: hint})
+func (c *checker) miss(field, message, hint string) { c.need("", field, message, hint) }
+
+// need is miss for what another document claims.
+func (c *checker) need(claim, field, message, hint string) {
+	c.missing = append(c.missing, sdk.Violation{Field: field, Message: message, Hint: hint, Needs: claim})
 }
 
 func (c *checker) warn(field, message string) {

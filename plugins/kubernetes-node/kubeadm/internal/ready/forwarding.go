@@ -54,7 +54,7 @@ func (c *checker) forwarding(context.Context) error {
 			return err
 		}
 		if off != "" && !c.s.Ignores(r.check) {
-			c.miss("", off+" is not 1: the machine forwards no "+family+" packets of pods", r.hint)
+			c.need("sysctl:"+off, "", off+" is not 1: the machine forwards no "+family+" packets of pods", r.hint)
 		}
 	}
 	return nil

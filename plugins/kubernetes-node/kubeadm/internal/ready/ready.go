@@ -111,7 +111,7 @@ func (c *checker) kubeadmVersion(output []byte) string {
 	}
 	built, err := time.Parse(time.RFC3339, v.Client.Built) // the build of a vendor need not have a date
 	if now := time.Now(); err == nil && now.Before(built) {
-		c.miss("", fmt.Sprintf("the clock shows %s, and the installed kubeadm was built on %s",
+		c.need("clock:", "", fmt.Sprintf("the clock shows %s, and the installed kubeadm was built on %s",
 			now.UTC().Format(time.DateOnly), built.UTC().Format(time.DateOnly)), "put a Timesync document before this one, or set the clock"+runAgain)
 	}
 	return v.Client.Version
@@ -144,7 +144,11 @@ func (c *checker) service(ctx context.Context) error {
 // hostName checks that the node has the name of the host, if a profile demands it: otherwise kubeadm overrides the host name.
 func (c *checker) hostName(context.Context) error {
 	if c.s.WithHostName() && !strings.EqualFold(c.m.Target.Hostname, c.s.NodeName) {
-		c.miss("spec.node.name", "a profile demands that the node has the host name of the machine, and it has another one",
+		domain := ""
+		if c.s.Windows { // there DomainJoin renames the machine
+			domain = "machine:domain"
+		}
+		c.need(domain, "spec.node.name", "a profile demands that the node has the host name of the machine, and it has another one",
 			"set the host name before this document, or remove spec.node.name or the profile")
 	}
 	return nil

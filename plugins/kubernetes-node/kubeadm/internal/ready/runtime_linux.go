@@ -55,7 +55,7 @@ func (c *checker) runtime(ctx context.Context) error {
 		c.comes = "the service " + service + " is being started: " + message
 		return nil
 	}
-	c.miss("spec.node.criSocket", message, hint)
+	c.need("unit:"+service+".service#running", "spec.node.criSocket", message, hint)
 	return nil
 }
 
