@@ -107,6 +107,9 @@ func fixture(t testing.TB, r *critest.Runtime) *machinetest.Fixture {
 	f.Services.Put("kubelet", machine.ServiceState{Enabled: true, Active: "activating"})
 	f.Commands.On(askVersion, machine.Result{Stdout: []byte(`{"clientVersion": {"gitVersion": "v1.37.1", "buildDate": "2026-08-01T00:00:00Z"}}`)})
 	f.Commands.On("kubelet --version", machine.Result{Stdout: []byte("Kubernetes v1.37.1\n")})
+	for _, program := range []string{"conntrack", "cp", "crictl", "ip", "iptables", "losetup", "mount", "nsenter"} {
+		f.Commands.On(program, machine.Result{})
+	}
 	f.Commands.On(journal, machine.Result{Stdout: []byte("kubelet: token " + token + " refused\n")})
 	socket := filepath.Join(f.Root, "run/containerd/containerd.sock")
 	require.Less(t, len(socket), 108, "give the test a shorter name")

@@ -28,6 +28,12 @@ func TestReady(t *testing.T) {
 		"programs": {func(f *machinetest.Fixture, _ *critest.Runtime) {
 			f.Commands.Absent("kubeadm", "kubelet")
 		}, ca.worker(), []string{"kubeadm is not installed", "kubelet is not installed"}},
+		"programs of kubeadm": {func(f *machinetest.Fixture, _ *critest.Runtime) {
+			f.Commands.Absent("kubeadm", "losetup", "cp")
+		}, ca.worker() + "ignorePreflightErrors: [FileExisting-cp]\n", []string{"kubeadm is not installed", "losetup is not installed, which kubeadm v1.37.1 requires"}},
+		"programs that nothing asks for": {func(f *machinetest.Fixture, _ *critest.Runtime) {
+			f.Commands.Absent("losetup", "crictl")
+		}, ca.worker() + "skipPhases: [preflight]\n", nil},
 		"skew": {func(f *machinetest.Fixture, _ *critest.Runtime) {
 			f.Commands.On("kubelet --version", machine.Result{Stdout: []byte("Kubernetes v1.31.0")})
 		}, ca.worker(), []string{"three minor versions older"}},

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,7 +77,28 @@ func (c *checker) programs(ctx context.Context) (release.Version, error) {
 	if err == nil && found && ok {
 		c.missing = append(c.missing, release.Check(c.s.Version, kubeadm, kubelet)...)
 	}
+	if !found {
+		c.required(c.s.Version)
+	} else {
+		c.required(kubeadm)
+	}
 	return kubeadm, err
+}
+
+// required checks that the programs are there without which a kubeadm ends.
+func (c *checker) required(kubeadm release.Version) {
+	var creates release.Version
+	if c.s.Spec.Role == settings.Init {
+		creates = c.s.Version
+	}
+	if c.s.Windows || slices.Contains(c.s.Spec.SkipPhases, "preflight") {
+		return
+	}
+	for _, name := range kubeadm.Programs(creates) {
+		if _, err := c.m.Commands.Find(name); errors.Is(err, fs.ErrNotExist) && !c.s.Ignores("FileExisting-"+name) {
+			c.miss("", "the program "+name+" is not installed, which kubeadm "+kubeadm.String()+" requires", "install the package that it comes with"+runAgain)
+		}
+	}
 }
 
 // version asks a program for its version, which read takes from its output; ok is false when the program is missing, which is

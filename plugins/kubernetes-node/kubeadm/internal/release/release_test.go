@@ -80,3 +80,17 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestPrograms: each minor version of kubeadm requires its own programs.
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	for minors, want := range map[[2]int]string{
+		{30, 30}: "crictl conntrack ip iptables mount nsenter", {30, 0}: "crictl conntrack ip iptables mount nsenter",
+		{31, 31}: "conntrack ip iptables mount nsenter", {32, 31}: "conntrack ip iptables mount nsenter",
+		{32, 32}: "ip iptables mount nsenter", {32, 0}: "ip iptables mount nsenter",
+		{33, 33}: "cp losetup mount", {37, 0}: "cp losetup mount",
+	} {
+		got := release.Version{Major: 1, Minor: minors[0]}.Programs(release.Version{Major: 1, Minor: minors[1]})
+		assert.Equal(t, want, strings.Join(got, " "), minors)
+	}
+}

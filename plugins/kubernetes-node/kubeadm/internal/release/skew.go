@@ -35,3 +35,19 @@ func Check(control, kubeadm, kubelet Version) []sdk.Violation {
 
 // Supported reports whether this plugin supports a version of kubeadm.
 func (v Version) Supported() bool { return v.Major == 1 && v.Minor >= Oldest && v.Minor <= Newest }
+
+// Programs returns the programs that kubeadm of this version requires on Linux, for a control plane that it creates, which is the zero
+// version for a node that joins. Source: addExecChecks in cmd/kubeadm/app/preflight/checks_linux.go, before 1.33 addExecutableChecks.
+func (v Version) Programs(creates Version) []string {
+	var all []string
+	if v.Minor < 31 {
+		all = append(all, "crictl")
+	}
+	if v.Minor < 32 || creates.Minor == 31 {
+		all = append(all, "conntrack")
+	}
+	if v.Minor < 33 {
+		return append(all, "ip", "iptables", "mount", "nsenter")
+	}
+	return append(all, "cp", "losetup", "mount")
+}
