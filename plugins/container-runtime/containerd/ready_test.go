@@ -14,13 +14,14 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// TestNotInstalledIsFinal: no other document installs containerd, so that nothing is changed before it is there.
-func TestNotInstalledIsFinal(t *testing.T) {
+// TestNotInstalled: a document of a kind that installs packages can resolve it, and none that names what it provides.
+func TestNotInstalled(t *testing.T) {
 	t.Parallel()
 	_, err := plan(t.Context(), machinetest.New(t).Machine, containerdtest.ContainerRuntime(t, `{"logLevel":"info"}`))
 	known := pluginv1.AsError(err)
 	assert.Equal(t, pluginv1.CodePrecondition, known.Code)
-	assert.True(t, known.Final)
+	assert.False(t, known.Final)
+	assert.Empty(t, known.Violations)
 
 	image, _ := machinetest.NewImage(t)
 	_, err = plan(t.Context(), image, containerdtest.ContainerRuntime(t, `{"logLevel":"info"}`))

@@ -43,7 +43,7 @@ func installHint(t sdk.Target) string {
 func versionLive(ctx context.Context, m sdk.Machine, binary string) (string, error) {
 	result, err := m.Commands.Run(ctx, commandOf(binary, "--version"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", sdk.Final(sdk.Precondition(binary+", which "+settings.PathsOf(m.Target.OS).Unit+" starts, is not installed", installHint(m.Target)))
+		return "", sdk.Precondition(binary+", which "+settings.PathsOf(m.Target.OS).Unit+" starts, is not installed", installHint(m.Target))
 	}
 	if err != nil {
 		return "", fmt.Errorf("ask containerd for its version: %w", err)

@@ -67,7 +67,7 @@ func (i *Installation) place(m sdk.Machine, l launch) error {
 	if l.binary != "" && !filepath.IsAbs(l.binary) && !m.Offline() {
 		found, err := m.Commands.Find(l.binary)
 		if errors.Is(err, fs.ErrNotExist) {
-			return sdk.Final(sdk.Precondition("the program that "+unit+" starts is not installed", installHint(m.Target)))
+			return sdk.Precondition("the program that "+unit+" starts is not installed", installHint(m.Target))
 		}
 		if err != nil {
 			return err
@@ -86,7 +86,7 @@ func (i *Installation) place(m sdk.Machine, l launch) error {
 	return nil
 }
 
-// unknownVersion is not final: another document of the stream may install containerd.
+// unknownVersion returns the error for an image in which nothing has the version of containerd.
 func unknownVersion(m sdk.Machine, i Installation) error {
 	message, hint := "containerd is not installed in the image", "give spec.providerConfig.version, such as 1.7 or 2.1"
 	switch {
@@ -107,8 +107,7 @@ func Find(ctx context.Context, m sdk.Machine, assumed string) (Installation, err
 		return Installation{}, err
 	}
 	if !state.Exists && !m.Offline() {
-		return Installation{}, sdk.Final(sdk.Precondition(
-			"containerd is not installed: there is no service "+settings.PathsOf(m.Target.OS).Unit, installHint(m.Target)))
+		return Installation{}, sdk.Precondition("containerd is not installed: there is no service "+settings.PathsOf(m.Target.OS).Unit, installHint(m.Target))
 	}
 	i := Installation{State: state}
 	if err := i.place(m, l); err != nil {
