@@ -11,6 +11,9 @@ import (
 type Plan struct {
 	Changes  []Change
 	Warnings []Warning
+	// Needs are ids as of the function Needs: what the changes need of other documents, whether or not the machine has it. The host warns
+	// where it looks at no running machine and only a later document of the stream has the claim.
+	Needs []string
 }
 
 // Add appends the changes that are not nil: helpers return nil for what already matches.

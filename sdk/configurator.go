@@ -79,7 +79,7 @@ func (s *configurator) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.P
 		if r.ListFiles {
 			out.Files = m.FS.Rehearsed()
 		}
-		out.Warnings, out.Claims = plan.Warnings, owned.all
+		out.Warnings, out.Claims, out.Needs = plan.Warnings, owned.all, plan.Needs
 		return owned.check()
 	})
 	return out, owned.attach(err)

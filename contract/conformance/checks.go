@@ -28,7 +28,7 @@ func checksOfAnswers() []Check {
 				"the case's kind, its capabilities, and sends a JSON schema only when it is asked to",
 		},
 		{
-			Name: outcomeName, Clause: "P-19, P-20, P-21, P-25, P-26, P-31, P-54, G-9, E-1, E-2, E-7, E-10, E-11", run: outcome,
+			Name: outcomeName, Clause: "P-19, P-20, P-21, P-25, P-26, P-31, P-54, P-55, G-9, E-1, E-2, E-7, E-10, E-11", run: outcome,
 			Says: "Plan, Apply and Plan again end as the case expects, and a second Apply does nothing",
 		},
 		{

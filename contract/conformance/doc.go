@@ -27,7 +27,7 @@
 //     fields of the case's kind, its capabilities, and sends a JSON schema only when it is asked to [N-1, N-2, N-3,
 //     N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40, P-53]
 //   - outcome: Plan, Apply and Plan again end as the case expects, and a second Apply does nothing [P-19, P-20, P-21,
-//     P-25, P-26, P-31, P-54, G-9, E-1, E-2, E-7, E-10, E-11]
+//     P-25, P-26, P-31, P-54, P-55, G-9, E-1, E-2, E-7, E-10, E-11]
 //   - claims: Plan claims what the document owns, the same before and after Apply, with digests under the key of the
 //     request [P-32, P-33, P-34]
 //   - events: Apply ends with exactly one finished, and each change is started, then changed [P-20, P-22, P-23, P-24,

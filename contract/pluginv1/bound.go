@@ -23,7 +23,7 @@ const (
 	MaxWarnings    = 100       // of a plan, and of an Apply
 	MaxViolations  = 1_000     // of an error
 	MaxFacts       = 64        // of an error
-	MaxNames       = 1_000     // of every list of names in a description
+	MaxNames       = 1_000     // of every list of names in a description, and of needs of a plan
 )
 
 // bound cuts every text of a received message and of the messages in it, except ids: the checks refuse one that is too long.

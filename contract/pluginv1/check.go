@@ -67,6 +67,12 @@ func receivedPlan(answer *pb.PlanResponse, keyed, listing bool) (Plan, error) {
 	if !keyed && len(p.Claims) > 0 {
 		return Plan{}, breach("P-34", "Plan answered with claims although the request has no key")
 	}
+	switch {
+	case len(p.Needs) > MaxNames:
+		return Plan{}, breach("P-31", "the plan needs %d things, more than %d", len(p.Needs), MaxNames)
+	case slices.ContainsFunc(p.Needs, func(id string) bool { return !beginsClaim(id) }):
+		return Plan{}, breach("P-55", "the plan needs what is no id of a claim")
+	}
 	if err := checkFiles(p, listing); err != nil {
 		return Plan{}, err
 	}

@@ -157,6 +157,8 @@ func TestWrongAnswers(t *testing.T) {
 		"a listed change without a request": {answer: &pb.PlanResponse{Changes: []*pb.Change{{Id: "a", Summary: "x", Listed: true}}}, clause: "P-50", says: "does not ask for them"},
 		"without a reason, of the document": {failure: &pb.ErrorDetail{Code: pb.Code_CODE_INVALID_CONFIG}, clause: "E-7", says: "InvalidConfig has neither a message nor violations"},
 		"without a reason, of the machine":  {failure: &pb.ErrorDetail{Code: pb.Code_CODE_PRECONDITION, Hint: "x"}, clause: "E-7", says: "Precondition has neither"},
+		"too many needs":                    {answer: &pb.PlanResponse{Needs: make([]string, 1001)}, clause: "P-31", says: "1001 things"},
+		"a plan with such a need":           {answer: &pb.PlanResponse{Needs: []string{"unit:a.service#running", "kubelet"}}, clause: "P-55", says: "no id of a claim"},
 		"a need that is no id": {
 			failure: &pb.ErrorDetail{Code: pb.Code_CODE_PRECONDITION, Message: "x", Violations: []*pb.Violation{{Message: "x", Needs: "kubelet"}}},
 			clause:  "P-54", says: "no id of a claim",

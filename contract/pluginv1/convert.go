@@ -137,7 +137,7 @@ func claimsFromPB(in []*pb.Claim) []Claim {
 }
 
 func planToPB(p Plan) *pb.PlanResponse {
-	out := &pb.PlanResponse{Claims: claimsToPB(p.Claims), Files: filesToPB(p.Files)}
+	out := &pb.PlanResponse{Claims: claimsToPB(p.Claims), Files: filesToPB(p.Files), Needs: p.Needs}
 	for _, c := range p.Changes {
 		out.Changes = append(out.Changes, changeToPB(c))
 	}
@@ -148,6 +148,7 @@ func planToPB(p Plan) *pb.PlanResponse {
 func planFromPB(p *pb.PlanResponse) Plan {
 	return Plan{
 		Changes: changesFromPB(p.GetChanges()), Warnings: warningsFromPB(p.GetWarnings()), Claims: claimsFromPB(p.GetClaims()), Files: filesFromPB(p.GetFiles()),
+		Needs: p.GetNeeds(),
 	}
 }
 

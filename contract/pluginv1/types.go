@@ -164,6 +164,7 @@ type Plan struct {
 	Warnings []Warning
 	Claims   []Claim // everything that the document owns, also what matches already
 	Files    []PlannedFile
+	Needs    []string // ids of claims of other documents that the changes need, whether or not the machine has it
 }
 
 // Event is an event of Apply: Started, Changed, Progress, Warning, and last, exactly once, Finished.

@@ -106,7 +106,7 @@ func TestEverythingArrives(t *testing.T) {
 	planning.ClaimKey, applying.TimeLeft = []byte("key"), 90*time.Second
 	claim := pluginv1.NewClaim(planning.ClaimKey, "file:/a", "spec.a", []byte("x"))
 	plan := pluginv1.Plan{
-		Changes: []pluginv1.Change{change, other}, Warnings: []pluginv1.Warning{warning}, Claims: []pluginv1.Claim{claim},
+		Changes: []pluginv1.Change{change, other}, Warnings: []pluginv1.Warning{warning}, Claims: []pluginv1.Claim{claim}, Needs: []string{"clock:"},
 	}
 	events := []pluginv1.Event{
 		pluginv1.Started{Change: change},

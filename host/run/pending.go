@@ -67,26 +67,52 @@ func (r *runner) resolves(earlier, p planned, need string) bool {
 		seen, later := c.Listed && p.result.by.foresees(), c.NeedsLive && r.image()
 		return !seen && !later
 	})
-	unplanned := earlier.pending != nil || earlier.result.outcome == report.Failed
 	switch {
-	case !unseen && !unplanned:
+	case !unseen && earlier.isPlanned():
 		return false
 	case earlier.provides == nil || p.provides == nil:
 		return true
 	}
-	return slices.ContainsFunc(earlier.claims(), func(c pluginv1.Claim) bool { return !c.Assumed && meets(c.ID, need) }) ||
-		unplanned && slices.ContainsFunc(earlier.provides, func(id string) bool { return strings.HasPrefix(cmp.Or(need, anyFile), id) })
+	return earlier.gives(need)
 }
 
-// meets reports whether a claim of this id is what a document needs: the same id, or any with this beginning.
-func meets(id, need string) bool {
-	return need != "" && (id == need || strings.HasSuffix(need, ":") && strings.HasPrefix(id, need))
+// isPlanned reports whether a document has a plan, which says what it changes and claims.
+func (p planned) isPlanned() bool { return p.pending == nil && p.result.outcome != report.Failed }
+
+// gives reports whether a document can give what another one needs: by a claim of this id, or of any with this beginning, or without a
+// plan by what its kind provides.
+func (p planned) gives(need string) bool {
+	return need != "" && slices.ContainsFunc(p.claims(), func(c pluginv1.Claim) bool {
+		return !c.Assumed && (c.ID == need || strings.HasSuffix(need, ":") && strings.HasPrefix(c.ID, need))
+	}) || !p.isPlanned() && slices.ContainsFunc(p.provides, func(id string) bool { return strings.HasPrefix(cmp.Or(need, anyFile), id) })
+}
+
+// disordered returns the warnings of a document whose changes need what only a later document claims. On a running machine the plan has
+// looked for what is missing.
+func (r *runner) disordered(p planned, earlier, later []planned) []pluginv1.Warning {
+	var out []pluginv1.Warning
+	for _, need := range p.plan.Needs {
+		has := func(e planned) bool { return e.gives(need) }
+		at := slices.IndexFunc(later, has)
+		if at < 0 || r.o.Mode != ModeValidate && !r.image() || slices.ContainsFunc(earlier, has) {
+			continue
+		}
+		there := later[at].locate("", report.Error{})
+		out = append(out, pluginv1.Warning{Message: fmt.Sprintf("%s at %s:%d:%d, which comes later, provides what this document needs (%s): unless the machine has it already, %s",
+			later[at].label(), there.File, there.Line, there.Column, need, putBefore(later[at]))})
+	}
+	return out
+}
+
+// putBefore is the remedy for a document that comes too late.
+func putBefore(later planned) string {
+	return "put " + later.label() + " before this document; in a cluster with before or after in its reference"
 }
 
 // nameLater adds to each final Precondition the later document that provides what is missing: the two are in the wrong order.
 func (r *runner) nameLater(ctx context.Context, all []planned) error {
 	for i, p := range all {
-		if p.final == nil || p.final.Final {
+		if p.final == nil || p.final.Final || len(p.secret) > 0 { // whose problems are others
 			continue
 		}
 		violations := p.final.Violations
@@ -101,7 +127,7 @@ func (r *runner) nameLater(ctx context.Context, all []planned) error {
 			if later != nil {
 				there, e := later.locate("", report.Error{}), &p.result.problems[n].err
 				e.Message += fmt.Sprintf("; %s at %s:%d:%d provides it, and comes later", later.label(), there.File, there.Line, there.Column)
-				e.Hint = "put " + later.label() + " before this document; in a cluster with before or after in its reference"
+				e.Hint = putBefore(*later)
 			}
 		}
 	}

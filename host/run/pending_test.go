@@ -1,6 +1,7 @@
 package run
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -134,6 +135,52 @@ func TestALaterDocumentProvides(t *testing.T) {
 			assert.Equal(t, report.ExitPrecondition, got.ExitCode)
 			assert.Equal(t, tt.errors, errorsOf(got))
 			assert.NotContains(t, w.lines(), "apply")
+		})
+	}
+}
+
+// TestOrder: where no machine shows what is there, a document ahead of the only one that provides what it needs is a warning that names both.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	const need, warns = "unit:r.service#running", "Thing/c at node.yaml:12:1, which comes later, provides what this document needs (unit:r.service#running): unless the machine has it already, put Thing/c before"
+	for name, tt := range map[string]struct {
+		mode     Mode
+		root     string
+		provider string // the documents that provide it, by name
+		refused  error  // of these, in place of a plan
+		warns    bool
+	}{
+		"validation":               {ModeValidate, "", "c", nil, true},
+		"validation without plans": {ModeValidate, "", "c", precondition("r is missing"), true},
+		"image":                    {ModePlan, "/image", "c", nil, true},
+		"running machine":          {ModePlan, "", "c", nil, false},
+		"before":                   {ModeValidate, "", "ac", nil, false},
+		"nobody":                   {ModeValidate, "", "", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.add("x").kinds[0].Provides = []string{"unit:r"}
+			w.add("y").kinds[0].Provides = []string{}
+			for _, p := range w.plugins {
+				p.answer = func(r pluginv1.Request) (pluginv1.Plan, error) {
+					plan := oneChange()
+					switch name := docName(r); {
+					case name == "b":
+						plan.Needs = []string{need}
+					case strings.Contains(tt.provider, name):
+						plan.Claims = []pluginv1.Claim{pluginv1.NewClaim([]byte("key"), need, "", []byte("true"))}
+						return plan, tt.refused
+					}
+					return plan, nil
+				}
+			}
+			specs := []string{"{provider: y}", "{provider: y}", "{provider: y}"}
+			for _, at := range tt.provider {
+				specs[at-'a'] = named
+			}
+			got := w.execute(Options{Mode: tt.mode, Root: tt.root, Stream: things(specs...)})
+			assert.Equal(t, tt.warns, strings.Contains(strings.Join(got.Documents[1].Warnings, ""), warns), got.Documents[1].Warnings)
 		})
 	}
 }

@@ -54,7 +54,7 @@ func (r *runner) planAll(ctx context.Context, all []bound) ([]planned, error) {
 	}
 	assumed := assumptions(out)
 	for i, p := range out {
-		p.result = r.warn(p.doc, p.result, assumed[p.index]...)
+		p.result = r.warn(p.doc, p.result, slices.Concat(assumed[p.index], r.disordered(p, out[:i], out[i+1:]))...)
 		out[i].result = p.result
 		if wrong := conflicting[p.index]; len(wrong) > 0 {
 			out[i].result = p.result.warn(p.plan.Warnings...).fail(append(p.result.problems, wrong...))

@@ -124,6 +124,7 @@ func TestSpecEqualsTheCode(t *testing.T) {
 			{"violations of an error", count(pluginv1.MaxViolations)},
 			{"facts of an error", count(pluginv1.MaxFacts)},
 			{"names in a list of Describe", count(pluginv1.MaxNames)},
+			{"needs of a plan", count(pluginv1.MaxNames)},
 		}},
 	} {
 		complain(t, Same(table.heading, s.TableRows(table.heading, table.head), table.want))

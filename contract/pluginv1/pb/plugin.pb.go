@@ -775,7 +775,9 @@ type PlanResponse struct {
 	// Everything that the document owns in its desired state, also what matches already.
 	Claims []*Claim `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
 	// What the changes leave of the files that they change, as far as the plugin can say before; only if PlanRequest.list_files is set.
-	Files         []*PlannedFile `protobuf:"bytes,4,rep,name=files,proto3" json:"files,omitempty"`
+	Files []*PlannedFile `protobuf:"bytes,4,rep,name=files,proto3" json:"files,omitempty"`
+	// The ids of claims of other documents that the changes need, as in Violation.needs, whether or not the machine has it.
+	Needs         []string `protobuf:"bytes,5,rep,name=needs,proto3" json:"needs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -834,6 +836,13 @@ func (x *PlanResponse) GetClaims() []*Claim {
 func (x *PlanResponse) GetFiles() []*PlannedFile {
 	if x != nil {
 		return x.Files
+	}
+	return nil
+}
+
+func (x *PlanResponse) GetNeeds() []string {
+	if x != nil {
+		return x.Needs
 	}
 	return nil
 }
@@ -2464,12 +2473,13 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\tclaim_key\x18\x05 \x01(\fR\bclaimKey\x127\n" +
 	"\x05files\x18\x06 \x03(\v2!.machineadm.plugin.v1.PlannedFileR\x05files\x12\x1d\n" +
 	"\n" +
-	"list_files\x18\a \x01(\bR\tlistFiles\"\xef\x01\n" +
+	"list_files\x18\a \x01(\bR\tlistFiles\"\x85\x02\n" +
 	"\fPlanResponse\x126\n" +
 	"\achanges\x18\x01 \x03(\v2\x1c.machineadm.plugin.v1.ChangeR\achanges\x129\n" +
 	"\bwarnings\x18\x02 \x03(\v2\x1d.machineadm.plugin.v1.WarningR\bwarnings\x123\n" +
 	"\x06claims\x18\x03 \x03(\v2\x1b.machineadm.plugin.v1.ClaimR\x06claims\x127\n" +
-	"\x05files\x18\x04 \x03(\v2!.machineadm.plugin.v1.PlannedFileR\x05files\"\xbd\x01\n" +
+	"\x05files\x18\x04 \x03(\v2!.machineadm.plugin.v1.PlannedFileR\x05files\x12\x14\n" +
+	"\x05needs\x18\x05 \x03(\tR\x05needs\"\xbd\x01\n" +
 	"\vPlannedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06absent\x18\x02 \x01(\bR\x06absent\x12\x1c\n" +

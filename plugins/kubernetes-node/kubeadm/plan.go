@@ -58,6 +58,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.KubernetesNode) (sdk.
 			return sdk.Plan{}, err
 		}
 		result.Add(n.join())
+		result.Needs = []string{ready.Runtime(s.Spec.Node.CRISocket)}
 	}
 	modes, err := n.modes(step != member.Nothing)
 	if err != nil {

@@ -135,15 +135,22 @@ func TestNeeds(t *testing.T) {
 	f := fixture(t, &critest.Runtime{})
 	f.Machine.Services, f.Kernel.Parameters["net/ipv4/ip_forward"] = machinetest.NewServices(), "0"
 	f.Commands.On(askVersion, machine.Result{Stdout: []byte(`{"clientVersion": {"gitVersion": "v1.36.1", "buildDate": "2999-08-01T00:00:00Z"}}`)})
+	services, ok := f.Machine.Services.(*machinetest.Services)
+	require.True(t, ok)
+	services.Put("crio", machine.ServiceState{ID: "cri-o.service", Active: "inactive"})
 	_, err := plan(t.Context(), f.Machine, decode(t, newIdentity(t, "node").worker()+"node: {criSocket: 'unix:///run/crio/crio.sock'}\n"))
 	needs := map[string]string{}
 	for _, v := range pluginv1.AsError(err).Violations {
 		needs[strings.Join(strings.Fields(v.Message)[:3], " ")] = v.Needs
 	}
 	assert.Equal(t, map[string]string{
-		"the clock shows": "clock:", "the container runtime": "unit:crio.service#running", "net.ipv4.ip_forward is not": "sysctl:net.ipv4.ip_forward",
+		"the clock shows": "clock:", "the container runtime": "unit:cri-o.service#running", "net.ipv4.ip_forward is not": "sysctl:net.ipv4.ip_forward",
 		"the service kubelet": "", "the installed kubeadm": "",
 	}, needs)
+	m, _ := machinetest.NewImage(t)
+	planned, err := plan(t.Context(), m, decode(t, newIdentity(t, "node").worker()))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"unit:containerd.service#running"}, planned.Needs)
 }
 
 // TestNoVersion: a program that reports no version ends the plan, whatever else is missing.

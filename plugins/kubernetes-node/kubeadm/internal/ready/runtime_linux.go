@@ -31,6 +31,16 @@ func socketPath(socket string) string {
 	return cmp.Or(strings.TrimPrefix(socket, "unix://"), "/run/containerd/containerd.sock")
 }
 
+// runtimeService is the name of the service of the runtime: that of its socket, as of containerd.sock and crio.sock.
+func runtimeService(socket string) string {
+	return strings.TrimSuffix(filepath.Base(socketPath(socket)), ".sock")
+}
+
+// Runtime is the claim of a document that runs the container runtime of spec.node.criSocket.
+func Runtime(socket string) string { return claimOf(runtimeService(socket) + ".service") }
+
+func claimOf(unit string) string { return "unit:" + unit + "#running" }
+
 // runtime asks the container runtime whether it can run containers.
 func (c *checker) runtime(ctx context.Context) error {
 	const hint = "put a ContainerRuntime document before this one; or see journalctl -u containerd"
@@ -49,13 +59,16 @@ func (c *checker) runtime(ctx context.Context) error {
 		return nil
 	}
 	message := "the container runtime does not answer: " + err.Error()
-	// The services of the runtimes have the names of their sockets: containerd.sock, crio.sock.
-	service := strings.TrimSuffix(filepath.Base(socketPath(c.s.Spec.Node.CRISocket)), ".sock")
-	if state, err := c.m.Services.State(ctx, service); err == nil && state.Active == "activating" {
+	service := runtimeService(c.s.Spec.Node.CRISocket)
+	need := Runtime(c.s.Spec.Node.CRISocket)
+	switch state, err := c.m.Services.State(ctx, service); {
+	case err == nil && state.Active == "activating":
 		c.comes = "the service " + service + " is being started: " + message
 		return nil
+	case err == nil && state.ID != "": // a document claims the unit under its own name
+		need = claimOf(state.ID)
 	}
-	c.need("unit:"+service+".service#running", "spec.node.criSocket", message, hint)
+	c.need(need, "spec.node.criSocket", message, hint)
 	return nil
 }
 
