@@ -101,14 +101,14 @@ func TestARefusedValueIsRolledBack(t *testing.T) {
 		parts []string
 	}{
 		{"EINVAL", func(k *fakeKernel) { k.Refuse["kernel/panic"] = syscall.EINVAL }, []string{
-			"kernel.panic = 5", "EINVAL", "invalid argument", "the previous values are restored",
+			`spec.parameters["kernel.panic"]`, "kernel.panic = 5", "EINVAL", "invalid argument", "the previous values are restored",
 		}},
 		{"read-only in a namespace", func(k *fakeKernel) { k.Refuse["kernel/panic"] = syscall.EROFS }, []string{
 			"kernel.panic = 5", "EROFS", "namespace",
 		}},
 		{"EACCES", func(k *fakeKernel) { k.Refuse["kernel/panic"] = syscall.EACCES }, []string{"EACCES", "run as root"}},
 		{"another value kept", func(k *fakeKernel) { k.Adjust["kernel/panic"] = func(string) string { return "4" } }, []string{
-			"kernel.panic = 5 was written, but the kernel keeps 4", "as the kernel shows it",
+			`spec.parameters["kernel.panic"]`, "kernel.panic = 5 was written, but the kernel keeps 4", "as the kernel shows it",
 		}},
 		{"a later write changes an earlier one", func(k *fakeKernel) {
 			k.resets["kernel/panic"] = map[string]string{"net/ipv4/conf/all/rp_filter": "1"}

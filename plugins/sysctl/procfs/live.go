@@ -124,7 +124,7 @@ func write(kernel machine.Kernel, p parameter) error {
 		if errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission) {
 			hint = "run as root, outside a container: a namespace may make this parameter read-only"
 		}
-		return &refusedError{fmt.Sprintf("the kernel refuses %s = %s: %s", p.key, p.value, reason(err)), hint}
+		return &refusedError{p.field, fmt.Sprintf("the kernel refuses %s = %s: %s", p.key, p.value, reason(err)), hint}
 	}
 	return nil
 }
@@ -137,6 +137,7 @@ func verify(kernel machine.Kernel, parameters []parameter) error {
 		}
 		if !sameValue(now, p.value) {
 			return &refusedError{
+				p.field,
 				fmt.Sprintf("%s = %s was written, but the kernel keeps %s", p.key, p.value, strings.TrimSpace(now)),
 				"write the value as the kernel shows it, and check whether another parameter of the document changes this one",
 			}
@@ -146,20 +147,20 @@ func verify(kernel machine.Kernel, parameters []parameter) error {
 }
 
 // refusedError is a value that the kernel refused or did not keep.
-type refusedError struct{ message, hint string }
+type refusedError struct{ field, message, hint string }
 
 func (r *refusedError) Error() string { return r.message }
 
 // rollBack restores the previous values and reports cause, with the values that could not be restored.
 func rollBack(kernel machine.Kernel, previous []parameter, cause error) error {
-	hint := "see the machine's log, then run again"
-	if refused, ok := errors.AsType[*refusedError](cause); ok {
-		hint = refused.hint
-	}
+	message, hint := cause.Error()+"; the previous values are restored", "see the machine's log, then run again"
 	if failures := restore(kernel, previous); len(failures) > 0 {
-		return sdk.Precondition(cause.Error()+"; not all previous values could be restored: "+strings.Join(failures, "; "), hint)
+		message = cause.Error() + "; not all previous values could be restored: " + strings.Join(failures, "; ")
 	}
-	return sdk.Precondition(cause.Error()+"; the previous values are restored", hint)
+	if refused, ok := errors.AsType[*refusedError](cause); ok {
+		return sdk.At(sdk.Precondition(message, refused.hint), refused.field)
+	}
+	return sdk.Precondition(message, hint)
 }
 
 // restore writes the values in several passes, because writing one may change another. It returns what still differs.
