@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/machineadm/machineadm/sdk/machine"
 )
@@ -118,8 +119,11 @@ func (a *activator) resume(ctx context.Context, r *record, state machine.Service
 	if queryErr == nil && up(now) && sameInvocation(now, state.InvocationID) { // such as a unit that is masked while it runs
 		return restored + "but " + a.Unit + " could not be restarted with it and still runs as it was (" + messageOf(err) + ")", nil
 	}
-	return restored + "but " + a.Unit + " does not run with it either (" + messageOf(err) + ")", nil
+	return restored + "but " + a.Unit + neither + messageOf(err) + ")", nil
 }
+
+// neither is in the outcome when the unit runs with no configuration, the cause of which is elsewhere: a full disk, say.
+const neither = " does not run with it either ("
 
 // sameInvocation reports whether the unit has certainly not been restarted since it had this InvocationID.
 func sameInvocation(state machine.ServiceState, id string) bool {
@@ -127,5 +131,9 @@ func sameInvocation(state machine.ServiceState, id string) bool {
 }
 
 func (a *activator) failed(message string, cause error) error {
-	return precondition(message, "correct the configuration, then run again; "+logHint(a.machine, a.Unit), cause)
+	hint := "correct the configuration, then run again; "
+	if strings.Contains(message, neither) {
+		hint = "look for the cause elsewhere than in the new configuration, then run again; "
+	}
+	return precondition(message, hint+logHint(a.machine, a.Unit), cause)
 }

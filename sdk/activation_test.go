@@ -148,6 +148,7 @@ func TestActivationWithABrokenOldConfiguration(t *testing.T) {
 		_, err := h.run(noCrash(), specs(map[string]string{pathA: "hang"})...)
 		wantError(t, err, pluginv1.CodePrecondition,
 			"not healthy within 1s: it hangs", "the old configuration was restored, but d.service does not run with it either (it ended (failed))")
+		require.Contains(t, pluginv1.AsError(err).Hint, "look for the cause elsewhere than in the new configuration")
 		if got := h.contents()[pathA]; got != "die old" || len(h.store) != 0 {
 			t.Errorf("disk %q, %d records", got, len(h.store))
 		}
