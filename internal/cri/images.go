@@ -56,3 +56,15 @@ func (c *Client) RemoveImage(ctx context.Context, image string) error {
 	_, err := c.images.RemoveImage(ctx, &runtime.RemoveImageRequest{Image: &runtime.ImageSpec{Image: image}})
 	return err
 }
+
+// ImageDirectories returns the directories in which the runtime keeps images, if it names them.
+func (c *Client) ImageDirectories(ctx context.Context) ([]string, error) {
+	r, err := c.images.ImageFsInfo(ctx, &runtime.ImageFsInfoRequest{})
+	var directories []string
+	for _, system := range r.GetImageFilesystems() {
+		if at := system.GetFsId().GetMountpoint(); at != "" {
+			directories = append(directories, at)
+		}
+	}
+	return directories, err
+}

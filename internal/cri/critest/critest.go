@@ -23,6 +23,8 @@ type Runtime struct {
 	runtime.UnimplementedImageServiceServer
 	// Images are the references of the images that it has.
 	Images []string
+	// Directory is where they are.
+	Directory string
 	// Exited maps the pods of containers that have ended to their log files. Each pod has one container, named as any.
 	Exited map[string]string
 	// Restarted maps those of them that have another container since, which runs, to its start.
@@ -70,6 +72,11 @@ func (r *Runtime) ImageStatus(_ context.Context, q *runtime.ImageStatusRequest) 
 		}
 	}
 	return &runtime.ImageStatusResponse{}, nil
+}
+
+// ImageFsInfo implements runtime.ImageServiceServer.
+func (r *Runtime) ImageFsInfo(context.Context, *runtime.ImageFsInfoRequest) (*runtime.ImageFsInfoResponse, error) {
+	return &runtime.ImageFsInfoResponse{ImageFilesystems: []*runtime.FilesystemUsage{{FsId: &runtime.FilesystemIdentifier{Mountpoint: r.Directory}}}}, nil
 }
 
 // ListContainers implements runtime.RuntimeServiceServer.

@@ -14,6 +14,8 @@ type checker struct {
 	missing []sdk.Violation
 	// comes is what is not there yet, and comes without a document, such as a service of the boot.
 	comes string
+	// images are the directories of the container runtime, if it answers and says where they are.
+	images []string
 	// warnings are of what may make it fail.
 	warnings []sdk.Warning
 }

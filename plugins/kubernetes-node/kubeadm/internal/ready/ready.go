@@ -180,7 +180,7 @@ func (c *checker) hostName(context.Context) error {
 // larger; the kubelet evicts pods long before a file system is full.
 func (c *checker) disk(context.Context) error {
 	const least = 512 << 20
-	directories := []string{"/var/lib/kubelet"}
+	directories := append([]string{"/var/lib/kubelet"}, c.images...)
 	if c.s.ControlPlane() {
 		data := "/var/lib/etcd"
 		if etcd := c.s.Spec.Etcd; etcd != nil && etcd.Local != nil {

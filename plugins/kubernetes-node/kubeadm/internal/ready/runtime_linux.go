@@ -51,6 +51,7 @@ func (c *checker) runtime(ctx context.Context) error {
 		if status, err = client.Status(ctx, false); err == nil && !status.RuntimeReady.Met {
 			err = errors.New("it is not ready: " + status.RuntimeReady.Reason)
 		}
+		c.images, _ = client.ImageDirectories(ctx) // a runtime need not say
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
