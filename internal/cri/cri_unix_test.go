@@ -117,6 +117,9 @@ func TestImages(t *testing.T) {
 	if got, ok, err := c.ImageStatus(t.Context(), "r.test/a:1"); err != nil || ok {
 		t.Errorf("a removed image: %+v, %v, %v", got, ok, err)
 	}
+	if got, err := c.ImageDirectories(t.Context()); err != nil || !slices.Equal(got, []string{"/var/lib/images"}) {
+		t.Errorf("images are in %q, %v", got, err)
+	}
 }
 
 func TestPullImageSaysWhoPulls(t *testing.T) {

@@ -39,6 +39,12 @@ func (d *daemon) ImageStatus(_ context.Context, r *runtime.ImageStatusRequest) (
 	return &runtime.ImageStatusResponse{Image: d.images[r.GetImage().GetImage()]}, nil
 }
 
+func (*daemon) ImageFsInfo(context.Context, *runtime.ImageFsInfoRequest) (*runtime.ImageFsInfoResponse, error) {
+	return &runtime.ImageFsInfoResponse{ImageFilesystems: []*runtime.FilesystemUsage{
+		{}, {FsId: &runtime.FilesystemIdentifier{Mountpoint: "/var/lib/images"}},
+	}}, nil
+}
+
 func (d *daemon) RemoveImage(_ context.Context, r *runtime.RemoveImageRequest) (*runtime.RemoveImageResponse, error) {
 	delete(d.images, r.GetImage().GetImage())
 	return &runtime.RemoveImageResponse{}, nil
