@@ -22,8 +22,9 @@ func (p Plugin) server(goos string) pluginv1.Describer { return NewConfigurator(
 
 type configurator struct {
 	about
-	plugin Plugin
-	kinds  []definition
+	plugin  Plugin
+	kinds   []definition
+	answers machine.Answers
 
 	applying sync.Mutex // one Apply at a time in this process
 	stopping sync.Mutex
@@ -102,6 +103,7 @@ func (s *configurator) planned(
 	}
 	defer func() { err = errors.Join(err, closeMachine()) }()
 	m = on(m)
+	m.Commands = s.answers.Runner(m.Commands)
 	m.Claims = owned.add
 	plan, err := kind.plan(ctx, m, r.Document)
 	if err != nil {

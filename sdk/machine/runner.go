@@ -51,6 +51,8 @@ type Command struct {
 	// Grace is the time between SIGTERM and SIGKILL for the process group of a command that is ended. 0 sends SIGKILL at
 	// once. Windows: ignored.
 	Grace time.Duration
+	// Constant means that the program and the arguments alone decide about the result, as they do about that of --version. See Answers.
+	Constant bool
 }
 
 // Result is the output of a command and its exit code, as far as there is one when Run returns an error.

@@ -41,7 +41,9 @@ func installHint(t sdk.Target) string {
 
 // versionLive is the version that the program prints: "containerd MODULE VERSION REVISION".
 func versionLive(ctx context.Context, m sdk.Machine, binary string) (string, error) {
-	result, err := m.Commands.Run(ctx, commandOf(binary, "--version"))
+	command := commandOf(binary, "--version")
+	command.Constant = true
+	result, err := m.Commands.Run(ctx, command)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", sdk.Precondition(binary+", which "+settings.PathsOf(m.Target.OS).Unit+" starts, is not installed", installHint(m.Target))
 	}
@@ -67,7 +69,7 @@ func SandboxWarning(ctx context.Context, m sdk.Machine, image string, result *sd
 		return err
 	}
 	run := func(args ...string) string {
-		r, err := m.Commands.Run(ctx, machine.Command{Name: "kubeadm", Args: args})
+		r, err := m.Commands.Run(ctx, machine.Command{Name: "kubeadm", Args: args, Constant: true})
 		if err != nil {
 			return ""
 		}

@@ -108,7 +108,7 @@ func (c *checker) version(ctx context.Context, name string, read func([]byte) st
 		c.miss("", "the program "+name+" is not installed", "install "+name+" of the minor version of spec.kubernetesVersion"+runAgain)
 		return v, false, nil
 	}
-	result, err := c.m.Commands.Run(ctx, machine.Command{Name: name, Args: args})
+	result, err := c.m.Commands.Run(ctx, machine.Command{Name: name, Args: args, Constant: true})
 	if err != nil {
 		return v, false, err
 	}
