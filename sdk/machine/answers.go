@@ -12,7 +12,7 @@ import (
 )
 
 // Answers holds the results of constant commands for the time of a process. A plan is followed by the plan of its apply, and a program
-// that takes a tenth of a second to tell its version would be started for both. The zero Answers is empty.
+// that takes a tenth of a second to print its version would be started for both. The zero Answers is empty.
 type Answers struct {
 	mutex sync.Mutex
 	known map[string]answer
