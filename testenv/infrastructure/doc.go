@@ -11,6 +11,7 @@
 //     server says that it is ready, and closes the connections to a machine that is removed.
 //   - A NodeMachine waits for the Secret with the data of its Machine, and boots a node with it as the NoCloud seed. As on a cloud, the
 //     metadata has the instance ID and the host name, both of which are the name of the NodeMachine. Its provider ID is Prefix and that name.
+//     An Ignition configuration is applied to the files of the node before it boots, which then has the layers of Immutable.
 //     Its image is the one that spec.image names, of those that the test has made, or the usual one.
 //     A NodeMachine that is deleted ends by a power cut, and its disk is removed.
 //
@@ -19,8 +20,8 @@
 // # What is real
 //
 // A machine is a cluster.Machine: an image with the programs and images of Kubernetes, on which this package installs machineadm and its
-// plugins as the Debian packages of a release do. Everything that happens on it begins with cloud-init, which reads the data. No test
-// changes a file or runs a command on a machine to help; tests read there.
+// plugins as the Debian packages of a release do. Everything that happens on it begins with cloud-init, which reads the data, or with
+// what Ignition has written. No test changes a file or runs a command on a machine to help; tests read there. A fault is a part of an image.
 //
 // The test, its processes and the machines share a network: see nodes.Network.Join. Its time server is in the test's process, and so is the
 // server to which machines with a ReportTarget send their reports.

@@ -28,6 +28,8 @@ type machine struct {
 	place string
 	node  *nodes.Node
 	proxy *proxy // of its cluster, for a control plane
+	// settled is closed when its boot has ended, during which it is started again when it reboots itself.
+	settled chan struct{}
 }
 
 // Node returns the node of a NodeMachine, or nil before it is on.
@@ -103,10 +105,16 @@ func (p *Provider) boot(ctx context.Context, o *unstructured.Unstructured, of *c
 	if err := p.k.Get(ctx, client.ObjectKey{Namespace: of.Namespace, Name: *of.Spec.Bootstrap.DataSecretName}, &data); err != nil {
 		return nil, err
 	}
-	if format := string(data.Data["format"]); format != "cloud-config" {
-		return nil, reconcile.TerminalError(fmt.Errorf("the nodes read cloud-config; the Secret %s has %q", data.Name, format))
-	}
 	m := &machine{name: o.GetName()}
+	value, layers := string(data.Data["value"]), []nodes.Layer(nil)
+	seed := nodes.NoCloud(value, "instance-id: "+m.name+"\nlocal-hostname: "+m.name+"\n")
+	switch format := string(data.Data["format"]); format {
+	case "cloud-config":
+	case "ignition":
+		seed, layers = nodes.InOrder(ignite(p.t.Context(), value, m.name), nodes.CountEgress(p.network)), Immutable().Layers
+	default:
+		return nil, reconcile.TerminalError(fmt.Errorf("the nodes read cloud-config and Ignition; the Secret %s has %q", data.Name, format))
+	}
 	_, controlPlane := of.Labels[clusterv1.MachineControlPlaneLabel]
 	if controlPlane {
 		var err error
@@ -117,8 +125,10 @@ func (p *Provider) boot(ctx context.Context, o *unstructured.Unstructured, of *c
 	if !p.take(o.GetUID(), m) {
 		return nil, nil
 	}
-	seed := nodes.NoCloud(string(data.Data["value"]), "instance-id: "+m.name+"\nlocal-hostname: "+m.name+"\n")
 	options := p.options(m.place, controlPlane, seed)
+	if layers != nil {
+		options.Layers = layers
+	}
 	if image, _, _ := unstructured.NestedString(o.Object, "spec", "image"); image != "" {
 		options.Prepare = nodes.InOrder(options.Prepare, p.images[image])
 	}
@@ -134,7 +144,7 @@ func (p *Provider) boot(ctx context.Context, o *unstructured.Unstructured, of *c
 		return nil, reconcile.TerminalError(fmt.Errorf("%s does not boot", m.name))
 	}
 	p.mu.Lock()
-	m.node = node
+	m.node, m.settled = node, make(chan struct{})
 	p.mu.Unlock()
 	p.settle(ctx, m)
 	if m.proxy != nil {
@@ -166,7 +176,9 @@ func (p *Provider) free(uid types.UID, m *machine) {
 // settle starts a machine again that reboots itself while it boots.
 func (p *Provider) settle(ctx context.Context, m *machine) {
 	p.t.Logf("%s is on as %s", m.name, m.place)
+	settled := m.settled
 	p.running.Go(func() {
+		defer close(settled)
 		err := m.node.Settle(ctx)
 		p.t.Logf("%s ends its boot: %v", m.name, err)
 	})
@@ -177,19 +189,23 @@ func (p *Provider) PowerCut(t testing.TB, name string) {
 	t.Helper()
 	m := p.named(name)
 	m.node.Crash()
+	<-m.settled
 	if err := m.node.Reboot(t.Context()); err != nil {
 		t.Fatalf("turn %s on again: %v", name, err)
 	}
+	m.settled = make(chan struct{})
 	p.settle(t.Context(), m)
 }
 
-// Reboot presses the button of a machine that reboots it.
+// Reboot presses the button of a machine that reboots it, after its boot.
 func (p *Provider) Reboot(t testing.TB, name string) {
 	t.Helper()
 	m := p.named(name)
+	<-m.settled
 	if err := m.node.Reboot(t.Context()); err != nil {
 		t.Fatalf("reboot %s: %v", name, err)
 	}
+	m.settled = make(chan struct{})
 	p.settle(t.Context(), m)
 }
 

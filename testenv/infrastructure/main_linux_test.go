@@ -4,6 +4,7 @@ package infrastructure
 
 import (
 	"context"
+	"errors"
 	"log"
 	"testing"
 
@@ -22,6 +23,6 @@ func TestMain(m *testing.M) {
 		if _, err := tools.Path(ctx, log.Writer(), ".", "nfpm"); err != nil {
 			return err
 		}
-		return nodes.BuildCache(ctx, cluster.System(), log.Printf)
+		return errors.Join(nodes.BuildCache(ctx, cluster.System(), log.Printf), nodes.BuildCache(ctx, Immutable(), log.Printf))
 	})
 }

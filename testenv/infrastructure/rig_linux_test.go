@@ -34,7 +34,7 @@ type rig struct {
 	client.WithWatch
 	*Provider
 	*reports
-	manager          *management.Process
+	manager, core    *management.Process
 	managerArguments []string
 }
 
@@ -60,11 +60,11 @@ func (l layout) start(t testing.TB) *rig {
 	for i := range l.machines {
 		places = append(places, fmt.Sprintf("place-%d", i+1))
 	}
-	network := nodes.NewNetwork(t, append([]string{test, timeServer}, places...)...)
+	network := nodes.NewNetwork(t, append([]string{test, timeServer, nodes.Gateway}, places...)...)
 	timeservers.Respond(t, network.ListenPacket(t, timeServer, 123), timeservers.Correct)
 	network.Join(t, test)
 	c := management.Start(t)
-	c.Core(t)
+	core := c.Core(t)
 	root, err := tools.Root(".")
 	require.NoError(t, err)
 	c.Install(t, management.Render(t, filepath.Join(root, "host/controller/config/default")))
@@ -78,7 +78,7 @@ func (l layout) start(t testing.TB) *rig {
 		func(place string, controlPlane bool, seed func(string) error) nodes.Options {
 			return cluster.Machine(t, network, place, controlPlane, packages, seed)
 		})
-	return &rig{c, c.Client(t, clusterv1.AddToScheme, bootstrap.AddToScheme), p, collect(t, network.Address(test)), manager, l.manager}
+	return &rig{c, c.Client(t, clusterv1.AddToScheme, bootstrap.AddToScheme), p, collect(t, network.Address(test)), manager, core, l.manager}
 }
 
 // example returns the objects of examples of docs/cluster-api.md, with objects of this package in the place of those of the user's
@@ -151,7 +151,7 @@ func (r *rig) running(t testing.TB, want int, of ...client.ListOption) []cluster
 		for i := range machines.Items {
 			m := &machines.Items[i]
 			states += "\n" + m.Name + " " + m.Status.Phase
-			ready := meta.IsStatusConditionTrue(m.Status.Conditions, clusterv1.MachineReadyCondition)
+			ready := m.DeletionTimestamp == nil && meta.IsStatusConditionTrue(m.Status.Conditions, clusterv1.MachineReadyCondition)
 			for _, c := range m.Status.Conditions {
 				if c.Status != "True" {
 					states += "; " + c.Type + " " + c.Reason + " " + c.Message

@@ -52,7 +52,7 @@ func Stacks() []Options {
 		{Ansible}, {Chrony}, {Containerd}, {Egress}, {Hello, Tree}, {Member}, {NTPsec}, {NodeJS}, {PythonGRPC}, {Runc}, {Timesyncd},
 	}
 	one := map[Suite][][]Layer{
-		Bookworm: {{Ansible, Ignition}, {Ignition}, {Kubernetes}, {Kubernetes, Chrony}, {PackageManagers}, {SELinux}, {Samba}},
+		Bookworm: {{Ansible, Ignition}, {Ignition}, {Kubernetes}, {Kubernetes, Chrony}, {Kubernetes, Chrony, Egress, Ignition}, {PackageManagers}, {SELinux}, {Samba}},
 		Trixie:   {{Egress, WebServer}, {Nginx}, {Nginx, Squid}, {SambaOfTrixie}, {Wine}, {Wine, MinGW}},
 	}
 	all := []Options{{Suite: Bookworm, OpenRC: true}, {Suite: Bookworm, VM: true}}
