@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,11 +20,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machineadm/machineadm/contract/report"
+	contract "github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/host/reporting/words"
 	needs "github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/cluster"
 	"github.com/machineadm/machineadm/testenv/management"
 	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 )
+
+// noDocument is the kind of an error that is not about a document.
+const noDocument = "none"
 
 // failure is a fault of an image, or of objects, with which no machine becomes a node.
 type failure struct {
@@ -35,6 +41,10 @@ type failure struct {
 	kind, stage, cause, remedy string
 	// detail is what only the machine says: the words of another program.
 	detail string
+	// registers means that the machine is a node before a document fails.
+	registers bool
+	// passes means that the cause is gone after a boot, in which the run continues.
+	passes bool
 }
 
 // failures has first what takes minutes: what may pass is tried for so long.
@@ -96,6 +106,40 @@ func failures() []failure {
 			kind: "Timesync", stage: "starting the plugins", cause: "can be written by its group and everyone", remedy: "chmod go-w",
 		},
 		{
+			name:  "disk-of-images",
+			image: full("/var/lib/containerd", "8m"),
+			kind:  "KubernetesNode", stage: "applying", cause: "the file system of /var/lib/containerd/", remedy: "free space", passes: true,
+		},
+		{
+			name:  "disk-of-containerd",
+			image: full("/var/lib/containerd", "4k"),
+			kind:  "ContainerRuntime", stage: "applying", cause: "the daemon does not serve the Container Runtime Interface", remedy: "look for the cause elsewhere",
+			passes: true,
+		},
+		{
+			name:  "disk-of-pods",
+			image: full("/var/lib/kubelet", "8m"),
+			kind:  "KubernetesNode", stage: "applying", cause: "the file system of /var/lib/kubelet has 8 MiB free", remedy: "free space", passes: true,
+		},
+		{
+			name:  "disk-of-state",
+			image: full("/var/lib/machineadm", "4k"),
+			kind:  noDocument, stage: "reading the stream", cause: "no space left on device", remedy: "check that the directory is writable", passes: true,
+		},
+		{
+			name: "late",
+			objects: func(t *testing.T, all []*unstructured.Unstructured) {
+				config := kind(t, all, "MachineBootstrapConfigTemplate")
+				documents, _, err := unstructured.NestedSlice(config.Object, "spec", "template", "spec", "documents")
+				require.NoError(t, err)
+				set(t, config, append(documents, map[string]any{
+					"apiVersion": contract.APIVersion, "kind": contract.KindSysctl, "name": "late-node", "after": []any{"KubernetesNode"},
+					"spec": map[string]any{"parameters": map[string]any{"net.ipv4.tcp_rmem": "none"}},
+				}), "spec", "template", "spec", "documents")
+			},
+			kind: "Sysctl", stage: "applying", cause: "the kernel refuses net.ipv4.tcp_rmem = none", remedy: "value", registers: true,
+		},
+		{
 			name: "cut", // nothing is applied of user data that is not whole
 			image: func(root string) error {
 				file := filepath.Join(root, "var/lib/cloud/seed/nocloud/user-data")
@@ -119,6 +163,7 @@ func TestFailures(t *testing.T) {
 	r := layout{machines: 4, images: images}.start(t)
 	r.controlPlane(t)
 	t.Run("each", func(t *testing.T) {
+		t.Run("image", func(t *testing.T) { t.Parallel(); r.imageMissing(t) })
 		for _, f := range failures() {
 			t.Run(f.name, func(t *testing.T) {
 				t.Parallel()
@@ -148,7 +193,12 @@ func (r *rig) fails(t *testing.T, f failure) {
 		f.objects(t, wrong)
 	}
 	r.apply(t, wrong...)
-	failed := r.withoutNode(t, ofDeployment(f.name))
+	var failed string
+	if f.registers {
+		failed = r.running(t, 1, ofDeployment(f.name))[0].Spec.InfrastructureRef.Name
+	} else {
+		failed = r.withoutNode(t, ofDeployment(f.name))
+	}
 	if f.kind != "" {
 		r.reported(t, failed, f)
 	} else {
@@ -159,14 +209,19 @@ func (r *rig) fails(t *testing.T, f failure) {
 	require.NoError(t, r.List(t.Context(), &machines, ofDeployment(f.name)))
 	require.Len(t, machines.Items, 1)
 	machine := &machines.Items[0]
-	require.Equal(t, clusterv1.MachinePhaseProvisioned, machine.Status.GetTypedPhase())
-	waits := meta.FindStatusCondition(machine.Status.Conditions, clusterv1.MachineNodeHealthyCondition)
-	require.NotNil(t, waits)
-	require.Equal(t, "Waiting for a Node with spec.providerID "+Prefix+failed+" to exist", waits.Message)
-
-	r.apply(t, good...)
-	require.NoError(t, client.IgnoreNotFound(r.Delete(t.Context(), machine))) // another version replaces it by itself
-	r.replaced(t, failed)
+	if !f.registers {
+		require.Equal(t, clusterv1.MachinePhaseProvisioned, machine.Status.GetTypedPhase())
+		waits := meta.FindStatusCondition(machine.Status.Conditions, clusterv1.MachineNodeHealthyCondition)
+		require.NotNil(t, waits)
+		require.Equal(t, "Waiting for a Node with spec.providerID "+Prefix+failed+" to exist", waits.Message)
+	}
+	if f.passes {
+		r.Reboot(t, failed)
+	} else {
+		r.apply(t, good...)
+		require.NoError(t, client.IgnoreNotFound(r.Delete(t.Context(), machine))) // another version replaces it by itself
+		r.replaced(t, failed)
+	}
 	next := r.running(t, 1, ofDeployment(f.name))[0].Spec.InfrastructureRef.Name
 	r.prepared(t, next, 5)
 	assert.True(t, r.whole(t, next))
@@ -177,6 +232,48 @@ func (r *rig) fails(t *testing.T, f failure) {
 		}
 		return nil
 	}, ofDeployment(f.name))
+}
+
+// imageMissing: a mirror does not have an image of the control plane of another Cluster, and the document names the image again.
+func (r *rig) imageMissing(t *testing.T) {
+	var objects []*unstructured.Unstructured
+	for _, o := range small(t) {
+		switch o.GetKind() {
+		case "MachineDeployment", "MachineBootstrapConfigTemplate", "KubernetesNodeTemplate", kindMachine + "Template":
+			continue
+		}
+		text, err := json.Marshal(o)
+		require.NoError(t, err)
+		renamed := &unstructured.Unstructured{}
+		text = regexp.MustCompile(`([nN]ame":")(?:alone|kubernetes|site|containerd|control-plane)(-0)?"`).ReplaceAll(text, []byte(`${1}image$2"`))
+		require.NoError(t, renamed.UnmarshalJSON(text))
+		objects = append(objects, renamed)
+	}
+	set(t, kind(t, objects, "MachineBootstrapConfig"), []any{r.target()}, "spec", "documents")
+	set(t, kind(t, objects, "ContainerRuntime"), map[string]any{cluster.ImageRepository: map[string]any{
+		"mirrors": []any{map[string]any{"url": r.url, "ca": r.ca}},
+	}}, "spec", "registries")
+	node := kind(t, objects, "KubernetesNode")
+	set(t, node, map[string]any{"tag": "v0.0.0"}, "spec", "cluster", "dnsImage")
+	r.apply(t, objects...)
+	ofCluster := client.MatchingLabels{clusterv1.ClusterNameLabel: "image"}
+	failed := r.withoutNode(t, ofCluster)
+	r.reported(t, failed, failure{
+		name: "image", kind: "KubernetesNode", stage: "applying", cause: "an image of the control plane cannot be pulled", remedy: "import the image",
+		detail: cluster.ImageRepository + "/coredns:v0.0.0",
+	})
+	unstructured.RemoveNestedField(node.Object, "spec", "cluster", "dnsImage")
+	require.NoError(t, r.Delete(t.Context(), kind(t, objects, "Machine")))
+	var machines clusterv1.MachineList
+	management.Await(t, r, limit, &machines, func() error {
+		if len(machines.Items) > 0 {
+			return fmt.Errorf("%s is there", machines.Items[0].Name)
+		}
+		return nil
+	}, ofCluster)
+	r.apply(t, objects...)
+	r.prepared(t, r.running(t, 1, ofCluster)[0].Spec.InfrastructureRef.Name, 5)
+	require.NoError(t, r.Delete(t.Context(), kind(t, objects, "Cluster")))
 }
 
 // reported waits for the report of a machine that fails.
@@ -190,7 +287,13 @@ func (r *rig) reported(t *testing.T, name string, f failure) {
 	require.Equal(t, report.RunFailed, last.Outcome)
 	require.Len(t, last.Errors, 1)
 	headline := words.Headline(last, false)
-	assert.Contains(t, headline, "Failed at "+f.kind+"/"+f.name+" while "+f.stage+": ")
+	t.Log(headline)
+	at := " at " + f.kind + "/" + f.name
+	if f.kind == noDocument {
+		at = " "
+	}
+	assert.Contains(t, headline, "Failed"+at)
+	assert.Contains(t, headline, " while "+f.stage+": ")
 	_, said, _ := strings.Cut(headline, ": ")
 	said, remedy, _ := strings.Cut(said, "; remedy: ")
 	assert.Contains(t, said, f.cause)
@@ -274,4 +377,21 @@ func appended(file, text string) func(root string) error {
 		}
 		return os.WriteFile(filepath.Join(root, file), append(data, text...), 0o644) //nolint:gosec // an image's
 	}
+}
+
+// full returns the step with which a directory is a file system of this size, until the next boot.
+func full(directory, size string) func(root string) error {
+	const unit = `[Unit]
+DefaultDependencies=no
+Before=sysinit.target
+ConditionPathExists=!/var/full
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=mkdir -p %[1]s
+ExecStart=touch /var/full
+ExecStart=mount -t tmpfs -o size=%[2]s,mode=0755 tmpfs %[1]s
+`
+	return func(root string) error { return early(root, "full", fmt.Sprintf(unit, directory, size)) }
 }

@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -30,6 +32,21 @@ type reports struct {
 
 	mu   sync.Mutex
 	last map[string]report.Report // by the name of the machine
+	// first has the first request for each path below down.
+	first map[string]time.Time
+}
+
+// down is the begin of paths that are not served before a minute after the first request for each.
+const down = "/down/"
+
+// isDown reports whether a path is not served yet.
+func (r *reports) isDown(path string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, asked := r.first[path]; !asked {
+		r.first[path] = time.Now()
+	}
+	return strings.HasPrefix(path, down) && time.Since(r.first[path]) < time.Minute
 }
 
 // collect serves at an address until the test ends.
@@ -39,8 +56,16 @@ func collect(t testing.TB, at netip.Addr) *reports {
 	certificate, key := ca.Issue(t, "reports", func(c *x509.Certificate) { c.IPAddresses = []net.IP{at.AsSlice()} })
 	pair, err := tls.X509KeyPair(certificate, key)
 	require.NoError(t, err)
-	r := &reports{ca: string(ca.Certificate), last: map[string]report.Report{}}
+	r := &reports{ca: string(ca.Certificate), last: map[string]report.Report{}, first: map[string]time.Time{}}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if strings.HasPrefix(request.URL.Path, "/v2/") { // of a registry without images
+			http.NotFound(w, request)
+			return
+		}
+		if r.isDown(request.URL.Path) {
+			http.Error(w, "", http.StatusServiceUnavailable)
+			return
+		}
 		if request.Method == http.MethodGet {
 			_, _ = io.WriteString(w, remote)
 			return
