@@ -85,13 +85,9 @@ func class(t *testing.T) []*unstructured.Unstructured {
 	for _, o := range objects {
 		o.SetNamespace("default")
 	}
-	registration := map[string]any{"nodeRegistration": map[string]any{
-		"criSocket": "unix:///run/containerd/containerd.sock", "ignorePreflightErrors": []any{cluster.IgnoredPreflightErrors},
-		"kubeletExtraArgs": []any{map[string]any{"name": "provider-id", "value": Prefix + "{{ ds.meta_data.instance_id }}"}},
-	}, "patches": map[string]any{"directory": "/etc/kubernetes/patches"}}
 	set(t, kind(t, objects, "KubeadmControlPlaneTemplate"), map[string]any{
 		"clusterConfiguration": map[string]any{"imageRepository": cluster.ImageRepository},
-		"initConfiguration":    registration, "joinConfiguration": registration,
+		"initConfiguration":    registration(), "joinConfiguration": registration(),
 		"files": []any{map[string]any{"path": "/etc/kubernetes/patches/kubeletconfiguration0+merge.yaml", "content": kubelet}},
 	}, "spec", "template", "spec", "kubeadmConfigSpec")
 	config := kind(t, objects, "MachineBootstrapConfigTemplate")
