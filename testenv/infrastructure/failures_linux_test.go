@@ -332,6 +332,7 @@ func ofDeployment(name string) client.MatchingLabels {
 }
 
 // deployment is the MachineDeployment of the examples with one worker that sends its report, and all that it refers to, under names of its own.
+// It is deleted when the test ends, which frees the place of its machine.
 func (r *rig) deployment(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
 	var all []*unstructured.Unstructured
@@ -353,6 +354,8 @@ func (r *rig) deployment(t *testing.T, name string) []*unstructured.Unstructured
 		}
 		all = append(all, renamed)
 	}
+	made := kind(t, all, "MachineDeployment").DeepCopy()
+	t.Cleanup(func() { _ = r.Delete(r.t.Context(), made) }) // it need not be there
 	return all
 }
 
