@@ -30,7 +30,7 @@ type Served struct {
 	WatchFilter string
 	// Now is the clock.
 	Now func() time.Time
-	// Log gets what a machine is not told: why a request failed that it has to repeat.
+	// Log gets what no answer has: why a request failed that it has to repeat.
 	Log logr.Logger
 }
 

@@ -15,13 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machineadm/machineadm/contract/report"
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
-	"github.com/machineadm/machineadm/host/reporting/words"
 	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/cluster"
 	"github.com/machineadm/machineadm/testenv/management"
@@ -77,7 +76,7 @@ func failures() []failure {
 		{
 			name:  "containerd",
 			image: appended("etc/containerd/config.toml", "[plugins\n"),
-			kind:  "ContainerRuntime", stage: "applying", cause: "/etc/containerd/config.toml: line 8, column 9: not TOML", remedy: "correct the file",
+			kind:  "ContainerRuntime", stage: "planning", cause: "/etc/containerd/config.toml: line 8, column 9: not TOML", remedy: "correct the file",
 		},
 		{
 			name: "authority",
@@ -91,7 +90,7 @@ func failures() []failure {
 			objects: func(t *testing.T, all []*unstructured.Unstructured) {
 				set(t, kind(t, all, "MachineDeployment"), "v1.37.1", "spec", "template", "spec", "version")
 			},
-			kind: "KubernetesNode", stage: "applying", cause: "the installed kubeadm is v1.36.3", remedy: "install the kubeadm of this version",
+			kind: "KubernetesNode", stage: "planning", cause: "the installed kubeadm is v1.36.3", remedy: "install the kubeadm of this version",
 		},
 		{
 			name:  "plugin-absent",
@@ -108,7 +107,7 @@ func failures() []failure {
 		{
 			name:  "disk-of-images",
 			image: full("/var/lib/containerd", "8m"),
-			kind:  "KubernetesNode", stage: "applying", cause: "the file system of /var/lib/containerd/", remedy: "free space", passes: true,
+			kind:  "KubernetesNode", stage: "planning", cause: "the file system of /var/lib/containerd/", remedy: "free space", passes: true,
 		},
 		{
 			name:  "disk-of-containerd",
@@ -119,7 +118,7 @@ func failures() []failure {
 		{
 			name:  "disk-of-pods",
 			image: full("/var/lib/kubelet", "8m"),
-			kind:  "KubernetesNode", stage: "applying", cause: "the file system of /var/lib/kubelet has 8 MiB free", remedy: "free space", passes: true,
+			kind:  "KubernetesNode", stage: "planning", cause: "the file system of /var/lib/kubelet has 8 MiB free", remedy: "free space", passes: true,
 		},
 		{
 			name:  "disk-of-state",
@@ -153,14 +152,15 @@ func failures() []failure {
 	}
 }
 
-// TestFailures: a machine that fails says why, and is replaced by one that runs when the cause is corrected and its Machine deleted.
+// TestFailures: a machine that fails says why, on the machine and in the management cluster in the same words, and is replaced by one that runs
+// when the cause is corrected and its Machine deleted.
 func TestFailures(t *testing.T) {
 	needs.Campaign(t)
 	images := map[string]func(string) error{}
 	for _, f := range failures() {
 		images[f.name] = f.image
 	}
-	r := layout{machines: 4, images: images}.start(t)
+	r := layout{machines: 4, images: images, serve: true}.start(t)
 	r.controlPlane(t)
 	t.Run("each", func(t *testing.T) {
 		t.Run("image", func(t *testing.T) { t.Parallel(); r.imageMissing(t) })
@@ -186,6 +186,8 @@ func (r *rig) controlPlane(t *testing.T) {
 // fails: the report names document, stage, cause and remedy; the Machine waits for its node until it is deleted after the correction.
 func (r *rig) fails(t *testing.T, f failure) {
 	good, wrong := r.deployment(t, f.name), r.deployment(t, f.name)
+	store(t, good)
+	store(t, wrong)
 	if f.image != nil {
 		set(t, kind(t, wrong, kindMachine+"Template"), f.name, "spec", "template", "spec", "image")
 	}
@@ -195,7 +197,7 @@ func (r *rig) fails(t *testing.T, f failure) {
 	r.apply(t, wrong...)
 	var failed string
 	if f.registers {
-		failed = r.running(t, 1, ofDeployment(f.name))[0].Spec.InfrastructureRef.Name
+		failed = r.registered(t, ofDeployment(f.name))
 	} else {
 		failed = r.withoutNode(t, ofDeployment(f.name))
 	}
@@ -203,6 +205,7 @@ func (r *rig) fails(t *testing.T, f failure) {
 		r.reported(t, failed, f)
 	} else {
 		r.untouched(t, failed)
+		r.bootstrapped(t, r.machineOf(t, failed).Name, metav1.ConditionUnknown, "the machine is provisioned, and has not fetched its documents")
 	}
 	assert.Equal(t, f.kind != "", r.whole(t, failed))
 	var machines clusterv1.MachineList
@@ -249,7 +252,7 @@ func (r *rig) imageMissing(t *testing.T) {
 		require.NoError(t, renamed.UnmarshalJSON(text))
 		objects = append(objects, renamed)
 	}
-	set(t, kind(t, objects, "MachineBootstrapConfig"), []any{r.target()}, "spec", "documents")
+	store(t, objects)
 	set(t, kind(t, objects, "ContainerRuntime"), map[string]any{cluster.ImageRepository: map[string]any{
 		"mirrors": []any{map[string]any{"url": r.url, "ca": r.ca}},
 	}}, "spec", "registries")
@@ -279,26 +282,22 @@ func (r *rig) imageMissing(t *testing.T) {
 // reported waits for the report of a machine that fails.
 func (r *rig) reported(t *testing.T, name string, f failure) {
 	t.Helper()
-	var last report.Report
-	nodestest.Within(t, limit, name+" to report", func() (ok bool) {
-		last, ok = r.of(name)
-		return ok
-	})
-	require.Equal(t, report.RunFailed, last.Outcome)
-	require.Len(t, last.Errors, 1)
-	headline := words.Headline(last, false)
+	said := r.failed(t, name)
+	assert.Contains(t, said, f.detail)
+	headline, _, _ := strings.Cut(said, "\n")
 	t.Log(headline)
+	r.bootstrapped(t, r.machineOf(t, name).Name, metav1.ConditionFalse, headline)
+	r.unready(t, name, headline)
 	at := " at " + f.kind + "/" + f.name
 	if f.kind == noDocument {
 		at = " "
 	}
 	assert.Contains(t, headline, "Failed"+at)
 	assert.Contains(t, headline, " while "+f.stage+": ")
-	_, said, _ := strings.Cut(headline, ": ")
-	said, remedy, _ := strings.Cut(said, "; remedy: ")
-	assert.Contains(t, said, f.cause)
+	_, cause, _ := strings.Cut(headline, ": ")
+	cause, remedy, _ := strings.Cut(cause, "; remedy: ")
+	assert.Contains(t, cause, f.cause)
 	assert.Contains(t, remedy, f.remedy)
-	assert.Contains(t, r.failed(t, name), f.detail)
 }
 
 // untouched waits until cloud-init has ended on a machine on which no run has begun.

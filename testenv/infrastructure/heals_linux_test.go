@@ -25,7 +25,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
-	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/host/reporting/words"
 	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/management"
 	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
@@ -178,7 +178,7 @@ func (r *rig) powerCuts(t *testing.T) {
 			return err == nil && strings.TrimSpace(said.Stdout) == strconv.Itoa(i+1)
 		})
 		last, _ := r.report(t, machine)
-		t.Log(reporting.Headline(last, true))
+		t.Log(words.Headline(last, true))
 		r.PowerCut(t, machine)
 	}
 	r.running(t, 1, ofDeployment("power"))

@@ -78,7 +78,18 @@ func (l layout) start(t testing.TB) *rig {
 		func(place string, controlPlane bool, seed func(string) error) nodes.Options {
 			return cluster.Machine(t, network, place, controlPlane, packages, seed)
 		})
+	if l.serve {
+		c.Install(t, stored(t))
+	}
 	return &rig{c, c.Client(t, clusterv1.AddToScheme, bootstrap.AddToScheme), p, collect(t, network.Address(test)), manager, core, l.manager}
+}
+
+// stored is the storage of the examples.
+func stored(t testing.TB) []byte {
+	t.Helper()
+	text, err := kind(t, example(t, "storage.yaml"), bootstrap.KindMachineBootstrapStorage).MarshalJSON()
+	require.NoError(t, err)
+	return text
 }
 
 // example returns the objects of examples of docs/cluster-api.md, with objects of this package in the place of those of the user's

@@ -1,6 +1,7 @@
 package infrastructure
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -24,19 +25,9 @@ import (
 func TestStored(t *testing.T) {
 	needs.Campaign(t)
 	r := layout{machines: 3, serve: true}.start(t)
-	objects, stored := small(t), example(t, "storage.yaml")
-	storage, check := kind(t, stored, bootstrap.KindMachineBootstrapStorage), kind(t, stored, "MachineHealthCheck")
-	ref, _, err := unstructured.NestedMap(kind(t, stored, "MachineBootstrapConfigTemplate").Object, "spec", "template", "spec", "storageRef")
-	require.NoError(t, err)
-	for _, o := range objects {
-		switch o.GetKind() {
-		case bootstrap.KindMachineBootstrapConfig:
-			set(t, o, ref, "spec", "storageRef")
-		case "MachineBootstrapConfigTemplate":
-			set(t, o, ref, "spec", "template", "spec", "storageRef")
-		}
-	}
-	r.apply(t, append(objects, storage)...)
+	objects, check := small(t), kind(t, example(t, "storage.yaml"), "MachineHealthCheck")
+	store(t, objects)
+	r.apply(t, objects...)
 	for _, m := range r.running(t, 2) {
 		r.prepared(t, m.Spec.InfrastructureRef.Name, 5)
 		r.bootstrapped(t, m.Name, metav1.ConditionTrue, "Succeeded: 5 documents")
@@ -52,13 +43,7 @@ func TestStored(t *testing.T) {
 	line, _, _ := strings.Cut(r.failed(t, failed), "\n")
 	require.Contains(t, line, "Failed at Sysctl/kubernetes while planning: RemoteConfig/")
 	r.bootstrapped(t, r.machineOf(t, failed).Name, metav1.ConditionFalse, line)
-	management.Await(t, r, limit, &clusterv1.MachineList{}, func() error {
-		c := meta.FindStatusCondition(r.machineOf(t, failed).Status.Conditions, clusterv1.MachineBootstrapConfigReadyCondition)
-		if c == nil || c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, line) {
-			return fmt.Errorf("%s is %+v", clusterv1.MachineBootstrapConfigReadyCondition, c)
-		}
-		return nil
-	})
+	r.unready(t, failed, line)
 
 	r.apply(t, sysctl, check)
 	r.replaced(t, failed)
@@ -85,6 +70,54 @@ func (r *rig) bootstrapped(t *testing.T, machine string, status metav1.Condition
 			return nil
 		}
 		return fmt.Errorf("%s has no config", machine)
+	})
+}
+
+// store makes configs refer to the storage of the examples, instead of sending reports elsewhere. The rig has made it.
+func store(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	ref, _, err := unstructured.NestedMap(kind(t, example(t, "storage.yaml"), "MachineBootstrapConfigTemplate").Object, "spec", "template", "spec", "storageRef")
+	require.NoError(t, err)
+	for _, o := range objects {
+		path := []string{"spec"}
+		switch o.GetKind() {
+		case bootstrap.KindMachineBootstrapConfig:
+		case "MachineBootstrapConfigTemplate":
+			path = []string{"spec", "template", "spec"}
+		default:
+			continue
+		}
+		set(t, o, ref, append(path, "storageRef")...)
+		unstructured.RemoveNestedField(o.Object, append(path, "documents")...)
+	}
+}
+
+// registered waits for a Machine with a node, and returns the name of the machine.
+func (r *rig) registered(t *testing.T, of ...client.ListOption) (name string) {
+	t.Helper()
+	var machines clusterv1.MachineList
+	management.Await(t, r, limit, &machines, func() error {
+		for i := range machines.Items {
+			if m := &machines.Items[i]; m.Status.NodeRef.IsDefined() {
+				name = m.Spec.InfrastructureRef.Name
+				return nil
+			}
+		}
+		return errors.New("no machine has a node")
+	}, of...)
+	return name
+}
+
+// unready waits until Cluster API says of a Machine why it is not ready.
+func (r *rig) unready(t *testing.T, name, text string) {
+	t.Helper()
+	var machines clusterv1.MachineList
+	management.Await(t, r, limit, &machines, func() error {
+		c := meta.FindStatusCondition(r.machineOf(t, name).Status.Conditions, clusterv1.MachineBootstrapConfigReadyCondition)
+		if c == nil || c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, text) {
+			return fmt.Errorf("%s is %+v", clusterv1.MachineBootstrapConfigReadyCondition, c)
+		}
+		return nil
 	})
 }
 
