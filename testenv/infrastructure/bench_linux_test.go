@@ -73,7 +73,7 @@ func (r *rig) kubeadmDeployment(t *testing.T) []*unstructured.Unstructured {
 // limits: the times of a machine that does something else as well say nothing.
 func TestFirstBootSpeed(t *testing.T) {
 	needs.Campaign(t)
-	r := layout{machines: 2, images: map[string]func(string) error{"counted": counted}}.start(t)
+	r := start(t, 2)
 	r.KubeadmBootstrap(t)
 	r.controlPlane(t)
 	ours := r.deployment(t, "ours")
@@ -95,13 +95,6 @@ func TestFirstBootSpeed(t *testing.T) {
 		t.Logf("%-8s median: Machine to data %v, cloud-init to node %v, %d bytes of user data", name, data[name], registered[name], boots[0].bytes)
 	}
 	t.Logf("cloud-init to node: %.2f of the bootstrap provider of kubeadm", registered["ours"].Seconds()/registered["kubeadm"].Seconds())
-
-	set(t, kind(t, ours, kindMachine+"Template"), "counted", "spec", "template", "spec", "image")
-	r.apply(t, ours...)
-	machine := r.running(t, 1, ofDeployment("ours"))[0].Spec.InfrastructureRef.Name
-	starts, err := r.Node(machine).Exec(t.Context(), "cat", "/var/starts")
-	require.NoError(t, err)
-	t.Logf("programs that one join starts:\n%s", starts.Stdout)
 	r.deleted(t)
 }
 
@@ -112,6 +105,7 @@ type boot struct {
 	bytes      int           // of user data
 	processor  time.Duration // of machineadm and its plugins, without the programs that they start
 	peak       string        // memory of the largest of them
+	kubeadm    []string      // each start of it
 }
 
 func median(boots []boot, of func(boot) time.Duration) time.Duration {
@@ -132,7 +126,7 @@ func (r *rig) timed(t *testing.T, name string, objects []*unstructured.Unstructu
 	machine := r.running(t, 1, ofDeployment(name))[0]
 	on := r.Node(machine.Spec.InfrastructureRef.Name)
 	var b boot
-	b.processor, b.peak = used(on.Name())
+	used(on.Name(), &b)
 	var data corev1.Secret
 	require.NoError(t, r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: *machine.Spec.Bootstrap.DataSecretName}, &data))
 	b.bytes = len(data.Data["value"])
@@ -170,13 +164,14 @@ func (r *rig) firstSeen(t *testing.T, list client.ObjectList) func() map[string]
 	return func() map[string]time.Time { stop(); return <-found }
 }
 
-// measure looks at the processes of machineadm until the result is called, which returns what those of a node have used.
-func measure() func(node string) (processor time.Duration, peak string) {
+// measure looks at the processes of machineadm and kubeadm until the result is called, which notes what those of a node have used.
+func measure() func(node string, b *boot) {
 	type process struct {
 		ticks  int64
 		kib    int
 		cgroup []byte
 		name   string
+		line   string
 	}
 	stop, found := make(chan struct{}), make(chan map[string]process)
 	highest := regexp.MustCompile(`VmHWM:\s+([0-9]+)`)
@@ -196,13 +191,14 @@ func measure() func(node string) (processor time.Duration, peak string) {
 				}
 				arguments, _ := os.ReadFile(filepath.Join(dir, "cmdline")) // as below, the process may have ended
 				path, _, _ := strings.Cut(string(arguments), "\x00")
-				if !strings.HasPrefix(filepath.Base(path), "machineadm") {
+				name := filepath.Base(path)
+				if !strings.HasPrefix(name, "machineadm") && name != "kubeadm" {
 					others[dir] = true
 					continue
 				}
 				stat, _ := os.ReadFile(filepath.Join(dir, "stat"))
 				status, _ := os.ReadFile(filepath.Join(dir, "status"))
-				p := process{name: filepath.Base(path)}
+				p := process{name: name, line: strings.ReplaceAll(string(arguments), "\x00", " ")}
 				p.cgroup, _ = os.ReadFile(filepath.Join(dir, "cgroup"))
 				_, after, _ := strings.Cut(string(stat), ") ")
 				if fields := strings.Fields(after); len(fields) > 12 && len(p.cgroup) > 0 {
@@ -223,36 +219,24 @@ func measure() func(node string) (processor time.Duration, peak string) {
 			}
 		}
 	}()
-	return func(node string) (processor time.Duration, peak string) {
+	return func(node string, b *boot) {
 		close(stop)
-		var ticks int64
 		largest, all := process{}, 0
 		for _, p := range <-found {
-			if bytes.Contains(p.cgroup, []byte(node)) {
-				all, ticks = all+1, ticks+p.ticks
-				if p.kib > largest.kib {
+			switch {
+			case !bytes.Contains(p.cgroup, []byte(node)):
+			case p.name == "kubeadm":
+				b.kubeadm = append(b.kubeadm, p.line)
+			default:
+				const ofTick = 10 * time.Millisecond // 100 Hz, which Linux shows on every machine
+				b.processor += time.Duration(p.ticks) * ofTick
+				if all++; p.kib > largest.kib {
 					largest = p
 				}
 			}
 		}
-		const ofTick = 10 * time.Millisecond // 100 Hz, which Linux shows on every machine
-		return time.Duration(ticks) * ofTick, fmt.Sprintf("%s %d MiB, of %d processes", largest.name, largest.kib>>10, all)
+		b.peak = fmt.Sprintf("%s %d MiB, of %d processes", largest.name, largest.kib>>10, all)
 	}
-}
-
-// counted makes kubeadm and the kubelet note each start.
-func counted(root string) error {
-	for _, name := range []string{"kubeadm", "kubelet"} {
-		at := filepath.Join(root, "usr/bin", name)
-		if err := os.Rename(at, at+".counted"); err != nil {
-			return err
-		}
-		script := fmt.Sprintf("#!/bin/sh\necho \"$(cat /proc/uptime) %[1]s $* by $(cat /proc/$PPID/comm)\" >>/var/starts\nexec /usr/bin/%[1]s.counted \"$@\"\n", name)
-		if err := needs.WriteProgram(at, []byte(script)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // registration is how a node of the bootstrap provider of kubeadm registers in a container.
