@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/host/reporting/words"
 	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/cluster"
 	"github.com/machineadm/machineadm/testenv/management"
@@ -282,9 +283,9 @@ func (r *rig) imageMissing(t *testing.T) {
 // reported waits for the report of a machine that fails.
 func (r *rig) reported(t *testing.T, name string, f failure) {
 	t.Helper()
-	said := r.failed(t, name)
-	assert.Contains(t, said, f.detail)
-	headline, _, _ := strings.Cut(said, "\n")
+	assert.Contains(t, r.failed(t, name), f.detail)
+	last, _ := r.report(t, name)
+	headline := words.Headline(last, false) // without the words of other programs, which only root gets on the machine
 	t.Log(headline)
 	r.bootstrapped(t, r.machineOf(t, name).Name, metav1.ConditionFalse, headline)
 	r.unready(t, name, headline)
