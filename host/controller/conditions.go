@@ -76,14 +76,14 @@ func (*Reconciler) made(config *bootstrap.MachineBootstrapConfig) bool {
 }
 
 // announce records an event for a transition of a condition. That a condition begins as True is none, but for the data itself, and neither
-// is that each config begins without an owner, which comes a moment later.
+// is that each config begins without an owner, which comes a moment later, and each machine without a report.
 func (r *Reconciler) announce(config *bootstrap.MachineBootstrapConfig, before, after *metav1.Condition) {
 	switch {
 	case after.Type == bootstrap.ConditionReady, after.Reason == bootstrap.ReasonWaiting, after.Type == clusterv1.PausedCondition && before == nil:
 		return
 	case before != nil && before.Status == after.Status && before.Reason == after.Reason:
 		return
-	case before == nil && after.Reason == bootstrap.ReasonWaitingForOwner:
+	case before == nil && (after.Reason == bootstrap.ReasonWaitingForOwner || after.Reason == bootstrap.ReasonNoReport):
 		return
 	case after.Type != bootstrap.ConditionDataSecretAvailable && after.Status == metav1.ConditionTrue &&
 		(before == nil || before.Reason == bootstrap.ReasonWaiting):

@@ -30,7 +30,7 @@ func Succeeded(b *bootstrap.BootstrapStatus, m Machine, deadline time.Duration, 
 		since = b.FetchedAt.Time
 		waits.Reason = bootstrap.ReasonRunning
 		waits.Message = "the machine fetched its documents at " + since.UTC().Format(time.RFC3339) + ", and has not reported"
-	case m.Provisioned.IsZero():
+	case m.Provisioned.IsZero() && !m.Joined:
 		waits.Message = "the machine is not provisioned"
 		return waits, 0
 	default:

@@ -34,6 +34,7 @@ func TestSucceeded(t *testing.T) {
 		"provisioned":            {nil, store.Machine{Provisioned: ago(time.Minute)}, "Unknown", "NoReport", "has not fetched", 19 * time.Minute},
 		"too late":               {nil, store.Machine{Provisioned: ago(20 * time.Minute)}, "False", "NoReport", "in 20m0s", 0},
 		"too late, but a node":   {nil, store.Machine{Provisioned: ago(time.Hour), Joined: true}, "Unknown", "NoReport", "it has a node", 0},
+		"a node, nothing else":   {nil, store.Machine{Joined: true}, "Unknown", "NoReport", "has not fetched its documents; it has a node", 0},
 		"fetched":                {fetched(time.Minute), store.Machine{Provisioned: ago(time.Hour)}, "Unknown", "Running", "fetched its documents at 2026-11-27T09:59:00Z", 19 * time.Minute},
 		"fetched, then silent":   {fetched(time.Hour), store.Machine{Provisioned: ago(time.Hour)}, "False", "NoReport", "has not reported in 20m0s", 0},
 		"fetched, silent, node":  {fetched(time.Hour), store.Machine{Provisioned: ago(time.Hour), Joined: true}, "Unknown", "Running", "it has a node", 0},
