@@ -41,7 +41,9 @@ type desired struct {
 	// parameters are in the order in which they are written, live and at boot.
 	parameters []parameter
 	modules    []string
-	warnings   []sdk.Warning
+	// moduleFields are the fields that ask for the modules, by their canonical names.
+	moduleFields map[string]string
+	warnings     []sdk.Warning
 }
 
 // resolver collects the parameters and modules of a document and all of its violations.
@@ -52,6 +54,7 @@ type resolver struct {
 	warnings   []sdk.Warning
 	byKey      map[sysctld.Key]parameter
 	modules    []string
+	fields     map[string]string // of modules
 }
 
 func (r *resolver) refuse(field document.Path, message, hint string) {
@@ -60,7 +63,7 @@ func (r *resolver) refuse(field document.Path, message, hint string) {
 
 // resolve is pure: its result depends on the document and the profiles alone.
 func resolve(doc v1alpha1.Sysctl, known map[string]profile) (desired, []document.Violation) {
-	r := resolver{known: known, spec: doc.Spec, byKey: map[sysctld.Key]parameter{}}
+	r := resolver{known: known, spec: doc.Spec, byKey: map[sysctld.Key]parameter{}, fields: map[string]string{}}
 	spec := document.Path("spec")
 	name := document.Path("metadata").Field("name")
 	if err := naming.ValidName(doc.Metadata.Name); err != nil {
@@ -76,10 +79,11 @@ func resolve(doc v1alpha1.Sysctl, known map[string]profile) (desired, []document
 	r.ignoreMissing()
 	r.routerAdvertisements()
 	return desired{
-		name:       doc.Metadata.Name,
-		parameters: slices.SortedFunc(maps.Values(r.byKey), writingOrder),
-		modules:    r.modules,
-		warnings:   r.warnings,
+		name:         doc.Metadata.Name,
+		parameters:   slices.SortedFunc(maps.Values(r.byKey), writingOrder),
+		modules:      r.modules,
+		moduleFields: r.fields,
+		warnings:     r.warnings,
 	}, r.violations
 }
 
@@ -114,7 +118,7 @@ func (r *resolver) profiles(parent document.Path) {
 			r.profileParameter(parameter{key: key, value: p.parameters[key], field: string(field)}, name)
 		}
 		for _, module := range p.modules {
-			r.addModule(module)
+			r.addModule(module, field)
 		}
 	}
 }
@@ -145,14 +149,16 @@ func (r *resolver) explicitModules(field document.Path) {
 			r.refuse(field.Index(i), "is not a module name", "use only letters, digits, _ and -, and no options")
 			continue
 		}
-		r.addModule(module)
+		r.addModule(module, field.Index(i))
 	}
 }
 
 // addModule keeps the first of several spellings.
-func (r *resolver) addModule(module string) {
-	if !slices.ContainsFunc(r.modules, func(m string) bool { return canonicalModule(m) == canonicalModule(module) }) {
+func (r *resolver) addModule(module string, field document.Path) {
+	name := canonicalModule(module)
+	if _, known := r.fields[name]; !known {
 		r.modules = append(r.modules, module)
+		r.fields[name] = string(field)
 	}
 }
 

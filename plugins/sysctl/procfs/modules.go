@@ -13,9 +13,10 @@ import (
 )
 
 // modulesToLoad returns the modules that are not loaded; one that the kernel cannot load is a Precondition.
-func modulesToLoad(kernel machine.Kernel, modules []string) ([]string, error) {
-	var load, absent []string
-	for _, module := range modules {
+func modulesToLoad(kernel machine.Kernel, d desired) ([]string, error) {
+	var load []string
+	var absent []sdk.Violation
+	for _, module := range d.modules {
 		state, err := kernel.Module(module)
 		if err != nil {
 			return nil, fmt.Errorf("find module %s: %w", module, err)
@@ -30,13 +31,15 @@ func modulesToLoad(kernel machine.Kernel, modules []string) ([]string, error) {
 				return nil, err
 			}
 			if !present {
-				absent = append(absent, module)
+				absent = append(absent, sdk.Violation{
+					Field: d.moduleFields[canonicalModule(module)], Message: "the running kernel has no module " + module,
+					Hint: "install the modules of the running kernel (or boot the kernel that is installed), or correct the field",
+				})
 			}
 		}
 	}
 	if len(absent) > 0 {
-		return nil, sdk.Precondition("the running kernel has no module "+strings.Join(absent, ", "),
-			"install the modules of the running kernel (or boot the kernel that is installed), or correct spec.modules")
+		return nil, sdk.Preconditions(absent...)
 	}
 	return load, nil
 }

@@ -80,7 +80,7 @@ func plan(_ context.Context, m sdk.Machine, doc v1alpha1.Sysctl) (sdk.Plan, erro
 
 // planLive adds the changes of the running kernel. A missing key is an error only when no module has to be loaded.
 func planLive(kernel machine.Kernel, d desired, result *sdk.Plan) error {
-	load, err := modulesToLoad(kernel, d.modules)
+	load, err := modulesToLoad(kernel, d)
 	if err != nil {
 		return err
 	}
