@@ -63,13 +63,28 @@ func (b Outbox) Next(now time.Time) uint64 {
 func (b Outbox) Keep(o Outgoing, now time.Time) (Outgoing, error) {
 	o.Version, o.Sequence = outboxVersion, b.Next(now)
 	err := b.exclusively(func() error {
-		o.Sequence = b.Next(now) // another process can have taken the first one
-		if err := b.store.write(sequence, []byte(strconv.FormatUint(o.Sequence, 10)+"\n")); err != nil {
+		var err error
+		if o.Sequence, err = b.advance(now); err != nil { // another process can have taken the first one
 			return err
 		}
 		return b.store.save(OutboxFile, o)
 	})
 	return o, err
+}
+
+// Take returns the next number, for a report that is not kept. Later reports have larger ones.
+func (b Outbox) Take(now time.Time) (number uint64, err error) {
+	err = b.exclusively(func() error {
+		number, err = b.advance(now)
+		return err
+	})
+	return number, err
+}
+
+// advance makes the next number the last one.
+func (b Outbox) advance(now time.Time) (uint64, error) {
+	number := b.Next(now)
+	return number, b.store.write(sequence, []byte(strconv.FormatUint(number, 10)+"\n"))
 }
 
 // last returns the number of the last report, 0 if it is unknown.

@@ -255,7 +255,9 @@ func TestTimeoutKillsTheGroup(t *testing.T) {
 				defer cancel()
 				begin := time.Now()
 				result, err := machine.NewRunner().Run(ctx, machine.Command{Name: "sh", Args: []string{"-c", script}, Timeout: cmp.Or(test.timeout, limit)})
-				if want := strings.Replace(test.text, "LIMIT", limit.String(), 1); !errors.Is(err, test.want) || err.Error() != want {
+				started := len(strings.Fields(string(result.Stdout))) == 3
+				// On a busy machine a small limit is over before the command has begun, and the error is that of the context.
+				if want := strings.Replace(test.text, "LIMIT", limit.String(), 1); !errors.Is(err, test.want) || started && err.Error() != want {
 					t.Errorf("error %v, want %q", err, want)
 				}
 				if errors.Is(test.want, machine.ErrTimeout) && errors.Is(err, context.DeadlineExceeded) {
@@ -264,7 +266,7 @@ func TestTimeoutKillsTheGroup(t *testing.T) {
 				if took := time.Since(begin); took > limit+2*time.Minute {
 					t.Errorf("it took %v", took)
 				}
-				return string(result.Stdout), len(strings.Fields(string(result.Stdout))) == 3
+				return string(result.Stdout), started
 			})
 			if len(strings.Fields(output)) != 3 {
 				t.Errorf("output %q, want three processes", output)

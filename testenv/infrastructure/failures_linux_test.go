@@ -285,7 +285,7 @@ func (r *rig) reported(t *testing.T, name string, f failure) {
 	t.Helper()
 	assert.Contains(t, r.failed(t, name), f.detail)
 	last, _ := r.report(t, name)
-	headline := words.Headline(last, false) // without the words of other programs, which only root gets on the machine
+	headline := words.Headline(last, false) // without the output of other programs, which only root gets on the machine
 	t.Log(headline)
 	r.bootstrapped(t, r.machineOf(t, name).Name, metav1.ConditionFalse, headline)
 	r.unready(t, name, headline)

@@ -21,7 +21,7 @@ type Machine struct {
 // Succeeded is the condition BootstrapSucceeded, without its type, and when it may change without a report; 0 for never.
 func Succeeded(b *bootstrap.BootstrapStatus, m Machine, deadline time.Duration, now time.Time) (metav1.Condition, time.Duration) {
 	if b != nil && b.Sequence > 0 {
-		return reported(b), 0
+		return unfinished(b, m, deadline, now)
 	}
 	waits := metav1.Condition{Status: metav1.ConditionUnknown, Reason: bootstrap.ReasonNoReport}
 	since := m.Provisioned
@@ -47,6 +47,20 @@ func Succeeded(b *bootstrap.BootstrapStatus, m Machine, deadline time.Duration, 
 	waits.Status, waits.Reason = metav1.ConditionFalse, bootstrap.ReasonNoReport
 	waits.Message += fmt.Sprintf(" in %s: look at its console, and at machineadm status on it", deadline)
 	return waits, 0
+}
+
+// unfinished is the condition of a machine that has sent a report, and says when one that is not over has been silent for too long.
+func unfinished(b *bootstrap.BootstrapStatus, m Machine, deadline time.Duration, now time.Time) (metav1.Condition, time.Duration) {
+	c := reported(b)
+	if c.Status != metav1.ConditionUnknown || m.Joined || b.ReportedAt == nil {
+		return c, 0
+	}
+	if left := deadline - now.Sub(b.ReportedAt.Time); left > 0 {
+		return c, left
+	}
+	c.Status, c.Reason = metav1.ConditionFalse, bootstrap.ReasonNoReport
+	c.Message += fmt.Sprintf("; the machine has not reported in %s: look at its console, and at machineadm status on it", deadline)
+	return c, 0
 }
 
 // reported is the condition of a machine that has sent a report.

@@ -22,6 +22,11 @@ func TestSucceeded(t *testing.T) {
 	said := func(outcome, code string) *bootstrap.BootstrapStatus {
 		return &bootstrap.BootstrapStatus{Sequence: 1, Outcome: outcome, Code: code, Message: "M"}
 	}
+	lately := func(outcome string, since time.Duration) *bootstrap.BootstrapStatus {
+		b := said(outcome, "")
+		b.ReportedAt = ptr.To(metav1.NewTime(ago(since)))
+		return b
+	}
 	for name, c := range map[string]struct {
 		b       *bootstrap.BootstrapStatus
 		m       store.Machine
@@ -40,6 +45,11 @@ func TestSucceeded(t *testing.T) {
 		"fetched, silent, node":  {fetched(time.Hour), store.Machine{Provisioned: ago(time.Hour), Joined: true}, "Unknown", "Running", "it has a node", 0},
 		"succeeded":              {said("Succeeded", ""), store.Machine{}, "True", "Succeeded", "M", 0},
 		"running":                {said("Running", ""), store.Machine{}, "Unknown", "Running", "M", 0},
+		"running, lately":        {lately("Running", time.Minute), store.Machine{}, "Unknown", "Running", "M", 19 * time.Minute},
+		"running, then silent":   {lately("Running", time.Hour), store.Machine{}, "False", "NoReport", "M; the machine has not reported in 20m0s", 0},
+		"did not come back":      {lately("RebootRequired", time.Hour), store.Machine{}, "False", "NoReport", "M; the machine has not reported in 20m0s", 0},
+		"silent, with a node":    {lately("Running", time.Hour), store.Machine{Joined: true}, "Unknown", "Running", "M", 0},
+		"failed, then silent":    {lately("Failed", time.Hour), store.Machine{}, "False", "Failed", "M", 0},
 		"reboots":                {said("RebootRequired", "Reboot"), store.Machine{}, "Unknown", "Running", "M", 0},
 		"failed":                 {said("Failed", "Precondition"), store.Machine{}, "False", "Precondition", "M", 0},
 		"failed, with a node":    {said("Failed", "Internal"), store.Machine{Joined: true}, "False", "Internal", "M", 0},

@@ -108,8 +108,10 @@ func (g *globals) execute(
 	if live, ok := s.out.(*reporting.Live); ok {
 		go noticeInterrupt(o.Interrupt, quiet, live)
 	}
+	end := g.follow(ctx, where, fleet, o, &with)
 	result, details := run.Execute(ctx, o, with, head)
 	close(quiet)
+	end()
 	if where.deliver != nil {
 		where.deliver(fleet, result)
 	}

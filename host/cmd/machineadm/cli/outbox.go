@@ -34,7 +34,12 @@ func (g *globals) deliver(ctx context.Context, where *place, fleet *launch.Fleet
 	defer cancel()
 	try, cancelTry := context.WithTimeout(ctx, tryTime) // a second interrupt ends it
 	defer cancelTry()
-	o, err := g.outgoing(to, r, now)
+	text, err := outbox.Trim(r, report.MaxBytes)
+	if err != nil {
+		warn(s, "the report is not sent: "+err.Error())
+		return
+	}
+	o, err := g.outgoing(to, text, now)
 	if err != nil {
 		warn(s, "the report is not sent: "+err.Error())
 		return
@@ -66,11 +71,7 @@ func (g *globals) deliver(ctx context.Context, where *place, fleet *launch.Fleet
 }
 
 // outgoing returns the record of a report, without its number.
-func (g *globals) outgoing(to outbox.Destination, r report.Report, now state.Clock) (state.Outgoing, error) {
-	text, err := outbox.Trim(r, report.MaxBytes)
-	if err != nil {
-		return state.Outgoing{}, err
-	}
+func (g *globals) outgoing(to outbox.Destination, text []byte, now state.Clock) (state.Outgoing, error) {
 	search, err := g.search()
 	return state.Outgoing{
 		Document: to.Document, Binary: to.Binary, Report: text, FirstTry: time.Now().UTC(), NextTry: time.Now().UTC(), LastTry: now,

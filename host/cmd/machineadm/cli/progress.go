@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/launch"
+	"github.com/machineadm/machineadm/host/outbox"
+	"github.com/machineadm/machineadm/host/reporting/words"
+	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/state"
+)
+
+// The time from the start of a run to the first report of what it does, and to each further one: most runs have ended by then.
+const (
+	firstProgress = 10 * time.Second
+	nextProgress  = 30 * time.Second
+)
+
+// progress is the newest report of a run that applies documents.
+type progress struct {
+	mutex sync.Mutex
+	text  []byte
+}
+
+// follow sends the report of a run that is not over, until the function that it returns is called. It tries each once, and keeps none: the
+// report at the end of the run is the one that has to arrive.
+func (g *globals) follow(ctx context.Context, where *place, fleet *launch.Fleet, o run.Options, with *run.Dependencies) (end func()) {
+	to, found := outbox.Find(o.Stream, where.target)
+	if where.deliver == nil || !found {
+		return func() {}
+	}
+	var p progress
+	record := with.Record
+	with.Record = func(r report.Report, details map[string]string) error {
+		p.note(r)
+		return record(r, details)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		var sent []byte
+		for pause := firstProgress; wait(ctx, pause); pause = nextProgress {
+			text := p.newest()
+			if text == nil || bytes.Equal(text, sent) {
+				continue
+			}
+			switch answer, _ := outbox.Classify(state.Outgoing{Document: to.Document}, g.tell(ctx, where, fleet, to, text)); answer {
+			case outbox.Delivered:
+				sent = text
+			case outbox.Refused, outbox.NotWanted:
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended // its number is before that of the report at the end
+	}
+}
+
+// note keeps a report that says which document is applied. The run changes its values later, so that it is kept as text.
+func (p *progress) note(r report.Report) {
+	if _, begun := words.Current(r); !begun || r.Outcome != report.RunRunning {
+		return
+	}
+	if text, err := outbox.Trim(r, report.MaxBytes); err == nil {
+		p.mutex.Lock()
+		defer p.mutex.Unlock()
+		p.text = text
+	}
+}
+
+func (p *progress) newest() []byte {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.text
+}
+
+// tell sends the report of a run that is not over.
+func (g *globals) tell(ctx context.Context, where *place, fleet *launch.Fleet, to outbox.Destination, text []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	o, err := g.outgoing(to, text, clock())
+	if err != nil {
+		return err
+	}
+	if o.Sequence, err = state.OutboxIn(where.stateDir).Take(time.Now()); err != nil {
+		return err
+	}
+	return g.send(ctx, where, fleet, o)
+}
+
+// wait returns false if the context ends first.
+func wait(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
