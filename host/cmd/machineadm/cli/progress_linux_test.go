@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,30 +14,45 @@ import (
 	"github.com/machineadm/machineadm/host/reporting/words"
 )
 
-// long begins a run whose document waits for the file "gate". The function that it returns ends it.
+// long begins a run whose document is tried again and again. The function that it returns interrupts it.
 func (b *bench) long(script map[string]any) (end func()) {
 	b.t.Helper()
 	b.noop("")
 	b.source(script)
-	gate := filepath.Join(b.dir, "gate")
-	slow := noopDoc("b", "touch: ["+filepath.Join(b.dir, "b")+"], apply: retry, applyUntil: "+gate)
-	// A process of its own: a run in this one adopts the plugins of the others beside it.
+	slow := noopDoc("b", "touch: ["+filepath.Join(b.dir, "b")+"], apply: retry, applyUntil: "+filepath.Join(b.dir, "never"))
 	process := b.process("apply", "--phase", "preparation", "--path", b.stream(home()+b.touch("a")+slow+b.touch("c")))
-	var out bytes.Buffer
-	process.Stdout, process.Stderr = &out, &out
+	path := filepath.Join(b.dir, "output")
+	out, err := os.Create(path)
+	require.NoError(b.t, err)
+	b.t.Cleanup(func() {
+		if text, err := os.ReadFile(path); err != nil || b.t.Failed() {
+			b.t.Logf("%s (%v)", text, err)
+		}
+	})
+	process.Stdout, process.Stderr = out, out
 	require.NoError(b.t, process.Start())
+	require.NoError(b.t, out.Close())
 	return func() {
 		b.t.Helper()
-		write(b.t, gate, "")
-		require.NoError(b.t, process.Wait(), out.String())
+		require.NoError(b.t, process.Process.Signal(os.Interrupt))
+		_ = process.Wait() // its exit code says the same
+		require.Equal(b.t, report.ExitInterrupted, process.ProcessState.ExitCode())
 	}
 }
 
-// TestReportOfAnUnfinishedRun: a long run says what it does, and its last report is that of its end.
+// TestReportOfAnUnfinishedRun: a long run says what it does, and its last report is that of its end. One that cannot say it ends as any
+// other, and keeps its last report. The runs wait at the same time. The test is not parallel: at its end a run in this process, of another
+// test, kills the processes that this one has started.
 func TestReportOfAnUnfinishedRun(t *testing.T) {
-	t.Parallel()
 	b := newBench(t)
 	end := b.long(map[string]any{})
+	var silent []*bench
+	var ends []func()
+	for _, answer := range []string{"hang", "crash"} {
+		b := newBench(t)
+		silent, ends = append(silent, b), append(ends, b.long(b.failing(answer)))
+	}
+
 	require.Eventually(t, func() bool { return len(b.arrivals()) > 0 }, firstProgress+time.Minute, 50*time.Millisecond)
 	first := b.arrivals()[0]
 	assert.Equal(t, report.RunRunning, first.Report.Outcome)
@@ -47,26 +61,17 @@ func TestReportOfAnUnfinishedRun(t *testing.T) {
 	end()
 	all := b.arrivals()
 	last := all[len(all)-1]
-	assert.Equal(t, report.RunSucceeded, last.Report.Outcome)
+	assert.Equal(t, report.RunInterrupted, last.Report.Outcome)
 	assert.Greater(t, last.Sequence, first.Sequence)
 	b.nowhere(reportCanary)
-}
 
-// TestUnfinishedRunIsNotHeldUp: a run that cannot say what it does ends as any other, and keeps its last report.
-func TestUnfinishedRunIsNotHeldUp(t *testing.T) {
-	t.Parallel()
-	for _, answer := range []string{"hang", "crash"} {
-		t.Run(answer, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t)
-			end := b.long(b.failing(answer))
-			require.Eventually(t, func() bool { // the call has begun
-				calls, err := os.ReadFile(filepath.Join(b.dir, "source.log"))
-				return err == nil && strings.Contains(string(calls), "report test://home")
-			}, firstProgress+time.Minute, 50*time.Millisecond)
-			end()
-			require.NotNil(t, b.waiting())
-			b.up()
-		})
+	for i, b := range silent {
+		require.Eventually(t, func() bool { // the call has begun
+			calls, err := os.ReadFile(filepath.Join(b.dir, "source.log"))
+			return err == nil && strings.Contains(string(calls), "report test://home")
+		}, firstProgress+time.Minute, 50*time.Millisecond)
+		ends[i]()
+		require.NotNil(t, b.waiting())
+		b.up()
 	}
 }
