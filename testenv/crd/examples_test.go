@@ -42,6 +42,11 @@ func resources(t *testing.T) map[string][]*unstructured.Unstructured {
 
 // testExamples: the API server takes the examples of docs/cluster-api.md.
 func testExamples(t *testing.T, c client.Client) {
+	manager := &unstructured.Unstructured{} // its namespace, which the components make
+	manager.SetAPIVersion("v1")
+	manager.SetKind("Namespace")
+	manager.SetName("machineadm-system")
+	require.NoError(t, c.Create(t.Context(), manager))
 	for file, objects := range resources(t) {
 		for _, o := range objects {
 			assert.NoError(t, c.Create(t.Context(), o, client.DryRunAll), "%s: %s %s", file, o.GetKind(), o.GetName())
