@@ -20,6 +20,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machineadm/machineadm/contract/report"
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/host/reporting/words"
 	needs "github.com/machineadm/machineadm/internal/require"
@@ -283,8 +284,12 @@ func (r *rig) imageMissing(t *testing.T) {
 // reported waits for the report of a machine that fails.
 func (r *rig) reported(t *testing.T, name string, f failure) {
 	t.Helper()
+	var last report.Report
+	nodestest.Within(t, limit, name+" to fail", func() (ok bool) { // what may pass is tried for minutes
+		last, ok = r.report(t, name)
+		return ok && last.Outcome == report.RunFailed
+	})
 	assert.Contains(t, r.failed(t, name), f.detail)
-	last, _ := r.report(t, name)
 	headline := words.Headline(last, false) // without the output of other programs, which only root gets on the machine
 	t.Log(headline)
 	r.bootstrapped(t, r.machineOf(t, name).Name, metav1.ConditionFalse, headline)
