@@ -152,7 +152,7 @@ func (w *work) render(ctx context.Context, epoch int) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if large := (&wrap.TooLargeError{Limit: maxSecretBytes}); len(data.Value)+len(stream) > large.Limit {
+	if large := (&wrap.TooLargeError{Limit: wrap.MaxSecret}); len(data.Value)+len(stream) > large.Limit {
 		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonTooLarge, "%s", tooLarge(large, documents))
 	}
 	if role == contract.ControlPlaneInit {
@@ -213,7 +213,7 @@ func (w *work) documents(ctx context.Context, sources []source) ([]emit.Document
 	return ordered, nil
 }
 
-// wrapped is the stream that a machine starts with, in the format of the config. The documents are those of the config, for messages.
+// wrapped puts the documents that a machine starts with into the format of the config. Messages list the documents of the config.
 func (w *work) wrapped(ctx context.Context, start, documents []emit.Document) (*wrap.Data, error) {
 	f := &w.config.Spec.Format
 	format := wrap.Format{Type: f.Type, Version: f.Version, Target: f.Target, MaxBytes: int(f.MaxBytes)}

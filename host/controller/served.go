@@ -30,7 +30,7 @@ type Served struct {
 	WatchFilter string
 	// Now is the clock.
 	Now func() time.Time
-	// Log gets what no answer has: why a request failed that it has to repeat.
+	// Log gets the errors after which a machine has to ask again. Its answer does not have them.
 	Log logr.Logger
 }
 

@@ -33,9 +33,6 @@ const (
 	documentsKey = "documents"
 )
 
-// maxSecretBytes is what the values of a Secret may have together.
-const maxSecretBytes = 1 << 20
-
 // storage reads the storage of the config, and makes it an input; nil if it has none.
 func (rd *reading) storage(ctx context.Context) (*bootstrap.MachineBootstrapStorageSpec, error) {
 	ref := rd.config.Spec.StorageRef

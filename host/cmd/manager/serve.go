@@ -34,7 +34,7 @@ const (
 
 // serve adds the endpoint for machines to the manager; nil if it is off.
 func (o *options) serve(ctx context.Context, mgr manager.Manager) (func() store.Endpoint, error) {
-	if o.serverAddress == off {
+	if o.serverAddress == off || o.serverAddress == "" { // "" would listen at a port that no machine finds
 		return nil, nil //nolint:nilnil // off is no error
 	}
 	host, err := o.serverHost()
@@ -87,7 +87,7 @@ func (o *options) serverHost() (string, error) {
 	return u.Hostname(), nil
 }
 
-// certificates are those of a Secret that the user names, or of an authority of our own.
+// certificates come from the Secret that --server-certificate names. Without the flag, the manager signs them.
 func (o *options) certificates(ctx context.Context, live client.Client, host string) (*serve.Certificates, error) {
 	namespace := o.leaseNamespace
 	if namespace == "" {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Backend has the streams and keeps the reports. Its methods run at the same time. An error that is none of this file, and a panic,
-// is not shown to the client and not logged: the backend logs its own.
+// Backend has the streams and keeps the reports. Its methods are called concurrently. Other errors than those of this file are
+// neither shown to the client nor logged, and the text of a panic is not either: the backend logs its own.
 type Backend interface {
 	// Authorize returns ErrDenied unless the config takes a report from this bearer. It goes before Report, so that no body is read
 	// for a client without a right to send one.

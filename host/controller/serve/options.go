@@ -25,9 +25,9 @@ type Options struct {
 
 // Limits bound what clients can hold.
 type Limits struct {
-	// Connections are those that are open at once, and PerAddress those of one address. Others are closed unread.
+	// Connections bounds the open connections, and PerAddress those from one address. A connection beyond is closed unread.
 	Connections, PerAddress int
-	// Requests are those that the backend works on at once, and Downloads the files that are sent at once. Others get 429.
+	// Requests bounds the requests that the backend works on, and Downloads the files that are being sent. A request beyond gets 429.
 	Requests, Downloads int
 	// HeaderBytes is the size of a header; net/http adds 4 KiB. BodyBytes is that of a report.
 	HeaderBytes int

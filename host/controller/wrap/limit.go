@@ -2,8 +2,8 @@ package wrap
 
 import "fmt"
 
-// maxSecret is the limit of the values of a Secret, together.
-const maxSecret = 1 << 20
+// MaxSecret is the limit of the values of a Secret, together.
+const MaxSecret = 1 << 20
 
 // targetLimit returns how many bytes of user data an infrastructure accepts before it encodes them, 0 for one without a limit.
 func targetLimit(target string) (int, error) {
@@ -53,7 +53,7 @@ func (f Format) limit() (limit int, target string, err error) {
 	if f.MaxBytes > 0 {
 		limit, target = f.MaxBytes, ""
 	}
-	if most := maxSecret - len(f.key()); limit == 0 || limit > most {
+	if most := MaxSecret - len(f.key()); limit == 0 || limit > most {
 		limit, target = most, ""
 	}
 	return limit, target, err

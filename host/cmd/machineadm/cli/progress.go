@@ -59,7 +59,7 @@ func (g *globals) follow(ctx context.Context, where *place, fleet *launch.Fleet,
 	}()
 	return func() {
 		cancel()
-		<-ended // its number is before that of the report at the end
+		<-ended // then the report at the end of the run gets a larger number
 	}
 }
 
