@@ -167,6 +167,10 @@ fuzz: ## every fuzz target for FUZZTIME each (default 10s)
 generate: ## the protocol's Go code from plugin.proto; the custom resources and docs/reference from the document kinds; docs/reference from the command line
 	@testenv/tools/generate.sh write
 
+.PHONY: picture
+picture: ## docs/demo.svg, the picture of the README, from what the commands of make demo print on a terminal
+	@go test -count=1 -run TestPictureOfTheDemo ./testenv/terminal -update
+
 .PHONY: generate-check
 generate-check: ## regenerate elsewhere and compare; fails with the difference
 	@testenv/tools/generate.sh check
