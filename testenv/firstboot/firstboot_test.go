@@ -218,17 +218,25 @@ func again(t *testing.T, n *nodes.Node) {
 func TestCloudInit(t *testing.T) {
 	t.Parallel()
 	dir := binaries(t)
-	const path, recommended = "/tmp/machineadm_config.yaml", "/run/machineadm_config.yaml"
+	const path, recommended = "/tmp/machineadm_config.yaml", "/etc/machineadm/node.yaml"
+	unit, err := os.ReadFile("../../installer/linux/system/machineadm-firstboot.service")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, suite := range nodes.Suites() {
 		for name, userData := range map[string]string{
 			// Literally, with the dot after the content as in the proposal.
-			"proposal":    cloudConfig(t, path, "0644", "."),
-			"recommended": cloudConfig(t, recommended, "0600", ""),
+			"proposal":    cloudConfig(t, path, "0644", ".", "/usr/bin/machineadm --bootstrap --path "+path),
+			"recommended": cloudConfig(t, recommended, "0600", "", "systemctl enable --now machineadm-firstboot.service"),
 		} {
 			t.Run(string(suite)+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				n := nodes.Boot(t, nodes.Options{Suite: suite, Prepare: nodes.InOrder(
-					func(root string) error { return install(dir, root) }, nodes.CloudInitSeed(userData),
+					func(root string) error { return install(dir, root) },
+					func(root string) error {
+						return write(root, "/usr/lib/systemd/system/machineadm-firstboot.service", string(unit), 0o644)
+					},
+					nodes.CloudInitSeed(userData),
 				)})
 				status := n.MustExec(t, "cloud-init", "status", "--long").Stdout
 				if !strings.Contains(status, "status: done") {
@@ -244,7 +252,7 @@ func TestCloudInit(t *testing.T) {
 	}
 }
 
-func cloudConfig(t *testing.T, path, mode, dot string) string {
+func cloudConfig(t *testing.T, path, mode, dot, command string) string {
 	t.Helper()
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -262,8 +270,8 @@ write_files:
     path: %s
     permissions: '%s'
 runcmd:
-  - /usr/bin/machineadm --bootstrap --path %s
-`, base64.StdEncoding.EncodeToString(packed.Bytes()), dot, path, mode, path)
+  - %s
+`, base64.StdEncoding.EncodeToString(packed.Bytes()), dot, path, mode, command)
 }
 
 // TestNoSentinelWithoutSuccess: only a live run of all phases in which every document succeeded may write it.

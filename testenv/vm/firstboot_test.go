@@ -24,7 +24,7 @@ func TestFirstBoot(t *testing.T) {
 		t.Run(string(suite), func(t *testing.T) {
 			t.Parallel()
 			n := nodes.Boot(t, nodes.Options{Suite: suite, VM: true, Prepare: nodes.InOrder(
-				install, nodes.CloudInitSeed(cloudConfig(t, "/run/machineadm_config.yaml")),
+				install, nodes.CloudInitSeed(cloudConfig(t, "/etc/machineadm/node.yaml")),
 			)})
 			status := n.MustExec(t, "cloud-init", "status", "--long").Stdout
 			for _, want := range []string{"status: done", "DataSourceNoCloud"} {
