@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/launch"
@@ -122,7 +123,7 @@ func TestPathsAreThere(t *testing.T) {
 	// Made up by the guides, or the machine's own.
 	others := []string{
 		"/etc/machineadm/node.yaml", "/etc/systemd/system/machineadm.service", "/etc/sysctl.d/99-machineadm-node.conf",
-		"node.yaml", "examples/node.yaml", "config.yaml", "docs/decisions",
+		"node.yaml", "examples/node.yaml", "config.yaml", "docs/decisions", "goss.yaml", "goss-machineadm.yaml",
 		"/usr/share/machineadm/schema", "document.json", // TestInstall
 	}
 	span := regexp.MustCompile("`([^`\n]*)`")
@@ -255,5 +256,50 @@ func TestErrorCodesAreExplained(t *testing.T) {
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("docs/troubleshooting.md explains %v, the codes are %v", got, want)
+	}
+}
+
+// TestSymptomsAreThoseOfTheCode: what a page says that one sees is what the code says, in at most three pieces.
+func TestSymptomsAreThoseOfTheCode(t *testing.T) {
+	t.Parallel()
+	others := []string{"has a bad unit file setting"} // of systemd
+	source := strings.Join(literals(t), "\n")
+	checked := 0
+	for _, page := range tasks() {
+		for _, row := range regexp.MustCompile(`(?m)^\| ([^|\n]+) \|`).FindAllStringSubmatch(withoutBlocks(read(t, page)), -1) {
+			for _, span := range regexp.MustCompile("`([a-zA-Z][^`\n]* [^`\n]*)`").FindAllStringSubmatch(row[1], -1) {
+				// What differs from case to case: KIND, DIR, NAME$.
+				for _, part := range regexp.MustCompile(`\.\.\.|\b[A-Z]{3,}\$?`).Split(span[1], -1) {
+					if strings.HasPrefix(part, "machineadm ") || strings.Contains(part, "{") || slices.Contains(others, strings.TrimSpace(part)) {
+						continue
+					}
+					checked++
+					assert.True(t, isSaid(source, strings.Fields(part)), "%s: the code does not say %q", page, part)
+				}
+			}
+		}
+	}
+	assert.Greater(t, checked, 20)
+}
+
+// isSaid reports whether the words are those of at most three texts of the source.
+func isSaid(source string, words []string) bool {
+	for range 3 {
+		n := len(words)
+		for n > 0 && !strings.Contains(source, strings.Trim(strings.Join(words[:n], " "), ":,")) {
+			n--
+		}
+		words = words[n:]
+	}
+	return len(words) == 0
+}
+
+func TestIsSaid(t *testing.T) {
+	t.Parallel()
+	source := "kubeadm\njoin\nfailed in the phase %s\nthe clock is right"
+	for text, want := range map[string]bool{
+		"kubeadm join failed in the phase": true, "the clock is right:": true, "": true, "the clock is wrong": false, "kubeadm join failed at the phase": false,
+	} {
+		assert.Equal(t, want, isSaid(source, strings.Fields(text)), text)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
@@ -16,17 +18,55 @@ import (
 // and are read by TestCommandsAndFlagsAreThere.
 func TestGettingStarted(t *testing.T) {
 	t.Parallel()
+	files, commands := follow(t, installed(t), "docs/getting-started.md", func(string) bool { return true })
+	if files < 2 || commands < 9 {
+		t.Errorf("the page has %d files and %d commands: little was tried", files, commands)
+	}
+}
+
+// TestTasks runs what a page about a job does with machineadm, and validates each stream that it shows. Commands of a cluster are run by
+// the suites that have one.
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	path := installed(t)
+	for _, page := range tasks() {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			files, commands := follow(t, path, page, func(line string) bool {
+				return strings.HasPrefix(line, "machineadm ") || strings.HasPrefix(line, "gzip ")
+			})
+			for _, b := range blocks(read(t, page)) {
+				if strings.HasPrefix(b.text, "apiVersion: machineadm.") {
+					assert.NotEmpty(t, b.file, "a stream without the name of its file is not tried:\n%s", b.text)
+				}
+			}
+			if page != "docs/troubleshooting.md" && page != "docs/baking-images.md" {
+				assert.Positive(t, files, "the page has no stream")
+				assert.Positive(t, commands, "the page runs nothing")
+			}
+			assert.Contains(t, read(t, "README.md"), "("+page+")", "the first page leads to each job")
+		})
+	}
+}
+
+// installed builds the programs, and returns a search path that begins with them.
+func installed(t *testing.T) string {
+	t.Helper()
 	require.Linux(t)
-	bash := require.Tool(t, "bash")
 	bin := filepath.Join(t.TempDir(), "bin")
 	if err := tools.All(t.Context(), bin); err != nil {
 		t.Fatal(err)
 	}
+	return bin + string(os.PathListSeparator) + os.Getenv("PATH")
+}
+
+// follow writes the files of a page into an empty directory, and runs its commands in order where run permits it.
+func follow(t *testing.T, path, page string, run func(line string) bool) (files, commands int) {
+	t.Helper()
+	bash := require.Tool(t, "bash")
 	dir := t.TempDir()
-	environment := append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	files, commands := 0, 0
-	for _, b := range blocks(read(t, "docs/getting-started.md")) {
-		if b.file != "" {
+	for _, b := range blocks(read(t, page)) {
+		if b.file != "" && !strings.Contains(b.file, "/") { // the other files are examples, see TestClusterAPIShowsItsExamples
 			if err := os.WriteFile(filepath.Join(dir, b.file), []byte(b.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -37,8 +77,12 @@ func TestGettingStarted(t *testing.T) {
 		}
 		for _, step := range strings.Split("\n"+b.text, "\n$ ")[1:] {
 			line, want, _ := strings.Cut(step, "\n")
+			if !run(line) {
+				continue
+			}
+			want, _, _ = strings.Cut("\n"+want, "\n# ") // a command for root
 			c := exec.CommandContext(t.Context(), bash, "-c", line)
-			c.Dir, c.Env = dir, environment
+			c.Dir, c.Env = dir, append(os.Environ(), "PATH="+path)
 			out, err := c.CombinedOutput()
 			if err != nil {
 				t.Fatalf("$ %s: %v\n%s", line, err, out)
@@ -49,9 +93,7 @@ func TestGettingStarted(t *testing.T) {
 			commands++
 		}
 	}
-	if files < 2 || commands < 9 {
-		t.Errorf("the page has %d files and %d commands: little was tried", files, commands)
-	}
+	return files, commands
 }
 
 // shows searches a command's output for the lines of a page, in their order, and returns the first that is missing.
