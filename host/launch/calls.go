@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -49,8 +50,13 @@ func (c calls) Apply(
 	})
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), orphanTimeout)
 	defer cancel()
-	if left := c.tree.KillOrphans(ending); left != nil && err == nil {
+	killed, left := c.tree.KillOrphans(ending)
+	switch {
+	case err != nil:
+	case left != nil:
 		err = &pluginv1.Error{Code: pluginv1.CodeInternal, Message: fmt.Sprintf("processes that the plugin left cannot be ended: %s", left)}
+	case f.Error == nil && !f.Stopped:
+		err = warnOfKilled(killed, send)
 	}
 	failed := err
 	if f.Error != nil {
@@ -58,6 +64,20 @@ func (c calls) Apply(
 	}
 	c.ended("Apply", started, failed, slog.Int("events", events))
 	return f, err
+}
+
+// warnOfKilled says of each process that a successful Apply started and that ended with it, such as a daemon: the change that started it
+// does not last.
+func warnOfKilled(killed []proctree.Killed, send func(pluginv1.Event) error) error {
+	const most = 10
+	for _, k := range killed[:min(len(killed), most)] {
+		message := fmt.Sprintf("the process %s (PID %d), which was started by this Apply, ended with it; "+
+			"a plugin has to start what is to stay running in a control group of its own (G-20)", strings.ToValidUTF8(k.Name, "?"), k.PID)
+		if err := send(pluginv1.Warning{Message: message}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Stop implements pluginv1.Configurator.

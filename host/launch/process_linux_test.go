@@ -3,8 +3,11 @@ package launch
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"log/slog"
 	"os/exec"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -19,7 +22,8 @@ import (
 // untidy leaves a process behind that has its own session and has lost its parent.
 type untidy struct {
 	pluginv1.Configurator
-	left int
+	left   int
+	answer pluginv1.Finished
 }
 
 func (u *untidy) Apply(ctx context.Context, _ pluginv1.Request, _ int, _ func(pluginv1.Event) error) (pluginv1.Finished, error) {
@@ -29,17 +33,46 @@ func (u *untidy) Apply(ctx context.Context, _ pluginv1.Request, _ int, _ func(pl
 	if err != nil {
 		return pluginv1.Finished{}, err
 	}
-	return pluginv1.Finished{}, json.Unmarshal(out, &u.left)
+	return u.answer, json.Unmarshal(out, &u.left)
 }
 
 func TestOrphansEndWithApply(t *testing.T) {
 	tree, err := proctree.Contain()
 	testify.NoError(t, err)
+	failure := &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "no"}
+	for _, answer := range []pluginv1.Finished{{}, {Stopped: true}, {Error: failure}} {
+		u := &untidy{answer: answer}
+		var said []pluginv1.Event
+		f, err := calls{u, slog.New(slog.DiscardHandler), tree}.Apply(t.Context(), pluginv1.Request{}, 0, func(e pluginv1.Event) error {
+			said = append(said, e)
+			return nil
+		})
+		testify.NoError(t, err)
+		testify.Equal(t, answer, f)
+		testify.NotZero(t, u.left)
+		testify.True(t, gone(u.left))
+		if answer.Stopped || answer.Error != nil {
+			testify.Empty(t, said, "the Apply is not said to be done")
+			continue
+		}
+		testify.Len(t, said, 1)
+		testify.Contains(t, said[0].(pluginv1.Warning).Message, fmt.Sprintf("the process sleep (PID %d), which was started by this Apply, ended with it", u.left))
+	}
 	u := &untidy{}
-	_, err = calls{u, slog.New(slog.DiscardHandler), tree}.Apply(t.Context(), pluginv1.Request{}, 0, nil)
-	testify.NoError(t, err)
-	testify.NotZero(t, u.left)
-	testify.True(t, gone(u.left))
+	_, err = calls{u, slog.New(slog.DiscardHandler), tree}.Apply(t.Context(), pluginv1.Request{}, 0, func(pluginv1.Event) error { return io.ErrClosedPipe })
+	testify.ErrorIs(t, err, io.ErrClosedPipe)
+}
+
+// TestManyOrphans: a few of them are named.
+func TestManyOrphans(t *testing.T) {
+	said := 0
+	killed := slices.Repeat([]proctree.Killed{{PID: 7, Name: "a\xff"}}, 100)
+	testify.NoError(t, warnOfKilled(killed, func(e pluginv1.Event) error {
+		said++
+		testify.Contains(t, e.(pluginv1.Warning).Message, "the process a? (PID 7)")
+		return nil
+	}))
+	testify.Equal(t, 10, said)
 }
 
 // TestNoSpaceForTheSocket: without an inode for its directory, or for the socket itself.

@@ -88,7 +88,7 @@ func (t *Tree) KillDescendants(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
-	err := t.kill(ctx, true)
+	_, err := t.kill(ctx, true)
 	if err == nil {
 		t.over.Do(func() { close(t.closed) }) // nothing is left that would die with the thread
 	}

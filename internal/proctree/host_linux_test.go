@@ -103,7 +103,9 @@ func playHost(args []string) error {
 			status, err = p.Wait()
 			fmt.Print(status, " ")
 		case "kill orphans":
-			err = tree.KillOrphans(ctx)
+			var killed []Killed
+			killed, err = tree.KillOrphans(ctx)
+			fmt.Printf("killed %v ", len(killed) > 0 && !slices.ContainsFunc(killed, func(k Killed) bool { return k.Name == "" || k.PID == 0 }))
 		case "kill descendants":
 			err = tree.KillDescendants(ctx)
 		default: // for the program, which answers

@@ -15,24 +15,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KillOrphans kills what ended descendants have left behind, until nothing of it is left or ctx ends.
-func (t *Tree) KillOrphans(ctx context.Context) error { return t.kill(ctx, false) }
+// KillOrphans kills what ended descendants have left behind, until nothing of it is left or ctx ends. It returns what it killed.
+func (t *Tree) KillOrphans(ctx context.Context) ([]Killed, error) { return t.kill(ctx, false) }
 
 // kill kills children that are no running programs, round after round, since each whose parent dies becomes a child of
 // this subreaper, until none is left or ctx ends. all includes those that another thread than the first one has started.
-func (t *Tree) kill(ctx context.Context, all bool) error {
+func (t *Tree) kill(ctx context.Context, all bool) (killed []Killed, err error) {
 	// Short at first, since most processes die at once, then longer, for one that hangs in the kernel.
 	const firstWait, lastWait = 500 * time.Microsecond, 50 * time.Millisecond
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		alive, collected, err := t.round(all)
+		for _, k := range alive {
+			if !slices.Contains(killed, k) {
+				killed = append(killed, k)
+			}
+		}
 		switch {
 		case collected: // what it has left became a child after the children were listed
 			continue
 		case len(alive) == 0:
-			return err
+			return killed, err
 		}
 		if ctx.Err() != nil {
-			return errors.Join(fmt.Errorf("proctree: processes %d are still alive: %w", alive, ctx.Err()), err)
+			return killed, errors.Join(fmt.Errorf("proctree: processes %v are still alive: %w", alive, ctx.Err()), err)
 		}
 		time.Sleep(wait)
 	}
@@ -40,7 +45,7 @@ func (t *Tree) kill(ctx context.Context, all bool) error {
 
 // round sends SIGKILL to each child that is to end and to its process group, so that a child that keeps replacing itself
 // is caught, and collects those that are dead. Whatever is in the group of an orphan descends from this process too.
-func (t *Tree) round(all bool) (alive []int, collected bool, err error) {
+func (t *Tree) round(all bool) (alive []Killed, collected bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	children, err := t.children(all)
@@ -64,14 +69,14 @@ func (t *Tree) round(all bool) (alive []int, collected bool, err error) {
 		case inOtherCgroup(pid):
 			spared[s.group] = true
 		default:
-			alive, groups = append(alive, pid), append(groups, s.group)
+			alive, groups = append(alive, Killed{pid, s.name}), append(groups, s.group)
 		}
 	}
-	for i, pid := range alive {
+	for i, k := range alive {
 		if !spared[groups[i]] {
 			_ = unix.Kill(-groups[i], unix.SIGKILL) // ESRCH if it has left that group since: the next line is for it
 		}
-		_ = unix.Kill(pid, unix.SIGKILL) // a child keeps its ID until it is collected
+		_ = unix.Kill(k.PID, unix.SIGKILL) // a child keeps its ID until it is collected
 	}
 	return alive, collected, err
 }

@@ -109,7 +109,7 @@ func (p *Process) await() {
 	t.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), orphanGrace)
 	defer cancel()
-	_ = t.KillOrphans(ctx) // what is left is killed again, and named, by KillDescendants
+	_, _ = t.KillOrphans(ctx) // what is left is killed again, and named, by KillDescendants
 	close(p.ended)
 }
 

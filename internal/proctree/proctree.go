@@ -20,6 +20,13 @@ import (
 	"path/filepath"
 )
 
+// Killed is a process that was killed.
+type Killed struct {
+	PID int
+	// Name is that of the process, of at most 15 bytes, not its arguments, which can hold secrets. A process gives itself any name.
+	Name string
+}
+
 // Command is a program that is to be started.
 type Command struct {
 	// Path is absolute, and the program's argv[0].

@@ -26,7 +26,7 @@ func (*Tree) KillDescendants(context.Context) error { return unsupported() }
 type Process struct{}
 
 // KillOrphans is not supported on this operating system.
-func (*Tree) KillOrphans(context.Context) error { return unsupported() }
+func (*Tree) KillOrphans(context.Context) ([]Killed, error) { return nil, unsupported() }
 
 // Start is not supported on this operating system.
 func (*Tree) Start(context.Context, Command) (*Process, error) { return nil, unsupported() }

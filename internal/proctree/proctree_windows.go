@@ -54,7 +54,7 @@ func NewJob() (windows.Handle, error) {
 }
 
 // KillOrphans has nothing to do on Windows: a job object does not distinguish orphans from others. KillDescendants ends them.
-func (*Tree) KillOrphans(context.Context) error { return nil }
+func (*Tree) KillOrphans(context.Context) ([]Killed, error) { return nil, nil }
 
 // KillDescendants kills every other member of the job and returns when none is left. When ctx ends first, the error
 // names the processes that are left.

@@ -12,6 +12,7 @@ import (
 
 // stat is a part of proc_pid_stat(5).
 type stat struct {
+	name                                      string
 	state                                     byte
 	parent, group, session, terminal, threads int
 }
@@ -43,7 +44,8 @@ func parseStat(line string) (stat, error) {
 	if end < 0 || len(fields) <= threads || len(fields[state]) != 1 || fields[state][0] < 'A' {
 		return stat{}, errors.New("/proc/PID/stat does not have the form of proc_pid_stat(5)")
 	}
-	s := stat{state: fields[state][0]}
+	_, name, _ := strings.Cut(line[:end], "(")
+	s := stat{name: name, state: fields[state][0]}
 	for at, into := range map[int]*int{1: &s.parent, 2: &s.group, 3: &s.session, 4: &s.terminal, threads: &s.threads} {
 		n, err := strconv.Atoi(fields[at])
 		if err != nil {

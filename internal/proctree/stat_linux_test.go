@@ -14,10 +14,10 @@ func TestParseStat(t *testing.T) {
 	t.Parallel()
 	const rest = " 0 0 0 0 0 0 0 0 0 0 "
 	for line, want := range map[string]stat{
-		"7 (sh) S 1 2 3 0" + rest + "20 0 1 0 5 0":              {state: 'S', parent: 1, group: 2, session: 3, threads: 1},
-		"7 (a) R 9 9) S 1 2 3 34816" + rest + "20 0 1 0 5 0":    {state: 'S', parent: 1, group: 2, session: 3, terminal: 34816, threads: 1},
-		"7 () (\n) Z 1 2 3 0" + rest + "20 0 4 0 5 0":           {state: 'Z', parent: 1, group: 2, session: 3, threads: 4},
-		"7 (ns) S 0 -1 0 0" + rest + "20 0 1 0 5 0 4 4 4 4 4\n": {state: 'S', group: -1, threads: 1},
+		"7 (sh) S 1 2 3 0" + rest + "20 0 1 0 5 0":              {name: "sh", state: 'S', parent: 1, group: 2, session: 3, threads: 1},
+		"7 (a) R 9 9) S 1 2 3 34816" + rest + "20 0 1 0 5 0":    {name: "a) R 9 9", state: 'S', parent: 1, group: 2, session: 3, terminal: 34816, threads: 1},
+		"7 () (\n) Z 1 2 3 0" + rest + "20 0 4 0 5 0":           {name: ") (\n", state: 'Z', parent: 1, group: 2, session: 3, threads: 4},
+		"7 (ns) S 0 -1 0 0" + rest + "20 0 1 0 5 0 4 4 4 4 4\n": {name: "ns", state: 'S', group: -1, threads: 1},
 	} {
 		got, err := parseStat(line)
 		require.NoError(t, err, line)
