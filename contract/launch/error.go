@@ -8,6 +8,9 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
+// ClauseInTime is the clause that a plugin violates that makes no handshake in time.
+const ClauseInTime = "H-13"
+
 // Error is a failure to start a plugin or to make the handshake.
 type Error struct{ Cause error }
 
@@ -22,7 +25,7 @@ type failure struct{ text, message, clause string }
 func failures() []failure {
 	version := fmt.Sprintf("the plugin uses another version of the protocol (this host uses version %d)", pluginv1.ProtocolVersion)
 	return []failure{
-		{"timeout while waiting for plugin to start", "the plugin did not complete the handshake in time", "H-13"},
+		{"timeout while waiting for plugin to start", "the plugin did not complete the handshake in time", ClauseInTime},
 		{"incompatible API version", version, "H-12"},
 		{"incompatible core API version", version, "H-10"},
 		{"unsupported plugin protocol", "the plugin does not use gRPC", "H-10"},

@@ -18,8 +18,9 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 )
 
-// DefaultTimeout limits the time from the start of a plugin to its handshake.
-const DefaultTimeout = 10 * time.Second
+// DefaultTimeout limits the time from the start of a plugin to its handshake. It is that of planning a document: at first boot, when every
+// processor is busy, a plugin in an interpreted language can need half of it.
+const DefaultTimeout = time.Minute
 
 // Options are the parameters of Start.
 type Options struct {

@@ -18,6 +18,7 @@ type StartError struct {
 	Path   string
 	Cause  error
 	Stderr string // the end of its stderr, for details.json
+	Slow   bool   // the plugin did not do so in time
 }
 
 // Error returns the path and the cause.
@@ -35,6 +36,8 @@ func Classify(err error) (exit int, code string) {
 		return report.ExitState, report.CodeState
 	case is[*catalog.NotFoundError](err) || is[*catalog.DuplicateError](err) || isForbidden(err) || is[*InterpreterError](err):
 		return report.ExitPrecondition, report.CodeNoPlugin
+	case isSlow(err):
+		return report.ExitDeadline, pluginv1.CodeRetry.String()
 	case isUnready(err):
 		return report.ExitPrecondition, pluginv1.CodePrecondition.String()
 	default:
@@ -65,12 +68,21 @@ func Hint(err error) string {
 	case is[*catalog.NotFoundError](err):
 		return "install it in one of these directories, or name its directory with --plugin-dir"
 	}
+	if isSlow(err) {
+		return "run again when the machine is less busy; if it repeats, the plugin hangs: read its output in details.json"
+	}
 	return "read its output in details.json, or start it alone with machineadm plugins inspect"
 }
 
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
+}
+
+// isSlow reports that the plugin did not start or describe itself in time, which the next try may do.
+func isSlow(err error) bool {
+	failed, ok := errors.AsType[*StartError](err)
+	return ok && failed.Slow
 }
 
 // isUnready reports that the plugin answered Describe with a Precondition: the machine keeps it from finding out how it fits.

@@ -156,8 +156,10 @@ func (f *Fleet) start(ctx context.Context, p catalog.Plugin) (*Plugin, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		failed, ok := errors.AsType[*launch.Error](err)
+		slow := ok && failed.Clause() == launch.ClauseInTime
 		err = missingInterpreter(file, f.o.Environment, err)
-		return nil, &StartError{Path: p.Path, Cause: err, Stderr: output.Tail()}
+		return nil, &StartError{Path: p.Path, Cause: err, Stderr: output.Tail(), Slow: slow}
 	}
 	log.Info("plugin started", "duration", time.Since(begun).Round(time.Millisecond))
 	called := calls{Configurator: process, log: log, tree: f.o.Tree}
@@ -202,7 +204,7 @@ func (f *Fleet) describe(ctx context.Context, p *Plugin) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case asked.Err() != nil:
-		err = fmt.Errorf("the plugin did not describe itself within %s", timeout)
+		return &StartError{Path: p.Path, Cause: fmt.Errorf("the plugin did not describe itself within %s", timeout), Slow: true}
 	}
 	return &StartError{Path: p.Path, Cause: err}
 }

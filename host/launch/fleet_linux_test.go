@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/internal/trust"
 )
@@ -183,6 +184,9 @@ func TestFailedStartsLeaveNothing(t *testing.T) {
 			}
 			if took := time.Since(begun); took > testTimeout+2*limit {
 				t.Errorf("it took %s", took)
+			}
+			if exit, _ := Classify(err); (exit == report.ExitDeadline) != strings.Contains(name, "hang") {
+				t.Errorf("exit code %d", exit)
 			}
 			if !strings.Contains(refused.Stderr, tt.words) {
 				t.Errorf("last words %q, want %q", refused.Stderr, tt.words)
