@@ -215,7 +215,8 @@ def main() -> None:
         sys.exit("This is a plugin of machineadm, which starts it by itself (machineadm apply).")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a dump would hold the password
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # only the runtime ends a run early (SPEC H-6)
+        # Only the runtime ends a run early (SPEC H-6). SIG_IGN would stay in the programs that this one starts.
+        signal.signal(number, lambda *_: None)
     ended = threading.Event()
     # Threads enough that Stop and Shutdown are served while others work and wait (SPEC P-5).
     server = grpc.server(
