@@ -58,6 +58,16 @@ const (
 	ResumeByHand Resume = "ByHand" // by machineadm apply --resume
 )
 
+// The stages of a run, in their order. A run without references has no StageResolve, and one that ends early lacks the later ones.
+const (
+	StagePrepare = "prepare" // open the state, read the stream
+	StageResolve = "resolve" // fetch and decrypt what references stand for
+	StageStart   = "start"   // start the plugins
+	StagePlan    = "plan"    // plan every document
+	StageApply   = "apply"   // apply one document after the other
+	StageFinish  = "finish"  // save the outcome, prepare a reboot
+)
+
 // The exit codes of the command line, also in the report.
 const (
 	ExitOK           = 0  // done, or nothing to do
@@ -80,6 +90,7 @@ type Report struct {
 	RunID      string    `json:"runID"`
 	Generation string    `json:"generation,omitempty"` // keyed digest of the stream, in hex
 	BootID     string    `json:"bootID,omitempty"`
+	UptimeMs   int64     `json:"uptimeMs,omitempty"` // from the boot to StartedAt; 0 if unknown
 	StartedAt  time.Time `json:"startedAt"`
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
 	Outcome    Outcome   `json:"outcome"`
@@ -90,12 +101,21 @@ type Report struct {
 	// Resume is how an incomplete run resumes; empty if it was not saved.
 	Resume Resume `json:"resume,omitempty"`
 	// Reboots are the reboots that were requested in this boot and are pending.
-	Reboots   []Reboot   `json:"reboots,omitempty"`
-	Host      Host       `json:"host"`
+	Reboots []Reboot `json:"reboots,omitempty"`
+	Host    Host     `json:"host"`
+	// Stages are the parts of the run from StartedAt to its end, without a gap. Their sum is how long the run has lasted, also if
+	// the clock was set.
+	Stages    []Stage    `json:"stages,omitempty"`
 	Errors    []Error    `json:"errors,omitempty"` // every error, once; the first decides the exit code
 	Documents []Document `json:"documents"`
-	// Trimmed marks the copy of a report that was too large to send: changes, warnings, documents or the last errors are left out.
+	// Trimmed marks the copy of a report that was too large to send: changes, waits, warnings, documents or the last errors are left out.
 	Trimmed bool `json:"trimmed,omitempty"`
+}
+
+// Stage is a part of a run.
+type Stage struct {
+	Name       string `json:"name"` // such as StagePlan
+	DurationMs int64  `json:"durationMs"`
 }
 
 // Reboot is a reboot that a document requested.
@@ -127,10 +147,21 @@ type Document struct {
 	Reason     string   `json:"reason,omitempty"`
 	Changes    []Change `json:"changes,omitempty"`
 	Warnings   []string `json:"warnings,omitempty"`
-	// Omitted counts the changes and warnings beyond the size limit of the document's part of the report.
+	// Omitted counts the changes, waits and warnings beyond the size limit of the document's part of the report.
 	Omitted    int   `json:"omitted,omitempty"`
 	Errors     []int `json:"errors,omitempty"` // 0-based indexes into Report.Errors
 	DurationMs int64 `json:"durationMs"`
+	// StartedAt is the beginning of DurationMs: StartedAt of the report, and the time since then. Setting the clock does not affect it.
+	StartedAt time.Time `json:"startedAt,omitzero"`
+	PlanMs    int64     `json:"planMs,omitempty"` // how long its plugins planned before its turn, all plans together
+	Waits     []Wait    `json:"waits,omitempty"`  // the parts of DurationMs in which the run waited to try again
+}
+
+// Wait is the time in which a document was not tried, for one reason.
+type Wait struct {
+	Reason     string    `json:"reason"`
+	StartedAt  time.Time `json:"startedAt"` // as that of a document
+	DurationMs int64     `json:"durationMs"`
 }
 
 // Plugin is the binary that served a document.
@@ -142,10 +173,11 @@ type Plugin struct {
 
 // Change is one step of a document.
 type Change struct {
-	ID         string  `json:"id"`
-	Summary    string  `json:"summary"`
-	Outcome    Outcome `json:"outcome"`
-	DurationMs int64   `json:"durationMs"`
+	ID         string    `json:"id"`
+	Summary    string    `json:"summary"`
+	Outcome    Outcome   `json:"outcome"`
+	DurationMs int64     `json:"durationMs"`
+	StartedAt  time.Time `json:"startedAt,omitzero"` // as that of a document
 }
 
 // Error describes an error, its position and a remedy.

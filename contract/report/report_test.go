@@ -27,12 +27,12 @@ func TestSchemaAgreesWithTheTypes(t *testing.T) {
 	require.NoError(t, json.Unmarshal(data, &whole))
 	sameFields(t, whole.node, report.Report{})
 	for name, value := range map[string]any{
-		"reboot": report.Reboot{}, "host": report.Host{}, "document": report.Document{},
+		"stage": report.Stage{}, "wait": report.Wait{}, "reboot": report.Reboot{}, "host": report.Host{}, "document": report.Document{},
 		"plugin": report.Plugin{}, "change": report.Change{}, "error": report.Error{},
 	} {
 		sameFields(t, whole.Defs[name], value)
 	}
-	assert.Len(t, whole.Defs, 6)
+	assert.Len(t, whole.Defs, 8)
 }
 
 type node struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/machineadm/machineadm/internal/visible"
 )
 
-// Trim returns a report as JSON of at most size bytes. Of a larger one it leaves out, until that is enough, the changes of the
+// Trim returns a report as JSON of at most size bytes. Of a larger one it leaves out, until that is enough, the changes and waits of the
 // documents without errors, those of all documents, the warnings, the documents without errors, and the last errors. The first
 // error stays, even if it alone exceeds size.
 func Trim(r report.Report, size int) ([]byte, error) {
@@ -23,8 +23,8 @@ func Trim(r report.Report, size int) ([]byte, error) {
 	r.Trimmed, r.Documents = true, slices.Clone(r.Documents)
 	sound := func(d report.Document) bool { return len(d.Errors) == 0 }
 	withoutChanges := func(d *report.Document) {
-		d.Omitted += len(d.Changes)
-		d.Changes = nil
+		d.Omitted += len(d.Changes) + len(d.Waits)
+		d.Changes, d.Waits = nil, nil
 	}
 	for _, step := range []func(){
 		func() {

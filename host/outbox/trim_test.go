@@ -29,7 +29,7 @@ func sent() report.Report {
 		Host:   report.Host{OS: "debian", Arch: "amd64", Machineadm: "v1"},
 		Errors: []report.Error{{Code: "Precondition", Message: "it fails\u202e", Document: "Noop/c", Hint: "repair it"}},
 		Documents: []report.Document{
-			{ID: "1", Kind: "Noop", Name: "a", Outcome: report.Changed, Changes: []report.Change{change("1"), change("2")}},
+			{ID: "1", Kind: "Noop", Name: "a", Outcome: report.Changed, Changes: []report.Change{change("1"), change("2")}, Waits: []report.Wait{{Reason: "no route", DurationMs: 1}}},
 			{Index: 1, ID: "2", Kind: "Noop", Name: "b", Outcome: report.Unchanged, Warnings: []string{"one", "two"}, Omitted: 1},
 			{Index: 2, ID: "3", Kind: "Noop", Name: "c", Outcome: report.Failed, Changes: []report.Change{change("3")}, Errors: []int{0}, Warnings: []string{"three"}},
 		},

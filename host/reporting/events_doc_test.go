@@ -59,7 +59,7 @@ func tableRows(section string) map[string][]string {
 func objects() map[string]any {
 	return map[string]any{
 		"Event": jsonEvent{}, "Document": jsonDocument{}, "Change": jsonChange{}, "Error": report.Error{}, "Report": report.Report{},
-		"Host": report.Host{}, "Reboot": report.Reboot{}, "Documents of the report": report.Document{}, "Plugin": report.Plugin{}, "Changes of the report": report.Change{},
+		"Host": report.Host{}, "Reboot": report.Reboot{}, "Documents of the report": report.Document{}, "Plugin": report.Plugin{}, "Stage": report.Stage{}, "Wait": report.Wait{}, "Changes of the report": report.Change{},
 	}
 }
 

@@ -47,8 +47,7 @@ func Status(w io.Writer, r report.Report, alive bool, color Color, width int) er
 func statusRun(b *strings.Builder, r report.Report) {
 	fmt.Fprintf(b, "run: %s by machineadm %s\n", words.Escape(r.RunID), words.Escape(r.Host.Machineadm))
 	fmt.Fprintf(b, "started: %s", r.StartedAt.UTC().Format(time.RFC3339))
-	// The run may have set the clock.
-	if took := r.FinishedAt.Sub(r.StartedAt); !r.FinishedAt.IsZero() && took >= 0 {
+	if took := words.Took(&r); took > 0 && !r.FinishedAt.IsZero() {
 		fmt.Fprintf(b, ", took %s", words.Duration(took.Milliseconds()))
 	}
 	fmt.Fprintln(b)

@@ -210,7 +210,7 @@ func closing(r *report.Report) string {
 	if r.Outcome == report.RunInvalid {
 		return text
 	}
-	if took := r.FinishedAt.Sub(r.StartedAt); !r.FinishedAt.IsZero() && took >= 0 { // the run may have set the clock
+	if took := words.Took(r); took > 0 && !r.FinishedAt.IsZero() {
 		text += "; took " + words.Duration(took.Milliseconds())
 	}
 	return text

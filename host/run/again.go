@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +50,7 @@ func (r *runner) unsettled(ctx context.Context, p planned, all []planned) (strin
 		return "", over
 	}
 	if e, ok := errors.AsType[*pluginv1.Error](err); ok && e.Code != pluginv1.CodeRetry {
-		return cmp.Or(e.Message, violationsText(e)), nil
+		return textOf(e), nil
 	}
 	if len(plan.Files) == 0 {
 		return "", nil

@@ -173,6 +173,9 @@ func violationsText(e *pluginv1.Error) string {
 	return strings.Join(texts, "; ")
 }
 
+// textOf returns the message of an error or, without one, its violations.
+func textOf(e *pluginv1.Error) string { return cmp.Or(e.Message, violationsText(e)) }
+
 // refusalText returns the message and every violation, without a message that repeats the first of them, as the SDK's does.
 func refusalText(e *pluginv1.Error) string {
 	violations := violationsText(e)

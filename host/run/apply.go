@@ -18,6 +18,7 @@ func (r *runner) applyAll(ctx context.Context, all []planned) error {
 	if q, due := r.earlierReboot(all); due {
 		return r.rebootRequired(q.Document, "an earlier run asked for a reboot before anything else is done")
 	}
+	r.times.enter(report.StageApply)
 	r.all = all
 	for i := 0; i < len(r.all); i++ { //nolint:intrange // a document that is resolved inserts others
 		p := &r.all[i]
@@ -29,16 +30,14 @@ func (r *runner) applyAll(ctx context.Context, all []planned) error {
 			return err // before the document's turn
 		}
 		r.emitFor(p.doc, result{by: p.result.by}, Event{Type: EventDocumentStarted})
-		d := p.doc
+		d, began := p.doc, time.Now()
 		err := r.turn(ctx, p)
+		if err == nil && r.results[i].outcome != report.Unchanged && i < lastOpen(r.all) { // otherwise the next report includes it
+			err = r.record()
+			r.results[i].took = time.Since(began) // to save its outcome is a part of it
+		}
 		r.finished(d)
 		if err != nil {
-			return err
-		}
-		if r.results[i].outcome == report.Unchanged || i >= lastOpen(r.all) {
-			continue // the next report includes it
-		}
-		if err := r.record(); err != nil {
 			return err
 		}
 	}
@@ -48,6 +47,7 @@ func (r *runner) applyAll(ctx context.Context, all []planned) error {
 // turn applies a document, settles its result, and ends the run if a reboot must come next.
 func (r *runner) turn(ctx context.Context, p *planned) error {
 	began := time.Now()
+	p.result.began = r.times.at(began)
 	res, err := r.applyDocument(ctx, p)
 	res.took = time.Since(began)
 	if inserted, ok := errors.AsType[*insertedError](err); ok {
@@ -89,7 +89,7 @@ func (r *runner) applyDocument(ctx context.Context, p *planned) (result, error) 
 	var retryUntil time.Time
 	var earlier string // the message of the last Retry
 	if p.pending != nil && p.pending.Code == pluginv1.CodeRetry {
-		earlier = cmp.Or(p.pending.Message, violationsText(p.pending))
+		earlier = textOf(p.pending)
 	}
 	pause := r.o.Retry.First
 	for {
@@ -99,7 +99,7 @@ func (r *runner) applyDocument(ctx context.Context, p *planned) (result, error) 
 		if retry == nil {
 			return res, limitAfter(earlier, err)
 		}
-		earlier = cmp.Or(retry.Message, violationsText(retry))
+		earlier = textOf(retry)
 		if retryUntil.IsZero() {
 			retryUntil = time.Now().Add(r.retryTotal(p.doc))
 		}
@@ -117,11 +117,13 @@ func (r *runner) applyDocument(ctx context.Context, p *planned) (result, error) 
 			return res, limitAfter(earlier, p.timedOut(res.by))
 		}
 		r.emitFor(p.doc, res, Event{Type: EventRetry, Message: fmt.Sprintf("%s; trying again in %s", earlier, wait.Round(time.Millisecond))})
+		began := time.Now()
 		select {
 		case <-time.After(wait):
 		case <-r.o.Interrupt:
 		case <-ctx.Done():
 		}
+		res = res.wait(earlier, r.times.at(began), time.Since(began))
 		if err := r.checkpoint(ctx); err != nil {
 			return res, limitAfter(earlier, err)
 		}

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -44,6 +43,7 @@ func (r *runner) expand(ctx context.Context, s stream) (stream, error) {
 	if r.o.ContractOnly || !slices.ContainsFunc(s.docs, doc.isReference) {
 		return s, nil
 	}
+	r.times.enter(report.StageResolve)
 	ctx, cancel := r.untilInterrupted(ctx)
 	defer cancel()
 	out := stream{problems: s.problems, faulty: s.faulty}
@@ -135,6 +135,7 @@ func (x *expander) resolve(ctx context.Context, d doc, l limit) (source, stream,
 		return out, stream{}, nil
 	}
 	began := time.Now()
+	out.result.began = x.times.at(began)
 	limited, cancel := l.apply(ctx)
 	defer cancel()
 	data, err := x.get(limited, d, want, &out, l.tries)
@@ -204,6 +205,7 @@ func (x *expander) get(ctx context.Context, d doc, want any, out *source, tries 
 	if err := ctx.Err(); err != nil { // the sources before it have used up the limit
 		return nil, err
 	}
+	began := time.Now()
 	done := x.waiting(d, tries)
 	defer done()
 	plugin := out.result.by.plugin
@@ -215,7 +217,9 @@ func (x *expander) get(ctx context.Context, d doc, want any, out *source, tries 
 	case *v1alpha1.EncryptedConfig:
 		data, err = resolve.Decrypt(ctx, plugin.Keys, x.opener, *want, request)
 	}
-	done()
+	if done() {
+		out.result = out.result.wait(textOf(d.source.pending), x.times.at(began), time.Since(began))
+	}
 	switch {
 	case err != nil && kept != nil && resolve.Absent(err):
 		message := "the source has nothing for this machine any more; what an earlier try got is used: " + pluginv1.AsError(err).Message
@@ -236,16 +240,15 @@ const (
 	waitLook = 10 * time.Second
 )
 
-// waiting says why a document that was tried before still waits for its source, and until when, until end is called. The report has it, too,
-// for as long as that lasts. The plugin tries by itself, and reports nothing meanwhile.
-func (x *expander) waiting(d doc, tries time.Duration) (end func()) {
+// waiting says why a document that was tried before still waits for its source, and until when, until end is called, which returns
+// whether it was said. The report has it, too, for as long as that lasts. The plugin tries by itself, and reports nothing meanwhile.
+func (x *expander) waiting(d doc, tries time.Duration) (end func() bool) {
 	if d.source == nil || d.source.pending == nil {
-		return func() {}
+		return func() bool { return false }
 	}
-	res := x.results[d.index]
-	e := d.source.pending
+	res, waited := x.results[d.index], false
 	said := Event{Type: EventRetry, Message: fmt.Sprintf("%s; tries until %s",
-		cmp.Or(e.Message, violationsText(e)), time.Now().Add(tries).Format(time.TimeOnly))}
+		textOf(d.source.pending), time.Now().Add(tries).Format(time.TimeOnly))}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -253,6 +256,7 @@ func (x *expander) waiting(d doc, tries time.Duration) (end func()) {
 		for pause := waitFirst; ; pause = waitLook {
 			select {
 			case <-time.After(pause):
+				waited = true
 				x.emitFor(d, res, said)
 			case <-ctx.Done():
 				return
@@ -264,9 +268,10 @@ func (x *expander) waiting(d doc, tries time.Duration) (end func()) {
 			}
 		}
 	}()
-	return func() {
+	return func() bool {
 		cancel()
 		<-ended // before anything else of the run continues
+		return waited
 	}
 }
 

@@ -168,6 +168,10 @@ func TestWaitingIsSaid(t *testing.T) {
 				assert.Equal(t, c.exit, got.ExitCode, errorsOf(got))
 				assert.Contains(t, errorsOf(got), c.errors)
 				assert.Empty(t, got.Documents[0].Warnings)
+				assert.Equal(t, c.waits > 0, len(got.Documents[0].Waits) == 1)
+				if c.exit == report.ExitOK && c.waits > 0 {
+					assert.Equal(t, report.Wait{Reason: "no route to host", StartedAt: got.StartedAt.Round(0), DurationMs: 25000}, got.Documents[0].Waits[0])
+				}
 				waits := 0
 				for _, e := range w.events {
 					if e.Type == EventRetry {

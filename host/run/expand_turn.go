@@ -18,6 +18,9 @@ func (r *runner) resolvePending(ctx context.Context, p *planned, res result, end
 	defer cancelLimit()
 	x := r.expander
 	state, below, err := x.resolve(ctx, p.doc, limit{tries: time.Until(end)})
+	for _, w := range state.result.waits {
+		res = res.wait(w.Reason, w.StartedAt, time.Duration(w.DurationMs)*time.Millisecond)
+	}
 	switch {
 	case err != nil:
 		return res, p.withinLimit(ctx, err)

@@ -225,7 +225,8 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 	generation, _ := with.Generation(o.Stream)
 	before := len(w.events)
 	got, details := Execute(ctx, o, with, report.Report{
-		Generation: generation, APIVersion: report.APIVersion, Kind: report.Kind, Outcome: report.RunRunning, Documents: []report.Document{},
+		Generation: generation, APIVersion: report.APIVersion, Kind: report.Kind, StartedAt: time.Now().UTC(), Outcome: report.RunRunning,
+		Documents: []report.Document{},
 	})
 	wantValid(w.t, got)
 	wantWarned(w.t, got, w.events[before:])

@@ -12,6 +12,7 @@ import (
 // finish sets the outcome and exit code of the run. It writes the sentinel last, after the report and the removal of the
 // pending run.
 func (r *runner) finish(ctx context.Context, err error) (report.Report, map[string]string) {
+	r.times.enter(report.StageFinish)
 	r.setOutcome(err)
 	if q, due := r.dueReboot(); due && r.applied() {
 		r.setOutcome(r.rebootRequired(q.Document, "every document is done; the machine must reboot"))
@@ -30,7 +31,8 @@ func (r *runner) finish(ctx context.Context, err error) (report.Report, map[stri
 			r.results[i] = r.results[i].end(report.Skipped, "")
 		}
 	}
-	r.head.FinishedAt = time.Now().UTC()
+	r.times.end = time.Now()
+	r.head.FinishedAt = r.times.end.UTC()
 	r.recordEnd(ctx)
 	if r.applied() {
 		if err := r.succeed(ctx); err != nil {

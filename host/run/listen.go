@@ -45,9 +45,10 @@ func (l *listener) receive(event pluginv1.Event) error {
 }
 
 func (l *listener) start(c pluginv1.Change) {
-	l.started[c.ID] = time.Now()
+	now := time.Now()
+	l.started[c.ID] = now
 	l.run.changed = true
-	l.result = l.result.add(report.Change{ID: c.ID, Summary: c.Summary, Outcome: report.Interrupted})
+	l.result = l.result.add(report.Change{ID: c.ID, Summary: c.Summary, Outcome: report.Interrupted, StartedAt: l.run.times.at(now)})
 	l.requestReboot(c.Reboot)
 	l.emit(Event{Type: EventChangeStarted, Change: &c}, len(c.Summary)+len(c.Diff))
 	// Before the change is made, so that a report that survives a crash names it. If the report cannot be saved, the plugin

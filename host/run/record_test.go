@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -143,13 +144,15 @@ func TestReportNamesTheCurrentChange(t *testing.T) {
 		if err := send(pluginv1.Started{Change: oneChange().Changes[0]}); err != nil {
 			return pluginv1.Finished{}, err
 		}
-		assert.Equal(t, []report.Change{{ID: "a", Summary: "do a", Outcome: report.Interrupted}}, saved.Documents[0].Changes)
+		now := saved.Documents[0].Changes[0].StartedAt
+		assert.Equal(t, []report.Change{{ID: "a", Summary: "do a", Outcome: report.Interrupted, StartedAt: now}}, saved.Documents[0].Changes)
+		assert.WithinDuration(t, saved.StartedAt, now, time.Minute)
 		return pluginv1.Finished{}, send(pluginv1.Changed{ID: "a"})
 	}
 	deps := Dependencies{Plugins: w, Record: func(r report.Report, _ map[string]string) error {
 		saved = r
 		return nil
 	}}
-	got, _ := Execute(t.Context(), Options{Mode: ModeApply, Stream: things(named)}, deps, report.Report{})
+	got, _ := Execute(t.Context(), Options{Mode: ModeApply, Stream: things(named)}, deps, report.Report{StartedAt: time.Now()})
 	assert.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
 }

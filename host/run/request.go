@@ -50,6 +50,9 @@ func (r *runner) requestPlan(ctx context.Context, d doc, c *candidate, o outlook
 	if c.foresees() {
 		request.Files, request.ListFiles = o.files, o.list
 	}
+	if r.all == nil { // otherwise it is a part of the turn of a document
+		defer func(began time.Time) { r.times.plans[d.id] += time.Since(began) }(time.Now())
+	}
 	call, cancel := context.WithTimeoutCause(ctx, r.o.PlanTimeout, errPlanTimeout)
 	defer cancel()
 	plan, err := c.plugin.Plan(call, request)

@@ -23,9 +23,11 @@ type result struct {
 	changes  []report.Change
 	warnings []string
 	problems problems // of a failed document
+	waits    []report.Wait
+	began    time.Time // as in the report; zero before its turn
 	took     time.Duration
-	size     int // bytes of changes and warnings
-	omitted  int // changes and warnings beyond the budget
+	size     int // bytes of changes, waits and warnings
+	omitted  int // changes, waits and warnings beyond the budget
 }
 
 // source is the state of a document that is resolved instead of applied.
@@ -73,6 +75,22 @@ func (r result) finish(id string, o report.Outcome, took time.Duration) (result,
 		}
 	}
 	return r, report.Change{ID: id, Outcome: o, DurationMs: took.Milliseconds()}
+}
+
+// wait adds a wait, and the time since the last one if that has the same reason.
+func (r result) wait(reason string, began time.Time, took time.Duration) result {
+	r.waits = slices.Clone(r.waits)
+	if last := len(r.waits) - 1; last >= 0 && r.waits[last].Reason == reason {
+		r.waits[last].DurationMs = began.Add(took).Sub(r.waits[last].StartedAt).Milliseconds()
+		return r
+	}
+	if r.size+len(reason) > documentBudget {
+		r.omitted++
+		return r
+	}
+	r.size += len(reason)
+	r.waits = append(r.waits, report.Wait{Reason: reason, StartedAt: began, DurationMs: took.Milliseconds()})
+	return r
 }
 
 // deferLive adds changes that need the live machine, and settles the result as deferred to first boot.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
@@ -23,6 +24,7 @@ func Execute(ctx context.Context, o Options, deps Dependencies, head report.Repo
 	}
 	head.Outcome = report.RunRunning
 	r := &runner{o: o, deps: deps, log: deps.Log, claimKey: make([]byte, 32), head: head, counted: head.Generation}
+	r.times = times{start: head.StartedAt, stages: []stage{{report.StagePrepare, head.StartedAt}}, plans: map[string]time.Duration{}}
 	_, _ = rand.Read(r.claimKey) // never fails: crypto/rand ends the process instead
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -83,10 +85,12 @@ func (r *runner) begin(s stream) {
 func (r *runner) prepare(ctx context.Context, s stream) ([]planned, error) {
 	ctx, cancel := r.untilInterrupted(ctx)
 	defer cancel()
+	r.times.enter(report.StageStart)
 	bound, err := r.bindAll(ctx, s)
 	if err != nil {
 		return nil, err
 	}
+	r.times.enter(report.StagePlan)
 	all, err := r.planAll(ctx, bound)
 	wrong := slices.Clone(s.problems)
 	for i, p := range all {

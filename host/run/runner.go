@@ -22,6 +22,7 @@ type runner struct {
 	claimKey []byte
 
 	head     report.Report
+	times    times
 	counted  string // the generation of the stream alone, for which reboots are counted
 	docs     []doc
 	results  []result // by index in docs
@@ -122,7 +123,7 @@ func (r *runner) record() error {
 // report returns the report so far, and the raw output of other programs by the name in the errors.
 func (r *runner) report() (report.Report, map[string]string) {
 	out, details := r.head, map[string]string{}
-	out.Errors, out.Documents, out.Reboots = nil, []report.Document{}, nil
+	out.Errors, out.Documents, out.Reboots, out.Stages = nil, []report.Document{}, nil, r.times.report()
 	for _, q := range r.requests {
 		if q.Asked {
 			out.Reboots = append(out.Reboots, report.Reboot{Document: q.Document, When: q.When.String()})
@@ -149,10 +150,11 @@ func (r *runner) report() (report.Report, map[string]string) {
 		res := r.results[i]
 		if size += res.size; size > reportBudget {
 			size -= res.size
-			res.omitted += len(res.changes) + len(res.warnings)
-			res.changes, res.warnings = nil, nil
+			res.omitted += len(res.changes) + len(res.warnings) + len(res.waits)
+			res.changes, res.warnings, res.waits = nil, nil, nil
 		}
 		folded := fold(d, res)
+		folded.PlanMs = r.times.plans[d.id].Milliseconds()
 		for _, x := range res.problems {
 			if add(x, "document-"+d.id) {
 				folded.Errors = append(folded.Errors, len(out.Errors)-1)
@@ -175,7 +177,7 @@ func fold(d doc, res result) report.Document {
 	out := report.Document{
 		Index: d.Index, ID: d.id, APIVersion: d.APIVersion, Kind: d.Kind, Name: d.Name, Provider: d.Provider,
 		Outcome: res.outcome, Reason: res.reason, Changes: res.changes, Warnings: res.warnings, Omitted: res.omitted,
-		DurationMs: res.took.Milliseconds(),
+		DurationMs: res.took.Milliseconds(), StartedAt: res.began, Waits: res.waits,
 	}
 	if res.by != nil {
 		out.Provider = res.by.provider

@@ -30,6 +30,25 @@ func OutcomeWord(o report.Outcome) string {
 	}
 }
 
+// TimeFormat is how a time is shown to people, with its zone.
+const TimeFormat = "2006-01-02 15:04:05 MST"
+
+// Took returns how long a run has lasted: its stages, or in a report without them the time between its start and its end, 0 if
+// that is unknown because the run has set the clock or has not ended.
+func Took(r *report.Report) time.Duration {
+	if len(r.Stages) == 0 {
+		if r.FinishedAt.IsZero() {
+			return 0
+		}
+		return max(0, r.FinishedAt.Sub(r.StartedAt))
+	}
+	var ms int64
+	for _, s := range r.Stages {
+		ms += s.DurationMs
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
 // Duration rounds to the precision that a reader needs.
 func Duration(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond

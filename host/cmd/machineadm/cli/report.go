@@ -19,8 +19,12 @@ import (
 func (p *place) head(o *applyFlags) report.Report {
 	id := make([]byte, 8)
 	_, _ = rand.Read(id) // never fails
+	sinceBoot := uptime()
+	if p.root != "" {
+		sinceBoot = 0
+	}
 	return report.Report{
-		APIVersion: report.APIVersion, Kind: report.Kind,
+		APIVersion: report.APIVersion, Kind: report.Kind, UptimeMs: sinceBoot.Milliseconds(),
 		RunID: hex.EncodeToString(id), BootID: bootID(p.root), StartedAt: time.Now().UTC(),
 		Outcome: report.RunRunning, Phase: o.phase, Root: p.image,
 		Host: report.Host{
