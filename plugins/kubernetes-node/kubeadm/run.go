@@ -65,7 +65,7 @@ func (n *node) run(ctx context.Context, p sdk.Progress, args ...string) error {
 		return err // the next run begins with what is left
 	}
 	run := outcome.Run{
-		Command: args[0], Err: err, Duration: time.Since(began),
+		Command: args[0], Endpoint: n.endpoint(), Err: err, Duration: time.Since(began),
 		Facts: map[string]string{"kubeadmVersion": n.kubeadm.String(), "kubernetesVersion": n.s.Version.String()},
 		Safe:  func() bool { return n.safe(ctx) },
 	}

@@ -20,6 +20,8 @@ import (
 type Run struct {
 	// Command is init, join or reset.
 	Command string
+	// Endpoint is the HOST:PORT of the API server, for the remedies.
+	Endpoint string
 	// Err is the failure of the command.
 	Err error
 	// Duration is the time that it took.
@@ -152,7 +154,7 @@ func classify(where, text string, r Run) error {
 		if c.hint == defect {
 			return &pluginv1.Error{Code: pluginv1.CodeInternal, Message: where + ": " + c.message}
 		}
-		err := sdk.Precondition(where+": "+c.message+r.Pods, c.hint)
+		err := sdk.Precondition(where+": "+c.message+r.Pods, strings.ReplaceAll(c.hint, "ENDPOINT", cmp.Or(r.Endpoint, "ENDPOINT")))
 		if c.field != "" {
 			err = sdk.At(err, c.field)
 		}

@@ -67,7 +67,7 @@ func TestRealOutput(t *testing.T) {
 			got := strings.Join(read(o, string(text)), "\n")
 			command, what, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".txt"), "-")
 			if what != "success" {
-				failure := o.Failure(Run{Command: command, Err: errExit, Duration: 1500 * time.Millisecond, Safe: func() bool { return true }})
+				failure := o.Failure(Run{Command: command, Endpoint: "10.0.0.9:6443", Err: errExit, Duration: 1500 * time.Millisecond, Safe: func() bool { return true }})
 				assert.NotEqual(t, pluginv1.CodeRetry, pluginv1.AsError(failure).Code)
 				got += "\n\n" + describe(failure)
 			}
