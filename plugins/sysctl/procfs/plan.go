@@ -96,8 +96,7 @@ func planLive(kernel machine.Kernel, d desired, result *sdk.Plan) error {
 		switch {
 		case r.missing && len(load) > 0:
 			diff = append(diff, fmt.Sprintf("%s: (pending until the modules are loaded) -> %s\n", r.key, r.value))
-		case r.missing:
-			result.Warn(r.field, r.key.String()+": this kernel does not have it; skipped, because ignoreMissing lists it")
+		case r.missing: // ignoreMissing lists it
 		case !sameValue(r.now, r.value):
 			diff = append(diff, fmt.Sprintf("%s: %s -> %s\n", r.key, strings.Join(strings.Fields(r.now), " "), r.value))
 		}
