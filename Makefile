@@ -70,7 +70,8 @@ clean: ## remove what the other targets left in the checkout (not the caches)
 ## See it work
 
 .PHONY: demo
-demo: build ## apply examples/node.yaml to a scratch root; unprivileged, no network after the build
+demo: ## apply examples/node.yaml to a scratch root; unprivileged, no network after the build
+	@GOFLAGS="$(GOFLAGS) -v" $(MAKE) build 2> >(awk '!/^[[:alnum:].\/_~-]+$$/ { print; next } ++n % 100 == 0 { print n " packages compiled" }' >&2)
 	@testenv/demo/demo.sh
 
 .PHONY: demo-node

@@ -3,6 +3,7 @@
 # and this project's controller. Root on Debian. Ctrl-C removes everything.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. testenv/demo/show.sh
 missing=()
 [[ $(id -u) == 0 ]] || missing+=("root")
 grep -qs '^ID=debian$' /etc/os-release || missing+=("Debian")
@@ -11,4 +12,4 @@ if ((${#missing[@]})); then
   exit 1
 fi
 echo "What is not in the cache is built first: all programs of Kubernetes and Cluster API take a quarter of an hour, once."
-CI=true MACHINEADM_TIERS=system,cluster,campaign exec go test -count=1 -v -timeout 60m -run '^TestDemo$' ./testenv/infrastructure
+show env CI=true MACHINEADM_TIERS=system,cluster,campaign go test -count=1 -v -timeout 60m -run '^TestDemo$' ./testenv/infrastructure
