@@ -300,13 +300,15 @@ func exampleEvents() []run.Event {
 	s.started(2)
 	s.doing(2, "join corp.example.com")
 	s.word(run.EventProgress, 2, "looking for a domain controller")
+	wait(31 * time.Second)
+	s.running(2, "join corp.example.com", 31000)
 	wait(2 * time.Second)
-	s.done(2, "join corp.example.com", report.Failed, 2000)
+	s.done(2, "join corp.example.com", report.Failed, 33000)
 	s.report = with(s.report, 2, report.Error{
 		Code: "Precondition", Message: "no domain controller of corp.example.com answers", Field: "spec.domain", File: "node.yaml", Line: 23, Column: 11,
 		Hint: "see that the name servers of this machine know the domain", Details: "document-3",
 	})
-	s.finished(2, report.Failed, 2004)
+	s.finished(2, report.Failed, 33004)
 	s.report.StartedAt, s.report.FinishedAt = moment(), s.now
 	s.say(run.Event{Type: run.EventRunFinished, Report: &s.report})
 	return s.events

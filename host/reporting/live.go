@@ -56,6 +56,7 @@ func (l *Live) Observe(e run.Event) {
 	l.mu.Unlock()
 	switch {
 	case e.Type == run.EventDocumentStarted, e.Type == run.EventChangeStarted, e.Type == run.EventProgress, again: // in the status line only
+	case e.Type == run.EventChangeRunning: // the status line has the time
 	default:
 		l.text.Observe(e)
 	}
@@ -83,7 +84,7 @@ func (l *Live) update(e run.Event) {
 		l.done++
 	case run.EventRunFinished:
 		l.began = time.Time{}
-	case run.EventWarning:
+	case run.EventWarning, run.EventChangeRunning:
 	}
 }
 

@@ -55,6 +55,11 @@ func (s *script) done(i int, change string, outcome report.Outcome, ms int64) {
 	s.say(run.Event{Type: run.EventChangeFinished, Document: &d, Result: &c})
 }
 
+func (s *script) running(i int, change string, ms int64) {
+	d := *s.document(i)
+	s.say(run.Event{Type: run.EventChangeRunning, Document: &d, Result: &report.Change{ID: changeID(change), Summary: change, DurationMs: ms}})
+}
+
 func (s *script) word(kind run.EventType, i int, message string) {
 	d := *s.document(i)
 	s.say(run.Event{Type: kind, Document: &d, Message: message})

@@ -32,6 +32,8 @@ func (t Text) Observe(e run.Event) {
 	case run.EventChangeFinished:
 		t.line("%s: %s: %s (%s)", words.Name(e.Document), t.Color.paint(outcomeStyle(e.Result.Outcome), changeWord(e.Result.Outcome)),
 			words.Escape(e.Result.Summary), words.Duration(e.Result.DurationMs))
+	case run.EventChangeRunning:
+		t.line("%s: still doing: %s (%s)", words.Name(e.Document), words.Escape(e.Result.Summary), words.Duration(e.Result.DurationMs))
 	case run.EventProgress:
 		t.line("%s: progress: %s", words.Name(e.Document), words.Escape(e.Message))
 	case run.EventWarning:

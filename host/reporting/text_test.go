@@ -91,7 +91,9 @@ func talk(message string) []run.Event {
 func TestTextOnTheWay(t *testing.T) {
 	t.Parallel()
 	var out, errOut strings.Builder
-	for _, e := range slices.Concat(talk("loading 3 of 5 modules"), talk(forged)) {
+	d := sysctl()
+	running := times([]run.Event{{Type: run.EventChangeRunning, Document: &d, Result: &report.Change{ID: "a", Summary: writeFile, DurationMs: 30000}}})
+	for _, e := range slices.Concat(talk("loading 3 of 5 modules"), talk(forged), running) {
 		Text{Out: &out, Err: &errOut}.Observe(e)
 	}
 	golden(t, "text/on the way.txt", both(&out, &errOut))

@@ -39,6 +39,10 @@ func marked() map[run.EventType]func() (run.Event, report.Report) {
 		run.EventChangeStarted: func() (run.Event, report.Report) {
 			return of(ended(sysctl(), "", 1, change(mark, report.Interrupted, 0)), run.Event{Change: &pluginv1.Change{ID: "id", Summary: mark}})
 		},
+		run.EventChangeRunning: func() (run.Event, report.Report) {
+			c := report.Change{ID: "id", Summary: mark, DurationMs: 30000}
+			return of(ended(sysctl(), "", 1, change(mark, report.Interrupted, 0)), run.Event{Result: &c})
+		},
 		run.EventProgress: func() (run.Event, report.Report) { return of(sysctl(), run.Event{Message: mark}) },
 		run.EventChangeFinished: func() (run.Event, report.Report) {
 			c := change(mark, report.Failed, 1)
@@ -78,6 +82,7 @@ func TestEveryEventIsVisible(t *testing.T) {
 		},
 		run.EventDocumentStarted:  {inPlan: applies},
 		run.EventChangeStarted:    {inPlan: applies},
+		run.EventChangeRunning:    {inPlan: applies, onTerminal: statusLine},
 		run.EventChangeFinished:   {inPlan: applies},
 		run.EventDocumentFinished: {inPlan: applies},
 		run.EventProgress:         {inPlan: transient, inStatus: transient, inReport: transient},

@@ -33,8 +33,10 @@ func (r *runner) call(ctx context.Context, p planned, res result, end time.Time)
 	early := make(chan error, 1)
 	go func() { early <- s.supervise(ctx, request.TimeLeft) }()
 	began := time.Now()
-	l := &listener{run: r, doc: p.doc, result: res, started: map[string]time.Time{}, failed: s.unsaved}
+	l := &listener{run: r, doc: p.doc, result: res, started: map[string]started{}, failed: s.unsaved}
+	quiet := repeat(waitLook, l.beat)
 	finished, err := res.by.plugin.Apply(call, request, 0, l.receive)
+	quiet()
 	close(s.done)
 	cause := <-early
 	res = l.close(err == nil && finished.Error != nil)

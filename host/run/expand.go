@@ -233,12 +233,8 @@ func (x *expander) get(ctx context.Context, d doc, want any, out *source, tries 
 	return data, x.keep(key, data)
 }
 
-const (
-	// waitFirst is how long a run waits for a source without a word: a document ahead may have cured what kept it away.
-	waitFirst = time.Second
-	// waitLook is how often a run says that it waits.
-	waitLook = 10 * time.Second
-)
+// waitFirst is how long a run waits for a source without a word: a document ahead may have cured what kept it away.
+const waitFirst = time.Second
 
 // waiting says why a document that was tried before still waits for its source, and until when, until end is called, which returns
 // whether it was said. The report has it, too, for as long as that lasts. The plugin tries by itself, and reports nothing meanwhile.
@@ -249,28 +245,17 @@ func (x *expander) waiting(d doc, tries time.Duration) (end func() bool) {
 	res, waited := x.results[d.index], false
 	said := Event{Type: EventRetry, Message: fmt.Sprintf("%s; tries until %s",
 		textOf(d.source.pending), time.Now().Add(tries).Format(time.TimeOnly))}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for pause := waitFirst; ; pause = waitLook {
-			select {
-			case <-time.After(pause):
-				waited = true
-				x.emitFor(d, res, said)
-			case <-ctx.Done():
-				return
-			}
-			if pause == waitFirst {
-				x.results[d.index] = res.warn(pluginv1.Warning{Message: "waiting: " + said.Message})
-				_ = x.record() // the next record returns the error
-				x.results[d.index] = res
-			}
+	stop := repeat(waitFirst, func() {
+		x.emitFor(d, res, said)
+		if !waited {
+			x.results[d.index] = res.warn(pluginv1.Warning{Message: "waiting: " + said.Message})
+			_ = x.record() // the next record returns the error
+			x.results[d.index] = res
 		}
-	}()
+		waited = true
+	})
 	return func() bool {
-		cancel()
-		<-ended // before anything else of the run continues
+		stop() // before anything else of the run continues
 		return waited
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
@@ -15,15 +16,43 @@ type listener struct {
 	run     *runner
 	doc     doc
 	result  result
-	started map[string]time.Time
+	mu      sync.Mutex // for beat, beside receive
+	started map[string]started
 	shown   int             // bytes passed on
 	hidden  int             // events not passed on
 	failure error           // a *runError: the first report or requested reboot that could not be saved
 	failed  chan<- struct{} // receives at the first failure
 }
 
+// started is a change that has begun and not ended.
+type started struct {
+	summary string
+	at      time.Time
+	beats   time.Duration // the number of change-running events
+}
+
+// beatEvery is the time of a change after which an event says that it is still made, and again after each further one.
+const beatEvery = 30 * time.Second
+
+// beat emits change-running for the changes that take long: a plugin need not report progress.
+func (l *listener) beat() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(l.started)) {
+		c, took := l.started[id], time.Since(l.started[id].at)
+		if took/beatEvery <= c.beats {
+			continue
+		}
+		c.beats = took / beatEvery
+		l.started[id] = c
+		l.run.emitFor(l.doc, l.result, Event{Type: EventChangeRunning, Result: &report.Change{ID: id, Summary: c.summary, DurationMs: took.Milliseconds()}})
+	}
+}
+
 // receive is the callback of Apply. It relies on the client of pluginv1 for the order of events.
 func (l *listener) receive(event pluginv1.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	switch e := event.(type) {
 	case pluginv1.Started:
 		l.start(e.Change)
@@ -46,7 +75,7 @@ func (l *listener) receive(event pluginv1.Event) error {
 
 func (l *listener) start(c pluginv1.Change) {
 	now := time.Now()
-	l.started[c.ID] = now
+	l.started[c.ID] = started{summary: c.Summary, at: now}
 	l.run.changed = true
 	l.result = l.result.add(report.Change{ID: c.ID, Summary: c.Summary, Outcome: report.Interrupted, StartedAt: l.run.times.at(now)})
 	l.requestReboot(c.Reboot)
@@ -59,7 +88,7 @@ func (l *listener) start(c pluginv1.Change) {
 
 func (l *listener) end(id string, outcome report.Outcome) {
 	var done report.Change
-	l.result, done = l.result.finish(id, outcome, time.Since(l.started[id]))
+	l.result, done = l.result.finish(id, outcome, time.Since(l.started[id].at))
 	delete(l.started, id)
 	l.emit(Event{Type: EventChangeFinished, Result: &done}, len(done.Summary))
 }

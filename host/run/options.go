@@ -182,6 +182,7 @@ const (
 	EventDocumentStarted  EventType = "document-started"
 	EventChangeStarted    EventType = "change-started"
 	EventProgress         EventType = "progress"
+	EventChangeRunning    EventType = "change-running"
 	EventChangeFinished   EventType = "change-finished"
 	EventWarning          EventType = "warning"
 	EventRetry            EventType = "retry"
@@ -198,7 +199,7 @@ type Event struct {
 	Planned  []PlannedChange  // document-planned
 	Pending  string           // document-planned: why the plan must wait for the document's turn
 	Change   *pluginv1.Change // change-started
-	Result   *report.Change   // change-finished
+	Result   *report.Change   // change-running, change-finished
 	Message  string           // progress, warning, retry
 	Report   *report.Report   // run-started, run-finished
 }

@@ -13,6 +13,42 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
+// TestLongChange: a change without progress is heard of every 30 s.
+func TestLongChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.add("x").apply = func(_ context.Context, _ string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
+			for _, c := range []struct {
+				id   string
+				took time.Duration
+			}{{"short", 29 * time.Second}, {"long", 70 * time.Second}} {
+				if err := send(pluginv1.Started{Change: pluginv1.Change{ID: c.id, Summary: "do " + c.id}}); err != nil {
+					return pluginv1.Finished{}, err
+				}
+				time.Sleep(c.took)
+				if err := send(pluginv1.Changed{ID: c.id}); err != nil {
+					return pluginv1.Finished{}, err
+				}
+			}
+			return pluginv1.Finished{}, nil
+		}
+		start := time.Now()
+		w.execute(Options{Mode: ModeApply, Stream: []byte(thing("a"))})
+		var said []report.Change
+		for _, e := range w.events {
+			if e.Type == EventChangeRunning {
+				said = append(said, *e.Result)
+				assert.Equal(t, "long", e.Result.ID)
+				assert.Zero(t, e.Time.Sub(start)%waitLook)
+			}
+		}
+		assert.Equal(t, []report.Change{
+			{ID: "long", Summary: "do long", DurationMs: 31000}, {ID: "long", Summary: "do long", DurationMs: 61000},
+		}, said)
+	})
+}
+
 // TestTimes: every second of a run is in a stage, in a document, in a change or in a wait.
 func TestTimes(t *testing.T) {
 	t.Parallel()
