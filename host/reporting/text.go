@@ -80,7 +80,7 @@ func (p Plan) Observe(e run.Event) {
 	case run.EventDocumentPlanned:
 		p.document(e)
 	case run.EventWarning: // of a document that is resolved instead of planned
-		p.print("%s%s: warning: %s\n", words.Name(e.Document), by(e.Document), words.Escape(e.Message))
+		p.print("%s%s: %s: %s\n", words.Name(e.Document), by(e.Document), p.Color.paint(yellow, "warning"), words.Escape(e.Message))
 	case run.EventRunFinished:
 		for i := range e.Report.Documents {
 			d := &e.Report.Documents[i]
@@ -101,14 +101,14 @@ func (p Plan) Observe(e run.Event) {
 func (p Plan) document(e run.Event) {
 	switch {
 	case e.Pending != "":
-		p.print("%s%s: cannot be decided yet: %s\n", words.Name(e.Document), by(e.Document), words.Escape(e.Pending))
+		p.print("%s%s: pending: %s\n", words.Name(e.Document), by(e.Document), words.Escape(e.Pending))
 	case len(e.Planned) == 0:
-		p.print("%s%s: nothing to change\n", words.Name(e.Document), by(e.Document))
+		p.print("%s%s: unchanged\n", words.Name(e.Document), by(e.Document))
 	default:
 		p.print("%s%s:\n", words.Name(e.Document), by(e.Document))
 	}
 	for _, w := range e.Document.Warnings {
-		p.print("  warning: %s\n", words.Escape(w))
+		p.print("  %s: %s\n", p.Color.paint(yellow, "warning"), words.Escape(w))
 	}
 	for _, c := range e.Planned {
 		p.change(c)
@@ -121,7 +121,7 @@ func (p Plan) change(c run.PlannedChange) {
 		notes = append(notes, "after "+words.Escape(c.After))
 	}
 	if p.Root != "" && c.NeedsLive {
-		notes = append(notes, "left for first boot")
+		notes = append(notes, "deferred to first boot")
 	}
 	if c.Reboot != pluginv1.RebootNone {
 		notes = append(notes, "needs a reboot")
@@ -231,7 +231,7 @@ func PlanSummary(r *report.Report) string {
 	text += fmt.Sprintf("%s: %d to change%s, %d unchanged, %d deferred", words.Documents(len(r.Documents)),
 		c[report.Changed], words.InPart(r), c[report.Unchanged], c[report.Deferred])
 	if c[""] > 0 {
-		text += fmt.Sprintf(", %d undecided", c[""])
+		text += fmt.Sprintf(", %d pending", c[""])
 	}
 	return text + words.Rest(c, report.NotApplicable, report.Failed, report.Skipped)
 }

@@ -266,7 +266,7 @@ func TestCounts(t *testing.T) {
 	if got, want := words.Summary(&r), "Failed: 36 documents: 1 changed, 2 unchanged, 3 deferred, 4 not applicable, 7 reboot needed, 5 failed, 6 skipped"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := PlanSummary(&r), "Failed: 36 documents: 1 to change, 2 unchanged, 3 deferred, 8 undecided, 4 not applicable, 5 failed, 6 skipped"; got != want {
+	if got, want := PlanSummary(&r), "Failed: 36 documents: 1 to change, 2 unchanged, 3 deferred, 8 pending, 4 not applicable, 5 failed, 6 skipped"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	design := head(report.RunSucceeded, 0, documents[0], documents[0], documents[1])
