@@ -82,8 +82,12 @@ func TestTimes(t *testing.T) {
 		})
 		require.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
 		assert.Equal(t, []report.Stage{
-			{Name: report.StagePrepare}, {Name: report.StageResolve, DurationMs: 5000}, {Name: report.StageStart},
-			{Name: report.StagePlan, DurationMs: 4000}, {Name: report.StageApply, DurationMs: 16000}, {Name: report.StageFinish},
+			{Name: report.StagePrepare},
+			{Name: report.StageResolve, DurationMs: 5000},
+			{Name: report.StageStart},
+			{Name: report.StagePlan, DurationMs: 4000},
+			{Name: report.StageApply, DurationMs: 16000},
+			{Name: report.StageFinish},
 		}, got.Stages)
 		at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 		same := func(seconds int, got time.Time) { assert.Equal(t, at(seconds), got.UTC()) }

@@ -195,23 +195,16 @@ func (t *textWriter) ticks() string {
 
 // step returns a round time by which an axis has at most this many parts.
 func step(length time.Duration, parts int) time.Duration {
-	for unit := time.Millisecond; unit < time.Second; unit *= 10 {
-		for _, n := range []time.Duration{1, 2, 5} {
-			if length <= n*unit*time.Duration(parts) {
-				return n * unit
-			}
+	for _, ms := range []int{
+		1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000, 1_800_000,
+	} {
+		if out := time.Duration(ms) * time.Millisecond; length <= out*time.Duration(parts) {
+			return out
 		}
 	}
-	for _, unit := range []time.Duration{time.Second, time.Minute} {
-		for _, n := range []time.Duration{1, 2, 5, 10, 15, 30} {
-			if length <= n*unit*time.Duration(parts) {
-				return n * unit
-			}
-		}
-	}
-	for hours := time.Hour; ; hours *= 2 {
-		if length <= hours*time.Duration(parts) {
-			return hours
+	for out := time.Hour; ; out *= 2 {
+		if length <= out*time.Duration(parts) {
+			return out
 		}
 	}
 }
