@@ -4,8 +4,9 @@ package reporting
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting/words"
@@ -40,13 +41,41 @@ func Status(w io.Writer, r report.Report, alive bool, color Color, width int) er
 	}
 	text := Wrap(b.String(), width, hanging)
 	first := text[:strings.IndexAny(text, " :\n")]
-	_, err := io.WriteString(w, color.paint(outcomeStyle(outcome), first)+text[len(first):])
+	rest := strings.ReplaceAll(text[len(first):], "\n    warning: ", "\n    "+color.paint(yellow, "warning")+": ") // after Wrap has counted
+	_, err := io.WriteString(w, color.paint(outcomeStyle(outcome), first)+rest)
+	return err
+}
+
+// Details writes what other programs have written in a run, by the name that its errors give.
+func Details(w io.Writer, r report.Report, details map[string]string) error {
+	var b strings.Builder
+	if len(details) == 0 {
+		b.WriteString("details: none; another run and a reboot remove them\n")
+	}
+	for _, name := range slices.Sorted(maps.Keys(details)) {
+		fmt.Fprintf(&b, "details of %s", words.Escape(name))
+		for _, e := range r.Errors {
+			if e.Details == name && e.Document != "" {
+				fmt.Fprintf(&b, " (%s)", words.Escape(e.Document))
+				break
+			}
+		}
+		b.WriteString(":\n")
+		for line := range strings.SplitSeq(strings.Trim(words.EscapeLines(details[name]), "\n"), "\n") {
+			b.WriteString(strings.TrimRight("  "+line, " ") + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 func statusRun(b *strings.Builder, r report.Report) {
-	fmt.Fprintf(b, "run: %s by machineadm %s\n", words.Escape(r.RunID), words.Escape(r.Host.Machineadm))
-	fmt.Fprintf(b, "started: %s", r.StartedAt.UTC().Format(time.RFC3339))
+	fmt.Fprintf(b, "run: %s", words.Escape(r.RunID))
+	if r.Host.Hostname != "" {
+		fmt.Fprintf(b, " on %s", words.Escape(r.Host.Hostname))
+	}
+	fmt.Fprintf(b, " by machineadm %s\n", words.Escape(r.Host.Machineadm))
+	fmt.Fprintf(b, "started: %s", r.StartedAt.Format(words.TimeFormat))
 	if took := words.Took(&r); took > 0 && !r.FinishedAt.IsZero() {
 		fmt.Fprintf(b, ", took %s", words.Duration(took.Milliseconds()))
 	}

@@ -58,8 +58,8 @@ func TestHeadlineSaysEverything(t *testing.T) {
 	}
 }
 
-// TestStatusColorsOneWord: the first.
-func TestStatusColorsOneWord(t *testing.T) {
+// TestStatusColors: the first word and those of warnings are colored, and nothing else.
+func TestStatusColors(t *testing.T) {
 	t.Parallel()
 	for name, r := range reports() {
 		for _, alive := range []bool{true, false} {
@@ -67,7 +67,8 @@ func TestStatusColorsOneWord(t *testing.T) {
 			if err := errors.Join(Status(&plain, r, alive, false, 0), Status(&colored, r, alive, true, 0)); err != nil {
 				t.Fatal(err)
 			}
-			word, rest, _ := strings.Cut(strings.TrimPrefix(colored.String(), "\x1b["), "\x1b[0m")
+			got := strings.ReplaceAll(colored.String(), "\x1b[33mwarning\x1b[0m: ", "warning: ")
+			word, rest, _ := strings.Cut(strings.TrimPrefix(got, "\x1b["), "\x1b[0m")
 			_, word, _ = strings.Cut(word, "m")
 			if word+rest != plain.String() || strings.Contains(plain.String(), "\x1b") || strings.ContainsAny(word, " :\n") || len(word) < 6 {
 				t.Errorf("%s: coloured:\n%q\nplain:\n%q", name, colored.String(), plain.String())

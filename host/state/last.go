@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/machineadm/machineadm/contract/report"
 )
@@ -24,13 +25,13 @@ var (
 // directory. With ErrLost, the path is that of an earlier report.
 func Last(runDir, stateDir string) (report.Report, string, error) {
 	path := filepath.Join(runDir, ReportFile)
-	last, err := read(path)
+	last, err := Read(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return last, path, err
 	}
 	kept, path, err := newest(stateDir)
 	earlier := filepath.Join(runDir, earlierFile)
-	if before, beforeErr := read(earlier); beforeErr == nil && (err != nil || !kept.StartedAt.After(before.StartedAt)) {
+	if before, beforeErr := Read(earlier); beforeErr == nil && (err != nil || !kept.StartedAt.After(before.StartedAt)) {
 		return report.Report{}, earlier, ErrLost
 	}
 	return kept, path, err
@@ -47,11 +48,54 @@ func newest(stateDir string) (report.Report, string, error) {
 		return report.Report{}, "", ErrNoReport
 	}
 	path := filepath.Join(dir, names[len(names)-1])
-	last, err := read(path)
+	last, err := Read(path)
 	return last, path, err
 }
 
-func read(path string) (r report.Report, err error) {
+// Kept is a report in the state directory.
+type Kept struct {
+	Path string
+	report.Report
+}
+
+// KeptReports returns the reports in the state directory, newest first. It leaves out those of another release.
+func KeptReports(stateDir string) ([]Kept, error) {
+	dir := filepath.Join(stateDir, reportsDir)
+	names, err := reportNames(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("search for reports: %w", err)
+	}
+	var out []Kept
+	for _, name := range slices.Backward(names) {
+		path := filepath.Join(dir, name)
+		switch r, err := Read(path); {
+		case err == nil:
+			out = append(out, Kept{path, r})
+		case !errors.Is(err, ErrNotReport) && !errors.Is(err, fs.ErrNotExist): // a run has removed the oldest
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// History returns the reports of the stream of a run on one machine, oldest first and the run last: those before it that a reboot or a
+// kill has ended. kept are the kept reports, newest first.
+func History(kept []Kept, run report.Report) []report.Report {
+	out := []report.Report{run}
+	at := slices.IndexFunc(kept, func(k Kept) bool { return k.RunID == run.RunID })
+	for _, before := range kept[at+1:] {
+		ended := before.Outcome != report.RunRebootRequired && before.Outcome != report.RunRunning && before.Outcome != report.RunInterrupted
+		if at < 0 || ended || before.Generation != run.Generation || run.Generation == "" {
+			break
+		}
+		out = append(out, before.Report)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// Read reads a report from a file.
+func Read(path string) (r report.Report, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return r, fmt.Errorf("read the report: %w", err)

@@ -101,15 +101,21 @@ func (r *Reports) writeDetails(details report.Details) error {
 	return err
 }
 
-// Details returns the entries of details.json that belong to a run. A reboot removes them and only root can read them, so none is
-// no error.
-func Details(runDir, runID string) map[string]string {
+// Details returns the entries of details.json that belong to a run, none after a reboot or another run. Only root can read them.
+func Details(runDir, runID string) (map[string]string, error) {
 	var details report.Details
 	data, err := os.ReadFile(filepath.Join(runDir, DetailsFile))
-	if err != nil || json.Unmarshal(data, &details) != nil || details.RunID != runID {
-		return nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	return details.Entries
+	if err != nil {
+		return nil, fmt.Errorf("read the details: %w", err)
+	}
+	_ = json.Unmarshal(data, &details) // damaged ones are of no run
+	if details.RunID != runID {
+		return nil, nil
+	}
+	return details.Entries, nil
 }
 
 // keep writes the copy in the store. The first report of a run gets a new name, and removes the oldest ones.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/state"
 )
 
@@ -131,7 +132,7 @@ func TestReportWaits(t *testing.T) {
 	assert.Equal(t, []string{b.plugins}, o.PluginDirs)
 	assert.NotContains(t, strings.Join(o.Proxies, " "), "c4n4ry")
 	assert.InDelta(t, 30*time.Second, o.Pause, float64(6*time.Second))
-	assert.Contains(t, b.run("status").out, "report waits to be sent since "+o.FirstTry.Format(time.RFC3339)+"; ")
+	assert.Contains(t, b.run("status", "--utc").out, "report waits to be sent since "+o.FirstTry.Format(words.TimeFormat)+"; ")
 
 	send := func(args ...string) result { // by the flags of the unit alone
 		return execute(t, nil, append([]string{"report", "send", "--state-dir", b.state, "--run-dir", b.runs}, args...)...)

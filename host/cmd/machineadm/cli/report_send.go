@@ -20,7 +20,7 @@ import (
 const sendTime = time.Minute
 
 func newReport(g *globals, s streams) *cobra.Command {
-	c := &cobra.Command{Use: "report", Short: "Send the report of the last run"}
+	c := &cobra.Command{Use: "report", Short: "Send the report of the last run, or compare reports"}
 	makeGroup(c)
 	now := false
 	send := &cobra.Command{
@@ -30,7 +30,7 @@ func newReport(g *globals, s streams) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return g.sendReport(c.Context(), s, now) },
 	}
 	send.Flags().BoolVar(&now, "now", false, "do not wait until the next try is due")
-	c.AddCommand(send)
+	c.AddCommand(send, newReportTimeline(s))
 	return c
 }
 

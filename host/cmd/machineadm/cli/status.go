@@ -13,71 +13,137 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting"
+	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
+// statusFlags are the flags of status.
+type statusFlags struct {
+	output, timeline, run string
+	list, details, utc    bool
+}
+
 func newStatus(g *globals, s streams) *cobra.Command {
-	output := ""
+	o := &statusFlags{}
 	c := &cobra.Command{
 		Use: "status", Short: "Show the result of the last run", Args: noArguments,
 		Long: "status shows the result of the last run. The first line has the document, the phase, the cause, the remedy, and whether\n" +
-			"running again is safe.",
-		RunE: func(*cobra.Command, []string) error { return g.status(s, output) },
+			"running again is safe. Only root can read earlier runs, and what other programs have written.",
+		Example: "  machineadm status\n  machineadm status --timeline\n  machineadm status --timeline=svg >run.svg\n" +
+			"  machineadm status --list\n  machineadm status --run 0011223344556677 --details",
+		RunE: func(*cobra.Command, []string) error { return g.status(s, o) },
 	}
-	bindOutput(c, &output)
+	bindOutput(c, &o.output)
+	f := c.Flags()
+	f.StringVar(&o.timeline, "timeline", "", "show when the run did what, with the boots before it, in the `FORMAT` text (without a value) or svg")
+	f.Lookup("timeline").NoOptDefVal = "text"
+	complete(c, "timeline", "text", "svg")
+	f.BoolVar(&o.list, "list", false, "list the runs that are kept, the newest first")
+	f.StringVar(&o.run, "run", "", "show the run with this `ID`, or the beginning of one, instead of the last one")
+	f.BoolVar(&o.details, "details", false, "show what other programs have written, too")
+	bindUTC(c, &o.utc)
 	return c
 }
 
-func (g *globals) status(s streams, output string) error {
-	if err := checkOutput(output); err != nil {
+// bindUTC adds the flag --utc.
+func bindUTC(c *cobra.Command, utc *bool) {
+	c.Flags().BoolVar(utc, "utc", false, "show times in UTC instead of the time zone of this machine")
+}
+
+// zone is the time zone in which times are shown.
+func zone(utc bool) *time.Location {
+	if utc {
+		return time.UTC
+	}
+	return time.Local
+}
+
+func (o *statusFlags) check() error {
+	switch {
+	case o.timeline != "" && o.timeline != "text" && o.timeline != "svg":
+		return usage("--timeline takes text or svg")
+	case o.list && (o.run != "" || o.details || o.timeline != ""):
+		return usage("--list takes no --run, --details or --timeline")
+	case o.timeline != "" && (o.details || o.output == "json"):
+		return usage("--timeline takes no --details and no --output json")
+	case o.details && o.output == "json":
+		return usage("--details takes no --output json")
+	}
+	return checkOutput(o.output)
+}
+
+func (g *globals) status(s streams, o *statusFlags) error {
+	if err := o.check(); err != nil {
 		return err
 	}
 	runDir, stateDir := cmp.Or(g.runDir, defaultRunDir()), cmp.Or(g.stateDir, defaultStateDir())
-	last, path, err := state.Last(runDir, stateDir)
-	if errors.Is(err, state.ErrNoReport) {
+	if o.list {
+		return listRuns(s, o, runDir, stateDir)
+	}
+	last, path, err := findRun(o.run, runDir, stateDir)
+	if err != nil {
+		return noRun(err, path, runDir, stateDir)
+	}
+	switch alive := state.Held(lockAt(last.Root, runDir)); {
+	case o.timeline != "":
+		return showTimeline(s, o, stateDir, last, alive)
+	case o.output == "json":
+		return writeJSON(s.out, last)
+	default:
+		return g.showStatus(s, o, runDir, stateDir, last, path, alive)
+	}
+}
+
+// noRun returns the error for a report that cannot be shown.
+func noRun(err error, path, runDir, stateDir string) error {
+	exit := &exitError{code: report.ExitFailed, message: err.Error()}
+	switch {
+	case errors.Is(err, state.ErrNoReport):
 		others := ""
 		if other, at, err := state.Last(defaultRunDir(), defaultStateDir()); err == nil {
-			others = fmt.Sprintf("; without these flags, status shows the run of %s in %s", other.StartedAt.Format(time.RFC3339), at)
+			others = fmt.Sprintf("; without these flags, status shows the run of %s in %s", other.StartedAt.Local().Format(words.TimeFormat), at)
 		}
-		return &exitError{
-			code: report.ExitFailed, message: fmt.Sprintf("there is no report in %s or %s", runDir, stateDir),
-			hint: "run machineadm apply first; after a run with --run-dir or --state-dir, give the same flags" + others,
-		}
+		exit.message = fmt.Sprintf("there is no report in %s or %s", runDir, stateDir)
+		exit.hint = "run machineadm apply first; after a run with --run-dir or --state-dir, give the same flags" + others
+	case errors.Is(err, state.ErrLost):
+		exit.message = fmt.Sprintf("%s in %s", err, runDir)
+		exit.hint = "free space in " + trust.Quote(runDir) + " and run again, which is safe; an earlier report is " + trust.Quote(path)
+	case errors.Is(err, state.ErrNotReport):
+		exit.hint = "run the same command again, which is safe and writes a new report"
+	case errors.Is(err, errNoSuchRun):
+		exit.hint = "machineadm status --list shows the runs that are kept"
+	case errors.Is(err, fs.ErrPermission):
+		exit.hint = "run as root: after a reboot, and of earlier runs, only the state directory has the report, which only root can read"
 	}
-	if errors.Is(err, state.ErrLost) {
-		return &exitError{
-			code: report.ExitFailed, message: fmt.Sprintf("%s in %s", err, runDir),
-			hint: "free space in " + trust.Quote(runDir) + " and run again, which is safe; an earlier report is " + trust.Quote(path),
-		}
+	return exit
+}
+
+func (g *globals) showStatus(s streams, o *statusFlags, runDir, stateDir string, last report.Report, path string, alive bool) error {
+	details, err := state.Details(runDir, last.RunID)
+	if o.details && err != nil {
+		return &exitError{code: report.ExitFailed, message: err.Error(), hint: "run as root: only root can read what other programs have written"}
 	}
-	if err != nil {
-		exit := &exitError{code: report.ExitFailed, message: err.Error()}
-		switch {
-		case errors.Is(err, state.ErrNotReport):
-			exit.hint = "run the same command again, which is safe and writes a new report"
-		case errors.Is(err, fs.ErrPermission):
-			exit.hint = "run as root: after a reboot only the state directory has the report, which only root can read"
-		}
-		return exit
-	}
-	if output == "json" {
-		return writeJSON(s.out, last)
-	}
-	addCauses(last.Errors, state.Details(runDir, last.RunID))
+	addCauses(last.Errors, details)
+	last.StartedAt = last.StartedAt.In(zone(o.utc))
 	color, end := coloring(s.out)
 	defer end()
-	if err := reporting.Status(s.out, last, state.Held(lockAt(last.Root, runDir)), color, columns(s.out)); err != nil {
+	if err := reporting.Status(s.out, last, alive, color, columns(s.out)); err != nil {
 		return err
 	}
-	if last.Resume == report.ResumeByHand {
+	if o.details {
+		if err := reporting.Details(s.out, last, details); err != nil {
+			return err
+		}
+	}
+	if last.Resume == report.ResumeByHand && o.run == "" {
 		if _, err := fmt.Fprintln(s.out, g.resumeHint(stateDir, runDir)); err != nil {
 			return err
 		}
 	}
-	if o, err := state.OutboxIn(stateDir).Load(); err == nil && o != nil { // only root can read it
+	if waits, err := state.OutboxIn(stateDir).Load(); err == nil && waits != nil && o.run == "" { // only root can read it
 		if _, err := fmt.Fprintf(s.out, "report waits to be sent since %s; to try at once: machineadm report send --now\n",
-			o.FirstTry.Format(time.RFC3339)); err != nil {
+			waits.FirstTry.In(zone(o.utc)).Format(words.TimeFormat)); err != nil {
 			return err
 		}
 	}
