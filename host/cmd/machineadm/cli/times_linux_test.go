@@ -17,18 +17,19 @@ func TestTheTimeOfARunIsInItsReport(t *testing.T) {
 	for name, c := range map[string]struct {
 		stream func(*bench) string
 		exit   int
+		flags  []string
 	}{
-		"one document":   {func(*bench) string { return noopDoc("a", "touch: [a]") }, report.ExitOK},
-		"many documents": {manyDocs, report.ExitOK},
-		"references":     {chained, report.ExitOK},
-		"a failure":      {func(b *bench) string { return manyDocs(b) + noopDoc("z", "touch: [z], apply: fail") }, report.ExitPrecondition},
-		"a retry":        {func(*bench) string { return noopDoc("a", "touch: [a], apply: retry") }, report.ExitDeadline},
+		"one document":   {func(*bench) string { return noopDoc("a", "touch: [a]") }, report.ExitOK, nil},
+		"many documents": {manyDocs, report.ExitOK, nil},
+		"references":     {chained, report.ExitOK, nil},
+		"a failure":      {func(b *bench) string { return manyDocs(b) + noopDoc("z", "touch: [z], apply: fail") }, report.ExitPrecondition, nil},
+		"a retry":        {func(*bench) string { return noopDoc("a", "touch: [a], apply: retry") }, report.ExitDeadline, []string{"--timeout", "5s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.noop("{}")
 			stream := c.stream(b)
-			got := b.apply(stream, "--timeout", "5s", "--allow-secrets")
+			got := b.apply(stream, append(c.flags, "--allow-secrets")...)
 			require.Equal(t, c.exit, got.code, "%s", got)
 			r := b.report()
 			var all, parts int64
