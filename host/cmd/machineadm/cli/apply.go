@@ -37,8 +37,9 @@ func newPlan(g *globals, s streams) *cobra.Command {
 	o := &applyFlags{}
 	c := &cobra.Command{
 		Use: "plan --path FILE", Short: "Show what apply would change, as a diff", Args: noArguments,
-		Long: "plan shows what apply would change. The exit code is 0 if nothing would change, and 10 otherwise.",
-		RunE: func(c *cobra.Command, _ []string) error { return g.plan(c.Context(), s, o) },
+		Long:    "plan shows what apply would change. The exit code is 0 if nothing would change, and 10 otherwise.",
+		Example: "  machineadm plan --path /etc/machineadm/node.yaml\n  machineadm plan --path node.yaml --root /mnt/image",
+		RunE:    func(c *cobra.Command, _ []string) error { return g.plan(c.Context(), s, o) },
 	}
 	o.bind(c, true)
 	o.bindPhase(c, "plan")
@@ -53,7 +54,8 @@ func newValidate(g *globals, s streams) *cobra.Command {
 		Long: "validate finds the configuration errors of a stream. It needs no privileges and does not depend on the machine's state.\n" +
 			"A document without a provider is wrong if every installed provider that can run here refuses it. Of a document for\n" +
 			"other operating systems only the names and types of the fields are checked, with a warning.",
-		RunE: func(c *cobra.Command, _ []string) error { return g.validate(c.Context(), s, o) },
+		Example: "  machineadm validate --path node.yaml\n  generate-stream | machineadm validate --path -",
+		RunE:    func(c *cobra.Command, _ []string) error { return g.validate(c.Context(), s, o) },
 	}
 	o.bind(c, false)
 	return c
@@ -75,7 +77,9 @@ func (g *globals) plan(ctx context.Context, s streams, o *applyFlags) error {
 func (g *globals) validate(ctx context.Context, s streams, o *applyFlags) error {
 	observe := func(e run.Event) {
 		if e.Type == run.EventWarning {
-			reporting.Text{Out: s.err, Err: s.err, Width: s.width}.Observe(e)
+			color, end := coloring(s.err)
+			reporting.Text{Out: s.err, Err: s.err, Width: s.width, Color: color}.Observe(e)
+			end()
 		}
 		if e.Type != run.EventRunFinished {
 			return

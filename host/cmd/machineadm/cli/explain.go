@@ -31,7 +31,7 @@ func newExplain(g *globals, s streams) *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction: completeKinds,
+		ValidArgsFunction: completeFields,
 		RunE:              func(c *cobra.Command, args []string) error { return g.explain(c.Context(), s, args[0], recursive) },
 	}
 	c.Flags().BoolVar(&recursive, "recursive", false, "show the fields of fields, by name and type alone")

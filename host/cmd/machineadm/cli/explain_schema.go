@@ -10,6 +10,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/contract/v1alpha1/schema"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/reporting/words"
 )
@@ -124,6 +128,31 @@ func (s *jsonSchema) find(path string) (*jsonSchema, error) {
 		return &about, nil
 	}
 	return here, nil
+}
+
+// completeFields offers the kinds of this release and, behind a dot, the fields of the part that is written already.
+func completeFields(c *cobra.Command, given []string, begun string) ([]string, cobra.ShellCompDirective) {
+	dot := strings.LastIndex(begun, ".")
+	if dot < 0 || len(given) > 0 {
+		kinds, directive := completeKinds(c, given, begun)
+		return kinds, directive | cobra.ShellCompDirectiveNoSpace // a dot can follow
+	}
+	kind, path, _ := strings.Cut(begun[:dot], ".")
+	root, err := readSchema(schema.For(v1alpha1.APIVersion, kind))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	here, err := root.find(path)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	for _, name := range here.fields().names {
+		if field := begun[:dot+1] + name; strings.HasPrefix(field, begun) {
+			out = append(out, field)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // typeName names the type in words.

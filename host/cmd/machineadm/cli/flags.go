@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
@@ -45,6 +46,24 @@ func unknownFlag(c *cobra.Command, name, shorthands string) error {
 		message += "; did you mean --" + near + "?"
 	}
 	return usage(message)
+}
+
+// ofKubeadm returns hidden commands in the place of those of kubeadm, which name the document instead.
+func ofKubeadm() []*cobra.Command {
+	var out []*cobra.Command
+	for name, instead := range map[string]string{
+		"init":  "a KubernetesNode document of a stream with role: controlPlaneInit creates a cluster",
+		"join":  "a KubernetesNode document of a stream joins a cluster",
+		"reset": "a KubernetesNode document makes a machine a node, and kubeadm reset undoes that",
+	} {
+		out = append(out, &cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
+			return &exitError{
+				code: report.ExitUsage, message: fmt.Sprintf("machineadm has no command %q: %s", name, instead),
+				hint: "machineadm explain KubernetesNode shows its fields; machineadm apply --path FILE applies the stream",
+			}
+		}})
+	}
+	return out
 }
 
 // knownCommand refuses arguments, which are unknown commands.

@@ -150,7 +150,7 @@ func TestCompletionOfFlags(t *testing.T) {
 		"apply --path ":       ":0\n",
 		"apply --root ":       ":16\n",
 		"apply ":              ":4\n",
-		"explain ":            "ContainerRuntime\nTimesync\nSysctl\nDomainJoin\nKubernetesNode\nRemoteConfig\nEncryptedConfig\nReportTarget\n:4\n",
+		"explain ":            "ContainerRuntime\nTimesync\nSysctl\nDomainJoin\nKubernetesNode\nRemoteConfig\nEncryptedConfig\nReportTarget\n:6\n",
 		"plugins new ":        "ContainerRuntime\nTimesync\nSysctl\nDomainJoin\nKubernetesNode\nRemoteConfig\nEncryptedConfig\nReportTarget\n:4\n",
 		"plugins new Sysctl ": ":4\n",
 	} {

@@ -98,3 +98,6 @@ func regular(file *os.File, err error) (*os.File, error) {
 	}
 	return file, nil
 }
+
+// brokenPipe reports whether the reader of standard output has ended.
+func brokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -58,4 +59,9 @@ func mine(os.FileInfo) bool { return true }
 
 func newSentinel() *state.Sentinel {
 	return state.NewSentinel(`C:\run\cluster-api\bootstrap-success.complete`)
+}
+
+// brokenPipe reports whether the reader of standard output has ended.
+func brokenPipe(err error) bool {
+	return errors.Is(err, windows.ERROR_BROKEN_PIPE) || errors.Is(err, windows.ERROR_NO_DATA)
 }

@@ -19,7 +19,8 @@ func newResolve(g *globals, s streams) *cobra.Command {
 		Use: "resolve --path FILE", Short: "Show the documents that a stream stands for", Args: noArguments,
 		Long: "resolve fetches and decrypts what RemoteConfig and EncryptedConfig documents stand for, and shows the tree of documents\n" +
 			"by kind and name, without any value of them. It plans nothing.",
-		RunE: func(c *cobra.Command, _ []string) error { return g.resolve(c.Context(), s, o) },
+		Example: "  machineadm resolve --path /etc/machineadm/node.yaml",
+		RunE:    func(c *cobra.Command, _ []string) error { return g.resolve(c.Context(), s, o) },
 	}
 	o.bind(c, true)
 	return c

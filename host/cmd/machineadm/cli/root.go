@@ -34,12 +34,13 @@ func Main(args []string, in io.Reader, out, err io.Writer) int {
 func Execute(ctx context.Context, args []string, s streams) int {
 	s.width = columns(s.err)
 	root := newRoot(s)
+	root.AddCommand(ofKubeadm()...)
 	root.SetArgs(args)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		prepareCompletion(root)
 	}
 	c, err := root.ExecuteContextC(ctx)
-	if err == nil {
+	if err == nil || brokenPipe(err) { // head has what it wants
 		return report.ExitOK
 	}
 	var exit *exitError
