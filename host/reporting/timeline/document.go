@@ -31,11 +31,11 @@ func (a axis) documents(runs []report.Report, i int) [][]Bar {
 			continue
 		}
 		start := a.of(r, d.StartedAt)
-		turn := a.bar(outcome(d.Outcome), name, start, ms(d.DurationMs))
+		kind, length := turn(d), ms(d.DurationMs)
 		if d.Outcome == "" {
-			turn = a.bar(a.unfinished(runs, i), name, start, a.end(runs, i).Sub(start))
+			kind, length = a.unfinished(runs, i), a.end(runs, i).Sub(start)
 		}
-		out[k] = append(out[k], turn)
+		out[k] = append(out[k], a.bar(kind, name, start, length))
 		for _, w := range d.Waits {
 			out[k] = append(out[k], a.bar(Wait, w.Reason, a.of(r, w.StartedAt), ms(w.DurationMs)))
 		}
@@ -52,7 +52,7 @@ func (a axis) add(rows []Row, runs []report.Report, i int, d *report.Document, b
 	}
 	row.Bars = append(row.Bars, bars...)
 	row.took += ms(d.DurationMs)
-	kind, word := outcome(d.Outcome), words.OutcomeWord(d.Outcome)
+	kind, word := turn(d), words.OutcomeWord(d.Outcome)
 	if d.Reason == report.ReasonResolved {
 		word = d.Reason
 	}

@@ -102,6 +102,19 @@ func tenDocuments() []report.Report {
 	return []report.Report{s.end(report.RunFailed)}
 }
 
+// baked is a run on an image, whose first document is left in part to the first boot.
+func baked() []report.Report {
+	s := begun("", 0, moment()).planned(60)
+	d := s.document("Sysctl", "base", 30, 12, 800)
+	d.Outcome, d.Reason = report.Deferred, report.ReasonLive
+	d.Changes = append(d.Changes, report.Change{ID: "live", Summary: "set 3 kernel parameters", Outcome: report.Deferred})
+	d = s.document("DomainJoin", "corp", 30)
+	d.Outcome, d.Reason = report.Deferred, report.ReasonLive
+	r := s.end(report.RunSucceeded)
+	r.Host.Hostname, r.Root = "", "/mnt/image"
+	return []report.Report{r}
+}
+
 func manyDocuments(n int) []report.Report {
 	s := begun("boot-1", 11000, moment()).planned(int64(n) * 8)
 	for i := range n {

@@ -184,6 +184,15 @@ func ofRun(o report.Outcome) Kind {
 	}
 }
 
+// turn returns the kind for a document. One whose other changes wait for the first boot has changed something.
+func turn(d *report.Document) Kind {
+	changed := func(c report.Change) bool { return c.Outcome == report.Changed }
+	if d.Outcome == report.Deferred && slices.ContainsFunc(d.Changes, changed) {
+		return Changed
+	}
+	return outcome(d.Outcome)
+}
+
 // outcome returns the kind for the outcome of a document or a change.
 func outcome(o report.Outcome) Kind {
 	switch o {

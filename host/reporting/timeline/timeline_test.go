@@ -70,7 +70,7 @@ func layouts() map[string]Layout {
 	return map[string]Layout{
 		"one": Of(oneDocument(), time.Time{}), "ten": Of(tenDocuments(), time.Time{}), "many": Of(manyDocuments(200), time.Time{}),
 		"reboots": Of(twoReboots(), time.Time{}), "nodes": Several(fiftyNodes()), "killed": Of(killed, time.Time{}),
-		"running": Of(killed, killed[0].StartedAt.Add(time.Minute)), "old": Of(old, time.Time{}), "none": Of(nil, time.Time{}),
+		"running": Of(killed, killed[0].StartedAt.Add(time.Minute)), "old": Of(old, time.Time{}), "none": Of(nil, time.Time{}), "baked": Of(baked(), time.Time{}),
 	}
 }
 
