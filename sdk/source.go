@@ -25,8 +25,8 @@ type Source struct {
 	OS []string
 	// Secrets are the field paths of the secrets in spec.providerConfig, such as "spec.providerConfig.token".
 	Secrets []string
-	// Validate returns the errors of a location that show without a connection, all of them. It is called before Fetch and
-	// Report, also for a location whose URI is missing. Nil finds none.
+	// Validate returns the errors of a location that show without a connection, all of them. It is called before every other
+	// function, also for a location whose URI is missing. Nil finds none.
 	Validate func(l Location) []Violation
 	// Fetch opens the object at a location. An error of the network and one with the code Retry are tried again for as long as
 	// the host permits, except that a certificate is refused at once.
@@ -34,9 +34,16 @@ type Source struct {
 	// Report keeps the report of a run at a location, and succeeds without an effect where a report with a higher Sequence is
 	// kept. Nil: the plugin keeps no reports.
 	Report func(ctx context.Context, l Location, r RunReport) error
+	// Store keeps an object at a location, replaces what is there, and returns what a machine needs to fetch it. Errors are tried
+	// again like those of Fetch. Nil, together with Remove: the plugin stores nothing.
+	Store func(ctx context.Context, l Location, o NewObject) (Reference, error)
+	// Remove removes the object at a location and the report beside it, and succeeds if there is none.
+	Remove func(ctx context.Context, l Location) error
+	// Presigns means that Store supports AccessPresigned.
+	Presigns bool
 }
 
-// Location is what a RemoteConfig or a ReportTarget document names.
+// Location is what a RemoteConfig or a ReportTarget document names, or the place of an object in a storage.
 type Location struct {
 	Target target.Target
 	// URI is the object, or the destination of a report.
@@ -45,6 +52,9 @@ type Location struct {
 	Field string
 	// Beside means that the document names no destination for the report: it goes beside the object at URI.
 	Beside bool
+	// Access is how the machine that fetches an object has access to it, of Store and Remove: AccessRole or AccessPresigned.
+	// Otherwise it is empty.
+	Access string
 	// SHA256 is the digest that the host demands of the object, in lower-case hexadecimal; empty if it demands none.
 	SHA256 string
 	// ProviderConfig is spec.providerConfig, see the function ProviderConfig.
@@ -91,6 +101,9 @@ func (s *source) Describe(_ context.Context, r pluginv1.DescribeRequest) (plugin
 	var capabilities []string
 	if s.Source.Report != nil {
 		kinds, capabilities = append(kinds, v1alpha1.KindReportTarget), []string{pluginv1.CapabilityReport}
+	}
+	if s.Source.Store != nil {
+		capabilities = append(capabilities, pluginv1.CapabilityStore)
 	}
 	return s.describe(r, s.Secrets, capabilities, kinds...), nil
 }

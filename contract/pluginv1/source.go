@@ -11,6 +11,7 @@ import (
 const (
 	CapabilityFiles         = "files"          // Request.Files and Request.ListFiles of Configurator.Plan
 	CapabilityReport        = "report"         // Source.Report
+	CapabilityStore         = "store"          // Source.Store and Source.Remove
 	CapabilityNewPassphrase = "new-passphrase" // KeyProvider.NewPassphrase
 )
 
@@ -19,6 +20,8 @@ const (
 	MaxChunkBytes      = 1 << 20 // bytes of a Chunk
 	MinPassphraseBytes = 14      // as FIPS 140-3 demands of the key of an HMAC
 	MaxPassphraseBytes = 4 << 10
+	// MaxStoredConfigBytes is the size of Stored.ProviderConfig.
+	MaxStoredConfigBytes = 64 << 10
 )
 
 // FactStatus is the fact of an error of Fetch or Passphrase by which the source answered that it has nothing for this machine:
@@ -61,6 +64,10 @@ type Source interface {
 	Fetch(ctx context.Context, r FetchRequest, send func(Chunk) error) error
 	// Report keeps a report at the destination that the document names. Without CapabilityReport it is Unsupported.
 	Report(ctx context.Context, r ReportRequest) error
+	// Store keeps an object, and returns the zero Stored with ValidateOnly. Without CapabilityStore it is Unsupported.
+	Store(ctx context.Context, r StoreRequest) (Stored, error)
+	// Remove removes an object and the report beside it, and succeeds if there is none. Without CapabilityStore it is Unsupported.
+	Remove(ctx context.Context, r RemoveRequest) error
 }
 
 // PassphraseRequest is the request of Passphrase.

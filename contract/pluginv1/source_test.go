@@ -22,6 +22,8 @@ import (
 type fakeSource struct {
 	fetch  func(context.Context, pluginv1.FetchRequest, func(pluginv1.Chunk) error) error
 	report func(pluginv1.ReportRequest) error
+	store  func(pluginv1.StoreRequest) (pluginv1.Stored, error)
+	remove func(pluginv1.RemoveRequest) error
 }
 
 func (*fakeSource) Describe(context.Context, pluginv1.DescribeRequest) (pluginv1.Description, error) {
@@ -33,6 +35,12 @@ func (f *fakeSource) Fetch(ctx context.Context, r pluginv1.FetchRequest, send fu
 }
 
 func (f *fakeSource) Report(_ context.Context, r pluginv1.ReportRequest) error { return f.report(r) }
+
+func (f *fakeSource) Store(_ context.Context, r pluginv1.StoreRequest) (pluginv1.Stored, error) {
+	return f.store(r)
+}
+
+func (f *fakeSource) Remove(_ context.Context, r pluginv1.RemoveRequest) error { return f.remove(r) }
 
 type fakeKeys struct {
 	passphrase func(pluginv1.PassphraseRequest) ([]byte, error)
@@ -63,7 +71,9 @@ func calls(t *testing.T, c *pluginv1.Client) map[string]error {
 	t.Helper()
 	_, passphrase := c.Passphrase(t.Context(), pluginv1.PassphraseRequest{})
 	_, made := c.NewPassphrase(t.Context(), pluginv1.NewPassphraseRequest{})
+	_, stored := c.Store(t.Context(), pluginv1.StoreRequest{})
 	return map[string]error{
+		"Store": stored, "Remove": c.Remove(t.Context(), pluginv1.RemoveRequest{}),
 		"Fetch": c.Fetch(t.Context(), pluginv1.FetchRequest{}, noPart), "Report": c.Report(t.Context(), pluginv1.ReportRequest{}),
 		"Passphrase": passphrase, "NewPassphrase": made,
 	}
@@ -144,6 +154,8 @@ func TestServicesOfAPlugin(t *testing.T) {
 	source := serveDescriber(t, &fakeSource{
 		fetch:  func(context.Context, pluginv1.FetchRequest, func(pluginv1.Chunk) error) error { return unsupported },
 		report: func(pluginv1.ReportRequest) error { return unsupported },
+		store:  func(pluginv1.StoreRequest) (pluginv1.Stored, error) { return pluginv1.Stored{}, unsupported },
+		remove: func(pluginv1.RemoveRequest) error { return unsupported },
 	})
 	keys := serveDescriber(t, &fakeKeys{
 		passphrase: func(pluginv1.PassphraseRequest) ([]byte, error) { return nil, unsupported },
@@ -156,7 +168,7 @@ func TestServicesOfAPlugin(t *testing.T) {
 		serves []string
 	}{
 		"configurator": {serveFake(t, &fake{}), nil},
-		"source":       {source, []string{"Fetch", "Report"}},
+		"source":       {source, []string{"Fetch", "Report", "Store", "Remove"}},
 		"key provider": {keys, []string{"Passphrase", "NewPassphrase"}},
 	} {
 		for call, err := range calls(t, tt.client) {
@@ -186,6 +198,8 @@ func TestErrorsOfSourcesArriveWhole(t *testing.T) {
 		all := calls(t, serveDescriber(t, &fakeSource{
 			fetch:  func(context.Context, pluginv1.FetchRequest, func(pluginv1.Chunk) error) error { return raise() },
 			report: func(pluginv1.ReportRequest) error { return raise() },
+			store:  func(pluginv1.StoreRequest) (pluginv1.Stored, error) { return pluginv1.Stored{}, raise() },
+			remove: func(pluginv1.RemoveRequest) error { return raise() },
 		}))
 		for call, err := range calls(t, serveDescriber(t, &fakeKeys{
 			passphrase: func(pluginv1.PassphraseRequest) ([]byte, error) { return nil, raise() },

@@ -33,6 +33,22 @@ func (c sourceCalls) Report(ctx context.Context, r pluginv1.ReportRequest) error
 	return err
 }
 
+// Store implements pluginv1.Source.
+func (c sourceCalls) Store(ctx context.Context, r pluginv1.StoreRequest) (pluginv1.Stored, error) {
+	started := time.Now()
+	stored, err := c.Source.Store(ctx, r)
+	c.calls.ended("Store", started, err, slog.Int("bytes", len(r.Data)))
+	return stored, err
+}
+
+// Remove implements pluginv1.Source.
+func (c sourceCalls) Remove(ctx context.Context, r pluginv1.RemoveRequest) error {
+	started := time.Now()
+	err := c.Source.Remove(ctx, r)
+	c.calls.ended("Remove", started, err)
+	return err
+}
+
 // keyCalls logs name, duration and error code of each call of a key provider, like calls.
 type keyCalls struct {
 	pluginv1.KeyProvider

@@ -16,6 +16,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -447,7 +448,7 @@ type DescribeResponse struct {
 	Fitness Fitness `protobuf:"varint,4,opt,name=fitness,proto3,enum=machineadm.plugin.v1.Fitness" json:"fitness,omitempty"`
 	// The reason for the fitness, one sentence.
 	FitnessReason string `protobuf:"bytes,5,opt,name=fitness_reason,json=fitnessReason,proto3" json:"fitness_reason,omitempty"`
-	// Optional calls that the plugin serves: "report", "new-passphrase" (SPEC P-40).
+	// Optional calls that the plugin serves, such as "report" and "store" (SPEC P-40).
 	Capabilities []string `protobuf:"bytes,6,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
 	// os-release(5) IDs that the provider was written for, for example "debian"; empty for a generic provider.
 	Distributions []string `protobuf:"bytes,7,rep,name=distributions,proto3" json:"distributions,omitempty"`
@@ -2195,6 +2196,355 @@ func (*ReportResponse) Descriptor() ([]byte, []int) {
 	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{25}
 }
 
+// Storage is where objects are kept.
+type Storage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the form of the provider; the name of an object is put behind it.
+	UriPrefix string `protobuf:"bytes,1,opt,name=uri_prefix,json=uriPrefix,proto3" json:"uri_prefix,omitempty"`
+	// "role": the machine that fetches has rights of its own. "presigned": the answer of Store grants access.
+	Access string `protobuf:"bytes,2,opt,name=access,proto3" json:"access,omitempty"`
+	// The settings and credentials of the process that stores, as JSON, with secrets as {"value": ...}; empty for none.
+	ProviderConfig []byte `protobuf:"bytes,3,opt,name=provider_config,json=providerConfig,proto3" json:"provider_config,omitempty"`
+	// The machine of the process that stores, as for Plan.
+	Target        *Target `protobuf:"bytes,4,opt,name=target,proto3" json:"target,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Storage) Reset() {
+	*x = Storage{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Storage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Storage) ProtoMessage() {}
+
+func (x *Storage) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Storage.ProtoReflect.Descriptor instead.
+func (*Storage) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *Storage) GetUriPrefix() string {
+	if x != nil {
+		return x.UriPrefix
+	}
+	return ""
+}
+
+func (x *Storage) GetAccess() string {
+	if x != nil {
+		return x.Access
+	}
+	return ""
+}
+
+func (x *Storage) GetProviderConfig() []byte {
+	if x != nil {
+		return x.ProviderConfig
+	}
+	return nil
+}
+
+func (x *Storage) GetTarget() *Target {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+type StoreRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Storage *Storage               `protobuf:"bytes,1,opt,name=storage,proto3" json:"storage,omitempty"`
+	// The name of the object: 1 to 200 characters of a-z, 0-9 and "-"; may be empty if validate_only is set.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Data []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	// How long the object is needed, for destinations that expire objects. Absent: until Remove.
+	Expiry *durationpb.Duration `protobuf:"bytes,4,opt,name=expiry,proto3" json:"expiry,omitempty"`
+	// The machine keeps its report beside the object, under the name of the object with ".report.json" behind it.
+	Report bool `protobuf:"varint,5,opt,name=report,proto3" json:"report,omitempty"`
+	// Only validate the storage: no connection, and an empty answer for success.
+	ValidateOnly bool `protobuf:"varint,6,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	// How long the plugin may try again by itself before it answers CODE_RETRY. Absent for one try.
+	RetryFor      *durationpb.Duration `protobuf:"bytes,7,opt,name=retry_for,json=retryFor,proto3" json:"retry_for,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreRequest) Reset() {
+	*x = StoreRequest{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreRequest) ProtoMessage() {}
+
+func (x *StoreRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreRequest.ProtoReflect.Descriptor instead.
+func (*StoreRequest) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *StoreRequest) GetStorage() *Storage {
+	if x != nil {
+		return x.Storage
+	}
+	return nil
+}
+
+func (x *StoreRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *StoreRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *StoreRequest) GetExpiry() *durationpb.Duration {
+	if x != nil {
+		return x.Expiry
+	}
+	return nil
+}
+
+func (x *StoreRequest) GetReport() bool {
+	if x != nil {
+		return x.Report
+	}
+	return false
+}
+
+func (x *StoreRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
+}
+
+func (x *StoreRequest) GetRetryFor() *durationpb.Duration {
+	if x != nil {
+		return x.RetryFor
+	}
+	return nil
+}
+
+// StoreResponse is the spec of a RemoteConfig document that fetches the object.
+type StoreResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty for the provider that answers.
+	Provider string `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	// It holds no secret.
+	Uri string `protobuf:"bytes,2,opt,name=uri,proto3" json:"uri,omitempty"`
+	// As JSON, with secrets as {"value": ...}; empty for none. It has no credentials of Storage.provider_config.
+	ProviderConfig []byte `protobuf:"bytes,3,opt,name=provider_config,json=providerConfig,proto3" json:"provider_config,omitempty"`
+	// Where the machine sends its report; empty without StoreRequest.report, and where the provider has no place for one.
+	ReportUri string `protobuf:"bytes,4,opt,name=report_uri,json=reportUri,proto3" json:"report_uri,omitempty"`
+	// When the answer stops to grant access; absent for never.
+	Expires       *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expires,proto3" json:"expires,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreResponse) Reset() {
+	*x = StoreResponse{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreResponse) ProtoMessage() {}
+
+func (x *StoreResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreResponse.ProtoReflect.Descriptor instead.
+func (*StoreResponse) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *StoreResponse) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *StoreResponse) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+func (x *StoreResponse) GetProviderConfig() []byte {
+	if x != nil {
+		return x.ProviderConfig
+	}
+	return nil
+}
+
+func (x *StoreResponse) GetReportUri() string {
+	if x != nil {
+		return x.ReportUri
+	}
+	return ""
+}
+
+func (x *StoreResponse) GetExpires() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Expires
+	}
+	return nil
+}
+
+type RemoveRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Storage *Storage               `protobuf:"bytes,1,opt,name=storage,proto3" json:"storage,omitempty"`
+	Name    string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// As in StoreRequest.
+	RetryFor      *durationpb.Duration `protobuf:"bytes,3,opt,name=retry_for,json=retryFor,proto3" json:"retry_for,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveRequest) Reset() {
+	*x = RemoveRequest{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveRequest) ProtoMessage() {}
+
+func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
+func (*RemoveRequest) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *RemoveRequest) GetStorage() *Storage {
+	if x != nil {
+		return x.Storage
+	}
+	return nil
+}
+
+func (x *RemoveRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RemoveRequest) GetRetryFor() *durationpb.Duration {
+	if x != nil {
+		return x.RetryFor
+	}
+	return nil
+}
+
+type RemoveResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveResponse) Reset() {
+	*x = RemoveResponse{}
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveResponse) ProtoMessage() {}
+
+func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveResponse.ProtoReflect.Descriptor instead.
+func (*RemoveResponse) Descriptor() ([]byte, []int) {
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{30}
+}
+
 type PassphraseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The EncryptedConfig document as JSON (UTF-8), without spec.ciphertext.
@@ -2210,7 +2560,7 @@ type PassphraseRequest struct {
 
 func (x *PassphraseRequest) Reset() {
 	*x = PassphraseRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[26]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2222,7 +2572,7 @@ func (x *PassphraseRequest) String() string {
 func (*PassphraseRequest) ProtoMessage() {}
 
 func (x *PassphraseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[26]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2235,7 +2585,7 @@ func (x *PassphraseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PassphraseRequest.ProtoReflect.Descriptor instead.
 func (*PassphraseRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{26}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PassphraseRequest) GetDocument() []byte {
@@ -2276,7 +2626,7 @@ type PassphraseResponse struct {
 
 func (x *PassphraseResponse) Reset() {
 	*x = PassphraseResponse{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[27]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2288,7 +2638,7 @@ func (x *PassphraseResponse) String() string {
 func (*PassphraseResponse) ProtoMessage() {}
 
 func (x *PassphraseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[27]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2301,7 +2651,7 @@ func (x *PassphraseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PassphraseResponse.ProtoReflect.Descriptor instead.
 func (*PassphraseResponse) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{27}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PassphraseResponse) GetPassphrase() []byte {
@@ -2324,7 +2674,7 @@ type NewPassphraseRequest struct {
 
 func (x *NewPassphraseRequest) Reset() {
 	*x = NewPassphraseRequest{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[28]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2336,7 +2686,7 @@ func (x *NewPassphraseRequest) String() string {
 func (*NewPassphraseRequest) ProtoMessage() {}
 
 func (x *NewPassphraseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[28]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2349,7 +2699,7 @@ func (x *NewPassphraseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewPassphraseRequest.ProtoReflect.Descriptor instead.
 func (*NewPassphraseRequest) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{28}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *NewPassphraseRequest) GetKey() string {
@@ -2384,7 +2734,7 @@ type NewPassphraseResponse struct {
 
 func (x *NewPassphraseResponse) Reset() {
 	*x = NewPassphraseResponse{}
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[29]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2396,7 +2746,7 @@ func (x *NewPassphraseResponse) String() string {
 func (*NewPassphraseResponse) ProtoMessage() {}
 
 func (x *NewPassphraseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[29]
+	mi := &file_contract_pluginv1_pb_plugin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2409,7 +2759,7 @@ func (x *NewPassphraseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewPassphraseResponse.ProtoReflect.Descriptor instead.
 func (*NewPassphraseResponse) Descriptor() ([]byte, []int) {
-	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{29}
+	return file_contract_pluginv1_pb_plugin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *NewPassphraseResponse) GetPassphrase() []byte {
@@ -2430,7 +2780,7 @@ var File_contract_pluginv1_pb_plugin_proto protoreflect.FileDescriptor
 
 const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\n" +
-	"!contract/pluginv1/pb/plugin.proto\x12\x14machineadm.plugin.v1\x1a\x1egoogle/protobuf/duration.proto\"\xd6\x01\n" +
+	"!contract/pluginv1/pb/plugin.proto\x12\x14machineadm.plugin.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\x01\n" +
 	"\x06Target\x12\x0e\n" +
 	"\x02os\x18\x01 \x01(\tR\x02os\x12\"\n" +
 	"\farchitecture\x18\x02 \x01(\tR\farchitecture\x12\"\n" +
@@ -2576,7 +2926,33 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\x06report\x18\x03 \x01(\fR\x06report\x12\x1a\n" +
 	"\bsequence\x18\x04 \x01(\x04R\bsequence\x12#\n" +
 	"\rvalidate_only\x18\x05 \x01(\bR\fvalidateOnly\"\x10\n" +
-	"\x0eReportResponse\"\xc2\x01\n" +
+	"\x0eReportResponse\"\x9f\x01\n" +
+	"\aStorage\x12\x1d\n" +
+	"\n" +
+	"uri_prefix\x18\x01 \x01(\tR\turiPrefix\x12\x16\n" +
+	"\x06access\x18\x02 \x01(\tR\x06access\x12'\n" +
+	"\x0fprovider_config\x18\x03 \x01(\fR\x0eproviderConfig\x124\n" +
+	"\x06target\x18\x04 \x01(\v2\x1c.machineadm.plugin.v1.TargetR\x06target\"\x97\x02\n" +
+	"\fStoreRequest\x127\n" +
+	"\astorage\x18\x01 \x01(\v2\x1d.machineadm.plugin.v1.StorageR\astorage\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\x121\n" +
+	"\x06expiry\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06expiry\x12\x16\n" +
+	"\x06report\x18\x05 \x01(\bR\x06report\x12#\n" +
+	"\rvalidate_only\x18\x06 \x01(\bR\fvalidateOnly\x126\n" +
+	"\tretry_for\x18\a \x01(\v2\x19.google.protobuf.DurationR\bretryFor\"\xbb\x01\n" +
+	"\rStoreResponse\x12\x1a\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x10\n" +
+	"\x03uri\x18\x02 \x01(\tR\x03uri\x12'\n" +
+	"\x0fprovider_config\x18\x03 \x01(\fR\x0eproviderConfig\x12\x1d\n" +
+	"\n" +
+	"report_uri\x18\x04 \x01(\tR\treportUri\x124\n" +
+	"\aexpires\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\"\x94\x01\n" +
+	"\rRemoveRequest\x127\n" +
+	"\astorage\x18\x01 \x01(\v2\x1d.machineadm.plugin.v1.StorageR\astorage\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x126\n" +
+	"\tretry_for\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\bretryFor\"\x10\n" +
+	"\x0eRemoveResponse\"\xc2\x01\n" +
 	"\x11PassphraseRequest\x12\x1a\n" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\x124\n" +
 	"\x06target\x18\x02 \x01(\v2\x1c.machineadm.plugin.v1.TargetR\x06target\x126\n" +
@@ -2623,10 +2999,12 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\fConfigurator\x12M\n" +
 	"\x04Plan\x12!.machineadm.plugin.v1.PlanRequest\x1a\".machineadm.plugin.v1.PlanResponse\x12O\n" +
 	"\x05Apply\x12\".machineadm.plugin.v1.ApplyRequest\x1a .machineadm.plugin.v1.ApplyEvent0\x01\x12M\n" +
-	"\x04Stop\x12!.machineadm.plugin.v1.StopRequest\x1a\".machineadm.plugin.v1.StopResponse2\xa9\x01\n" +
+	"\x04Stop\x12!.machineadm.plugin.v1.StopRequest\x1a\".machineadm.plugin.v1.StopResponse2\xd0\x02\n" +
 	"\x06Source\x12J\n" +
 	"\x05Fetch\x12\".machineadm.plugin.v1.FetchRequest\x1a\x1b.machineadm.plugin.v1.Chunk0\x01\x12S\n" +
-	"\x06Report\x12#.machineadm.plugin.v1.ReportRequest\x1a$.machineadm.plugin.v1.ReportResponse2\xd8\x01\n" +
+	"\x06Report\x12#.machineadm.plugin.v1.ReportRequest\x1a$.machineadm.plugin.v1.ReportResponse\x12P\n" +
+	"\x05Store\x12\".machineadm.plugin.v1.StoreRequest\x1a#.machineadm.plugin.v1.StoreResponse\x12S\n" +
+	"\x06Remove\x12#.machineadm.plugin.v1.RemoveRequest\x1a$.machineadm.plugin.v1.RemoveResponse2\xd8\x01\n" +
 	"\vKeyProvider\x12_\n" +
 	"\n" +
 	"Passphrase\x12'.machineadm.plugin.v1.PassphraseRequest\x1a(.machineadm.plugin.v1.PassphraseResponse\x12h\n" +
@@ -2645,7 +3023,7 @@ func file_contract_pluginv1_pb_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_contract_pluginv1_pb_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_contract_pluginv1_pb_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_contract_pluginv1_pb_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_contract_pluginv1_pb_plugin_proto_goTypes = []any{
 	(Phase)(0),                    // 0: machineadm.plugin.v1.Phase
 	(Fitness)(0),                  // 1: machineadm.plugin.v1.Fitness
@@ -2677,12 +3055,18 @@ var file_contract_pluginv1_pb_plugin_proto_goTypes = []any{
 	(*Begin)(nil),                 // 27: machineadm.plugin.v1.Begin
 	(*ReportRequest)(nil),         // 28: machineadm.plugin.v1.ReportRequest
 	(*ReportResponse)(nil),        // 29: machineadm.plugin.v1.ReportResponse
-	(*PassphraseRequest)(nil),     // 30: machineadm.plugin.v1.PassphraseRequest
-	(*PassphraseResponse)(nil),    // 31: machineadm.plugin.v1.PassphraseResponse
-	(*NewPassphraseRequest)(nil),  // 32: machineadm.plugin.v1.NewPassphraseRequest
-	(*NewPassphraseResponse)(nil), // 33: machineadm.plugin.v1.NewPassphraseResponse
-	nil,                           // 34: machineadm.plugin.v1.ErrorDetail.FactsEntry
-	(*durationpb.Duration)(nil),   // 35: google.protobuf.Duration
+	(*Storage)(nil),               // 30: machineadm.plugin.v1.Storage
+	(*StoreRequest)(nil),          // 31: machineadm.plugin.v1.StoreRequest
+	(*StoreResponse)(nil),         // 32: machineadm.plugin.v1.StoreResponse
+	(*RemoveRequest)(nil),         // 33: machineadm.plugin.v1.RemoveRequest
+	(*RemoveResponse)(nil),        // 34: machineadm.plugin.v1.RemoveResponse
+	(*PassphraseRequest)(nil),     // 35: machineadm.plugin.v1.PassphraseRequest
+	(*PassphraseResponse)(nil),    // 36: machineadm.plugin.v1.PassphraseResponse
+	(*NewPassphraseRequest)(nil),  // 37: machineadm.plugin.v1.NewPassphraseRequest
+	(*NewPassphraseResponse)(nil), // 38: machineadm.plugin.v1.NewPassphraseResponse
+	nil,                           // 39: machineadm.plugin.v1.ErrorDetail.FactsEntry
+	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
 }
 var file_contract_pluginv1_pb_plugin_proto_depIdxs = []int32{
 	4,  // 0: machineadm.plugin.v1.DescribeRequest.target:type_name -> machineadm.plugin.v1.Target
@@ -2698,7 +3082,7 @@ var file_contract_pluginv1_pb_plugin_proto_depIdxs = []int32{
 	11, // 10: machineadm.plugin.v1.PlanResponse.files:type_name -> machineadm.plugin.v1.PlannedFile
 	2,  // 11: machineadm.plugin.v1.Change.reboot:type_name -> machineadm.plugin.v1.Reboot
 	4,  // 12: machineadm.plugin.v1.ApplyRequest.target:type_name -> machineadm.plugin.v1.Target
-	35, // 13: machineadm.plugin.v1.ApplyRequest.time_left:type_name -> google.protobuf.Duration
+	40, // 13: machineadm.plugin.v1.ApplyRequest.time_left:type_name -> google.protobuf.Duration
 	17, // 14: machineadm.plugin.v1.ApplyEvent.started:type_name -> machineadm.plugin.v1.Started
 	18, // 15: machineadm.plugin.v1.ApplyEvent.changed:type_name -> machineadm.plugin.v1.Changed
 	19, // 16: machineadm.plugin.v1.ApplyEvent.progress:type_name -> machineadm.plugin.v1.Progress
@@ -2710,38 +3094,49 @@ var file_contract_pluginv1_pb_plugin_proto_depIdxs = []int32{
 	13, // 22: machineadm.plugin.v1.Finished.deferred:type_name -> machineadm.plugin.v1.Change
 	3,  // 23: machineadm.plugin.v1.ErrorDetail.code:type_name -> machineadm.plugin.v1.Code
 	24, // 24: machineadm.plugin.v1.ErrorDetail.violations:type_name -> machineadm.plugin.v1.Violation
-	35, // 25: machineadm.plugin.v1.ErrorDetail.retry_after:type_name -> google.protobuf.Duration
-	34, // 26: machineadm.plugin.v1.ErrorDetail.facts:type_name -> machineadm.plugin.v1.ErrorDetail.FactsEntry
+	40, // 25: machineadm.plugin.v1.ErrorDetail.retry_after:type_name -> google.protobuf.Duration
+	39, // 26: machineadm.plugin.v1.ErrorDetail.facts:type_name -> machineadm.plugin.v1.ErrorDetail.FactsEntry
 	12, // 27: machineadm.plugin.v1.ErrorDetail.claims:type_name -> machineadm.plugin.v1.Claim
 	14, // 28: machineadm.plugin.v1.ErrorDetail.warnings:type_name -> machineadm.plugin.v1.Warning
 	4,  // 29: machineadm.plugin.v1.FetchRequest.target:type_name -> machineadm.plugin.v1.Target
-	35, // 30: machineadm.plugin.v1.FetchRequest.retry_for:type_name -> google.protobuf.Duration
+	40, // 30: machineadm.plugin.v1.FetchRequest.retry_for:type_name -> google.protobuf.Duration
 	27, // 31: machineadm.plugin.v1.Chunk.begin:type_name -> machineadm.plugin.v1.Begin
 	4,  // 32: machineadm.plugin.v1.ReportRequest.target:type_name -> machineadm.plugin.v1.Target
-	4,  // 33: machineadm.plugin.v1.PassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
-	35, // 34: machineadm.plugin.v1.PassphraseRequest.retry_for:type_name -> google.protobuf.Duration
-	4,  // 35: machineadm.plugin.v1.NewPassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
-	5,  // 36: machineadm.plugin.v1.Plugin.Describe:input_type -> machineadm.plugin.v1.DescribeRequest
-	9,  // 37: machineadm.plugin.v1.Configurator.Plan:input_type -> machineadm.plugin.v1.PlanRequest
-	15, // 38: machineadm.plugin.v1.Configurator.Apply:input_type -> machineadm.plugin.v1.ApplyRequest
-	21, // 39: machineadm.plugin.v1.Configurator.Stop:input_type -> machineadm.plugin.v1.StopRequest
-	25, // 40: machineadm.plugin.v1.Source.Fetch:input_type -> machineadm.plugin.v1.FetchRequest
-	28, // 41: machineadm.plugin.v1.Source.Report:input_type -> machineadm.plugin.v1.ReportRequest
-	30, // 42: machineadm.plugin.v1.KeyProvider.Passphrase:input_type -> machineadm.plugin.v1.PassphraseRequest
-	32, // 43: machineadm.plugin.v1.KeyProvider.NewPassphrase:input_type -> machineadm.plugin.v1.NewPassphraseRequest
-	6,  // 44: machineadm.plugin.v1.Plugin.Describe:output_type -> machineadm.plugin.v1.DescribeResponse
-	10, // 45: machineadm.plugin.v1.Configurator.Plan:output_type -> machineadm.plugin.v1.PlanResponse
-	16, // 46: machineadm.plugin.v1.Configurator.Apply:output_type -> machineadm.plugin.v1.ApplyEvent
-	22, // 47: machineadm.plugin.v1.Configurator.Stop:output_type -> machineadm.plugin.v1.StopResponse
-	26, // 48: machineadm.plugin.v1.Source.Fetch:output_type -> machineadm.plugin.v1.Chunk
-	29, // 49: machineadm.plugin.v1.Source.Report:output_type -> machineadm.plugin.v1.ReportResponse
-	31, // 50: machineadm.plugin.v1.KeyProvider.Passphrase:output_type -> machineadm.plugin.v1.PassphraseResponse
-	33, // 51: machineadm.plugin.v1.KeyProvider.NewPassphrase:output_type -> machineadm.plugin.v1.NewPassphraseResponse
-	44, // [44:52] is the sub-list for method output_type
-	36, // [36:44] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	4,  // 33: machineadm.plugin.v1.Storage.target:type_name -> machineadm.plugin.v1.Target
+	30, // 34: machineadm.plugin.v1.StoreRequest.storage:type_name -> machineadm.plugin.v1.Storage
+	40, // 35: machineadm.plugin.v1.StoreRequest.expiry:type_name -> google.protobuf.Duration
+	40, // 36: machineadm.plugin.v1.StoreRequest.retry_for:type_name -> google.protobuf.Duration
+	41, // 37: machineadm.plugin.v1.StoreResponse.expires:type_name -> google.protobuf.Timestamp
+	30, // 38: machineadm.plugin.v1.RemoveRequest.storage:type_name -> machineadm.plugin.v1.Storage
+	40, // 39: machineadm.plugin.v1.RemoveRequest.retry_for:type_name -> google.protobuf.Duration
+	4,  // 40: machineadm.plugin.v1.PassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
+	40, // 41: machineadm.plugin.v1.PassphraseRequest.retry_for:type_name -> google.protobuf.Duration
+	4,  // 42: machineadm.plugin.v1.NewPassphraseRequest.target:type_name -> machineadm.plugin.v1.Target
+	5,  // 43: machineadm.plugin.v1.Plugin.Describe:input_type -> machineadm.plugin.v1.DescribeRequest
+	9,  // 44: machineadm.plugin.v1.Configurator.Plan:input_type -> machineadm.plugin.v1.PlanRequest
+	15, // 45: machineadm.plugin.v1.Configurator.Apply:input_type -> machineadm.plugin.v1.ApplyRequest
+	21, // 46: machineadm.plugin.v1.Configurator.Stop:input_type -> machineadm.plugin.v1.StopRequest
+	25, // 47: machineadm.plugin.v1.Source.Fetch:input_type -> machineadm.plugin.v1.FetchRequest
+	28, // 48: machineadm.plugin.v1.Source.Report:input_type -> machineadm.plugin.v1.ReportRequest
+	31, // 49: machineadm.plugin.v1.Source.Store:input_type -> machineadm.plugin.v1.StoreRequest
+	33, // 50: machineadm.plugin.v1.Source.Remove:input_type -> machineadm.plugin.v1.RemoveRequest
+	35, // 51: machineadm.plugin.v1.KeyProvider.Passphrase:input_type -> machineadm.plugin.v1.PassphraseRequest
+	37, // 52: machineadm.plugin.v1.KeyProvider.NewPassphrase:input_type -> machineadm.plugin.v1.NewPassphraseRequest
+	6,  // 53: machineadm.plugin.v1.Plugin.Describe:output_type -> machineadm.plugin.v1.DescribeResponse
+	10, // 54: machineadm.plugin.v1.Configurator.Plan:output_type -> machineadm.plugin.v1.PlanResponse
+	16, // 55: machineadm.plugin.v1.Configurator.Apply:output_type -> machineadm.plugin.v1.ApplyEvent
+	22, // 56: machineadm.plugin.v1.Configurator.Stop:output_type -> machineadm.plugin.v1.StopResponse
+	26, // 57: machineadm.plugin.v1.Source.Fetch:output_type -> machineadm.plugin.v1.Chunk
+	29, // 58: machineadm.plugin.v1.Source.Report:output_type -> machineadm.plugin.v1.ReportResponse
+	32, // 59: machineadm.plugin.v1.Source.Store:output_type -> machineadm.plugin.v1.StoreResponse
+	34, // 60: machineadm.plugin.v1.Source.Remove:output_type -> machineadm.plugin.v1.RemoveResponse
+	36, // 61: machineadm.plugin.v1.KeyProvider.Passphrase:output_type -> machineadm.plugin.v1.PassphraseResponse
+	38, // 62: machineadm.plugin.v1.KeyProvider.NewPassphrase:output_type -> machineadm.plugin.v1.NewPassphraseResponse
+	53, // [53:63] is the sub-list for method output_type
+	43, // [43:53] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_contract_pluginv1_pb_plugin_proto_init() }
@@ -2766,7 +3161,7 @@ func file_contract_pluginv1_pb_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contract_pluginv1_pb_plugin_proto_rawDesc), len(file_contract_pluginv1_pb_plugin_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   31,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

@@ -327,18 +327,24 @@ var Configurator_ServiceDesc = grpc.ServiceDesc{
 const (
 	Source_Fetch_FullMethodName  = "/machineadm.plugin.v1.Source/Fetch"
 	Source_Report_FullMethodName = "/machineadm.plugin.v1.Source/Report"
+	Source_Store_FullMethodName  = "/machineadm.plugin.v1.Source/Store"
+	Source_Remove_FullMethodName = "/machineadm.plugin.v1.Source/Remove"
 )
 
 // SourceClient is the client API for Source service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Source is served by a plugin that fetches the object that a RemoteConfig document names, and that may keep run reports.
+// Source is served by a plugin that fetches the object that a RemoteConfig document names, and that may keep run reports and objects.
 type SourceClient interface {
 	// Fetch returns the object in parts. It changes nothing on the machine and at the source.
 	Fetch(ctx context.Context, in *FetchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Chunk], error)
 	// Report keeps a run report at the destination that the document names. Capability "report".
 	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error)
+	// Store keeps an object and returns what a RemoteConfig document needs to fetch it. Capability "store".
+	Store(ctx context.Context, in *StoreRequest, opts ...grpc.CallOption) (*StoreResponse, error)
+	// Remove removes an object and the report beside it. Capability "store".
+	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error)
 }
 
 type sourceClient struct {
@@ -378,16 +384,40 @@ func (c *sourceClient) Report(ctx context.Context, in *ReportRequest, opts ...gr
 	return out, nil
 }
 
+func (c *sourceClient) Store(ctx context.Context, in *StoreRequest, opts ...grpc.CallOption) (*StoreResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StoreResponse)
+	err := c.cc.Invoke(ctx, Source_Store_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sourceClient) Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemoveResponse)
+	err := c.cc.Invoke(ctx, Source_Remove_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SourceServer is the server API for Source service.
 // All implementations must embed UnimplementedSourceServer
 // for forward compatibility.
 //
-// Source is served by a plugin that fetches the object that a RemoteConfig document names, and that may keep run reports.
+// Source is served by a plugin that fetches the object that a RemoteConfig document names, and that may keep run reports and objects.
 type SourceServer interface {
 	// Fetch returns the object in parts. It changes nothing on the machine and at the source.
 	Fetch(*FetchRequest, grpc.ServerStreamingServer[Chunk]) error
 	// Report keeps a run report at the destination that the document names. Capability "report".
 	Report(context.Context, *ReportRequest) (*ReportResponse, error)
+	// Store keeps an object and returns what a RemoteConfig document needs to fetch it. Capability "store".
+	Store(context.Context, *StoreRequest) (*StoreResponse, error)
+	// Remove removes an object and the report beside it. Capability "store".
+	Remove(context.Context, *RemoveRequest) (*RemoveResponse, error)
 	mustEmbedUnimplementedSourceServer()
 }
 
@@ -403,6 +433,12 @@ func (UnimplementedSourceServer) Fetch(*FetchRequest, grpc.ServerStreamingServer
 }
 func (UnimplementedSourceServer) Report(context.Context, *ReportRequest) (*ReportResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Report not implemented")
+}
+func (UnimplementedSourceServer) Store(context.Context, *StoreRequest) (*StoreResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Store not implemented")
+}
+func (UnimplementedSourceServer) Remove(context.Context, *RemoveRequest) (*RemoveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
 }
 func (UnimplementedSourceServer) mustEmbedUnimplementedSourceServer() {}
 func (UnimplementedSourceServer) testEmbeddedByValue()                {}
@@ -454,6 +490,42 @@ func _Source_Report_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Source_Store_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StoreRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SourceServer).Store(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Source_Store_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SourceServer).Store(ctx, req.(*StoreRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Source_Remove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SourceServer).Remove(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Source_Remove_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SourceServer).Remove(ctx, req.(*RemoveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Source_ServiceDesc is the grpc.ServiceDesc for Source service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -464,6 +536,14 @@ var Source_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Report",
 			Handler:    _Source_Report_Handler,
+		},
+		{
+			MethodName: "Store",
+			Handler:    _Source_Store_Handler,
+		},
+		{
+			MethodName: "Remove",
+			Handler:    _Source_Remove_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

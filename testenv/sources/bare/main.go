@@ -69,3 +69,11 @@ func (source) Fetch(ctx context.Context, r pluginv1.FetchRequest, send func(plug
 
 // Report implements pluginv1.Source.
 func (source) Report(context.Context, pluginv1.ReportRequest) error { return errors.New("no reports") }
+
+// Store implements pluginv1.Source.
+func (source) Store(context.Context, pluginv1.StoreRequest) (pluginv1.Stored, error) {
+	return pluginv1.Stored{}, errors.New("no storage")
+}
+
+// Remove implements pluginv1.Source.
+func (source) Remove(context.Context, pluginv1.RemoveRequest) error { return errors.New("no storage") }
