@@ -83,6 +83,11 @@ func checksOfObjects() []Check {
 				"connections are not seen",
 		},
 		{
+			Name: "store", Clause: "P-1, E-1, P-40, P-43, P-56, P-57, P-59", of: source, run: stores,
+			Says: "with the capability store, an object beside that of the document is stored, replaced, fetched and removed, each call " +
+				"repeatable, without a connection to ${server} for validate_only, and without a secret of the document in the answer",
+		},
+		{
 			Name: "cancel", Clause: "P-29", of: remote, run: cancels,
 			Says: "a call that is cancelled ends, its request to ${server} too, and the next one is answered",
 		},

@@ -137,7 +137,7 @@ func TestCommand(t *testing.T) {
 		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || got.Failed != 3 {
 			t.Fatalf("exit %d, %v\n%s", code, err, stdout)
 		}
-		const ofSources = 4 // checks that are for sources and key providers alone
+		const ofSources = 5 // checks that are for sources and key providers alone
 		if want := 3 * (len(conformance.Checks()) - ofSources); len(got.Results) != want {
 			t.Errorf("%d results, want %d", len(got.Results), want)
 		}

@@ -44,7 +44,10 @@ type defect struct {
 	// wrap takes the place of the whole.
 	wrap func(pluginv1.Configurator) pluginv1.Configurator
 	// fetch takes the place of Fetch, passphrase that of Passphrase, and describe changes their descriptions.
-	fetch      func(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send func(pluginv1.Chunk) error) error
+	fetch func(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send func(pluginv1.Chunk) error) error
+	// store takes the place of Store, and remove that of Remove.
+	store      func(ctx context.Context, sound pluginv1.Source, r pluginv1.StoreRequest) (pluginv1.Stored, error)
+	remove     func(ctx context.Context, sound pluginv1.Source, r pluginv1.RemoveRequest) error
 	passphrase func(ctx context.Context, sound pluginv1.KeyProvider, r pluginv1.PassphraseRequest) ([]byte, error)
 	describe   func(*pluginv1.Description)
 	// answer takes the place of what the server answers to a call.

@@ -73,6 +73,18 @@ func newSource(d defect) pluginv1.Source {
 			return sdk.Object{Body: body}, err
 		},
 		Report: func(context.Context, sdk.Location, sdk.RunReport) error { return nil },
+		Store: func(_ context.Context, l sdk.Location, o sdk.NewObject) (sdk.Reference, error) {
+			if !filepath.IsAbs(l.URI) {
+				return sdk.Reference{}, sdk.Precondition("the server keeps nothing", "use a path")
+			}
+			return sdk.Reference{URI: l.URI}, os.WriteFile(l.URI, o.Data, 0o600)
+		},
+		Remove: func(_ context.Context, l sdk.Location) error {
+			if err := os.Remove(l.URI); !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			return nil
+		},
 	}, runtime.GOOS)}
 }
 
@@ -89,6 +101,20 @@ func (b brokenSource) Fetch(ctx context.Context, r pluginv1.FetchRequest, send f
 		return b.Source.Fetch(ctx, r, send)
 	}
 	return b.defect.fetch(ctx, b.Source, r, send)
+}
+
+func (b brokenSource) Store(ctx context.Context, r pluginv1.StoreRequest) (pluginv1.Stored, error) {
+	if b.defect.store == nil {
+		return b.Source.Store(ctx, r)
+	}
+	return b.defect.store(ctx, b.Source, r)
+}
+
+func (b brokenSource) Remove(ctx context.Context, r pluginv1.RemoveRequest) error {
+	if b.defect.remove == nil {
+		return b.Source.Remove(ctx, r)
+	}
+	return b.defect.remove(ctx, b.Source, r)
 }
 
 // brokenKeys is a KeyProvider with a defect.
@@ -147,6 +173,22 @@ func defectsOfSources() []defect {
 		{name: "eager", kind: of, check: "validate-only", says: "only to validate the document", fetch: asking(func(r *pluginv1.FetchRequest) { r.ValidateOnly = false })},
 		{name: "curious", kind: of, check: "validate-only", says: "connects to ${server}", fetch: curious},
 		{name: "uncancelled", kind: of, check: "cancel", says: "was still open after", fetch: uncancelled},
+		{name: "storeless", kind: of, check: "store", says: "instead of InvalidConfig", store: func(context.Context, pluginv1.Source, pluginv1.StoreRequest) (pluginv1.Stored, error) {
+			return pluginv1.Stored{}, sdk.Unsupported("", "stores nothing", "")
+		}},
+		{name: "hidden-store", kind: of, check: "store", says: "Store succeeds", describe: func(d *pluginv1.Description) { d.Capabilities = d.Capabilities[:1] },
+			store: func(context.Context, pluginv1.Source, pluginv1.StoreRequest) (pluginv1.Stored, error) {
+				return pluginv1.Stored{}, nil
+			}},
+		{name: "curious-store", kind: of, check: "store", says: "Store connects to ${server}", store: curiousStore},
+		{name: "counting-store", kind: of, check: "store", says: "the second one answers another location", store: stored(func(s *pluginv1.Stored, call int) { s.URI += strings.Repeat("x", call) })},
+		{name: "leaking-store", kind: of, check: "store", says: "a secret of the provider_config", store: leakingStore},
+		{name: "losing-store", kind: of, check: "store", says: "Fetch gets other bytes", store: func(ctx context.Context, sound pluginv1.Source, r pluginv1.StoreRequest) (pluginv1.Stored, error) {
+			r.Data = bytes.ToUpper(r.Data)
+			return sound.Store(ctx, r)
+		}},
+		{name: "strict-store", kind: of, check: "store", says: "Remove, call 2, fails", remove: strictRemove()},
+		{name: "keeping-store", kind: of, check: "store", says: "still gets the object after Remove", remove: func(context.Context, pluginv1.Source, pluginv1.RemoveRequest) error { return nil }},
 		{name: "lenient", kind: of, check: "unknown-field", says: "Fetch succeeded instead of answering InvalidConfig", fetch: asking(func(r *pluginv1.FetchRequest) { r.Document = known(r.Document) })},
 		{name: "any-target", kind: of, check: "other-target", says: "Fetch succeeded instead of answering Unsupported", fetch: asking(func(r *pluginv1.FetchRequest) { r.Target.OS = runtime.GOOS })},
 		{name: "caching", kind: of, check: "plan-writes-nothing", says: "home/cache should not be there", fetch: before(func([]byte) error { return os.WriteFile("cache", nil, 0o600) })},
@@ -243,6 +285,48 @@ func curious(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest
 // uncancelled continues when the call is cancelled.
 func uncancelled(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send sender) error {
 	return sound.Fetch(context.WithoutCancel(ctx), r, send)
+}
+
+// curiousStore looks whether the destination exists.
+func curiousStore(ctx context.Context, sound pluginv1.Source, r pluginv1.StoreRequest) (pluginv1.Stored, error) {
+	s, err := sound.Store(ctx, r)
+	if err != nil || !r.ValidateOnly || filepath.IsAbs(r.Storage.URIPrefix) {
+		return s, err
+	}
+	if body, err := open(ctx, r.Storage.URIPrefix); err == nil {
+		_ = body.Close() // it is not read
+	}
+	return s, nil
+}
+
+// stored changes each answer of a Store that keeps an object, by the number of the call from 0.
+func stored(change func(s *pluginv1.Stored, call int)) func(context.Context, pluginv1.Source, pluginv1.StoreRequest) (pluginv1.Stored, error) {
+	calls := 0
+	return func(ctx context.Context, sound pluginv1.Source, r pluginv1.StoreRequest) (pluginv1.Stored, error) {
+		s, err := sound.Store(ctx, r)
+		if err == nil && !r.ValidateOnly {
+			change(&s, calls)
+			calls++
+		}
+		return s, err
+	}
+}
+
+// leakingStore answers with the settings of the storage.
+func leakingStore(ctx context.Context, sound pluginv1.Source, r pluginv1.StoreRequest) (pluginv1.Stored, error) {
+	return stored(func(s *pluginv1.Stored, _ int) { s.ProviderConfig = r.Storage.ProviderConfig })(ctx, sound, r)
+}
+
+// strictRemove fails where there is nothing.
+func strictRemove() func(context.Context, pluginv1.Source, pluginv1.RemoveRequest) error {
+	removed := map[string]bool{}
+	return func(ctx context.Context, sound pluginv1.Source, r pluginv1.RemoveRequest) error {
+		if removed[r.Storage.URIPrefix] {
+			return sdk.Precondition("there is no such object", "")
+		}
+		removed[r.Storage.URIPrefix] = true
+		return sound.Remove(ctx, r)
+	}
 }
 
 // logged logs the object.
