@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/target"
 	needs "github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/authority"
 	"github.com/machineadm/machineadm/testenv/nodes"
@@ -29,6 +30,9 @@ const site = `
 log_format report escape=none '$request_method $http_machineadm_sequence $content_type $request_body';
 gzip_types *; gzip_min_length 1;
 ssl_certificate /etc/nginx/source.pem; ssl_certificate_key /etc/nginx/source.key;
+map "$request_method $uri $http_authorization" $denied {
+	default 1; "~ Bearer manager-t0ken$" 0; "~^GET \S+ Bearer machine-t0ken$" 0; "~^PUT \S+[.]report[.]json Bearer machine-t0ken$" 0;
+}
 server { listen 127.0.0.1:8081; return 204; }
 server {
 	listen 127.0.0.1:443 ssl; http2 on; root /srv/www;
@@ -44,6 +48,7 @@ server {
 	location = /circle.yaml { return 301 https://$host/circle.yaml; }
 	location = /other.yaml { return 307 https://127.0.0.2/stream.yaml; }
 	location = /slow.yaml { limit_rate_after 2m; limit_rate 64k; }
+	location /store/ { dav_methods PUT DELETE; if ($denied) { return 403; } }
 	location = /report { proxy_pass http://127.0.0.1:8081; access_log /var/log/nginx/report.log report; }
 }
 server { listen 127.0.0.1:8443 ssl; root /srv/www; ssl_verify_client on; ssl_client_certificate /etc/nginx/ca.pem; }
@@ -214,6 +219,54 @@ func (m machine) refusals(t *testing.T, own map[string]any) {
 		delete(c.Spec, "providerConfig")
 	}
 	assert.Nil(t, m.fetch(t, "http://127.0.0.1/stream.yaml", nil, digested).Error)
+}
+
+// TestNginxStores: an object is put, fetched and reported about with the credentials of the machines, and deleted with its report.
+func TestNginxStores(t *testing.T) {
+	t.Parallel()
+	m := boot(t)
+	m.MustExec(t, "install", "-d", "-o", "www-data", "/srv/www/store")
+	config, err := json.Marshal(map[string]any{
+		"bearer": secret("manager-t0ken"), "ca": string(m.authority.Certificate), "read": map[string]any{"bearer": secret("machine-t0ken")},
+	})
+	require.NoError(t, err)
+	in := pluginv1.Storage{URIPrefix: "https://127.0.0.1/store/of-", Access: pluginv1.AccessRole, ProviderConfig: config, Target: target.Target{OS: "linux"}}
+	call := func(c Call) Result {
+		t.Helper()
+		r, err := m.call(t.Context(), c)
+		require.NoError(t, err)
+		assert.NotContains(t, r.Stderr, "t0ken")
+		return r
+	}
+	const name = "machine-1"
+	storing := &pluginv1.StoreRequest{Storage: in, Name: name, Data: []byte("replaced"), Report: true}
+	for _, storing.Data = range [][]byte{storing.Data, []byte(stream)} {
+		r := call(Call{Store: storing})
+		require.Nil(t, r.Error)
+		assert.Equal(t, "https://127.0.0.1/store/of-machine-1", r.Stored.URI)
+		assert.NotContains(t, string(r.Stored.ProviderConfig), "manager-t0ken")
+		machine := map[string]any{
+			"provider": "http", "uri": r.Stored.URI, "report": map[string]any{"uri": r.Stored.ReportURI}, "providerConfig": json.RawMessage(r.Stored.ProviderConfig),
+		}
+		fetched := call(Call{Spec: machine})
+		require.Nil(t, fetched.Error)
+		assert.Equal(t, digest(storing.Data), fetched.SHA256)
+		require.Nil(t, call(Call{Spec: machine, Report: []byte("{}"), Sequence: 1}).Error)
+		read := call(Call{Spec: map[string]any{"provider": "http", "uri": in.URIPrefix + name + ".report.json", "providerConfig": json.RawMessage(config)}})
+		require.Nil(t, read.Error)
+		assert.Equal(t, digest([]byte("{}")), read.SHA256)
+	}
+	machines := in
+	machines.ProviderConfig = bytes.ReplaceAll(config, []byte("manager"), []byte("machine"))
+	e := call(Call{Store: &pluginv1.StoreRequest{Storage: machines, Name: name}}).Error
+	require.NotNil(t, e)
+	assert.Contains(t, e.Message, "403")
+	assert.Equal(t, "uriPrefix", e.Violations[0].Field)
+	m.MustExec(t, "touch", "/srv/www/store/of-machine-10")
+	for range 2 {
+		require.Nil(t, call(Call{Remove: &pluginv1.RemoveRequest{Storage: in, Name: name}}).Error)
+		assert.Equal(t, "of-machine-10\n", m.MustExec(t, "ls", "/srv/www/store").Stdout)
+	}
 }
 
 // TestNginxKilled: nginx is killed in the middle of an object, and started again: the object is whole.

@@ -25,11 +25,13 @@ import (
 
 // Call is one call of a source in a process of its own.
 type Call struct {
-	Plugin      string            // path
-	Kind        string            // RemoteConfig if empty
-	Spec        map[string]any    // of the document
-	Report      []byte            // calls Report instead of Fetch, if not empty
-	Sequence    uint64            // of the report
+	Plugin      string         // path
+	Kind        string         // RemoteConfig if empty
+	Spec        map[string]any // of the document
+	Report      []byte         // calls Report instead of Fetch, if not empty
+	Sequence    uint64         // of the report
+	Store       *pluginv1.StoreRequest
+	Remove      *pluginv1.RemoveRequest
 	RetryFor    time.Duration     // of a fetch
 	Environment map[string]string // from which the host takes the plugin's
 	// Started receives the process ID before the call. Nil: none does.
@@ -40,6 +42,7 @@ type Call struct {
 type Result struct {
 	Size             int
 	SHA256, Revision string
+	Stored           pluginv1.Stored
 	Error            *pluginv1.Error
 	Stderr           string
 	Status           string // proc_pid_status(5) after the call
@@ -92,6 +95,14 @@ func (c Call) make(ctx context.Context, p *launch.Process, doc []byte, r *Result
 	here := target.Target{OS: runtime.GOOS, Architecture: runtime.GOARCH}
 	if len(c.Report) > 0 {
 		return p.Report(ctx, pluginv1.ReportRequest{Document: doc, Target: here, Report: c.Report, Sequence: c.Sequence})
+	}
+	if c.Remove != nil {
+		return p.Remove(ctx, *c.Remove)
+	}
+	if c.Store != nil {
+		var err error
+		r.Stored, err = p.Store(ctx, *c.Store)
+		return err
 	}
 	digest := sha256.New()
 	err := p.Fetch(ctx, pluginv1.FetchRequest{Document: doc, Target: here, MaxBytes: 16 << 20, RetryFor: c.RetryFor}, func(part pluginv1.Chunk) error {

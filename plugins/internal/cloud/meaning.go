@@ -3,7 +3,9 @@ package cloud
 import (
 	"errors"
 	"net/http"
+	"slices"
 
+	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -27,6 +29,12 @@ func (e statusError) Unwrap() error { return e.error }
 func Status(err error) int {
 	answer, _ := errors.AsType[statusError](err)
 	return answer.code
+}
+
+// IsAbsent reports whether an error is the answer of a server that what was to be removed is not there.
+func IsAbsent(err error) bool {
+	known, ok := errors.AsType[*pluginv1.Error](err)
+	return ok && slices.Contains([]string{"404", "410"}, known.Facts[pluginv1.FactStatus])
 }
 
 // Changed returns Retry for the answer to a write that was conditional on a version which is no longer the newest (409 or 412), and

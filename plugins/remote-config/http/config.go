@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +17,14 @@ import (
 
 // config is spec.providerConfig.
 type config struct {
+	credentials
+	cloud.Signed
+	// Read are the credentials of the machines, of a storage.
+	Read *credentials `json:"read,omitempty"`
+}
+
+// credentials say which servers are accepted, and authenticate to them.
+type credentials struct {
 	cloud.TLS
 	Bearer  *v1alpha1.Secret           `json:"bearer,omitempty"`
 	Basic   *basic                     `json:"basic,omitempty"`
@@ -27,37 +37,69 @@ type basic struct {
 	Password v1alpha1.Secret `json:"password"`
 }
 
-const at = document.Path("spec.providerConfig")
+const at = cloud.Config
 
 // validate returns all violations of a location.
 func validate(l sdk.Location) []sdk.Violation {
 	c, decoding := sdk.ProviderConfig[config](l.ProviderConfig)
-	credentials := c.Bearer != nil || c.Basic != nil || c.ClientCertificate != nil || len(c.Headers) > 0
+	own := c.queryOf(l)
+	isCredential := c.Bearer != nil || c.Basic != nil || c.ClientCertificate != nil || len(c.Headers) > 0 || !own.IsZero()
 	// The digest is of the object. A report beside it is Unsupported, whatever its URL.
-	u, all := cloud.ParseURL(l.Field, l.URI, l.SHA256 != "" && l.Field == "spec.uri", credentials)
-	refuse := func(at document.Path, message, hint string) {
-		all = append(all, sdk.Violation{Field: string(at), Message: message, Hint: hint})
-	}
+	u, violations := cloud.ParseURL(l.Field, l.URI, l.SHA256 != "" && l.Field == "spec.uri", isCredential)
+	all := cloud.Violations(violations)
 	if u != nil && u.Scheme == "http" && (c.CA != "" || len(c.Pins) > 0) {
-		refuse(at, "has ca or pins, which plain http does not use", "use https, or remove them")
+		all.Add(at, "has ca or pins, which plain http does not use", "use https, or remove them")
 	}
+	if u != nil && (u.RawQuery != "" || u.ForceQuery) && (l.Access != "" || !own.IsZero()) {
+		all.Add(document.Path(l.Field), "has a query", "remove it; one that grants access is in providerConfig")
+	}
+	all = append(all, c.violations(at)...)
+	query(&all, at.Field("query"), c.Query)
+	query(&all, at.Field("report").Field("query"), c.Report.Query)
+	if !slices.Contains([]string{"", http.MethodPost, http.MethodPut}, c.Report.Method) {
+		all.Add(at.Field("report").Field("method"), "is neither POST nor PUT", "write one of the two")
+	}
+	if c.Read != nil {
+		all = append(all, c.Read.violations(at.Field("read"))...)
+	}
+	return document.Join(decoding, all)
+}
+
+// query adds a violation unless the secret of a field is absent or the query of a URL.
+func query(all *cloud.Violations, field document.Path, s v1alpha1.Secret) {
+	text := s.Reveal()
+	if _, err := url.ParseQuery(string(text)); !s.IsZero() && (err != nil || !isToken(text) || bytes.ContainsAny(text, "#?")) {
+		all.Add(field, "is not the query of a URL", "give what follows its question mark, as {value: ...}")
+	}
+}
+
+// queryOf returns the query that grants access to a location.
+func (c config) queryOf(l sdk.Location) v1alpha1.Secret {
+	if l.Field == "spec.report.uri" {
+		return c.Report.Query
+	}
+	return c.Query
+}
+
+// violations returns the violations of the fields below the field at.
+func (c credentials) violations(at document.Path) cloud.Violations {
+	all := cloud.Violations(nil)
 	if c.Bearer != nil && !isToken(c.Bearer.Reveal()) {
-		refuse(at.Field("bearer"), "is empty or has a space, a control character or one that is not ASCII", "give the token alone, without the word Bearer")
+		all.Add(at.Field("bearer"), "is empty or has a space, a control character or one that is not ASCII", "give the token alone, without the word Bearer")
 	}
 	if c.Bearer != nil && c.Basic != nil {
-		refuse(at.Field("basic"), "excludes bearer", "remove one of the two")
+		all.Add(at.Field("basic"), "excludes bearer", "remove one of the two")
 	}
 	if b := c.Basic; b != nil {
 		if b.Username == "" || strings.ContainsFunc(b.Username, func(r rune) bool { return r == ':' || r < ' ' || r == 0x7f }) {
-			refuse(at.Field("basic").Field("username"), "is empty or has a colon or a control character", "see RFC 7617")
+			all.Add(at.Field("basic").Field("username"), "is empty or has a colon or a control character", "see RFC 7617")
 		}
 		if len(b.Password.Reveal()) == 0 {
-			refuse(at.Field("basic").Field("password"), "is missing or empty", "give the password as {value: ...}")
+			all.Add(at.Field("basic").Field("password"), "is missing or empty", "give the password as {value: ...}")
 		}
 	}
 	all = append(all, c.Validate(at)...)
-	all = append(all, c.headerViolations()...)
-	return document.Join(decoding, all)
+	return append(all, c.headerViolations(at)...)
 }
 
 // isToken reports whether a bearer token has visible ASCII alone.
@@ -65,12 +107,12 @@ func isToken(token []byte) bool {
 	return len(token) > 0 && !slices.ContainsFunc(token, func(b byte) bool { return b <= ' ' || b >= 0x7f })
 }
 
-func (c config) headerViolations() []sdk.Violation {
-	var all []sdk.Violation
+func (c credentials) headerViolations(at document.Path) cloud.Violations {
+	var all cloud.Violations
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
 		refuse := func(message, hint string) {
-			all = append(all, sdk.Violation{Field: string(at.Field("headers").Key(name)), Message: message, Hint: hint})
+			all.Add(at.Field("headers").Key(name), message, hint)
 		}
 		lower := strings.ToLower(name)
 		switch other, twice := seen[lower]; {
@@ -103,7 +145,7 @@ func isReserved(name string) bool {
 }
 
 // authenticate adds the credentials to a request.
-func (c config) authenticate(r *http.Request) {
+func (c credentials) authenticate(r *http.Request) {
 	if c.Bearer != nil {
 		r.Header.Set("Authorization", "Bearer "+string(c.Bearer.Reveal()))
 	}

@@ -177,17 +177,42 @@ func TestReport(t *testing.T) {
 	assert.Len(t, requests, 2, "one request for each call")
 }
 
+// TestSigned: the object and its report each have a query of their own, which no error quotes, and the report is put.
+func TestSigned(t *testing.T) {
+	t.Parallel()
+	requests := make(chan string, 10)
+	uri, config := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		requests <- r.Method + " " + r.RequestURI + " " + r.Header.Get("X-Kind")
+		w.WriteHeader(http.StatusForbidden)
+	})
+	config["query"], config["headers"] = secret("sig=a%2B"+canary), map[string]any{"X-Kind": secret("Block")}
+	config["report"] = map[string]any{"method": "PUT", "query": secret("sig=b" + canary)}
+	spec := map[string]any{"provider": "http", "uri": uri + "/a", "report": map[string]any{"uri": uri + "/b"}, "providerConfig": config}
+	_, _, failure := fetched(t.Context(), t, spec)
+	err := sdk.NewSource(source(), runtime.GOOS).Report(t.Context(), pluginv1.ReportRequest{
+		Document: written(t, "RemoteConfig", spec), Target: here(), Report: []byte("{}"), Sequence: 1,
+	})
+	assert.Equal(t, "GET /a?sig=a%2B"+canary+" Block", <-requests)
+	assert.Equal(t, "PUT /b?sig=b"+canary+" Block", <-requests)
+	for _, err := range []error{failure, err} {
+		assert.Contains(t, pluginv1.AsError(err).Message, "403")
+		assert.NotContains(t, fmt.Sprintf("%+v", *pluginv1.AsError(err)), canary)
+	}
+}
+
 // TestDescribe: every secret of the configuration is declared.
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	d, err := sdk.NewSource(source(), runtime.GOOS).Describe(t.Context(), pluginv1.DescribeRequest{Target: here()})
 	require.NoError(t, err)
-	assert.Equal(t, []string{pluginv1.CapabilityReport}, d.Capabilities)
+	assert.Equal(t, []string{pluginv1.CapabilityReport, pluginv1.CapabilityStore}, d.Capabilities)
 	require.Len(t, d.Kinds, 2)
 	for _, kind := range d.Kinds {
 		assert.Equal(t, []string{
 			"spec.providerConfig.clientCertificate.key", "spec.providerConfig.bearer", "spec.providerConfig.basic.password",
-			"spec.providerConfig.headers[]",
+			"spec.providerConfig.headers[]", "spec.providerConfig.query", "spec.providerConfig.report.query",
+			"spec.providerConfig.read.clientCertificate.key", "spec.providerConfig.read.bearer", "spec.providerConfig.read.basic.password",
+			"spec.providerConfig.read.headers[]",
 		}, kind.SecretFields)
 	}
 }

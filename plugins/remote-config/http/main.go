@@ -1,12 +1,10 @@
-// Command machineadm-remote-configuration-provider-http fetches the streams of RemoteConfig documents from web servers, and sends the
-// reports of runs to them.
+// Command machineadm-remote-configuration-provider-http fetches the streams of RemoteConfig documents from web servers, sends the reports of runs to
+// them, and stores objects there.
 package main
 
 import (
-	"reflect"
-
-	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/internal/version"
+	"github.com/machineadm/machineadm/plugins/internal/cloud"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -17,17 +15,11 @@ func source() sdk.Source {
 		Name:     "http",
 		Version:  version.String(),
 		OS:       []string{"linux", "windows"},
-		Secrets:  secrets(),
+		Secrets:  cloud.Secrets[config](),
 		Validate: validate,
 		Fetch:    fetch,
 		Report:   report,
+		Store:    store,
+		Remove:   remove,
 	}
-}
-
-func secrets() []string {
-	all := document.SecretFields(reflect.TypeFor[config]())
-	for i := range all {
-		all[i] = string(at) + "." + all[i]
-	}
-	return all
 }
