@@ -156,6 +156,75 @@ func TestReports(t *testing.T) {
 	assert.Equal(t, "r", string(s.Get(t, "in/report")))
 }
 
+// TestStored: what the plugin stores is fetched by its reference alone, its report comes back, and both are removed. A signed URL is for its
+// object, its method and its time.
+func TestStored(t *testing.T) {
+	s, r, u := store(t)
+	p, web := plugin(t, s3Plugin), plugin(t, "plugins/remote-config/http")
+	at := p.storage(t, "s3://"+s.Bucket+"/a b+c/", "presigned", r.config(u, nil))
+	for _, text := range []string{stream, "replaced"} {
+		stored := p.store(t, at, text)
+		assert.Equal(t, "http", stored.Provider)
+		assert.WithinDuration(t, time.Now().Add(time.Hour), stored.Expires, time.Minute)
+		assert.NotContains(t, string(stored.ProviderConfig), u.Secret)
+		assert.NotContains(t, stored.URI+stored.ReportURI, "?", "what grants access is no part of a URI")
+		assert.Equal(t, text, web.follow(t, stored))
+		require.NoError(t, web.reported(t, stored, "r"+text))
+		data, _, err := p.fetch(t, at.URIPrefix+object+".report.json", r.config(u, nil))
+		require.NoError(t, err)
+		assert.Equal(t, "r"+text, string(data))
+	}
+	head, err := r.aws(t, u, "s3api", "head-object", "--bucket", s.Bucket, "--key", "a b+c/"+object, "--endpoint-url", r.endpoint)
+	require.NoError(t, err)
+	assert.Contains(t, head, "application/yaml")
+	assert.Contains(t, head, `"machineadm-expires": "20`)
+
+	stored := p.store(t, at, stream)
+	other := stored
+	other.URI += "-other"
+	s.Put(t, "a b+c/"+object+"-other", []byte("of another machine"))
+	_, err = web.fetchStored(t, other)
+	assert.Contains(t, pluginv1.AsError(err).Message, "403")
+	other.URI, other.ReportURI = stored.URI, stored.URI
+	require.ErrorContains(t, web.reported(t, other, "a stream of its own"), "403")
+	short, err := p.Store(t.Context(), pluginv1.StoreRequest{Storage: at, Name: object, Data: []byte(stream), Expiry: time.Second, Report: true})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := web.fetchStored(t, short)
+		return err != nil && strings.Contains(err.Error(), "403")
+	}, time.Minute, 100*time.Millisecond)
+
+	for range 2 {
+		require.NoError(t, p.Remove(t.Context(), pluginv1.RemoveRequest{Storage: at, Name: object}))
+		for _, key := range []string{object, object + ".report.json"} {
+			_, err = r.aws(t, u, "s3api", "head-object", "--bucket", s.Bucket, "--key", "a b+c/"+key, "--endpoint-url", r.endpoint)
+			require.ErrorContains(t, err, "404")
+		}
+	}
+	assert.Equal(t, "of another machine", string(s.Get(t, "a b+c/"+object+"-other")))
+
+	role := p.storage(t, "s3://"+s.Bucket+"/of-", "role", r.config(u, nil)) // versitygw takes a new object for the deleted one
+	stored = p.store(t, role, stream)
+	assert.Equal(t, pluginv1.Stored{
+		URI: role.URIPrefix + object, ReportURI: role.URIPrefix + object + ".report.json", ProviderConfig: stored.ProviderConfig,
+	}, stored)
+	var handed map[string]string
+	require.NoError(t, json.Unmarshal(stored.ProviderConfig, &handed))
+	assert.Equal(t, map[string]string{"endpoint": r.endpoint, "ca": string(r.ca.Certificate), "region": region}, handed)
+	data, _, err := p.fetch(t, stored.URI, r.config(u, nil))
+	require.NoError(t, err)
+	assert.Equal(t, stream, string(data))
+
+	wrong := u
+	wrong.Secret = "c4n4ry"
+	_, err = p.Store(t.Context(), pluginv1.StoreRequest{Storage: p.storage(t, at.URIPrefix, "role", r.config(wrong, nil)), Name: object})
+	require.ErrorContains(t, err, "SignatureDoesNotMatch")
+	assert.NotContains(t, err.Error(), "c4n4ry")
+	_, err = p.Store(t.Context(), pluginv1.StoreRequest{Storage: p.storage(t, "s3://other-bucket/", "role", r.config(u, nil)), Name: object})
+	require.ErrorContains(t, err, "NoSuchBucket")
+	assert.NotContains(t, p.stderr.String()+web.stderr.String(), u.Secret)
+}
+
 // inTurn serves the requests one after the other. A HEAD of versitygw reads metadata and then the ETag, and an object that is written in
 // between gives it one of each; S3 does not.
 func (r rig) inTurn(t *testing.T) rig {

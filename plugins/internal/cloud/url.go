@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"encoding/hex"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -118,4 +119,17 @@ func isLocal(a netip.Addr) bool {
 		return true
 	}
 	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast()
+}
+
+// Escaped returns a path as S3 and Google Cloud Storage sign it: every byte but those of [A-Za-z0-9._~/-] as % and two upper-case hexadecimal digits.
+func Escaped(path string) string {
+	var out strings.Builder
+	for _, b := range []byte(path) {
+		if 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || strings.IndexByte("-._~/", b) >= 0 {
+			out.WriteByte(b)
+			continue
+		}
+		out.WriteString("%" + strings.ToUpper(hex.EncodeToString([]byte{b})))
+	}
+	return out.String()
 }

@@ -1,5 +1,5 @@
 // Command machineadm-remote-configuration-provider-s3 fetches the streams of RemoteConfig documents from Amazon S3 and from object
-// stores with its protocol, and keeps the reports of runs there.
+// stores with its protocol, and keeps the reports of runs and other objects there.
 package main
 
 import (
@@ -20,5 +20,8 @@ func source(m aws.Machine) sdk.Source {
 		Validate: validate,
 		Fetch:    s.fetch,
 		Report:   s.report,
+		Store:    s.store,
+		Remove:   s.remove,
+		Presigns: true,
 	}
 }

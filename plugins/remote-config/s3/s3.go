@@ -27,7 +27,7 @@ type config struct {
 
 const (
 	at          = document.Path("spec.providerConfig")
-	beside      = ".report.json" // follows the key of the object
+	beside      = sdk.ReportSuffix
 	maxKeyBytes = 1024
 	// sequence is the header that keeps the number of a report with the object.
 	sequence = "X-Amz-Meta-Machineadm-Sequence"
@@ -45,6 +45,9 @@ func validate(l sdk.Location) []sdk.Violation {
 			Field: l.Field, Message: "is not the location of an object",
 			Hint: "write it as s3://BUCKET/KEY; nothing of the key is escaped, and with the report it has at most 1024 bytes",
 		})
+	}
+	if c.VersionID != "" && l.Access != "" {
+		all = append(all, sdk.Violation{Field: string(at.Field("versionId")), Message: "is of one object", Hint: "remove it from the storage"})
 	}
 	if strings.ContainsFunc(c.VersionID, func(r rune) bool { return r <= ' ' || r > '~' }) || len(c.VersionID) > maxKeyBytes {
 		all = append(all, sdk.Violation{

@@ -41,6 +41,18 @@ func (a Access) Definite() Access {
 	return a
 }
 
+// Presign returns the URL of an object of S3 with a signature for a method, and when it stops to be valid: after the given time, or with
+// the session of the credentials. The path of u is not escaped yet. The URL is a credential.
+func (a Access) Presign(method string, u *url.URL, valid time.Duration) (signed string, expires time.Time) {
+	now := a.machine.Now()
+	at := *u
+	a.keys.presign(method, &at, a.region, now, valid)
+	if expires = now.Add(valid); !a.keys.expires.IsZero() && a.keys.expires.Before(expires) {
+		expires = a.keys.expires
+	}
+	return at.String(), expires
+}
+
 // URL returns the URL of a service in the region, with an empty path.
 func (a Access) URL(service string) *url.URL {
 	if u, err := url.Parse(a.config.Endpoint); err == nil && u.Host != "" {
@@ -55,7 +67,7 @@ func (a Access) Send(
 	ctx context.Context, service, method string, u *url.URL, header map[string]string, body []byte,
 ) (*http.Response, error) {
 	at := *u
-	at.RawPath = escaped(at.Path)
+	at.RawPath = cloud.Escaped(at.Path)
 	r, err := http.NewRequestWithContext(ctx, method, at.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, sdk.Precondition("the location is not one of a request", "check spec.uri") // not err, which quotes it

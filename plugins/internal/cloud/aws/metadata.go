@@ -54,7 +54,10 @@ func (m Machine) role(ctx context.Context, wanted string) (k credentials, region
 	if err != nil {
 		return k, region, err
 	}
-	var keys struct{ Code, AccessKeyId, SecretAccessKey, Token string } //nolint:revive // the names of the service
+	var keys struct {
+		Code, AccessKeyId, SecretAccessKey, Token string //nolint:revive // the names of the service
+		Expiration                                time.Time
+	}
 	isWhole := json.Unmarshal(data, &keys) == nil && keys.AccessKeyId != "" && keys.SecretAccessKey != "" && keys.Token != ""
 	if !isWhole || keys.Code != "Success" {
 		const message = "the metadata service has no keys for the role of the instance"
@@ -63,7 +66,7 @@ func (m Machine) role(ctx context.Context, wanted string) (k credentials, region
 		}
 		return k, region, sdk.Precondition(message, "check that the role trusts ec2.amazonaws.com, and its instance profile")
 	}
-	k.id = keys.AccessKeyId
+	k.id, k.expires = keys.AccessKeyId, keys.Expiration
 	k.secret, k.token = v1alpha1.NewSecret([]byte(keys.SecretAccessKey)), v1alpha1.NewSecret([]byte(keys.Token))
 	return k, region, nil
 }

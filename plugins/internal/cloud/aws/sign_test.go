@@ -3,6 +3,7 @@ package aws
 import (
 	"bytes"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/internal/cloud"
 )
 
 // TestSign has the cases of AWS's test suite for Signature Version 4 (aws-sig-v4-test-suite) and the examples of the API reference of
@@ -47,7 +49,7 @@ func TestSign(t *testing.T) {
 			keys.id, keys.secret = "AKIAIOSFODNN7EXAMPLE", v1alpha1.NewSecret([]byte("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"))
 			host, service, now = "examplebucket.s3.amazonaws.com", "s3", s3
 		}
-		r, err := http.NewRequestWithContext(t.Context(), test.method, "https://"+host+escaped(test.path)+"?"+test.query, bytes.NewReader([]byte(test.body)))
+		r, err := http.NewRequestWithContext(t.Context(), test.method, "https://"+host+cloud.Escaped(test.path)+"?"+test.query, bytes.NewReader([]byte(test.body)))
 		require.NoError(t, err)
 		for header, value := range test.headers {
 			r.Header.Set(header, value)
@@ -56,4 +58,15 @@ func TestSign(t *testing.T) {
 		_, signature, _ := strings.Cut(r.Header.Get("Authorization"), "Signature=")
 		assert.Equal(t, test.want, signature, name)
 	}
+}
+
+// TestPresign has the example of the API reference of S3, "Authenticating Requests: Using Query Parameters".
+func TestPresign(t *testing.T) {
+	t.Parallel()
+	keys := credentials{id: "AKIAIOSFODNN7EXAMPLE", secret: v1alpha1.NewSecret([]byte("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"))}
+	u := &url.URL{Scheme: "https", Host: "examplebucket.s3.amazonaws.com", Path: "/test.txt"}
+	keys.presign(http.MethodGet, u, "us-east-1", time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC), 24*time.Hour)
+	assert.Equal(t, "https://examplebucket.s3.amazonaws.com/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524"+
+		"%2Fus-east-1%2Fs3%2Faws4_request&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host"+
+		"&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404", u.String())
 }
