@@ -52,7 +52,8 @@ func users(t testing.TB) (node, encrypter, admin user) {
 	}
 	encrypter = user{ID: "AKIDENCRYPTER", Secret: "anotherSecret", Token: "anotherToken==", Actions: policy(t, "encrypted-config/awskms")[1:]}
 	admin = user{ID: "AKIDADMIN", Secret: "admin", Actions: append([]string{
-		"kms:Encrypt", "kms:GenerateDataKey", "ssm:PutParameter", "secretsmanager:PutSecretValue",
+		"kms:Encrypt", "kms:GenerateDataKey", "ssm:PutParameter", "ssm:DeleteParameter",
+		"secretsmanager:CreateSecret", "secretsmanager:PutSecretValue", "secretsmanager:DeleteSecret",
 	}, node.Actions...)}
 	return node, encrypter, admin
 }
@@ -96,6 +97,49 @@ func TestParameters(t *testing.T) {
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, "%s %s", out, r.log())
 	assert.Contains(t, string(out), `"Version": 1`)
+}
+
+// TestStoredValues: what the plugins store is fetched with the rights of a machine, replaced, and removed.
+func TestStoredValues(t *testing.T) {
+	r, node, _, admin := serving(t)
+	for provider, most := range map[string]int{"ssm": 8 << 10, "secretsmanager": 64 << 10} {
+		p := plugin(t, "plugins/remote-config/"+provider)
+		at := p.storage(t, provider+":///machines/", "role", r.config(admin, nil))
+		for _, text := range []string{strings.Repeat("\u00fc", most/2), stream, stream} {
+			stored := p.store(t, at, text)
+			assert.Equal(t, pluginv1.Stored{URI: at.URIPrefix + object, ProviderConfig: stored.ProviderConfig}, stored)
+			var handed map[string]any
+			require.NoError(t, json.Unmarshal(stored.ProviderConfig, &handed))
+			assert.Equal(t, map[string]any{"endpoint": r.endpoint, "ca": string(r.ca.Certificate), "region": region}, handed)
+			data, _, err := p.fetch(t, stored.URI, r.config(node, handed))
+			require.NoError(t, err, r.log())
+			assert.Equal(t, text, string(data))
+		}
+		failed := func(change func(*pluginv1.StoreRequest)) *pluginv1.Error {
+			request := pluginv1.StoreRequest{Storage: at, Name: object, Data: []byte(stream)}
+			change(&request)
+			_, err := p.Store(t.Context(), request)
+			require.Error(t, err, provider)
+			assert.NotContains(t, fmt.Sprintf("%+v", *pluginv1.AsError(err)), "c4n4ry")
+			return pluginv1.AsError(err)
+		}
+		e := failed(func(r *pluginv1.StoreRequest) { r.Data = make([]byte, most+1) })
+		assert.True(t, e.Final, "%v", e)
+		e = failed(func(r *pluginv1.StoreRequest) { r.Storage.Access = "presigned" })
+		assert.Equal(t, pluginv1.CodeUnsupported, e.Code)
+		assert.Equal(t, "access", e.Violations[0].Field)
+		e = failed(func(r *pluginv1.StoreRequest) { r.Storage.URIPrefix = provider + "://arn:aws:x:" })
+		assert.Equal(t, "uriPrefix", e.Violations[0].Field)
+		machine := p.storage(t, at.URIPrefix, "role", r.config(node, nil))
+		e = failed(func(r *pluginv1.StoreRequest) { r.Storage = machine })
+		assert.Contains(t, e.Message, "AccessDenied")
+		require.Error(t, p.Remove(t.Context(), pluginv1.RemoveRequest{Storage: machine, Name: object}))
+		for range 2 {
+			require.NoError(t, p.Remove(t.Context(), pluginv1.RemoveRequest{Storage: at, Name: object}), r.log())
+			_, _, err := p.fetch(t, at.URIPrefix+object, r.config(node, nil))
+			require.ErrorContains(t, err, "NotFound")
+		}
+	}
 }
 
 // TestSecrets: a secret is text or bytes, and of any version.

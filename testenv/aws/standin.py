@@ -131,15 +131,41 @@ def get_secret_value(p):
 
 
 def put_parameter(p):
+    if p["Name"] in STATE["parameters"] and not p.get("Overwrite"):
+        raise Refused("ParameterAlreadyExists")
     values = STATE["parameters"].setdefault(p["Name"], [])
     values.append(p["Value"])
     return {"Version": len(values), "Tier": "Standard"}
 
 
+def delete_parameter(p):
+    if STATE["parameters"].pop(p["Name"], None) is None:
+        raise Refused("ParameterNotFound")
+    return {}
+
+
 def put_secret_value(p):
-    version = str(uuid.uuid4())
-    STATE["secrets"][p["SecretId"]] = [{"VersionId": version, "VersionStages": ["AWSCURRENT"], "SecretString": p["SecretString"]}]
+    if p["SecretId"] not in STATE["secrets"]:
+        raise Refused("ResourceNotFoundException", "Secrets Manager can't find the specified secret.")
+    version = p.get("ClientRequestToken") or str(uuid.uuid4())
+    content = {k: p[k] for k in ("SecretString", "SecretBinary") if k in p}
+    STATE["secrets"][p["SecretId"]] = [{"VersionId": version, "VersionStages": ["AWSCURRENT"], **content}]
     return {"Name": p["SecretId"], "VersionId": version, "VersionStages": ["AWSCURRENT"]}
+
+
+def create_secret(p):
+    if p["Name"] in STATE["secrets"]:
+        raise Refused("ResourceExistsException")
+    STATE["secrets"][p["Name"]] = []
+    return {k: v for k, v in put_secret_value({**p, "SecretId": p["Name"]}).items() if k != "VersionStages"}
+
+
+def delete_secret(p):
+    if STATE["secrets"].pop(p["SecretId"], None) is None:
+        raise Refused("ResourceNotFoundException", "Secrets Manager can't find the specified secret.")
+    if not p.get("ForceDeleteWithoutRecovery"):
+        raise Refused("InvalidRequestException", "it could be restored")
+    return {"Name": p["SecretId"]}
 
 
 BLOBS = {}
@@ -175,6 +201,7 @@ def decrypt(p):
 ACTIONS = {
     "GetParameter": get_parameter, "GetSecretValue": get_secret_value, "Encrypt": encrypt, "GenerateDataKey": generate_data_key,
     "Decrypt": decrypt, "PutParameter": put_parameter, "PutSecretValue": put_secret_value,
+    "DeleteParameter": delete_parameter, "CreateSecret": create_secret, "DeleteSecret": delete_secret,
 }
 
 

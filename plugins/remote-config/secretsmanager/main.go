@@ -1,5 +1,5 @@
 // Command machineadm-remote-configuration-provider-secretsmanager fetches the streams of RemoteConfig documents from AWS Secrets
-// Manager.
+// Manager, and stores streams there.
 package main
 
 import (
@@ -21,6 +21,10 @@ func source(m aws.Machine) sdk.Source {
 	return sdk.Source{
 		Name: "secretsmanager", Version: version.String(), OS: []string{"linux", "windows"}, Secrets: aws.Secrets(), Validate: validate,
 		Fetch: func(ctx context.Context, l sdk.Location) (sdk.Object, error) { return fetch(ctx, m, l) },
+		Store: func(ctx context.Context, l sdk.Location, o sdk.NewObject) (sdk.Reference, error) {
+			return store(ctx, m, l, o)
+		},
+		Remove: func(ctx context.Context, l sdk.Location) error { return remove(ctx, m, l) },
 	}
 }
 
@@ -44,6 +48,12 @@ func validate(l sdk.Location) []sdk.Violation {
 	if !regexp.MustCompile(`^[a-zA-Z0-9/_+=.@:-]+$`).MatchString(secret) || len(secret) > 2048 {
 		refuse(l.Field, "is not the location of a secret", "write it as secretsmanager://NAME or secretsmanager://ARN")
 	}
+	if l.Access != "" && strings.Contains(secret, ":") {
+		refuse(l.Field, "has a colon, which no name of a new secret has", "write it as secretsmanager://PREFIX")
+	}
+	if l.Access != "" && (c.VersionID != "" || c.VersionStage != "") {
+		refuse(string(at), "has versionId or versionStage, which are of one object", "remove them from the storage")
+	}
 	if c.VersionID != "" && !regexp.MustCompile(`^[a-zA-Z0-9-]{32,64}$`).MatchString(c.VersionID) {
 		refuse(string(at.Field("versionId")), "is not the ID of a version", "give the UUID of the version, 32 to 64 characters")
 	}
@@ -59,17 +69,15 @@ func secretOf(uri string) string {
 }
 
 func fetch(ctx context.Context, m aws.Machine, l sdk.Location) (sdk.Object, error) {
-	c, _ := sdk.ProviderConfig[config](l.ProviderConfig) // validated before
-	secret := secretOf(l.URI)
-	a, err := m.Access(ctx, c.Config, c.In(secret))
+	c, a, err := access(ctx, m, l)
 	if err != nil {
-		return sdk.Object{}, sdk.At(err, l.Field)
+		return sdk.Object{}, err
 	}
 	request := struct {
 		SecretId     string //nolint:revive // the name of the service
 		VersionId    string `json:",omitempty"` //nolint:revive // likewise
 		VersionStage string `json:",omitempty"`
-	}{secret, c.VersionID, c.VersionStage}
+	}{secretOf(l.URI), c.VersionID, c.VersionStage}
 	var result struct {
 		SecretString string
 		SecretBinary []byte

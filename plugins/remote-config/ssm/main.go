@@ -1,5 +1,5 @@
 // Command machineadm-remote-configuration-provider-ssm fetches the streams of RemoteConfig documents from the parameter store of AWS
-// Systems Manager.
+// Systems Manager, and stores streams there.
 package main
 
 import (
@@ -21,6 +21,10 @@ func source(m aws.Machine) sdk.Source {
 	return sdk.Source{
 		Name: "ssm", Version: version.String(), OS: []string{"linux", "windows"}, Secrets: aws.Secrets(), Validate: validate,
 		Fetch: func(ctx context.Context, l sdk.Location) (sdk.Object, error) { return fetch(ctx, m, l) },
+		Store: func(ctx context.Context, l sdk.Location, o sdk.NewObject) (sdk.Reference, error) {
+			return store(ctx, m, l, o)
+		},
+		Remove: func(ctx context.Context, l sdk.Location) error { return remove(ctx, m, l) },
 	}
 }
 
@@ -34,6 +38,9 @@ func validate(l sdk.Location) []sdk.Violation {
 			Field: l.Field, Message: "is not the location of a parameter",
 			Hint: "write it as ssm://NAME, ssm:///PATH/NAME or ssm://ARN, each with :VERSION or :LABEL if it is to be that one",
 		})
+	}
+	if l.Access != "" && strings.Contains(name, ":") {
+		all = append(all, sdk.Violation{Field: l.Field, Message: "has a colon, so that the name would be a version", Hint: "write it as ssm:///PATH/"})
 	}
 	return document.Join(decoding, all)
 }
@@ -50,11 +57,9 @@ func isName(name string) bool {
 }
 
 func fetch(ctx context.Context, m aws.Machine, l sdk.Location) (sdk.Object, error) {
-	c, _ := sdk.ProviderConfig[aws.Regional](l.ProviderConfig) // validated before
-	name := nameOf(l.URI)
-	a, err := m.Access(ctx, c.Config, c.In(name))
+	_, a, err := access(ctx, m, l)
 	if err != nil {
-		return sdk.Object{}, sdk.At(err, l.Field)
+		return sdk.Object{}, err
 	}
 	var result struct {
 		Parameter struct {
@@ -62,7 +67,7 @@ func fetch(ctx context.Context, m aws.Machine, l sdk.Location) (sdk.Object, erro
 			Version int64
 		}
 	}
-	request := map[string]any{"Name": name, "WithDecryption": true}
+	request := map[string]any{"Name": nameOf(l.URI), "WithDecryption": true}
 	if err := a.Call(ctx, "ssm", "AmazonSSM.GetParameter", request, &result); err != nil {
 		return sdk.Object{}, sdk.At(err, l.Field)
 	}
