@@ -77,8 +77,8 @@ func (f *fixture) storesBeside(ctx context.Context, p *plugin) (result, error) {
 		v1alpha1.Header
 		Spec v1alpha1.RemoteConfigSpec `json:"spec"`
 	}
-	if json.Unmarshal(r.Document, &doc) != nil {
-		return skipped("the document is no RemoteConfig"), nil
+	if err := json.Unmarshal(r.Document, &doc); err != nil {
+		return result{}, fmt.Errorf("decode the document of the case: %w", err)
 	}
 	storing := pluginv1.StoreRequest{
 		Storage: pluginv1.Storage{URIPrefix: doc.Spec.URI, Access: pluginv1.AccessRole, ProviderConfig: doc.Spec.ProviderConfig, Target: r.Target},

@@ -176,10 +176,7 @@ func defectsOfSources() []defect {
 		{name: "storeless", kind: of, check: "store", says: "instead of InvalidConfig", store: func(context.Context, pluginv1.Source, pluginv1.StoreRequest) (pluginv1.Stored, error) {
 			return pluginv1.Stored{}, sdk.Unsupported("", "stores nothing", "")
 		}},
-		{name: "hidden-store", kind: of, check: "store", says: "Store succeeds", describe: func(d *pluginv1.Description) { d.Capabilities = d.Capabilities[:1] },
-			store: func(context.Context, pluginv1.Source, pluginv1.StoreRequest) (pluginv1.Stored, error) {
-				return pluginv1.Stored{}, nil
-			}},
+		{name: "hidden-store", kind: of, check: "store", says: "Store succeeds", store: hiddenStore, describe: func(d *pluginv1.Description) { d.Capabilities = d.Capabilities[:1] }},
 		{name: "curious-store", kind: of, check: "store", says: "Store connects to ${server}", store: curiousStore},
 		{name: "counting-store", kind: of, check: "store", says: "the second one answers another location", store: stored(func(s *pluginv1.Stored, call int) { s.URI += strings.Repeat("x", call) })},
 		{name: "leaking-store", kind: of, check: "store", says: "a secret of the provider_config", store: leakingStore},
@@ -285,6 +282,11 @@ func curious(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest
 // uncancelled continues when the call is cancelled.
 func uncancelled(ctx context.Context, sound pluginv1.Source, r pluginv1.FetchRequest, send sender) error {
 	return sound.Fetch(context.WithoutCancel(ctx), r, send)
+}
+
+// hiddenStore answers every request.
+func hiddenStore(context.Context, pluginv1.Source, pluginv1.StoreRequest) (pluginv1.Stored, error) {
+	return pluginv1.Stored{}, nil
 }
 
 // curiousStore looks whether the destination exists.
