@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -87,6 +88,44 @@ func TestAzureBlob(t *testing.T) {
 	_, e = p.fetch(s.at+"/"+name, config)
 	require.NotNil(t, e)
 	assert.Equal(t, pluginv1.CodeInvalidConfig, e.Code, "the token of the machine is for Azure alone")
+}
+
+// TestAzureBlobStores: with a key of the account, a machine needs nothing but what the reference has, and its signatures are for one blob.
+func TestAzureBlobStores(t *testing.T) {
+	program := azuriteProgram(t)
+	t.Parallel()
+	s := startAzurite(t, program)
+	p, web := start(t, "plugins/remote-config/azblob"), start(t, "plugins/remote-config/http")
+	config := map[string]any{"ca": string(s.authority.Certificate), "sharedKey": map[string]any{"account": account, "key": secret(accountKey)}}
+	at := storage(t, s.at+"/a%20b/", "presigned", config)
+	kept := p.keeps(web, at)
+	assert.Equal(t, "http", kept.Provider)
+	assert.WithinDuration(t, time.Now().Add(time.Hour), kept.Expires, time.Minute)
+	assert.NotContains(t, string(kept.ProviderConfig), canary)
+	s.put("a%20b/"+stored, stream)
+	s.put("a%20b/"+stored+"-other", stream)
+	own := json.RawMessage(kept.ProviderConfig)
+	_, e := web.fetch(kept.URI+"-other", own)
+	refused(t, e, "403")
+	refused(t, web.report(kept.URI, kept.URI, own, 1, "{}"), "403")
+	_, e = web.fetch(kept.ReportURI, own)
+	refused(t, e, "403")
+
+	login := serve(t, s.authority, entra("https://storage.azure.com"))
+	config = map[string]any{"ca": string(s.authority.Certificate), "clientSecret": application(login, canary+"~secret&")}
+	at = storage(t, s.at+"/", "role", config)
+	handed, e := p.store(at, stream)
+	require.Nil(t, e)
+	assert.Equal(t, pluginv1.Stored{URI: s.at + "/" + stored, ReportURI: s.at + "/" + stored + ".report.json", ProviderConfig: handed.ProviderConfig}, handed)
+	assert.NotContains(t, string(handed.ProviderConfig), "clientSecret")
+	assert.Equal(t, stream, s.get(stored))
+	at.Access = "presigned"
+	_, e = p.store(at, stream)
+	require.NotNil(t, e)
+	assert.Equal(t, "access", e.Violations[0].Field)
+	_, e = p.store(storage(t, s.at+"-absent/", "role", config), stream)
+	require.NotNil(t, e)
+	assert.Contains(t, e.Message, "404")
 }
 
 // keyVault is a stand-in for Azure Key Vault with one version of one key: learn.microsoft.com/rest/api/keyvault, version 7.4.

@@ -3,9 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"net/http"
@@ -51,7 +48,7 @@ func (s storage) fetch(ctx context.Context, l sdk.Location) (sdk.Object, error) 
 // report writes the report, unless there is a newer one. The write has the ETag that was seen as a condition, or that there is none.
 func (s storage) report(ctx context.Context, l sdk.Location, run sdk.RunReport) error {
 	if l.Beside {
-		l.URI += ".report.json"
+		l.URI += sdk.ReportSuffix
 	}
 	there, err := s.exchange(ctx, l, cloud.Message{Method: http.MethodHead, URL: l.URI})
 	header := map[string]string{"x-ms-blob-type": "BlockBlob", sequence: fmt.Sprint(run.Sequence), "Content-Type": "application/json"}
@@ -88,17 +85,11 @@ func (s storage) authorized(ctx context.Context, c config, m cloud.Message) (clo
 	case c.SAS != nil:
 		m.URL += map[bool]string{true: "&", false: "?"}[strings.Contains(m.URL, "?")] + c.query()
 	case c.SharedKey != nil:
-		key, err := c.SharedKey.bytes()
-		if err != nil {
-			return m, err // validated before
-		}
 		text, err := toSign(c.SharedKey.Account, m)
 		if err != nil {
 			return m, err
 		}
-		mac := hmac.New(sha256.New, key)
-		_, _ = mac.Write([]byte(text)) // a hash does not fail
-		header["Authorization"] = "SharedKey " + c.SharedKey.Account + ":" + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+		header["Authorization"] = "SharedKey " + c.SharedKey.Account + ":" + c.SharedKey.sign(text)
 	default:
 		token, err := s.Token(ctx, c.Identity, cloud.Client{TLS: c.TLS})
 		if err != nil {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"net/url"
 	"regexp"
@@ -49,6 +51,12 @@ func validate(l sdk.Location) []sdk.Violation {
 			all.Add(field, "is not at Azure, and would get the token of the machine", "give other credentials in spec.providerConfig")
 		}
 	}
+	if l.Access != "" && c.VersionID != "" {
+		all.Add(cloud.Config.Field("versionId"), "is of one object", "remove it from the storage")
+	}
+	if l.Access == sdk.AccessPresigned && c.SharedKey == nil {
+		all.Add("access", "is presigned, which needs a key of the storage account", "give providerConfig.sharedKey, or write role")
+	}
 	return document.Join(decoding, append(all, c.credentialViolations()...))
 }
 
@@ -82,6 +90,14 @@ func (k sharedKey) bytes() ([]byte, error) {
 		return nil, base64.CorruptInputError(0)
 	}
 	return base64.StdEncoding.DecodeString(string(k.Key.Reveal()))
+}
+
+// sign returns the signature of a text, as base64.
+func (k sharedKey) sign(text string) string {
+	key, _ := k.bytes() // validated before
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write([]byte(text)) // a hash does not fail
+	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // query is the shared access signature without the question mark of its URL.

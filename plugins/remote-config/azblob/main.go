@@ -1,5 +1,5 @@
 // Command machineadm-remote-configuration-provider-azblob fetches the streams of RemoteConfig documents from Azure Blob Storage, and
-// keeps the reports of runs there.
+// keeps the reports of runs and other objects there.
 package main
 
 import (
@@ -27,5 +27,8 @@ func source(tokens azure.Tokens) sdk.Source {
 		Validate: validate,
 		Fetch:    s.fetch,
 		Report:   s.report,
+		Store:    s.store,
+		Remove:   s.remove,
+		Presigns: true,
 	}
 }
