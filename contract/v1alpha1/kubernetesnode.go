@@ -105,16 +105,19 @@ type KubernetesNodeRegistration struct {
 	Name string `json:"name,omitempty"`
 	// NameFrom takes the name from the machine.
 	NameFrom *MachineValue `json:"nameFrom,omitempty"`
-	// IP is the address of the node. Two addresses, separated by a comma, are one of each family. By default the address of
-	// the default route.
+	// IP is the address of the node. Two addresses, separated by a comma, are one of each family; 0.0.0.0 and :: are the address of
+	// the default route of their family. By default the address of the default route.
 	IP string `json:"ip,omitempty"`
 	// IPFrom takes the address from the machine, or both.
 	IPFrom *MachineValue `json:"ipFrom,omitempty"`
 	// AdvertiseAddress is the address of the API server and the etcd of a control plane, in the family of the first range of
-	// services. By default the first of ip, or the address of the default route.
+	// services; 0.0.0.0 and :: are the address of the default route of their family. By default the first of ip, or the address of the
+	// default route.
 	AdvertiseAddress string `json:"advertiseAddress,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
 	// AdvertiseAddressFrom takes the address from the machine.
 	AdvertiseAddressFrom *MachineValue `json:"advertiseAddressFrom,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
+	// AdvertisePort is the port of the API server of a control plane, from 1 to 65535. Default 6443.
+	AdvertisePort *int `json:"advertisePort,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
 	// Swap is off to turn swap off, now and at every boot, or keep. With off the lines of /etc/fstab become comments, and no unit of
 	// systemd, swap file or zram turns it on; removing the field does not undo this. In an object of a cluster write "off" with its
 	// quotes. By default swap is kept, with a warning where the cluster decides whether the kubelet starts with it.
@@ -264,6 +267,10 @@ type LocalEtcd struct {
 	Args []Argument `json:"args,omitempty"`
 	// Env are environment variables.
 	Env []EnvironmentVariable `json:"env,omitempty"`
+	// ServerCertificateSANs are further names and addresses in the certificate with which etcd serves clients.
+	ServerCertificateSANs []string `json:"serverCertificateSANs,omitempty"`
+	// PeerCertificateSANs are further names and addresses in the certificate with which etcd serves its other members.
+	PeerCertificateSANs []string `json:"peerCertificateSANs,omitempty"`
 	// Image replaces the image.
 	Image *ComponentImage `json:"image,omitempty"`
 }
@@ -328,7 +335,8 @@ type NodeFile struct {
 	Path string `json:"path"`
 	// Content is the content.
 	Content *string `json:"content,omitempty"`
-	// SecretContent is the content if it is confidential. Its default mode is 0600; one that gives others access is refused.
+	// SecretContent is the content if it is confidential. Its default mode is 0600. A mode with which every user of the machine can
+	// read it is a warning; one with which they can change it is refused.
 	SecretContent *Secret `json:"secretContent,omitempty"`
 	// Encoding is base64 if the content is; by default it is text.
 	Encoding string `json:"encoding,omitempty"`

@@ -36,6 +36,9 @@ type TimesyncSpec struct {
 	// KeepDistributionSources keeps the sources that the distribution, DHCP or the administrator configured beside those of
 	// this document. By default only those of this document are used, if it has any.
 	KeepDistributionSources bool `json:"keepDistributionSources,omitempty"`
+	// MixedLeapSeconds accepts servers that spread leap seconds over a day beside sources that insert them. Their times differ by up to half a
+	// second around a leap second, so that such a mixture is refused otherwise.
+	MixedLeapSeconds bool `json:"mixedLeapSeconds,omitempty"`
 	// ProviderConfig holds what only one provider supports; the README of the plugin lists its fields.
 	ProviderConfig json.RawMessage `json:"providerConfig,omitempty"`
 }
@@ -76,8 +79,8 @@ type TimeKey struct {
 	ID int `json:"id"`
 	// Type is the algorithm: MD5, SHA1, SHA256, SHA384, SHA512, AES128 or AES256.
 	Type string `json:"type"`
-	// Value is the key: HEX: and hexadecimal digits, or printable ASCII characters without blanks. It has 8 to 32 bytes; of
-	// type AES128 exactly 16, of type AES256 exactly 32.
+	// Value is the key: HEX: and hexadecimal digits, or printable ASCII characters without blanks. It has 1 to 1000 bytes; of
+	// type AES128 exactly 16, of type AES256 exactly 32. One of less than 8 bytes is a warning.
 	Value Secret `json:"value"`
 }
 
@@ -100,8 +103,9 @@ type RefClock struct {
 type MakeStep struct {
 	// Threshold is an offset, as a Go duration such as 1s.
 	Threshold string `json:"threshold"`
-	// Limit is the number of updates after the start of the daemon in which the clock may be stepped; -1 means no limit.
-	Limit int `json:"limit"`
+	// Limit is the number of updates after the start of the daemon in which the clock may be stepped; -1 means no limit, and 0 that it
+	// is never stepped.
+	Limit *int `json:"limit"`
 }
 
 // WaitForSync is the condition for success.

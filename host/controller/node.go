@@ -117,10 +117,10 @@ func (w *work) facts(ctx context.Context, spec *contract.KubernetesNodeSpec) (*k
 		if err := w.skew(ctx); err != nil {
 			return nil, err
 		}
-	} else if port := network.APIServerPort; port != 0 && port != apiServerPort {
+	} else if port := network.APIServerPort; port != 0 && int(port) != advertised(spec) {
 		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonContradiction,
-			"Cluster.spec.clusterNetwork.apiServerPort is %d, but the API server of a KubernetesNode listens on %d: remove the field",
-			port, apiServerPort)
+			"Cluster.spec.clusterNetwork.apiServerPort is %d, but the API server of the KubernetesNode listens on %d: set spec.node.advertisePort, or remove the field",
+			port, advertised(spec))
 	}
 	return f, w.certificates(ctx, f, spec)
 }
@@ -139,8 +139,13 @@ func endpoint(e *clusterv1.APIEndpoint) (string, error) {
 	return text, nil
 }
 
-// apiServerPort is where the API server of a KubernetesNode listens.
-const apiServerPort = 6443
+// advertised is the port on which the API server of a KubernetesNode listens.
+func advertised(spec *contract.KubernetesNodeSpec) int {
+	if port := spec.Node.AdvertisePort; port != nil {
+		return *port
+	}
+	return 6443
+}
 
 // skew holds a worker back whose minor version is not that of the control plane: kubeadm joins only its own.
 func (w *work) skew(ctx context.Context) error {

@@ -17,8 +17,8 @@ func TestFactsPort(t *testing.T) {
 	}}
 	_, err := w.facts(t.Context(), &contract.KubernetesNodeSpec{})
 	require.NotNil(t, asStop(err))
-	require.Equal(t, "Contradiction: Cluster.spec.clusterNetwork.apiServerPort is 8443, but the API server of a KubernetesNode listens on 6443: "+
-		"remove the field", err.Error())
+	require.Equal(t, "Contradiction: Cluster.spec.clusterNetwork.apiServerPort is 8443, but the API server of the KubernetesNode listens on 6443: "+
+		"set spec.node.advertisePort, or remove the field", err.Error())
 }
 
 func TestEndpoint(t *testing.T) {

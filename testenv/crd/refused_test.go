@@ -159,7 +159,6 @@ func ruleCases() map[string][][2]string {
 			{`{pools: [{address: a, nts: true, ` + withKey + `}]}`, "spec.pools[0].key"},
 			{`{servers: [{address: a, minPoll: 5, maxPoll: 4}]}`, "spec.servers[0].maxPoll"},
 			{`{pools: [{address: a, minPoll: 5, maxPoll: 4}]}`, "spec.pools[0].maxPoll"},
-			{`{makeStep: {threshold: 1s, limit: 0}}`, "spec.makeStep.limit"},
 			{`{makeStep: {threshold: 1s, limit: -2}}`, "spec.makeStep.limit"},
 		},
 		contract.KindDomainJoin: {
@@ -217,7 +216,7 @@ func ruleCases() map[string][][2]string {
 			{`{etcd: {external: {endpoints: [a], cert: x}}}`, "spec.etcd.external.key"},
 			{`{files: [{path: /a}]}`, "spec.files[0]"},
 			{`{files: [{path: /a, content: "", secretContent: ` + reference + `}]}`, "spec.files[0]"},
-			{`{files: [{path: /a, secretContent: ` + reference + `, mode: "0644"}]}`, "spec.files[0].mode"},
+			{`{files: [{path: /a, secretContent: ` + reference + `, mode: "0646"}]}`, "spec.files[0].mode"},
 		},
 	}
 }
@@ -272,7 +271,7 @@ func testEdges(t *testing.T, c client.Client) {
 		contract.KindKubernetesNode: {
 			`{}`, `{role: "", kubernetesVersion: v1.30.14-eks-1, kubeProxy: {skip: false, mode: ""}}`,
 			`{discovery: {token: ` + reference + `}}`, `{role: controlPlaneInit, discovery: {token: ` + reference + `, caCertHashes: []}}`,
-			`{files: [{path: /a, secretContent: ` + reference + `, mode: "0640"}, {path: 'C:\a', content: "", mode: "644", when: "", encoding: ""}]}`,
+			`{files: [{path: /a, secretContent: ` + reference + `, mode: "0644"}, {path: 'C:\a', content: "", mode: "644", when: "", encoding: ""}]}`,
 			`{node: {name: "", nameFrom: {hostname: "", file: /a, key: k, prefix: p}, taints: []}, ignorePreflightErrors: [], ignoreAllPreflightErrors: true}`,
 			`{apiServer: {volumes: [{name: a, hostPath: /a, mountPath: "", pathType: ""}], args: [{name: v, value: ""}]}, timeouts: {discovery: ""}}`,
 		},

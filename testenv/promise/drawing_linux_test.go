@@ -197,7 +197,7 @@ func timesyncDocument(r *rand.Rand, on distribution) document {
 	f.add(10, "fallback: [ntp7.example.com]")
 	f.add(6, "waitForSync: {timeout: 1m}")
 	f.add(25, "refClocks: [{driver: pps, device: /dev/pps0}]", "refClocks: [{driver: phc, device: /dev/ptp0}]")
-	f.add(8, "makeStep: {threshold: 1s, limit: 3}", "makeStep: {threshold: 400ms, limit: -1}", "makeStep: {threshold: x, limit: 3}")
+	f.add(8, "makeStep: {threshold: 1s, limit: 3}", "makeStep: {threshold: 400ms, limit: -1}", "makeStep: {threshold: 1s, limit: 0}", "makeStep: {threshold: x, limit: 3}")
 	f.add(8, "rtcSync: true", "rtcSync: false")
 	f.add(8, "disableOthers: false")
 	f.add(6, "keepDistributionSources: true")

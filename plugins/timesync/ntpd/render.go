@@ -12,8 +12,8 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// maxTextKey is the length up to which ntpd reads a key as text, and beyond which as hexadecimal digits.
-const maxTextKey = 20
+// maxTextKey is the length up to which ntpd reads a key as text, and beyond which as hexadecimal digits; maxKey is the longest key in bytes.
+const maxTextKey, maxKey = 20, 32
 
 // render returns the directives of a document. Source: ntp.conf(5) of NTPsec and of the reference implementation.
 func render(want settings.Settings, keyFile string) string {
@@ -35,7 +35,11 @@ func render(want settings.Settings, keyFile string) string {
 		lines = append(lines, "keys "+keyFile, trusted)
 	}
 	if step := want.MakeStep; step != nil {
-		lines = append(lines, "tinker step "+directives.Seconds(step.Threshold)+" panic 0")
+		threshold := step.Threshold
+		if step.Limit == 0 {
+			threshold = 0 // never
+		}
+		lines = append(lines, "tinker step "+directives.Seconds(threshold)+" panic 0")
 	}
 	for _, l := range want.Lines {
 		lines = append(lines, l.Text)
@@ -92,6 +96,9 @@ func keyText(k settings.Key) (string, error) {
 	value, err := k.Bytes()
 	if err != nil {
 		return "", err
+	}
+	if len(value) > maxKey {
+		return "", sdk.Unsupported(k.Field+".value", "ntpd reads 32 bytes of a key at most", "use a key of at most 32 bytes, or the provider chronyd")
 	}
 	if digits := hex.EncodeToString(value); len(digits) > maxTextKey {
 		return digits, nil

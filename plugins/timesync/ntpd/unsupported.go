@@ -40,8 +40,10 @@ func unsupported(want settings.Settings) error {
 	step, rtc := want.MakeStep, want.RTCSync
 	r.add(len(want.Fallback) > 0, "spec.fallback", "ntpd has no fallback servers: it uses the best of all sources",
 		"list them in servers, or remove them")
-	r.add(step != nil && step.Limit != -1, "spec.makeStep.limit", "ntpd cannot limit the number of updates in which it steps the clock",
-		"use -1, or remove makeStep: by default ntpd steps the clock once, at its start")
+	r.add(step != nil && step.Limit > 0, "spec.makeStep.limit", "ntpd cannot limit the number of updates in which it steps the clock",
+		"use -1, 0 for no step, or remove makeStep: by default ntpd steps the clock once, at its start")
+	r.add(rtc != nil && step != nil && step.Limit == 0, "spec.rtcSync",
+		"an ntpd that never steps the clock does not let the kernel copy the time to the real-time clock", "remove rtcSync, or set a makeStep.limit of -1")
 	r.add(rtc != nil && !*rtc, "spec.rtcSync",
 		"the kernel copies the time to the real-time clock as soon as ntpd has synchronized it", "remove rtcSync")
 	r.add(rtc != nil && step != nil && step.Threshold > maxKernelStep, "spec.rtcSync",

@@ -500,6 +500,10 @@ type TimesyncSpec struct {
 	// this document. By default only those of this document are used, if it has any.
 	// +optional
 	KeepDistributionSources bool `json:"keepDistributionSources,omitempty"`
+	// MixedLeapSeconds accepts servers that spread leap seconds over a day beside sources that insert them. Their times differ by up to half a
+	// second around a leap second, so that such a mixture is refused otherwise.
+	// +optional
+	MixedLeapSeconds bool `json:"mixedLeapSeconds,omitempty"`
 	// ProviderConfig holds what only one provider supports; the README of the plugin lists its fields.
 	// +optional
 	// +kubebuilder:validation:Type=object
@@ -550,8 +554,8 @@ type TimeKey struct {
 	// +required
 	// +kubebuilder:validation:Enum="MD5";"SHA1";"SHA256";"SHA384";"SHA512";"AES128";"AES256"
 	Type string `json:"type"`
-	// Value is the key: HEX: and hexadecimal digits, or printable ASCII characters without blanks. It has 8 to 32 bytes; of
-	// type AES128 exactly 16, of type AES256 exactly 32.
+	// Value is the key: HEX: and hexadecimal digits, or printable ASCII characters without blanks. It has 1 to 1000 bytes; of
+	// type AES128 exactly 16, of type AES256 exactly 32. One of less than 8 bytes is a warning.
 	// +required
 	Value SecretValue `json:"value"`
 }
@@ -619,16 +623,16 @@ type RefClock struct {
 }
 
 // MakeStep steps the clock when its offset is larger than the threshold.
-//
-// +kubebuilder:validation:XValidation:rule="self.limit == -1 || self.limit >= 1",message="limit must be at least 1, or -1 for no limit",fieldPath=".limit"
 type MakeStep struct {
 	// Threshold is an offset, as a Go duration such as 1s.
 	// +required
 	// +kubebuilder:validation:Pattern=`^(?:\+?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)$`
 	Threshold string `json:"threshold"`
-	// Limit is the number of updates after the start of the daemon in which the clock may be stepped; -1 means no limit.
+	// Limit is the number of updates after the start of the daemon in which the clock may be stepped; -1 means no limit, and 0 that it
+	// is never stepped.
 	// +required
-	Limit int64 `json:"limit"`
+	// +kubebuilder:validation:Minimum=-1
+	Limit *int64 `json:"limit"`
 }
 
 // WaitForSync is the condition for success.
@@ -1224,20 +1228,26 @@ type KubernetesNodeRegistration struct {
 	// NameFrom takes the name from the machine.
 	// +optional
 	NameFrom *MachineValue `json:"nameFrom,omitempty"`
-	// IP is the address of the node. Two addresses, separated by a comma, are one of each family. By default the address of
-	// the default route.
+	// IP is the address of the node. Two addresses, separated by a comma, are one of each family; 0.0.0.0 and :: are the address of
+	// the default route of their family. By default the address of the default route.
 	// +optional
 	IP string `json:"ip,omitempty"`
 	// IPFrom takes the address from the machine, or both.
 	// +optional
 	IPFrom *MachineValue `json:"ipFrom,omitempty"`
 	// AdvertiseAddress is the address of the API server and the etcd of a control plane, in the family of the first range of
-	// services. By default the first of ip, or the address of the default route.
+	// services; 0.0.0.0 and :: are the address of the default route of their family. By default the first of ip, or the address of the
+	// default route.
 	// +optional
 	AdvertiseAddress string `json:"advertiseAddress,omitempty"`
 	// AdvertiseAddressFrom takes the address from the machine.
 	// +optional
 	AdvertiseAddressFrom *MachineValue `json:"advertiseAddressFrom,omitempty"`
+	// AdvertisePort is the port of the API server of a control plane, from 1 to 65535. Default 6443.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	AdvertisePort *int64 `json:"advertisePort,omitempty"`
 	// Swap is off to turn swap off, now and at every boot, or keep. With off the lines of /etc/fstab become comments, and no unit of
 	// systemd, swap file or zram turns it on; removing the field does not undo this. In an object of a cluster write "off" with its
 	// quotes. By default swap is kept, with a warning where the cluster decides whether the kubelet starts with it.
@@ -1473,6 +1483,14 @@ type LocalEtcd struct {
 	// +optional
 	// +listType=atomic
 	Env []EnvironmentVariable `json:"env,omitempty"`
+	// ServerCertificateSANs are further names and addresses in the certificate with which etcd serves clients.
+	// +optional
+	// +listType=atomic
+	ServerCertificateSANs []string `json:"serverCertificateSANs,omitempty"`
+	// PeerCertificateSANs are further names and addresses in the certificate with which etcd serves its other members.
+	// +optional
+	// +listType=atomic
+	PeerCertificateSANs []string `json:"peerCertificateSANs,omitempty"`
 	// Image replaces the image.
 	// +optional
 	Image *ComponentImage `json:"image,omitempty"`
@@ -1553,7 +1571,7 @@ type HostVolume struct {
 // NodeFile is a file that is written to the machine. It has exactly one of content and secretContent.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.content), has(self.secretContent)].exists_one(x, x)",message="must have exactly one of content and secretContent"
-// +kubebuilder:validation:XValidation:rule="!has(self.secretContent) || !(has(self.mode) && size(self.mode) > 0) || self.mode.endsWith('0')",message="mode gives others access to a secret",fieldPath=".mode"
+// +kubebuilder:validation:XValidation:rule="!has(self.secretContent) || !(has(self.mode) && size(self.mode) > 0) || self.mode.endsWith('0') || self.mode.endsWith('4')",message="mode lets others change or run a secret",fieldPath=".mode"
 type NodeFile struct {
 	// Path is an absolute path other than those that the provider, kubeadm and the kubelet write.
 	// +required
@@ -1562,7 +1580,8 @@ type NodeFile struct {
 	// Content is the content.
 	// +optional
 	Content *string `json:"content,omitempty"`
-	// SecretContent is the content if it is confidential. Its default mode is 0600; one that gives others access is refused.
+	// SecretContent is the content if it is confidential. Its default mode is 0600. A mode with which every user of the machine can
+	// read it is a warning; one with which they can change it is refused.
 	// +optional
 	SecretContent *SecretValue `json:"secretContent,omitempty"`
 	// Encoding is base64 if the content is; by default it is text.

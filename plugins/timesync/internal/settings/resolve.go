@@ -22,8 +22,8 @@ const (
 	maxKeyID         = 65535
 	maxPoolSources   = 16
 
-	// What every daemon accepts.
-	minKeyBytes, maxKeyBytes = 8, 32
+	// shortKeyBytes is the length below which a key is easy to guess, maxKeyBytes the one whose digits fit in a line of chronyd.
+	shortKeyBytes, maxKeyBytes = 8, 1000
 )
 
 // The defaults of waitForSync.
@@ -47,6 +47,10 @@ type resolver struct {
 
 func (r *resolver) refuse(field document.Path, message, hint string) {
 	r.violations = append(r.violations, sdk.Violation{Field: string(field), Message: message, Hint: hint})
+}
+
+func (r *resolver) warn(field document.Path, message string) {
+	r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(field), Message: message})
 }
 
 // Resolve returns the settings of a document, with the lines that its providerConfig adds, or all of its violations. Its result
@@ -76,7 +80,7 @@ func Resolve(doc v1alpha1.Timesync, lines ...Line) (Settings, []sdk.Violation) {
 	for _, l := range lines {
 		r.line(l)
 	}
-	r.leapSeconds()
+	r.leapSeconds(spec.MixedLeapSeconds)
 	return r.result, r.violations
 }
 
@@ -198,7 +202,7 @@ func (r *resolver) interval(exponent *int, field document.Path) {
 	}
 }
 
-// keyBytes returns the number of bytes of a key by its type; 0 means any from minKeyBytes to maxKeyBytes.
+// keyBytes returns the number of bytes of a key by its type; 0 means any up to maxKeyBytes.
 func keyBytes() map[string]int {
 	return map[string]int{"MD5": 0, "SHA1": 0, "SHA256": 0, "SHA384": 0, "SHA512": 0, "AES128": 16, "AES256": 32}
 }
@@ -218,8 +222,10 @@ func (r *resolver) key(k v1alpha1.TimeKey, field document.Path) *Key {
 		r.refuse(field.Field("value"), err.Error(), "")
 	case length > 0 && len(value) != length:
 		r.refuse(field.Field("value"), fmt.Sprintf("a key of type %s has %d bytes", k.Type, length), "")
-	case len(value) < minKeyBytes || len(value) > maxKeyBytes:
-		r.refuse(field.Field("value"), fmt.Sprintf("must have from %d to %d bytes", minKeyBytes, maxKeyBytes), "")
+	case len(value) == 0 || len(value) > maxKeyBytes:
+		r.refuse(field.Field("value"), fmt.Sprintf("must have from 1 to %d bytes", maxKeyBytes), "")
+	case len(value) < shortKeyBytes:
+		r.warn(field.Field("value"), fmt.Sprintf("is easy to guess: it has less than %d bytes; share a longer key with the server", shortKeyBytes))
 	}
 	if other, ok := r.keys[k.ID]; ok && (other.Type != k.Type || !bytes.Equal(other.Value.Reveal(), k.Value.Reveal())) {
 		r.refuse(field.Field("id"), "is the id of another key at "+other.Field, "give each key an id of its own")
@@ -270,10 +276,16 @@ func (r *resolver) makeStep(m *v1alpha1.MakeStep, field document.Path) {
 	if m == nil {
 		return
 	}
-	if m.Limit < 1 && m.Limit != -1 {
-		r.refuse(field.Field("limit"), "must be at least 1, or -1 for no limit", "to keep the daemon's own rule, remove makeStep")
+	limit := -1
+	switch {
+	case m.Limit == nil:
+		r.refuse(field.Field("limit"), "is required", "write 3 for the first updates alone, -1 for no limit, or 0 for no step at all")
+	case *m.Limit < -1:
+		r.refuse(field.Field("limit"), "must be a number of updates, 0 for none, or -1 for no limit", "to keep the daemon's own rule, remove makeStep")
+	default:
+		limit = *m.Limit
 	}
-	r.result.MakeStep = &MakeStep{Threshold: r.positive(m.Threshold, field.Field("threshold")), Limit: m.Limit}
+	r.result.MakeStep = &MakeStep{Threshold: r.positive(m.Threshold, field.Field("threshold")), Limit: limit}
 }
 
 func (r *resolver) wait(w *v1alpha1.WaitForSync, field document.Path) {
@@ -291,26 +303,29 @@ func (r *resolver) wait(w *v1alpha1.WaitForSync, field document.Path) {
 }
 
 // leapSeconds refuses sources that differ by up to a second for a day when a leap second is inserted.
-func (r *resolver) leapSeconds() {
+func (r *resolver) leapSeconds(mixed bool) {
 	var smeared *Source
 	for i, s := range r.result.Sources {
 		if smears(s.Address) {
 			smeared, r.result.Smeared = &r.result.Sources[i], true
 		}
 	}
-	if smeared == nil {
+	if smeared == nil || mixed {
 		return
 	}
-	const hint = "use sources of one kind: their times differ by up to half a second around a leap second"
+	const hint = "use sources of one kind: their times differ by up to half a second around a leap second; or accept that with spec.mixedLeapSeconds"
+	if r.result.KeepDistributionSources {
+		r.warn("spec.keepDistributionSources", "keeps sources that may insert leap seconds, and "+smeared.Field+" spreads them over a day: "+
+			"remove it, or set spec.mixedLeapSeconds")
+	}
 	for _, s := range r.result.Sources {
 		switch {
 		case smears(s.Address):
 		case insertsLeapSeconds(s.Address):
 			r.refuse(document.Path(s.Field), "inserts leap seconds, and "+smeared.Field+" spreads them over a day", hint)
 		default:
-			r.result.Warnings = append(r.result.Warnings, sdk.Warning{
-				Field: s.Field, Message: "must spread leap seconds over a day as " + smeared.Field + " does, or both differ around a leap second",
-			})
+			r.warn(document.Path(s.Field), "must spread leap seconds over a day as "+smeared.Field+" does, or both differ around a leap second; "+
+				"spec.mixedLeapSeconds accepts that")
 		}
 	}
 	for _, c := range r.result.RefClocks {

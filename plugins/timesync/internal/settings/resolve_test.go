@@ -3,6 +3,7 @@ package settings_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,7 +76,10 @@ func TestRefused(t *testing.T) {
 		"same address":        {`{"servers":[{"address":"2001:db8::1"},{"address":"2001:DB8:0::1"}]}`, "spec.servers[1].address: is the same source as spec.servers[0].address"},
 		"profile's address":   {`{"profile":"aws","servers":[{"address":"169.254.169.123"}]}`, "spec.servers[0].address: is the same source as spec.profile"},
 		"same id":             {`{"servers":[{"address":"a","key":{"id":1,` + k + `}},{"address":"b","key":{"id":1,"type":"MD5","value":{"value":"c4n4ry-8"}}}]}`, "spec.servers[1].key.id: is the id of another key at spec.servers[0].key"},
-		"short key":           {`{"servers":[{"address":"a","key":{"id":1,"type":"SHA1","value":{"value":"c4n4ry"}}}]}`, "spec.servers[0].key.value: must have from 8 to 32 bytes"},
+		"empty key":           {`{"servers":[{"address":"a","key":{"id":1,"type":"SHA1","value":{"value":"HEX:"}}}]}`, "spec.servers[0].key.value: must have from 1 to 1000 bytes"},
+		"long key":            {`{"servers":[{"address":"a","key":{"id":1,"type":"SHA1","value":{"value":"` + strings.Repeat("c4n4ry-8", 126) + `"}}}]}`, "spec.servers[0].key.value: must have from 1 to 1000 bytes"},
+		"step without limit":  {`{"makeStep":{"threshold":"1s"}}`, "spec.makeStep.limit: is required"},
+		"negative limit":      {`{"makeStep":{"threshold":"1s","limit":-2}}`, "spec.makeStep.limit: must be a number of updates, 0 for none, or -1 for no limit"},
 		"length of AES":       {`{"servers":[{"address":"a","key":{"id":1,"type":"AES256","value":{"value":"c4n4ry-8"}}}]}`, "spec.servers[0].key.value: a key of type AES256 has 32 bytes"},
 		"odd digits":          {`{"servers":[{"address":"a","key":{"id":1,"type":"SHA1","value":{"value":"HEX:c4c4c"}}}]}`, "spec.servers[0].key.value: must have an even number of hexadecimal digits after the prefix HEX"},
 		"blank in key":        {`{"servers":[{"address":"a","key":{"id":1,"type":"SHA1","value":{"value":"c4n4ry 8"}}}]}`, "spec.servers[0].key.value: must have printable ASCII characters"},
@@ -93,6 +97,30 @@ func TestRefused(t *testing.T) {
 			assert.Contains(t, violations[0].Field+": "+violations[0].Message, c.want)
 			assert.NotContains(t, fmt.Sprint(violations), "c4n4ry")
 		})
+	}
+}
+
+// TestWarned: what works as written and is seldom meant has a warning, and the document can accept it.
+func TestWarned(t *testing.T) {
+	t.Parallel()
+	const smeared = `"servers":[{"address":"time.google.com"},{"address":"ntp1.example.com"}]`
+	for spec, want := range map[string]string{
+		`{` + smeared + `}`: "spec.servers[1]",
+		`{` + smeared + `,"keepDistributionSources":true}`:                                                                       "spec.keepDistributionSources spec.servers[1]",
+		`{` + smeared + `,"keepDistributionSources":true,"mixedLeapSeconds":true}`:                                               "",
+		`{"mixedLeapSeconds":true,"profile":"gcp","pools":[{"address":"pool.ntp.org"}]}`:                                         "",
+		`{"servers":[{"address":"a","key":{"id":1,"type":"MD5","value":{"value":"c4n4ry"}}}]}`:                                   "spec.servers[0].key.value",
+		`{"servers":[{"address":"a","key":{"id":1,"type":"SHA512","value":{"value":"` + strings.Repeat("c4n4ry-8", 8) + `"}}}]}`: "",
+		`{"makeStep":{"threshold":"1s","limit":0}}`:                                                                              "",
+	} {
+		s, violations := settings.Resolve(document(t, spec))
+		require.Empty(t, violations, spec)
+		var fields []string
+		for _, w := range s.Warnings {
+			fields = append(fields, w.Field)
+		}
+		assert.Equal(t, want, strings.Join(fields, " "), spec)
+		assert.NotContains(t, fmt.Sprint(s.Warnings), "c4n4ry")
 	}
 }
 

@@ -116,7 +116,7 @@ type RefClock struct {
 	Field string
 }
 
-// MakeStep says when the clock is stepped. Limit is -1 for no limit.
+// MakeStep says when the clock is stepped. Limit is -1 for no limit, and 0 for no step.
 type MakeStep struct {
 	Threshold time.Duration
 	Limit     int

@@ -78,6 +78,7 @@ func bounds() map[string][]bound {
 		"RefClock.poll":          between(-6, 24),
 		"RefClock.offset":        text(offset),
 		"MakeStep.threshold":     text(duration),
+		"MakeStep.limit":         least(-1),
 		"WaitForSync.timeout":    text(duration),
 		"WaitForSync.maxOffset":  text(duration),
 		"SysctlSpec.profiles":    values("kubernetes", "kubernetes-ipv6", "kubelet-protect-defaults"),
@@ -127,6 +128,7 @@ func nodeBounds() map[string][]bound {
 		"Kubelet.maxPods":                            least(1),
 		"KubeProxy.mode":                             values("iptables", "ipvs", "nftables"),
 		"Discovery.caCertHashes":                     text(`sha256:[0-9a-fA-F]{64}`),
+		"KubernetesNodeRegistration.advertisePort":   between(1, 65535),
 		"LocalEtcd.dataDir":                          text(absolute),
 		"ExternalEtcd.endpoints":                     filledList(),
 		"HostVolume.name":                            text(label),
@@ -223,7 +225,6 @@ func rules() map[string][]rule {
 			excludes("key", "nts"),
 			{"!({minPoll} && {maxPoll}) || self.minPoll <= self.maxPoll", "maxPoll must be at least minPoll", "maxPoll"},
 		},
-		"MakeStep": {{"self.limit == -1 || self.limit >= 1", "limit must be at least 1, or -1 for no limit", "limit"}},
 		"DomainJoinSpec": {
 			excludes("oneTimePassword", "credentials"),
 			excludes("offlineJoinBlob", "credentials", "oneTimePassword"),
@@ -248,7 +249,7 @@ func rules() map[string][]rule {
 		"ExternalEtcd":               {{"{cert} == {key}", "cert and key require each other", "key"}},
 		"NodeFile": {
 			exactlyOne("content", "secretContent"),
-			{"!{secretContent} || !{mode} || self.mode.endsWith('0')", "mode gives others access to a secret", "mode"},
+			{"!{secretContent} || !{mode} || self.mode.endsWith('0') || self.mode.endsWith('4')", "mode lets others change or run a secret", "mode"},
 		},
 	}
 }

@@ -14,7 +14,7 @@ import (
 func (c *checker) ports(context.Context) error {
 	want := []int{10250}
 	if c.s.ControlPlane() {
-		want = append(want, 6443, 10257, 10259)
+		want = append(want, c.s.Port(), 10257, 10259)
 		if c.s.Spec.Etcd == nil || c.s.Spec.Etcd.External == nil {
 			want = append(want, 2379, 2380)
 		}

@@ -106,6 +106,8 @@ func (r *renderer) etcd(want v1alpha1.Etcd) object {
 	o.put("dataDir", l.DataDir)
 	o.put("extraArgs", r.arguments(l.Args))
 	o.put("extraEnvs", l.Env)
+	o.put("serverCertSANs", l.ServerCertificateSANs)
+	o.put("peerCertSANs", l.PeerCertificateSANs)
 	maps.Copy(o, image(l.Image))
 	return object{"local": o}
 }

@@ -40,10 +40,17 @@ func (r *renderer) inWorkDir(name string) string {
 
 // endpoint is the address of the API server of this node, nil for the choice of kubeadm.
 func (r *renderer) endpoint() any {
-	if !r.s.Advertised.IsValid() {
+	o := object{}
+	if r.s.Advertised.IsValid() {
+		o["advertiseAddress"] = r.s.Advertised.String()
+	}
+	if port := r.s.Spec.Node.AdvertisePort; port != nil {
+		o["bindPort"] = *port
+	}
+	if len(o) == 0 {
 		return nil
 	}
-	return object{"advertiseAddress": r.s.Advertised.String()}
+	return o
 }
 
 func (r *renderer) registration() object {

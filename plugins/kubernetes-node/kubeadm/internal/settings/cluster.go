@@ -17,10 +17,7 @@ func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	r.subnets(at, c)
 	r.matches(at+".imageRepository", c.ImageRepository, repository, "is not HOST/PATH", "write it like registry.example.com/kubernetes")
 	r.componentImage(at+".dnsImage", c.DNSImage, "v1.12.1")
-	for i, name := range c.CertificateSANs {
-		ip, err := netip.ParseAddr(name)
-		r.refuse((err != nil || ip.Zone() != "") && (len(name) > 253 || !wildcard.MatchString(name)), (at + ".certificateSANs").Index(i), "is neither a DNS name nor an IP address", "write a name in lower case, such as api.example.com")
-	}
+	r.subjects(at+".certificateSANs", c.CertificateSANs)
 	if c.CertificatesDir != "" {
 		r.directoryPath(at+".certificatesDir", c.CertificatesDir)
 	}
@@ -28,6 +25,14 @@ func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	r.duration(at+".certificateValidity", c.CertificateValidity)
 	r.duration(at+".caCertificateValidity", c.CACertificateValidity)
 	r.spec.Cluster.CertificatesDir = cmp.Or(c.CertificatesDir, DefaultCertificatesDir)
+}
+
+// subjects refuses what a certificate cannot have as the name of its subject.
+func (r *resolver) subjects(at document.Path, names []string) {
+	for i, name := range names {
+		ip, err := netip.ParseAddr(name)
+		r.refuse((err != nil || ip.Zone() != "") && (len(name) > 253 || !wildcard.MatchString(name)), at.Index(i), "is neither a DNS name nor an IP address", "write a name in lower case, such as api.example.com")
+	}
 }
 
 // kubeadm checks the fields that steer kubeadm itself.

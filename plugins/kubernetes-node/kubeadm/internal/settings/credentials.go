@@ -130,6 +130,8 @@ func (r *resolver) etcd(at document.Path, e *v1alpha1.Etcd) {
 		}
 		r.arguments(at+".local.args", l.Args)
 		r.environment(at+".local.env", l.Env)
+		r.subjects(at+".local.serverCertificateSANs", l.ServerCertificateSANs)
+		r.subjects(at+".local.peerCertificateSANs", l.PeerCertificateSANs)
 		r.componentImage(at+".local.image", l.Image, "3.6.5-0")
 	}
 	if e.External != nil {

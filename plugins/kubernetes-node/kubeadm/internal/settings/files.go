@@ -57,7 +57,10 @@ func (r *resolver) mode(at document.Path, f v1alpha1.NodeFile) fs.FileMode {
 	}
 	bits, err := v1alpha1.ParseMode(text)
 	r.invalid(err, at+".mode", `write permission bits in octal, such as "0640", which is 416 in decimal`)
-	r.refuse(f.SecretContent != nil && bits&0o007 != 0, at+".mode", "lets every user of the machine read or change a secret", `use "0600" or "0640"`)
+	r.refuse(f.SecretContent != nil && bits&0o003 != 0, at+".mode", "lets every user of the machine change or run a secret", `use "0600" or "0640"`)
+	if f.SecretContent != nil && bits&0o004 != 0 {
+		r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(at + ".mode"), Message: "lets every user of the machine read a secret; use 0600 or 0640 if nothing else needs it"})
+	}
 	r.refuse(r.result.Windows && f.Mode != "", at+".mode", "Windows has no such mode", "remove it")
 	return bits
 }

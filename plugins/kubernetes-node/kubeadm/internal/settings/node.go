@@ -47,6 +47,7 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 	}
 	r.defaultName(at)
 	r.advertised(at)
+	r.refuse(n.AdvertisePort != nil && (*n.AdvertisePort < 1 || *n.AdvertisePort > 65535), at+".advertisePort", "must be from 1 to 65535", "")
 	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
 		r.labelKey((at + ".labels").Key(key), key)
 		r.labelValue((at + ".labels").Key(key), n.Labels[key])

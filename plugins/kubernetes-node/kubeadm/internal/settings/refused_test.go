@@ -18,7 +18,7 @@ func refusals() map[string]string {
 		i, j, w = initSpec, joinSpec, workerSpec
 		network = "must be a network"
 		address = "must be HOST:PORT"
-		special = "must not be a loopback, link-local, multicast or unspecified address"
+		special = "must not be a loopback, link-local or multicast address, and unspecified only alone"
 		path    = "must be an absolute path in its shortest form"
 		dns     = "must be a DNS name: at most 253 lower-case letters, digits, dots and -"
 	)
@@ -52,17 +52,20 @@ func refusals() map[string]string {
 		// node
 		i + "node: {name: A, ip: a, providerID: 'a b'}": "spec.node.name: " + dns + "\nspec.node.ip: must be an IP address, or two of different families separated by a comma\n" +
 			"spec.node.providerID: must have from 1 to 512 printable characters without blanks",
-		i + "node: {ip: '192.0.2.1,192.0.2.2'}": "spec.node.ip: has two addresses of one family",
-		i + "node: {ip: '0.0.0.0'}":             "spec.node.ip: " + special,
-		i + "node: {ip: '192.0.2.1,fe80::1'}":   "spec.node.ip: " + special,
-		w + "node: {ip: '127.0.0.1'}":           "spec.node.ip: " + special,
-		i + "node: {ip: '2001:db8::1'}":         "spec.node.ip: is of another family than the first of the default of spec.cluster.serviceSubnets, 10.96.0.0/12, with which the API server does not start",
+		i + "node: {ip: '192.0.2.1,192.0.2.2'}":         "spec.node.ip: has two addresses of one family",
+		i + "node: {ip: '0.0.0.0', advertisePort: 443}": "",
+		i + "node: {ip: '0.0.0.0,::'}":                  "spec.node.ip: " + special,
+		i + "node: {advertisePort: 0}":                  "spec.node.advertisePort: must be from 1 to 65535",
+		w + "node: {advertisePort: 8443}":               only("controlPlaneInit or controlPlaneJoin", "node.advertisePort"),
+		i + "node: {ip: '192.0.2.1,fe80::1'}":           "spec.node.ip: " + special,
+		w + "node: {ip: '127.0.0.1'}":                   "spec.node.ip: " + special,
+		i + "node: {ip: '2001:db8::1'}":                 "spec.node.ip: is of another family than the first of the default of spec.cluster.serviceSubnets, 10.96.0.0/12, with which the API server does not start",
 		i + "node: {ip: '2001:db8::1,192.0.2.1'}\ncluster: {serviceSubnets: [10.96.0.0/16, '2001:db8:1::/112']}":  "spec.node.ip: is of another family than the first of spec.cluster.serviceSubnets, with which the API server does not start",
 		i + "node: {ip: '2001:db8::1', advertiseAddress: 192.0.2.1}":                                              "",
 		i + "node: {ip: '192.0.2.1', advertiseAddress: '2001:db8::1'}":                                            "spec.node.advertiseAddress: is of another family than the first of the default of spec.cluster.serviceSubnets, 10.96.0.0/12, with which the API server does not start",
 		i + "node: {advertiseAddress: '127.0.0.1'}":                                                               "",
 		i + "node: {advertiseAddress: '192.0.2.1,2001:db8::1'}":                                                   "spec.node.advertiseAddress: must be one IP address",
-		i + "node: {advertiseAddress: '169.254.1.1'}":                                                             "spec.node.advertiseAddress: must not be a link-local, multicast or unspecified address",
+		i + "node: {advertiseAddress: '169.254.1.1'}":                                                             "spec.node.advertiseAddress: must not be a link-local or multicast address",
 		j + "node: {ip: '2001:db8::1', advertiseAddress: '2001:db8::2', advertiseAddressFrom: {interface: eth0}}": "spec.node.advertiseAddressFrom: is given as well as spec.node.advertiseAddress",
 		j + "node: {advertiseAddressFrom: {interface: eth0, family: 'ipv4,ipv6'}}":                                "spec.node.advertiseAddressFrom.family: is two families, and the field is one address",
 		w + "node: {advertiseAddress: 192.0.2.1, advertiseAddressFrom: {interface: eth0}}":                        only("controlPlaneInit or controlPlaneJoin", "node.advertiseAddress", "node.advertiseAddressFrom") + "\nspec.node.advertiseAddressFrom: is given as well as spec.node.advertiseAddress",
@@ -132,8 +135,8 @@ func refusals() map[string]string {
 		i + "scheduler: {args: [{name: v, value: \"a\\nb\"}], volumes: [{name: A, hostPath: a, mountPath: b, pathType: c}, {name: b, hostPath: /b}, {name: b, hostPath: /b}], image: a}": "spec.scheduler.args[0].value: has control characters\nspec.scheduler.image: is not the reference of an image\nspec.scheduler.volumes[0].name: is not a DNS label\n" +
 			"spec.scheduler.volumes[0].hostPath: " + path + "\nspec.scheduler.volumes[0].mountPath: " + path + "\nspec.scheduler.volumes[0].pathType: is not a value of this field\nspec.scheduler.volumes[2].name: is the same as spec.scheduler.volumes[1].name",
 		// files, static pods, patches
-		i + "files: [{path: /a, content: a, secretContent: {value: b}}, {path: /b}, {path: c, content: a}, {path: /a, content: a}, {path: /d, secretContent: {value: c4n4ry!}, encoding: base64, mode: '0644'}]": "spec.files[0]: must have exactly one of content and secretContent\nspec.files[1]: must have exactly one of content and secretContent\nspec.files[2].path: " + path + "\n" +
-			"spec.files[3].path: is the same as spec.files[0].path\nspec.files[4].secretContent: is not valid base64\nspec.files[4].mode: lets every user of the machine read or change a secret",
+		i + "files: [{path: /a, content: a, secretContent: {value: b}}, {path: /b}, {path: c, content: a}, {path: /a, content: a}, {path: /d, secretContent: {value: c4n4ry!}, encoding: base64, mode: '0646'}]": "spec.files[0]: must have exactly one of content and secretContent\nspec.files[1]: must have exactly one of content and secretContent\nspec.files[2].path: " + path + "\n" +
+			"spec.files[3].path: is the same as spec.files[0].path\nspec.files[4].secretContent: is not valid base64\nspec.files[4].mode: lets every user of the machine change or run a secret",
 		i + "files: [{path: /a/b, content: a}, {path: /a, content: a}, {path: /a/b/c, content: a}, {path: /a/bc, content: a}]": "spec.files[1].path: excludes spec.files[0].path: one of the two is below the other\n" +
 			"spec.files[2].path: excludes spec.files[1].path: one of the two is below the other\nspec.files[3].path: excludes spec.files[1].path: one of the two is below the other",
 		i + "files: [{path: /a/" + strings.Repeat("x", 256) + "/b, content: a}]": "spec.files[0].path: has a name of more than 255 bytes",

@@ -98,6 +98,14 @@ type Mode struct {
 // ControlPlane reports whether the node is a control plane.
 func (s Settings) ControlPlane() bool { return s.Spec.Role != Worker }
 
+// Port is the port of the API server of a control plane.
+func (s Settings) Port() int {
+	if port := s.Spec.Node.AdvertisePort; port != nil {
+		return *port
+	}
+	return 6443
+}
+
 // EtcdFile returns the path of a certificate for an external etcd: ca.crt, client.crt or client.key.
 func (s Settings) EtcdFile(name string) string {
 	return s.Spec.Cluster.CertificatesDir + "/external-etcd/" + name

@@ -130,8 +130,9 @@ func addressesOf(text string) ([]netip.Addr, error) {
 			return nil, errors.New("must be an IP address, or two of different families separated by a comma")
 		case ip.Zone() != "" || ip.Is4In6():
 			return nil, errors.New(notPlain)
+		case ip.IsUnspecified() && part == text: // the kubelet takes the address of the default route of its family
 		case !ip.IsGlobalUnicast(): // the kubelet does not register a node with one: validateNodeIP
-			return nil, errors.New("must not be a loopback, link-local, multicast or unspecified address")
+			return nil, errors.New("must not be a loopback, link-local or multicast address, and unspecified only alone")
 		case len(all) == 2, len(all) == 1 && all[0].Is4() == ip.Is4():
 			return nil, errors.New("has two addresses of one family")
 		}

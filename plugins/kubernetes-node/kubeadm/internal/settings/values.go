@@ -33,7 +33,8 @@ func (r *resolver) acceptIP(text string) (err error) {
 	return err
 }
 
-// acceptAdvertised accepts what kubeadm does, to which a loopback address means a global address of the interface lo.
+// acceptAdvertised accepts what kubeadm does, to which a loopback address means a global address of the interface lo, and an unspecified
+// one the address of the default route of its family.
 func (r *resolver) acceptAdvertised(text string) error {
 	ip, err := netip.ParseAddr(text)
 	switch {
@@ -41,8 +42,8 @@ func (r *resolver) acceptAdvertised(text string) error {
 		return errors.New("must be one IP address")
 	case ip.Zone() != "" || ip.Is4In6():
 		return errors.New(notPlain)
-	case !ip.IsGlobalUnicast() && !ip.IsLoopback():
-		return errors.New("must not be a link-local, multicast or unspecified address")
+	case !ip.IsGlobalUnicast() && !ip.IsLoopback() && !ip.IsUnspecified():
+		return errors.New("must not be a link-local or multicast address")
 	}
 	r.result.Advertised = ip
 	return nil
