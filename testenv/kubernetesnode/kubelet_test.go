@@ -58,13 +58,16 @@ func TestKubeletConfiguration(t *testing.T) {
 	}
 }
 
-// TestFieldsOfConfigurations: the table of fields is that of the sources of Kubernetes, which are downloaded into the module cache.
-func TestFieldsOfConfigurations(t *testing.T) {
+// TestTablesOfKubernetes: the tables of fields and of feature gates are those of the sources of Kubernetes, which are downloaded into the
+// module cache.
+func TestTablesOfKubernetes(t *testing.T) {
 	t.Parallel()
 	needs.Tier(t, needs.Cluster)
-	want, err := os.ReadFile("../../plugins/kubernetes-node/kubeadm/internal/settings/fields.txt")
-	require.NoError(t, err)
-	got, err := exec.CommandContext(t.Context(), "go", "run", "../tools/cmd/fields").Output()
-	require.NoError(t, err)
-	assert.Equal(t, string(want), string(got), "write it with go run ./testenv/tools/cmd/fields")
+	for table, args := range map[string][]string{"fields.txt": nil, "gates.txt": {"gates"}} {
+		want, err := os.ReadFile("../../plugins/kubernetes-node/kubeadm/internal/settings/" + table)
+		require.NoError(t, err)
+		got, err := exec.CommandContext(t.Context(), "go", append([]string{"run", "../tools/cmd/fields"}, args...)...).Output()
+		require.NoError(t, err)
+		assert.Equal(t, string(want), string(got), "write it with go run ./testenv/tools/cmd/fields %v", args)
+	}
 }

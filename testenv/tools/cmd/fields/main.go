@@ -1,7 +1,9 @@
-// Command fields prints the fields of the configurations of the kubelet and of kube-proxy, with their types, for the releases of Kubernetes
-// that the plugin kubeadm supports. It reads the sources of Kubernetes from the module cache, into which it downloads them.
+// Command fields prints the fields of the configurations of the kubelet and of kube-proxy, with their types, or the feature gates, of the
+// releases of Kubernetes that the plugin kubeadm supports. It reads the sources of Kubernetes from the module cache, into which it downloads
+// them.
 //
 //	go run ./testenv/tools/cmd/fields > plugins/kubernetes-node/kubeadm/internal/settings/fields.txt
+//	go run ./testenv/tools/cmd/fields gates > plugins/kubernetes-node/kubeadm/internal/settings/gates.txt
 package main
 
 import (
@@ -46,13 +48,17 @@ func releases() []release {
 }
 
 func main() {
+	run := fields
+	if slices.Equal(os.Args[1:], []string{"gates"}) {
+		run = gates
+	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "fields:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func fields() error {
 	since, last := map[string]int{}, map[string]int{} // by kind, path and type
 	for _, r := range releases() {
 		s := source{release: r, packages: map[string]map[string]ast.Expr{}}
@@ -95,6 +101,25 @@ func (s source) types(in string) (map[string]ast.Expr, error) {
 	if module == "kube-proxy" {
 		version = s.proxy
 	}
+	files, err := parse(module, version, dir)
+	if err != nil {
+		return nil, err
+	}
+	types := map[string]ast.Expr{}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if t, ok := n.(*ast.TypeSpec); ok {
+				types[t.Name.Name] = t.Type
+			}
+			return true
+		})
+	}
+	s.packages[in] = types
+	return types, nil
+}
+
+// parse returns the files of a package of a module of Kubernetes, without its tests.
+func parse(module, version, dir string) ([]*ast.File, error) {
 	command := exec.CommandContext(context.Background(), "go", "mod", "download", "-json", "k8s.io/"+module+"@"+version)
 	command.Dir = os.TempDir()
 	out, err := command.Output()
@@ -106,7 +131,7 @@ func (s source) types(in string) (map[string]ast.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	types := map[string]ast.Expr{}
+	var files []*ast.File
 	for _, entry := range entries {
 		if !strings.HasSuffix(entry.Name(), ".go") || strings.HasSuffix(entry.Name(), "_test.go") {
 			continue
@@ -115,15 +140,9 @@ func (s source) types(in string) (map[string]ast.Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if t, ok := n.(*ast.TypeSpec); ok {
-				types[t.Name.Name] = t.Type
-			}
-			return true
-		})
+		files = append(files, file)
 	}
-	s.packages[in] = types
-	return types, nil
+	return files, nil
 }
 
 // special are types with a form of their own in JSON, and those whose rules are not of a configuration.

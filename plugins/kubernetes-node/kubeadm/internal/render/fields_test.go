@@ -21,7 +21,7 @@ import (
 func withoutEffect() map[string]string {
 	return map[string]string{
 		"spec.provider":                            "selects the plugin",
-		"spec.providerConfig":                      "has no field",
+		"spec.providerConfig":                      "is free, see kubeadmconfig.txt",
 		"spec.kubernetesVersion":                   "is compared with the programs when a node joins",
 		"spec.cluster.name":                        "identifies the cluster when a node joins",
 		"spec.node.ipFrom.interface":               "depends on the machine, see the tests of settings",

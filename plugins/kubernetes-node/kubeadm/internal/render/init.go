@@ -41,14 +41,21 @@ func (r *renderer) cluster() object {
 	network.put("podSubnet", strings.Join(c.PodSubnets, ","))
 	network.put("serviceSubnet", strings.Join(c.ServiceSubnets, ","))
 	o["networking"] = network
+	gates := object{}
+	for name, on := range r.s.FeatureGates {
+		gates[name] = on
+	}
 	if r.legacy {
 		if c.KeyAlgorithm == "ECDSA-P256" {
-			o["featureGates"] = object{"PublicKeysECDSA": true}
+			gates["PublicKeysECDSA"] = true
 		}
 	} else {
 		o.put("encryptionAlgorithm", c.KeyAlgorithm)
 		o.put("certificateValidityPeriod", c.CertificateValidity)
 		o.put("caCertificateValidityPeriod", c.CACertificateValidity)
+	}
+	if len(gates) > 0 {
+		o["featureGates"] = gates
 	}
 	for _, component := range settings.Components(r.s.Spec) {
 		if fields := r.controlPlane(component.Want); len(fields) > 0 {

@@ -51,6 +51,9 @@ func (r *renderer) unsupported() {
 		since := map[string]int{"corednsdeployment": 31, "kubeproxydaemonset": 37}[p.Target]
 		all = append(all, setting{document.Path("spec.patches").Index(i) + ".target", true, since})
 	}
+	if spec.Role == settings.Init {
+		r.violations = append(r.violations, r.s.KubeadmGates(r.kubeadm.Minor)...)
+	}
 	for _, f := range all {
 		if f.given && f.since > r.kubeadm.Minor {
 			r.violations = append(r.violations, sdk.Violation{

@@ -56,6 +56,8 @@ type inspection struct {
 	found func(at document.Path, message, hint string)
 	// check says what is wrong with a value of the right type at a path of the table, or with a key at {key}, "" for nothing.
 	check func(path string, value any) (message, hint string)
+	// gate gets each feature gate of the document.
+	gate func(at document.Path, name string, value bool)
 }
 
 // visit inspects a value. path is the path of its field in the table, and at is its path in the document.
@@ -94,6 +96,9 @@ func (i inspection) visit(s *schema, path string, at document.Path, value any) {
 				i.found(at.Key(name), message, hint)
 			}
 			i.visit(s.inside["{}"], path+"{}", at.Key(name), object[name])
+			if value, ok := object[name].(bool); ok && path == "featureGates" {
+				i.gate(at.Key(name), name, value)
+			}
 		case strings.HasPrefix(name, "$"), path == "" && (name == "apiVersion" || name == "kind"): // of a strategic patch
 		case next == nil:
 			i.found(at.Field(name), "is not a field of "+i.kind, s.instead(name))

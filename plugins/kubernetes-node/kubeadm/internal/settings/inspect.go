@@ -12,7 +12,8 @@ import (
 // kubeletFields inspects spec.kubelet.config, and the patches of the kubelet's configuration.
 func (r *resolver) kubeletFields() {
 	minor := r.result.Version.Minor
-	i := inspection{kind: "KubeletConfiguration", minor: minor, check: checkKubelet, found: r.found}
+	kubelets := func(at document.Path, name string, value bool) { r.gate(at, name, value, minor-kubeletsBack) }
+	i := inspection{kind: "KubeletConfiguration", minor: minor, check: checkKubelet, found: r.found, gate: kubelets}
 	s := schemaOf(i.kind)
 	if r.spec.Kubelet != nil {
 		i.visit(s, "", "spec.kubelet.config", objectValue(r.spec.Kubelet.Config))
@@ -20,6 +21,7 @@ func (r *resolver) kubeletFields() {
 	for n, p := range r.spec.Patches {
 		at := document.Path("spec.patches").Index(n) + ".patch"
 		i.found = func(inner document.Path, message, hint string) { r.refuse(true, at, string(inner)+" "+message, hint) }
+		i.gate = func(_ document.Path, name string, value bool) { kubelets(at, name, value) }
 		var operations []operation
 		switch {
 		case p.Type == "json" && json.Unmarshal([]byte(p.Patch), &operations) == nil:
@@ -29,7 +31,10 @@ func (r *resolver) kubeletFields() {
 		}
 	}
 	if r.spec.KubeProxy != nil {
-		i := inspection{kind: "KubeProxyConfiguration", minor: minor, found: r.found, check: func(string, any) (string, string) { return "", "" }}
+		i := inspection{
+			kind: "KubeProxyConfiguration", minor: minor, found: r.found, check: func(string, any) (string, string) { return "", "" },
+			gate: func(at document.Path, name string, value bool) { r.gate(at, name, value, minor) },
+		}
 		i.visit(schemaOf(i.kind), "", "spec.kubeProxy.config", objectValue(r.spec.KubeProxy.Config))
 	}
 	t := together{r, r.result.Kubelet}
@@ -72,6 +77,9 @@ func (r *resolver) operations(at document.Path, all []operation, target string, 
 		d.UseNumber()
 		if d.Decode(&value) == nil {
 			i.visit(s, path, document.Path(*o.Path), value)
+		}
+		if on, ok := value.(bool); ok && path == "featureGates{}" {
+			i.gate("", strings.TrimPrefix(*o.Path, "/featureGates/"), on)
 		}
 	}
 }

@@ -57,6 +57,7 @@ func resolve(m sdk.Machine, spec v1alpha1.KubernetesNodeSpec, addresses func(str
 	r.kubeadm()
 	r.profiles() // before the files, which have fields of their own
 	r.kubeletFields()
+	r.gates()
 	r.files()
 	r.staticPods()
 	r.result.Spec = r.spec
@@ -73,8 +74,12 @@ func resolve(m sdk.Machine, spec v1alpha1.KubernetesNodeSpec, addresses func(str
 }
 
 func (r *resolver) provider() {
-	_, violations := sdk.ProviderConfig[struct{}](r.spec.ProviderConfig)
+	config, violations := sdk.ProviderConfig[struct {
+		// FeatureGates are those of kubeadm itself. A node that joins takes them from the cluster.
+		FeatureGates map[string]bool `json:"featureGates"`
+	}](r.spec.ProviderConfig)
 	r.violations = append(r.violations, violations...)
+	r.result.FeatureGates = config.FeatureGates
 	var err error
 	r.result.Version, err = release.Parse(r.spec.KubernetesVersion)
 	if !r.invalid(err, "spec.kubernetesVersion", "write it like v1.37.1") {

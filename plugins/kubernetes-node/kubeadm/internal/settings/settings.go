@@ -41,6 +41,8 @@ type Settings struct {
 	ProviderID string
 	// Kubelet and KubeProxy are fields of KubeletConfiguration and KubeProxyConfiguration. A nil value removes the field.
 	Kubelet, KubeProxy map[string]any
+	// FeatureGates are those of kubeadm.
+	FeatureGates map[string]bool
 	// Timeouts are spec.timeouts and those that the time limit of the document asks for. kubeadm 1.30 cannot express some of
 	// these, and keeps its own.
 	Timeouts v1alpha1.NodeTimeouts
