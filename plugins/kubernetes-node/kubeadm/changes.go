@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/member"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/ready"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 )
@@ -33,7 +34,14 @@ func (n *node) join() *sdk.Change {
 			if err := n.run(ctx, p, command); err != nil {
 				return errors.Join(err, n.untouched())
 			}
-			return n.end()
+			if err := n.end(); err != nil || n.s.Windows {
+				return err
+			}
+			other, err := ready.InForce(ctx, n.m, n.s)
+			if err == nil && len(other) > 0 {
+				err = sdk.Preconditions(other...)
+			}
+			return err
 		},
 	}
 }

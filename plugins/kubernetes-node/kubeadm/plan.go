@@ -86,6 +86,13 @@ func (n *node) observe(ctx context.Context, result *sdk.Plan) (member.Step, erro
 	if step == member.Nothing {
 		warnings, err = n.changed()
 		result.Warnings = append(result.Warnings, warnings...)
+		if err != nil || n.s.Windows {
+			return step, err
+		}
+		other, err := ready.InForce(ctx, n.m, n.s)
+		for _, v := range other {
+			result.Warn(v.Field, v.Message+"; "+v.Hint)
+		}
 		return step, err
 	}
 	if step == member.Reset {

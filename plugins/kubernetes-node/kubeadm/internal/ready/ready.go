@@ -27,7 +27,7 @@ func Check(ctx context.Context, m sdk.Machine, s settings.Settings, fresh bool) 
 	kubeadm, err := c.programs(ctx)
 	checks := []func(context.Context) error{c.service, c.hostName}
 	if !s.Windows {
-		checks = append(checks, c.runtime, c.swap, c.forwarding, c.disk)
+		checks = append(checks, c.runtime, c.swap, c.forwarding, c.disk, c.overridden)
 	}
 	if fresh && !s.Windows {
 		checks = append(checks, c.ports)

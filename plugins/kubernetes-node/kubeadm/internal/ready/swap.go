@@ -23,7 +23,7 @@ func (c *checker) swap(ctx context.Context) error {
 	fails := c.s.FailSwapOn()
 	state, err := c.m.Services.State(ctx, "kubelet")
 	extra := strings.Join(state.Environment, "\n")
-	for _, name := range []string{"/etc/default/kubelet", "/etc/sysconfig/kubelet"} {
+	for _, name := range variablesOfKubelet() {
 		text, readErr := c.m.FS.ReadFile(name)
 		if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
 			err = errors.Join(err, readErr)
