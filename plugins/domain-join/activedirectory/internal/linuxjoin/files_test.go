@@ -142,6 +142,38 @@ func TestSSSDNamesDomains(t *testing.T) {
 	}
 }
 
+// TestSnippets: a file of the site adds options, and one that decides otherwise than the document, or names domains, is refused by its name.
+func TestSnippets(t *testing.T) {
+	t.Parallel()
+	domain := of(machinetest.New(t), withSSSD).s.Domain
+	section := "[domain/" + domain + "]\n"
+	for name, c := range map[string]struct{ file, text, says string }{
+		"further options":   {"90-site.conf", section + "ldap_id_mapping = false\n[pam]\noffline_credentials_expiration = 2\n", ""},
+		"further services":  {"90-site.conf", "[sssd]\nservices = nss, pam, ssh\n", ""},
+		"later":             {"zz-site.conf", section + "access_provider = simple\n", "/etc/sssd/conf.d/zz-site.conf sets [domain/" + domain + "] access_provider"},
+		"earlier":           {"10-site.conf", section + "access_provider = simple\n", ""},
+		"the same":          {"zz-site.conf", section + "access_provider=ad\n", ""},
+		"domains":           {"10-site.conf", "[sssd]\ndomains = example.net\n", "/etc/sssd/conf.d/10-site.conf names domains"},
+		"hidden":            {".zz.conf", section + "access_provider = simple\n", ""},
+		"another extension": {"zz.conf.bak", section + "access_provider = simple\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := machinetest.New(t)
+			f.Services.Put(sssd, machine.ServiceState{Exists: true})
+			f.WriteFiles(t, map[string]string{"/etc/sssd/conf.d/" + c.file: c.text})
+			err := of(f, withSSSD).planFiles(t.Context(), new(sdk.Plan))
+			if c.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			e := pluginv1.AsError(err)
+			require.Equal(t, pluginv1.CodePrecondition, e.Code)
+			require.Contains(t, e.Violations[0].Message, c.says)
+		})
+	}
+}
+
 // TestSSSD: the service runs with the domain, and is stopped before the file that says so goes.
 func TestSSSD(t *testing.T) {
 	t.Parallel()
