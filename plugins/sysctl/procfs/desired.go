@@ -78,6 +78,8 @@ func resolve(doc v1alpha1.Sysctl, known map[string]profile) (desired, []document
 	r.explicitModules(spec.Field("modules"))
 	r.ignoreMissing()
 	r.routerAdvertisements()
+	r.reversePath()
+	r.localPorts()
 	return desired{
 		name:         doc.Metadata.Name,
 		parameters:   slices.SortedFunc(maps.Values(r.byKey), writingOrder),
@@ -186,9 +188,44 @@ func (r *resolver) routerAdvertisements() {
 		}
 	}
 	if set && p.value != "0" {
-		r.warnings = append(r.warnings, sdk.Warning{Field: p.field, Message: "a machine that forwards IPv6 takes no default route from router advertisements" +
-			" on an interface with accept_ra = 1: set net.ipv6.conf.NAME.accept_ra to 2 where it has to, or to 0 where it has not"})
+		r.warn(p.field, "a machine that forwards IPv6 takes no default route from router advertisements"+
+			" on an interface with accept_ra = 1: set net.ipv6.conf.NAME.accept_ra to 2 where it has to, or to 0 where it has not")
 	}
+}
+
+func (r *resolver) warn(field, message string) {
+	r.warnings = append(r.warnings, sdk.Warning{Field: field, Message: message})
+}
+
+// reversePath warns of a value for all interfaces that is not in force on each: the kernel uses the larger of both, and systemd sets 2 for each
+// interface. Source: kernel documentation, networking/ip-sysctl, rp_filter, and sysctl.d/50-default.conf of systemd.
+func (r *resolver) reversePath() {
+	const conf, filter = "net/ipv4/conf/", "/rp_filter"
+	all, set := r.byKey[conf+"all"+filter]
+	for key := range r.byKey {
+		name, ours := strings.CutPrefix(strings.TrimSuffix(string(key), filter), conf)
+		if ours && strings.HasSuffix(string(key), filter) && name != "all" && name != "default" {
+			return
+		}
+	}
+	if set && all.value != "2" {
+		r.warn(all.field, "each interface uses the larger of this value and its own, which systemd sets to 2: set net.ipv4.conf.NAME.rp_filter of the interfaces that need another one")
+	}
+}
+
+// nodePorts is the default range of the ports of services.
+const firstNodePort, lastNodePort = 30000, 32767
+
+// localPorts warns of connections of the machine that use the ports of services. Source: kernel documentation, networking/ip-sysctl.
+func (r *resolver) localPorts() {
+	p, set := r.byKey["net/ipv4/ip_local_port_range"]
+	_, reserved := r.byKey["net/ipv4/ip_local_reserved_ports"]
+	var first, last int
+	if _, err := fmt.Sscan(p.value, &first, &last); !set || err != nil || reserved || first > lastNodePort || last < firstNodePort {
+		return
+	}
+	r.warn(p.field, fmt.Sprintf("connections of the machine take ports of services, %d to %d: begin with %d, or reserve those in net.ipv4.ip_local_reserved_ports",
+		firstNodePort, lastNodePort, lastNodePort+1))
 }
 
 // writingOrder sorts parameters that reset others first: switching forwarding changes redirects and more, and the values

@@ -205,6 +205,34 @@ func TestWritingOrder(t *testing.T) {
 	}
 }
 
+// TestTraps: a value that is in force and has another effect than its name says gets a warning, which a further parameter ends.
+func TestTraps(t *testing.T) {
+	t.Parallel()
+	for parameters, want := range map[string]string{
+		`"net.ipv4.conf.all.rp_filter":0`:                                                               `spec.parameters["net.ipv4.conf.all.rp_filter"]: each interface uses the larger`,
+		`"net.ipv4.conf.all.rp_filter":1,"net.ipv4.conf.default.rp_filter":1`:                           `spec.parameters["net.ipv4.conf.all.rp_filter"]: each interface uses the larger`,
+		`"net.ipv4.conf.all.rp_filter":1,"net/ipv4/conf/eth0.100/rp_filter":1`:                          "",
+		`"net.ipv4.conf.all.rp_filter":2`:                                                               "",
+		`"net.ipv4.conf.default.rp_filter":0`:                                                           "",
+		`"net.ipv4.ip_local_port_range":"1024 65000"`:                                                   `spec.parameters["net.ipv4.ip_local_port_range"]: connections of the machine take ports of services`,
+		`"net.ipv4.ip_local_port_range":"1024\t65000","net.ipv4.ip_local_reserved_ports":"30000-32767"`: "",
+		`"net.ipv4.ip_local_port_range":"32768 60999"`:                                                  "",
+		`"net.ipv4.ip_local_port_range":"soon"`:                                                         "",
+	} {
+		got, violations := resolve(sysctl(t, `{"parameters":{`+parameters+`}}`), profiles())
+		if len(violations) > 0 {
+			t.Fatalf("%s: %v", parameters, violations)
+		}
+		text := ""
+		for _, w := range got.warnings {
+			text += w.Field + ": " + w.Message
+		}
+		if want == "" && text != "" || !strings.HasPrefix(text, want) {
+			t.Errorf("%s: warned %q, want %q", parameters, text, want)
+		}
+	}
+}
+
 // TestRouterAdvertisements: a machine that forwards IPv6 can lose its default route. A document that names accept_ra gets no warning.
 func TestRouterAdvertisements(t *testing.T) {
 	t.Parallel()
