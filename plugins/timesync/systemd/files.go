@@ -96,9 +96,9 @@ func parse(text []byte) []assignment {
 	return all
 }
 
-// warningsFor returns warnings about the order in which timesyncd uses servers: those of its configuration, then those of
+// warningsOf returns warnings about the order in which timesyncd uses the servers of a document: those of its configuration, then those of
 // links, and fallback servers only without any of these. Source: manager_connect in timesyncd-manager.c.
-func warningsFor(m sdk.Machine, want settings.Settings) ([]sdk.Warning, error) {
+func warningsOf(want settings.Settings) []sdk.Warning {
 	var p sdk.Plan
 	if len(want.Sources) > 0 && len(want.Fallback) > 0 {
 		p.Warn("spec.fallback", "timesyncd never uses these servers, because the document names others; list them in servers")
@@ -106,6 +106,12 @@ func warningsFor(m sdk.Machine, want settings.Settings) ([]sdk.Warning, error) {
 	if len(want.Sources) > 0 && want.KeepDistributionSources {
 		p.Warn("spec.keepDistributionSources", "timesyncd uses one server at a time, and those of other files first")
 	}
+	return p.Warnings
+}
+
+// warningsFor returns warnings about servers of links.
+func warningsFor(m sdk.Machine, want settings.Settings) ([]sdk.Warning, error) {
+	var p sdk.Plan
 	if !want.ReplacesSources() {
 		return p.Warnings, nil
 	}

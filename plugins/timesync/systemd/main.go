@@ -44,6 +44,7 @@ type config struct {
 // resolve returns the settings of a document and its largest root distance, or all of its violations.
 func resolve(doc v1alpha1.Timesync) (settings.Settings, *time.Duration, []sdk.Violation) {
 	want, violations := settings.Resolve(doc)
+	want.Warnings = append(want.Warnings, warningsOf(want)...)
 	c, more := sdk.ProviderConfig[config](doc.Spec.ProviderConfig)
 	if c.RootDistanceMaxSec == nil {
 		return want, nil, slices.Concat(violations, more)

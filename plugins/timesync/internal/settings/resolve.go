@@ -185,6 +185,9 @@ func (r *resolver) line(l Line) {
 			canonical = ip.String()
 		}
 		r.once(canonical, l.Field)
+		if has("offline") {
+			r.warn(l.Field, "is not used before a program runs chronyc online: remove offline, unless one does when the network is up")
+		}
 		r.result.Sources = append(r.result.Sources, s)
 	case "refclock":
 		r.result.RefClocks = append(r.result.RefClocks, RefClock{Line: l.Text, Field: string(l.Field)})

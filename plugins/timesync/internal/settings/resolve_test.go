@@ -111,6 +111,7 @@ func TestWarned(t *testing.T) {
 		`{"mixedLeapSeconds":true,"profile":"gcp","pools":[{"address":"pool.ntp.org"}]}`:                                         "",
 		`{"servers":[{"address":"a","key":{"id":1,"type":"MD5","value":{"value":"c4n4ry"}}}]}`:                                   "spec.servers[0].key.value",
 		`{"servers":[{"address":"a","key":{"id":1,"type":"SHA512","value":{"value":"` + strings.Repeat("c4n4ry-8", 8) + `"}}}]}`: "",
+		`{"pools":[{"address":"pool.example.com"}],"servers":[]}`:                                                                "",
 		`{"makeStep":{"threshold":"1s","limit":0}}`:                                                                              "",
 	} {
 		s, violations := settings.Resolve(document(t, spec))
@@ -145,4 +146,14 @@ func FuzzResolve(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestOffline: a directive with which chronyd never asks its source gets a warning.
+func TestOffline(t *testing.T) {
+	t.Parallel()
+	s, violations := settings.Resolve(document(t, `{}`), settings.Line{Text: "server 192.0.2.1 iburst offline", Field: "spec.providerConfig.directives[0]"})
+	require.Empty(t, violations)
+	require.Len(t, s.Warnings, 1)
+	assert.Equal(t, "spec.providerConfig.directives[0]", s.Warnings[0].Field)
+	assert.Contains(t, s.Warnings[0].Message, "chronyc online")
 }
