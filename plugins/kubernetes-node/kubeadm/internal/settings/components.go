@@ -56,6 +56,7 @@ func (r *resolver) components() {
 			}
 			r.oneOf(field+".pathType", v.PathType, "File", "FileOrCreate", "Directory", "DirectoryOrCreate", "Socket")
 		}
+		r.componentTraps(at+".args", c)
 	}
 }
 

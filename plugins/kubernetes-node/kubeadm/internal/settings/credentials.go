@@ -129,6 +129,7 @@ func (r *resolver) etcd(at document.Path, e *v1alpha1.Etcd) {
 			r.directoryPath(at+".local.dataDir", l.DataDir)
 		}
 		r.arguments(at+".local.args", l.Args)
+		r.etcdTraps(at+".local.args", l.Args)
 		r.environment(at+".local.env", l.Env)
 		r.subjects(at+".local.serverCertificateSANs", l.ServerCertificateSANs)
 		r.subjects(at+".local.peerCertificateSANs", l.PeerCertificateSANs)

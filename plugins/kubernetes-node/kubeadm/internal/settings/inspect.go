@@ -40,6 +40,7 @@ func (r *resolver) kubeletFields() {
 	t := together{r, r.result.Kubelet}
 	t.fields()
 	t.reserved()
+	r.kubeletTraps()
 }
 
 func (r *resolver) found(at document.Path, message, hint string) { r.refuse(true, at, message, hint) }

@@ -1,0 +1,160 @@
+package settings
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
+)
+
+// This file has settings that are valid, each for itself, and whose effect is not what they are written for. A component that does not start
+// for certain is an error; everything else is a warning, which the setting in its text ends.
+
+func (r *resolver) warn(at document.Path, message string) {
+	r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(at), Message: message})
+}
+
+// kubeletTraps looks at the configuration of the kubelet.
+func (r *resolver) kubeletTraps() {
+	const at = document.Path("spec.kubelet")
+	k := r.result.Kubelet
+	if hard, _ := k["evictionHard"].(map[string]any); hard != nil && k["mergeDefaultEvictionSettings"] == nil && !r.patched("evictionHard") {
+		var gone []string
+		for _, signal := range []string{"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available"} {
+			if hard[signal] == nil {
+				gone = append(gone, signal)
+			}
+		}
+		if len(gone) > 0 {
+			r.warn(at+".evictionHard", "replaces all defaults of the kubelet, so that no pod is evicted for "+strings.Join(gone, ", ")+
+				": name them as well, with 0% for none, or set mergeDefaultEvictionSettings in spec.kubelet.config")
+		}
+	}
+	enforced, _ := k["enforceNodeAllocatable"].([]any)
+	for _, who := range []string{"kube", "system"} {
+		group, _ := k[who+"ReservedCgroup"].(string)
+		if strings.HasSuffix(group, ".service") && k["cgroupDriver"] != "cgroupfs" && slices.Contains(enforced, any(who+"-reserved")) {
+			r.warn(at+".config."+document.Path(who)+"ReservedCgroup", "is a service, and with the cgroup driver systemd the kubelet starts only with a slice: name one, such as /system.slice")
+		}
+	}
+	swap, _ := k["memorySwap"].(map[string]any)
+	if _, set := k["failSwapOn"]; swap["swapBehavior"] == "LimitedSwap" && (r.spec.Role == Init && k["failSwapOn"] != false || !set && r.spec.Role != Init) && !r.patched("failSwapOn") {
+		r.warn(at+".config.memorySwap", "has no effect with failSwapOn: true, its default, with which the kubelet does not start where swap is on: set failSwapOn as well")
+	}
+	servers, _ := k["clusterDNS"].([]any)
+	for i, server := range servers {
+		ip, err := netip.ParseAddr(fmt.Sprint(server))
+		if err == nil && r.spec.Role == Init && !ip.IsLinkLocalUnicast() && !slices.ContainsFunc(r.services(), func(p netip.Prefix) bool { return p.Contains(ip) }) {
+			r.warn((at + ".config.clusterDNS").Index(i), "is in none of the ranges of services, from which the DNS server of the cluster has its address: remove it, unless pods use another server")
+		}
+	}
+	if most := r.addressesOfNode(); k["maxPods"] != nil && r.spec.Kubelet != nil && r.spec.Kubelet.MaxPods != nil && *r.spec.Kubelet.MaxPods > most {
+		r.warn(at+".maxPods", fmt.Sprintf("is more than the %d addresses that each node gets of spec.cluster.podSubnets: set a smaller node-cidr-mask-size-ipv4 of the controller manager, "+
+			"or allocate-node-cidrs=false if the network plugin has ranges of its own", most))
+	}
+}
+
+// services returns the ranges of services.
+func (r *resolver) services() []netip.Prefix {
+	texts := r.spec.Cluster.ServiceSubnets
+	if len(texts) == 0 {
+		texts = []string{defaultServices}
+	}
+	var all []netip.Prefix
+	for _, text := range texts {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// addressesOfNode is how many addresses of IPv4 the controller manager gives each node for its pods.
+func (r *resolver) addressesOfNode() int {
+	const unlimited = 1 << 32
+	is4 := func(text string) bool { p, err := netip.ParsePrefix(text); return err == nil && p.Addr().Is4() }
+	if r.spec.Role != Init || !slices.ContainsFunc(r.spec.Cluster.PodSubnets, is4) {
+		return unlimited
+	}
+	length := 24
+	if r.spec.ControllerManager != nil {
+		for _, a := range r.spec.ControllerManager.Args {
+			switch n, err := strconv.Atoi(a.Value); {
+			case a.Name == "allocate-node-cidrs" && a.Value == "false":
+				return unlimited
+			case (a.Name == "node-cidr-mask-size-ipv4" || a.Name == "node-cidr-mask-size") && err == nil && n > 0 && n <= 32:
+				length = n
+			}
+		}
+	}
+	return max(1<<(32-length)-2, 0)
+}
+
+// namesFile matches arguments whose value is a file that the component reads when it starts.
+var namesFile = regexp.MustCompile(`-file$|-cafile$|-config$|^config$|^kubeconfig$`)
+
+// componentTraps looks at the arguments of a component, which runs in a container of kubeadm's.
+func (r *resolver) componentTraps(at document.Path, c Component) {
+	changed := c.Want.Image != "" || slices.ContainsFunc(r.spec.Patches, func(p v1alpha1.ComponentPatch) bool { return p.Target == c.Name })
+	for i, a := range c.Want.Args {
+		field := at.Index(i) + ".value"
+		volume := r.volumeOf(c.Want.Volumes, a.Value)
+		switch {
+		case a.Name == "cloud-provider" && a.Value != "external":
+			r.refuse(a.Value != "", field, "is no cloud provider of Kubernetes since 1.29, and the component does not start", "use external, with the cloud controller manager of the provider")
+		case a.Name == "oidc-issuer-url":
+			r.refuse(!strings.HasPrefix(a.Value, "https://"), field, "must begin with https://, without which the API server does not start", "")
+		case changed || !path.IsAbs(a.Value):
+		case a.Name == "audit-log-path" && volume == nil:
+			r.warn(field, "is a file in the container, lost with it: mount its directory in "+"spec."+c.Field+".volumes, with readOnly: false")
+		case a.Name == "audit-log-path":
+			r.refuse(volume.ReadOnly == nil || *volume.ReadOnly, field, "is on the volume "+volume.Name+", which is read-only, and the API server does not start", "set readOnly: false of the volume")
+		case namesFile.MatchString(a.Name) && volume == nil && !r.mounted(a.Value):
+			r.refuse(true, field, "is a file that the container does not have, without which the component does not start", "mount it, or its directory, in "+"spec."+c.Field+".volumes")
+		}
+	}
+}
+
+// volumeOf returns the innermost volume that has a path in the container, nil for none.
+func (r *resolver) volumeOf(volumes []v1alpha1.HostVolume, file string) (found *v1alpha1.HostVolume) {
+	longest := 0
+	for i, v := range volumes {
+		at := v.HostPath
+		if v.MountPath != "" {
+			at = v.MountPath
+		}
+		if within(file, at) && len(at) > longest {
+			found, longest = &volumes[i], len(at)
+		}
+	}
+	return found
+}
+
+// mounted reports whether kubeadm itself mounts a path in its containers. Source: app/phases/controlplane/volumes.go.
+func (r *resolver) mounted(file string) bool {
+	return slices.ContainsFunc([]string{
+		r.spec.Cluster.CertificatesDir, "/etc/ssl/certs", "/etc/pki", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
+		"/etc/kubernetes/controller-manager.conf", "/etc/kubernetes/scheduler.conf",
+	}, func(at string) bool { return within(file, at) })
+}
+
+func within(file, directory string) bool {
+	return file == directory || strings.HasPrefix(file, strings.TrimSuffix(directory, "/")+"/")
+}
+
+// etcdTraps looks at the arguments of the etcd of a control plane, which the API server and kubeadm reach on the loopback address.
+func (r *resolver) etcdTraps(at document.Path, args []v1alpha1.Argument) {
+	i := lastArgument(args, "listen-client-urls")
+	if i < 0 || r.argumentOfServer("etcd-servers") != "" {
+		return
+	}
+	r.refuse(!regexp.MustCompile(`//(?:127\.0\.0\.1|\[::1\]|0\.0\.0\.0|\[::\]|localhost):`).MatchString(args[i].Value), at.Index(i)+".value",
+		"has no loopback address, on which the API server of the machine reaches etcd", "add https://127.0.0.1:2379, or https://[::1]:2379")
+}

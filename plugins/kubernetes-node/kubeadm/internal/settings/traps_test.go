@@ -1,0 +1,71 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestTraps: what is valid and not meant has a warning, or an error where a component does not start for certain; the way out that its text
+// names ends it.
+func TestTraps(t *testing.T) {
+	t.Parallel()
+	const kubelet, server = initSpec + "kubelet: {", initSpec + "apiServer: {"
+	audit := func(volume string) string {
+		return server + "args: [{name: audit-log-path, value: /var/log/audit/a.log}], volumes: [" + volume + "]}"
+	}
+	const policy = "args: [{name: audit-policy-file, value: /etc/kubernetes/audit/policy.yaml}]"
+	for text, want := range map[string]string{
+		kubelet + "evictionHard: {memory.available: 5%}}":                                                                                                 "warning spec.kubelet.evictionHard: replaces all defaults of the kubelet, so that no pod is evicted for nodefs.available, nodefs.inodesFree, imagefs.available",
+		kubelet + "evictionHard: {memory.available: 5%}, config: {mergeDefaultEvictionSettings: true}}":                                                   "",
+		kubelet + "evictionHard: {memory.available: 5%, nodefs.available: 10%, nodefs.inodesFree: 0%, imagefs.available: 15%}}":                           "",
+		kubelet + "kubeReserved: {cpu: '1'}, config: {enforceNodeAllocatable: [pods, kube-reserved], kubeReservedCgroup: /system.slice/kubelet.service}}": "warning spec.kubelet.config.kubeReservedCgroup: is a service",
+		kubelet + "kubeReserved: {cpu: '1'}, config: {enforceNodeAllocatable: [pods, kube-reserved], kubeReservedCgroup: /kube.slice}}":                   "",
+		kubelet + "cgroupDriver: cgroupfs, config: {enforceNodeAllocatable: [pods, kube-reserved], kubeReservedCgroup: /kubelet.service}}":                "",
+		kubelet + "config: {memorySwap: {swapBehavior: LimitedSwap}}}":                                                                                    "warning spec.kubelet.config.memorySwap: has no effect with failSwapOn: true",
+		kubelet + "config: {memorySwap: {swapBehavior: LimitedSwap}, failSwapOn: false}}":                                                                 "",
+		workerSpec + "kubelet: {config: {memorySwap: {swapBehavior: LimitedSwap}}}":                                                                       "warning spec.kubelet.config.memorySwap",
+		kubelet + "config: {clusterDNS: [10.96.0.10, 169.254.20.10]}}":                                                                                    "",
+		kubelet + "config: {clusterDNS: [10.43.0.10]}}":                                                                                                   "warning spec.kubelet.config.clusterDNS[0]: is in none of the ranges of services",
+		workerSpec + "kubelet: {config: {clusterDNS: [10.43.0.10]}}":                                                                                      "",
+		kubelet + "maxPods: 500}\ncluster: {podSubnets: [10.244.0.0/16]}":                                                                                 "warning spec.kubelet.maxPods: is more than the 254 addresses",
+		kubelet + "maxPods: 500}\ncluster: {podSubnets: [10.244.0.0/16]}\ncontrollerManager: {args: [{name: node-cidr-mask-size, value: '22'}]}":          "",
+		kubelet + "maxPods: 500}\ncluster: {podSubnets: [10.244.0.0/16]}\ncontrollerManager: {args: [{name: allocate-node-cidrs, value: 'false'}]}":       "",
+		kubelet + "maxPods: 500}": "",
+
+		audit(""): "warning spec.apiServer.args[0].value: is a file in the container, lost with it",
+		audit("{name: log, hostPath: /var/log/audit}"):                                                   "error spec.apiServer.args[0].value: is on the volume log, which is read-only",
+		audit("{name: log, hostPath: /var/log/audit, readOnly: false}"):                                  "",
+		audit("{name: var, hostPath: /var/log}, {name: log, hostPath: /var/log/audit, readOnly: false}"): "",
+		server + "args: [{name: audit-log-path, value: '-'}]}":                                           "",
+		server + policy + "}": "error spec.apiServer.args[0].value: is a file that the container does not have",
+		server + policy + ", volumes: [{name: audit, hostPath: /srv/audit, mountPath: /etc/kubernetes/audit}]}":                  "",
+		server + policy + ", image: registry.example.com/kube-apiserver}":                                                        "",
+		server + policy + "}\npatches: [{target: kube-apiserver, patch: '{}'}]":                                                  "",
+		server + "args: [{name: oidc-ca-file, value: /etc/kubernetes/pki/oidc-ca.crt}]}":                                         "",
+		initSpec + "scheduler: {args: [{name: config, value: /etc/kubernetes/scheduler.yaml}]}":                                  "error spec.scheduler.args[0].value: is a file that the container does not have",
+		server + "args: [{name: oidc-issuer-url, value: 'http://idp.example.com'}]}":                                             "error spec.apiServer.args[0].value: must begin with https://",
+		initSpec + "controllerManager: {args: [{name: cloud-provider, value: azure}]}":                                           "error spec.controllerManager.args[0].value: is no cloud provider of Kubernetes since 1.29",
+		initSpec + "controllerManager: {args: [{name: cloud-provider, value: external}]}":                                        "",
+		initSpec + "etcd: {local: {args: [{name: listen-client-urls, value: 'https://192.0.2.1:2379'}]}}":                        "error spec.etcd.local.args[0].value: has no loopback address",
+		initSpec + "etcd: {local: {args: [{name: listen-client-urls, value: 'https://127.0.0.1:2379,https://192.0.2.1:2379'}]}}": "",
+	} {
+		s, violations, err := spec(t, text)
+		require.NoError(t, err, text)
+		got := ""
+		for _, w := range s.Warnings {
+			got += "warning " + w.Field + ": " + w.Message + "\n"
+		}
+		for _, v := range violations {
+			got += "error " + v.Field + ": " + v.Message + "\n"
+		}
+		if want == "" {
+			assert.Empty(t, got, text)
+			continue
+		}
+		assert.True(t, strings.HasPrefix(got, want), "%s\n%s", text, got)
+		assert.Equal(t, 1, strings.Count(got, "\n"), "%s\n%s", text, got)
+	}
+}
