@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 	"github.com/machineadm/machineadm/sdk/machinetest"
@@ -144,8 +145,43 @@ func TestStatusRefuses(t *testing.T) {
 	}
 	f := live(t)
 	f.Commands.On("chronyc -n -c tracking", machine.Result{ExitCode: 1, Stdout: []byte("506 Cannot talk to daemon\n")})
-	_, err := errors.AsType[*machine.CommandError](healthy(t.Context(), f.Machine, nil))
+	_, err := errors.AsType[*machine.CommandError](healthy(settings.Settings{}, nil)(t.Context(), f.Machine, nil))
 	assert.True(t, err)
+}
+
+// TestForeignSource: after an activation, a source that no file names ends it; an older chronyc, a configuration that is rolled back, a document
+// that keeps the sources of others, and clocks have none.
+func TestForeignSource(t *testing.T) {
+	t.Parallel()
+	const list = "^,*,ntp1.example.com,2,6,377,1,0.1,0.1,0.1\n^,-,NTP2.example.com,2,6,377,1,0.1,0.1,0.1\n#,-,PHC0,2,6,377,1,0.1,0.1,0.1\n^,?,2001:db8:0::1,2,6,0,1,0,0,0\n"
+	file := []sdk.FileSpec{{Path: "/etc/chrony/conf.d/machineadm.conf", Content: []byte("server ntp1.example.com\n")}}
+	for name, c := range map[string]struct {
+		spec, list string
+		exit       int
+		content    string
+		refused    bool
+	}{
+		"its own":      {`{"servers":[{"address":"ntp1.example.com"},{"address":"ntp2.example.com"},{"address":"2001:db8::1"}]}`, list, 0, "server ntp1.example.com\n", false},
+		"another":      {`{"servers":[{"address":"ntp1.example.com"},{"address":"ntp2.example.com"}]}`, list, 0, "server ntp1.example.com\n", true},
+		"kept":         {`{"servers":[{"address":"ntp1.example.com"}],"keepDistributionSources":true}`, list, 0, "server ntp1.example.com\n", false},
+		"rolled back":  {`{"servers":[{"address":"ntp1.example.com"}]}`, list, 0, "", false},
+		"older chrony": {`{"servers":[{"address":"ntp1.example.com"}]}`, "", 1, "server ntp1.example.com\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := live(t)
+			f.WriteFiles(t, map[string]string{file[0].Path: c.content})
+			f.Commands.On("chronyc -N -c sources", machine.Result{Stdout: []byte(c.list), ExitCode: c.exit})
+			want, violations := settings.Resolve(timesync(t, c.spec))
+			require.Empty(t, violations)
+			err := healthy(want, file)(t.Context(), f.Machine, nil)
+			if !c.refused {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, "chronyd uses the source 2001:db8:0::1, which the document does not have")
+		})
+	}
 }
 
 func FuzzStatus(f *testing.F) {

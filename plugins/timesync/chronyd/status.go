@@ -18,12 +18,17 @@ import (
 const (
 	trackingID, trackingReference, trackingStratum, trackingOffset, trackingLeap, trackingColumns = 0, 1, 2, 4, 13, 14
 
-	sourceState, sourceName, sourceStratum, sourceReach, sourceOffset, sourceColumns = 1, 2, 3, 5, 8, 10
+	sourceMode, sourceState, sourceName, sourceStratum, sourceReach, sourceOffset, sourceColumns = 0, 1, 2, 3, 5, 8, 10
 )
 
-// ask runs chronyc and returns the rows of its report.
+// ask runs chronyc and returns the rows of its report, with the addresses of sources.
 func ask(ctx context.Context, m sdk.Machine, report string, columns int) ([][]string, error) {
-	result, err := m.Commands.Run(ctx, machine.Command{Name: "chronyc", Args: []string{"-n", "-c", report}, Timeout: 10 * time.Second})
+	return askAs(ctx, m, "-n", report, columns)
+}
+
+// askAs is ask with -N for the names that the configuration has, which chronyc shows since 4.0.
+func askAs(ctx context.Context, m sdk.Machine, names, report string, columns int) ([][]string, error) {
+	result, err := m.Commands.Run(ctx, machine.Command{Name: "chronyc", Args: []string{names, "-c", report}, Timeout: 10 * time.Second})
 	if err != nil {
 		return nil, err
 	}
@@ -41,10 +46,25 @@ func ask(ctx context.Context, m sdk.Machine, report string, columns int) ([][]st
 	return rows, nil
 }
 
-// healthy succeeds when the daemon answers.
-func healthy(ctx context.Context, m sdk.Machine, _ sdk.Progress) error {
-	_, err := ask(ctx, m, "tracking", trackingColumns)
-	return err
+// healthy returns a function that succeeds when the daemon answers, and has no other sources than the document if those of others are turned
+// off.
+func healthy(want settings.Settings, files []sdk.FileSpec) func(context.Context, sdk.Machine, sdk.Progress) error {
+	return func(ctx context.Context, m sdk.Machine, _ sdk.Progress) error {
+		if _, err := ask(ctx, m, "tracking", trackingColumns); err != nil || !want.Exclusive() || !daemon.InPlace(m, files) {
+			return err
+		}
+		rows, err := askAs(ctx, m, "-N", "sources", sourceColumns)
+		if err != nil { // before 4.0
+			return nil //nolint:nilerr // it answers, and cannot say how its sources are named
+		}
+		for _, row := range rows {
+			if name := row[sourceName]; row[sourceMode] != "#" && !want.Names(name) {
+				return sdk.Final(sdk.Precondition("chronyd uses the source "+name+", which the document does not have and no file that it reads names",
+					"find the program that adds it, such as a hook of the DHCP client; chronyc -N sources lists all"))
+			}
+		}
+		return nil
+	}
 }
 
 // localID is the reference of a chronyd that serves its own clock, by the directive local, and has no source.

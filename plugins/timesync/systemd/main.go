@@ -88,7 +88,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, 
 		return sdk.Plan{}, err
 	}
 	d.Files = []sdk.FileSpec{{Path: ownFile, Content: []byte(render(own)), Mode: ownMode}}
-	d.Healthy, d.Status = healthy, statusOf(want)
+	d.Healthy, d.Status = healthy(want, d.Files), statusOf(want)
 	result, err := daemon.Plan(ctx, m, want, d)
 	result.Warnings = append(result.Warnings, warnings...)
 	return result, err

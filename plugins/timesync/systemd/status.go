@@ -18,9 +18,24 @@ import (
 
 const commandTimeout = 10 * time.Second
 
-// healthy succeeds when the running timesyncd has not complained about the file of the document: it ignores what it cannot
-// read, so only its log says so.
-func healthy(ctx context.Context, m sdk.Machine, _ sdk.Progress) error {
+// healthy returns a function that succeeds when the running timesyncd has not complained about the file of the document, and has its servers.
+// Without D-Bus it cannot be asked for them.
+func healthy(want settings.Settings, files []sdk.FileSpec) func(context.Context, sdk.Machine, sdk.Progress) error {
+	return func(ctx context.Context, m sdk.Machine, _ sdk.Progress) error {
+		if err := silent(ctx, m); err != nil || !daemon.InPlace(m, files) {
+			return err
+		}
+		s, err := ask(ctx, m)
+		if err == nil && s.differs(want) {
+			return sdk.Final(sdk.Precondition("timesyncd has other servers than the document: "+strings.Join(s.servers, " "),
+				"see systemd-analyze cat-config systemd/timesyncd.conf"))
+		}
+		return nil
+	}
+}
+
+// silent succeeds when timesyncd has not complained: it ignores what it cannot read, so only its log says so.
+func silent(ctx context.Context, m sdk.Machine) error {
 	state, err := m.Services.State(ctx, unitName)
 	if err != nil {
 		return err
@@ -98,14 +113,7 @@ func parseState(text []byte) (state, error) {
 // Its answers are of its current process, whereas /run/systemd/timesync/synchronized and the kernel's state can be older.
 func statusOf(want settings.Settings) func(context.Context, sdk.Machine, bool) (daemon.Status, error) {
 	return func(ctx context.Context, m sdk.Machine, _ bool) (daemon.Status, error) {
-		result, err := m.Commands.Run(ctx, machine.Command{Name: "busctl", Timeout: commandTimeout, Args: []string{
-			"--json=short", "--auto-start=no", "call", "org.freedesktop.timesync1", "/org/freedesktop/timesync1",
-			"org.freedesktop.DBus.Properties", "GetAll", "s", "org.freedesktop.timesync1.Manager",
-		}})
-		if err != nil {
-			return daemon.Status{}, fmt.Errorf("ask timesyncd over D-Bus: %w", err)
-		}
-		s, err := parseState(result.Stdout)
+		s, err := ask(ctx, m)
 		if err != nil {
 			return daemon.Status{}, err
 		}
@@ -113,11 +121,29 @@ func statusOf(want settings.Settings) func(context.Context, sdk.Machine, bool) (
 	}
 }
 
-func (s state) status(want settings.Settings) daemon.Status {
+// ask asks the running timesyncd for its state.
+func ask(ctx context.Context, m sdk.Machine) (state, error) {
+	result, err := m.Commands.Run(ctx, machine.Command{Name: "busctl", Timeout: commandTimeout, Args: []string{
+		"--json=short", "--auto-start=no", "call", "org.freedesktop.timesync1", "/org/freedesktop/timesync1",
+		"org.freedesktop.DBus.Properties", "GetAll", "s", "org.freedesktop.timesync1.Manager",
+	}})
+	if err != nil {
+		return state{}, fmt.Errorf("ask timesyncd over D-Bus: %w", err)
+	}
+	return parseState(result.Stdout)
+}
+
+// differs reports whether timesyncd lacks a server of the document, or has another one where those of others are turned off.
+func (s state) differs(want settings.Settings) bool {
 	ours := addresses(want)
 	foreign := func(address string) bool { return !slices.Contains(s.servers, address) }
+	return slices.ContainsFunc(ours, foreign) || want.ReplacesSources() && !slices.Equal(s.servers, ours)
+}
+
+func (s state) status(want settings.Settings) daemon.Status {
+	ours := addresses(want)
 	switch {
-	case slices.ContainsFunc(ours, foreign) || want.ReplacesSources() && !slices.Equal(s.servers, ours):
+	case s.differs(want):
 		return daemon.Status{Sources: []string{"timesyncd has other servers than the document: " + strings.Join(s.servers, " ")}}
 	case s.answers == 0:
 		return daemon.Status{Sources: []string{cmp.Or(s.server, "timesyncd waits for a network connection") + ": no answer so far"}}

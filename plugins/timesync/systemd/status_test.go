@@ -13,6 +13,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
+	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machine"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
@@ -110,17 +111,39 @@ func TestHealthy(t *testing.T) {
 	f := machinetest.New(t)
 	f.Services.Put(unitName, machine.ServiceState{Active: "active", InvocationID: "0123"})
 	const call = "journalctl --quiet --no-pager --output=cat _SYSTEMD_INVOCATION_ID=0123"
+	absent := []sdk.FileSpec{{Path: ownFile}}
 	other := "/etc/systemd/timesyncd.conf:3: Unknown key 'X' in section [Time], ignoring.\nContacted time server\n"
 	f.Commands.On(call, machine.Result{Stdout: []byte(other)})
-	require.NoError(t, healthy(t.Context(), f.Machine, nil))
+	require.NoError(t, healthy(settings.Settings{}, absent)(t.Context(), f.Machine, nil))
 	complaint := ownFile + ":6: Unknown key 'Bogus' in section [Time], ignoring.\n"
 	f.Commands.On(call, machine.Result{Stdout: []byte("Starting\n" + complaint)})
-	err := healthy(t.Context(), f.Machine, nil)
+	err := healthy(settings.Settings{}, absent)(t.Context(), f.Machine, nil)
 	known, ok := errors.AsType[*pluginv1.Error](err)
 	require.True(t, ok)
 	require.True(t, known.Final)
 	require.Equal(t, "systemd-timesyncd.service ignores line 6 of "+ownFile, known.Message)
 	require.Equal(t, complaint, known.Detail)
+}
+
+// TestOtherServers: after an activation, timesyncd has the servers of the document. Without D-Bus it is not asked for them.
+func TestOtherServers(t *testing.T) {
+	t.Parallel()
+	f := machinetest.New(t)
+	f.Services.Put(unitName, machine.ServiceState{Active: "active", InvocationID: "0123"})
+	f.Commands.On("journalctl ...", machine.Result{})
+	f.Commands.On("busctl ...", machine.Result{Stdout: []byte(reply(t, "synchronized"))})
+	ask := func(addresses ...string) error {
+		var all []settings.Source
+		for _, a := range addresses {
+			all = append(all, server(a))
+		}
+		return healthy(servers(all...), nil)(t.Context(), f.Machine, nil)
+	}
+	require.NoError(t, ask("127.0.0.2", "127.0.0.3"))
+	require.ErrorContains(t, ask("127.0.0.2"), "timesyncd has other servers than the document: 127.0.0.2 127.0.0.3")
+	require.ErrorContains(t, ask("127.0.0.4"), "timesyncd has other servers")
+	f.Commands.On("busctl ...", machine.Result{ExitCode: 1, Stderr: []byte("Call failed")})
+	require.NoError(t, ask("127.0.0.4"))
 }
 
 // FuzzParseState: any output gives a state or an error, and an offset is below the one that timesyncd steps.

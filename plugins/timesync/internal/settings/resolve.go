@@ -180,11 +180,7 @@ func (r *resolver) line(l Line) {
 				s.Address = word
 			}
 		}
-		canonical := strings.ToLower(s.Address)
-		if ip, err := netip.ParseAddr(s.Address); err == nil {
-			canonical = ip.String()
-		}
-		r.once(canonical, l.Field)
+		r.once(canonical(s.Address), l.Field)
 		if has("offline") {
 			r.warn(l.Field, "is not used before a program runs chronyc online: remove offline, unless one does when the network is up")
 		}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -138,6 +139,22 @@ func (s Settings) Asked() []Source {
 
 // ReplacesSources reports whether only the sources of the document may be used.
 func (s Settings) ReplacesSources() bool { return s.HasSources() && !s.KeepDistributionSources }
+
+// Exclusive reports whether the daemon may have no other sources than those that the document names by an address.
+func (s Settings) Exclusive() bool { return s.ReplacesSources() && !s.unnamed }
+
+// Names reports whether a source of the document has this address, or this name.
+func (s Settings) Names(address string) bool {
+	return slices.ContainsFunc(s.Sources, func(o Source) bool { return canonical(o.Address) == canonical(address) })
+}
+
+// canonical is an address in its shortest form, or a name in lower case.
+func canonical(address string) string {
+	if ip, err := netip.ParseAddr(address); err == nil {
+		return ip.String()
+	}
+	return strings.ToLower(address)
+}
 
 // Keys returns the symmetric keys, each once, by ID.
 func (s Settings) Keys() []Key {
