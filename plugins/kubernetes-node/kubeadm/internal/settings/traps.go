@@ -108,7 +108,8 @@ func (r *resolver) componentTraps(at document.Path, c Component) {
 		volume := r.volumeOf(c.Want.Volumes, a.Value)
 		switch {
 		case a.Name == "cloud-provider" && a.Value != "external":
-			r.refuse(a.Value != "", field, "is no cloud provider of Kubernetes since 1.29, and the component does not start", "use external, with the cloud controller manager of the provider")
+			r.refuse(a.Value != "" && !r.ownClouds(c.Want.Args), field, "is no cloud provider of this version, and the component does not start",
+				"use external, with the cloud controller manager of the provider")
 		case a.Name == "oidc-issuer-url":
 			r.refuse(!strings.HasPrefix(a.Value, "https://"), field, "must begin with https://, without which the API server does not start", "")
 		case changed || !path.IsAbs(a.Value):
@@ -120,6 +121,12 @@ func (r *resolver) componentTraps(at document.Path, c Component) {
 			r.refuse(true, field, "is a file that the container does not have, without which the component does not start", "mount it, or its directory, in "+"spec."+c.Field+".volumes")
 		}
 	}
+}
+
+// ownClouds reports whether a component has cloud providers of its own: until 1.30, with a feature gate that brings them back.
+func (r *resolver) ownClouds(args []v1alpha1.Argument) bool {
+	i := lastArgument(args, "feature-gates")
+	return r.result.Version.Minor <= 30 && i >= 0 && strings.Contains(args[i].Value, "DisableCloudProviders=false")
 }
 
 // volumeOf returns the innermost volume that has a path in the container, nil for none.
