@@ -63,6 +63,7 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 			"use NoSchedule, PreferNoSchedule or NoExecute")
 		r.unique(field, taints, t.Key+":"+t.Effect)
 	}
+	r.removed(at+".kubeletArgs", "kubelet", n.KubeletArgs)
 	own := ownArguments()
 	for i, a := range n.KubeletArgs {
 		field := (at + ".kubeletArgs").Index(i)
