@@ -39,7 +39,7 @@ func (s store) store(ctx context.Context, l sdk.Location, o sdk.NewObject) (sdk.
 	}
 	return sdk.Reference{
 		URI: l.URI, ReportURI: l.URI + sdk.ReportSuffix,
-		ProviderConfig: config{Regional: c.Public(to.Access), PathStyle: c.PathStyle},
+		ProviderConfig: config{Regional: c.Public(to.Region()), PathStyle: c.PathStyle},
 	}, nil
 }
 

@@ -34,7 +34,7 @@ func store(ctx context.Context, m aws.Machine, l sdk.Location, o sdk.NewObject) 
 	if err != nil {
 		return sdk.Reference{}, sdk.At(err, l.Field)
 	}
-	return sdk.Reference{URI: l.URI, ProviderConfig: config{Regional: c.Public(a)}}, nil
+	return sdk.Reference{URI: l.URI, ProviderConfig: config{Regional: c.Public(a.Region())}}, nil
 }
 
 // remove deletes a secret at once, without the days in which it could be restored. It has no report beside it.
@@ -49,11 +49,4 @@ func remove(ctx context.Context, m aws.Machine, l sdk.Location) error {
 		return nil
 	}
 	return sdk.At(err, l.Field)
-}
-
-// access returns the settings of a valid location, and its rights.
-func access(ctx context.Context, m aws.Machine, l sdk.Location) (config, aws.Access, error) {
-	c, _ := sdk.ProviderConfig[config](l.ProviderConfig) // validated before
-	a, err := m.Access(ctx, c.Config, c.In(secretOf(l.URI)))
-	return c, a, sdk.At(err, l.Field)
 }

@@ -28,7 +28,7 @@ func store(ctx context.Context, m aws.Machine, l sdk.Location, o sdk.NewObject) 
 	if err := a.Call(ctx, "ssm", "AmazonSSM.PutParameter", request, new(struct{})); err != nil {
 		return sdk.Reference{}, sdk.At(err, l.Field)
 	}
-	return sdk.Reference{URI: l.URI, ProviderConfig: c.Public(a)}, nil
+	return sdk.Reference{URI: l.URI, ProviderConfig: c.Public(a.Region())}, nil
 }
 
 // remove deletes a parameter. It has no report beside it.
@@ -42,11 +42,4 @@ func remove(ctx context.Context, m aws.Machine, l sdk.Location) error {
 		return nil
 	}
 	return sdk.At(err, l.Field)
-}
-
-// access returns the settings of a valid location, and its rights.
-func access(ctx context.Context, m aws.Machine, l sdk.Location) (aws.Regional, aws.Access, error) {
-	c, _ := sdk.ProviderConfig[aws.Regional](l.ProviderConfig) // validated before
-	a, err := m.Access(ctx, c.Config, c.In(nameOf(l.URI)))
-	return c, a, sdk.At(err, l.Field)
 }

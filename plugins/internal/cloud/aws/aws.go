@@ -41,6 +41,9 @@ func (a Access) Definite() Access {
 	return a
 }
 
+// Region returns the region of the services.
+func (a Access) Region() string { return a.region }
+
 // Presign returns the URL of an object of S3 with a signature for a method, and when it stops to be valid: after the given time, or with
 // the session of the credentials. The path of u is not escaped yet. The URL is a credential.
 func (a Access) Presign(method string, u *url.URL, valid time.Duration) (signed string, expires time.Time) {

@@ -46,9 +46,9 @@ type Regional struct {
 // In returns the region for a location, and "" for that of the instance.
 func (c Regional) In(location string) string { return cmp.Or(c.Region, RegionOf(location)) }
 
-// Public returns what is no credential of c, in the region of a.
-func (c Regional) Public(a Access) Regional {
-	return Regional{Config: Config{Endpoint: c.Endpoint, CA: c.CA}, Region: a.region}
+// Public returns what is no credential of c, in a region.
+func (c Regional) Public(region string) Regional {
+	return Regional{Config: Config{Endpoint: c.Endpoint, CA: c.CA}, Region: region}
 }
 
 // Validate returns the violations of the fields, with a location below the scheme of its URI.
