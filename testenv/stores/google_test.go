@@ -9,12 +9,15 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +82,8 @@ func (g *google) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, map[string]any{"access_token": access, "expires_in": 3599, "token_type": "Bearer"})
 	case r.URL.Path == "/token":
 		answer(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant", "error_description": canary})
+	case r.Header.Get("Authorization") == "" && g.isSigned(r):
+		g.behind.ServeHTTP(w, r)
 	case r.Header.Get("Authorization") != "Bearer "+access:
 		refuse(w, r, http.StatusUnauthorized)
 	default:
@@ -114,6 +119,24 @@ func (g *google) isGranted(r *http.Request) bool {
 		claims.Iss == "machine@p.iam.gserviceaccount.com" && claims.Scope == g.scope && claims.Aud == g.at+"/token" &&
 		claims.Iat <= now && claims.Exp > now && claims.Exp-claims.Iat <= 3600 &&
 		rsa.VerifyPKCS1v15(&g.key.PublicKey, crypto.SHA256, digest[:], raw[2]) == nil
+}
+
+// isSigned checks a signed URL: cloud.google.com/storage/docs/authentication/canonical-requests.
+func (g *google) isSigned(r *http.Request) bool {
+	signed, signature, found := strings.Cut(r.URL.RawQuery, "&X-Goog-Signature=")
+	raw, err := hex.DecodeString(signature)
+	query, parsed := url.ParseQuery(signed)
+	at, stamped := time.Parse("20060102T150405Z", query.Get("X-Goog-Date"))
+	valid, number := strconv.Atoi(query.Get("X-Goog-Expires"))
+	if !found || errors.Join(err, parsed, stamped, number) != nil || valid > 604800 || time.Now().After(at.Add(time.Duration(valid)*time.Second)) {
+		return false
+	}
+	scope := query.Get("X-Goog-Date")[:8] + "/auto/storage/goog4_request"
+	canonical := sha256.Sum256([]byte(r.Method + "\n" + r.URL.EscapedPath() + "\n" + signed + "\nhost:" + r.Host + "\n\nhost\nUNSIGNED-PAYLOAD"))
+	digest := sha256.Sum256([]byte("GOOG4-RSA-SHA256\n" + query.Get("X-Goog-Date") + "\n" + scope + "\n" + hex.EncodeToString(canonical[:])))
+	return query.Get("X-Goog-Algorithm") == "GOOG4-RSA-SHA256" && query.Get("X-Goog-SignedHeaders") == "host" &&
+		query.Get("X-Goog-Credential") == "machine@p.iam.gserviceaccount.com/"+scope &&
+		rsa.VerifyPKCS1v15(&g.key.PublicKey, crypto.SHA256, digest[:], raw) == nil
 }
 
 const kmsKey = "projects/p/locations/europe-west1/keyRings/r/cryptoKeys/machines"
@@ -186,6 +209,36 @@ func TestGCS(t *testing.T) {
 	_, e = p.fetch("gs://"+store.Bucket+"/absent", config) // for a minute, an object may become visible
 	require.NotNil(t, e)
 	assert.Equal(t, pluginv1.CodeRetry, e.Code)
+	assert.Contains(t, e.Message, "404")
+}
+
+// TestGCSStores: with the key of a service account, a machine needs nothing but what the reference has, and its signatures are for one object.
+func TestGCSStores(t *testing.T) {
+	t.Parallel()
+	store := objectstores.StartGCS(t, nil)
+	g := startGoogle(t, "devstorage.read_write", store)
+	p, web, config := start(t, "plugins/remote-config/gcs"), start(t, "plugins/remote-config/http"), g.config(t)
+	at := storage(t, "gs://"+store.Bucket+"/a b+c/", "presigned", config)
+	kept := p.keeps(web, at)
+	assert.Equal(t, "http", kept.Provider)
+	assert.WithinDuration(t, time.Now().Add(time.Hour), kept.Expires, time.Minute)
+	assert.NotContains(t, string(kept.ProviderConfig), canary)
+	own := json.RawMessage(kept.ProviderConfig)
+	_, e := web.fetch(kept.URI+"-other", own)
+	refused(t, e, "401")
+	refused(t, web.report(kept.URI, kept.URI, own, 1, "{}"), "401")
+
+	at.Access = "role"
+	handed, e := p.store(at, stream)
+	require.Nil(t, e)
+	assert.Equal(t, at.URIPrefix+stored, handed.URI)
+	assert.NotContains(t, string(handed.ProviderConfig), "serviceAccountKey")
+	assert.Equal(t, stream, string(store.Get(t, "a b+c/"+stored)))
+	_, e = p.store(storage(t, "gs://"+store.Bucket+"/", "presigned", map[string]any{}), stream)
+	require.NotNil(t, e)
+	assert.Equal(t, "access", e.Violations[0].Field)
+	_, e = p.store(storage(t, "gs://absent-bucket/", "role", config), stream)
+	require.NotNil(t, e)
 	assert.Contains(t, e.Message, "404")
 }
 

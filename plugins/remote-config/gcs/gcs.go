@@ -36,7 +36,8 @@ type metadata struct {
 	Name        string            `json:"name"`
 	ContentType string            `json:"contentType,omitempty"`
 	Generation  string            `json:"generation,omitempty"`
-	Metadata    map[string]string `json:"metadata"`
+	CustomTime  string            `json:"customTime,omitempty"`
+	Metadata    map[string]string `json:"metadata,omitempty"`
 }
 
 // sequence is the custom metadata with the number of a report.
@@ -46,6 +47,12 @@ const sequence = "machineadm-sequence"
 func validate(l sdk.Location) []sdk.Violation {
 	c, decoding := sdk.ProviderConfig[config](l.ProviderConfig)
 	all := c.Violations()
+	if l.Access != "" && c.Generation != 0 {
+		all.Add(cloud.Config.Field("generation"), "is of one object", "remove it from the storage")
+	}
+	if l.Access == sdk.AccessPresigned && c.ServiceAccountKey == nil {
+		all.Add("access", "is presigned, which needs the key of a service account", "give providerConfig.serviceAccountKey, or write role")
+	}
 	if _, _, ok := parse(l.URI); !ok {
 		all.Add(document.Path(l.Field), "is not gs://BUCKET/OBJECT", "nothing in it is escaped; spec.providerConfig.generation names a version")
 	}
@@ -85,7 +92,7 @@ func (s storage) report(ctx context.Context, l sdk.Location, run sdk.RunReport) 
 	c, _ := sdk.ProviderConfig[config](l.ProviderConfig) // validated before
 	bucket, object, _ := parse(l.URI)
 	if l.Beside {
-		object += ".report.json"
+		object += sdk.ReportSuffix
 	}
 	s.SpreadUntil = time.Time{} // 404 means that there is no report yet
 	there := metadata{Generation: "0"}
@@ -96,17 +103,22 @@ func (s storage) report(ctx context.Context, l sdk.Location, run sdk.RunReport) 
 	if newest, err := strconv.ParseUint(there.Metadata[sequence], 10, 64); err == nil && newest > run.Sequence {
 		return nil
 	}
-	body, contentType, err := related(cloud.JSON(metadata{
+	err = s.upload(ctx, c, bucket, "&ifGenerationMatch="+url.QueryEscape(there.Generation), metadata{
 		Name: object, ContentType: "application/json", Metadata: map[string]string{sequence: fmt.Sprint(run.Sequence)},
-	}), run.Body)
+	}, run.Body)
+	return sdk.At(cloud.Changed(err), l.Field)
+}
+
+// upload writes an object under a condition, which may be empty.
+func (s storage) upload(ctx context.Context, c config, bucket, condition string, m metadata, data []byte) error {
+	body, contentType, err := related(cloud.JSON(m), data)
 	if err != nil {
 		return err
 	}
-	err = s.Exchange(ctx, c.Config, cloud.Message{
+	return s.Exchange(ctx, c.Config, cloud.Message{
 		Method: http.MethodPost, Header: map[string]string{"Content-Type": contentType}, Body: body,
-		URL: "/upload/storage/v1/b/" + bucket + "/o?uploadType=multipart&ifGenerationMatch=" + url.QueryEscape(there.Generation),
+		URL: "/upload/storage/v1/b/" + bucket + "/o?uploadType=multipart" + condition,
 	})
-	return sdk.At(cloud.Changed(err), l.Field)
 }
 
 // related is a message of parts in JSON (RFC 2387).

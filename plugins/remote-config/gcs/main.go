@@ -1,5 +1,5 @@
 // Command machineadm-remote-configuration-provider-gcs fetches the streams of RemoteConfig documents from Google Cloud Storage, and
-// keeps the reports of runs there.
+// keeps the reports of runs and other objects there.
 package main
 
 import (
@@ -28,5 +28,8 @@ func source(s google.Service) sdk.Source {
 		Validate: validate,
 		Fetch:    b.fetch,
 		Report:   b.report,
+		Store:    b.store,
+		Remove:   b.remove,
+		Presigns: true,
 	}
 }
