@@ -21,6 +21,13 @@ type config struct {
 	CA string `json:"ca,omitempty"`
 	// CAPins are digests of the public keys of authorities, in the form of kubeadm: sha256:HEX.
 	CAPins []string `json:"caPins,omitempty"`
+	// Read are the credentials of the machines, of a storage.
+	Read *reader `json:"read,omitempty"`
+}
+
+// reader is what authenticates a machine.
+type reader struct {
+	Token v1alpha1.Secret `json:"token"`
 }
 
 // tls returns which servers are accepted. Its pins are those that have the form of kubeadm.
@@ -40,6 +47,12 @@ func decodePin(pin string) ([]byte, bool) {
 	return digest, ok && err == nil && len(digest) == 32
 }
 
+const (
+	storageField = "uriPrefix"   // of the location of an object of a storage
+	valueKey     = "value"       // of a stored stream
+	reportKey    = "report.json" // of a report beside a stream
+)
+
 // place is a key of an object in a namespace.
 type place struct {
 	server               *url.URL
@@ -51,6 +64,11 @@ func validate(l sdk.Location) []sdk.Violation {
 	c, decoding := sdk.ProviderConfig[config](l.ProviderConfig)
 	_, all := parse(l.Field, l.URI)
 	all.Credential(cloud.Config.Field("token"), c.Token)
+	if c.Read != nil {
+		all.Credential(cloud.Config.Field("read").Field("token"), c.Read.Token)
+	} else if l.Access == sdk.AccessRole {
+		all.Add(cloud.Config.Field("read"), "is missing", "give the token with which machines get the Secrets, as {token: {value: ...}}")
+	}
 	all = append(all, c.tls().Validate(cloud.Config)...)
 	for i, pin := range c.CAPins {
 		if _, ok := decodePin(pin); !ok {
@@ -64,11 +82,18 @@ func validate(l sdk.Location) []sdk.Violation {
 	return document.Join(decoding, all)
 }
 
-// parse splits kube://HOST:PORT/NAMESPACE/NAME/KEY, the value of a field. Nothing in it is escaped.
+// parse splits kube://HOST:PORT/NAMESPACE/NAME/KEY, the value of a field. Nothing in it is escaped. A stored stream
+// and the report beside it have no KEY in their URI.
 func parse(field, uri string) (place, cloud.Violations) {
 	var all cloud.Violations
 	rest, isKube := strings.CutPrefix(uri, "kube://")
 	parts := strings.Split(rest, "/")
+	switch isReport := strings.HasSuffix(uri, sdk.ReportSuffix); {
+	case len(parts) == 3 && isReport:
+		parts = append(parts, reportKey)
+	case len(parts) == 3 && field == storageField:
+		parts = append(parts, valueKey)
+	}
 	if !isKube || len(parts) != 4 {
 		all.Add(document.Path(field), "is not kube://HOST:PORT/NAMESPACE/NAME/KEY", "name a key of one Secret; for a report, of one ConfigMap")
 		return place{}, all
@@ -88,7 +113,7 @@ func parse(field, uri string) (place, cloud.Violations) {
 
 // beside returns where the report of a stream goes whose document names no destination. A name that Kubernetes does not permit is Unsupported.
 func (p place) beside() (place, error) {
-	to := place{p.server, p.namespace, p.name + "-" + p.key + ".report", "report.json"}
+	to := place{p.server, p.namespace, p.name + "-" + p.key + ".report", reportKey}
 	if _, violations := parse("", to.String()); len(violations) > 0 {
 		return to, sdk.Unsupported("spec.report", "the name of the Secret and its key are no name of a ConfigMap", "name the destination in spec.report.uri")
 	}

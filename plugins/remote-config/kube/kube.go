@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/machineadm/machineadm/plugins/internal/cloud"
 	"github.com/machineadm/machineadm/sdk"
@@ -21,8 +22,10 @@ type metadata struct {
 
 // secret is a Secret. encoding/json decodes the base64 of its values.
 type secret struct {
-	Metadata metadata          `json:"metadata"`
-	Data     map[string][]byte `json:"data"`
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   metadata          `json:"metadata"`
+	Data       map[string][]byte `json:"data"`
 }
 
 // configMap is a ConfigMap.
@@ -39,15 +42,33 @@ const sequence = "machineadm.cluster.x-k8s.io/sequence"
 // fetch gets the Secret. It has at most 1 MiB, so it is not streamed.
 func fetch(ctx context.Context, l sdk.Location) (sdk.Object, error) {
 	at, _ := parse(l.Field, l.URI) // validated before
+	if at.key == reportKey && strings.HasSuffix(l.URI, sdk.ReportSuffix) {
+		return fetchReport(ctx, l, at)
+	}
 	var s secret
 	if _, err := exchange(ctx, l, cloud.Message{Method: http.MethodGet, URL: at.url("secrets"), Into: &s}); err != nil {
 		return sdk.Object{}, sdk.At(err, l.Field)
 	}
 	data, ok := s.Data[at.key]
-	if !ok {
-		return sdk.Object{}, sdk.At(sdk.Answered(sdk.Precondition("the Secret does not have this key", "check the last part of the URI"), http.StatusNotFound), l.Field)
+	return found(l, s.Metadata, data, ok)
+}
+
+// fetchReport gets a report that a machine keeps beside a stored stream.
+func fetchReport(ctx context.Context, l sdk.Location, at place) (sdk.Object, error) {
+	var m configMap
+	if _, err := exchange(ctx, l, cloud.Message{Method: http.MethodGet, URL: at.url("configmaps"), Into: &m}); err != nil {
+		return sdk.Object{}, sdk.At(err, l.Field)
 	}
-	return sdk.Object{Revision: s.Metadata.ResourceVersion, Body: io.NopCloser(bytes.NewReader(data))}, nil
+	data, ok := m.Data[at.key]
+	return found(l, m.Metadata, []byte(data), ok)
+}
+
+// found returns the value of a key.
+func found(l sdk.Location, m metadata, data []byte, ok bool) (sdk.Object, error) {
+	if !ok {
+		return sdk.Object{}, sdk.At(sdk.Answered(sdk.Precondition("the object does not have this key", "check the last part of the URI"), http.StatusNotFound), l.Field)
+	}
+	return sdk.Object{Revision: m.ResourceVersion, Body: io.NopCloser(bytes.NewReader(data))}, nil
 }
 
 // report writes the ConfigMap, unless it has a newer report. Both requests are server-side apply, which can make an object whose
@@ -78,12 +99,18 @@ func report(ctx context.Context, l sdk.Location, run sdk.RunReport) error {
 func apply(ctx context.Context, l sdk.Location, at place, manager string, m metadata, data map[string]string) (configMap, error) {
 	var there configMap
 	m.Name = at.name
-	_, err := exchange(ctx, l, cloud.Message{
-		Method: http.MethodPatch, URL: at.url("configmaps") + "?force=true&fieldManager=" + manager,
-		Header: map[string]string{"Content-Type": "application/apply-patch+yaml"}, // JSON is YAML
-		Body:   cloud.JSON(configMap{"v1", "ConfigMap", m, data}), Into: &there,
-	})
+	err := applied(ctx, l, at.url("configmaps"), manager, configMap{"v1", "ConfigMap", m, data}, &there)
 	return there, err
+}
+
+// applied sends an object by server-side apply, as the given manager of fields.
+func applied(ctx context.Context, l sdk.Location, url, manager string, object, into any) error {
+	_, err := exchange(ctx, l, cloud.Message{
+		Method: http.MethodPatch, URL: url + "?force=true&fieldManager=" + manager,
+		Header: map[string]string{"Content-Type": "application/apply-patch+yaml"}, // JSON is YAML
+		Body:   cloud.JSON(object), Into: into,
+	})
+	return err
 }
 
 func exchange(ctx context.Context, l sdk.Location, m cloud.Message) (http.Header, error) {

@@ -1,5 +1,5 @@
 // Command machineadm-remote-configuration-provider-kube fetches the streams of RemoteConfig documents from Secrets of a Kubernetes
-// cluster, and keeps the reports of runs in its ConfigMaps.
+// cluster, keeps the reports of runs in its ConfigMaps, and stores streams there.
 package main
 
 import (
@@ -19,5 +19,7 @@ func source() sdk.Source {
 		Validate: validate,
 		Fetch:    fetch,
 		Report:   report,
+		Store:    store,
+		Remove:   remove,
 	}
 }

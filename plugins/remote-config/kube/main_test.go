@@ -75,9 +75,9 @@ func TestDescribe(t *testing.T) {
 	t.Parallel()
 	d, err := sdk.NewSource(source(), runtime.GOOS).Describe(t.Context(), pluginv1.DescribeRequest{Target: here()})
 	require.NoError(t, err)
-	assert.Equal(t, []string{pluginv1.CapabilityReport}, d.Capabilities)
+	assert.Equal(t, []string{pluginv1.CapabilityReport, pluginv1.CapabilityStore}, d.Capabilities)
 	for _, kind := range d.Kinds {
-		assert.Equal(t, []string{"spec.providerConfig.token"}, kind.SecretFields)
+		assert.Equal(t, []string{"spec.providerConfig.token", "spec.providerConfig.read.token"}, kind.SecretFields)
 	}
 }
 
@@ -85,6 +85,7 @@ func TestDescribe(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("kube://a.example:6443/machines/node-1/value")
 	f.Add("kube://[::1]:6443/machines/node-1.a/a_B-c.d")
+	f.Add("kube://a.example/machines/node-1.report.json")
 	f.Add("kube://a/../b/c")
 	f.Add("kube://a?b/b/b/c%2f")
 	f.Fuzz(func(t *testing.T, uri string) {
@@ -95,7 +96,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		require.Equal(t, uri, at.String())
+		require.Contains(t, []string{at.String(), strings.TrimSuffix(at.String(), "/"+reportKey)}, uri)
 		r, err := http.NewRequest(http.MethodGet, at.url("secrets"), nil)
 		require.NoError(t, err)
 		require.Equal(t, "/api/v1/namespaces/"+at.namespace+"/secrets/"+at.name, r.URL.EscapedPath())
