@@ -123,7 +123,7 @@ func (j *join) planSSSD(ctx context.Context, result *sdk.Plan) error {
 	if other := regexp.MustCompile(`(?m)^[ \t]*domains[ \t]*=[ \t]*\S`); other.Match(data) {
 		return sdk.Precondition(sssdConf+" names domains, which this one would replace", "remove them there, or leave sssd to that file")
 	}
-	if err := snippets(m, j.sssd()); err != nil {
+	if err := snippets(m, sssdOwn, j.sssd()); err != nil {
 		return err
 	}
 	changes, err := sdk.Activate(ctx, m, sdk.Activation{

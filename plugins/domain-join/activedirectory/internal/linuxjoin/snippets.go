@@ -9,15 +9,15 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// snippets refuses a file of a site that decides what ours decides. sssd merges the files of its directory in the order of their names, and
+// snippets refuses a file of a site that decides what our file of this name and content decides. sssd merges the files of its directory in the order of their names, and
 // the last value of an option counts; other options of the domain are for the site. Source: sssd.conf(5).
-func snippets(m sdk.Machine, own []byte) error {
-	directory, ours := path.Split(sssdOwn)
+func snippets(m sdk.Machine, own string, content []byte) error {
+	directory, ours := path.Split(own)
 	names, err := m.FS.ReadDir(directory)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	want := options(own)
+	want := options(content)
 	for _, name := range names {
 		if name == ours || strings.HasPrefix(name, ".") || path.Ext(name) != ".conf" {
 			continue
@@ -34,7 +34,7 @@ func snippets(m sdk.Machine, own []byte) error {
 			case option == "[sssd] domains":
 				return sdk.Precondition(file+" names domains, and sssd uses one of the two lists", "remove them there, or leave sssd to that file")
 			case name > ours:
-				return sdk.Precondition(file+" sets "+option+", and sssd reads it after "+sssdOwn, "remove that line, or set sssd.manage to false")
+				return sdk.Precondition(file+" sets "+option+", and sssd reads it after "+directory+ours, "remove that line, or set sssd.manage to false")
 			}
 		}
 	}
