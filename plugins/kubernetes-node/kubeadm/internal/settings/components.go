@@ -56,7 +56,7 @@ func (r *resolver) components() {
 			}
 			r.oneOf(field+".pathType", v.PathType, "File", "FileOrCreate", "Directory", "DirectoryOrCreate", "Socket")
 		}
-		r.componentTraps(at+".args", c)
+		r.componentTraps(at, c.Name, c.Want)
 		r.removed(at+".args", c.Name, c.Want.Args)
 	}
 }

@@ -37,10 +37,11 @@ func (r *resolver) kubeletFields() {
 		}
 		i.visit(schemaOf(i.kind), "", "spec.kubeProxy.config", objectValue(r.spec.KubeProxy.Config))
 	}
-	t := together{r, r.result.Kubelet}
+	k, flags := r.withFlags()
+	t := together{r, k, flags}
 	t.fields()
 	t.reserved()
-	r.kubeletTraps()
+	t.traps()
 }
 
 func (r *resolver) found(at document.Path, message, hint string) { r.refuse(true, at, message, hint) }

@@ -17,6 +17,16 @@ import (
 type together struct {
 	r *resolver
 	k map[string]any
+	// flags are the places of the fields that arguments set.
+	flags map[string]document.Path
+}
+
+// at returns the place of a field.
+func (t together) at(field string, otherwise document.Path) document.Path {
+	if at := t.flags[field]; at != "" {
+		return at
+	}
+	return otherwise
 }
 
 // clash refuses fields that do not go together. What a patch changes is not known here, nor what a cluster says that the node joins: then it
@@ -25,7 +35,7 @@ func (t together) clash(bad bool, message, hint string, fields ...string) {
 	if !bad || slices.ContainsFunc(fields, t.r.patched) {
 		return
 	}
-	at := document.Path("spec.kubelet.config").Field(fields[0])
+	at := t.at(fields[0], document.Path("spec.kubelet.config").Field(fields[0]))
 	certain := !slices.ContainsFunc(fields, func(name string) bool { return t.k[name] == nil })
 	if t.r.spec.Role == Init || certain {
 		t.r.refuse(true, at, message, hint)

@@ -21,10 +21,10 @@ func (r *resolver) warn(at document.Path, message string) {
 	r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(at), Message: message})
 }
 
-// kubeletTraps looks at the configuration of the kubelet.
-func (r *resolver) kubeletTraps() {
+// traps looks at the configuration of the kubelet.
+func (t together) traps() {
 	const at = document.Path("spec.kubelet")
-	k := r.result.Kubelet
+	r, k := t.r, t.k
 	if hard, _ := k["evictionHard"].(map[string]any); hard != nil && k["mergeDefaultEvictionSettings"] == nil && !r.patched("evictionHard") {
 		var gone []string
 		for _, signal := range []string{"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available"} {
@@ -33,7 +33,7 @@ func (r *resolver) kubeletTraps() {
 			}
 		}
 		if len(gone) > 0 {
-			r.warn(at+".evictionHard", "replaces all defaults of the kubelet, so that no pod is evicted for "+strings.Join(gone, ", ")+
+			r.warn(t.at("evictionHard", at+".evictionHard"), "replaces all defaults of the kubelet, so that no pod is evicted for "+strings.Join(gone, ", ")+
 				": name them as well, with 0% for none, or set mergeDefaultEvictionSettings in spec.kubelet.config")
 		}
 	}
@@ -41,7 +41,7 @@ func (r *resolver) kubeletTraps() {
 	for _, who := range []string{"kube", "system"} {
 		group, _ := k[who+"ReservedCgroup"].(string)
 		if strings.HasSuffix(group, ".service") && k["cgroupDriver"] != "cgroupfs" && slices.Contains(enforced, any(who+"-reserved")) {
-			r.warn(at+".config."+document.Path(who)+"ReservedCgroup", "is a service, and with the cgroup driver systemd the kubelet starts only with a slice: name one, such as /system.slice")
+			r.warn(t.at(who+"ReservedCgroup", at+".config."+document.Path(who)+"ReservedCgroup"), "is a service, and with the cgroup driver systemd the kubelet starts only with a slice: name one, such as /system.slice")
 		}
 	}
 	swap, _ := k["memorySwap"].(map[string]any)
@@ -100,25 +100,26 @@ func (r *resolver) addressesOfNode() int {
 // namesFile matches arguments whose value is a file that the component reads when it starts.
 var namesFile = regexp.MustCompile(`-file$|-cafile$|-config$|^config$|^kubeconfig$`)
 
-// componentTraps looks at the arguments of a component, which runs in a container of kubeadm's.
-func (r *resolver) componentTraps(at document.Path, c Component) {
-	changed := c.Want.Image != "" || slices.ContainsFunc(r.spec.Patches, func(p v1alpha1.ComponentPatch) bool { return p.Target == c.Name })
-	for i, a := range c.Want.Args {
-		field := at.Index(i) + ".value"
-		volume := r.volumeOf(c.Want.Volumes, a.Value)
+// componentTraps looks at the arguments of a component at a path of the spec, which runs in a container of kubeadm's.
+func (r *resolver) componentTraps(at document.Path, name string, want *v1alpha1.ControlPlaneComponent) {
+	changed := want.Image != "" || slices.ContainsFunc(r.spec.Patches, func(p v1alpha1.ComponentPatch) bool { return p.Target == name })
+	volumes := string(at) + ".volumes"
+	for i, a := range want.Args {
+		field := (at + ".args").Index(i) + ".value"
+		volume := r.volumeOf(want.Volumes, a.Value)
 		switch {
 		case a.Name == "cloud-provider" && a.Value != "external":
-			r.refuse(a.Value != "" && !r.ownClouds(c.Want.Args), field, "is no cloud provider of this version, and the component does not start",
+			r.refuse(a.Value != "" && !r.ownClouds(want.Args), field, "is no cloud provider of this version, and the component does not start",
 				"use external, with the cloud controller manager of the provider")
 		case a.Name == "oidc-issuer-url":
 			r.refuse(!strings.HasPrefix(a.Value, "https://"), field, "must begin with https://, without which the API server does not start", "")
 		case changed || !path.IsAbs(a.Value):
 		case a.Name == "audit-log-path" && volume == nil:
-			r.warn(field, "is a file in the container, lost with it: mount its directory in "+"spec."+c.Field+".volumes, with readOnly: false")
+			r.warn(field, "is a file in the container, lost with it: mount its directory in "+volumes+", with readOnly: false")
 		case a.Name == "audit-log-path":
 			r.refuse(volume.ReadOnly == nil || *volume.ReadOnly, field, "is on the volume "+volume.Name+", which is read-only, and the API server does not start", "set readOnly: false of the volume")
 		case namesFile.MatchString(a.Name) && volume == nil && !r.mounted(a.Value):
-			r.refuse(true, field, "is a file that the container does not have, without which the component does not start", "mount it, or its directory, in "+"spec."+c.Field+".volumes")
+			r.refuse(true, field, "is a file that the container does not have, without which the component does not start", "mount it, or its directory, in "+volumes)
 		}
 	}
 }

@@ -35,6 +35,13 @@ func TestTraps(t *testing.T) {
 		kubelet + "maxPods: 500}\ncluster: {podSubnets: [10.244.0.0/16]}\ncontrollerManager: {args: [{name: allocate-node-cidrs, value: 'false'}]}":       "",
 		kubelet + "maxPods: 500}": "",
 
+		workerSpec + "node: {kubeletArgs: [{name: cpu-manager-policy, value: static}]}":                                                                           "warning spec.node.kubeletArgs[0].value: static needs a reserved CPU",
+		initSpec + "node: {kubeletArgs: [{name: cpu-manager-policy, value: static}]}":                                                                             "error spec.node.kubeletArgs[0].value: static needs a reserved CPU",
+		initSpec + "node: {kubeletArgs: [{name: cpu-manager-policy, value: static}, {name: kube-reserved, value: 'cpu=500m,memory=1Gi'}]}":                        "",
+		workerSpec + "node: {kubeletArgs: [{name: eviction-hard, value: 'memory.available<500Mi'}]}":                                                              "warning spec.node.kubeletArgs[0].value: replaces all defaults of the kubelet",
+		initSpec + "node: {kubeletArgs: [{name: eviction-soft, value: 'memory.available<1Gi'}]}":                                                                  "error spec.node.kubeletArgs[0].value: memory.available has no grace period",
+		initSpec + "node: {kubeletArgs: [{name: eviction-soft, value: 'memory.available<1Gi'}, {name: eviction-soft-grace-period, value: memory.available=90s}]}": "",
+
 		audit(""): "warning spec.apiServer.args[0].value: is a file in the container, lost with it",
 		audit("{name: log, hostPath: /var/log/audit}"):                                                   "error spec.apiServer.args[0].value: is on the volume log, which is read-only",
 		audit("{name: log, hostPath: /var/log/audit, readOnly: false}"):                                  "",

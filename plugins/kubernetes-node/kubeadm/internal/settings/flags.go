@@ -1,0 +1,54 @@
+package settings
+
+import (
+	"encoding/json"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+)
+
+// withFlags returns the fields of the kubelet's configuration with those that arguments of the document set, which precede them, and the
+// places of these arguments.
+func (r *resolver) withFlags() (map[string]any, map[string]document.Path) {
+	fields, at := maps.Clone(r.result.Kubelet), map[string]document.Path{}
+	for name, s := range schemaOf("KubeletConfiguration").inside {
+		i := lastArgument(r.spec.Node.KubeletArgs, flagName(name))
+		if i < 0 {
+			continue
+		}
+		if value := s.fromFlag(r.spec.Node.KubeletArgs[i].Value); value != nil {
+			fields[name], at[name] = value, document.Path("spec.node.kubeletArgs").Index(i)+".value"
+		}
+	}
+	return fields, at
+}
+
+// fromFlag returns the value of a flag in the form of its field, nil for a form that is not known.
+func (s *schema) fromFlag(text string) any {
+	switch {
+	case s.inside["{}"] != nil || s.what == "quantities":
+		object := map[string]any{}
+		for pair := range strings.SplitSeq(text, ",") {
+			name, value, _ := strings.Cut(strings.Replace(pair, "<", "=", 1), "=") // thresholds have <
+			object[name] = value
+		}
+		return object
+	case s.inside["[]"] != nil:
+		var list []any
+		for item := range strings.SplitSeq(text, ",") {
+			list = append(list, item)
+		}
+		return list
+	case s.what == "bool":
+		if on, err := strconv.ParseBool(text); err == nil {
+			return on
+		}
+	case strings.Contains(s.what, "int"):
+		return json.Number(text)
+	case s.what == "string" || s.what == "duration":
+		return text
+	}
+	return nil
+}
