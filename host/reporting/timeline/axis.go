@@ -70,8 +70,8 @@ func ms(n int64) time.Duration {
 
 // bar returns a bar within the axis.
 func (a axis) bar(kind Kind, text string, start time.Time, length time.Duration) Bar {
-	from := min(a.length, max(0, start.Sub(a.begin)))
-	return Bar{Kind: kind, Text: text, Start: from, End: min(a.length, from+length)}
+	from := min(a.length, max(-longest, start.Sub(a.begin)))
+	return Bar{Kind: kind, Text: text, Start: max(0, from), End: min(a.length, max(0, from+max(0, length)))}
 }
 
 // machine returns the bars of the machine for a run: the reboot and the boot before it, and its stages.
@@ -80,14 +80,14 @@ func (a axis) machine(runs []report.Report, i int) []Bar {
 	start := begin(r)
 	again := i > 0 && r.BootID != runs[i-1].BootID
 	sinceBoot := uptime(r, again)
-	booted := start.Add(-sinceBoot)
 	var out []Bar
 	if again {
 		ended := begin(&runs[i-1]).Add(took(&runs[i-1]))
-		out = append(out, a.bar(Reboot, "", ended, max(0, booted.Sub(ended))))
+		sinceBoot = min(sinceBoot, max(0, start.Sub(ended))) // the uptime of a container is that of its host
+		out = append(out, a.bar(Reboot, "", ended, max(0, start.Add(-sinceBoot).Sub(ended))))
 	}
 	if sinceBoot > 0 && (i == 0 || again) {
-		out = append(out, a.bar(Boot, "", booted, sinceBoot))
+		out = append(out, a.bar(Boot, "", start.Add(-sinceBoot), sinceBoot))
 	}
 	kinds := map[string]Kind{
 		report.StagePrepare: Prepare, report.StageResolve: Resolve, report.StageStart: Start, report.StagePlan: Plan, report.StageApply: Apply,

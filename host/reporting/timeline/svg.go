@@ -67,6 +67,15 @@ func (p *picture) text(x, y float64, class, text string) {
 	fmt.Fprintf(&p.b, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">%s</text>\n", x, y, class, escape(text))
 }
 
+// cut writes a text of at most this width, in pixels. A longer one is whole in its tooltip.
+func (p *picture) cut(x, y float64, class, text string, width float64) {
+	shown, tip := cut(text, int(width/character)), ""
+	if shown != text {
+		tip = "<title>" + escape(text) + "</title>"
+	}
+	fmt.Fprintf(&p.b, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">%s%s</text>\n", x, y, class, tip, escape(shown))
+}
+
 // title writes the headline, in as many lines as it needs, up to four.
 func (p *picture) title() {
 	line, lines := "", 0
@@ -137,7 +146,7 @@ func (p *picture) row(r Row) {
 	if r.Depth != 1 {
 		class = map[int]string{0: "machine", 2: "quiet"}[r.Depth]
 	}
-	p.text(margin+indent, p.y+height-6, class, cut(r.Label, int((p.left-margin-indent)/character)))
+	p.cut(margin+indent, p.y+height-6, class, r.Label, p.left-margin-indent)
 	end := p.left
 	for _, b := range r.Bars {
 		end = max(end, p.bar(b, height))
@@ -148,7 +157,7 @@ func (p *picture) row(r Row) {
 	case note == "":
 	case r.Depth == 0 && size > 200: // the first line of status
 		p.y += height
-		p.text(p.left+4, p.y+height-8, "note "+string(r.Kind), cut(note, int((p.right-p.left)/character)))
+		p.cut(p.left+4, p.y+height-8, "note "+string(r.Kind), note, p.right-p.left)
 	case end+size < p.right:
 		p.text(end+5, p.y+height-6, "note "+string(r.Kind), note)
 	case begin-size > p.left:

@@ -122,6 +122,20 @@ func TestAcrossReboots(t *testing.T) {
 	assert.Equal(t, Changed, l.Rows[1].Kind, "the first run has changed it")
 }
 
+// TestUptimeOfAContainer: it can be longer than the time since the run before, and is not longer in the picture.
+func TestUptimeOfAContainer(t *testing.T) {
+	t.Parallel()
+	runs := twoReboots()
+	for i := range runs {
+		runs[i].UptimeMs = time.Hour.Milliseconds()
+	}
+	bars := Of(runs, time.Time{}).Rows[0].Bars
+	assert.Equal(t, Prepare, bars[0].Kind)
+	for i := 1; i < len(bars); i++ {
+		assert.Equal(t, bars[i-1].End, bars[i].Start, bars[i].Kind)
+	}
+}
+
 // TestLargest: of ten thousand documents the picture has those that took longest or failed, in their order.
 func TestLargest(t *testing.T) {
 	t.Parallel()
@@ -157,6 +171,13 @@ func FuzzPicture(f *testing.F) {
 			return
 		}
 		for _, l := range []Layout{Of(runs, time.Time{}), Of(runs, moment()), Several(runs)} {
+			for _, r := range l.Rows {
+				for _, b := range r.Bars {
+					if b.Start < 0 || b.End < b.Start || b.End > l.Length {
+						t.Fatalf("%+v is not within %s", b, l.Length)
+					}
+				}
+			}
 			for line := range strings.Lines(text(t, l, 80, false)) {
 				if line = strings.TrimSuffix(line, "\n"); words.Escape(line) != line {
 					t.Fatalf("%q is not safe to show", line)
