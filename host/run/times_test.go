@@ -13,7 +13,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// TestLongChange: a change without progress is heard of every 30 s.
+// TestLongChange: an event says every 30 s that a change without progress still lasts.
 func TestLongChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
