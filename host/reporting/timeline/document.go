@@ -1,9 +1,6 @@
 package timeline
 
 import (
-	"strings"
-	"time"
-
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting/words"
 )
@@ -115,16 +112,3 @@ func (a axis) visible(bars []Bar) []Bar {
 	}
 	return out
 }
-
-// note returns the outcome of a row and how long it took.
-func (r Row) note() string {
-	if r.Depth == 0 {
-		return r.Note
-	}
-	if r.took == 0 {
-		return r.Note
-	}
-	return strings.TrimSpace(r.Note + " " + duration(r.took))
-}
-
-func duration(d time.Duration) string { return words.Duration(d.Milliseconds()) }

@@ -134,19 +134,20 @@ func (t *textWriter) paragraph(indent, text string) {
 	t.b.WriteString(line + "\n")
 }
 
-// row returns the kind in each cell of a row. What is shorter than a cell shows where nothing else is, or where it failed.
+// row returns the kind in each cell of a row. What is shorter than a cell shows where nothing else is, or a short plan, or
+// where it failed.
 func (t *textWriter) row(bars []Bar) []Kind {
-	cells := make([]Kind, t.cells)
+	cells, solid := make([]Kind, t.cells), make([]bool, t.cells)
 	at := func(d time.Duration) int { return int((float64(d)/float64(t.Length))*float64(t.cells) + 0.5) }
 	short := func(b Bar) bool { return at(b.End) <= at(b.Start) }
 	for _, b := range bars {
 		for i := at(b.Start); i < min(at(b.End), t.cells); i++ {
-			cells[i] = b.Kind
+			cells[i], solid[i] = b.Kind, true
 		}
 	}
 	for _, b := range bars {
 		i := min(at(b.Start), t.cells-1)
-		if short(b) && (cells[i] == "" || b.Kind == Failed || b.Kind == Cut) {
+		if short(b) && (!solid[i] && (cells[i] == "" || cells[i] == Plan) || b.Kind == Failed || b.Kind == Cut) {
 			cells[i] = b.Kind
 		}
 	}

@@ -2,11 +2,8 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +12,6 @@ import (
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/state"
-	"github.com/machineadm/machineadm/internal/trust"
 )
 
 // statusFlags are the flags of status.
@@ -46,19 +42,6 @@ func newStatus(g *globals, s streams) *cobra.Command {
 	return c
 }
 
-// bindUTC adds the flag --utc.
-func bindUTC(c *cobra.Command, utc *bool) {
-	c.Flags().BoolVar(utc, "utc", false, "show times in UTC instead of the time zone of this machine")
-}
-
-// zone is the time zone in which times are shown.
-func zone(utc bool) *time.Location {
-	if utc {
-		return time.UTC
-	}
-	return time.Local
-}
-
 func (o *statusFlags) check() error {
 	switch {
 	case o.timeline != "" && o.timeline != "text" && o.timeline != "svg":
@@ -79,7 +62,7 @@ func (g *globals) status(s streams, o *statusFlags) error {
 	}
 	runDir, stateDir := cmp.Or(g.runDir, defaultRunDir()), cmp.Or(g.stateDir, defaultStateDir())
 	if o.list {
-		return listRuns(s, o, runDir, stateDir)
+		return listRuns(s, o.output, o.utc, runDir, stateDir)
 	}
 	last, path, err := findRun(o.run, runDir, stateDir)
 	if err != nil {
@@ -87,36 +70,12 @@ func (g *globals) status(s streams, o *statusFlags) error {
 	}
 	switch alive := state.Held(lockAt(last.Root, runDir)); {
 	case o.timeline != "":
-		return showTimeline(s, o, stateDir, last, alive)
+		return showTimeline(s, o.timeline, o.utc, stateDir, last, alive)
 	case o.output == "json":
 		return writeJSON(s.out, last)
 	default:
 		return g.showStatus(s, o, runDir, stateDir, last, path, alive)
 	}
-}
-
-// noRun returns the error for a report that cannot be shown.
-func noRun(err error, path, runDir, stateDir string) error {
-	exit := &exitError{code: report.ExitFailed, message: err.Error()}
-	switch {
-	case errors.Is(err, state.ErrNoReport):
-		others := ""
-		if other, at, err := state.Last(defaultRunDir(), defaultStateDir()); err == nil {
-			others = fmt.Sprintf("; without these flags, status shows the run of %s in %s", other.StartedAt.Local().Format(words.TimeFormat), at)
-		}
-		exit.message = fmt.Sprintf("there is no report in %s or %s", runDir, stateDir)
-		exit.hint = "run machineadm apply first; after a run with --run-dir or --state-dir, give the same flags" + others
-	case errors.Is(err, state.ErrLost):
-		exit.message = fmt.Sprintf("%s in %s", err, runDir)
-		exit.hint = "free space in " + trust.Quote(runDir) + " and run again, which is safe; an earlier report is " + trust.Quote(path)
-	case errors.Is(err, state.ErrNotReport):
-		exit.hint = "run the same command again, which is safe and writes a new report"
-	case errors.Is(err, errNoSuchRun):
-		exit.hint = "machineadm status --list shows the runs that are kept"
-	case errors.Is(err, fs.ErrPermission):
-		exit.hint = "run as root: after a reboot, and of earlier runs, only the state directory has the report, which only root can read"
-	}
-	return exit
 }
 
 func (g *globals) showStatus(s streams, o *statusFlags, runDir, stateDir string, last report.Report, path string, alive bool) error {

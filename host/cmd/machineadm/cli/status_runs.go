@@ -10,13 +10,53 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting/timeline"
 	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/state"
+	"github.com/machineadm/machineadm/internal/trust"
 )
 
 var errNoSuchRun = errors.New("no run that is kept has this ID")
+
+// bindUTC adds the flag --utc.
+func bindUTC(c *cobra.Command, utc *bool) {
+	c.Flags().BoolVar(utc, "utc", false, "show times in UTC instead of the time zone of this machine")
+}
+
+// zone is the time zone in which times are shown.
+func zone(utc bool) *time.Location {
+	if utc {
+		return time.UTC
+	}
+	return time.Local
+}
+
+// noRun returns the error for a report that cannot be shown.
+func noRun(err error, path, runDir, stateDir string) error {
+	exit := &exitError{code: report.ExitFailed, message: err.Error()}
+	switch {
+	case errors.Is(err, state.ErrNoReport):
+		others := ""
+		if other, at, err := state.Last(defaultRunDir(), defaultStateDir()); err == nil {
+			others = fmt.Sprintf("; without these flags, status shows the run of %s in %s", other.StartedAt.Local().Format(words.TimeFormat), at)
+		}
+		exit.message = fmt.Sprintf("there is no report in %s or %s", runDir, stateDir)
+		exit.hint = "run machineadm apply first; after a run with --run-dir or --state-dir, give the same flags" + others
+	case errors.Is(err, state.ErrLost):
+		exit.message = fmt.Sprintf("%s in %s", err, runDir)
+		exit.hint = "free space in " + trust.Quote(runDir) + " and run again, which is safe; an earlier report is " + trust.Quote(path)
+	case errors.Is(err, state.ErrNotReport):
+		exit.hint = "run the same command again, which is safe and writes a new report"
+	case errors.Is(err, errNoSuchRun):
+		exit.hint = "machineadm status --list shows the runs that are kept"
+	case errors.Is(err, fs.ErrPermission):
+		exit.hint = "run as root: after a reboot, and of earlier runs, only the state directory has the report, which only root can read"
+	}
+	return exit
+}
 
 // findRun returns the report of the run whose ID begins like this, and its path; of the last run for an empty ID.
 func findRun(id, runDir, stateDir string) (report.Report, string, error) {
@@ -45,7 +85,7 @@ func findRun(id, runDir, stateDir string) (report.Report, string, error) {
 }
 
 // listRuns writes a line for each run that is kept, the newest first.
-func listRuns(s streams, o *statusFlags, runDir, stateDir string) error {
+func listRuns(s streams, output string, utc bool, runDir, stateDir string) error {
 	kept, err := state.KeptReports(stateDir)
 	if err == nil && len(kept) == 0 {
 		err = state.ErrNoReport
@@ -53,7 +93,7 @@ func listRuns(s streams, o *statusFlags, runDir, stateDir string) error {
 	if err != nil {
 		return noRun(err, "", runDir, stateDir)
 	}
-	if o.output == "json" {
+	if output == "json" {
 		all := make([]report.Report, len(kept))
 		for i, k := range kept {
 			all[i] = k.Report
@@ -65,7 +105,7 @@ func listRuns(s streams, o *statusFlags, runDir, stateDir string) error {
 	_, _ = fmt.Fprintln(w, "RUN\tSTARTED\tTOOK\tEXIT\tRESULT") // into memory
 	for i, k := range kept {
 		alive := i == 0 && k.Outcome == report.RunRunning && state.Held(lockAt(k.Root, runDir))
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", words.Escape(k.RunID), k.StartedAt.In(zone(o.utc)).Format(words.TimeFormat), // likewise
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", words.Escape(k.RunID), k.StartedAt.In(zone(utc)).Format(words.TimeFormat), // likewise
 			words.Duration(words.Took(&k.Report).Milliseconds()), k.ExitCode, words.Headline(k.Report, alive))
 	}
 	_ = w.Flush() // likewise
@@ -83,7 +123,7 @@ func listRuns(s streams, o *statusFlags, runDir, stateDir string) error {
 }
 
 // showTimeline writes the picture of a run and of the boots before it.
-func showTimeline(s streams, o *statusFlags, stateDir string, last report.Report, alive bool) error {
+func showTimeline(s streams, format string, utc bool, stateDir string, last report.Report, alive bool) error {
 	kept, err := state.KeptReports(stateDir)
 	if errors.Is(err, fs.ErrPermission) {
 		_, _ = fmt.Fprintln(s.err, "note: only root can read the reports of earlier boots") // standard error is the last resort
@@ -92,7 +132,7 @@ func showTimeline(s streams, o *statusFlags, stateDir string, last report.Report
 	if alive && last.Outcome == report.RunRunning {
 		now = time.Now()
 	}
-	return writeTimeline(s, timeline.Of(state.History(kept, last), now), o.timeline, o.utc)
+	return writeTimeline(s, timeline.Of(state.History(kept, last), now), format, utc)
 }
 
 // writeTimeline writes a picture in the format text or svg.
