@@ -36,6 +36,13 @@ func TestReboot(t *testing.T) {
 	if strings.TrimSpace(boots) != "2" {
 		t.Errorf("%s runs, want two", boots)
 	}
+	picture := n.MustExec(t, "machineadm", "status", "--timeline").Stdout
+	t.Log("\n" + picture)
+	for _, row := range []string{"Noop/before (test) ", "Noop/after (test) ", "b boot"} {
+		if !strings.Contains(picture, row) {
+			t.Errorf("the timeline has no %q:\n%s", row, picture)
+		}
+	}
 }
 
 // TestRebootsEnd: a change that requests a reboot at every boot is stopped, and the report names it.
