@@ -27,7 +27,7 @@ cross: ## linux/amd64, linux/arm64 and windows/amd64 into dist/<os>-<arch>/; fai
 	@testenv/tools/build.sh cross dist
 
 .PHONY: manager
-manager: ## the controller for linux/amd64 and linux/arm64, into dist/linux-<arch>/; minutes, once
+manager: ## the controller and its plugins for linux/amd64 and linux/arm64, into dist/linux-<arch>/; minutes, once
 	@testenv/tools/build.sh manager dist
 
 .PHONY: components

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -79,7 +80,7 @@ func (r Release) hasSeries(metadata []byte) bool {
 	return bytes.Contains(metadata, fmt.Appendf(nil, "{major: %d, minor: %d,", major, minor))
 }
 
-// Write writes the release into a directory. The programs of the image are named by their architecture.
+// Write writes the release into a directory. The programs of the image are named by their architecture, and source plugins and key providers are beside them.
 func (r Release) Write(ctx context.Context, log io.Writer, into string, programs map[string]string) error {
 	files, err := r.Files(ctx, log)
 	if err != nil {
@@ -98,10 +99,20 @@ func (r Release) Write(ctx context.Context, log io.Writer, into string, programs
 }
 
 func (r Release) writeImage(to string, programs map[string]string) error {
+	image := oci.Image{Name: r.Reference(), Path: "/manager", User: "65532", Programs: programs, More: map[string]map[string]string{}}
+	for architecture, program := range programs {
+		plugins, err := filepath.Glob(filepath.Join(filepath.Dir(program), "machineadm-*-provider-*"))
+		if err != nil {
+			return err
+		}
+		image.More[architecture] = map[string]string{}
+		for _, plugin := range plugins {
+			image.More[architecture][path.Join("/usr/libexec/machineadm", filepath.Base(plugin))] = plugin
+		}
+	}
 	f, err := os.Create(to)
 	if err != nil {
 		return err
 	}
-	image := oci.Image{Name: r.Reference(), Path: "/manager", User: "65532", Programs: programs}
 	return errors.Join(oci.Write(f, []oci.Image{image}), f.Close())
 }

@@ -13,13 +13,15 @@ import (
 	"strings"
 )
 
-// Image is an image of one layer with one statically linked program.
+// Image is an image of one layer with statically linked programs.
 type Image struct {
 	Name string // as example.test/etcd:3.7.0-0
 	Path string // of the program, in the image
 	User string // a number, or empty for root
 	// Programs are files of this machine, by architecture.
 	Programs map[string]string
+	// More are further files of this machine, by architecture and by their path in the image.
+	More map[string]map[string]string
 }
 
 // descriptor refers to a blob, as the image specification has it.
@@ -88,7 +90,7 @@ func (l layout) image(i Image) (descriptor, error) {
 
 func (l layout) manifest(i Image, architecture string) (descriptor, error) {
 	sum, size := sha256.New(), counter(0)
-	write := func(to io.Writer) error { return i.layer(to, i.Programs[architecture]) }
+	write := func(to io.Writer) error { return i.layer(to, architecture) }
 	if err := write(io.MultiWriter(sum, &size)); err != nil {
 		return descriptor{}, err
 	}
@@ -114,8 +116,33 @@ func (l layout) manifest(i Image, architecture string) (descriptor, error) {
 }
 
 // layer writes the layer, the same bytes each time: no time, and root as the owner of all.
-func (i Image) layer(to io.Writer, program string) error {
-	f, err := os.Open(program)
+func (i Image) layer(to io.Writer, architecture string) error {
+	files := map[string]string{strings.TrimPrefix(i.Path, "/"): i.Programs[architecture]}
+	for name, file := range i.More[architecture] {
+		files[strings.TrimPrefix(name, "/")] = file
+	}
+	directories := map[string]struct{}{"etc": {}, "tmp": {}}
+	for name := range files {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			directories[dir] = struct{}{}
+		}
+	}
+	w := tar.NewWriter(to)
+	for _, dir := range slices.Sorted(maps.Keys(directories)) {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755}); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := put(w, name, files[name]); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+func put(w *tar.Writer, name, from string) error {
+	f, err := os.Open(from)
 	if err != nil {
 		return err
 	}
@@ -124,25 +151,11 @@ func (i Image) layer(to io.Writer, program string) error {
 	if err != nil {
 		return err
 	}
-	directories := []string{"etc", "tmp"}
-	name := strings.TrimPrefix(i.Path, "/")
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		directories = append(directories, dir)
-	}
-	slices.Sort(directories)
-	w := tar.NewWriter(to)
-	for _, dir := range directories {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755}); err != nil {
-			return err
-		}
-	}
 	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: st.Size()}); err != nil {
 		return err
 	}
-	if _, err := io.Copy(w, f); err != nil {
-		return err
-	}
-	return w.Close()
+	_, err = io.Copy(w, f)
+	return err
 }
 
 type counter int64

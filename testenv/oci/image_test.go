@@ -73,6 +73,7 @@ func TestPlatforms(t *testing.T) {
 	var packed bytes.Buffer
 	require.NoError(t, Write(&packed, []Image{{
 		Name: "example.test/manager:1", Programs: map[string]string{"arm64": file, "amd64": file}, Path: "/manager", User: "65532",
+		More: map[string]map[string]string{"arm64": {"/usr/libexec/plugin": file}, "amd64": {"/usr/libexec/plugin": file}},
 	}}))
 	files, _ := unpack(t, packed.Bytes())
 	type document struct {
@@ -93,7 +94,7 @@ func TestPlatforms(t *testing.T) {
 		require.NoError(t, json.Unmarshal(manifest.Config, &config))
 		require.JSONEq(t, `{"Entrypoint":["/manager"],"Env":["PATH=/"],"User":"65532"}`, string(read(config.blob()).Config))
 		layer, names := unpack(t, files[manifest.Layers[0].blob()])
-		require.Equal(t, []string{"etc/", "tmp/", "manager"}, names)
+		require.Equal(t, []string{"etc/", "tmp/", "usr/", "usr/libexec/", "manager", "usr/libexec/plugin"}, names)
 		require.Len(t, layer["manager"], 100_000)
 	}
 	require.Equal(t, "linux/amd64 linux/arm64 ", platforms)

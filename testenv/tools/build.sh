@@ -10,7 +10,7 @@
 #   build.sh install BIN MAN copies what was built into those two directories to DESTDIR, below PREFIX (default: /usr)
 #   build.sh uninstall       removes what install copied
 #   build.sh cross DIR       builds for every platform into DIR/<os>-<arch> and checks the sizes
-#   build.sh manager DIR     builds the controller for its image into DIR/linux-<arch>/manager and checks the sizes
+#   build.sh manager DIR     builds the controller and the plugins of its image into DIR/linux-<arch> and checks the sizes
 set -euo pipefail
 cd "${MACHINEADM_ROOT:-$(dirname "${BASH_SOURCE[0]}")/../..}"
 
@@ -180,11 +180,13 @@ together() {
 }
 
 manager() {
-	local stamp arch file
+	local stamp arch file name package
 	stamp=$(version)
 	for arch in amd64 arm64; do
-		file=$(GOOS=linux GOARCH=$arch compile "$1/linux-$arch/manager" ./host/cmd/manager) || return 1
-		size "$file" || return 1
+		while read -r name package; do
+			file=$(GOOS=linux GOARCH=$arch compile "$1/linux-$arch/$name" "$package") || return 1
+			size "$file" || return 1
+		done < <(echo manager ./host/cmd/manager; names | grep -- -provider-)
 	done
 }
 
