@@ -12,11 +12,13 @@ import (
 )
 
 // steps are the conditions of Ready, in the order in which a reconciliation reaches them.
-func steps() []string {
-	return []string{
-		bootstrap.ConditionPluginsReady, bootstrap.ConditionDocumentsValid, bootstrap.ConditionCertificatesAvailable,
-		bootstrap.ConditionDataSecretAvailable,
+func steps(config *bootstrap.MachineBootstrapConfig) []string {
+	all := []string{bootstrap.ConditionPluginsReady, bootstrap.ConditionDocumentsValid, bootstrap.ConditionCertificatesAvailable}
+	// A machine that has its data does without what comes later, such as the removal.
+	if conditions.Has(config, bootstrap.ConditionDataStored) && config.Status.DataSecretName == "" {
+		all = append(all, bootstrap.ConditionDataStored)
 	}
+	return append(all, bootstrap.ConditionDataSecretAvailable)
 }
 
 // messageLimit is far below the 32,768 characters that the API server accepts: thousands of configs may have the message.
@@ -44,7 +46,7 @@ func (r *Reconciler) conclude(config *bootstrap.MachineBootstrapConfig, failed e
 	if s != nil && !r.made(config) {
 		mark(config, s.condition, s.status, s.reason, s.message)
 		behind := false
-		for _, step := range steps() {
+		for _, step := range steps(config) {
 			// One that is not true is that of a reconciliation before, which this one did not reach.
 			if behind || step != s.condition && !conditions.IsTrue(config, step) {
 				mark(config, step, metav1.ConditionUnknown, bootstrap.ReasonWaiting, "waits for "+s.condition)
@@ -57,7 +59,7 @@ func (r *Reconciler) conclude(config *bootstrap.MachineBootstrapConfig, failed e
 
 // summarize makes Ready repeat the condition at which the last reconciliation ended.
 func summarize(config *bootstrap.MachineBootstrapConfig) {
-	for _, step := range steps() {
+	for _, step := range steps(config) {
 		if c := conditions.Get(config, step); c != nil && c.Status != metav1.ConditionTrue && c.Reason != bootstrap.ReasonWaiting {
 			mark(config, bootstrap.ConditionReady, c.Status, c.Reason, fmt.Sprintf("%s: %s", step, c.Message))
 			return

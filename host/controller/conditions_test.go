@@ -14,7 +14,7 @@ import (
 
 // summary is the status and the reason of each condition, in the order of steps, and then of Ready with its message.
 func summary(config *bootstrap.MachineBootstrapConfig) (all []string) {
-	for _, step := range append(steps(), bootstrap.ConditionReady) {
+	for _, step := range append(steps(config), bootstrap.ConditionReady) {
 		c := find(config.Status.Conditions, step)
 		switch {
 		case c == nil:

@@ -19,13 +19,24 @@ import (
 
 // keep looks after data that is there, its documents, and what the machine says of them.
 func (w *work) keep(ctx context.Context, data *metav1.PartialObjectMetadata) (ctrl.Result, error) {
+	if _, o := objectOf(data); o != nil {
+		w.stored = metav1.Condition{Status: metav1.ConditionTrue, Reason: bootstrap.ReasonStored}
+		defer func() {
+			mark(w.config, bootstrap.ConditionDataStored, w.stored.Status, w.stored.Reason, w.stored.Message)
+		}()
+	}
+	polled := w.poll(ctx, data)
 	reported := w.report(data) // first: the cluster that the machine was to join may never answer
 	next, err := w.keepData(ctx, data)
 	if err != nil {
 		return next, err
 	}
+	renewal, err := w.keepObject(ctx, data)
+	if err != nil {
+		return next, err
+	}
 	removal, err := w.remove(ctx, data)
-	return sooner(sooner(next, removal), reported), err
+	return sooner(sooner(sooner(next, removal), sooner(reported, polled)), renewal), err
 }
 
 // keepData looks after data that is there: its token lives until the machine has joined, a pool gets new data when an input changes,

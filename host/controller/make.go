@@ -28,13 +28,19 @@ type result struct {
 	bytes int
 	// epoch counts the bootstrap tokens; 0 if the data has none of ours.
 	epoch int
-	// documents is the stream that is served by the endpoint, and terms are on which terms; nil if it is in the data.
+	// documents is the stream that is served by the endpoint or stored, and terms are on which terms; nil if it is in the data.
 	documents []byte
 	terms     *store.Terms
 }
 
+// object says whether the documents are yet to be stored as an object.
+func (r *result) object() bool { return r.terms != nil && r.terms.Object != nil }
+
 // values are what the Secret with the data has.
 func (r *result) values() map[string][]byte {
+	if r.object() {
+		return map[string][]byte{documentsKey: r.documents}
+	}
 	values := map[string][]byte{valueKey: r.data.Value, formatKey: []byte(r.data.Format)}
 	if r.terms != nil {
 		values[documentsKey] = r.documents
@@ -48,6 +54,14 @@ func (w *work) make(ctx context.Context) (ctrl.Result, error) {
 	made, next, err := w.renderWithToken(ctx, 1)
 	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if made.object() {
+		if err := w.validate(ctx, made.terms.Object); err != nil {
+			return ctrl.Result{}, err
+		}
+		if made.documents, err = w.encrypt(ctx, made.terms.Object, made.documents); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	annotations, err := w.annotations(made)
 	if err != nil {
@@ -65,6 +79,9 @@ func (w *work) make(ctx context.Context) (ctrl.Result, error) {
 		Type: clusterv1.ClusterSecretType,
 		Data: made.values(),
 	}
+	if made.object() {
+		w.record(secret)
+	}
 	err = w.r.Client.Create(ctx, secret)
 	if apierrors.IsAlreadyExists(err) {
 		// A manager that ended here before has made it, and the cache does not have it yet: it stays as it is.
@@ -80,6 +97,13 @@ func (w *work) make(ctx context.Context) (ctrl.Result, error) {
 		return ctrl.Result{}, fmt.Errorf("create the Secret with the data: %w", err)
 	}
 	w.r.metrics.made(w.config, made.bytes, began, w.r.Now())
+	if terms, o := objectOf(secret); o != nil && o.Stored.IsZero() {
+		next, err := w.deliver(ctx, secret, terms)
+		if err == nil {
+			reached(w.config, bootstrap.ConditionInputsUpToDate, bootstrap.ReasonUpToDate)
+		}
+		return next, err
+	}
 	w.available(secret.Name)
 	reached(w.config, bootstrap.ConditionInputsUpToDate, bootstrap.ReasonUpToDate)
 	return next, nil
@@ -144,15 +168,18 @@ func (w *work) render(ctx context.Context, epoch int) (*result, error) {
 	if !token {
 		epoch = 0
 	}
-	start, stream, terms, err := w.stored(documents)
+	start, stream, terms, err := w.elsewhere(documents)
 	if err != nil {
 		return nil, err
 	}
-	data, err := w.wrapped(ctx, start, documents)
-	if err != nil {
-		return nil, err
+	data, room := &wrap.Data{}, referenceBytes // the reference to an object is known when it is stored
+	if terms == nil || terms.Object == nil {
+		if data, err = w.wrapped(ctx, start, documents); err != nil {
+			return nil, err
+		}
+		room = len(data.Value)
 	}
-	if large := (&wrap.TooLargeError{Limit: wrap.MaxSecret}); len(data.Value)+len(stream) > large.Limit {
+	if large := (&wrap.TooLargeError{Limit: wrap.MaxSecret}); room+len(stream) > large.Limit {
 		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonTooLarge, "%s", tooLarge(large, documents))
 	}
 	if role == contract.ControlPlaneInit {
@@ -211,47 +238,4 @@ func (w *work) documents(ctx context.Context, sources []source) ([]emit.Document
 		w.config.Status.Order[i] = ordered[i].Kind + "/" + ordered[i].Metadata.Name
 	}
 	return ordered, nil
-}
-
-// wrapped puts the documents that a machine starts with into the format of the config. Messages list the documents of the config.
-func (w *work) wrapped(ctx context.Context, start, documents []emit.Document) (*wrap.Data, error) {
-	f := &w.config.Spec.Format
-	format := wrap.Format{Type: f.Type, Version: f.Version, Target: f.Target, MaxBytes: int(f.MaxBytes)}
-	var err error
-	if format.Template, err = w.userTemplate(ctx); err != nil {
-		return nil, err
-	}
-	stream, err := emit.Stream(start)
-	if err != nil {
-		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidDocument, "%s", err)
-	}
-	data, err := w.r.wrapper.Wrap(format, stream)
-	var large *wrap.TooLargeError
-	var template *wrap.TemplateError
-	switch {
-	case errors.As(err, &large):
-		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonTooLarge, "%s", tooLarge(large, documents))
-	case errors.As(err, &template):
-		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidFormat, "%s", templateFault(f.TemplateRef, err))
-	case err != nil:
-		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidFormat, "%s", err)
-	}
-	return &data, nil
-}
-
-// userTemplate is the template of the data, nil if the config has none.
-func (w *work) userTemplate(ctx context.Context) ([]byte, error) {
-	ref := w.config.Spec.Format.TemplateRef
-	if ref == nil {
-		return nil, nil
-	}
-	value, err := w.reading.value(ctx, bootstrap.ConditionDocumentsValid, ref.Kind, ref.Name, templateKey(ref))
-	return value, prefix(templateField, err)
-}
-
-func templateKey(ref *bootstrap.TemplateReference) string {
-	if ref.Key == "" {
-		return "value"
-	}
-	return ref.Key
 }

@@ -12,6 +12,9 @@ import (
 // MoveLabel makes clusterctl move take an object along that belongs to nothing.
 const MoveLabel = "clusterctl.cluster.x-k8s.io/move"
 
+// DeleteForMove is the annotation of an object that clusterctl move deletes because the other management cluster has it.
+const DeleteForMove = "clusterctl.cluster.x-k8s.io/delete-for-move"
+
 // moves says whether clusterctl move takes an object along: with its owner, or by its label.
 func moves(object metav1.Object) bool {
 	_, labelled := object.GetLabels()[MoveLabel]

@@ -12,3 +12,12 @@ func dataName(config string) string { return config + dataSuffix }
 func configOfData(secret string) (config string, ok bool) {
 	return strings.CutSuffix(secret, dataSuffix)
 }
+
+const storageField = "spec.storageRef"
+
+// The keys of a Secret with bootstrap data. Infrastructure providers read value and format; documents is what the endpoint serves.
+const (
+	valueKey     = "value"
+	formatKey    = "format"
+	documentsKey = "documents"
+)

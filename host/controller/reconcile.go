@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 		if apierrors.IsNotFound(err) {
 			r.forget(r.readers.begin(request.NamespacedName))
 			r.looks.drop(request.NamespacedName)
+			return r.bury(ctx, request.NamespacedName)
 		}
 		return ctrl.Result{}, ignoreNotFound("get MachineBootstrapConfig", err)
 	}
@@ -139,12 +141,19 @@ func (r *Reconciler) reconcile(ctx context.Context, turn *turn, config *bootstra
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if data != nil && orphaned(data) {
+		w.none()
+		return w.farewell(ctx, data)
+	}
 	if data == nil && o.data != "" && o.joined {
 		// The machine has its data, and no other machine comes for it.
 		w.available(o.data)
 		return ctrl.Result{}, nil
 	}
 	if data != nil {
+		if _, object := objectOf(data); object != nil && object.Stored.IsZero() {
+			return w.resume(ctx, data)
+		}
 		return w.keep(ctx, data)
 	}
 	// Without its Secret it is made again, with the same token.
@@ -154,6 +163,29 @@ func (r *Reconciler) reconcile(ctx context.Context, turn *turn, config *bootstra
 			"%s %s is being deleted: it gets no data", o.kind, o.object.GetName())
 	}
 	return w.make(ctx)
+}
+
+// bury removes the object of a config that is gone.
+func (r *Reconciler) bury(ctx context.Context, config client.ObjectKey) (ctrl.Result, error) {
+	data, err := r.metadata(ctx, "Secret", client.ObjectKey{Namespace: config.Namespace, Name: dataName(config.Name)})
+	if err != nil || data == nil || !orphaned(data) || r.WatchFilter != "" && data.Labels[clusterv1.WatchLabel] != r.WatchFilter {
+		r.paces.drop(config)
+		return ctrl.Result{}, err
+	}
+	cluster, err := r.cluster(ctx, client.ObjectKey{Namespace: config.Namespace, Name: data.Labels[clusterv1.ClusterNameLabel]})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if cluster != nil && ptr.Deref(cluster.Spec.Paused, false) { // clusterctl may be moving it
+		return ctrl.Result{RequeueAfter: 10 * time.Second}, nil
+	}
+	gone := &bootstrap.MachineBootstrapConfig{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.Name}}
+	if owner := metav1.GetControllerOf(data); owner != nil {
+		gone.UID = owner.UID
+	}
+	defer r.forget(r.readers.begin(config))
+	w := &work{r: r, config: gone, reading: &reading{r: r, config: gone, inputs: newInputs(nil), bodies: map[input]body{}, left: map[input]struct{}{}}}
+	return w.farewell(ctx, data)
 }
 
 // forget drops what is remembered of objects that no config reads any more.

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/external"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machineadm/machineadm/host/controller/plugins"
 	"github.com/machineadm/machineadm/host/controller/store"
 	"github.com/machineadm/machineadm/host/controller/wrap"
 )
@@ -27,6 +28,10 @@ type Reconciler struct {
 	TokenTTL time.Duration
 	// Endpoint says where machines reach the manager; nil if it serves no documents.
 	Endpoint func() store.Endpoint
+	// Plugins are the source plugins that store documents.
+	Plugins *plugins.Plugins
+	// OwnIdentity lets storages use the identity of the manager at an object store. Who may write a storage then writes with it.
+	OwnIdentity bool
 	// Metrics is where the metrics of the reconciler are registered.
 	Metrics prometheus.Registerer
 	// Now is the clock.
@@ -41,6 +46,7 @@ type Reconciler struct {
 	metrics *metrics
 	turns   *turns
 	looks   looks
+	paces   paces
 	// events has one for each transition of a condition.
 	events  *recorder
 	tracker external.ObjectTracker

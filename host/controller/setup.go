@@ -64,7 +64,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.ofMachine), builder.WithPredicates(changes)).
 		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(ofPool), builder.WithPredicates(changes)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.reads(clusterv1.GroupVersion.Group, "Cluster")), builder.WithPredicates(changes)).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.reads("", "Secret")), builder.WithPredicates(changes)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret), builder.WithPredicates(changes)).
 		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.reads("", "ConfigMap")), builder.WithPredicates(changes)).
 		WatchesMetadata(&apiextensionsv1.CustomResourceDefinition{}, handler.Funcs{
 			CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { r.define(e.Object, q) },
@@ -88,6 +88,15 @@ func (r *Reconciler) reads(group, kind string) handler.MapFunc {
 	return func(_ context.Context, object client.Object) []reconcile.Request {
 		return r.readers.requests(input{schema.GroupKind{Group: group, Kind: kind}, client.ObjectKeyFromObject(object)})
 	}
+}
+
+// ofSecret are the configs that read a Secret. One that waits for the removal of its object may have lost its config.
+func (r *Reconciler) ofSecret(ctx context.Context, object client.Object) []reconcile.Request {
+	requests := r.reads("", "Secret")(ctx, object)
+	if config, ok := configOfData(object.GetName()); ok && orphaned(object) {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: config}})
+	}
+	return requests
 }
 
 // discovery is the time within which the API server certainly lists a kind whose definition has changed: its list of kinds and

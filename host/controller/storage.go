@@ -24,15 +24,6 @@ import (
 	"github.com/machineadm/machineadm/host/controller/store"
 )
 
-const storageField = "spec.storageRef"
-
-// The keys of a Secret with bootstrap data. Infrastructure providers read value and format; documents is what the endpoint serves.
-const (
-	valueKey     = "value"
-	formatKey    = "format"
-	documentsKey = "documents"
-)
-
 // storage reads the storage of the config, and makes it an input; nil if it has none.
 func (rd *reading) storage(ctx context.Context) (*bootstrap.MachineBootstrapStorageSpec, error) {
 	ref := rd.config.Spec.StorageRef
@@ -60,64 +51,91 @@ func (rd *reading) storage(ctx context.Context) (*bootstrap.MachineBootstrapStor
 	return &found.Spec, nil
 }
 
-// stored leaves a reference in the place of documents that have a storage. It returns what the machine starts with, the stream that is
-// served, and on which terms.
-func (w *work) stored(documents []emit.Document) (start []emit.Document, stream []byte, terms *store.Terms, err error) {
+// elsewhere takes documents that have a storage out of the data. It returns what the machine starts with, which for an object is known only when
+// it is stored, the stream that is kept elsewhere, and on which terms.
+func (w *work) elsewhere(documents []emit.Document) (start []emit.Document, stream []byte, terms *store.Terms, err error) {
+	if w.storage == nil || w.storage.Source == nil {
+		conditions.Delete(w.config, bootstrap.ConditionDataStored)
+	}
 	if w.storage == nil {
 		return documents, nil, nil, nil
 	}
-	refused := func(format string, args ...any) ([]emit.Document, []byte, *store.Terms, error) {
-		return nil, nil, nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidStorage, "%s: "+format, append([]any{storageField}, args...)...)
+	if w.config.Spec.Format.Type == bootstrap.FormatTalos {
+		return nil, nil, nil, w.unusable("the format talos has no storage: remove the reference")
 	}
-	switch {
-	case w.r.Endpoint == nil:
-		return refused("the manager serves no documents: start it with --server-address and --server-url, or remove the reference")
-	case w.config.Spec.Format.Type == bootstrap.FormatTalos:
-		return refused("the format talos has no storage: remove the reference")
+	name := bootstrap.KindMachineBootstrapStorage + " " + w.config.Spec.StorageRef.Name
+	if terms, err = store.NewTerms(w.storage, w.owner.pool()); err != nil {
+		return nil, nil, nil, w.unusable("%s: %s", name, err)
 	}
-	bearer := store.Bearer(w.key, w.config.Namespace, w.config.Name, string(w.config.UID))
-	if terms, err = store.NewTerms(w.storage, bearer, w.owner.pool()); err != nil {
-		return refused("%s %s: %s", bootstrap.KindMachineBootstrapStorage, w.config.Spec.StorageRef.Name, err)
-	}
-	// A stream from elsewhere names no destination: its own go with the reference.
+	// A stream from elsewhere names no destination of the report.
 	isTarget := func(d emit.Document) bool {
 		return d.APIVersion == contract.APIVersion && d.Kind == contract.KindReportTarget
 	}
-	for i := range documents {
-		if isTarget(documents[i]) {
-			start = append(start, documents[i])
-		}
-	}
-	if len(start) > 0 && terms.Reports() {
-		return refused("the report comes back by the storage, but the config has %s/%s, too: remove the document, or set report.disabled of the storage",
-			contract.KindReportTarget, start[0].Metadata.Name)
+	targets := slices.DeleteFunc(slices.Clone(documents), func(d emit.Document) bool { return !isTarget(d) })
+	switch {
+	case len(targets) > 0 && terms.Reports():
+		return nil, nil, nil, w.unusable("the report comes back by the storage, but the config has %s/%s, too: remove the document, or set report.disabled of the storage",
+			contract.KindReportTarget, targets[0].Metadata.Name)
+	case len(targets) > 0 && w.storage.Source != nil:
+		return nil, nil, nil, w.unusable("documents in an object store have no %s/%s: remove it, and report.disabled of the storage",
+			contract.KindReportTarget, targets[0].Metadata.Name)
 	}
 	stream, err = emit.Stream(slices.DeleteFunc(slices.Clone(documents), isTarget))
 	if err != nil {
 		return nil, nil, nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidDocument, "%s", err)
 	}
-	endpoint := w.r.Endpoint()
-	reference, err := endpoint.Reference(w.config.Namespace, w.config.Name, bearer, stream, terms.Reports())
-	if err != nil {
-		return nil, nil, nil, err //nolint:wrapcheck // it says what
+	if w.storage.Source != nil {
+		return nil, stream, terms, w.object(terms)
 	}
-	return append(start, reference), stream, terms, nil
+	reference, err := w.served(stream, terms)
+	return append(targets, reference), stream, terms, err
 }
 
-// remove takes documents out of their Secret that nobody comes for any more.
+// unusable says why the storage cannot have the documents of the config.
+func (w *work) unusable(format string, args ...any) error {
+	return invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidStorage, "%s: "+format, append([]any{storageField}, args...)...)
+}
+
+// object makes the documents an object of the storage.
+func (w *work) object(terms *store.Terms) error {
+	if w.owner.pool() {
+		return w.unusable("a MachinePool has no object store, because its machines come at any time: use a storage with server")
+	}
+	terms.Object = store.NewObject(w.config.Spec.StorageRef.Name, w.storage.Source, w.key, w.config.Namespace, w.config.Name, string(w.config.UID))
+	return nil
+}
+
+// served makes the documents those of the endpoint.
+func (w *work) served(stream []byte, terms *store.Terms) (emit.Document, error) {
+	if w.r.Endpoint == nil {
+		return emit.Document{}, w.unusable("the manager serves no documents: start it with --server-address and --server-url, or remove the reference")
+	}
+	bearer := store.Bearer(w.key, w.config.Namespace, w.config.Name, string(w.config.UID))
+	terms.Served(bearer)
+	endpoint := w.r.Endpoint()
+	return endpoint.Reference(w.config.Namespace, w.config.Name, bearer, stream, terms.Reports()) //nolint:wrapcheck // it says what
+}
+
+// remove takes documents out of their Secret, and of their store, that no machine fetches any more.
 func (w *work) remove(ctx context.Context, data *metav1.PartialObjectMetadata) (ctrl.Result, error) {
 	terms := store.ReadTerms(data.Annotations)
 	if terms == nil || terms.Removed != "" || w.owner.pool() {
 		return ctrl.Result{}, nil
 	}
 	left := time.Duration(terms.Expiry) - w.r.Now().Sub(data.CreationTimestamp.Time)
-	switch {
-	case w.owner.joined:
+	switch over, wait := w.over(terms); {
+	case over:
 		terms.Removed = "the machine has joined"
 	case left <= 0:
 		terms.Removed = "expired"
 	default:
-		return ctrl.Result{RequeueAfter: left}, nil
+		return sooner(ctrl.Result{RequeueAfter: left}, ctrl.Result{RequeueAfter: wait}), nil
+	}
+	if terms.Object != nil {
+		if err := w.removeObject(ctx, terms.Object); err != nil {
+			return w.said(ctrl.Result{}, err)
+		}
+		w.stored = metav1.Condition{Status: metav1.ConditionTrue, Reason: bootstrap.ReasonRemoved, Message: terms.Removed}
 	}
 	annotation, err := terms.Annotation()
 	if err != nil {
@@ -147,7 +165,7 @@ func (w *work) report(data *metav1.PartialObjectMetadata) ctrl.Result {
 		conditions.Delete(w.config, bootstrap.ConditionBootstrapSucceeded)
 		return ctrl.Result{}
 	}
-	of := store.Machine{Joined: w.owner.joined}
+	of := store.Machine{Joined: w.owner.joined, Unseen: terms.Object != nil}
 	if c := conditions.Get(machine, clusterv1.InfrastructureReadyCondition); c != nil && c.Status == metav1.ConditionTrue {
 		of.Provisioned = c.LastTransitionTime.Time
 	}

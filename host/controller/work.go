@@ -23,6 +23,8 @@ type work struct {
 	reading *reading
 	// storage is the spec of the config's storage, nil if it has none.
 	storage *bootstrap.MachineBootstrapStorageSpec
+	// stored becomes DataStored at the end, so that one that stays keeps the time of its transition.
+	stored metav1.Condition
 }
 
 func (w *work) dataKey() client.ObjectKey {

@@ -87,9 +87,9 @@ func slimMetadata(object any) (any, error) {
 }
 
 func slimMeta(m *metav1.ObjectMeta) {
-	m.Namespace, m.ManagedFields, m.Finalizers = shared(m.Namespace), nil, nil
+	m.Namespace, m.ManagedFields = shared(m.Namespace), nil
 	m.Labels = only(m.Labels, clusterv1.WatchLabel, clusterv1.ClusterNameLabel, reconcilers.MoveLabel)
-	m.Annotations = only(m.Annotations, clusterv1.PausedAnnotation, bootstrap.AnnotationInputs, bootstrap.AnnotationTokenEpoch, bootstrap.AnnotationStorage)
+	m.Annotations = only(m.Annotations, clusterv1.PausedAnnotation, bootstrap.AnnotationInputs, bootstrap.AnnotationTokenEpoch, bootstrap.AnnotationStorage, reconcilers.DeleteForMove)
 	for i := range m.OwnerReferences {
 		ref := &m.OwnerReferences[i]
 		ref.APIVersion, ref.Kind = shared(ref.APIVersion), shared(ref.Kind)

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -26,6 +28,7 @@ import (
 	reconcilers "github.com/machineadm/machineadm/host/controller"
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 	"github.com/machineadm/machineadm/host/controller/kubeconfig"
+	"github.com/machineadm/machineadm/host/controller/plugins"
 )
 
 // userAgent is what the logs of an API server call the manager.
@@ -84,8 +87,17 @@ func (o *options) setup(ctx context.Context, mgr manager.Manager) error {
 	if err != nil {
 		return err
 	}
+	sources, err := plugins.New(plugins.Options{
+		Directory: o.plugins, Providers: o.storageProviders, Log: slog.New(logr.ToSlogHandler(ctrl.LoggerFrom(ctx).WithName("plugins"))),
+	})
+	if err != nil {
+		return err //nolint:wrapcheck // it says what
+	}
+	if err := mgr.Add(sources); err != nil {
+		return fmt.Errorf("add the plugins: %w", err)
+	}
 	err = (&reconcilers.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters, Endpoint: endpoint,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters, Endpoint: endpoint, Plugins: sources, OwnIdentity: o.storageOwnIdentity,
 		WatchFilter: o.watchFilter, TokenTTL: o.tokenTTL, Metrics: metrics.Registry,
 	}).SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: o.concurrency})
 	if err != nil {

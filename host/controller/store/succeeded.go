@@ -16,6 +16,8 @@ type Machine struct {
 	Provisioned time.Time
 	// Joined says that it has a node.
 	Joined bool
+	// Unseen says that the manager does not see when it fetches its documents.
+	Unseen bool
 }
 
 // Succeeded is the condition BootstrapSucceeded, without its type, and when it may change without a report; 0 for never.
@@ -33,6 +35,8 @@ func Succeeded(b *bootstrap.BootstrapStatus, m Machine, deadline time.Duration, 
 	case m.Provisioned.IsZero() && !m.Joined:
 		waits.Message = "the machine is not provisioned"
 		return waits, 0
+	case m.Unseen:
+		waits.Message = "the machine is provisioned, and has not reported"
 	default:
 		waits.Message = "the machine is provisioned, and has not fetched its documents"
 	}

@@ -87,7 +87,8 @@ func TestTerms(t *testing.T) {
 		"given":        {spec("2h", "1h30m", false), false, 2 * time.Hour, 90 * time.Minute, ""},
 		"no reports":   {spec("", "", true), false, 24 * time.Hour, 0, ""},
 		"a pool":       {spec("", "", false), true, 24 * time.Hour, 0, ""},
-		"no server":    {&bootstrap.MachineBootstrapStorageSpec{}, false, 0, 0, "spec.server"},
+		"neither":      {&bootstrap.MachineBootstrapStorageSpec{}, false, 0, 0, "either server or source"},
+		"both":         {&bootstrap.MachineBootstrapStorageSpec{Server: &bootstrap.ServerStorage{}, Source: &bootstrap.SourceStorage{}}, false, 0, 0, "either server or source"},
 		"too short":    {spec("5s", "", false), false, 0, 0, "spec.expiry"},
 		"too long":     {spec("", "9999h", false), false, 0, 0, "spec.report.deadline"},
 		"an overflow":  {spec("99999999999999999999h", "", false), false, 0, 0, "spec.expiry"},
@@ -97,12 +98,13 @@ func TestTerms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bearer := store.Bearer([]byte("key"), "ns", "config", "uid")
-			terms, err := store.NewTerms(c.spec, bearer, c.pool)
+			terms, err := store.NewTerms(c.spec, c.pool)
 			if c.err != "" {
 				assert.ErrorContains(t, err, c.err)
 				return
 			}
 			assert.NoError(t, err)
+			terms.Served(bearer)
 			annotation, err := terms.Annotation()
 			assert.NoError(t, err)
 			assert.NotContains(t, annotation, bearer)

@@ -5,10 +5,8 @@
 package store
 
 import (
-	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -24,16 +22,18 @@ const (
 	defaultDeadline = 20 * time.Minute
 )
 
-// Terms are the terms on which documents are served. They are an annotation of the Secret with the documents, so that they move with it,
-// and stay as they were when the storage changes or is deleted.
+// Terms are the terms on which documents are served or stored. They are an annotation of the Secret with the documents, so that they move
+// with it, and stay as they were when the storage changes or is deleted.
 type Terms struct {
-	// Digest is the SHA-256 of the bearer token, in hex. A token of 256 random bits cannot be found from it.
-	Digest string `json:"bearerSHA256"`
+	// Digest is the SHA-256 of the bearer token, in hex, empty for an object. A token of 256 random bits cannot be found from it.
+	Digest string `json:"bearerSHA256,omitempty"`
+	// Object is where a source plugin stores the documents, nil if the endpoint of the manager serves them.
+	Object *Object `json:"object,omitempty"`
 	// Expiry is how long after the creation of the Secret the documents can be fetched.
 	Expiry Duration `json:"expiry"`
 	// Deadline is how long a machine may send no report, 0 if none is expected.
 	Deadline Duration `json:"deadline,omitempty"`
-	// Removed says why the documents are not in the Secret any more, empty while they are.
+	// Removed says why the documents are not in the Secret and the store any more, empty while they are.
 	Removed string `json:"removed,omitempty"`
 }
 
@@ -50,12 +50,12 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err //nolint:wrapcheck // encoding/json says where
 }
 
-// NewTerms are those of a storage. Its error names the field.
-func NewTerms(spec *bootstrap.MachineBootstrapStorageSpec, bearer string, pool bool) (*Terms, error) {
-	if spec.Server == nil {
-		return nil, errors.New("spec.server: is missing")
+// NewTerms are those of a storage, without digest and object. Its error names the field.
+func NewTerms(spec *bootstrap.MachineBootstrapStorageSpec, pool bool) (*Terms, error) {
+	if (spec.Server == nil) == (spec.Source == nil) {
+		return nil, errors.New("spec: must have either server or source")
 	}
-	terms := &Terms{Digest: digest(bearer), Expiry: Duration(defaultExpiry), Deadline: Duration(defaultDeadline)}
+	terms := &Terms{Expiry: Duration(defaultExpiry), Deadline: Duration(defaultDeadline)}
 	for _, f := range []struct {
 		name, text string
 		into       *Duration
@@ -87,11 +87,14 @@ func (t *Terms) Annotation() (string, error) {
 // ReadTerms reads the annotation of a Secret; nil if it has none, or one that is not ours.
 func ReadTerms(annotations map[string]string) *Terms {
 	var t Terms
-	if json.Unmarshal([]byte(annotations[bootstrap.AnnotationStorage]), &t) != nil || len(t.Digest) != 2*sha256.Size {
+	if json.Unmarshal([]byte(annotations[bootstrap.AnnotationStorage]), &t) != nil || t.Object == nil && len(t.Digest) != 2*sha256.Size {
 		return nil
 	}
 	return &t
 }
+
+// Served makes the documents those of the endpoint, for a bearer token.
+func (t *Terms) Served(bearer string) { t.Digest = digest(bearer) }
 
 // Reports says whether a report is expected.
 func (t *Terms) Reports() bool { return t.Deadline > 0 }
@@ -109,12 +112,4 @@ func (t *Terms) Expired(created, now time.Time) bool {
 func digest(bearer string) string {
 	sum := sha256.Sum256([]byte(bearer))
 	return hex.EncodeToString(sum[:])
-}
-
-// Bearer derives the token of a config from the key of its cluster: a reconciliation that is repeated makes the same stream. The UID keeps
-// the token of an earlier config of the same name away from the documents of this one.
-func Bearer(key []byte, namespace, name, uid string) string {
-	mac := hmac.New(sha256.New, key)
-	_, _ = fmt.Fprintf(mac, "machineadm storage bearer\x00%s\x00%s\x00%s", namespace, name, uid) // a hash does not fail
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }

@@ -10,6 +10,9 @@ const (
 	// ConditionCertificatesAvailable says that the certificate authorities of the cluster are there, as far as the machine
 	// needs them.
 	ConditionCertificatesAvailable = "CertificatesAvailable"
+	// ConditionDataStored says that the documents are in the object store of the config's storage. It is absent without one. Once the
+	// bootstrap data is there, it is not part of Ready.
+	ConditionDataStored = "DataStored"
 	// ConditionDataSecretAvailable says that the Secret with the bootstrap data is there.
 	ConditionDataSecretAvailable = "DataSecretAvailable"
 	// ConditionInputsUpToDate says that nothing that the bootstrap data was made from has changed since. It is not part of
@@ -54,6 +57,8 @@ const (
 	ReasonPluginNotReady = "PluginNotReady"
 	// ReasonInternalError: a request failed and is repeated.
 	ReasonInternalError = "InternalError"
+	// ReasonRetry: the object store does not answer, or asks for a pause. The call is repeated.
+	ReasonRetry = "Retry"
 	// ReasonRunning: the machine has fetched its documents, and has not reported an end of its run.
 	ReasonRunning = "Running"
 	// ReasonNoReport: the machine has neither fetched its documents nor sent a report. After the deadline the condition is False if no
@@ -104,6 +109,10 @@ const (
 	ReasonValid = "Valid"
 	// ReasonNotNeeded is that of certificates where no document needs any.
 	ReasonNotNeeded = "NotNeeded"
+	// ReasonStored is that of documents that are in the object store.
+	ReasonStored = "Stored"
+	// ReasonRemoved is that of documents that were removed from the object store, because no machine fetches them any more.
+	ReasonRemoved = "Removed"
 	// ReasonUpToDate is that of inputs that have not changed.
 	ReasonUpToDate = "UpToDate"
 	// ReasonSucceeded is that of a run without an error.
@@ -116,7 +125,11 @@ const (
 	AnnotationInputs = "machineadm.cluster.x-k8s.io/inputs"
 	// AnnotationTokenEpoch counts the bootstrap tokens of a MachinePool. It is absent if the data has none of ours.
 	AnnotationTokenEpoch = "machineadm.cluster.x-k8s.io/token-epoch"
-	// AnnotationStorage says how the documents in the Secret are served: a digest of the token for them, when they expire, and what is
-	// expected of the reports. It is absent if the documents are in the bootstrap data itself.
+	// AnnotationStorage says how the documents in the Secret are served, or where they are stored: a digest of the token for them or the
+	// name of their object, when they expire, and what is expected of the reports. It is absent if the documents are in the bootstrap data
+	// itself.
 	AnnotationStorage = "machineadm.cluster.x-k8s.io/storage"
 )
+
+// FinalizerStorage keeps a Secret with bootstrap data until its object is removed from the store. The config itself is deleted at once.
+const FinalizerStorage = "machineadm.cluster.x-k8s.io/storage"

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -25,11 +26,22 @@ type MachineBootstrapStorage struct {
 }
 
 // MachineBootstrapStorageSpec is the desired state of a MachineBootstrapStorage.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.server) != has(self.source)",message="must have either server or source"
+// +kubebuilder:validation:XValidation:rule="!has(self.encryption) || has(self.source)",message="encryption is for source",fieldPath=".encryption"
 type MachineBootstrapStorageSpec struct {
 	// Server is the endpoint of the manager: a machine fetches its documents from it by HTTPS, with a token of its own, and sends its
 	// report to it. The manager has to run with --server-url.
-	// +required
+	// +optional
 	Server *ServerStorage `json:"server,omitempty"`
+	// Source is an object store, to which the manager writes the documents by a source plugin. The manager has to run with the provider in
+	// --storage-providers.
+	// +optional
+	Source *SourceStorage `json:"source,omitempty"`
+	// Encryption encrypts the documents before they are stored: who can read the store, and not use the key, reads none. The manager has to run
+	// with the provider in --storage-providers.
+	// +optional
+	Encryption *StorageEncryption `json:"encryption,omitempty"`
 	// Expiry is how long the documents can be fetched after they were made, as a Go duration. By default 24h. They are removed
 	// earlier when the machine has joined.
 	// +optional
@@ -44,6 +56,65 @@ type MachineBootstrapStorageSpec struct {
 
 // ServerStorage is the endpoint of the manager. It has no settings.
 type ServerStorage struct{}
+
+// SourceStorage is an object store that a source plugin writes to.
+type SourceStorage struct {
+	// Provider names the source plugin, such as s3.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
+	Provider string `json:"provider,omitempty"`
+	// URIPrefix is the beginning of the location of every object, in the form of the provider, such as s3://BUCKET/PREFIX/. The manager puts a
+	// name behind it that cannot be guessed.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	URIPrefix string `json:"uriPrefix,omitempty"`
+	// Access says by which right a machine fetches its object: role is a right of the machine itself, such as that of its instance;
+	// presigned is a URL that admits its holder for some time. By default role.
+	// +optional
+	// +kubebuilder:validation:Enum=role;presigned
+	Access string `json:"access,omitempty"`
+	// ProviderConfig is what the manager needs to write objects; the README of the plugin lists its fields. A secret value in it is
+	// {valueFrom: {secretKeyRef: {name, key}}}. A machine does not get it.
+	// +optional
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	ProviderConfig *apiextensionsv1.JSON `json:"providerConfig,omitempty"`
+}
+
+// StorageEncryption makes a passphrase of its own for the documents of each machine, by a key provider.
+type StorageEncryption struct {
+	// Provider names the key provider, such as awskms.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
+	Provider string `json:"provider,omitempty"`
+	// Key is the name of the key that protects the passphrases, in the form of the provider.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Key string `json:"key,omitempty"`
+	// ProviderConfig is what the manager needs to use the key; the README of the plugin lists its fields. A secret value in it is
+	// {valueFrom: {secretKeyRef: {name, key}}}. A machine does not get it.
+	// +optional
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	ProviderConfig *apiextensionsv1.JSON `json:"providerConfig,omitempty"`
+	// MachineConfig is the providerConfig of the EncryptedConfig, which a machine gets. A secret value in it is as in providerConfig.
+	// +optional
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	MachineConfig *apiextensionsv1.JSON `json:"machineConfig,omitempty"`
+}
+
+// The values of SourceStorage.Access.
+const (
+	AccessRole      = "role"
+	AccessPresigned = "presigned"
+)
 
 // StorageReport says what is expected of the report of a machine.
 //
