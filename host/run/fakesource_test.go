@@ -24,6 +24,8 @@ const passphrase = "fourteen bytes and more"
 
 // fakeSource is a source and a key provider.
 type fakeSource struct {
+	pluginv1.Source // nothing of the host stores
+
 	world    *world
 	objects  map[string]string                           // by URI
 	answer   func(uri string, calls int) error           // before the object is sent; nil: no error

@@ -44,7 +44,7 @@ func chrony(t *testing.T, all []node, want v1alpha1.TimesyncSpec) {
 	if want.MakeStep != nil {
 		steps := named(all, "makestep")
 		require.Len(t, steps, 1)
-		limit := strconv.Itoa(want.MakeStep.Limit)
+		limit := strconv.Itoa(*want.MakeStep.Limit)
 		assert.Equal(t, map[string]string{"threshold": seconds(t, want.MakeStep.Threshold), "limit": limit}, steps[0].options())
 	}
 	if want.RTCSync != nil {
