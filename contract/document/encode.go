@@ -27,7 +27,7 @@ func Encode(w io.Writer, documents ...any) error {
 	}
 	var out []byte
 	for i, doc := range documents {
-		r := representer{fields: typeFields{}}
+		var r representer
 		t := r.value(reflect.ValueOf(doc), "", 0)
 		if r.err == nil && (t.kind != kindMapping || len(t.members) == 0) {
 			r.err = errors.New("it must be a mapping with at least one field")
@@ -48,8 +48,7 @@ func Encode(w io.Writer, documents ...any) error {
 
 // representer converts Go values to trees, up to the first error.
 type representer struct {
-	fields typeFields
-	err    error
+	err error
 }
 
 // refuse sets the error unless there is one, and returns no value.
@@ -174,7 +173,7 @@ func (r *representer) checkKey(name string, p Path) {
 
 func (r *representer) object(v reflect.Value, p Path, depth int) tree {
 	t := tree{kind: kindMapping}
-	for _, f := range r.fields.of(v.Type()) {
+	for _, f := range fieldsOf(v.Type()) {
 		value, err := v.FieldByIndexErr(f.index)
 		if err != nil { // behind an embedded nil pointer
 			continue

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // field is a field of a Go struct, by the rules of encoding/json.
@@ -86,14 +87,15 @@ func collectFields(t reflect.Type, index []int, within []reflect.Type, all *[]fi
 	}
 }
 
-// typeFields caches the fields of types for one operation.
-type typeFields map[reflect.Type][]field
+// knownFields has the fields of the types that were seen, as encoding/json has them: a program has few, and to look at one costs more than
+// to decode a small document.
+var knownFields sync.Map //nolint:gochecknoglobals // of types, which do not change
 
-func (known typeFields) of(t reflect.Type) []field {
-	fields, ok := known[t]
+// fieldsOf returns structFields of t. The caller does not change them.
+func fieldsOf(t reflect.Type) []field {
+	known, ok := knownFields.Load(t)
 	if !ok {
-		fields = structFields(t)
-		known[t] = fields
+		known, _ = knownFields.LoadOrStore(t, structFields(t))
 	}
-	return fields
+	return known.([]field) //nolint:forcetypeassert // it has nothing else
 }

@@ -11,14 +11,13 @@ import (
 // spec.registries[].auth.password. A secret is a type with a method Reveal() []byte, as for Encode. A recursive type is listed
 // up to its repetition; a type with its own unmarshaler, and free-form JSON, has no listed fields.
 func SecretFields(t reflect.Type) []string {
-	s := secretFinder{fields: typeFields{}}
+	var s secretFinder
 	s.find(t, "", nil)
 	return s.found
 }
 
 type secretFinder struct {
-	fields typeFields
-	found  []string
+	found []string
 }
 
 func (s *secretFinder) find(t reflect.Type, p Path, above []reflect.Type) {
@@ -37,7 +36,7 @@ func (s *secretFinder) find(t reflect.Type, p Path, above []reflect.Type) {
 	case reflect.Slice, reflect.Array, reflect.Map:
 		s.find(t.Elem(), p+"[]", above)
 	case reflect.Struct:
-		for _, f := range s.fields.of(t) {
+		for _, f := range fieldsOf(t) {
 			s.find(t.FieldByIndex(f.index).Type, p.Field(f.name), above)
 		}
 	}

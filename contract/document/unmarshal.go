@@ -43,7 +43,7 @@ func Unmarshal(data []byte, into any) []Violation {
 	if err != nil {
 		return []Violation{{Message: err.Error()}}
 	}
-	u := unmarshaler{fields: typeFields{}, own: map[uintptr]bool{}}
+	u := unmarshaler{own: map[uintptr]bool{}}
 	root.unique("", func(p Path) { u.refuse(p, "duplicate field", "remove one of the two") })
 	result := copyOf(target.Elem())
 	u.fill(result, &root, "")
@@ -169,7 +169,7 @@ func (u *unmarshaler) object(dst reflect.Value, t *tree, p Path) {
 		u.refuse(p, "must be a mapping", "")
 		return
 	}
-	fields := u.fields.of(dst.Type())
+	fields := fieldsOf(dst.Type())
 	u.within = append(u.within, level{p, dst.Type()})
 	defer func() { u.within = u.within[:len(u.within)-1] }()
 	for i := range t.members {
@@ -205,17 +205,17 @@ func (u *unmarshaler) meant(p Path, name string, fields []field) string {
 
 // placeIn returns the path of the field of this name in a mapping, or in the mappings that are its fields; "" if there is none.
 func (u *unmarshaler) placeIn(l level, name string) Path {
-	for _, f := range u.fields.of(l.of) {
+	for _, f := range fieldsOf(l.of) {
 		if f.name == name {
 			return l.path.Field(name)
 		}
 	}
-	for _, f := range u.fields.of(l.of) {
+	for _, f := range fieldsOf(l.of) {
 		inner := l.of.FieldByIndex(f.index).Type
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
 		}
-		if inner.Kind() == reflect.Struct && slices.Contains(namesOf(u.fields.of(inner)), name) {
+		if inner.Kind() == reflect.Struct && slices.Contains(namesOf(fieldsOf(inner)), name) {
 			return l.path.Field(f.name).Field(name)
 		}
 	}

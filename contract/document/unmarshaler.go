@@ -7,7 +7,6 @@ const maxViolations = 10 * MaxErrors
 
 type unmarshaler struct {
 	violations []Violation
-	fields     typeFields
 	own        map[uintptr]bool // embedded pointers that Unmarshal allocated
 	within     []level          // the structs that contain the current value, outermost first
 }
