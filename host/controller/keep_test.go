@@ -141,8 +141,13 @@ func TestPublished(t *testing.T) {
 	assert.Positive(t, s.again)
 	assert.Equal(t, 1, server.reads, "no cache has it")
 	server.gone = false
+	w.r.keys.put(keyOf(w.cluster), "1", w.key)
 	require.NoError(t, w.published(t.Context()))
+	require.NoError(t, w.published(t.Context()))
+	assert.Equal(t, 2, server.reads, "a look is for all machines")
 	server.gone = true
+	w.r.keys.setPublished(keyOf(w.cluster), w.r.Now().Add(-tokenLook))
+	require.NotNil(t, asStop(w.published(t.Context())), "the control plane was created once more")
 	w.cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: "g", Kind: "K", Name: "n"}
 	require.NoError(t, w.published(t.Context()), "the provider says when the control plane is there")
 }

@@ -2,11 +2,12 @@ package controller
 
 import (
 	"sync"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// keys remembers the key of each cluster for as long as its Secret is the same.
+// keys remembers the key of each cluster for as long as its Secret is the same, and what was seen of the cluster.
 type keys struct {
 	mu   sync.Mutex
 	byID map[client.ObjectKey]clusterKey
@@ -15,6 +16,8 @@ type keys struct {
 type clusterKey struct {
 	resourceVersion string
 	key             []byte
+	// published is when it was last seen that kubeadm init has ended.
+	published time.Time
 }
 
 func newKeys() *keys { return &keys{byID: map[client.ObjectKey]clusterKey{}} }
@@ -31,7 +34,22 @@ func (k *keys) get(of client.ObjectKey, resourceVersion string) []byte {
 func (k *keys) put(of client.ObjectKey, resourceVersion string, key []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.byID[of] = clusterKey{resourceVersion, key}
+	k.byID[of] = clusterKey{resourceVersion: resourceVersion, key: key}
+}
+
+func (k *keys) published(of client.ObjectKey) time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.byID[of].published
+}
+
+func (k *keys) setPublished(of client.ObjectKey, at time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if found, ok := k.byID[of]; ok {
+		found.published = at
+		k.byID[of] = found
+	}
 }
 
 func (k *keys) drop(of client.ObjectKey) {

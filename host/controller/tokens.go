@@ -77,9 +77,10 @@ func (w *work) unconnected(ctx context.Context) error {
 const publishedLook = 10 * time.Second
 
 // published makes sure that kubeadm init has ended, for a Cluster without a control plane provider: it publishes what a machine with a token
-// asks for, near its end. Cluster API takes the control plane for initialized as soon as its first node is registered, long before.
+// asks for, near its end. Cluster API takes the control plane for initialized as soon as its first node is registered, long before. All
+// machines of the Cluster share a look.
 func (w *work) published(ctx context.Context) error {
-	if w.cluster.Spec.ControlPlaneRef.IsDefined() {
+	if w.cluster.Spec.ControlPlaneRef.IsDefined() || w.r.Now().Sub(w.r.keys.published(keyOf(w.cluster))) < tokenLook {
 		return nil
 	}
 	c, err := w.live(ctx)
@@ -88,6 +89,7 @@ func (w *work) published(ctx context.Context) error {
 	}
 	key := client.ObjectKey{Namespace: metav1.NamespacePublic, Name: bootstrapapi.ConfigMapClusterInfo}
 	if err := c.Get(ctx, key, new(corev1.ConfigMap)); err == nil {
+		w.r.keys.setPublished(keyOf(w.cluster), w.r.Now())
 		return nil
 	} else if !apierrors.IsNotFound(err) {
 		return fmt.Errorf("get ConfigMap %s of Cluster %s: %w", key, w.cluster.Name, err)
