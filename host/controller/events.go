@@ -58,6 +58,9 @@ func (r *recorder) record(config *bootstrap.MachineBootstrapConfig, level, reaso
 	}
 }
 
+// NeedLeaderElection returns false: every replica takes reports.
+func (*recorder) NeedLeaderElection() bool { return false }
+
 // Start writes the events until the context ends.
 func (r *recorder) Start(ctx context.Context) error {
 	var writers sync.WaitGroup

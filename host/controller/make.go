@@ -106,6 +106,7 @@ func (w *work) make(ctx context.Context) (ctrl.Result, error) {
 	}
 	w.available(secret.Name)
 	reached(w.config, bootstrap.ConditionInputsUpToDate, bootstrap.ReasonUpToDate)
+	w.r.succeeded(w.config, w.owner, made.terms) // when it may change, says the reconciliation that the Secret starts
 	return next, nil
 }
 

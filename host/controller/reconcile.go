@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -206,20 +208,40 @@ func (r *Reconciler) save(ctx context.Context, before, config *bootstrap.Machine
 	if equality.Semantic.DeepEqual(before.Status, config.Status) {
 		return nil
 	}
-	err := r.Client.Status().Patch(ctx, config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := r.write(ctx, r.Client, before, config)
 	if apierrors.IsConflict(err) {
 		return nil
 	}
+	return ignoreNotFound("write the status", err)
+}
+
+// write replaces a status that nothing else has changed meanwhile, and announces its transitions.
+func (r *Reconciler) write(ctx context.Context, c client.Client, before, config *bootstrap.MachineBootstrapConfig) error {
+	patch, err := statusPatch(before, config)
 	if err != nil {
-		return ignoreNotFound("write the status", err)
+		return err
+	}
+	if err := c.Status().Patch(ctx, config, patch); err != nil {
+		return err //nolint:wrapcheck // the caller says what it is for
 	}
 	was, is := before.Status.Conditions, config.Status.Conditions
 	transition(r.metrics.transitions, find(was, bootstrap.ConditionReady), find(is, bootstrap.ConditionReady))
 	transition(r.metrics.outcomes, find(was, bootstrap.ConditionBootstrapSucceeded), find(is, bootstrap.ConditionBootstrapSucceeded))
-	for i := range config.Status.Conditions {
-		r.announce(config, find(before.Status.Conditions, config.Status.Conditions[i].Type), &config.Status.Conditions[i])
+	for i := range is {
+		r.announce(config, find(was, is[i].Type), &is[i])
 	}
 	return nil
+}
+
+// statusPatch is the difference of two statuses, with the version of the first. That of whole objects would encode them, too.
+func statusPatch(before, after *bootstrap.MachineBootstrapConfig) (client.Patch, error) {
+	patch, err := client.MergeFrom(&bootstrap.MachineBootstrapConfig{Status: before.Status}).Data(&bootstrap.MachineBootstrapConfig{
+		ObjectMeta: metav1.ObjectMeta{ResourceVersion: before.ResourceVersion}, Status: after.Status,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode the status: %w", err)
+	}
+	return client.RawPatch(types.MergePatchType, patch), nil
 }
 
 func find(conditions []metav1.Condition, kind string) *metav1.Condition {

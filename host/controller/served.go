@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
@@ -22,14 +24,12 @@ import (
 
 // Served is what the endpoint of the manager serves. Every replica has one. A request without the right token costs no request to the API server.
 type Served struct {
+	// Reconciler has the clock, and announces transitions of conditions.
+	Reconciler *Reconciler
 	// Client reads from the cache, and writes.
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
-	// WatchFilter is that of the Reconciler.
-	WatchFilter string
-	// Now is the clock.
-	Now func() time.Time
 	// Log gets the errors after which a machine has to ask again. Its answer does not have them.
 	Log logr.Logger
 }
@@ -61,7 +61,7 @@ func (s *Served) data(ctx context.Context, of types.NamespacedName, bearer strin
 	if err != nil {
 		return nil, err
 	}
-	if m.terms.Removed != "" || m.owner.joined || !m.owner.pool() && m.terms.Expired(m.data.CreationTimestamp.Time, s.Now()) {
+	if m.terms.Removed != "" || m.owner.joined || !m.owner.pool() && m.terms.Expired(m.data.CreationTimestamp.Time, s.Reconciler.Now()) {
 		return nil, serve.ErrDenied
 	}
 	var secret corev1.Secret
@@ -95,7 +95,7 @@ func (s *Served) admit(ctx context.Context, of types.NamespacedName, bearer stri
 	if err := s.Client.Get(ctx, of, m.config); err != nil {
 		return nil, denied(err)
 	}
-	if !metav1.IsControlledBy(m.data, m.config) || s.WatchFilter != "" && m.config.Labels[clusterv1.WatchLabel] != s.WatchFilter {
+	if !metav1.IsControlledBy(m.data, m.config) || s.Reconciler.WatchFilter != "" && m.config.Labels[clusterv1.WatchLabel] != s.Reconciler.WatchFilter {
 		return nil, serve.ErrDenied
 	}
 	var err error
@@ -122,16 +122,16 @@ func (s *Served) fetched(ctx context.Context, m *machine) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	before := m.config.DeepCopy()
-	if m.config.Status.Bootstrap == nil {
-		m.config.Status.Bootstrap = &bootstrap.BootstrapStatus{}
-	}
-	m.config.Status.Bootstrap.FetchedAt = ptr.To(metav1.NewTime(s.Now()))
-	_ = s.Client.Status().Patch(ctx, m.config, client.MergeFrom(before)) // it is for people, and the report says more
+	now := ptr.To(metav1.NewTime(s.Reconciler.Now()))
+	_ = s.write(ctx, m, func(b *bootstrap.BootstrapStatus) (*bootstrap.BootstrapStatus, error) { // it is for people, and the report says more
+		next := b.DeepCopy()
+		if next == nil {
+			next = &bootstrap.BootstrapStatus{}
+		}
+		next.FetchedAt = cmp.Or(next.FetchedAt, now)
+		return next, nil
+	})
 }
-
-// tries bounds how often a report is written again after a conflict with another writer of the status.
-const tries = 5
 
 // Report keeps the report of a machine in the status of its config, if it is newer than the one there.
 func (s *Served) Report(ctx context.Context, of types.NamespacedName, bearer string, sequence uint64, body []byte) error {
@@ -139,28 +139,51 @@ func (s *Served) Report(ctx context.Context, of types.NamespacedName, bearer str
 	if err != nil {
 		return err
 	}
-	next, err := store.Reported(body, sequence, s.Now())
+	next, err := store.Reported(body, sequence, s.Reconciler.Now())
 	if bad := (*store.InvalidReportError)(nil); errors.As(err, &bad) {
 		return &serve.InvalidError{Problem: bad.Error()}
 	} else if err != nil {
 		return err
 	}
-	return s.failed(of, "cannot keep a report", s.write(ctx, of, m.config, next))
+	return s.failed(of, "cannot keep a report", s.write(ctx, m, func(b *bootstrap.BootstrapStatus) (*bootstrap.BootstrapStatus, error) {
+		if b == nil {
+			return next, nil
+		}
+		if b.Sequence >= next.Sequence {
+			return nil, serve.ErrOld
+		}
+		next.FetchedAt = b.FetchedAt
+		return next, nil
+	}))
 }
 
-// write keeps a report, and begins again when another writer of the status was faster.
-func (s *Served) write(ctx context.Context, of types.NamespacedName, config *bootstrap.MachineBootstrapConfig, next *bootstrap.BootstrapStatus) error {
+// tries bounds how often a status is written again after a conflict with another writer.
+const tries = 5
+
+// write replaces what a machine has reported together with the conditions that follow from it, so that each report is one change of the
+// config. It begins again when another writer of the status was faster.
+func (s *Served) write(ctx context.Context, m *machine, change func(*bootstrap.BootstrapStatus) (*bootstrap.BootstrapStatus, error)) error {
 	var err error
 	for range tries {
-		if err = s.keep(ctx, config, next); !apierrors.IsConflict(err) {
+		before := m.config.DeepCopy()
+		if m.config.Status.Bootstrap, err = change(before.Status.Bootstrap); err != nil {
 			return err
 		}
-		uid := config.UID
-		if err := s.Live.Get(ctx, of, config); err != nil {
+		// The conditions of a config that is paused, or has changed, are left to the reconciler.
+		if m.config.Status.ObservedGeneration == m.config.Generation && !conditions.IsTrue(m.config, clusterv1.PausedCondition) {
+			s.Reconciler.succeeded(m.config, m.owner, m.terms)
+			summarize(m.config)
+		}
+		if err = s.Reconciler.write(ctx, s.Client, before, m.config); !apierrors.IsConflict(err) {
+			return err
+		}
+		latest := &bootstrap.MachineBootstrapConfig{} // an answer leaves fields that it does not have as they are
+		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(before), latest); err != nil {
 			return denied(err)
-		} else if config.UID != uid {
+		} else if latest.UID != before.UID {
 			return serve.ErrDenied
 		}
+		m.config = latest
 	}
 	return err
 }
@@ -177,17 +200,4 @@ func (s *Served) reporter(ctx context.Context, of types.NamespacedName, bearer s
 		err = serve.ErrDenied
 	}
 	return m, err
-}
-
-func (s *Served) keep(ctx context.Context, config *bootstrap.MachineBootstrapConfig, next *bootstrap.BootstrapStatus) error {
-	was := config.Status.Bootstrap
-	if was != nil && was.Sequence >= next.Sequence {
-		return serve.ErrOld
-	}
-	before := config.DeepCopy()
-	config.Status.Bootstrap = next.DeepCopy()
-	if was != nil {
-		config.Status.Bootstrap.FetchedAt = was.FetchedAt
-	}
-	return s.Client.Status().Patch(ctx, config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})) //nolint:wrapcheck // the caller says what it is for
 }

@@ -157,19 +157,22 @@ func (w *work) remove(ctx context.Context, data *metav1.PartialObjectMetadata) (
 	return ctrl.Result{}, nil
 }
 
-// report marks what the machine says of its bootstrap.
+// report marks what the machine says of its bootstrap, and says when that may change without a report.
 func (w *work) report(data *metav1.PartialObjectMetadata) ctrl.Result {
-	terms := store.ReadTerms(data.Annotations)
-	machine, ok := w.owner.object.(*clusterv1.Machine)
+	return ctrl.Result{RequeueAfter: w.r.succeeded(w.config, w.owner, store.ReadTerms(data.Annotations))}
+}
+
+func (r *Reconciler) succeeded(config *bootstrap.MachineBootstrapConfig, o *owner, terms *store.Terms) time.Duration {
+	machine, ok := o.object.(*clusterv1.Machine)
 	if !ok || terms == nil || !terms.Reports() {
-		conditions.Delete(w.config, bootstrap.ConditionBootstrapSucceeded)
-		return ctrl.Result{}
+		conditions.Delete(config, bootstrap.ConditionBootstrapSucceeded)
+		return 0
 	}
-	of := store.Machine{Joined: w.owner.joined, Unseen: terms.Object != nil}
+	of := store.Machine{Joined: o.joined, Unseen: terms.Object != nil}
 	if c := conditions.Get(machine, clusterv1.InfrastructureReadyCondition); c != nil && c.Status == metav1.ConditionTrue {
 		of.Provisioned = c.LastTransitionTime.Time
 	}
-	c, again := store.Succeeded(w.config.Status.Bootstrap, of, time.Duration(terms.Deadline), w.r.Now())
-	mark(w.config, bootstrap.ConditionBootstrapSucceeded, c.Status, c.Reason, c.Message)
-	return ctrl.Result{RequeueAfter: again}
+	c, again := store.Succeeded(config.Status.Bootstrap, of, time.Duration(terms.Deadline), r.Now())
+	mark(config, bootstrap.ConditionBootstrapSucceeded, c.Status, c.Reason, c.Message)
+	return again
 }

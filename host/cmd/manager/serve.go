@@ -32,46 +32,47 @@ const (
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
-// serve adds the endpoint for machines to the manager; nil if it is off.
-func (o *options) serve(ctx context.Context, mgr manager.Manager) (func() store.Endpoint, error) {
+// serve adds the endpoint for machines to the manager, unless it is off.
+func (o *options) serve(ctx context.Context, mgr manager.Manager, r *reconcilers.Reconciler) error {
 	if o.serverAddress == off || o.serverAddress == "" { // "" would listen at a port that no machine finds
-		return nil, nil //nolint:nilnil // off is no error
+		return nil
 	}
 	host, err := o.serverHost()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// The connections of machines are bounded by the server, so that these requests need no pace, and take none from the reconcilers.
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS = -1
 	live, err := client.New(config, client.Options{Scheme: mgr.GetScheme()})
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return fmt.Errorf("make a client: %w", err)
 	}
 	cached, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Cache: &client.CacheOptions{Reader: mgr.GetCache()}})
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return fmt.Errorf("make a client: %w", err)
 	}
 	certificates, err := o.certificates(ctx, live, host)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	log := ctrl.LoggerFrom(ctx).WithName("serve")
 	server, err := serve.New(serve.Options{
 		Address: o.serverAddress, Certificates: certificates, Releases: o.serverReleases, Registry: metrics.Registry,
-		Backend: &reconcilers.Served{Client: cached, Live: live, WatchFilter: o.watchFilter, Now: time.Now, Log: log},
+		Backend: &reconcilers.Served{Reconciler: r, Client: cached, Live: live, Log: log},
 		Log:     log,
 	})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what
+		return err //nolint:wrapcheck // it says what
 	}
 	if err := mgr.Add(server); err != nil {
-		return nil, fmt.Errorf("add the endpoint for machines: %w", err)
+		return fmt.Errorf("add the endpoint for machines: %w", err)
 	}
 	if err := mgr.AddReadyzCheck("serve", server.Ready); err != nil {
-		return nil, fmt.Errorf("add a probe: %w", err)
+		return fmt.Errorf("add a probe: %w", err)
 	}
-	return func() store.Endpoint { return store.Endpoint{URL: o.serverURL, Trust: certificates.Trust()} }, nil
+	r.Endpoint = func() store.Endpoint { return store.Endpoint{URL: o.serverURL, Trust: certificates.Trust()} }
+	return nil
 }
 
 // serverHost is the host of --server-url.

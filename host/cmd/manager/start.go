@@ -83,10 +83,6 @@ func (o *options) setup(ctx context.Context, mgr manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("set up the connections to clusters: %w", err)
 	}
-	endpoint, err := o.serve(ctx, mgr)
-	if err != nil {
-		return err
-	}
 	sources, err := plugins.New(plugins.Options{
 		Directory: o.plugins, Providers: o.storageProviders, Log: slog.New(logr.ToSlogHandler(ctrl.LoggerFrom(ctx).WithName("plugins"))),
 	})
@@ -96,12 +92,15 @@ func (o *options) setup(ctx context.Context, mgr manager.Manager) error {
 	if err := mgr.Add(sources); err != nil {
 		return fmt.Errorf("add the plugins: %w", err)
 	}
-	err = (&reconcilers.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters, Endpoint: endpoint, Plugins: sources, OwnIdentity: o.storageOwnIdentity,
+	r := &reconcilers.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: clusters, Plugins: sources, OwnIdentity: o.storageOwnIdentity,
 		WatchFilter: o.watchFilter, TokenTTL: o.tokenTTL, Metrics: metrics.Registry,
-	}).SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: o.concurrency})
-	if err != nil {
+	}
+	if err := r.SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: o.concurrency}); err != nil {
 		return err //nolint:wrapcheck // it says what was set up
+	}
+	if err := o.serve(ctx, mgr, r); err != nil {
+		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("add a probe: %w", err)
