@@ -119,16 +119,23 @@ func read(t testing.TB, name string, data *corev1.Secret) *served {
 // ask sends a request, and returns the status and the body of the answer.
 func (m *served) ask(t testing.TB, method, url, bearer string, sequence uint64, body string) (status int, answer string) {
 	t.Helper()
-	q, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	require.NoError(t, err)
-	q.Header.Set("Authorization", "Bearer "+bearer)
-	q.Header.Set("Machineadm-Sequence", strconv.FormatUint(sequence, 10))
-	a, err := m.client.Do(q)
+	a, err := m.send(t, method, url, bearer, sequence, body)
 	require.NoError(t, err)
 	text, err := io.ReadAll(a.Body)
 	require.NoError(t, err)
 	require.NoError(t, a.Body.Close())
 	return a.StatusCode, string(text)
+}
+
+func (m *served) send(t testing.TB, method, url, bearer string, sequence uint64, body string) (*http.Response, error) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	q.Header.Set("Authorization", "Bearer "+bearer)
+	q.Header.Set("Machineadm-Sequence", strconv.FormatUint(sequence, 10))
+	return m.client.Do(q)
 }
 
 func (m *served) fetch(t testing.TB) (status int, answer string) {
