@@ -64,8 +64,9 @@ func TestReportIsOneChange(t *testing.T) {
 	config := &bootstrap.MachineBootstrapConfig{ObjectMeta: owned(meta("config", of.Name), machine, clusterv1.GroupVersion.String(), "Machine")}
 	config.Status.ObservedGeneration = 1
 	(&work{config: config}).available(dataName(of.Name))
-	terms, err := store.NewTerms(&bootstrap.MachineBootstrapStorageSpec{Server: &bootstrap.ServerStorage{}}, bearer, false)
+	terms, err := store.NewTerms(&bootstrap.MachineBootstrapStorageSpec{Server: &bootstrap.ServerStorage{}}, false)
 	require.NoError(t, err)
+	terms.Served(bearer)
 	annotation, err := terms.Annotation()
 	require.NoError(t, err)
 	data := &corev1.Secret{
