@@ -39,6 +39,14 @@ func (source) Report(_ context.Context, r pluginv1.ReportRequest) error {
 	return &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: string(r.Report)}
 }
 
+func (source) Store(_ context.Context, r pluginv1.StoreRequest) (pluginv1.Stored, error) {
+	return pluginv1.Stored{URI: r.Storage.URIPrefix + r.Name}, nil
+}
+
+func (source) Remove(_ context.Context, r pluginv1.RemoveRequest) error {
+	return &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: r.Name}
+}
+
 // keyProvider answers the document as the passphrase.
 type keyProvider struct{ mirror }
 
@@ -62,6 +70,11 @@ func TestSourceProcess(t *testing.T) {
 	assert.Equal(t, size, got)
 	err := p.Report(t.Context(), pluginv1.ReportRequest{Report: []byte("{}")})
 	assert.Equal(t, &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "{}"}, pluginv1.AsError(err))
+	stored, err := p.Store(t.Context(), pluginv1.StoreRequest{Storage: pluginv1.Storage{URIPrefix: "x://"}, Name: "n", Data: make([]byte, size)})
+	require.NoError(t, err)
+	assert.Equal(t, "x://n", stored.URI)
+	err = p.Remove(t.Context(), pluginv1.RemoveRequest{Name: "n"})
+	assert.Equal(t, &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "n"}, pluginv1.AsError(err))
 
 	p.Kill()
 	err = p.Fetch(context.WithoutCancel(t.Context()), pluginv1.FetchRequest{}, func(pluginv1.Chunk) error { return nil })

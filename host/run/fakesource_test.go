@@ -24,7 +24,7 @@ const passphrase = "fourteen bytes and more"
 
 // fakeSource is a source and a key provider.
 type fakeSource struct {
-	pluginv1.Source // nothing of the host stores
+	pluginv1.Source // whose other calls are not made
 
 	world    *world
 	objects  map[string]string                           // by URI
