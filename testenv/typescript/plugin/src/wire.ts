@@ -12,7 +12,7 @@ import type { ProtoGrpcType as Plugin } from '../build/types/plugin';
 import type { ErrorDetail } from '../build/types/machineadm/plugin/v1/ErrorDetail';
 
 const root = new Root();
-for (const name of ['any', 'duration']) {
+for (const name of ['any', 'duration', 'timestamp']) {
   root.addJSON(common.get(`google/protobuf/${name}.proto`)!.nested!);
 }
 for (const text of [controllerProto, healthProto, pluginProto, statusProto]) {
