@@ -132,6 +132,61 @@ func TestKube(t *testing.T) {
 	assert.Contains(t, e.Message, "unknown authority")
 }
 
+// TestKubeStores: objects are Secrets that the token of the machines gets and does not list, and reports are ConfigMaps beside them.
+func TestKubeStores(t *testing.T) {
+	t.Parallel()
+	s := startAPIServer(t)
+	require.NoError(t, s.Create(t.Context(), &core.Namespace{ObjectMeta: meta.ObjectMeta{Name: namespace}}))
+	rules := map[string][]rbac.PolicyRule{ // of the README
+		"manager": {
+			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create", "patch", "delete"}},
+			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "delete"}},
+		},
+		"machines": {
+			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
+			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "patch"}},
+		},
+	}
+	tokens := map[string]string{}
+	for name, allowed := range rules {
+		named := meta.ObjectMeta{Name: name, Namespace: namespace}
+		for _, o := range []client.Object{
+			&core.ServiceAccount{ObjectMeta: named}, &rbac.Role{ObjectMeta: named, Rules: allowed},
+			&rbac.RoleBinding{
+				ObjectMeta: named, RoleRef: rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: name},
+				Subjects: []rbac.Subject{{Kind: rbac.ServiceAccountKind, Name: name, Namespace: namespace}},
+			},
+		} {
+			require.NoError(t, s.Create(t.Context(), o))
+		}
+		request := &authentication.TokenRequest{}
+		require.NoError(t, s.SubResource("token").Create(t.Context(), &core.ServiceAccount{ObjectMeta: named}, request))
+		tokens[name] = request.Status.Token
+	}
+	p := start(t, "plugins/remote-config/kube")
+	config := map[string]any{
+		"token": secret(tokens["manager"]), "ca": s.ca, "caPins": []string{s.pin}, "read": map[string]any{"token": secret(tokens["machines"])},
+	}
+	at := storage(t, s.uri(namespace+"/of-"), "role", config)
+	kept := p.keeps(p, at)
+	left := core.SecretList{}
+	require.NoError(t, s.List(t.Context(), &left, client.InNamespace(namespace)))
+	assert.Empty(t, left.Items)
+	assert.Equal(t, s.uri(namespace+"/of-"+stored+"/value"), kept.URI)
+	assert.NotContains(t, string(kept.ProviderConfig), tokens["manager"])
+	_, e := p.store(at, stream)
+	require.Nil(t, e)
+	var made core.Secret
+	require.NoError(t, s.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "of-" + stored}, &made))
+	assert.Equal(t, stream, string(made.Data["value"]))
+	assert.NotEmpty(t, made.Annotations["machineadm.cluster.x-k8s.io/expires"])
+	_, e = p.store(storage(t, s.uri("absent/"), "role", config), stream)
+	refused(t, e, "403")
+	_, e = p.store(storage(t, at.URIPrefix, "role", with(config, "read", nil)), stream)
+	require.NotNil(t, e)
+	assert.Equal(t, "providerConfig.read", e.Violations[0].Field)
+}
+
 // TestKubeReport: the newest report stays, whatever the order, in a ConfigMap that the Role names; what others have added stays too.
 func TestKubeReport(t *testing.T) {
 	t.Parallel()
