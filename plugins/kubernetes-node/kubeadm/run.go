@@ -101,10 +101,13 @@ func (n *node) fits(ctx context.Context) error {
 	return ready.Cluster(ctx, n.m, s)
 }
 
-// endpoint is the HOST:PORT of the API server that a node asks to join.
+// endpoint is the HOST:PORT of the API server that a node asks to join, or that it creates.
 func (n *node) endpoint() string {
 	d := n.s.Spec.Discovery
-	if d.Kubeconfig != nil {
+	switch {
+	case d == nil: // a machine that creates a cluster without a token
+		return n.s.Spec.Cluster.Endpoint
+	case d.Kubeconfig != nil:
 		return member.Server(d.Kubeconfig.Reveal())
 	}
 	return cmp.Or(d.Endpoint, n.s.Spec.Cluster.Endpoint)
