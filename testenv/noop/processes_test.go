@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
+	needs "github.com/machineadm/machineadm/internal/require"
 )
 
 func TestPluginThatHangs(t *testing.T) {
@@ -139,6 +140,23 @@ func send(s os.Signal) func(*testing.T, *os.Process) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestPluginDoesNotIgnoreSIGPIPE: a signal that is ignored stays ignored in every program that is started, such as a daemon of a plugin.
+func TestPluginDoesNotIgnoreSIGPIPE(t *testing.T) {
+	needs.Linux(t)
+	b := newBench(t)
+	witness := filepath.Join(b.dir, "witness")
+	plugin := "#!/bin/sh\ncat /proc/self/status >'" + witness + "'\n"
+	require.NoError(t, needs.WriteProgram(filepath.Join(b.plugins, binary), []byte(plugin)))
+	got := b.apply(doc("a", spec{}))
+	require.Equal(t, report.ExitFailed, got.code, got.stderr)
+	status, err := os.ReadFile(witness)
+	require.NoError(t, err)
+	_, ignored, _ := strings.Cut(string(status), "SigIgn:\t")
+	mask, err := strconv.ParseUint(strings.Fields(ignored)[0], 16, 64)
+	require.NoError(t, err)
+	require.Zero(t, mask&(1<<(syscall.SIGPIPE-1)), "SIGPIPE is ignored")
 }
 
 func TestPluginReceivesNothingOfTheHost(t *testing.T) {

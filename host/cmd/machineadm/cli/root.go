@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"runtime/debug"
 	"strings"
@@ -25,8 +26,9 @@ func Main(args []string, in io.Reader, out, err io.Writer) int {
 	if dumpErr := proctree.NoCoreDumps(); dumpErr != nil { // a dump would contain the secrets of the stream
 		_, _ = fmt.Fprintln(err, "warning: core dumps cannot be disabled:", dumpErr) // standard error is the last resort
 	}
-	debug.SetTraceback("crash")    // otherwise a panic exits with 2, which means that nothing was changed
-	signal.Ignore(syscall.SIGPIPE) // a closed pipe must not end a run
+	debug.SetTraceback("crash") // otherwise a panic exits with 2, which means that nothing was changed
+	// A closed pipe must not end a run. The signal is handled, because an ignored one stays ignored in the programs that plugins start.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return Execute(context.Background(), args, streams{in: in, out: out, err: err})
 }
 
