@@ -122,6 +122,38 @@ func TestChoiceOfProvider(t *testing.T) {
 			},
 			exit: report.ExitPrecondition, errors: []string{"y: no keys; x: no pools"},
 		},
+		"the next one after a providerConfig of another": {
+			setup: func(w *world) {
+				w.add("x")
+				y := w.add("y")
+				y.fitness, y.plan = pluginv1.FitnessActive, planFor(map[string]error{"a": invalid("spec.providerConfig.drift")})
+			},
+			by: "x", bound: "x",
+		},
+		"the first error of a providerConfig that none has": {
+			setup: func(w *world) {
+				w.add("x").plan = planFor(map[string]error{"a": unsupported("no keys")})
+				y := w.add("y")
+				y.fitness, y.plan = pluginv1.FitnessActive, planFor(map[string]error{"a": invalid("spec.providerConfig.drift")})
+			},
+			exit: report.ExitUsage, by: "y", errors: []string{"spec.providerConfig.drift"},
+		},
+		"an error beside that of the providerConfig": {
+			setup: func(w *world) {
+				w.add("x")
+				y := w.add("y")
+				y.fitness, y.plan = pluginv1.FitnessActive, planFor(map[string]error{"a": invalid("spec.providerConfig.drift", "spec.servers")})
+			},
+			exit: report.ExitUsage, by: "y", errors: []string{"spec.servers"},
+		},
+		"the next one cannot either": {
+			setup: func(w *world) {
+				w.add("x").plan = planFor(map[string]error{"a": &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "not installed", Final: true}})
+				y := w.add("y")
+				y.fitness, y.plan = pluginv1.FitnessActive, planFor(map[string]error{"a": unsupported("no prefer")})
+			},
+			exit: report.ExitPrecondition, by: "x", errors: []string{"not installed", "warning: a provider that fits better was passed over: y: no prefer"},
+		},
 		"none is installed": {
 			setup: func(*world) {},
 			exit:  report.ExitPrecondition, errors: []string{"no plugin for Thing is installed"},
@@ -140,9 +172,16 @@ func TestChoiceOfProvider(t *testing.T) {
 			if by := got.Documents[0].Provider; by != tt.by {
 				t.Errorf("provider %q, want %q", by, tt.by)
 			}
+			said := errorsOf(got)
+			for _, e := range got.Errors {
+				said += "\n" + e.Field
+			}
+			for _, warning := range got.Documents[0].Warnings {
+				said += "\nwarning: " + warning
+			}
 			for _, want := range tt.errors {
-				if !strings.Contains(errorsOf(got), want) {
-					t.Errorf("errors:\n%s\nwant %q among them", errorsOf(got), want)
+				if !strings.Contains(said, want) {
+					t.Errorf("errors:\n%s\nwant %q among them", said, want)
 				}
 			}
 			if tt.bound != "" && w.choices["Thing/a"] != tt.bound {

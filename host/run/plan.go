@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 )
@@ -116,7 +117,10 @@ func (r *runner) planFirst(ctx context.Context, b bound, o outlook) (planned, er
 				refusals = append(refusals, refused)
 			case r.o.Mode == ModeValidate && p.isElsewhere():
 				elsewhere = &p
-			case r.o.Mode != ModeValidate || b.provider != "" || p.result.outcome != report.Failed:
+			case b.provider != "", p.result.outcome != report.Failed, r.o.Mode != ModeValidate && !p.another:
+				if p.pending != nil { // what the better ones refuse may be easier to cure
+					p.plan.Warnings = append(p.plan.Warnings, passedOver(refusals[len(b.refusals):])...)
+				}
 				return p, nil
 			case invalid == nil:
 				invalid = &p
@@ -136,6 +140,14 @@ func (r *runner) planFirst(ctx context.Context, b bound, o outlook) (planned, er
 		Hint: cmp.Or(b.apiVersionHint(), "install a provider that can, or change what they refuse"),
 	}))
 	return out, nil
+}
+
+// passedOver are warnings about the providers that fit better and refuse the document.
+func passedOver(refusals []string) (out []pluginv1.Warning) {
+	for _, why := range refusals {
+		out = append(out, pluginv1.Warning{Message: "a provider that fits better was passed over: " + why})
+	}
+	return out
 }
 
 func tie(rank []*candidate) report.Error {
@@ -177,6 +189,9 @@ func (r *runner) try(ctx context.Context, b bound, c *candidate, o outlook) (out
 	case e.Code == pluginv1.CodeUnsupported && b.provider == "":
 		return out, c.provider + ": " + cmp.Or(refusalText(e), e.Error()), nil
 	}
+	out.another = e.Code == pluginv1.CodeInvalidConfig && len(e.Violations) > 0 && !slices.ContainsFunc(e.Violations, func(v document.Violation) bool {
+		return !strings.HasPrefix(v.Field, "spec.providerConfig")
+	})
 	out.result = out.result.fail(b.fromPlugin(c, err))
 	return out, "", nil
 }

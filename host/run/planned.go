@@ -14,6 +14,8 @@ type planned struct {
 	pending *pluginv1.Error // Precondition or Retry: the document is planned again at its turn
 	final   *pluginv1.Error // Precondition that no earlier document resolves, as far as none does
 	result  result          // settled if the document is not applied
+	// another: the providerConfig alone is refused, which may be that of another provider.
+	another bool
 	// provides are beginnings of ids of claims: what the document can give to later ones; nil for anything.
 	provides []string
 }
