@@ -79,7 +79,7 @@ func (w *work) reported(body []byte) (bool, error) {
 	}
 	next, err := store.Reported(body, uint64(was.Sequence)+1, w.r.Now()) //nolint:gosec // it is not negative
 	if err != nil {
-		return false, invalid(bootstrap.ConditionDataStored, bootstrap.ReasonStored, "%s", err)
+		return false, &stop{message: err.Error()}
 	}
 	same := next.DeepCopy()
 	same.Sequence, same.ReportedAt, same.FetchedAt = was.Sequence, was.ReportedAt, was.FetchedAt

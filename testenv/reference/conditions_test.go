@@ -95,7 +95,7 @@ func conditionConstants(t *testing.T) map[string]string {
 	all := map[string]string{}
 	ast.Inspect(tree, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
-		if !ok || strings.HasPrefix(spec.Names[0].Name, "Annotation") {
+		if !ok || regexp.MustCompile("^(Annotation|Finalizer)").MatchString(spec.Names[0].Name) {
 			return true
 		}
 		literal, ok := spec.Values[0].(*ast.BasicLit)

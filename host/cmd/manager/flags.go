@@ -55,7 +55,7 @@ func (o *options) flags() *pflag.FlagSet {
 	set.StringVar(&o.serverURL, "server-url", "", "https://HOST[:PORT] by which machines reach --server-address")
 	set.StringVar(&o.serverCertificate, "server-certificate", "", "name of a Secret with the certificate for --server-url, in the namespace of the manager; empty for an authority of its own")
 	set.StringVar(&o.serverReleases, "server-releases", "", "directory of signed releases to serve to machines; empty for none")
-	set.StringSliceVar(&o.storageProviders, "storage-providers", nil, "providers of source plugins and of keys that a MachineBootstrapStorage may name, such as s3; empty for none")
+	set.StringSliceVar(&o.storageProviders, "storage-providers", nil, "providers of source plugins and of keys that a MachineBootstrapStorage may name, such as s3; 0 or empty for none")
 	set.BoolVar(&o.storageOwnIdentity, "storage-own-identity", false, "let a MachineBootstrapStorage without credentials use the identity of the manager, such as the role of its instance: everyone who may write one writes with it")
 	set.StringVar(&o.plugins, "plugins", "/usr/libexec/machineadm", "directory of the source plugins and key providers")
 	set.StringVar(&o.healthAddress, "health-addr", ":9440", "address of the probes /healthz and /readyz")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -83,8 +84,9 @@ func (o *options) setup(ctx context.Context, mgr manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("set up the connections to clusters: %w", err)
 	}
+	providers := slices.DeleteFunc(o.storageProviders, func(name string) bool { return name == off })
 	sources, err := plugins.New(plugins.Options{
-		Directory: o.plugins, Providers: o.storageProviders, Log: slog.New(logr.ToSlogHandler(ctrl.LoggerFrom(ctx).WithName("plugins"))),
+		Directory: o.plugins, Providers: providers, Log: slog.New(logr.ToSlogHandler(ctrl.LoggerFrom(ctx).WithName("plugins"))),
 	})
 	if err != nil {
 		return err //nolint:wrapcheck // it says what
