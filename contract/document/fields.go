@@ -97,5 +97,5 @@ func fieldsOf(t reflect.Type) []field {
 	if !ok {
 		known, _ = knownFields.LoadOrStore(t, structFields(t))
 	}
-	return known.([]field) //nolint:forcetypeassert // it has nothing else
+	return known.([]field) //nolint:forcetypeassert,errcheck // it has nothing else
 }

@@ -56,7 +56,9 @@ func TestOrphansEndWithApply(t *testing.T) {
 			continue
 		}
 		testify.Len(t, said, 1)
-		testify.Contains(t, said[0].(pluginv1.Warning).Message, fmt.Sprintf("the process sleep (PID %d), which was started by this Apply, ended with it", u.left))
+		warning, ok := said[0].(pluginv1.Warning)
+		testify.True(t, ok)
+		testify.Contains(t, warning.Message, fmt.Sprintf("the process sleep (PID %d), which was started by this Apply, ended with it", u.left))
 	}
 	u := &untidy{}
 	_, err = calls{u, slog.New(slog.DiscardHandler), tree}.Apply(t.Context(), pluginv1.Request{}, 0, func(pluginv1.Event) error { return io.ErrClosedPipe })
@@ -69,7 +71,9 @@ func TestManyOrphans(t *testing.T) {
 	killed := slices.Repeat([]proctree.Killed{{PID: 7, Name: "a\xff"}}, 100)
 	testify.NoError(t, warnOfKilled(killed, func(e pluginv1.Event) error {
 		said++
-		testify.Contains(t, e.(pluginv1.Warning).Message, "the process a? (PID 7)")
+		warning, ok := e.(pluginv1.Warning)
+		testify.True(t, ok)
+		testify.Contains(t, warning.Message, "the process a? (PID 7)")
 		return nil
 	}))
 	testify.Equal(t, 10, said)

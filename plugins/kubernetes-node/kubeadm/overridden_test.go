@@ -24,7 +24,8 @@ func TestOverriddenKubelet(t *testing.T) {
 		says  string
 	}{
 		"Debian": {
-			map[string]string{"/etc/default/kubelet": "KUBELET_EXTRA_ARGS=\"--node-ip=198.51.100.1\"\n"}, machine.ServiceState{},
+			map[string]string{"/etc/default/kubelet": "KUBELET_EXTRA_ARGS=\"--node-ip=198.51.100.1\"\n"},
+			machine.ServiceState{},
 			"/etc/default/kubelet gives the kubelet --node-ip with another value than the document, and that is in force",
 		},
 		"RHEL":        {map[string]string{"/etc/sysconfig/kubelet": "KUBELET_EXTRA_ARGS=--max-pods=110\n"}, machine.ServiceState{}, "/etc/sysconfig/kubelet gives the kubelet --max-pods"},
@@ -32,7 +33,8 @@ func TestOverriddenKubelet(t *testing.T) {
 		"same values": {map[string]string{"/etc/default/kubelet": "KUBELET_EXTRA_ARGS=--max-pods=50 --v=4\n"}, machine.ServiceState{}, ""},
 		"directory": {
 			map[string]string{"/etc/kubelet.d/10-site.conf": "kind: KubeletConfiguration\nmaxPods: 60\n", "/etc/kubelet.d/README": "maxPods: 70\n"},
-			machine.ServiceState{Command: []string{"/usr/bin/kubelet", "--config-dir=/etc/kubelet.d"}}, "/etc/kubelet.d/10-site.conf gives the kubelet maxPods",
+			machine.ServiceState{Command: []string{"/usr/bin/kubelet", "--config-dir=/etc/kubelet.d"}},
+			"/etc/kubelet.d/10-site.conf gives the kubelet maxPods",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
