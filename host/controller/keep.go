@@ -83,14 +83,6 @@ func (w *work) keepData(ctx context.Context, data *metav1.PartialObjectMetadata)
 	return sooner(next, identified), err
 }
 
-// sooner is the one of two results whose time comes first.
-func sooner(a, b ctrl.Result) ctrl.Result {
-	if a.RequeueAfter == 0 || b.RequeueAfter != 0 && b.RequeueAfter < a.RequeueAfter {
-		return b
-	}
-	return a
-}
-
 // nodeLook is how often Cluster API is made to look for the node of a first control plane.
 const nodeLook = 30 * time.Second
 

@@ -59,6 +59,10 @@ func (rd *reading) watch(gk schema.GroupKind, name string) input {
 	return of
 }
 
+// discovery is the time within which the API server certainly lists a kind whose definition has changed: its list of kinds and
+// the event come from different parts of it.
+const discovery = time.Minute
+
 // kind finds the version of a kind, and watches its objects from now on.
 func (rd *reading) kind(ctx context.Context, field string, gk schema.GroupKind) (schema.GroupVersionKind, error) {
 	mapping, err := rd.r.Client.RESTMapper().RESTMapping(gk)

@@ -99,10 +99,6 @@ func (r *Reconciler) ofSecret(ctx context.Context, object client.Object) []recon
 	return requests
 }
 
-// discovery is the time within which the API server certainly lists a kind whose definition has changed: its list of kinds and
-// the event come from different parts of it.
-const discovery = time.Minute
-
 // define wakes the configs that wait for a kind of the group. Until discovery is over they ask again by themselves.
 func (r *Reconciler) define(object client.Object, q queue) {
 	r.defined.Store(r.Now().UnixNano())

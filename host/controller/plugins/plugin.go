@@ -11,6 +11,17 @@ import (
 	"github.com/machineadm/machineadm/host/launch"
 )
 
+// The bounds of calls. Those of one namespace leave room for those of others, also while a store does not answer.
+const (
+	callsOfNamespace = 4
+	callsOfProvider  = 16
+	defaultLimit     = 15 * time.Second
+	// RetryFor is how long a plugin may try again by itself.
+	RetryFor = 3 * time.Second
+	// Busy is how long a call waits for room, and then its pause.
+	Busy = time.Second
+)
+
 // plugin is a plugin that is started when it is needed.
 type plugin struct {
 	binary string

@@ -54,17 +54,6 @@ func New(o Options) (*Plugins, error) {
 	return &Plugins{o: o, catalog: c, limit: defaultLimit, byBinary: map[string]*plugin{}}, nil
 }
 
-// The bounds of calls. Those of one namespace leave room for those of others, also while a store does not answer.
-const (
-	callsOfNamespace = 4
-	callsOfProvider  = 16
-	defaultLimit     = 15 * time.Second
-	// RetryFor is how long a plugin may try again by itself.
-	RetryFor = 3 * time.Second
-	// Busy is how long a call waits for room, and then its pause.
-	Busy = time.Second
-)
-
 // Source calls a source plugin that can store. The call is repeatable: it is made once more if the process had ended since the call before. An
 // error is an *Error.
 func (p *Plugins) Source(ctx context.Context, namespace, provider string, call func(context.Context, pluginv1.Source) error) error {
