@@ -43,7 +43,7 @@ func TestChains(t *testing.T) {
 			return sources.Remote(t, "s3", "s3", "s3://"+s.Bucket+"/nodes/worker.yaml", own.config(u, nil))
 		},
 		"ssm": func(data []byte) []byte {
-			put("ssm", "put-parameter", "--name", "/nodes/chain", "--value", string(data))
+			put("ssm", "put-parameter", "--overwrite", "--name", "/nodes/chain", "--value", string(data))
 			return sources.Remote(t, "ssm", "ssm", "ssm:///nodes/chain", role)
 		},
 		"secretsmanager": func(data []byte) []byte {
