@@ -48,7 +48,8 @@ func TestTheTimeOfARunIsInItsReport(t *testing.T) {
 			whole := r.FinishedAt.Sub(r.StartedAt).Milliseconds()
 			assert.InDelta(t, whole, all, 2, "%+v", r.Stages)
 			assert.LessOrEqual(t, parts, all)
-			assert.GreaterOrEqual(t, parts, all*95/100-10, "%+v", r) // ms: a short run is shorter than a turn of a busy processor
+			rounded := int64(len(r.Documents))                               // ms: each time is rounded, and what is between two documents is less than that
+			assert.GreaterOrEqual(t, parts, all*95/100-10-rounded, "%+v", r) // ms: a short run is shorter than a turn of a busy processor
 			t.Logf("%d of %d ms", parts, all)
 		})
 	}
