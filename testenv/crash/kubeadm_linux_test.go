@@ -94,7 +94,7 @@ func nodeStreams(t *testing.T) (streams map[string]string, line string) {
 			"  certificateKey: {value: " + key + "}\n" +
 			"  certificates: {ca: {certificate: " + quoted(ca.Certificate) + ", key: {value: " + quoted(ca.Key) + "}}}\n" +
 			"  files: [{path: /etc/kms/token, secretContent: {value: " + token + "}}]\n" +
-			"  staticPods: [{name: proxy, manifest: \"{apiVersion: v1, kind: Pod, metadata: {name: proxy}}\"}]\n",
+			"  staticPods: [{name: proxy, manifest: \"{apiVersion: v1, kind: Pod, metadata: {name: proxy}, spec: {containers: [{name: a, image: b}]}}\"}]\n",
 	}, strings.Split(string(ca.Key), "\n")[1]
 }
 

@@ -33,7 +33,7 @@ spec:
   node: {name: node-1, ip: 10.44.0.2}
   discovery: {token: {value: ` + token + `}}
   certificateKey: {value: ` + key + `}
-  staticPods: [{name: proxy, manifest: "{apiVersion: v1, kind: Pod, metadata: {name: proxy}}"}]
+  staticPods: [{name: proxy, manifest: "{apiVersion: v1, kind: Pod, metadata: {name: proxy}, spec: {containers: [{name: a, image: b}]}}"}]
   patches: [{target: kubeletconfiguration, patch: "maxPods: 50"}]
   skipPhases: [preflight]
   ignoreAllPreflightErrors: true

@@ -11,6 +11,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	needs "github.com/machineadm/machineadm/internal/require"
+	"github.com/machineadm/machineadm/testenv/cluster"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
@@ -58,12 +59,25 @@ func TestKubeletConfiguration(t *testing.T) {
 	}
 }
 
-// TestTablesOfKubernetes: the tables of fields and of feature gates are those of the sources of Kubernetes, which are downloaded into the
-// module cache.
+// TestCommandLines: the table of arguments is true of the programs. Help that is asked for last is shown after the others were read.
+func TestCommandLines(t *testing.T) {
+	t.Parallel()
+	table, err := os.ReadFile("../../plugins/kubernetes-node/kubeadm/internal/settings/testdata/arguments.txt")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(table)) {
+		if f := strings.Fields(line); f[0] != "#" {
+			out, err := exec.CommandContext(t.Context(), cluster.Program(t, f[1]), "--"+f[2], "--help").CombinedOutput()
+			assert.Equal(t, f[0] == "yes", err == nil, "%s%.300s", line, out)
+		}
+	}
+}
+
+// TestTablesOfKubernetes: the tables of fields, of feature gates and of arguments are those of the sources of Kubernetes, which are downloaded
+// into the module cache.
 func TestTablesOfKubernetes(t *testing.T) {
 	t.Parallel()
 	needs.Tier(t, needs.Cluster)
-	for table, args := range map[string][]string{"fields.txt": nil, "gates.txt": {"gates"}} {
+	for table, args := range map[string][]string{"fields.txt": nil, "gates.txt": {"gates"}, "arguments.txt": {"arguments"}} {
 		want, err := os.ReadFile("../../plugins/kubernetes-node/kubeadm/internal/settings/" + table)
 		require.NoError(t, err)
 		got, err := exec.CommandContext(t.Context(), "go", append([]string{"run", "../tools/cmd/fields"}, args...)...).Output()

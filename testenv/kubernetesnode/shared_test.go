@@ -64,7 +64,7 @@ apiServer:
 controllerManager: {args: [{name: v, value: "2"}]}
 scheduler: {args: [{name: v, value: "2"}]}
 files: [{path: /etc/example/a.conf, content: a, mode: "0640"}]
-staticPods: [{name: proxy, manifest: "{apiVersion: v1, kind: Pod, metadata: {name: proxy}}"}]
+staticPods: [{name: proxy, manifest: "{apiVersion: v1, kind: Pod, metadata: {name: proxy}, spec: {containers: [{name: a, image: b}]}}"}]
 patches:
 - {target: kube-apiserver, patch: "metadata: {labels: {a: b}}"}
 - {target: etcd, patch: "metadata: {labels: {a: b}}"}

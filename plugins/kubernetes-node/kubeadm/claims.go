@@ -29,14 +29,30 @@ func claim(m sdk.Machine, s settings.Settings) {
 		kernel = m.Claim // the kubelet ends with an error instead
 	}
 	each(kubeletKernel(), func(key, value string) { kernel("sysctl:"+key, "spec.kubelet.protectKernelDefaults", value) })
+	claimForwarding(m, s)
 	if s.Spec.Role != settings.Init {
 		return // the cluster has the configuration of kube-proxy
 	}
 	if p := s.Spec.KubeProxy; p == nil || !p.Skip {
 		each(proxyKernel(s.KubeProxy), func(key, value string) { m.Assume("sysctl:"+key, "spec.kubeProxy.config", value) })
 	}
-	if slices.Contains(s.Families(), "IPv4") && !s.Ignores(settings.CheckForwarding) {
-		m.Claim("sysctl:net.ipv4.ip_forward", "spec.cluster", "1")
+}
+
+// claimForwarding claims what the pods of the node need of the kernel. A node that joins may not know the families of its cluster yet, and then
+// nearly always has IPv4; its own address says otherwise.
+func claimForwarding(m sdk.Machine, s settings.Settings) {
+	families, kernel, field := s.Families(), m.Claim, "spec.cluster"
+	if families == nil {
+		families, kernel, field = []string{"IPv4"}, m.Assume, "spec.node.ip"
+	}
+	if slices.Contains(families, "IPv4") && !s.Ignores(settings.CheckForwarding) {
+		kernel("sysctl:net.ipv4.ip_forward", field, "1")
+		kernel("sysctl:net.ipv4.conf.all.forwarding", field, "1") // its other name
+	}
+	if slices.Contains(families, "IPv6") && !s.Ignores(settings.CheckForwarding6) {
+		kernel("sysctl:net.ipv6.conf.all.forwarding", field, "1")
+		kernel("sysctl:net.ipv6.conf.default.forwarding", field, "1") // which kubeadm reads
+		kernel("sysctl:net.ipv6.conf.all.disable_ipv6", field, "0")
 	}
 }
 

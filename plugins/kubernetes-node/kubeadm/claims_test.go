@@ -19,21 +19,24 @@ func TestClaims(t *testing.T) {
 	t.Parallel()
 	const kernel, proxy = "? kernel.keys.root_maxbytes kernel.keys.root_maxkeys kernel.panic kernel.panic_on_oops vm.overcommit_memory vm.panic_on_oom",
 		"? net.ipv4.conf.all.route_localnet net.netfilter.nf_conntrack_max net.netfilter.nf_conntrack_tcp_timeout_close_wait net.netfilter.nf_conntrack_tcp_timeout_established"
+	const four = "net.ipv4.conf.all.forwarding net.ipv4.ip_forward "
+	const six = "net.ipv6.conf.all.disable_ipv6 net.ipv6.conf.all.forwarding net.ipv6.conf.default.forwarding "
 	const join = "cluster: {endpoint: \"a.example.com:6443\"}, discovery: {token: {value: abcdef.0123456789abcdef}, caCertHashes: [\"sha256:" +
 		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"]}"
 	for name, c := range map[string]struct{ spec, want string }{
-		"init":          {"role: controlPlaneInit", "systemd? net.ipv4.ip_forward " + kernel + " " + proxy},
-		"worker":        {"role: worker, " + join, "systemd? " + kernel},
-		"driver":        {"role: worker, kubelet: {cgroupDriver: cgroupfs}, " + join, "cgroupfs " + kernel},
-		"patched":       {"role: worker, patches: [{target: kubeletconfiguration, patch: \"cgroupDriver: cgroupfs\"}], " + join, "cgroupfs " + kernel},
-		"protected":     {"role: worker, kubelet: {protectKernelDefaults: true}, " + join, "systemd? " + strings.TrimPrefix(kernel, "? ")},
-		"without proxy": {"role: controlPlaneInit, kubeProxy: {skip: true}", "systemd? net.ipv4.ip_forward " + kernel},
+		"init":          {"role: controlPlaneInit", "systemd? " + four + kernel + " " + proxy},
+		"worker":        {"role: worker, " + join, "systemd? " + kernel + " " + four},
+		"worker, IPv6":  {"role: worker, node: {ip: \"fd00:3::1\"}, " + join, "systemd? " + six + kernel},
+		"driver":        {"role: worker, kubelet: {cgroupDriver: cgroupfs}, " + join, "cgroupfs " + kernel + " " + four},
+		"patched":       {"role: worker, patches: [{target: kubeletconfiguration, patch: \"cgroupDriver: cgroupfs\"}], " + join, "cgroupfs " + kernel + " " + four},
+		"protected":     {"role: worker, kubelet: {protectKernelDefaults: true}, " + join, "systemd? " + strings.TrimPrefix(kernel, "? ") + " ? " + four},
+		"without proxy": {"role: controlPlaneInit, kubeProxy: {skip: true}", "systemd? " + four + kernel},
 		"proxy": {
 			"role: controlPlaneInit, kubeProxy: {mode: nftables, config: {conntrack: {maxPerCore: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}}}",
-			"systemd? net.ipv4.ip_forward " + kernel,
+			"systemd? " + four + kernel,
 		},
 		"IPv6": {
-			"role: controlPlaneInit, kubeProxy: {skip: true}, cluster: {podSubnets: [\"fd00:1::/48\"], serviceSubnets: [\"fd00:2::/112\"]}", "systemd? " + kernel,
+			"role: controlPlaneInit, kubeProxy: {skip: true}, cluster: {podSubnets: [\"fd00:1::/48\"], serviceSubnets: [\"fd00:2::/112\"]}", "systemd? " + six + kernel,
 		},
 		"ignored": {
 			"role: controlPlaneInit, kubeProxy: {skip: true}, ignorePreflightErrors: [FileContent--proc-sys-net-ipv4-ip_forward]", "systemd? " + kernel,

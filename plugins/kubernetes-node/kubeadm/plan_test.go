@@ -34,7 +34,7 @@ func TestCreate(t *testing.T) {
 	doc := decode(t, creator+"discovery: {token: {value: "+token+"}}\ncertificateKey: {value: "+certificateKey+"}\nprofiles: [cis-1.11]\n"+
 		"certificates: {ca: {certificate: \""+strings.ReplaceAll(ca.cert, "\n", `\n`)+"\", key: {value: \""+strings.ReplaceAll(ca.key, "\n", `\n`)+"\"}}}\n"+
 		"files:\n- {path: /etc/audit.yaml, content: audit}\n- {path: /etc/after, content: after, when: afterKubernetes}\n"+
-		"staticPods: [{name: proxy, manifest: '{apiVersion: v1, kind: Pod, metadata: {name: proxy}}'}]\n"+
+		"staticPods: [{name: proxy, manifest: '{apiVersion: v1, kind: Pod, metadata: {name: proxy}, spec: {containers: [{name: a, image: b}]}}'}]\n"+
 		"patches: [{target: etcd, patch: 'spec: {}'}]\n")
 	p, err := plan(t.Context(), f.Machine, doc)
 	require.NoError(t, err)
@@ -248,7 +248,7 @@ func TestInterrupted(t *testing.T) {
 	require.NotContains(t, machinetest.Tree(t, f.Root), "machineadm-kubernetes-node")
 
 	f = fixture(t, &critest.Runtime{})
-	spec = creator + "staticPods: [{name: proxy, manifest: '{apiVersion: v1, kind: Pod, metadata: {name: proxy}}'}]\n"
+	spec = creator + "staticPods: [{name: proxy, manifest: '{apiVersion: v1, kind: Pod, metadata: {name: proxy}, spec: {containers: [{name: a, image: b}]}}'}]\n"
 	interrupt(f, "kubeadm init --config /dev/stdin", spec, map[string]string{"/etc/kubernetes/admin.conf": "", "/etc/kubernetes/pki/ca.key": ""})
 	f.Commands.OnFunc(reset, func(context.Context, machine.Command) (machine.Result, error) {
 		return machine.Result{}, errors.Join(f.Machine.FS.Remove("/etc/kubernetes/admin.conf"), f.Machine.FS.Remove("/etc/kubernetes/pki/ca.key"),
@@ -301,7 +301,7 @@ func TestCrash(t *testing.T) {
 	t.Parallel()
 	ca := newIdentity(t, "node")
 	const both = "patches: [{target: kubeletconfiguration, patch: 'maxPods: 3'}]\nfiles: [{path: /etc/a, content: a}]\nprofiles: [cis-1.11]\n"
-	const pod = "staticPods: [{name: proxy, manifest: '{apiVersion: v1, kind: Pod, metadata: {name: proxy}}'}]\n"
+	const pod = "staticPods: [{name: proxy, manifest: '{apiVersion: v1, kind: Pod, metadata: {name: proxy}, spec: {containers: [{name: a, image: b}]}}'}]\n"
 	for name, spec := range map[string]string{"join": ca.worker() + both, "init": creator + both + pod} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

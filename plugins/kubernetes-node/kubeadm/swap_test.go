@@ -52,7 +52,7 @@ func TestSwapIsOn(t *testing.T) {
 		"worker, field true":      {worker + "kubelet: {config: {failSwapOn: true}}", "", fails, ""},
 		"worker, json patch":      {worker + patch("json", `[{"op": "add", "path": "/failSwapOn", "value": false}]`), "", "", ""},
 		"worker, argument":        {worker + "node: {kubeletArgs: [{name: fail-swap-on, value: '0'}]}", "", "", ""},
-		"worker, argument true":   {worker + "node: {kubeletArgs: [{name: fail-swap-on, value: 'true'}]}\nkubelet: {config: {failSwapOn: false}}", "", fails, ""},
+		"worker, argument true":   {worker + "node: {kubeletArgs: [{name: fail-swap-on, value: 'true'}]}", "", fails, ""},
 		"worker, other argument":  {worker + "node: {kubeletArgs: [{name: v, value: '2'}]}", "KUBELET_EXTRA_ARGS=\n", "", perhaps},
 		"worker, extra arguments": {worker, "KUBELET_EXTRA_ARGS=--fail-swap-on=true --fail-swap-on=false\n", "", ""},
 	} {

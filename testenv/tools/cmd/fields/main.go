@@ -1,9 +1,10 @@
-// Command fields prints the fields of the configurations of the kubelet and of kube-proxy, with their types, or the feature gates, of the
-// releases of Kubernetes that the plugin kubeadm supports. It reads the sources of Kubernetes from the module cache, into which it downloads
-// them.
+// Command fields prints the fields of the configurations of the kubelet and of kube-proxy, with their types, or the feature gates, or the
+// command line arguments, of the releases of Kubernetes that the plugin kubeadm supports. It reads the sources of Kubernetes from the module
+// cache, into which it downloads them.
 //
 //	go run ./testenv/tools/cmd/fields > plugins/kubernetes-node/kubeadm/internal/settings/fields.txt
 //	go run ./testenv/tools/cmd/fields gates > plugins/kubernetes-node/kubeadm/internal/settings/gates.txt
+//	go run ./testenv/tools/cmd/fields arguments > plugins/kubernetes-node/kubeadm/internal/settings/arguments.txt
 package main
 
 import (
@@ -49,8 +50,11 @@ func releases() []release {
 
 func main() {
 	run := fields
-	if slices.Equal(os.Args[1:], []string{"gates"}) {
+	switch {
+	case slices.Equal(os.Args[1:], []string{"gates"}):
 		run = gates
+	case slices.Equal(os.Args[1:], []string{"arguments"}):
+		run = arguments
 	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "fields:", err)
@@ -118,9 +122,12 @@ func (s source) types(in string) (map[string]ast.Expr, error) {
 	return types, nil
 }
 
-// parse returns the files of a package of a module of Kubernetes, without its tests.
+// parse returns the files of a package of a module of Kubernetes, or of the server of etcd, without its tests.
 func parse(module, version, dir string) ([]*ast.File, error) {
-	command := exec.CommandContext(context.Background(), "go", "mod", "download", "-json", "k8s.io/"+module+"@"+version)
+	if module = "k8s.io/" + module; module == "k8s.io/etcd" {
+		module = "go.etcd.io/etcd/server/v3"
+	}
+	command := exec.CommandContext(context.Background(), "go", "mod", "download", "-json", module+"@"+version)
 	command.Dir = os.TempDir()
 	out, err := command.Output()
 	var found struct{ Dir string }

@@ -30,7 +30,7 @@ func routingOf(family string) routing {
 	return routing{
 		family,
 		[]string{"net/ipv6/conf/all/forwarding", "net/ipv6/conf/default/forwarding"},
-		"FileContent--proc-sys-net-ipv6-conf-default-forwarding",
+		settings.CheckForwarding6,
 		"put a Sysctl document with the profile kubernetes-ipv6 before this one; an interface NAME with its route from router advertisements needs " +
 			"net.ipv6.conf.NAME.accept_ra: 2 as well",
 	}

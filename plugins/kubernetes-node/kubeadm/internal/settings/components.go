@@ -58,7 +58,11 @@ func (r *resolver) components() {
 		}
 		r.componentTraps(at, c.Name, c.Want)
 		r.removed(at+".args", c.Name, c.Want.Args)
+		if c.Want.Image == "" {
+			r.knownArguments(at+".args", c.Name, c.Want.Args, r.result.Version.Minor)
+		}
 	}
+	r.pairs()
 }
 
 // modes refuses an authorization mode that kubeadm does not know and ignores: its getAuthzModes.
@@ -112,6 +116,7 @@ func (r *resolver) configurations() {
 		r.oneOf(at+".mode", p.Mode, "iptables", "ipvs", "nftables")
 		r.refuse(p.Skip && (p.Mode != "" || len(p.Config) > 0), at+".skip", "excludes the other fields of spec.kubeProxy", "remove one of the two")
 		r.merge(at, r.result.KubeProxy, v1alpha1.KubeProxy{Mode: p.Mode}, p.Config, nil)
+		r.proxyTraps(at)
 	}
 }
 

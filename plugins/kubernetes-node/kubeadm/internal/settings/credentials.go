@@ -130,6 +130,9 @@ func (r *resolver) etcd(at document.Path, e *v1alpha1.Etcd) {
 		}
 		r.arguments(at+".local.args", l.Args)
 		r.etcdTraps(at+".local.args", l.Args)
+		if r.etcdPairs(at+".local.args", l.Args); l.Image == nil {
+			r.knownArguments(at+".local.args", "etcd", l.Args, r.result.Version.Minor)
+		}
 		r.environment(at+".local.env", l.Env)
 		r.subjects(at+".local.serverCertificateSANs", l.ServerCertificateSANs)
 		r.subjects(at+".local.peerCertificateSANs", l.PeerCertificateSANs)

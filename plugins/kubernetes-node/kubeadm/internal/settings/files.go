@@ -95,8 +95,10 @@ func (r *resolver) staticPods() {
 		manifest := r.yaml(at+".manifest", p.Manifest)
 		pod := objectOf(manifest)
 		metadata, _ := pod["metadata"].(map[string]any)
-		r.refuse(manifest != nil && (pod["kind"] != "Pod" || pod["apiVersion"] != "v1" || metadata["name"] == nil), at+".manifest",
-			"is not a Pod with a name", "write one object of kind Pod and apiVersion v1")
+		if !r.refuse(manifest != nil && (pod["kind"] != "Pod" || pod["apiVersion"] != "v1" || metadata["name"] == nil), at+".manifest",
+			"is not a Pod with a name", "write one object of kind Pod and apiVersion v1") && manifest != nil {
+			r.staticPod(at+".manifest", pod)
+		}
 		r.result.Files = append(r.result.Files, File{Field: string(at), FileSpec: sdk.FileSpec{
 			Path: "/etc/kubernetes/manifests/" + p.Name + ".yaml", Content: append(manifest, '\n'), Mode: 0o600, Owner: &sdk.Owner{},
 		}})
@@ -135,5 +137,6 @@ func (r *resolver) patches() {
 		}
 		r.refuse(data != nil && !strings.HasPrefix(string(data), start), at+".patch", "must be "+want, "")
 		r.spec.Patches[i].Patch, r.spec.Patches[i].Type = string(data), cmp.Or(p.Type, "strategic")
+		r.patchOfPod(at+".patch", r.spec.Patches[i])
 	}
 }

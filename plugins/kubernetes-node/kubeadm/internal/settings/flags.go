@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 // withFlags returns the fields of the kubelet's configuration with those that arguments of the document set, which precede them, and the
@@ -17,6 +18,13 @@ func (r *resolver) withFlags() (map[string]any, map[string]document.Path) {
 		i := lastArgument(r.spec.Node.KubeletArgs, flagName(name))
 		if i < 0 {
 			continue
+		}
+		if set, ok := flagText(fields[name]); ok && set != r.spec.Node.KubeletArgs[i].Value {
+			field := document.Path("spec.kubelet").Field(name)
+			if !hasField(v1alpha1.Kubelet{}, name) {
+				field = document.Path("spec.kubelet.config").Field(name)
+			}
+			r.refuse(true, document.Path("spec.node.kubeletArgs").Index(i)+".value", "contradicts "+string(field)+", over which an argument wins", "remove one of the two")
 		}
 		if value := s.fromFlag(r.spec.Node.KubeletArgs[i].Value); value != nil {
 			fields[name], at[name] = value, document.Path("spec.node.kubeletArgs").Index(i)+".value"

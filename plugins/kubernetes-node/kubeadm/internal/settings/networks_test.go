@@ -69,15 +69,15 @@ func TestAdvertised(t *testing.T) {
 // TestFirstFamily: the API server does not start with an address of another family than the first range of services.
 func TestFirstFamily(t *testing.T) {
 	t.Parallel()
-	const ipv6 = "cluster: {serviceSubnets: ['2001:db8::/112', 10.96.0.0/16]}\n"
+	const ipv6 = "cluster: {serviceSubnets: ['2001:db8:96::/112', 10.96.0.0/16]}\n"
 	for text, c := range map[string]struct{ refused, warned string }{
 		ipv6 + "node: {ip: 192.0.2.1}":                                    {refused: "spec.node.ip"},
 		ipv6 + "node: {ip: '192.0.2.1,2001:db8::1'}":                      {refused: "spec.node.ip"},
 		ipv6 + "node: {ip: '192.0.2.1', advertiseAddress: '2001:db8::1'}": {},
 		ipv6 + "node: {ip: '2001:db8::1,192.0.2.1'}":                      {},
 		ipv6: {warned: "spec.node.advertiseAddress"},
-		ipv6 + "node: {ipFrom: {interface: eth0, family: 'ipv6,ipv4'}}": {},
-		"cluster: {serviceSubnets: [10.96.0.0/16, '2001:db8::/112']}":   {},
+		ipv6 + "node: {ipFrom: {interface: eth0, family: 'ipv6,ipv4'}}":  {},
+		"cluster: {serviceSubnets: [10.96.0.0/16, '2001:db8:96::/112']}": {},
 		"cluster: {}": {},
 		ipv6 + "node: {ip: 192.0.2.1}\n" + server("endpoint-reconciler-type", "none"): {},
 		ipv6 + server("advertise-address", "'2001:db8::1'"):                           {warned: "spec.apiServer.args[0].name"},

@@ -30,7 +30,7 @@ func refusals() map[string]string {
 		w + "cluster: {dnsDomain: a, podSubnets: [10.0.0.0/16], serviceSubnets: [10.1.0.0/16], imageRepository: a, dnsImage: {tag: a}, certificateSANs: [a], keyAlgorithm: RSA-2048, certificateValidity: 1h, caCertificateValidity: 1h}": only(
 			"controlPlaneInit", "cluster.dnsDomain", "cluster.podSubnets", "cluster.serviceSubnets", "cluster.imageRepository", "cluster.dnsImage", "cluster.certificateSANs") + "\n" +
 			only("controlPlaneInit", "cluster.keyAlgorithm", "cluster.certificateValidity", "cluster.caCertificateValidity"),
-		w + "node: {imagePullPolicy: Never}\nkubeProxy: {skip: true}\netcd: {local: {}}\nstaticPods: [{name: a, manifest: '{kind: Pod, apiVersion: v1, metadata: {name: a}}'}]\napiServer: {args: [{name: v, value: a}], env: [{name: A, value: b}], volumes: [{name: a, hostPath: /a}], image: 'a.example.com/b'}": only(
+		w + "node: {imagePullPolicy: Never}\nkubeProxy: {skip: true}\netcd: {local: {}}\nstaticPods: [{name: a, manifest: '{kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image: b}]}}'}]\napiServer: {args: [{name: v, value: a}], env: [{name: A, value: b}], volumes: [{name: a, hostPath: /a}], image: 'a.example.com/b'}": only(
 			"controlPlaneInit or controlPlaneJoin", "node.imagePullPolicy") + "\n" + only("controlPlaneInit", "kubeProxy", "etcd.local", "apiServer.args", "apiServer.env", "apiServer.volumes") + "\n" +
 			only("controlPlaneInit or controlPlaneJoin", "apiServer.image", "staticPods"),
 		i + "discovery: {caCertHashes: ['sha256:" + strings.Repeat("a", 64) + "'], endpoint: 'a:1'}": only("controlPlaneJoin or worker", "discovery.caCertHashes", "discovery.endpoint"),

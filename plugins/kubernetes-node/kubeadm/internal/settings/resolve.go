@@ -48,6 +48,7 @@ func resolve(m sdk.Machine, spec v1alpha1.KubernetesNodeSpec, addresses func(str
 	}
 	r.cluster("spec.cluster", spec.Cluster)
 	r.node("spec.node", spec.Node)
+	r.overlaps()
 	r.discovery("spec.discovery", spec.Discovery)
 	r.certificates("spec.certificates", spec.Certificates)
 	r.etcd("spec.etcd", spec.Etcd)

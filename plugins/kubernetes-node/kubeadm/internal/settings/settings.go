@@ -62,8 +62,11 @@ type Settings struct {
 	WorkDir string
 }
 
-// CheckForwarding is the name of kubeadm's check that IPv4 packets are forwarded.
-const CheckForwarding = "FileContent--proc-sys-net-ipv4-ip_forward"
+// The names of kubeadm's checks that packets of IPv4 and of IPv6 are forwarded.
+const (
+	CheckForwarding  = "FileContent--proc-sys-net-ipv4-ip_forward"
+	CheckForwarding6 = "FileContent--proc-sys-net-ipv6-conf-default-forwarding"
+)
 
 // Ignores reports whether the document turns the failure of one of kubeadm's own checks into a warning.
 func (s Settings) Ignores(check string) bool {

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"path"
 	"regexp"
@@ -55,9 +56,61 @@ func (t together) traps() {
 			r.warn((at + ".config.clusterDNS").Index(i), "is in none of the ranges of services, from which the DNS server of the cluster has its address: remove it, unless pods use another server")
 		}
 	}
+	if pods, _ := k["staticPodPath"].(string); pods != "" && pods != "/etc/kubernetes/manifests" && r.spec.Role != Worker {
+		r.refuse(true, t.at("staticPodPath", at+".config.staticPodPath"), "is not the directory in which kubeadm puts the control plane, which is never started", "remove it")
+	}
 	if most := r.addressesOfNode(); k["maxPods"] != nil && r.spec.Kubelet != nil && r.spec.Kubelet.MaxPods != nil && *r.spec.Kubelet.MaxPods > most {
 		r.warn(at+".maxPods", fmt.Sprintf("is more than the %d addresses that each node gets of spec.cluster.podSubnets: set a smaller node-cidr-mask-size-ipv4 of the controller manager, "+
 			"or allocate-node-cidrs=false if the network plugin has ranges of its own", most))
+	}
+}
+
+// proxyTraps looks at the configuration of kube-proxy.
+func (r *resolver) proxyTraps(at document.Path) {
+	k := r.result.KubeProxy
+	mode, _ := k["mode"].(string)
+	ipvs, _ := k["ipvs"].(map[string]any)
+	if len(ipvs) > 0 && mode != "ipvs" {
+		r.warn(at+".config.ipvs", "has no effect without spec.kubeProxy.mode: ipvs")
+	}
+	scheduler, _ := ipvs["scheduler"].(string)
+	r.oneOf(at+".config.ipvs.scheduler", scheduler, "rr", "wrr", "lc", "wlc", "fo", "ovf", "lblc", "lblcr", "sh", "mh", "dh", "sed", "nq", "twos") // ip_vs_*.ko of Linux
+	if cidr, _ := k["clusterCIDR"].(string); cidr != "" && len(r.spec.Cluster.PodSubnets) > 0 && cidr != strings.Join(r.spec.Cluster.PodSubnets, ",") {
+		r.warn(at+".config.clusterCIDR", "is not spec.cluster.podSubnets, so that traffic of other pods is taken for traffic from outside: remove it, unless pods have this range")
+	}
+}
+
+// overlaps warns of an address of the machine, or of the endpoint, that is in a range of the cluster: the packets of nodes and pods to it are
+// those of a pod or of a service.
+func (r *resolver) overlaps() {
+	if r.spec.Role != Init {
+		return // the ranges are the cluster's
+	}
+	var pods []netip.Prefix
+	for _, text := range r.spec.Cluster.PodSubnets {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			pods = append(pods, p)
+		}
+	}
+	host, _, _ := net.SplitHostPort(r.spec.Cluster.Endpoint)
+	endpoint, _ := netip.ParseAddr(host)
+	own := append(slices.Clone(r.result.NodeIPs), r.result.Advertised)
+	for _, each := range []struct {
+		at        document.Path
+		what      string
+		ranges    []netip.Prefix
+		addresses []netip.Addr
+	}{
+		{"spec.cluster.podSubnets", "an address of this node", pods, own},
+		{"spec.cluster.serviceSubnets", "an address of this node", r.services(), own},
+		{"spec.cluster.podSubnets", "the address of spec.cluster.endpoint", pods, []netip.Addr{endpoint}},
+		{"spec.cluster.serviceSubnets", "the address of spec.cluster.endpoint", r.services(), []netip.Addr{endpoint}},
+	} {
+		for _, p := range each.ranges {
+			if slices.ContainsFunc(each.addresses, p.Contains) {
+				r.warn(each.at, p.String()+" has "+each.what+", which pods then do not reach: use a range that the network of the machines does not have")
+			}
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func TestTraps(t *testing.T) {
 		server + policy + "}\npatches: [{target: kube-apiserver, patch: '{}'}]":                                                                                                            "",
 		server + "args: [{name: oidc-ca-file, value: /etc/kubernetes/pki/oidc-ca.crt}]}":                                                                                                   "",
 		initSpec + "scheduler: {args: [{name: config, value: /etc/kubernetes/scheduler.yaml}]}":                                                                                            "error spec.scheduler.args[0].value: is a file that the container does not have",
-		server + "args: [{name: oidc-issuer-url, value: 'http://idp.example.com'}]}":                                                                                                       "error spec.apiServer.args[0].value: must begin with https://",
+		server + "args: [{name: oidc-issuer-url, value: 'http://idp.example.com'}, {name: oidc-client-id, value: kubernetes}]}":                                                            "error spec.apiServer.args[0].value: must begin with https://",
 		workerSpec + "node: {kubeletArgs: [{name: network-plugin, value: cni}]}":                                                                                                           "error spec.node.kubeletArgs[0].name: is an argument that kubelet does not have since 1.29",
 		initSpec + "controllerManager: {args: [{name: pod-eviction-timeout, value: 30s}]}":                                                                                                 "error spec.controllerManager.args[0].name: is an argument that kube-controller-manager does not have",
 		server + "args: [{name: enable-admission-plugins, value: 'NodeRestriction,PodSecurityPolicy'}]}":                                                                                   "error spec.apiServer.args[0].value: PodSecurityPolicy is an admission plugin",
@@ -61,23 +61,39 @@ func TestTraps(t *testing.T) {
 		initSpec + "controllerManager: {args: [{name: cloud-provider, value: azure}]}":                                                                                                     "error spec.controllerManager.args[0].value: is no cloud provider of this version",
 		"role: controlPlaneInit\nkubernetesVersion: v1.30.4\ncontrollerManager: {args: [{name: cloud-provider, value: azure}, {name: feature-gates, value: DisableCloudProviders=false}]}": "",
 		initSpec + "controllerManager: {args: [{name: cloud-provider, value: external}]}":                                                                                                  "",
+		initSpec + "kubelet: {config: {staticPodPath: /etc/pods}}":                                                                                                                         "error spec.kubelet.config.staticPodPath: is not the directory in which kubeadm puts the control plane",
+		workerSpec + "kubelet: {config: {staticPodPath: /etc/pods}}":                                                                                                                       "",
+		initSpec + "kubeProxy: {config: {ipvs: {strictARP: true}}}":                                                                                                                        "warning spec.kubeProxy.config.ipvs: has no effect without spec.kubeProxy.mode: ipvs",
+		initSpec + "kubeProxy: {mode: ipvs, config: {ipvs: {strictARP: true, scheduler: lc}}}":                                                                                             "",
+		initSpec + "kubeProxy: {mode: ipvs, config: {ipvs: {scheduler: roundrobin}}}":                                                                                                      "error spec.kubeProxy.config.ipvs.scheduler: is not a value of this field",
+		initSpec + "cluster: {podSubnets: [10.244.0.0/16]}\nkubeProxy: {config: {clusterCIDR: 10.1.0.0/16}}":                                                                               "warning spec.kubeProxy.config.clusterCIDR: is not spec.cluster.podSubnets",
+		initSpec + "cluster: {podSubnets: [192.168.0.0/16]}\nnode: {ip: 192.168.1.10}":                                                                                                     "warning spec.cluster.podSubnets: 192.168.0.0/16 has an address of this node",
+		initSpec + "cluster: {podSubnets: [10.0.0.0/12], serviceSubnets: [10.128.0.0/16], endpoint: '10.1.2.3:6443'}":                                                                      "warning spec.cluster.podSubnets: 10.0.0.0/12 has the address of spec.cluster.endpoint",
+		initSpec + "node: {register: false}":                                                                                                                                               "error spec.node.register: leaves a control plane without a Node",
+		workerSpec + "node: {register: false}":                                                                                                                                             "",
 		initSpec + "etcd: {local: {args: [{name: listen-client-urls, value: 'https://192.0.2.1:2379'}]}}":                                                                                  "error spec.etcd.local.args[0].value: has no loopback address",
 		initSpec + "etcd: {local: {args: [{name: listen-client-urls, value: 'https://127.0.0.1:2379,https://192.0.2.1:2379'}]}}":                                                           "",
 	} {
-		s, violations, err := spec(t, text)
-		require.NoError(t, err, text)
-		got := ""
-		for _, w := range s.Warnings {
-			got += "warning " + w.Field + ": " + w.Message + "\n"
-		}
-		for _, v := range violations {
-			got += "error " + v.Field + ": " + v.Message + "\n"
-		}
-		if want == "" {
-			assert.Empty(t, got, text)
-			continue
-		}
-		assert.True(t, strings.HasPrefix(got, want), "%s\n%s", text, got)
-		assert.Equal(t, 1, strings.Count(got, "\n"), "%s\n%s", text, got)
+		said(t, text, want)
 	}
+}
+
+// said compares what is said of a specification with the beginning of the one line that is wanted, or nothing.
+func said(t *testing.T, text, want string) {
+	t.Helper()
+	s, violations, err := spec(t, text)
+	require.NoError(t, err, text)
+	got := ""
+	for _, w := range s.Warnings {
+		got += "warning " + w.Field + ": " + w.Message + "\n"
+	}
+	for _, v := range violations {
+		got += "error " + v.Field + ": " + v.Message + "\n"
+	}
+	if want == "" {
+		assert.Empty(t, got, text)
+		return
+	}
+	assert.True(t, strings.HasPrefix(got, want), "%s\n%s", text, got)
+	assert.Equal(t, 1, strings.Count(got, "\n"), "%s\n%s", text, got)
 }

@@ -1,0 +1,165 @@
+package settings
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+)
+
+// This file has arguments of components that do not go together, or that contradict the field of the document that sets the same thing.
+
+// pairs looks at the arguments of the components of a new cluster. A component of another image, or with a patch, is not judged.
+func (r *resolver) pairs() {
+	for _, c := range Components(r.spec) {
+		if c.Want == nil || c.Want.Image != "" || r.patchedComponent(c.Name) {
+			continue
+		}
+		at := document.Path("spec").Field(c.Field) + ".args"
+		for name, field := range r.fieldsOf(c.Name) {
+			i := lastArgument(c.Want.Args, name)
+			r.refuse(i >= 0 && field.value != "" && c.Want.Args[i].Value != field.value, at.Index(i)+".value", "contradicts "+field.at, "set that field, and remove the argument")
+		}
+		switch c.Name {
+		case "kube-apiserver":
+			r.serverPairs(at, c.Want.Args)
+		case "kube-controller-manager":
+			r.rangesOfNodes(at, c.Want.Args)
+		}
+	}
+}
+
+func (r *resolver) patchedComponent(name string) bool {
+	return slices.ContainsFunc(r.spec.Patches, func(p v1alpha1.ComponentPatch) bool { return p.Target == name })
+}
+
+// fieldValue is the value of an argument that a field of the document sets, and that field.
+type fieldValue struct{ value, at string }
+
+// fieldsOf returns the arguments that kubeadm makes of fields of the document, and of which others depend: the address of the DNS server of
+// services, the probes of the kubelet, the ranges in certificates. Source: kubeadm, app/phases/controlplane/manifests.go.
+func (r *resolver) fieldsOf(component string) map[string]fieldValue {
+	c := r.spec.Cluster
+	services := fieldValue{cmp.Or(strings.Join(c.ServiceSubnets, ","), defaultServices), "spec.cluster.serviceSubnets"}
+	switch component {
+	case "kube-apiserver":
+		return map[string]fieldValue{
+			"service-cluster-ip-range": services,
+			"secure-port":              {fmt.Sprint(Settings{Spec: r.spec}.Port()), "spec.node.advertisePort"},
+		}
+	case "kube-controller-manager":
+		return map[string]fieldValue{
+			"service-cluster-ip-range": services,
+			"cluster-cidr":             {strings.Join(c.PodSubnets, ","), "spec.cluster.podSubnets"},
+		}
+	}
+	return nil
+}
+
+// serverPairs looks at the arguments of the API server. Sources: apiserver/pkg/server/options and pkg/kubeapiserver/options of Kubernetes.
+func (r *resolver) serverPairs(at document.Path, args []v1alpha1.Argument) {
+	value := func(name string) (string, document.Path) {
+		if i := lastArgument(args, name); i >= 0 {
+			return args[i].Value, at.Index(i) + ".value"
+		}
+		return "", ""
+	}
+	issuer, issuerAt := value("oidc-issuer-url")
+	client, clientAt := value("oidc-client-id")
+	r.refuse((issuer == "") != (client == ""), cmp.Or(issuerAt, clientAt), "needs both oidc-issuer-url and oidc-client-id, without which the API server does not start", "set the other one as well")
+
+	if ports, portsAt := value("service-node-port-range"); portsAt != "" {
+		first, last, ok := portRange(ports)
+		r.refuse(!ok, portsAt, "is not a range of ports, and the API server does not start", "write it like 30000-32767")
+		server := Settings{Spec: r.spec}.Port()
+		for _, port := range []int{server, 2379, 10250} {
+			if ok && first <= port && port <= last {
+				r.warn(portsAt, fmt.Sprintf("has port %d, on which a component of this node listens, so that a service can take it: end the range before it, or begin behind it", port))
+				break
+			}
+		}
+	}
+	if anonymous, anonymousAt := value("anonymous-auth"); anonymous == "false" && lastArgument(args, "authentication-config") < 0 {
+		r.refuse(true, anonymousAt, "makes the probes of the API server fail, which are anonymous, so that the kubelet restarts it again and again",
+			"allow anonymous requests of /livez, /readyz and /healthz alone, with a file in authentication-config")
+	}
+	if modes, modesAt := value("authorization-mode"); modesAt != "" {
+		all := strings.Split(modes, ",")
+		r.refuse(!slices.ContainsFunc(all, func(mode string) bool { return mode != "RBAC" && mode != "AlwaysDeny" }), modesAt,
+			"gives kubelets no rights, so that no node registers", "add Node before the others: Node,RBAC")
+	}
+	if plugins, pluginsAt := value("enable-admission-plugins"); pluginsAt != "" && !slices.Contains(strings.Split(plugins, ","), "NodeRestriction") &&
+		!strings.Contains(r.argumentOfServer("disable-admission-plugins"), "NodeRestriction") {
+		r.warn(pluginsAt, "replaces the list of kubeadm, so that a node may change other nodes and their pods: add NodeRestriction, or name it in disable-admission-plugins")
+	}
+	if address, addressAt := value("bind-address"); addressAt != "" {
+		ip, err := netip.ParseAddr(address)
+		if err == nil && ip.IsLoopback() {
+			r.warn(addressAt, "is an address of this machine alone, so that no other node reaches the API server: remove it, or use 0.0.0.0")
+		}
+	}
+}
+
+// portRange reads FIRST-LAST, FIRST+COUNT or one port. Source: k8s.io/apimachinery, pkg/util/net.
+func portRange(text string) (first, last int, ok bool) {
+	from, to, isRange := strings.Cut(text, "-")
+	if !isRange {
+		from, to, isRange = strings.Cut(text, "+")
+	}
+	first, err := strconv.Atoi(strings.TrimSpace(from))
+	if last = first; err == nil && isRange {
+		last, err = strconv.Atoi(strings.TrimSpace(to))
+		if strings.Contains(text, "+") {
+			last += first
+		}
+	}
+	return first, last, err == nil && first > 0 && first <= last && last <= 65535
+}
+
+// rangesOfNodes refuses arguments for the ranges of nodes with which the controller manager does not start. Source: setNodeCIDRMaskSizes in
+// cmd/kube-controller-manager/app/core.go.
+func (r *resolver) rangesOfNodes(at document.Path, args []v1alpha1.Argument) {
+	is6 := func(text string) bool { return strings.Contains(text, ":") }
+	pods := r.spec.Cluster.PodSubnets
+	four, six := slices.ContainsFunc(pods, func(p string) bool { return !is6(p) }), slices.ContainsFunc(pods, is6)
+	for i, a := range args {
+		if i != lastArgument(args, a.Name) || a.Value == "0" {
+			continue
+		}
+		field := at.Index(i) + ".name"
+		switch a.Name {
+		case "node-cidr-mask-size":
+			r.refuse(four && six, field, "is for pods of one family, and the controller manager does not start", "use node-cidr-mask-size-ipv4 and node-cidr-mask-size-ipv6")
+		case "node-cidr-mask-size-ipv4", "node-cidr-mask-size-ipv6":
+			r.refuse(lastArgument(args, "node-cidr-mask-size") >= 0, field, "excludes node-cidr-mask-size, and the controller manager does not start", "remove one of the two")
+			r.refuse(a.Name == "node-cidr-mask-size-ipv4" && six && !four || a.Name == "node-cidr-mask-size-ipv6" && four && !six, field,
+				"is for a family that spec.cluster.podSubnets does not have, and the controller manager does not start", "remove it")
+		}
+	}
+}
+
+// etcdPairs looks at the arguments of the etcd of a control plane. Source: Validate in the embed package of etcd.
+func (r *resolver) etcdPairs(at document.Path, args []v1alpha1.Argument) {
+	if i := lastArgument(args, "data-dir"); i >= 0 {
+		data := cmp.Or(r.spec.Etcd.Local.DataDir, "/var/lib/etcd")
+		r.refuse(args[i].Value != data, at.Index(i)+".value", "contradicts spec.etcd.local.dataDir, the only directory of the machine that etcd has", "set that field, and remove the argument")
+	}
+	times, field := map[string]int{"heartbeat-interval": 100, "election-timeout": 1000}, document.Path("")
+	for name := range times {
+		if i := lastArgument(args, name); i >= 0 {
+			n, err := strconv.Atoi(args[i].Value)
+			if err != nil {
+				return
+			}
+			times[name], field = n, max(field, at.Index(i)+".value")
+		}
+	}
+	r.refuse(field != "" && 5*times["heartbeat-interval"] > times["election-timeout"], field, "leaves election-timeout, by default 1000, less than five times heartbeat-interval, by default 100, and etcd does not start",
+		"set the other one as well")
+	r.refuse(times["election-timeout"] > 50000, field, "is more than the 50,000 ms of election-timeout that etcd accepts", "")
+}

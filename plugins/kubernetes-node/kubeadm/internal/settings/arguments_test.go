@@ -1,0 +1,156 @@
+package settings
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestArguments: an argument that the version of the document does not have, a value that the program cannot read, and arguments that exclude
+// each other or contradict a field of the document are errors.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	const dual = "cluster: {podSubnets: [10.244.0.0/16, 'fd00:1::/48'], serviceSubnets: [10.96.0.0/16, 'fd00:2::/112']}\n"
+	of := func(component string, args ...string) string {
+		var all []string
+		for i := 0; i < len(args); i += 2 {
+			all = append(all, "{name: "+args[i]+", value: '"+args[i+1]+"'}")
+		}
+		return component + ": {args: [" + strings.Join(all, ", ") + "]}\n"
+	}
+	server := func(args ...string) string { return of("apiServer", args...) }
+	manager := func(args ...string) string { return of("controllerManager", args...) }
+	etcd := func(args ...string) string {
+		return "etcd: {local: " + strings.TrimPrefix(of("", args...), ": ") + "}\n"
+	}
+	kubelet := func(name, value string) string {
+		return workerSpec + "node: {kubeletArgs: [{name: " + name + ", value: '" + value + "'}]}\n"
+	}
+	at := func(version, text string) string {
+		return "role: controlPlaneInit\nkubernetesVersion: " + version + "\n" + text
+	}
+	for text, want := range map[string]string{
+		// versions
+		at("v1.36.1", server("cloud-provider", "external")):                                                   "error spec.apiServer.args[0].name: is an argument of kube-apiserver until Kubernetes 1.32, and a later one does not start with it",
+		at("v1.32.1", server("cloud-provider", "external")):                                                   "",
+		at("v1.30.4", server("storage-initialization-timeout", "2m")):                                         "error spec.apiServer.args[0].name: is an argument of kube-apiserver from Kubernetes 1.31 on",
+		at("v1.36.1", "apiServer: {image: a.example.com/b, args: [{name: cloud-provider, value: external}]}"): "",
+		at("v1.37.1", etcd("experimental-initial-corrupt-check", "true")):                                     "error spec.etcd.local.args[0].name: is an argument of etcd until Kubernetes 1.36",
+		at("v1.36.1", etcd("experimental-initial-corrupt-check", "true")):                                     "",
+		at("v1.36.1", etcd("enable-v2", "true")):                                                              "error spec.etcd.local.args[0].name: is an argument of etcd until Kubernetes 1.33",
+		at("v1.36.1", "etcd: {local: {image: {tag: 3.5.24-0}, args: [{name: enable-v2, value: 'true'}]}}"):    "",
+		kubelet("pod-infra-container-image", "a/b"):                                                           "warning spec.node.kubeletArgs[0].name: is an argument of kubelet until Kubernetes 1.34",
+		kubelet("keep-terminated-pod-volumes", "true"):                                                        "error spec.node.kubeletArgs[0].name: is an argument of kubelet until Kubernetes 1.30",
+		kubelet("image-credential-provider-config", "/etc/kubernetes/credentials.yaml"):                       "",
+		// values
+		initSpec + server("event-ttl", "1d"):                     "error spec.apiServer.args[0].value: is not a value of this argument",
+		initSpec + server("event-ttl", "24h"):                    "",
+		initSpec + server("max-requests-inflight", "many"):       "error spec.apiServer.args[0].value: is not a value of this argument",
+		initSpec + server("profiling", "no"):                     "error spec.apiServer.args[0].value: is not a value of this argument",
+		initSpec + server("tls-min-version", "TLS1.2"):           "error spec.apiServer.args[0].value: is not a value of this argument",
+		initSpec + server("goaway-chance", "1%"):                 "error spec.apiServer.args[0].value: is not a value of this argument",
+		initSpec + server("external-hostname", "anything"):       "",
+		initSpec + etcd("quota-backend-bytes", "8GB"):            "error spec.etcd.local.args[0].value: is not a value of this argument",
+		initSpec + etcd("quota-backend-bytes", "8589934592"):     "",
+		initSpec + etcd("snapshot-count", "-1"):                  "error spec.etcd.local.args[0].value: is not a value of this argument",
+		initSpec + etcd("auto-compaction-mode", "hourly"):        "error spec.etcd.local.args[0].value: is not a value of this argument",
+		initSpec + manager("node-monitor-grace-period", "40"):    "error spec.controllerManager.args[0].value: is not a value of this argument",
+		initSpec + manager("concurrent-deployment-syncs", "5.5"): "error spec.controllerManager.args[0].value: is not a value of this argument",
+		initSpec + of("scheduler", "kube-api-qps", "fast"):       "error spec.scheduler.args[0].value: is not a value of this argument",
+		initSpec + of("scheduler", "bind-address", "localhost"):  "error spec.scheduler.args[0].value: is not an IP address",
+		kubelet("node-status-update-frequency", "10"):            "error spec.node.kubeletArgs[0].value: is not a value of this argument",
+		kubelet("v", "4"): "",
+		// fields
+		initSpec + server("service-cluster-ip-range", "10.1.0.0/16"):                                                                        "error spec.apiServer.args[0].value: contradicts spec.cluster.serviceSubnets",
+		initSpec + server("service-cluster-ip-range", "10.96.0.0/12"):                                                                       "",
+		initSpec + server("secure-port", "443"):                                                                                             "error spec.apiServer.args[0].value: contradicts spec.node.advertisePort",
+		initSpec + "node: {advertisePort: 443}\n" + server("secure-port", "443"):                                                            "",
+		initSpec + "cluster: {podSubnets: [10.244.0.0/16]}\n" + manager("cluster-cidr", "10.1.0.0/16"):                                      "error spec.controllerManager.args[0].value: contradicts spec.cluster.podSubnets",
+		initSpec + manager("cluster-cidr", "10.1.0.0/16"):                                                                                   "",
+		initSpec + etcd("data-dir", "/data"):                                                                                                "error spec.etcd.local.args[0].value: contradicts spec.etcd.local.dataDir",
+		workerSpec + "kubelet: {maxPods: 110}\nnode: {kubeletArgs: [{name: max-pods, value: '250'}]}":                                       "error spec.node.kubeletArgs[0].value: contradicts spec.kubelet.maxPods",
+		workerSpec + "kubelet: {config: {serializeImagePulls: true}}\nnode: {kubeletArgs: [{name: serialize-image-pulls, value: 'false'}]}": "error spec.node.kubeletArgs[0].value: contradicts spec.kubelet.config.serializeImagePulls",
+		workerSpec + "kubelet: {maxPods: 110}\nnode: {kubeletArgs: [{name: max-pods, value: '110'}]}":                                       "",
+		// pairs
+		initSpec + server("oidc-issuer-url", "https://idp.example.com"):                                                   "error spec.apiServer.args[0].value: needs both oidc-issuer-url and oidc-client-id",
+		initSpec + server("oidc-client-id", "a"):                                                                          "error spec.apiServer.args[0].value: needs both oidc-issuer-url and oidc-client-id",
+		initSpec + server("oidc-issuer-url", "https://idp.example.com", "oidc-client-id", "a"):                            "",
+		initSpec + server("anonymous-auth", "false"):                                                                      "error spec.apiServer.args[0].value: makes the probes of the API server fail",
+		initSpec + server("anonymous-auth", "true"):                                                                       "",
+		initSpec + server("authorization-mode", "RBAC"):                                                                   "error spec.apiServer.args[0].value: gives kubelets no rights",
+		initSpec + server("authorization-mode", "Node,RBAC"):                                                              "",
+		initSpec + server("enable-admission-plugins", "AlwaysPullImages"):                                                 "warning spec.apiServer.args[0].value: replaces the list of kubeadm",
+		initSpec + server("enable-admission-plugins", "AlwaysPullImages", "disable-admission-plugins", "NodeRestriction"): "",
+		initSpec + server("bind-address", "127.0.0.1"):                                                                    "warning spec.apiServer.args[0].value: is an address of this machine alone",
+		initSpec + server("service-node-port-range", "1-70000"):                                                           "error spec.apiServer.args[0].value: is not a range of ports",
+		initSpec + server("service-node-port-range", "1-65535"):                                                           "warning spec.apiServer.args[0].value: has port 6443",
+		initSpec + server("service-node-port-range", "80-32767"):                                                          "warning spec.apiServer.args[0].value: has port 6443",
+		initSpec + server("service-node-port-range", "30000+1000"):                                                        "",
+		initSpec + dual + manager("node-cidr-mask-size", "24"):                                                            "error spec.controllerManager.args[0].name: is for pods of one family",
+		initSpec + dual + manager("node-cidr-mask-size-ipv4", "24", "node-cidr-mask-size-ipv6", "64"):                     "",
+		initSpec + "cluster: {podSubnets: [10.244.0.0/16]}\n" + manager("node-cidr-mask-size-ipv6", "64"):                 "error spec.controllerManager.args[0].name: is for a family that spec.cluster.podSubnets does not have",
+		initSpec + etcd("heartbeat-interval", "1000", "election-timeout", "2000"):                                         "error spec.etcd.local.args[1].value: leaves election-timeout",
+		initSpec + etcd("heartbeat-interval", "250"):                                                                      "error spec.etcd.local.args[0].value: leaves election-timeout",
+		initSpec + etcd("heartbeat-interval", "250", "election-timeout", "2500"):                                          "",
+		initSpec + etcd("election-timeout", "60000"):                                                                      "error spec.etcd.local.args[0].value: is more than the 50,000 ms",
+	} {
+		said(t, text, want)
+	}
+}
+
+// TestCommandLines: a program of the version of the document reads its command line, or the document is refused.
+func TestCommandLines(t *testing.T) {
+	t.Parallel()
+	table, err := os.ReadFile("testdata/arguments.txt")
+	require.NoError(t, err)
+	fields := map[string]string{
+		"kubelet": "node: {kubeletArgs: %s}", "etcd": "etcd: {local: {args: %s}}", "kube-apiserver": "apiServer: {args: %s}",
+		"kube-controller-manager": "controllerManager: {args: %s}", "kube-scheduler": "scheduler: {args: %s}",
+	}
+	for line := range strings.Lines(string(table)) {
+		f := strings.Fields(line)
+		if f[0] == "#" {
+			continue
+		}
+		name, value, _ := strings.Cut(f[2], "=")
+		text := "role: controlPlaneInit\nkubernetesVersion: v1.36.1\n" + fmt.Sprintf(fields[f[1]], "[{name: "+name+", value: '"+value+"'}]")
+		s, violations, err := spec(t, text)
+		require.NoError(t, err, line)
+		said := len(violations) > 0 || len(s.Warnings) > 0 // a kubelet may be of an older version
+		assert.Equal(t, f[0] == "no", said, "%s%v", line, violations)
+	}
+}
+
+// TestPods: a manifest that the kubelet refuses, or that waits for what is not there, is said.
+func TestPods(t *testing.T) {
+	t.Parallel()
+	pod := func(spec string) string {
+		return "staticPods: [{name: p, manifest: '{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {" + spec + "}}'}]"
+	}
+	const image = "containers: [{name: a, image: b}]"
+	admin := pod(image + ", volumes: [{name: k, hostPath: {path: /etc/kubernetes/admin.conf}}]")
+	patch := func(text string) string {
+		return initSpec + "patches: [{target: kube-apiserver, patch: '{spec: {containers: [" + text + "]}}'}]"
+	}
+	for text, want := range map[string]string{
+		initSpec + pod(image):                                                   "",
+		initSpec + pod(""):                                                      "error spec.staticPods[0].manifest: is a Pod without containers",
+		initSpec + pod("containers: [{name: a}]"):                               "error spec.staticPods[0].manifest: has a container without a name or without an image",
+		initSpec + pod(image+", serviceAccountName: a"):                         "error spec.staticPods[0].manifest: serviceAccountName is an object of the cluster",
+		initSpec + pod(image+", volumes: [{name: a, secret: {secretName: a}}]"): "error spec.staticPods[0].manifest: secret is an object of the cluster",
+		initSpec + pod("containers: [{name: a, image: b, env: [{name: A, valueFrom: {configMapKeyRef: {name: a}}}]}]"):     "error spec.staticPods[0].manifest: configMapKeyRef is an object of the cluster",
+		initSpec + pod(image+", volumes: [{name: a, emptyDir: {}}, {name: b, projected: {sources: [{downwardAPI: {}}]}}]"): "",
+		"role: controlPlaneInit\nkubernetesVersion: v1.33.1\n" + pod(image+", serviceAccountName: a"):                      "warning spec.staticPods[0].manifest: serviceAccountName is an object of the cluster",
+		initSpec + admin: "warning spec.staticPods[0].manifest: reads /etc/kubernetes/admin.conf",
+		joinSpec + admin: "",
+		patch("{name: apiserver, resources: {}}"):      "error spec.patches[0].patch: has a container without an image",
+		patch("{name: kube-apiserver, resources: {}}"): "",
+		patch("{name: side, image: a/b}"):              "",
+	} {
+		said(t, text, want)
+	}
+}
