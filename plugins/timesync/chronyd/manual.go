@@ -30,8 +30,8 @@ func manual() directives.Manual {
 	}, "leapsectz leapseclist") // chronyd must not insert leap seconds that the sources spread; it prefers the list
 
 	// They defeat a document: with them chronyd does not use its sources, or gives up before it has corrected the clock.
-	m.Set(directives.Directive{Value: true, Limits: demandsSources}, "minsources")
-	m.Set(directives.Directive{Value: true, Limits: demandsAuthentication}, "authselectmode")
+	m.Set(directives.Directive{Value: true, Limits: demandsSources, Excludes: demandsSources}, "minsources")
+	m.Set(directives.Directive{Value: true, Limits: demandsAuthentication, Excludes: demandsAllAuthentication}, "authselectmode")
 	m.Set(directives.Directive{Value: true, Limits: directives.Below(defaultMaxDistance)}, "maxdistance")
 	m.Set(directives.Directive{Value: true, Limits: directives.Below(defaultMaxJitter)}, "maxjitter")
 	m.Set(directives.Directive{Value: true, Limits: directives.Below(defaultMaxStratum)}, "maxstratum")
@@ -39,8 +39,8 @@ func manual() directives.Manual {
 		return want.HasSources() && len(words) > 1 && words[1] != "0"
 	}}, "minstratum")
 	m.Set(directives.Directive{Value: true, Limits: func(_ []string, want settings.Settings) bool { return want.MakeStep != nil }}, "maxchange")
-	m.Set(directives.Directive{Value: true, Part: family, Limits: loopback}, "bindacqaddress")
-	m.Set(directives.Directive{Value: true, Limits: loopback}, "bindacqdevice")
+	m.Set(directives.Directive{Value: true, Part: family, Limits: loopback, Excludes: loopback}, "bindacqaddress")
+	m.Set(directives.Directive{Value: true, Limits: loopback, Excludes: loopback}, "bindacqdevice")
 
 	// Harmless: how chronyd chooses between sources, measures and corrects the clock, which certificates it trusts, what it
 	// serves to clients and to chronyc, where it keeps its state, and what it logs.
@@ -106,6 +106,11 @@ func demandsSources(words []string, want settings.Settings) bool {
 func demandsAuthentication(words []string, want settings.Settings) bool {
 	return len(words) > 1 && strings.EqualFold(words[1], "require") &&
 		slices.ContainsFunc(want.Sources, func(s settings.Source) bool { return !s.Authenticated() })
+}
+
+// demandsAllAuthentication matches that mode if no source of the document has authentication.
+func demandsAllAuthentication(words []string, want settings.Settings) bool {
+	return demandsAuthentication(words, want) && !slices.ContainsFunc(want.Sources, settings.Source.Authenticated)
 }
 
 // loopback matches an address or interface that reaches this machine alone.

@@ -220,6 +220,9 @@ func TestDirectivesRefused(t *testing.T) {
 		`{"rtcSync":false,"providerConfig":{"directives":["rtcsync"]}}`:                                                                                        "[0]: \"rtcsync\" contradicts the other fields",
 		`{"profile":"gcp","providerConfig":{"directives":["leapsectz right/UTC"]}}`:                                                                            "[0]: \"leapsectz\" contradicts the other fields",
 		`{"providerConfig":{"directives":["clientloglimit 9","noclientlog"]}}`:                                                                                 "[1]: noclientlog is set by spec.providerConfig.directives[0] as well",
+		`{"servers":[{"address":"a"},{"address":"b"}],"providerConfig":{"directives":["minsources 3"]}}`:                                                       "[0]: with \"minsources\" and this value the daemon uses none of the sources",
+		`{"servers":[{"address":"a"}],"providerConfig":{"directives":["authselectmode require"]}}`:                                                             "[0]: with \"authselectmode\" and this value the daemon uses none of the sources",
+		`{"servers":[{"address":"a"}],"providerConfig":{"directives":["bindacqaddress 127.0.0.1"]}}`:                                                           "[0]: with \"bindacqaddress\" and this value the daemon uses none of the sources",
 		`{"providerConfig":{"directives":["sever a"]}}`:                                                                                                        "[0]: \"sever\" is not a directive of the daemon",
 		`{"providerConfig":{"directives":["include /etc/site.conf"]}}`:                                                                                         "[0]: include includes files that the plan does not have",
 		`{"servers":[{"address":"192.0.2.1"}],"providerConfig":{"directives":["server 192.0.2.1 port 11123"]}}`:                                                "[0]: is the same source as spec.servers[0].address",
@@ -235,6 +238,8 @@ func TestDirectivesRefused(t *testing.T) {
 		})
 	}
 	for _, spec := range []string{
+		`{"servers":[{"address":"a","nts":true},{"address":"b"}],"providerConfig":{"directives":["authselectmode require","minsources 2"]}}`,
+		`{"pools":[{"address":"a"}],"providerConfig":{"directives":["minsources 4","bindacqaddress 192.0.2.1"]}}`,
 		`{"profile":"azure","makeStep":{"threshold":"1s","limit":-1},"providerConfig":{"directives":["allow 10.0.0.0/8","allow 192.0.2.0/24","maxdistance 0.5","# a comment"]}}`,
 		`{"rtcSync":true,"providerConfig":{"directives":["rtcsync","hwtimestamp eth0","hwtimestamp eth1","bindcmdaddress ::1","bindcmdaddress 127.0.0.1"]}}`,
 	} {

@@ -37,6 +37,12 @@ func (c *configuration) defeats(own string, want settings.Settings) (func(words 
 			}
 		}
 	}
+	for _, l := range want.Lines {
+		if words := l.Words(); len(words) > 0 && want.HasSources() && c.blocks(words, want, own) {
+			return nil, sdk.InvalidConfig(sdk.Violation{Field: string(l.Field), Message: "keeps ntpd from an answer of the servers of the document",
+				Hint: "remove it, or add \"restrict source nomodify noquery\" or \"interface listen NAME\" to providerConfig.directives"})
+		}
+	}
 	return defeats, nil
 }
 
@@ -91,11 +97,18 @@ func (c *configuration) blocks(words []string, want settings.Settings, own strin
 	case "restrict":
 		ignores := has("ignore") || has("notrust") && slices.ContainsFunc(want.Sources, func(s settings.Source) bool { return !s.Authenticated() })
 		named := slices.ContainsFunc(want.Sources, func(s settings.Source) bool { return has(s.Address) })
-		return ignores && (named || has("default") && !excepts("restrict", "source") && !strings.Contains(own, "\nrestrict "))
+		return ignores && (named || has("default") && !excepts("restrict", "source") && !restricts(own))
 	case "interface", "nic":
 		return (has("ignore") || has("drop")) && has("all") && !excepts("interface", "listen") && !excepts("nic", "listen")
 	}
 	return false
+}
+
+// restricts reports whether a line of the document says what a host may do, which precedes the default.
+func restricts(own string) bool {
+	return slices.ContainsFunc(directives.Parse([]byte(own)), func(w []string) bool {
+		return w[0] == "restrict" && len(w) > 1 && !isLoopback(w[1]) && !slices.Contains(w, "default")
+	})
 }
 
 func isLoopback(name string) bool { return slices.Contains([]string{"127.0.0.1", "::1", "lo"}, name) }

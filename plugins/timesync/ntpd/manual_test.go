@@ -104,6 +104,11 @@ func TestDefeats(t *testing.T) {
 				"restrict default ignore\nserver a\n#": "with which ntpd gets no answer",
 			},
 		},
+		"the document itself": {
+			spec:    `{"servers":[{"address":"192.0.2.1"}],"providerConfig":{"directives":["restrict 127.0.0.1","restrict default ignore"]}}`,
+			refused: map[string]string{"logfile /l": "spec.providerConfig.directives[1]"},
+			on:      []string{"restrict source nomodify"},
+		},
 		"sources that are excepted": {
 			spec: `{"servers":[{"address":"192.0.2.1"}],"providerConfig":{"directives":["restrict 192.0.2.1","interface listen eth0"]}}`,
 			on:   []string{"restrict default ignore", "interface ignore all", "restrict default ignore\nrestrict source"},

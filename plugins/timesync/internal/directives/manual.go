@@ -26,6 +26,8 @@ type Directive struct {
 	// Limits matches a line of another author that keeps the daemon from using the sources of the document. A document may
 	// have such a line itself.
 	Limits Rule
+	// Excludes matches a line of the document itself with which the daemon uses none of its sources.
+	Excludes Rule
 	// Files reports that the directive includes files.
 	Files bool
 }
@@ -97,6 +99,8 @@ func (m Manual) Refuse(fields string, want settings.Settings) []sdk.Violation {
 			refuse(words[0]+" is set by "+other+" as well, and the daemon uses one of the two", "remove one of the two")
 		case d.Opposes != nil && d.Opposes(words, want):
 			refuse("\""+words[0]+"\" contradicts the other fields of the document", "remove one of the two")
+		case d.Excludes != nil && d.Excludes(words, want):
+			refuse("with \""+words[0]+"\" and this value the daemon uses none of the sources of the document", "remove it, or change the sources")
 		}
 		if value != "" {
 			set[value] = string(l.Field)

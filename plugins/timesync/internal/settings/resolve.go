@@ -111,6 +111,9 @@ func (r *resolver) address(text string, field document.Path) {
 	ip, err := netip.ParseAddr(text)
 	canonical := strings.ToLower(text)
 	switch {
+	case err == nil && (ip.IsMulticast() || ip.IsUnspecified()):
+		r.refuse(field, "is not the address of a server", "write the address or the name of a server, which daemons ask one by one")
+		return
 	case err == nil && ip.Zone() == "":
 		canonical = ip.String()
 	case len(text) > 253 || !hostname.MatchString(text) || strings.Trim(text, "0123456789.") == "":

@@ -68,6 +68,8 @@ func TestRefused(t *testing.T) {
 	const k = `"type":"SHA1","value":{"value":"c4n4ry-8"}`
 	for name, c := range map[string]struct{ spec, want string }{
 		"port":                {`{"servers":[{"address":"a.example.com:123"}]}`, "spec.servers[0].address: must be an IP address or a DNS name"},
+		"multicast":           {`{"servers":[{"address":"224.0.1.1"}]}`, "spec.servers[0].address: is not the address of a server"},
+		"unspecified":         {`{"fallback":["::"]}`, "spec.fallback[0]: is not the address of a server"},
 		"zone":                {`{"servers":[{"address":"fe80::1%eth0"}]}`, "spec.servers[0].address: must be an IP address or a DNS name"},
 		"blanks":              {`{"servers":[{"address":"a b"}]}`, "spec.servers[0].address: must be an IP address or a DNS name"},
 		"line feed":           {`{"fallback":["a\nserver b"]}`, "spec.fallback[0]: must be an IP address or a DNS name"},
