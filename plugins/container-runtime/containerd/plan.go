@@ -2,7 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/daemon"
@@ -22,6 +27,35 @@ func settingsFor(want settings.Desired, r settings.Release) ([]settings.Setting,
 		return nil, sdk.InvalidConfig(violations...)
 	}
 	return desired, nil
+}
+
+// openFiles refuses a limit of open files above that of the kernel, with which no container of the runtime starts. Source: RLIMIT_NOFILE in
+// getrlimit(2).
+func openFiles(m sdk.Machine, want settings.Desired) error {
+	if m.Offline() || m.Target.OS != "linux" {
+		return nil
+	}
+	text, err := m.Kernel.Parameter("fs/nr_open")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	most, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+	if err != nil {
+		return nil //nolint:nilerr // a kernel without the parameter has no such limit
+	}
+	var above []sdk.Violation
+	for _, r := range want.Runtimes {
+		if limit, ok := r.Rlimits["RLIMIT_NOFILE"]; ok && limit.Hard > most {
+			above = append(above, sdk.Violation{
+				Field: string(r.Field + ".baseSpec.rlimits.RLIMIT_NOFILE.hard"), Message: fmt.Sprintf("is above fs.nr_open, which is %d, and no container of this runtime starts", most),
+				Hint: "use a smaller limit, or put a Sysctl document with a greater fs.nr_open before this one", Needs: "sysctl:fs.nr_open",
+			})
+		}
+	}
+	if len(above) > 0 {
+		return sdk.Preconditions(above...)
+	}
+	return nil
 }
 
 // activationFor is the activation of files that the daemon reads when it starts.
@@ -76,6 +110,9 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 		return sdk.Plan{}, err
 	}
 	if err := daemon.Overridden(m, want.Environment); err != nil {
+		return sdk.Plan{}, err
+	}
+	if err := openFiles(m, want); err != nil {
 		return sdk.Plan{}, err
 	}
 	result := sdk.Plan{Warnings: slices.Concat(want.Warnings, want.Overridden(i.Release))}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/containerdtest"
 	"github.com/machineadm/machineadm/sdk"
@@ -67,6 +69,23 @@ func TestPlan(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOpenFiles: a limit above that of the kernel is what another document can change, and is said before anything is.
+func TestOpenFiles(t *testing.T) {
+	t.Parallel()
+	f := containerdtest.Live(t, "/usr/bin/containerd", "v2.1.9")
+	const spec = `{"runtimes":{"runc":{"baseSpec":{"rlimits":{"RLIMIT_NOFILE":{"soft":1024,"hard":2000000}}}}}}`
+	f.Kernel.Parameters["fs/nr_open"] = "1048576\n"
+	_, err := plan(t.Context(), f.Machine, containerdtest.ContainerRuntime(t, spec))
+	e := pluginv1.AsError(err)
+	require.Equal(t, pluginv1.CodePrecondition, e.Code)
+	require.Equal(t, []sdk.Violation{{
+		Field: "spec.runtimes.runc.baseSpec.rlimits.RLIMIT_NOFILE.hard", Message: "is above fs.nr_open, which is 1048576, and no container of this runtime starts",
+		Hint: "use a smaller limit, or put a Sysctl document with a greater fs.nr_open before this one", Needs: "sysctl:fs.nr_open",
+	}}, e.Violations)
+	f.Kernel.Parameters["fs/nr_open"] = "2000000\n"
+	require.NoError(t, openFiles(f.Machine, wanted(t, "linux", spec)))
 }
 
 type quiet struct{}

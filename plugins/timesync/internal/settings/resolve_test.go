@@ -159,3 +159,15 @@ func TestOffline(t *testing.T) {
 	assert.Equal(t, "spec.providerConfig.directives[0]", s.Warnings[0].Field)
 	assert.Contains(t, s.Warnings[0].Message, "chronyc online")
 }
+
+// TestWaitIsBounded: a wait that the document's own limit ends first is said.
+func TestWaitIsBounded(t *testing.T) {
+	t.Parallel()
+	for limit, warned := range map[string]bool{"": true, "10m": true, "30m": false} {
+		doc := v1alpha1.Timesync{Spec: v1alpha1.TimesyncSpec{WaitForSync: &v1alpha1.WaitForSync{Timeout: "20m"}}}
+		doc.Metadata.Timeout = limit
+		s, violations := settings.Resolve(doc)
+		require.Empty(t, violations)
+		require.Equal(t, warned, len(s.Warnings) == 1, limit)
+	}
+}

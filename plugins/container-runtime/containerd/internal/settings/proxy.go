@@ -24,6 +24,9 @@ func (r *resolver) environment() []Variable {
 			r.proxy("HTTP_PROXY", "spec.proxy.http", p.HTTP, p.HTTPSecret),
 			r.proxy("HTTPS_PROXY", "spec.proxy.https", p.HTTPS, p.HTTPSSecret),
 		)
+		if (p.HTTP != "" || !p.HTTPSecret.IsZero()) && p.HTTPS == "" && p.HTTPSSecret.IsZero() {
+			r.warn("spec.proxy", "has no https, so that registries with TLS, which is nearly all, are asked without a proxy: set https as well, usually to the same URL")
+		}
 		r.list("spec.proxy.noProxy", p.NoProxy, func(at document.Path, text string) {
 			r.invalid(checkNoProxy(text), at, "write one of HOST, .HOST, ADDRESS, each with :PORT if need be, NETWORK/BITS or *")
 		})

@@ -86,6 +86,7 @@ func (r *resolver) registry(at document.Path, host string, want v1alpha1.Registr
 	for i, mirror := range want.Mirrors {
 		e := Endpoint{field: (at + ".mirrors").Index(i)}
 		e.URL = r.registryURL(e.field+".url", mirror.URL)
+		r.apiPath(e.field+".url", e.URL, mirror.OverridePath)
 		e.Access = r.access(e.field, mirror.RegistryAccess, e.URL)
 		twin := slices.Index(urls, canonicalURL(e.URL))
 		r.refuse(e.URL != "" && twin >= 0, e.field+".url", fmt.Sprintf("is the URL of %s", (at+".mirrors").Index(twin)), "keep one of the two")
@@ -103,6 +104,7 @@ func (r *resolver) server(at document.Path, host string, want v1alpha1.Registry,
 	case want.Server != "":
 		e.field = at + ".server"
 		e.URL = r.registryURL(e.field, want.Server)
+		r.apiPath(e.field, e.URL, want.OverridePath)
 	case host == AnyHost:
 		e.URL = ""
 	case host == hub():
@@ -132,6 +134,22 @@ func (r *resolver) registryURL(field document.Path, text string) string {
 		return ""
 	}
 	return strings.TrimSuffix(u.String(), "/")
+}
+
+// apiPath warns of a path from which containerd makes another one than that of the registry: it appends /v2, but to a path that ends with it.
+// Source: core/remotes/docker/config of containerd.
+func (r *resolver) apiPath(field document.Path, text string, override bool) {
+	u, err := url.Parse(text)
+	if err != nil || u.Path == "" {
+		return
+	}
+	version := strings.Contains(u.Path+"/", "/v2/")
+	switch {
+	case !override && version && !strings.HasSuffix(u.Path, "/v2"):
+		r.warn(field, "has /v2 within its path, and containerd appends another one: set overridePath if this is the whole path, or write the path without /v2")
+	case override && !version:
+		r.warn(field, "has no /v2 in its path, and with overridePath containerd appends none: add it, or remove overridePath")
+	}
 }
 
 func (r *resolver) auth(g *Registry) {

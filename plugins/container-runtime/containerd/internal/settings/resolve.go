@@ -52,6 +52,9 @@ func (r *resolver) scalars() {
 	r.refuse(s.Snapshotter != "" && !isIdentifier(s.Snapshotter), "spec.snapshotter", "is not the name of a snapshotter",
 		"use letters, digits, ., _ and -, as in overlayfs")
 	r.directory("spec.rootDir", s.RootDir)
+	if within := volatile(s.RootDir); within != "" {
+		r.warn("spec.rootDir", "is below "+within+", which a boot or a cleanup empties: images and containers are lost; use a directory of a disk")
+	}
 	r.directory("spec.stateDir", s.StateDir)
 	r.refuse(s.RootDir != "" && s.RootDir == s.StateDir, "spec.stateDir", "must be another directory than spec.rootDir",
 		"give it a directory of its own: its content is lost at boot")
@@ -61,6 +64,16 @@ func (r *resolver) scalars() {
 		r.invalid(checkAddress(s.MetricsAddress), "spec.metricsAddress", "write HOST:PORT, such as 127.0.0.1:1338 or [::1]:1338")
 	}
 	r.refuse(s.OOMScore != nil && (*s.OOMScore < -1000 || *s.OOMScore > 1000), "spec.oomScore", "must be from -1000 to 1000", "")
+}
+
+// volatile returns the directory that a path is below and that does not outlast a boot, or "". Source: file-hierarchy(7).
+func volatile(path string) string {
+	for _, directory := range []string{"/run", "/var/run", "/tmp", "/var/tmp", "/dev/shm"} {
+		if strings.HasPrefix(path+"/", directory+"/") {
+			return directory
+		}
+	}
+	return ""
 }
 
 // interfaces checks CDI and CNI. NRI cannot be invalid.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/plugins/container-runtime/containerd/internal/containerdtest"
 )
@@ -241,6 +243,36 @@ func TestWarnings(t *testing.T) {
 	if len(d.Warnings) != 2 || d.Warnings[0].Field != `spec.registries["`+hubServer()+`"]` ||
 		d.Warnings[1].Field != `spec.registries["`+hubServer()+`"].mirrors[0].skipVerify` {
 		t.Errorf("warnings %+v", d.Warnings)
+	}
+}
+
+// TestTraps: what is valid and does something else than it was written for has a warning, which the remedy in its text ends.
+func TestTraps(t *testing.T) {
+	t.Parallel()
+	mirror := func(text string) string {
+		return `{"registries":{"a.test":{"mirrors":[{"url":"https://m.test` + text + `}]}}}`
+	}
+	for spec, want := range map[string]string{
+		mirror(`/v2/proxy"`):                     `spec.registries["a.test"].mirrors[0].url: has /v2 within its path`,
+		mirror(`/v2/proxy","overridePath":true`): "",
+		mirror(`/proxy"`):                        "",
+		mirror(`/proxy/v2"`):                     "",
+		mirror(`/proxy","overridePath":true`):    `spec.registries["a.test"].mirrors[0].url: has no /v2 in its path`,
+		mirror(`"`):                              "",
+		`{"registries":{"a.test":{"server":"https://s.test/v2/b"}}}`:     `spec.registries["a.test"].server: has /v2 within its path`,
+		`{"proxy":{"http":"http://p.test:3128"}}`:                        "spec.proxy: has no https",
+		`{"proxy":{"httpSecret":{"value":"http://a:b@p.test:3128"}}}`:    "spec.proxy: has no https",
+		`{"proxy":{"http":"http://p.test:1","https":"http://p.test:1"}}`: "",
+		`{"proxy":{"https":"http://p.test:1"}}`:                          "",
+		`{"rootDir":"/run/containerd/root"}`:                             "spec.rootDir: is below /run",
+		`{"rootDir":"/tmp"}`:                                             "spec.rootDir: is below /tmp",
+		`{"rootDir":"/running/containerd"}`:                              "",
+	} {
+		got := ""
+		for _, w := range wanted(t, "linux", spec).Warnings {
+			got += w.Field + ": " + w.Message
+		}
+		assert.True(t, strings.HasPrefix(got, want) && (want == "") == (got == ""), "%s\n%s", spec, got)
 	}
 }
 

@@ -44,6 +44,12 @@ func Plan(ctx context.Context, m sdk.Machine, s settings.Settings) (sdk.Plan, er
 	if err != nil {
 		return sdk.Plan{}, err
 	}
+	if !s.Absent && strings.HasSuffix(strings.ToLower(s.Domain), ".local") && j.multicastOnly() {
+		result.Warnings = append(result.Warnings, sdk.Warning{
+			Field:   "spec.domain",
+			Message: "ends with .local, and /etc/nsswitch.conf looks such names up by multicast alone, so that programs do not find the domain: put dns before mdns4_minimal in its line hosts",
+		})
+	}
 	if j.fallback {
 		result.Warnings = append(result.Warnings, sdk.Warning{
 			Field:   "spec.transport",
@@ -51,6 +57,22 @@ func Plan(ctx context.Context, m sdk.Machine, s settings.Settings) (sdk.Plan, er
 		})
 	}
 	return result, j.planFiles(ctx, &result)
+}
+
+// multicastOnly reports whether the machine looks up names below .local by multicast DNS, and stops there. Source: nsswitch.conf(5) and the
+// documentation of nss-mdns.
+func (j *join) multicastOnly() bool {
+	text, _ := j.m.FS.ReadFile("/etc/nsswitch.conf") // without it dns is the default
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		name, services, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name != "hosts" {
+			continue
+		}
+		before, _, _ := strings.Cut(services+" ", " dns ")
+		return strings.Contains(before, "mdns") && strings.Contains(strings.ToUpper(before), "[NOTFOUND=RETURN]")
+	}
+	return false
 }
 
 // inImage leaves the account for the first boot.

@@ -37,6 +37,25 @@ func TestImage(t *testing.T) {
 	require.Equal(t, "file:"+krb5Own+" file:"+krb5Conf, do(t, p.Changes))
 }
 
+// TestMulticastOnly: a domain below .local is not found where multicast ends the search.
+func TestMulticastOnly(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"hosts: files mdns4_minimal [NOTFOUND=return] dns\n":              true, // of Debian with libnss-mdns
+		"hosts:\tfiles mdns_minimal [notfound=return] resolve dns # a\n":  true,
+		"hosts: files dns mdns4_minimal [NOTFOUND=return]\n":              false,
+		"hosts: files mdns4_minimal dns\n":                                false,
+		"hosts: files dns\n#hosts: mdns4_minimal [NOTFOUND=return] dns\n": false,
+		"passwd: mdns4_minimal [NOTFOUND=return]\n":                       false,
+		"": false,
+	} {
+		f := machinetest.New(t)
+		f.WriteFiles(t, map[string]string{"/etc/nsswitch.conf": text})
+		require.Equal(t, want, of(f, nil).multicastOnly(), text)
+	}
+	require.False(t, of(machinetest.New(t), nil).multicastOnly())
+}
+
 // TestLeaveOfStranger: a machine that never joined asks no network, and nothing changes.
 func TestLeaveOfStranger(t *testing.T) {
 	t.Parallel()

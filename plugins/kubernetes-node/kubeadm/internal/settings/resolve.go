@@ -18,6 +18,7 @@ import (
 func Resolve(m sdk.Machine, doc v1alpha1.KubernetesNode) (Settings, []sdk.Violation, error) {
 	s, violations, err := resolve(m, doc.Spec, interfaceAddresses)
 	s.Timeouts = timeouts(doc.Spec.Timeouts, doc.Metadata.Timeout)
+	s.tooLong(doc.Metadata.Timeout)
 	return s, violations, err
 }
 

@@ -5,11 +5,29 @@ import (
 	"time"
 
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/sdk"
 )
 
 // longest is the longest timeout that the document does not have. kubeadm waits for the control plane as long, but only a minute for
 // the answer to a request, which is too short for an API server that starts on a busy machine.
 const longest = 4 * time.Minute
+
+// tooLong warns of timeouts that never pass, because the time limit of the document ends it first.
+func (s *Settings) tooLong(limit string) {
+	t := s.Spec.Timeouts
+	whole, err := time.ParseDuration(cmp.Or(limit, "15m"))
+	if t == nil || err != nil {
+		return
+	}
+	for _, each := range []struct{ name, value string }{
+		{"controlPlane", t.ControlPlane}, {"kubelet", t.Kubelet}, {"kubernetesAPI", t.KubernetesAPI}, {"etcdAPI", t.EtcdAPI},
+		{"tlsBootstrap", t.TLSBootstrap}, {"discovery", t.Discovery},
+	} {
+		if d, err := time.ParseDuration(each.value); err == nil && d > whole {
+			s.Warnings = append(s.Warnings, sdk.Warning{Field: "spec.timeouts." + each.name, Message: "is longer than metadata.timeout, by default 15m, which ends the document first: set that as well"})
+		}
+	}
+}
 
 // timeouts returns timeouts of kubeadm that pass before the time limit of the document, so that kubeadm can say for what it has
 // waited. Those of the document and kubeadm's shorter ones stay.
