@@ -29,22 +29,25 @@ func (r *runner) quick(ctx context.Context) error {
 			product = append(product, p.Dir)
 		}
 	}
-	var errs []error
-	run := func(c command) {
-		if len(c.dirs) > 0 && ctx.Err() == nil {
-			errs = append(errs, c.run(ctx, r.done))
+	run := func(c command) error {
+		if len(c.dirs) == 0 || ctx.Err() != nil {
+			return nil
 		}
+		return c.run(ctx, r.done)
 	}
+	// Tests wait for processes and disks, so more packages run at once than there are processors.
 	race := r.command(concurrent, productTimeout)
 	race.race = true
-	run(race)
-	run(r.command(product, productTimeout))
-	// They wait for processes and disks, so more of them run at once than there are processors.
-	run(r.command(programs, testenvTimeout, "-count=1", "-p=3"))
-	for _, p := range nested {
-		module := r.command([]string{"..."}, productTimeout)
-		module.root = filepath.Join(r.Root, p.Dir)
-		run(module)
-	}
-	return errors.Join(errs...)
+	err := errors.Join(run(race), run(r.command(product, productTimeout, "-p=3")))
+	others := make(chan error, 1)
+	go func() {
+		var errs []error
+		for _, p := range nested {
+			module := r.command([]string{"..."}, productTimeout)
+			module.root = filepath.Join(r.Root, p.Dir)
+			errs = append(errs, run(module))
+		}
+		others <- errors.Join(errs...)
+	}()
+	return errors.Join(err, run(r.command(programs, testenvTimeout, "-count=1", "-p=3")), <-others)
 }

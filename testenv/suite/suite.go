@@ -131,7 +131,7 @@ type runner struct {
 // command is a call of go test for packages of the module.
 func (r *runner) command(dirs []string, flags ...string) command {
 	return command{
-		root: r.Root, dirs: dirs, tiers: r.tiers(), log: r.Out, flags: append(flags, r.Flags...),
+		root: r.Root, dirs: dirs, tiers: r.tiers(), log: (*log)(r), flags: append(flags, r.Flags...),
 		// The sources stay as they are for as long: testenv/tools/product.go.
 		env: []string{fmt.Sprintf("MACHINEADM_TEST_RUN=%d.%d", os.Getpid(), r.began.UnixNano())},
 	}
@@ -155,6 +155,15 @@ func (r *runner) show(result Result) {
 		line = fmt.Sprintf("FAIL\t%s\t%.3fs", result.Package, result.Seconds)
 	}
 	fmt.Fprintf(r.Out, "%s\t[%d of %d left, %s]\n", line, max(r.left, 0), len(r.chosen), time.Since(r.began).Round(time.Second))
+}
+
+// log writes what commands say beside their results.
+type log runner
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.Out.Write(p)
 }
 
 func (r *runner) printf(format string, args ...any) {
