@@ -219,6 +219,9 @@ func (e *envelope) identifiers(when entry) {
 			continue // already reported
 		}
 		field := when.path.Field(when.value.Content[i].Value)
+		if name := when.value.Content[i].Value; len(list.Content) == 0 && slices.Contains([]string{"os", "distributions", "architectures"}, name) {
+			e.fault(field, list, "is empty", "name what the document is for, or remove the field")
+		}
 		for j, item := range list.Content {
 			if item.Kind == yaml.ScalarNode && item.Tag != "!!null" {
 				e.identifier(when.value.Content[i].Value, field.Index(j), item)
@@ -240,6 +243,8 @@ func (e *envelope) identifier(list string, at Path, item *yaml.Node) {
 	case item.Tag != "!!str" && item.Tag != "!!timestamp": // already reported: 386 needs quotes
 	case known == nil && !isIdentifier(item.Value):
 		e.fault(at, item, "must consist of a-z, 0-9, dots, dashes and underscores", "write it in lower case, as os-release(5) does")
+	case known == nil && distributionID(item.Value) != item.Value:
+		e.fault(at, item, "is the ID of no distribution", "use "+distributionID(item.Value)+": an ID is that of os-release(5), and has no version")
 	case known != nil && !slices.Contains(known, item.Value):
 		message := "is not an operating system that machineadm supports"
 		if list == "architectures" {
@@ -247,6 +252,22 @@ func (e *envelope) identifier(list string, at Path, item *yaml.Node) {
 		}
 		e.fault(at, item, message, instead(goName(item.Value), known))
 	}
+}
+
+// distributionID returns the ID that os-release(5) has for another common name of a distribution, or for its ID with a version.
+func distributionID(name string) string {
+	base := strings.TrimRight(name, "0123456789.-_")
+	id := map[string]string{
+		"redhat": "rhel", "red-hat": "rhel", "centos-stream": "centos", "rockylinux": "rocky", "alma": "almalinux", "oracle": "ol", "oraclelinux": "ol",
+		"amazon": "amzn", "amazonlinux": "amzn", "al": "amzn", "sle": "sles", "photonos": "photon", "flatcar-linux": "flatcar",
+	}[base]
+	switch {
+	case id != "":
+		return id
+	case slices.Contains(strings.Fields("almalinux alpine amzn azurelinux centos debian fedora flatcar ol photon rhel rocky sles ubuntu"), base):
+		return base
+	}
+	return name
 }
 
 // goName returns the GOARCH name for another common name of an architecture.

@@ -40,6 +40,9 @@ type basic struct {
 const at = cloud.Config
 
 // validate returns all violations of a location.
+// grantsAccess matches the names of parameters that are credentials, or signatures of a URL: of S3, GCS, Azure and others.
+var grantsAccess = regexp.MustCompile(`(?i)^(?:x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|(?:access_?|id_?|auth_?|private_?)?token|api_?key|password|passwd|secret|auth)$`)
+
 func validate(l sdk.Location) []sdk.Violation {
 	c, decoding := sdk.ProviderConfig[config](l.ProviderConfig)
 	own := c.queryOf(l)
@@ -52,6 +55,14 @@ func validate(l sdk.Location) []sdk.Violation {
 	}
 	if u != nil && (u.RawQuery != "" || u.ForceQuery) && (l.Access != "" || !own.IsZero()) {
 		all.Add(document.Path(l.Field), "has a query", "remove it; one that grants access is in providerConfig")
+	}
+	if u != nil {
+		for name := range u.Query() {
+			if grantsAccess.MatchString(name) {
+				all.Add(document.Path(l.Field), "has a query that grants access, and is shown in logs and reports", "give it as a secret: spec.providerConfig.query: {value: ...}")
+				break
+			}
+		}
 	}
 	all = append(all, c.violations(at)...)
 	query(&all, at.Field("query"), c.Query)

@@ -103,6 +103,9 @@ func (r *resolver) providerConfig(field document.Path) {
 func (r *resolver) parameters(parent document.Path) {
 	for text, value := range r.spec.Parameters {
 		if key, err := v1alpha1.ParseSysctlKey(text); err == nil { // a key that is none is refused
+			if strings.Contains(string(value), "{{") || strings.Contains(string(value), "${") {
+				r.refuse(parent.Key(text), "has the mark of a template that was not rendered", "write the value itself")
+			}
 			r.byKey[key] = parameter{key: key, value: strings.TrimSpace(string(value)), field: string(parent.Key(text)), explicit: true}
 		}
 	}

@@ -39,6 +39,9 @@ func TestResolveRefuses(t *testing.T) {
 		{"a value of two lines", `{"parameters":{"kernel.panic":"1\nvm.x=2"}}`, []string{
 			`spec.parameters["kernel.panic"]: control characters`,
 		}},
+		{"a template", `{"parameters":{"kernel.panic":"{{ panic }}","vm.swappiness":"${SWAPPINESS}"}}`, []string{
+			`spec.parameters["kernel.panic"]: mark of a template`, `spec.parameters["vm.swappiness"]: mark of a template`,
+		}},
 		{"a value that is too long for one write", `{"parameters":{"kernel.core_pattern":"` + strings.Repeat("x", 4096) + `"}}`, []string{
 			`spec.parameters["kernel.core_pattern"]: 4095 bytes`,
 		}},
