@@ -1,6 +1,8 @@
 package law
 
 import (
+	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -302,6 +304,21 @@ func TestClients(t *testing.T) {
 		got, err := Clients("a.go", []byte("package a; "+text))
 		if err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+}
+
+// TestMapOfTests: the README of testenv names each of its folders.
+func TestMapOfTests(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(root + "/testenv/README.md")
+	folders, e := os.ReadDir(root + "/testenv")
+	if err = errors.Join(err, e); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		if f.IsDir() && !strings.Contains(string(text), "`"+f.Name()+"`") {
+			t.Errorf("testenv/README.md does not name %s", f.Name())
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // This file has arguments of components that do not go together, or that contradict the field of the document that sets the same thing.
 
-// pairs looks at the arguments of the components of a new cluster. A component of another image, or with a patch, is not judged.
+// pairs looks at the arguments of the components of a new cluster. A component of another image, or with a patch, is left alone.
 func (r *resolver) pairs() {
 	for _, c := range Components(r.spec) {
 		if c.Want == nil || c.Want.Image != "" || r.patchedComponent(c.Name) {

@@ -37,7 +37,7 @@ func argumentsOf(program string) map[string]argument {
 }
 
 // knownArguments refuses arguments that no version of a program from oldest to that of the document has, and values that it cannot read: it
-// does not start with them. Arguments that are not in the table are not judged: a vendor's build has its own.
+// does not start with them. Arguments that are not in the table are left alone: a vendor's build has its own.
 func (r *resolver) knownArguments(at document.Path, program string, args []v1alpha1.Argument, oldest int) {
 	newest := min(r.result.Version.Minor, release.Newest)
 	if newest < release.Oldest {
