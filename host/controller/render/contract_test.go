@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
-	"github.com/machineadm/machineadm/host/controller/api/v1alpha1"
 	"github.com/machineadm/machineadm/host/controller/render"
 )
 
@@ -107,11 +106,11 @@ func TestContractRefuses(t *testing.T) {
 		"a bare value":            {spec: join(`{"value":"c4n4ry"}`), fields: []string{password}},
 		"a string":                {spec: join(`"c4n4ry"`), fields: []string{password}},
 		"a value and a reference": {spec: join(`{"value":"c4n4ry","valueFrom":{"secretKeyRef":{"name":"s","key":"text"}}}`), fields: []string{password}},
-		"nothing":                 {spec: join(`{}`), fields: []string{at}},
-		"no source":               {spec: join(`{"valueFrom":{}}`), fields: []string{at}},
+		"nothing":                 {spec: join(`{}`), fields: []string{password}},
+		"no source":               {spec: join(`{"valueFrom":{}}`), fields: []string{password}},
 		"another source":          {spec: join(`{"valueFrom":{"configMapKeyRef":{"name":"s"}}}`), fields: []string{password}},
 		"no key":                  {spec: join(from(`{"name":"s"}`)), fields: []string{at}},
-		"a further field":         {spec: join(from(`{"name":"s","key":"text","optional":true}`)), fields: []string{password}},
+		"a further field":         {spec: join(from(`{"name":"s","key":"text","optional":true}`)), fields: []string{at}},
 		"no Secret":               {spec: join(from(`{"name":"c4n4ry1","key":"text"}`)), fields: []string{at}},
 		"not text":                {spec: join(from(`{"name":"s","key":"bytes"}`)), fields: []string{at}},
 		"unknown fields":          {spec: `{"a":"c4n4ry","transportt":"c4n4ry"}`, fields: []string{"spec.a", "spec.transportt"}},
@@ -172,7 +171,7 @@ func TestReferences(t *testing.T) {
 	got, err := render.References([]byte(`{"b":` + ref("b", "2") + `,"a":[` + ref("b", "1") + `,` + ref("b", "2") + `,{"c":` + ref("a", "9") + `}],
 		"bad":{"valueFrom":{"secretKeyRef":{"name":"x"}}},"more":{"name":"y","valueFrom":{"secretKeyRef":{"name":"z","key":"z"}}}}`))
 	require.NoError(t, err)
-	assert.Equal(t, []v1alpha1.SecretKeyReference{{Name: "a", Key: "9"}, {Name: "b", Key: "1"}, {Name: "b", Key: "2"}}, got)
+	assert.Equal(t, []render.Reference{{Name: "a", Key: "9"}, {Name: "b", Key: "1"}, {Name: "b", Key: "2"}}, got)
 	for _, spec := range []string{"", "null", "[", `"x"`} {
 		got, err := render.References([]byte(spec))
 		require.NoError(t, err)

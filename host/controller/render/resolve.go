@@ -6,14 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/machineadm/machineadm/contract/document"
-	"github.com/machineadm/machineadm/host/controller/api/v1alpha1"
+	contract "github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 const secretForm = "{valueFrom: {secretKeyRef: {name: NAME, key: KEY}}}"
@@ -42,16 +44,19 @@ func (e *Error) Error() string {
 // Unwrap returns the errors of lookup.
 func (e *Error) Unwrap() []error { return e.causes }
 
+// Reference names a key of a Secret in the namespace of the object.
+type Reference struct{ Name, Key string }
+
 // References returns the keys of Secrets that a spec refers to, each once, sorted. Of a spec that Contract refuses it returns the
 // references that are valid. It returns an *Error if one has a name or a key that no Secret can have.
-func References(spec []byte) ([]v1alpha1.SecretKeyReference, error) {
-	var all []v1alpha1.SecretKeyReference
+func References(spec []byte) ([]Reference, error) {
+	var all []Reference
 	r := resolver{lookup: func(name, key string) ([]byte, error) {
-		all = append(all, v1alpha1.SecretKeyReference{Name: name, Key: key})
+		all = append(all, Reference{name, key})
 		return nil, nil
 	}}
-	r.spec(spec)
-	slices.SortFunc(all, func(a, b v1alpha1.SecretKeyReference) int {
+	r.spec(spec, nil)
+	slices.SortFunc(all, func(a, b Reference) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key))
 	})
 	if len(r.names) > 0 {
@@ -72,8 +77,39 @@ func (r *resolver) refuse(field document.Path, message, hint string) {
 	r.violations = append(r.violations, document.Violation{Field: string(field), Message: message, Hint: hint})
 }
 
-// spec returns the spec with values in place of references, or nil if it is not JSON.
-func (r *resolver) spec(data []byte) []byte {
+// failed returns an *Error if there are violations: those of decoding what the resolver has made, or its own.
+func (r *resolver) failed(decoding []document.Violation) error {
+	if all := document.Join(decoding, r.violations); len(all) > 0 {
+		return &Error{Violations: all, causes: r.causes}
+	}
+	return nil
+}
+
+// resolve returns a spec with values in place of references, or nil if it is absent, no mapping, or has a field twice.
+func (r *resolver) resolve(data []byte, of reflect.Type) []byte {
+	var body struct {
+		Spec map[string]json.RawMessage `json:"spec"`
+	}
+	if r.violations = document.Unmarshal(wrapped(data), &body); len(r.violations) > 0 || len(data) == 0 {
+		return nil
+	}
+	return r.spec(data, of)
+}
+
+// wrapped returns a document with the spec, so that field paths begin with spec.
+func wrapped(spec []byte) []byte {
+	if len(spec) == 0 {
+		return []byte("{}")
+	}
+	if !json.Valid(spec) { // or it could end the wrapper
+		return spec
+	}
+	return append(append([]byte(`{"spec":`), spec...), '}')
+}
+
+// spec returns the spec with values in place of references, or nil if it is not JSON. of is the struct of the contract for it; nil
+// if its fields are unknown.
+func (r *resolver) spec(data []byte, of reflect.Type) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var body any
@@ -81,34 +117,106 @@ func (r *resolver) spec(data []byte) []byte {
 		r.refuse("spec", "is not JSON", "")
 		return nil
 	}
-	out, err := json.Marshal(r.value(body, "spec"))
+	out, err := json.Marshal(r.value(body, of, "spec"))
 	if err != nil {
 		r.refuse("spec", "is not JSON", "")
 	}
 	return out
 }
 
-func (r *resolver) value(value any, at document.Path) any {
+// value replaces the references in a value, and the strings that a custom resource has for large integers. A value of another form than
+// that of its type stays as it is: the decoding refuses it.
+func (r *resolver) value(value any, of reflect.Type, at document.Path) any {
+	if of != nil && of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	switch of {
+	case reflect.TypeFor[contract.Secret]():
+		return r.confidential(value, at)
+	case reflect.TypeFor[json.RawMessage]():
+		of = nil
+	}
 	switch value := value.(type) {
+	case string:
+		if of != nil && of.Kind() == reflect.Uint64 && integer(value) {
+			return json.Number(value)
+		}
 	case []any:
-		for i := range value {
-			value[i] = r.value(value[i], at.Index(i))
+		if inner, known := part(of, reflect.Slice, ""); known {
+			for i := range value {
+				value[i] = r.value(value[i], inner, at.Index(i))
+			}
 		}
 	case map[string]any:
-		source, _ := only(value, "valueFrom").(map[string]any)
-		if reference, ok := only(source, "secretKeyRef").(map[string]any); ok {
-			return map[string]any{"value": r.secret(reference, at.Field("valueFrom").Field("secretKeyRef"))}
+		if reference, ok := reference(value); ok && of == nil {
+			return r.named(reference, at)
 		}
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			value[name] = r.value(value[name], at.Field(name))
+			absent := value[name] == nil && of != nil && of.Kind() == reflect.Struct
+			if inner, known := part(of, reflect.Map, name); known && !absent {
+				value[name] = r.value(value[name], inner, at.Field(name))
+			}
 		}
 	}
 	return value
 }
 
+// part returns the type of the items of a list or map, or of a field of a struct. It is nil for those of a value without a type, and
+// known is false if the type has no such part.
+func part(of reflect.Type, kind reflect.Kind, name string) (inner reflect.Type, known bool) {
+	switch {
+	case of == nil:
+		return nil, true
+	case of.Kind() == kind:
+		return of.Elem(), true
+	case of.Kind() != reflect.Struct:
+		return nil, false
+	}
+	for i := range of.NumField() {
+		field := of.Field(i)
+		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case tag == "" && field.Anonymous:
+			inner, known = part(field.Type, kind, name)
+		case tag == name:
+			inner, known = field.Type, true
+		}
+		if known {
+			return inner, true
+		}
+	}
+	return nil, false
+}
+
+// integer reports whether a text is an unsigned integer as JSON writes it.
+func integer(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 64)
+	return err == nil && strconv.FormatUint(n, 10) == text
+}
+
+// confidential returns what a document has for the value of a field that is a secret.
+func (r *resolver) confidential(value any, at document.Path) any {
+	if reference, ok := reference(value); ok {
+		return r.named(reference, at)
+	}
+	r.refuse(at, "must be a reference to a Secret", "write "+secretForm+", with a key of a Secret in this namespace")
+	return map[string]any{"value": ""} // the decoding has nothing to add
+}
+
+func (r *resolver) named(reference map[string]any, at document.Path) any {
+	return map[string]any{"value": r.secret(reference, at.Field("valueFrom").Field("secretKeyRef"))}
+}
+
+// reference returns the mapping below valueFrom and secretKeyRef.
+func reference(value any) (map[string]any, bool) {
+	found, ok := only(only(value, "valueFrom"), "secretKeyRef").(map[string]any)
+	return found, ok
+}
+
 // only returns the value of a mapping whose single key is name, or nil.
-func only(mapping map[string]any, name string) any {
-	if len(mapping) != 1 {
+func only(value any, name string) any {
+	mapping, ok := value.(map[string]any)
+	if !ok || len(mapping) != 1 {
 		return nil
 	}
 	return mapping[name]
