@@ -12,29 +12,38 @@ type ContainerRuntime struct {
 // ContainerRuntimeSpec is the desired state of a ContainerRuntime document. An absent field is not managed: the value of the
 // runtime or of the administrator stays. Source: the Container Runtime Interface, the OCI
 // specifications (runtime, image, distribution), the Container Device, Network and Node Resource Interfaces.
+//
+// +kubebuilder:validation:XValidation:rule="!((has(self.rootDir) && size(self.rootDir) > 0) && (has(self.stateDir) && size(self.stateDir) > 0)) || self.rootDir != self.stateDir",message="stateDir must differ from rootDir",fieldPath=".stateDir"
 type ContainerRuntimeSpec struct {
 	// Provider names the plugin, for example containerd. By default the host chooses.
 	Provider string `json:"provider,omitempty"`
 	// CgroupDriver manages the cgroups of containers: systemd or cgroupfs. It applies to every OCI runtime, including those
 	// of the existing configuration, unless runtimes overrides it. It must match that of the kubelet.
-	CgroupDriver string `json:"cgroupDriver,omitempty"`
+	CgroupDriver CgroupDriver `json:"cgroupDriver,omitempty"`
 	// SandboxImage is the image of the container that holds a pod's namespaces, as a full reference: HOST/NAME:TAG or
 	// HOST/NAME@DIGEST. On a kubeadm node it must be the image that kubeadm requires.
 	SandboxImage string `json:"sandboxImage,omitempty"`
 	// Snapshotter is the runtime's name of the driver that assembles the layers of an image, such as overlayfs.
 	Snapshotter string `json:"snapshotter,omitempty"`
 	// RootDir is the directory of images and containers, an absolute path.
-	RootDir string `json:"rootDir,omitempty"`
+	RootDir AbsolutePath `json:"rootDir,omitempty"`
 	// StateDir is the directory of state that ends with a boot, an absolute path other than rootDir.
-	StateDir string `json:"stateDir,omitempty"`
+	StateDir AbsolutePath `json:"stateDir,omitempty"`
 	// MaxConcurrentDownloads bounds the layers of an image that are downloaded at once, at least 1.
+	//
+	// +kubebuilder:validation:Minimum=1
 	MaxConcurrentDownloads *int `json:"maxConcurrentDownloads,omitempty"`
 	// LogLevel is the lowest level that is logged: trace, debug, info, warn, error, fatal or panic.
+	//
+	// +kubebuilder:validation:Enum=trace;debug;info;warn;error;fatal;panic
 	LogLevel string `json:"logLevel,omitempty"`
 	// MetricsAddress is the HOST:PORT of the metrics endpoint, which has neither TLS nor authentication.
 	MetricsAddress string `json:"metricsAddress,omitempty"`
 	// OOMScore adjusts the preference of the kernel to kill the daemon when out of memory, from -1000 (never) to 1000 (first).
 	// Source: proc_pid_oom_score_adj(5).
+	//
+	// +kubebuilder:validation:Minimum=-1000
+	// +kubebuilder:validation:Maximum=1000
 	OOMScore *int `json:"oomScore,omitempty"`
 	// Runtimes maps the name of a runtime, the handler of a RuntimeClass, to its settings. A name is a DNS label. Unlisted
 	// runtimes are not managed.
@@ -48,10 +57,12 @@ type ContainerRuntimeSpec struct {
 	NRI *NRI `json:"nri,omitempty"`
 	// Registries maps the host of an image reference, HOST or HOST:PORT, to the settings for pulls; _default applies to every
 	// unlisted host. The host of short references is Docker Hub.
+	//
+	// +kubebuilder:validation:MaxProperties=1000
 	Registries map[string]Registry `json:"registries,omitempty"`
 	// RegistryDirs are further directories with registry settings, absolute paths, in order. They apply to hosts that are not
 	// in registries. Directories in the existing configuration stay.
-	RegistryDirs []string `json:"registryDirs,omitempty"`
+	RegistryDirs []AbsolutePath `json:"registryDirs,omitempty"`
 	// RegistryHeaders are sent with every request to any registry.
 	RegistryHeaders map[string]Secret `json:"registryHeaders,omitempty"`
 	// Proxy is the proxy of the daemon for registries.
@@ -62,7 +73,7 @@ type ContainerRuntimeSpec struct {
 	CNI *CNI `json:"cni,omitempty"`
 	// Imports are further configuration files that the runtime reads: absolute paths, or patterns such as
 	// /etc/example/*.toml.
-	Imports []string `json:"imports,omitempty"`
+	Imports []AbsolutePath `json:"imports,omitempty"`
 	// ProviderConfig holds what only one provider supports; the README of the plugin lists its fields.
 	ProviderConfig json.RawMessage `json:"providerConfig,omitempty"`
 }
@@ -74,9 +85,9 @@ type Runtime struct {
 	Type string `json:"type,omitempty"`
 	// Binary is the absolute path of the program: of an OCI runtime such as crun, or of the shim of a runtime such as Kata
 	// Containers. By default the daemon searches its PATH for the name.
-	Binary string `json:"binary,omitempty"`
+	Binary AbsolutePath `json:"binary,omitempty"`
 	// CgroupDriver manages the cgroups: systemd or cgroupfs, by default that of the spec. Only OCI runtimes have one.
-	CgroupDriver string `json:"cgroupDriver,omitempty"`
+	CgroupDriver CgroupDriver `json:"cgroupDriver,omitempty"`
 	// Options are specific to the runtime, with its names and types.
 	Options map[string]json.RawMessage `json:"options,omitempty"`
 	// BaseSpec is the base specification of this runtime's containers.
@@ -105,7 +116,7 @@ type CDI struct {
 	// Enabled turns it on or off.
 	Enabled *bool `json:"enabled,omitempty"`
 	// SpecDirs are the directories of device specifications, absolute paths. A later one takes precedence.
-	SpecDirs []string `json:"specDirs,omitempty"`
+	SpecDirs []AbsolutePath `json:"specDirs,omitempty"`
 }
 
 // NRI is the Node Resource Interface.
@@ -117,9 +128,9 @@ type NRI struct {
 // CNI holds the directories of the Container Network Interface.
 type CNI struct {
 	// BinDirs are the directories of the plugins' programs, absolute paths. Some runtime versions support only one.
-	BinDirs []string `json:"binDirs,omitempty"`
+	BinDirs []AbsolutePath `json:"binDirs,omitempty"`
 	// ConfDir is the directory of the network configurations, an absolute path.
-	ConfDir string `json:"confDir,omitempty"`
+	ConfDir AbsolutePath `json:"confDir,omitempty"`
 }
 
 // Registry configures the pulls from one registry: from the mirrors in order, then from the server.
@@ -148,6 +159,8 @@ type RegistryMirror struct {
 type RegistryAccess struct {
 	// Capabilities are the uses of the host: pull (by digest), resolve (a tag to a digest), push, referrers (such as
 	// signatures of an image); by default all. A mirror that is not trusted to resolve tags has pull only.
+	//
+	// +kubebuilder:validation:items:Enum=pull;resolve;push;referrers
 	Capabilities []string `json:"capabilities,omitempty"`
 	// CA holds PEM certificates that are trusted for this host in addition to those of the system.
 	CA string `json:"ca,omitempty"`
@@ -160,7 +173,7 @@ type RegistryAccess struct {
 	// Headers are sent with every request to the host.
 	Headers map[string]Secret `json:"headers,omitempty"`
 	// DialTimeout bounds the time to connect, as a Go duration such as 5s.
-	DialTimeout string `json:"dialTimeout,omitempty"`
+	DialTimeout Duration `json:"dialTimeout,omitempty"`
 }
 
 // ClientCertificate is a certificate and its key.
@@ -172,6 +185,9 @@ type ClientCertificate struct {
 }
 
 // RegistryAuth holds credentials: username and password, or identityToken.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.identityToken) != ((has(self.username) && size(self.username) > 0) || has(self.password))",message="must have username and password, or identityToken"
+// +kubebuilder:validation:XValidation:rule="(has(self.username) && size(self.username) > 0) == has(self.password)",message="username and password require each other"
 type RegistryAuth struct {
 	// Username requires password.
 	Username string `json:"username,omitempty"`
@@ -182,6 +198,9 @@ type RegistryAuth struct {
 }
 
 // Proxy is the proxy of the daemon. http and httpSecret are two forms of one field, as are https and httpsSecret.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.httpSecret) && ((has(self.http) && size(self.http) > 0)))",message="httpSecret excludes http",fieldPath=".httpSecret"
+// +kubebuilder:validation:XValidation:rule="!(has(self.httpsSecret) && ((has(self.https) && size(self.https) > 0)))",message="httpsSecret excludes https",fieldPath=".httpsSecret"
 type Proxy struct {
 	// HTTP is the URL of the proxy for HTTP requests, http://HOST:PORT, without user and password.
 	HTTP string `json:"http,omitempty"`

@@ -15,29 +15,44 @@ type DomainJoin struct {
 
 // DomainJoinSpec is the desired state of a DomainJoin document. Source: [MS-ADTS] (the directory), [MS-WKST] (NetJoinDomain),
 // RFC 4120 and RFC 3244 (Kerberos and changes of passwords), RFC 4511 and RFC 4752 (LDAP and its GSSAPI mechanism).
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.oneTimePassword) && (has(self.credentials)))",message="oneTimePassword excludes credentials",fieldPath=".oneTimePassword"
+// +kubebuilder:validation:XValidation:rule="!(has(self.offlineJoinBlob) && (has(self.credentials) || has(self.oneTimePassword)))",message="offlineJoinBlob excludes credentials and oneTimePassword",fieldPath=".offlineJoinBlob"
+// +kubebuilder:validation:XValidation:rule="!(has(self.leave) && size(self.leave) > 0) || (has(self.state) && size(self.state) > 0) && self.state == 'absent'",message="leave is for state absent only",fieldPath=".leave"
+// +kubebuilder:validation:XValidation:rule="!has(self.oneTimePassword) || !(has(self.state) && size(self.state) > 0) || self.state != 'absent'",message="oneTimePassword is for state present only",fieldPath=".oneTimePassword"
+// +kubebuilder:validation:XValidation:rule="!has(self.offlineJoinBlob) || !(has(self.state) && size(self.state) > 0) || self.state != 'absent'",message="offlineJoinBlob is for state present only",fieldPath=".offlineJoinBlob"
+// +kubebuilder:validation:XValidation:rule="!(has(self.ca) && size(self.ca) > 0) || !(has(self.transport) && size(self.transport) > 0) || self.transport != 'sealed'",message="ca is for the transports ldaps and starttls only",fieldPath=".ca"
 type DomainJoinSpec struct {
 	// Provider names the plugin: activedirectory. By default the host chooses.
 	Provider string `json:"provider,omitempty"`
 	// State selects what the machine is: present, a member of the domain, or absent, no member any more. Default present.
+	//
+	// +kubebuilder:validation:Enum=present;absent
 	State string `json:"state,omitempty"`
 	// Leave says what happens to the account of a machine that leaves: delete or disable. Default delete.
+	//
+	// +kubebuilder:validation:Enum=delete;disable
 	Leave string `json:"leave,omitempty"`
 	// Domain is the DNS name of the domain, such as ad.example.com.
-	Domain string `json:"domain"`
+	Domain QualifiedDNSName `json:"domain"`
 	// ComputerName is the name of the account, without $: 1 to 15 letters, digits and hyphens. By default it is made from the
 	// host name: a name of more than 15 characters becomes its first 10, a hyphen and 4 base32 characters of the SHA-256 of the
 	// fqdn.
+	//
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,13}[A-Za-z0-9])?$`
 	ComputerName string `json:"computerName,omitempty"`
 	// FQDN is the DNS name of the machine. By default the host name, followed by the domain unless it has dots.
-	FQDN string `json:"fqdn,omitempty"`
+	FQDN QualifiedDNSName `json:"fqdn,omitempty"`
 	// OrganizationalUnit is the distinguished name of the unit in which the account is created, such as
 	// OU=Nodes,DC=ad,DC=example,DC=com. By default the domain's container for computers. An account that exists is not moved.
 	OrganizationalUnit string `json:"organizationalUnit,omitempty"`
 	// Servers are the DNS names of domain controllers, in order of preference. By default those that the DNS of the domain
 	// lists, the nearest site first.
-	Servers []string `json:"servers,omitempty"`
+	Servers []DNSName `json:"servers,omitempty"`
 	// Transport protects the connection: ldaps, starttls or sealed (by Kerberos, without certificates). There is no unprotected
 	// connection. Linux only. Default ldaps with ca, otherwise sealed.
+	//
+	// +kubebuilder:validation:Enum=ldaps;starttls;sealed
 	Transport string `json:"transport,omitempty"`
 	// CA holds the certificates, PEM, of the authorities that sign those of the domain controllers. The certificate of a
 	// domain controller must carry its DNS name as a subject alternative name. It is for ldaps and starttls. Linux only. By
@@ -55,9 +70,14 @@ type DomainJoinSpec struct {
 	ServicePrincipalNames []string `json:"servicePrincipalNames,omitempty"`
 	// EncryptionTypes are those of the account's keys: aes256-cts-hmac-sha1-96, aes128-cts-hmac-sha1-96 and rc4-hmac, which is
 	// weak. Linux only. Default both of AES.
+	//
+	// +kubebuilder:validation:items:Enum=aes256-cts-hmac-sha1-96;aes128-cts-hmac-sha1-96;rc4-hmac
+	// +kubebuilder:validation:MinItems=1
 	EncryptionTypes []string `json:"encryptionTypes,omitempty"`
 	// ExistingAccount says what happens if credentials find an account of this name that the machine has no key of: refuse, or
 	// reuse, which resets its password and so ends the membership of the machine that used it. Default refuse.
+	//
+	// +kubebuilder:validation:Enum=refuse;reuse
 	ExistingAccount string `json:"existingAccount,omitempty"`
 	// Keytab is the file with the keys of the machine. Linux only.
 	Keytab *Keytab `json:"keytab,omitempty"`
@@ -83,6 +103,8 @@ func (DomainJoinSpec) NoField(name string) string {
 // DomainCredentials are those of an account of the domain.
 type DomainCredentials struct {
 	// Username is the name of the account, without the domain.
+	//
+	// +kubebuilder:validation:Pattern=`^[^\\@]+$`
 	Username string `json:"username"`
 	// Password is its password.
 	Password Secret `json:"password"`
@@ -91,10 +113,14 @@ type DomainCredentials struct {
 // Keytab is the file with the keys of the machine. Keys of other accounts stay in it.
 type Keytab struct {
 	// Path is the absolute path of the file. Default /etc/krb5.keytab.
+	//
+	// +kubebuilder:validation:Pattern=`^/.+$`
 	Path string `json:"path,omitempty"`
 	// Owner is USER:GROUP, each a name of this machine or a number. Default root:root.
-	Owner string `json:"owner,omitempty"`
+	Owner FileOwner `json:"owner,omitempty"`
 	// Mode is the file mode, as an octal string, without permissions for others. Default 0600.
+	//
+	// +kubebuilder:validation:Pattern=`^0*[1-7][0-7]?0$`
 	Mode string `json:"mode,omitempty"`
 }
 

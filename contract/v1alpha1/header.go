@@ -1,7 +1,12 @@
 // Package v1alpha1 holds the document kinds of machineadm.cluster.x-k8s.io/v1alpha1 as plain Go structs.
 //
-// The structs belong to the contract, because several providers serve one kind and the controller's custom resources mirror
-// the specs. The package does not import Kubernetes.
+// The structs belong to the contract, because several providers serve one kind and the controller has a custom resource for each. The
+// package does not import Kubernetes.
+//
+// The rules of a field that hold for every provider are markers of controller-gen (+kubebuilder:validation) at the end of its comment, or
+// of the comment of its alias; those that compare fields are at the end of the comment of the struct, in CEL. The JSON schemas and the
+// definitions of the custom resources are generated from them: make generate. As a rule, an empty string in an optional field means
+// that the field is absent, and no marker mentions it. MaxItems and MaxProperties bound the cost of rules in the API server, and are for custom resources alone.
 package v1alpha1
 
 import "github.com/machineadm/machineadm/contract/target"

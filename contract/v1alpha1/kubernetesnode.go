@@ -13,13 +13,20 @@ type KubernetesNode struct {
 
 // KubernetesNodeSpec is the desired state of a KubernetesNode document. Its fields are stable over the versions of Kubernetes
 // and of the configuration formats of providers. Source: the reference of the Kubernetes components.
+//
+// +kubebuilder:validation:XValidation:rule="!((has(self.ignorePreflightErrors) && size(self.ignorePreflightErrors) > 0) && ((has(self.ignoreAllPreflightErrors) && self.ignoreAllPreflightErrors)))",message="ignorePreflightErrors excludes ignoreAllPreflightErrors",fieldPath=".ignorePreflightErrors"
+// +kubebuilder:validation:XValidation:rule="!((has(self.role) && size(self.role) > 0) && has(self.discovery)) || self.role == 'controlPlaneInit' || !has(self.discovery.token) || has(self.discovery.caCertHashes) && size(self.discovery.caCertHashes) > 0",message="a token to join requires caCertHashes",fieldPath=".discovery"
 type KubernetesNodeSpec struct {
 	// Provider names the plugin, for example kubeadm. By default the host chooses.
 	Provider string `json:"provider,omitempty"`
 	// Role is controlPlaneInit to create a cluster, controlPlaneJoin to join one as a further control plane, or worker.
+	//
+	// +kubebuilder:validation:Enum=controlPlaneInit;controlPlaneJoin;worker
 	Role string `json:"role"`
 	// KubernetesVersion is the version of the control plane, such as v1.37.1. The installed programs must suit it: Kubernetes
 	// version skew policy.
+	//
+	// +kubebuilder:validation:Pattern=`^v(?:0|[1-9][0-9]{0,3})(?:\.(?:0|[1-9][0-9]{0,3})){2}(?:[+-][0-9A-Za-z.+-]{1,64})?$`
 	KubernetesVersion string `json:"kubernetesVersion"`
 	// Cluster identifies the cluster and, for controlPlaneInit, configures it.
 	Cluster KubernetesCluster `json:"cluster,omitzero"`
@@ -47,6 +54,8 @@ type KubernetesNodeSpec struct {
 	// Scheduler configures kube-scheduler.
 	Scheduler *ControlPlaneComponent `json:"scheduler,omitempty"`
 	// Files are written to the machine, in order. They stay managed when the machine is a node.
+	//
+	// +kubebuilder:validation:MaxItems=1000
 	Files []NodeFile `json:"files,omitempty"`
 	// StaticPods are pods that the kubelet runs without the cluster; control planes only.
 	StaticPods []StaticPod `json:"staticPods,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
@@ -62,6 +71,8 @@ type KubernetesNodeSpec struct {
 	Timeouts *NodeTimeouts `json:"timeouts,omitempty"`
 	// Profiles are sets of settings that the rules of a benchmark ask for: disa-k8s-v2r6, cis-1.11. A setting of the document
 	// that contradicts one is an error.
+	//
+	// +kubebuilder:validation:items:Enum=disa-k8s-v2r6;cis-1.11
 	Profiles []string `json:"profiles,omitempty"`
 	// ProviderConfig is specific to the provider.
 	ProviderConfig json.RawMessage `json:"providerConfig,omitempty"`
@@ -89,17 +100,26 @@ type KubernetesCluster struct {
 	CertificateSANs []string `json:"certificateSANs,omitempty" roles:"controlPlaneInit"`
 	// CertificatesDir is the directory of the certificates, an absolute path of Linux, the same on every node of the cluster: a
 	// worker has ca.crt there, below C: on Windows. Default /etc/kubernetes/pki.
+	//
+	// +kubebuilder:validation:Pattern=`^/.+$`
 	CertificatesDir string `json:"certificatesDir,omitempty"`
 	// KeyAlgorithm is the type of new keys: RSA-2048, RSA-3072, RSA-4096, ECDSA-P256 or ECDSA-P384.
+	//
+	// +kubebuilder:validation:Enum=RSA-2048;RSA-3072;RSA-4096;ECDSA-P256;ECDSA-P384
 	KeyAlgorithm string `json:"keyAlgorithm,omitempty" roles:"controlPlaneInit"`
 	// CertificateValidity is the lifetime of new certificates, as a Go duration such as 8760h.
-	CertificateValidity string `json:"certificateValidity,omitempty" roles:"controlPlaneInit"`
+	CertificateValidity Duration `json:"certificateValidity,omitempty" roles:"controlPlaneInit"`
 	// CACertificateValidity is the lifetime of new certificate authorities, as a Go duration such as 87600h.
-	CACertificateValidity string `json:"caCertificateValidity,omitempty" roles:"controlPlaneInit"`
+	CACertificateValidity Duration `json:"caCertificateValidity,omitempty" roles:"controlPlaneInit"`
 }
 
 // KubernetesNodeRegistration is what the machine reports of itself to the cluster. A value that only the machine has is taken
 // from it by the field that ends in From; a field and its From exclude each other.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.nameFrom) && ((has(self.name) && size(self.name) > 0)))",message="nameFrom excludes name",fieldPath=".nameFrom"
+// +kubebuilder:validation:XValidation:rule="!(has(self.ipFrom) && ((has(self.ip) && size(self.ip) > 0)))",message="ipFrom excludes ip",fieldPath=".ipFrom"
+// +kubebuilder:validation:XValidation:rule="!(has(self.advertiseAddressFrom) && ((has(self.advertiseAddress) && size(self.advertiseAddress) > 0)))",message="advertiseAddressFrom excludes advertiseAddress",fieldPath=".advertiseAddressFrom"
+// +kubebuilder:validation:XValidation:rule="!(has(self.providerIDFrom) && ((has(self.providerID) && size(self.providerID) > 0)))",message="providerIDFrom excludes providerID",fieldPath=".providerIDFrom"
 type KubernetesNodeRegistration struct {
 	// Name is the name of the node, a DNS subdomain. Default the host name, in lower case.
 	Name string `json:"name,omitempty"`
@@ -117,10 +137,15 @@ type KubernetesNodeRegistration struct {
 	// AdvertiseAddressFrom takes the address from the machine.
 	AdvertiseAddressFrom *MachineValue `json:"advertiseAddressFrom,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
 	// AdvertisePort is the port of the API server of a control plane, from 1 to 65535. Default 6443.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
 	AdvertisePort *int `json:"advertisePort,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
 	// Swap is off to turn swap off, now and at every boot, or keep. With off the lines of /etc/fstab become comments, and no unit of
 	// systemd, swap file or zram turns it on; removing the field does not undo this. In an object of a cluster write "off" with its
 	// quotes. By default swap is kept, with a warning where the cluster decides whether the kubelet starts with it.
+	//
+	// +kubebuilder:validation:Enum=off;keep
 	Swap string `json:"swap,omitempty"`
 	// ProviderID identifies the machine at its infrastructure provider, such as aws:///eu-west-1a/i-0123456789.
 	ProviderID string `json:"providerID,omitempty"`
@@ -138,8 +163,12 @@ type KubernetesNodeRegistration struct {
 	// the one runtime that is installed.
 	CRISocket string `json:"criSocket,omitempty"`
 	// ImagePullPolicy is Always, IfNotPresent or Never, for the images of a control plane. Default IfNotPresent.
+	//
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	ImagePullPolicy string `json:"imagePullPolicy,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
 	// CloudProvider is external if a cloud controller manager initializes the node.
+	//
+	// +kubebuilder:validation:Enum=external
 	CloudProvider string `json:"cloudProvider,omitempty"`
 	// Register makes the kubelet create its Node. Default true.
 	Register *bool `json:"register,omitempty"`
@@ -147,21 +176,35 @@ type KubernetesNodeRegistration struct {
 
 // MachineValue is a value of this machine: exactly one of hostname, interface and file. An address comes from an interface or
 // a file, anything else from the host name or a file. A source that is not there yet ends the run as a Precondition.
+//
+// +kubebuilder:validation:XValidation:rule="[(has(self.hostname) && size(self.hostname) > 0), (has(self.interface) && size(self.interface) > 0), (has(self.file) && size(self.file) > 0)].exists_one(x, x)",message="must have exactly one of hostname, interface and file"
+// +kubebuilder:validation:XValidation:rule="!(has(self.family) && size(self.family) > 0) || (has(self.interface) && size(self.interface) > 0)",message="family is for interface only",fieldPath=".family"
+// +kubebuilder:validation:XValidation:rule="!(has(self.key) && size(self.key) > 0) || (has(self.file) && size(self.file) > 0)",message="key is for file only",fieldPath=".key"
+// +kubebuilder:validation:XValidation:rule="!(has(self.jsonKeys) && size(self.jsonKeys) > 0) || (has(self.file) && size(self.file) > 0)",message="jsonKeys is for file only",fieldPath=".jsonKeys"
+// +kubebuilder:validation:XValidation:rule="!((has(self.jsonKeys) && size(self.jsonKeys) > 0) && ((has(self.key) && size(self.key) > 0)))",message="jsonKeys excludes key",fieldPath=".jsonKeys"
+// +kubebuilder:validation:XValidation:rule="!((has(self.prefix) && size(self.prefix) > 0) && ((has(self.interface) && size(self.interface) > 0)))",message="prefix excludes interface",fieldPath=".prefix"
 type MachineValue struct {
 	// Hostname is short or fqdn: the host name up to its first dot, or with its domain, which is that of the host name or of
 	// its line in /etc/hosts.
+	//
+	// +kubebuilder:validation:Enum=short;fqdn
 	Hostname string `json:"hostname,omitempty"`
 	// Interface is the name of a network interface, whose first global address of the family is taken.
 	Interface string `json:"interface,omitempty"`
 	// Family is ipv4 or ipv6, for interface. For ipFrom it is also ipv4,ipv6 or ipv6,ipv4: both, in this order. Default ipv4.
+	//
+	// +kubebuilder:validation:Enum=ipv4;ipv6;"ipv4,ipv6";"ipv6,ipv4"
 	Family string `json:"family,omitempty"`
 	// File is the absolute path of a text file of at most 1 MiB.
-	File string `json:"file,omitempty"`
+	File AbsolutePath `json:"file,omitempty"`
 	// Key selects the value of one line KEY=VALUE of the file, without quotes around it. By default the value is the whole
 	// file without white space around it.
 	Key string `json:"key,omitempty"`
 	// JSONKeys selects values of the file, which is an object in JSON: the names of its keys, of letters, digits, - and _,
 	// joined with dots, such as v1.instance_id. Each value is a text or a number. Several are joined with slashes. Excludes key.
+	//
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$`
+	// +kubebuilder:validation:MinItems=1
 	JSONKeys []string `json:"jsonKeys,omitempty"`
 	// Prefix is put before the value, such as aws:/// before an instance.
 	Prefix string `json:"prefix,omitempty"`
@@ -174,185 +217,44 @@ type Taint struct {
 	// Value is a label value.
 	Value string `json:"value,omitempty"`
 	// Effect is NoSchedule, PreferNoSchedule or NoExecute.
+	//
+	// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
 	Effect string `json:"effect"`
 }
 
-// Argument is a command line argument --NAME=VALUE. A name may repeat where the program and the provider allow it.
-type Argument struct {
-	// Name has no leading dashes.
-	Name string `json:"name"`
-	// Value may be empty.
-	Value string `json:"value"`
-}
-
-// Kubelet configures the kubelet. Source: kubelet.config.k8s.io/v1beta1 KubeletConfiguration.
-type Kubelet struct {
-	// CgroupDriver is systemd or cgroupfs, that of the container runtime. Default systemd.
-	CgroupDriver string `json:"cgroupDriver,omitempty"`
-	// MaxPods bounds the pods of the node. Default 110.
-	MaxPods *int `json:"maxPods,omitempty"`
-	// SystemReserved maps a resource to the quantity that is kept for the system, such as memory: 500Mi.
-	SystemReserved map[string]string `json:"systemReserved,omitempty"`
-	// KubeReserved maps a resource to the quantity that is kept for the components of Kubernetes.
-	KubeReserved map[string]string `json:"kubeReserved,omitempty"`
-	// EvictionHard maps a signal to the threshold at which pods are evicted at once, such as memory.available: 5%.
-	EvictionHard map[string]string `json:"evictionHard,omitempty"`
-	// ProtectKernelDefaults makes the kubelet end with an error if sysctls differ from what it requires.
-	ProtectKernelDefaults *bool `json:"protectKernelDefaults,omitempty"`
-	// ServerTLSBootstrap makes the kubelet request its serving certificate from the cluster.
-	ServerTLSBootstrap *bool `json:"serverTLSBootstrap,omitempty"`
-	// Config has further fields of KubeletConfiguration by their own names. A field that this struct has as well is an error, as is one
-	// that the kubelet does not know, or with a value with which it does not start.
-	Config json.RawMessage `json:"config,omitempty"`
-}
-
-// KubeProxy configures kube-proxy. Source: kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration.
-type KubeProxy struct {
-	// Skip leaves kube-proxy out, for a network that replaces it. It excludes the other fields.
-	Skip bool `json:"skip,omitempty"`
-	// Mode is iptables, ipvs or nftables. By default kube-proxy decides.
-	Mode string `json:"mode,omitempty"`
-	// Config has further fields of KubeProxyConfiguration by their own names. A field that this struct has as well is an
-	// error, as is one that kube-proxy does not know, or with a value of another type.
-	Config json.RawMessage `json:"config,omitempty"`
-}
-
-// Discovery is either a token with the hashes of the cluster's certificate authority, or a kubeconfig.
-type Discovery struct {
-	// Token is a bootstrap token: 6 and 16 lower-case letters and digits, separated by a dot.
-	Token *Secret `json:"token,omitempty"`
-	// CACertHashes are sha256:HEX of the public keys of certificate authorities that the cluster may have, as printed by
-	// kubeadm. Required with a token to join.
-	CACertHashes []string `json:"caCertHashes,omitempty" roles:"controlPlaneJoin,worker"`
-	// Endpoint is the HOST:PORT of the API server to ask first. Default cluster.endpoint.
-	Endpoint string `json:"endpoint,omitempty" roles:"controlPlaneJoin,worker"`
-	// Kubeconfig is a kubeconfig file with the cluster's address, certificate authority and credentials to join. It excludes
-	// the other fields.
-	Kubeconfig *Secret `json:"kubeconfig,omitempty" roles:"controlPlaneJoin,worker"`
-}
-
-// ClusterCertificates are the certificate authorities of a cluster and its key for service accounts.
-type ClusterCertificates struct {
-	// CA signs the certificates of the API server and of its clients.
-	CA *KeyPair `json:"ca,omitempty"`
-	// FrontProxyCA signs the certificate of the front proxy.
-	FrontProxyCA *KeyPair `json:"frontProxyCA,omitempty"`
-	// EtcdCA signs the certificates of etcd.
-	EtcdCA *KeyPair `json:"etcdCA,omitempty"`
-	// ServiceAccount signs the tokens of service accounts. Its certificate is a public key.
-	ServiceAccount *KeyPair `json:"serviceAccount,omitempty"`
-}
-
-// KeyPair is a certificate and its private key.
-type KeyPair struct {
-	// Certificate is in PEM format.
-	Certificate string `json:"certificate"`
-	// Key is in PEM format.
-	Key Secret `json:"key"`
-}
-
-// Etcd is the database of the cluster: local or external. By default local.
-type Etcd struct {
-	// Local is an etcd on each control plane.
-	Local *LocalEtcd `json:"local,omitempty" roles:"controlPlaneInit"`
-	// External is an etcd that exists. A further control plane needs its certificates too.
-	External *ExternalEtcd `json:"external,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
-}
-
-// LocalEtcd is an etcd on each control plane.
-type LocalEtcd struct {
-	// DataDir is the directory of the data, an absolute path. Default /var/lib/etcd.
-	DataDir string `json:"dataDir,omitempty"`
-	// Args are command line arguments, in order.
-	Args []Argument `json:"args,omitempty"`
-	// Env are environment variables.
-	Env []EnvironmentVariable `json:"env,omitempty"`
-	// ServerCertificateSANs are further names and addresses in the certificate with which etcd serves clients.
-	ServerCertificateSANs []string `json:"serverCertificateSANs,omitempty"`
-	// PeerCertificateSANs are further names and addresses in the certificate with which etcd serves its other members.
-	PeerCertificateSANs []string `json:"peerCertificateSANs,omitempty"`
-	// Image replaces the image.
-	Image *ComponentImage `json:"image,omitempty"`
-}
-
-// ExternalEtcd is an etcd that exists.
-type ExternalEtcd struct {
-	// Endpoints are the URLs of its members.
-	Endpoints []string `json:"endpoints"`
-	// CA is the certificate authority of its servers, in PEM format.
-	CA string `json:"ca,omitempty"`
-	// Cert is the client certificate of the API server, in PEM format.
-	Cert string `json:"cert,omitempty"`
-	// Key is the key of cert, in PEM format.
-	Key *Secret `json:"key,omitempty"`
-}
-
-// ComponentImage is the image of a component. An absent field keeps the provider's default.
-type ComponentImage struct {
-	// Repository is HOST/PATH, without the name of the image.
-	Repository string `json:"repository,omitempty"`
-	// Tag is the tag of the image.
-	Tag string `json:"tag,omitempty"`
-}
-
-// ControlPlaneComponent configures a component of the control plane.
-type ControlPlaneComponent struct {
-	// Args are command line arguments, in order.
-	Args []Argument `json:"args,omitempty" roles:"controlPlaneInit"`
-	// Env are environment variables.
-	Env []EnvironmentVariable `json:"env,omitempty" roles:"controlPlaneInit"`
-	// Volumes are files and directories of the machine that the component sees.
-	Volumes []HostVolume `json:"volumes,omitempty" roles:"controlPlaneInit"`
-	// Image is a full reference that replaces the image.
-	Image string `json:"image,omitempty" roles:"controlPlaneInit,controlPlaneJoin"`
-}
-
-// EnvironmentVariable is a variable of a component. It is not secret: anyone who can read pods can read it.
-type EnvironmentVariable struct {
-	// Name is the name of the variable.
-	Name string `json:"name"`
-	// Value may be empty.
-	Value string `json:"value"`
-}
-
-// HostVolume is a file or directory of the machine that a component sees.
-type HostVolume struct {
-	// Name is a DNS label, unique in the component.
-	Name string `json:"name"`
-	// HostPath is the absolute path on the machine.
-	HostPath string `json:"hostPath"`
-	// MountPath is the absolute path in the container. Default hostPath.
-	MountPath string `json:"mountPath,omitempty"`
-	// ReadOnly keeps the component from writing. Default true.
-	ReadOnly *bool `json:"readOnly,omitempty"`
-	// PathType is what hostPath must be: File, FileOrCreate, Directory, DirectoryOrCreate, Socket or empty for no check.
-	PathType string `json:"pathType,omitempty"`
-}
-
 // NodeFile is a file that is written to the machine. It has exactly one of content and secretContent.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.content), has(self.secretContent)].exists_one(x, x)",message="must have exactly one of content and secretContent"
+// +kubebuilder:validation:XValidation:rule="!has(self.secretContent) || !(has(self.mode) && size(self.mode) > 0) || self.mode.endsWith('0') || self.mode.endsWith('4')",message="mode lets others change or run a secret",fieldPath=".mode"
 type NodeFile struct {
 	// Path is an absolute path other than those that the provider, kubeadm and the kubelet write.
-	Path string `json:"path"`
+	Path AbsolutePath `json:"path"`
 	// Content is the content.
 	Content *string `json:"content,omitempty"`
 	// SecretContent is the content if it is confidential. Its default mode is 0600. A mode with which every user of the machine can
 	// read it is a warning; one with which they can change it is refused.
 	SecretContent *Secret `json:"secretContent,omitempty"`
 	// Encoding is base64 if the content is; by default it is text.
+	//
+	// +kubebuilder:validation:Enum=base64
 	Encoding string `json:"encoding,omitempty"`
 	// Owner is USER:GROUP, each a name of this machine or a number. Default root:root.
-	Owner string `json:"owner,omitempty"`
+	Owner FileOwner `json:"owner,omitempty"`
 	// Mode is the file mode, as an octal string. Default 0644.
+	//
+	// +kubebuilder:validation:Pattern=`^0*[1-7][0-7]{0,2}$`
 	Mode string `json:"mode,omitempty"`
 	// When is beforeKubernetes, so that components find the file when they start, or afterKubernetes. Default
 	// beforeKubernetes.
+	//
+	// +kubebuilder:validation:Enum=beforeKubernetes;afterKubernetes
 	When string `json:"when,omitempty"`
 }
 
 // StaticPod is a pod that the kubelet of this machine runs. Source: Kubernetes documentation, "Create static Pods".
 type StaticPod struct {
 	// Name is the name of the manifest, a DNS label other than that of a component.
-	Name string `json:"name"`
+	Name DNSLabel `json:"name"`
 	// Manifest is the Pod in YAML or JSON.
 	Manifest string `json:"manifest"`
 }
@@ -362,8 +264,12 @@ type StaticPod struct {
 type ComponentPatch struct {
 	// Target is kube-apiserver, kube-controller-manager, kube-scheduler, etcd, kubeletconfiguration, corednsdeployment or
 	// kubeproxydaemonset.
+	//
+	// +kubebuilder:validation:Enum=kube-apiserver;kube-controller-manager;kube-scheduler;etcd;kubeletconfiguration;corednsdeployment;kubeproxydaemonset
 	Target string `json:"target"`
 	// Type is strategic, merge or json (RFC 6902). Default strategic.
+	//
+	// +kubebuilder:validation:Enum=strategic;merge;json
 	Type string `json:"type,omitempty"`
 	// Patch is the patch, in YAML or JSON.
 	Patch string `json:"patch"`
@@ -372,15 +278,15 @@ type ComponentPatch struct {
 // NodeTimeouts bound the steps of a provider, as Go durations such as 4m. An absent one is the provider's default.
 type NodeTimeouts struct {
 	// ControlPlane bounds the wait for the components of the control plane.
-	ControlPlane string `json:"controlPlane,omitempty"`
+	ControlPlane Duration `json:"controlPlane,omitempty"`
 	// Kubelet bounds the wait for the kubelet.
-	Kubelet string `json:"kubelet,omitempty"`
+	Kubelet Duration `json:"kubelet,omitempty"`
 	// KubernetesAPI bounds a request to the API server, with its repetitions. Default 4m, or a third of metadata.timeout if that is less.
-	KubernetesAPI string `json:"kubernetesAPI,omitempty"`
+	KubernetesAPI Duration `json:"kubernetesAPI,omitempty"`
 	// EtcdAPI bounds a request to etcd.
-	EtcdAPI string `json:"etcdAPI,omitempty"`
+	EtcdAPI Duration `json:"etcdAPI,omitempty"`
 	// TLSBootstrap bounds the wait for the kubelet's client certificate.
-	TLSBootstrap string `json:"tlsBootstrap,omitempty"`
+	TLSBootstrap Duration `json:"tlsBootstrap,omitempty"`
 	// Discovery bounds the validation of the cluster's address and certificate authority.
-	Discovery string `json:"discovery,omitempty"`
+	Discovery Duration `json:"discovery,omitempty"`
 }

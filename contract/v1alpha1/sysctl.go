@@ -25,8 +25,12 @@ type SysctlSpec struct {
 	Parameters map[string]IntOrString `json:"parameters,omitempty"`
 	// Profiles are named sets of parameters and modules: kubernetes for nodes of a cluster with IPv4, kubernetes-ipv6 for one with IPv6,
 	// both for one with both, and kubelet-protect-defaults.
+	//
+	// +kubebuilder:validation:items:Enum=kubernetes;kubernetes-ipv6;kubelet-protect-defaults
 	Profiles []string `json:"profiles,omitempty"`
 	// Modules are kernel modules to load now and at boot. A module built into the kernel counts as loaded.
+	//
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_][A-Za-z0-9_-]{0,54}$`
 	Modules []string `json:"modules,omitempty"`
 	// IgnoreMissing lists keys whose absence from the kernel is not an error.
 	IgnoreMissing []string `json:"ignoreMissing,omitempty"`

@@ -15,10 +15,16 @@ type TimesyncSpec struct {
 	// Provider names the plugin: systemd, ntpd, chronyd or w32time. By default the host chooses.
 	Provider string `json:"provider,omitempty"`
 	// Profile adds the sources that the operator of a platform recommends: aws, gcp, azure or vmware.
+	//
+	// +kubebuilder:validation:Enum=aws;gcp;azure;vmware
 	Profile string `json:"profile,omitempty"`
 	// Servers are single NTP servers.
+	//
+	// +kubebuilder:validation:MaxItems=1000
 	Servers []TimeServer `json:"servers,omitempty"`
 	// Pools are names that resolve to several servers.
+	//
+	// +kubebuilder:validation:MaxItems=1000
 	Pools []TimePool `json:"pools,omitempty"`
 	// Fallback are the addresses of servers that are used only if nothing else names a server, such as DHCP.
 	Fallback []string `json:"fallback,omitempty"`
@@ -44,6 +50,9 @@ type TimesyncSpec struct {
 }
 
 // TimeSource has the settings of a server and of the servers of a pool.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.key) && ((has(self.nts) && self.nts)))",message="key excludes nts",fieldPath=".key"
+// +kubebuilder:validation:XValidation:rule="!(has(self.minPoll) && has(self.maxPoll)) || self.minPoll <= self.maxPoll",message="maxPoll must be at least minPoll",fieldPath=".maxPoll"
 type TimeSource struct {
 	// Address is an IP address or a DNS name, without port.
 	Address string `json:"address"`
@@ -52,8 +61,14 @@ type TimeSource struct {
 	// Prefer uses this source before the others as long as it is correct.
 	Prefer bool `json:"prefer,omitempty"`
 	// MinPoll is the shortest interval between two requests, as an exponent of 2 in seconds: 6 is 64 s.
+	//
+	// +kubebuilder:validation:Minimum=-6
+	// +kubebuilder:validation:Maximum=24
 	MinPoll *int `json:"minPoll,omitempty"`
 	// MaxPoll is the longest interval between two requests, as an exponent of 2 in seconds, at least minPoll.
+	//
+	// +kubebuilder:validation:Minimum=-6
+	// +kubebuilder:validation:Maximum=24
 	MaxPoll *int `json:"maxPoll,omitempty"`
 	// NTS authenticates the server with Network Time Security, against the certificate authorities of the system.
 	NTS bool `json:"nts,omitempty"`
@@ -70,14 +85,22 @@ type TimeServer struct {
 type TimePool struct {
 	TimeSource
 	// MaxSources is the number of servers that are used at once, from 1 to 16.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
 	MaxSources *int `json:"maxSources,omitempty"`
 }
 
 // TimeKey is a symmetric key that the machine shares with a server.
 type TimeKey struct {
 	// ID identifies the key to the server, from 1 to 65535. Sources with the same id have the same key.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
 	ID int `json:"id"`
 	// Type is the algorithm: MD5, SHA1, SHA256, SHA384, SHA512, AES128 or AES256.
+	//
+	// +kubebuilder:validation:Enum=MD5;SHA1;SHA256;SHA384;SHA512;AES128;AES256
 	Type string `json:"type"`
 	// Value is the key: HEX: and hexadecimal digits, or printable ASCII characters without blanks. It has 1 to 1000 bytes; of
 	// type AES128 exactly 16, of type AES256 exactly 32. One of less than 8 bytes is a warning.
@@ -88,30 +111,41 @@ type TimeKey struct {
 // to a socket (sock).
 type RefClock struct {
 	// Driver is phc, pps or sock.
+	//
+	// +kubebuilder:validation:Enum=phc;pps;sock
 	Driver string `json:"driver"`
 	// Device is the absolute path of the device or socket, such as /dev/ptp0.
+	//
+	// +kubebuilder:validation:Pattern=`^/[A-Za-z0-9._/:+-]+$`
 	Device string `json:"device"`
 	// Prefer uses this clock before the others as long as it is correct.
 	Prefer bool `json:"prefer,omitempty"`
 	// Poll is the interval between two updates, as an exponent of 2 in seconds.
+	//
+	// +kubebuilder:validation:Minimum=-6
+	// +kubebuilder:validation:Maximum=24
 	Poll *int `json:"poll,omitempty"`
 	// Offset corrects a constant error of the clock, as a Go duration such as -500us.
+	//
+	// +kubebuilder:validation:Pattern=`^[-+]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)$`
 	Offset string `json:"offset,omitempty"`
 }
 
 // MakeStep steps the clock when its offset is larger than the threshold.
 type MakeStep struct {
 	// Threshold is an offset, as a Go duration such as 1s.
-	Threshold string `json:"threshold"`
+	Threshold Duration `json:"threshold"`
 	// Limit is the number of updates after the start of the daemon in which the clock may be stepped; -1 means no limit, and 0 that it
 	// is never stepped.
+	//
+	// +kubebuilder:validation:Minimum=-1
 	Limit *int `json:"limit"`
 }
 
 // WaitForSync is the condition for success.
 type WaitForSync struct {
 	// Timeout bounds the wait, as metadata.timeout does, as a Go duration such as 3m. Default 3m.
-	Timeout string `json:"timeout,omitempty"`
+	Timeout Duration `json:"timeout,omitempty"`
 	// MaxOffset is the largest difference between the clock and the servers, as a Go duration such as 100ms. Default 1s.
-	MaxOffset string `json:"maxOffset,omitempty"`
+	MaxOffset Duration `json:"maxOffset,omitempty"`
 }

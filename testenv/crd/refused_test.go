@@ -1,14 +1,18 @@
 package crd_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -17,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/contract/v1alpha1/schema"
 )
 
 // TestCustomResources starts the API server once.
@@ -79,9 +84,10 @@ func nested(at string, value any) (spec any, field string) {
 	return value, strings.ReplaceAll(at, "[k]", ".k")
 }
 
-// testBounds: each enum, pattern and limit of a schema refuses a value beyond it, and names the field.
+// testBounds: each enum, pattern and limit of a definition refuses a value beyond it, and names the field. The JSON schema of the document
+// refuses it at the same field by the same rule.
 func testBounds(t *testing.T, c client.Client) {
-	counts := map[string]int{}
+	counts, marks := map[string]int{}, map[string]int{}
 	for _, kind := range contract.MachineKinds() {
 		visit("spec", schemaOf(definitions(t)[kind]).Properties["spec"], func(at string, s apiextensionsv1.JSONSchemaProps, _ bool) {
 			for name, value := range beyond(s) {
@@ -89,13 +95,45 @@ func testBounds(t *testing.T, c client.Client) {
 				spec, field := nested(at, value)
 				got := refusal(t, c, object(kind, "bound", spec))
 				assert.Contains(t, got, field, "%s %s", kind, name)
+				if documented(at, name, s) {
+					marks[kind+" "+name]++
+					assert.Contains(t, marked(t, kind, spec), "/"+strings.ReplaceAll(strings.NewReplacer("[", ".", "]", "").Replace(at), ".", "/")+" "+name)
+				}
 			}
 		})
 	}
-	t.Logf("bounds: %v", counts)
+	t.Logf("bounds: %v, and of documents: %v", counts, marks)
+	assert.Greater(t, len(marks), 10)
 	for _, name := range []string{"enum", "pattern", "minimum", "maximum", "maxItems", "minItems", "minLength", "maxLength", "maxProperties"} {
 		assert.Positive(t, counts[name], name)
 	}
+}
+
+// documented says whether a rule of a definition is one of the document too. Not those of references to Secrets, of integers that may be
+// strings, and of the cost of rules.
+func documented(at, rule string, s apiextensionsv1.JSONSchemaProps) bool {
+	return !strings.Contains(at, "secretKeyRef") && !s.XIntOrString && rule != "maxItems" && rule != "maxProperties"
+}
+
+// marked returns what the JSON schema of a kind finds wrong in a document, as the JSON pointers of fields and the names of rules.
+func marked(t *testing.T, kind string, spec any) (all []string) {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.For(contract.APIVersion, kind)))
+	require.NoError(t, err)
+	compiler := jsonschema.NewCompiler()
+	require.NoError(t, compiler.AddResource("schema.json", value))
+	compiled, err := compiler.Compile("schema.json")
+	require.NoError(t, err)
+	text, err := json.Marshal(object(kind, "bound", spec).Object)
+	require.NoError(t, err)
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	require.NoError(t, err)
+	found, _ := errors.AsType[*jsonschema.ValidationError](compiled.Validate(document))
+	require.NotNil(t, found)
+	for _, unit := range found.BasicOutput().Errors {
+		all = append(all, unit.InstanceLocation+" "+path.Base(unit.KeywordLocation))
+	}
+	return all
 }
 
 // beyond returns a value beyond each limit of a schema.

@@ -25,7 +25,7 @@ func TestDownloads(t *testing.T) {
 	assert.Contains(t, modules, "google.golang.org/grpc", "the modules are those that were downloaded")
 	assert.Subset(t, []string{"k8s.io/cri-api"}, kubernetes(modules))
 	// The same way finds them where they are.
-	assert.Contains(t, kubernetes(downloads(t, ours+"host/controller/api/v1alpha1")), "k8s.io/apimachinery")
+	assert.Contains(t, kubernetes(downloads(t, ours+"host/controller/api/bootstrap/v1alpha1")), "k8s.io/apimachinery")
 }
 
 // downloads returns the modules whose content a module with these imports needs.

@@ -33,18 +33,11 @@ func ResourcePage(root string) ([]byte, error) {
 ` + "A resource `KIND` has a template `KINDTemplate`, whose `spec.template` has `metadata` (labels and annotations) and the `spec` of a `KIND`.\n")
 	var own, mirrored []apiextensionsv1.CustomResourceDefinition
 	for _, file := range files {
-		var d apiextensionsv1.CustomResourceDefinition
-		text, err := os.ReadFile(file)
+		read, err := readDefinition(file)
 		if err != nil {
 			return nil, err
 		}
-		data, err := document.JSON(file, text)
-		if err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal(data, &d); err != nil {
-			return nil, err
-		}
+		d := *read
 		switch {
 		case strings.HasSuffix(d.Spec.Names.Kind, "Template"):
 		case d.Spec.Group == v1alpha1.Group:
@@ -79,6 +72,19 @@ They have the fields of [documents](documents.md), with these differences:
 		ruleRows(&b, d.Spec.Names.Kind, "spec", d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"])
 	}
 	return b.Bytes(), nil
+}
+
+func readDefinition(file string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	data, err := document.JSON(file, text)
+	if err != nil {
+		return nil, err
+	}
+	var d apiextensionsv1.CustomResourceDefinition
+	return &d, json.Unmarshal(data, &d)
 }
 
 func group(all []apiextensionsv1.CustomResourceDefinition) string {

@@ -23,11 +23,16 @@ type jsonSchema struct {
 	Type        any         `json:"type,omitempty"` // one name or several
 	Const       string      `json:"const,omitempty"`
 	Enum        []string    `json:"enum,omitempty"`
+	Pattern     string      `json:"pattern,omitempty"`
+	Minimum     *int64      `json:"minimum,omitempty"`
+	Maximum     *int64      `json:"maximum,omitempty"`
+	MinItems    *int64      `json:"minItems,omitempty"`
 	WriteOnly   bool        `json:"writeOnly,omitempty"` // of a secret
 	Properties  *properties `json:"properties,omitempty"`
 	Additional  any         `json:"additionalProperties,omitempty"` // a schema, or false
 	Required    []string    `json:"required,omitempty"`
 	Items       *jsonSchema `json:"items,omitempty"`
+	resourceOnly
 }
 
 // properties keep the order of the source, which explain and editors show.
@@ -62,6 +67,9 @@ func (s *Source) Schemas() (map[string][]byte, error) {
 	written, _ := s.Kinds(kindsPackage)
 	for _, kind := range written {
 		root := s.object(kindsPackage+"."+kind, nil)
+		if s.err != nil {
+			return nil, s.err
+		}
 		root.Schema = "https://json-schema.org/draft/2020-12/schema"
 		root.Title, root.Description = kind, paragraph(s.docs[kindsPackage+"."+kind])
 		root.Properties.schemas["apiVersion"].Const = v1alpha1.APIVersion
@@ -102,12 +110,14 @@ func anyDocument(kinds []string) any {
 // object is the schema of a struct. inside are the structs around it: one that contains itself is not repeated.
 func (s *Source) object(name string, inside []string) *jsonSchema {
 	out := &jsonSchema{Type: "object", Additional: false, Properties: &properties{schemas: map[string]*jsonSchema{}}}
+	out.comment = s.docs[name]
 	s.addFields(out, name, append(slices.Clip(inside), name))
 	return out
 }
 
 func (s *Source) addFields(to *jsonSchema, name string, inside []string) {
-	pkg, _, _ := strings.Cut(name, ".")
+	pkg, short, _ := strings.Cut(name, ".")
+	s.mark(to, s.markers[name])
 	for _, f := range s.structs[name].Fields.List {
 		tag, omitted, inline := jsonTag(f)
 		if inline {
@@ -118,9 +128,14 @@ func (s *Source) addFields(to *jsonSchema, name string, inside []string) {
 			continue
 		}
 		field := s.of(pkg, f.Type, inside)
-		field.Description = paragraph(text(f.Doc, f.Comment))
+		field.comment, field.filled = text(f.Doc, f.Comment), filled()[short+"."+tag]
+		field.Description = paragraph(field.comment)
 		if len(f.Names) > 0 {
-			field.Description = paragraph(unnamed(f.Names[0].Name, text(f.Doc, f.Comment)))
+			field.Description = paragraph(unnamed(f.Names[0].Name, field.comment))
+		}
+		s.mark(field, markers(f.Doc, f.Comment))
+		if omitted {
+			field.allowEmpty()
 		}
 		to.Properties.names = append(to.Properties.names, tag)
 		to.Properties.schemas[tag] = field
@@ -141,19 +156,23 @@ func (s *Source) of(pkg string, t ast.Expr, inside []string) *jsonSchema {
 		return &jsonSchema{Type: "object", Additional: s.of(pkg, t.Value, inside)}
 	case *ast.Ident:
 		if word := plain(t.Name, false); word != "" && word != "anything" {
-			return &jsonSchema{Type: word}
+			return &jsonSchema{Type: word, resourceOnly: resourceOnly{unsigned: t.Name == "uint64"}}
 		}
 	}
 	name := qualified(pkg, t)
 	switch {
+	case s.aliases[name] != nil:
+		out := s.of(pkg, s.aliases[name], inside)
+		s.mark(out, s.markers[name])
+		return out
 	case strings.HasSuffix(name, ".Secret"):
 		value := &jsonSchema{Type: "string", WriteOnly: true}
 		return &jsonSchema{
 			Type: "object", Properties: &properties{names: []string{"value"}, schemas: map[string]*jsonSchema{"value": value}},
-			Additional: false, Required: []string{"value"},
+			Additional: false, Required: []string{"value"}, resourceOnly: resourceOnly{secret: true, comment: secretComment},
 		}
 	case strings.HasSuffix(name, ".IntOrString"):
-		return &jsonSchema{Type: []string{"integer", "string"}}
+		return &jsonSchema{Type: []string{"integer", "string"}, resourceOnly: resourceOnly{comment: s.docs[name]}}
 	case slices.Contains(inside, name):
 		return &jsonSchema{Type: "object"}
 	case s.structs[name] != nil:

@@ -2,7 +2,9 @@ package reference
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -135,4 +137,51 @@ func TestSchemaOfASecret(t *testing.T) {
 	assert.NoError(t, c.Validate(value(map[string]any{"value": "x"})))
 	assert.Error(t, c.Validate(value("x")))
 	assert.Error(t, c.Validate(value(map[string]any{"valeu": "x"})))
+}
+
+// TestSchemasRefuseNoMoreThanValidate: of all documents of this repository, those that a schema refuses are refused by the real command
+// too, so that an editor never marks what is right.
+func TestSchemasRefuseNoMoreThanValidate(t *testing.T) {
+	t.Parallel()
+	schemas, bin := compiled(t), built(t)
+	checked, refused := 0, 0
+	require.NoError(t, filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules") {
+			return fs.SkipDir
+		}
+		if err != nil || entry.IsDir() || filepath.Ext(file) != ".yaml" {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		stream, _ := document.Decode(file, bytes.NewReader(bytes.ReplaceAll(text, []byte("${canary}"), []byte("canary"))))
+		if stream == nil { // another file
+			return nil
+		}
+		for _, d := range stream.Documents {
+			if schemas[d.Kind] == nil || d.APIVersion != v1alpha1.APIVersion {
+				continue
+			}
+			checked++
+			why := schemas[d.Kind].Validate(decoded(t, d))
+			if why == nil {
+				continue
+			}
+			refused++
+			var whole any
+			data, err := d.JSON()
+			require.NoError(t, err)
+			require.Empty(t, document.Unmarshal(data, &whole))
+			private := filepath.Join(t.TempDir(), "node.yaml")
+			var one bytes.Buffer
+			require.NoError(t, document.Encode(&one, whole))
+			require.NoError(t, os.WriteFile(private, one.Bytes(), 0o600))
+			out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "machineadm"), "validate", "--plugin-dir", bin, "--path", private).CombinedOutput()
+			assert.Error(t, err, "%s: %v\n%s", file, why, out)
+		}
+		return nil
+	}))
+	assert.Greater(t, checked, 300)
+	assert.Greater(t, refused, 10)
+	t.Logf("%d documents, of which the schemas refuse %d", checked, refused)
 }

@@ -24,6 +24,12 @@ type Source struct {
 	docs    map[string]string
 	// values are the types that are no struct, or read themselves: what they are underneath.
 	values map[string]ast.Expr
+	// aliases are the names of other types, with rules of their own.
+	aliases map[string]ast.Expr
+	// markers are the rules of structs and aliases.
+	markers map[string][]string
+	// err has the markers that are not understood.
+	err error
 	// enums are the constants of a type, in the order of the source.
 	enums map[string][]constant
 	kinds []string
@@ -38,6 +44,7 @@ type constant struct{ value, doc string }
 func Read(dirs ...string) (*Source, error) {
 	s := &Source{
 		structs: map[string]*ast.StructType{}, docs: map[string]string{}, values: map[string]ast.Expr{},
+		aliases: map[string]ast.Expr{}, markers: map[string][]string{},
 		enums: map[string][]constant{}, about: map[string]string{},
 	}
 	for i, dir := range dirs {
@@ -82,9 +89,11 @@ func (s *Source) read(tree *ast.File, kinds bool) {
 			switch spec := spec.(type) {
 			case *ast.TypeSpec:
 				name := pkg + "." + spec.Name.Name
-				s.docs[name] = text(spec.Doc, group.Doc)
+				s.docs[name], s.markers[name] = text(spec.Doc, group.Doc), markers(spec.Doc, group.Doc)
 				if structure, ok := spec.Type.(*ast.StructType); ok {
 					s.structs[name] = structure
+				} else if spec.Assign.IsValid() {
+					s.aliases[name] = spec.Type
 				} else {
 					s.values[name] = spec.Type
 				}
@@ -142,9 +151,16 @@ func (s *Source) readingThemselves(trees []*ast.File) {
 	}
 }
 
+// text returns the first comment, without its markers.
 func text(groups ...*ast.CommentGroup) string {
 	for _, g := range groups {
-		if t := strings.TrimSpace(g.Text()); t != "" {
+		var lines []string
+		for line := range strings.Lines(g.Text()) {
+			if !strings.HasPrefix(line, markerPrefix) {
+				lines = append(lines, line)
+			}
+		}
+		if t := strings.TrimSpace(strings.Join(lines, "")); t != "" {
 			return t
 		}
 	}

@@ -39,6 +39,8 @@ func (s *Source) words(pkg string, t ast.Expr, plural bool) (words, value, below
 	}
 	name := qualified(pkg, t)
 	switch {
+	case s.aliases[name] != nil:
+		return s.words(pkg, s.aliases[name], plural)
 	case name == "json.RawMessage":
 		return "anything", "", ""
 	case strings.HasSuffix(name, ".Secret"):

@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 readonly protos=contract/pluginv1/pb config=testenv/tools/buf
 readonly pinned=testenv/legacy/v1alpha1/pb # the protocol of the release before, which today's must not break
 readonly reference=docs/reference pages="cli.md controller-api.md documents.md review.md" schemas=contract/v1alpha1/schema
-readonly apis="host/controller/api/v1alpha1 host/controller/api/bootstrap/v1alpha1" crds=host/controller/config/crd
+readonly api=host/controller/api/bootstrap/v1alpha1 crds=host/controller/config/crd
 readonly role=host/controller/config/rbac/role.yaml # the name of the role begins with that of the namespace
 
 # use TOOL...: puts them on PATH.
@@ -31,13 +31,11 @@ generate() {
 	go run ./testenv/reference/cmd/reference . "$1"
 }
 
-# resources DIR: the custom resources. controller-gen reads the types in the checkout, not those in DIR; check compares both.
+# resources DIR: the custom resources of the controller itself. testenv/reference has those of the document kinds.
 resources() {
-	local api
-	for api in $apis; do mkdir -p "$1/$api"; done
-	go run ./testenv/tools/cmd/mirror contract/v1alpha1 "$1/host/controller/api/v1alpha1/zz_generated.types.go"
-	for api in $apis; do controller-gen object paths="./$api" output:object:dir="$1/$api"; done
-	controller-gen crd paths=./host/controller/api/... output:crd:dir="$1/$crds"
+	mkdir -p "$1/$api"
+	controller-gen object paths="./$api" output:object:dir="$1/$api"
+	controller-gen crd paths="./$api" output:crd:dir="$1/$crds"
 	controller-gen rbac:roleName=system-manager-rules paths=./host/controller output:rbac:dir="$1/${role%/*}"
 }
 
@@ -57,7 +55,7 @@ check() {
 		echo "the JSON schemas differ from their source: run 'make generate' and commit the result" >&2
 		failed=1
 	fi
-	for directory in $apis $crds; do
+	for directory in $api $crds; do
 		if ! diff --recursive --unified --new-file --exclude='[!z]*.go' --exclude=kustomization.yaml \
 			"$directory" "$scratch/$directory"; then
 			echo "$directory differs from its source: run 'make generate' and commit the result" >&2

@@ -23,6 +23,10 @@ type jsonSchema struct {
 	Description string          `json:"description"`
 	Type        typeNames       `json:"type"`
 	Enum        []any           `json:"enum"`
+	Pattern     string          `json:"pattern"`
+	Minimum     *json.Number    `json:"minimum"`
+	Maximum     *json.Number    `json:"maximum"`
+	MinItems    json.Number     `json:"minItems"`
 	WriteOnly   bool            `json:"writeOnly"`
 	Properties  schemaFields    `json:"properties"`
 	Additional  json.RawMessage `json:"additionalProperties"`
@@ -186,12 +190,8 @@ func (s *jsonSchema) write(out io.Writer, what explained) error {
 		fmt.Fprintf(&b, "FIELD:       %s <%s>\n", words.Escape(what.path), s.typeName())
 	}
 	fmt.Fprintf(&b, "\nDESCRIPTION:\n%s", wrapped(s.Description, "  "))
-	if len(s.Enum) > 0 {
-		var values []string
-		for _, v := range s.Enum {
-			values = append(values, fmt.Sprint(v))
-		}
-		fmt.Fprintf(&b, "  One of %s.\n", words.Escape(strings.Join(values, ", ")))
+	for _, rule := range s.rules() {
+		fmt.Fprintf(&b, "  %s\n", words.Escape(rule))
 	}
 	if len(s.fields().names) > 0 {
 		fmt.Fprintf(&b, "\nFIELDS:\n")
@@ -203,6 +203,38 @@ func (s *jsonSchema) write(out io.Writer, what explained) error {
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// rules returns what a value of the field, or each item of its list, must be, a sentence each.
+func (s *jsonSchema) rules() []string {
+	var all []string
+	if s.MinItems != "" {
+		all = append(all, fmt.Sprintf("Number of items: at least %s.", s.MinItems))
+	}
+	if s.Items != nil {
+		return append(all, s.Items.rules()...)
+	}
+	var values []string
+	for _, v := range s.Enum {
+		if v != "" { // as if the field were absent
+			values = append(values, fmt.Sprint(v))
+		}
+	}
+	if len(values) > 0 {
+		all = append(all, "One of "+strings.Join(values, ", ")+".")
+	}
+	switch {
+	case s.Minimum != nil && s.Maximum != nil:
+		all = append(all, fmt.Sprintf("From %s to %s.", *s.Minimum, *s.Maximum))
+	case s.Minimum != nil:
+		all = append(all, fmt.Sprintf("At least %s.", *s.Minimum))
+	case s.Maximum != nil:
+		all = append(all, fmt.Sprintf("At most %s.", *s.Maximum))
+	}
+	if s.Pattern != "" {
+		all = append(all, "Matches "+s.Pattern)
+	}
+	return all
 }
 
 // list writes each field with its type and its description.

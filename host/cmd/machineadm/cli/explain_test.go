@@ -34,6 +34,11 @@ func TestExplain(t *testing.T) {
 		"ContainerRuntime.registries.mirrors[0].url": {"<string>\n"},
 		"ContainerRuntime.registries.auth.password":  {"<secret {value: TEXT}>\n"},
 		"ContainerRuntime.registries.KEY.server":     {"FIELD:       registries.KEY.server <string>\n"},
+		"Timesync.profile":                           {"\n  One of aws, gcp, azure, vmware.\n"},
+		"Timesync.pools.maxSources":                  {"\n  From 1 to 16.\n"},
+		"ContainerRuntime.maxConcurrentDownloads":    {"\n  At least 1.\n"},
+		"ContainerRuntime.rootDir":                   {"\n  Matches ^(?:(?:/|[A-Za-z]:\\\\).*)?$\n"},
+		"DomainJoin.encryptionTypes":                 {"\n  Number of items: at least 1.\n  One of aes256-cts-hmac-sha1-96, "},
 		"Timesync.providerConfig":                    {"the README of the plugin lists its fields"},
 		"ContainerRuntime --recursive":               {"\n  registries              <mapping of names to mapping>\n    server                <string>\n"},
 	} {

@@ -1,5 +1,5 @@
 // Command reference writes what is generated from the source of the contract, docs/reference/documents.md and review.md and
-// the JSON schemas, and from the custom resource definitions, docs/reference/controller-api.md, into a directory that is laid out as the checkout:
+// the JSON schemas and the custom resource definitions of the document kinds, and from all definitions, docs/reference/controller-api.md, into a directory that is laid out as the checkout:
 //
 //	reference ROOT DIR
 package main
@@ -42,19 +42,32 @@ func write(root, dir string) error {
 	if err != nil {
 		return err
 	}
-	resources, err := reference.ResourcePage(root)
+	definitions, err := source.Definitions(root)
+	if err != nil {
+		return err
+	}
+	if err := writeAll(dir, definitions); err != nil {
+		return err
+	}
+	resources, err := reference.ResourcePage(root) // which reads the definitions
 	if err != nil {
 		return err
 	}
 	all := map[string][]byte{
-		filepath.Join(dir, "docs/reference/documents.md"):      documents,
-		filepath.Join(dir, "docs/reference/controller-api.md"): resources,
-		filepath.Join(dir, "docs/reference/review.md"):         []byte(review),
+		"docs/reference/documents.md":      documents,
+		"docs/reference/controller-api.md": resources,
+		"docs/reference/review.md":         []byte(review),
 	}
 	for name, text := range schemas {
-		all[reference.SchemaFile(dir, name)] = text
+		all[reference.SchemaFile("", name)] = text
 	}
+	return writeAll(dir, all)
+}
+
+// writeAll writes files by their path below a directory.
+func writeAll(dir string, all map[string][]byte) error {
 	for path, text := range all {
+		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // of a checkout
 			return err
 		}

@@ -66,6 +66,33 @@ type Bulb struct {
 	Behind []Bulb `json:"behind,omitempty"`
 }
 
+// Socket holds a bulb.
+//
+// +kubebuilder:validation:XValidation:rule="self.place != \"a\"",message="place is taken",fieldPath=".place"
+type Socket struct {
+	// Place is where it is.
+	Place Word `json:"place"`
+	// Watts is its power.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=60
+	Watts *int `json:"watts,omitempty"`
+	// Base holds the bulb.
+	//
+	// +kubebuilder:validation:Enum=E14;"E 27"
+	Base string `json:"base,omitempty"`
+	// Tags are its names.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=3
+	Tags []Word `json:"tags,omitempty"`
+}
+
+// Word has small letters.
+//
+// +kubebuilder:validation:Pattern=`^[a-z]+$`
+type Word = string
+
 // Color is a color of light.
 type Color string
 
