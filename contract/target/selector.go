@@ -17,10 +17,14 @@ func Architectures() []string {
 // Selector limits a document to some machines (metadata.when). An empty list matches every machine.
 type Selector struct {
 	// OS lists operating systems by their GOOS name: linux, windows.
+	//
+	// +kubebuilder:validation:items:Enum=linux;windows
 	OS []string `json:"os,omitempty"`
 	// Distributions lists os-release(5) IDs; an entry of ID_LIKE matches too.
 	Distributions []string `json:"distributions,omitempty"`
 	// Architectures lists processor architectures by their GOARCH name.
+	//
+	// +kubebuilder:validation:items:Enum="386";amd64;arm;arm64;loong64;mips;mips64;mips64le;mipsle;ppc64;ppc64le;riscv64;s390x
 	Architectures []string `json:"architectures,omitempty"`
 }
 

@@ -16,7 +16,7 @@ type ContainerRuntime struct {
 // +kubebuilder:validation:XValidation:rule="!((has(self.rootDir) && size(self.rootDir) > 0) && (has(self.stateDir) && size(self.stateDir) > 0)) || self.rootDir != self.stateDir",message="stateDir must differ from rootDir",fieldPath=".stateDir"
 type ContainerRuntimeSpec struct {
 	// Provider names the plugin, for example containerd. By default the host chooses.
-	Provider string `json:"provider,omitempty"`
+	Provider DNSLabel `json:"provider,omitempty"`
 	// CgroupDriver manages the cgroups of containers: systemd or cgroupfs. It applies to every OCI runtime, including those
 	// of the existing configuration, unless runtimes overrides it. It must match that of the kubelet.
 	CgroupDriver CgroupDriver `json:"cgroupDriver,omitempty"`

@@ -24,7 +24,7 @@ type DomainJoin struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.ca) && size(self.ca) > 0) || !(has(self.transport) && size(self.transport) > 0) || self.transport != 'sealed'",message="ca is for the transports ldaps and starttls only",fieldPath=".ca"
 type DomainJoinSpec struct {
 	// Provider names the plugin: activedirectory. By default the host chooses.
-	Provider string `json:"provider,omitempty"`
+	Provider DNSLabel `json:"provider,omitempty"`
 	// State selects what the machine is: present, a member of the domain, or absent, no member any more. Default present.
 	//
 	// +kubebuilder:validation:Enum=present;absent

@@ -33,9 +33,11 @@ type Header struct {
 // Metadata is the part of a document that the host reads.
 type Metadata struct {
 	// Name is a DNS subdomain, unique within the kind in a stream.
+	//
+	// +kubebuilder:validation:Pattern=`^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$`
 	Name string `json:"name"`
 	// Timeout bounds the time to apply the document, as a Go duration such as 5m. Default 15m.
-	Timeout string `json:"timeout,omitempty"`
+	Timeout Duration `json:"timeout,omitempty"`
 	// When limits the document to some machines; on others its outcome is NotApplicable.
 	When *target.Selector `json:"when,omitempty"`
 }

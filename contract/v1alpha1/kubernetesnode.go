@@ -18,7 +18,7 @@ type KubernetesNode struct {
 // +kubebuilder:validation:XValidation:rule="!((has(self.role) && size(self.role) > 0) && has(self.discovery)) || self.role == 'controlPlaneInit' || !has(self.discovery.token) || has(self.discovery.caCertHashes) && size(self.discovery.caCertHashes) > 0",message="a token to join requires caCertHashes",fieldPath=".discovery"
 type KubernetesNodeSpec struct {
 	// Provider names the plugin, for example kubeadm. By default the host chooses.
-	Provider string `json:"provider,omitempty"`
+	Provider DNSLabel `json:"provider,omitempty"`
 	// Role is controlPlaneInit to create a cluster, controlPlaneJoin to join one as a further control plane, or worker.
 	//
 	// +kubebuilder:validation:Enum=controlPlaneInit;controlPlaneJoin;worker

@@ -19,7 +19,7 @@ type Sysctl struct {
 // SysctlSpec is the desired state of a Sysctl document. Source: sysctl.d(5), modules-load.d(5).
 type SysctlSpec struct {
 	// Provider names the plugin, for example procfs. By default the host chooses.
-	Provider string `json:"provider,omitempty"`
+	Provider DNSLabel `json:"provider,omitempty"`
 	// Parameters maps a key to its value. A key has dots or slashes; its first separator determines which, as in
 	// sysctl.d(5). A parameter here takes precedence over the same parameter of a profile.
 	Parameters map[string]IntOrString `json:"parameters,omitempty"`

@@ -13,7 +13,7 @@ type Timesync struct {
 // of the administrator stays. Source: RFC 5905 (NTP), RFC 8915 (NTS), chrony.conf(5), ntp.conf(5), timesyncd.conf(5).
 type TimesyncSpec struct {
 	// Provider names the plugin: systemd, ntpd, chronyd or w32time. By default the host chooses.
-	Provider string `json:"provider,omitempty"`
+	Provider DNSLabel `json:"provider,omitempty"`
 	// Profile adds the sources that the operator of a platform recommends: aws, gcp, azure or vmware.
 	//
 	// +kubebuilder:validation:Enum=aws;gcp;azure;vmware

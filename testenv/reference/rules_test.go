@@ -16,36 +16,65 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
-// TestPluginsHaveTheRules: for each rule of a field there is a value that breaks it, and the plugins refuse a document with it, at that field.
-func TestPluginsHaveTheRules(t *testing.T) {
+// TestValidateHasTheRules: for each rule of each field there is a value that breaks it, and the host or the plugins refuse a document with it,
+// at that field.
+func TestValidateHasTheRules(t *testing.T) {
 	t.Parallel()
 	s, bin := source(t), built(t)
-	var stream bytes.Buffer
-	fields := map[string]string{} // by the name of the document
-	for _, kind := range v1alpha1.MachineKinds() {
-		root := s.object(kindsPackage+"."+kind, nil)
-		eachRule("spec", root.Properties.schemas["spec"], func(at, rule string, spec any) {
-			name := fmt.Sprintf("%s-%d", strings.ToLower(rule), len(fields))
-			fields[kind+"/"+name] = at
-			require.NoError(t, document.Encode(&stream, map[string]any{
-				"apiVersion": v1alpha1.APIVersion, "kind": kind, "metadata": map[string]any{"name": name}, "spec": spec,
-			}))
-			stream.WriteString("---\n")
-		})
+	count := 0
+	for _, kind := range v1alpha1.Kinds() {
+		fields := s.object(kindsPackage+"."+kind, nil).Properties.schemas
+		parts := map[string]*jsonSchema{"spec": fields["spec"]}
+		if kind == v1alpha1.KindSysctl {
+			parts["metadata"] = fields["metadata"]
+		}
+		for part, schema := range parts {
+			var stream bytes.Buffer
+			var broken []string // the field that a document breaks, by the number in its name
+			eachRule(part, schema, func(at, rule string, value any) {
+				if at == "metadata.name" { // without which no error names its document
+					return
+				}
+				document := map[string]any{"apiVersion": v1alpha1.APIVersion, "kind": kind, "spec": map[string]any{}}
+				document[part] = value
+				metadata, _ := document["metadata"].(map[string]any)
+				if metadata == nil {
+					metadata = map[string]any{}
+				}
+				metadata["name"] = fmt.Sprintf("%s-%d", strings.ToLower(rule), len(broken))
+				document["metadata"] = metadata
+				broken = append(broken, fmt.Sprintf("%s/%s: %s", kind, metadata["name"], at))
+				encoded(t, &stream, document)
+			})
+			out := refusedBy(t, bin, stream.Bytes())
+			for _, field := range broken {
+				// An address is not taken from a host name, and a name not from an interface: the plugin refuses the source.
+				if source := field[:strings.LastIndexByte(field, '.')]; strings.HasSuffix(source, "From") && !strings.Contains(out, field+": ") {
+					field = source
+				}
+				assert.Contains(t, out, field+": ")
+			}
+			count += len(broken)
+		}
 	}
 	require.NoError(t, s.err)
+	assert.Greater(t, count, 100)
+}
+
+func encoded(t *testing.T, stream *bytes.Buffer, d any) {
+	t.Helper()
+	stream.WriteString("---\n")
+	require.NoError(t, document.Encode(stream, d))
+}
+
+// refusedBy returns what the real command says of a stream that it refuses.
+func refusedBy(t *testing.T, bin string, stream []byte) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "node.yaml")
-	require.NoError(t, os.WriteFile(file, stream.Bytes(), 0o600))
+	require.NoError(t, os.WriteFile(file, stream, 0o600))
 	out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "machineadm"), "validate", "--plugin-dir", bin, "--path", file).CombinedOutput()
 	require.Error(t, err)
-	for name, field := range fields {
-		// An address is not taken from a host name, and a name not from an interface: the plugin refuses the source.
-		if source := field[:strings.LastIndexByte(field, '.')]; strings.HasSuffix(source, "From") && !strings.Contains(string(out), name+": "+field+": ") {
-			field = source
-		}
-		assert.Contains(t, string(out), name+": "+field+": ", name)
-	}
-	assert.Greater(t, len(fields), 100)
+	return string(out)
 }
 
 // eachRule calls found with a spec that breaks one rule, for each rule of a schema and of what is below it.

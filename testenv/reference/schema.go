@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -91,10 +92,12 @@ const AnyDocument = "document.json"
 
 func anyDocument(kinds []string) any {
 	type object = map[string]any
-	rules := []any{object{
-		"if":   object{"properties": object{"apiVersion": object{"const": v1alpha1.APIVersion}}},
-		"then": object{"properties": object{"kind": object{"enum": kinds}}},
-	}}
+	ours := object{"properties": object{"apiVersion": object{"const": v1alpha1.APIVersion}, "kind": object{"enum": kinds}}}
+	near := object{"apiVersion": object{"pattern": `\.x-k8s\.io/`}, "kind": object{"enum": kinds}} // the groups of Kubernetes itself
+	rules := []any{
+		object{"if": object{"properties": object{"apiVersion": object{"pattern": "^" + regexp.QuoteMeta(v1alpha1.Group) + "/"}}}, "then": ours},
+		object{"if": object{"properties": near}, "then": ours},
+	}
 	for _, kind := range kinds {
 		rules = append(rules, object{
 			"if":   object{"properties": object{"apiVersion": object{"const": v1alpha1.APIVersion}, "kind": object{"const": kind}}},
@@ -104,6 +107,7 @@ func anyDocument(kinds []string) any {
 	return object{
 		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "a document of machineadm", "type": "object",
 		"required": []string{"apiVersion", "kind", "metadata", "spec"}, "allOf": rules,
+		"properties": object{"kind": object{"type": "string", "pattern": "^[A-Z][A-Za-z0-9]{0,62}$"}},
 	}
 }
 
