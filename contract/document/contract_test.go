@@ -93,4 +93,5 @@ spec:
 	// node.yaml:5:3: Sysctl/forwarding: spec.parameter: unknown field
 	//   hint: did you mean parameters?
 	// node.yaml:6:3: Sysctl/forwarding: spec.modules: must be a list
+	//   hint: write modules: [...]
 }

@@ -116,7 +116,11 @@ func (u *unmarshaler) self(dst reflect.Value, t *tree, p Path) bool {
 		}
 		before := copyOf(dst)
 		if err := reader.UnmarshalJSON(bytes.Clone(t.raw)); err != nil {
-			u.refuse(p, safeText(err, t), "")
+			hint := ""
+			if t.kind != kindMapping && implements[interface{ Reveal() []byte }](dst.Type()) {
+				hint = written(p, dst.Type())
+			}
+			u.refuse(p, safeText(err, t), hint)
 			dst.Set(before)
 		}
 	case encoding.TextUnmarshaler:
@@ -166,7 +170,7 @@ func safeText(err error, t *tree) string {
 
 func (u *unmarshaler) object(dst reflect.Value, t *tree, p Path) {
 	if t.kind != kindMapping {
-		u.refuse(p, "must be a mapping", "")
+		u.refuse(p, "must be a mapping", written(p, dst.Type()))
 		return
 	}
 	fields := fieldsOf(dst.Type())
@@ -254,7 +258,7 @@ func (u *unmarshaler) table(dst reflect.Value, t *tree, p Path) {
 		panic(fmt.Sprintf("document.Unmarshal: the keys of %s are not strings", dst.Type()))
 	}
 	if t.kind != kindMapping {
-		u.refuse(p, "must be a mapping", "")
+		u.refuse(p, "must be a mapping", written(p, dst.Type()))
 		return
 	}
 	result := reflect.MakeMapWithSize(dst.Type(), len(t.members))
@@ -278,7 +282,7 @@ func (u *unmarshaler) list(dst reflect.Value, t *tree, p Path) {
 		return
 	}
 	if t.kind != kindList {
-		u.refuse(p, "must be a list", "")
+		u.refuse(p, "must be a list", written(p, dst.Type()))
 		return
 	}
 	result := reflect.New(dst.Type()).Elem()

@@ -39,6 +39,9 @@ func Contract(apiVersion, kind string, spec []byte, lookup func(name, key string
 	var decoding []document.Violation
 	if resolved := r.resolve(spec, of.Type); resolved != nil {
 		decoding = document.Unmarshal(wrapped(resolved), doc)
+		for i := range decoding {
+			decoding[i].Hint = strings.ReplaceAll(decoding[i].Hint, document.SecretForm, secretForm)
+		}
 	}
 	if err := r.failed(decoding); err != nil {
 		return nil, err

@@ -163,6 +163,14 @@ func TestErrorsOfLookup(t *testing.T) {
 	assert.Equal(t, "spec.x: unknown field (remove it, or correct its spelling); spec.oneTimePassword.valueFrom.secretKeyRef: the Secret does not exist", err.Error())
 }
 
+// TestHintsOfForms: a hint shows a secret as an object has it.
+func TestHintsOfForms(t *testing.T) {
+	t.Parallel()
+	_, err := render.Contract(contract.APIVersion, contract.KindDomainJoin, []byte(`{"credentials":"u"}`), lookup)
+	require.EqualError(t, err, "spec.credentials: must be a mapping "+
+		"(write credentials: {username: ..., password: {valueFrom: {secretKeyRef: {name: NAME, key: KEY}}}})")
+}
+
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	ref := func(name, key string) string {
