@@ -5,8 +5,9 @@
 //
 // The rules of a field that hold for every provider are markers of controller-gen (+kubebuilder:validation) at the end of its comment, or
 // of the comment of its alias; those that compare fields are at the end of the comment of the struct, in CEL. The JSON schemas and the
-// definitions of the custom resources are generated from them: make generate. As a rule, an empty string in an optional field means
-// that the field is absent, and no marker mentions it. MaxItems and MaxProperties bound the cost of rules in the API server, and are for custom resources alone.
+// definitions of the custom resources are generated from them: make generate. An optional field may be an empty string, which equals an
+// absent one, and no marker mentions it. MaxItems and MaxProperties bound the cost of rules in the API server, and are for custom
+// resources alone.
 package v1alpha1
 
 import "github.com/machineadm/machineadm/contract/target"

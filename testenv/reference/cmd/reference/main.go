@@ -1,5 +1,6 @@
-// Command reference writes what is generated from the source of the contract, docs/reference/documents.md and review.md and
-// the JSON schemas and the custom resource definitions of the document kinds, and from all definitions, docs/reference/controller-api.md, into a directory that is laid out as the checkout:
+// Command reference writes what is generated from the source of the contract into a directory that is laid out as the checkout:
+// docs/reference/documents.md and review.md, the JSON schemas and the custom resource definitions of the document kinds, and, from all
+// definitions, docs/reference/controller-api.md:
 //
 //	reference ROOT DIR
 package main
