@@ -15,6 +15,7 @@ const (
 // unitText is the unit that applies the stream, once: it removes the stream after a successful run, and then its condition does
 // not hold. A run that was cut off begins again at the next boot. One that waits for its own reboot is resumed by the
 // unit that machineadm writes; that one starts later, and does nothing when this one has finished the run.
+// A run that fails is repeated as by the unit of the packages (docs/decisions/0046).
 //
 // Distributions with a read-only /usr, such as Flatcar, have machineadm in /opt/bin.
 func unitText() string {
@@ -32,6 +33,11 @@ TimeoutStartSec=infinity
 TimeoutStopSec=90
 KillMode=mixed
 SuccessExitStatus=3
+Restart=on-failure
+RestartPreventExitStatus=2 6 8
+RestartSec=30
+RestartSteps=5
+RestartMaxDelaySec=600
 StandardOutput=journal+console
 StandardError=journal+console
 Environment=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin

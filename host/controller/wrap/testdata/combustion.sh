@@ -19,6 +19,11 @@ TimeoutStartSec=infinity
 TimeoutStopSec=90
 KillMode=mixed
 SuccessExitStatus=3
+Restart=on-failure
+RestartPreventExitStatus=2 6 8
+RestartSec=30
+RestartSteps=5
+RestartMaxDelaySec=600
 StandardOutput=journal+console
 StandardError=journal+console
 Environment=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin
