@@ -30,10 +30,10 @@ func (r *runner) quick(ctx context.Context) error {
 		}
 	}
 	run := func(c command) error {
-		if len(c.dirs) == 0 || ctx.Err() != nil {
-			return nil
+		if len(c.dirs) > 0 && ctx.Err() == nil {
+			return c.run(ctx, r.done)
 		}
-		return c.run(ctx, r.done)
+		return nil
 	}
 	// Tests wait for processes and disks, so more packages run at once than there are processors.
 	race := r.command(concurrent, productTimeout)

@@ -39,8 +39,10 @@ func (c *configuration) defeats(own string, want settings.Settings) (func(words 
 	}
 	for _, l := range want.Lines {
 		if words := l.Words(); len(words) > 0 && want.HasSources() && c.blocks(words, want, own) {
-			return nil, sdk.InvalidConfig(sdk.Violation{Field: string(l.Field), Message: "keeps ntpd from an answer of the servers of the document",
-				Hint: "remove it, or add \"restrict source nomodify noquery\" or \"interface listen NAME\" to providerConfig.directives"})
+			return nil, sdk.InvalidConfig(sdk.Violation{
+				Field: string(l.Field), Message: "keeps ntpd from an answer of the servers of the document",
+				Hint: "remove it, or add \"restrict source nomodify noquery\" or \"interface listen NAME\" to providerConfig.directives",
+			})
 		}
 	}
 	return defeats, nil

@@ -74,8 +74,8 @@ func (r *resolver) knownArguments(at document.Path, program string, args []v1alp
 // argumentFault says why a program does not start with a value of an argument of a type, "" if it does.
 func argumentFault(what, name, value string) (message, hint string) {
 	var err error
-	bits, wide := strconv.Atoi(strings.TrimLeft(what, "uintfloat"))
-	if wide != nil {
+	bits, noNumber := strconv.Atoi(strings.TrimLeft(what, "abcdefghijklmnopqrstuvwxyz"))
+	if noNumber != nil {
 		bits = 64
 	}
 	switch {

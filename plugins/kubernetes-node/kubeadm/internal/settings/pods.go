@@ -106,7 +106,8 @@ func (r *resolver) patchOfPod(at document.Path, p v1alpha1.ComponentPatch) {
 			Containers []struct{ Name, Image string } `json:"containers"`
 		} `json:"spec"`
 	}
-	if p.Type != "strategic" || !(strings.HasPrefix(p.Target, "kube-") || p.Target == "etcd") || json.Unmarshal([]byte(p.Patch), &patch) != nil {
+	static := strings.HasPrefix(p.Target, "kube-") || p.Target == "etcd"
+	if p.Type != "strategic" || !static || json.Unmarshal([]byte(p.Patch), &patch) != nil {
 		return
 	}
 	for _, c := range patch.Spec.Containers {

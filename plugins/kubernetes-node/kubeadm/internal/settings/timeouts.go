@@ -20,8 +20,12 @@ func (s *Settings) tooLong(limit string) {
 		return
 	}
 	for _, each := range []struct{ name, value string }{
-		{"controlPlane", t.ControlPlane}, {"kubelet", t.Kubelet}, {"kubernetesAPI", t.KubernetesAPI}, {"etcdAPI", t.EtcdAPI},
-		{"tlsBootstrap", t.TLSBootstrap}, {"discovery", t.Discovery},
+		{"controlPlane", t.ControlPlane},
+		{"kubelet", t.Kubelet},
+		{"kubernetesAPI", t.KubernetesAPI},
+		{"etcdAPI", t.EtcdAPI},
+		{"tlsBootstrap", t.TLSBootstrap},
+		{"discovery", t.Discovery},
 	} {
 		if d, err := time.ParseDuration(each.value); err == nil && d > whole {
 			s.Warnings = append(s.Warnings, sdk.Warning{Field: "spec.timeouts." + each.name, Message: "is longer than metadata.timeout, by default 15m, which ends the document first: set that as well"})
