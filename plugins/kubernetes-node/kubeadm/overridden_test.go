@@ -56,6 +56,14 @@ func TestOverriddenKubelet(t *testing.T) {
 	}
 
 	f := fixture(t, &critest.Runtime{})
+	const own = "files: [{path: /etc/default/kubelet, content: KUBELET_EXTRA_ARGS=--max-pods=20}]\n"
+	_, err := plan(t.Context(), f.Machine, decode(t, spec+own))
+	require.ErrorContains(t, err, "/etc/default/kubelet gives the kubelet --max-pods", "a file of the document itself")
+	f.WriteFiles(t, map[string]string{"/etc/default/kubelet": "KUBELET_EXTRA_ARGS=--max-pods=110\n"})
+	_, err = plan(t.Context(), f.Machine, decode(t, spec+"files: [{path: /etc/default/kubelet, content: KUBELET_EXTRA_ARGS=--v=4}]\n"))
+	require.NoError(t, err, "the document replaces the file")
+
+	f = fixture(t, &critest.Runtime{})
 	p, err := plan(t.Context(), f.Machine, decode(t, spec))
 	require.NoError(t, err)
 	installs(t, f, "kubeadm join --config /dev/stdin", ca.joined())

@@ -28,6 +28,9 @@ func (c *checker) overridden(ctx context.Context) error {
 	command := slices.Clone(state.Command)
 	for _, file := range variablesOfKubelet() {
 		text, err := c.m.FS.ReadFile(file)
+		if own := slices.IndexFunc(c.s.Files, func(f settings.File) bool { return f.Path == file }); own >= 0 {
+			text, err = c.s.Files[own].Content, nil
+		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
