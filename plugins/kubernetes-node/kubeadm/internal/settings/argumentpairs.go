@@ -14,13 +14,19 @@ import (
 
 // This file has arguments of components that do not go together, or that contradict the field of the document that sets the same thing.
 
-// pairs looks at the arguments of the components of a new cluster. A component of another image, or with a patch, is left alone.
-func (r *resolver) pairs() {
+// commandLines looks at the arguments of the kubelet and of the components of a new cluster. A component of another image is left alone, and of
+// one with a patch what its arguments are together.
+func (r *resolver) commandLines() {
+	minor := r.result.Version.Minor
+	r.knownArguments("spec.node.kubeletArgs", "kubelet", r.spec.Node.KubeletArgs, minor-kubeletsBack)
 	for _, c := range Components(r.spec) {
-		if c.Want == nil || c.Want.Image != "" || r.patchedComponent(c.Name) {
+		if c.Want == nil || c.Want.Image != "" {
 			continue
 		}
 		at := document.Path("spec").Field(c.Field) + ".args"
+		if r.knownArguments(at, c.Name, c.Want.Args, minor); r.patchedComponent(c.Name) {
+			continue
+		}
 		for name, field := range r.fieldsOf(c.Name) {
 			i := lastArgument(c.Want.Args, name)
 			r.refuse(i >= 0 && field.value != "" && c.Want.Args[i].Value != field.value, at.Index(i)+".value", "contradicts "+field.at, "set that field, and remove the argument")

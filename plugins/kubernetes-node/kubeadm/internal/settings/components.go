@@ -58,11 +58,7 @@ func (r *resolver) components() {
 		}
 		r.componentTraps(at, c.Name, c.Want)
 		r.removed(at+".args", c.Name, c.Want.Args)
-		if c.Want.Image == "" {
-			r.knownArguments(at+".args", c.Name, c.Want.Args, r.result.Version.Minor)
-		}
 	}
-	r.pairs()
 }
 
 // modes refuses an authorization mode that kubeadm does not know and ignores: its getAuthzModes.

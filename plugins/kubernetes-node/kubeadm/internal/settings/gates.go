@@ -113,14 +113,6 @@ func (r *resolver) gate(at document.Path, name string, value bool, oldest int) {
 	}
 }
 
-func (r *resolver) fault(at document.Path, message, hint string, certain bool) {
-	if certain {
-		r.refuse(true, at, message, hint)
-		return
-	}
-	r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(at), Message: message + "; " + hint})
-}
-
 // KubeadmGates returns the feature gates of the document that a kubeadm of this minor version refuses, or ignores.
 func (s Settings) KubeadmGates(minor int) []sdk.Violation {
 	var all []sdk.Violation

@@ -64,7 +64,6 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 		r.unique(field, taints, t.Key+":"+t.Effect)
 	}
 	r.removed(at+".kubeletArgs", "kubelet", n.KubeletArgs)
-	r.knownArguments(at+".kubeletArgs", "kubelet", n.KubeletArgs, r.result.Version.Minor-kubeletsBack)
 	r.refuse(r.spec.Role != Worker && n.Register != nil && !*n.Register, at+".register", "leaves a control plane without a Node, for which kubeadm waits in vain", "remove it")
 	own := ownArguments()
 	for i, a := range n.KubeletArgs {

@@ -60,6 +60,7 @@ func resolve(m sdk.Machine, spec v1alpha1.KubernetesNodeSpec, addresses func(str
 	r.profiles() // before the files, which have fields of their own
 	r.kubeletFields()
 	r.gates()
+	r.commandLines()
 	r.files()
 	r.staticPods()
 	r.result.Spec = r.spec

@@ -52,3 +52,12 @@ func (r *resolver) unique(field document.Path, seen map[string]document.Path, ke
 func (r *resolver) wait(field document.Path, message, hint string) {
 	r.pending = append(r.pending, sdk.Violation{Field: string(field), Message: message, Hint: hint})
 }
+
+// fault refuses what is certain, and warns of the rest.
+func (r *resolver) fault(at document.Path, message, hint string, certain bool) {
+	if certain {
+		r.refuse(true, at, message, hint)
+		return
+	}
+	r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(at), Message: message + "; " + hint})
+}
