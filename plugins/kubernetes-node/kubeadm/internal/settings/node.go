@@ -64,7 +64,9 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 		r.unique(field, taints, t.Key+":"+t.Effect)
 	}
 	r.removed(at+".kubeletArgs", "kubelet", n.KubeletArgs)
-	r.refuse(r.spec.Role != Worker && n.Register != nil && !*n.Register, at+".register", "leaves a control plane without a Node, for which kubeadm waits in vain", "remove it")
+	if r.spec.Role != Worker && n.Register != nil && !*n.Register && !slices.Contains(r.spec.SkipPhases, "mark-control-plane") {
+		r.warn(at+".register", "leaves a control plane without a Node, for which kubeadm waits in vain: remove it, or name mark-control-plane in spec.skipPhases")
+	}
 	own := ownArguments()
 	for i, a := range n.KubeletArgs {
 		field := (at + ".kubeletArgs").Index(i)
