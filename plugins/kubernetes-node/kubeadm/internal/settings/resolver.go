@@ -61,3 +61,7 @@ func (r *resolver) fault(at document.Path, message, hint string, certain bool) {
 	}
 	r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(at), Message: message + "; " + hint})
 }
+
+func (r *resolver) warn(at document.Path, message string) {
+	r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(at), Message: message})
+}

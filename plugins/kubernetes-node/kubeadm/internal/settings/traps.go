@@ -12,15 +12,10 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
-	"github.com/machineadm/machineadm/sdk"
 )
 
 // This file has settings that are valid, each for itself, and whose effect is not what they are written for. A component that does not start
 // for certain is an error; everything else is a warning, which the setting in its text ends.
-
-func (r *resolver) warn(at document.Path, message string) {
-	r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(at), Message: message})
-}
 
 // traps looks at the configuration of the kubelet.
 func (t together) traps() {
