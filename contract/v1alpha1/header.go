@@ -10,7 +10,12 @@
 // resources alone.
 package v1alpha1
 
-import "github.com/machineadm/machineadm/contract/target"
+import (
+	"cmp"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/target"
+)
 
 // Group is the API group of the kinds of machineadm.
 const Group = "machineadm.cluster.x-k8s.io"
@@ -20,6 +25,9 @@ const Version = "v1alpha1"
 
 // APIVersion is the apiVersion of every document of this package.
 const APIVersion = Group + "/" + Version
+
+// DefaultTimeout is the time limit of a document without metadata.timeout.
+const DefaultTimeout = 15 * time.Minute
 
 // Header is the common start of all documents.
 type Header struct {
@@ -41,4 +49,10 @@ type Metadata struct {
 	Timeout Duration `json:"timeout,omitempty"`
 	// When limits the document to some machines; on others its outcome is NotApplicable.
 	When *target.Selector `json:"when,omitempty"`
+}
+
+// Limit returns the time limit of the document. It is 0 or less for a timeout that machineadm refuses.
+func (m Metadata) Limit() time.Duration {
+	limit, _ := time.ParseDuration(cmp.Or(m.Timeout, DefaultTimeout.String())) // 0 if it is no duration
+	return limit
 }

@@ -4,7 +4,7 @@ import "encoding/json"
 
 // Kubelet configures the kubelet. Source: kubelet.config.k8s.io/v1beta1 KubeletConfiguration.
 type Kubelet struct {
-	// CgroupDriver is systemd or cgroupfs, that of the container runtime. Default systemd.
+	// CgroupDriver is systemd or cgroupfs, and must match the container runtime. Default systemd.
 	CgroupDriver CgroupDriver `json:"cgroupDriver,omitempty"`
 	// MaxPods bounds the pods of the node. Default 110.
 	//

@@ -12,6 +12,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/target"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/host/catalog"
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/state"
@@ -30,7 +31,7 @@ const (
 // The default deadlines of the contract.
 const (
 	PlanTimeout  = 60 * time.Second
-	ApplyTimeout = 15 * time.Minute
+	ApplyTimeout = v1alpha1.DefaultTimeout
 	RunTimeout   = 60 * time.Minute
 	StopGrace    = 30 * time.Second
 )

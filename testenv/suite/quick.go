@@ -35,9 +35,9 @@ func (r *runner) quick(ctx context.Context) error {
 		}
 		return nil
 	}
-	// Tests wait for processes and disks, so more packages run at once than there are processors.
 	race := r.command(concurrent, productTimeout)
 	race.race = true
+	// Tests wait for processes and disks, so more packages run at once than there are processors.
 	err := errors.Join(run(race), run(r.command(product, productTimeout, "-p=3")))
 	others := make(chan error, 1)
 	go func() {

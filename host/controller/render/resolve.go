@@ -77,7 +77,7 @@ func (r *resolver) refuse(field document.Path, message, hint string) {
 	r.violations = append(r.violations, document.Violation{Field: string(field), Message: message, Hint: hint})
 }
 
-// failed returns an *Error if there are violations: those of decoding what the resolver has made, or its own.
+// failed returns an *Error if the resolver has violations, or the decoding of its result has.
 func (r *resolver) failed(decoding []document.Violation) error {
 	if all := document.Join(decoding, r.violations); len(all) > 0 {
 		return &Error{Violations: all, causes: r.causes}
@@ -161,8 +161,8 @@ func (r *resolver) value(value any, of reflect.Type, at document.Path) any {
 	return value
 }
 
-// part returns the type of the items of a list or map, or of a field of a struct. It is nil for those of a value without a type, and
-// known is false if the type has no such part.
+// part returns the type of the items of a list or map, or of a field of a struct. known is false if the type has no such part. A value
+// without a type has parts without a type: nil.
 func part(of reflect.Type, kind reflect.Kind, name string) (inner reflect.Type, known bool) {
 	switch {
 	case of == nil:

@@ -29,8 +29,7 @@ func settingsFor(want settings.Desired, r settings.Release) ([]settings.Setting,
 	return desired, nil
 }
 
-// openFiles refuses a limit of open files above that of the kernel, with which no container of the runtime starts. Source: RLIMIT_NOFILE in
-// getrlimit(2).
+// openFiles refuses RLIMIT_NOFILE above fs.nr_open: no container of the runtime starts with it. Source: getrlimit(2).
 func openFiles(m sdk.Machine, want settings.Desired) error {
 	if m.Offline() || m.Target.OS != "linux" {
 		return nil

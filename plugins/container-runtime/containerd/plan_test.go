@@ -71,7 +71,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestOpenFiles: a limit above that of the kernel is what another document can change, and is said before anything is.
+// TestOpenFiles: RLIMIT_NOFILE above fs.nr_open is an error of the plan, which names the parameter that a Sysctl document can set.
 func TestOpenFiles(t *testing.T) {
 	t.Parallel()
 	f := containerdtest.Live(t, "/usr/bin/containerd", "v2.1.9")

@@ -39,10 +39,10 @@ type basic struct {
 
 const at = cloud.Config
 
-// validate returns all violations of a location.
 // grantsAccess matches the names of parameters that are credentials, or signatures of a URL: of S3, GCS, Azure and others.
 var grantsAccess = regexp.MustCompile(`(?i)^(?:x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|(?:access_?|id_?|auth_?|private_?)?token|api_?key|password|passwd|secret|auth)$`)
 
+// validate returns all violations of a location.
 func validate(l sdk.Location) []sdk.Violation {
 	c, decoding := sdk.ProviderConfig[config](l.ProviderConfig)
 	own := c.queryOf(l)

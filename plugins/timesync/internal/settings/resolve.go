@@ -2,7 +2,6 @@ package settings
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -77,7 +76,7 @@ func Resolve(doc v1alpha1.Timesync, lines ...Line) (Settings, []sdk.Violation) {
 		r.refClock(clock, at.Field("refClocks").Index(i))
 	}
 	r.makeStep(spec.MakeStep, at.Field("makeStep"))
-	r.wait(spec.WaitForSync, at.Field("waitForSync"), doc.Metadata.Timeout)
+	r.wait(spec.WaitForSync, at.Field("waitForSync"), doc.Metadata.Limit())
 	for _, l := range lines {
 		r.line(l)
 	}
@@ -291,14 +290,14 @@ func (r *resolver) makeStep(m *v1alpha1.MakeStep, field document.Path) {
 	r.result.MakeStep = &MakeStep{Threshold: r.positive(m.Threshold, field.Field("threshold")), Limit: limit}
 }
 
-func (r *resolver) wait(w *v1alpha1.WaitForSync, field document.Path, limit string) {
+func (r *resolver) wait(w *v1alpha1.WaitForSync, field document.Path, limit time.Duration) {
 	if w == nil {
 		return
 	}
 	result := Wait{Timeout: defaultTimeout, MaxOffset: defaultMaxOffset}
 	if w.Timeout != "" {
 		result.Timeout = r.positive(w.Timeout, field.Field("timeout"))
-		if whole, err := time.ParseDuration(cmp.Or(limit, "15m")); err == nil && result.Timeout > whole {
+		if result.Timeout > limit {
 			r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(field.Field("timeout")), Message: "is longer than metadata.timeout, by default 15m, which ends the document first: set that as well"})
 		}
 	}

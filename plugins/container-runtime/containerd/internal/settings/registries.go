@@ -136,7 +136,7 @@ func (r *resolver) registryURL(field document.Path, text string) string {
 	return strings.TrimSuffix(u.String(), "/")
 }
 
-// apiPath warns of a path from which containerd makes another one than that of the registry: it appends /v2, but to a path that ends with it.
+// apiPath warns of a URL from which containerd makes the wrong path. containerd appends /v2, unless the path ends with /v2 or overridePath is set.
 // Source: core/remotes/docker/config of containerd.
 func (r *resolver) apiPath(field document.Path, text string, override bool) {
 	u, err := url.Parse(text)

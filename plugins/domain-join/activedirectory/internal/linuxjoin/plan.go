@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +45,11 @@ func Plan(ctx context.Context, m sdk.Machine, s settings.Settings) (sdk.Plan, er
 	if err != nil {
 		return sdk.Plan{}, err
 	}
-	if !s.Absent && strings.HasSuffix(strings.ToLower(s.Domain), ".local") && j.multicastOnly() {
+	multicast, err := j.multicastOnly()
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	if !s.Absent && strings.HasSuffix(strings.ToLower(s.Domain), ".local") && multicast {
 		result.Warnings = append(result.Warnings, sdk.Warning{
 			Field:   "spec.domain",
 			Message: "ends with .local, and /etc/nsswitch.conf looks such names up by multicast alone, so that programs do not find the domain: put dns before mdns4_minimal in its line hosts",
@@ -59,10 +64,13 @@ func Plan(ctx context.Context, m sdk.Machine, s settings.Settings) (sdk.Plan, er
 	return result, j.planFiles(ctx, &result)
 }
 
-// multicastOnly reports whether the machine looks up names below .local by multicast DNS, and stops there. Source: nsswitch.conf(5) and the
-// documentation of nss-mdns.
-func (j *join) multicastOnly() bool {
-	text, _ := j.m.FS.ReadFile("/etc/nsswitch.conf") // without it dns is the default
+// multicastOnly reports whether the machine looks up names below .local by multicast DNS alone. Source: nsswitch.conf(5) and the documentation
+// of nss-mdns.
+func (j *join) multicastOnly() (bool, error) {
+	text, err := j.m.FS.ReadFile("/etc/nsswitch.conf")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without the file dns is the default
+		return false, err
+	}
 	for line := range strings.Lines(string(text)) {
 		line, _, _ = strings.Cut(line, "#")
 		name, services, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -70,9 +78,9 @@ func (j *join) multicastOnly() bool {
 			continue
 		}
 		before, _, _ := strings.Cut(services+" ", " dns ")
-		return strings.Contains(before, "mdns") && strings.Contains(strings.ToUpper(before), "[NOTFOUND=RETURN]")
+		return strings.Contains(before, "mdns") && strings.Contains(strings.ToUpper(before), "[NOTFOUND=RETURN]"), nil
 	}
-	return false
+	return false, nil
 }
 
 // inImage leaves the account for the first boot.

@@ -51,9 +51,13 @@ func TestMulticastOnly(t *testing.T) {
 	} {
 		f := machinetest.New(t)
 		f.WriteFiles(t, map[string]string{"/etc/nsswitch.conf": text})
-		require.Equal(t, want, of(f, nil).multicastOnly(), text)
+		got, err := of(f, nil).multicastOnly()
+		require.NoError(t, err)
+		require.Equal(t, want, got, text)
 	}
-	require.False(t, of(machinetest.New(t), nil).multicastOnly())
+	got, err := of(machinetest.New(t), nil).multicastOnly()
+	require.NoError(t, err)
+	require.False(t, got, "no file")
 }
 
 // TestLeaveOfStranger: a machine that never joined asks no network, and nothing changes.

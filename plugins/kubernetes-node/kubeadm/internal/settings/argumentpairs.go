@@ -14,8 +14,8 @@ import (
 
 // This file has arguments of components that do not go together, or that contradict the field of the document that sets the same thing.
 
-// commandLines looks at the arguments of the kubelet and of the components of a new cluster. A component of another image is left alone, and of
-// one with a patch what its arguments are together.
+// commandLines looks at the arguments of the kubelet and of the components of a new cluster. A component with an image of the document is left
+// alone; a patch can change arguments, so that a component with a patch is checked argument by argument only.
 func (r *resolver) commandLines() {
 	minor := r.result.Version.Minor
 	r.knownArguments("spec.node.kubeletArgs", "kubelet", r.spec.Node.KubeletArgs, minor-kubeletsBack)
@@ -27,9 +27,10 @@ func (r *resolver) commandLines() {
 		if r.knownArguments(at, c.Name, c.Want.Args, minor); r.patchedComponent(c.Name) {
 			continue
 		}
-		for name, field := range r.fieldsOf(c.Name) {
-			i := lastArgument(c.Want.Args, name)
-			r.refuse(i >= 0 && field.value != "" && c.Want.Args[i].Value != field.value, at.Index(i)+".value", "contradicts "+field.at, "set that field, and remove the argument")
+		fields := r.fieldsOf(c.Name)
+		for i, a := range c.Want.Args {
+			field, inForce := fields[a.Name], i == lastArgument(c.Want.Args, a.Name)
+			r.refuse(inForce && field.value != "" && a.Value != field.value, at.Index(i)+".value", "contradicts "+field.at, "set that field, and remove the argument")
 		}
 		switch c.Name {
 		case "kube-apiserver":
@@ -47,8 +48,8 @@ func (r *resolver) patchedComponent(name string) bool {
 // fieldValue is the value of an argument that a field of the document sets, and that field.
 type fieldValue struct{ value, at string }
 
-// fieldsOf returns the arguments that kubeadm makes of fields of the document, and of which others depend: the address of the DNS server of
-// services, the probes of the kubelet, the ranges in certificates. Source: kubeadm, app/phases/controlplane/manifests.go.
+// fieldsOf returns the arguments that kubeadm sets from fields of the document. Other parts of the cluster follow the field: the address of the
+// DNS server, the probes of the kubelet, certificates. Source: kubeadm, app/phases/controlplane/manifests.go.
 func (r *resolver) fieldsOf(component string) map[string]fieldValue {
 	c := r.spec.Cluster
 	services := fieldValue{cmp.Or(strings.Join(c.ServiceSubnets, ","), defaultServices), "spec.cluster.serviceSubnets"}
@@ -90,7 +91,8 @@ func (r *resolver) serverPairs(at document.Path, args []v1alpha1.Argument) {
 			}
 		}
 	}
-	if anonymous, anonymousAt := value("anonymous-auth"); anonymous == "false" && lastArgument(args, "authentication-config") < 0 {
+	anonymous, anonymousAt := value("anonymous-auth")
+	if on, err := strconv.ParseBool(anonymous); err == nil && !on && lastArgument(args, "authentication-config") < 0 {
 		r.refuse(true, anonymousAt, "makes the probes of the API server fail, which are anonymous, so that the kubelet restarts it again and again",
 			"allow anonymous requests of /livez, /readyz and /healthz alone, with a file in authentication-config")
 	}

@@ -36,12 +36,13 @@ func argumentsOf(program string) map[string]argument {
 	return all
 }
 
-// knownArguments refuses arguments that no version of a program from oldest to that of the document has, and values that it cannot read: it
-// does not start with them. Arguments that are not in the table are left alone: a vendor's build has its own.
+// knownArguments refuses command lines with which a program does not start. Every version of the program, from oldest to spec.kubernetesVersion,
+// lacks the argument, or cannot read its value. An argument that some of these versions have is a warning. An argument that is not in the table
+// is left alone: a vendor's build can have more.
 func (r *resolver) knownArguments(at document.Path, program string, args []v1alpha1.Argument, oldest int) {
 	newest := min(r.result.Version.Minor, release.Newest)
-	if newest < release.Oldest {
-		return // the table begins there
+	if len(args) == 0 || newest < release.Oldest { // the table begins there
+		return
 	}
 	table, gone := argumentsOf(program), strings.Fields(removedArguments()[program])
 	for i, a := range args {
@@ -55,7 +56,7 @@ func (r *resolver) knownArguments(at document.Path, program string, args []v1alp
 		message, hint := "", "remove it"
 		switch {
 		case newest < known.first:
-			message = fmt.Sprintf("is an argument of %s from Kubernetes 1.%d on, without which it does not start", program, known.first)
+			message = fmt.Sprintf("is an argument of %s from Kubernetes 1.%d on, and an earlier one does not start with it", program, known.first)
 		case newest > known.last:
 			message = fmt.Sprintf("is an argument of %s until Kubernetes 1.%d, and a later one does not start with it", program, known.last)
 		}

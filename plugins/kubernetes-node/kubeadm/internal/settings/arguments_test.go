@@ -37,7 +37,7 @@ func TestArguments(t *testing.T) {
 		// versions
 		at("v1.36.1", server("cloud-provider", "external")):                                                   "error spec.apiServer.args[0].name: is an argument of kube-apiserver until Kubernetes 1.32, and a later one does not start with it",
 		at("v1.32.1", server("cloud-provider", "external")):                                                   "",
-		at("v1.30.4", server("storage-initialization-timeout", "2m")):                                         "error spec.apiServer.args[0].name: is an argument of kube-apiserver from Kubernetes 1.31 on",
+		at("v1.30.4", server("storage-initialization-timeout", "2m")):                                         "error spec.apiServer.args[0].name: is an argument of kube-apiserver from Kubernetes 1.31 on, and an earlier one",
 		at("v1.36.1", "apiServer: {image: a.example.com/b, args: [{name: cloud-provider, value: external}]}"): "",
 		at("v1.37.1", etcd("experimental-initial-corrupt-check", "true")):                                     "error spec.etcd.local.args[0].name: is an argument of etcd until Kubernetes 1.36",
 		at("v1.36.1", etcd("experimental-initial-corrupt-check", "true")):                                     "",

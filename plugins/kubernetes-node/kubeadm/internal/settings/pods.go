@@ -10,7 +10,7 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
-// This file looks at pods that the kubelet runs without the cluster: those of the document, and those of kubeadm with patches of the document.
+// This file checks static pods: the pods of spec.staticPods, and the pods of kubeadm that spec.patches changes.
 
 // staticPod refuses a manifest of spec.staticPods that the kubelet refuses, and warns of one that waits for what is not there.
 func (r *resolver) staticPod(at document.Path, pod map[string]any) {

@@ -17,8 +17,8 @@ import (
 // source on the machine does not exist yet. In an image the values of the machine stay empty.
 func Resolve(m sdk.Machine, doc v1alpha1.KubernetesNode) (Settings, []sdk.Violation, error) {
 	s, violations, err := resolve(m, doc.Spec, interfaceAddresses)
-	s.Timeouts = timeouts(doc.Spec.Timeouts, doc.Metadata.Timeout)
-	s.tooLong(doc.Metadata.Timeout)
+	s.Timeouts = timeouts(doc.Spec.Timeouts, doc.Metadata.Limit())
+	s.tooLong(doc.Metadata.Limit())
 	return s, violations, err
 }
 

@@ -59,9 +59,10 @@ func (r *resolver) fault(at document.Path, message, hint string, certain bool) {
 		r.refuse(true, at, message, hint)
 		return
 	}
-	r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(at), Message: message + "; " + hint})
+	r.warn(at, message+"; "+hint)
 }
 
+// warn records what is valid and does not do what it was written for.
 func (r *resolver) warn(at document.Path, message string) {
 	r.result.Warnings = append(r.result.Warnings, sdk.Warning{Field: string(at), Message: message})
 }

@@ -13,10 +13,9 @@ import (
 const longest = 4 * time.Minute
 
 // tooLong warns of timeouts that never pass, because the time limit of the document ends it first.
-func (s *Settings) tooLong(limit string) {
+func (s *Settings) tooLong(limit time.Duration) {
 	t := s.Spec.Timeouts
-	whole, err := time.ParseDuration(cmp.Or(limit, "15m"))
-	if t == nil || err != nil {
+	if t == nil {
 		return
 	}
 	for _, each := range []struct{ name, value string }{
@@ -27,7 +26,7 @@ func (s *Settings) tooLong(limit string) {
 		{"tlsBootstrap", t.TLSBootstrap},
 		{"discovery", t.Discovery},
 	} {
-		if d, err := time.ParseDuration(each.value); err == nil && d > whole {
+		if d, err := time.ParseDuration(each.value); err == nil && d > limit {
 			s.Warnings = append(s.Warnings, sdk.Warning{Field: "spec.timeouts." + each.name, Message: "is longer than metadata.timeout, by default 15m, which ends the document first: set that as well"})
 		}
 	}
@@ -35,14 +34,13 @@ func (s *Settings) tooLong(limit string) {
 
 // timeouts returns timeouts of kubeadm that pass before the time limit of the document, so that kubeadm can say for what it has
 // waited. Those of the document and kubeadm's shorter ones stay.
-func timeouts(t *v1alpha1.NodeTimeouts, limit string) v1alpha1.NodeTimeouts {
+func timeouts(t *v1alpha1.NodeTimeouts, limit time.Duration) v1alpha1.NodeTimeouts {
 	var all v1alpha1.NodeTimeouts
 	if t != nil {
 		all = *t
 	}
-	whole, err := time.ParseDuration(cmp.Or(limit, "15m"))
-	each := min((whole / 3).Round(time.Second), longest)
-	if err != nil || each <= 0 {
+	each := min((limit / 3).Round(time.Second), longest)
+	if each <= 0 {
 		return all
 	}
 	all.KubernetesAPI = cmp.Or(all.KubernetesAPI, each.String())

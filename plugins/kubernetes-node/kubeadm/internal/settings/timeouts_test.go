@@ -2,6 +2,7 @@ package settings
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,11 +19,11 @@ func TestTimeouts(t *testing.T) {
 	for limit, want := range map[string]v1alpha1.NodeTimeouts{
 		"": request, "12m": request, "1h": request, "9m": all("3m0s"), "2m": all("40s"), "-1m": {}, "0s": {}, "soon": {},
 	} {
-		require.Equal(t, want, timeouts(nil, limit), limit)
+		require.Equal(t, want, timeouts(nil, v1alpha1.Metadata{Timeout: limit}.Limit()), limit)
 	}
 	own := v1alpha1.NodeTimeouts{KubernetesAPI: "1s", Kubelet: "9s", EtcdAPI: "2s"}
 	want := all("40s")
 	want.KubernetesAPI, want.Kubelet, want.EtcdAPI = "1s", "9s", "2s"
-	require.Equal(t, want, timeouts(&own, "2m"))
-	require.Equal(t, own, timeouts(&own, "1h"))
+	require.Equal(t, want, timeouts(&own, 2*time.Minute))
+	require.Equal(t, own, timeouts(&own, time.Hour))
 }

@@ -75,8 +75,8 @@ func (r *resolver) proxyTraps(at document.Path) {
 	}
 }
 
-// overlaps warns of an address of the machine, or of the endpoint, that is in a range of the cluster: the packets of nodes and pods to it are
-// those of a pod or of a service.
+// overlaps warns of an address of the machine, or of the endpoint, that is in a range of pods or of services. Nodes and pods send packets for such
+// an address to a pod or a service.
 func (r *resolver) overlaps() {
 	if r.spec.Role != Init {
 		return // the ranges are the cluster's
