@@ -72,5 +72,6 @@ func parseBearer(headers []string) (token string, valid bool) {
 	}
 	scheme, token, _ := strings.Cut(headers[0], " ")
 	bits, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	return token, strings.EqualFold(scheme, "Bearer") && err == nil && len(bits) == bearerBytes
+	canonical := base64.RawURLEncoding.EncodeToString(bits) == token // the decoder skips line breaks
+	return token, strings.EqualFold(scheme, "Bearer") && err == nil && canonical && len(bits) == bearerBytes
 }

@@ -43,7 +43,8 @@ func (t TLS) Validate(field document.Path) []sdk.Violation {
 		refuse(field.Field("ca"), err.Error(), "give the certificates of the authorities as PEM")
 	}
 	for i, pin := range t.Pins {
-		if digest, err := base64.StdEncoding.Strict().DecodeString(pin); err != nil || len(digest) != sha256.Size {
+		digest, err := base64.StdEncoding.Strict().DecodeString(pin)
+		if err != nil || len(digest) != sha256.Size || base64.StdEncoding.EncodeToString(digest) != pin { // the decoder skips line breaks
 			refuse(field.Field("pins").Index(i), "is not the base64 of a SHA-256", "see the README of the plugin for the command that prints it")
 		}
 	}

@@ -131,9 +131,10 @@ func TestValidateTLS(t *testing.T) {
 		assert.Equal(t, []string{"spec.providerConfig.ca"}, fields(TLS{CA: ca}), ca)
 	}
 	assert.Equal(t, []string{
-		"spec.providerConfig.pins[1]", "spec.providerConfig.pins[2]", "spec.providerConfig.pins[3]", "spec.providerConfig.clientCertificate",
+		"spec.providerConfig.pins[1]", "spec.providerConfig.pins[2]", "spec.providerConfig.pins[3]", "spec.providerConfig.pins[4]",
+		"spec.providerConfig.clientCertificate",
 	}, fields(TLS{
-		Pins:              []string{pin(a.certificate), "c4n4ry", "", "sha256//" + pin(a.certificate)},
+		Pins:              []string{pin(a.certificate), "c4n4ry", "", "sha256//" + pin(a.certificate), pin(a.certificate) + "\n"},
 		ClientCertificate: &ClientCertificate{Certificate: own.Certificate, Key: v1alpha1.NewSecret([]byte("c4n4ry"))},
 	}))
 	another := a.own(t)
