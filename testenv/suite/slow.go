@@ -35,8 +35,7 @@ type progress struct {
 	ended  bool // the whole package has run
 }
 
-// slow runs the chosen packages one process each: their core tests first, then those that failed last time, then those that earlier runs had
-// no time for, then the longest. A package whose content key is that of its last green run is passed over under CI.
+// slow runs the chosen packages one process each: their core tests first, then the packages in the order of schedule.order. A package whose content key is that of its last green run is passed over under CI.
 func (r *runner) slow(ctx context.Context) error {
 	s, err := r.newSchedule(ctx)
 	if err != nil {
@@ -111,17 +110,16 @@ func bothOrNeither(a, b bool) int {
 	return 1
 }
 
-// order puts first what failed, then what runs beside others, then what earlier runs had no time for, then what takes longest or never
-// ran: a long package that starts last would run with nothing beside it.
+// order puts first what failed, then what earlier runs had no time for, so that a package that runs alone has its turn, too, then what
+// runs beside others, then what takes longest or never ran: a long package that starts last would run with nothing beside it.
 func (s *schedule) order(a, b job) int {
 	x, y := s.state[a.pkg.Dir].record, s.state[b.pkg.Dir].record
-	if order := bothOrNeither(y.Failed, x.Failed); order != 0 {
-		return order
-	}
-	if order := bothOrNeither(a.pkg.Alone, b.pkg.Alone); order != 0 {
-		return order
-	}
-	return cmp.Or(cmp.Compare(y.Late, x.Late), cmp.Compare(y.expected(), x.expected()))
+	return cmp.Or(
+		bothOrNeither(y.Failed, x.Failed),
+		cmp.Compare(y.Late, x.Late),
+		bothOrNeither(a.pkg.Alone, b.pkg.Alone),
+		cmp.Compare(y.expected(), x.expected()),
+	)
 }
 
 // passOver counts a package as unchanged.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,32 @@ func TestSlow(t *testing.T) {
 	require.True(t, c.run("system"))
 	assert.Contains(t, c.out, "ok  \t"+Module+"/testenv/a")
 	require.True(t, c.run("system", late), "nothing has to start")
+}
+
+// TestOrder: what earlier runs had no time for comes before all that did not fail, also a package that runs alone.
+func TestOrder(t *testing.T) {
+	ran := time.Now()
+	records := map[string]record{
+		"failed":     {At: ran, Seconds: 1, Failed: true},
+		"late twice": {At: ran, Seconds: 1, Late: 2},
+		"late":       {At: ran, Seconds: 9, Late: 1},
+		"never ran":  {},
+		"long":       {At: ran, Seconds: 2000},
+		"short":      {At: ran, Seconds: 1},
+		"alone":      {At: ran, Seconds: 3000},
+	}
+	s := schedule{state: map[string]*progress{}}
+	var jobs []job
+	for name, r := range records {
+		s.state[name] = &progress{record: r}
+		jobs = append(jobs, job{pkg: Package{Dir: name, Alone: name == "late twice" || name == "alone"}})
+	}
+	slices.SortFunc(jobs, s.order)
+	var order []string
+	for _, j := range jobs {
+		order = append(order, j.pkg.Dir)
+	}
+	assert.Equal(t, []string{"failed", "late twice", "late", "never ran", "long", "short", "alone"}, order)
 }
 
 // TestInterrupted: a signal ends what runs, and nothing that was cut off counts.
