@@ -18,10 +18,15 @@ type Claim struct {
 
 const filePrefix = "file:"
 
+var (
+	escapePath   = strings.NewReplacer("%", "%25", "#", "%23")
+	unescapePath = strings.NewReplacer("%25", "%", "%23", "#")
+)
+
 // FileClaim returns the id of a file or of a part of it; an empty part is the whole file. It escapes # as %23 and % as %25 in
 // the path. testdata/claims.jsonl has examples of ids and digests.
 func FileClaim(path, part string) string {
-	id := filePrefix + strings.NewReplacer("%", "%25", "#", "%23").Replace(path)
+	id := filePrefix + escapePath.Replace(path)
 	if part != "" {
 		id += "#" + part
 	}
@@ -32,7 +37,7 @@ func FileClaim(path, part string) string {
 func ClaimedFile(id string) (path, part string, ok bool) {
 	name, ok := strings.CutPrefix(id, filePrefix)
 	path, part, _ = strings.Cut(name, "#")
-	return strings.NewReplacer("%25", "%", "%23", "#").Replace(path), part, ok
+	return unescapePath.Replace(path), part, ok
 }
 
 // NewClaim returns the claim of id with the desired value, one slice for each part, for example the content and the mode of
