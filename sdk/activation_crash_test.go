@@ -1,5 +1,7 @@
 package sdk
 
+//machineadm:first
+
 import (
 	"fmt"
 	"maps"

@@ -3,6 +3,8 @@
 // order, leaves each file complete, and the next one succeeds once the cause is gone.
 package hardship
 
+//machineadm:first
+
 import (
 	"context"
 	"fmt"

@@ -1,6 +1,8 @@
 // Package outside holds plugins of others: modules of their own that need nothing but what machineadm publishes.
 package outside
 
+//machineadm:first
+
 import (
 	"bytes"
 	"encoding/json"

@@ -4,6 +4,8 @@
 // A model of the contract says what has to come of the scripted streams, on images and on live machines.
 package promise_test
 
+//machineadm:first
+
 import (
 	"maps"
 	"math/rand/v2"

@@ -27,6 +27,7 @@ type Package struct {
 	Nested     bool // a module of its own
 	Whole      bool // all of it is of its tier, by its mark
 	Alone      bool
+	First      bool
 	Core       []string // patterns of -test.run, such as ^TestDeb$/^trixie$
 	VM         []string // test functions that emulate machines
 }
@@ -56,13 +57,13 @@ func Load(root string) ([]Package, error) {
 
 // source is what the files of one directory say.
 type source struct {
-	tests, nested, concurrent, alone bool
-	imports                          []string           // of the package
-	testImports                      []string           // of its tests
-	tiers                            []require.TierName // named by the package, which concern what imports it too
-	testTiers                        []require.TierName // named by its tests
-	only                             require.TierName   // of the package as a whole, by its mark
-	core, vm                         []string
+	tests, nested, concurrent, alone, first bool
+	imports                                 []string           // of the package
+	testImports                             []string           // of its tests
+	tiers                                   []require.TierName // named by the package, which concern what imports it too
+	testTiers                               []require.TierName // named by its tests
+	only                                    require.TierName   // of the package as a whole, by its mark
+	core, vm                                []string
 }
 
 type sources map[string]source
@@ -165,6 +166,9 @@ func (s *source) marks(text string) {
 		if line == "//machineadm:alone" {
 			s.alone = true
 		}
+		if line == "//machineadm:first" {
+			s.first = true
+		}
 		if tier, ok := strings.CutPrefix(line, "//machineadm:tier "); ok {
 			s.only = require.TierName(tier)
 		}
@@ -191,7 +195,7 @@ func (s *source) marks(text string) {
 
 // classify follows the imports of a package and of its tests within the module.
 func (all sources) classify(dir string, s source) Package {
-	p := Package{Dir: dir, Concurrent: s.concurrent, Nested: s.nested, Alone: s.alone, Core: s.core, VM: s.vm}
+	p := Package{Dir: dir, Concurrent: s.concurrent, Nested: s.nested, Alone: s.alone, First: s.first, Core: s.core, VM: s.vm}
 	if s.only != "" {
 		p.Tiers, p.VM, p.Whole = []require.TierName{s.only}, nil, true
 		return p

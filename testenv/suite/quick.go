@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 )
 
 // The limits of one package. go test counts them from the start of its process.
@@ -17,7 +18,9 @@ const (
 func (r *runner) quick(ctx context.Context) error {
 	var concurrent, product, programs []string
 	var nested []Package
-	for _, p := range r.chosen {
+	ordered := slices.Clone(r.chosen)
+	slices.SortStableFunc(ordered, func(a, b Package) int { return bothOrNeither(b.First, a.First) })
+	for _, p := range ordered {
 		switch {
 		case p.Nested:
 			nested = append(nested, p)

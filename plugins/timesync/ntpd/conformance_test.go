@@ -2,6 +2,8 @@
 
 package main
 
+//machineadm:first
+
 import (
 	"path/filepath"
 	"testing"
