@@ -3,6 +3,7 @@ package kubernetesnode
 import (
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -68,6 +69,23 @@ func TestCommandLines(t *testing.T) {
 		if f := strings.Fields(line); f[0] != "#" {
 			out, err := exec.CommandContext(t.Context(), cluster.Program(t, f[1]), "--"+f[2], "--help").CombinedOutput()
 			assert.Equal(t, f[0] == "yes", err == nil, "%s%.300s", line, out)
+		}
+	}
+}
+
+// TestEveryArgumentIsKnown: the table of arguments has every argument that the programs list, so that another name is a fault of the document.
+func TestEveryArgumentIsKnown(t *testing.T) {
+	t.Parallel()
+	table, err := os.ReadFile("../../plugins/kubernetes-node/kubeadm/internal/settings/arguments.txt")
+	require.NoError(t, err)
+	for _, program := range []string{"kubelet", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"} {
+		out, _ := exec.CommandContext(t.Context(), cluster.Program(t, program), "--help").CombinedOutput() // some exit with 1 after help
+		listed := regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z][a-z0-9-]+)`).FindAllStringSubmatch(string(out), -1)
+		require.Greater(t, len(listed), 50, "%s%.300s", program, out)
+		for _, m := range listed {
+			if m[1] != "help" && m[1] != "version" { // with which the program ends at once
+				assert.Regexp(t, "(?m)^"+program+" "+m[1]+" ", string(table))
+			}
 		}
 	}
 }

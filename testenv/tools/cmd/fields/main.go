@@ -134,16 +134,22 @@ func parse(module, version, dir string) ([]*ast.File, error) {
 	if err = errors.Join(err, json.Unmarshal(out, &found)); err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(path.Join(found.Dir, dir))
-	if err != nil {
-		return nil, err
+	names := []string{dir}
+	if path.Ext(dir) != ".go" {
+		entries, err := os.ReadDir(path.Join(found.Dir, dir))
+		if err != nil {
+			return nil, err
+		}
+		names = nil
+		for _, entry := range entries {
+			if name := entry.Name(); strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+				names = append(names, path.Join(dir, name))
+			}
+		}
 	}
 	var files []*ast.File
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Name(), ".go") || strings.HasSuffix(entry.Name(), "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path.Join(found.Dir, dir, entry.Name()), nil, 0)
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), path.Join(found.Dir, name), nil, 0)
 		if err != nil {
 			return nil, err
 		}

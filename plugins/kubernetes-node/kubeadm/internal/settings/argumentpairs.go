@@ -140,6 +140,9 @@ func (r *resolver) rangesOfNodes(at document.Path, args []v1alpha1.Argument) {
 			continue
 		}
 		field := at.Index(i) + ".name"
+		if size, err := strconv.Atoi(a.Value); err == nil && strings.HasPrefix(a.Name, "node-cidr-mask-size") && (len(pods) == 1 || a.Name != "node-cidr-mask-size") {
+			r.maskOfNodes(at.Index(i)+".value", a.Name, size)
+		}
 		switch a.Name {
 		case "node-cidr-mask-size":
 			r.refuse(four && six, field, "is for pods of one family, and the controller manager does not start", "use node-cidr-mask-size-ipv4 and node-cidr-mask-size-ipv6")
@@ -148,6 +151,18 @@ func (r *resolver) rangesOfNodes(at document.Path, args []v1alpha1.Argument) {
 			r.refuse(a.Name == "node-cidr-mask-size-ipv4" && six && !four || a.Name == "node-cidr-mask-size-ipv6" && four && !six, field,
 				"is for a family that spec.cluster.podSubnets does not have, and the controller manager does not start", "remove it")
 		}
+	}
+}
+
+// maskOfNodes refuses a size of a node's range that is not of the pods' range. Source: NewCIDRRangeAllocator and cidrset.
+func (r *resolver) maskOfNodes(at document.Path, name string, size int) {
+	for _, text := range r.spec.Cluster.PodSubnets {
+		pods, err := netip.ParsePrefix(text)
+		if err != nil || name != "node-cidr-mask-size" && strings.HasSuffix(name, "6") != pods.Addr().Is6() {
+			continue
+		}
+		r.refuse(size < pods.Bits() || size > pods.Addr().BitLen() || size-pods.Bits() > 16, at, "is not between "+fmt.Sprint(pods.Bits())+", the size of "+text+
+			", and 16 bits more, and the controller manager does not start", "correct it")
 	}
 }
 

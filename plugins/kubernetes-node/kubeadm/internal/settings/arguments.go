@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,8 +38,7 @@ func argumentsOf(program string) map[string]argument {
 }
 
 // knownArguments refuses command lines with which a program does not start. Every version of the program, from oldest to spec.kubernetesVersion,
-// lacks the argument, or cannot read its value. An argument that some of these versions have is a warning. An argument that is not in the table
-// is left alone: a vendor's build can have more.
+// lacks the argument, or cannot read its value. An argument that some of these versions have is a warning.
 func (r *resolver) knownArguments(at document.Path, program string, args []v1alpha1.Argument, oldest int) {
 	newest := min(r.result.Version.Minor, release.Newest)
 	if len(args) == 0 || newest < release.Oldest { // the table begins there
@@ -48,10 +48,11 @@ func (r *resolver) knownArguments(at document.Path, program string, args []v1alp
 	for i, a := range args {
 		known, ok := table[a.Name]
 		switch {
-		case slices.Contains(gone, a.Name):
+		case slices.Contains(gone, a.Name) || r.refused(at.Index(i)):
 			continue
 		case !ok:
-			known = argument{"text", newest, newest}
+			r.refuse(true, at.Index(i)+".name", "is no argument of "+program+", which does not start with it", otherArgument(a.Name, table, newest))
+			continue
 		}
 		message, hint := "", "remove it"
 		switch {
@@ -69,7 +70,27 @@ func (r *resolver) knownArguments(at document.Path, program string, args []v1alp
 		}
 		message, hint = argumentFault(known.what, a.Name, a.Value)
 		r.refuse(message != "", at.Index(i)+".value", message, hint)
+		r.refuse(i != lastArgument(args, a.Name) && known.what != "text" && known.what != "list", at.Index(i)+".name", "is there twice, and "+program+" takes the last one", "remove one of the two")
 	}
+}
+
+// otherArgument is the hint for a name that a program does not have.
+func otherArgument(name string, table map[string]argument, minor int) string {
+	name = strings.ReplaceAll(strings.TrimLeft(name, "-"), "_", "-")
+	var names []string
+	for other, a := range table {
+		if a.first <= minor && minor <= a.last {
+			names = append(names, other)
+		}
+	}
+	slices.Sort(names)
+	if i := slices.IndexFunc(names, func(other string) bool { return other == name || other == name+"-file" }); i >= 0 {
+		return "write " + names[i]
+	}
+	if near := document.Nearest(name, names); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "remove it"
 }
 
 // argumentFault says why a program does not start with a value of an argument of a type, "" if it does.
@@ -97,6 +118,13 @@ func argumentFault(what, name, value string) (message, hint string) {
 		hint = "write a whole number of at least 0, without a unit"
 	case what == "ip" && net.ParseIP(strings.TrimSpace(value)) == nil:
 		return "is not an IP address, and the component does not start", ""
+	case name == "v":
+		_, err = strconv.ParseInt(value, 10, 32)
+		hint = "write a number: 2 is usual, 4 is for a search of errors"
+	case what == "list" || name == "cipher-suites":
+		return listFault(name, value)
+	case slices.Contains(strings.Fields(etcdURLs), name):
+		return urlsFault(value)
 	}
 	if err != nil {
 		return "is not a value of this argument, and the component does not start", hint
@@ -104,6 +132,58 @@ func argumentFault(what, name, value string) (message, hint string) {
 	choices := argumentChoices()[name]
 	if value != "" && choices != nil && !slices.Contains(choices, value) {
 		return "is not a value of this argument, and the component does not start", "use one of " + strings.Join(choices, ", ")
+	}
+	return "", ""
+}
+
+// listFault says why a component does not start with a list of texts.
+func listFault(name, value string) (message, hint string) {
+	known := map[string][]string{
+		"tls-cipher-suites": cipherSuites(), "cipher-suites": cipherSuites(),
+		"enable-admission-plugins": strings.Fields(admissionPlugins), "disable-admission-plugins": strings.Fields(admissionPlugins),
+	}[name]
+	for i, item := range strings.Split(value, ",") {
+		switch {
+		case value == "" || slices.Contains(strings.Fields(removedAdmission), item):
+		case item == "" || strings.TrimSpace(item) != item:
+			return "has an empty item, or a blank beside a comma, which becomes a part of the item", "write the items with a comma between them, without blanks"
+		case known != nil && !slices.Contains(known, item):
+			hint = "use some of " + strings.Join(known, ", ")
+			if near := document.Nearest(item, known); near != "" {
+				hint = "did you mean " + near + "?"
+			} else if strings.Contains(name, "cipher") {
+				hint = "write the name that Go and IANA give it, such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
+			}
+			return fmt.Sprintf("item %d is not one that the component has, and it does not start", i+1), hint
+		}
+	}
+	return "", ""
+}
+
+// admissionPlugins are those of Kubernetes 1.30 to 1.37. Source: pkg/kubeapiserver/options/plugins.go.
+const admissionPlugins = "AlwaysAdmit NamespaceAutoProvision NamespaceLifecycle NamespaceExists LimitPodHardAntiAffinityTopology PodTopologyLabels LimitRanger ServiceAccount " +
+	"NodeRestriction TaintNodesByCondition PodSecurity AlwaysPullImages ImagePolicyWebhook EventRateLimit ExtendedResourceToleration PodNodeSelector Priority " +
+	"DefaultTolerationSeconds PodTolerationRestriction DefaultStorageClass StorageObjectInUseProtection OwnerReferencesPermissionEnforcement " +
+	"PersistentVolumeClaimResize RuntimeClass CertificateApproval CertificateSigning ClusterTrustBundleAttest CertificateSubjectRestriction " +
+	"DefaultIngressClass DenyServiceExternalIPs MutatingAdmissionPolicy MutatingAdmissionWebhook ValidatingAdmissionPolicy ValidatingAdmissionWebhook " +
+	"ResourceQuota AlwaysDeny"
+
+// etcdURLs are the arguments of etcd that are URLs with commas between them.
+const etcdURLs = "listen-peer-urls listen-client-urls listen-client-http-urls listen-metrics-urls initial-advertise-peer-urls advertise-client-urls"
+
+// urlsFault says why etcd does not start with URLs. Source: NewURLs in client/pkg/types.
+func urlsFault(value string) (message, hint string) {
+	for i, item := range strings.Split(value, ",") {
+		u, err := url.Parse(strings.TrimSpace(item))
+		scheme := ""
+		if err == nil {
+			scheme = u.Scheme
+		}
+		switch {
+		case scheme == "unix" || scheme == "unixs":
+		case scheme != "http" && scheme != "https" || u.Port() == "" || u.Path != "":
+			return fmt.Sprintf("item %d is not a URL that etcd takes, and it does not start", i+1), "write it like https://10.0.0.5:2379, with a port and without a path"
+		}
 	}
 	return "", ""
 }

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -45,7 +46,7 @@ func (r *resolver) components() {
 			})
 		}
 		r.matches(at+".image", c.Want.Image, image, "is not the reference of an image", "write it like registry.example.com/kube-apiserver:v1.37.1")
-		names := map[string]document.Path{}
+		names, mounts := map[string]document.Path{}, r.mountsOf(c.Name)
 		for i, v := range c.Want.Volumes {
 			field := (at + ".volumes").Index(i)
 			r.refuse(!label.MatchString(v.Name), field+".name", "is not a DNS label", "use at most 63 lower-case letters, digits and -")
@@ -54,11 +55,37 @@ func (r *resolver) components() {
 			if v.MountPath != "" {
 				r.path(field+".mountPath", v.MountPath)
 			}
+			r.mount(field, v, mounts)
 			r.oneOf(field+".pathType", v.PathType, "File", "FileOrCreate", "Directory", "DirectoryOrCreate", "Socket")
 		}
 		r.componentTraps(at, c.Name, c.Want)
 		r.removed(at+".args", c.Name, c.Want.Args)
 	}
+}
+
+// mountsOf returns the paths at which kubeadm always mounts something in a component, and the names of these volumes. A volume of the document
+// with the same name replaces kubeadm's. Source: app/phases/controlplane/volumes.go.
+func (r *resolver) mountsOf(component string) map[string]string {
+	if component == "kube-scheduler" {
+		return map[string]string{"/etc/kubernetes/scheduler.conf": "kubeconfig"}
+	}
+	mounts := map[string]string{cmp.Or(r.spec.Cluster.CertificatesDir, "/etc/kubernetes/pki"): "k8s-certs", "/etc/ssl/certs": "ca-certs"}
+	if component == "kube-controller-manager" {
+		mounts["/etc/kubernetes/controller-manager.conf"] = "kubeconfig"
+	}
+	return mounts
+}
+
+// mount refuses a path at which something is mounted already, and adds it to the mounts.
+func (r *resolver) mount(field document.Path, v v1alpha1.HostVolume, mounts map[string]string) {
+	at := field + ".hostPath"
+	where := v.HostPath
+	if v.MountPath != "" {
+		at, where = field+".mountPath", v.MountPath
+	}
+	name, taken := mounts[where]
+	r.refuse(taken && name != v.Name, at, "is where the volume "+name+" is mounted, and the kubelet refuses a pod with two of them", "remove one of the two, or use another path")
+	mounts[where] = v.Name
 }
 
 // modes refuses an authorization mode that kubeadm does not know and ignores: its getAuthzModes.

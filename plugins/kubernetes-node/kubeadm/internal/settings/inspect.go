@@ -32,7 +32,7 @@ func (r *resolver) kubeletFields() {
 	}
 	if r.spec.KubeProxy != nil {
 		i := inspection{
-			kind: "KubeProxyConfiguration", minor: minor, found: r.found, check: func(string, any) (string, string) { return "", "" },
+			kind: "KubeProxyConfiguration", minor: minor, found: r.found, check: checkProxy,
 			gate: func(at document.Path, name string, value bool) { r.gate(at, name, value, minor) },
 		}
 		i.visit(schemaOf(i.kind), "", "spec.kubeProxy.config", objectValue(r.spec.KubeProxy.Config))

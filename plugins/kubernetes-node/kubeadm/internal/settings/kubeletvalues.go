@@ -69,10 +69,6 @@ func kubeletForms() map[string]*regexp.Regexp {
 // kubeletChoices are the values of fields that have few. Sources: ValidateKubeletConfiguration, and what reads the field: pkg/kubelet/cm,
 // cmd/kubelet/app/auth.go, pkg/kubelet/kubelet.go and component-base/cli/flag.
 func kubeletChoices() map[string][]string {
-	ciphers := []string{"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305"} // former names
-	for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
-		ciphers = append(ciphers, suite.Name)
-	}
 	return map[string][]string{
 		"topologyManagerPolicy":                     {"none", "best-effort", "restricted", "single-numa-node"},
 		"topologyManagerScope":                      {"container", "pod"},
@@ -84,7 +80,7 @@ func kubeletChoices() map[string][]string {
 		"configMapAndSecretChangeDetectionStrategy": {"Get", "Cache", "Watch"},
 		"logging.format":                            {"text", "json"},
 		"tlsMinVersion":                             {"VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"},
-		"tlsCipherSuites[]":                         ciphers,
+		"tlsCipherSuites[]":                         cipherSuites(),
 		"memoryReservationPolicy":                   {"None", "TieredReservation"},
 		"enforceNodeAllocatable[]":                  {"pods", "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible", "none"},
 		"evictionHard{key}":                         signals(), "evictionSoft{key}": signals(), "evictionSoftGracePeriod{key}": signals(), "evictionMinimumReclaim{key}": signals(),
@@ -150,4 +146,13 @@ func (b bounds) have(value any) bool {
 		n = d.Seconds()
 	}
 	return n >= b.least && n <= b.most
+}
+
+// cipherSuites are the names that components of Kubernetes and etcd take.
+func cipherSuites() []string {
+	names := []string{"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305"} // former names
+	for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+		names = append(names, suite.Name)
+	}
+	return names
 }

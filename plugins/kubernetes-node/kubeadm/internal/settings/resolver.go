@@ -31,6 +31,11 @@ func (r *resolver) refuse(bad bool, field document.Path, message, hint string) b
 	return bad
 }
 
+// refused reports whether something in a field was refused.
+func (r *resolver) refused(field document.Path) bool {
+	return slices.ContainsFunc(r.violations, func(v sdk.Violation) bool { return strings.HasPrefix(v.Field, string(field)) })
+}
+
 // invalid records an error as a violation. It reports whether there was one.
 func (r *resolver) invalid(err error, field document.Path, hint string) bool {
 	return err != nil && r.refuse(true, field, err.Error(), hint)

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -44,6 +45,10 @@ func (t together) traps() {
 	if _, set := k["failSwapOn"]; swap["swapBehavior"] == "LimitedSwap" && (r.spec.Role == Init && k["failSwapOn"] != false || !set && r.spec.Role != Init) && !r.patched("failSwapOn") {
 		r.warn(at+".config.memorySwap", "has no effect with failSwapOn: true, its default, with which the kubelet does not start where swap is on: set failSwapOn as well")
 	}
+	if domain, _ := k["clusterDomain"].(string); r.spec.Role == Init && domain != "" && domain != cmp.Or(r.spec.Cluster.DNSDomain, "cluster.local") {
+		r.refuse(true, t.at("clusterDomain", at+".config.clusterDomain"), "contradicts spec.cluster.dnsDomain, by default cluster.local, so that pods look for names that the cluster's DNS server does not have",
+			"set that field, and remove this one")
+	}
 	servers, _ := k["clusterDNS"].([]any)
 	for i, server := range servers {
 		ip, err := netip.ParseAddr(fmt.Sprint(server))
@@ -64,6 +69,13 @@ func (t together) traps() {
 func (r *resolver) proxyTraps(at document.Path) {
 	k := r.result.KubeProxy
 	mode, _ := k["mode"].(string)
+	local, _ := k["detectLocal"].(map[string]any)
+	for needs, of := range map[string]string{"BridgeInterface": "bridgeInterface", "InterfaceNamePrefix": "interfaceNamePrefix"} {
+		r.refuse(k["detectLocalMode"] == needs && local[of] == nil, at+".config.detectLocalMode", "needs detectLocal."+of+", without which kube-proxy does not start", "set it as well")
+	}
+	if nodePorts, _ := k["nodePortAddresses"].([]any); len(nodePorts) > 1 && slices.Contains(nodePorts, any("primary")) {
+		r.refuse(true, at+".config.nodePortAddresses", "has primary beside ranges, with which kube-proxy does not start", "use either")
+	}
 	ipvs, _ := k["ipvs"].(map[string]any)
 	if len(ipvs) > 0 && mode != "ipvs" {
 		r.warn(at+".config.ipvs", "has no effect without spec.kubeProxy.mode: ipvs")
