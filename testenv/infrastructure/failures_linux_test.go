@@ -135,10 +135,10 @@ func failures() []failure {
 				require.NoError(t, err)
 				set(t, config, append(documents, map[string]any{
 					"apiVersion": contract.APIVersion, "kind": contract.KindSysctl, "name": "late-node", "after": []any{"KubernetesNode"},
-					"spec": map[string]any{"parameters": map[string]any{"net.ipv4.tcp_rmem": "none"}},
+					"spec": map[string]any{"parameters": map[string]any{"net.ipv4.tcp_adv_win_scale": "99"}},
 				}), "spec", "template", "spec", "documents")
 			},
-			kind: "Sysctl", stage: "applying", cause: "the kernel refuses net.ipv4.tcp_rmem = none", remedy: "value", registers: true,
+			kind: "Sysctl", stage: "applying", cause: "the kernel refuses net.ipv4.tcp_adv_win_scale = 99", remedy: "value", registers: true,
 		},
 		{
 			name: "cut", // nothing is applied of user data that is not whole

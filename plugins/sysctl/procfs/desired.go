@@ -77,6 +77,7 @@ func resolve(doc v1alpha1.Sysctl, known map[string]profile) (desired, []document
 	r.profiles(spec.Field("profiles"))
 	r.explicitModules(spec.Field("modules"))
 	r.ignoreMissing()
+	r.values()
 	r.routerAdvertisements()
 	r.reversePath()
 	r.localPorts()

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -31,8 +35,8 @@ func TestRealKernel(t *testing.T) {
 		t.Errorf("the second plan is not empty:\n%s", again)
 	}
 	former := b.read(t, ownSysctl)
-	_, err := b.apply(t, `{"parameters":{"net.ipv4.ip_forward":0,"net.ipv4.ip_default_ttl":0}}`)
-	wantPrecondition(t, err, "net.ipv4.ip_default_ttl = 0", "EINVAL", "the previous values are restored")
+	_, err := b.apply(t, `{"parameters":{"net.ipv4.ip_forward":0,"net.ipv4.tcp_adv_win_scale":99}}`)
+	wantPrecondition(t, err, "net.ipv4.tcp_adv_win_scale = 99", "EINVAL", "the previous values are restored")
 	if got, err := kernel.Parameter("net/ipv4/ip_forward"); err != nil || got != "1" {
 		t.Errorf("ip_forward was not restored: %q, %v", got, err)
 	}
@@ -49,5 +53,48 @@ func TestRealKernel(t *testing.T) {
 	} {
 		_, err := b.apply(t, spec)
 		wantPrecondition(t, err, part)
+	}
+}
+
+// TestValuesOfTheKernel: the kernel takes the smallest number of the table, and none beyond its bounds. The largest one can be of another
+// kernel. Only parameters of a network namespace are tried.
+func TestValuesOfTheKernel(t *testing.T) {
+	require.Root(t)
+	runtime.LockOSThread() // as above
+	if err := syscall.Unshare(syscall.CLONE_NEWNET); err != nil {
+		require.Missing(t, "needs a network namespace of its own: "+err.Error())
+	}
+	kernel, tried := machine.NewKernel("/", nil), 0
+	for line := range strings.Lines(valueTable) {
+		f := strings.Fields(line)
+		key := strings.ReplaceAll(strings.ReplaceAll(f[0], "*", "default"), ".", "/")
+		if _, err := kernel.Parameter(key); err != nil || !strings.HasPrefix(key, "net/") {
+			continue
+		}
+		count, err := strconv.Atoi(f[1])
+		if err != nil {
+			t.Fatal(line)
+		}
+		set := func(number string) error {
+			return kernel.SetParameter(key, strings.TrimSpace(strings.Repeat(number+" ", count)))
+		}
+		if set("many") == nil {
+			t.Errorf("%s takes a word", key)
+		}
+		if least, err := strconv.Atoi(f[2]); err == nil && !strings.HasSuffix(key, "_range") { // a range of one port is none
+			tried++
+			if err := set(f[2]); err != nil && !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("%s does not take %s: %v", key, f[2], err)
+			}
+			if least > 0 && set(strconv.Itoa(least-1)) == nil {
+				t.Errorf("%s takes %d", key, least-1)
+			}
+		}
+		if most, err := strconv.Atoi(f[3]); err == nil && set(strconv.Itoa(most+1)) == nil {
+			t.Errorf("%s takes %d", key, most+1)
+		}
+	}
+	if tried < 20 {
+		t.Errorf("only %d parameters were tried", tried)
 	}
 }
