@@ -97,6 +97,14 @@ func TestDirectives(t *testing.T) {
 			require.NoError(t, err)
 			unknown := n.sh(t, `for d in "$@"; do chronyd -p "$d" 2>&1 | grep -o 'Invalid directive.*'; done; true`, strings.Fields(string(known))...)
 			require.Less(t, strings.Count(unknown, "\n"), 10, "only directives of later releases: %s", unknown)
+			arguments, err := os.ReadFile("../../plugins/timesync/chronyd/testdata/arguments.txt")
+			require.NoError(t, err)
+			for line := range strings.Lines(string(arguments)) {
+				if result, directive, _ := strings.Cut(strings.TrimSpace(line), " "); result != "#" {
+					starts := strings.TrimSpace(n.sh(t, `if chronyd -p "$1" >/dev/null 2>&1; then echo yes; else echo no; fi`, directive)) == "yes"
+					require.Equal(t, result != "no", starts, line)
+				}
+			}
 		})
 	}
 }

@@ -59,6 +59,24 @@ func manual() directives.Manual {
 	m.Set(directives.Directive{}, "allow deny cmdallow cmddeny broadcast ntstrustedcerts ntsservercert ntsserverkey log")
 	m.Set(directives.Directive{}, "lock_all manual nosystemcert")                                       // without a value
 	m.Set(directives.Directive{}, "dumponexit commandkey generatecommandkey linux_freq_scale linux_hz") // without effect
+
+	// The arguments: the functions of conf.c.
+	m.Take("", "lock_all manual noclientlog nosystemcert rtconutc rtcsync")
+	m.Take("WHOLE", `acquisitionport clientloglimit cmdport dscp logbanner maxntsconnections maxsamples maxstratum maxtxbuffers minsamples minsources
+		minstratum nocerttimecheck ntsport ntsprocesses ntsrefresh ntsrotate port ptpport ptpdomain refresh sched_priority`)
+	m.Take("NUMBER", `clockprecision combinelimit corrtimeratio hwtstimeout logchange maxclockerror maxdistance maxdrift maxjitter maxslewrate
+		maxupdateskew reselectdist rtcautotrim stratumweight`)
+	m.Take("TEXT", `bindacqdevice bindcmdaddress bindcmddevice binddevice dumpdir hwclockfile keyfile leapseclist leapsectz
+		logdir ntpsigndsocket ntscachedir ntsdumpdir ntsntpserver ntsservercert ntsserverkey pidfile rtcdevice rtcfile sourcedir user`)
+	m.Take("TEXT ...", "driftfile hwtimestamp")
+	m.Take("ADDRESS", "bindacqaddress bindaddress")
+	m.Take("measurements|rawmeasurements|statistics|tracking|rtc|refclocks|tempcomp|selection ...", "log")
+	m.Take("NUMBER WHOLE", "makestep")
+	m.Take("NUMBER WHOLE WHOLE", "maxchange")
+	m.Take("WHOLE WHOLE", "fallbackdrift")
+	m.Take("TEXT NUMBER", "mailonchange")
+	m.Take("require|prefer|mix|ignore", "authselectmode")
+	m.Take("system|slew|step|ignore", "leapsecmode")
 	return m
 }
 

@@ -25,6 +25,25 @@ func TestManual(t *testing.T) {
 	assert.Equal(t, strings.Fields(string(names)), slices.Sorted(maps.Keys(manual())))
 }
 
+// TestArguments: a directive with arguments that the daemon does not take is refused. The daemon itself is the judge: testenv/timesync.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	table, err := os.ReadFile("testdata/arguments.txt")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(table)) {
+		result, directive, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if result == "#" {
+			continue
+		}
+		_, violations := resolve(timesync(t, `{"servers":[{"address":"a.example.com","nts":true},{"address":"b.example.com","nts":true}],"providerConfig":{"directives":["`+directive+`"]}}`))
+		if result == "yes" {
+			assert.Empty(t, violations, directive)
+		} else if assert.Len(t, violations, 1, directive) {
+			assert.Contains(t, violations[0].Message, "has not the arguments of ", directive)
+		}
+	}
+}
+
 // The layouts of the distributions: drop-ins read first, last, and none. LINE is that of another author.
 var layouts = map[string]map[string]string{
 	"drop-ins first":      {"/etc/chrony/chrony.conf": "confdir /etc/chrony/conf.d\nLINE\n"},

@@ -1,6 +1,8 @@
 package directives
 
 import (
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,6 +32,9 @@ type Directive struct {
 	Excludes Rule
 	// Files reports that the directive includes files.
 	Files bool
+	// Form are the arguments, a word each: NUMBER, WHOLE for a whole number, ADDRESS, TEXT, or values with | between; ... for more of the last
+	// one. It is nil for a directive whose arguments are not looked at, and empty for one without arguments.
+	Form []string
 }
 
 // Manual has every directive of a manual by its name. A directive without any meaning here is harmless.
@@ -40,6 +45,51 @@ func (m Manual) Set(d Directive, names string) {
 	for name := range strings.FieldsSeq(names) {
 		m[name] = d
 	}
+}
+
+// Take says of directives which arguments they take, in the words of Directive.Form.
+func (m Manual) Take(form, names string) {
+	for name := range strings.FieldsSeq(names) {
+		d := m[name]
+		d.Form = append([]string{}, strings.Fields(form)...)
+		m[name] = d
+	}
+}
+
+// takes reports whether a line has the arguments of its directive, behind which no comment can be.
+func (d Directive) takes(words []string) bool {
+	if d.Form == nil {
+		return true
+	}
+	forms, given := d.Form, words[1:]
+	if last := len(forms) - 1; last > 0 && forms[last] == "..." {
+		for forms = slices.Clone(forms[:last]); len(forms) < len(given); {
+			forms = append(forms, forms[last-1])
+		}
+	}
+	if len(given) != len(forms) {
+		return false
+	}
+	for i, form := range forms {
+		var err error
+		switch form {
+		case "TEXT":
+		case "NUMBER":
+			_, err = strconv.ParseFloat(given[i], 64)
+		case "WHOLE":
+			_, err = strconv.ParseInt(given[i], 10, 64)
+		case "ADDRESS":
+			_, err = netip.ParseAddr(given[i])
+		default:
+			if !slices.ContainsFunc(strings.Split(form, "|"), func(value string) bool { return strings.EqualFold(value, given[i]) }) {
+				return false
+			}
+		}
+		if err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // value returns what a line sets, empty for a line that adds to others.
@@ -95,6 +145,8 @@ func (m Manual) Refuse(fields string, want settings.Settings) []sdk.Violation {
 			refuse("\""+words[0]+"\" is not a directive of the daemon", "correct the name")
 		case d.Files:
 			refuse(words[0]+" includes files that the plan does not have", "write their lines as items of providerConfig.directives")
+		case !d.takes(words):
+			refuse("has not the arguments of "+words[0]+", so that the daemon does not start, or takes another value", strings.TrimSpace("write it like "+words[0]+" "+strings.Join(d.Form, " ")))
 		case twice:
 			refuse(words[0]+" is set by "+other+" as well, and the daemon uses one of the two", "remove one of the two")
 		case d.Opposes != nil && d.Opposes(words, want):
