@@ -18,6 +18,7 @@ import (
 	securejoin "github.com/cyphar/filepath-securejoin"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
 // claims plans twice with one key, with another key, without a key, and after Apply.
@@ -159,7 +160,7 @@ func checkIDs(plan pluginv1.Plan) result {
 	for _, c := range plan.Claims {
 		scheme, name, _ := strings.Cut(c.ID, ":")
 		name, _, _ = strings.Cut(name, "#")
-		onPath := scheme == "file" || scheme == "directory"
+		onPath := scheme == "file" || scheme == "directory" || scheme == "link"
 		switch {
 		case !form.MatchString(c.ID):
 			return failed(finding{
@@ -181,8 +182,8 @@ func checkIDs(plan pluginv1.Plan) result {
 // isSlashed reports whether a path is one of Linux; a path of Windows has backslashes.
 func isSlashed(name string) bool { return !strings.Contains(name, `\`) }
 
-// writtenIsClaimed requires a claim, of the whole or a part, for every file that Apply wrote or removed; the digest of a
-// whole file must be that of its content, mode and owner.
+// writtenIsClaimed requires a claim, of the whole or a part, for every file and link that Apply wrote or removed; the digest
+// of a whole file must be that of its content, mode and owner.
 func (f *fixture) writtenIsClaimed(before tree, plan pluginv1.Plan) (result, error) {
 	after, err := readTree(f.root)
 	if err != nil {
@@ -194,6 +195,17 @@ func (f *fixture) writtenIsClaimed(before tree, plan pluginv1.Plan) (result, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(union(before, after))) {
 		was, is := before[name], after[name]
+		if atomicfile.Leftover(path.Base(name)) { // of a killed run; a plugin makes it anew, and the host removes it
+			continue
+		}
+		if link := "/" + name; was.link != is.link && !linkIsClaimed(link, plan, was.link, is.link) {
+			return failed(finding{
+				clause: "P-32", expected: fmt.Sprintf("the claim %q, or that of the service whose link it is, such as %q", "link:"+link,
+					"openrc:"+path.Base(link)+"#default"),
+				got:   fmt.Sprintf("Apply made or removed the link %s, which no claim names", link),
+				cause: "a change that is planned without a claim; a service that is enabled or disabled by a link needs one as well",
+			}), nil
+		}
 		if !was.file() && !is.file() || was.differs(is, aspects{modes: true, owners: true}) == "" {
 			continue
 		}
@@ -210,6 +222,20 @@ func (f *fixture) writtenIsClaimed(before tree, plan pluginv1.Plan) (result, err
 		}
 	}
 	return passed(), nil
+}
+
+// linkIsClaimed reports whether a claim names a link or the state of a service whose link it is: one that has the name of the
+// service, as in a directory of what starts at boot, or that leads to it, as another name of it does.
+func linkIsClaimed(link string, plan pluginv1.Plan, targets ...string) bool {
+	return slices.ContainsFunc(plan.Claims, func(c pluginv1.Claim) bool {
+		name, _, isFile := pluginv1.ClaimedFile(strings.Replace(c.ID, "link:", "file:", 1))
+		if isFile {
+			return name == link
+		}
+		_, service, _ := strings.Cut(c.ID, ":")
+		service, _, state := strings.Cut(service, "#")
+		return state && slices.ContainsFunc(append(targets, link), func(name string) bool { return path.Base(name) == service })
+	})
 }
 
 // claimedFiles maps the names of files below the root to the claims of them; links are followed inside it.

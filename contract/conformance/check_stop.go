@@ -18,27 +18,37 @@ const (
 	silence = 30 * time.Millisecond
 )
 
-// stops sends Stop while the first change is in hand: the plugin is frozen (SIGSTOP) at the first started, Stop is sent,
-// and the plugin is thawed (SIGCONT). Most times, Stop then arrives before the plugin is done with the change.
+// stops sends Stop at three moments: before an Apply, during its first change, and between its headers and its request.
 func stops(ctx context.Context, f *fixture) (result, error) {
-	if !canFreeze {
-		return skipped("processes cannot be frozen on this operating system"), nil
-	}
 	want, err := f.runner.settled(ctx)
 	if err != nil {
 		return result{}, err
 	}
 	total := len(want.run.changed())
-	if want.reason != "" || total < 2 {
-		return notComparable(want, "fewer than two changes can be made in this image"), nil
+	if want.reason != "" || total == 0 {
+		return notComparable(want, "no change can be made in this image"), nil
 	}
 	p, err := f.startNew(ctx, usualUmask)
 	if err != nil {
 		return result{}, err
 	}
-	got, err := f.runner.another(func(f *fixture) (result, error) { return f.stoppedBefore(ctx, p, want) })
-	if got.status != Pass || err != nil {
-		return got, err
+	for _, moment := range []func(context.Context, *fixture, *plugin, reference) (result, error){
+		stopBefore, stopDuring, stopOvertaking,
+	} {
+		got, err := f.runner.another(func(f *fixture) (result, error) { return moment(ctx, f, p, want) })
+		if got.status == Fail || err != nil {
+			return got, err
+		}
+	}
+	return passed(), nil
+}
+
+// stopDuring sends Stop while the first change is in hand: the plugin is frozen (SIGSTOP) at the first started, Stop is sent,
+// and the plugin is thawed (SIGCONT). Most times, Stop then arrives before the plugin is done with the change.
+func stopDuring(ctx context.Context, f *fixture, p *plugin, want reference) (result, error) {
+	total := len(want.run.changed())
+	if !canFreeze || total < 2 {
+		return skipped("processes cannot be frozen on this operating system, or fewer than two changes can be made in this image"), nil
 	}
 	ignored := 0
 	for range stopAttempts {
@@ -68,8 +78,8 @@ func stops(ctx context.Context, f *fixture) (result, error) {
 	return skipped("the changes are made too quickly for a Stop between two of them"), nil
 }
 
-// stoppedBefore calls Stop while nothing is applied, which must not stop the Apply that follows.
-func (f *fixture) stoppedBefore(ctx context.Context, p *plugin, want reference) (result, error) {
+// stopBefore calls Stop while nothing is applied, which must not stop the Apply that follows.
+func stopBefore(ctx context.Context, f *fixture, p *plugin, want reference) (result, error) {
 	wrong := finding{
 		clause: "P-28", expected: "a Stop while nothing is applied has no effect",
 		cause: "Stop sets a flag that outlives it; stop the Applies in progress instead",
@@ -90,6 +100,37 @@ func (f *fixture) stoppedBefore(ctx context.Context, p *plugin, want reference) 
 		return failed(wrong), nil
 	}
 	return f.compare(want, "after a Stop while nothing was applied", wrong)
+}
+
+// stopOvertaking sends Stop between the headers and the request of an Apply, as a runtime does that stops just after it has begun.
+func stopOvertaking(ctx context.Context, f *fixture, p *plugin, want reference) (result, error) {
+	wrong := finding{
+		clause: "P-28", expected: "an Apply that was sent before Stop is stopped, also when its request arrives after Stop",
+		cause: "Apply is registered in its handler, which gRPC runs when the request has arrived; register it when its headers " +
+			"arrive (in Go: pluginv1.OrderStops)",
+	}
+	limited, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	made := 0
+	finished, err := p.ApplyLate(limited, f.applying(), 0, func() error { return p.Stop(limited) }, func(e pluginv1.Event) error {
+		if _, is := e.(pluginv1.Started); is {
+			made++
+		}
+		return nil
+	})
+	switch {
+	case protocolBroken(err):
+		return skipped("the events of Apply break the protocol, see %s", eventsName), nil
+	case err != nil:
+		wrong.got = fmt.Sprintf("an Apply that Stop overtakes fails: %v", p.explain(err))
+	case finished.Error != nil:
+		wrong.got = fmt.Sprintf("an Apply that Stop overtakes fails: %v", finished.Error)
+	case !finished.Stopped || made > 0:
+		wrong.got = fmt.Sprintf("an Apply that Stop overtakes starts %d changes and ends with stopped %v", made, finished.Stopped)
+	default:
+		return f.rerun(ctx, want, "after an Apply that Stop overtook")
+	}
+	return failed(wrong), nil
 }
 
 // stopAttempt is an Apply during which Stop was sent.

@@ -7,6 +7,10 @@ import "slices"
 // which says nothing where outcome fails. kill is the last: it takes the running processes of the case.
 func Checks() []Check {
 	return slices.Concat(checksOfAnswers(), checksOfObjects(), checksOfDisturbance(), checksOfTheRoot(), []Check{{
+		Name: "shutdown", Clause: "P-3", once: true, of: everyone, run: shutdown,
+		Fresh: "Shutdown ends a process",
+		Says:  "after Shutdown the process ends, which the kit waits for longer than P-3 permits",
+	}, {
 		Name: "kill", Clause: "G-10, G-11, G-21", run: kills,
 		Fresh: "each SIGKILL ends a process",
 		Says: "after SIGKILL when the started or the changed of a change arrives, and at no other moment, no file is half " +
@@ -28,6 +32,10 @@ func checksOfAnswers() []Check {
 				"the case's kind, its capabilities, and sends a JSON schema only when it is asked to",
 		},
 		{
+			Name: "cookie", Clause: "H-4", once: true, of: everyone, run: cookie,
+			Says: "without the cookie, and with another one, the plugin ends with exit code 1 and says on standard error why",
+		},
+		{
 			Name: outcomeName, Clause: "P-19, P-20, P-21, P-25, P-26, P-31, P-54, P-55, G-9, E-1, E-2, E-7, E-10, E-11", run: outcome,
 			Says: "Plan, Apply and Plan again end as the case expects, and a second Apply does nothing",
 		},
@@ -42,6 +50,15 @@ func checksOfAnswers() []Check {
 		{
 			Name: "unknown-field", Clause: "G-2, F-11", of: everyone, run: unknownField,
 			Says: "an unknown field is refused with its path; below the spec and providerConfig, it is refused or changes the claims",
+		},
+		{
+			Name: "fields", Clause: "G-4", once: true, run: fields,
+			Says: "each field of a kind of machineadm that images can hold changes what Plan answers, or is refused; a field is tried with " +
+				"the values that its schema suggests",
+		},
+		{
+			Name: "quotes", Clause: "G-3", run: quotes,
+			Says: "of a kind with secret fields, no InvalidConfig and no Unsupported quotes a value that it refuses",
 		},
 		{
 			Name: "plan-writes-nothing", Clause: "G-6, P-41", of: everyone, run: planWritesNothing,
@@ -107,7 +124,12 @@ func checksOfDisturbance() []Check {
 		{
 			Name: "stop", Clause: "P-27, P-28, G-10", run: stops,
 			Fresh: "a Stop that has an effect on a later Apply would disturb other checks",
-			Says:  "Stop lets the change in hand be finished, and no other started",
+			Says: "Stop lets the change in hand be finished, and no other started; it stops an Apply whose headers have arrived, before " +
+				"its request has",
+		},
+		{
+			Name: "drift", Clause: "G-7", run: drift,
+			Says: "when the old files are restored after Apply, Plan answers with the changes again, with the same state directory",
 		},
 		{
 			Name: "in-one-step", Clause: "G-11", run: inOneStep,
@@ -117,6 +139,10 @@ func checksOfDisturbance() []Check {
 		{
 			Name: "two-at-once", Clause: "G-17", run: twoAtOnce,
 			Says: "two Applies at once end in one good state, or in a clear refusal",
+		},
+		{
+			Name: "locks", Clause: "G-12", run: waitsForLocks,
+			Says: "while another process has a temporary file locked, Apply neither writes, replaces nor removes it",
 		},
 		{
 			Name: "umask", Clause: "G-11", run: umasks,

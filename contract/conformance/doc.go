@@ -26,6 +26,8 @@
 //   - describe: Describe names the provider and the kind as the binary's file does, a version, the phase and the secret
 //     fields of the case's kind, its capabilities, and sends a JSON schema only when it is asked to [N-1, N-2, N-3,
 //     N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40, P-53]
+//   - cookie: without the cookie, and with another one, the plugin ends with exit code 1 and says on standard error why
+//     [H-4]
 //   - outcome: Plan, Apply and Plan again end as the case expects, and a second Apply does nothing [P-19, P-20, P-21,
 //     P-25, P-26, P-31, P-54, P-55, G-9, E-1, E-2, E-7, E-10, E-11]
 //   - claims: Plan claims what the document owns, the same before and after Apply, with digests under the key of the
@@ -34,6 +36,9 @@
 //     P-31]
 //   - unknown-field: an unknown field is refused with its path; below the spec and providerConfig, it is refused or
 //     changes the claims [G-2, F-11]
+//   - fields: each field of a kind of machineadm that images can hold changes what Plan answers, or is refused; a field
+//     is tried with the values that its schema suggests [G-4]
+//   - quotes: of a kind with secret fields, no InvalidConfig and no Unsupported quotes a value that it refuses [G-3]
 //   - plan-writes-nothing: Plan touches nothing, in the root or beside it; nor do Fetch and Passphrase, in served/ and
 //     in the home directory [G-6, P-41]
 //   - empty-root: Plan on an empty root answers with what is missing or Precondition, unless the document itself is
@@ -54,13 +59,18 @@
 //   - limit: Apply stops after as many changes as the limit, defers what it defers without one, and a rerun completes
 //     them [P-24, P-25, G-10]
 //   - files: the files that Plan lists are those that Apply leaves, and on top of them Plan lists none [P-50, P-51]
-//   - stop: Stop lets the change in hand be finished, and no other started [P-27, P-28, G-10]
+//   - stop: Stop lets the change in hand be finished, and no other started; it stops an Apply whose headers have
+//     arrived, before its request has [P-27, P-28, G-10]
+//   - drift: when the old files are restored after Apply, Plan answers with the changes again, with the same state
+//     directory [G-7]
 //   - in-one-step: Apply writes no file under its own name: it writes another one and renames it (seen by inotify; a
 //     write through mmap is not) [G-11]
 //   - two-at-once: two Applies at once end in one good state, or in a clear refusal [G-17]
+//   - locks: while another process has a temporary file locked, Apply neither writes, replaces nor removes it [G-12]
 //   - umask: modes do not depend on the umask [G-11]
 //   - links-out: links that point out of the root are followed inside it, or refused [G-15, P-16]
 //   - no-command: an offline root runs no command, and neither do Fetch and Passphrase [G-15, P-41]
+//   - shutdown: after Shutdown the process ends, which the kit waits for longer than P-3 permits [P-3]
 //   - kill: after SIGKILL when the started or the changed of a change arrives, and at no other moment, no file is half
 //     written, and a rerun makes the tree of an undisturbed run [G-10, G-11, G-21]
 //

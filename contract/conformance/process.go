@@ -28,15 +28,12 @@ type plugin struct {
 	ended   sync.Once
 }
 
-// startPlugin starts the binary.
-func startPlugin(ctx context.Context, binary, sockets, home string, umask int) (*plugin, error) {
+// startPlugin starts the binary with this home directory; o has the directory of its socket and the limit.
+func startPlugin(ctx context.Context, binary string, umask int, o launch.Options, home string) (*plugin, error) {
 	stderr := &output{}
-	command := exec.Command(binary) //nolint:noctx // the process is ended by end or kill
-	command.Dir = home
-	process, release, err := startProcess(ctx, umask, launch.Options{
-		Command: command, SocketDir: sockets, Stderr: stderr,
-		Environment: environment(home),
-	})
+	o.Command = exec.Command(binary) //nolint:noctx // the process is ended by end or kill
+	o.Command.Dir, o.Stderr, o.Environment = home, stderr, environment(home)
+	process, release, err := startProcess(ctx, umask, o)
 	if err != nil {
 		return nil, &crash{cause: err, output: stderr.tail(), atStart: true}
 	}

@@ -48,6 +48,12 @@ func freeze(pid int) error { return unix.Kill(pid, unix.SIGSTOP) }
 
 func thaw(pid int) error { return unix.Kill(pid, unix.SIGCONT) }
 
+// lock takes the lock of flock(2) on a file that no other process has locked.
+func lock(file *os.File) error { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
+
+// canLock reports whether lock works.
+const canLock = true
+
 // canFreeze reports whether freeze and thaw work.
 const canFreeze = true
 

@@ -27,6 +27,10 @@ func unsupported(what string) error { return fmt.Errorf("%s: %w", what, errors.E
 
 const canFreeze = false
 
+func lock(*os.File) error { return unsupported("locking a file") }
+
+const canLock = false
+
 // relatives is the plugin alone, without its descendants.
 type relatives struct{ pid int }
 

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/launch"
 )
 
 // Suite is a plugin and the cases to check it with.
@@ -24,6 +28,9 @@ type Suite struct {
 	// Setup, if set, starts the counterpart of a case of a source or a key provider, and returns the values of ${NAME} in its
 	// config.yaml. ctx ends when the checks of the case have ended.
 	Setup func(ctx context.Context, c Counterpart) (map[string]string, error)
+	// StartTimeout limits the time from the start of the plugin to its handshake line; 0 means launch.DefaultTimeout. A start
+	// that exceeds it is tried once more.
+	StartTimeout time.Duration
 	// Parallel is the number of cases to run at the same time; 0 means 1.
 	Parallel int
 
@@ -98,7 +105,7 @@ func (s Suite) runAll(ctx context.Context, index int, out chan<- Result) (err er
 func (s Suite) newRunner(ctx context.Context, index int) (*runner, error) {
 	r := &runner{
 		c: s.Cases[index], canary: newCanary(), claimKey: newClaimKey(), representative: index == s.representative(),
-		shared: s.shared,
+		shared: s.shared, startTimeout: cmp.Or(s.StartTimeout, launch.DefaultTimeout),
 	}
 	var err error
 	if r.binary, err = filepath.Abs(s.Binary); err != nil {

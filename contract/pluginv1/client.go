@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/machineadm/machineadm/contract/pluginv1/pb"
 )
@@ -21,6 +22,7 @@ type Client struct {
 	configurator pb.ConfiguratorClient
 	source       pb.SourceClient
 	keys         pb.KeyProviderClient
+	conn         grpc.ClientConnInterface
 }
 
 var _ Configurator = (*Client)(nil)
@@ -29,7 +31,7 @@ var _ Configurator = (*Client)(nil)
 func NewClient(conn grpc.ClientConnInterface) *Client {
 	return &Client{
 		plugin: pb.NewPluginClient(conn), configurator: pb.NewConfiguratorClient(conn),
-		source: pb.NewSourceClient(conn), keys: pb.NewKeyProviderClient(conn),
+		source: pb.NewSourceClient(conn), keys: pb.NewKeyProviderClient(conn), conn: conn,
 	}
 }
 
@@ -64,6 +66,13 @@ func (c *Client) Plan(ctx context.Context, r Request) (Plan, error) {
 
 // Apply implements Configurator. A stream without Finished is ErrCrashed; other events against the protocol are Internal.
 func (c *Client) Apply(ctx context.Context, r Request, limit int, send func(Event) error) (Finished, error) {
+	return c.ApplyLate(ctx, r, limit, func() error { return nil }, send)
+}
+
+// ApplyLate is Apply that calls between after the headers and before the request, so that calls of between overtake it.
+func (c *Client) ApplyLate(
+	ctx context.Context, r Request, limit int, between func() error, send func(Event) error,
+) (Finished, error) {
 	if limit < 0 {
 		return Finished{}, &Error{Code: CodeInternal, Message: "the limit is negative"}
 	}
@@ -73,15 +82,32 @@ func (c *Client) Apply(ctx context.Context, r Request, limit int, send func(Even
 	if r.TimeLeft > 0 {
 		left = durationpb.New(r.TimeLeft)
 	}
-	stream, err := c.configurator.Apply(ctx, &pb.ApplyRequest{
+	headers, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, pb.Configurator_Apply_FullMethodName)
+	if err != nil {
+		return Finished{}, fromStatus(ctx, "Apply", err, nil)
+	}
+	if err := between(); err != nil {
+		return Finished{}, err
+	}
+	stream := &grpc.GenericClientStream[pb.ApplyRequest, pb.ApplyEvent]{ClientStream: headers}
+	err = stream.SendMsg(&pb.ApplyRequest{
 		Document: r.Document, Root: r.Root, Target: targetToPB(r.Target), StateDir: r.StateDir,
 		TimeLeft: left,
 		Limit:    uint32(min(limit, 1<<31-1)), //nolint:gosec // bounded on both sides just above
 	})
-	if err != nil {
+	if err == nil {
+		err = stream.CloseSend()
+	}
+	if err != nil && !errors.Is(err, io.EOF) { // after EOF the answer has the status
 		return Finished{}, fromStatus(ctx, "Apply", err, nil)
 	}
 	return receive(ctx, stream, send)
+}
+
+// Shutdown asks the plugin to end (SPEC P-3). launch.Process.Kill also waits for the end, and forces it.
+func (c *Client) Shutdown(ctx context.Context) error {
+	err := c.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
+	return fromStatus(ctx, "Shutdown", err, nil)
 }
 
 // receive reads the events of an Apply.

@@ -22,6 +22,9 @@ func Reserved(name string) bool {
 	return strings.HasPrefix(name, ".") && (strings.HasSuffix(name, temporarySuffix) || strings.HasSuffix(name, linkSuffix))
 }
 
+// TemporaryName is the name of the file that Write makes before it renames it to name.
+func TemporaryName(name string) string { return temporaryName(name, temporarySuffix) }
+
 // CandidateName is the name of a file that a daemon's checker reads before its content is written to name: in the same
 // directory, so that relative includes work, and passed over by daemons that read a directory of drop-ins.
 func CandidateName(name string) string { return temporaryName(name, candidateSuffix) }

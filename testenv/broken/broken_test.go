@@ -50,6 +50,7 @@ func TestEachDefectIsFound(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d.check == "" {
+				delete(checked, "fields") // only for kinds of machineadm
 				for check, applied := range checked {
 					if !applied {
 						t.Errorf("%s applies to no case", check)

@@ -57,6 +57,10 @@ func halfClaiming(p *pluginv1.Plan) {
 	p.Claims = slices.DeleteFunc(p.Claims, func(c pluginv1.Claim) bool { return strings.HasSuffix(c.ID, "/farewell") })
 }
 
+func unclaimedLink(p *pluginv1.Plan) {
+	p.Claims = slices.DeleteFunc(p.Claims, func(c pluginv1.Claim) bool { return strings.HasPrefix(c.ID, "link:") })
+}
+
 // forgetful claims what is missing alone.
 func forgetful(p *pluginv1.Plan) {
 	p.Claims = slices.DeleteFunc(p.Claims, func(c pluginv1.Claim) bool {

@@ -98,7 +98,7 @@ func TestCommand(t *testing.T) {
 		code, stdout, stderr := command(t, kit, "--plugin", source, "--cases", filepath.Dir(first))
 		require.Equal(t, 0, code, stdout+stderr)
 		require.Contains(t, stdout, "pass  first/object ")
-		require.Contains(t, stdout, "11 passed, 0 failed")
+		require.Contains(t, stdout, "13 passed, 0 failed")
 
 		expected, err := os.ReadFile(filepath.Join(first, "expect.yaml"))
 		require.NoError(t, err)
@@ -117,8 +117,8 @@ func TestCommand(t *testing.T) {
 	t.Run("text", func(t *testing.T) {
 		t.Parallel()
 		code, stdout, stderr := command(t, kit, "--plugin", sound, "--cases", cases, "--root", "testdata/base")
-		listed := "n/a   stop applies to 1 of 3 cases\n      not-ready, refused: the document is refused\n"
-		if code != 0 || stderr != "" || !strings.Contains(stdout, listed) || !strings.Contains(stdout, "3 cases by ") || !strings.Contains(stdout, " 0 failed") {
+		listed := "n/a   stop applies to 2 of 4 cases\n      not-ready, refused: the document is refused\n"
+		if code != 0 || stderr != "" || !strings.Contains(stdout, listed) || !strings.Contains(stdout, "4 cases by ") || !strings.Contains(stdout, " 0 failed") {
 			t.Errorf("sound: exit %d\n%s%s", code, stdout, stderr)
 		}
 		code, stdout, _ = command(t, kit, "--plugin", misnamed, "--cases", cases)
@@ -134,11 +134,11 @@ func TestCommand(t *testing.T) {
 			Failed  int
 			Results []conformance.Result
 		}
-		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || got.Failed != 3 {
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || got.Failed != 4 {
 			t.Fatalf("exit %d, %v\n%s", code, err, stdout)
 		}
 		const ofSources = 5 // checks that are for sources and key providers alone
-		if want := 3 * (len(conformance.Checks()) - ofSources); len(got.Results) != want {
+		if want := 4 * (len(conformance.Checks()) - ofSources); len(got.Results) != want {
 			t.Errorf("%d results, want %d", len(got.Results), want)
 		}
 	})
@@ -156,7 +156,7 @@ func TestCommand(t *testing.T) {
 				} `xml:"testcase"`
 			} `xml:"testsuite"`
 		}
-		if err := xml.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || len(got.Suites) != 3 {
+		if err := xml.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || len(got.Suites) != 4 {
 			t.Fatalf("exit %d, %v\n%s", code, err, stdout)
 		}
 		for _, suite := range got.Suites {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -58,6 +59,12 @@ type defect struct {
 	again func(root string, spec sdk.FileSpec) error
 	// smallMessages keeps gRPC's own limit of 4 MiB.
 	smallMessages bool
+	// cookieless serves also without the cookie, lingering never ends by itself, late registers an Apply in its handler.
+	cookieless, lingering, late bool
+	// quoting quotes a path that it refuses.
+	quoting bool
+	// ignores is a field of Timesync that has no effect.
+	ignores string
 }
 
 // pause is long enough for something to come in between.
@@ -77,6 +84,14 @@ func defectsOfConfigurators() []defect {
 		{name: "open-hearted", answers: true, check: "describe", says: "spec.token is a secret of the case", wrap: with(&wrapper{describe: noSecretFields})},
 		{name: "unasked", answers: true, check: "describe", says: "a JSON schema that was not asked for", answer: schemaUnasked},
 		{name: "everywhere", answers: true, check: "describe", says: `distributions names "Debian GNU/Linux"`, wrap: with(&wrapper{describe: everywhere})},
+		{name: "cookieless", check: "cookie", says: "the plugin writes its handshake line", cookieless: true},
+		{name: "lingering", check: "shutdown", says: "the plugin still runs", lingering: true},
+		{name: "late", check: "stop", says: "starts 3 changes and ends with stopped false", late: true},
+		{name: "believing", check: "drift", says: "Plan lacks the change", wrap: func(m pluginv1.Configurator) pluginv1.Configurator { return believing{m} }},
+		{name: "unlocking", check: "locks", says: ".farewell.machineadm-tmp, which another process had locked", write: unlocking},
+		{name: "unclaimed-link", check: "claims", says: "the link /etc/app/enabled, which no claim names", wrap: with(&wrapper{planned: unclaimedLink})},
+		{name: "quoting", check: "quotes", says: "spec.files[0].path, the error of Plan quotes it", quoting: true},
+		{name: "poll-blind", kind: v1alpha1.KindTimesync, check: "fields", says: `"spec.pools[0].minPoll"`, ignores: "minPoll"},
 		{name: "summaryless", answers: true, check: "outcome", says: "(P-20): the plan has the change", wrap: with(&wrapper{planned: summaryless})},
 		{name: "detailless", answers: true, check: "outcome", says: "without an ErrorDetail", answer: detailless},
 		{name: "final", answers: true, check: "outcome", says: "final: true instead of false", wrap: with(&wrapper{failed: func(e *pluginv1.Error) { e.Final = true }})},
@@ -108,7 +123,7 @@ func defectsOfConfigurators() []defect {
 		{name: "undeferred", check: "outcome", says: `Apply deferred [], and Plan then wants ["live"]`, wrap: with(&wrapper{planned: liveLeft})},
 		{name: "half-deferred", check: "limit", says: `with limit 1 of 3 changes defers [], and without a limit ["live"]`, wrap: with(&wrapper{planned: liveLeft, finished: liveWithoutLimit})},
 		{name: "endless", check: "limit", says: "limit 1 of 3 changes started 3", wrap: with(&wrapper{noLimit: true})},
-		{name: "deaf", check: "stop", says: "each time all were made", wrap: with(&wrapper{deaf: true}), write: slowly},
+		{name: "deaf", check: "stop", says: "each time all were made", wrap: with(&wrapper{deaf: true}), late: true, write: slowly},
 		{name: "resentful", check: "stop", says: "stops the Apply that comes later", wrap: with(&wrapper{resentful: true})},
 		{name: "littering", check: "kill", says: "should not be there", write: litter},
 		{name: "in-two-steps", check: "kill", says: "/etc/app/farewell holds only the beginning", write: inTwoSteps},
@@ -244,6 +259,29 @@ func (w *wrapper) Stop(ctx context.Context) error {
 	return w.Configurator.Stop(ctx)
 }
 
+// believing plans nothing once it has applied, whatever is on the machine.
+type believing struct{ pluginv1.Configurator }
+
+func (b believing) marker(r pluginv1.Request) string { return filepath.Join(r.StateDir, "done") }
+
+func (b believing) Plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, error) {
+	plan, err := b.Configurator.Plan(ctx, r)
+	if _, missing := os.Stat(b.marker(r)); r.StateDir != "" && missing == nil {
+		plan.Changes = nil
+	}
+	return plan, err
+}
+
+func (b believing) Apply(
+	ctx context.Context, r pluginv1.Request, limit int, send func(pluginv1.Event) error,
+) (pluginv1.Finished, error) {
+	finished, err := b.Configurator.Apply(ctx, r, limit, send)
+	if err == nil && finished.Error == nil && !finished.Stopped {
+		err = os.WriteFile(b.marker(r), nil, 0o600)
+	}
+	return finished, err
+}
+
 func misnamed(d *pluginv1.Description) { d.Name = "another-name" }
 
 func neverDone(p *pluginv1.Plan) {
@@ -278,7 +316,7 @@ func lenient(r *pluginv1.Request) error {
 	}
 	if spec, ok := doc["spec"].(map[string]any); ok {
 		for name := range spec {
-			if !slices.Contains([]string{"provider", "files", "tokenFile", "token", "needs"}, name) {
+			if !slices.Contains([]string{"provider", "files", "tokenFile", "token", "needs", "link"}, name) {
 				delete(spec, name)
 			}
 		}

@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -40,6 +41,7 @@ type files struct {
 		TokenFile string           `json:"tokenFile,omitempty"`
 		Token     *v1alpha1.Secret `json:"token,omitempty"`
 		Needs     string           `json:"needs,omitempty"` // a file that must be there already
+		Link      string           `json:"link,omitempty"`  // a link to the first file
 	} `json:"spec"`
 }
 
@@ -54,7 +56,16 @@ func main() {
 		fmt.Fprintln(os.Stderr, "broken:", err)
 		os.Exit(64)
 	}
+	if d.cookieless {
+		h := launch.Handshake()
+		if err := os.Setenv(h.MagicCookieKey, h.MagicCookieValue); err != nil {
+			os.Exit(64)
+		}
+	}
 	serve(d, d.served())
+	if d.lingering {
+		select {}
+	}
 }
 
 // served is the plugin of the defect's type.
@@ -65,9 +76,13 @@ func (d defect) served() pluginv1.Describer {
 	case v1alpha1.KindEncryptedConfig:
 		return newKeys(d)
 	}
+	var serves sdk.Kind = sdk.For(apiVersion, kind, sdk.PhasePreparation, d.plan)
+	if d.kind == v1alpha1.KindTimesync {
+		serves = sdk.For(v1alpha1.APIVersion, d.kind, sdk.PhasePreparation, d.planTime)
+	}
 	served := sdk.NewConfigurator(sdk.Plugin{
 		Name: d.name, Version: version, OS: []string{runtime.GOOS},
-		Kinds: []sdk.Kind{sdk.For(apiVersion, kind, sdk.PhasePreparation, d.plan)},
+		Kinds: []sdk.Kind{serves},
 	}, runtime.GOOS)
 	served = rooted{served}
 	if d.wrap != nil {
@@ -88,6 +103,9 @@ func serve(d defect, m pluginv1.Describer) {
 			if !d.smallMessages {
 				options = append(options,
 					grpc.MaxRecvMsgSize(pluginv1.MaxMessageBytes), grpc.MaxSendMsgSize(pluginv1.MaxMessageBytes))
+			}
+			if !d.late {
+				options = append(options, pluginv1.OrderStops())
 			}
 			if d.stream != nil {
 				options = append(options, grpc.StreamInterceptor(d.stream))
@@ -139,7 +157,11 @@ func (d defect) plan(_ context.Context, m sdk.Machine, doc files) (sdk.Plan, err
 	for i, f := range doc.Spec.Files {
 		at := document.Path("spec").Field("files").Index(i).Field("path")
 		if !strings.HasPrefix(f.Path, "/") {
-			violations = append(violations, sdk.Violation{Field: string(at), Message: "must be absolute"})
+			message := "must be absolute"
+			if d.quoting {
+				message += ", unlike " + f.Path
+			}
+			violations = append(violations, sdk.Violation{Field: string(at), Message: message})
 		}
 		specs = append(specs, sdk.FileSpec{Path: f.Path, Content: []byte(f.Content), Mode: 0o644})
 	}
@@ -174,7 +196,35 @@ func (d defect) plan(_ context.Context, m sdk.Machine, doc files) (sdk.Plan, err
 		}
 		out.Add(change)
 	}
+	if doc.Spec.Link != "" && len(doc.Spec.Files) > 0 {
+		target := doc.Spec.Files[0].Path
+		m.Claim("link:"+doc.Spec.Link, "spec.link", target)
+		if have, err := m.FS.Readlink(doc.Spec.Link); err != nil || have != target {
+			out.Add(&sdk.Change{
+				ID: "link:" + doc.Spec.Link, Summary: "make the link " + doc.Spec.Link, Diff: "+" + target + "\n",
+				Do: func(context.Context, sdk.Progress) error { return m.FS.Symlink(target, doc.Spec.Link) },
+			})
+		}
+	}
 	return out, nil
+}
+
+// planTime writes a Timesync as JSON, without the field that the defect ignores.
+func (d defect) planTime(_ context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, error) {
+	doc.Spec.Provider = ""
+	for i := range doc.Spec.Pools {
+		if d.ignores == "minPoll" {
+			doc.Spec.Pools[i].MinPoll = nil
+		}
+	}
+	content, err := json.Marshal(doc.Spec)
+	if err != nil {
+		return sdk.Plan{}, err
+	}
+	change, err := sdk.File(m, sdk.FileSpec{Path: "/etc/timesync.json", Content: content, Mode: 0o644})
+	var out sdk.Plan
+	out.Add(change)
+	return out, err
 }
 
 // notReady says that the file which spec.needs names is missing.

@@ -163,6 +163,8 @@ func defectsOfSources() []defect {
 	const of = v1alpha1.KindRemoteConfig
 	return []defect{
 		{name: "sound", kind: of},
+		{name: "cookieless", kind: of, check: "cookie", says: "the plugin writes its handshake line", cookieless: true},
+		{name: "lingering", kind: of, check: "shutdown", says: "the plugin still runs", lingering: true},
 		{name: "targetless", kind: of, check: "describe", says: "ReportTarget among the kinds: false", describe: func(d *pluginv1.Description) { d.Kinds = d.Kinds[:1] }},
 		{name: "trimming", kind: of, check: "object", says: "it is not what served/stream.yaml has", fetch: trimming},
 		{name: "growing", kind: of, check: "object", says: "it is another one than that of the call before", fetch: growing()},
@@ -201,6 +203,8 @@ func defectsOfKeyProviders() []defect {
 	const of = v1alpha1.KindEncryptedConfig
 	return []defect{
 		{name: "sound", kind: of},
+		{name: "cookieless", kind: of, check: "cookie", says: "the plugin writes its handshake line", cookieless: true},
+		{name: "lingering", kind: of, check: "shutdown", says: "the plugin still runs", lingering: true},
 		{name: "trimming", kind: of, check: "object", says: "it is not what served/key has", passphrase: trimmed},
 		{name: "misnamed", kind: of, check: "describe", says: `the name is "another-name"`, describe: misnamed},
 		{name: "eager", kind: of, check: "validate-only", says: "Passphrase sent one although", passphrase: askingKey(func(r *pluginv1.PassphraseRequest) { r.ValidateOnly = false })},

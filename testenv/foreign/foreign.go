@@ -1,5 +1,4 @@
-// Package foreign runs plugins that are not written in Go in booted nodes: on each the conformance kit, the host, and a
-// Stop that overtakes an Apply.
+// Package foreign runs plugins that are not written in Go in booted nodes: on each the conformance kit and the host.
 package foreign
 
 import (
@@ -24,10 +23,11 @@ import (
 const (
 	// Stream is where Boot puts the stream.
 	Stream = "/etc/machineadm/node.yaml"
-	cases  = "/usr/src/cases"
+	// Cases is where Boot puts the conformance cases.
+	Cases = "/usr/src/cases"
 )
 
-// Programs are built once for the tests of a package: the host, the kit and overtake.
+// Programs are built once for the tests of a package: the host and the kit.
 type Programs struct{ dir string }
 
 // Main builds the programs, runs the tests, and returns the exit code of the test binary.
@@ -56,9 +56,7 @@ func Main(m *testing.M, programs *Programs) int {
 
 func build(dir string) error {
 	sources := map[string]string{}
-	for _, source := range []string{
-		"host/cmd/machineadm", "contract/conformance/cmd/machineadm-conformance", "testenv/foreign/cmd/overtake",
-	} {
+	for _, source := range []string{"host/cmd/machineadm", "contract/conformance/cmd/machineadm-conformance"} {
 		sources[path.Base(source)] = source
 	}
 	return tools.Products(context.Background(), dir, sources)
@@ -92,7 +90,7 @@ func (p Plugin) Boot(t *testing.T, suite nodes.Suite, stream, canary string) *No
 	n := nodes.Boot(t, nodes.Options{Suite: suite, Layers: []nodes.Layer{p.Layer}, Prepare: func(root string) error {
 		return errors.Join(
 			Copy(p.Programs.dir, filepath.Join(root, "usr/bin")),
-			Copy(p.Cases, filepath.Join(root, cases)),
+			Copy(p.Cases, filepath.Join(root, Cases)),
 			p.Install(root),
 			os.MkdirAll(filepath.Join(root, filepath.Dir(Stream)), 0o755), //nolint:gosec // a directory of the system
 			os.WriteFile(filepath.Join(root, Stream), []byte(stream), 0o600),
@@ -134,11 +132,11 @@ func Copy(from, to string) error {
 	})
 }
 
-// Conforms runs the kit: nothing fails, and each check applies to at least one case, but for that of the capability files, which the plugins
-// do not have.
+// Conforms runs the kit: nothing fails, and each check applies to at least one case, but for that of the capability files, which
+// the plugins do not have, and that of the kinds of machineadm.
 func (n *Node) Conforms(t *testing.T) {
 	t.Helper()
-	got, err := n.Exec(t.Context(), "machineadm-conformance", "--plugin", n.plugin.Path, "--cases", cases, "-o", "json")
+	got, err := n.Exec(t.Context(), "machineadm-conformance", "--plugin", n.plugin.Path, "--cases", Cases, "-o", "json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +157,7 @@ func (n *Node) Conforms(t *testing.T) {
 		}
 	}
 	for check, is := range applied {
-		if !is && check != "files" {
+		if !is && check != "files" && check != "fields" {
 			t.Errorf("%s applies to no case", check)
 		}
 	}
@@ -213,18 +211,5 @@ func (n *Node) KeepsSecret(t *testing.T, files ...string) {
 	got := n.MustExec(t, "sh", "-c", `grep -rlsF -- "$1" /etc /run /var /tmp /root /home | sort`, "sh", n.canary).Stdout
 	if want := strings.Join(files, "\n") + "\n"; got != want {
 		t.Errorf("the secret is in\n%swant\n%s", got, want)
-	}
-}
-
-// Overtake sends the plugin a Stop that overtakes the Apply of a document, which is JSON.
-func (n *Node) Overtake(t *testing.T, document string) {
-	t.Helper()
-	root := strings.TrimSpace(n.MustExec(t, "mktemp", "-d").Stdout)
-	got, err := n.ExecInput(t.Context(), strings.NewReader(document), "overtake", n.plugin.Path, root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.ExitCode != 0 {
-		t.Errorf("exit %d: %s", got.ExitCode, got.Stderr)
 	}
 }

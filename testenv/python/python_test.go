@@ -8,7 +8,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/machineadm/machineadm/testenv/foreign"
@@ -49,34 +48,10 @@ func boot(t *testing.T, suite nodes.Suite, stream string) *foreign.Node {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for _, suite := range nodes.Suites() {
+	for _, suite := range nodes.Suites() { // each has another gRPC
 		t.Run(string(suite), func(t *testing.T) {
 			t.Parallel()
 			boot(t, suite, "").Conforms(t)
 		})
-	}
-}
-
-func TestStopThatOvertakes(t *testing.T) {
-	t.Parallel()
-	for _, suite := range nodes.Suites() { // each has another gRPC
-		t.Run(string(suite), func(t *testing.T) {
-			t.Parallel()
-			boot(t, suite, "").Overtake(t, `{"apiVersion": "apt.example.org/v1", "kind": "AptRepository", "metadata": {"name": "site"},
-				"spec": {"uris": ["https://packages.example.org"], "suites": ["stable"], "components": ["main"]}}`)
-		})
-	}
-}
-
-// TestStartedByAPerson: without the cookie it says what it is.
-func TestStartedByAPerson(t *testing.T) {
-	t.Parallel()
-	n := boot(t, nodes.Bookworm, "")
-	got, err := n.Exec(t.Context(), libexec+plugin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.ExitCode != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, "This is a plugin") {
-		t.Errorf("%+v", got)
 	}
 }

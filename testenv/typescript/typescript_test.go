@@ -95,13 +95,13 @@ func TestPlugin(t *testing.T) {
 			}.Boot(t, suite, stream, canary)
 			t.Run("host", func(t *testing.T) { hosted(t, n) })
 			t.Run("violations", func(t *testing.T) { violations(t, n) })
-			t.Run("stop that overtakes", func(t *testing.T) {
-				n.Overtake(t, `{"apiVersion": "agent.example.org/v1", "kind": "MonitoringAgent", "metadata": {"name": "site"},
-					"spec": {"endpoint": "https://metrics.example.org", "token": {"value": "x"}}}`)
-			})
 			if suite == nodes.Bookworm { // minutes, because each start of Node.js takes its time
 				t.Run("conformance", func(t *testing.T) { n.Conforms(t) })
+				return
 			}
+			t.Run("stop", func(t *testing.T) { // each has another gRPC
+				n.MustExec(t, "machineadm-conformance", "--plugin", libexec+plugin, "--cases", foreign.Cases, "--check", "stop")
+			})
 		})
 	}
 }

@@ -10,8 +10,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/machineadm/machineadm/contract/conformance"
+	"github.com/machineadm/machineadm/contract/launch"
 	"github.com/machineadm/machineadm/internal/version"
 )
 
@@ -20,6 +22,7 @@ type options struct {
 	plugin, cases, root, output string
 	checks, names, values       list
 	parallel                    int
+	startTimeout                time.Duration
 	listChecks, version         bool
 }
 
@@ -90,6 +93,8 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.Var(&o.checks, "check", "run only the check with this `name`; can be repeated")
 	flags.Var(&o.names, "case", "run only the case in the directory with this `name`; can be repeated")
 	flags.Var(&o.values, "define", "the value of ${NAME} in config.yaml of a source or key provider, as `NAME=VALUE`; can be repeated")
+	flags.DurationVar(&o.startTimeout, "start-timeout", launch.DefaultTimeout,
+		"the `time` from a start of the plugin to its handshake line; a slower start is tried once more")
 	flags.IntVar(&o.parallel, "j", runtime.NumCPU(), "the `number` of cases to run at the same time")
 	flags.StringVar(&o.output, "o", "text", "the `format` of the results: text, junit or json")
 	flags.BoolVar(&o.listChecks, "checks", false, "list the checks and exit")
@@ -115,6 +120,8 @@ func parse(args []string, out io.Writer) (options, error) {
 		return o, errors.New("--cases is missing: the directory of cases (init writes a first one)")
 	case o.output != "text" && o.output != "junit" && o.output != "json":
 		return o, errors.New("-o must be text, junit or json")
+	case o.startTimeout <= 0:
+		return o, errors.New("--start-timeout must be above 0, such as 2m")
 	case o.parallel < 1:
 		return o, errors.New("-j must be at least 1")
 	}
@@ -135,7 +142,7 @@ func (o options) suite() (conformance.Suite, error) {
 		return conformance.Suite{}, err
 	}
 	suite := conformance.Suite{
-		Binary: o.plugin, Root: o.root, Only: o.checks, Parallel: o.parallel,
+		Binary: o.plugin, Root: o.root, Only: o.checks, Parallel: o.parallel, StartTimeout: o.startTimeout,
 		Setup: func(context.Context, conformance.Counterpart) (map[string]string, error) { return values, nil },
 	}
 	if err := selected("--check", o.checks, checks); err != nil {
