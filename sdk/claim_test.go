@@ -137,7 +137,7 @@ func TestHelpersClaimAsTheVectors(t *testing.T) {
 		}
 	}
 	for id := range want {
-		assert.Regexp(t, "^(sysctl|module):", id, "no helper claims it as the vector does")
+		assert.Regexp(t, "^(sysctl|module|link|openrc|runit|s6):", id, "no helper claims it as the vector does")
 	}
 	assert.Equal(t, 16, checked)
 }

@@ -201,7 +201,7 @@ func (f *fixture) writtenIsClaimed(before tree, plan pluginv1.Plan) (result, err
 		if link := "/" + name; was.link != is.link && !linkIsClaimed(link, plan, was.link, is.link) {
 			return failed(finding{
 				clause: "P-32", expected: fmt.Sprintf("the claim %q, or that of the service whose link it is, such as %q", "link:"+link,
-					"openrc:"+path.Base(link)+"#default"),
+					"openrc:"+path.Base(link)+"#enabled"),
 				got:   fmt.Sprintf("Apply made or removed the link %s, which no claim names", link),
 				cause: "a change that is planned without a claim; a service that is enabled or disabled by a link needs one as well",
 			}), nil
@@ -228,8 +228,7 @@ func (f *fixture) writtenIsClaimed(before tree, plan pluginv1.Plan) (result, err
 // service, as in a directory of what starts at boot, or that leads to it, as another name of it does.
 func linkIsClaimed(link string, plan pluginv1.Plan, targets ...string) bool {
 	return slices.ContainsFunc(plan.Claims, func(c pluginv1.Claim) bool {
-		name, _, isFile := pluginv1.ClaimedFile(strings.Replace(c.ID, "link:", "file:", 1))
-		if isFile {
+		if _, name, hasPath := pluginv1.ClaimedPath(c.ID); hasPath {
 			return name == link
 		}
 		_, service, _ := strings.Cut(c.ID, ":")

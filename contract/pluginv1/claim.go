@@ -40,6 +40,19 @@ func ClaimedFile(id string) (path, part string, ok bool) {
 	return unescapePath.Replace(path), part, ok
 }
 
+// ClaimedPath returns the type of a thing that has a path, which is file, directory or link, and the path; ok is false for
+// any other thing.
+func ClaimedPath(id string) (kind, path string, ok bool) {
+	kind, path, _ = strings.Cut(id, ":")
+	switch kind {
+	case "directory":
+		return kind, path, true
+	case "file", "link":
+		path, _, ok = ClaimedFile(filePrefix + path)
+	}
+	return kind, path, ok
+}
+
 // NewClaim returns the claim of id with the desired value, one slice for each part, for example the content and the mode of
 // a file. No part means that the thing has to be absent.
 //

@@ -11,14 +11,14 @@ import (
 func targetToPB(t target.Target) *pb.Target {
 	return &pb.Target{
 		Os: t.OS, Architecture: t.Architecture, Distribution: t.Distribution, Like: t.Like,
-		Version: t.Version, Name: clean(t.Name), Kernel: t.Kernel, Hostname: clean(t.Hostname),
+		Version: t.Version, Name: clean(t.Name), Kernel: t.Kernel, Hostname: clean(t.Hostname), Init: t.Init,
 	}
 }
 
 func targetFromPB(t *pb.Target) target.Target {
 	return target.Target{
 		OS: t.GetOs(), Architecture: t.GetArchitecture(), Distribution: t.GetDistribution(), Like: t.GetLike(),
-		Version: t.GetVersion(), Name: t.GetName(), Kernel: t.GetKernel(), Hostname: t.GetHostname(),
+		Version: t.GetVersion(), Name: t.GetName(), Kernel: t.GetKernel(), Hostname: t.GetHostname(), Init: t.GetInit(),
 	}
 }
 

@@ -34,7 +34,7 @@ func detect(root string) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
-	t.Architecture = imageArchitecture(root)
+	t.Architecture, t.Init = imageArchitecture(root), imageInit(root)
 	return t, nil
 }
 
@@ -43,7 +43,7 @@ func detectLive() (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
-	t.Architecture = runtime.GOARCH
+	t.Architecture, t.Init = runtime.GOARCH, liveInit("/")
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return Target{}, fmt.Errorf("read the release of the kernel and the host name: %w", err)

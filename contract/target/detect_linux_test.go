@@ -80,6 +80,7 @@ func TestDetectImage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			test.want.Init = target.InitNone
 			if !reflect.DeepEqual(got, test.want) {
 				t.Fatalf("got  %+v\nwant %+v", got, test.want)
 			}

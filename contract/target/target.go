@@ -19,4 +19,15 @@ type Target struct {
 	Kernel string
 	// Hostname is the host name; empty for an image root.
 	Hostname string
+	// Init starts the services: "systemd", "openrc", "runit", "s6", or "none" for none of these; empty on Windows.
+	Init string
 }
+
+// The values of Target.Init on Linux.
+const (
+	InitSystemd = "systemd"
+	InitOpenRC  = "openrc"
+	InitRunit   = "runit"
+	InitS6      = "s6"
+	InitNone    = "none"
+)

@@ -26,7 +26,7 @@ func conflicts(all []planned) map[int]problems {
 		out[d.index] = append(out[d.index], d.conflict(what, other)...)
 	}
 	first := map[string]claimed{}
-	files := map[string][]claimed{}
+	paths := map[string][]claimed{}
 	for _, p := range all {
 		for _, c := range p.claims() {
 			if c.Assumed {
@@ -41,11 +41,17 @@ func conflicts(all []planned) map[int]problems {
 				refuse(other, what, mine)
 				refuse(mine, what, other)
 			}
-			path, part, isFile := pluginv1.ClaimedFile(c.ID)
-			if !isFile {
+			kind, path, hasPath := pluginv1.ClaimedPath(c.ID)
+			if !hasPath {
 				continue
 			}
-			for _, other := range files[path] {
+			_, part, _ := pluginv1.ClaimedFile(c.ID)
+			for _, other := range paths[path] {
+				if there, _, _ := pluginv1.ClaimedPath(other.claim.ID); there != kind && other.contradicts(mine) {
+					refuse(other, "sets the "+there+" "+path+", where a "+kind+" is set by ", mine)
+					refuse(mine, "sets the "+kind+" "+path+", where a "+there+" is set by ", other)
+					break
+				}
 				if other.isPart() == (part != "") || !other.contradicts(mine) {
 					continue
 				}
@@ -57,7 +63,7 @@ func conflicts(all []planned) map[int]problems {
 				refuse(piece, "sets a part of "+path+", the whole of which is set by ", whole)
 				break // one of several parts is sufficient
 			}
-			files[path] = append(files[path], mine)
+			paths[path] = append(paths[path], mine)
 		}
 	}
 	return out

@@ -32,14 +32,19 @@ func TestConflicts(t *testing.T) {
 		exit    int
 		message string // of b
 	}{
-		"different values": {map[string]string{"a": "sysctl:x=1", "b": "sysctl:x=2"}, report.ExitUsage, "sets sysctl:x to another value than Thing/a"},
-		"equal values":     {map[string]string{"a": "sysctl:x=1", "b": "sysctl:x=1"}, report.ExitOK, ""},
-		"whole and part":   {map[string]string{"a": "file:/x=1", "b": "file:/x#p=1,"}, report.ExitUsage, "sets a part of /x, the whole of which is set by Thing/a"},
-		"part and whole":   {map[string]string{"a": "file:/x#p=1", "b": "file:/x=1,"}, report.ExitUsage, "sets the whole of /x, a part of which is set by Thing/a"},
-		"whole, part gone": {map[string]string{"a": "file:/x=absent", "b": "file:/x#p=absent"}, report.ExitOK, ""},
-		"two parts":        {map[string]string{"a": "file:/x#p=1", "b": "file:/x#q=2"}, report.ExitOK, ""},
-		"two files":        {map[string]string{"a": "file:/x=1", "b": "file:/x%23p=2"}, report.ExitOK, ""},
-		"different things": {map[string]string{"a": "sysctl:x=1", "b": "sysctl:y=2"}, report.ExitOK, ""},
+		"different values":      {map[string]string{"a": "sysctl:x=1", "b": "sysctl:x=2"}, report.ExitUsage, "sets sysctl:x to another value than Thing/a"},
+		"equal values":          {map[string]string{"a": "sysctl:x=1", "b": "sysctl:x=1"}, report.ExitOK, ""},
+		"whole and part":        {map[string]string{"a": "file:/x=1", "b": "file:/x#p=1,"}, report.ExitUsage, "sets a part of /x, the whole of which is set by Thing/a"},
+		"part and whole":        {map[string]string{"a": "file:/x#p=1", "b": "file:/x=1,"}, report.ExitUsage, "sets the whole of /x, a part of which is set by Thing/a"},
+		"whole, part gone":      {map[string]string{"a": "file:/x=absent", "b": "file:/x#p=absent"}, report.ExitOK, ""},
+		"two parts":             {map[string]string{"a": "file:/x#p=1", "b": "file:/x#q=2"}, report.ExitOK, ""},
+		"two files":             {map[string]string{"a": "file:/x=1", "b": "file:/x%23p=2"}, report.ExitOK, ""},
+		"link and file":         {map[string]string{"a": "link:/x=1", "b": "file:/x=2"}, report.ExitUsage, "sets the file /x, where a link is set by Thing/a"},
+		"part and link":         {map[string]string{"a": "file:/x#p=1", "b": "link:/x=2"}, report.ExitUsage, "sets the link /x, where a file is set by Thing/a"},
+		"link, file gone":       {map[string]string{"a": "link:/x=absent", "b": "file:/x=absent"}, report.ExitOK, ""},
+		"two links":             {map[string]string{"a": "link:/x=1", "b": "link:/x=2"}, report.ExitUsage, "sets link:/x to another value than Thing/a"},
+		"file in its directory": {map[string]string{"a": "directory:/x=1", "b": "file:/x/y=2"}, report.ExitOK, ""},
+		"different things":      {map[string]string{"a": "sysctl:x=1", "b": "sysctl:y=2"}, report.ExitOK, ""},
 	} {
 		for _, mode := range []Mode{ModeValidate, ModePlan, ModeApply} {
 			t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func canonicalID(goos, id string) string {
 	switch {
 	case kind == "registry": // names of keys can have a slash
 		name = strings.ToLower(name)
-	case kind != "file" && kind != "directory" && kind != "unit":
+	case kind != "file" && kind != "directory" && kind != "link" && kind != "unit":
 		return id
 	case goos == "windows": // names of files and services are case-insensitive
 		name = strings.ToLower(strings.ReplaceAll(name, "/", `\`))

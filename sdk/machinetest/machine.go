@@ -101,7 +101,7 @@ func Target() target.Target {
 	}
 	return target.Target{
 		OS: "linux", Architecture: runtime.GOARCH, Distribution: "debian", Version: "12",
-		Name: "Debian GNU/Linux 12 (bookworm)", Kernel: "6.1.0-test", Hostname: "node",
+		Name: "Debian GNU/Linux 12 (bookworm)", Kernel: "6.1.0-test", Hostname: "node", Init: "systemd",
 	}
 }
 

@@ -277,7 +277,9 @@ type Target struct {
 	// uname -r; empty for an image root.
 	Kernel string `protobuf:"bytes,7,opt,name=kernel,proto3" json:"kernel,omitempty"`
 	// The host name; empty for an image root.
-	Hostname      string `protobuf:"bytes,8,opt,name=hostname,proto3" json:"hostname,omitempty"`
+	Hostname string `protobuf:"bytes,8,opt,name=hostname,proto3" json:"hostname,omitempty"`
+	// What starts the services: systemd, openrc, runit, s6, or none where it is none of these; empty on Windows and from older runtimes.
+	Init          string `protobuf:"bytes,9,opt,name=init,proto3" json:"init,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -364,6 +366,13 @@ func (x *Target) GetKernel() string {
 func (x *Target) GetHostname() string {
 	if x != nil {
 		return x.Hostname
+	}
+	return ""
+}
+
+func (x *Target) GetInit() string {
+	if x != nil {
+		return x.Init
 	}
 	return ""
 }
@@ -2780,7 +2789,7 @@ var File_contract_pluginv1_pb_plugin_proto protoreflect.FileDescriptor
 
 const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\n" +
-	"!contract/pluginv1/pb/plugin.proto\x12\x14machineadm.plugin.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\x01\n" +
+	"!contract/pluginv1/pb/plugin.proto\x12\x14machineadm.plugin.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xea\x01\n" +
 	"\x06Target\x12\x0e\n" +
 	"\x02os\x18\x01 \x01(\tR\x02os\x12\"\n" +
 	"\farchitecture\x18\x02 \x01(\tR\farchitecture\x12\"\n" +
@@ -2789,7 +2798,8 @@ const file_contract_pluginv1_pb_plugin_proto_rawDesc = "" +
 	"\aversion\x18\x05 \x01(\tR\aversion\x12\x12\n" +
 	"\x04name\x18\x06 \x01(\tR\x04name\x12\x16\n" +
 	"\x06kernel\x18\a \x01(\tR\x06kernel\x12\x1a\n" +
-	"\bhostname\x18\b \x01(\tR\bhostname\"\xa5\x01\n" +
+	"\bhostname\x18\b \x01(\tR\bhostname\x12\x12\n" +
+	"\x04init\x18\t \x01(\tR\x04init\"\xa5\x01\n" +
 	"\x0fDescribeRequest\x12\x12\n" +
 	"\x04root\x18\x01 \x01(\tR\x04root\x124\n" +
 	"\x06target\x18\x02 \x01(\v2\x1c.machineadm.plugin.v1.TargetR\x06target\x12'\n" +
