@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
@@ -68,9 +69,14 @@ func ServiceState(ctx context.Context, m Machine, unit string, want ServiceSpec)
 	return changes, nil
 }
 
-// claimUnit claims an attribute of a unit under the unit's own name, so that an alias is the same unit.
+// claimUnit claims an attribute of a unit under the unit's own name, so that an alias is the same unit. Of a service of OpenRC,
+// runit or s6, the id has the name of the manager.
 func claimUnit(m Machine, unit string, state machine.ServiceState, attribute string, value ...string) {
-	m.Claim("unit:"+cmp.Or(state.ID, unit)+"#"+attribute, "", value...)
+	manager := "unit"
+	if slices.Contains([]string{target.InitOpenRC, target.InitRunit, target.InitS6}, m.Target.Init) {
+		manager = m.Target.Init
+	}
+	m.Claim(manager+":"+cmp.Or(state.ID, unit)+"#"+attribute, "", value...)
 }
 
 func enablement(m Machine, unit string, enabled bool) *Change {

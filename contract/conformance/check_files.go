@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/internal/atomicfile"
 )
 
 // plansFiles compares the files that a plan lists with those that Apply leaves, and plans on top of them.
@@ -56,7 +58,7 @@ func plansFiles(ctx context.Context, f *fixture) (result, error) {
 	return passed(), nil
 }
 
-// predicted is the tree that a plan lists, beside what it does not list.
+// predicted is the tree that a plan lists, beside what it does not list. It lists no file that a killed run left.
 func predicted(want reference, plan pluginv1.Plan) tree {
 	out := maps.Clone(want.after)
 	if complete(plan) {
@@ -79,6 +81,7 @@ func predicted(want reference, plan pluginv1.Plan) tree {
 		}
 		out[name] = e
 	}
+	maps.DeleteFunc(out, func(name string, _ entry) bool { return atomicfile.Leftover(path.Base(name)) })
 	return out
 }
 
