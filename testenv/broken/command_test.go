@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -276,5 +278,32 @@ func TestStartFailure(t *testing.T) {
 	}
 	if len(failures) != 1 || !strings.Contains(failures[0], "there is no defect") || !strings.HasSuffix(failures[0], "\nviolates SPEC H-10") {
 		t.Errorf("%q", failures)
+	}
+}
+
+// TestSlowStart: a start that exceeds its limit is tried once more, because the machine can be busy.
+func TestSlowStart(t *testing.T) {
+	t.Parallel()
+	cases, err := conformance.LoadCases("testdata/cases")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	sound := build(t, t.TempDir(), naming.Binary(kind, "sound"), "testenv/broken")
+	slow := filepath.Join(dir, naming.Binary(kind, "sound"))
+	const script = "#!/bin/sh\nif [ -n \"$MACHINEADM_PLUGIN_COOKIE\" ] && mkdir %[1]s/%[2]s; then exec tail -f /dev/null; fi\nexec %[3]s\n"
+	for _, tt := range []struct {
+		slow string // the names of the directories that the slow starts make
+		want conformance.Status
+	}{{"first", conformance.Pass}, {"$$", conformance.Fail}} {
+		require.NoError(t, os.WriteFile(slow, fmt.Appendf(nil, script, dir, tt.slow, sound), 0o700))
+		var got []conformance.Result
+		err = conformance.Suite{
+			Binary: slow, Cases: cases[:1], Only: []string{"describe"}, StartTimeout: 5 * time.Second,
+		}.Run(t.Context(), func(r conformance.Result) { got = append(got, r) })
+		require.NoError(t, err)
+		require.Len(t, got, 1)
+		require.Equal(t, tt.want, got[0].Status, got[0].Explain())
+		if tt.want == conformance.Fail {
+			require.Equal(t, "H-13", got[0].Clause)
+		}
 	}
 }
