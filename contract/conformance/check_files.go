@@ -44,13 +44,13 @@ func plansFiles(ctx context.Context, f *fixture) (result, error) {
 	again, err := p.plan(ctx, r)
 	if err != nil {
 		return failed(finding{
-			clause: "P-51", expected: "a plan", got: "on the files that it has listed itself, Plan " + wrongAnswer(err),
+			clause: "P-50", expected: "a plan", got: "on the files that it has listed itself, Plan " + wrongAnswer(err),
 			cause: "an entry of files is taken for something else than it says, such as an absent file for an empty one",
 		}), nil
 	}
 	if len(again.Files) > 0 {
 		return failed(finding{
-			clause: "P-51", expected: "on the files that Plan has listed itself, it lists none",
+			clause: "P-50", expected: "on the files that Plan has listed itself, it lists none",
 			got:   "Plan lists " + again.Files[0].Path + " again",
 			cause: "a file is read from the machine although the request has it; read every file of the target by one way (with the SDK: Machine.FS)",
 		}), nil
