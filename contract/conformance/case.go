@@ -49,7 +49,7 @@ type expectedError struct {
 
 // caseFiles are the names in the directory of a case.
 func caseFiles() []string {
-	return []string{"config.yaml", "root", "expect", "expect.yaml", "served", "README.md"}
+	return []string{"config.yaml", "root", "expect", "expect.yaml", "served", commandsDir, "README.md"}
 }
 
 // codes are the codes that a case can expect: Internal is always a finding.
@@ -123,7 +123,7 @@ func (c *Case) checkRole() error {
 	if c.header.role() == configurator {
 		none = []string{"served"}
 	} else {
-		none = []string{"root", "expect"}
+		none = []string{"root", "expect", commandsDir}
 	}
 	for _, name := range none {
 		if _, err := os.Lstat(filepath.Join(c.dir, name)); err == nil {

@@ -7,6 +7,11 @@ import "slices"
 // which says nothing where outcome fails. kill is the last: it takes the running processes of the case.
 func Checks() []Check {
 	return slices.Concat(checksOfAnswers(), checksOfObjects(), checksOfDisturbance(), checksOfTheRoot(), []Check{{
+		Name: "live", Clause: "G-20, G-22", run: live,
+		Fresh: "the plugin runs in namespaces of its own, on another machine",
+		Says: "on a machine of root/ and commands/, Apply leaves no process, and after a SIGKILL before or after each command another " +
+			"Apply makes the same machine",
+	}, {
 		Name: "shutdown", Clause: "P-3", once: true, of: everyone, run: shutdown,
 		Fresh: "Shutdown ends a process",
 		Says:  "after Shutdown the process ends, which the kit waits for longer than P-3 permits",

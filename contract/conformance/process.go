@@ -28,10 +28,10 @@ type plugin struct {
 	ended   sync.Once
 }
 
-// startPlugin starts the binary with this home directory; o has the directory of its socket and the limit.
-func startPlugin(ctx context.Context, binary string, umask int, o launch.Options, home string) (*plugin, error) {
+// startPlugin starts a plugin by its command with this home directory; o has the directory of its socket and the limit.
+func startPlugin(ctx context.Context, argv []string, umask int, o launch.Options, home string) (*plugin, error) {
 	stderr := &output{}
-	o.Command = exec.Command(binary) //nolint:noctx // the process is ended by end or kill
+	o.Command = exec.Command(argv[0], argv[1:]...) //nolint:gosec,noctx // the process is ended by end or kill
 	o.Command.Dir, o.Stderr, o.Environment = home, stderr, environment(home)
 	process, release, err := startProcess(ctx, umask, o)
 	if err != nil {

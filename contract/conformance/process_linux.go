@@ -103,6 +103,32 @@ func family(pid int) relatives {
 	return out
 }
 
+// inMachineOf returns the other processes of the mount namespace of a process.
+func inMachineOf(pid int) relatives {
+	namespace := func(pid int) string {
+		name, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/mnt") // "" for one that has ended
+		return name
+	}
+	mine, out := namespace(pid), relatives{}
+	names, err := os.ReadDir("/proc")
+	if err != nil || mine == "" {
+		return out
+	}
+	for _, n := range names {
+		id, err := strconv.Atoi(n.Name())
+		if err != nil || id == pid || namespace(id) != mine {
+			continue
+		}
+		if s, ok := readStat(id); ok {
+			out[id] = s
+		}
+	}
+	return out
+}
+
+// count is the number of processes.
+func (r relatives) count() int { return len(r) }
+
 // kill sends SIGKILL to the processes that have not been replaced by others.
 func (r relatives) kill() {
 	for id, was := range r {

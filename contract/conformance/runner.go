@@ -78,15 +78,20 @@ func (r *runner) acquire(ctx context.Context, used []*plugin) (*plugin, error) {
 
 // start starts a plugin, once more if it was too slow: a start that succeeds then shows a busy machine.
 func (r *runner) start(ctx context.Context, umask int) (*plugin, error) {
-	p, err := r.startOnce(ctx, umask)
+	return r.startAs(ctx, umask, []string{r.binary})
+}
+
+// startAs starts a plugin by another command than its binary alone.
+func (r *runner) startAs(ctx context.Context, umask int, argv []string) (*plugin, error) {
+	p, err := r.startOnce(ctx, umask, argv)
 	if failure, ok := errors.AsType[*launch.Error](err); ok && failure.Clause() == launch.ClauseInTime {
-		return r.startOnce(ctx, umask)
+		return r.startOnce(ctx, umask, argv)
 	}
 	return p, err
 }
 
 // startOnce starts a plugin with a home directory of its own.
-func (r *runner) startOnce(ctx context.Context, umask int) (*plugin, error) {
+func (r *runner) startOnce(ctx context.Context, umask int, argv []string) (*plugin, error) {
 	r.starts++
 	home, err := os.MkdirTemp(r.dir, "home-")
 	if err != nil {
@@ -95,7 +100,7 @@ func (r *runner) startOnce(ctx context.Context, umask int) (*plugin, error) {
 	if err := os.Chmod(home, 0o755); err != nil { //nolint:gosec // the usual mode of a home directory
 		return nil, err
 	}
-	p, err := startPlugin(ctx, r.binary, umask, launch.Options{SocketDir: r.sockets, Timeout: r.startTimeout}, home)
+	p, err := startPlugin(ctx, argv, umask, launch.Options{SocketDir: r.sockets, Timeout: r.startTimeout}, home)
 	if err != nil {
 		return nil, err
 	}

@@ -119,8 +119,8 @@ func TestCommand(t *testing.T) {
 	t.Run("text", func(t *testing.T) {
 		t.Parallel()
 		code, stdout, stderr := command(t, kit, "--plugin", sound, "--cases", cases, "--root", "testdata/base")
-		listed := "n/a   stop applies to 2 of 4 cases\n      not-ready, refused: the document is refused\n"
-		if code != 0 || stderr != "" || !strings.Contains(stdout, listed) || !strings.Contains(stdout, "4 cases by ") || !strings.Contains(stdout, " 0 failed") {
+		listed := "n/a   stop applies to 3 of 5 cases\n      not-ready, refused: the document is refused\n"
+		if code != 0 || stderr != "" || !strings.Contains(stdout, listed) || !strings.Contains(stdout, "5 cases by ") || !strings.Contains(stdout, " 0 failed") {
 			t.Errorf("sound: exit %d\n%s%s", code, stdout, stderr)
 		}
 		code, stdout, _ = command(t, kit, "--plugin", misnamed, "--cases", cases)
@@ -136,11 +136,11 @@ func TestCommand(t *testing.T) {
 			Failed  int
 			Results []conformance.Result
 		}
-		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || got.Failed != 4 {
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || got.Failed != 5 {
 			t.Fatalf("exit %d, %v\n%s", code, err, stdout)
 		}
 		const ofSources = 5 // checks that are for sources and key providers alone
-		if want := 4 * (len(conformance.Checks()) - ofSources); len(got.Results) != want {
+		if want := 5 * (len(conformance.Checks()) - ofSources); len(got.Results) != want {
 			t.Errorf("%d results, want %d", len(got.Results), want)
 		}
 	})
@@ -158,7 +158,7 @@ func TestCommand(t *testing.T) {
 				} `xml:"testcase"`
 			} `xml:"testsuite"`
 		}
-		if err := xml.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || len(got.Suites) != 4 {
+		if err := xml.Unmarshal([]byte(stdout), &got); err != nil || code != 1 || len(got.Suites) != 5 {
 			t.Fatalf("exit %d, %v\n%s", code, err, stdout)
 		}
 		for _, suite := range got.Suites {

@@ -63,6 +63,10 @@ type defect struct {
 	cookieless, lingering, late bool
 	// quoting quotes a path that it refuses.
 	quoting bool
+	// forgetful reloads only after a change of the same Apply.
+	forgetful bool
+	// leaving leaves a process in a session of its own, as a daemon that OpenRC starts.
+	leaving bool
 	// ignores is a field of Timesync that has no effect.
 	ignores string
 }
@@ -91,6 +95,8 @@ func defectsOfConfigurators() []defect {
 		{name: "unlocking", check: "locks", says: ".farewell.machineadm-tmp, which another process had locked", write: unlocking},
 		{name: "unclaimed-link", check: "claims", says: "the link /etc/app/enabled, which no claim names", wrap: with(&wrapper{planned: unclaimedLink})},
 		{name: "quoting", check: "quotes", says: "spec.files[0].path, the error of Plan quotes it", quoting: true},
+		{name: "forgetful-reload", check: "live", says: `after SIGKILL before the command "app-control reload" and another Apply`, forgetful: true},
+		{name: "leaving", check: "live", says: "Apply leaves processes: 1", leaving: true},
 		{name: "poll-blind", kind: v1alpha1.KindTimesync, check: "fields", says: `"spec.pools[0].minPoll"`, ignores: "minPoll"},
 		{name: "summaryless", answers: true, check: "outcome", says: "(P-20): the plan has the change", wrap: with(&wrapper{planned: summaryless})},
 		{name: "detailless", answers: true, check: "outcome", says: "without an ErrorDetail", answer: detailless},
@@ -316,7 +322,7 @@ func lenient(r *pluginv1.Request) error {
 	}
 	if spec, ok := doc["spec"].(map[string]any); ok {
 		for name := range spec {
-			if !slices.Contains([]string{"provider", "files", "tokenFile", "token", "needs", "link"}, name) {
+			if !slices.Contains([]string{"provider", "files", "tokenFile", "token", "needs", "link", "reload"}, name) {
 				delete(spec, name)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/sdk"
+	"github.com/machineadm/machineadm/sdk/machine"
 )
 
 const (
@@ -40,8 +42,9 @@ type files struct {
 		Files     []file           `json:"files,omitempty"`
 		TokenFile string           `json:"tokenFile,omitempty"`
 		Token     *v1alpha1.Secret `json:"token,omitempty"`
-		Needs     string           `json:"needs,omitempty"` // a file that must be there already
-		Link      string           `json:"link,omitempty"`  // a link to the first file
+		Needs     string           `json:"needs,omitempty"`  // a file that must be there already
+		Link      string           `json:"link,omitempty"`   // a link to the first file
+		Reload    bool             `json:"reload,omitempty"` // a service reads the first file
 	} `json:"spec"`
 }
 
@@ -196,6 +199,9 @@ func (d defect) plan(_ context.Context, m sdk.Machine, doc files) (sdk.Plan, err
 		}
 		out.Add(change)
 	}
+	if doc.Spec.Reload && len(doc.Spec.Files) > 0 {
+		out.Add(d.reload(m, doc.Spec.Files[0], len(out.Changes) > 0))
+	}
 	if doc.Spec.Link != "" && len(doc.Spec.Files) > 0 {
 		target := doc.Spec.Files[0].Path
 		m.Claim("link:"+doc.Spec.Link, "spec.link", target)
@@ -207,6 +213,27 @@ func (d defect) plan(_ context.Context, m sdk.Machine, doc files) (sdk.Plan, err
 		}
 	}
 	return out, nil
+}
+
+// reload is the change by which the service reads the file: as long as it has read another one.
+func (d defect) reload(m sdk.Machine, f file, changed bool) *sdk.Change {
+	have, err := m.FS.ReadFile("/run/app/loaded")
+	switch {
+	case d.forgetful && !changed && !m.Offline():
+		return nil
+	case !m.Offline() && err == nil && string(have) == f.Content:
+		return nil
+	}
+	return &sdk.Change{
+		ID: "reload:app", Summary: "reload app", NeedsLive: true,
+		Do: func(ctx context.Context, _ sdk.Progress) error {
+			_, err := m.Commands.Run(ctx, machine.Command{Name: "app-control", Args: []string{"reload"}})
+			if d.leaving && err == nil {
+				err = exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", "setsid tail -f /dev/null >/dev/null 2>&1 &").Run()
+			}
+			return err
+		},
+	}
 }
 
 // planTime writes a Timesync as JSON, without the field that the defect ignores.

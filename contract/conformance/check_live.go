@@ -1,0 +1,204 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/target"
+)
+
+const (
+	// commandsDir has the stand-ins of a case.
+	commandsDir = "commands"
+	// liveDir is where the stand-ins and what they record are on the machine of a plugin. It is not compared.
+	liveDir = "run/conformance"
+	// enterMachine is run by sh in namespaces of its own: the files of the case are those of the machine, the stand-ins are the
+	// first directory of commands, and everything else but the directory of temporary files is read-only.
+	enterMachine = `set -e
+mount --bind "$2" "$2"
+mount -o bind,remount,ro /
+for directory in etc run var; do mount --bind "$1/root/$directory" "/$directory"; done
+mount --bind "$1/shims" /usr/local/sbin
+exec "$3"`
+	// shim is in the place of each command. It records the call, kills the plugin before or after the call whose number says so,
+	// and runs the stand-in.
+	shim = `#!/bin/sh
+d=/run/conformance
+echo "${0##*/} $*" >>$d/calls
+read -r number when 2>/dev/null <$d/kill || number=0
+[ $(($(wc -l <$d/calls))) = "$number" ] || exec "$d/commands/${0##*/}" "$@"
+[ "$when" = before ] || "$d/commands/${0##*/}" "$@"
+kill -KILL "$(cat $d/plugin)"
+`
+	mostCalls = 24
+)
+
+// namespaces are the arguments of unshare(1). A user namespace keeps even root away from the kernel of this machine.
+func namespaces() []string {
+	return []string{"unshare", "--user", "--map-root-user", "--mount", "--net", "--uts", "--ipc"}
+}
+
+// live applies on a machine of the case's files and its stand-ins of commands, and again with a SIGKILL at each command.
+func live(ctx context.Context, f *fixture) (result, error) {
+	if reason := f.notLive(ctx); reason != "" {
+		return skipped("%s", reason), nil
+	}
+	p, err := f.startLive(ctx, "")
+	if err != nil {
+		return result{}, err
+	}
+	run := p.apply(ctx, f.applyingLive(), 0, nil)
+	wrong := finding{
+		clause: "G-20", expected: "Apply succeeds on a machine of the case's files and commands, and leaves no process",
+		cause: "a stand-in in commands/ that answers otherwise than the command, or a process that is started and not waited for",
+	}
+	if err := run.failure(); err != nil {
+		wrong.got = fmt.Sprintf("on a live machine, Apply fails: %v", err)
+		return failed(wrong), nil
+	}
+	if left := left(p.PID()); left.count() > 0 {
+		left.kill()
+		wrong.got = fmt.Sprintf("on a live machine, Apply leaves processes: %d", left.count())
+		return failed(wrong), nil
+	}
+	want, err := readTree(f.root, liveDir)
+	if err != nil {
+		return result{}, err
+	}
+	calls, err := os.ReadFile(filepath.Join(f.root, liveDir, "calls"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return result{}, err
+	}
+	lines := strings.Split(strings.TrimSpace(string(calls)), "\n")
+	for number := 1; number <= min(len(lines), mostCalls); number++ {
+		for _, when := range []string{"before", "after"} {
+			got, err := f.runner.another(func(f *fixture) (result, error) {
+				return f.killedAt(ctx, want, strconv.Itoa(number)+" "+when, when+" the command "+strconv.Quote(lines[number-1]))
+			})
+			if got.status != Pass || err != nil {
+				return got, err
+			}
+		}
+	}
+	return passed(), nil
+}
+
+// left returns the processes that a plugin has left on its machine, those that are about to end excepted.
+func left(pid int) relatives {
+	out := inMachineOf(pid)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Second); out.count() > 0 && time.Now().Before(end); out = inMachineOf(pid) {
+		<-tick.C
+	}
+	return out
+}
+
+// killedAt kills the plugin at a call and applies once more.
+func (f *fixture) killedAt(ctx context.Context, want tree, kill, at string) (result, error) {
+	p, err := f.startLive(ctx, kill)
+	if err != nil {
+		return result{}, err
+	}
+	p.apply(ctx, f.applyingLive(), 0, nil) // its error is that of the killed process
+	if err := os.Remove(filepath.Join(f.root, liveDir, "kill")); err != nil {
+		return result{}, err
+	}
+	again, err := f.startLive(ctx, "")
+	if err != nil {
+		return result{}, err
+	}
+	wrong := finding{
+		clause: "G-22", expected: "the machine of an Apply without SIGKILL: what was due is done",
+		cause: "that a restart is due shows only in the Apply that writes the file; keep an intent in the state directory until it is " +
+			"done, or compare what the service has read",
+	}
+	if err := again.apply(ctx, f.applyingLive(), 0, nil).failure(); err != nil {
+		wrong.got = fmt.Sprintf("after SIGKILL %s, the next Apply fails: %v", at, err)
+		return failed(wrong), nil
+	}
+	got, err := readTree(f.root, liveDir)
+	if err != nil {
+		return result{}, err
+	}
+	if d := differences(want, got, aspects{modes: true, owners: true}); len(d) > 0 {
+		wrong.got = fmt.Sprintf("after SIGKILL %s and another Apply, the machine is another one:%s", at, list(d))
+		return failed(wrong), nil
+	}
+	return passed(), nil
+}
+
+// notLive returns why the case cannot be applied live here, or "".
+func (f *fixture) notLive(ctx context.Context) string {
+	r := f.runner
+	if _, err := os.Stat(filepath.Join(r.c.dir, commandsDir)); err != nil || r.c.refused() {
+		return "the case has no stand-ins of commands in commands/, or its document is refused"
+	}
+	for _, dir := range []string{"/etc", "/run", "/var"} {
+		if strings.HasPrefix(r.dir, dir+"/") || strings.HasPrefix(r.binary, dir+"/") {
+			return "the plugin or the directory of temporary files is below " + dir + ", where the files of the case are"
+		}
+	}
+	argv := append(namespaces(), "true")
+	if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
+		return fmt.Sprintf("unshare(1) makes no namespaces here, so that no restart that is due, and no process that is left, is seen: %v %s", err, bytes.TrimSpace(out))
+	}
+	return ""
+}
+
+// startLive starts the plugin on the machine of the fixture.
+func (f *fixture) startLive(ctx context.Context, kill string) (*plugin, error) {
+	d := filepath.Join(f.root, liveDir)
+	shims := filepath.Join(f.dir, "shims")
+	for _, dir := range []string{shims, d, filepath.Join(f.root, "etc"), filepath.Join(f.root, "var")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the usual mode
+			return nil, err
+		}
+	}
+	if err := copyTree(filepath.Join(f.runner.c.dir, commandsDir), filepath.Join(d, commandsDir), true, asIs); err != nil {
+		return nil, err
+	}
+	names, err := os.ReadDir(filepath.Join(d, commandsDir))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if err := write(filepath.Join(shims, name.Name()), []byte(shim), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	if kill != "" {
+		if err := write(filepath.Join(d, "kill"), []byte(kill+"\n"), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	p, err := f.runner.startAs(ctx, usualUmask, append(namespaces(), "sh", "-c", enterMachine, "sh", f.dir, os.TempDir(), f.runner.binary))
+	if err != nil {
+		return nil, err
+	}
+	p.shared = false
+	if _, err := f.use(p, nil); err != nil {
+		return nil, err
+	}
+	return p, write(filepath.Join(d, "plugin"), []byte(strconv.Itoa(p.PID())), 0o644)
+}
+
+// applyingLive is the request for the machine of the fixture.
+func (f *fixture) applyingLive() pluginv1.Request {
+	r := f.applying()
+	r.Root = ""
+	if here, err := target.Detect(""); err == nil {
+		r.Target.Kernel, r.Target.Hostname = here.Kernel, here.Hostname
+	}
+	return r
+}
