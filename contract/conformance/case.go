@@ -18,6 +18,9 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
+// commandsDir has the stand-ins of commands of a case.
+const commandsDir = "commands"
+
 // Case is one case, as read by LoadCases.
 type Case struct {
 	// Name is the directory's name.

@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	// commandsDir has the stand-ins of a case.
-	commandsDir = "commands"
 	// liveDir is where the stand-ins and what they record are on the machine of a plugin. It is not compared.
 	liveDir = "run/conformance"
 	// enterMachine is run by sh in namespaces of its own: the files of the case are those of the machine, the stand-ins are the
