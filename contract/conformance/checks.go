@@ -28,8 +28,8 @@ func checksOfAnswers() []Check {
 		{
 			Name: "nothing-outside", Clause: "P-16, C-5", alone: true, run: nothingOutside,
 			Fresh: "what a process writes when it starts counts; the checks that follow share the process",
-			Says: "nothing is written beside the root, and on this machine nothing at the absolute path of what the case has " +
-				"in root/ and expect/, and no name in a directory of these; other paths are not watched",
+			Says: "nothing is written beside the root and, where the kit is root, in /var/tmp; and on this machine nothing at the absolute " +
+				"path of what the case has in root/ and expect/, and no name in a directory of these; other paths are not watched",
 		},
 		{
 			Name: "describe", Clause: "N-1, N-2, N-3, N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40, P-51", of: everyone, run: describes,

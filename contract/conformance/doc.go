@@ -21,8 +21,9 @@
 //
 // The checks, in their order, with the clauses of SPEC.md that they hold a plugin to:
 //
-//   - nothing-outside: nothing is written beside the root, and on this machine nothing at the absolute path of what the
-//     case has in root/ and expect/, and no name in a directory of these; other paths are not watched [P-16, C-5]
+//   - nothing-outside: nothing is written beside the root and, where the kit is root, in /var/tmp; and on this machine
+//     nothing at the absolute path of what the case has in root/ and expect/, and no name in a directory of these;
+//     other paths are not watched [P-16, C-5]
 //   - describe: Describe names the provider and the kind as the binary's file does, a version, the phase and the secret
 //     fields of the case's kind, its capabilities, and sends a JSON schema only when it is asked to [N-1, N-2, N-3,
 //     N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40, P-51]

@@ -67,6 +67,8 @@ type defect struct {
 	forgetful bool
 	// leaving leaves a process in a session of its own, as a daemon that OpenRC starts.
 	leaving bool
+	// mounts marks a defect that shows only where the kit can make a mount namespace.
+	mounts bool
 	// ignores is a field of Timesync that has no effect.
 	ignores string
 }
@@ -138,6 +140,7 @@ func defectsOfConfigurators() []defect {
 		{name: "umasked", check: "umask", says: "has the mode", write: umasked},
 		{name: "trusting", check: "links-out", says: "followed it out", write: trusting},
 		{name: "diary", check: "nothing-outside", says: "root.log should not be there", wrap: with(&wrapper{beforeApply: diary})},
+		{name: "caching", check: "nothing-outside", says: "var-tmp/broken should not be there", mounts: true, wrap: with(&wrapper{beforePlan: cache})},
 		{name: "rootless", check: "nothing-outside", says: machineName + "/settings: was written or touched", machine: true, write: rootless},
 		{name: "rootless-directory", check: "nothing-outside", says: machineName + "/settings.d is new", machine: true, write: rootlessDirectory},
 		{name: "shell", check: "no-command", says: "Apply on an image root ran a command", wrap: with(&wrapper{beforeApply: runTrue})},
