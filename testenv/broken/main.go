@@ -238,6 +238,9 @@ func (d defect) reload(m sdk.Machine, f file, changed bool) *sdk.Change {
 
 // planTime writes a Timesync as JSON, without the field that the defect ignores.
 func (d defect) planTime(_ context.Context, m sdk.Machine, doc v1alpha1.Timesync) (sdk.Plan, error) {
+	if _, violations := sdk.ProviderConfig[struct{}](doc.Spec.ProviderConfig); len(violations) > 0 {
+		return sdk.Plan{}, sdk.InvalidConfig(violations...)
+	}
 	doc.Spec.Provider = ""
 	for i := range doc.Spec.Pools {
 		if d.ignores == "minPoll" {

@@ -200,12 +200,19 @@ func trusting(root string, spec sdk.FileSpec, _ func() error) error {
 
 // unlocking uses the name of G-12 without a lock.
 func unlocking(root string, spec sdk.FileSpec, _ func() error) error {
+	hold()
 	path, err := place(root, spec)
 	if err != nil {
 		return err
 	}
 	temporary := filepath.Join(filepath.Dir(path), atomicfile.TemporaryName(filepath.Base(path)))
-	return errors.Join(os.WriteFile(temporary, spec.Content, spec.Mode), os.Chmod(temporary, spec.Mode), os.Rename(temporary, path))
+	err = os.WriteFile(temporary, spec.Content, spec.Mode)
+	for _, step := range []error{os.Chmod(temporary, spec.Mode), os.Rename(temporary, path)} {
+		if !errors.Is(step, os.ErrNotExist) { // else another one has renamed the same content
+			err = errors.Join(err, step)
+		}
+	}
+	return err
 }
 
 // cache keeps something in /var/tmp, if that is not the one of this machine.
