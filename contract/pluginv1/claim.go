@@ -18,15 +18,10 @@ type Claim struct {
 
 const filePrefix = "file:"
 
-var (
-	escapePath   = strings.NewReplacer("%", "%25", "#", "%23")
-	unescapePath = strings.NewReplacer("%25", "%", "%23", "#")
-)
-
 // FileClaim returns the id of a file or of a part of it; an empty part is the whole file. It escapes # as %23 and % as %25 in
 // the path. testdata/claims.jsonl has examples of ids and digests.
 func FileClaim(path, part string) string {
-	id := filePrefix + escapePath.Replace(path)
+	id := filePrefix + strings.ReplaceAll(strings.ReplaceAll(path, "%", "%25"), "#", "%23")
 	if part != "" {
 		id += "#" + part
 	}
@@ -37,7 +32,7 @@ func FileClaim(path, part string) string {
 func ClaimedFile(id string) (path, part string, ok bool) {
 	name, ok := strings.CutPrefix(id, filePrefix)
 	path, part, _ = strings.Cut(name, "#")
-	return unescapePath.Replace(path), part, ok
+	return strings.ReplaceAll(strings.ReplaceAll(path, "%23", "#"), "%25", "%"), part, ok
 }
 
 // ClaimedPath returns the type of a thing that has a path, which is file, directory or link, and the path; ok is false for

@@ -11,11 +11,12 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
-// hub is the host of images whose reference names none, hubServer serves them, and hubIndex is another name of hub. They
+// hub is the host of images whose reference names none, hubServer serves them, hubIndex is another name of hub, and hubSite is its web site. They
 // are no constants, so that no page generated from this source names a real registry.
 func hub() string       { return strings.Join([]string{"docker", "io"}, ".") }
 func hubServer() string { return "registry-1." + hub() }
 func hubIndex() string  { return "index." + hub() }
+func hubSite() string   { return strings.Join([]string{"hub", "docker", "com"}, ".") }
 
 func (r *resolver) registries(field document.Path) []Registry {
 	var all []Registry
@@ -63,6 +64,8 @@ func (r *resolver) registryHost(at document.Path, host string) bool {
 		return !r.refuse(true, at, "is never the host of an image: that has a dot or a port, or is localhost", hint)
 	case host == hubIndex():
 		return !r.refuse(true, at, "is never the host of an image: what is named so is an image of "+hub(), "write "+hub())
+	case host == hubSite():
+		return !r.refuse(true, at, "is a web site and never the host of an image", "write "+hub())
 	case host == hubServer():
 		r.warn(at, "images of Docker Hub are named by "+hub()+", so that this is for images alone whose reference says "+hubServer())
 	}
@@ -131,6 +134,9 @@ func (r *resolver) registryURL(field document.Path, text string) string {
 	u, err := checkURL(text, "https", "http")
 	if r.invalid(err, field, hint) || r.refuse(u.User != nil, field, "holds a user or a password",
 		"remove them from the URL: credentials are given as auth of the registry of that host") {
+		return ""
+	}
+	if r.refuse(slices.Contains([]string{hub(), hubIndex(), hubSite()}, strings.ToLower(u.Host)), field, "is the name of Docker Hub, not the host that serves its images", "write https://"+hubServer()) {
 		return ""
 	}
 	return strings.TrimSuffix(u.String(), "/")

@@ -116,14 +116,17 @@ func TestResolveRefusesRegistries(t *testing.T) {
 	t.Parallel()
 	const mirror = `{"mirrors":[{"url":"https://m.example.com"}]}`
 	refuses(t, "linux", []refusal{
-		{"hosts", `{"registries":{"canary":` + mirror + `,"a:b":` + mirror + `,"https://x":` + mirror + `,"` + hubIndex() + `":` + mirror + `,"r.example.com":{}}}`, []string{
+		{"hosts", `{"registries":{"canary":` + mirror + `,"a:b":` + mirror + `,"https://x":` + mirror + `,"` + hubIndex() + `":` + mirror + `,"r.example.com":{},"` + hubSite() + `":` + mirror + `}}`, []string{
 			`spec.registries["a:b"]: must have a port`, `spec.registries.canary: never the host`, `spec.registries["https://x"]: must have a port`,
-			`spec.registries["` + hubIndex() + `"]: never the host`, `spec.registries["r.example.com"]: asks for nothing`,
+			`spec.registries["` + hubSite() + `"]: is a web site`, `spec.registries["` + hubIndex() + `"]: never the host`, `spec.registries["r.example.com"]: asks for nothing`,
 		}},
 		{"URLs", `{"registries":{"r.test":{"server":"c4n4ry","mirrors":[{"url":""},{"url":"https://u:c4n4ry@m.test"},{"url":"https://m.test?c4n4ry"},{"url":"https://M.test:443/"},{"url":"https://m.test"}]}}}`, []string{
 			`spec.registries["r.test"].mirrors[0].url: is empty`, `spec.registries["r.test"].mirrors[1].url: user or a password`,
 			`spec.registries["r.test"].mirrors[2].url: no ?`, `spec.registries["r.test"].mirrors[4].url: is the URL of spec.registries["r.test"].mirrors[3]`,
 			`spec.registries["r.test"].server: must begin with https://`,
+		}},
+		{"the name of Docker Hub", `{"registries":{"r.test":{"mirrors":[{"url":"https://` + hub() + `"}]}}}`, []string{
+			`spec.registries["r.test"].mirrors[0].url: is the name of Docker Hub`,
 		}},
 		{"access", `{"registries":{"r.test":{"mirrors":[{"url":"https://m.test","capabilities":["pull","c4n4ry","pull",""],"dialTimeout":"c4n4ry"}],"dialTimeout":"-1s"}}}`, []string{
 			`spec.registries["r.test"].mirrors[0].capabilities[1]: not a value`, `spec.registries["r.test"].mirrors[0].capabilities[2]: listed twice`,
@@ -259,14 +262,16 @@ func TestTraps(t *testing.T) {
 		mirror(`/proxy/v2"`):                     "",
 		mirror(`/proxy","overridePath":true`):    `spec.registries["a.test"].mirrors[0].url: has no /v2 in its path`,
 		mirror(`"`):                              "",
-		`{"registries":{"a.test":{"server":"https://s.test/v2/b"}}}`:     `spec.registries["a.test"].server: has /v2 within its path`,
-		`{"proxy":{"http":"http://p.test:3128"}}`:                        "spec.proxy: has no https",
-		`{"proxy":{"httpSecret":{"value":"http://a:b@p.test:3128"}}}`:    "spec.proxy: has no https",
-		`{"proxy":{"http":"http://p.test:1","https":"http://p.test:1"}}`: "",
-		`{"proxy":{"https":"http://p.test:1"}}`:                          "",
-		`{"rootDir":"/run/containerd/root"}`:                             "spec.rootDir: is below /run",
-		`{"rootDir":"/tmp"}`:                                             "spec.rootDir: is below /tmp",
-		`{"rootDir":"/running/containerd"}`:                              "",
+		`{"registries":{"a.test":{"server":"https://s.test/v2/b"}}}`:                                            `spec.registries["a.test"].server: has /v2 within its path`,
+		`{"proxy":{"http":"http://p.test:3128"}}`:                                                               "spec.proxy: has no https",
+		`{"proxy":{"httpSecret":{"value":"http://a:b@p.test:3128"}}}`:                                           "spec.proxy: has no https",
+		`{"proxy":{"http":"http://p.test:1","https":"http://p.test:1"}}`:                                        "",
+		`{"proxy":{"https":"http://p.test:1"}}`:                                                                 "",
+		`{"rootDir":"/run/containerd/root"}`:                                                                    "spec.rootDir: is below /run",
+		`{"runtimes":{"nvidia":{"type":"io.containerd.runc.v2"}}}`:                                              "spec.runtimes.nvidia: is runc by another name",
+		`{"runtimes":{"nvidia":{"type":"io.containerd.runc.v2","binary":"/usr/bin/nvidia-container-runtime"}}}`: "",
+		`{"rootDir":"/tmp"}`:                "spec.rootDir: is below /tmp",
+		`{"rootDir":"/running/containerd"}`: "",
 	} {
 		got := ""
 		for _, w := range wanted(t, "linux", spec).Warnings {

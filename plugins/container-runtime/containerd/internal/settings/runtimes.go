@@ -35,6 +35,9 @@ func (r *resolver) runtime(at document.Path, name string, want v1alpha1.Runtime)
 		"is not a type of runtime", "write it like "+runcShim+": containerd runs containerd-shim-runc-v2 for it") {
 		h.shim = ""
 	}
+	if name != "runc" && name != "crun" && h.shim == runcShim && h.binary == "" && h.cgroupDriver == "" && len(want.Options) == 0 && want.BaseSpec == nil {
+		r.warn(at, "is runc by another name, unless the machine's own configuration has its binary: set binary to that of this runtime")
+	}
 	r.directory(at+".binary", h.binary)
 	if h.binary == "" && name == "crun" && h.shim == runcShim {
 		h.binary = name // the shim looks for it on the daemon's path; its default is runc

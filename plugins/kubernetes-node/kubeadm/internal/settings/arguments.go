@@ -70,7 +70,7 @@ func (r *resolver) knownArguments(at document.Path, program string, args []v1alp
 		}
 		message, hint = argumentFault(known.what, a.Name, a.Value)
 		r.refuse(message != "", at.Index(i)+".value", message, hint)
-		r.refuse(i != lastArgument(args, a.Name) && known.what != "text" && known.what != "list", at.Index(i)+".name", "is there twice, and "+program+" takes the last one", "remove one of the two")
+		r.refuse(i != lastArgument(args, a.Name) && (a.Name == "v" || known.what != "text" && known.what != "list"), at.Index(i)+".name", "is there twice, and "+program+" takes the last one", "remove one of the two")
 	}
 }
 

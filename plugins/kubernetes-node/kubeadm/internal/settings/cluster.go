@@ -2,6 +2,7 @@ package settings
 
 import (
 	"cmp"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	r.matches(at+".name", c.Name, clusterName, "is not the name of a cluster", "use letters, digits, ., _ and -")
 	r.address(at+".endpoint", c.Endpoint)
+	r.endpoint(at+".endpoint", c.Endpoint)
 	r.refuse(c.DNSDomain != "" && !v1alpha1.IsSubdomain(c.DNSDomain), at+".dnsDomain", "is not a DNS domain", "write it in lower case, like cluster.local")
 	r.subnets(at, c)
 	r.matches(at+".imageRepository", c.ImageRepository, repository, "is not HOST/PATH", "write it like registry.example.com/kubernetes")
@@ -25,6 +27,16 @@ func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	r.duration(at+".certificateValidity", c.CertificateValidity)
 	r.duration(at+".caCertificateValidity", c.CACertificateValidity)
 	r.spec.Cluster.CertificatesDir = cmp.Or(c.CertificatesDir, DefaultCertificatesDir)
+}
+
+// endpoint refuses an address that no machine has, and warns of one that each machine has for itself.
+func (r *resolver) endpoint(at document.Path, text string) {
+	host, _, _ := net.SplitHostPort(text) // what is none is refused
+	ip, _ := netip.ParseAddr(host)
+	r.refuse(ip.IsValid() && (ip.IsUnspecified() || ip.IsMulticast()), at, "is no address of a machine", "write the address or the name under which all nodes reach the API server")
+	if r.spec.Role == Init && (ip.IsLoopback() || host == "localhost") {
+		r.warn(at, "is this machine for each machine: other nodes reach the API server only if each has a balancer of its own at this address")
+	}
 }
 
 // subjects refuses what a certificate cannot have as the name of its subject.

@@ -53,6 +53,9 @@ func (r *resolver) acceptProviderID(text string) error {
 	if r.result.ProviderID = text; !providerID.MatchString(text) {
 		return errors.New("must have from 1 to 512 printable characters without blanks")
 	}
+	if !strings.Contains(text, "://") {
+		r.warn("spec.node", "the provider ID has no NAME:// at its beginning, with which cloud controller managers and Cluster API compare: write it as the infrastructure provider does, such as aws:///ZONE/INSTANCE")
+	}
 	return nil
 }
 
