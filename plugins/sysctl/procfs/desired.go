@@ -181,6 +181,16 @@ func (r *resolver) ignoreMissing() {
 	}
 }
 
+// values refuses values of the document that no kernel takes.
+func (r *resolver) values() {
+	for _, p := range r.byKey {
+		refused := slices.ContainsFunc(r.violations, func(v document.Violation) bool { return v.Field == p.field })
+		if message, hint := valueFault(p.key, p.value); message != "" && p.explicit && !refused {
+			r.refuse(document.Path(p.field), message, hint)
+		}
+	}
+}
+
 // routerAdvertisements warns of a machine that forwards IPv6 and so takes no default route from routers any more, unless the document says of
 // an interface what it takes. Source: kernel documentation, networking/ip-sysctl, accept_ra.
 func (r *resolver) routerAdvertisements() {

@@ -6,11 +6,10 @@ import (
 	"math"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/plugins/sysctl/internal/sysctld"
 )
 
 //go:embed values.txt
@@ -24,11 +23,11 @@ type numbers struct {
 }
 
 // numbersOf returns what the kernel takes as the value of a parameter that the table has.
-func numbersOf(p parameter) (n numbers, known bool) {
+func numbersOf(key sysctld.Key) (n numbers, known bool) {
 	for line := range strings.Lines(valueTable) {
 		f := strings.Fields(line)
 		pattern := strings.ReplaceAll(f[0], ".", "/")
-		if ok, _ := path.Match(pattern, string(p.key)); !ok || f[0] == "#" { // each pattern is valid
+		if ok, _ := path.Match(pattern, string(key)); !ok || f[0] == "#" { // each pattern is valid
 			continue
 		}
 		n = numbers{least: math.MinInt32, most: math.MaxInt32}
@@ -61,42 +60,31 @@ func (n numbers) have(text string) bool {
 	return err == nil && value <= n.most && (n.least < 0 || value >= uint64(n.least)) //nolint:gosec // it is not negative
 }
 
-// values refuses values that no kernel takes, or of which it takes a part.
-func (r *resolver) values() {
-	for _, p := range r.byKey {
-		n, known := numbersOf(p)
-		at, given := document.Path(p.field), strings.Fields(p.value)
-		if !known || !p.explicit || r.refusedAt(at) {
-			continue
+// valueFault says why no kernel takes a value of a parameter, or takes a part of it; "" if it does, or if the table has not the parameter.
+func valueFault(key sysctld.Key, value string) (message, hint string) {
+	n, known := numbersOf(key)
+	if !known {
+		return "", ""
+	}
+	given := strings.Fields(value)
+	for _, text := range given {
+		if !wholeNumber.MatchString(text) {
+			return "is not " + n.form() + ", and the kernel does not take it", "write digits alone: no unit, no word, no comment"
 		}
-		for _, text := range given {
-			switch {
-			case !wholeNumber.MatchString(text):
-				r.refuse(at, "is not "+n.form()+", and the kernel does not take it", "write digits alone: no unit, no word, no comment")
-			case !n.have(text):
-				r.refuse(at, "is not "+n.form()+", and the kernel does not take it", "")
-			default:
-				continue
-			}
-			break
-		}
-		if r.refusedAt(at) {
-			continue
-		}
-		if len(given) != n.count {
-			r.refuse(at, fmt.Sprintf("has not %d numbers, and the kernel takes a part of them or none", n.count), "write all of them with blanks between")
-		}
-		if strings.HasSuffix(string(p.key), "_range") && len(given) == 2 {
-			first, _ := strconv.ParseInt(given[0], 0, 64)
-			if last, _ := strconv.ParseInt(given[1], 0, 64); first > last {
-				r.refuse(at, "is a range that ends before it begins, and the kernel does not take it", "write the smaller number first")
-			}
+		if !n.have(text) {
+			return "is not " + n.form() + ", and the kernel does not take it", ""
 		}
 	}
-}
-
-func (r *resolver) refusedAt(field document.Path) bool {
-	return slices.ContainsFunc(r.violations, func(v document.Violation) bool { return v.Field == string(field) })
+	if len(given) != n.count {
+		return fmt.Sprintf("has not %d numbers, and the kernel takes a part of them or none", n.count), "write all of them with blanks between"
+	}
+	if strings.HasSuffix(string(key), "_range") {
+		first, _ := strconv.ParseInt(given[0], 0, 64)
+		if last, _ := strconv.ParseInt(given[1], 0, 64); first > last {
+			return "is a range that ends before it begins, and the kernel does not take it", "write the smaller number first"
+		}
+	}
+	return "", ""
 }
 
 // form names the numbers that the kernel takes.

@@ -25,7 +25,7 @@ func TestManual(t *testing.T) {
 	assert.Equal(t, strings.Fields(string(names)), slices.Sorted(maps.Keys(manual())))
 }
 
-// TestArguments: a directive with arguments that the daemon does not take is refused. The daemon itself is the judge: testenv/timesync.
+// TestArguments: a directive with arguments that the daemon does not take is refused. The daemon itself decides: testenv/timesync.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	table, err := os.ReadFile("testdata/arguments.txt")
