@@ -20,8 +20,8 @@
 //	500       the backend panicked
 //
 // What a client can hold is bounded by Limits, before and after its authorization: connections in all and of one address, the time
-// for a handshake with a header, for a body, and for each 64 KiB of an answer, the requests that a backend works on at once, and
-// denied requests of one address. The body of a report is not read before its bearer is known to be right. Every connection has one
+// for a handshake with a header, for a body, and for each 64 KiB of an answer, the requests that a backend works on at once, the
+// time that others wait for it, and denied requests of one address. Only a connection can wait, so those limits bound the waiting, too. The body of a report is not read before its bearer is known to be right. Every connection has one
 // request, because machines send one; so there are no idle connections and nothing is pipelined.
 //
 // The address of a client is that of its connection, and a /64 for IPv6; no header changes it. Machines that share an address, for

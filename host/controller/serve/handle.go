@@ -78,18 +78,20 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, t target) (a an
 	return failed(err)
 }
 
-// errBusy is the error of a request for which the backend has no time.
+// errBusy is the error of a request that got no slot of the backend within Limits.Wait.
 var errBusy = errors.New("busy")
 
-// work calls the backend, if it does not work on too many requests.
+// work calls the backend as soon as it works on fewer requests than Limits.Requests.
 func (h *handler) work(ctx context.Context, do func(context.Context) error) error {
+	waiting, cancel := context.WithTimeout(ctx, h.options.Limits.Wait)
+	defer cancel()
 	select {
 	case h.working <- struct{}{}:
-	default:
+	case <-waiting.Done(): // or the client has closed the connection
 		return errBusy
 	}
 	defer func() { <-h.working }()
-	ctx, cancel := context.WithTimeout(ctx, h.options.Limits.Work)
+	ctx, cancel = context.WithTimeout(ctx, h.options.Limits.Work)
 	defer cancel()
 	return do(ctx)
 }

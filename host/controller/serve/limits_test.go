@@ -171,7 +171,8 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestBusy: a request beyond those that the backend works on gets 429, and a backend that does not return ends at its time limit.
+// TestBusy: a request beyond those that the backend works on waits, and gets 429 if the backend stays busy. A backend that does not return ends
+// at its time limit.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	within(t, func(o *Options) { o.Limits.Requests = 1 }, func(t *testing.T, e *endpoint, p pipes) {
@@ -186,7 +187,12 @@ func TestBusy(t *testing.T) {
 		first := get("waits")
 		synctest.Wait()
 		assert.Equal(t, 429, answered(get("worker")))
+		assert.Equal(t, 5*time.Second, time.Since(begin))
+		time.Sleep(time.Second)
+		last := get("worker")
 		assert.Equal(t, 503, answered(first))
+		assert.Equal(t, 10*time.Second, time.Since(begin))
+		assert.Equal(t, 200, answered(last), "it has waited for 4 s")
 		assert.Equal(t, 10*time.Second, time.Since(begin))
 		// A report whose body is slow does not keep the backend busy.
 		slow := e.tls(t, p.dial())
@@ -194,6 +200,30 @@ func TestBusy(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Wait()
 		assert.Equal(t, 200, answered(get("worker")))
+	})
+}
+
+// TestWaitingClientLeaves: a request whose client has closed the connection does not wait on, and the backend does not see it.
+func TestWaitingClientLeaves(t *testing.T) {
+	t.Parallel()
+	within(t, func(o *Options) { o.Limits.Requests, o.Limits.Connections, o.Limits.Wait = 1, 2, time.Hour }, func(t *testing.T, e *endpoint, p pipes) {
+		e.wait = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		request := func(name string) *tls.Conn {
+			c := e.tls(t, p.dial())
+			_, err := io.WriteString(c, "GET /v1/data/ns/"+name+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+tokenOf(1)+"\r\n\r\n")
+			require.NoError(t, err)
+			synctest.Wait()
+			return c
+		}
+		first, begin := request("waits"), time.Now()
+		left := request("worker")
+		require.NoError(t, left.NetConn().Close())
+		synctest.Wait()
+		third := request("worker") // there is room for its connection again
+		assert.Equal(t, 503, answered(first))
+		assert.Equal(t, 200, answered(third))
+		assert.Equal(t, 10*time.Second, time.Since(begin))
+		assert.Len(t, e.calls(), 2)
 	})
 }
 
