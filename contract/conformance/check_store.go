@@ -105,13 +105,13 @@ func (f *fixture) storesBeside(ctx context.Context, p *plugin) (result, error) {
 	switch canary := f.runner.counterpart.values["canary"]; {
 	case err != nil || again.URI != first.URI || again.Provider != first.Provider:
 		return failed(finding{
-			clause: "P-52", expected: "Store with the same name replaces the object, and answers in the same meaning",
+			clause: "P-56", expected: "Store with the same name replaces the object, and answers in the same meaning",
 			got:   fmt.Sprintf("the first Store succeeds, and the second one answers another location, or an error: %v", err),
 			cause: "the name of the object, or a condition of the write, depends on more than the name of the request",
 		}), nil
 	case tracesOf(canary).in(slices.Concat(first.ProviderConfig, []byte(first.URI+first.ReportURI))):
 		return failed(finding{
-			clause: "P-52", expected: "the reference has no credential of the storage", got: "a secret of the provider_config of the storage is in the answer of Store",
+			clause: "P-56", expected: "the reference has no credential of the storage", got: "a secret of the provider_config of the storage is in the answer of Store",
 			cause: "the settings of the storage are answered as a whole",
 		}), nil
 	}
@@ -129,7 +129,7 @@ func (f *fixture) removesStored(ctx context.Context, p *plugin, r pluginv1.Store
 	}
 	if got, err := fetch(); err != nil || !bytes.Equal(got, r.Data) {
 		return failed(finding{
-			clause: "P-52", expected: "Fetch of uri_prefix with the name gets the bytes that were stored last",
+			clause: "P-56", expected: "Fetch of uri_prefix with the name gets the bytes that were stored last",
 			got:   fmt.Sprintf("Fetch gets other bytes, or an error: %v", err),
 			cause: "the object is stored under another name, or is not replaced",
 		}), nil
@@ -137,14 +137,14 @@ func (f *fixture) removesStored(ctx context.Context, p *plugin, r pluginv1.Store
 	for try := range 2 {
 		if err := p.remove(ctx, pluginv1.RemoveRequest{Storage: r.Storage, Name: r.Name}); err != nil {
 			return failed(finding{
-				clause: "P-53", expected: "Remove succeeds, also when there is nothing to remove",
+				clause: "P-59", expected: "Remove succeeds, also when there is nothing to remove",
 				got: fmt.Sprintf("Remove, call %d, fails: %v", try+1, err), cause: "an object that is not there is taken for a failure",
 			}), nil
 		}
 	}
 	if _, err := fetch(); err == nil {
 		return failed(finding{
-			clause: "P-53", expected: "Remove removes the object", got: "Fetch still gets the object after Remove",
+			clause: "P-59", expected: "Remove removes the object", got: "Fetch still gets the object after Remove",
 			cause: "the object is removed under another name",
 		}), nil
 	}

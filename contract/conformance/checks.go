@@ -32,7 +32,7 @@ func checksOfAnswers() []Check {
 				"path of what the case has in root/ and expect/, and no name in a directory of these; other paths are not watched",
 		},
 		{
-			Name: "describe", Clause: "N-1, N-2, N-3, N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40, P-51", of: everyone, run: describes,
+			Name: "describe", Clause: "N-1, N-2, N-3, N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40, P-53", of: everyone, run: describes,
 			Says: "Describe names the provider and the kind as the binary's file does, a version, the phase and the secret fields of " +
 				"the case's kind, its capabilities, and sends a JSON schema only when it is asked to",
 		},
@@ -41,7 +41,7 @@ func checksOfAnswers() []Check {
 			Says: "without the cookie, and with another one, the plugin ends with exit code 1 and says on standard error why",
 		},
 		{
-			Name: outcomeName, Clause: "P-19, P-20, P-21, P-25, P-26, P-31, P-51, G-9, E-1, E-2, E-7, E-10, E-11", run: outcome,
+			Name: outcomeName, Clause: "P-19, P-20, P-21, P-25, P-26, P-31, P-53, G-9, E-1, E-2, E-7, E-10, E-11", run: outcome,
 			Says: "Plan, Apply and Plan again end as the case expects, and a second Apply does nothing",
 		},
 		{
@@ -105,7 +105,7 @@ func checksOfObjects() []Check {
 				"connections are not seen",
 		},
 		{
-			Name: "store", Clause: "P-1, E-1, P-40, P-43, P-52, P-53", of: source, run: stores,
+			Name: "store", Clause: "P-1, E-1, P-40, P-43, P-56, P-59", of: source, run: stores,
 			Says: "with the capability store, an object beside that of the document is stored, replaced, fetched and removed, each call " +
 				"repeatable, without a connection to ${server} for validate_only, and without a secret of the document in the answer",
 		},

@@ -26,11 +26,11 @@
 //     other paths are not watched [P-16, C-5]
 //   - describe: Describe names the provider and the kind as the binary's file does, a version, the phase and the secret
 //     fields of the case's kind, its capabilities, and sends a JSON schema only when it is asked to [N-1, N-2, N-3,
-//     N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40, P-51]
+//     N-4, P-10, P-11, P-12, P-13, P-36, P-37, P-38, P-40, P-53]
 //   - cookie: without the cookie, and with another one, the plugin ends with exit code 1 and says on standard error why
 //     [H-4]
 //   - outcome: Plan, Apply and Plan again end as the case expects, and a second Apply does nothing [P-19, P-20, P-21,
-//     P-25, P-26, P-31, P-51, G-9, E-1, E-2, E-7, E-10, E-11]
+//     P-25, P-26, P-31, P-53, G-9, E-1, E-2, E-7, E-10, E-11]
 //   - claims: Plan claims what the document owns, the same before and after Apply, with digests under the key of the
 //     request [P-32, P-33, P-34]
 //   - events: Apply ends with exactly one finished, and each change is started, then changed [P-20, P-22, P-23, P-24,
@@ -55,7 +55,7 @@
 //     ${server}; other connections are not seen [P-43]
 //   - store: with the capability store, an object beside that of the document is stored, replaced, fetched and removed,
 //     each call repeatable, without a connection to ${server} for validate_only, and without a secret of the document
-//     in the answer [P-1, E-1, P-40, P-43, P-52, P-53]
+//     in the answer [P-1, E-1, P-40, P-43, P-56, P-59]
 //   - cancel: a call that is cancelled ends, its request to ${server} too, and the next one is answered [P-29]
 //   - limit: Apply stops after as many changes as the limit, defers what it defers without one, and a rerun completes
 //     them [P-24, P-25, G-10]

@@ -47,7 +47,7 @@ func receivedDescription(answer *pb.DescribeResponse) (Description, error) {
 		case len(k.Provides) > MaxNames:
 			return Description{}, breach("P-31", "the kind %s provides %d ids, more than %d", k.Kind, len(k.Provides), MaxNames)
 		case slices.ContainsFunc(k.Provides, func(id string) bool { return !beginsClaim(id) }):
-			return Description{}, breach("P-51", "the kind %s provides what is no beginning of the id of a claim", k.Kind)
+			return Description{}, breach("P-53", "the kind %s provides what is no beginning of the id of a claim", k.Kind)
 		}
 	}
 	return d, nil
@@ -71,7 +71,7 @@ func receivedPlan(answer *pb.PlanResponse, keyed, listing bool) (Plan, error) {
 	case len(p.Needs) > MaxNames:
 		return Plan{}, breach("P-31", "the plan needs %d things, more than %d", len(p.Needs), MaxNames)
 	case slices.ContainsFunc(p.Needs, func(id string) bool { return !beginsClaim(id) }):
-		return Plan{}, breach("P-51", "the plan needs what is no id of a claim")
+		return Plan{}, breach("P-53", "the plan needs what is no id of a claim")
 	}
 	if err := checkFiles(p, listing); err != nil {
 		return Plan{}, err
@@ -162,7 +162,7 @@ func received(d *pb.ErrorDetail) *Error {
 		case e.Code != CodePrecondition:
 			e.Violations[i].Needs = ""
 		case v.Needs != "" && !beginsClaim(v.Needs):
-			broken := breach("P-51", "a Precondition needs what is no id of a claim")
+			broken := breach("P-53", "a Precondition needs what is no id of a claim")
 			broken.Detail = e.Detail
 			return broken
 		}

@@ -158,10 +158,10 @@ func TestWrongAnswers(t *testing.T) {
 		"without a reason, of the document": {failure: &pb.ErrorDetail{Code: pb.Code_CODE_INVALID_CONFIG}, clause: "E-7", says: "InvalidConfig has neither a message nor violations"},
 		"without a reason, of the machine":  {failure: &pb.ErrorDetail{Code: pb.Code_CODE_PRECONDITION, Hint: "x"}, clause: "E-7", says: "Precondition has neither"},
 		"too many needs":                    {answer: &pb.PlanResponse{Needs: make([]string, 1001)}, clause: "P-31", says: "1001 things"},
-		"a plan with such a need":           {answer: &pb.PlanResponse{Needs: []string{"unit:a.service#running", "kubelet"}}, clause: "P-51", says: "no id of a claim"},
+		"a plan with such a need":           {answer: &pb.PlanResponse{Needs: []string{"unit:a.service#running", "kubelet"}}, clause: "P-53", says: "no id of a claim"},
 		"a need that is no id": {
 			failure: &pb.ErrorDetail{Code: pb.Code_CODE_PRECONDITION, Message: "x", Violations: []*pb.Violation{{Message: "x", Needs: "kubelet"}}},
-			clause:  "P-51", says: "no id of a claim",
+			clause:  "P-53", says: "no id of a claim",
 		},
 		"an error that contradicts itself": {
 			failure: &pb.ErrorDetail{Code: pb.Code_CODE_PRECONDITION, Message: "x", Claims: []*pb.Claim{{Id: "a", Digest: digest}, {Id: "a", Digest: other}}},
@@ -199,7 +199,7 @@ func TestWrongDescriptions(t *testing.T) {
 		"many kinds":         {answer: &pb.DescribeResponse{Name: "n", Version: "1", Kinds: make([]*pb.Kind, 1001)}, clause: "P-31", says: "1001 kinds"},
 		"many secret fields": {answer: &pb.DescribeResponse{Name: "n", Version: "1", Kinds: []*pb.Kind{{ApiVersion: "a", Kind: "K", SecretFields: make([]string, 1001)}}}, clause: "P-31", says: "1001 secret fields"},
 		"many ids":           {answer: providing(make([]string, 1001)...), clause: "P-31", says: "provides 1001 ids"},
-		"no id":              {answer: providing("sysctl:", "Sysctl"), clause: "P-51", says: "the kind K provides what is no beginning"},
+		"no id":              {answer: providing("sysctl:", "Sysctl"), clause: "P-53", says: "the kind K provides what is no beginning"},
 		"a schema of 2 MiB":  {answer: &pb.DescribeResponse{Name: "n", Version: "1", Kinds: []*pb.Kind{{ApiVersion: "a", Kind: "K", JsonSchema: make([]byte, 2<<20)}}}, clause: "P-31", says: "the JSON schema of the kind K"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,19 +34,19 @@ func (c *Client) Store(ctx context.Context, r StoreRequest) (Stored, error) {
 func storedFromPB(answer *pb.StoreResponse, report bool) (Stored, error) {
 	for _, uri := range []string{answer.GetUri(), answer.GetReportUri(), answer.GetProvider()} {
 		if len(uri) > MaxTextBytes {
-			return Stored{}, breach("P-52", "Store answered with a text of %d bytes, more than %d", len(uri), MaxTextBytes)
+			return Stored{}, breach("P-56", "Store answered with a text of %d bytes, more than %d", len(uri), MaxTextBytes)
 		}
 	}
 	config := answer.GetProviderConfig()
 	switch {
 	case answer.GetUri() == "":
-		return Stored{}, breach("P-52", "Store answered without a URI")
+		return Stored{}, breach("P-56", "Store answered without a URI")
 	case len(config) > MaxStoredConfigBytes || len(config) > 0 && json.Unmarshal(config, new(map[string]json.RawMessage)) != nil:
-		return Stored{}, breach("P-52", "Store answered with a providerConfig that is no object of JSON, or larger than %d bytes", MaxStoredConfigBytes)
+		return Stored{}, breach("P-56", "Store answered with a providerConfig that is no object of JSON, or larger than %d bytes", MaxStoredConfigBytes)
 	case answer.GetReportUri() != "" && !report:
-		return Stored{}, breach("P-52", "Store answered with a place for a report although the request has none")
+		return Stored{}, breach("P-56", "Store answered with a place for a report although the request has none")
 	case answer.GetExpires() != nil && answer.GetExpires().CheckValid() != nil:
-		return Stored{}, breach("P-52", "Store answered with an invalid time")
+		return Stored{}, breach("P-56", "Store answered with an invalid time")
 	}
 	s := Stored{Provider: answer.GetProvider(), URI: answer.GetUri(), ProviderConfig: config, ReportURI: answer.GetReportUri()}
 	if answer.GetExpires() != nil {

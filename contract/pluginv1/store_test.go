@@ -48,11 +48,11 @@ func TestWrongReferences(t *testing.T) {
 		answer  pluginv1.Stored
 		clause  string
 	}{
-		"without a URI":                {answer: pluginv1.Stored{ReportURI: canary}, clause: "P-52"},
-		"a text of":                    {answer: pluginv1.Stored{URI: long}, clause: "P-52"},
-		"a providerConfig that":        {answer: pluginv1.Stored{URI: "x", ProviderConfig: []byte(`["` + canary + `"]`)}, clause: "P-52"},
-		"or larger than 65536 bytes":   {answer: pluginv1.Stored{URI: "x", ProviderConfig: []byte(`{"a":"` + strings.Repeat(canary, 11<<10) + `"}`)}, clause: "P-52"},
-		"a place for a report":         {answer: pluginv1.Stored{URI: "x", ReportURI: canary}, clause: "P-52"},
+		"without a URI":                {answer: pluginv1.Stored{ReportURI: canary}, clause: "P-56"},
+		"a text of":                    {answer: pluginv1.Stored{URI: long}, clause: "P-56"},
+		"a providerConfig that":        {answer: pluginv1.Stored{URI: "x", ProviderConfig: []byte(`["` + canary + `"]`)}, clause: "P-56"},
+		"or larger than 65536 bytes":   {answer: pluginv1.Stored{URI: "x", ProviderConfig: []byte(`{"a":"` + strings.Repeat(canary, 11<<10) + `"}`)}, clause: "P-56"},
+		"a place for a report":         {answer: pluginv1.Stored{URI: "x", ReportURI: canary}, clause: "P-56"},
 		"only to validate the storage": {pluginv1.StoreRequest{ValidateOnly: true}, pluginv1.Stored{URI: canary}, "P-43"},
 	} {
 		_, err := serveDescriber(t, &fakeSource{

@@ -86,7 +86,7 @@ func defectsOfConfigurators() []defect {
 		{name: "hosts", file: "hosts", check: "describe", says: "machineadm-files-plugin-hosts, which the host looks for, but the file is called hosts"},
 		{name: "misnamed", answers: true, check: "describe", says: `the name is "another-name"`, wrap: with(&wrapper{describe: misnamed})},
 		{name: "unnamed", answers: true, check: "describe", says: "P-11", wrap: with(&wrapper{describe: func(d *pluginv1.Description) { d.Version = "" }})},
-		{name: "vague", answers: true, check: "describe", says: "P-51", wrap: with(&wrapper{describe: vague})},
+		{name: "vague", answers: true, check: "describe", says: "P-53", wrap: with(&wrapper{describe: vague})},
 		{name: "open-hearted", answers: true, check: "describe", says: "spec.token is a secret of the case", wrap: with(&wrapper{describe: noSecretFields})},
 		{name: "unasked", answers: true, check: "describe", says: "a JSON schema that was not asked for", answer: schemaUnasked},
 		{name: "everywhere", answers: true, check: "describe", says: `distributions names "Debian GNU/Linux"`, wrap: with(&wrapper{describe: everywhere})},
