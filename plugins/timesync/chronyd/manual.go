@@ -71,6 +71,15 @@ func manual() directives.Manual {
 	m.Take("TEXT ...", "driftfile hwtimestamp")
 	m.Take("ADDRESS", "bindacqaddress bindaddress")
 	m.Take("measurements|rawmeasurements|statistics|tracking|rtc|refclocks|tempcomp|selection ...", "log")
+	m.Take("TEXT", "server pool peer")
+	m.TakeOptions("auto_offline burst copy iburst ipv4 ipv6 noselect nts offline prefer require trust xleave",
+		`asymmetry certset extfield= filter key maxdelay maxdelaydevratio maxdelayquant maxdelayratio maxpoll maxsamples maxsources maxunreach mindelay
+		minpoll minsamples minstratum ntsport offset polltarget port presend version`, "server pool peer")
+	m.Take("PPS|SHM|SOCK|PHC|RTC TEXT", "refclock")
+	m.TakeOptions("local noselect pps prefer require tai trust",
+		"delay dpoll filter lock= maxdispersion maxlockage maxsamples maxunreach minsamples offset poll precision rate refid= stratum width", "refclock")
+	m.Take("", "local")
+	m.TakeOptions("orphan", "activate distance stratum waitsynced waitunsynced", "local")
 	m.Take("NUMBER WHOLE", "makestep")
 	m.Take("NUMBER WHOLE WHOLE", "maxchange")
 	m.Take("WHOLE WHOLE", "fallbackdrift")

@@ -35,6 +35,9 @@ type Directive struct {
 	// Form are the arguments, a word each: NUMBER, WHOLE for a whole number, ADDRESS, TEXT, or values with | between; ... for more of the last
 	// one. It is nil for a directive whose arguments are not looked at, and empty for one without arguments.
 	Form []string
+	// Flags and Options can follow the form in any order: a flag is one word, an option is followed by a value, which is a number unless the
+	// name of the option ends with = here.
+	Flags, Options []string
 }
 
 // Manual has every directive of a manual by its name. A directive without any meaning here is harmless.
@@ -56,6 +59,36 @@ func (m Manual) Take(form, names string) {
 	}
 }
 
+// TakeOptions says of directives which flags and options can follow their arguments.
+func (m Manual) TakeOptions(flags, options, names string) {
+	for name := range strings.FieldsSeq(names) {
+		d := m[name]
+		d.Flags, d.Options = strings.Fields(flags), strings.Fields(options)
+		m[name] = d
+	}
+}
+
+// takesOptions reports whether words are flags and options of the directive.
+func (d Directive) takesOptions(words []string) bool {
+	for i := 0; i < len(words); i++ {
+		name := strings.ToLower(words[i])
+		switch {
+		case slices.Contains(d.Flags, name):
+			continue
+		case i+1 == len(words):
+			return false
+		case slices.Contains(d.Options, name):
+			if _, err := strconv.ParseFloat(words[i+1], 64); err != nil {
+				return false
+			}
+		case !slices.Contains(d.Options, name+"="):
+			return false
+		}
+		i++
+	}
+	return true
+}
+
 // takes reports whether a line has the arguments of its directive, behind which no comment can be.
 func (d Directive) takes(words []string) bool {
 	if d.Form == nil {
@@ -66,6 +99,12 @@ func (d Directive) takes(words []string) bool {
 		for forms = slices.Clone(forms[:last]); len(forms) < len(given); {
 			forms = append(forms, forms[last-1])
 		}
+	}
+	if d.Flags != nil && len(given) > len(forms) {
+		if !d.takesOptions(given[len(forms):]) {
+			return false
+		}
+		given = given[:len(forms)]
 	}
 	if len(given) != len(forms) {
 		return false
@@ -90,6 +129,15 @@ func (d Directive) takes(words []string) bool {
 		}
 	}
 	return true
+}
+
+// usage is the hint for a line with other arguments.
+func (d Directive) usage(name string) string {
+	text := strings.TrimSpace("write it like " + name + " " + strings.Join(d.Form, " "))
+	if d.Flags != nil {
+		text += ", and behind it options with their values, or none"
+	}
+	return text
 }
 
 // value returns what a line sets, empty for a line that adds to others.
@@ -129,7 +177,7 @@ func (m Manual) Refuse(fields string, want settings.Settings) []sdk.Violation {
 		set[m.value(words)] = "the fields of the document"
 	}
 	delete(set, "")
-	var all []sdk.Violation
+	all := m.refuseSources(want)
 	for _, l := range want.Lines {
 		words := l.Words()
 		if len(words) == 0 {
@@ -146,7 +194,7 @@ func (m Manual) Refuse(fields string, want settings.Settings) []sdk.Violation {
 		case d.Files:
 			refuse(words[0]+" includes files that the plan does not have", "write their lines as items of providerConfig.directives")
 		case !d.takes(words):
-			refuse("has not the arguments of "+words[0]+", so that the daemon does not start, or takes another value", strings.TrimSpace("write it like "+words[0]+" "+strings.Join(d.Form, " ")))
+			refuse(notTaken(words[0]), d.usage(words[0]))
 		case twice:
 			refuse(words[0]+" is set by "+other+" as well, and the daemon uses one of the two", "remove one of the two")
 		case d.Opposes != nil && d.Opposes(words, want):
@@ -159,6 +207,26 @@ func (m Manual) Refuse(fields string, want settings.Settings) []sdk.Violation {
 		}
 	}
 	return all
+}
+
+// refuseSources returns which directives of sources, as the document writes them, have other arguments.
+func (m Manual) refuseSources(want settings.Settings) (all []sdk.Violation) {
+	check := func(line, field string) {
+		if words := settings.Words(line); len(words) > 0 && !m[words[0]].takes(words) {
+			all = append(all, sdk.Violation{Field: field, Message: notTaken(words[0]), Hint: m[words[0]].usage(words[0])})
+		}
+	}
+	for _, s := range want.Sources {
+		check(s.Line, s.Field)
+	}
+	for _, c := range want.RefClocks {
+		check(c.Line, c.Field)
+	}
+	return all
+}
+
+func notTaken(name string) string {
+	return "has not the arguments of " + name + ", so that the daemon does not start, or takes another value"
 }
 
 // Below returns a rule for a document with sources: the first number of the line is less than least.

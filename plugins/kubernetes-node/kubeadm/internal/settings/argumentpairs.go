@@ -172,6 +172,9 @@ func (r *resolver) etcdPairs(at document.Path, args []v1alpha1.Argument) {
 		data := cmp.Or(r.spec.Etcd.Local.DataDir, "/var/lib/etcd")
 		r.refuse(args[i].Value != data, at.Index(i)+".value", "contradicts spec.etcd.local.dataDir, the only directory of the machine that etcd has", "set that field, and remove the argument")
 	}
+	if i := lastArgument(args, "initial-cluster"); i >= 0 {
+		r.refuse(true, at.Index(i)+".name", "is set by kubeadm, from the members that the cluster has, and etcd starts with no other value", "remove it")
+	}
 	times, field := map[string]int{"heartbeat-interval": 100, "election-timeout": 1000}, document.Path("")
 	for name := range times {
 		if i := lastArgument(args, name); i >= 0 {

@@ -2,9 +2,12 @@ package settings
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,9 +128,14 @@ func argumentFault(what, name, value string) (message, hint string) {
 		return listFault(name, value)
 	case slices.Contains(strings.Fields(etcdURLs), name):
 		return urlsFault(value)
+	case argumentForms()[name].form != nil && !argumentForms()[name].form.MatchString(value):
+		return "is not a value of this argument, and the component does not start", argumentForms()[name].hint
 	}
 	if err != nil {
 		return "is not a value of this argument, and the component does not start", hint
+	}
+	if b, ok := argumentBounds()[name]; ok && !b.have(json.Number(value)) {
+		return fmt.Sprintf("must be from %v to %v: the component does not start with another value", b.least, b.most), ""
 	}
 	choices := argumentChoices()[name]
 	if value != "" && choices != nil && !slices.Contains(choices, value) {
@@ -136,10 +144,34 @@ func argumentFault(what, name, value string) (message, hint string) {
 	return "", ""
 }
 
+// argumentBounds are of numbers that a component reads and then refuses. Sources: Validate of the options of apiserver and of Kubernetes.
+func argumentBounds() map[string]bounds {
+	natural := bounds{0, math.MaxInt32}
+	return map[string]bounds{
+		"secure-port": {0, 65535}, "goaway-chance": {0, 0.02}, "max-requests-inflight": natural, "max-mutating-requests-inflight": natural,
+		"min-request-timeout": natural, "audit-log-maxage": natural, "audit-log-maxbackup": natural, "audit-log-maxsize": natural,
+	}
+}
+
+// valueForm is the form of a text, and a hint for one that does not have it.
+type valueForm struct {
+	form *regexp.Regexp
+	hint string
+}
+
+// argumentForms are of texts that a component reads in a form of its own. Sources: as of argumentBounds, and the embed package of etcd.
+func argumentForms() map[string]valueForm {
+	return map[string]valueForm{
+		"oidc-required-claim":       {requiredClaims, "write it like CLAIM=VALUE"},
+		"auto-compaction-retention": {retention, "write a number, or a duration like 8h"},
+	}
+}
+
 // listFault says why a component does not start with a list of texts.
 func listFault(name, value string) (message, hint string) {
 	known := map[string][]string{
 		"tls-cipher-suites": cipherSuites(), "cipher-suites": cipherSuites(),
+		"oidc-signing-algs":        strings.Fields("RS256 RS384 RS512 ES256 ES384 ES512 PS256 PS384 PS512 EdDSA"),
 		"enable-admission-plugins": strings.Fields(admissionPlugins), "disable-admission-plugins": strings.Fields(admissionPlugins),
 	}[name]
 	for i, item := range strings.Split(value, ",") {
@@ -147,6 +179,10 @@ func listFault(name, value string) (message, hint string) {
 		case value == "" || slices.Contains(strings.Fields(removedAdmission), item):
 		case item == "" || strings.TrimSpace(item) != item:
 			return "has an empty item, or a blank beside a comma, which becomes a part of the item", "write the items with a comma between them, without blanks"
+		case name == "cors-allowed-origins" && !isRegexp(item):
+			return fmt.Sprintf("item %d is not a regular expression, and the component does not start", i+1), "write it like ^https://www\\.example\\.com$"
+		case name == "strict-transport-security-directives" && !stsDirective.MatchString(item):
+			return fmt.Sprintf("item %d is not one that the component has, and it does not start", i+1), "use some of max-age=SECONDS, includeSubDomains, preload"
 		case known != nil && !slices.Contains(known, item):
 			hint = "use some of " + strings.Join(known, ", ")
 			if near := document.Nearest(item, known); near != "" {
@@ -159,6 +195,17 @@ func listFault(name, value string) (message, hint string) {
 	}
 	return "", ""
 }
+
+func isRegexp(text string) bool {
+	_, err := regexp.Compile(text)
+	return err == nil
+}
+
+var (
+	stsDirective   = regexp.MustCompile(`^(?:max-age=[0-9]+|includeSubDomains|preload)$`)
+	requiredClaims = regexp.MustCompile(`^(?:[^=,]+=[^,]*(?:,[^=,]+=[^,]*)*)?$`)
+	retention      = regexp.MustCompile(`^(?:[0-9]+|(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h))+)?$`)
+)
 
 // admissionPlugins are those of Kubernetes 1.30 to 1.37. Source: pkg/kubeapiserver/options/plugins.go.
 const admissionPlugins = "AlwaysAdmit NamespaceAutoProvision NamespaceLifecycle NamespaceExists LimitPodHardAntiAffinityTopology PodTopologyLabels LimitRanger ServiceAccount " +
@@ -198,6 +245,8 @@ func argumentChoices() map[string][]string {
 		"audit-log-mode":        {"batch", "blocking", "blocking-strict"},
 		"audit-webhook-mode":    {"batch", "blocking", "blocking-strict"},
 		"storage-backend":       {"etcd3"},
+		"storage-media-type":    {"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"},
+		"metrics":               {"basic", "extensive"},
 		"auto-compaction-mode":  {"periodic", "revision"},
 		"logger":                {"zap"},
 		"log-level":             {"debug", "info", "warn", "error", "dpanic", "panic", "fatal"},

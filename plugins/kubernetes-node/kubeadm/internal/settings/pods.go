@@ -2,8 +2,10 @@ package settings
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
@@ -18,14 +20,25 @@ func (r *resolver) staticPod(at document.Path, pod map[string]any) {
 	containers, _ := spec["containers"].([]any)
 	r.refuse(len(containers) == 0, at, "is a Pod without containers", "name them in spec.containers")
 	initial, _ := spec["initContainers"].([]any)
+	names, volumeNames := map[string]bool{}, map[string]bool{}
+	for _, volume := range listOf(spec["volumes"]) {
+		name, _ := volume["name"].(string)
+		volumeNames[name] = true
+	}
 	for _, each := range slices.Concat(initial, containers) {
 		container, _ := each.(map[string]any)
 		name, _ := container["name"].(string)
 		image, _ := container["image"].(string)
-		if r.refuse(name == "" || image == "", at, "has a container without a name or without an image", "give both") {
+		if r.refuse(name == "" || image == "", at, "has a container without a name or without an image", "give both") ||
+			r.refuse(!label.MatchString(name), at, "has a container whose name is no DNS label", "use at most 63 lower-case letters, digits and -") ||
+			r.refuse(names[name], at, "has two containers named "+name, "give each a name of its own") {
 			break
 		}
+		names[name] = true
+		r.containerOfPod(at, name, container, volumeNames)
 	}
+	policy, _ := spec["restartPolicy"].(string)
+	r.refuse(policy != "" && !slices.Contains([]string{"Always", "OnFailure", "Never"}, policy), at, "has a restartPolicy that the kubelet does not take", "use Always, OnFailure or Never")
 	if what := referenceOf(spec); what != "" {
 		// Source: tryDecodeSinglePod in pkg/kubelet/config/common.go; the gate PreventStaticPodAPIReferences is on from 1.34 on.
 		r.fault(at, what+" is an object of the cluster, which a static pod cannot have", "use files of the machine, such as spec.files and a volume with hostPath", r.result.Version.Minor >= 34)
@@ -38,6 +51,43 @@ func (r *resolver) staticPod(at document.Path, pod map[string]any) {
 			r.warn(at, "reads /etc/kubernetes/admin.conf, which has no rights until the API server of the cluster answers: on the first control plane mount super-admin.conf there instead")
 		}
 	}
+}
+
+// containerOfPod refuses what the kubelet refuses of a container. Source: ValidatePodCreate in pkg/apis/core/validation.
+func (r *resolver) containerOfPod(at document.Path, name string, container map[string]any, volumes map[string]bool) {
+	of := " of the container " + name + " that the kubelet does not take"
+	for _, port := range listOf(container["ports"]) {
+		for _, field := range []string{"containerPort", "hostPort"} {
+			number, err := strconv.Atoi(fmt.Sprint(port[field]))
+			r.refuse(port[field] != nil && (err != nil || number < 1 || number > 65535), at, "has a port"+of, "use 1 to 65535")
+		}
+	}
+	resources, _ := container["resources"].(map[string]any)
+	for _, field := range []string{"limits", "requests"} {
+		amounts, _ := resources[field].(map[string]any)
+		for _, resource := range slices.Sorted(maps.Keys(amounts)) {
+			text, isText := amounts[resource].(string)
+			r.refuse(isText && !quantity.MatchString(text), at, "has an amount of "+resource+of, "write it like 500Mi or 250m")
+		}
+	}
+	for _, mount := range listOf(container["volumeMounts"]) {
+		volume, _ := mount["name"].(string)
+		where, _ := mount["mountPath"].(string)
+		r.refuse(!volumes[volume] || where == "", at, "has a mount"+of, "give it a mountPath, and the name of one of spec.volumes")
+	}
+	policy, _ := container["imagePullPolicy"].(string)
+	r.refuse(policy != "" && !slices.Contains([]string{"Always", "IfNotPresent", "Never"}, policy), at, "has an imagePullPolicy"+of, "use Always, IfNotPresent or Never")
+}
+
+// listOf returns the mappings of a list.
+func listOf(value any) (all []map[string]any) {
+	items, _ := value.([]any)
+	for _, item := range items {
+		if object, ok := item.(map[string]any); ok {
+			all = append(all, object)
+		}
+	}
+	return all
 }
 
 // referenceOf returns the first field of the specification of a pod that refers to an object of the cluster, or "". Source:
