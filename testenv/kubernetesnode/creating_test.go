@@ -71,9 +71,9 @@ func TestCreationFails(t *testing.T) {
 			cause:   "/var/lib/etcd is not empty", remedy: "kubeadm reset, if the machine is no node",
 		}},
 		{"the kubelet ends", "", "", failure{
-			values: values("KUBELET", "{name: no-such-argument, value: x}"), wait: 8 * time.Second, phase: "wait-control-plane",
+			values: values("KUBELET", "{name: vmodule, value: x}"), wait: 8 * time.Second, phase: "wait-control-plane",
 			message: waiting + "the control plane does not become healthy: the kubelet has started no container of it",
-			cause:   "kubelet: command failed: failed to parse kubelet flag: unknown flag: --no-such-argument", remedy: "see the state of the containers",
+			cause:   "kubelet: command failed: failed to parse kubelet flag: invalid argument ", remedy: "see the state of the containers",
 		}},
 		{"the API server ends", "", "kubeadm reset --force", failure{ // it first removes what the case before has left
 			values: values("LEVEL", "All"), wait: 40 * time.Second, phase: "wait-control-plane",
@@ -81,7 +81,7 @@ func TestCreationFails(t *testing.T) {
 			cause:   `kube-apiserver: command failed: `, remedy: "see the state of the containers",
 		}},
 		{"etcd ends", "", "", failure{ // likewise
-			values: values("ETCD", "{name: no-such-argument, value: x}"), wait: 40 * time.Second, phase: "wait-control-plane",
+			values: values("ETCD", "{name: v2-deprecation, value: x}"), wait: 40 * time.Second, phase: "wait-control-plane",
 			message: waiting + "the control plane does not become healthy: etcd ends with exit code 2",
 			cause:   "etcd: ", remedy: "see the state of the containers",
 		}},

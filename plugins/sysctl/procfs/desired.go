@@ -102,7 +102,8 @@ func (r *resolver) providerConfig(field document.Path) {
 }
 
 func (r *resolver) parameters(parent document.Path) {
-	for text, value := range r.spec.Parameters {
+	for _, text := range slices.Sorted(maps.Keys(r.spec.Parameters)) {
+		value := r.spec.Parameters[text]
 		if key, err := v1alpha1.ParseSysctlKey(text); err == nil { // a key that is none is refused
 			if strings.Contains(string(value), "{{") || strings.Contains(string(value), "${") {
 				r.refuse(parent.Key(text), "has the mark of a template that was not rendered", "write the value itself")
@@ -183,7 +184,8 @@ func (r *resolver) ignoreMissing() {
 
 // values refuses values of the document that no kernel takes.
 func (r *resolver) values() {
-	for _, p := range r.byKey {
+	for _, key := range slices.Sorted(maps.Keys(r.byKey)) {
+		p := r.byKey[key]
 		refused := slices.ContainsFunc(r.violations, func(v document.Violation) bool { return v.Field == p.field })
 		if message, hint := valueFault(p.key, p.value); message != "" && p.explicit && !refused {
 			r.refuse(document.Path(p.field), message, hint)
