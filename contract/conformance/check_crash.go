@@ -49,7 +49,7 @@ func (f *fixture) killed(ctx context.Context, want reference, moment int) (resul
 		if i == moment {
 			p.kill()
 		}
-	}) // its error is that of the killed process
+	}) // it fails, because its process is killed
 	after := ""
 	switch e := want.run.events[moment].(type) {
 	case pluginv1.Started:

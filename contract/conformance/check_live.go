@@ -20,8 +20,8 @@ import (
 const (
 	// liveDir is where the stand-ins and what they record are on the machine of a plugin. It is not compared.
 	liveDir = "run/conformance"
-	// enterMachine is run by sh in namespaces of its own: the files of the case are those of the machine, the stand-ins are the
-	// first directory of commands, and everything else but the directory of temporary files is read-only.
+	// enterMachine is run by sh in new namespaces. The machine has the files of the case in /etc, /run and /var, and the stand-ins in
+	// its first directory of commands. The rest is read-only, except the directory of temporary files.
 	enterMachine = `set -e
 mount --bind "$2" "$2"
 mount -o bind,remount,ro /
@@ -108,7 +108,7 @@ func (f *fixture) killedAt(ctx context.Context, want tree, kill, at string) (res
 	if err != nil {
 		return result{}, err
 	}
-	p.apply(ctx, f.applyingLive(), 0, nil) // its error is that of the killed process
+	p.apply(ctx, f.applyingLive(), 0, nil) // it fails, because its process is killed
 	if err := os.Remove(filepath.Join(f.root, liveDir, "kill")); err != nil {
 		return result{}, err
 	}

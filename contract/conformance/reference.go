@@ -35,7 +35,7 @@ func (want reference) written(root string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// ownName reports whether a file has this name before or after the run; other names and those of G-12 are temporary.
+// ownName reports whether a file has this name before or after the run. Every other name, and a name by G-12, is temporary.
 func (want reference) ownName(name string) bool {
 	return !atomicfile.Leftover(path.Base(name)) &&
 		(want.before[name].file() || want.after[name].file())

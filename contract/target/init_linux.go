@@ -20,7 +20,7 @@ func liveInit(root string) string {
 			return booted.init
 		}
 	}
-	name, _ := os.ReadFile(filepath.Join(root, "proc/1/comm")) // without /proc it is none that is known
+	name, _ := os.ReadFile(filepath.Join(root, "proc/1/comm")) // without /proc the name is empty, which is no known init system
 	switch strings.TrimSpace(string(name)) {
 	case "runit":
 		return InitRunit

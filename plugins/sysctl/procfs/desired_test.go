@@ -77,7 +77,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-// TestValuesThatTheKernelRefuses: the table of values is that of the kernel (TestValuesOfTheKernel).
+// TestValuesThatTheKernelRefuses: values beyond the table are refused. TestValuesOfTheKernel compares the table with the kernel.
 func TestValuesThatTheKernelRefuses(t *testing.T) {
 	t.Parallel()
 	for parameters, want := range map[string]string{

@@ -128,8 +128,9 @@ func argumentFault(what, name, value string) (message, hint string) {
 		return listFault(name, value)
 	case slices.Contains(strings.Fields(etcdURLs), name):
 		return urlsFault(value)
-	case argumentForms()[name].form != nil && !argumentForms()[name].form.MatchString(value):
-		return "is not a value of this argument, and the component does not start", argumentForms()[name].hint
+	}
+	if f, ok := argumentForms()[name]; ok && !f.form.MatchString(value) {
+		return "is not a value of this argument, and the component does not start", f.hint
 	}
 	if err != nil {
 		return "is not a value of this argument, and the component does not start", hint
@@ -207,7 +208,7 @@ var (
 	retention      = regexp.MustCompile(`^(?:[0-9]+|(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h))+)?$`)
 )
 
-// admissionPlugins are those of Kubernetes 1.30 to 1.37. Source: pkg/kubeapiserver/options/plugins.go.
+// admissionPlugins are the names of the admission plugins of Kubernetes 1.30 to 1.37. Source: pkg/kubeapiserver/options/plugins.go.
 const admissionPlugins = "AlwaysAdmit NamespaceAutoProvision NamespaceLifecycle NamespaceExists LimitPodHardAntiAffinityTopology PodTopologyLabels LimitRanger ServiceAccount " +
 	"NodeRestriction TaintNodesByCondition PodSecurity AlwaysPullImages ImagePolicyWebhook EventRateLimit ExtendedResourceToleration PodNodeSelector Priority " +
 	"DefaultTolerationSeconds PodTolerationRestriction DefaultStorageClass StorageObjectInUseProtection OwnerReferencesPermissionEnforcement " +

@@ -31,7 +31,7 @@ func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 
 // endpoint refuses an address that no machine has, and warns of one that each machine has for itself.
 func (r *resolver) endpoint(at document.Path, text string) {
-	host, _, _ := net.SplitHostPort(text) // what is none is refused
+	host, _, _ := net.SplitHostPort(text) // address refuses a text without a host
 	ip, _ := netip.ParseAddr(host)
 	r.refuse(ip.IsValid() && (ip.IsUnspecified() || ip.IsMulticast()), at, "is no address of a machine", "write the address or the name under which all nodes reach the API server")
 	if r.spec.Role == Init && (ip.IsLoopback() || host == "localhost") {
