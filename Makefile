@@ -183,7 +183,7 @@ deps: ## install the Debian packages of testenv/deps/packages that are missing, 
 	@$(DEPS)
 
 .PHONY: tools
-tools: ## build the pinned tools of testenv/tools, but those of make campaign alone, and install packages of npm into the cache, before a test's time limit counts; minutes, once
+tools: ## build the pinned tools of testenv/tools, but the ones of make campaign alone, and install packages of npm into the cache, before a test's time limit counts; minutes, once
 	@$(TOOL)
 
 .PHONY: modules

@@ -36,7 +36,7 @@ func (p *plugin) plan(ctx context.Context, r pluginv1.Request) (pluginv1.Plan, e
 	return plan, p.explain(err)
 }
 
-// mostBytes is the size of the largest object where a check does not limit it: that of a stream.
+// mostBytes is the size of the largest object where a check does not limit it: as large as a stream.
 const mostBytes = 16 << 20
 
 // query is a call of a source or a key provider.

@@ -7,7 +7,7 @@ import (
 	"encoding/hex"
 )
 
-// placeholder stands for the canary in a case.
+// placeholder is replaced by the canary in a case.
 const placeholder = "${canary}"
 
 // newCanary returns a random word.

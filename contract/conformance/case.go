@@ -212,7 +212,7 @@ func readYAML(name string, data []byte, into any) error {
 }
 
 // yamlMapping returns a YAML mapping as JSON. It uses the reader of documents and reads the mapping as the spec of one;
-// the lines of its errors are those of the file.
+// the lines of its errors count as in the file.
 func yamlMapping(name string, data []byte) ([]byte, error) {
 	const head = "apiVersion: conformance/v1\nkind: Expectation\nmetadata: {name: expectation}\nspec:\n"
 	var text bytes.Buffer

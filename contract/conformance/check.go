@@ -10,7 +10,7 @@ type Check struct {
 	Says string
 	// Clause names the clauses of SPEC.md that require it, separated by commas.
 	Clause string
-	// Fresh is the reason why the check starts processes of its own; empty for a check that shares those of the case.
+	// Fresh is the reason why the check starts processes of its own; empty for a check that shares the processes of the case.
 	Fresh string
 
 	// of are the types of plugin that the check is for; 0 is a configurator.

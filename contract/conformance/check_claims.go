@@ -200,7 +200,7 @@ func (f *fixture) writtenIsClaimed(before tree, plan pluginv1.Plan) (result, err
 		}
 		if link := "/" + name; was.link != is.link && !linkIsClaimed(link, plan, was.link, is.link) {
 			return failed(finding{
-				clause: "P-32", expected: fmt.Sprintf("the claim %q, or that of the service whose link it is, such as %q", "link:"+link,
+				clause: "P-32", expected: fmt.Sprintf("the claim %q, or the claim of the service whose link it is, such as %q", "link:"+link,
 					"openrc:"+path.Base(link)+"#enabled"),
 				got:   fmt.Sprintf("Apply made or removed the link %s, which no claim names", link),
 				cause: "a change that is planned without a claim; a service that is enabled or disabled by a link needs one as well",
@@ -285,7 +285,7 @@ func (f *fixture) checkDigests(name string, is entry, claims []pluginv1.Claim) (
 		if !slices.ContainsFunc(digests, func(d []byte) bool { return bytes.Equal(d, c.Digest) }) {
 			return failed(finding{
 				clause: "P-33", expected: "the digest of the content, the mode as four octal digits and the owner, of the file that Apply writes",
-				got: fmt.Sprintf("the digest of the claim %q is not that of the content, the mode %s and the owner (%s, or empty) of the "+
+				got: fmt.Sprintf("the digest of the claim %q was not made of the content, the mode %s and the owner (%s, or empty) of the "+
 					"file that Apply left", c.ID, mode, owner),
 				cause: "parts in another order or form than the table of claims in SPEC.md; claims.jsonl has examples",
 			}), nil

@@ -182,8 +182,8 @@ func (f *fixture) checkTree() (result, error) {
 			return os.ReadFile(filepath.Join(f.dir, "expect", filepath.FromSlash(name)))
 		}
 		return failed(finding{
-			clause: "P-21", expected: "the tree of expect/, whole, with the modes 0755 and 0644 or those of modes in expect.yaml",
-			got: "after Apply, the tree is not that of expect/:" + list(d) + f.firstDifference(want, got, desired),
+			clause: "P-21", expected: "the tree of expect/, whole, with the modes 0755 and 0644, or as modes in expect.yaml has them",
+			got: "after Apply, the tree differs from expect/:" + list(d) + f.firstDifference(want, got, desired),
 			cause: "a change that Apply does not make or makes otherwise, or an expect/ that is not whole (without expect/, the " +
 				"tree of root/ is expected)",
 		}), nil

@@ -49,7 +49,7 @@ func quotes(ctx context.Context, f *fixture) (result, error) {
 			return failed(finding{
 				clause: "G-3", expected: "an error names the field and the rule, and quotes no value that it refuses",
 				got:   fmt.Sprintf("with another text in %s, the error of Plan quotes it", field),
-				cause: "the message is made of the value, or is that of a parser; name the field and what is permitted there",
+				cause: "the message is made of the value, or comes from a parser; name the field and what is permitted there",
 			}), nil
 		}
 	}

@@ -39,7 +39,7 @@ func object(ctx context.Context, f *fixture) (result, error) {
 			return result{}, err
 		}
 		if try > 0 && !bytes.Equal(got, last) {
-			wrong = "it is another one than that of the call before"
+			wrong = "it differs from the one of the call before"
 		}
 		if wrong != "" {
 			return failed(finding{

@@ -17,7 +17,7 @@ import (
 // storedName is the name of the object that the kit stores behind the location of the document.
 const storedName = "-conformance"
 
-// stores stores an object beside that of the document, with the settings of the document, and removes it.
+// stores stores an object beside the object of the document, with the settings of the document, and removes it.
 func stores(ctx context.Context, f *fixture) (result, error) {
 	p, err := f.start(ctx)
 	if err != nil {

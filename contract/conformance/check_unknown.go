@@ -81,7 +81,7 @@ func (f *fixture) unknownBelow(ctx context.Context, p *plugin) (result, error) {
 }
 
 // unknownFields returns the document once for each mapping below the spec and its providerConfig, with an unknown field in
-// that mapping, by the path of the field. Of a list, the first item stands for all.
+// that mapping, by the path of the field. Of a list, the first item is tried alone.
 func unknownFields(data []byte) (map[string][]byte, error) {
 	root, err := parse(data)
 	if err != nil {

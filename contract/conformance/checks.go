@@ -83,7 +83,7 @@ func checksOfAnswers() []Check {
 		},
 		{
 			Name: "secrets", Clause: "G-23", of: everyone, run: secrets,
-			Fresh: "its stderr is complete only when it has ended, and its arguments and environment are those of a start",
+			Fresh: "its stderr is complete only when it has ended, and only a start shows its arguments and environment",
 			Says:  "no secret of the document or of an object shows in plans, events, errors, logs, arguments or environments",
 		},
 	}
@@ -106,7 +106,7 @@ func checksOfObjects() []Check {
 		},
 		{
 			Name: "store", Clause: "P-1, E-1, P-40, P-43, P-56, P-59", of: source, run: stores,
-			Says: "with the capability store, an object beside that of the document is stored, replaced, fetched and removed, each call " +
+			Says: "with the capability store, an object beside the object of the document is stored, replaced, fetched and removed, each call " +
 				"repeatable, without a connection to ${server} for validate_only, and without a secret of the document in the answer",
 		},
 		{

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// compare compares the root with that of the undisturbed run. The finding completes f.
+// compare compares the root with the root of the undisturbed run. The finding completes f.
 func (f *fixture) compare(want reference, after string, of finding) (result, error) {
 	got, err := readTree(f.root)
 	if err != nil {
@@ -17,11 +17,11 @@ func (f *fixture) compare(want reference, after string, of finding) (result, err
 	}
 	lines := f.firstDifference(want.after, got, func(name string) ([]byte, error) { return f.runner.content(want, name) })
 	of.expected = "the tree of an undisturbed run"
-	of.got = fmt.Sprintf("%s, the tree is not that of an undisturbed run:%s%s", after, list(d), lines)
+	of.got = fmt.Sprintf("%s, the tree differs from an undisturbed run's:%s%s", after, list(d), lines)
 	return failed(of), nil
 }
 
-// rerun applies once more, by another process, and compares the root with that of the undisturbed run.
+// rerun applies once more, by another process, and compares the root with the root of the undisturbed run.
 func (f *fixture) rerun(ctx context.Context, want reference, after string) (result, error) {
 	p, err := f.start(ctx)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // copyTree copies what is below from, which may not exist, over what is below to, which does. With normal, modes are
-// what the package's comment says, else those of from. fill replaces in every file.
+// what the package's comment says, else the modes of from. fill replaces in every file.
 func copyTree(from, to string, normal bool, fill func([]byte) []byte) error {
 	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -53,9 +53,9 @@
 //   - max-bytes: Fetch sends an object of max_bytes, and refuses one that is a byte larger [P-42]
 //   - validate-only: validate_only answers the errors of the document without a part, a passphrase or a connection to
 //     ${server}; other connections are not seen [P-43]
-//   - store: with the capability store, an object beside that of the document is stored, replaced, fetched and removed,
-//     each call repeatable, without a connection to ${server} for validate_only, and without a secret of the document
-//     in the answer [P-1, E-1, P-40, P-43, P-56, P-59]
+//   - store: with the capability store, an object beside the object of the document is stored, replaced, fetched and
+//     removed, each call repeatable, without a connection to ${server} for validate_only, and without a secret of the
+//     document in the answer [P-1, E-1, P-40, P-43, P-56, P-59]
 //   - cancel: a call that is cancelled ends, its request to ${server} too, and the next one is answered [P-29]
 //   - limit: Apply stops after as many changes as the limit, defers what it defers without one, and a rerun completes
 //     them [P-24, P-25, G-10]

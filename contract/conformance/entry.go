@@ -82,5 +82,5 @@ func kindOf(mode fs.FileMode) string {
 	}
 }
 
-// file reports whether the entry is that of a regular file.
+// file reports whether the entry is a regular file.
 func (e entry) file() bool { return !e.written.IsZero() && e.mode.IsRegular() }

@@ -3,18 +3,18 @@ package conformance
 // CaseFormat describes the files of a case, for people.
 const CaseFormat = `A directory of cases has one directory for each case. Files of a case:
 
-  config.yaml  the document, exactly one; ${canary} stands for a random word
+  config.yaml  the document, exactly one; ${canary} becomes a random word
   root/        the tree before Apply; absent: an empty tree
-  expect/      the whole tree after Apply, in which ${canary} stands for the same word; absent: the tree of root/
+  expect/      the whole tree after Apply, in which ${canary} becomes the same word; absent: the tree of root/
   expect.yaml  the expected answers; absent: the document is applied without an error
   commands/    stand-ins of the commands that the plugin runs on a live machine, such as rc-service: the check live puts them
                before all others, with root/ as the machine; they keep below /run/ what a service is and has read
-  served       what the counterpart of a source or a key provider serves, in which ${canary} stands for the same word; only
+  served       what the counterpart of a source or a key provider serves, in which ${canary} becomes the same word; only
                the user of the plugin can read these files
   README.md    for people
 
 The document of a source (kind RemoteConfig) or a key provider (EncryptedConfig) is not applied: such a case has served/ and
-neither root/ nor expect/. In its config.yaml ${dir} stands for the absolute path of a copy of served/, ${server} for the URL
+neither root/ nor expect/. In its config.yaml ${dir} is the absolute path of a copy of served/, ${server} the URL
 of an HTTP server of these files, and ${NAME} for what --define NAME=VALUE or Suite.Setup gives.
 
 Fields of expect.yaml, all optional (JSON Schema: case.schema.json):

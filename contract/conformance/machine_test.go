@@ -19,7 +19,7 @@ func TestMachineIsWatched(t *testing.T) {
 	long := time.Unix(1, 0)
 	for name, tt := range map[string]struct {
 		change func(dir string) error
-		want   []string // DIR stands for the directory
+		want   []string // DIR is replaced by the directory
 	}{
 		"nothing":                            {func(string) error { return nil }, nil},
 		"written anew":                       {func(dir string) error { return os.WriteFile(filepath.Join(dir, "d/a"), []byte("2"), 0o644) }, []string{"DIR/d/a: was written or touched: its times are others"}},

@@ -10,7 +10,7 @@ import (
 	"github.com/machineadm/machineadm/contract/launch"
 )
 
-// usualUmask is the umask of plugins, whatever that of the kit is.
+// usualUmask is the umask of plugins, whatever umask the kit has.
 const usualUmask = 0o022
 
 // plugin is a plugin process.

@@ -11,7 +11,7 @@ import (
 // reference is an undisturbed run. Checks compare others with it.
 type reference struct {
 	before, after tree
-	// contents are those of the files that the run wrote.
+	// contents are the contents of the files that the run wrote.
 	contents map[string][]byte
 	run      applied
 	// reason is set if there is no such run.

@@ -48,7 +48,7 @@ type runner struct {
 	reference reference
 }
 
-// values are those of ${NAME} in config.yaml, nil for a configurator.
+// values replace ${NAME} in config.yaml; nil for a configurator.
 func (r *runner) values() map[string]string {
 	if r.counterpart == nil {
 		return nil

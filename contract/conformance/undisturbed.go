@@ -58,7 +58,7 @@ func (r *runner) makeReference(ctx context.Context) (want reference, err error) 
 	return want, err
 }
 
-// content returns that of a file after the undisturbed run.
+// content returns the content of a file after the undisturbed run.
 func (r *runner) content(want reference, name string) ([]byte, error) {
 	if data, ok := want.contents[name]; ok {
 		return data, nil

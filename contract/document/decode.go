@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Decode reads a stream and collects the errors of all documents in Stream.Errors, those of the whole stream included; file
+// Decode reads a stream and collects the errors of all documents in Stream.Errors, errors of the whole stream included; file
 // labels them. Decode itself fails only if r fails.
 func Decode(file string, r io.Reader) (*Stream, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxStreamBytes+1))

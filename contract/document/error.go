@@ -16,7 +16,7 @@ type Error struct {
 	File string
 	// Index is the 0-based index among the documents with content; -1 for the whole stream.
 	Index int
-	// Kind and Name are those of the document, empty if absent or invalid.
+	// Kind and Name identify the document; empty if absent or invalid.
 	Kind, Name string
 	// Field is the path of the field, with escaped names; empty for the whole document.
 	Field string
@@ -72,7 +72,7 @@ type Violation struct {
 	Needs string
 }
 
-// Join joins the violations of Unmarshal with those of the caller's validation of the decoded value. It omits consequences
+// Join joins the violations of Unmarshal with what the caller's validation of the decoded value found. It omits consequences
 // of a decoding error: violations of the same field, of a part of it, or of a mapping or list that contains it.
 func Join(decoding, validation []Violation) []Violation {
 	follows := func(v Violation) bool {

@@ -42,7 +42,7 @@ func (c chunk) syntax(err error, r *rules) *fault {
 	return f
 }
 
-// useContext reports whether the start of the construct is a better position than that of the error.
+// useContext reports whether the start of the construct is a better position than the error's own.
 func useContext(load *yaml.LoadError) bool {
 	return load.ContextMark.Line > 0 &&
 		(load.Message == "found unexpected end of stream" || load.Message == "could not find expected ':'")

@@ -24,7 +24,7 @@ type common struct {
 	Size   int    `json:"size"` // hidden by the one of sample
 }
 
-// intOrString stands for the types of the contract that read themselves.
+// intOrString is one of the types that read themselves, as the contract has them.
 type intOrString string
 
 func (v *intOrString) UnmarshalJSON(data []byte) error {

@@ -1,5 +1,5 @@
 // Package launch starts a plugin process and makes the handshake, from the side of the runtime (Start) and of the plugin
-// (Serve). The messages that follow are those of contract/pluginv1.
+// (Serve). contract/pluginv1 has the messages that follow.
 package launch
 
 import (

@@ -67,12 +67,12 @@ func TestOwnContext(t *testing.T) {
 	cancel()
 	_, err := client.Plan(cancelled, pluginv1.Request{})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want that of the context", err)
+		t.Errorf("error %v, want the error of the context", err)
 	}
 	late, cancelLate := context.WithTimeout(t.Context(), 1)
 	defer cancelLate()
 	if _, err := client.Apply(late, pluginv1.Request{}, 0, nothing); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v, want that of the context", err)
+		t.Errorf("error %v, want the error of the context", err)
 	}
 }
 

@@ -125,7 +125,7 @@ func calls() string {
 	for {
 		frame, more := frames.Next()
 		switch {
-		case frame.Function == "runtime.gopanic": // the frames before it are those of this package
+		case frame.Function == "runtime.gopanic": // the frames before it belong to this package
 			text.Reset()
 		case frame.Function != "":
 			fmt.Fprintf(&text, "%s\n\t%s:%d\n", frame.Function, frame.File, frame.Line)

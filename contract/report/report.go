@@ -18,7 +18,7 @@ const MaxBytes = 256 << 10
 // Outcome is the result of a run, a document or a change.
 type Outcome string
 
-// Outcomes of a run. Running is that of an unfinished run, and of a killed one.
+// Outcomes of a run. Running is an unfinished run, or a killed one.
 const (
 	RunRunning        Outcome = "Running"
 	RunSucceeded      Outcome = "Succeeded"
@@ -45,7 +45,7 @@ const Interrupted Outcome = "Interrupted"
 // Reasons for Deferred.
 const (
 	ReasonPhase    = "phase"    // --phase does not select its kind
-	ReasonResolved = "resolved" // its place was taken by what it stands for
+	ReasonResolved = "resolved" // the documents of its stream took its place
 	ReasonLive     = "live"     // some changes are impossible in an image root
 )
 
@@ -61,7 +61,7 @@ const (
 // The stages of a run, in their order. A run without references has no StageResolve, and one that ends early lacks the later ones.
 const (
 	StagePrepare = "prepare" // open the state, read the stream
-	StageResolve = "resolve" // fetch and decrypt what references stand for
+	StageResolve = "resolve" // fetch and decrypt the streams of references
 	StageStart   = "start"   // start the plugins
 	StagePlan    = "plan"    // plan every document
 	StageApply   = "apply"   // apply one document after the other
@@ -160,7 +160,7 @@ type Document struct {
 // Wait is the time in which a document was not tried, for one reason.
 type Wait struct {
 	Reason     string    `json:"reason"`
-	StartedAt  time.Time `json:"startedAt"` // as that of a document
+	StartedAt  time.Time `json:"startedAt"` // as for a document
 	DurationMs int64     `json:"durationMs"`
 }
 
@@ -177,7 +177,7 @@ type Change struct {
 	Summary    string    `json:"summary"`
 	Outcome    Outcome   `json:"outcome"`
 	DurationMs int64     `json:"durationMs"`
-	StartedAt  time.Time `json:"startedAt,omitzero"` // as that of a document
+	StartedAt  time.Time `json:"startedAt,omitzero"` // as for a document
 }
 
 // Error describes an error, its position and a remedy.
@@ -197,7 +197,7 @@ type Error struct {
 	Facts map[string]string `json:"facts,omitempty"`
 }
 
-// The codes of Error, in addition to those of plugins (InvalidConfig, Unsupported, Precondition, Retry, Internal).
+// The codes of Error, in addition to the codes of plugins (InvalidConfig, Unsupported, Precondition, Retry, Internal).
 const (
 	CodeUsage       = "Usage"
 	CodeNoPlugin    = "NoPlugin"

@@ -18,7 +18,7 @@ type ContainerRuntimeSpec struct {
 	// Provider names the plugin, for example containerd. By default the host chooses.
 	Provider DNSLabel `json:"provider,omitempty"`
 	// CgroupDriver manages the cgroups of containers: systemd or cgroupfs. It applies to every OCI runtime, including those
-	// of the existing configuration, unless runtimes overrides it. It must match that of the kubelet.
+	// of the existing configuration, unless runtimes overrides it. It must match the kubelet's.
 	CgroupDriver CgroupDriver `json:"cgroupDriver,omitempty"`
 	// SandboxImage is the image of the container that holds a pod's namespaces, as a full reference: HOST/NAME:TAG or
 	// HOST/NAME@DIGEST. On a kubeadm node it must be the image that kubeadm requires.
@@ -67,7 +67,7 @@ type ContainerRuntimeSpec struct {
 	RegistryHeaders map[string]Secret `json:"registryHeaders,omitempty"`
 	// Proxy is the proxy of the daemon for registries.
 	Proxy *Proxy `json:"proxy,omitempty"`
-	// TrustedCAs are PEM certificates that every pull trusts in addition to those of the system.
+	// TrustedCAs are PEM certificates that every pull trusts in addition to the system's.
 	TrustedCAs string `json:"trustedCAs,omitempty"`
 	// CNI holds the directories of network plugins.
 	CNI *CNI `json:"cni,omitempty"`
@@ -86,7 +86,7 @@ type Runtime struct {
 	// Binary is the absolute path of the program: of an OCI runtime such as crun, or of the shim of a runtime such as Kata
 	// Containers. By default the daemon searches its PATH for the name.
 	Binary AbsolutePath `json:"binary,omitempty"`
-	// CgroupDriver manages the cgroups: systemd or cgroupfs, by default that of the spec. Only OCI runtimes have one.
+	// CgroupDriver manages the cgroups: systemd or cgroupfs, by default cgroupDriver of the spec. Only OCI runtimes have one.
 	CgroupDriver CgroupDriver `json:"cgroupDriver,omitempty"`
 	// Options are specific to the runtime, with its names and types.
 	Options map[string]json.RawMessage `json:"options,omitempty"`
@@ -96,7 +96,7 @@ type Runtime struct {
 
 // BaseSpec is the part of an OCI runtime specification that every container starts from.
 type BaseSpec struct {
-	// Rlimits maps a resource limit, such as RLIMIT_NOFILE, to its value. Unlisted limits are those of the daemon.
+	// Rlimits maps a resource limit, such as RLIMIT_NOFILE, to its value. Unlisted limits are the daemon's.
 	Rlimits map[string]Rlimit `json:"rlimits,omitempty"`
 	// Patch is a JSON merge patch (RFC 7396) of the rest of the specification: a mapping is merged, null removes, any other
 	// value replaces. Resource limits belong in rlimits.
@@ -162,7 +162,7 @@ type RegistryAccess struct {
 	//
 	// +kubebuilder:validation:items:Enum=pull;resolve;push;referrers
 	Capabilities []string `json:"capabilities,omitempty"`
-	// CA holds PEM certificates that are trusted for this host in addition to those of the system.
+	// CA holds PEM certificates that are trusted for this host in addition to the system's.
 	CA string `json:"ca,omitempty"`
 	// Client is the client certificate of this node.
 	Client *ClientCertificate `json:"client,omitempty"`

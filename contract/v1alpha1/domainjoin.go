@@ -54,11 +54,11 @@ type DomainJoinSpec struct {
 	//
 	// +kubebuilder:validation:Enum=ldaps;starttls;sealed
 	Transport string `json:"transport,omitempty"`
-	// CA holds the certificates, PEM, of the authorities that sign those of the domain controllers. The certificate of a
+	// CA holds the certificates, PEM, of the authorities that sign the domain controllers' own. The certificate of a
 	// domain controller must carry its DNS name as a subject alternative name. It is for ldaps and starttls. Linux only. By
-	// default those of the system.
+	// default the system's.
 	CA string `json:"ca,omitempty"`
-	// Credentials are those of an account that may create the computer's account, or reset it. A document has at most one of
+	// Credentials belong to an account that may create the computer's account, or reset it. A document has at most one of
 	// credentials, oneTimePassword and offlineJoinBlob; a machine that is a member already needs none.
 	Credentials *DomainCredentials `json:"credentials,omitempty"`
 	// OneTimePassword is the password of an account that was created ahead of the machine. The join replaces it.
@@ -68,7 +68,7 @@ type DomainJoinSpec struct {
 	// ServicePrincipalNames are further names of services, such as HTTP/node.example.com, beside HOST and RestrictedKrbHost.
 	// SERVICE/HOST, with :PORT and /NAME where the service has them. Linux only.
 	ServicePrincipalNames []string `json:"servicePrincipalNames,omitempty"`
-	// EncryptionTypes are those of the account's keys: aes256-cts-hmac-sha1-96, aes128-cts-hmac-sha1-96 and rc4-hmac, which is
+	// EncryptionTypes are the types of the account's keys: aes256-cts-hmac-sha1-96, aes128-cts-hmac-sha1-96 and rc4-hmac, which is
 	// weak. Linux only. Default both of AES.
 	//
 	// +kubebuilder:validation:items:Enum=aes256-cts-hmac-sha1-96;aes128-cts-hmac-sha1-96;rc4-hmac
@@ -100,7 +100,7 @@ func (DomainJoinSpec) NoField(name string) string {
 	return ""
 }
 
-// DomainCredentials are those of an account of the domain.
+// DomainCredentials are the credentials of an account of the domain.
 type DomainCredentials struct {
 	// Username is the name of the account, without the domain.
 	//

@@ -9,7 +9,7 @@ import (
 	"errors"
 )
 
-// CheckAuthority returns which of the fields certificate and key is not that of a certificate authority, and why. Its errors
+// CheckAuthority returns which of the fields certificate and key does not belong to a certificate authority, and why. Its errors
 // quote no value; errors of package crypto can, and are not passed on.
 func (p KeyPair) CheckAuthority() (field string, err error) {
 	c, err := CertificateOf(p.Certificate)
@@ -22,7 +22,7 @@ func (p KeyPair) CheckAuthority() (field string, err error) {
 	return p.Check()
 }
 
-// Check returns which of the fields is not that of a certificate with its key, and why.
+// Check returns which of the fields does not belong to a certificate with its key, and why.
 func (p KeyPair) Check() (field string, err error) {
 	if _, err := CertificateOf(p.Certificate); err != nil {
 		return "certificate", err

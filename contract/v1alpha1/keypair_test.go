@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestKeyPairs: the message names what is wrong with the key itself, and that of another certificate only for a key that can be read.
+// TestKeyPairs: the message names what is wrong with the key itself, and speaks of another certificate only for a key that can be read.
 func TestKeyPairs(t *testing.T) {
 	t.Parallel()
 	signer := func() (*ecdsa.PrivateKey, string) {

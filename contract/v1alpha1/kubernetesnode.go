@@ -184,7 +184,7 @@ type KubernetesNodeRegistration struct {
 // +kubebuilder:validation:XValidation:rule="!((has(self.jsonKeys) && size(self.jsonKeys) > 0) && ((has(self.key) && size(self.key) > 0)))",message="jsonKeys excludes key",fieldPath=".jsonKeys"
 // +kubebuilder:validation:XValidation:rule="!((has(self.prefix) && size(self.prefix) > 0) && ((has(self.interface) && size(self.interface) > 0)))",message="prefix excludes interface",fieldPath=".prefix"
 type MachineValue struct {
-	// Hostname is short or fqdn: the host name up to its first dot, or with its domain, which is that of the host name or of
+	// Hostname is short or fqdn: the host name up to its first dot, or with its domain, which is taken from the host name or from
 	// its line in /etc/hosts.
 	//
 	// +kubebuilder:validation:Enum=short;fqdn
@@ -253,7 +253,7 @@ type NodeFile struct {
 
 // StaticPod is a pod that the kubelet of this machine runs. Source: Kubernetes documentation, "Create static Pods".
 type StaticPod struct {
-	// Name is the name of the manifest, a DNS label other than that of a component.
+	// Name is the name of the manifest, a DNS label other than the name of a component.
 	Name DNSLabel `json:"name"`
 	// Manifest is the Pod in YAML or JSON.
 	Manifest string `json:"manifest"`

@@ -18,7 +18,7 @@ const (
 // net/url refuses the colons of an Amazon Resource Name as an invalid port.
 type PassphraseURI struct {
 	Scheme    string // lower case, such as kms
-	Encrypted string // the encrypted passphrase, which can contain "@"; "" where LOCATION is that of the passphrase itself
+	Encrypted string // the encrypted passphrase, which can contain "@"; "" where LOCATION has the passphrase itself
 	Location  string // the key that decrypts it, or where the passphrase is, without "@"; never empty
 }
 

@@ -2,7 +2,7 @@ package v1alpha1
 
 import "encoding/json"
 
-// RemoteConfig stands for the documents of a stream that is elsewhere. They take its place.
+// RemoteConfig refers to a stream that is elsewhere. The documents of that stream take its place.
 type RemoteConfig struct {
 	Header
 	// Spec names the stream.

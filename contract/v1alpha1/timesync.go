@@ -39,8 +39,8 @@ type TimesyncSpec struct {
 	WaitForSync *WaitForSync `json:"waitForSync,omitempty"`
 	// DisableOthers stops every other time daemon and keeps it from starting. Default true.
 	DisableOthers *bool `json:"disableOthers,omitempty"`
-	// KeepDistributionSources keeps the sources that the distribution, DHCP or the administrator configured beside those of
-	// this document. By default only those of this document are used, if it has any.
+	// KeepDistributionSources keeps the sources that the distribution, DHCP or the administrator configured beside the
+	// sources of this document. By default only the document's own are used, if it has any.
 	KeepDistributionSources bool `json:"keepDistributionSources,omitempty"`
 	// MixedLeapSeconds accepts servers that spread leap seconds over a day beside sources that insert them. Their times differ by up to half a
 	// second around a leap second, so that such a mixture is refused otherwise.

@@ -10,7 +10,7 @@ import (
 	"github.com/machineadm/machineadm/installer/manifest"
 )
 
-// part is an archive of a release, with those of its files that are installed.
+// part is an archive of a release, with its files that are installed.
 type part struct {
 	manifest.File
 	chosen []manifest.Entry
@@ -53,7 +53,7 @@ func choose(m *manifest.Manifest, os, arch string, with []string) ([]part, error
 	return slices.DeleteFunc(all, func(p part) bool { return len(p.chosen) == 0 }), nil
 }
 
-// node stands for the plugins that prepare a node, among the names of Options.With.
+// node, among the names of Options.With, means the plugins that prepare a node.
 const node = "node"
 
 // plugins returns the names of the plugins that are asked for.
@@ -72,7 +72,7 @@ func plugins(ofNode, all, with []string) ([]string, error) {
 		default:
 			return nil, &Error{
 				Code: report.ExitUsage, Problem: fmt.Sprintf("--with: the release has no plugin %q; it has: %s", name, strings.Join(all, ", ")),
-				Remedy: "correct the name; " + node + " stands for the plugins that prepare a node, which are installed without --with",
+				Remedy: "correct the name; " + node + " means the plugins that prepare a node, which are installed without --with",
 			}
 		}
 	}

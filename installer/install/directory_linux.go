@@ -213,10 +213,10 @@ func (t *target) holds(release string, want []manifest.Entry) (bool, error) {
 	return len(left) == 0, nil
 }
 
-// errDiffers reports that an installed file is not that of the release.
+// errDiffers reports that an installed file differs from the release.
 var errDiffers = errors.New("differs")
 
-// same returns errDiffers unless the file is that of the manifest.
+// same returns errDiffers unless the file is the one of the manifest.
 func (t *target) same(at string, e manifest.Entry) (err error) {
 	info, err := t.root.Lstat(at)
 	if err != nil {

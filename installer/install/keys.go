@@ -24,7 +24,7 @@ func TrustedKeys() string {
 // maxKey bounds the file of a public key, in bytes.
 const maxKey = 4096
 
-// Keys returns the given public keys, each a key itself or a file; if none is given, those of dir. Only trusted users may be
+// Keys returns the given public keys, each a key itself or a file; if none is given, the keys of dir. Only trusted users may be
 // able to change a file.
 func Keys(given []string, dir string) (keys []manifest.Key, err error) {
 	for _, text := range given {

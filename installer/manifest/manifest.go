@@ -243,7 +243,7 @@ func allNames(path string) bool {
 	return !slices.ContainsFunc(strings.Split(path, "/"), func(step string) bool { return !isName(step) })
 }
 
-// consists reports whether a text has no characters but lower-case letters, digits, those of more, and with capitals also these.
+// consists reports whether a text has no characters but lower-case letters, digits, the characters of more, and, with capitals, upper-case letters.
 func consists(text, more string, capitals bool) bool {
 	return strings.IndexFunc(text, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune(more, r) && (!capitals || r < 'A' || r > 'Z')

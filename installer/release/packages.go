@@ -32,7 +32,7 @@ type pack struct {
 	scripts                    bool
 }
 
-// The packages. Of those of plugins, a machine needs those of its own cloud at most.
+// The packages. Of the packages for clouds, a machine needs its own cloud's at most.
 const (
 	command       = "machineadm"
 	kit           = "machineadm-conformance"

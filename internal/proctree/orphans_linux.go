@@ -112,7 +112,7 @@ func (t *Tree) collectDead() {
 }
 
 // children are those that orphans can be among: what is orphaned comes to the first thread as long as that lives, and
-// the first thread of a Go program does not end. all are those of every thread.
+// the first thread of a Go program does not end. all has the children of every thread.
 func (t *Tree) children(all bool) ([]int, error) {
 	if !all {
 		return childrenOfThread(t.pid)

@@ -23,7 +23,7 @@ import (
 // Killed is a process that was killed.
 type Killed struct {
 	PID int
-	// Name is that of the process, of at most 15 bytes, not its arguments, which can hold secrets. A process gives itself any name.
+	// Name is the name of the process, of at most 15 bytes, not its arguments, which can hold secrets. A process gives itself any name.
 	Name string
 }
 

@@ -74,7 +74,7 @@ func TestDieWithParent(t *testing.T) {
 	allGone(t, m)
 }
 
-// playMortal makes a file and waits for its end, or that of the test.
+// playMortal makes a file and waits for its end, or the end of the test.
 func playMortal(ready string) error {
 	if err := DieWithParent(); err != nil {
 		return err

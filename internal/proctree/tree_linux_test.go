@@ -91,7 +91,7 @@ func TestProgramDiesWithTheHost(t *testing.T) {
 	}
 }
 
-// TestOrphansEnd: those of a running program are killed on demand, and when any program ends.
+// TestOrphansEnd: the orphans of a running program are killed on demand, and when any program ends.
 func TestOrphansEnd(t *testing.T) {
 	t.Parallel()
 	require.Root(t) // only root reads the environment of the host, which turns core dumps off

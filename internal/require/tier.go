@@ -10,7 +10,7 @@ import (
 // TierName names a set of tests by what they need. A test that needs nothing but Go, git and make is of no tier and always runs.
 type TierName string
 
-// The tiers. `make test-NAME` runs the tests of one; `make campaign` runs those of all.
+// The tiers. `make test-NAME` runs the tests of one; `make campaign` runs all.
 const (
 	// Controller compiles the libraries of Kubernetes.
 	Controller TierName = "controller"

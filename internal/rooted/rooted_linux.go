@@ -15,7 +15,7 @@ import (
 // by a link at any moment cannot lead out of it.
 type Root struct{ dir *os.File }
 
-// OpenRoot opens a root; "" means that of the live machine.
+// OpenRoot opens a root; "" means the root of the live machine.
 func OpenRoot(dir string) (*Root, error) {
 	if dir == "" {
 		dir = "/"

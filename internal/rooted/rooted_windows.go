@@ -16,7 +16,7 @@ import (
 // volumes.
 type Root struct{ base string }
 
-// OpenRoot opens a root; "" means that of the live machine.
+// OpenRoot opens a root; "" means the root of the live machine.
 func OpenRoot(dir string) (*Root, error) {
 	if dir == "" {
 		return &Root{}, nil

@@ -119,7 +119,7 @@ func bench(t *testing.T) string {
 }
 
 // setUp follows one instruction a line: `dir|file|fifo PATH MODE [UID]`, `link PATH TARGET [UID]`, `hard PATH OLD`.
-// `~` stands for the bench.
+// `~` means the bench.
 func setUp(t *testing.T, base, instructions string) {
 	t.Helper()
 	for line := range strings.Lines(instructions) {

@@ -162,7 +162,7 @@ func (w *walker) last() (_ *os.File, err error) {
 		if w.policy.noLink {
 			return nil, &Error{Path: path, Problem: "is a link", Remedy: "use the path of its target"}
 		}
-		// The directory of the link is checked like that of the file, because the link could be replaced there.
+		// The directory of the link is checked like the file's, because the link could be replaced there.
 		if err := w.checkDir(true); err != nil {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/sources"
 )
 
-// TestChains: a booted node applies what a document stands for whose stream is encrypted, and names another place. Each service is there
+// TestChains: a booted node applies the stream of a reference that is encrypted, and refers to another place. Each service is there
 // at least once, and none after the reboot. The role of the instance reads and decrypts; the keys that encrypt are not in the document.
 // Neither secrets nor values are in what machineadm prints or keeps.
 func TestChains(t *testing.T) {

@@ -146,7 +146,7 @@ func start(t testing.TB, s state) rig {
 	return r
 }
 
-// aws runs awscli, with the keys of a user or those of the metadata service, and returns its output.
+// aws runs awscli, with the keys of a user or of the metadata service, and returns its output.
 func (r rig) aws(t testing.TB, u user, arguments ...string) (string, error) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), awscli, arguments...)

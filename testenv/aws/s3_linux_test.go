@@ -252,7 +252,7 @@ func (r rig) inTurn(t *testing.T) rig {
 	return r
 }
 
-// TestRole: without credentials, the plugins and awscli use those of the metadata service, and the plugins its region. The store is the
+// TestRole: without credentials, the plugins and awscli use the metadata service's, and the plugins its region. The store is the
 // stand-in, because versitygw accepts no session token.
 func TestRole(t *testing.T) {
 	r, node, _, _ := serving(t)

@@ -19,7 +19,7 @@ import (
 )
 
 // BenchmarkBootstrapData orders, encodes and wraps the documents of a control plane with its certificate authorities. It has a
-// heap like that of a manager; with an empty one, a third of the time would be the garbage collector's.
+// heap like a manager's; with an empty one, a third of the time would be the garbage collector's.
 func BenchmarkBootstrapData(b *testing.B) {
 	golden, err := os.ReadFile("../../host/controller/emit/testdata/control-plane.yaml")
 	require.NoError(b, err)
@@ -52,7 +52,7 @@ func BenchmarkBootstrapData(b *testing.B) {
 	b.ReportMetric(float64(processorTime(b)-began)/float64(time.Millisecond)/float64(b.N), "cpu-ms")
 }
 
-// processorTime includes that of the garbage collector.
+// processorTime includes the garbage collector's.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

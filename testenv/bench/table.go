@@ -185,7 +185,7 @@ func WriteTable(out io.Writer, rows []Row, r Results) error {
 	return err
 }
 
-// cells are those of one row; ok reports whether it was measured.
+// cells are the cells of one row; ok reports whether it was measured.
 func (row Row) cells(values map[string][]float64) (cells []string, ok bool) {
 	ours, ok := median(values, row.Ours)
 	if !ok {

@@ -121,7 +121,7 @@ func checkFinding(t *testing.T, r conformance.Result) {
 	}
 }
 
-// checkStarts requires that a check without a reason for a process of its own shares those of the case: it starts at most a
+// checkStarts requires that a check without a reason for a process of its own shares the processes of the case: it starts at most a
 // second one, for what follows an interruption.
 func checkStarts(t *testing.T, r conformance.Result) {
 	t.Helper()

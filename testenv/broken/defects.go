@@ -35,7 +35,7 @@ type defect struct {
 	says string
 	// answers marks a defect of what Describe and Plan answer.
 	answers bool
-	// file is the binary's own name, where it is not that of the provider.
+	// file is the binary's own name, where it differs from the provider's.
 	file string
 	// machine marks a defect that needs a case that names a place of this machine too, which is the test's own.
 	machine bool
@@ -109,7 +109,7 @@ func defectsOfConfigurators() []defect {
 		{name: "forgetful", answers: true, check: "claims", says: "is not claimed any more", wrap: with(&wrapper{planned: forgetful})},
 		{name: "unkeyed", answers: true, check: "claims", says: "is the same under another key", wrap: with(&wrapper{planned: unkeyed})},
 		{name: "random", answers: true, check: "claims", says: "has another digest", wrap: with(&wrapper{planned: randomDigests})},
-		{name: "own-digest", answers: true, check: "claims", says: "is not that of the content, the mode 0644 and the owner", wrap: with(&wrapper{claim: ownDigest})},
+		{name: "own-digest", answers: true, check: "claims", says: "was not made of the content, the mode 0644 and the owner", wrap: with(&wrapper{claim: ownDigest})},
 		{name: "sloppy", answers: true, check: "claims", says: "is not canonical", wrap: with(&wrapper{planned: sloppy})},
 		{name: "contradictory", answers: true, check: "claims", says: "twice, with different values", answer: contradictory},
 		{name: "chatty", answers: true, check: "claims", says: "has no key", answer: claimsUnasked},

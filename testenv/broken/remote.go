@@ -167,7 +167,7 @@ func defectsOfSources() []defect {
 		{name: "lingering", kind: of, check: "shutdown", says: "the plugin still runs", lingering: true},
 		{name: "targetless", kind: of, check: "describe", says: "ReportTarget among the kinds: false", describe: func(d *pluginv1.Description) { d.Kinds = d.Kinds[:1] }},
 		{name: "trimming", kind: of, check: "object", says: "it is not what served/stream.yaml has", fetch: trimming},
-		{name: "growing", kind: of, check: "object", says: "it is another one than that of the call before", fetch: growing()},
+		{name: "growing", kind: of, check: "object", says: "it differs from the one of the call before", fetch: growing()},
 		{name: "statusless", kind: of, check: "object", says: "with the facts map[] instead of map[status:404]", fetch: failing(func(e *pluginv1.Error) { e.Facts = nil })},
 		{name: "unlimited", kind: of, check: "max-bytes", says: "Fetch sent more than", fetch: asking(func(r *pluginv1.FetchRequest) { r.MaxBytes = 1 << 30 })},
 		{name: "cautious", kind: of, check: "max-bytes", says: "exactly the size of the object, Fetch fails", fetch: asking(func(r *pluginv1.FetchRequest) { r.MaxBytes-- })},

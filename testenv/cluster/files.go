@@ -112,7 +112,7 @@ RemainAfterExit=yes
 ExecStart=ip route replace default dev eth0
 `
 
-// kubernetesFiles are those of a node; number makes the subnet of its pods.
+// kubernetesFiles are the files of a node; number makes the subnet of its pods.
 func kubernetesFiles(number byte) map[string]string {
 	return map[string]string{
 		"etc/resolv.conf":                                          "# There is no name server. A kubelet needs the file.\n",

@@ -32,7 +32,7 @@ const (
 	provider      = "bootstrap-machineadm"
 )
 
-// files are those of a release.
+// files are the files of a release.
 func files(t *testing.T, version string) map[string][]byte {
 	t.Helper()
 	made, err := components.Release{Version: version, Image: image}.Files(t.Context(), t.Output())
@@ -123,8 +123,8 @@ func TestDeployment(t *testing.T) {
 	c := d.Spec.Template.Spec.Containers[0]
 	require.Equal(t, "manager", c.Name)
 	require.Equal(t, image+":"+first, c.Image, "with a registry and a tag")
-	require.Equal(t, []string{"/manager"}, c.Command, "that of the image")
-	require.Equal(t, int64(65532), *c.SecurityContext.RunAsUser, "that of the image")
+	require.Equal(t, []string{"/manager"}, c.Command, "as in the image")
+	require.Equal(t, int64(65532), *c.SecurityContext.RunAsUser, "as in the image")
 	for _, argument := range append(c.Args, "--namespace", "--watch-filter") {
 		flag, _, _ := strings.Cut(argument, "=")
 		require.Regexp(t, `(?m)^ +(-\w, )?`+flag+` `, string(help))

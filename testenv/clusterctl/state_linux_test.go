@@ -61,7 +61,7 @@ func (s *side) moved(t *testing.T) map[string]kept {
 	return state
 }
 
-// statuses are those of the configs, without times and in a fixed order.
+// statuses are the statuses of the configs, without times and in a fixed order.
 func (s *side) statuses(t *testing.T) map[string]bootstrap.MachineBootstrapConfigStatus {
 	t.Helper()
 	made := map[string]bootstrap.MachineBootstrapConfigStatus{}

@@ -196,7 +196,7 @@ func (n node) runs(t *testing.T, image string, d appsv1.Deployment) {
 	n.await(t, "sh", "-c", "ss --tcp --processes --numeric | grep '127.0.0.1:6443.*pid="+fields[4]+",'")
 	require.Equal(t, strings.Join(argv, "\x00")+"\x00", n.MustExec(t, "cat", proc+"/cmdline").Stdout)
 	status := n.MustExec(t, "cat", proc+"/status").Stdout
-	user := *c.SecurityContext.RunAsUser // ctr takes that of the image
+	user := *c.SecurityContext.RunAsUser // ctr takes the image's
 	for _, line := range []string{
 		fmt.Sprintf("Uid:\t%d\t%[1]d\t%[1]d\t%[1]d\n", user), "CapEff:\t0000000000000000\n", "CapBnd:\t0000000000000000\n", "NoNewPrivs:\t1\n", "Seccomp:\t2\n",
 	} {

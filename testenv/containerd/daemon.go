@@ -41,7 +41,7 @@ func Start(t testing.TB, v Version, prepare ...func(root string) error) *Daemon 
 	return begin(t, v, v.options(t, prepare))
 }
 
-// StartRunning is Start on a node that can also run containers, as those of Debian 12 can; see nodes.Options.Limits.
+// StartRunning is Start on a node that can also run containers, as the nodes of Debian 12 can; see nodes.Options.Limits.
 func StartRunning(t testing.TB, v Version) *Daemon {
 	t.Helper()
 	o := v.options(t, nil)

@@ -12,7 +12,7 @@ import (
 // testdata/dump-VERSION.txt: the exit status, the settings that are not the defaults, and what it says on stderr.
 type experiment struct {
 	name string
-	// files by name in a directory of their own, which DIR stands for; the main one is config.toml.
+	// files by name in a directory of their own, by which DIR is replaced; the main one is config.toml.
 	files map[string]string
 }
 

@@ -86,7 +86,7 @@ func (v Version) Install(t testing.TB) func(root string) error {
 	return nodes.InOrder(func(root string) error { return install(root, programs) }, v.files)
 }
 
-// files are those of every node, and of an installation of upstream's archive.
+// files are the files of every node, and of an installation of upstream's archive.
 func (v Version) files(root string) error {
 	texts := map[string]string{
 		// containerd's default snapshotter is an overlay, which does not work on the overlay of the node's disk.

@@ -158,7 +158,7 @@ timeout 20 bash -c 'until : </dev/tcp/127.0.0.1/5443; do sleep 0.05; done' 2>/de
 	}
 }
 
-// password: the daemon's own, not that of the pull.
+// password: the daemon's own, not the pull's.
 func (p *puller) password(t *testing.T) {
 	spec := func(password string) string {
 		return "  registries:\n    " + p.Host + ":\n      auth: {username: " + p.User + ", password: {value: " + password + "}}\n      ca: " + p.ca("        ")

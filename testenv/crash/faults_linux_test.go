@@ -36,7 +36,7 @@ var watched = []uint32{
 
 // becomeTrapped returns only with an error.
 func becomeTrapped(socket string, argv []string) error {
-	runtime.LockOSThread() // the filter is that of the thread, which the program keeps
+	runtime.LockOSThread() // the filter belongs to the thread, which the program keeps
 	conn, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -258,7 +258,7 @@ func pathOf(n notification) string {
 	return filepath.Join(path, name)
 }
 
-// record appends "mkdir DIR", "rename DIR" or "fsync FILE". A directory is that of the call's descriptor, if it has one.
+// record appends "mkdir DIR", "rename DIR" or "fsync FILE". A directory is taken from the call's descriptor, if it has one.
 func (p *trap) record(n notification) {
 	name := map[int32]string{unix.SYS_MKDIRAT: "mkdir ", unix.SYS_RENAMEAT: "rename ", unix.SYS_RENAMEAT2: "rename ", unix.SYS_FSYNC: "fsync "}[n.number]
 	if name != "" {

@@ -34,7 +34,7 @@ const (
 	key         = "c4f4e4c4f4e4c4f4e4c4f4e4c4f4e4c4f4e4c4f4e4c4f4e4c4f4e4c4f4e4c4f4"
 )
 
-// kubelet is the unit of the kubelet; that of the package differs in its arguments.
+// kubelet is the unit of the kubelet; the package's own differs in its arguments.
 const kubelet = "[Unit]\nStartLimitIntervalSec=0\n[Service]\nExecStart=/usr/local/bin/kubelet\nRestart=always\nRestartSec=200ms\n"
 
 // kubernetes prints the state of a node: what is below the directories of Kubernetes, the kubelet, and the work directory of the
@@ -57,7 +57,7 @@ find /var/lib -path '/var/lib/machineadm/*' -name kubeadm -delete
 // joining is the way of a machine to a node.
 type joining struct {
 	*machine
-	secrets []string // that no process and no file may have, except those of allowed
+	secrets []string // that no process and no file may have, except the ones in allowed
 	// allowed are the files in which the secrets belong, transient those that have one until a run has ended.
 	allowed, transient []string
 }

@@ -30,7 +30,7 @@ const (
 
 var (
 	seed   = flag.Uint64("seed", 0, "of the random moments; 0 takes that of MACHINEADM_SEED, or another one that a failure shows")
-	rounds = flag.Int("rounds", 50, "how many runs are disturbed, a fifth of them on the node; from 125 on, also those of each time daemon")
+	rounds = flag.Int("rounds", 50, "how many runs are disturbed, a fifth of them on the node; from 125 on, also runs of each time daemon")
 
 	built   string // where the binaries and all trees are; short, because the name of a socket is
 	results = tally{hits: map[victim]int{}}

@@ -91,7 +91,7 @@ func bootMachine(t *testing.T, o nodes.Options, streams map[string]string, plugi
 	return m
 }
 
-// bootSysctl boots the node of parameters, which reset restores to those of the first boot. The files are further ones, such as
+// bootSysctl boots the node of parameters, which reset restores to the values of the first boot. The files are further ones, such as
 // another stream for nodeFile.
 func bootSysctl(t *testing.T, files map[string]string, plugins ...string) *machine {
 	streams := map[string]string{nodeFile: nodeStream, otherFile: otherStream}
@@ -203,7 +203,7 @@ func TestNode(t *testing.T) {
 	want, calm := m.undisturbed(t)
 	for i := range nodeRounds() {
 		t.Run(fmt.Sprintf("%04d", i), func(t *testing.T) {
-			const others = 1 << 32 // than those of the trees
+			const others = 1 << 32 // than in the trees
 			round(t, planned(others+i), calm, func(a attack, calm measure) (bool, time.Duration) {
 				return m.crash(t, a, calm, want, i%2 == 0)
 			})

@@ -35,7 +35,7 @@ echo
 type observation struct {
 	state    string
 	sentinel bool
-	resolved bool // what documents stand for is kept
+	resolved bool // the streams of references are kept
 	left     []string
 	report   string
 }

@@ -24,7 +24,7 @@ func references(key, file, stream string) (outer, sealed, passphrase string, err
 	return outer, text.String(), passphrase, err
 }
 
-// TestReferencesOnANode kills live runs before each call that changes what they keep of the streams that documents stand for, and
+// TestReferencesOnANode kills live runs before each call that changes what they keep of the streams of references, and
 // before each that changes the sentinel: while they keep it, while they remove it, and between that and the sentinel.
 func TestReferencesOnANode(t *testing.T) {
 	const key, file = "/etc/machineadm/key", "/etc/machineadm/sealed.yaml"

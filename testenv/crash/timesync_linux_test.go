@@ -16,11 +16,11 @@ func timeDaemons() map[string]timeservers.Daemon {
 	return map[string]timeservers.Daemon{"chronyd": timeservers.Chrony, "ntpd": timeservers.NTPsec, "systemd": timeservers.Timesyncd}
 }
 
-// otherDaemon stands for another time daemon, which each run has to stop and to keep from starting.
+// otherDaemon acts as another time daemon, which each run has to stop and to keep from starting.
 const otherDaemon = "[Service]\nExecStart=/usr/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n"
 
 // timesync prints the state of the time daemons, for the unit $unit: which run and which start at boot, their files, and the
-// servers that the daemon uses, which are those of the file that it has read.
+// servers that the daemon uses, which come from the file that it has read.
 const timesync = `set -eu
 systemctl show --property=Id,ActiveState,UnitFileState $unit ntpd-rs.service | sed '/./s/^/state /'
 find /etc/chrony /etc/ntpsec /etc/default/ntpsec /etc/systemd 2>/dev/null -printf 'state %p %m %u %l\n' \

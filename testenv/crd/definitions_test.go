@@ -101,7 +101,7 @@ func TestEveryFieldIsExplained(t *testing.T) {
 	}
 }
 
-// visit calls found with each schema below one; item is true for those of items of lists and maps.
+// visit calls found with each schema below one; item is true for the schemas of items of lists and maps.
 func visit(at string, s apiextensionsv1.JSONSchemaProps, found func(at string, s apiextensionsv1.JSONSchemaProps, item bool)) {
 	var walk func(at string, s apiextensionsv1.JSONSchemaProps, item bool)
 	walk = func(at string, s apiextensionsv1.JSONSchemaProps, item bool) {

@@ -25,7 +25,7 @@ import (
 
 // testFields: of each document of the reference without one of its fields or items, in turn, the plugin accepts what the API server and the
 // controller accept, and of each Sysctl of the conformance cases. Those of other kinds are refused more often, because a provider has less than
-// another, or a system. The fields of a KubernetesNode depend on a role, and are those of testenv/kubernetesnode TestSharedByRoles.
+// another, or a system. The fields of a KubernetesNode depend on a role; TestSharedByRoles of testenv/kubernetesnode has them.
 func testFields(t *testing.T, c client.Client) {
 	dir := t.TempDir()
 	require.NoError(t, tools.All(t.Context(), dir))

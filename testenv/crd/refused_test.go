@@ -109,7 +109,7 @@ func testBounds(t *testing.T, c client.Client) {
 	}
 }
 
-// documented says whether a rule of a definition is one of the document too. Not those of references to Secrets, of integers that may be
+// documented says whether a rule of a definition is one of the document too. Not the rules of references to Secrets, of integers that may be
 // strings, and of the cost of rules.
 func documented(at, rule string, s apiextensionsv1.JSONSchemaProps) bool {
 	return !strings.Contains(at, "secretKeyRef") && !s.XIntOrString && rule != "maxItems" && rule != "maxProperties"

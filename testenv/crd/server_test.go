@@ -17,7 +17,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/cluster"
 )
 
-// start runs etcd and an API server with the definitions and those of Cluster API, on free ports of the loopback interface. The client asks the server to
+// start runs etcd and an API server with the definitions, ours and Cluster API's, on free ports of the loopback interface. The client asks the server to
 // refuse unknown fields, as kubectl does.
 func start(t *testing.T) client.Client {
 	t.Helper()

@@ -1,4 +1,4 @@
-// Package deps installs the Debian packages that the tests need: those of the list beside this file, and nothing else.
+// Package deps installs the Debian packages that the tests need: the list beside this file, and nothing else.
 // apt's configuration is never changed, its lists are refreshed only when something is missing, and the network is
 // touched only then.
 package deps

@@ -10,7 +10,7 @@
 //
 //   - Samba has no ms-DS-MachineAccountQuota: a user without the right to create is refused with 50 (insufficient access) whatever
 //     the quota, where Active Directory answers 53 with 0000216D beyond the quota and allows it below.
-//   - A site without a controller has no SRV records, where Active Directory has those of a near site's controllers.
+//   - A site without a controller has no SRV records, where Active Directory has records of a near site's controllers.
 //
 // What matters to a client: the NetLogon ping is answered over TCP, TLS and UDP, to anonymous clients, with the sites of the
 // controller and of the client's address, and with no entry for a foreign domain; GSSAPI needs a security layer on 389 (else 8)

@@ -33,7 +33,7 @@ func (c *Controller) install(t testing.TB, ca authority.Authority, name string, 
 	}
 }
 
-// Skew restarts the controller with a clock that is off; those of the node and of the machine are not.
+// Skew restarts the controller with a clock that is off; the clocks of the node and of the machine are not.
 func (c *Controller) Skew(t testing.TB, by time.Duration) (undo func()) {
 	t.Helper()
 	const dropIn = "/run/systemd/system/dc.service.d/skew.conf"

@@ -22,7 +22,7 @@ const (
 	unit = "  organizationalUnit: " + domain.Servers + "\n"
 )
 
-// credentials are those of an account, in a document.
+// credentials are the credentials of an account, in a document.
 func credentials(a domain.Account) string {
 	return "  credentials: {username: " + a.Name + ", password: {value: " + a.Password + "}}\n"
 }

@@ -19,7 +19,7 @@ const canaries = `grep -rslaE 'c4n4[r]y|YzRuNHJ[5]|c.4.n.4.r.[y]' /etc /run /tmp
 // refusal is what an operator sees of a join that the domain refuses.
 type refusal struct {
 	name, spec string
-	// message and hint are parts of the first line; facts are those of the report.
+	// message and hint are parts of the first line; facts are in the report.
 	message, hint string
 	facts         map[string]string
 }

@@ -59,7 +59,7 @@ func suite(b *testing.B) (_ *bed, program, measure string) {
 }
 
 // BenchmarkInstall compares an installation from a local server with curl, sha256sum and tar, and with the same made durable:
-// most of the time is that of the disk.
+// most of the time is spent by the disk.
 func BenchmarkInstall(b *testing.B) {
 	for _, tool := range []string{"curl", "sha256sum", "tar"} {
 		machine.Tool(b, tool)

@@ -157,7 +157,7 @@ func TestKeys(t *testing.T) {
 		return all
 	}
 	assert.Equal(t, []string{a.String(), b.String()}, names(install.Keys([]string{file, b.String()}, "")))
-	assert.Equal(t, []string{a.String()}, names(install.Keys([]string{a.String()}, dir+"/keys")), "not those of the directory")
+	assert.Equal(t, []string{a.String()}, names(install.Keys([]string{a.String()}, dir+"/keys")), "not the keys of the directory")
 	assert.Equal(t, []string{b.String()}, names(install.Keys(nil, dir+"/keys")))
 
 	fails := func(code int, text string, given []string, at string) {

@@ -126,7 +126,7 @@ func TestNames(t *testing.T) {
 }
 
 // serveNames is a DNS server for the address of late.example, which is 127.0.0.1 as soon as the result is true; no other name
-// exists. The messages are those of RFC 1035.
+// exists. The messages are as in RFC 1035.
 func serveNames(t *testing.T) *atomic.Bool {
 	t.Helper()
 	known := new(atomic.Bool)

@@ -79,8 +79,8 @@ type Release struct {
 	Version  string
 	Sequence uint64
 	Expires  *time.Time
-	Members  []Member         // nil for those of Members
-	Contents []manifest.Entry // nil for those of the members
+	Members  []Member         // nil for Members
+	Contents []manifest.Entry // nil for the contents of the members
 	Archive  []byte           // nil for an archive of the members
 	More     []Member         // of another archive, machineadm-more
 	Key      manifest.PrivateKey

@@ -119,7 +119,7 @@ func derive(t testing.TB, passphrase, salt []byte, iterations string) []byte {
 	return key
 }
 
-// TestOpenSSLDerivesTheKeys: those of the contract's vectors.
+// TestOpenSSLDerivesTheKeys: the keys of the contract's vectors.
 func TestOpenSSLDerivesTheKeys(t *testing.T) {
 	t.Parallel()
 	machine.Tool(t, "openssl")

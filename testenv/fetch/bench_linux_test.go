@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkShell measures the processor time of the script beyond that of a download and a digest, for a file of the size of
+// BenchmarkShell measures the processor time of the script beyond a download and a digest, for a file of the size of
 // machineadm. Target: at most 60 ms.
 func BenchmarkShell(b *testing.B) {
 	data := append([]byte(program), bytes.Repeat([]byte("# padding\n"), 16<<20/10)...)

@@ -26,7 +26,7 @@ import (
 const (
 	root    = "../.."
 	version = "v1.2.3"
-	// program stands for machineadm: it prints its arguments and ends with an exit code of its own. It is longer than a
+	// program takes the place of machineadm: it prints its arguments and ends with an exit code of its own. It is longer than a
 	// packet and the buffers of a connection.
 	program = "#!/bin/sh\nprintf '%s|' ran \"$@\"\nexit 7\n"
 	padding = 1 << 20
@@ -49,7 +49,7 @@ type bench struct {
 	t    testing.TB
 	dir  string
 	head Head
-	path string   // PATH; empty for that of the test
+	path string   // PATH; empty for the test's own
 	args []string // of the script; machineadm install receives them
 }
 

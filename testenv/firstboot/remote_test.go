@@ -104,7 +104,7 @@ func bootSite(t *testing.T, a authority.Authority, files map[string]string, prep
 	})
 }
 
-// TestRemoteAcrossAReboot: a file stands for an encrypted stream, that one for a stream on a server, and a document of it needs
+// TestRemoteAcrossAReboot: a file has an encrypted stream, which refers to a stream on a server, and a document of it needs
 // a reboot. The server does not run afterwards, and the run finishes with what it had fetched.
 func TestRemoteAcrossAReboot(t *testing.T) {
 	t.Parallel()

@@ -133,7 +133,7 @@ func Copy(from, to string) error {
 	})
 }
 
-// Conforms runs the kit: nothing fails, and each check applies to at least one case, but for those of the capability files and of
+// Conforms runs the kit: nothing fails, and each check applies to at least one case, but for the checks of the capability files and of
 // the kinds of machineadm, which the plugins do not have, and of stand-ins of commands, which their cases do not have.
 func (n *Node) Conforms(t *testing.T) {
 	t.Helper()

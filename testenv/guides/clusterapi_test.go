@@ -26,7 +26,7 @@ func TestClusterAPIShowsItsExamples(t *testing.T) {
 // TestFlagsOfTheManager: each flag that the page names is one of the manager.
 func TestFlagsOfTheManager(t *testing.T) {
 	t.Parallel()
-	// The flags for diagnostics are those of Cluster API's managers; TestDeployment of testenv/clusterctl has their names.
+	// Cluster API's managers have the same flags for diagnostics; TestDeployment of testenv/clusterctl has their names.
 	source := read(t, "host/cmd/manager/flags.go") + `"diagnostics-address" "insecure-diagnostics"`
 	flags := regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(read(t, clusterAPI), -1)
 	require.NotEmpty(t, flags)

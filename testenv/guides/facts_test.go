@@ -53,7 +53,7 @@ func TestCommandsAndFlagsAreThere(t *testing.T) {
 	}
 }
 
-// commandLines are those of machineadm in the blocks and in the running text of a page.
+// commandLines are the command lines of machineadm in the blocks and in the running text of a page.
 func commandLines(page string) []string {
 	var out []string
 	typed := regexp.MustCompile(`(?m)^ *(?:[$#-] |ExecStart=)(?:/usr/bin/)?machineadm (.*)$`)
@@ -282,7 +282,7 @@ func TestSymptomsAreThoseOfTheCode(t *testing.T) {
 	assert.Greater(t, checked, 20)
 }
 
-// isSaid reports whether the words are those of at most three texts of the source.
+// isSaid reports whether at most three texts of the source have the words.
 func isSaid(source string, words []string) bool {
 	for range 3 {
 		n := len(words)

@@ -97,7 +97,7 @@ func follow(t *testing.T, path, page string, run func(line string) bool) (files,
 }
 
 // shows searches a command's output for the lines of a page, in their order, and returns the first that is missing.
-// A line ... stands for any lines.
+// A line ... matches any lines.
 func shows(got, want string) (missing string) {
 	lines := strings.Split(strings.TrimSpace(changing(got)), "\n")
 	anything := false

@@ -74,7 +74,7 @@ func mountExt4(t *testing.T, at string) {
 	mountImage(t, at, "4M", require.Tool(t, "mke2fs"), "-q", "-F", "-t", "ext4", "-b", "1024", "-m", "0", "-N", "128")
 }
 
-// mountBtrfs has quotas of its own: those of ext4 need a part of the kernel that is missing from many. The disk is a
+// mountBtrfs has quotas of its own: ext4's need a part of the kernel that is missing from many. The disk is a
 // subvolume, because the quota of a full subvolume cannot be raised.
 func mountBtrfs(t *testing.T, at string) {
 	t.Helper()

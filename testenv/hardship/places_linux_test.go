@@ -192,7 +192,7 @@ func (b *bench) intact(t *testing.T, want golden, edition int) {
 	}
 }
 
-// damage returns the files of an image that are neither the old ones nor those of this edition.
+// damage returns the files of an image that are neither the old ones nor this edition's.
 func (g golden) damage(root string, edition int) ([]string, error) {
 	var wrong []string
 	for name, editions := range g.files {
@@ -213,7 +213,7 @@ func (g golden) damage(root string, edition int) ([]string, error) {
 
 // checkReport compares how a run ended with the report that it left. before is the earlier run of the earlier report. Where
 // a report can be written, this run has written one to the end; else the one of before is where it was or aside, or there
-// is that of the moment at which the disk was full.
+// is from the moment at which the disk was full.
 func (b *bench) checkReport(t *testing.T, before string, got result, writable bool) {
 	t.Helper()
 	r, err := b.report()

@@ -11,7 +11,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// TestNoRoomForAnObject: a live run that cannot keep what a document stands for changes nothing. With room it succeeds.
+// TestNoRoomForAnObject: a live run that cannot keep the stream of a reference changes nothing. With room it succeeds.
 func TestNoRoomForAnObject(t *testing.T) {
 	t.Parallel()
 	isolate(t, unix.CLONE_NEWNET)

@@ -20,7 +20,7 @@ import (
 )
 
 // TestRelease installs a signed release on a node without packages, and checks the image by the goss file for releases. The node
-// stands for another distribution too, which has no package.
+// is taken for another distribution too, which has no package.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	needs.Tier(t, needs.System)

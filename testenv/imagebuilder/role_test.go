@@ -94,7 +94,7 @@ func TestRole(t *testing.T) {
 	}
 }
 
-// standIn stands for the program of a release: it installs the one of the package.
+// standIn takes the place of the program of a release: it installs the one of the package.
 const standIn = `#!/bin/sh
 set -eu
 test "$*" = "install --manifest http://127.0.0.1:8080/manifest.json --key KEY --version v1 --with sysctl-plugin-procfs"

@@ -69,7 +69,7 @@ func (r *rig) kubeadmDeployment(t *testing.T) []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{config[0], kind(t, all, kindMachine+"Template"), deployment}
 }
 
-// TestFirstBootSpeed prints what a first boot takes, beside that of the bootstrap provider of kubeadm with the same preparation. It has no
+// TestFirstBootSpeed prints what a first boot takes, beside a first boot by kubeadm's bootstrap provider with the same preparation. It has no
 // limits: the times of a machine that does something else as well say nothing.
 func TestFirstBootSpeed(t *testing.T) {
 	needs.Campaign(t)
@@ -164,7 +164,7 @@ func (r *rig) firstSeen(t *testing.T, list client.ObjectList) func() map[string]
 	return func() map[string]time.Time { stop(); return <-found }
 }
 
-// measure looks at the processes of machineadm and kubeadm until the result is called, which notes what those of a node have used.
+// measure looks at the processes of machineadm and kubeadm until the result is called, which notes what the processes of a node have used.
 func measure() func(node string, b *boot) {
 	type process struct {
 		ticks  int64

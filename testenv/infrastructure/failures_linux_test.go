@@ -38,7 +38,7 @@ type failure struct {
 	image func(root string) error
 	// objects makes the fault in the objects of a MachineDeployment.
 	objects func(t *testing.T, all []*unstructured.Unstructured)
-	// kind is that of the document with the error, in the report with the cause and the remedy. Without a kind there is no report.
+	// kind is the kind of the document with the error, in the report with the cause and the remedy. Without a kind there is no report.
 	kind, stage, cause, remedy string
 	// detail is what only the machine says: the words of another program.
 	detail string

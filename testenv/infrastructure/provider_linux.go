@@ -56,8 +56,8 @@ type Provider struct {
 	proxies  map[client.ObjectKey]*proxy // by the Cluster
 }
 
-// Start runs the provider until the test ends. Its machines have the places, which are names of the network; options has those of a
-// machine. The address is that of the endpoints of all clusters.
+// Start runs the provider until the test ends. Its machines have the places, which are names of the network; options has the options of a
+// machine. The endpoints of all clusters have the address.
 func Start(
 	t testing.TB, c *management.Cluster, network *nodes.Network, address netip.Addr, places []string, images map[string]func(root string) error,
 	options func(place string, controlPlane bool, seed func(root string) error) nodes.Options,

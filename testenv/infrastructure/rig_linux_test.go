@@ -92,7 +92,7 @@ func stored(t testing.TB) []byte {
 	return text
 }
 
-// example returns the objects of examples of docs/cluster-api.md, with objects of this package in the place of those of the user's
+// example returns the objects of examples of docs/cluster-api.md, with objects of this package in the place of objects of the user's
 // infrastructure provider, and adapted to containers.
 func example(t testing.TB, files ...string) []*unstructured.Unstructured {
 	t.Helper()

@@ -42,7 +42,7 @@ func components() []string {
 	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 }
 
-// kubeconfig is that of a user; server is HOST:PORT.
+// kubeconfig is a user's; server is HOST:PORT.
 func kubeconfig(server string, ca Pair, user string) []byte {
 	return []byte("apiVersion: v1\nkind: Config\nclusters:\n- name: kubernetes\n  cluster:\n    server: https://" + server +
 		"\n    certificate-authority-data: " + ca.Base64() +

@@ -93,7 +93,7 @@ func TestJoinFails(t *testing.T) {
 		f.text, f.phase = joining, "preflight"
 		t.Run(name, func(t *testing.T) { worker.fails(t, f) })
 	}
-	t.Run("an older version than that of the kubelet", func(t *testing.T) {
+	t.Run("an older version than the kubelet's", func(t *testing.T) {
 		worker.fails(t, failure{
 			text: joining, values: values(cluster.V136.Patch(), "v1.35.0"), remedy: "install the kubelet of this version of Kubernetes",
 			message: "spec.kubernetesVersion: the installed kubelet is v1.36.3, which is newer than the control plane",
@@ -117,7 +117,7 @@ func TestJoinFails(t *testing.T) {
 	const ssl = "/etc/kubernetes/ssl" // of kubespray
 	set("kubeadm-config", "ClusterConfiguration", "certificatesDir: "+pki, "certificatesDir: "+ssl)
 	set("kubelet-config", "kubelet", "clientCAFile: "+pki, "clientCAFile: "+ssl)
-	t.Run("another directory of certificates than that of the cluster", func(t *testing.T) {
+	t.Run("another directory of certificates than the cluster's", func(t *testing.T) {
 		worker.fails(t, failure{
 			text: joining, values: values(), remedy: "set it to " + ssl,
 			message: "spec.cluster.certificatesDir: is " + pki + ", and the cluster has its certificates in " + ssl + ": the kubelet would not find the authority",

@@ -90,7 +90,7 @@ func TestEveryArgumentIsKnown(t *testing.T) {
 	}
 }
 
-// TestTablesOfKubernetes: the tables of fields, of feature gates and of arguments are those of the sources of Kubernetes, which are downloaded
+// TestTablesOfKubernetes: the tables of fields, of feature gates and of arguments are as the sources of Kubernetes have them, which are downloaded
 // into the module cache.
 func TestTablesOfKubernetes(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ import (
 const (
 	firstBoot = "machineadm-firstboot.service"
 	// importing replaces the unit that imports the images: it does not require containerd, whose first failure would end it for good. So the
-	// images can come after the first run, as those of a machine that loads them at its boot.
+	// images can come after the first run, as on a machine that loads them at its boot.
 	importing = `[Service]
 Type=oneshot
 RemainAfterExit=yes

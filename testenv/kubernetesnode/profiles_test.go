@@ -51,7 +51,7 @@ func rules(t *testing.T) []rule {
 }
 
 // byDefault are the rules that a node of kubeadm violates without a profile. It complies with the others, provided that the
-// document overrides nothing, and that the name of the node is that of the host. DISA demands that an argument is given even
+// document overrides nothing, and that the name of the node is the host's. DISA demands that an argument is given even
 // where that is the default of the program.
 func byDefault() []string {
 	return []string{
@@ -64,7 +64,7 @@ func byDefault() []string {
 }
 
 // TestProfiles compares what runs on a control plane and on a worker with every rule, without profiles and with both. The
-// sandbox has two exceptions: the kubelet requires values of the kernel (CNTR-K8-001620) of files that stand in for those of
+// sandbox has two exceptions: the kubelet requires values of the kernel (CNTR-K8-001620) of files that take the place of files of
 // /proc/sys, and kube-proxy does not run, so that the configuration of its pods is compared.
 func TestProfiles(t *testing.T) {
 	t.Parallel()

@@ -62,7 +62,7 @@ func TestKubeadmAcceptsTheGoldenFiles(t *testing.T) {
 	}
 }
 
-// TestKubeadmPullsTheImages: the images that a document names are those that kubeadm pulls, also that of the DNS server.
+// TestKubeadmPullsTheImages: the images that a document names are what kubeadm pulls, the DNS server's too.
 func TestKubeadmPullsTheImages(t *testing.T) {
 	t.Parallel()
 	for _, v := range cluster.Versions() {

@@ -118,7 +118,7 @@ func TestSharedByRoles(t *testing.T) {
 	}
 }
 
-// sharedFacts are those of a cluster with certificates, for every role.
+// sharedFacts are the facts of a cluster with certificates, for every role.
 func sharedFacts(t *testing.T) *filled.Facts {
 	t.Helper()
 	certificates := clusterCertificates(t)

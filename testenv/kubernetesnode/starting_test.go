@@ -23,7 +23,7 @@ until systemctl show -P ActiveState containerd | grep -qx activating; do sleep 0
 )
 
 // TestRuntimeThatStarts: a run waits for the container runtime that the boot is starting, says so, and continues. The stream has no
-// ContainerRuntime, as that of a baked image whose first boot has nothing to change of it.
+// ContainerRuntime, as in a baked image whose first boot has nothing to change of it.
 func TestRuntimeThatStarts(t *testing.T) {
 	t.Parallel()
 	n := newApplicant(t, nodes.NewNetwork(t, "control"), "control", true)

@@ -27,7 +27,7 @@ var built string
 
 const (
 	before   = "v1alpha1" // yesterday's plugin
-	after    = "next"     // that of a later day
+	after    = "next"     // of a later day
 	provider = "test"
 )
 
@@ -145,7 +145,7 @@ func (r result) String() string {
 	return fmt.Sprintf("exit %d\nstdout:\n%s\nstderr:\n%s", r.code, r.stdout, r.stderr)
 }
 
-// outcomes are those of the documents.
+// outcomes are the outcomes of the documents.
 func (r result) outcomes() string {
 	var out []string
 	for _, d := range r.report.Documents {

@@ -99,7 +99,7 @@ func (ctl *Clusterctl) Try(t testing.TB, kubeconfig string, arguments ...string)
 	return stdout.String(), nil
 }
 
-// Releases are those of Cluster API's own providers, with webhooks at the ports of the processes that Core and the others
+// Releases are the releases of Cluster API's own providers, with webhooks at the ports of the processes that Core and the others
 // start. The infrastructure provider, docker, has none before InMemory runs: where another cluster has its process, they
 // would be missed by each write.
 func (c *Cluster) Releases(t testing.TB) []Release {

@@ -7,9 +7,9 @@
 //
 // # What is real
 //
-// Programs, their versions and flags, RBAC and webhooks, those of conversion included. A manager runs as the service account
+// Programs, their versions and flags, RBAC and webhooks, conversion included. A manager runs as the service account
 // of its manifests, by a client certificate with that name; leader election is off. The audit log has every request.
-// Of Kubernetes' controllers there are the garbage collector, which finds new kinds within 30 seconds, and those of
+// Of Kubernetes' controllers there are the garbage collector, which finds new kinds within 30 seconds, and the controllers of
 // namespaces and of aggregated roles. There are no nodes: Install leaves out Deployments, Services and objects of cert-manager,
 // and a webhook has a URL in the place of a Service. etcd does not sync to the disk.
 //

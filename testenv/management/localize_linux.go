@@ -12,7 +12,7 @@ import (
 )
 
 // localize replaces the Services of webhooks, of admission and of conversion, by the URL of a process, and the certificate
-// that cert-manager would inject by that of the authority. Other documents stay as they are: clusterctl replaces
+// that cert-manager would inject by the authority's. Other documents stay as they are: clusterctl replaces
 // variables in them.
 func localize(manifests []byte, url string, ca []byte) ([]byte, error) {
 	all, err := documents(manifests)

@@ -124,7 +124,7 @@ func (p *Process) tail(t testing.TB) []byte {
 	return bytes.Join(lines[max(0, len(lines)-shownLines):], nil)
 }
 
-// AwaitReady waits until a GET of the URL, such as that of a readiness probe, is answered with 200. Whose certificate
+// AwaitReady waits until a GET of the URL, such as a readiness probe's, is answered with 200. Whose certificate
 // a server has does not matter: nothing is sent to it.
 func (p *Process) AwaitReady(t testing.TB, url string) {
 	t.Helper()

@@ -141,7 +141,7 @@ func TestSysctl(t *testing.T) {
 	for _, k := range keys {
 		initial := n.MustExec(t, "cat", "/proc/sys/"+k).Stdout
 		n.MustExec(t, "sysctl", "-q", "-w", k+"=77")
-		// As a service too: it has the node's capabilities, not those of the test process.
+		// As a service too: it has the node's capabilities, not the test process's.
 		n.MustExec(t, "systemd-run", "--quiet", "--wait", "sysctl", "-q", "-w", k+"=1")
 		if got := n.MustExec(t, "cat", "/proc/sys/"+k).Stdout; got != "1\n" || initial == got {
 			t.Errorf("%s in the node: %q, at first %q", k, got, initial)

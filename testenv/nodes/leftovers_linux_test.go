@@ -155,7 +155,7 @@ func TestNextBootCleansUpAfterAKill(t *testing.T) {
 	c.wait(t)
 	nodestest.Eventually(t, "the killed test's node to die", func() bool { return len(nodestest.Processes(t, c.name)) == 0 })
 	if mounted := namespacesOf(t, c.name); len(mounted) != 2 {
-		t.Fatalf("a killed test leaves the network namespaces %q, want that of the node and that of its network", mounted)
+		t.Fatalf("a killed test leaves the network namespaces %q, want the node's and its network's", mounted)
 	}
 	release()
 	nodes.Boot(t, nodes.Options{Suite: nodes.Trixie, NoWait: true})
@@ -166,7 +166,7 @@ func TestNextBootCleansUpAfterAKill(t *testing.T) {
 type child struct {
 	cmd           *exec.Cmd
 	out           *bufio.Reader
-	name, network string // name is part of those of its node and of its network
+	name, network string // name is part of the names of its node and of its network
 }
 
 func childCommand(t *testing.T, how string) *exec.Cmd {

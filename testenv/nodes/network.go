@@ -16,7 +16,7 @@ import (
 // Network connects the nodes of one test: a bridge in a network namespace of its own, the hub. Nothing leads out of it,
 // neither to the machine nor to another test's network, so that all networks have the same addresses.
 //
-// Each name has an address, and every node resolves all of them. A name is that of a node, see Options.Network, or of
+// Each name has an address, and every node resolves all of them. A name is a node's, see Options.Network, or the name of
 // a server within the test itself, see ListenPacket.
 type Network struct {
 	inst  instance
@@ -55,7 +55,7 @@ func checkNames(names []string) error {
 
 const maxNames = 250
 
-// member is what a name of the network stands for. Its hardware address stays over reboots: the other nodes cache it.
+// member is what has a name of the network. Its hardware address stays over reboots: the other nodes cache it.
 type member struct {
 	address  netip.Addr
 	hardware string

@@ -32,7 +32,7 @@ func (m member) prefix() string { return netip.PrefixFrom(m.address, prefixBits)
 // netNS is the path at which the namespace of a network or of a node is kept.
 func (i instance) netNS() string { return filepath.Join(i.dir, "netns") }
 
-// assemble makes the hub. Its traces on the machine are those of a node, so that it is also cleaned up like one.
+// assemble makes the hub. Its traces on the machine are like a node's, so that it is also cleaned up like one.
 func (n *Network) assemble(t testing.TB) error {
 	t.Helper()
 	require.Root(t)
@@ -98,7 +98,7 @@ func (n *Network) disconnect(ctx context.Context, name string) error {
 }
 
 // Join connects the network namespace of the calling thread with the network until the test ends, under a name that no node has. The test
-// and the processes that it starts then reach the nodes, and the nodes reach them. The namespace is one of the test, not that of the
+// and the processes that it starts then reach the nodes, and the nodes reach them. The namespace is one of the test, not the one of the
 // machine: see testenv/management.
 func (n *Network) Join(t testing.TB, name string) {
 	t.Helper()

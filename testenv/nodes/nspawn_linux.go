@@ -113,7 +113,7 @@ func (m *nspawn) launch(ctx context.Context, group cgroup, console string) (_ *s
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	// The kernel gives it a name in the abstract namespace that no other socket has: that of the boot before lives for as long as a
+	// The kernel gives it a name in the abstract namespace that no other socket has: the socket of the boot before lives for as long as a
 	// process that this one is about to start has it open.
 	notices, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram"})
 	if err != nil {

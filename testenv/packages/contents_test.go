@@ -18,7 +18,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/tools"
 )
 
-// standIns returns a release of texts that stand for programs, for all platforms. It is not made yet.
+// standIns returns a release of texts in the place of programs, for all platforms. It is not made yet.
 func standIns(t *testing.T, version string, kinds ...string) *release.Release {
 	t.Helper()
 	needs.Tier(t, needs.System)

@@ -71,7 +71,7 @@ func try(t *testing.T, m subject, root, text string, between func()) *comparison
 	return r
 }
 
-// faults are those of a scene. It returns the exit codes of the commands, too.
+// faults are the faults of a scene. It returns the exit codes of the commands, too.
 func (l *lane) faults(t *testing.T, c *scene) (faults []string, exits string) {
 	t.Helper()
 	m := l.image(t, c)
@@ -165,7 +165,7 @@ func (l *comparison) settled() {
 	}
 }
 
-// files: each path that has changed is that of a change, and has the content of its diff.
+// files: each path that has changed belongs to a change, and has the content of its diff.
 func (l *comparison) files(changes []change) {
 	contents := map[string]string{}
 	touched := map[string]bool{}

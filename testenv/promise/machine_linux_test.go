@@ -35,7 +35,7 @@ type lane struct {
 }
 
 // newLane is a lane in dir. It has mounts of its own, which end with the goroutine of the test: a host that is confined to
-// the live root takes it for the machine. /proc, with a boot ID of the test, and /dev/null are those of this machine. The
+// the live root takes it for the machine. /proc, with a boot ID of the test, and /dev/null are this machine's. The
 // sysctl plugin, which would write to /proc/sys, never runs there.
 func newLane(t *testing.T, programs, dir string) *lane {
 	t.Helper()

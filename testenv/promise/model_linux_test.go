@@ -22,7 +22,7 @@ type state struct {
 // expected is what a run has to do.
 type expected struct {
 	exit      int
-	docs      []*doc // with what they stand for
+	docs      []*doc // with the documents of references
 	refused   bool   // by the first planning
 	planned   map[string][]string
 	pending   []string
@@ -58,7 +58,7 @@ func (s *state) picks(d *doc) bool {
 
 func (s *state) has(name string) bool { _, there := s.tree["/"+name]; return there }
 
-// resolve adds to each document what it stands for, if its file is there.
+// resolve adds to each reference its documents, if its file is there.
 func (s *state) resolve(docs []*doc) []*doc {
 	var out []*doc
 	for _, d := range docs {
@@ -277,7 +277,7 @@ func lastOpen(all []turn) int {
 	return last
 }
 
-// insert puts what a document stands for behind it, at its turn. An error there ends the run, which has changed the machine.
+// insert puts the documents of a reference behind it, at its turn. An error there ends the run, which has changed the machine.
 func (s *state) insert(docs []*doc, all []turn, at int) ([]*doc, []turn, int) {
 	more := s.resolve(docs[at].holds)
 	turns, _ := s.prepare(more, false)

@@ -1,6 +1,6 @@
 // Package promise_test checks one promise of the host: a plan is exact. Random streams on random machines go through
 // validate, plan, apply and plan again, with the real host, the scripted plugin of testenv/noop and the plugins of every kind that
-// writes files. Images are of six distributions, damaged at random, and have the traces of other streams and of people. Parts of scripted streams are in files that RemoteConfig documents stand for; some of the files are written in the run.
+// writes files. Images are of six distributions, damaged at random, and have the traces of other streams and of people. Parts of scripted streams are in files that RemoteConfig documents refer to; some of the files are written in the run.
 // A model of the contract says what has to come of the scripted streams, on images and on live machines.
 package promise_test
 
@@ -107,7 +107,7 @@ func memory() string {
 	return ""
 }
 
-// build puts the host and the plugins into dir, built like those of a release: they are started some thousand times.
+// build puts the host and the plugins into dir, built like a release's: they are started some thousand times.
 func build(t *testing.T, dir string) string {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// putAside replaces a part of the documents by one that stands for it. Its file is there, or an earlier document writes it.
+// putAside replaces a part of the documents by a reference to it. Its file is there, or an earlier document writes it.
 func (s *scripted) putAside(t *testing.T, r *rand.Rand, name string) {
 	t.Helper()
 	from := r.IntN(len(s.docs))
@@ -31,7 +31,7 @@ func (s *scripted) putAside(t *testing.T, r *rand.Rand, name string) {
 	s.docs = slices.Insert(s.docs, r.IntN(from+1), writer)
 }
 
-// complete writes the files that documents stand for, and returns the text of the documents. The last one is first: another file
+// complete writes the files of references, and returns the text of the documents. The last one is first: another file
 // can hold the document that writes its file.
 func (s *scripted) complete(t *testing.T, docs []*doc) string {
 	t.Helper()
@@ -58,7 +58,7 @@ func (s *scripted) complete(t *testing.T, docs []*doc) string {
 	return text
 }
 
-// everyDoc is these documents and all that they stand for.
+// everyDoc is these documents and the documents of all references.
 func everyDoc(docs []*doc) []*doc {
 	var out []*doc
 	for _, d := range docs {

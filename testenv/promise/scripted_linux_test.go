@@ -28,7 +28,7 @@ const (
 // doc is a document for the scripted plugin; testenv/noop says what its spec means.
 type doc struct {
 	kind, name, when, broken, timeout string
-	// Of a document that stands for others: these, its URI, and the file in the machine.
+	// Of a reference: its documents, its URI, and the file in the machine.
 	holds     []*doc
 	uri, file string
 

@@ -46,7 +46,7 @@ func columns() map[string][][2]string {
 }
 
 // Definitions returns the custom resource definitions of the document kinds and of their templates, by the path of the file below the
-// root of a checkout. What every resource has is taken from that of a MachineBootstrapConfigTemplate, which controller-gen writes.
+// root of a checkout. What every resource has is taken from the MachineBootstrapConfigTemplate's, which controller-gen writes.
 func (s *Source) Definitions(root string) (map[string][]byte, error) {
 	base, err := readDefinition(filepath.Join(root, Definitions, "bootstrap.cluster.x-k8s.io_machinebootstrapconfigtemplates.yaml"))
 	if err != nil {
@@ -126,7 +126,7 @@ func encode(d *apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// resource returns a schema of a document as that of a custom resource.
+// resource returns a schema of a document as a custom resource has it.
 func resource(s *jsonSchema) apiextensionsv1.JSONSchemaProps {
 	if s.filled != "" {
 		optional := *s

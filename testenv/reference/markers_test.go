@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMarkers: a marker is no text of a description, and its rule is in the schema of the document and in that of the resource.
+// TestMarkers: a marker is no text of a description, and its rule is in the schemas of the document and of the resource.
 func TestMarkers(t *testing.T) {
 	t.Parallel()
 	s, err := Read("testdata/kinds")

@@ -94,7 +94,7 @@ func (s *Source) kind(b *bytes.Buffer, root, kind string, used map[string]bool) 
 	if err != nil {
 		return err
 	}
-	_, shown, _ := bytes.Cut(example, []byte("\n")) // without the modeline, whose path is that of the file
+	_, shown, _ := bytes.Cut(example, []byte("\n")) // without the modeline, whose path is relative to the file
 	fmt.Fprintf(b, "\n[For example](%s/%s):\n\n```yaml\n%s```\n", Examples, filepath.Base(ExampleFile(root, kind)), shown)
 	return nil
 }
@@ -111,7 +111,7 @@ func (s *Source) purpose(kind string) string {
 	return text
 }
 
-// providers are those of this repository, with their documentation.
+// providers are the providers of this repository, with their documentation.
 func providers(root, kind string) ([]string, error) {
 	if kind == v1alpha1.KindReportTarget { // not every source keeps reports
 		return nil, nil

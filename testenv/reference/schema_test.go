@@ -25,7 +25,7 @@ func TestSchemasAreUpToDate(t *testing.T) {
 	for name, want := range all {
 		got, err := os.ReadFile(SchemaFile(root, name))
 		require.NoError(t, err)
-		assert.True(t, bytes.Equal(want, got), "%s is not that of the structs: make generate", name)
+		assert.True(t, bytes.Equal(want, got), "%s differs from the structs: make generate", name)
 	}
 }
 
@@ -125,7 +125,7 @@ func refused(dir string) bool {
 	return err == nil && strings.Contains(string(text), "InvalidConfig")
 }
 
-// TestSchemaOfASecret: an editor shows what stands for a secret, and nothing else is one.
+// TestSchemaOfASecret: an editor shows the forms of a secret, and nothing else is one.
 func TestSchemaOfASecret(t *testing.T) {
 	t.Parallel()
 	c := compiled(t)[v1alpha1.KindContainerRuntime]

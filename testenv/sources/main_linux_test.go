@@ -82,7 +82,7 @@ func do(t testing.TB, c Call) Result {
 
 func secret(text string) map[string]any { return map[string]any{"value": text} }
 
-// spec is that of a RemoteConfig with the authority and further fields of providerConfig.
+// spec is the spec of a RemoteConfig with the authority and further fields of providerConfig.
 func spec(a authority.Authority, uri string, config map[string]any) map[string]any {
 	all := map[string]any{"ca": string(a.Certificate)}
 	for name, value := range config {

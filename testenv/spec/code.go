@@ -92,7 +92,7 @@ type Constant struct {
 	Name, Type, Value, Comment string
 }
 
-// Constants are those of a package that were given a value of their own, in the order of the files.
+// Constants are the constants of a package that were given a value of their own, in the order of the files.
 func (s Source) Constants(pkg string) ([]Constant, error) {
 	files, err := s.files(pkg, ".go", false)
 	if err != nil {

@@ -324,7 +324,7 @@ func (c code) environment() [][]string {
 		{"PLUGIN_MIN_PORT, PLUGIN_MAX_PORT"},
 		{"PLUGIN_CLIENT_CERT"},
 		{"LANG", values["LANG"]},
-		{"HOME", "that of the runtime, else " + values["HOME"]},
+		{"HOME", "as the runtime has it, else " + values["HOME"]},
 		{"PATH", values["PATH"]},
 		{windows},
 		{"HTTP_PROXY, HTTPS_PROXY, NO_PROXY, also in small letters"},

@@ -17,7 +17,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/sources"
 )
 
-// TestChains: a booted node applies what a document stands for whose stream is encrypted, and names another place. Each server of this
+// TestChains: a booted node applies the stream of a reference that is encrypted, and refers to another place. Each server of this
 // package is there at least once; and none after the reboot. No credential is in what machineadm prints or keeps.
 func TestChains(t *testing.T) {
 	program := azuriteProgram(t)

@@ -95,7 +95,7 @@ func (v vaultServer) call(method, path string, in any) map[string]any {
 	return out.Data
 }
 
-// policies are those of the README: of machines, and of users who encrypt.
+// policies are as in the README: of machines, and of users who encrypt.
 var policies = map[string]string{
 	"decrypt": `path "team/transit/decrypt/machines" { capabilities = ["update"] }`,
 	"encrypt": `path "team/transit/datakey/plaintext/machines" { capabilities = ["update"] }`,

@@ -27,7 +27,7 @@ type Result struct {
 	OK      bool
 	Line    string // go test's own last line
 	Seconds float64
-	Passed  []string // tests, but not those of which a part was skipped
+	Passed  []string // tests, but none of which a part was skipped
 	Failed  []string // tests and subtests
 	Skipped map[string]int
 	Tests   int    // all that ended, subtests too

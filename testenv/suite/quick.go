@@ -14,7 +14,7 @@ const (
 )
 
 // quick runs the chosen packages with few calls of go test, which compiles some while it runs others. Results of the product that are
-// in go test's cache count; those of testenv do not: they run programs that go test does not see.
+// in go test's cache count; testenv's do not: they run programs that go test does not see.
 func (r *runner) quick(ctx context.Context) error {
 	var concurrent, product, programs []string
 	var nested []Package

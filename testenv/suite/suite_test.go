@@ -61,7 +61,7 @@ func newCheckout(t *testing.T, files map[string]string) *checkout {
 	for name, text := range files {
 		c.write(name, text)
 	}
-	// The build cache is that of the machine: what is tested here does not depend on it.
+	// The build cache is the machine's: what is tested here does not depend on it.
 	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
 	require.NoError(t, err)
 	t.Setenv("GOCACHE", strings.TrimSpace(string(cache)))

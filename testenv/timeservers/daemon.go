@@ -31,7 +31,7 @@ func (d Daemon) Options(suite nodes.Suite) nodes.Options {
 	return nodes.Options{Suite: suite, Layers: []nodes.Layer{d.Layer()}, TimeDaemon: true, Prepare: allowInContainer}
 }
 
-// allowInContainer makes the daemons' units start without control of the clock. The drop-ins are sorted before those of
+// allowInContainer makes the daemons' units start without control of the clock. The drop-ins are sorted before the ones of
 // the product, because the empty condition resets every earlier one.
 func allowInContainer(root string) error {
 	const units = "usr/lib/systemd/system/"

@@ -10,7 +10,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
-// Options are those of a server; the zero value serves the machine's time without authentication.
+// Options are the options of a server; the zero value serves the machine's time without authentication.
 type Options struct {
 	// Stratum is 2 when zero.
 	Stratum int

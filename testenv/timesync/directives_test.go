@@ -16,7 +16,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/timeservers"
 )
 
-// values are directives of which chronyd uses one, with the value of the administrator and that of the document.
+// values are directives of which chronyd uses one, with the administrator's value and the document's.
 var values = [][3]string{
 	{"maxupdateskew", "0.01", "1000"},
 	{"maxdistance", "16", "2"},
@@ -43,7 +43,7 @@ var values = [][3]string{
 }
 
 // TestDirectives: chronyd reads the value of the document alone, in every layout, and follows the server of its directives alone.
-// It refuses no name of the list of directives but those of later releases.
+// It refuses no name of the list of directives but names of later releases.
 func TestDirectives(t *testing.T) {
 	t.Parallel()
 	needs.Root(t)
@@ -109,7 +109,7 @@ func TestDirectives(t *testing.T) {
 	}
 }
 
-// TestRootDistance: timesyncd that is configured to ignore every server follows that of the document, with the limit of the
+// TestRootDistance: timesyncd that is configured to ignore every server follows the document's, with the limit of the
 // document.
 func TestRootDistance(t *testing.T) {
 	t.Parallel()
@@ -127,7 +127,7 @@ func TestRootDistance(t *testing.T) {
 	require.Contains(t, n.sh(t, "timedatectl show-timesync"), "RootDistanceMaxUSec=30s\n")
 }
 
-// TestDefeated: ntpd that is configured to leave its servers alone follows that of the document, or the plan names the line.
+// TestDefeated: ntpd that is configured to leave its servers alone follows the document's, or the plan names the line.
 func TestDefeated(t *testing.T) {
 	t.Parallel()
 	needs.Root(t)

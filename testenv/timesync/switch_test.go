@@ -13,7 +13,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/timeservers"
 )
 
-// repack makes the packages again that a node has and another one lacks ($1: those of the other one), with their maintainer
+// repack makes the packages again that a node has and another one lacks ($1: the packages of the other one), with their maintainer
 // scripts. The new ones do not conflict with each other.
 const repack = `set -eu
 mkdir -p /root/packages && cd /root

@@ -121,7 +121,7 @@ compile() {
 	echo "$1"
 }
 
-# go_build DIR ARGUMENTS: go build in DIR. The flags of the compiler are those of the tests (GOFLAGS in the Makefile) and of the tools
+# go_build DIR ARGUMENTS: go build in DIR. The tests (GOFLAGS in the Makefile) and the tools have the same flags of the compiler
 # (tools.go), so that each package is compiled once: without what a debugger reads, which the linker drops. grpcnotrace leaves
 # out the traces of requests that grpc keeps for a debug page, which nothing here serves: 0.35 MiB.
 go_build() {

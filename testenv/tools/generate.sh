@@ -3,7 +3,7 @@
 #
 #   generate.sh write     into the checkout
 #   generate.sh check     into a scratch directory, and compares: fails with the diff, changes nothing
-#   generate.sh lint      lints the sources, and compares the protocol with that of the release before
+#   generate.sh lint      lints the sources, and compares the protocol with the release before
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -11,7 +11,7 @@ readonly protos=contract/pluginv1/pb config=testenv/tools/buf
 readonly pinned=testenv/legacy/v1alpha1/pb # the protocol of the release before, which today's must not break
 readonly reference=docs/reference pages="cli.md controller-api.md documents.md review.md" schemas=contract/v1alpha1/schema
 readonly api=host/controller/api/bootstrap/v1alpha1 crds=host/controller/config/crd
-readonly role=host/controller/config/rbac/role.yaml # the name of the role begins with that of the namespace
+readonly role=host/controller/config/rbac/role.yaml # the name of the role begins with the name of the namespace
 
 # use TOOL...: puts them on PATH.
 use() {
@@ -31,7 +31,7 @@ generate() {
 	go run ./testenv/reference/cmd/reference . "$1"
 }
 
-# resources DIR: the custom resources of the controller itself. testenv/reference has those of the document kinds.
+# resources DIR: the custom resources of the controller itself. testenv/reference has the ones of the document kinds.
 resources() {
 	mkdir -p "$1/$api"
 	controller-gen object paths="./$api" output:object:dir="$1/$api"

@@ -19,7 +19,7 @@ const (
 // npmFiles decide what npm installs.
 func npmFiles() []string { return []string{packageFile, lockFile, npmConfig} }
 
-// fromNPM puts the programs of the folder source into dir, as their authors compiled them: those of the npm package that the folder
+// fromNPM puts the programs of the folder source into dir, as their authors compiled them: the programs of the npm package that the folder
 // pins for this platform. It reports whether it did; the reason against it is on log. A folder without a lock file is not on npm.
 func fromNPM(ctx context.Context, log io.Writer, source, dir string) bool {
 	if _, err := os.Stat(filepath.Join(source, lockFile)); err != nil {

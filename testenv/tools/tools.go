@@ -2,10 +2,10 @@
 // Each is a nested Go module in the folder beside this file with the program's name: its go.mod pins the version,
 // its go.sum the content, and nothing of it enters the product's module graph. A folder with another name, for several
 // programs or several versions of one, has the tools FOLDER/PROGRAM; they are built together, into one directory.
-// Main packages of one name have that of the folder above them as well, unless it is cmd: kubeadm, bootstrap-kubeadm,
+// Main packages of one name have the name of the folder above them as well, unless it is cmd: kubeadm, bootstrap-kubeadm,
 // controlplane-kubeadm.
 // A file ldflags in a folder has further flags of the linker, such as the version that the program prints. The flags of the compiler
-// are those of the product, so that packages that other programs share, such as the standard library, are compiled once.
+// are the product's, so that packages that other programs share, such as the standard library, are compiled once.
 // A file package-lock.json in a folder pins the npm package with the program of the same version as its authors compiled it. It is
 // taken where npm is installed; elsewhere the program is compiled, which takes minutes (npm.go).
 // A folder may hold main packages of its own, where the authors' one builds more than the tests need. They are in the
@@ -214,7 +214,7 @@ func Key(source string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }
 
-// ownFlags are those of a file in the tool's folder. Most tools have none.
+// ownFlags are the flags in a file of the tool's folder. Most tools have none.
 func ownFlags(source, file string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(source, file))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

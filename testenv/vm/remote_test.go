@@ -22,7 +22,7 @@ const (
 	fetched      = "apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Sysctl\nmetadata: {name: fetched}\nspec: {parameters: {net.core.somaxconn: 8191}}\n"
 )
 
-// certified prepares a server on the machine itself whose certificate is valid since yesterday, a stream that it stands for, and the
+// certified prepares a server on the machine itself whose certificate is valid since yesterday, the stream that it serves, and the
 // same stream behind a Timesync document.
 func certified(t *testing.T) func(root string) error {
 	t.Helper()

@@ -20,7 +20,7 @@ metadata: {name: node}
 spec: {servers: [{address: 192.0.2.1}], waitForSync: {timeout: 4m}}
 `
 	// The server counts by itself, because the daemon sets the clock that it would otherwise serve. It has a network namespace:
-	// ntpd binds port 123 of every address, so that of the two the second one would not start.
+	// ntpd binds port 123 of every address, so the second of the two would not start.
 	timeServer = `[Service]
 Type=exec
 ExecStartPre=ip netns add time

@@ -112,7 +112,7 @@ func lastReport(t *testing.T, n *nodes.Node) report.Report {
 	return r
 }
 
-// live compares kernel parameters and modules with those of the kernel.
+// live compares kernel parameters and modules with the kernel's.
 func live(t *testing.T, n *nodes.Node, values map[string]string, modules ...string) {
 	t.Helper()
 	for key, want := range values {

@@ -53,7 +53,7 @@ func remote(t *testing.T, p prefix) {
 	p.mustRun(t, host, "validate", "--path", `C:\outer.yaml`)
 	assert.Regexp(t, "(?s)EncryptedConfig/sealed by file: resolved.*RemoteConfig/site by http: resolved.*Noop/last", p.mustRun(t, host, "resolve", "--path", `C:\outer.yaml`))
 	p.mustRun(t, host, "apply", "--path", `C:\outer.yaml`)
-	p.MustExec(t, "test", "-e", "/first", "-a", "-e", "/last") // of the current drive, which is that of the node's files
+	p.MustExec(t, "test", "-e", "/first", "-a", "-e", "/last") // of the current drive, which has the node's files
 	var arrived report.Report
 	require.NoError(t, json.Unmarshal(<-reports, &arrived))
 	assert.Equal(t, report.RunSucceeded, arrived.Outcome)

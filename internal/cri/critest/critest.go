@@ -27,7 +27,7 @@ type Runtime struct {
 	Directory string
 	// Exited maps the pods of containers that have ended to their log files. Each pod has one container, named as any.
 	Exited map[string]string
-	// Restarted maps those of them that have another container since, which runs, to its start.
+	// Restarted maps the ones that have another container since, which runs, to its start.
 	Restarted map[string]time.Time
 	// NotReady is the reason why it cannot run containers; empty if it can.
 	NotReady string

@@ -63,7 +63,7 @@ func check(ctx context.Context, m sdk.Machine, candidates map[string]string) err
 	return nil
 }
 
-// files are the configuration; without sources that of the distribution stays.
+// files are the configuration; without sources the distribution's stays.
 func files(t target.Target, spec v1alpha1.TimesyncSpec) []sdk.FileSpec {
 	var b strings.Builder
 	for _, s := range spec.Servers {
@@ -92,7 +92,7 @@ func validate(doc v1alpha1.Timesync) []sdk.Violation {
 	return violations
 }
 
-// sources are those of the document by their paths.
+// sources are the sources of the document by their paths.
 func sources(spec v1alpha1.TimesyncSpec) map[document.Path]v1alpha1.TimeSource {
 	out := map[document.Path]v1alpha1.TimeSource{}
 	for i, s := range spec.Servers {

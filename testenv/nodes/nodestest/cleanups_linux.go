@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HoldCleanUps keeps every Boot on this machine, also those of other test processes, from cleaning up until it is released.
+// HoldCleanUps keeps every Boot on this machine, also of other test processes, from cleaning up until it is released.
 func HoldCleanUps(t *testing.T) (release func()) {
 	t.Helper()
 	user, err := os.UserCacheDir()

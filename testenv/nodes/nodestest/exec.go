@@ -158,7 +158,7 @@ func ExecCancel(t *testing.T, n *nodes.Node) {
 	n.MustExec(t, "sh", "-c", "until test -e /run/started && pgrep -f '^sleep 98765'; do sleep 0.05; done")
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want that of the context", err)
+		t.Errorf("error %v, want the context's", err)
 	}
 	if r, err := n.Exec(t.Context(), "pgrep", "-f", "^sleep 98765"); err != nil || r.ExitCode != 1 {
 		t.Errorf("the command's child is still there: exit %d, %q, %v", r.ExitCode, r.Stdout, err)

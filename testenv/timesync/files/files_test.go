@@ -131,7 +131,7 @@ func (f format) read(t *testing.T, augtool, cases string) map[string][]node {
 	return all
 }
 
-// directives are those of all files below a directory.
+// directives are the directives of all files below a directory.
 func directives(n node) []node {
 	var all []node
 	for _, child := range n.Nodes {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the plugin as one executable file, dist/machineadm-monitoring-agent-plugin-acme: build.sh CONTRACT
 # CONTRACT is the directory contract of machineadm. Needs Node.js and npm; the file needs only Node.js 18 or later.
-# Where node_modules is a link, its packages are those of the lock file, and npm does not install them.
+# Where node_modules is a link, it has the packages of the lock file, and npm does not install them.
 set -eu
 contract=$(realpath "$1")
 cd "$(dirname "$0")"

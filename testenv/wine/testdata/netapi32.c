@@ -5,7 +5,7 @@
 
 #define EXPORT __declspec(dllexport) DWORD WINAPI
 
-// The codes in C:\netapi\code that are not those of Windows: the process ends before or after the function had its effect.
+// The codes in C:\netapi\code that Windows does not have: the process ends before or after the function had its effect.
 enum { KILL_BEFORE = 100001, KILL_AFTER = 100002 };
 
 static void record(const char *function, const char *format, ...) {

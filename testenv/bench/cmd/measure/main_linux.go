@@ -1,5 +1,5 @@
 // Command measure runs a command and writes what that took to standard output, as bench.Usage in JSON. It is a program of
-// its own because a child's peak memory, as the kernel counts it, is never below that of the process that started it.
+// its own because a child's peak memory, as the kernel counts it, is never below the peak of the process that started it.
 //
 //	measure PROGRAM ARGUMENT...
 package main

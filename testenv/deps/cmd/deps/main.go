@@ -1,4 +1,4 @@
-// Command deps installs the Debian packages that the tests of the named tiers need, or those of all tiers. With -list it prints them
+// Command deps installs the Debian packages that the tests of the named tiers need, or of all tiers. With -list it prints them
 // and changes nothing.
 package main
 

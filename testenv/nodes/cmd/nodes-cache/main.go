@@ -19,7 +19,7 @@ import (
 
 func main() {
 	layers := flag.Bool("layers", false, "build the systems with layers of packages")
-	vm := flag.Bool("vm", false, "build those of virtual machines")
+	vm := flag.Bool("vm", false, "build the systems of virtual machines")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -2,7 +2,7 @@
 //
 //	tool NAME...         such as buf or containerd-2.3/ctr
 //	tool -tier TIER...   every tool of these tiers: system, cluster, lint
-//	tool                 every tool but those of make campaign alone
+//	tool                 every tool but the ones of make campaign alone
 //
 // With the tier system it also installs the packages of npm that tests need.
 package main

@@ -19,7 +19,7 @@ for (const text of [controllerProto, healthProto, pluginProto, statusProto]) {
   parse(text, root);
 }
 
-// The same options as those of proto-loader-gen-types in build.sh.
+// The same options as for proto-loader-gen-types in build.sh.
 const definitions = fromJSON(root.toJSON(), { longs: String, enums: String, defaults: true, oneofs: true });
 const packages = loadPackageDefinition(definitions) as unknown as Controller & Health & Plugin;
 
