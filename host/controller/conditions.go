@@ -47,7 +47,7 @@ func (r *Reconciler) conclude(config *bootstrap.MachineBootstrapConfig, failed e
 		mark(config, s.condition, s.status, s.reason, s.message)
 		behind := false
 		for _, step := range steps(config) {
-			// One that is not true is that of a reconciliation before, which this one did not reach.
+			// One that is not true is left by an earlier reconciliation, and this one did not reach it.
 			if behind || step != s.condition && !conditions.IsTrue(config, step) {
 				mark(config, step, metav1.ConditionUnknown, bootstrap.ReasonWaiting, "waits for "+s.condition)
 			}

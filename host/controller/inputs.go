@@ -20,7 +20,7 @@ type input struct {
 	client.ObjectKey
 }
 
-// String is KIND.GROUP/NAME; the namespace is that of the config.
+// String is KIND.GROUP/NAME. An input is in the namespace of the config.
 func (i input) String() string { return i.GroupKind.String() + "/" + i.Name }
 
 // inputs are the objects that one reconciliation has read, with a keyed digest of what it took from each: an annotation that
@@ -50,7 +50,7 @@ func (in *inputs) annotation() (string, error) {
 	return string(data), nil
 }
 
-// changed lists the objects whose content is not that of the annotation.
+// changed lists the objects whose content differs from the annotation.
 func (in *inputs) changed(annotation string) []string {
 	was := map[string]string{}
 	// An annotation that is not ours makes every object a changed one, which is what the condition then says.
@@ -158,12 +158,12 @@ func (r *readers) ofKind(kind schema.GroupKind) []reconcile.Request {
 	return requests
 }
 
-// definitions stands for the kinds of a group that are not installed. Its name is the group.
+// definitions is the input of a config that waits until a kind of a group is installed. Its name is the group.
 func definitions() schema.GroupKind {
 	return schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 }
 
-// requests are those of the configs that read the object. Every config reads the Secret of its name.
+// requests are the configs that read the object. Every config reads the Secret of its name.
 func (r *readers) requests(of input) []reconcile.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()

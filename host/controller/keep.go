@@ -15,11 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+	"github.com/machineadm/machineadm/host/controller/store"
 )
 
 // keep looks after data that is there, its documents, and what the machine says of them.
 func (w *work) keep(ctx context.Context, data *metav1.PartialObjectMetadata) (ctrl.Result, error) {
-	if _, o := objectOf(data); o != nil {
+	if store.ReadTerms(data.Annotations).Remote() {
 		w.stored = metav1.Condition{Status: metav1.ConditionTrue, Reason: bootstrap.ReasonStored}
 		defer func() {
 			mark(w.config, bootstrap.ConditionDataStored, w.stored.Status, w.stored.Reason, w.stored.Message)
@@ -31,7 +32,7 @@ func (w *work) keep(ctx context.Context, data *metav1.PartialObjectMetadata) (ct
 	if err != nil {
 		return next, err
 	}
-	renewal, err := w.keepObject(ctx, data)
+	renewal, err := w.keepRemote(ctx, data)
 	if err != nil {
 		return next, err
 	}

@@ -182,7 +182,7 @@ func TestNoMetricDependsOnASecret(t *testing.T) {
 	assert.Len(t, counted, 1)
 }
 
-// TestDigestsOfEqualContent: the digest of a secret is not that of another object with the same content.
+// TestDigestsOfEqualContent: the digest of a secret differs from the digest of another object with the same content.
 func TestDigestsOfEqualContent(t *testing.T) {
 	t.Parallel()
 	in := newInputs([]byte("key"))

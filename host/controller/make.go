@@ -33,12 +33,9 @@ type result struct {
 	terms     *store.Terms
 }
 
-// object says whether the documents are yet to be stored as an object.
-func (r *result) object() bool { return r.terms != nil && r.terms.Object != nil }
-
 // values are what the Secret with the data has.
 func (r *result) values() map[string][]byte {
-	if r.object() {
+	if r.terms.Remote() { // yet to be stored
 		return map[string][]byte{documentsKey: r.documents}
 	}
 	values := map[string][]byte{valueKey: r.data.Value, formatKey: []byte(r.data.Format)}
@@ -55,7 +52,7 @@ func (w *work) make(ctx context.Context) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if made.object() {
+	if made.terms.Remote() && made.terms.Object != nil {
 		if err := w.validate(ctx, made.terms.Object); err != nil {
 			return ctrl.Result{}, err
 		}
@@ -79,7 +76,7 @@ func (w *work) make(ctx context.Context) (ctrl.Result, error) {
 		Type: clusterv1.ClusterSecretType,
 		Data: made.values(),
 	}
-	if made.object() {
+	if made.terms.Remote() && made.terms.Object != nil {
 		w.record(secret)
 	}
 	err = w.r.Client.Create(ctx, secret)
@@ -97,7 +94,7 @@ func (w *work) make(ctx context.Context) (ctrl.Result, error) {
 		return ctrl.Result{}, fmt.Errorf("create the Secret with the data: %w", err)
 	}
 	w.r.metrics.made(w.config, made.bytes, began, w.r.Now())
-	if terms, o := objectOf(secret); o != nil && o.Stored.IsZero() {
+	if terms := store.ReadTerms(secret.Annotations); terms.Pending() {
 		next, err := w.deliver(ctx, secret, terms)
 		if err == nil {
 			reached(w.config, bootstrap.ConditionInputsUpToDate, bootstrap.ReasonUpToDate)
@@ -173,8 +170,8 @@ func (w *work) render(ctx context.Context, epoch int) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, room := &wrap.Data{}, referenceBytes // the reference to an object is known when it is stored
-	if terms == nil || terms.Object == nil {
+	data, room := &wrap.Data{}, referenceBytes // the reference to remote documents is known when they are stored
+	if !terms.Remote() {
 		if data, err = w.wrapped(ctx, start, documents); err != nil {
 			return nil, err
 		}

@@ -147,7 +147,7 @@ func advertised(spec *contract.KubernetesNodeSpec) int {
 	return 6443
 }
 
-// skew holds a worker back whose minor version is not that of the control plane: kubeadm joins only its own.
+// skew holds a worker back whose minor version differs from the control plane's: kubeadm joins only its own.
 func (w *work) skew(ctx context.Context) error {
 	ref := &w.cluster.Spec.ControlPlaneRef
 	if !ref.IsDefined() || w.owner.version == "" {

@@ -40,36 +40,8 @@ func (w *work) record(secret *corev1.Secret) {
 	}
 }
 
-// resume stores documents that a manager before, or this one, has not stored.
-func (w *work) resume(ctx context.Context, data *metav1.PartialObjectMetadata) (ctrl.Result, error) {
-	w.none()
-	if !metav1.IsControlledBy(data, w.config) {
-		if err := w.adopt(data, []string{"its owner"}); err != nil {
-			return ctrl.Result{}, err
-		}
-	}
-	if !w.owner.object.GetDeletionTimestamp().IsZero() {
-		return ctrl.Result{}, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaitingForOwner,
-			"%s %s is being deleted: it gets no data", w.owner.kind, w.owner.object.GetName())
-	}
-	return w.redeliver(ctx)
-}
-
-// redeliver delivers the documents that the Secret has.
-func (w *work) redeliver(ctx context.Context) (ctrl.Result, error) {
-	secret := &corev1.Secret{}
-	if err := w.r.Live.Get(ctx, w.dataKey(), secret); err != nil {
-		return ctrl.Result{}, ignoreNotFound("get the Secret with the data", err)
-	}
-	terms, o := objectOf(secret)
-	if o == nil || len(secret.Data[documentsKey]) == 0 || !secret.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, nil // its event starts the next reconciliation
-	}
-	return w.deliver(ctx, secret, terms)
-}
-
-// deliver stores the documents of a Secret, and writes the data that refers to them. It does the same again when the reference is renewed.
-func (w *work) deliver(ctx context.Context, secret *corev1.Secret, terms *store.Terms) (ctrl.Result, error) {
+// store stores the documents of a Secret as an object, and returns the document by which a machine fetches them.
+func (w *work) store(ctx context.Context, secret *corev1.Secret, terms *store.Terms) (emit.Document, error) {
 	o, stream, now := terms.Object, secret.Data[documentsKey], w.r.Now()
 	left := time.Duration(terms.Expiry) - now.Sub(secret.CreationTimestamp.Time)
 	var stored pluginv1.Stored
@@ -80,67 +52,13 @@ func (w *work) deliver(ctx context.Context, secret *corev1.Secret, terms *store.
 		return err //nolint:wrapcheck // the caller says what it is for
 	}))
 	if err != nil {
-		return ctrl.Result{}, err
+		return emit.Document{}, err
 	}
 	if stored.ReportURI == "" {
 		terms.Deadline = 0 // the provider has no place for a report
 	}
 	o.Stored, o.Until = now, stored.Expires
-	data, err := w.wrapped(ctx, []emit.Document{o.Reference(w.config.Name, stored, stream)}, nil)
-	w.reading.release()
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	annotation, err := terms.Annotation()
-	if err != nil {
-		return ctrl.Result{}, err //nolint:wrapcheck // it says what
-	}
-	before := secret.DeepCopy()
-	secret.Annotations[bootstrap.AnnotationStorage] = annotation
-	secret.Data[valueKey], secret.Data[formatKey] = data.Value, []byte(data.Format)
-	err = w.r.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // its event starts the next reconciliation
-		return ctrl.Result{}, waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonWaiting, "Secret %s has changed", secret.Name)
-	case err != nil:
-		return ctrl.Result{}, fmt.Errorf("write the data into Secret %s: %w", secret.Name, err)
-	}
-	reached(w.config, bootstrap.ConditionDataStored, bootstrap.ReasonStored)
-	w.available(secret.Name)
-	return ctrl.Result{}, nil
-}
-
-// keepObject looks after an object that is stored: its reference is renewed until the machine has joined.
-func (w *work) keepObject(ctx context.Context, data *metav1.PartialObjectMetadata) (ctrl.Result, error) {
-	terms, o := objectOf(data)
-	switch {
-	case o == nil:
-		return ctrl.Result{}, nil
-	case !slices.Contains(data.Finalizers, bootstrap.FinalizerStorage):
-		return ctrl.Result{}, w.finalize(ctx, data, append(slices.Clone(data.Finalizers), bootstrap.FinalizerStorage))
-	case terms.Removed != "":
-		w.stored = metav1.Condition{Status: metav1.ConditionTrue, Reason: bootstrap.ReasonRemoved, Message: terms.Removed}
-		return ctrl.Result{}, nil
-	}
-	at := o.Renewal()
-	if at.IsZero() || w.owner.joined || terms.Expired(data.CreationTimestamp.Time, w.r.Now()) {
-		return ctrl.Result{}, nil
-	}
-	if left := at.Sub(w.r.Now()); left > 0 {
-		return ctrl.Result{RequeueAfter: left}, nil
-	}
-	next, err := w.redeliver(ctx)
-	return w.said(next, err)
-}
-
-// said records why a call for data that is there has failed: it stays, because the machine may have it.
-func (w *work) said(next ctrl.Result, err error) (ctrl.Result, error) {
-	s := asStop(err)
-	if s == nil {
-		return next, err
-	}
-	w.stored = metav1.Condition{Status: s.status, Reason: s.reason, Message: s.message}
-	return ctrl.Result{RequeueAfter: s.again}, nil
+	return o.Reference(w.config.Name, stored, stream), nil
 }
 
 // finalize sets the finalizers of a Secret.

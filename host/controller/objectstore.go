@@ -78,7 +78,7 @@ func (rd *reading) resolved(ctx context.Context, storage string) (*bootstrap.Mac
 	return &with, sha256.Sum256(text), nil
 }
 
-const noCredentials = "providerConfig: refers to no Secret with credentials, and those of the manager itself are not for storages: " +
+const noCredentials = "providerConfig: refers to no Secret with credentials, and storages may not use the manager's own: " +
 	"add a reference, or start the manager with --storage-own-identity"
 
 func hasReference(settings *apiextensionsv1.JSON) bool {

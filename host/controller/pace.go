@@ -21,7 +21,7 @@ type pace struct {
 	joined time.Time
 }
 
-// paces are those of the configs. A config has one reconciliation at a time, which alone uses its pace.
+// paces has the pace of each config. A config has one reconciliation at a time, which alone uses its pace.
 type paces struct {
 	mu       sync.Mutex
 	byConfig map[client.ObjectKey]*pace

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
+	"github.com/machineadm/machineadm/host/controller/store"
 )
 
 // Reconcile brings one config closer to its data. Errors are faults, which are repeated. What only waits, or has to change, is
@@ -124,7 +125,7 @@ func (r *Reconciler) cluster(ctx context.Context, key client.ObjectKey) (*cluste
 	return &found, nil
 }
 
-// reconcile marks the conditions that it reaches. Its error becomes that of the condition at which it ends.
+// reconcile marks the conditions that it reaches. Its error becomes the message of the condition at which it ends.
 func (r *Reconciler) reconcile(ctx context.Context, turn *turn, config *bootstrap.MachineBootstrapConfig, o *owner, cluster *clusterv1.Cluster) (
 	ctrl.Result, error,
 ) {
@@ -153,7 +154,7 @@ func (r *Reconciler) reconcile(ctx context.Context, turn *turn, config *bootstra
 		return ctrl.Result{}, nil
 	}
 	if data != nil {
-		if _, object := objectOf(data); object != nil && object.Stored.IsZero() {
+		if store.ReadTerms(data.Annotations).Pending() {
 			return w.resume(ctx, data)
 		}
 		return w.keep(ctx, data)

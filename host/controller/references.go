@@ -32,7 +32,7 @@ type reading struct {
 	cluster *clusterv1.Cluster
 	inputs  *inputs
 	bodies  map[input]body
-	// making says that data is being made. Then a digest is that of the body that the data has, not one of before.
+	// making says that data is being made. Then a digest is made of the body that the data has, and not taken from before.
 	making bool
 	// spent is how many bytes of documents were read, bodyBytes how many of Secrets and ConfigMaps.
 	spent, structure, bodyBytes int

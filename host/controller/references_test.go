@@ -39,7 +39,7 @@ func (b *behind) Get(_ context.Context, key client.ObjectKey, into client.Object
 	return nil
 }
 
-// TestDigestOf: the digest of data that is being made is that of the value in the data, although the cache is behind. Each object
+// TestDigestOf: the digest of data that is being made belongs to the value in the data, although the cache is behind. Each object
 // is read once.
 func TestDigestOf(t *testing.T) {
 	t.Parallel()

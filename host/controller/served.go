@@ -188,7 +188,7 @@ func (s *Served) write(ctx context.Context, m *machine, change func(*bootstrap.B
 	return err
 }
 
-// Authorize says whether a token is that of a machine whose report is expected.
+// Authorize says whether a token belongs to a machine whose report is expected.
 func (s *Served) Authorize(ctx context.Context, of types.NamespacedName, bearer string) error {
 	_, err := s.reporter(ctx, of, bearer)
 	return s.failed(of, "cannot authorize a report", err)

@@ -24,7 +24,7 @@ import (
 	"github.com/machineadm/machineadm/host/controller/store"
 )
 
-// decoding is a client that leaves the fields of an object as they are that the answer does not have, as that of an API server does.
+// decoding is a client that leaves fields of an object as they are which the answer does not have, as the client of an API server does.
 type decoding struct{ client.Client }
 
 func (d decoding) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {

@@ -27,6 +27,7 @@ import (
 
 // +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=machinebootstrapconfigs;machinebootstrapstorages,verbs=list;watch
 // +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=machinebootstrapconfigs/status,verbs=patch
+// +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=machinebootstrapdataclaims,verbs=list;watch;create;delete
 // +kubebuilder:rbac:groups=machineadm.cluster.x-k8s.io,resources=containerruntimes;domainjoins;kubernetesnodes;sysctls;timesyncs,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=machineadm.cluster.x-k8s.io,resources=containerruntimetemplates;domainjointemplates,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=machineadm.cluster.x-k8s.io,resources=kubernetesnodetemplates;sysctltemplates;timesynctemplates,verbs=list;watch;patch
@@ -64,6 +65,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.ofMachine), builder.WithPredicates(changes)).
 		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(ofPool), builder.WithPredicates(changes)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.reads(clusterv1.GroupVersion.Group, "Cluster")), builder.WithPredicates(changes)).
+		Watches(&bootstrap.MachineBootstrapDataClaim{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(changes)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret), builder.WithPredicates(changes)).
 		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.reads("", "ConfigMap")), builder.WithPredicates(changes)).
 		WatchesMetadata(&apiextensionsv1.CustomResourceDefinition{}, handler.Funcs{

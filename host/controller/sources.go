@@ -31,7 +31,7 @@ type source struct {
 }
 
 // sources reads every object that the config refers to, and records what is in it. All of them are read, so that the status
-// names all that is missing; the error is that of the first.
+// names all that is missing; the error belongs to the first.
 func (rd *reading) sources(ctx context.Context) ([]source, []bootstrap.PluginStatus, error) {
 	spec, err := json.Marshal(rd.config.Spec)
 	if err != nil {
@@ -157,7 +157,7 @@ func foreign(s *source, object *unstructured.Unstructured) error {
 	var reported status
 	raw, err := json.Marshal(object.Object["status"])
 	if err != nil || json.Unmarshal(raw, &reported) != nil {
-		return invalid(bootstrap.ConditionPluginsReady, bootstrap.ReasonInvalidReference, "%s: its status is not that of a plugin", s.where)
+		return invalid(bootstrap.ConditionPluginsReady, bootstrap.ReasonInvalidReference, "%s: its status has not the form of a plugin's status", s.where)
 	}
 	s.secret = reported.SecretName
 	if message := reported.waits(object.GetGeneration()); message != "" {

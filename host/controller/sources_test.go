@@ -45,8 +45,8 @@ func TestForeign(t *testing.T) {
 		"not ready":      {reported(3, "s", condition("Ready", "False", "NoNet", "no network")), waits, "is not ready: NoNet no network"},
 		"unknown":        {reported(3, "s", condition("Ready", "Unknown", "", "")), waits, "is not ready:"},
 		"no secret":      {reported(3, "", ready), waits, "is ready, but its status names no secretName"},
-		"another status": {map[string]any{"observedGeneration": "three"}, wrong, "its status is not that of a plugin"},
-		"no mapping":     {"ready", wrong, "its status is not that of a plugin"},
+		"another status": {map[string]any{"observedGeneration": "three"}, wrong, "its status has not the form of a plugin's status"},
+		"no mapping":     {"ready", wrong, "its status has not the form of a plugin's status"},
 	} {
 		s := source{placement: &bootstrap.Placement{}}
 		err := foreign(&s, plugin(c.status))
@@ -68,7 +68,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestForeignOrder: the constraints of the object come with those of the reference.
+// TestForeignOrder: the object brings its constraints beside the constraints of the reference.
 func TestForeignOrder(t *testing.T) {
 	t.Parallel()
 	s := source{placement: &bootstrap.Placement{Before: []string{"KubernetesNode"}, After: []string{"Sysctl"}}}

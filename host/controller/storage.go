@@ -24,15 +24,18 @@ import (
 	"github.com/machineadm/machineadm/host/controller/store"
 )
 
-// storage reads the storage of the config, and makes it an input; nil if it has none.
+// storage reads the storage of the config, and makes it an input; nil if it has none, and empty if it is one of others.
 func (rd *reading) storage(ctx context.Context) (*bootstrap.MachineBootstrapStorageSpec, error) {
 	ref := rd.config.Spec.StorageRef
 	if ref == nil {
 		return nil, nil //nolint:nilnil // a config without a storage is no error
 	}
-	if ref.APIGroup != bootstrap.Group || ref.Kind != bootstrap.KindMachineBootstrapStorage {
-		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidReference, "%s: must be a %s of %s, and not %s of %s",
-			storageField, bootstrap.KindMachineBootstrapStorage, bootstrap.Group, ref.Kind, ref.APIGroup)
+	if ref.APIGroup != bootstrap.Group { // its controller reads it
+		return &bootstrap.MachineBootstrapStorageSpec{}, nil
+	}
+	if ref.Kind != bootstrap.KindMachineBootstrapStorage {
+		return nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidReference, "%s: must be a %s or of another API group, and not %s of %s",
+			storageField, bootstrap.KindMachineBootstrapStorage, ref.Kind, ref.APIGroup)
 	}
 	// It is not made part of the cluster: clusterctl moves it by a label of its kind, and it outlives the last Cluster that uses it.
 	object, err := rd.read(ctx, storageField, &bootstrap.PluginReference{APIGroup: ref.APIGroup, Kind: ref.Kind, Name: ref.Name})
@@ -51,10 +54,10 @@ func (rd *reading) storage(ctx context.Context) (*bootstrap.MachineBootstrapStor
 	return &found.Spec, nil
 }
 
-// elsewhere takes documents that have a storage out of the data. It returns what the machine starts with, which for an object is known only when
-// it is stored, the stream that is kept elsewhere, and on which terms.
+// elsewhere takes documents that have a storage out of the data. It returns what the machine starts with, which for remote documents is known
+// only when they are stored, the stream that is kept elsewhere, and on which terms.
 func (w *work) elsewhere(documents []emit.Document) (start []emit.Document, stream []byte, terms *store.Terms, err error) {
-	if w.storage == nil || w.storage.Source == nil {
+	if w.storage == nil || w.storage.Server != nil {
 		conditions.Delete(w.config, bootstrap.ConditionDataStored)
 	}
 	if w.storage == nil {
@@ -63,9 +66,11 @@ func (w *work) elsewhere(documents []emit.Document) (start []emit.Document, stre
 	if w.config.Spec.Format.Type == bootstrap.FormatTalos {
 		return nil, nil, nil, w.unusable("the format talos has no storage: remove the reference")
 	}
-	name := bootstrap.KindMachineBootstrapStorage + " " + w.config.Spec.StorageRef.Name
-	if terms, err = store.NewTerms(w.storage, w.owner.pool()); err != nil {
-		return nil, nil, nil, w.unusable("%s: %s", name, err)
+	ref := w.config.Spec.StorageRef
+	if ref.APIGroup != bootstrap.Group {
+		terms = store.NewClaimTerms(*ref)
+	} else if terms, err = store.NewTerms(w.storage, w.owner.pool()); err != nil {
+		return nil, nil, nil, w.unusable("%s %s: %s", ref.Kind, ref.Name, err)
 	}
 	// A stream from elsewhere names no destination of the report.
 	isTarget := func(d emit.Document) bool {
@@ -76,16 +81,15 @@ func (w *work) elsewhere(documents []emit.Document) (start []emit.Document, stre
 	case len(targets) > 0 && terms.Reports():
 		return nil, nil, nil, w.unusable("the report comes back by the storage, but the config has %s/%s, too: remove the document, or set report.disabled of the storage",
 			contract.KindReportTarget, targets[0].Metadata.Name)
-	case len(targets) > 0 && w.storage.Source != nil:
-		return nil, nil, nil, w.unusable("documents in an object store have no %s/%s: remove it, and report.disabled of the storage",
-			contract.KindReportTarget, targets[0].Metadata.Name)
+	case len(targets) > 0 && w.storage.Server == nil:
+		return nil, nil, nil, w.unusable("documents in %s %s have no %s/%s: remove it", ref.Kind, ref.Name, contract.KindReportTarget, targets[0].Metadata.Name)
 	}
 	stream, err = emit.Stream(slices.DeleteFunc(slices.Clone(documents), isTarget))
 	if err != nil {
 		return nil, nil, nil, invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidDocument, "%s", err)
 	}
-	if w.storage.Source != nil {
-		return nil, stream, terms, w.object(terms)
+	if w.storage.Server == nil {
+		return nil, stream, terms, w.remote(stream, terms)
 	}
 	reference, err := w.served(stream, terms)
 	return append(targets, reference), stream, terms, err
@@ -96,16 +100,20 @@ func (w *work) unusable(format string, args ...any) error {
 	return invalid(bootstrap.ConditionDocumentsValid, bootstrap.ReasonInvalidStorage, "%s: "+format, append([]any{storageField}, args...)...)
 }
 
-// object makes the documents an object of the storage.
-func (w *work) object(terms *store.Terms) error {
+// remote has a claim, or an object of the storage, store the documents.
+func (w *work) remote(stream []byte, terms *store.Terms) error {
 	if w.owner.pool() {
 		return w.unusable("a MachinePool has no object store, because its machines come at any time: use a storage with server")
+	}
+	if terms.Claim != nil {
+		terms.Claim.For(stream)
+		return nil
 	}
 	terms.Object = store.NewObject(w.config.Spec.StorageRef.Name, w.storage.Source, w.key, w.config.Namespace, w.config.Name, string(w.config.UID))
 	return nil
 }
 
-// served makes the documents those of the endpoint.
+// served has the endpoint serve the documents.
 func (w *work) served(stream []byte, terms *store.Terms) (emit.Document, error) {
 	if w.r.Endpoint == nil {
 		return emit.Document{}, w.unusable("the manager serves no documents: start it with --server-address and --server-url, or remove the reference")
@@ -131,8 +139,8 @@ func (w *work) remove(ctx context.Context, data *metav1.PartialObjectMetadata) (
 	default:
 		return sooner(ctrl.Result{RequeueAfter: left}, ctrl.Result{RequeueAfter: wait}), nil
 	}
-	if terms.Object != nil {
-		if err := w.removeObject(ctx, terms.Object); err != nil {
+	if terms.Remote() {
+		if err := w.removeRemote(ctx, terms); err != nil {
 			return w.said(ctrl.Result{}, err)
 		}
 		w.stored = metav1.Condition{Status: metav1.ConditionTrue, Reason: bootstrap.ReasonRemoved, Message: terms.Removed}

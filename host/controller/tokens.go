@@ -248,7 +248,7 @@ func tokenSecret(t token.Token) *corev1.Secret {
 	}
 }
 
-// same says whether a Secret is that of the token. Another token can have the ID.
+// same says whether a Secret belongs to the token. Another token can have the ID.
 func same(found *corev1.Secret, t token.Token) bool {
 	return string(found.Data[bootstrapapi.BootstrapTokenSecretKey]) == t.Secret
 }

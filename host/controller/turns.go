@@ -18,7 +18,7 @@ const (
 	largeSlots = 4
 )
 
-// turns shares the workers and the memory between namespaces, because each may be that of a tenant. A namespace has a share of the
+// turns shares the workers and the memory between namespaces, because each may belong to a tenant. A namespace has a share of the
 // workers, and one large reconciliation at a time. So what it takes does not grow with the number of its objects.
 type turns struct {
 	share int

@@ -56,7 +56,7 @@ func (w *work) foreign(secret metav1.Object) error {
 }
 
 // adopt decides whether a Secret with another UID of its owner, or without an owner, is that of this config. It is if the Machine refers to
-// it, or if it was made from the same inputs: their digests need the key of the cluster. Otherwise it is that of an earlier config of the
+// it, or if it was made from the same inputs: their digests need the key of the cluster. Otherwise it belongs to an earlier config of the
 // same name, which Kubernetes is about to remove, or it has no owner and is refused.
 func (w *work) adopt(data *metav1.PartialObjectMetadata, changed []string) error {
 	owner := metav1.GetControllerOf(data)
@@ -69,7 +69,7 @@ func (w *work) adopt(data *metav1.PartialObjectMetadata, changed []string) error
 		return nil
 	}
 	return waiting(bootstrap.ConditionDataSecretAvailable, bootstrap.ReasonSecretExists,
-		"Secret %s is that of an earlier config of this name, with which Kubernetes removes it", data.Name)
+		"Secret %s belongs to an earlier config of this name, with which Kubernetes removes it", data.Name)
 }
 
 // none marks that there is no data.

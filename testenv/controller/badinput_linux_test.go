@@ -33,7 +33,7 @@ const (
 // badInput is a case of testdata/badinput.yaml.
 type badInput struct {
 	Name string
-	// Cluster is that of the machine, made for the case; by default light.
+	// Cluster is the machine's, made for the case; by default light.
 	Cluster string
 	// ControlPlane is the reference of the cluster to its control plane, if it is not a KubeadmControlPlane of Given.
 	ControlPlane map[string]any
@@ -100,7 +100,7 @@ func (r *rig) badInput(t *testing.T) {
 }
 
 // joined makes a cluster to which the manager is connected: the connection starts a reconciliation of all its configs, which
-// must not be that of the correction.
+// must differ from the correction's.
 func (r *rig) joined(t *testing.T, cluster string) {
 	t.Helper()
 	r.cluster(t, cluster)

@@ -72,7 +72,7 @@ func kubeadmConfig() *unstructured.Unstructured {
 	return &o
 }
 
-// measure runs one provider; nil is ours. The values for a worker are those of all divided by their number.
+// measure runs one provider; nil is ours. The values for a worker are the values of all, divided by their number.
 func measure(b *testing.B, user string, config *unstructured.Unstructured, provide func(*management.Cluster, testing.TB) *management.Process) cost {
 	b.Helper()
 	s := &scale{rig: prepared(b, management.Start(b)), name: "scale", count: *machines, clusters: 1}

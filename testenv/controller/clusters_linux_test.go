@@ -20,7 +20,7 @@ var (
 	more     = flag.Int("more", 0, "Machines that wait in these Clusters, besides those that run")
 )
 
-// BenchmarkClusters measures our manager with connections to many API servers, those of Cluster API's in-memory provider: a control
+// BenchmarkClusters measures our manager with connections to many API servers, of Cluster API's in-memory provider: a control
 // plane and a worker of each get their data and run. Further workers then get their data, and never become nodes.
 func BenchmarkClusters(b *testing.B) {
 	one, err := os.ReadFile("testdata/cluster.yaml")

@@ -116,7 +116,7 @@ func (r *rig) reported(t *testing.T, config, name string) {
 	require.Equal(t, bootstrap.ReasonNotNeeded, certificates.Reason, "no document is a KubernetesNode")
 }
 
-// order is that of the documents in the data, KIND/NAME.
+// order is the order of the documents in the data, KIND/NAME.
 func (r *rig) order(t *testing.T, config string) []string {
 	t.Helper()
 	stream, err := document.Decode(config, bytes.NewReader(r.data(t, "default", config).Data["value"]))

@@ -32,6 +32,7 @@ func TestInputs(t *testing.T) {
 	t.Run("leaving", r.leaving)
 	t.Run("sizes", r.sizes)
 	t.Run("storage", r.storage)
+	t.Run("claims", r.claims)
 	t.Run("taken", r.taken)
 	t.Run("events", r.events)
 	t.Run("actions", r.actions)

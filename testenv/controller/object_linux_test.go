@@ -30,7 +30,7 @@ func contains(names []string, name string) bool { return slices.Contains(names, 
 
 func containsText(message, text string) bool { return strings.Contains(message, text) }
 
-// names are those of the objects that documents come from, all of which are ready.
+// names are the names of the objects that documents come from, all of which are ready.
 func names(plugins []bootstrap.PluginStatus) []string {
 	all := make([]string, len(plugins))
 	for i, p := range plugins {

@@ -69,7 +69,7 @@ func (r *rig) adopted(t *testing.T) {
 		require.Equal(t, metav1.GetControllerOf(was), metav1.GetControllerOf(now), "the owner is back")
 		r.condition(t, bootstrap.ConditionReady, "True", "", name)
 	}
-	// An input has changed since the backup: the data is that of the Machine if the Machine says so.
+	// An input has changed since the backup: the data belongs to the Machine if the Machine says so.
 	used := r.awaitData(t, "adopted-used")
 	require.NoError(t, r.Patch(t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "adopted-used"}},
 		merge(`{"spec":{"bootstrap":{"dataSecretName":"adopted-used`+dataSuffix+`"}}}`)))

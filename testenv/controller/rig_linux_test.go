@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// dataSuffix is that of a Secret with the data of a config.
+	// dataSuffix ends the name of a Secret with the data of a config.
 	dataSuffix = "-machineadm-data"
 
 	account = "system:serviceaccount:machineadm-system:machineadm-manager"
@@ -31,15 +31,15 @@ const (
 type rig struct {
 	*management.Cluster
 	client.WithWatch
-	// kubeconfig is that of the manager's service account.
+	// kubeconfig is the kubeconfig of the manager's service account.
 	kubeconfig string
-	// workload is a kubeconfig of a user of its own, for the clusters that a test makes itself; empty for that of the administrator.
+	// workload is a kubeconfig of a user of its own, for the clusters that a test makes itself; empty for the administrator's.
 	workload string
 	binary   string
 	manager  *management.Process
 	// health, metrics and server are addresses of the manager.
 	health, metrics, server string
-	// namespace is that of the objects that a test makes itself.
+	// namespace has the objects that a test makes itself.
 	namespace string
 	// ca is the authority of clusters that a test makes itself.
 	ca authority.Authority

@@ -20,14 +20,14 @@ import (
 	"github.com/machineadm/machineadm/testenv/management"
 )
 
-// actions are those of a control plane, of a restoration and of a reader of metrics.
+// actions are the actions of a control plane, of a restoration and of a reader of metrics.
 func (r *rig) actions(t *testing.T) {
 	r.standalone(t)
 	r.restored(t)
 	r.families(t)
 }
 
-// rights: the manager uses every right of its roles, by that role, and has those of each plugin kind, of which the tests use some. Where the API server streams lists, a watch replaces a list: a manager
+// rights: the manager uses every right of its roles, by that role, and has the rights of each plugin kind, of which the tests use some. Where the API server streams lists, a watch replaces a list: a manager
 // without streams shows that it needs both.
 func (r *rig) rights(t *testing.T) {
 	r.manager.Stop(t)

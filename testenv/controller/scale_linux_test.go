@@ -30,7 +30,7 @@ const scaleLabel = "scale"
 type scale struct {
 	*rig
 	name string
-	// count is the number of Machines, and clusters that of the Clusters.
+	// count is the number of Machines, and clusters the number of Clusters.
 	count, clusters int
 }
 

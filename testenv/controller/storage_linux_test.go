@@ -316,8 +316,8 @@ func (r *rig) unstored(t *testing.T) {
 	}{
 		"absent-storage": {referringTo("later"), "Unknown", "spec.storageRef: MachineBootstrapStorage later does not exist"},
 		"other-kind": {change("stored", func(spec map[string]any) {
-			spec["storageRef"] = map[string]any{"apiGroup": "example.com", "kind": "Vault", "name": "v"}
-		}), "False", "must be a MachineBootstrapStorage of bootstrap.cluster.x-k8s.io, and not Vault of example.com"},
+			spec["storageRef"] = map[string]any{"apiGroup": bootstrap.Group, "kind": "Vault", "name": "v"}
+		}), "False", "must be a MachineBootstrapStorage or of another API group, and not Vault of bootstrap.cluster.x-k8s.io"},
 		"on-talos":   {change("stored", func(spec map[string]any) { spec["format"] = map[string]any{"type": bootstrap.FormatTalos} }), "False", "the format talos has no storage"},
 		"two-places": {change("stored", withTarget), "False", "remove the document, or set report.disabled of the storage"},
 	} {

@@ -1,4 +1,4 @@
-// Package outside holds plugins of others: modules of their own that need nothing but what machineadm publishes.
+// Package outside holds plugins of others, and the controller of a storage of others: modules of their own that need nothing but what machineadm publishes.
 package outside
 
 //machineadm:first
@@ -22,13 +22,14 @@ import (
 
 const root = "../.."
 
-// modules maps the folder of each module to its plugin.
+// modules maps the folder of each module to its plugin, and the folder of a controller to nothing.
 func modules() map[string]string {
 	return map[string]string{
 		"motd":        naming.Binary("Motd", "file"),
 		"sysctlfiles": naming.Binary(v1alpha1.KindSysctl, "filesonly"),
 		"shelf":       naming.Binary(v1alpha1.KindRemoteConfig, "shelf"),
 		"keyfile":     naming.Binary(v1alpha1.KindEncryptedConfig, "keyfile"),
+		"claims":      "",
 	}
 }
 

@@ -54,6 +54,12 @@ func TestAuthors(t *testing.T) {
 	storage.SetKind("MachineBootstrapStorage")
 	storage.Object["spec"] = map[string]any{"server": map[string]any{}}
 	is(denied, none.Create(t.Context(), storage), "storage by a user without Secrets")
+	claim := config("a")
+	claim.SetKind("MachineBootstrapDataClaim")
+	claim.Object["spec"] = map[string]any{
+		"storageRef": map[string]any{"apiGroup": "storage.example.com", "kind": "Directory", "name": "d"}, "secretName": "of-another", "sha256": strings.Repeat("0", 64),
+	}
+	is(denied, none.Create(t.Context(), claim), "claim by a user without Secrets: its controller would store a Secret for that user")
 	is(denied, r.as(t, "one").Create(t.Context(), config("a")), "config by a user who may get one Secret")
 	is(denied, r.as(t, "lists").Create(t.Context(), config("a")), "config by a user who may list Secrets, and not get them")
 	is(allowed, reader.Create(t.Context(), config("a")), "config by a user who may get Secrets")

@@ -29,7 +29,7 @@ func (e *DuplicateError) Error() string {
 
 // ReferenceError reports a constraint that names no document.
 type ReferenceError struct {
-	// Kind and Name are those of the document that has the constraint.
+	// Kind and Name identify the document with the constraint.
 	Kind, Name string
 	// Field is the path of the constraint, such as before[0], and Reference its text.
 	Field, Reference string
@@ -42,7 +42,7 @@ func (e *ReferenceError) Error() string {
 
 // CycleError reports constraints that contradict each other.
 type CycleError struct {
-	// Documents are those of the cycle, as KIND/NAME. Each comes before the next, and the last before the first.
+	// Documents are the documents of the cycle, as KIND/NAME. Each comes before the next, and the last before the first.
 	Documents []string
 }
 

@@ -36,7 +36,7 @@ func Stream(ordered []Document) ([]byte, error) {
 		return nil, refusal(ordered, read.Errors)
 	}
 	for i, d := range read.Documents {
-		if _, raw := ordered[i].Spec.(json.RawMessage); !raw { // the fields of a struct are those of its kind
+		if _, raw := ordered[i].Spec.(json.RawMessage); !raw { // a struct has the fields of its kind
 			if err := checkRefused(ordered[i].Kind, ordered[i].Metadata.Name, ordered[i].Spec); err != nil {
 				return nil, err
 			}

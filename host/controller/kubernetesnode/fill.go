@@ -20,7 +20,7 @@ type Facts struct {
 	Cluster string
 	// Endpoint is HOST:PORT of Cluster.spec.controlPlaneEndpoint.
 	Endpoint string
-	// DNSDomain, PodSubnets and ServiceSubnets are those of Cluster.spec.clusterNetwork.
+	// DNSDomain, PodSubnets and ServiceSubnets come from Cluster.spec.clusterNetwork.
 	DNSDomain                  string
 	PodSubnets, ServiceSubnets []string
 	// Certificates are for control planes.

@@ -11,7 +11,7 @@ import (
 	"github.com/machineadm/machineadm/host/launch"
 )
 
-// The bounds of calls. Those of one namespace leave room for those of others, also while a store does not answer.
+// The bounds of calls. The calls of one namespace leave room for others, also while a store does not answer.
 const (
 	callsOfNamespace = 4
 	callsOfProvider  = 16
@@ -136,5 +136,5 @@ func (o *plugin) delay() {
 	o.next = time.Now().Add(o.pause)
 }
 
-// environment is that of a plugin: the path, and the proxies of the manager without their users.
+// environment is what a plugin gets: the path, and the proxies of the manager without their users.
 func environment() []string { return contractlaunch.Environment("linux", os.LookupEnv) }

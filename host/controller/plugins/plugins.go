@@ -35,7 +35,7 @@ type Options struct {
 type Plugins struct {
 	o       Options
 	catalog *catalog.Catalog
-	// limit is that of a call, and of the sign of life after it.
+	// limit bounds a call, and the sign of life after it.
 	limit time.Duration
 
 	mu       sync.Mutex
@@ -163,7 +163,7 @@ func (p *Plugins) prepared() (*starter, error) {
 	return p.starter, nil
 }
 
-// start starts a plugin. Its limits are those of host/launch, and not those of the call that needs it.
+// start starts a plugin. The limits of host/launch bound it, and not the limit of the call that needs it.
 func (p *Plugins) start(ctx context.Context, binary string) (*launch.Plugin, error) {
 	s, err := p.prepared()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package render turns the specs of custom resources and of inline documents into those of the contract. It is pure: the caller
+// Package render turns the specs of custom resources and of inline documents into specs of the contract. It is pure: the caller
 // reads Secrets.
 package render
 
@@ -15,7 +15,7 @@ import (
 // json.RawMessage for a kind of another group. lookup returns the value of a key of a Secret; its errors must not quote values.
 //
 // A kind of machineadm is decoded strictly. Fields that are required but absent are no error: the controller fills in some of
-// them, the API server checks those of objects, and the plugin checks all of them. Contract returns every violation at once, as an
+// them, the API server checks the specs of objects, and the plugin checks all of them. Contract returns every violation at once, as an
 // *Error, unless the spec as a whole is no mapping or has a field twice.
 func Contract(apiVersion, kind string, spec []byte, lookup func(name, key string) ([]byte, error)) (any, error) {
 	r := resolver{lookup: lookup}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Backend has the streams and keeps the reports. Its methods are called concurrently. Other errors than those of this file are
+// Backend has the streams and keeps the reports. Its methods are called concurrently. Errors that this file does not have are
 // neither shown to the client nor logged, and the text of a panic is not either: the backend logs its own.
 type Backend interface {
 	// Authorize returns ErrDenied unless the config takes a report from this bearer. It goes before Report, so that no body is read

@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pipes is a listener whose connections are in memory, so that their time is that of a synctest bubble.
+// pipes is a listener whose connections are in memory, so that they use the time of a synctest bubble.
 type pipes struct {
 	accepted chan net.Conn
 	closed   chan struct{}

@@ -30,7 +30,7 @@ type Limits struct {
 	// Requests bounds the requests that the backend works on. A request beyond waits its turn, and gets 429 after Wait. Downloads bounds the
 	// files that are being sent. One beyond gets 429 at once.
 	Requests, Downloads int
-	// HeaderBytes is the size of a header; net/http adds 4 KiB. BodyBytes is that of a report.
+	// HeaderBytes is the size of a header; net/http adds 4 KiB. BodyBytes is the size of a report.
 	HeaderBytes int
 	BodyBytes   int64
 	// Header is the time for the TLS handshake, and again for a header. Read is the time for a whole request, and Write for its

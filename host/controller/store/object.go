@@ -18,7 +18,7 @@ import (
 type Object struct {
 	// Storage is the name of the MachineBootstrapStorage, whose credentials every call needs.
 	Storage string `json:"storage"`
-	// Provider, URIPrefix and Access are those of the storage when the data was made.
+	// Provider, URIPrefix and Access are what the storage had when the data was made.
 	Provider  string `json:"provider"`
 	URIPrefix string `json:"uriPrefix"`
 	Access    string `json:"access"`

@@ -51,6 +51,28 @@ func TestObjectTerms(t *testing.T) {
 	assert.False(t, read.Admits(""))
 }
 
+// TestClaimTerms: a claim is pending until its result was handed out, and asks for the same documents each time.
+func TestClaimTerms(t *testing.T) {
+	t.Parallel()
+	storage := bootstrap.StorageReference{APIGroup: "storage.example.com", Kind: "Directory", Name: "files"}
+	terms := store.NewClaimTerms(storage)
+	assert.False(t, terms.Reports(), "they go to the provider of the storage")
+	terms.Claim.For([]byte("documents"))
+	assert.Equal(t, bootstrap.MachineBootstrapDataClaimSpec{
+		StorageRef: storage, SecretName: "data", SHA256: "9b16b44d0e0a5cac4f968befb0b5b5eba913f9ef3dfa1501ed728b6ead72a357",
+	}, terms.Claim.Spec("data"))
+	for _, version := range []string{"", "7"} {
+		terms.Claim.Version = version
+		annotation, err := terms.Annotation()
+		require.NoError(t, err)
+		read := store.ReadTerms(map[string]string{bootstrap.AnnotationStorage: annotation})
+		assert.Equal(t, terms, read)
+		assert.True(t, read.Remote())
+		assert.Equal(t, version == "", read.Pending())
+		assert.False(t, read.Admits(""))
+	}
+}
+
 // TestRenewal: a reference that stops to admit is renewed when a third of its time is left.
 func TestRenewal(t *testing.T) {
 	t.Parallel()

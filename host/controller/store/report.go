@@ -22,7 +22,7 @@ import (
 	"github.com/machineadm/machineadm/host/reporting/words"
 )
 
-// The limits of what a status keeps of a report. They are those of the custom resource.
+// The limits of what a status keeps of a report. The schema of the custom resource has the same.
 const (
 	maxDocuments = 100
 	maxFacts     = 16

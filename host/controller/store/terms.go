@@ -25,10 +25,12 @@ const (
 // Terms are the terms on which documents are served or stored. They are an annotation of the Secret with the documents, so that they move
 // with it, and stay as they were when the storage changes or is deleted.
 type Terms struct {
-	// Digest is the SHA-256 of the bearer token, in hex, empty for an object. A token of 256 random bits cannot be found from it.
+	// Digest is the SHA-256 of the bearer token, in hex, empty unless the endpoint serves them. A token of 256 random bits cannot be found from it.
 	Digest string `json:"bearerSHA256,omitempty"`
-	// Object is where a source plugin stores the documents, nil if the endpoint of the manager serves them.
+	// Object is where a source plugin stores the documents, nil if none does.
 	Object *Object `json:"object,omitempty"`
+	// Claim is the claim for a storage of others, nil if the manager itself serves or stores the documents.
+	Claim *Claim `json:"claim,omitempty"`
 	// Expiry is how long after the creation of the Secret the documents can be fetched.
 	Expiry Duration `json:"expiry"`
 	// Deadline is how long a machine may send no report, 0 if none is expected.
@@ -50,7 +52,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err //nolint:wrapcheck // encoding/json says where
 }
 
-// NewTerms are those of a storage, without digest and object. Its error names the field.
+// NewTerms are the terms of a storage, without digest and object. Its error names the field.
 func NewTerms(spec *bootstrap.MachineBootstrapStorageSpec, pool bool) (*Terms, error) {
 	if (spec.Server == nil) == (spec.Source == nil) {
 		return nil, errors.New("spec: must have either server or source")
@@ -73,6 +75,11 @@ func NewTerms(spec *bootstrap.MachineBootstrapStorageSpec, pool bool) (*Terms, e
 	return terms, nil
 }
 
+// NewClaimTerms are the terms of a storage of others. The manager gets no reports.
+func NewClaimTerms(storage bootstrap.StorageReference) *Terms {
+	return &Terms{Expiry: Duration(defaultExpiry), Claim: &Claim{Storage: storage}}
+}
+
 const longest = 720 * time.Hour
 
 // Annotation is the form that the Secret has.
@@ -87,19 +94,27 @@ func (t *Terms) Annotation() (string, error) {
 // ReadTerms reads the annotation of a Secret; nil if it has none, or one that is not ours.
 func ReadTerms(annotations map[string]string) *Terms {
 	var t Terms
-	if json.Unmarshal([]byte(annotations[bootstrap.AnnotationStorage]), &t) != nil || t.Object == nil && len(t.Digest) != 2*sha256.Size {
+	if json.Unmarshal([]byte(annotations[bootstrap.AnnotationStorage]), &t) != nil || !t.Remote() && len(t.Digest) != 2*sha256.Size {
 		return nil
 	}
 	return &t
 }
 
-// Served makes the documents those of the endpoint, for a bearer token.
+// Remote says whether the documents are neither in the bootstrap data nor at the endpoint.
+func (t *Terms) Remote() bool { return t != nil && (t.Object != nil || t.Claim != nil) }
+
+// Pending says whether remote documents are yet to be stored for the first time.
+func (t *Terms) Pending() bool {
+	return t != nil && (t.Object != nil && t.Object.Stored.IsZero() || t.Claim != nil && t.Claim.Version == "")
+}
+
+// Served has the endpoint serve the documents, for a bearer token.
 func (t *Terms) Served(bearer string) { t.Digest = digest(bearer) }
 
 // Reports says whether a report is expected.
 func (t *Terms) Reports() bool { return t.Deadline > 0 }
 
-// Admits compares a bearer token with that of the documents, in a time that does not depend on where they differ.
+// Admits compares a bearer token with the token of the documents, in a time that does not depend on where they differ.
 func (t *Terms) Admits(bearer string) bool {
 	return subtle.ConstantTimeCompare([]byte(digest(bearer)), []byte(t.Digest)) == 1
 }

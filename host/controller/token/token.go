@@ -24,7 +24,7 @@ type Token struct {
 // String is the form that kubeadm reads. It is secret.
 func (t Token) String() string { return t.ID + "." + t.Secret }
 
-// Derive returns the token of a config. Another epoch is another token. The key is that of the cluster; who has it has every
+// Derive returns the token of a config. Another epoch is another token. The key belongs to the cluster; who has it has every
 // token of the cluster.
 func Derive(key []byte, namespace, name string, epoch int) Token {
 	return Token{

@@ -6,7 +6,7 @@ import "sync"
 // than all the rest. The zero Wrapper is ready.
 type Wrapper struct{ packers sync.Pool }
 
-// Format is the form of the data. The fields are those of the format of a MachineBootstrapConfig.
+// Format is the form of the data. It has the fields of spec.format of a MachineBootstrapConfig.
 type Format struct {
 	// Type is cloudConfig, ignition, cloudbaseInit, unattend, talos, combustion or plain; by default cloudConfig.
 	Type string

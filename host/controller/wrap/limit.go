@@ -31,7 +31,7 @@ type TooLargeError struct {
 	Limit int
 	// Commands says that the limit is one of commands.
 	Commands bool
-	// Target is that of the format, empty if another limit was exceeded.
+	// Target is the target of the format, empty if another limit was exceeded.
 	Target string
 }
 

@@ -12,7 +12,7 @@ import (
 // part is a part of a MIME message. Its content is not encoded, because cloudbase-init does not decode that of cloud-config.
 type part struct {
 	contentType string
-	// name is that of a file, whose extension names the interpreter of a script for cloudbase-init; empty for none.
+	// name is a file name, whose extension names the interpreter of a script for cloudbase-init; empty for none.
 	name string
 	// merge is how cloud-init merges cloud-config with that of earlier parts; empty for its default.
 	merge   string

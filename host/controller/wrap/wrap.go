@@ -103,7 +103,7 @@ func (w *Wrapper) checkTemplate(f Format) error {
 		if bad == nil {
 			continue
 		}
-		if text == special { // its lines are not those of the template
+		if text == special { // its lines differ from the template
 			return &TemplateError{Output: true, Message: bad.message + ": encode what machine_config returns, as in {{ machine_config | base64 }}"}
 		}
 		return &TemplateError{Line: bad.line, Output: true, Message: bad.message}

@@ -31,7 +31,7 @@ const (
 
 // The reasons of a condition that is Unknown.
 const (
-	// ReasonWaiting is that of a condition behind another one that is not true.
+	// ReasonWaiting: another condition before it is not true.
 	ReasonWaiting = "Waiting"
 	// ReasonWaitingForOwner: no Machine or MachinePool refers to the config yet.
 	ReasonWaitingForOwner = "WaitingForOwner"
@@ -57,6 +57,8 @@ const (
 	ReasonPluginNotReady = "PluginNotReady"
 	// ReasonInternalError: a request failed and is repeated.
 	ReasonInternalError = "InternalError"
+	// ReasonClaimNotReady: the controller of the storage has not stored the documents of the claim.
+	ReasonClaimNotReady = "ClaimNotReady"
 	// ReasonRetry: the object store does not answer, or asks for a pause. The call is repeated.
 	ReasonRetry = "Retry"
 	// ReasonRunning: the machine has fetched its documents, and has not reported an end of its run.
@@ -94,14 +96,16 @@ const (
 	ReasonInputsChanged = "InputsChanged"
 	// ReasonInvalidStorage: the storage of the config cannot hold its documents.
 	ReasonInvalidStorage = "InvalidStorage"
-	// ReasonFailed is that of a run that failed without a code. Other failures have the code of their error as reason, such as
+	// ReasonInvalidClaim: the claim belongs to something else, or has a result that a machine cannot use.
+	ReasonInvalidClaim = "InvalidClaim"
+	// ReasonFailed: a run failed without a code. Other failures have the code of their error as reason, such as
 	// Precondition.
 	ReasonFailed = "Failed"
 )
 
 // The reasons of a condition that is True.
 const (
-	// ReasonAvailable is that of a Secret that is there.
+	// ReasonAvailable: the Secret is there.
 	ReasonAvailable = "Available"
 	// ReasonReady is that of objects that are ready, and of Ready.
 	ReasonReady = "Ready"
@@ -115,7 +119,7 @@ const (
 	ReasonRemoved = "Removed"
 	// ReasonUpToDate is that of inputs that have not changed.
 	ReasonUpToDate = "UpToDate"
-	// ReasonSucceeded is that of a run without an error.
+	// ReasonSucceeded: the run had no error.
 	ReasonSucceeded = "Succeeded"
 )
 

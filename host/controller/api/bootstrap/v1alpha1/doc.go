@@ -1,5 +1,5 @@
-// Package v1alpha1 holds the resources that a Machine refers to: MachineBootstrapConfig, its template and its storage. They follow the
-// bootstrap contract v1beta2 of Cluster API.
+// Package v1alpha1 holds the resources that a Machine refers to: MachineBootstrapConfig, its template, its storage, and the claim for
+// a storage of others. They follow the bootstrap contract v1beta2 of Cluster API.
 //
 // +kubebuilder:object:generate=true
 // +groupName=bootstrap.cluster.x-k8s.io
@@ -24,7 +24,8 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion(),
 		&MachineBootstrapConfig{}, &MachineBootstrapConfigList{},
 		&MachineBootstrapConfigTemplate{}, &MachineBootstrapConfigTemplateList{},
-		&MachineBootstrapStorage{}, &MachineBootstrapStorageList{})
+		&MachineBootstrapStorage{}, &MachineBootstrapStorageList{},
+		&MachineBootstrapDataClaim{}, &MachineBootstrapDataClaimList{})
 	metav1.AddToGroupVersion(s, GroupVersion())
 	return nil
 }

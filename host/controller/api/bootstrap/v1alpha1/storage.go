@@ -142,15 +142,16 @@ type MachineBootstrapStorageList struct {
 	Items []MachineBootstrapStorage `json:"items"`
 }
 
-// StorageReference names the storage of the documents, in the namespace of the config.
+// StorageReference names the storage of the documents, in the namespace of the config: a MachineBootstrapStorage, or an object of another API
+// group, whose controller fulfils a MachineBootstrapDataClaim.
 type StorageReference struct {
-	// APIGroup is the API group of the storage, bootstrap.cluster.x-k8s.io.
+	// APIGroup is the API group of the storage, such as bootstrap.cluster.x-k8s.io.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	APIGroup string `json:"apiGroup,omitempty"`
-	// Kind is the kind of the storage, MachineBootstrapStorage.
+	// Kind is the kind of the storage, such as MachineBootstrapStorage.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
