@@ -213,6 +213,7 @@ func codeOf(err error) (pluginv1.Code, string) {
 		{syscall.ENOTEMPTY, pluginv1.CodePrecondition, inTheWay},
 		{syscall.ENAMETOOLONG, pluginv1.CodePrecondition, "choose a path whose names have at most 255 bytes each, then run again"},
 		{machine.ErrTwice, pluginv1.CodePrecondition, "correct the link, or keep one of the two; namei -l shows the links of a path"},
+		{machine.ErrReserved, pluginv1.CodePrecondition, "choose another name for the file"},
 		{machine.ErrForeign, pluginv1.CodePrecondition, inTheWay},
 		{atomicfile.ErrBusy, pluginv1.CodeRetry, ""},
 		{fs.ErrPermission, pluginv1.CodePrecondition, "run as root, and look for an immutable file (lsattr) or a read-only mount"},

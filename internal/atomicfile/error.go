@@ -10,6 +10,9 @@ import (
 // ErrBusy says that another live process kept writing the same file for longer than a write is willing to wait.
 var ErrBusy = errors.New("another process keeps writing this file")
 
+// ErrReserved says that a file was to have a name that this package keeps for its temporary files.
+var ErrReserved = errors.New("the name is reserved for temporary files of machineadm")
+
 // ErrForeign says that a file of a reserved name was not made by this package.
 var ErrForeign = errors.New("in the way and was not made by machineadm")
 

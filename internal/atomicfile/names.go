@@ -50,7 +50,7 @@ func checkName(name string) error {
 	case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || filepath.Base(name) != name:
 		return fmt.Errorf("%w: not a single file name", fs.ErrInvalid)
 	case Reserved(name):
-		return fmt.Errorf("%w: the name is reserved for temporary files", fs.ErrInvalid)
+		return ErrReserved
 	}
 	return nil
 }

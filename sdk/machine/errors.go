@@ -20,6 +20,8 @@ var (
 	ErrUnsafe = errors.New("others could interfere here")
 	// ErrNotRegular reports a device, a pipe or a socket where a regular file is read or replaced.
 	ErrNotRegular = rooted.ErrNotRegular
+	// ErrReserved reports that a file was to have a name that writes keep for their temporary files.
+	ErrReserved = atomicfile.ErrReserved
 	// ErrForeign reports that something else has the name that is reserved for the temporary file of a write.
 	ErrForeign = atomicfile.ErrForeign
 	// ErrTwice reports that two files of a plan are one file of the machine, by its links.

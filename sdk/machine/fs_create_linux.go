@@ -29,6 +29,9 @@ func (f *FS) openParent(name string, follow bool) (_ *os.File, base string, err 
 		if base == "" || base == "." || base == ".." {
 			return nil, "", unix.EISDIR
 		}
+		if atomicfile.Reserved(base) {
+			return nil, "", ErrReserved
+		}
 		dir, err := f.safeDirectory(parent)
 		if errors.Is(err, fs.ErrNotExist) {
 			if err = f.createDirectory(parent, parentMode); err == nil && f.rehearsal != nil {
