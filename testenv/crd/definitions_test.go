@@ -38,7 +38,7 @@ func definitions(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinit
 		fromYAML(t, text, d)
 		all[d.Spec.Names.Kind] = d
 	}
-	require.Len(t, all, 2*len(contract.MachineKinds())+3)
+	require.Len(t, all, 2*len(contract.MachineKinds())+4)
 	return all
 }
 
@@ -56,13 +56,13 @@ func schemaOf(d *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.JSONS
 }
 
 // TestContractOfClusterAPI: Cluster API finds a definition by its name, and the version by its labels. clusterctl moves all objects but
-// configs, which it finds by their Machines.
+// configs and their claims, which it finds by the Machines.
 func TestContractOfClusterAPI(t *testing.T) {
 	t.Parallel()
 	for kind, d := range definitions(t) {
 		assert.Equal(t, capi.CalculateCRDName(d.Spec.Group, kind), d.Name)
 		labels := map[string]string{"cluster.x-k8s.io/v1beta1": "v1alpha1", "cluster.x-k8s.io/v1beta2": "v1alpha1"}
-		if kind != bootstrap.KindMachineBootstrapConfig {
+		if kind != bootstrap.KindMachineBootstrapConfig && kind != bootstrap.KindMachineBootstrapDataClaim {
 			labels["clusterctl.cluster.x-k8s.io/move"] = ""
 		}
 		assert.Equal(t, labels, d.Labels, kind)
