@@ -307,8 +307,19 @@ func (r *objectRig) refused(t *testing.T) {
 	r.empty(t)
 }
 
-// busy: a store that does not answer, or asks for a pause, is tried again.
+// busy: a store that does not answer, asks for a pause, or is full, is tried again.
 func (r *objectRig) busy(t *testing.T) {
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusInsufficientStorage} {
+		name := fmt.Sprintf("busy-%d", status)
+		r.shelf.answer(status)
+		r.machine(t, "light", name, referringTo("shelf"))
+		r.condition(t, bootstrap.ConditionDataStored, "Unknown", fmt.Sprintf("answers with the status %d (%s)", status, http.StatusText(status)), name)
+		require.Empty(t, r.shelf.names())
+		r.shelf.answer(0)
+		r.delivered(t, name)
+		r.remove(t, name)
+		r.gone(t, name)
+	}
 	r.shelf.answer(http.StatusServiceUnavailable)
 	r.machine(t, "light", "busy", referringTo("shelf"))
 	r.condition(t, bootstrap.ConditionReady, "Unknown", "DataStored: MachineBootstrapStorage shelf: store the documents by provider http: ", "busy")
