@@ -197,6 +197,9 @@ type Error struct {
 	Facts map[string]string `json:"facts,omitempty"`
 }
 
+// Error returns the message, so that a function can return what the report or the command line shows.
+func (e *Error) Error() string { return e.Message }
+
 // The codes of Error, in addition to the codes of plugins (InvalidConfig, Unsupported, Precondition, Retry, Internal).
 const (
 	CodeUsage       = "Usage"

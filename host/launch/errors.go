@@ -27,6 +27,12 @@ func (e *StartError) Error() string { return e.Path + ": " + e.Cause.Error() }
 // Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Cause }
 
+// Failure returns an error of Find or Start for the operator.
+func Failure(message string, err error) *report.Error {
+	_, code := Classify(err)
+	return &report.Error{Code: code, Message: message, Hint: Hint(err)}
+}
+
 // Classify returns the exit code and the report's code for an error of Find or Start.
 func Classify(err error) (exit int, code string) {
 	switch {

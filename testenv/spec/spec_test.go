@@ -96,7 +96,7 @@ func TestSpecEqualsTheCode(t *testing.T) {
 	}{
 		{"15 Values", "value|is|clauses", code.values()},
 		{"16 Notes", "value|is", [][]string{
-			{"wait for processes at the end", duration(time.Duration(code.number("host/cmd/machineadm/cli", "killTimeout")))},
+			{"wait for processes at the end", duration(time.Duration(code.number("host/session", "killTimeout")))},
 			{"shown of a log line", size(code.number("host/launch", "lineBytes"))},
 			{"kept of standard error", size(code.number("host/launch", "tailBytes"))},
 		}},
@@ -253,7 +253,7 @@ func (c code) outcomes() []string {
 
 func (c code) directories() [][]string {
 	c.t.Helper()
-	const cli = "host/cmd/machineadm/cli"
+	const session = "host/session"
 	textOf := func(folder, suffix, name string) string {
 		value, err := c.Text(folder, suffix, name)
 		if err != nil {
@@ -261,13 +261,13 @@ func (c code) directories() [][]string {
 		}
 		return value
 	}
-	text := func(suffix, name string) string { return textOf(cli, suffix, name) }
+	text := func(suffix, name string) string { return textOf(session, suffix, name) }
 	row := func(what, unixBase, windowsBase string, below ...string) []string {
 		join := func(base, sep string) string { return strings.Join(append([]string{base}, below...), sep) }
 		return []string{what, join(unixBase, "/"), join(windowsBase, `\`)}
 	}
-	stateDir, stateDirW := text("_unix.go", "defaultStateDir"), text("_windows.go", "defaultStateDir")
-	runDir, runDirW := text("_unix.go", "defaultRunDir"), text("_windows.go", "defaultRunDir")
+	stateDir, stateDirW := text("_unix.go", "DefaultStateDir"), text("_windows.go", "DefaultStateDir")
+	runDir, runDirW := text("_unix.go", "DefaultRunDir"), text("_windows.go", "DefaultRunDir")
 	return [][]string{
 		row("plugin directories", strings.Join(naming.SearchDirectories("linux"), ", "), strings.Join(naming.SearchDirectories("windows"), ", ")),
 		row("defaults file", text("_unix.go", "defaultsFile"), text("_windows.go", "defaultsFile")),

@@ -2,14 +2,18 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"runtime"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/session"
 )
 
 func newApply(g *globals, s streams) *cobra.Command {
@@ -67,6 +71,61 @@ func (g *globals) apply(ctx context.Context, s streams, o *applyFlags) error {
 	return g.drive(ctx, s, o, run.ModeApply, observe)
 }
 
+// drive executes one run, from the flags to the exit code.
+func (g *globals) drive(ctx context.Context, s streams, o *applyFlags, mode run.Mode, observe func(run.Event)) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	options, err := g.session(s)
+	if err != nil {
+		return err
+	}
+	ctx, interrupt, restore := interrupts(ctx)
+	defer restore()
+	in := session.Input{
+		Mode: mode, Path: o.path, In: s.in, Root: o.root, Phase: o.phase, Resume: o.resume, Reboot: o.reboot, AllowSecrets: o.allowSecrets,
+		ResolveOnly: o.resolveOnly, Interrupt: interrupt, Observe: observe,
+		Idle: func(stateDir string, r report.Report) error { return o.idle(s, stateDir, r, observe) },
+	}
+	if live, ok := s.out.(*reporting.Live); ok {
+		in.Interrupted = func() {
+			_, _ = fmt.Fprintln(live, "stopping after the current change; interrupt again to stop at once")
+		}
+	}
+	result, err := session.Run(ctx, options, in)
+	switch {
+	case err != nil:
+		return o.unopened(err, observe)
+	case result.ExitCode != report.ExitOK:
+		return &exitError{code: result.ExitCode}
+	}
+	return nil
+}
+
+// idle shows that no run is pending to be resumed.
+func (o *applyFlags) idle(s streams, stateDir string, r report.Report, observe func(run.Event)) error {
+	if o.output == "json" {
+		observe(run.Event{Type: run.EventRunFinished, Time: r.FinishedAt, Report: &r})
+		return nil
+	}
+	_, err := fmt.Fprintf(s.out, "nothing to resume in %s\n", stateDir)
+	return err
+}
+
+// unopened reports, with --output json, an error before the run as an event.
+func (o *applyFlags) unopened(err error, observe func(run.Event)) error {
+	e, ok := errors.AsType[*report.Error](err)
+	if o.output != "json" || !ok {
+		return err
+	}
+	now := time.Now().UTC()
+	observe(run.Event{Type: run.EventRunFinished, Time: now, Report: &report.Report{
+		APIVersion: report.APIVersion, Kind: report.Kind, StartedAt: now, FinishedAt: now, Outcome: report.RunFailed,
+		ExitCode: report.ExitCode(e.Code), Errors: []report.Error{*e}, Documents: []report.Document{},
+	}})
+	return err
+}
+
 func (g *globals) plan(ctx context.Context, s streams, o *applyFlags) error {
 	color, end := coloring(s.out)
 	defer end()
@@ -88,7 +147,7 @@ func (g *globals) validate(ctx context.Context, s streams, o *applyFlags) error 
 		if e.Report.ExitCode == report.ExitOK {
 			_, _ = io.WriteString(s.out, reporting.ValidSummary(e.Report)+"\n") // the exit code reports success too
 		}
-		if !runsPlugins() {
+		if !session.RunsPlugins() {
 			_, _ = io.WriteString(s.err, "warning: no plugin runs on "+runtime.GOOS+": only the syntax, and the fields of known kinds, were checked\n")
 		}
 	}
@@ -114,13 +173,13 @@ func (o *applyFlags) show(s streams) (observe func(run.Event), _ streams, end fu
 	if !ok {
 		return lines, s, func() {}
 	}
-	errors := s.err
+	failures := s.err
 	if sameFile(s.out, s.err) {
-		errors = nil
+		failures = nil
 	}
-	live := reporting.NewLive(s.out, colors(), errors, s.width)
+	live := reporting.NewLive(s.out, colors(), failures, s.width)
 	s.out = live
-	if errors == nil {
+	if failures == nil {
 		s.err = live
 	}
 	return live.Observe, s, func() {

@@ -17,11 +17,13 @@ import (
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/host/envelope"
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/resolve"
 	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/session"
 )
 
 // encryptFlags are the flags of encrypt and decrypt.
@@ -85,9 +87,9 @@ func (g *globals) encrypt(ctx context.Context, s streams, o *encryptFlags) error
 			return err
 		}
 	}
-	plain, err := awaitStream(ctx, nil, g.timeout, o.path, s.in)
+	plain, err := session.Read(ctx, g.timeout, o.path, s.in)
 	if err != nil {
-		return &exitError{code: report.ExitUsage, message: "read " + streamName(o.path) + ": " + err.Error()}
+		return &exitError{code: report.ExitUsage, message: "read " + session.StreamName(o.path) + ": " + err.Error()}
 	}
 	if err := g.validatePlain(ctx, s, o, plain); err != nil {
 		return err
@@ -95,11 +97,11 @@ func (g *globals) encrypt(ctx context.Context, s streams, o *encryptFlags) error
 	if err := o.permitted(plain); err != nil {
 		return err
 	}
-	return g.withKeys(ctx, s, o.provider, func(ctx context.Context, where *place, p *launch.Plugin) error {
+	return g.withKeys(ctx, s, o.provider, func(ctx context.Context, machine target.Target, p *launch.Plugin) error {
 		if !slices.Contains(p.Description.Capabilities, pluginv1.CapabilityNewPassphrase) {
 			return &exitError{code: report.ExitPrecondition, message: "the provider " + o.provider + " makes no passphrases", hint: "name one that does: machineadm plugins inspect"}
 		}
-		made, err := p.Keys.NewPassphrase(ctx, pluginv1.NewPassphraseRequest{Key: o.key, Target: where.target, ProviderConfig: own})
+		made, err := p.Keys.NewPassphrase(ctx, pluginv1.NewPassphraseRequest{Key: o.key, Target: machine, ProviderConfig: own})
 		if err != nil {
 			return pluginFailure(o.provider, err)
 		}
@@ -108,12 +110,12 @@ func (g *globals) encrypt(ctx context.Context, s streams, o *encryptFlags) error
 		if err != nil {
 			return pluginFailure(o.provider, err)
 		}
-		return o.write(ctx, s, where, p, sealed)
+		return o.write(ctx, s, machine, p, sealed)
 	})
 }
 
 // write writes a document which the machine's plugin accepts.
-func (o *encryptFlags) write(ctx context.Context, s streams, where *place, p *launch.Plugin, sealed v1alpha1.EncryptedConfig) error {
+func (o *encryptFlags) write(ctx context.Context, s streams, machine target.Target, p *launch.Plugin, sealed v1alpha1.EncryptedConfig) error {
 	var text bytes.Buffer
 	if err := document.Encode(&text, sealed); err != nil {
 		return err
@@ -122,7 +124,7 @@ func (o *encryptFlags) write(ctx context.Context, s streams, where *place, p *la
 	if err != nil {
 		return err
 	}
-	_, err = resolve.Decrypt(ctx, p.Keys, envelope.NewOpener(), want, resolve.Request{Document: raw, Target: where.target, ValidateOnly: true})
+	_, err = resolve.Decrypt(ctx, p.Keys, envelope.NewOpener(), want, resolve.Request{Document: raw, Target: machine, ValidateOnly: true})
 	if err != nil {
 		return pluginFailure(o.provider, err)
 	}
@@ -138,7 +140,7 @@ func (g *globals) validatePlain(ctx context.Context, s streams, o *encryptFlags,
 
 // permitted refuses documents that a machine refuses within the EncryptedConfig, although a stream of its own may have them.
 func (o *encryptFlags) permitted(plain []byte) error {
-	decoded, err := document.Decode(streamName(o.path), bytes.NewReader(plain))
+	decoded, err := document.Decode(session.StreamName(o.path), bytes.NewReader(plain))
 	if err != nil {
 		return &exitError{code: report.ExitUsage, message: err.Error()}
 	}
@@ -165,7 +167,7 @@ func (o *encryptFlags) permitted(plain []byte) error {
 			e.Message, e.Violations = "", append(e.Violations, document.Violation{Message: e.Message})[:1]
 			return &exitError{
 				code: report.ExitCode(e.Code.String()), hint: cmp.Or(e.Violations[0].Hint, e.Hint),
-				message: fmt.Sprintf("%s:%d: %s/%s: %s", streamName(o.path), d.Position.Line, d.Kind, d.Name, e.Error()),
+				message: fmt.Sprintf("%s:%d: %s/%s: %s", session.StreamName(o.path), d.Position.Line, d.Kind, d.Name, e.Error()),
 			}
 		}
 	}
@@ -198,16 +200,16 @@ func (g *globals) decrypt(ctx context.Context, s streams, o *encryptFlags) error
 	if !o.show && isTerminal(s.out) {
 		return usage("standard output is a terminal, which would show what the document protects: redirect it, or pass --show")
 	}
-	data, err := awaitStream(ctx, nil, g.timeout, o.path, s.in)
+	data, err := session.Read(ctx, g.timeout, o.path, s.in)
 	if err != nil {
-		return &exitError{code: report.ExitUsage, message: "read " + streamName(o.path) + ": " + err.Error()}
+		return &exitError{code: report.ExitUsage, message: "read " + session.StreamName(o.path) + ": " + err.Error()}
 	}
 	raw, want, err := o.find(data)
 	if err != nil {
 		return err
 	}
-	return g.withKeys(ctx, s, want.Spec.Provider, func(ctx context.Context, where *place, p *launch.Plugin) error {
-		plain, err := resolve.Decrypt(ctx, p.Keys, envelope.NewOpener(), want, resolve.Request{Document: raw, Target: where.target})
+	return g.withKeys(ctx, s, want.Spec.Provider, func(ctx context.Context, machine target.Target, p *launch.Plugin) error {
+		plain, err := resolve.Decrypt(ctx, p.Keys, envelope.NewOpener(), want, resolve.Request{Document: raw, Target: machine})
 		if err != nil {
 			return pluginFailure(want.Spec.Provider, err)
 		}
@@ -218,7 +220,7 @@ func (g *globals) decrypt(ctx context.Context, s streams, o *encryptFlags) error
 
 // find returns the EncryptedConfig document of a stream, the one of this name if there are several.
 func (o *encryptFlags) find(data []byte) (raw []byte, want v1alpha1.EncryptedConfig, err error) {
-	decoded, err := document.Decode(streamName(o.path), bytes.NewReader(data))
+	decoded, err := document.Decode(session.StreamName(o.path), bytes.NewReader(data))
 	if err != nil {
 		return nil, want, &exitError{code: report.ExitUsage, message: err.Error()}
 	}
@@ -230,9 +232,9 @@ func (o *encryptFlags) find(data []byte) (raw []byte, want v1alpha1.EncryptedCon
 	})
 	switch {
 	case len(found) == 0:
-		return nil, want, usage(streamName(o.path) + " holds no such EncryptedConfig document")
+		return nil, want, usage(session.StreamName(o.path) + " holds no such EncryptedConfig document")
 	case len(found) > 1:
-		return nil, want, usage(streamName(o.path) + " holds several EncryptedConfig documents: choose one with --name")
+		return nil, want, usage(session.StreamName(o.path) + " holds several EncryptedConfig documents: choose one with --name")
 	}
 	if raw, err = found[0].JSON(); err != nil {
 		return nil, want, err
@@ -246,34 +248,33 @@ func (o *encryptFlags) find(data []byte) (raw []byte, want v1alpha1.EncryptedCon
 
 // withKeys calls use with the running plugin of a provider of passphrases. Its calls together have the time of one planning.
 func (g *globals) withKeys(
-	ctx context.Context, s streams, provider string, use func(context.Context, *place, *launch.Plugin) error,
+	ctx context.Context, s streams, provider string, use func(context.Context, target.Target, *launch.Plugin) error,
 ) error {
-	log, err := g.logger(s.err)
+	options, err := g.session(s)
 	if err != nil {
 		return err
 	}
-	where, err := g.open(ctx, log, "", run.ModePlan)
+	where, err := session.Open(ctx, options)
 	if err != nil {
 		return err
 	}
-	defer where.close()
-	fleet, err := g.fleet(where, log)
+	defer where.Close()
+	fleet, err := where.Fleet()
 	if err != nil {
 		return err
 	}
-	defer endAll(fleet, log)
 	binary := naming.Binary(v1alpha1.KindEncryptedConfig, provider)
 	found, err := fleet.Find(binary)
 	if err != nil {
-		return startFailure(err.Error(), err)
+		return launch.Failure(err.Error(), err)
 	}
 	plugin, err := fleet.Start(ctx, found)
 	if err != nil {
-		return startFailure("plugin "+binary+": "+err.Error(), err)
+		return launch.Failure("plugin "+binary+": "+err.Error(), err)
 	}
 	limited, cancel := context.WithTimeout(ctx, min(g.timeout, run.PlanTimeout))
 	defer cancel()
-	return use(limited, where, plugin)
+	return use(limited, where.Target, plugin)
 }
 
 // pluginFailure returns an error of the contract with the exit code that a run has.

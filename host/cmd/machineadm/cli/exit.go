@@ -3,12 +3,10 @@ package cli
 import (
 	"errors"
 	"io"
-	"os"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/reporting"
-	"github.com/machineadm/machineadm/internal/trust"
+	"github.com/machineadm/machineadm/host/reporting/words"
 )
 
 // exitError ends the process with a code. A message is shown; without one, the error has been shown already.
@@ -32,23 +30,21 @@ func usage(message string) error {
 	return &exitError{code: report.ExitUsage, message: message, usage: true}
 }
 
-// stateExit returns the error of a run that cannot write its state.
-func stateExit(err error) *exitError {
-	hint := "check that the directory is writable and not full"
-	if failed, ok := errors.AsType[*launch.HookError](err); ok {
-		hint = failed.Hint()
-	} else if errors.Is(err, os.ErrPermission) {
-		hint = "run as root, or give --state-dir and --run-dir"
-	}
-	return &exitError{code: report.ExitState, message: err.Error(), hint: hint}
+// fail writes an error that a session reports beside its result.
+func (s streams) fail(e *report.Error) { (&exitError{message: e.Message, hint: e.Hint}).show(s) }
+
+// note writes a line of a session.
+func (s streams) note(line string) {
+	_, _ = io.WriteString(s.err, words.Escape(line)+"\n") // standard error is the last resort
 }
 
-// untrusted returns an error for a directory that other users can change, and nil for other errors, which the use of the
-// directory reports.
-func untrusted(flag string, err error) error {
-	var refused *trust.Error
-	if !errors.As(err, &refused) {
-		return nil
+// ofSession returns the exit of an error of a session, which without a hint concerns a flag.
+func ofSession(err error) (*exitError, bool) {
+	e, ok := errors.AsType[*report.Error](err)
+	if !ok {
+		return nil, false
 	}
-	return &exitError{code: report.ExitUntrusted, message: flag + ": " + refused.Error(), hint: refused.Remedy}
+	return &exitError{
+		code: report.ExitCode(e.Code), message: e.Message, hint: e.Hint, usage: e.Code == report.CodeUsage && e.Hint == "",
+	}, true
 }

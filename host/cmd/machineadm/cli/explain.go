@@ -9,13 +9,10 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/naming"
-	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/contract/v1alpha1/schema"
-	"github.com/machineadm/machineadm/host/launch"
-	"github.com/machineadm/machineadm/host/run"
-	"github.com/machineadm/machineadm/internal/version"
+	"github.com/machineadm/machineadm/host/session"
 )
 
 func newExplain(g *globals, s streams) *cobra.Command {
@@ -49,8 +46,11 @@ func (g *globals) explain(ctx context.Context, s streams, what string, recursive
 	}
 	apiVersion, text := v1alpha1.APIVersion, schema.For(v1alpha1.APIVersion, kind)
 	if text == nil {
-		var err error
-		if apiVersion, text, err = g.schemaOfPlugin(ctx, s, kind); err != nil {
+		o, err := g.session(s)
+		if err != nil {
+			return err
+		}
+		if apiVersion, text, err = session.Schema(ctx, o, kind); err != nil {
 			return err
 		}
 	}
@@ -63,54 +63,4 @@ func (g *globals) explain(ctx context.Context, s streams, what string, recursive
 		return &exitError{code: report.ExitUsage, message: kind + ": " + err.Error(), hint: "machineadm explain " + kind + " --recursive lists the fields"}
 	}
 	return field.write(s.out, explained{kind: kind, apiVersion: apiVersion, path: path, recursive: recursive})
-}
-
-// schemaOfPlugin asks the installed plugins of a kind for its schema.
-func (g *globals) schemaOfPlugin(ctx context.Context, s streams, kind string) (apiVersion string, schema []byte, err error) {
-	log, err := g.logger(s.err)
-	if err != nil {
-		return "", nil, err
-	}
-	where, err := g.open(ctx, log, "", run.ModePlan)
-	if err != nil {
-		return "", nil, err
-	}
-	defer where.close()
-	fleet, err := g.fleet(where, log)
-	if err != nil {
-		return "", nil, err
-	}
-	defer endAll(fleet, log)
-	plugins, err := fleet.ByType(kind)
-	if err != nil {
-		wrong := startFailure(err.Error(), err)
-		if near := document.SuggestKind(kind); near != "" {
-			wrong.hint = "did you mean " + near + "?"
-		}
-		return "", nil, wrong
-	}
-	for _, p := range plugins {
-		started, err := fleet.Start(ctx, p)
-		if err != nil {
-			return "", nil, startFailure(fmt.Sprintf("plugin %s: %s", p.Binary, err), err)
-		}
-		d, err := started.Describe(ctx, pluginv1.DescribeRequest{Target: where.target, RuntimeVersion: version.String(), JSONSchema: true})
-		if err != nil {
-			return "", nil, &exitError{code: report.ExitFailed, message: fmt.Sprintf("plugin %s: %s", p.Binary, err)}
-		}
-		for _, k := range d.Kinds {
-			if k.Kind == kind && len(k.JSONSchema) > 0 {
-				return k.APIVersion, k.JSONSchema, nil
-			}
-		}
-	}
-	return "", nil, &exitError{
-		code: report.ExitPrecondition, message: fmt.Sprintf("no installed plugin has a JSON schema of the kind %s", kind),
-		hint: "see the documentation of the plugin: machineadm plugins list",
-	}
-}
-
-func startFailure(message string, err error) *exitError {
-	code, _ := launch.Classify(err)
-	return &exitError{code: code, message: message, hint: launch.Hint(err)}
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/run"
-	"github.com/machineadm/machineadm/host/state"
+	"github.com/machineadm/machineadm/host/session"
 	"github.com/machineadm/machineadm/internal/visible"
 )
 
@@ -27,7 +27,6 @@ type globals struct {
 	beside              string // the directory of this program, if it contains plugins
 	pluginsOnPath       bool
 	timeout             time.Duration
-	kept                *state.Pending // the run that is resumed, or nil
 }
 
 // Defaults of the log flags.
@@ -39,8 +38,8 @@ const (
 func (g *globals) bind(p *pflag.FlagSet) {
 	p.StringVar(&g.logLevel, "log-level", defaultLogLevel, "`LEVEL` of the log on standard error: debug, info, warn, error")
 	p.StringVar(&g.logFormat, "log-format", defaultLogFormat, "`FORMAT` of the log: text, json")
-	p.StringVar(&g.stateDir, "state-dir", "", "`DIR` for state that outlives a run (default: "+defaultStateDir()+"; with --root a temporary one)")
-	p.StringVar(&g.runDir, "run-dir", "", "`DIR` for the report and the lock (default: "+defaultRunDir()+"; with --root a temporary one, and the image itself is locked)")
+	p.StringVar(&g.stateDir, "state-dir", "", "`DIR` for state that outlives a run (default: "+session.DefaultStateDir()+"; with --root a temporary one)")
+	p.StringVar(&g.runDir, "run-dir", "", "`DIR` for the report and the lock (default: "+session.DefaultRunDir()+"; with --root a temporary one, and the image itself is locked)")
 	p.StringArrayVar(&g.pluginDirs, "plugin-dir", nil, "`DIR` to search for plugins first; may be repeated")
 	p.BoolVar(&g.pluginsOnPath, "plugins-on-path", false, "search the absolute directories of PATH for plugins, last")
 	p.DurationVar(&g.timeout, "timeout", run.RunTimeout, "time limit of the whole run, a `DURATION` such as 30m")
@@ -93,23 +92,23 @@ func (g *globals) logger(w io.Writer) (*slog.Logger, error) {
 	return nil, usage("--log-format takes text or json")
 }
 
-// searchPath returns the PATH for --plugins-on-path.
-func (g *globals) searchPath() string {
-	if g.kept != nil && g.kept.PluginPath != "" {
-		return g.kept.PluginPath
-	}
-	return os.Getenv("PATH")
+// session returns what a session gets of these flags.
+func (g *globals) session(s streams) (session.Options, error) {
+	log, err := g.logger(s.err)
+	return session.Options{
+		StateDir: g.stateDir, RunDir: g.runDir, PluginDirs: g.pluginDirs, Beside: g.beside, PluginsOnPath: g.pluginsOnPath,
+		Timeout: g.timeout, LogFlags: g.logFlags(), Log: log, Note: s.note, Fail: s.fail,
+	}, err
 }
 
-// lookupEnv looks up the environment of the run, with the proxies of the resumed run, which a boot does not set.
-func (g *globals) lookupEnv(name string) (string, bool) {
-	if value, ok := os.LookupEnv(name); ok || g.kept == nil {
-		return value, ok
+// logFlags returns the flags of the log that differ from their defaults.
+func (g *globals) logFlags() []string {
+	var flags []string
+	if g.logLevel != defaultLogLevel {
+		flags = append(flags, "--log-level", g.logLevel)
 	}
-	for _, known := range g.kept.Proxies {
-		if value, ok := strings.CutPrefix(known, name+"="); ok {
-			return value, true
-		}
+	if g.logFormat != defaultLogFormat {
+		flags = append(flags, "--log-format", g.logFormat)
 	}
-	return "", false
+	return flags
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"os/signal"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/internal/require"
 )
@@ -196,14 +194,5 @@ func TestVendorsDefaults(t *testing.T) {
 				t.Errorf("no hint: %s", got)
 			}
 		})
-	}
-}
-
-func TestStreamIsReadNoFurtherThanItMayBeLong(t *testing.T) {
-	t.Parallel()
-	in := bytes.NewReader(make([]byte, document.MaxStreamBytes+4096))
-	data, err := readStream("-", in)
-	if err != nil || len(data) != document.MaxStreamBytes+1 {
-		t.Errorf("read %d bytes (%v)", len(data), err)
 	}
 }

@@ -13,8 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting/words"
-	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/session"
 	"github.com/machineadm/machineadm/installer/install"
 )
 
@@ -69,11 +70,11 @@ func (g *globals) install(s streams) func(context.Context, install.Options) (ins
 		if !isDefault(o.To) { // the only one where a run searches for plugins by itself
 			return install.Install(ctx, o)
 		}
-		log, err := g.logger(s.err)
+		options, err := g.session(s)
 		if err != nil {
 			return install.Result{}, err
 		}
-		o.Switch = func(do func() error) error { return g.withoutRun(log, do) }
+		o.Switch = func(do func() error) error { return withoutRun(options, do) }
 		if err := o.Switch(func() error { return nil }); err != nil {
 			return install.Result{}, err
 		}
@@ -82,20 +83,12 @@ func (g *globals) install(s streams) func(context.Context, install.Options) (ins
 }
 
 // withoutRun calls do while no run is active, and none can start.
-func (g *globals) withoutRun(log *slog.Logger, do func() error) error {
-	p := &place{log: log}
-	defer p.close()
-	err := g.directories(p, run.ModeApply)
-	if err == nil {
-		err = p.takeLock()
+func withoutRun(o session.Options, do func() error) error {
+	err := session.WithoutRun(o, do)
+	if failed, ok := errors.AsType[*report.Error](err); ok {
+		return &install.Error{Code: report.ExitCode(failed.Code), Problem: failed.Message, Remedy: failed.Hint}
 	}
-	if failed, ok := errors.AsType[*exitError](err); ok {
-		return &install.Error{Code: failed.code, Problem: failed.message, Remedy: failed.hint}
-	}
-	if err != nil {
-		return err
-	}
-	return do()
+	return err
 }
 
 // isDefault reports whether a directory is the default one, also if its path differs or leads through links.

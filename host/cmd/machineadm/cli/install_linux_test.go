@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/session"
 	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/installer/install"
 )
@@ -66,9 +67,9 @@ func TestInstallKeepsRunsOutDuringTheSwitchAlone(t *testing.T) {
 	assert.Contains(t, got.errOut, "404")
 	require.NoError(t, duringDownload)
 
-	g, log := &globals{runDir: b.runs, stateDir: b.state}, slog.New(slog.DiscardHandler)
+	o := session.Options{RunDir: b.runs, StateDir: b.state, Log: slog.New(slog.DiscardHandler)}
 	switched := 0
-	require.NoError(t, g.withoutRun(log, func() error {
+	require.NoError(t, withoutRun(o, func() error {
 		switched++
 		_, err := state.Acquire(filepath.Join(b.runs, "lock"))
 		assert.ErrorIs(t, err, state.ErrLocked)
@@ -77,7 +78,7 @@ func TestInstallKeepsRunsOutDuringTheSwitchAlone(t *testing.T) {
 	lock, err := state.Acquire(filepath.Join(b.runs, "lock"))
 	require.NoError(t, err)
 	failed := new(install.Error)
-	require.ErrorAs(t, g.withoutRun(log, func() error { switched++; return nil }), &failed)
+	require.ErrorAs(t, withoutRun(o, func() error { switched++; return nil }), &failed)
 	assert.Equal(t, report.ExitLocked, failed.Code)
 	assert.NotEmpty(t, failed.Remedy)
 	assert.Equal(t, 1, switched)

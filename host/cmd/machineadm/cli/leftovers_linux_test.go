@@ -2,14 +2,11 @@ package cli
 
 import (
 	"bufio"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -87,68 +84,4 @@ func TestWritesAreRecorded(t *testing.T) {
 	require.Equal(t, report.ExitOK, got.code, got)
 	assert.NoFileExists(t, filepath.Join(b.root, state.ImageWrites))
 	assert.FileExists(t, filepath.Join(b.root, "etc/sysctl.d/99-machineadm-a.conf"))
-}
-
-func TestRemoveStale(t *testing.T) {
-	t.Parallel()
-	parent, outside := t.TempDir(), t.TempDir()
-	p := &place{}
-	for _, name := range []string{"machineadm-run-1/plugins/a", "machineadm-2", "run-3"} {
-		require.NoError(t, os.MkdirAll(filepath.Join(parent, name), 0o700))
-	}
-	require.NoError(t, os.Symlink(outside, filepath.Join(parent, "machineadm-run-link")))
-	write(t, filepath.Join(parent, "machineadm-run-file"), "")
-	held, err := os.MkdirTemp(parent, runPrefix) //nolint:usetesting // one that is locked
-	require.NoError(t, err)
-	lock, err := state.Acquire(ownerLock(held))
-	require.NoError(t, err)
-	p.cleanup = append(p.cleanup, func() { removeOwned(held, lock) })
-	require.NoError(t, removeStale(parent))
-	entries := func() (out []string) {
-		found, err := os.ReadDir(parent)
-		require.NoError(t, err)
-		for _, e := range found {
-			out = append(out, e.Name())
-		}
-		return out
-	}
-	want := []string{"machineadm-2", "machineadm-run-file", "machineadm-run-link", "run-3"}
-	assert.ElementsMatch(t, append(want, filepath.Base(held)), entries())
-	p.close()
-	assert.ElementsMatch(t, want, entries())
-	assert.DirExists(t, outside)
-	assert.NoError(t, removeStale(filepath.Join(parent, "missing")))
-}
-
-// TestTemporaryAmongRunsThatCleanUp: a directory that another run takes for a leftover, before it is locked, is made again.
-func TestTemporaryAmongRunsThatCleanUp(t *testing.T) {
-	parent := t.TempDir()
-	t.Setenv("TMPDIR", parent)
-	var runs, others sync.WaitGroup
-	var done atomic.Bool
-	for range 2 {
-		others.Go(func() {
-			for !done.Load() {
-				assert.NoError(t, removeStale(parent))
-			}
-		})
-	}
-	for range 4 {
-		runs.Go(func() {
-			for range 100 {
-				p := &place{log: slog.New(slog.DiscardHandler)}
-				dir, err := p.temporary(maxPath)
-				if assert.NoError(t, err) {
-					assert.DirExists(t, dir)
-				}
-				p.close()
-			}
-		})
-	}
-	runs.Wait()
-	done.Store(true)
-	others.Wait()
-	left, err := os.ReadDir(parent)
-	require.NoError(t, err)
-	assert.Empty(t, left)
 }

@@ -179,6 +179,16 @@ func execute(t *testing.T, in io.Reader, args ...string) result {
 	return result{code: code, out: out.String(), errOut: errOut.String()}
 }
 
+// machineID is the ID of this machine, empty if it has none.
+func (b *bench) machineID() string {
+	b.t.Helper()
+	id, err := os.ReadFile("/etc/machine-id")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		b.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(id))
+}
+
 // report is what the last run left behind.
 func (b *bench) report() report.Report {
 	b.t.Helper()

@@ -332,11 +332,11 @@ func TestNewerReportSurvivesASend(t *testing.T) {
 
 // TestReportOfAnotherMachine: a clone does not send it.
 func TestReportOfAnotherMachine(t *testing.T) {
-	if machineID("") == "" {
+	b := newBench(t)
+	if b.machineID() == "" {
 		t.Log("this machine has no ID")
 		return
 	}
-	b := newBench(t)
 	b.noop("")
 	b.source(b.failing("retry"))
 	require.Equal(t, report.ExitOK, b.live(home()+b.touch("a")).code)
@@ -352,7 +352,7 @@ func TestSendWithoutState(t *testing.T) {
 	assert.Equal(t, result{out: "no report waits in " + b.state + "\n"}, b.run("report", "send"))
 	assert.NoDirExists(t, b.state)
 	write(t, filepath.Join(b.state, state.OutboxFile), `{"version": 1, "document": "`+reportCanary)
-	write(t, filepath.Join(b.state, "machine-id"), machineID("")+"\n")
+	write(t, filepath.Join(b.state, "machine-id"), b.machineID()+"\n")
 	got := b.run("report", "send")
 	assert.Equal(t, report.ExitState, got.code, "%s", got)
 	assert.Contains(t, got.errOut, "is damaged")

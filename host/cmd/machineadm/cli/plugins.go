@@ -2,22 +2,15 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
 	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/machineadm/machineadm/contract/naming"
-	"github.com/machineadm/machineadm/host/catalog"
-	"github.com/machineadm/machineadm/host/launch"
-	"github.com/machineadm/machineadm/host/run"
-	"github.com/machineadm/machineadm/internal/trust"
+	"github.com/machineadm/machineadm/host/session"
 )
 
 func newPlugins(g *globals, s streams) *cobra.Command {
@@ -51,25 +44,12 @@ func newPlugins(g *globals, s streams) *cobra.Command {
 
 // completePlugins offers the installed plugins that are not given yet.
 func (g *globals) completePlugins(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	if c, err := g.catalog(); err == nil {
-		plugins, _ := c.List() // a completion cannot show errors
-		for _, p := range plugins {
-			if !slices.Contains(given, p.Binary) {
-				names = append(names, p.Binary)
-			}
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-// beside returns the directory of this program, if it contains plugins.
-func beside() string {
-	program, err := os.Executable()
+	o, err := g.session(streams{err: io.Discard})
 	if err != nil {
-		return ""
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return catalog.Beside(program)
+	names := slices.DeleteFunc(session.Binaries(o), func(name string) bool { return slices.Contains(given, name) })
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func pluginNames(_ *cobra.Command, names []string) error {
@@ -81,111 +61,23 @@ func pluginNames(_ *cobra.Command, names []string) error {
 	return nil
 }
 
-// installed finds and checks the named plugins, or all.
-func installed(c *catalog.Catalog, names []string) (infos []pluginInfo, problems []error) {
-	var plugins []catalog.Plugin
-	if len(names) == 0 {
-		plugins, problems = c.List()
-	}
-	for _, name := range names {
-		p, err := c.Find(name)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		plugins = append(plugins, p)
-	}
-	infos = []pluginInfo{}
-	for _, p := range plugins {
-		infos = append(infos, check(c, p))
-	}
-	return infos, problems
-}
-
-func check(c *catalog.Catalog, p catalog.Plugin) pluginInfo {
-	info := pluginInfo{Binary: p.Binary, Path: p.Path, plugin: p}
-	file, err := c.Open(p)
-	if err != nil {
-		info.Problem = err.Error()
-		var refused *trust.Error
-		if errors.As(err, &refused) {
-			info.Problem, info.Remedy = refused.Path+": "+refused.Problem, refused.Remedy
-		}
-		return info
-	}
-	defer func() { _ = file.Close() }() // opened for reading only
-	info.Trusted = true
-	if info.SHA256, err = catalog.Digest(file); err != nil {
-		info.Problem = err.Error()
-	}
-	return info
-}
-
 // pluginsShow starts the named plugins, or all, and shows their descriptions.
 func (g *globals) pluginsShow(
-	ctx context.Context, s streams, output string, names []string, text func(io.Writer, []pluginInfo) error,
+	ctx context.Context, s streams, output string, names []string, text func(io.Writer, []session.Plugin) error,
 ) error {
 	if err := checkOutput(output); err != nil {
 		return err
 	}
-	log, err := g.logger(s.err)
+	o, err := g.session(s)
 	if err != nil {
 		return err
 	}
-	where, err := g.open(ctx, log, "", run.ModePlan)
+	p, err := session.Inspect(ctx, o, names)
 	if err != nil {
 		return err
 	}
-	defer where.close()
-	c, err := g.catalog()
-	if err != nil {
+	if err := show(s.out, output, p.Found, text); err != nil {
 		return err
 	}
-	infos, problems := installed(c, names)
-	if err := g.inspect(ctx, where, log, infos); err != nil {
-		return err
-	}
-	if err := show(s.out, output, infos, text); err != nil {
-		return err
-	}
-	return listProblems(s, c.Directories(), problems, infos)
-}
-
-// inspect starts the trusted plugins concurrently.
-func (g *globals) inspect(ctx context.Context, where *place, log *slog.Logger, infos []pluginInfo) error {
-	if len(infos) == 0 {
-		return nil
-	}
-	fleet, err := g.fleet(where, log)
-	if err != nil {
-		return err
-	}
-	defer endAll(fleet, log)
-	var wait sync.WaitGroup
-	for n := range infos {
-		if infos[n].Trusted {
-			wait.Go(func() { infos[n].describe(ctx, fleet) })
-		}
-	}
-	wait.Wait()
-	return nil
-}
-
-// describe starts a plugin and adds its description.
-func (i *pluginInfo) describe(ctx context.Context, fleet *launch.Fleet) {
-	started, err := fleet.Start(ctx, i.plugin)
-	if err != nil {
-		i.Problem = err.Error()
-		var broken *launch.StartError
-		if errors.As(err, &broken) {
-			i.Stderr = broken.Stderr
-		}
-		return
-	}
-	d := started.Description
-	i.Version, i.Fitness, i.Reason = d.Version, d.Fitness.String(), d.FitnessReason
-	for _, k := range d.Kinds {
-		i.kindNames = append(i.kindNames, k.Kind)
-		i.Kinds = append(i.Kinds, fmt.Sprintf("%s of %s (%s)", k.Kind, k.APIVersion, k.Phase))
-	}
+	return listProblems(s, p)
 }

@@ -11,32 +11,13 @@ import (
 
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/catalog"
-	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/reporting/words"
+	"github.com/machineadm/machineadm/host/session"
 	"github.com/machineadm/machineadm/internal/visible"
 )
 
-// pluginInfo is an installed plugin, in the JSON output of plugins list and inspect.
-type pluginInfo struct {
-	Binary  string   `json:"binary"`
-	Path    string   `json:"path"`
-	Trusted bool     `json:"trusted"`
-	Problem string   `json:"problem,omitempty"`
-	Remedy  string   `json:"remedy,omitempty"`
-	SHA256  string   `json:"sha256,omitempty"`
-	Version string   `json:"version,omitempty"`
-	Fitness string   `json:"fitness,omitempty"`
-	Reason  string   `json:"reason,omitempty"`
-	Kinds   []string `json:"kinds,omitempty"`
-	Stderr  string   `json:"stderr,omitempty"` // of a failed start
-
-	plugin    catalog.Plugin
-	kindNames []string
-}
-
 // writeTable writes a line for each kind of each plugin.
-func writeTable(w io.Writer, infos []pluginInfo) error {
+func writeTable(w io.Writer, infos []session.Plugin) error {
 	if len(infos) == 0 {
 		return nil
 	}
@@ -49,7 +30,7 @@ func writeTable(w io.Writer, infos []pluginInfo) error {
 		case i.Problem != "":
 			status = "Failed"
 		}
-		kinds := slices.Compact(slices.Sorted(slices.Values(i.kindNames)))
+		kinds := slices.Compact(slices.Sorted(slices.Values(i.KindNames)))
 		if len(kinds) == 0 {
 			kinds = []string{"<unknown>"}
 		}
@@ -82,16 +63,16 @@ func writeTable(w io.Writer, infos []pluginInfo) error {
 	return err
 }
 
-func writeDetails(w io.Writer, infos []pluginInfo) error {
+func writeDetails(w io.Writer, infos []session.Plugin) error {
 	var b strings.Builder
 	for _, i := range infos {
-		i.write(&b)
+		writePlugin(&b, i)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (i pluginInfo) write(b *strings.Builder) {
+func writePlugin(b *strings.Builder, i session.Plugin) {
 	rows := [][2]string{{"path", i.Path}, {"sha256", i.SHA256}, {"version", i.Version}, {"fitness", i.Fitness}}
 	if i.Reason != "" {
 		rows[3][1] += ": " + i.Reason
@@ -109,7 +90,7 @@ func (i pluginInfo) write(b *strings.Builder) {
 }
 
 // show writes infos as JSON or as text.
-func show(out io.Writer, output string, infos []pluginInfo, text func(io.Writer, []pluginInfo) error) error {
+func show(out io.Writer, output string, infos []session.Plugin, text func(io.Writer, []session.Plugin) error) error {
 	if output == "json" {
 		return writeJSON(out, infos)
 	}
@@ -127,16 +108,16 @@ func writeJSON(out io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-func listProblems(s streams, searched []string, problems []error, infos []pluginInfo) error {
+func listProblems(s streams, p session.Plugins) error {
 	code := report.ExitOK
-	if len(problems)+len(infos) == 0 {
-		_, _ = fmt.Fprintln(s.err, "no plugin is installed in any of "+words.Escape(strings.Join(searched, ", "))) // standard error is the last resort
+	if len(p.Problems)+len(p.Found) == 0 {
+		s.note("no plugin is installed in any of " + strings.Join(p.Directories, ", "))
 	}
-	for _, problem := range problems {
-		(&exitError{message: problem.Error(), hint: launch.Hint(problem)}).show(s)
-		code, _ = launch.Classify(problem)
+	for _, problem := range p.Problems {
+		s.fail(problem)
+		code = report.ExitCode(problem.Code)
 	}
-	for _, i := range infos {
+	for _, i := range p.Found {
 		if !i.Trusted {
 			code = report.ExitUntrusted
 		} else if i.Problem != "" && code == report.ExitOK {

@@ -53,7 +53,7 @@ func TestReportOfAnUnfinishedRun(t *testing.T) {
 		silent, ends = append(silent, b), append(ends, b.long(b.failing(answer)))
 	}
 
-	require.Eventually(t, func() bool { return len(b.arrivals()) > 0 }, firstProgress+time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.arrivals()) > 0 }, 2*time.Minute, 50*time.Millisecond)
 	first := b.arrivals()[0]
 	assert.Equal(t, report.RunRunning, first.Report.Outcome)
 	assert.Contains(t, words.Headline(first.Report, true), "Running: applying Noop/b (document 3 of 4)")
@@ -69,7 +69,7 @@ func TestReportOfAnUnfinishedRun(t *testing.T) {
 		require.Eventually(t, func() bool { // the call has begun
 			calls, err := os.ReadFile(filepath.Join(b.dir, "source.log"))
 			return err == nil && strings.Contains(string(calls), "report test://home")
-		}, firstProgress+time.Minute, 50*time.Millisecond)
+		}, 2*time.Minute, 50*time.Millisecond)
 		ends[i]()
 		require.NotNil(t, b.waiting())
 		b.up()

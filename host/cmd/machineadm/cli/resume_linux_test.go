@@ -3,10 +3,8 @@ package cli
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/run"
@@ -17,7 +15,7 @@ import (
 // no sentinel.
 func keep(b *bench, stream string) {
 	b.t.Helper()
-	store, err := state.Open(b.state, machineID(""))
+	store, err := state.Open(b.state, b.machineID())
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -83,47 +81,5 @@ func TestNothingToResume(t *testing.T) {
 	}
 	if got := b.resumed("--output", "json"); got.code != report.ExitOK || !strings.Contains(got.out, `"outcome":"Succeeded"`) {
 		t.Errorf("%s", got)
-	}
-}
-
-// TestWhatIsKept: a boot sets neither the directory nor the proxies of the first run.
-func TestWhatIsKept(t *testing.T) {
-	t.Setenv("HTTP_PROXY", "http://user:c4n4ry@now:3128")
-	t.Setenv("PATH", "/srv/bin")
-	g := &globals{pluginDirs: []string{"relative"}, pluginsOnPath: true}
-	kept, err := g.pending(run.Options{File: "x", Stream: []byte("y"), Timeout: time.Hour}, report.Report{Phase: "all", BootID: "b", Generation: "g"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if kept.PluginDirs[0] != filepath.Join(here, "relative") || kept.PluginPath != "/srv/bin" || kept.BootID != "b" || kept.Generation != "g" ||
-		!slices.Contains(kept.Proxies, "HTTP_PROXY=http://now:3128") {
-		t.Errorf("kept: %+v", kept)
-	}
-	t.Setenv("PATH", "/usr/bin")
-	b := newBench(t)
-	g = &globals{timeout: run.RunTimeout}
-	keep(b, "kind: X\n")
-	store, err := state.Open(b.state, machineID(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := &applyFlags{}
-	if _, err := g.recall(&place{store: store}, o); err != nil {
-		t.Fatal(err)
-	}
-	if o.path != "/run/gone.yaml" || o.phase != "all" || !o.reboot || !slices.Equal(g.pluginDirs, []string{b.plugins}) || g.pluginsOnPath {
-		t.Errorf("recalled: %+v %+v", o, g)
-	}
-	for name, want := range map[string]string{"https_proxy": "http://kept:3128", "HTTP_PROXY": "http://user:c4n4ry@now:3128"} {
-		if got, ok := g.lookupEnv(name); !ok || got != want {
-			t.Errorf("%s is %q", name, got)
-		}
-	}
-	if _, ok := g.lookupEnv("no_such_proxy"); ok {
-		t.Error("an unknown proxy is reported as known")
 	}
 }

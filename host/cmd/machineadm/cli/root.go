@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/session"
 	"github.com/machineadm/machineadm/internal/proctree"
 	"github.com/machineadm/machineadm/internal/version"
 )
@@ -45,8 +46,8 @@ func Execute(ctx context.Context, args []string, s streams) int {
 	if err == nil || brokenPipe(err) { // head has what it wants
 		return report.ExitOK
 	}
-	var exit *exitError
-	if !errors.As(err, &exit) { // unexpected, such as a write error on standard output
+	exit, ok := ofSession(err)
+	if !ok && !errors.As(err, &exit) { // unexpected, such as a write error on standard output
 		exit = &exitError{code: report.ExitFailed, message: err.Error()}
 	}
 	if exit.usage {
@@ -76,7 +77,7 @@ func NewRoot(in io.Reader, out, errOut io.Writer) *cobra.Command {
 }
 
 func newRoot(s streams) *cobra.Command {
-	g := &globals{beside: beside()}
+	g := &globals{beside: session.Beside()}
 	o := &applyFlags{output: "text", phase: "all", reboot: true}
 	bootstrap, asked := false, false
 	root := &cobra.Command{

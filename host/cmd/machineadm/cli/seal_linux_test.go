@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/session"
 	"github.com/machineadm/machineadm/host/state"
 )
 
@@ -24,7 +25,7 @@ func TestSealAfterBake(t *testing.T) {
 	b := newBench(t)
 	b.noop("")
 	require.Equal(t, report.ExitOK, b.apply(noopDoc("a", "touch: [/etc/a]")).code)
-	b.state, b.runs = filepath.Join(b.root, defaultStateDir()), filepath.Join(b.root, defaultRunDir())
+	b.state, b.runs = filepath.Join(b.root, session.DefaultStateDir()), filepath.Join(b.root, session.DefaultRunDir())
 	keep(b, "kind: X\n") // as machineadm in the image does
 	write(t, filepath.Join(b.runs, state.ReportFile), "{}")
 
@@ -47,9 +48,9 @@ func TestSealAfterBake(t *testing.T) {
 
 	got = b.seal()
 	assert.Equal(t, result{out: "nothing to remove\n"}, got)
-	var read sealed
+	var read session.Sealed
 	require.NoError(t, json.Unmarshal([]byte(b.seal("-o", "json").out), &read))
-	assert.Equal(t, sealed{Removed: []string{}, Choices: map[string]string{"Noop/a": "test"}}, read)
+	assert.Equal(t, session.Sealed{Removed: []string{}, Choices: map[string]string{"Noop/a": "test"}}, read)
 }
 
 // TestSealCleansUp: temporary files of a killed bake can contain secrets.
@@ -66,7 +67,7 @@ func TestSealCleansUp(t *testing.T) {
 
 func TestSealRefusesARun(t *testing.T) {
 	b := newBench(t)
-	for name, path := range map[string]string{"a bake": b.root, "a run in the image": filepath.Join(b.root, defaultRunDir(), "lock")} {
+	for name, path := range map[string]string{"a bake": b.root, "a run in the image": filepath.Join(b.root, session.DefaultRunDir(), "lock")} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			lock, err := state.Acquire(path)

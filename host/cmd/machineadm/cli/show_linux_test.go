@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/session"
 	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/version"
 )
@@ -26,9 +27,9 @@ func TestVersion(t *testing.T) {
 }
 
 // infos is what plugins list and inspect write as JSON.
-func infos(t *testing.T, r result) []pluginInfo {
+func infos(t *testing.T, r result) []session.Plugin {
 	t.Helper()
-	var out []pluginInfo
+	var out []session.Plugin
 	if err := json.Unmarshal([]byte(r.out), &out); err != nil || out == nil {
 		t.Fatalf("%v: %s", err, r)
 	}
@@ -239,7 +240,7 @@ func TestNothingOfARunIsLeft(t *testing.T) {
 		t.Errorf("left in TMPDIR: %v (%v)", left, err)
 	}
 	other := filepath.Join(b.runs, "machineadm-backup", "precious")
-	stale := filepath.Join(b.runs, socketPrefix+"123", "socket")
+	stale := filepath.Join(b.runs, ".sockets-123", "socket")
 	write(t, other, "")
 	write(t, stale, "")
 	if got := b.run("apply", "--root", b.root, "--path", stream); got.code != report.ExitOK || !exists(t, other) || !exists(t, stale) {

@@ -11,6 +11,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/reporting/words"
+	"github.com/machineadm/machineadm/host/session"
 	"github.com/machineadm/machineadm/host/state"
 )
 
@@ -60,7 +61,7 @@ func (g *globals) status(s streams, o *statusFlags) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	runDir, stateDir := cmp.Or(g.runDir, defaultRunDir()), cmp.Or(g.stateDir, defaultStateDir())
+	runDir, stateDir := cmp.Or(g.runDir, session.DefaultRunDir()), cmp.Or(g.stateDir, session.DefaultStateDir())
 	if o.list {
 		return listRuns(s, o.output, o.utc, runDir, stateDir)
 	}
@@ -68,7 +69,7 @@ func (g *globals) status(s streams, o *statusFlags) error {
 	if err != nil {
 		return noRun(err, path, runDir, stateDir)
 	}
-	switch alive := state.Held(lockAt(last.Root, runDir)); {
+	switch alive := state.Held(session.LockAt(last.Root, runDir)); {
 	case o.timeline != "":
 		return showTimeline(s, o.timeline, o.utc, stateDir, last, alive)
 	case o.output == "json":
@@ -96,7 +97,7 @@ func (g *globals) showStatus(s streams, o *statusFlags, runDir, stateDir string,
 		}
 	}
 	if last.Resume == report.ResumeByHand && o.run == "" {
-		if _, err := fmt.Fprintln(s.out, g.resumeHint(stateDir, runDir)); err != nil {
+		if _, err := fmt.Fprintln(s.out, session.ResumeHint(stateDir, runDir, g.logFlags())); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting/timeline"
 	"github.com/machineadm/machineadm/host/reporting/words"
+	"github.com/machineadm/machineadm/host/session"
 	"github.com/machineadm/machineadm/host/state"
 	"github.com/machineadm/machineadm/internal/trust"
 )
@@ -40,7 +41,7 @@ func noRun(err error, path, runDir, stateDir string) error {
 	switch {
 	case errors.Is(err, state.ErrNoReport):
 		others := ""
-		if other, at, err := state.Last(defaultRunDir(), defaultStateDir()); err == nil {
+		if other, at, err := state.Last(session.DefaultRunDir(), session.DefaultStateDir()); err == nil {
 			others = fmt.Sprintf("; without these flags, status shows the run of %s in %s", other.StartedAt.Local().Format(words.TimeFormat), at)
 		}
 		exit.message = fmt.Sprintf("there is no report in %s or %s", runDir, stateDir)
@@ -104,7 +105,7 @@ func listRuns(s streams, output string, utc bool, runDir, stateDir string) error
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "RUN\tSTARTED\tTOOK\tEXIT\tRESULT") // into memory
 	for i, k := range kept {
-		alive := i == 0 && k.Outcome == report.RunRunning && state.Held(lockAt(k.Root, runDir))
+		alive := i == 0 && k.Outcome == report.RunRunning && state.Held(session.LockAt(k.Root, runDir))
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", words.Escape(k.RunID), k.StartedAt.In(zone(utc)).Format(words.TimeFormat), // likewise
 			words.Duration(words.Took(&k.Report).Milliseconds()), k.ExitCode, words.Headline(k.Report, alive))
 	}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/session"
 	"github.com/machineadm/machineadm/internal/require"
 )
 
@@ -108,8 +108,7 @@ func TestTemporaryDirectoryOfOthers(t *testing.T) {
 // TestHintsAreWordsOfAShell quotes paths with blanks.
 func TestHintsAreWordsOfAShell(t *testing.T) {
 	t.Parallel()
-	g := globals{logLevel: defaultLogLevel, logFormat: defaultLogFormat}
-	text := g.resumeHint("/var/my state", defaultRunDir())
+	text := session.ResumeHint("/var/my state", session.DefaultRunDir(), nil)
 	assert.True(t, strings.HasSuffix(text, "--resume --state-dir '/var/my state'"), text)
 }
 
@@ -250,21 +249,6 @@ func TestPluginsBesideTheProgram(t *testing.T) {
 	assert.Contains(t, got.errOut, "no plugin for Sysctl is installed: there is no file machineadm-sysctl-plugin-PROVIDER in any of /usr/local/libexec/machineadm, ")
 	got = output(t, exec.CommandContext(t.Context(), link, "plugins", "list"))
 	assert.Contains(t, got.errOut, "no plugin is installed in any of /usr/local/libexec/machineadm, ")
-}
-
-// TestResumedRunKeepsTheProgramsDirectory, also when another machineadm resumes it.
-func TestResumedRunKeepsTheProgramsDirectory(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct{ named, want []string }{
-		{nil, []string{"/build"}},
-		{[]string{"/first"}, []string{"/first", "/build"}},
-		{[]string{"/build", "/first"}, []string{"/build", "/first"}},
-	} {
-		g := globals{pluginDirs: test.named, beside: "/build"}
-		kept, err := g.pending(run.Options{}, report.Report{})
-		testify.NoError(t, err)
-		assert.Equal(t, test.want, kept.PluginDirs)
-	}
 }
 
 // TestStreamInAHome: the hint for a stream that root does not trust has the commands that apply it all the same.

@@ -1,11 +1,10 @@
-package cli
+package session
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -23,18 +22,18 @@ import (
 func TestHookDoesNotReboot(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := &place{log: slog.New(slog.DiscardHandler), reports: state.Reports{RunDir: dir}}
+	s := &Session{o: quiet(), record: record{reports: state.Reports{RunDir: dir}}}
+	s.o.Fail = func(e *report.Error) { t.Errorf("shown beside the result: %s", e) }
 	result := report.Report{APIVersion: report.APIVersion, Kind: report.Kind, Outcome: report.RunRebootRequired, ExitCode: report.ExitReboot}
 	details := map[string]string{}
-	var out, errOut bytes.Buffer
+	var out bytes.Buffer
 	observe := reporting.JSON{Out: &out}.Observe
-	p.rebooted(nil, &result, details, observe, streams{out: &out, err: &errOut})
+	s.rebooted(t.Context(), nil, &result, details, observe)
 	assert.Empty(t, out.String())
 	failed := &launch.HookError{Call: "init-hook reboot", Cause: errors.New("exit status 7"), Output: "c4n4ry"}
-	p.rebooted(failed, &result, details, observe, streams{out: &out, err: &errOut})
+	s.rebooted(t.Context(), failed, &result, details, observe)
 	assert.Equal(t, report.ExitState, result.ExitCode)
 	assert.NotContains(t, out.String(), "c4n4ry")
-	assert.Empty(t, errOut.String())
 	var last struct {
 		Type   string
 		Report report.Report
@@ -51,6 +50,6 @@ func TestHookDoesNotReboot(t *testing.T) {
 		assert.Equal(t, "the reboot failed: init-hook reboot: exit status 7", r.Errors[0].Message)
 	}
 	var text bytes.Buffer
-	p.rebooted(failed, &result, details, reporting.Text{Out: io.Discard, Err: &text}.Observe, streams{out: io.Discard, err: &text})
+	s.rebooted(t.Context(), failed, &result, details, reporting.Text{Out: io.Discard, Err: &text}.Observe)
 	assert.Contains(t, text.String(), "the reboot failed: init-hook reboot: exit status 7")
 }

@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"context"
@@ -16,6 +16,11 @@ import (
 	"github.com/machineadm/machineadm/internal/rooted"
 	"github.com/machineadm/machineadm/internal/trust"
 )
+
+// Read reads the stream of a command that makes no run, within the timeout. The path - is in.
+func Read(ctx context.Context, timeout time.Duration, path string, in io.Reader) ([]byte, error) {
+	return awaitStream(ctx, nil, timeout, path, in)
+}
 
 // awaitStream is readStream with interrupt and timeout, because standard input may never end.
 func awaitStream(
@@ -55,7 +60,8 @@ func readStream(path string, in io.Reader) (data []byte, err error) {
 	return io.ReadAll(io.LimitReader(in, document.MaxStreamBytes+1))
 }
 
-func streamName(path string) string {
+// StreamName returns the name of a stream in messages.
+func StreamName(path string) string {
 	if path == "-" {
 		return "<stdin>"
 	}
@@ -72,7 +78,7 @@ func inputErrors(path string, err error) []report.Error {
 		}
 		return out
 	}
-	out := report.Error{Code: report.CodeUsage, File: streamName(path), Message: "cannot be read: " + reason(err)}
+	out := report.Error{Code: report.CodeUsage, File: StreamName(path), Message: "cannot be read: " + reason(err)}
 	var wrong *document.Error
 	var untrusted *trust.Error
 	switch {

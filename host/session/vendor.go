@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ const maxDefaults = 1 << 20
 
 // vendorFiles reads the files of the machine or image that choose providers: the OS vendor's defaults by kind, and the bake's
 // choices by document. It returns the file of an error.
-func (p *place) vendorFiles(o *run.Options) (at string, err error) {
+func (s *Session) vendorFiles(o *run.Options) (at string, err error) {
 	if o.Mode == run.ModeValidate {
 		return "", nil
 	}
@@ -29,10 +29,10 @@ func (p *place) vendorFiles(o *run.Options) (at string, err error) {
 		parse func(file string, data []byte) (map[string]string, error)
 		to    *map[string]string
 	}{{defaultsFile, parseDefaults, &o.Defaults}, {state.ImageChoices, parseChoices, &o.ImageChoices}} {
-		at = filepath.Join(p.root, f.path)
-		data, err := p.readVendorFile(f.path)
+		at = filepath.Join(s.root, f.path)
+		data, err := s.readVendorFile(f.path)
 		if errors.Is(err, os.ErrNotExist) {
-			p.log.Debug("vendor file absent", "path", at)
+			s.o.Log.Debug("vendor file absent", "path", at)
 			continue
 		}
 		if err == nil {
@@ -41,7 +41,7 @@ func (p *place) vendorFiles(o *run.Options) (at string, err error) {
 		if err != nil {
 			return at, err
 		}
-		p.log.Info("vendor file read", "path", at, "bytes", len(data))
+		s.o.Log.Info("vendor file read", "path", at, "bytes", len(data))
 	}
 	return "", nil
 }
@@ -58,9 +58,9 @@ func parseChoices(file string, data []byte) (map[string]string, error) {
 
 // readVendorFile reads a file, which on the live machine must be trusted, because it chooses the executed plugins. The files
 // of an image are not checked.
-func (p *place) readVendorFile(path string) ([]byte, error) {
-	open := func() (*os.File, error) { return rooted.Open(p.root, path) }
-	if p.root == "" {
+func (s *Session) readVendorFile(path string) ([]byte, error) {
+	open := func() (*os.File, error) { return rooted.Open(s.root, path) }
+	if s.root == "" {
 		if _, err := os.Lstat(path); err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"bytes"
@@ -28,9 +28,9 @@ type progress struct {
 
 // follow sends the report of a run that is not over, until the function that it returns is called. It tries each once, and keeps none: the
 // report at the end of the run is the one that has to arrive.
-func (g *globals) follow(ctx context.Context, where *place, fleet *launch.Fleet, o run.Options, with *run.Dependencies) (end func()) {
-	to, found := outbox.Find(o.Stream, where.target)
-	if where.deliver == nil || !found {
+func (s *Session) follow(ctx context.Context, fleet *launch.Fleet, with *run.Dependencies) (end func()) {
+	to, found := outbox.Find(s.stream, s.Target)
+	if !s.delivers || !found {
 		return func() {}
 	}
 	var p progress
@@ -49,7 +49,7 @@ func (g *globals) follow(ctx context.Context, where *place, fleet *launch.Fleet,
 			if text == nil || bytes.Equal(text, sent) {
 				continue
 			}
-			switch answer, _ := outbox.Classify(state.Outgoing{Document: to.Document}, g.tell(ctx, where, fleet, to, text)); answer {
+			switch answer, _ := outbox.Classify(state.Outgoing{Document: to.Document}, s.tell(ctx, fleet, to, text)); answer {
 			case outbox.Delivered:
 				sent = text
 			case outbox.Refused, outbox.NotWanted:
@@ -82,17 +82,17 @@ func (p *progress) newest() []byte {
 }
 
 // tell sends the report of a run that is not over.
-func (g *globals) tell(ctx context.Context, where *place, fleet *launch.Fleet, to outbox.Destination, text []byte) error {
+func (s *Session) tell(ctx context.Context, fleet *launch.Fleet, to outbox.Destination, text []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
-	o, err := g.outgoing(to, text, clock())
+	o, err := s.outgoing(to, text, clock())
 	if err != nil {
 		return err
 	}
-	if o.Sequence, err = state.OutboxIn(where.stateDir).Take(time.Now()); err != nil {
+	if o.Sequence, err = state.OutboxIn(s.stateDir).Take(time.Now()); err != nil {
 		return err
 	}
-	return g.send(ctx, where, fleet, o)
+	return s.send(ctx, fleet, o)
 }
 
 // wait returns false if the context ends first.

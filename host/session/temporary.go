@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"errors"
@@ -22,15 +22,15 @@ const (
 )
 
 // temporary creates a directory that is removed at the end of the run. Its lock ends with the process; see removeStale.
-func (p *place) temporary(longest int) (string, error) {
+func (s *Session) temporary(longest int) (string, error) {
 	for {
-		dir, err := temporary(p.log, runPrefix, longest)
+		dir, err := temporary(s.o.Log, runPrefix, longest)
 		if err != nil {
 			return "", err
 		}
 		lock, err := state.Acquire(ownerLock(dir))
 		if err == nil && dirExists(dir) {
-			p.cleanup = append(p.cleanup, func() { removeOwned(dir, lock) })
+			s.cleanup = append(s.cleanup, func() { removeOwned(dir, lock) })
 			return dir, nil
 		}
 		if err == nil {
@@ -38,7 +38,7 @@ func (p *place) temporary(longest int) (string, error) {
 			_ = os.Remove(ownerLock(dir)) // where the lock is a new file
 		}
 		if err != nil && dirExists(dir) && !errors.Is(err, state.ErrLocked) {
-			return "", stateExit(errors.Join(err, os.RemoveAll(dir)))
+			return "", stateError(errors.Join(err, os.RemoveAll(dir)))
 		}
 		// Another run removed the directory before it was locked.
 	}
@@ -66,39 +66,39 @@ func temporary(log *slog.Logger, prefix string, longest int) (string, error) {
 		}
 		failures = append(failures, err)
 	}
-	return "", &exitError{
-		code: report.ExitState, message: errors.Join(failures...).Error(),
-		hint: "set TMPDIR to a directory that this user can write, with a short name",
+	return "", &report.Error{
+		Code: report.CodeState, Message: errors.Join(failures...).Error(),
+		Hint: "set TMPDIR to a directory that this user can write, with a short name",
 	}
 }
 
 // socketDir creates a private directory whose path is short enough for a socket. After a killed run on the live machine,
 // removeSockets removes it.
-func (p *place) socketDir() (string, error) {
-	if p.reportPath == "" || p.root != "" || len(p.runDir) > maxSocketParent {
-		return p.temporary(maxSocketParent)
+func (s *Session) socketDir() (string, error) {
+	if s.record.path == "" || s.root != "" || len(s.runDir) > maxSocketParent {
+		return s.temporary(maxSocketParent)
 	}
-	dir, err := os.MkdirTemp(p.runDir, socketPrefix)
+	dir, err := os.MkdirTemp(s.runDir, socketPrefix)
 	if err != nil {
-		return "", stateExit(errors.Join(err, p.reports.Begin()))
+		return "", stateError(errors.Join(err, s.record.reports.Begin()))
 	}
-	p.cleanup = append(p.cleanup, func() { _ = os.RemoveAll(dir) }) // contains only sockets
+	s.cleanup = append(s.cleanup, func() { _ = os.RemoveAll(dir) }) // contains only sockets
 	return dir, nil
 }
 
 // removeSockets removes the socket directories of killed runs. It requires the lock of the live machine, because runs on
 // images have their own locks and can share a run directory.
-func (p *place) removeSockets() error {
-	if p.root != "" {
+func (s *Session) removeSockets() error {
+	if s.root != "" {
 		return nil
 	}
-	left, err := filepath.Glob(filepath.Join(p.runDir, socketPrefix+"*"))
+	left, err := filepath.Glob(filepath.Join(s.runDir, socketPrefix+"*"))
 	if err != nil {
-		return stateExit(err)
+		return stateError(err)
 	}
 	for _, dir := range left {
 		if err := os.RemoveAll(dir); err != nil {
-			return stateExit(err)
+			return stateError(err)
 		}
 	}
 	return nil

@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli
+package session
 
 import (
 	"errors"
@@ -19,9 +19,11 @@ import (
 // defaultsFile is the OS vendor's choice of a provider for each kind.
 const defaultsFile = "/etc/machineadm/defaults.yaml"
 
-func defaultStateDir() string { return "/var/lib/machineadm" }
+// DefaultStateDir returns the directory of state that outlives a run.
+func DefaultStateDir() string { return "/var/lib/machineadm" }
 
-func defaultRunDir() string { return "/run/machineadm" }
+// DefaultRunDir returns the directory of the report and the lock.
+func DefaultRunDir() string { return "/run/machineadm" }
 
 // imageLock returns the lock of an image: its directory itself, so that the image gets no lock file.
 func imageLock(root, _ string) string { return root }
@@ -98,6 +100,3 @@ func regular(file *os.File, err error) (*os.File, error) {
 	}
 	return file, nil
 }
-
-// brokenPipe reports whether the reader of standard output has ended.
-func brokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }

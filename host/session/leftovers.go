@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"io/fs"
@@ -10,41 +10,41 @@ import (
 )
 
 // newWrites returns the record of the files that the run writes.
-func (p *place) newWrites() *state.Writes {
-	own := []string{filepath.Join(p.runDir, state.ReportFile), filepath.Join(p.runDir, state.DetailsFile)}
-	if p.root == "" {
+func (s *Session) newWrites() *state.Writes {
+	own := []string{filepath.Join(s.runDir, state.ReportFile), filepath.Join(s.runDir, state.DetailsFile)}
+	if s.root == "" {
 		own = append(append(own, newSentinel().Path()), resume.Files()...)
 	}
-	return state.NewWrites(p.root, p.stateDir, own...)
+	return state.NewWrites(s.root, s.stateDir, own...)
 }
 
 // cleanUp removes leftovers of killed runs. A failure is a warning; the next run tries again.
-func (p *place) cleanUp() {
-	if p.writes == nil {
+func (s *Session) cleanUp() {
+	if s.writes == nil {
 		return
 	}
-	p.warnLeft(p.writes.CleanUp())
+	s.warnLeft(s.writes.CleanUp())
 	for _, parent := range append([]string{os.TempDir()}, moreTempDirs()...) {
 		parent, err := checkTemporary(parent)
 		if err != nil {
 			continue // not used by any run
 		}
 		if err := removeStale(parent); err != nil {
-			p.log.Warn("directories of an interrupted run cannot be removed", "error", err)
+			s.o.Log.Warn("directories of an interrupted run cannot be removed", "error", err)
 		}
 	}
 }
 
 // endWrites clears the record of written files after all plugins have ended.
-func (p *place) endWrites() {
-	if p.writes != nil {
-		p.warnLeft(p.writes.Clear())
+func (s *Session) endWrites() {
+	if s.writes != nil {
+		s.warnLeft(s.writes.Clear())
 	}
 }
 
-func (p *place) warnLeft(err error) {
+func (s *Session) warnLeft(err error) {
 	if err != nil {
-		p.log.Warn("files of an interrupted run, which can contain secrets, cannot be removed", "error", err)
+		s.o.Log.Warn("files of an interrupted run, which can contain secrets, cannot be removed", "error", err)
 	}
 }
 

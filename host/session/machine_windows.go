@@ -1,7 +1,6 @@
-package cli
+package session
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 
@@ -15,9 +14,11 @@ import (
 // defaultsFile is the OS vendor's choice of a provider for each kind.
 const defaultsFile = `C:\ProgramData\machineadm\defaults.yaml`
 
-func defaultStateDir() string { return `C:\ProgramData\machineadm` }
+// DefaultStateDir returns the directory of state that outlives a run.
+func DefaultStateDir() string { return `C:\ProgramData\machineadm` }
 
-func defaultRunDir() string { return `C:\ProgramData\machineadm\run` }
+// DefaultRunDir returns the directory of the report and the lock.
+func DefaultRunDir() string { return `C:\ProgramData\machineadm\run` }
 
 // imageLock returns the lock of an image: a file, because Windows cannot lock directories.
 func imageLock(_, runDir string) string { return filepath.Join(runDir, "lock") }
@@ -59,9 +60,4 @@ func mine(os.FileInfo) bool { return true }
 
 func newSentinel() *state.Sentinel {
 	return state.NewSentinel(`C:\run\cluster-api\bootstrap-success.complete`)
-}
-
-// brokenPipe reports whether the reader of standard output has ended.
-func brokenPipe(err error) bool {
-	return errors.Is(err, windows.ERROR_BROKEN_PIPE) || errors.Is(err, windows.ERROR_NO_DATA)
 }

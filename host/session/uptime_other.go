@@ -1,6 +1,6 @@
 //go:build !linux && !windows
 
-package cli
+package session
 
 import "time"
 

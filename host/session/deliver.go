@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/launch"
 	"github.com/machineadm/machineadm/host/outbox"
-	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/resume"
 	"github.com/machineadm/machineadm/host/state"
 )
@@ -23,9 +22,12 @@ const (
 
 // deliver sends the report of a run to the destination in its stream. It is kept until it is delivered. Nothing here changes the
 // result of the run: a failure is a warning. fleet has the plugins of the run; nil starts the plugin alone.
-func (g *globals) deliver(ctx context.Context, where *place, fleet *launch.Fleet, stream []byte, r report.Report, s streams) {
-	box, now := state.OutboxIn(where.stateDir), clock()
-	to, found := outbox.Find(stream, where.target)
+func (s *Session) deliver(ctx context.Context, fleet *launch.Fleet, r report.Report) {
+	if !s.delivers {
+		return
+	}
+	box, now := state.OutboxIn(s.stateDir), clock()
+	to, found := outbox.Find(s.stream, s.Target)
 	if !found {
 		dropExpired(box, now)
 		return
@@ -36,43 +38,43 @@ func (g *globals) deliver(ctx context.Context, where *place, fleet *launch.Fleet
 	defer cancelTry()
 	text, err := outbox.Trim(r, report.MaxBytes)
 	if err != nil {
-		warn(s, "the report is not sent: "+err.Error())
+		s.warn("the report is not sent: " + err.Error())
 		return
 	}
-	o, err := g.outgoing(to, text, now)
+	o, err := s.outgoing(to, text, now)
 	if err != nil {
-		warn(s, "the report is not sent: "+err.Error())
+		s.warn("the report is not sent: " + err.Error())
 		return
 	}
-	keeping := where.stateErr
+	keeping := s.stateErr
 	if keeping == nil {
 		o, keeping = box.Keep(o, time.Now())
 	} else {
 		o.Sequence = box.Next(time.Now())
 	}
-	err = g.send(try, where, fleet, o)
+	err = s.send(try, fleet, o)
 	answer, after := outbox.Classify(o, err)
 	switch {
 	case answer != outbox.Again:
 		if answer == outbox.Refused {
-			warn(s, "the report is not sent: "+sendError(err))
+			s.warn("the report is not sent: " + sendError(err))
 		}
-		g.forgetReport(work, where, o.Sequence, s)
+		s.forgetReport(work, o.Sequence)
 	case keeping != nil:
-		warn(s, fmt.Sprintf("the report was not sent, and cannot be kept for another try: %s; %s", sendError(err), keeping))
+		s.warn(fmt.Sprintf("the report was not sent, and cannot be kept for another try: %s; %s", sendError(err), keeping))
 	default:
 		o = outbox.Failed(o, clock(), time.Now().UTC(), after, rand.Float64())
 		again := "it is tried again for 24 hours; to try at once: machineadm report send --now"
-		if failed := errors.Join(box.Update(o), g.startReports(work, where)); failed != nil {
+		if failed := errors.Join(box.Update(o), s.startReports(work)); failed != nil {
 			again = fmt.Sprintf("nothing starts another try (%s): run machineadm report send", failed)
 		}
-		warn(s, fmt.Sprintf("the report was not sent: %s; %s", sendError(err), again))
+		s.warn(fmt.Sprintf("the report was not sent: %s; %s", sendError(err), again))
 	}
 }
 
 // outgoing returns the record of a report, without its number.
-func (g *globals) outgoing(to outbox.Destination, text []byte, now state.Clock) (state.Outgoing, error) {
-	search, err := g.search()
+func (s *Session) outgoing(to outbox.Destination, text []byte, now state.Clock) (state.Outgoing, error) {
+	search, err := s.search()
 	return state.Outgoing{
 		Document: to.Document, Binary: to.Binary, Report: text, FirstTry: time.Now().UTC(), NextTry: time.Now().UTC(), LastTry: now,
 		PluginDirs: search.PluginDirs, PluginPath: search.PluginPath, Proxies: search.Proxies,
@@ -80,13 +82,13 @@ func (g *globals) outgoing(to outbox.Destination, text []byte, now state.Clock) 
 }
 
 // send passes a report to the plugin of its destination, once.
-func (g *globals) send(ctx context.Context, where *place, fleet *launch.Fleet, o state.Outgoing) error {
+func (s *Session) send(ctx context.Context, fleet *launch.Fleet, o state.Outgoing) error {
 	if fleet == nil {
-		own, err := g.fleet(where, where.log)
+		own, err := s.Fleet()
 		if err != nil {
 			return err
 		}
-		defer endAll(own, where.log)
+		defer s.endAll(own)
 		fleet = own
 	}
 	found, err := fleet.Find(o.Binary)
@@ -97,7 +99,7 @@ func (g *globals) send(ctx context.Context, where *place, fleet *launch.Fleet, o
 	if err != nil {
 		return fmt.Errorf("plugin %s: %w", o.Binary, err)
 	}
-	return outbox.Send(ctx, plugin.Source, plugin.Description.Capabilities, o, where.target)
+	return outbox.Send(ctx, plugin.Source, plugin.Description.Capabilities, o, s.Target)
 }
 
 // sendError describes the error of a try on one line.
@@ -109,35 +111,35 @@ func sendError(err error) string {
 }
 
 // forgetReport removes a report, and what starts its next try. A newer report and its tries stay.
-func (g *globals) forgetReport(ctx context.Context, where *place, number uint64, s streams) {
-	box := state.OutboxIn(where.stateDir)
-	if where.stateErr != nil {
+func (s *Session) forgetReport(ctx context.Context, number uint64) {
+	box := state.OutboxIn(s.stateDir)
+	if s.stateErr != nil {
 		return
 	}
 	err := box.Remove(number)
 	if err == nil {
-		err = g.stopReports(ctx, where, box)
+		err = s.stopReports(ctx, box)
 	}
 	if err != nil {
-		warn(s, "a report that is not sent again cannot be removed: "+err.Error())
+		s.warn("a report that is not sent again cannot be removed: " + err.Error())
 	}
 }
 
 // stopReports removes what starts the tries, unless a report waits.
-func (g *globals) stopReports(ctx context.Context, where *place, box state.Outbox) error {
-	starter, err := g.reportStarter(where)
+func (s *Session) stopReports(ctx context.Context, box state.Outbox) error {
+	starter, err := s.reportStarter()
 	if err != nil {
 		return nil //nolint:nilerr // nothing was started
 	}
-	if where.store == nil { // no state of this machine, and so no other process that keeps a report
+	if s.store == nil { // no state of this machine, and so no other process that keeps a report
 		return starter.Remove(ctx)
 	}
 	return box.WhenEmpty(func() error { return starter.Remove(ctx) })
 }
 
 // startReports starts the tries. What it has written before an error is removed.
-func (g *globals) startReports(ctx context.Context, where *place) error {
-	starter, err := g.reportStarter(where)
+func (s *Session) startReports(ctx context.Context) error {
+	starter, err := s.reportStarter()
 	if err != nil {
 		return err
 	}
@@ -148,15 +150,15 @@ func (g *globals) startReports(ctx context.Context, where *place) error {
 }
 
 // reportStarter returns the Starter of machineadm report send. An init hook has no verb for it.
-func (g *globals) reportStarter(where *place) (resume.Starter, error) {
-	if where.hook != nil {
+func (s *Session) reportStarter() (resume.Starter, error) {
+	if s.hook != nil {
 		return nil, errors.New("the init hook starts no command again and again")
 	}
-	argv, err := g.self(where, "report", "send")
+	argv, err := s.self("report", "send")
 	if err != nil {
 		return nil, err
 	}
-	return resume.NewReportStarter(argv, where.stateDir), nil
+	return resume.NewReportStarter(argv, s.stateDir), nil
 }
 
 // dropExpired removes a report of an earlier run that waited for too long, because it can contain secrets.
@@ -168,7 +170,4 @@ func dropExpired(box state.Outbox, now state.Clock) {
 
 func clock() state.Clock { return state.Clock{BootID: bootID(""), Uptime: uptime()} }
 
-// warn writes a line to standard error.
-func warn(s streams, message string) {
-	_, _ = fmt.Fprintln(s.err, "warning: "+words.Escape(message)) // standard error is the last resort
-}
+func (s *Session) warn(message string) { s.o.Note("warning: " + message) }
