@@ -2,27 +2,18 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/naming"
-	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/contract/target"
-	"github.com/machineadm/machineadm/contract/v1alpha1"
-	"github.com/machineadm/machineadm/host/envelope"
-	"github.com/machineadm/machineadm/host/launch"
-	"github.com/machineadm/machineadm/host/resolve"
-	"github.com/machineadm/machineadm/host/run"
+	"github.com/machineadm/machineadm/host/encryption"
 	"github.com/machineadm/machineadm/host/session"
 )
 
@@ -94,41 +85,17 @@ func (g *globals) encrypt(ctx context.Context, s streams, o *encryptFlags) error
 	if err := g.validatePlain(ctx, s, o, plain); err != nil {
 		return err
 	}
-	if err := o.permitted(plain); err != nil {
+	options, err := g.session(s)
+	if err != nil {
 		return err
 	}
-	return g.withKeys(ctx, s, o.provider, func(ctx context.Context, machine target.Target, p *launch.Plugin) error {
-		if !slices.Contains(p.Description.Capabilities, pluginv1.CapabilityNewPassphrase) {
-			return &exitError{code: report.ExitPrecondition, message: "the provider " + o.provider + " makes no passphrases", hint: "name one that does: machineadm plugins inspect"}
-		}
-		made, err := p.Keys.NewPassphrase(ctx, pluginv1.NewPassphraseRequest{Key: o.key, Target: machine, ProviderConfig: own})
-		if err != nil {
-			return pluginFailure(o.provider, err)
-		}
-		sealed, err := envelope.Seal(o.name, o.provider, made.URI, config, made.Passphrase, plain)
-		clear(made.Passphrase)
-		if err != nil {
-			return pluginFailure(o.provider, err)
-		}
-		return o.write(ctx, s, machine, p, sealed)
+	text, err := encryption.Encrypt(ctx, options, encryption.Request{
+		File: session.StreamName(o.path), Stream: plain, Name: o.name, Provider: o.provider, Key: o.key, Config: config, EncrypterConfig: own,
 	})
-}
-
-// write writes a document which the machine's plugin accepts.
-func (o *encryptFlags) write(ctx context.Context, s streams, machine target.Target, p *launch.Plugin, sealed v1alpha1.EncryptedConfig) error {
-	var text bytes.Buffer
-	if err := document.Encode(&text, sealed); err != nil {
-		return err
-	}
-	raw, want, err := o.find(text.Bytes())
 	if err != nil {
 		return err
 	}
-	_, err = resolve.Decrypt(ctx, p.Keys, envelope.NewOpener(), want, resolve.Request{Document: raw, Target: machine, ValidateOnly: true})
-	if err != nil {
-		return pluginFailure(o.provider, err)
-	}
-	_, err = s.out.Write(text.Bytes())
+	_, err = s.out.Write(text)
 	return err
 }
 
@@ -136,42 +103,6 @@ func (o *encryptFlags) write(ctx context.Context, s streams, machine target.Targ
 func (g *globals) validatePlain(ctx context.Context, s streams, o *encryptFlags, plain []byte) error {
 	quiet := streams{in: bytes.NewReader(plain), out: io.Discard, err: s.err, width: s.width}
 	return g.validate(ctx, quiet, &applyFlags{path: o.path, phase: "all", output: "text"})
-}
-
-// permitted refuses documents that a machine refuses within the EncryptedConfig, although a stream of its own may have them.
-func (o *encryptFlags) permitted(plain []byte) error {
-	decoded, err := document.Decode(session.StreamName(o.path), bytes.NewReader(plain))
-	if err != nil {
-		return &exitError{code: report.ExitUsage, message: err.Error()}
-	}
-	for _, d := range decoded.Documents {
-		if !resolve.IsReference(d.APIVersion, d.Kind) {
-			continue
-		}
-		raw, err := d.JSON()
-		if err != nil {
-			return err
-		}
-		want, err := resolve.Check(d.Kind, raw)
-		if err == nil {
-			err = resolve.Permitted(want, false)
-		}
-		if err == nil && d.Kind == v1alpha1.KindEncryptedConfig && d.Name == o.name {
-			err = &pluginv1.Error{Code: pluginv1.CodeInvalidConfig, Violations: []document.Violation{{
-				Field: "metadata.name", Message: "is also that of the document which stands for the stream",
-				Hint: "choose another --name: every document of a kind has its own, also across streams",
-			}}}
-		}
-		if err != nil {
-			e := pluginv1.AsError(err)
-			e.Message, e.Violations = "", append(e.Violations, document.Violation{Message: e.Message})[:1]
-			return &exitError{
-				code: report.ExitCode(e.Code.String()), hint: cmp.Or(e.Violations[0].Hint, e.Hint),
-				message: fmt.Sprintf("%s:%d: %s/%s: %s", session.StreamName(o.path), d.Position.Line, d.Kind, d.Name, e.Error()),
-			}
-		}
-	}
-	return nil
 }
 
 // readProviderConfig returns the YAML file of a flag as JSON, nil for none.
@@ -204,91 +135,14 @@ func (g *globals) decrypt(ctx context.Context, s streams, o *encryptFlags) error
 	if err != nil {
 		return &exitError{code: report.ExitUsage, message: "read " + session.StreamName(o.path) + ": " + err.Error()}
 	}
-	raw, want, err := o.find(data)
-	if err != nil {
-		return err
-	}
-	return g.withKeys(ctx, s, want.Spec.Provider, func(ctx context.Context, machine target.Target, p *launch.Plugin) error {
-		plain, err := resolve.Decrypt(ctx, p.Keys, envelope.NewOpener(), want, resolve.Request{Document: raw, Target: machine})
-		if err != nil {
-			return pluginFailure(want.Spec.Provider, err)
-		}
-		_, err = s.out.Write(plain)
-		return err
-	})
-}
-
-// find returns the EncryptedConfig document of a stream, the one of this name if there are several.
-func (o *encryptFlags) find(data []byte) (raw []byte, want v1alpha1.EncryptedConfig, err error) {
-	decoded, err := document.Decode(session.StreamName(o.path), bytes.NewReader(data))
-	if err != nil {
-		return nil, want, &exitError{code: report.ExitUsage, message: err.Error()}
-	}
-	if len(decoded.Errors) > 0 {
-		return nil, want, &exitError{code: report.ExitUsage, message: decoded.Errors[0].Error(), hint: decoded.Errors[0].Hint}
-	}
-	found := slices.DeleteFunc(decoded.Documents, func(d *document.Document) bool {
-		return d.APIVersion != v1alpha1.APIVersion || d.Kind != v1alpha1.KindEncryptedConfig || o.name != "" && d.Name != o.name
-	})
-	switch {
-	case len(found) == 0:
-		return nil, want, usage(session.StreamName(o.path) + " holds no such EncryptedConfig document")
-	case len(found) > 1:
-		return nil, want, usage(session.StreamName(o.path) + " holds several EncryptedConfig documents: choose one with --name")
-	}
-	if raw, err = found[0].JSON(); err != nil {
-		return nil, want, err
-	}
-	decodedAs, err := resolve.Check(v1alpha1.KindEncryptedConfig, raw)
-	if err != nil {
-		return nil, want, pluginFailure(found[0].Provider, err)
-	}
-	return raw, *decodedAs.(*v1alpha1.EncryptedConfig), nil //nolint:errcheck // by the kind
-}
-
-// withKeys calls use with the running plugin of a provider of passphrases. Its calls together have the time of one planning.
-func (g *globals) withKeys(
-	ctx context.Context, s streams, provider string, use func(context.Context, target.Target, *launch.Plugin) error,
-) error {
 	options, err := g.session(s)
 	if err != nil {
 		return err
 	}
-	where, err := session.Open(ctx, options)
+	plain, err := encryption.Decrypt(ctx, options, session.StreamName(o.path), data, o.name)
 	if err != nil {
 		return err
 	}
-	defer where.Close()
-	fleet, err := where.Fleet()
-	if err != nil {
-		return err
-	}
-	binary := naming.Binary(v1alpha1.KindEncryptedConfig, provider)
-	found, err := fleet.Find(binary)
-	if err != nil {
-		return launch.Failure(err.Error(), err)
-	}
-	plugin, err := fleet.Start(ctx, found)
-	if err != nil {
-		return launch.Failure("plugin "+binary+": "+err.Error(), err)
-	}
-	limited, cancel := context.WithTimeout(ctx, min(g.timeout, run.PlanTimeout))
-	defer cancel()
-	return use(limited, where.Target, plugin)
-}
-
-// pluginFailure returns an error of the contract with the exit code that a run has.
-func pluginFailure(provider string, err error) *exitError {
-	if errors.Is(err, context.DeadlineExceeded) { // also before the timer of this process: gRPC sends the deadline to the plugin
-		return &exitError{
-			code: report.ExitDeadline, message: "provider " + provider + ": no answer in time",
-			hint: fmt.Sprintf("check that this machine reaches the service of the provider; --timeout limits the wait, to at most %s", run.PlanTimeout),
-		}
-	}
-	e := pluginv1.AsError(err)
-	out := &exitError{code: report.ExitCode(e.Code.String()), message: "provider " + provider + ": " + e.Error(), hint: e.Hint}
-	if out.hint == "" && len(e.Violations) > 0 {
-		out.hint = e.Violations[0].Hint
-	}
-	return out
+	_, err = s.out.Write(plain)
+	return err
 }
