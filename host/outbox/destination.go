@@ -3,7 +3,6 @@
 package outbox
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/machineadm/machineadm/contract/document"
@@ -23,16 +22,9 @@ type Destination struct {
 // the report. Documents for other machines do not count, nor do documents with errors; those of the others do not matter, so that
 // a machine that cannot apply its stream reports it. What the documents stand for is not searched: a destination never comes from
 // the network.
-func Find(stream []byte, t target.Target) (Destination, bool) {
-	if !mayNameOne(stream) {
-		return Destination{}, false
-	}
-	decoded, err := document.Decode("", bytes.NewReader(stream))
-	if err != nil {
-		return Destination{}, false
-	}
+func Find(stream *document.Stream, t target.Target) (Destination, bool) {
 	for _, kind := range []string{v1alpha1.KindReportTarget, v1alpha1.KindRemoteConfig} {
-		for _, d := range decoded.Documents {
+		for _, d := range stream.Documents {
 			if d.APIVersion != v1alpha1.APIVersion || d.Kind != kind || !d.When.Matches(t) {
 				continue
 			}
@@ -51,17 +43,6 @@ func Find(stream []byte, t target.Target) (Destination, bool) {
 		}
 	}
 	return Destination{}, false
-}
-
-// mayNameOne reports whether a stream can hold a document of these kinds: most hold none, and need not be decoded again. YAML
-// writes the name of a kind as it is, or with an escape.
-func mayNameOne(stream []byte) bool {
-	for _, part := range []string{v1alpha1.KindReportTarget, v1alpha1.KindRemoteConfig, `\`} {
-		if bytes.Contains(stream, []byte(part)) {
-			return true
-		}
-	}
-	return false
 }
 
 // named reports whether the document names the destination. Otherwise it is beside the stream, where the provider supports that.

@@ -1,14 +1,15 @@
 package outbox
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/target"
 )
 
@@ -26,6 +27,13 @@ const (
 	sysctl    = head + "Sysctl\nmetadata: {name: a}\nspec: {parameters: {net.core.somaxconn: 1}}\n"
 	encrypted = head + "EncryptedConfig\nmetadata: {name: e}\nspec: {provider: file}\n"
 )
+
+func decode(t *testing.T, stream []byte) *document.Stream {
+	t.Helper()
+	decoded, err := document.Decode("", bytes.NewReader(stream))
+	require.NoError(t, err)
+	return decoded
+}
 
 func TestFind(t *testing.T) {
 	t.Parallel()
@@ -54,7 +62,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, found := Find([]byte(tt.stream), linux)
+			got, found := Find(decode(t, []byte(tt.stream)), linux)
 			require.Equal(t, tt.want != "", found)
 			if !found {
 				return
@@ -75,23 +83,9 @@ func TestNamed(t *testing.T) {
 	for text, want := range map[string]bool{
 		remote("a", ""): false, remote("a", ", report: {}"): false, remote("a", ", report: {uri: \"https://x\"}"): true, reportTarget("a", ""): true,
 	} {
-		d, found := Find([]byte(text), target.Target{})
+		d, found := Find(decode(t, []byte(text)), target.Target{})
 		require.True(t, found)
 		assert.Equal(t, want, named(d.Document), text)
-	}
-}
-
-func BenchmarkFind(b *testing.B) {
-	var many []byte
-	for i := range 9000 {
-		many = fmt.Appendf(many, "---\n# %s%s", strings.Repeat("x", 1000), strings.Replace(sysctl[3:], "name: a", fmt.Sprintf("name: a%d", i), 1))
-	}
-	for name, stream := range map[string][]byte{"none": many, "last": append(many, remote("a", "")...)} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				Find(stream, target.Target{})
-			}
-		})
 	}
 }
 
@@ -99,7 +93,7 @@ func FuzzFind(f *testing.F) {
 	f.Add([]byte(remote("a", "") + reportTarget("b", "")))
 	f.Add([]byte("---\n{[\n" + remote("a", ", report: {disabled: true}")))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		d, found := Find(stream, target.Target{OS: "linux"})
+		d, found := Find(decode(t, stream), target.Target{OS: "linux"})
 		if found && (!json.Valid(d.Document) || d.Binary == "") {
 			t.Errorf("%q", d)
 		}

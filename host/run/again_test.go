@@ -79,7 +79,7 @@ func TestPlansSeeEarlierOnes(t *testing.T) {
 				assert.Equal(t, tt.documents > 1 && !tt.blind, r.ListFiles)
 				return answer(r)
 			}
-			got := w.execute(Options{Mode: ModePlan, Stream: things(slices.Repeat([]string{named}, tt.documents)...)})
+			got := w.execute(Options{Mode: ModePlan, Text: things(slices.Repeat([]string{named}, tt.documents)...)})
 			assert.Contains(t, []int{report.ExitOK, report.ExitDiffers}, got.ExitCode, errorsOf(got))
 			assert.Equal(t, tt.plans, strings.Join(plans, " "))
 		})
@@ -122,7 +122,7 @@ func TestPlansNameTheirCause(t *testing.T) {
 				}
 				return plan, err
 			}
-			w.execute(Options{Mode: ModePlan, Stream: things(named, named, named)})
+			w.execute(Options{Mode: ModePlan, Text: things(named, named, named)})
 			for _, e := range w.events {
 				if e.Type == EventDocumentPlanned && e.Document.Name == "c" {
 					assert.Len(t, e.Planned, 1)
@@ -171,7 +171,7 @@ func TestALaterDocumentUndoesAnEarlierOne(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t)
 				writer(w, tt.reads)
-				got := w.execute(Options{Mode: mode, Stream: things(named, named, named)})
+				got := w.execute(Options{Mode: mode, Text: things(named, named, named)})
 				if tt.message == "" {
 					assert.Contains(t, []int{report.ExitOK, report.ExitDiffers}, got.ExitCode, errorsOf(got))
 					return
@@ -220,7 +220,7 @@ func TestPreconditionBehindListedChanges(t *testing.T) {
 				first.ID, first.Summary = "a", "do a"
 				return pluginv1.Plan{Changes: []pluginv1.Change{first}}, nil
 			}
-			got := w.execute(Options{Mode: ModePlan, Root: tt.root, Stream: things(named, named)})
+			got := w.execute(Options{Mode: ModePlan, Root: tt.root, Text: things(named, named)})
 			want := report.ExitDiffers
 			if tt.final {
 				want = report.ExitPrecondition

@@ -29,7 +29,7 @@ func TestBudgets(t *testing.T) {
 		}
 		return pluginv1.Finished{}, nil
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named, named, named, named, named)})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named, named, named, named, named, named)})
 	require.Equal(t, report.ExitOK, got.ExitCode)
 	size, events := 0, 0
 	for i, d := range got.Documents {
@@ -63,12 +63,12 @@ func TestPlanReceivesTheStateDirectoryOfApply(t *testing.T) {
 	p := w.add("x")
 	planned := map[string]bool{}
 	p.onPlan = func(_ context.Context, r pluginv1.Request) error { planned[r.StateDir] = true; return nil }
-	w.execute(Options{Mode: ModeApply, Stream: things(named)})
+	w.execute(Options{Mode: ModeApply, Text: things(named)})
 	if want := "/state/machineadm-thing-plugin-x/Thing-a"; p.stateDir != want || len(planned) != 1 || !planned[want] {
 		t.Errorf("Apply had the state directory %q, Plan %v, want %q", p.stateDir, planned, want)
 	}
 	planned = map[string]bool{}
-	w.execute(Options{Mode: ModePlan, Stream: things(named)})
+	w.execute(Options{Mode: ModePlan, Text: things(named)})
 	if len(planned) != 1 || !planned["/state/machineadm-thing-plugin-x/Thing-a"] {
 		t.Errorf("Plan must receive the state directory of Apply, not %v", planned)
 	}
@@ -90,7 +90,7 @@ func TestChangesOfADocumentThatFailed(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.add("x").apply = tt.apply
-			got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
+			got := w.execute(Options{Mode: ModeApply, Text: things(named)})
 			var changes []string
 			for _, c := range got.Documents[0].Changes {
 				changes = append(changes, c.ID+" "+string(c.Outcome))

@@ -51,7 +51,7 @@ func TestNamedProviderThatDoesNotServeTheMachine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.add("x").fitness = pluginv1.FitnessUnsupported
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named)})
 	assert.Equal(t, report.ExitPrecondition, got.ExitCode)
 	assert.Equal(t, "spec.provider", got.Errors[0].Field)
 	assert.Contains(t, got.Errors[0].Message, "the provider x does not serve this machine: as the test says")
@@ -62,7 +62,7 @@ func TestProviderIsNamedByItsFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.add("x").named = "Something Else"
-	got := w.execute(Options{Mode: ModeApply, Stream: things("{}")})
+	got := w.execute(Options{Mode: ModeApply, Text: things("{}")})
 	if got.Documents[0].Provider != "x" || w.choices["Thing/a"] != "x" {
 		t.Errorf("provider %q, kept %q", got.Documents[0].Provider, w.choices["Thing/a"])
 	}
@@ -164,7 +164,7 @@ func TestChoiceOfProvider(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			tt.setup(w)
-			tt.options.Mode, tt.options.Stream = ModeApply, things("{}")
+			tt.options.Mode, tt.options.Text = ModeApply, things("{}")
 			got := w.execute(tt.options)
 			if got.ExitCode != tt.exit {
 				t.Errorf("exit %d, want %d; errors:\n%s", got.ExitCode, tt.exit, errorsOf(got))
@@ -211,7 +211,7 @@ func TestChoicesOfAnImage(t *testing.T) {
 				w := newWorld(t)
 				w.unchoosable = broken
 				w.add("x").plan = func(name string, _ int) (pluginv1.Plan, error) { return pluginv1.Plan{Changes: tt.changes[name]}, nil }
-				got := w.execute(Options{Mode: ModeApply, Root: tt.root, Stream: things(named, named, named)})
+				got := w.execute(Options{Mode: ModeApply, Root: tt.root, Text: things(named, named, named)})
 				if broken != nil && len(tt.changes["b"]) > 0 {
 					assert.Equal(t, report.ExitPrecondition, got.ExitCode)
 					assert.Contains(t, errorsOf(got), "takes no choices of providers: the directory is immutable")

@@ -57,7 +57,7 @@ func TestConflicts(t *testing.T) {
 					plan.Claims = []pluginv1.Claim{{ID: thing, Digest: []byte(value), Field: "spec.provider"}}
 					return plan, nil
 				}
-				got := w.execute(Options{Mode: mode, Stream: things(named, "{provider: x}")})
+				got := w.execute(Options{Mode: mode, Text: things(named, "{provider: x}")})
 				if tt.exit == report.ExitOK {
 					assert.Contains(t, []int{report.ExitOK, report.ExitDiffers}, got.ExitCode)
 					return
@@ -101,7 +101,7 @@ func TestAssumptions(t *testing.T) {
 					}
 					return plan, nil
 				}
-				got := w.execute(Options{Mode: mode, Stream: things(named, named, named)})
+				got := w.execute(Options{Mode: mode, Text: things(named, named, named)})
 				require.Contains(t, []int{report.ExitOK, report.ExitDiffers}, got.ExitCode, errorsOf(got))
 				for _, d := range got.Documents {
 					warnings := strings.Join(d.Warnings, "\n")
@@ -124,9 +124,9 @@ func TestConflictAtATurn(t *testing.T) {
 		}
 		return plan, nil
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named, named)})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named, named, named)})
 	assert.Equal(t, report.ExitUsage, got.ExitCode, "a and c are known to differ before")
-	got = w.execute(Options{Mode: ModeApply, Stream: things(named)})
+	got = w.execute(Options{Mode: ModeApply, Text: things(named)})
 	require.Equal(t, report.ExitOK, got.ExitCode)
 
 	w = newWorld(t)
@@ -138,7 +138,7 @@ func TestConflictAtATurn(t *testing.T) {
 		}
 		return plan, nil
 	}
-	got = w.execute(Options{Mode: ModeApply, Stream: things(named, named)})
+	got = w.execute(Options{Mode: ModeApply, Text: things(named, named)})
 	assert.Equal(t, report.ExitFailed, got.ExitCode)
 	assert.Equal(t, "Changed Failed", outcomes(got))
 	assert.Contains(t, errorsOf(got), "Conflict: sets file:/etc/x to another value than Thing/a")
@@ -157,7 +157,7 @@ func TestConflictOfAPendingDocument(t *testing.T) {
 		}
 		return claiming(map[string]string{"b": "file:/etc/x=1", "c": "file:/etc/x=2"})(ctx, r)
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named, named)})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named, named, named)})
 	assert.Equal(t, report.ExitUsage, got.ExitCode, errorsOf(got))
 	assert.NotContains(t, w.lines(), "apply")
 }
@@ -171,7 +171,7 @@ func TestConflictOfARefusedDocument(t *testing.T) {
 		pluginv1.AsError(err).Final = true
 		return err
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named)})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named, named)})
 	assert.Equal(t, report.ExitUsage, got.ExitCode)
 	assert.Equal(t, "Failed Failed", outcomes(got))
 	assert.Equal(t, 2, strings.Count(errorsOf(got), "Conflict: "), errorsOf(got))

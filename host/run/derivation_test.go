@@ -40,7 +40,7 @@ func TestNothingWaitsForADerivation(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.serve("web", nil).onPassphrase = tt.onPassphrase
-			tt.options.Stream = []byte(strings.Replace(document, "210000", tt.iterations, 1))
+			tt.options.Text = []byte(strings.Replace(document, "210000", tt.iterations, 1))
 			began := time.Now()
 			got := w.execute(tt.options)
 			if took := time.Since(began); tt.options.Interrupt != nil { // it would take 3 s or more

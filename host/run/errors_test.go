@@ -20,7 +20,7 @@ func TestPreconditionNamesItsFields(t *testing.T) {
 	e := pluginv1.AsError(invalid("spec.one", "spec.two"))
 	e.Code, e.Hint, e.Facts = pluginv1.CodePrecondition, "load the module", map[string]string{"module": "x"}
 	w.add("x").plan = planFor(map[string]error{"a": e})
-	got := w.execute(Options{Mode: ModeApply, Stream: things("{provider: x, one: 1,\n  two: 2}")})
+	got := w.execute(Options{Mode: ModeApply, Text: things("{provider: x, one: 1,\n  two: 2}")})
 	require.Equal(t, report.ExitPrecondition, got.ExitCode)
 	require.Len(t, got.Errors, 2)
 	assert.Equal(t, []int{0, 1}, got.Documents[0].Errors)
@@ -45,7 +45,7 @@ func TestHintNamesExistingDetails(t *testing.T) {
 			p := w.add("x")
 			p.silent = silent
 			p.apply = applyEnds(pluginv1.Finished{}, pluginv1.ErrCrashed)
-			got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
+			got := w.execute(Options{Mode: ModeApply, Text: things(named)})
 			assert.Equal(t, !silent, strings.Contains(got.Errors[0].Hint, "details.json"))
 			assert.Equal(t, !silent, len(w.details) == 1)
 		})
@@ -95,7 +95,7 @@ func TestErrorsOfAllDocumentsAreReported(t *testing.T) {
 				}
 				return nil
 			}
-			got := w.execute(Options{Mode: ModeApply, Stream: tt.stream})
+			got := w.execute(Options{Mode: ModeApply, Text: tt.stream})
 			if got.ExitCode != tt.exit || got.Outcome != tt.outcome || outcomes(got) != tt.outcomes {
 				t.Errorf("exit %d %s [%s], want %d %s [%s]; errors:\n%s", got.ExitCode, got.Outcome, outcomes(got),
 					tt.exit, tt.outcome, tt.outcomes, errorsOf(got))
@@ -124,7 +124,7 @@ func TestAllViolationsAtATurn(t *testing.T) {
 		}
 		return pluginv1.Plan{}, invalid("spec.one", "spec.two", "spec.three")
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named)})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named, named)})
 	var fields []string
 	for _, e := range got.Errors {
 		fields = append(fields, e.Field)
@@ -138,11 +138,11 @@ func TestErrorOfADocumentHasAPosition(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.add("x").apply = applyEnds(pluginv1.Finished{Error: pluginv1.AsError(precondition("not ready"))}, nil)
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named)})
 	if e := got.Errors[got.Documents[0].Errors[0]]; e.File != "node.yaml" || e.Line != 2 || e.Hint == "" {
 		t.Errorf("error %+v", e)
 	}
-	got = w.execute(Options{Mode: ModeApply, Stream: things("{provider: y}")})
+	got = w.execute(Options{Mode: ModeApply, Text: things("{provider: y}")})
 	if e := got.Errors[got.Documents[0].Errors[0]]; e.Line != 5 || e.Field != "spec.provider" || e.Hint == "" {
 		t.Errorf("error %+v", e)
 	}
@@ -152,7 +152,7 @@ func TestErrorsHavePositions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.add("x").plan = planFor(map[string]error{"b": invalid("spec.one", "spec.two")})
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named, "{provider: x, one: 1,\n  two: 2}")})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named, "{provider: x, one: 1,\n  two: 2}")})
 	var places []string
 	for _, e := range got.Errors {
 		places = append(places, fmt.Sprintf("%s:%d:%d %s %s", e.File, e.Line, e.Column, e.Document, e.Field))

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -35,7 +36,7 @@ const firstTries = 5 * time.Second
 // expand puts behind each document that stands for others what it stands for. An error ends the run.
 func (r *runner) expand(ctx context.Context, s stream) (stream, error) {
 	r.expander = &expander{
-		runner: r, chains: map[string]string{}, sums: map[string][sha256.Size]byte{}, bytes: int64(len(r.o.Stream)), opener: envelope.NewOpener(),
+		runner: r, chains: map[string]string{}, sums: map[string][sha256.Size]byte{}, bytes: int64(len(r.o.Text)), opener: envelope.NewOpener(),
 	}
 	for _, d := range s.docs {
 		r.expander.chains[d.label()] = d.chain()
@@ -295,7 +296,11 @@ func (x *expander) read(d doc, want any, data []byte) (stream, error) {
 	if x.bytes += int64(len(data)); x.bytes > document.MaxStreamBytes {
 		return stream{}, tooMany("bytes", document.MaxStreamBytes)
 	}
-	s, err := read(d.chain(), d.id+".", data)
+	decoded, err := document.Decode(d.chain(), bytes.NewReader(data))
+	if err != nil {
+		return stream{}, err
+	}
+	s, err := read(d.id+".", decoded)
 	if err != nil {
 		return s, err
 	}
@@ -349,7 +354,7 @@ func (x *expander) sign() error {
 	if x.deps.Generation == nil || len(x.sums) == 0 {
 		return nil
 	}
-	signed := append(slices.Clone(x.o.Stream), 0)
+	signed := append(slices.Clone(x.o.Text), 0)
 	for _, id := range slices.Sorted(maps.Keys(x.sums)) {
 		signed = fmt.Appendf(signed, "%s %x\n", id, x.sums[id])
 	}

@@ -28,7 +28,7 @@ func TestExpandInAnyOrder(t *testing.T) {
 		}
 		return nil
 	}
-	options := Options{Mode: ModeApply, Stream: []byte(remote("r", "u:1") + remote("s", "u:2"))}
+	options := Options{Mode: ModeApply, Text: []byte(remote("r", "u:1") + remote("s", "u:2"))}
 	late := w.execute(options)
 	require.Equal(t, 2, s.calls["u:1"], "it is resolved at its turn")
 	again := w.execute(options)
@@ -45,7 +45,7 @@ func TestRebootsWithALateSource(t *testing.T) {
 	w.add("x").apply = reboots(pluginv1.RebootBeforeNext)
 	s := w.serve("web", map[string]string{"u:1": thing("b")})
 	s.answer = func(string, int) error { return unreachable() }
-	options := Options{Mode: ModeApply, Reboot: true, Stream: []byte(thing("a") + remote("r", "u:1") + thing("z"))}
+	options := Options{Mode: ModeApply, Reboot: true, Text: []byte(thing("a") + remote("r", "u:1") + thing("z"))}
 	first := w.execute(options)
 	require.Equal(t, report.ExitReboot, first.ExitCode, errorsOf(first))
 	s.answer, options.Resumed = nil, true
@@ -84,7 +84,7 @@ func TestLimitWhileResolvingAtItsTurn(t *testing.T) {
 					return nil
 				}
 				stream := strings.Replace(remote("r", "u:1"), "{name: r}", "{name: r, timeout: 500ms}", 1)
-				got := w.execute(Options{Mode: ModeApply, Stream: []byte(stream), PlanTimeout: 900 * time.Millisecond})
+				got := w.execute(Options{Mode: ModeApply, Text: []byte(stream), PlanTimeout: 900 * time.Millisecond})
 				assert.Equal(t, report.ExitDeadline, got.ExitCode)
 				assert.Contains(t, errorsOf(got), "Deadline: applying it took longer than its 500ms")
 				assert.Equal(t, "RemoteConfig/r", got.Errors[0].Document)
@@ -113,7 +113,7 @@ func TestReportTargetNeverFailsARun(t *testing.T) {
 				w := newWorld(t)
 				w.add("x")
 				w.serve("web", nil).onReport = tt.answer
-				got := w.execute(Options{Mode: ModeApply, Stream: stream(tt.spec), PlanTimeout: 50 * time.Millisecond})
+				got := w.execute(Options{Mode: ModeApply, Text: stream(tt.spec), PlanTimeout: 50 * time.Millisecond})
 				require.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
 				assert.Equal(t, "Unchanged Changed", outcomes(got))
 				require.Len(t, got.Documents[0].Warnings, 1)
@@ -124,8 +124,8 @@ func TestReportTargetNeverFailsARun(t *testing.T) {
 	w := newWorld(t)
 	w.add("x")
 	w.serve("web", nil).onReport = invalid("spec.uri")
-	assert.Equal(t, report.ExitUsage, w.execute(Options{Mode: ModeApply, Stream: stream("{provider: web, uri: u}")}).ExitCode)
-	assert.Equal(t, report.ExitPrecondition, w.execute(Options{Mode: ModeValidate, Stream: stream("{provider: wep, uri: u}")}).ExitCode)
+	assert.Equal(t, report.ExitUsage, w.execute(Options{Mode: ModeApply, Text: stream("{provider: web, uri: u}")}).ExitCode)
+	assert.Equal(t, report.ExitPrecondition, w.execute(Options{Mode: ModeValidate, Text: stream("{provider: wep, uri: u}")}).ExitCode)
 }
 
 // TestExpandForgetsFormerDocuments: what a corrected document stood for is not kept until a run succeeds, but all of what a document
@@ -138,7 +138,7 @@ func TestExpandForgetsFormerDocuments(t *testing.T) {
 	}
 	s := w.serve("web", map[string]string{"u:1": thing("a") + remote("s", "u:2"), "u:2": thing("b"), "u:3": thing("c")})
 	fails := func(mode Mode, stream string) {
-		got := w.execute(Options{Mode: mode, Stream: []byte(stream)})
+		got := w.execute(Options{Mode: mode, Text: []byte(stream)})
 		require.NotEqual(t, report.ExitOK, got.ExitCode)
 	}
 	fails(ModeApply, remote("r", "u:1"))

@@ -64,12 +64,12 @@ func TestOneDeadlineForAllSources(t *testing.T) {
 					return drip(ctx, uri)
 				}
 				began := time.Now()
-				got := w.execute(Options{Mode: ModePlan, Stream: []byte(tt.stream)})
+				got := w.execute(Options{Mode: ModePlan, Text: []byte(tt.stream)})
 				assert.Equal(t, PlanTimeout, time.Since(began), "the time of the first planning")
 				assert.Equal(t, report.ExitDiffers, got.ExitCode, errorsOf(got))
 				assert.Equal(t, tt.want, strings.TrimSpace(outcomes(got)))
 				assert.Len(t, got.Documents, len(strings.Fields(tt.want))+tt.pending)
-				shown := w.execute(Options{Mode: ModePlan, ResolveOnly: true, Stream: []byte(tt.stream)})
+				shown := w.execute(Options{Mode: ModePlan, ResolveOnly: true, Text: []byte(tt.stream)})
 				assert.Equal(t, report.ExitDeadline, shown.ExitCode)
 				assert.Contains(t, errorsOf(shown), "was not delivered within 1m0s, the limit of all sources together")
 			})
@@ -92,7 +92,7 @@ func TestSourcesLeftOverHaveTheirTurn(t *testing.T) {
 			return nil
 		}
 		stream := many(2) + reference("ReportTarget", "t", "{provider: web, uri: u}")
-		got := w.execute(Options{Mode: ModeApply, Stream: []byte(stream)})
+		got := w.execute(Options{Mode: ModeApply, Text: []byte(stream)})
 		require.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
 		assert.Equal(t, "Unchanged/resolved Changed Unchanged/resolved Changed Unchanged", outcomes(got))
 		assert.Equal(t, map[string]int{"u:0": 2, "u:1": 1}, s.calls, "the second was not asked before its turn")
@@ -122,7 +122,7 @@ func TestOneDeadlineAtATurn(t *testing.T) {
 		}
 		interrupt := make(chan struct{})
 		time.AfterFunc(2*time.Minute, func() { close(interrupt) })
-		w.execute(Options{Mode: ModeApply, Stream: []byte(remote("r0", "u:0")), Interrupt: interrupt})
+		w.execute(Options{Mode: ModeApply, Text: []byte(remote("r0", "u:0")), Interrupt: interrupt})
 		assert.Less(t, time.Since(first), 2*time.Minute+time.Second)
 		assert.Equal(t, []string{"u:1", "u:1"}, tried, "the second try is at the turn of the first document within")
 	})
@@ -164,7 +164,7 @@ func TestWaitingIsSaid(t *testing.T) {
 				}
 				interrupt := make(chan struct{})
 				time.AfterFunc(59*time.Second, func() { close(interrupt) })
-				got := w.execute(Options{Mode: ModeApply, Stream: []byte(remote("r0", "u:0")), Interrupt: interrupt})
+				got := w.execute(Options{Mode: ModeApply, Text: []byte(remote("r0", "u:0")), Interrupt: interrupt})
 				assert.Equal(t, c.exit, got.ExitCode, errorsOf(got))
 				assert.Contains(t, errorsOf(got), c.errors)
 				assert.Empty(t, got.Documents[0].Warnings)

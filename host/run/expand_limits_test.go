@@ -43,7 +43,7 @@ func TestExpandLimits(t *testing.T) {
 			w.add("x")
 			s := w.serve("web", map[string]string{"u:1": tt.one, "u:2": tt.two})
 			stream := remote("r", "u:1") + remote("s", "u:2") + thing("last")
-			got := w.execute(Options{Mode: ModeApply, Stream: []byte(stream)})
+			got := w.execute(Options{Mode: ModeApply, Text: []byte(stream)})
 			require.Equal(t, tt.exit, got.ExitCode, errorsOf(got))
 			assert.Contains(t, errorsOf(got), tt.says)
 			assert.Equal(t, int64(document.MaxStreamBytes-len(stream)), s.requests[0].MaxBytes)
@@ -81,7 +81,7 @@ func TestExpandReadsNoFiles(t *testing.T) {
 			w.add("x")
 			w.serve("file", map[string]string{"/etc/shadow": thing("a")})
 			w.serve("web", map[string]string{"u:1": tt.object})
-			got := w.execute(Options{Mode: ModeApply, Stream: []byte(tt.stream + thing("last"))})
+			got := w.execute(Options{Mode: ModeApply, Text: []byte(tt.stream + thing("last"))})
 			if tt.refused == "" {
 				assert.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
 				return

@@ -28,7 +28,7 @@ func TestExpand(t *testing.T) {
 		"u:2": thing("d"),
 	})
 	stream := thing("a") + remote("first", "u:1") + thing("f")
-	got := w.execute(Options{Mode: ModeApply, Stream: []byte(stream)})
+	got := w.execute(Options{Mode: ModeApply, Text: []byte(stream)})
 	require.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
 	var ids, applied []string
 	for _, d := range got.Documents {
@@ -48,7 +48,7 @@ func TestExpand(t *testing.T) {
 	assert.Less(t, strings.LastIndex(w.lines(), "plan f"), strings.Index(w.lines(), "apply a"))
 	assert.Empty(t, w.resolved, "what was resolved goes with the success")
 	assert.NotEqual(t, fmt.Sprintf("%x", sha256.Sum256([]byte(stream))), got.Generation)
-	plan := w.execute(Options{Mode: ModePlan, Stream: []byte(stream)})
+	plan := w.execute(Options{Mode: ModePlan, Text: []byte(stream)})
 	assert.Equal(t, report.ExitDiffers, plan.ExitCode)
 	assert.Empty(t, w.resolved)
 }
@@ -73,7 +73,7 @@ func TestExpandAtItsTurn(t *testing.T) {
 	t.Run("in order", func(t *testing.T) {
 		t.Parallel()
 		w, s := world(t, thing("b")+thing("c"))
-		got := w.execute(Options{Mode: ModeApply, Stream: stream})
+		got := w.execute(Options{Mode: ModeApply, Text: stream})
 		require.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
 		assert.Equal(t, "Changed Unchanged/resolved Changed Changed Changed", outcomes(got))
 		assert.Equal(t, strings.TrimSpace(`
@@ -96,7 +96,7 @@ write sentinel`), w.lines())
 	t.Run("wrong", func(t *testing.T) {
 		t.Parallel()
 		w, _ := world(t, thing("b")+thing("wrong")+thing("c"))
-		got := w.execute(Options{Mode: ModeApply, Stream: stream})
+		got := w.execute(Options{Mode: ModeApply, Text: stream})
 		assert.Equal(t, report.ExitFailed, got.ExitCode)
 		assert.Equal(t, "Changed Unchanged/resolved Skipped Failed Skipped Skipped", outcomes(got))
 		require.Len(t, got.Errors, 1)
@@ -108,7 +108,7 @@ write sentinel`), w.lines())
 	t.Run("not decoded", func(t *testing.T) {
 		t.Parallel()
 		w, _ := world(t, thing("b")+strings.Replace(thing("bad"), "spec:", "specs:", 1)+"---\n{\n")
-		got := w.execute(Options{Mode: ModeApply, Stream: stream})
+		got := w.execute(Options{Mode: ModeApply, Text: stream})
 		assert.Equal(t, report.ExitFailed, got.ExitCode)
 		require.Greater(t, len(got.Errors), 1)
 		assert.Equal(t, "Thing/bad", got.Errors[0].Document)
@@ -125,7 +125,7 @@ write sentinel`), w.lines())
 			}
 			return p, nil
 		}
-		got := w.execute(Options{Mode: ModeApply, Stream: stream})
+		got := w.execute(Options{Mode: ModeApply, Text: stream})
 		assert.Equal(t, report.ExitFailed, got.ExitCode)
 		assert.Contains(t, errorsOf(got), "sets file:/etc/x to another value than Thing/a at node.yaml:")
 		assert.NotContains(t, w.lines(), "apply b")
@@ -135,7 +135,7 @@ write sentinel`), w.lines())
 		synctest.Test(t, func(t *testing.T) {
 			w, s := world(t, "")
 			s.answer = func(string, int) error { return unreachable() }
-			got := w.execute(Options{Mode: ModeApply, Stream: []byte(strings.Replace(string(stream), "{name: r}", "{name: r, timeout: 50ms}", 1))})
+			got := w.execute(Options{Mode: ModeApply, Text: []byte(strings.Replace(string(stream), "{name: r}", "{name: r, timeout: 50ms}", 1))})
 			assert.Equal(t, report.ExitDeadline, got.ExitCode)
 			assert.Equal(t, "Changed Failed Skipped", outcomes(got))
 			assert.Contains(t, errorsOf(got), "no route to host")
@@ -150,13 +150,13 @@ write sentinel`), w.lines())
 			}
 			return unreachable()
 		}
-		got := w.execute(Options{Mode: ModeApply, Stream: stream})
+		got := w.execute(Options{Mode: ModeApply, Text: stream})
 		assert.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
 	})
 	t.Run("plan", func(t *testing.T) {
 		t.Parallel()
 		w, _ := world(t, thing("b"))
-		got := w.execute(Options{Mode: ModePlan, Stream: stream})
+		got := w.execute(Options{Mode: ModePlan, Text: stream})
 		assert.Equal(t, report.ExitDiffers, got.ExitCode)
 		assert.Equal(t, "Changed  Changed", outcomes(got))
 	})
@@ -226,7 +226,7 @@ func TestExpandRefuses(t *testing.T) {
 			w := newWorld(t)
 			w.add("x").plan = planFor(map[string]error{"wrong": invalid("spec.one")})
 			w.serve("web", tt.objects)
-			got := w.execute(Options{Mode: ModeApply, Stream: []byte(tt.stream + thing("last"))})
+			got := w.execute(Options{Mode: ModeApply, Text: []byte(tt.stream + thing("last"))})
 			assert.Equal(t, tt.exit, got.ExitCode, errorsOf(got))
 			var text strings.Builder
 			for _, e := range got.Errors {
@@ -250,29 +250,29 @@ func TestExpandKeeps(t *testing.T) {
 	}
 	s := w.serve("web", map[string]string{"u:1": thing("a")})
 	stream := []byte(remote("r", "u:1"))
-	got := w.execute(Options{Mode: ModeApply, Stream: stream})
+	got := w.execute(Options{Mode: ModeApply, Text: stream})
 	require.Equal(t, report.ExitPrecondition, got.ExitCode, errorsOf(got))
 	require.Len(t, w.resolved, 1)
 
-	resumed := w.execute(Options{Mode: ModeApply, Stream: stream, Resumed: true})
+	resumed := w.execute(Options{Mode: ModeApply, Text: stream, Resumed: true})
 	assert.Equal(t, 1, s.calls["u:1"], "a resumed run fetches nothing")
 	assert.Equal(t, "Unchanged/resolved Failed", outcomes(resumed))
 	assert.Equal(t, got.Generation, resumed.Generation)
 
 	for _, status := range []string{"401", "403", "404", "410"} {
 		s.answer = func(string, int) error { return answered(status) }
-		again := w.execute(Options{Mode: ModeApply, Stream: stream})
+		again := w.execute(Options{Mode: ModeApply, Text: stream})
 		assert.Equal(t, "Unchanged/resolved Failed", outcomes(again))
 		assert.Contains(t, strings.Join(again.Documents[0].Warnings, ""), "what an earlier try got is used: answered "+status)
 	}
 	s.answer = func(string, int) error { return answered("500") }
-	assert.Equal(t, "Failed", outcomes(w.execute(Options{Mode: ModeApply, Stream: stream})))
+	assert.Equal(t, "Failed", outcomes(w.execute(Options{Mode: ModeApply, Text: stream})))
 
 	s.answer, s.objects["u:1"] = nil, thing("b")
 	plugin.apply = func(_ context.Context, _ string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
 		return pluginv1.Finished{}, change(send, oneChange().Changes[0])
 	}
-	corrected := w.execute(Options{Mode: ModeApply, Stream: stream})
+	corrected := w.execute(Options{Mode: ModeApply, Text: stream})
 	require.Equal(t, report.ExitOK, corrected.ExitCode)
 	assert.Equal(t, "b", corrected.Documents[1].Name)
 	assert.NotEqual(t, got.Generation, corrected.Generation)
@@ -285,7 +285,7 @@ func TestExpandNeedsState(t *testing.T) {
 	w.add("x")
 	w.serve("web", map[string]string{"u:1": thing("a")})
 	w.keptErr = errors.New("no space left on device")
-	got := w.execute(Options{Mode: ModeApply, Stream: []byte(remote("r", "u:1"))})
+	got := w.execute(Options{Mode: ModeApply, Text: []byte(remote("r", "u:1"))})
 	assert.Equal(t, report.ExitState, got.ExitCode)
 	assert.NotContains(t, w.lines(), "apply")
 }
@@ -297,7 +297,7 @@ func TestExpandValidates(t *testing.T) {
 	w.add("x")
 	w.serve("web", map[string]string{"u:1": thing("a")})
 	stream := []byte(reference("ReportTarget", "t", "{provider: web, uri: u}") + remote("r", "u:1") + encrypted(t, "e", thing("a")))
-	got := w.execute(Options{Mode: ModeValidate, Stream: stream})
+	got := w.execute(Options{Mode: ModeValidate, Text: stream})
 	assert.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
 	assert.Equal(t, "report t, validate only true\ncheck u:1\npassphrase e", w.lines())
 }
@@ -309,7 +309,7 @@ func TestExpandWhen(t *testing.T) {
 	w.add("x")
 	w.serve("web", nil)
 	stream := strings.Replace(remote("r", "u:1"), "{name: r}", "{name: r, when: {os: [windows]}}", 1)
-	got := w.execute(Options{Mode: ModeApply, Stream: []byte(stream + thing("a"))})
+	got := w.execute(Options{Mode: ModeApply, Text: []byte(stream + thing("a"))})
 	assert.Equal(t, "NotApplicable Changed", outcomes(got))
 	assert.NotContains(t, w.lines(), "fetch")
 }
@@ -324,7 +324,7 @@ func TestExpandSecretsInAnImage(t *testing.T) {
 		w.serve("web", map[string]string{"u:1": secret})
 		got := w.execute(Options{
 			Mode: ModeApply, Root: "/image", AllowSecrets: allowed, Target: target.Target{OS: "linux"},
-			Stream: []byte(remote("r", "u:1", "providerConfig: {token: {value: s}}")),
+			Text: []byte(remote("r", "u:1", "providerConfig: {token: {value: s}}")),
 		})
 		assert.Equal(t, want, outcomes(got), errorsOf(got))
 	}
@@ -343,7 +343,7 @@ func TestExpandIsInterrupted(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		got := w.execute(Options{Mode: ModeApply, Stream: []byte(remote("r", "u:1")), Interrupt: interrupt})
+		got := w.execute(Options{Mode: ModeApply, Text: []byte(remote("r", "u:1")), Interrupt: interrupt})
 		assert.Equal(t, report.ExitInterrupted, got.ExitCode)
 
 		slow := newWorld(t)
@@ -355,7 +355,7 @@ func TestExpandIsInterrupted(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		got = slow.execute(Options{Mode: ModeApply, Stream: []byte(thing("a") + remote("r", "u:1")), PlanTimeout: 20 * time.Millisecond})
+		got = slow.execute(Options{Mode: ModeApply, Text: []byte(thing("a") + remote("r", "u:1")), PlanTimeout: 20 * time.Millisecond})
 		assert.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
 		assert.Equal(t, "Changed Unchanged/resolved Changed", outcomes(got))
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
@@ -180,7 +181,14 @@ func (w fakeWrites) Record(paths []string) error {
 	return nil
 }
 
-// execute runs a stream in this world.
+func decode(t *testing.T, text []byte) *document.Stream {
+	t.Helper()
+	decoded, err := document.Decode("node.yaml", bytes.NewReader(text))
+	require.NoError(t, err)
+	return decoded
+}
+
+// execute runs the stream in o.Text in this world.
 func (w *world) execute(o Options) report.Report {
 	w.t.Helper()
 	return w.executeIn(w.t.Context(), o)
@@ -188,7 +196,7 @@ func (w *world) execute(o Options) report.Report {
 
 func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 	w.t.Helper()
-	o.File = "node.yaml"
+	o.Stream = decode(w.t, o.Text)
 	if o.Target.OS == "" {
 		o.Target = target.Target{OS: "linux", Distribution: "debian", Architecture: "amd64"}
 	}
@@ -222,7 +230,7 @@ func (w *world) executeIn(ctx context.Context, o Options) report.Report {
 	if w.resume != nil {
 		w.resume.world, with.Resume = w, w.resume
 	}
-	generation, _ := with.Generation(o.Stream)
+	generation, _ := with.Generation(o.Text)
 	before := len(w.events)
 	got, details := Execute(ctx, o, with, report.Report{
 		Generation: generation, APIVersion: report.APIVersion, Kind: report.Kind, StartedAt: time.Now().UTC(), Outcome: report.RunRunning,

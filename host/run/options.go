@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/target"
@@ -42,8 +43,8 @@ const MaxReboots = 3
 // Options are the stream of a run and its target.
 type Options struct {
 	Mode   Mode
-	File   string // the stream's name in messages
-	Stream []byte
+	Stream *document.Stream
+	Text   []byte // the stream as it was read, which its generation covers
 	// Root is the absolute path of an image root, or of an empty directory for ModeValidate; empty means the live machine.
 	Root   string
 	Target target.Target

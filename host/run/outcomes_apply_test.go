@@ -15,7 +15,7 @@ func TestApplyOutcomes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]outcomeTest{
 		"applied in stream order, the sentinel last": {
-			options: Options{Mode: ModeApply, Stream: things(named, named)},
+			options: Options{Mode: ModeApply, Text: things(named, named)},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Changed Changed", sentinel: true,
 			log: "plan a by x\nplan b by x\nremove sentinel\napply a by x\napply b by x\nwrite sentinel",
 		},
@@ -25,7 +25,7 @@ func TestApplyOutcomes(t *testing.T) {
 					return pluginv1.Finished{Error: pluginv1.AsError(precondition("not ready"))}, nil
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: things(named, named)},
+			options: Options{Mode: ModeApply, Text: things(named, named)},
 			exit:    report.ExitPrecondition, outcome: report.RunFailed, outcomes: "Failed Skipped",
 			errors: []string{"Precondition: not ready"},
 		},
@@ -38,14 +38,14 @@ func TestApplyOutcomes(t *testing.T) {
 					return oneChange(), nil
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: things(named, named)},
+			options: Options{Mode: ModeApply, Text: things(named, named)},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Changed Changed", sentinel: true,
 		},
 		"a precondition at a document's turn ends the run": {
 			setup: func(w *world) {
 				w.plugins["x"].plan = planFor(map[string]error{"b": precondition("the clock is wrong")})
 			},
-			options: Options{Mode: ModeApply, Stream: things(named, named, named)},
+			options: Options{Mode: ModeApply, Text: things(named, named, named)},
 			exit:    report.ExitPrecondition, outcome: report.RunFailed, outcomes: "Changed Failed Skipped",
 			errors: []string{"the clock is wrong"},
 		},
@@ -61,14 +61,14 @@ func TestApplyOutcomes(t *testing.T) {
 					return oneChange(), nil
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: things(named, named)},
+			options: Options{Mode: ModeApply, Text: things(named, named)},
 			exit:    report.ExitFailed, outcome: report.RunFailed, outcomes: "Changed Failed",
 		},
 		"converged documents are not applied": {
 			setup: func(w *world) {
 				w.plugins["x"].plan = func(string, int) (pluginv1.Plan, error) { return pluginv1.Plan{}, nil }
 			},
-			options: Options{Mode: ModeApply, Stream: things(named, named)},
+			options: Options{Mode: ModeApply, Text: things(named, named)},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Unchanged Unchanged", sentinel: true,
 			log: "plan a by x\nplan b by x\nwrite sentinel",
 		},
@@ -78,7 +78,7 @@ func TestApplyOutcomes(t *testing.T) {
 					return pluginv1.Finished{}, fmt.Errorf("%w: gone", pluginv1.ErrCrashed)
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: things(named)},
+			options: Options{Mode: ModeApply, Text: things(named)},
 			exit:    report.ExitFailed, outcome: report.RunFailed, outcomes: "Failed", errors: []string{"Crashed: the plugin"},
 		},
 		"a reboot before the next document": {
@@ -87,7 +87,7 @@ func TestApplyOutcomes(t *testing.T) {
 					return pluginv1.Finished{}, change(send, pluginv1.Change{ID: "a", Summary: "do a", Reboot: pluginv1.RebootBeforeNext})
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: things(named, named)},
+			options: Options{Mode: ModeApply, Text: things(named, named)},
 			exit:    report.ExitReboot, outcome: report.RunRebootRequired, outcomes: "RebootRequired Skipped",
 		},
 		"a reboot after the run, requested during a change": {
@@ -99,7 +99,7 @@ func TestApplyOutcomes(t *testing.T) {
 					return pluginv1.Finished{}, send(pluginv1.Progress{ID: "a", Reboot: pluginv1.RebootAfterRun})
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: things(named, named)},
+			options: Options{Mode: ModeApply, Text: things(named, named)},
 			exit:    report.ExitReboot, outcome: report.RunRebootRequired, outcomes: "Changed Changed",
 		},
 		"reboots are counted, and end": {
@@ -112,7 +112,7 @@ func TestApplyOutcomes(t *testing.T) {
 					return pluginv1.Finished{}, change(send, pluginv1.Change{ID: "a", Summary: "do a", Reboot: pluginv1.RebootAfterRun})
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: things(named), Reboot: true},
+			options: Options{Mode: ModeApply, Text: things(named), Reboot: true},
 			exit:    report.ExitDeadline, outcome: report.RunFailed, outcomes: "Changed",
 			errors: []string{"the stream asks for reboot 4; at most 3 are made"},
 		},
@@ -120,7 +120,7 @@ func TestApplyOutcomes(t *testing.T) {
 			setup: func(w *world) {
 				w.plugins["x"].plan = planFor(map[string]error{"a": &pluginv1.Error{Code: pluginv1.CodeRetry, Message: "busy"}})
 			},
-			options: Options{Mode: ModeApply, Stream: things(named)},
+			options: Options{Mode: ModeApply, Text: things(named)},
 			exit:    report.ExitDeadline, outcome: report.RunFailed, outcomes: "Failed", errors: []string{"Retry: busy"},
 		},
 		"a retry of Apply that succeeds": {
@@ -133,7 +133,7 @@ func TestApplyOutcomes(t *testing.T) {
 					return pluginv1.Finished{}, change(send, oneChange().Changes[0])
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: things(named)},
+			options: Options{Mode: ModeApply, Text: things(named)},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Changed", sentinel: true,
 		},
 		"a document after a change is applied without another plan": {
@@ -151,7 +151,7 @@ func TestApplyOutcomes(t *testing.T) {
 					return pluginv1.Finished{}, change(send, oneChange().Changes[0])
 				}
 			},
-			options: Options{Mode: ModeApply, Stream: things(named, named)},
+			options: Options{Mode: ModeApply, Text: things(named, named)},
 			exit:    report.ExitOK, outcome: report.RunSucceeded, outcomes: "Changed Unchanged", sentinel: true,
 			log: "plan a by x\nplan b by x\nremove sentinel\napply a by x\napply b by x\nwrite sentinel",
 		},

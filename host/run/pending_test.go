@@ -83,7 +83,7 @@ func TestWhatResolvesAPrecondition(t *testing.T) {
 			if tt.silent {
 				w.plugins["y"].kinds[0].Provides = nil
 			}
-			got := w.execute(Options{Mode: ModePlan, Stream: things(named, "{provider: y}")})
+			got := w.execute(Options{Mode: ModePlan, Text: things(named, "{provider: y}")})
 			assert.Equal(t, tt.errors, errorsOf(got))
 			assert.NotContains(t, w.lines(), "apply")
 			if tt.errors == "" {
@@ -131,7 +131,7 @@ func TestALaterDocumentProvides(t *testing.T) {
 				}
 				return tt.later, tt.failed
 			}
-			got := w.execute(Options{Mode: ModeApply, Stream: things(named, named, named)})
+			got := w.execute(Options{Mode: ModeApply, Text: things(named, named, named)})
 			assert.Equal(t, report.ExitPrecondition, got.ExitCode)
 			assert.Equal(t, tt.errors, errorsOf(got))
 			assert.NotContains(t, w.lines(), "apply")
@@ -179,7 +179,7 @@ func TestOrder(t *testing.T) {
 			for _, at := range tt.provider {
 				specs[at-'a'] = named
 			}
-			got := w.execute(Options{Mode: tt.mode, Root: tt.root, Stream: things(specs...)})
+			got := w.execute(Options{Mode: tt.mode, Root: tt.root, Text: things(specs...)})
 			assert.Equal(t, tt.warns, strings.Contains(strings.Join(got.Documents[1].Warnings, ""), warns), got.Documents[1].Warnings)
 		})
 	}

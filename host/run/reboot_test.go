@@ -35,7 +35,7 @@ func TestReboots(t *testing.T) {
 			w := newWorld(t)
 			w.reboots = 1
 			w.add("x").apply = reboots(tt.asks)
-			tt.options.Mode, tt.options.Stream = ModeApply, things(named)
+			tt.options.Mode, tt.options.Text = ModeApply, things(named)
 			got := w.execute(tt.options)
 			if got.ExitCode != tt.exit || outcomes(got) != tt.outcomes || w.reboots != tt.counted {
 				t.Errorf("exit %d [%s], %d reboots; want %d [%s], %d; errors:\n%s", got.ExitCode, outcomes(got), w.reboots,
@@ -86,7 +86,7 @@ func TestResume(t *testing.T) {
 		errors  string
 	}{
 		"saved after the reboot is counted": {
-			setup: asking(pluginv1.RebootBeforeNext), options: Options{Reboot: true, Stream: things(named, named)},
+			setup: asking(pluginv1.RebootBeforeNext), options: Options{Reboot: true, Text: things(named, named)},
 			exit: report.ExitReboot, left: report.ResumeAtBoot, log: strings.Replace(begun, "remove", "plan b by x\nremove", 1) + "\ncount reboot 1\nkeep",
 			errors: "Reboot: the machine must reboot before the next document",
 		},
@@ -131,8 +131,8 @@ func TestResume(t *testing.T) {
 			if tt.setup != nil {
 				tt.setup(w)
 			}
-			if tt.options.Stream == nil {
-				tt.options.Stream = things(named)
+			if tt.options.Text == nil {
+				tt.options.Text = things(named)
 			}
 			if tt.options.Mode != ModePlan {
 				tt.options.Mode, w.resume = ModeApply, &tt.resume
@@ -167,7 +167,7 @@ func TestInitHookFails(t *testing.T) {
 			w := newWorld(t)
 			w.add("x").apply = reboots(tt.asks)
 			w.resume = &tt.resume
-			got := w.execute(Options{Mode: ModeApply, Stream: things(named), Reboot: true})
+			got := w.execute(Options{Mode: ModeApply, Text: things(named), Reboot: true})
 			assert.Equal(t, report.ExitState, got.ExitCode)
 			require.Len(t, got.Errors, 1)
 			assert.Equal(t, "hook verb: exit status 1", got.Errors[0].Message)

@@ -18,7 +18,7 @@ func TestConvergedRunWritesTwoReports(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.add("x").plan = func(string, int) (pluginv1.Plan, error) { return pluginv1.Plan{}, nil }
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named, named)})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named, named, named)})
 	if got.ExitCode != report.ExitOK || outcomes(got) != "Unchanged Unchanged Unchanged" {
 		t.Fatalf("exit %d, outcomes %s", got.ExitCode, outcomes(got))
 	}
@@ -34,7 +34,7 @@ func TestUnsavedReportOfAFailure(t *testing.T) {
 		w.fail = true
 		return pluginv1.Finished{Error: pluginv1.AsError(precondition("not ready"))}, nil
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named)})
 	if got.ExitCode != report.ExitPrecondition || !strings.Contains(errorsOf(got), "State: no space left on device") {
 		t.Errorf("exit %d; errors:\n%s", got.ExitCode, errorsOf(got))
 	}
@@ -47,7 +47,7 @@ func TestUnsavedSuccessIsAFailure(t *testing.T) {
 		w.fail = true
 		return pluginv1.Plan{}, nil
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named)})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named)})
 	if got.ExitCode != report.ExitState || w.sentinel {
 		t.Errorf("exit %d, sentinel %v; errors:\n%s", got.ExitCode, w.sentinel, errorsOf(got))
 	}
@@ -70,7 +70,7 @@ func TestUnsavedReportFinishesTheCurrentChange(t *testing.T) {
 		}
 		return pluginv1.Finished{Stopped: true}, send(pluginv1.Changed{ID: "a"})
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named)})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named, named)})
 	if got.ExitCode != report.ExitState || outcomes(got) != "Failed Skipped" || !strings.Contains(errorsOf(got), "State: no space left") {
 		t.Errorf("exit %d, outcomes %s, errors:\n%s", got.ExitCode, outcomes(got), errorsOf(got))
 	}
@@ -99,7 +99,7 @@ func TestUnsavedReportIsTriedAgain(t *testing.T) {
 				}
 				return nil
 			}}
-			got, _ := Execute(t.Context(), Options{Mode: ModeApply, File: "node.yaml", Stream: things(named)}, with, report.Report{})
+			got, _ := Execute(t.Context(), Options{Mode: ModeApply, Stream: decode(t, things(named))}, with, report.Report{})
 			if got.ExitCode != report.ExitState || saved.ExitCode != got.ExitCode || saved.Outcome != report.RunFailed || saved.FinishedAt.IsZero() {
 				t.Errorf("exit %d; report %d saved: exit %d, %s", got.ExitCode, times, saved.ExitCode, saved.Outcome)
 			}
@@ -123,7 +123,7 @@ func TestUnsavedReportPreventsTheReboot(t *testing.T) {
 		return pluginv1.Finished{}, change(send, pluginv1.Change{ID: "a", Reboot: pluginv1.RebootAfterRun})
 	}
 	w.resume = &fakeResume{end: report.ResumeByHand}
-	got := w.execute(Options{Mode: ModeApply, Reboot: true, Stream: things(named)})
+	got := w.execute(Options{Mode: ModeApply, Reboot: true, Text: things(named)})
 	if len(w.requests) != 1 || !w.requests[0].Asked {
 		t.Errorf("requests %+v: the reboot is still due", w.requests)
 	}
@@ -153,6 +153,6 @@ func TestReportNamesTheCurrentChange(t *testing.T) {
 		saved = r
 		return nil
 	}}
-	got, _ := Execute(t.Context(), Options{Mode: ModeApply, Stream: things(named)}, deps, report.Report{StartedAt: time.Now()})
+	got, _ := Execute(t.Context(), Options{Mode: ModeApply, Stream: decode(t, things(named))}, deps, report.Report{StartedAt: time.Now()})
 	assert.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
 }

@@ -68,16 +68,16 @@ func TestRequestedRebootIsNeverLost(t *testing.T) {
 	t.Parallel()
 	happens := map[string]func(m *machineWithReboots) report.Report{
 		"nothing": func(m *machineWithReboots) report.Report {
-			return m.execute(Options{Mode: ModeApply, Stream: things(named, named)})
+			return m.execute(Options{Mode: ModeApply, Text: things(named, named)})
 		},
 		"a later document fails": func(m *machineWithReboots) report.Report {
 			m.fail["b"] = true
 			defer delete(m.fail, "b")
-			return m.execute(Options{Mode: ModeApply, Stream: things(named, named)})
+			return m.execute(Options{Mode: ModeApply, Text: things(named, named)})
 		},
 		"the plugin dies after the change": func(m *machineWithReboots) report.Report {
 			m.crash = true
-			return m.execute(Options{Mode: ModeApply, Stream: things(named, named)})
+			return m.execute(Options{Mode: ModeApply, Text: things(named, named)})
 		},
 		"an interruption": func(m *machineWithReboots) report.Report {
 			interrupt := make(chan struct{})
@@ -87,7 +87,7 @@ func TestRequestedRebootIsNeverLost(t *testing.T) {
 				m.plugins["x"].apply = inner
 				return inner(ctx, name, send)
 			}
-			return m.execute(Options{Mode: ModeApply, Stream: things(named, named), Interrupt: interrupt})
+			return m.execute(Options{Mode: ModeApply, Text: things(named, named), Interrupt: interrupt})
 		},
 	}
 	for _, when := range []pluginv1.Reboot{pluginv1.RebootAfterRun, pluginv1.RebootBeforeNext} {
@@ -100,20 +100,20 @@ func TestRequestedRebootIsNeverLost(t *testing.T) {
 					require.NotEqual(t, report.ExitOK, got.ExitCode)
 					require.Len(t, m.requests, 1)
 
-					other := m.execute(Options{Mode: ModeApply, Stream: others(named), Reboot: reboots})
+					other := m.execute(Options{Mode: ModeApply, Text: others(named), Reboot: reboots})
 					assert.Equal(t, report.ExitReboot, other.ExitCode, "another stream: %s", errorsOf(other))
 					assert.False(t, m.sentinel)
 					assert.Equal(t, when == pluginv1.RebootAfterRun, m.made["oa"], "another stream is applied unless the reboot comes first")
 
-					again := m.execute(Options{Mode: ModeApply, Stream: things(named, named), Reboot: reboots})
+					again := m.execute(Options{Mode: ModeApply, Text: things(named, named), Reboot: reboots})
 					assert.Equal(t, report.ExitReboot, again.ExitCode, "the same stream: %s", errorsOf(again))
 					assert.Len(t, again.Reboots, 1)
 					assert.Equal(t, when == pluginv1.RebootAfterRun || name == "nothing" && m.made["b"], m.made["b"])
-					plan := m.execute(Options{Mode: ModePlan, Stream: things(named, named)})
+					plan := m.execute(Options{Mode: ModePlan, Text: things(named, named)})
 					assert.Equal(t, report.ExitDiffers, plan.ExitCode, "a plan")
 
 					m.reboot()
-					last := m.execute(Options{Mode: ModeApply, Stream: things(named, named)})
+					last := m.execute(Options{Mode: ModeApply, Text: things(named, named)})
 					assert.Equal(t, report.ExitOK, last.ExitCode, "after the reboot: %s", errorsOf(last))
 					assert.True(t, m.sentinel)
 				})
@@ -126,7 +126,7 @@ func TestPlannedRebootOfAnUnstartedChangeIsDropped(t *testing.T) {
 	t.Parallel()
 	m := newMachineWithReboots(t, pluginv1.RebootAfterRun)
 	m.fail["a"] = true
-	got := m.execute(Options{Mode: ModeApply, Stream: things(named)})
+	got := m.execute(Options{Mode: ModeApply, Text: things(named)})
 	require.Equal(t, report.ExitPrecondition, got.ExitCode)
 	assert.Empty(t, m.requests)
 	assert.Empty(t, got.Reboots)
@@ -140,7 +140,7 @@ func TestPlannedRebootAfterAChange(t *testing.T) {
 	m.requests = []state.Request{{Document: "Thing/a", When: pluginv1.RebootAfterRun}}
 	m.made["a"] = true
 	first := "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: first}\nspec: {provider: x}\n"
-	got := m.execute(Options{Mode: ModeApply, Stream: append([]byte(first), things(named)...)})
+	got := m.execute(Options{Mode: ModeApply, Text: append([]byte(first), things(named)...)})
 	assert.Equal(t, report.ExitReboot, got.ExitCode)
 	assert.Equal(t, []state.Request{{Document: "Thing/a", When: pluginv1.RebootAfterRun, Asked: true}}, m.requests)
 }
@@ -149,7 +149,7 @@ func TestUnsavedRequestStopsTheDocument(t *testing.T) {
 	t.Parallel()
 	m := newMachineWithReboots(t, pluginv1.RebootAfterRun)
 	m.keepErr = fmt.Errorf("disk full")
-	got := m.execute(Options{Mode: ModeApply, Stream: things(named)})
+	got := m.execute(Options{Mode: ModeApply, Text: things(named)})
 	assert.Equal(t, report.ExitState, got.ExitCode)
 	assert.False(t, m.made["a"], "nothing is applied before the request is saved")
 }

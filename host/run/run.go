@@ -34,7 +34,7 @@ func Execute(ctx context.Context, o Options, deps Dependencies, head report.Repo
 // execute passes the stream through the stages. The error ends the run: problems that are in the results of documents
 // already, or a *runError.
 func (r *runner) execute(ctx context.Context) error {
-	s, err := read(r.o.File, "", r.o.Stream)
+	s, err := read("", r.o.Stream)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (r *runner) checkChoices(all []planned) error {
 		return nil
 	}
 	return newRunError(report.Error{
-		Code: pluginv1.CodePrecondition.String(), File: r.o.File, Message: "the image takes no choices of providers: " + err.Error(),
+		Code: pluginv1.CodePrecondition.String(), File: r.o.Stream.File, Message: "the image takes no choices of providers: " + err.Error(),
 		Hint: "correct what the path names (namei -l, lsattr -d), then run again",
 	})
 }
@@ -180,7 +180,7 @@ func (r *runner) checkApplicable(all []planned) error {
 		return nil
 	}
 	return newRunError(report.Error{
-		Code: pluginv1.CodePrecondition.String(), File: r.o.File,
+		Code: pluginv1.CodePrecondition.String(), File: r.o.Stream.File,
 		Message: fmt.Sprintf("no document of the stream applies to this machine (os %s, distribution %s, architecture %s)",
 			r.o.Target.OS, cmp.Or(r.o.Target.Distribution, "unknown"), r.o.Target.Architecture),
 		Hint: "compare metadata.when of the documents with the machine",

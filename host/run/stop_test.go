@@ -26,7 +26,7 @@ func TestOneLimitForAllTries(t *testing.T) {
 			return pluginv1.Finished{Error: &pluginv1.Error{Code: pluginv1.CodeRetry, Message: "busy"}}, nil
 		}
 		doc := "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a, timeout: 60ms}\nspec: {provider: x}\n"
-		got := w.execute(Options{Mode: ModeApply, Stream: []byte(doc), Retry: RetryPolicy{First: 20 * time.Millisecond, Most: 20 * time.Millisecond, Total: time.Hour}})
+		got := w.execute(Options{Mode: ModeApply, Text: []byte(doc), Retry: RetryPolicy{First: 20 * time.Millisecond, Most: 20 * time.Millisecond, Total: time.Hour}})
 		assert.Equal(t, report.ExitDeadline, got.ExitCode)
 		assert.Contains(t, errorsOf(got), "applying it took longer than its 60ms; the last try: busy")
 		require.Greater(t, len(left), 1)
@@ -36,7 +36,7 @@ func TestOneLimitForAllTries(t *testing.T) {
 		assert.LessOrEqual(t, left[0], 60*time.Millisecond)
 
 		got = w.execute(Options{
-			Mode: ModeApply, Stream: things(named), Timeout: 50 * time.Millisecond, Retry: RetryPolicy{First: time.Millisecond, Most: time.Millisecond, Total: time.Hour},
+			Mode: ModeApply, Text: things(named), Timeout: 50 * time.Millisecond, Retry: RetryPolicy{First: time.Millisecond, Most: time.Millisecond, Total: time.Hour},
 		})
 		assert.Equal(t, report.ExitDeadline, got.ExitCode)
 		assert.Contains(t, errorsOf(got), "the run took longer than its 50ms; the last try: busy")
@@ -60,7 +60,7 @@ func TestLimitWhilePlanningAgain(t *testing.T) {
 			return ctx.Err()
 		}
 		doc := "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a, timeout: 60ms}\nspec: {provider: x}\n"
-		got := w.execute(Options{Mode: ModeApply, Stream: []byte(doc)})
+		got := w.execute(Options{Mode: ModeApply, Text: []byte(doc)})
 		assert.Equal(t, report.ExitDeadline, got.ExitCode)
 		assert.Contains(t, errorsOf(got), "applying it took longer than its 60ms; the last try: no answer")
 	})
@@ -109,7 +109,7 @@ func TestDeadlines(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				tt.setup(w.add("x"))
-				tt.options.Mode, tt.options.Stream = ModeApply, things(named)
+				tt.options.Mode, tt.options.Text = ModeApply, things(named)
 				got := w.execute(tt.options)
 				if got.ExitCode != tt.exit || !strings.Contains(errorsOf(got), tt.says) {
 					t.Errorf("exit %d, want %d; errors:\n%s\nwant %q", got.ExitCode, tt.exit, errorsOf(got), tt.says)
@@ -128,7 +128,7 @@ func TestInterruptEndsPlanningAtOnce(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named), Interrupt: interrupt})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named, named), Interrupt: interrupt})
 	if got.ExitCode != report.ExitInterrupted || got.Outcome != report.RunInterrupted || strings.Contains(w.lines(), "apply") {
 		t.Errorf("exit %d %s; errors:\n%s\nlog:\n%s", got.ExitCode, got.Outcome, errorsOf(got), w.lines())
 	}
@@ -152,7 +152,7 @@ func TestSecondInterruptEndsTheGrace(t *testing.T) {
 			<-p.killed // with a grace of an hour, only the second interruption does this
 			return pluginv1.Finished{}, pluginv1.ErrCrashed
 		}
-		got := w.executeIn(ctx, Options{Mode: ModeApply, Stream: things(named), Interrupt: first, Grace: time.Hour})
+		got := w.executeIn(ctx, Options{Mode: ModeApply, Text: things(named), Interrupt: first, Grace: time.Hour})
 		if got.ExitCode != report.ExitInterrupted || got.Documents[0].Changes[0].Outcome != report.Interrupted {
 			t.Errorf("exit %d, changes %+v; errors:\n%s", got.ExitCode, got.Documents[0].Changes, errorsOf(got))
 		}
@@ -167,7 +167,7 @@ func TestDocumentBeforeItsTurnIsSkipped(t *testing.T) {
 		defer close(interrupt)
 		return pluginv1.Finished{}, change(send, oneChange().Changes[0])
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named), Interrupt: interrupt})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named, named), Interrupt: interrupt})
 	if got.ExitCode != report.ExitInterrupted || outcomes(got) != "Changed Skipped" || len(got.Errors) != 1 {
 		t.Errorf("exit %d [%s]; errors:\n%s", got.ExitCode, outcomes(got), errorsOf(got))
 	}
@@ -186,7 +186,7 @@ func TestStopIsRepeated(t *testing.T) {
 			<-p.stopped
 			return pluginv1.Finished{Stopped: true}, nil
 		}
-		got := w.execute(Options{Mode: ModeApply, Stream: things(named), Interrupt: interrupt, Grace: 20 * time.Second})
+		got := w.execute(Options{Mode: ModeApply, Text: things(named), Interrupt: interrupt, Grace: 20 * time.Second})
 		if got.ExitCode != report.ExitInterrupted || strings.Contains(w.lines(), "kill") {
 			t.Errorf("exit %d\n%s", got.ExitCode, w.lines())
 		}
@@ -206,7 +206,7 @@ func TestInterruptFinishesTheCurrentChange(t *testing.T) {
 		<-p.stopped
 		return pluginv1.Finished{Stopped: true}, send(pluginv1.Changed{ID: "a"})
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: things(named, named), Interrupt: interrupt})
+	got := w.execute(Options{Mode: ModeApply, Text: things(named, named), Interrupt: interrupt})
 	if got.ExitCode != report.ExitInterrupted || got.Outcome != report.RunInterrupted || outcomes(got) != "Failed Skipped" {
 		t.Errorf("exit %d %s [%s]", got.ExitCode, got.Outcome, outcomes(got))
 	}
@@ -223,7 +223,7 @@ func TestPluginThatIgnoresStopIsKilled(t *testing.T) {
 	for name, o := range map[string]Options{
 		"after an interruption": {Interrupt: closed()},
 		"after the deadline of the document": {
-			Stream: []byte("apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a, timeout: 20ms}\nspec: {provider: x}\n"),
+			Text: []byte("apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a, timeout: 20ms}\nspec: {provider: x}\n"),
 		},
 		"after the deadline of the run": {Timeout: 100 * time.Millisecond},
 	} {
@@ -247,8 +247,8 @@ func TestPluginThatIgnoresStopIsKilled(t *testing.T) {
 				if o.Interrupt != nil {
 					o.Interrupt, want = interrupt, report.ExitInterrupted
 				}
-				if o.Stream == nil {
-					o.Stream = things(named)
+				if o.Text == nil {
+					o.Text = things(named)
 				}
 				o.Mode, o.Grace = ModeApply, 30*time.Millisecond
 				got := w.execute(o)

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -95,15 +94,8 @@ type stream struct {
 	faulty   []doc    // those of them that a plugin can validate; never applied
 }
 
-// read decodes a stream. The IDs of its documents begin with prefix. A *runError concerns the stream as a whole.
-func read(file, prefix string, data []byte) (stream, error) {
-	invalid := func(err error) error {
-		return newRunError(report.Error{Code: pluginv1.CodeInvalidConfig.String(), Message: err.Error(), File: file})
-	}
-	decoded, err := document.Decode(file, bytes.NewReader(data))
-	if err != nil {
-		return stream{}, invalid(err)
-	}
+// read returns the documents of a decoded stream. Their IDs begin with prefix.
+func read(prefix string, decoded *document.Stream) (stream, error) {
 	var s stream
 	for _, e := range decoded.Errors {
 		s.problems = append(s.problems, fromDecoder(prefix, e))
@@ -111,9 +103,9 @@ func read(file, prefix string, data []byte) (stream, error) {
 	for i, d := range slices.Concat(decoded.Documents, decoded.Faulty) {
 		text, err := d.JSON()
 		if err != nil {
-			return stream{}, invalid(err)
+			return stream{}, err
 		}
-		made := doc{Document: d, id: prefix + strconv.Itoa(d.Index+1), index: i, file: file, json: text}
+		made := doc{Document: d, id: prefix + strconv.Itoa(d.Index+1), index: i, file: decoded.File, json: text}
 		if i < len(decoded.Documents) {
 			s.docs = append(s.docs, made)
 		} else {
@@ -153,12 +145,12 @@ func (d doc) ours() bool {
 	return group == v1alpha1.Group && slices.Contains(v1alpha1.Kinds(), d.Kind)
 }
 
-// StreamHoldsSecret reports whether any document of an undecoded stream has a field in the form of a secret.
-func StreamHoldsSecret(file string, data []byte) bool {
-	s, err := read(file, "", data)
-	return err == nil && slices.ContainsFunc(s.docs, func(d doc) bool {
-		_, found := secretIn(d.json)
-		return found
+// HoldsSecret reports whether any document of a stream has a field in the form of a secret.
+func HoldsSecret(s *document.Stream) bool {
+	return slices.ContainsFunc(s.Documents, func(d *document.Document) bool {
+		text, err := d.JSON()
+		_, found := secretIn(text)
+		return err == nil && found
 	})
 }
 

@@ -34,7 +34,7 @@ func TestLongChange(t *testing.T) {
 			return pluginv1.Finished{}, nil
 		}
 		start := time.Now()
-		w.execute(Options{Mode: ModeApply, Stream: []byte(thing("a"))})
+		w.execute(Options{Mode: ModeApply, Text: []byte(thing("a"))})
 		var said []report.Change
 		for _, e := range w.events {
 			if e.Type == EventChangeRunning {
@@ -78,7 +78,7 @@ func TestTimes(t *testing.T) {
 		}
 		start := time.Now().UTC()
 		got := w.execute(Options{
-			Mode: ModeApply, Stream: []byte(remote("r", "u")), Retry: RetryPolicy{First: 4 * time.Second, Most: 4 * time.Second, Total: time.Minute},
+			Mode: ModeApply, Text: []byte(remote("r", "u")), Retry: RetryPolicy{First: 4 * time.Second, Most: 4 * time.Second, Total: time.Minute},
 		})
 		require.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
 		assert.Equal(t, []report.Stage{

@@ -20,8 +20,8 @@ func TestContractOnly(t *testing.T) {
 	const head = "---\napiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Sysctl\nmetadata: {name: "
 	const foreign = "---\napiVersion: example.com/v1\nkind: Motd\nmetadata: {name: a}\nspec: {x: 1}\n"
 	got, _ := Execute(t.Context(), Options{
-		Mode: ModeValidate, ContractOnly: true, File: "f",
-		Stream: []byte(head + "a}\nspec: {moduls: [x], modules: 1}\n" + foreign + head + "b, tiemout: 1m}\nspec: {profiles: x}\n"),
+		Mode: ModeValidate, ContractOnly: true,
+		Stream: decode(t, []byte(head+"a}\nspec: {moduls: [x], modules: 1}\n"+foreign+head+"b, tiemout: 1m}\nspec: {profiles: x}\n")),
 	}, Dependencies{}, report.Report{})
 	assert.Equal(t, report.ExitUsage, got.ExitCode)
 	var found []string
@@ -31,14 +31,14 @@ func TestContractOnly(t *testing.T) {
 	}
 	assert.ElementsMatch(t, []string{"Sysctl/a spec.moduls", "Sysctl/a spec.modules", "Sysctl/b metadata.tiemout", "Sysctl/b spec.profiles"}, found)
 	got, _ = Execute(t.Context(), Options{
-		Mode: ModeValidate, ContractOnly: true, Stream: []byte(head + "a}\nspec: {parameters: {net.*.x: 1}, ignoreMissing: [a.b]}\n"),
+		Mode: ModeValidate, ContractOnly: true, Stream: decode(t, []byte(head+"a}\nspec: {parameters: {net.*.x: 1}, ignoreMissing: [a.b]}\n")),
 	}, Dependencies{}, report.Report{})
 	assert.Equal(t, report.ExitUsage, got.ExitCode)
 	require.Len(t, got.Errors, 2, "what no node accepts")
 	assert.Equal(t, `spec.parameters["net.*.x"]`, got.Errors[0].Field)
 	assert.Equal(t, "spec.ignoreMissing[0]", got.Errors[1].Field)
 	got, _ = Execute(t.Context(), Options{
-		Mode: ModeValidate, ContractOnly: true, Stream: []byte(head + "a}\nspec: {modules: [overlay]}\n" + foreign),
+		Mode: ModeValidate, ContractOnly: true, Stream: decode(t, []byte(head+"a}\nspec: {modules: [overlay]}\n"+foreign)),
 	}, Dependencies{}, report.Report{})
 	assert.Equal(t, report.ExitOK, got.ExitCode, errorsOf(got))
 }
@@ -140,7 +140,7 @@ func TestValidate(t *testing.T) {
 			if tt.setup != nil {
 				tt.setup(w)
 			}
-			got := w.execute(Options{Mode: ModeValidate, Root: "/empty", Stream: tt.stream})
+			got := w.execute(Options{Mode: ModeValidate, Root: "/empty", Text: tt.stream})
 			if got.ExitCode != tt.exit || outcomes(got) != tt.outcomes {
 				t.Errorf("exit %d [%s], want %d [%s]; errors:\n%s", got.ExitCode, outcomes(got), tt.exit, tt.outcomes, errorsOf(got))
 			}
@@ -166,7 +166,7 @@ func TestDecoderErrorsHideNoPluginErrors(t *testing.T) {
 				{Field: "spec.size", Message: "known by its anchor"}, {Field: "spec.color", Message: "must be a string"},
 			}}
 		}
-		got := w.execute(Options{Mode: mode, Stream: stream})
+		got := w.execute(Options{Mode: mode, Text: stream})
 		assert.Equal(t, report.ExitUsage, got.ExitCode)
 		var fields []string
 		for _, e := range got.Errors {
@@ -187,7 +187,7 @@ func TestFaultyDocumentsAreOnlyValidated(t *testing.T) {
 	p.plan = func(string, int) (pluginv1.Plan, error) {
 		return pluginv1.Plan{}, &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "not ready"}
 	}
-	got := w.execute(Options{Mode: ModeApply, Stream: stream})
+	got := w.execute(Options{Mode: ModeApply, Text: stream})
 	assert.Equal(t, report.ExitUsage, got.ExitCode)
 	assert.NotContains(t, errorsOf(got), "not ready")
 	assert.NotContains(t, w.lines(), "apply")
@@ -198,7 +198,7 @@ func TestMisspelledKind(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []string{"{}", "{provider: procfs}"} {
 		w := newWorld(t)
-		got := w.execute(Options{Mode: ModePlan, Stream: []byte(
+		got := w.execute(Options{Mode: ModePlan, Text: []byte(
 			"apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Sysctrl\nmetadata: {name: a}\nspec: " + spec + "\n")})
 		require.Len(t, got.Errors, 1)
 		assert.Equal(t, "did you mean the kind Sysctl?", got.Errors[0].Hint, spec)
@@ -215,7 +215,7 @@ func TestMisspelledProvider(t *testing.T) {
 	} {
 		w := newWorld(t)
 		w.add("procfs")
-		got := w.execute(Options{Mode: ModePlan, Stream: []byte(stream)})
+		got := w.execute(Options{Mode: ModePlan, Text: []byte(stream)})
 		require.Len(t, got.Errors, 1, stream)
 		assert.Equal(t, want, got.Errors[0].Hint, stream)
 	}
@@ -225,7 +225,7 @@ func TestMisspelledProvider(t *testing.T) {
 func TestValidateWithoutPlugins(t *testing.T) {
 	t.Parallel()
 	stream := []byte("apiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Sysctl\nmetadata: {name: a}\nspec: {profile: x}\n")
-	got := newWorld(t).execute(Options{Mode: ModeValidate, Root: "/empty", Stream: stream})
+	got := newWorld(t).execute(Options{Mode: ModeValidate, Root: "/empty", Text: stream})
 	assert.Equal(t, report.ExitUsage, got.ExitCode)
 	require.Len(t, got.Errors, 2, errorsOf(got))
 	assert.Equal(t, "spec.profile", got.Errors[0].Field)
@@ -237,11 +237,11 @@ func TestValidateAsksEveryProvider(t *testing.T) {
 	w := newWorld(t)
 	w.add("x").plan = planFor(map[string]error{"a": invalid("spec.one")})
 	w.add("y")
-	if got := w.execute(Options{Mode: ModeValidate, Root: "/empty", Stream: things("{one: 1}")}); got.ExitCode != report.ExitOK {
+	if got := w.execute(Options{Mode: ModeValidate, Root: "/empty", Text: things("{one: 1}")}); got.ExitCode != report.ExitOK {
 		t.Errorf("one provider takes it, but exit %d; errors:\n%s", got.ExitCode, errorsOf(got))
 	}
 	w.plugins["y"].plan = planFor(map[string]error{"a": invalid("spec.one")})
-	if got := w.execute(Options{Mode: ModeValidate, Root: "/empty", Stream: things("{one: 1}")}); got.ExitCode != report.ExitUsage {
+	if got := w.execute(Options{Mode: ModeValidate, Root: "/empty", Text: things("{one: 1}")}); got.ExitCode != report.ExitUsage {
 		t.Errorf("every provider refuses it, but exit %d; errors:\n%s", got.ExitCode, errorsOf(got))
 	}
 }

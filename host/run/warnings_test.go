@@ -124,7 +124,7 @@ func TestWarnings(t *testing.T) {
 				x.apply = tt.apply
 			}
 			before := len(w.events)
-			got := w.execute(Options{Mode: tt.mode, Stream: []byte(tt.stream)})
+			got := w.execute(Options{Mode: tt.mode, Text: []byte(tt.stream)})
 			in := slices.ContainsFunc(got.Documents, func(d report.Document) bool { return strings.Contains(strings.Join(d.Warnings, "\n"), tt.want) })
 			assert.True(t, in, "the report has no such warning: %v", got.Documents)
 			assert.Equal(t, 1, warningsIn(w.events[before:], tt.want), "events with the warning")
@@ -139,7 +139,7 @@ func (w *world) keepOne(x *fakePlugin) {
 	x.apply = func(context.Context, string, func(pluginv1.Event) error) (pluginv1.Finished, error) {
 		return pluginv1.Finished{Error: &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "not yet"}}, nil
 	}
-	require.NotZero(w.t, w.execute(Options{Mode: ModeApply, Stream: []byte(remote("r", "u:1"))}).ExitCode)
+	require.NotZero(w.t, w.execute(Options{Mode: ModeApply, Text: []byte(remote("r", "u:1"))}).ExitCode)
 	require.Len(w.t, w.resolved, 1)
 	clear(x.calls)
 	x.apply = apply
@@ -171,7 +171,7 @@ func TestWarningsBesideAPrecondition(t *testing.T) {
 			w.add("x").plan = func(string, int) (pluginv1.Plan, error) {
 				return pluginv1.Plan{}, &pluginv1.Error{Code: pluginv1.CodePrecondition, Message: "not yet", Warnings: []pluginv1.Warning{{Message: look}}}
 			}
-			got := w.execute(Options{Mode: tt.mode, Stream: things(named)})
+			got := w.execute(Options{Mode: tt.mode, Text: things(named)})
 			require.Equal(t, tt.exit, got.ExitCode, errorsOf(got))
 			assert.Equal(t, []string{look}, got.Documents[0].Warnings)
 			assert.Equal(t, 1, warningsIn(w.events, look))

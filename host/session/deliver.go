@@ -27,7 +27,7 @@ func (s *Session) deliver(ctx context.Context, fleet *launch.Fleet, r report.Rep
 		return
 	}
 	box, now := state.OutboxIn(s.stateDir), clock()
-	to, found := outbox.Find(s.stream, s.Target)
+	to, found := s.destination()
 	if !found {
 		dropExpired(box, now)
 		return
@@ -70,6 +70,14 @@ func (s *Session) deliver(ctx context.Context, fleet *launch.Fleet, r report.Rep
 		}
 		s.warn(fmt.Sprintf("the report was not sent: %s; %s", sendError(err), again))
 	}
+}
+
+// destination returns where the report of the run goes.
+func (s *Session) destination() (outbox.Destination, bool) {
+	if s.stream == nil {
+		return outbox.Destination{}, false
+	}
+	return outbox.Find(s.stream, s.Target)
 }
 
 // outgoing returns the record of a report, without its number.

@@ -29,7 +29,7 @@ type progress struct {
 // follow sends the report of a run that is not over, until the function that it returns is called. It tries each once, and keeps none: the
 // report at the end of the run is the one that has to arrive.
 func (s *Session) follow(ctx context.Context, fleet *launch.Fleet, with *run.Dependencies) (end func()) {
-	to, found := outbox.Find(s.stream, s.Target)
+	to, found := s.destination()
 	if !s.delivers || !found {
 		return func() {}
 	}

@@ -16,14 +16,17 @@ import (
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
-// recall sets the flags to those of the pending run, unless the command line sets them, and the stream to its stream, which
-// stays nil if no run is pending.
+// recall sets the flags to those of the pending run, unless the command line sets them, and decodes its stream, which stays nil
+// if no run is pending.
 func (s *Session) recall(in *Input) error {
 	kept, err := s.store.Pending()
 	if err != nil || kept == nil {
 		return err
 	}
-	in.Path, in.Phase, in.Reboot, s.stream = kept.File, kept.Phase, true, kept.Stream
+	in.Path, in.Phase, in.Reboot = kept.File, kept.Phase, true
+	if err := s.decode(kept.File, kept.Stream); err != nil {
+		return err
+	}
 	if s.o.Timeout == run.RunTimeout {
 		s.o.Timeout = kept.Timeout
 	}
@@ -47,7 +50,7 @@ func (s *Session) identify(head *report.Report, o *run.Options) (err error) {
 	if s.store == nil || o.Mode != run.ModeApply {
 		return nil
 	}
-	if head.Generation, err = s.store.Generation(o.Stream); err != nil {
+	if head.Generation, err = s.store.Generation(o.Text); err != nil {
 		return err
 	}
 	kept, err := s.store.Pending()
@@ -72,8 +75,8 @@ func (s *Session) resume(o run.Options, head report.Report) (*resume.Resume, err
 // pending returns the record that resumes the run.
 func (s *Session) pending(o run.Options, head report.Report) (state.Pending, error) {
 	kept, err := s.search()
-	kept.Generation, kept.BootID, kept.File, kept.Phase = head.Generation, head.BootID, o.File, head.Phase
-	kept.Timeout, kept.Stream = o.Timeout, o.Stream
+	kept.Generation, kept.BootID, kept.File, kept.Phase = head.Generation, head.BootID, o.Stream.File, head.Phase
+	kept.Timeout, kept.Stream = o.Timeout, o.Text
 	return kept, err
 }
 

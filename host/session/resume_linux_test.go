@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/host/state"
@@ -19,7 +20,7 @@ func TestWhatIsKept(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://user:c4n4ry@now:3128")
 	t.Setenv("PATH", "/srv/bin")
 	s := &Session{o: Options{PluginDirs: []string{"relative"}, PluginsOnPath: true}}
-	kept, err := s.pending(run.Options{File: "x", Stream: []byte("y"), Timeout: time.Hour}, report.Report{Phase: "all", BootID: "b", Generation: "g"})
+	kept, err := s.pending(run.Options{Stream: &document.Stream{File: "x"}, Text: []byte("y"), Timeout: time.Hour}, report.Report{Phase: "all", BootID: "b", Generation: "g"})
 	require.NoError(t, err)
 	here, err := os.Getwd()
 	require.NoError(t, err)
@@ -38,6 +39,7 @@ func TestWhatIsKept(t *testing.T) {
 	var in Input
 	require.NoError(t, s.recall(&in))
 	assert.Equal(t, Input{Path: "/run/gone.yaml", Phase: "all", Reboot: true}, in)
+	assert.Equal(t, "/run/gone.yaml", s.stream.File)
 	assert.Equal(t, []string{"/plugins"}, s.o.PluginDirs)
 	assert.False(t, s.o.PluginsOnPath)
 	for name, want := range map[string]string{"https_proxy": "http://kept:3128", "HTTP_PROXY": "http://user:c4n4ry@now:3128"} {
@@ -57,7 +59,7 @@ func TestResumedRunKeepsTheProgramsDirectory(t *testing.T) {
 		{[]string{"/build", "/first"}, []string{"/build", "/first"}},
 	} {
 		s := &Session{o: Options{PluginDirs: test.named, Beside: "/build"}}
-		kept, err := s.pending(run.Options{}, report.Report{})
+		kept, err := s.pending(run.Options{Stream: &document.Stream{}}, report.Report{})
 		require.NoError(t, err)
 		assert.Equal(t, test.want, kept.PluginDirs)
 	}

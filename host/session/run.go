@@ -21,30 +21,34 @@ func Run(ctx context.Context, o Options, in Input) (report.Report, error) {
 	if err != nil {
 		return report.Report{}, err
 	}
-	var stream []byte
+	var text []byte
 	var streamErr error
 	if !in.Resume { // before the lock is taken, because stdin may be interactive
-		stream, streamErr = awaitStream(ctx, in.Interrupt, o.Timeout, in.Path, in.In)
+		text, streamErr = awaitStream(ctx, in.Interrupt, o.Timeout, in.Path, in.In)
 	}
 	s, err := open(ctx, o, root, in.Mode)
 	if err != nil {
 		return report.Report{}, err
 	}
 	defer s.Close()
-	s.delivers, s.stream = in.Mode == run.ModeApply && root == "", stream
+	s.delivers = in.Mode == run.ModeApply && root == ""
+	head := s.head(in.Phase)
+	if !in.Resume && streamErr == nil {
+		streamErr = s.decode(StreamName(in.Path), text)
+	}
 	if s.stateErr != nil {
-		return s.broken(ctx, s.head(in.Phase), s.stateErr, in.Observe), nil
+		return s.broken(ctx, head, s.stateErr, in.Observe), nil
 	}
 	s.cleanUp()
 	if in.Resume {
 		if err := s.recall(&in); err != nil {
-			return s.broken(ctx, s.head(in.Phase), err, in.Observe), nil
+			return s.broken(ctx, head, err, in.Observe), nil
 		}
 		if s.stream == nil {
-			return s.nothingToResume(ctx, in)
+			return s.nothingToResume(ctx, in, head)
 		}
+		head.Phase = in.Phase
 	}
-	head := s.head(in.Phase)
 	if streamErr != nil {
 		return s.refuse(ctx, head, streamErrors(in.Path, streamErr), nil, in.Observe), nil
 	}
@@ -52,7 +56,7 @@ func Run(ctx context.Context, o Options, in Input) (report.Report, error) {
 }
 
 // nothingToResume ends a run without a pending run, and removes the start at boot.
-func (s *Session) nothingToResume(ctx context.Context, in Input) (report.Report, error) {
+func (s *Session) nothingToResume(ctx context.Context, in Input, head report.Report) (report.Report, error) {
 	starter, err := s.starter()
 	if err != nil {
 		return report.Report{}, err
@@ -60,7 +64,6 @@ func (s *Session) nothingToResume(ctx context.Context, in Input) (report.Report,
 	if err := resume.Forget(ctx, s.store, starter); err != nil {
 		return report.Report{}, stateError(err)
 	}
-	head := s.head(in.Phase)
 	head.FinishedAt, head.Outcome = time.Now().UTC(), report.RunSucceeded
 	return head, in.Idle(s.stateDir, head)
 }
@@ -72,7 +75,7 @@ func (s *Session) begin(ctx context.Context, in Input, head report.Report) (repo
 		return report.Report{}, err
 	}
 	options := run.Options{
-		Mode: in.Mode, File: StreamName(in.Path), Stream: s.stream, Root: s.root, Target: s.Target, Phase: phase,
+		Mode: in.Mode, Stream: s.stream, Text: s.text, Root: s.root, Target: s.Target, Phase: phase,
 		AllowSecrets: in.AllowSecrets, Reboot: in.Reboot, Resumed: in.Resume, ResolveOnly: in.ResolveOnly, Timeout: s.o.Timeout,
 		Interrupt: in.Interrupt, ContractOnly: in.Mode == run.ModeValidate && !RunsPlugins(),
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/host/launch"
@@ -50,8 +51,9 @@ type Session struct {
 	store        *state.Store
 	stateErr     error // why there is no store, although the lock is held
 	record       record
-	delivers     bool // the report goes to the destination in stream
-	stream       []byte
+	delivers     bool   // the report goes to the destination in stream
+	text         []byte // of the stream
+	stream       *document.Stream
 	cleanup      []func()
 }
 

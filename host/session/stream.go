@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -58,6 +59,13 @@ func readStream(path string, in io.Reader) (data []byte, err error) {
 		in = file
 	}
 	return io.ReadAll(io.LimitReader(in, document.MaxStreamBytes+1))
+}
+
+// decode sets the stream of the session. Every use of it in the run takes it as it is decoded here.
+func (s *Session) decode(file string, text []byte) (err error) {
+	s.text = text
+	s.stream, err = document.Decode(file, bytes.NewReader(text))
+	return err
 }
 
 // StreamName returns the name of a stream in messages.
@@ -128,7 +136,7 @@ func reason(err error) string {
 
 // noteStream logs the stream, and warns of a file with secrets that other users can read.
 func noteStream(path string, o run.Options, log *slog.Logger) {
-	log.Info("stream read", "path", o.File, "bytes", len(o.Stream))
+	log.Info("stream read", "path", o.Stream.File, "bytes", len(o.Text))
 	if path == "-" || runtime.GOOS == "windows" {
 		return
 	}
@@ -136,7 +144,7 @@ func noteStream(path string, o run.Options, log *slog.Logger) {
 	if err != nil || info.Mode().Perm()&0o044 == 0 {
 		return
 	}
-	if run.StreamHoldsSecret(o.File, o.Stream) {
+	if run.HoldsSecret(o.Stream) {
 		log.Warn("the stream contains a secret and other users can read it", "file", path, "remedy", "chmod 600 "+trust.Quote(path))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/target"
@@ -55,8 +56,12 @@ func TestOutage(t *testing.T) {
 				for range clients {
 					go func() {
 						machine := &only{launch.Plugin{Source: source, Description: description, Kill: func() {}, Stderr: func() string { return "" }}}
+						decoded, err := document.Decode("node.yaml", strings.NewReader(stream))
+						if !assert.NoError(t, err) {
+							return
+						}
 						got, _ := run.Execute(t.Context(), run.Options{
-							Mode: run.ModeApply, File: "node.yaml", Stream: []byte(stream), Target: target.Target{OS: "linux"},
+							Mode: run.ModeApply, Stream: decoded, Text: []byte(stream), Target: target.Target{OS: "linux"},
 						}, run.Dependencies{Plugins: machine}, report.Report{})
 						assert.Equal(t, report.ExitUsage, got.ExitCode, "%v", got.Errors)
 					}()
