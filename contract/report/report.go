@@ -215,28 +215,43 @@ const (
 	CodeConflict    = "Conflict" // two documents require different values of one thing
 )
 
-// ExitCode returns the exit code of a run that ends with this error code.
-func ExitCode(code string) int {
+// Ending returns the outcome and the exit code of a run that ends with this error code. Changed says whether the run may have
+// changed anything.
+func Ending(code string, changed bool) (Outcome, int) {
 	switch code {
 	case "InvalidConfig", CodeConflict, CodeUsage:
-		return ExitUsage
-	case "Unsupported", "Precondition", CodeNoPlugin:
-		return ExitPrecondition
+		if changed { // ExitUsage means that nothing was changed
+			return RunFailed, ExitFailed
+		}
+		return RunInvalid, ExitUsage
+	case "Unsupported":
+		if changed {
+			return RunFailed, ExitPrecondition
+		}
+		return RunInvalid, ExitPrecondition
+	case "Precondition", CodeNoPlugin:
+		return RunFailed, ExitPrecondition
 	case "Retry", CodeDeadline, CodeReboots:
-		return ExitDeadline
+		return RunFailed, ExitDeadline
 	case CodeUntrusted:
-		return ExitUntrusted
+		return RunFailed, ExitUntrusted
 	case CodeLocked:
-		return ExitLocked
+		return RunFailed, ExitLocked
 	case CodeInterrupted:
-		return ExitInterrupted
+		return RunInterrupted, ExitInterrupted
 	case CodeState:
-		return ExitState
+		return RunFailed, ExitState
 	case CodeReboot:
-		return ExitReboot
+		return RunRebootRequired, ExitReboot
 	default: // Internal, Crashed
-		return ExitFailed
+		return RunFailed, ExitFailed
 	}
+}
+
+// ExitCode returns the exit code of a command that ends with this error code and has changed nothing.
+func ExitCode(code string) int {
+	_, exit := Ending(code, false)
+	return exit
 }
 
 // Details is details.json: raw output of other programs by Error.Details, readable by root only.

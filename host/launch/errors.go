@@ -35,19 +35,24 @@ func Failure(message string, err error) *report.Error {
 
 // Classify returns the exit code and the report's code for an error of Find or Start.
 func Classify(err error) (exit int, code string) {
+	code = classify(err)
+	return report.ExitCode(code), code
+}
+
+func classify(err error) string {
 	switch {
 	case is[*trust.Error](err) || is[*launch.PeerError](err):
-		return report.ExitUntrusted, report.CodeUntrusted
+		return report.CodeUntrusted
 	case isNoSpace(err):
-		return report.ExitState, report.CodeState
+		return report.CodeState
 	case is[*catalog.NotFoundError](err) || is[*catalog.DuplicateError](err) || isForbidden(err) || is[*InterpreterError](err):
-		return report.ExitPrecondition, report.CodeNoPlugin
+		return report.CodeNoPlugin
 	case isSlow(err):
-		return report.ExitDeadline, pluginv1.CodeRetry.String()
+		return pluginv1.CodeRetry.String()
 	case isUnready(err):
-		return report.ExitPrecondition, pluginv1.CodePrecondition.String()
+		return pluginv1.CodePrecondition.String()
 	default:
-		return report.ExitFailed, report.CodeCrashed
+		return report.CodeCrashed
 	}
 }
 

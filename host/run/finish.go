@@ -98,22 +98,7 @@ func (r *runner) setOutcome(err error) {
 	if _, ofDocuments := err.(problems); !ofDocuments { //nolint:errorlint // the type itself makes the difference
 		r.problems = append(r.problems, found...)
 	}
-	code := found[0].err.Code
-	exit := report.ExitCode(code)
-	if exit == report.ExitUsage && r.changed {
-		exit = report.ExitFailed // exit 2 guarantees that nothing was changed
-	}
-	r.head.ExitCode = exit
-	switch {
-	case exit == report.ExitReboot:
-		r.head.Outcome = report.RunRebootRequired
-	case exit == report.ExitInterrupted:
-		r.head.Outcome = report.RunInterrupted
-	case exit == report.ExitUsage, code == pluginv1.CodeUnsupported.String() && !r.changed:
-		r.head.Outcome = report.RunInvalid
-	default:
-		r.head.Outcome = report.RunFailed
-	}
+	r.head.Outcome, r.head.ExitCode = report.Ending(found[0].err.Code, r.changed)
 }
 
 // success returns the exit code of a run without errors, which for a plan depends on its changes.

@@ -63,7 +63,10 @@ func (s *Session) refuse(
 	ctx context.Context, head report.Report, wrong []report.Error, details map[string]string, observe func(run.Event),
 ) report.Report {
 	head.FinishedAt = time.Now().UTC()
-	head.Outcome, head.ExitCode = ending(wrong[0])
+	head.Outcome, head.ExitCode = report.Ending(wrong[0].Code, false)
+	if wrong[0].Code == report.CodeUntrusted { // the input is refused, and not a plugin
+		head.Outcome = report.RunInvalid
+	}
 	head.Errors = append(head.Errors, wrong...)
 	observe(run.Event{Type: run.EventRunFinished, Time: head.FinishedAt, Report: &head})
 	if s.record.path != "" {
@@ -74,22 +77,6 @@ func (s *Session) refuse(
 	s.deliver(ctx, nil, head)
 	s.showReport(head, details)
 	return head
-}
-
-// ending returns outcome and exit code for an input error.
-func ending(e report.Error) (report.Outcome, int) {
-	switch e.Code {
-	case report.CodeUntrusted:
-		return report.RunInvalid, report.ExitUntrusted
-	case report.CodeDeadline:
-		return report.RunFailed, report.ExitDeadline
-	case report.CodeState:
-		return report.RunFailed, report.ExitState
-	case report.CodeInterrupted:
-		return report.RunInterrupted, report.ExitInterrupted
-	default:
-		return report.RunInvalid, report.ExitUsage
-	}
 }
 
 // showReport writes the path of the report of a failed run. Details that a temporary run directory would lose are saved in a
