@@ -90,6 +90,28 @@ func TestEveryArgumentIsKnown(t *testing.T) {
 	}
 }
 
+// TestEveryControllerIsKnown: the table has every controller that kube-controller-manager lists, and it takes every name of the table.
+func TestEveryControllerIsKnown(t *testing.T) {
+	t.Parallel()
+	table, err := os.ReadFile("../../plugins/kubernetes-node/kubeadm/internal/settings/arguments.txt")
+	require.NoError(t, err)
+	program := cluster.Program(t, "kube-controller-manager")
+	out, err := exec.CommandContext(t.Context(), program, "--help").CombinedOutput()
+	require.NoError(t, err)
+	listed := regexp.MustCompile(`(?m)All controllers: (.*)$`).FindStringSubmatch(string(out))
+	require.Len(t, listed, 2, "%.300s", out)
+	for _, name := range strings.Split(listed[1], ", ") {
+		assert.Regexp(t, "(?m)^controllers "+name+" ", string(table))
+	}
+	names := []string{"*", "another"} // it refuses all that it lacks at once
+	for _, m := range regexp.MustCompile(`(?m)^controllers (\S+) name \d+ 3[67]$`).FindAllStringSubmatch(string(table), -1) {
+		names = append(names, m[1], "-"+m[1])
+	}
+	out, err = exec.CommandContext(t.Context(), program, "--controllers="+strings.Join(names, ",")).CombinedOutput()
+	require.Error(t, err)
+	assert.Equal(t, 1, strings.Count(string(out), "not in the list of known controllers"), "%s", out)
+}
+
 // TestTablesOfKubernetes: the tables of fields, of feature gates and of arguments are as the sources of Kubernetes have them, which are downloaded
 // into the module cache.
 func TestTablesOfKubernetes(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 )
 
 const argumentsHeading = `# The command line arguments of the kubelet, of the components of the control plane and of the etcd of kubeadm: whose, name, type, the first
-# and the last minor version of Kubernetes that has it. A list is of texts with commas between them.
+# and the last minor version of Kubernetes that has it. A list is of texts with commas between them. What is of controllers are the names of
+# controllers that kube-controller-manager takes in its argument of that name.
 # Made by testenv/tools/cmd/fields from the modules of Kubernetes and etcd.
 `
 
@@ -84,6 +85,17 @@ func arguments() error {
 		"etcd feature-gates": {"text", 34, 37},
 	}
 	for _, r := range releases() {
+		names, err := controllers(argumentVersion("kubernetes", r), r.version)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			key := "controllers " + name
+			if all[key] == nil {
+				all[key] = &argument{what: "name", first: r.minor}
+			}
+			all[key].last = r.minor
+		}
 		for _, p := range argumentPackages() {
 			files, err := parse(p[1], argumentVersion(p[1], r), p[2])
 			if err != nil && !errors.Is(err, fs.ErrNotExist) { // a package of other releases
@@ -106,6 +118,40 @@ func arguments() error {
 		fmt.Println(name, a.what, a.first, a.last)
 	}
 	return nil
+}
+
+// controllers returns the names and the aliases of the controllers of kube-controller-manager, of the versions of k8s.io/kubernetes and of
+// k8s.io/cloud-provider, which names those of clouds.
+func controllers(version, cloud string) (all []string, err error) {
+	const in = "cmd/kube-controller-manager/"
+	names, err := parse("kubernetes", version, in+"names")
+	more, err2 := parse("cloud-provider", cloud, "names")
+	files, err3 := parse("kubernetes", version, in+"app")
+	constants := textConstants(append(names, more...))
+	for _, f := range files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			pair, ok := n.(*ast.KeyValueExpr)
+			if !ok {
+				return true
+			}
+			key, _ := pair.Key.(*ast.Ident)
+			switch value := pair.Value.(type) {
+			case *ast.SelectorExpr:
+				if name := constants[value.Sel.Name]; name != "" && key != nil && key.Name == "name" {
+					all = append(all, name)
+				}
+			case *ast.CompositeLit:
+				for _, alias := range value.Elts {
+					if text, ok := alias.(*ast.BasicLit); ok && key != nil && key.Name == "aliases" {
+						name, _ := strconv.Unquote(text.Value) // it compiles
+						all = append(all, name)
+					}
+				}
+			}
+			return true
+		})
+	}
+	return all, errors.Join(err, err2, err3)
 }
 
 func argumentVersion(module string, r release) string {

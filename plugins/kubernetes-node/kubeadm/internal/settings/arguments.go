@@ -71,7 +71,9 @@ func (r *resolver) knownArguments(at document.Path, program string, args []v1alp
 			r.fault(at.Index(i)+".name", message, hint, max(oldest, release.Oldest) > known.last || newest < known.first)
 			continue
 		}
-		message, hint = argumentFault(known.what, a.Name, a.Value)
+		if message, hint = argumentFault(known.what, a.Name, a.Value); message == "" && a.Name == "controllers" {
+			message, hint = controllersFault(a.Value, newest)
+		}
 		r.refuse(message != "", at.Index(i)+".value", message, hint)
 		r.refuse(i != lastArgument(args, a.Name) && (a.Name == "v" || known.what != "text" && known.what != "list"), at.Index(i)+".name", "is there twice, and "+program+" takes the last one", "remove one of the two")
 	}
@@ -193,6 +195,22 @@ func listFault(name, value string) (message, hint string) {
 			}
 			return fmt.Sprintf("item %d is not one that the component has, and it does not start", i+1), hint
 		}
+	}
+	return "", ""
+}
+
+// controllersFault says why the controller manager of a minor version does not start with a list of controllers.
+func controllersFault(value string, minor int) (message, hint string) {
+	table := argumentsOf("controllers")
+	for i, item := range strings.Split(value, ",") {
+		name := strings.TrimPrefix(item, "-")
+		if a := table[name]; item == "*" || value == "" || a.first != 0 && a.first <= minor && minor <= a.last {
+			continue
+		}
+		if hint = otherArgument(name, table, minor); table[name].first != 0 {
+			hint = "remove it"
+		}
+		return fmt.Sprintf("item %d is no controller of Kubernetes 1.%d, and the component does not start", i+1, minor), hint
 	}
 	return "", ""
 }

@@ -101,6 +101,11 @@ func TestArguments(t *testing.T) {
 		initSpec + etcd("listen-metrics-urls", "http://127.0.0.1:2381,http://10.0.0.5:2381"):         "",
 		initSpec + "cluster: {podSubnets: [10.244.0.0/16]}\n" + manager("node-cidr-mask-size", "12"): "error spec.controllerManager.args[0].value: is not between 16",
 		initSpec + "cluster: {podSubnets: [10.244.0.0/16]}\n" + manager("node-cidr-mask-size", "26"): "",
+		initSpec + manager("controllers", "*,bootstrapsigner,-token-cleaner-controller"):             "",
+		initSpec + manager("controllers", "*,bootstrapsigner,tokencleanerr"):                         "error spec.controllerManager.args[0].value: item 3 is no controller of Kubernetes 1.37",
+		initSpec + manager("controllers", "-*"):                                                      "error spec.controllerManager.args[0].value: item 1 is no controller",
+		at("v1.37.1", manager("controllers", "*,-service-lb-controller")):                            "error spec.controllerManager.args[0].value: item 2 is no controller of Kubernetes 1.37",
+		at("v1.30.4", manager("controllers", "*,selinux-warning-controller")):                        "error spec.controllerManager.args[0].value: item 2 is no controller of Kubernetes 1.30",
 		// fields
 		initSpec + server("service-cluster-ip-range", "10.1.0.0/16"):                                                                        "error spec.apiServer.args[0].value: contradicts spec.cluster.serviceSubnets",
 		initSpec + server("service-cluster-ip-range", "10.96.0.0/12"):                                                                       "",
