@@ -147,4 +147,27 @@ func TestDefeated(t *testing.T) {
 	n.sh(t, `sed -i '$s/.*/# none/' `+main)
 	n.apply(t, spec)
 	n.follows(t, network, "time")
+	n.takesArguments(t)
+}
+
+// takesArguments: the table of arguments is true of ntpd, which reads all of its lines at once. It reports no error within three words of
+// another one.
+func (n node) takesArguments(t *testing.T) {
+	t.Helper()
+	table, err := os.ReadFile("../../plugins/timesync/ntpd/testdata/arguments.txt")
+	require.NoError(t, err)
+	var lines []string
+	var config strings.Builder
+	for line := range strings.Lines(string(table)) {
+		if result, directive, _ := strings.Cut(line, " "); result != "#" {
+			lines = append(lines, line)
+			config.WriteString(directive + "tos minclock 3 maxclock 6\n")
+		}
+	}
+	said := n.sh(t, `printf %s "$1" >/tmp/arguments.conf; timeout 2 ntpd -n -c /tmp/arguments.conf 2>&1; true`, config.String())
+	for i, line := range lines {
+		result, _, _ := strings.Cut(line, " ")
+		refused := regexp.MustCompile(fmt.Sprintf(`syntax error in \S+ line %d,`, 2*i+1)).MatchString(said)
+		require.Equal(t, result != "yes", refused, "%s%s", line, said)
+	}
 }

@@ -60,26 +60,44 @@ func manual() directives.Manual {
 	m.Set(directives.Directive{}, "lock_all manual nosystemcert")                                       // without a value
 	m.Set(directives.Directive{}, "dumponexit commandkey generatecommandkey linux_freq_scale linux_hz") // without effect
 
-	// The arguments: the functions of conf.c.
+	// The arguments: the functions of conf.c and cmdparse.c, with the bounds of chrony 4.8. An earlier one takes another value in place of one
+	// beyond them.
 	m.Take("", "lock_all manual noclientlog nosystemcert rtconutc rtcsync")
-	m.Take("WHOLE", `acquisitionport clientloglimit cmdport dscp logbanner maxntsconnections maxsamples maxstratum maxtxbuffers minsamples minsources
-		minstratum nocerttimecheck ntsport ntsprocesses ntsrefresh ntsrotate port ptpport ptpdomain refresh sched_priority`)
+	m.Take("0..65535", "acquisitionport cmdport ntsport port ptpport")
+	m.Take("0..", "clientloglimit logbanner maxsamples maxstratum minsamples minstratum nocerttimecheck ntsrefresh ntsrotate refresh")
+	m.Take("1..", "maxntsconnections minsources")
+	m.Take("0..63", "dscp")
+	m.Take("0..100", "sched_priority")
+	m.Take("0..255", "ptpdomain")
+	m.Take("0..1000", "ntsprocesses")
+	m.Take("0..1048576", "maxtxbuffers")
 	m.Take("NUMBER", `clockprecision combinelimit corrtimeratio hwtstimeout logchange maxclockerror maxdistance maxdrift maxjitter maxslewrate
 		maxupdateskew reselectdist rtcautotrim stratumweight`)
 	m.Take("TEXT", `bindacqdevice bindcmdaddress bindcmddevice binddevice dumpdir hwclockfile keyfile leapseclist leapsectz
 		logdir ntpsigndsocket ntscachedir ntsdumpdir ntsntpserver ntsservercert ntsserverkey pidfile rtcdevice rtcfile sourcedir user`)
-	m.Take("TEXT ...", "driftfile hwtimestamp")
+	m.Take("TEXT ...", "driftfile")
 	m.Take("ADDRESS", "bindacqaddress bindaddress")
-	m.Take("measurements|rawmeasurements|statistics|tracking|rtc|refclocks|tempcomp|selection ...", "log")
+	m.Take("all? NETWORK?", "allow deny cmdallow cmddeny")
+	m.Take("measurements|rawmeasurements|statistics|tracking|rtc|refclocks|tempcomp|selection? ...", "log")
 	m.Take("TEXT", "server pool peer")
 	m.TakeOptions("auto_offline burst copy iburst ipv4 ipv6 noselect nts offline prefer require trust xleave",
-		`asymmetry certset extfield= filter key maxdelay maxdelaydevratio maxdelayquant maxdelayratio maxpoll maxsamples maxsources maxunreach mindelay
-		minpoll minsamples minstratum ntsport offset polltarget port presend version`, "server pool peer")
+		`asymmetry certset=0.. extfield= filter=0.. key=1.. maxdelay maxdelaydevratio maxdelayquant maxdelayratio maxpoll=-7..24 maxsamples=0.. maxsources=1..16
+		maxunreach=0.. mindelay minpoll=-7..24 minsamples=0.. minstratum=0..16 ntsport=0..65535 offset polltarget=1.. port=0..65535 presend=-32..32
+		version=1..4`, "server pool peer")
 	m.Take("PPS|SHM|SOCK|PHC|RTC TEXT", "refclock")
-	m.TakeOptions("local noselect pps prefer require tai trust",
-		"delay dpoll filter lock= maxdispersion maxlockage maxsamples maxunreach minsamples offset poll precision rate refid= stratum width", "refclock")
-	m.Take("", "local")
-	m.TakeOptions("orphan", "activate distance stratum waitsynced waitunsynced", "local")
+	m.TakeOptions("local noselect pps prefer require tai trust", `delay dpoll=-32..32 filter=0.. lock= maxdispersion maxlockage=0.. maxsamples=0.. maxunreach=0..
+		minsamples=0.. offset poll=-32..32 precision rate=1.. refid= stratum=0..15 width`, "refclock")
+	m.Take("TEXT", "hwtimestamp")
+	m.TakeOptions("nocrossts", "maxpoll=-32..32 maxsamples=0.. minpoll=-32..32 minsamples=0.. precision rxcomp rxfilter=none|ntp|ptp|all txcomp", "hwtimestamp")
+	m.Take("", "local ratelimit cmdratelimit ntsratelimit")
+	m.TakeOptions("orphan", "activate distance stratum=1..15 waitsynced waitunsynced", "local")
+	m.TakeOptions("", "burst=-32..32 interval=-32..32 kod=-32..32 leak=-32..32", "ratelimit cmdratelimit ntsratelimit")
+	m.Take("NUMBER NUMBER leaponly?", "smoothtime")
+	m.Take("TEXT NUMBER TEXT NUMBER? NUMBER? NUMBER?", "tempcomp")
+	m.Take("WHOLE ADDRESS 0..65535?", "broadcast")
+	m.Take("NUMBER TEXT? ...", "initstepslew")
+	m.Take("0..? TEXT", "ntstrustedcerts")
+	m.Take("0.. ...", "ntsaeads")
 	m.Take("NUMBER WHOLE", "makestep")
 	m.Take("NUMBER WHOLE WHOLE", "maxchange")
 	m.Take("WHOLE WHOLE", "fallbackdrift")

@@ -46,7 +46,57 @@ func manual() directives.Manual {
 		leapsmearinterval saveconfigdir keysdir revoke automax broadcastdelay phone`)
 	m.Set(directives.Directive{}, `enable statistics filegen logconfig nts rlimit mru discard limit setvar reset trap ttl crypto device
 		pollskewlist broadcast manycastserver simulate extra end`)
+	arguments(m)
 	return m
+}
+
+// arguments adds what a directive takes in either implementation. Source: the grammars of both, ntp_parser.y. At a line with something else
+// ntpd logs a syntax error and uses the rest of the file.
+func arguments(m directives.Manual) {
+	const family, host = "-4|-6?", "TEXT"
+	pairs := func(names string, options ...string) {
+		var first []string
+		for _, option := range options {
+			name, _, _ := strings.Cut(option, "=")
+			first = append(first, name)
+		}
+		m.Take(strings.Join(first, "|")+" NUMBER", names)
+		m.TakeOptions("", strings.Join(options, " "), names)
+	}
+	m.Take("TEXT", "keys keysdir leapfile logfile pidfile statsdir saveconfigdir ntpsigndsocket")
+	m.Take("TEXT? NUMBER?", "driftfile") // without a file it has none
+	m.Take("WHOLE", "controlkey requestkey dscp mdnstries leapsmearinterval automax revoke")
+	m.Take("NUMBER", "broadcastdelay")
+	const flags, values = "autokey burst iburst noselect noval nts preempt prefer true xleave", `aead= ask= baud bias ca= cert= expire flag1= flag2= flag3= flag4= ident= key maxpoll
+		minpoll mode path= ppspath= refid= require= stratum subtype time1 time2 ttl version`
+	m.Take(family+" "+host, "server pool peer broadcast manycastclient")
+	m.TakeOptions(flags, values, "server pool peer broadcast manycastclient")
+	m.Take("TEXT", "refclock")
+	m.TakeOptions(flags, values+" unit", "refclock")
+	m.Take(family+" "+host+" time1|time2|stratum|flag1|flag2|flag3|flag4|refid|abbrev TEXT", "fudge")
+	m.TakeOptions("", "abbrev= flag1= flag2= flag3= flag4= refid= stratum time1 time2", "fudge")
+	m.Take(family+" "+host, "restrict unrestrict delrestrict")
+	m.TakeOptions(`flake ignore kod limited lowpriotrap mssntp nomodify nomrulist nopeer noquery noserve notrap notrust ntpport version`, "mask=ADDRESS", "restrict unrestrict delrestrict")
+	pairs("tinker", "allan", "dispersion", "freq", "huffpuff", "panic", "step", "stepback", "stepfwd", "stepout", "tick")
+	pairs("tos", "beacon", "ceiling", "floor", "maxclock", "maxdisp", "maxdist", "minclock", "mindist", "minsane", "orphan", "orphanwait", "cohort")
+	pairs("mru", "incalloc", "incmem", "initalloc", "initmem", "maxage", "maxdepth", "maxmem", "minage", "mindepth")
+	pairs("discard", "average", "minimum", "monitor")
+	pairs("limit", "average", "burst", "kod")
+	pairs("rlimit", "filenum", "memlock", "stacksize")
+	pairs("extra", "port")
+	m.Take("auth|bclient|calibrate|kernel|mode7|monitor|ntp|stats|unpeer_crypto_early|unpeer_crypto_nak_early|unpeer_digest_early ...", "enable disable")
+	const records = "clockstats|cryptostats|loopstats|ntskelog|ntskestats|ntsstats|peerstats|protostats|rawstats|sysstats|timingstats|usestats"
+	m.Take(records+" ...", "statistics")
+	m.Take(records, "filegen")
+	m.TakeOptions("disable enable link nolink", "file= type=age|day|month|none|pid|week|year", "filegen")
+	m.Take("drop|ignore|listen TEXT", "interface nic")
+	m.Take("", "crypto")
+	m.TakeOptions("", "digest= host= ident= pw= randfile= revoke", "crypto")
+	m.Take("allpeers|auth|ctl|io|mem|sys|timer ...", "reset")
+	for name, d := range m {
+		d.Comments = true
+		m[name] = d
+	}
 }
 
 // disables matches a line that turns off what the document asks for: the clock follows the sources, the kernel the clock, or what it

@@ -24,6 +24,25 @@ func TestManual(t *testing.T) {
 	assert.Equal(t, strings.Fields(string(names)), slices.Sorted(maps.Keys(manual())))
 }
 
+// TestArguments: a directive with arguments that the daemon does not take is refused. The daemon itself decides: testenv/timesync.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	table, err := os.ReadFile("testdata/arguments.txt")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(table)) {
+		result, directive, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if result == "#" {
+			continue
+		}
+		_, violations := resolve(timesync(t, `{"providerConfig":{"directives":["`+directive+`"]}}`))
+		if result != "no" {
+			assert.Empty(t, violations, directive)
+		} else if assert.Len(t, violations, 1, directive) {
+			assert.Contains(t, violations[0].Message, "has not the arguments of ", directive)
+		}
+	}
+}
+
 // lines plans a document twice, and returns the lines of the files of all authors. LINE is that of another author.
 func lines(t *testing.T, unit string, files map[string]string, line, spec string) (all []string, err error) {
 	t.Helper()

@@ -1,8 +1,6 @@
 package directives
 
 import (
-	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -32,12 +30,14 @@ type Directive struct {
 	Excludes Rule
 	// Files reports that the directive includes files.
 	Files bool
-	// Form are the arguments, a word each: NUMBER, WHOLE for a whole number, ADDRESS, TEXT, or values with | between; ... for more of the last
-	// one. It is nil for a directive whose arguments are not looked at, and empty for one without arguments.
+	// Form are the arguments, a word each: see fits for the forms. One with ? behind it can be absent, and ... stands for more of the last one.
+	// It is nil for a directive whose arguments are not looked at, and empty for one without arguments.
 	Form []string
-	// Flags and Options can follow the form in any order: a flag is one word, an option is followed by a value, which is a number unless the
-	// name of the option ends with = here.
+	// Flags and Options can follow the form in any order: a flag is one word, an option is NAME, which is followed by a number, or NAME=FORM,
+	// where no form is any text.
 	Flags, Options []string
+	// Comments reports that # begins a comment behind the arguments.
+	Comments bool
 }
 
 // Manual has every directive of a manual by its name. A directive without any meaning here is harmless.
@@ -66,78 +66,6 @@ func (m Manual) TakeOptions(flags, options, names string) {
 		d.Flags, d.Options = strings.Fields(flags), strings.Fields(options)
 		m[name] = d
 	}
-}
-
-// takesOptions reports whether words are flags and options of the directive.
-func (d Directive) takesOptions(words []string) bool {
-	for i := 0; i < len(words); i++ {
-		name := strings.ToLower(words[i])
-		switch {
-		case slices.Contains(d.Flags, name):
-			continue
-		case i+1 == len(words):
-			return false
-		case slices.Contains(d.Options, name):
-			if _, err := strconv.ParseFloat(words[i+1], 64); err != nil {
-				return false
-			}
-		case !slices.Contains(d.Options, name+"="):
-			return false
-		}
-		i++
-	}
-	return true
-}
-
-// takes reports whether a line has the arguments of its directive, behind which no comment can be.
-func (d Directive) takes(words []string) bool {
-	if d.Form == nil {
-		return true
-	}
-	forms, given := d.Form, words[1:]
-	if last := len(forms) - 1; last > 0 && forms[last] == "..." {
-		for forms = slices.Clone(forms[:last]); len(forms) < len(given); {
-			forms = append(forms, forms[last-1])
-		}
-	}
-	if d.Flags != nil && len(given) > len(forms) {
-		if !d.takesOptions(given[len(forms):]) {
-			return false
-		}
-		given = given[:len(forms)]
-	}
-	if len(given) != len(forms) {
-		return false
-	}
-	for i, form := range forms {
-		var err error
-		switch form {
-		case "TEXT":
-		case "NUMBER":
-			_, err = strconv.ParseFloat(given[i], 64)
-		case "WHOLE":
-			_, err = strconv.ParseInt(given[i], 10, 64)
-		case "ADDRESS":
-			_, err = netip.ParseAddr(given[i])
-		default:
-			if !slices.ContainsFunc(strings.Split(form, "|"), func(value string) bool { return strings.EqualFold(value, given[i]) }) {
-				return false
-			}
-		}
-		if err != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// usage is the hint for a line with other arguments.
-func (d Directive) usage(name string) string {
-	text := strings.TrimSpace("write it like " + name + " " + strings.Join(d.Form, " "))
-	if d.Flags != nil {
-		text += ", and behind it options with their values, or none"
-	}
-	return text
 }
 
 // value returns what a line sets, empty for a line that adds to others.
@@ -194,7 +122,7 @@ func (m Manual) Refuse(fields string, want settings.Settings) []sdk.Violation {
 		case d.Files:
 			refuse(words[0]+" includes files that the plan does not have", "write their lines as items of providerConfig.directives")
 		case !d.takes(words):
-			refuse(notTaken(words[0]), d.usage(words[0]))
+			refuse(notTaken(words[0]), d.usage(words))
 		case twice:
 			refuse(words[0]+" is set by "+other+" as well, and the daemon uses one of the two", "remove one of the two")
 		case d.Opposes != nil && d.Opposes(words, want):
@@ -213,7 +141,7 @@ func (m Manual) Refuse(fields string, want settings.Settings) []sdk.Violation {
 func (m Manual) refuseSources(want settings.Settings) (all []sdk.Violation) {
 	check := func(line, field string) {
 		if words := settings.Words(line); len(words) > 0 && !m[words[0]].takes(words) {
-			all = append(all, sdk.Violation{Field: field, Message: notTaken(words[0]), Hint: m[words[0]].usage(words[0])})
+			all = append(all, sdk.Violation{Field: field, Message: notTaken(words[0]), Hint: m[words[0]].usage(words)})
 		}
 	}
 	for _, s := range want.Sources {
