@@ -52,8 +52,9 @@ func TestCgroupDriver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := ""
-			if claim, ok := claims(t, "a", c.version, c.spec)["node:cgroup-driver"]; ok {
+			all, got := claims(t, "a", c.version, c.spec), ""
+			assert.Equal(t, machine.Claim{ID: "node:container-runtime", Field: "spec.provider", Value: []string{"containerd"}, Assumed: true}, all["node:container-runtime"])
+			if claim, ok := all["node:cgroup-driver"]; ok {
 				got = claim.Value[0] + " " + claim.Field
 				if claim.Assumed {
 					got += " assumed"

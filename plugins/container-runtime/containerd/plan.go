@@ -90,6 +90,7 @@ func plan(ctx context.Context, m sdk.Machine, doc v1alpha1.ContainerRuntime) (sd
 	if driver != "" {
 		m.Claim("node:cgroup-driver", field, driver)
 	}
+	m.Assume("node:container-runtime", "spec.provider", "containerd")
 	i, err := daemon.Find(ctx, m, want.Version)
 	if err != nil {
 		return sdk.Plan{Warnings: want.Warnings}, err

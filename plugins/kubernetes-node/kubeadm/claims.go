@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/ready"
 	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/settings"
 	"github.com/machineadm/machineadm/sdk"
 )
@@ -23,6 +24,9 @@ func claim(m sdk.Machine, s settings.Settings) {
 		driver("node:cgroup-driver", "spec.kubelet.cgroupDriver", "systemd") // kubeadm's default
 	} else {
 		driver("node:cgroup-driver", "spec.kubelet.cgroupDriver", text)
+	}
+	if socket := s.Spec.Node.CRISocket; socket != "" {
+		m.Claim("node:container-runtime", "spec.node.criSocket", ready.Service(socket))
 	}
 	kernel := m.Assume
 	if protect, _ := s.KubeletField("protectKernelDefaults"); protect == true {

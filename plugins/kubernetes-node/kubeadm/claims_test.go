@@ -81,3 +81,26 @@ func TestClaims(t *testing.T) {
 		})
 	}
 }
+
+// TestRuntimeClaim: a socket of another container runtime contradicts what a ContainerRuntime document assumes.
+func TestRuntimeClaim(t *testing.T) {
+	t.Parallel()
+	for socket, want := range map[string][]string{
+		"": nil,
+		"criSocket: 'unix:///run/containerd/containerd.sock'": {"containerd"},
+		"criSocket: 'unix:///var/run/crio/crio.sock'":         {"crio"},
+	} {
+		m, _ := machinetest.NewImage(t)
+		var got []string
+		m.Claims = func(claim machine.Claim) {
+			if claim.ID == "node:container-runtime" {
+				require.False(t, claim.Assumed)
+				require.Equal(t, "spec.node.criSocket", claim.Field)
+				got = claim.Value
+			}
+		}
+		_, err := plan(t.Context(), m, decode(t, "{kubernetesVersion: v1.37.1, role: controlPlaneInit, node: {"+socket+"}}"))
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+}

@@ -31,13 +31,13 @@ func socketPath(socket string) string {
 	return cmp.Or(strings.TrimPrefix(socket, "unix://"), "/run/containerd/containerd.sock")
 }
 
-// runtimeService is the name of the service of the runtime: that of its socket, as of containerd.sock and crio.sock.
-func runtimeService(socket string) string {
+// Service is the name of the service of the runtime: that of its socket, as of containerd.sock and crio.sock.
+func Service(socket string) string {
 	return strings.TrimSuffix(filepath.Base(socketPath(socket)), ".sock")
 }
 
 // Runtime is the claim of a document that runs the container runtime of spec.node.criSocket.
-func Runtime(socket string) string { return claimOf(runtimeService(socket) + ".service") }
+func Runtime(socket string) string { return claimOf(Service(socket) + ".service") }
 
 func claimOf(unit string) string { return "unit:" + unit + "#running" }
 
@@ -60,7 +60,7 @@ func (c *checker) runtime(ctx context.Context) error {
 		return nil
 	}
 	message := "the container runtime does not answer: " + err.Error()
-	service := runtimeService(c.s.Spec.Node.CRISocket)
+	service := Service(c.s.Spec.Node.CRISocket)
 	need := Runtime(c.s.Spec.Node.CRISocket)
 	switch state, err := c.m.Services.State(ctx, service); {
 	case err == nil && state.Active == "activating":

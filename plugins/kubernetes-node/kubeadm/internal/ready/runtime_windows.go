@@ -14,6 +14,9 @@ func (*checker) runtime(context.Context) error { return nil }
 // Runtime is the claim of a document that runs the container runtime.
 func Runtime(string) string { return "unit:containerd#running" }
 
+// Service is the name of the service of the container runtime.
+func Service(string) string { return "containerd" }
+
 // Images has nothing to check: a worker pulls no images of the control plane.
 func Images(context.Context, sdk.Machine, string, []byte) error { return nil }
 
