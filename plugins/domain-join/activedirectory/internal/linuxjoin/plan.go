@@ -32,7 +32,7 @@ func Plan(ctx context.Context, m sdk.Machine, s settings.Settings) (sdk.Plan, er
 	}
 	limited, cancel := context.WithTimeout(ctx, planning)
 	defer cancel()
-	var result sdk.Plan
+	result := sdk.Plan{Warnings: s.Warnings}
 	err := j.load()
 	if err == nil && s.Absent {
 		err = j.planLeave(limited, &result)
@@ -85,7 +85,7 @@ func (j *join) multicastOnly() (bool, error) {
 
 // inImage leaves the account for the first boot.
 func (j *join) inImage() (sdk.Plan, error) {
-	var result sdk.Plan
+	result := sdk.Plan{Warnings: j.s.Warnings}
 	if !j.s.Absent {
 		never := func(context.Context, sdk.Progress) error { return errors.New("an image is no member of a domain") }
 		result.Add(&sdk.Change{ID: "account", Summary: "join " + j.s.Domain, NeedsLive: true, Do: never})

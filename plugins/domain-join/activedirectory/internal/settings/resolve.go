@@ -37,7 +37,27 @@ func Resolve(m sdk.Machine, doc v1alpha1.DomainJoin) (Settings, error) {
 		return Settings{}, sdk.Preconditions(missing...)
 	}
 	s.Services = services(s, doc.Spec.ServicePrincipalNames)
+	s.Warnings = traps(s, doc.Spec)
 	return s, nil
+}
+
+// traps returns warnings of values with which the join succeeds and something else does not.
+func traps(s Settings, spec v1alpha1.DomainJoinSpec) (all []sdk.Warning) {
+	warn := func(is bool, field, message string) {
+		if is && !s.Absent {
+			all = append(all, sdk.Warning{Field: field, Message: message})
+		}
+	}
+	short, _, _ := strings.Cut(s.FQDN, ".")
+	warn(spec.ComputerName != "" && spec.FQDN != "" && len(short) <= maxAccount && !strings.EqualFold(short, s.Computer), "spec.fqdn",
+		"begins with another name than spec.computerName, so that a client which asks for the one gets a ticket for the other: make them equal, unless the site has two names on purpose")
+	warn(slices.Equal(spec.EncryptionTypes, []string{"rc4-hmac"}), "spec.encryptionTypes",
+		"has RC4 alone, which domain controllers of today refuse by default: add aes256-cts-hmac-sha1-96")
+	for i, name := range s.Servers {
+		warn(!strings.HasSuffix(name, "."+s.Domain), string(document.Path("spec.servers").Index(i)),
+			"is not below "+s.Domain+": a controller of another domain has no account of this one; leave it if the controllers have names of another domain")
+	}
+	return all
 }
 
 // unsupported returns the fields that mean nothing on an operating system.

@@ -35,6 +35,29 @@ func TestDefaults(t *testing.T) {
 	}, s)
 }
 
+// TestTraps: values with which the join succeeds and something else does not are a warning.
+func TestTraps(t *testing.T) {
+	t.Parallel()
+	for spec, want := range map[string]string{
+		"computerName: node-1\nfqdn: NODE-1.other.org":                           "",
+		"computerName: node-1\nfqdn: db-1.ad.example.com":                        "spec.fqdn",
+		"fqdn: db-1.ad.example.com":                                              "",
+		"computerName: a-long-nam-NIMH\nfqdn: a-long-name-of-a-node.example.com": "",
+		"encryptionTypes: [rc4-hmac]":                                            "spec.encryptionTypes",
+		"encryptionTypes: [rc4-hmac, aes256-cts-hmac-sha1-96]":                   "",
+		"servers: [dc1.ad.example.com, dc1.example.org]":                         "spec.servers[1]",
+		"servers: [dc1.example.org]\nstate: absent":                              "",
+	} {
+		s, err := resolve(t, "linux", "node-1", "domain: ad.example.com\n"+spec)
+		require.NoError(t, err)
+		got := ""
+		for _, w := range s.Warnings {
+			got += w.Field
+		}
+		assert.Equal(t, want, got, spec)
+	}
+}
+
 func TestResolved(t *testing.T) {
 	t.Parallel()
 	s, err := resolve(t, "linux", "ignored", `domain: ad.example.com

@@ -49,6 +49,7 @@ type Settings struct {
 	Keytab          Keytab
 	// Krb5Conf and SSSD say which files are managed, Rename whether Windows may be renamed.
 	Krb5Conf, SSSD, Rename bool
+	Warnings               []sdk.Warning
 }
 
 // Keytab is the file with the keys of the machine.
