@@ -78,6 +78,7 @@ func resolve(doc v1alpha1.Sysctl, known map[string]profile) (desired, []document
 	r.explicitModules(spec.Field("modules"))
 	r.ignoreMissing()
 	r.values()
+	r.exclusive()
 	r.routerAdvertisements()
 	r.reversePath()
 	r.localPorts()

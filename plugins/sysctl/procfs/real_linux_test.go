@@ -94,6 +94,15 @@ func TestValuesOfTheKernel(t *testing.T) {
 			t.Errorf("%s takes %d", key, most+1)
 		}
 	}
+	for text, takes := range map[string]bool{
+		"ip_local_reserved_ports 30000:32767": false, "ip_local_reserved_ports 8080,30000-32767": true, "tcp_congestion_control RENO": false,
+		"tcp_congestion_control reno": true,
+	} {
+		name, value, _ := strings.Cut(text, " ")
+		if err := kernel.SetParameter("net/ipv4/"+name, value); (err == nil) != takes {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
 	if tried < 20 {
 		t.Errorf("only %d parameters were tried", tried)
 	}

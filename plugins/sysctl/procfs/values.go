@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/plugins/sysctl/internal/sysctld"
 )
 
@@ -62,6 +63,9 @@ func (n numbers) have(text string) bool {
 
 // valueFault says why no kernel takes a value of a parameter, or takes a part of it; "" if it does, or if the table has not the parameter.
 func valueFault(key sysctld.Key, value string) (message, hint string) {
+	if f, ok := textForms()[key]; ok && !f.form.MatchString(value) {
+		return f.message, f.hint
+	}
 	n, known := numbersOf(key)
 	if !known {
 		return "", ""
@@ -85,6 +89,38 @@ func valueFault(key sysctld.Key, value string) (message, hint string) {
 		}
 	}
 	return "", ""
+}
+
+// textForm is the form of a parameter that is no number, and what is said of another.
+type textForm struct {
+	form          *regexp.Regexp
+	message, hint string
+}
+
+// textForms are of texts that the kernel cuts off, looks up or parses. Sources: fs/coredump.c, proc_do_large_bitmap of kernel/sysctl.c, and the
+// names that Linux 4.18 to 6.12 registers.
+func textForms() map[sysctld.Key]textForm {
+	name := textForm{regexp.MustCompile(`^[a-z0-9_-]*$`), "is not a name that a kernel has, and the kernel does not take it", "write it like bbr or fq_codel, in lower case"}
+	return map[sysctld.Key]textForm{
+		"kernel/core_pattern":             {regexp.MustCompile(`^(?s).{0,127}$`), "has more than 127 bytes, of which the kernel takes the first 127", "write a shorter path, or a program that decides where a dump goes"},
+		"net/core/default_qdisc":          name,
+		"net/ipv4/tcp_congestion_control": name,
+		"net/ipv4/ip_local_reserved_ports": {
+			regexp.MustCompile(`^(?:[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*)?$`), "is not a list of ports, and the kernel does not take it", "write it like 8080,30000-32767",
+		},
+	}
+}
+
+// exclusive refuses parameters of which the kernel sets one to 0 when the other one is written. Sources: mm/page-writeback.c, mm/util.c.
+func (r *resolver) exclusive() {
+	for first, second := range map[sysctld.Key]sysctld.Key{
+		"vm/dirty_ratio": "vm/dirty_bytes", "vm/dirty_background_ratio": "vm/dirty_background_bytes", "vm/overcommit_ratio": "vm/overcommit_kbytes",
+	} {
+		a, b := r.byKey[first], r.byKey[second]
+		if strings.Trim(a.value, "0") != "" && strings.Trim(b.value, "0") != "" {
+			r.refuse(document.Path(b.field), "sets "+a.field+" to 0 in the kernel, which has one of the two", "remove one of the two")
+		}
+	}
 }
 
 // form names the numbers that the kernel takes.
