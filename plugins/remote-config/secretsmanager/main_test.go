@@ -19,7 +19,7 @@ func TestValidate(t *testing.T) {
 		return validate(sdk.Location{URI: uri, Field: "spec.uri", ProviderConfig: json.RawMessage(config)})
 	}
 	for uri, config := range map[string]string{
-		"secretsmanager://a": `{}`, "secretsmanager://a/b_+=.@-": `{"region":"x","versionStage":"AWSPREVIOUS"}`,
+		"secretsmanager://a": `{}`, "secretsmanager://a/b_+=.@-": `{"region":"eu-x-1","versionStage":"AWSPREVIOUS"}`,
 		"secretsmanager://arn:aws:secretsmanager:eu-central-1:111122223333:secret:a-AbCdEf": `{"accessKeyID":"A","secretAccessKey":{"value":"s"},"versionId":"a1b2c3d4-5678-90ab-cdef-1111111111"}`,
 	} {
 		assert.Empty(t, check(uri, config), uri)

@@ -16,7 +16,7 @@ import (
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	for uri, config := range map[string]string{
-		"ssm://flat": `{}`, "ssm:///a/b-c_d.e": `{"region":"x"}`, "ssm://flat:3": ``, "ssm:///a/b:label": ``,
+		"ssm://flat": `{}`, "ssm:///a/b-c_d.e": `{"region":"eu-x-1"}`, "ssm://flat:3": ``, "ssm:///a/b:label": ``,
 		"ssm://arn:aws-cn:ssm:cn-north-1:111122223333:parameter/a/b:1": `{"accessKeyID":"A","secretAccessKey":{"value":"s"}}`,
 	} {
 		assert.Empty(t, validate(sdk.Location{URI: uri, Field: "spec.uri", ProviderConfig: json.RawMessage(config)}), uri)

@@ -60,7 +60,7 @@ func (c Regional) Validate(location string) []sdk.Violation {
 			Field: string(at.Field("region")), Message: "is missing",
 			Hint: "give the region of the service, such as eu-central-1; only the role of an instance brings its own",
 		})
-	case region != "" && !isRegion(region):
+	case region != "" && (!isRegion(region) || c.Endpoint == "" && !ofAWS.MatchString(region)):
 		all = append(all, sdk.Violation{
 			Field: string(at.Field("region")), Message: "is not the name of a region", Hint: "give one such as eu-central-1",
 		})
@@ -99,6 +99,9 @@ func (c Config) Validate() []sdk.Violation {
 	}
 	return all
 }
+
+// ofAWS matches the names of regions of AWS. Another service that has its API can have others.
+var ofAWS = regexp.MustCompile(`^[a-z]+(?:-[a-z]+)+-[0-9]+$`)
 
 func isRegion(name string) bool {
 	return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`).MatchString(name)

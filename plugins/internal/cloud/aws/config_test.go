@@ -16,19 +16,20 @@ func TestValidate(t *testing.T) {
 	t.Parallel()
 	keys := `"region":"eu-central-1","accessKeyID":"AKID","secretAccessKey":{"value":"s"}`
 	for config, want := range map[string]string{
-		`{}`: "", `{"region":"x"}`: "", `{` + keys + `}`: "", `{` + keys + `,"sessionToken":{"value":"t="},"endpoint":"https://a.example:9000/"}`: "",
-		`{"region":"a.b"}`:     "region",
+		`{}`: "", `{"region":"eu-x-1"}`: "", `{` + keys + `}`: "", `{` + keys + `,"sessionToken":{"value":"t="},"endpoint":"https://a.example:9000/"}`: "",
+		`{"region":"a.b"}`:      "region",
+		`{"region":"eu-west1"}`: "region", `{"region":"EU-West-1"}`: "region", `{"region":"garage","endpoint":"https://a.example"}`: "",
 		`{"region":"c4n4ry/"}`: "region",
-		`{"accessKeyID":"AKID","secretAccessKey":{"value":"s"}}`:                                                     "region",
-		`{"region":"x","accessKeyID":"AKID"}`:                                                                        "secretAccessKey",
-		`{"region":"x","secretAccessKey":{"value":"c4n4ry"}}`:                                                        "accessKeyID",
-		`{"sessionToken":{"value":"c4n4ry"}}`:                                                                        "accessKeyID",
-		`{"region":"x","accessKeyID":"c4n4ry ","secretAccessKey":{"value":"s"}}`:                                     "accessKeyID",
-		`{"region":"x","accessKeyID":"A","secretAccessKey":{"value":"c4n4ry\n"},"sessionToken":{"value":"c4n4ry "}}`: "secretAccessKey sessionToken",
-		`{"endpoint":"http://c4n4ry.example"}`:                                                                       "endpoint",
-		`{"endpoint":"https://a.example/c4n4ry"}`:                                                                    "endpoint",
-		`{"endpoint":"https://a.example/?c4n4ry"}`:                                                                   "endpoint",
-		`{"endpoint":"https://c4n4ry:x@a.example"}`:                                                                  "endpoint",
+		`{"accessKeyID":"AKID","secretAccessKey":{"value":"s"}}`:                                                          "region",
+		`{"region":"eu-x-1","accessKeyID":"AKID"}`:                                                                        "secretAccessKey",
+		`{"region":"eu-x-1","secretAccessKey":{"value":"c4n4ry"}}`:                                                        "accessKeyID",
+		`{"sessionToken":{"value":"c4n4ry"}}`:                                                                             "accessKeyID",
+		`{"region":"eu-x-1","accessKeyID":"c4n4ry ","secretAccessKey":{"value":"s"}}`:                                     "accessKeyID",
+		`{"region":"eu-x-1","accessKeyID":"A","secretAccessKey":{"value":"c4n4ry\n"},"sessionToken":{"value":"c4n4ry "}}`: "secretAccessKey sessionToken",
+		`{"endpoint":"http://c4n4ry.example"}`:                                                                            "endpoint",
+		`{"endpoint":"https://a.example/c4n4ry"}`:                                                                         "endpoint",
+		`{"endpoint":"https://a.example/?c4n4ry"}`:                                                                        "endpoint",
+		`{"endpoint":"https://c4n4ry:x@a.example"}`:                                                                       "endpoint",
 		`{"ca":"c4n4ry"}`: "ca",
 	} {
 		c, decoding := sdk.ProviderConfig[Regional](json.RawMessage(config))
@@ -65,7 +66,7 @@ func TestDomains(t *testing.T) {
 	for _, p := range all.Partitions {
 		for region := range p.Regions {
 			assert.Equal(t, p.DNSSuffix, suffix(region), region)
-			assert.True(t, isRegion(region))
+			assert.True(t, isRegion(region) && ofAWS.MatchString(region), region)
 		}
 	}
 }

@@ -51,6 +51,10 @@ func (r *resolver) scalars() {
 	}
 	r.refuse(s.Snapshotter != "" && !isIdentifier(s.Snapshotter), "spec.snapshotter", "is not the name of a snapshotter",
 		"use letters, digits, ., _ and -, as in overlayfs")
+	known := strings.Fields("aufs blockfile btrfs cimfs devmapper erofs native overlayfs windows windows-lcow zfs")
+	if near := document.Nearest(s.Snapshotter, known); near != "" && !slices.Contains(append(known, "overlaybd"), s.Snapshotter) {
+		r.warn("spec.snapshotter", "is none of containerd's own, so that it must be a proxy plugin of the machine's configuration: did you mean "+near+"?")
+	}
 	r.directory("spec.rootDir", s.RootDir)
 	if within := volatile(s.RootDir); within != "" {
 		r.warn("spec.rootDir", "is below "+within+", which a boot or a cleanup empties: images and containers are lost; use a directory of a disk")

@@ -272,6 +272,10 @@ func TestTraps(t *testing.T) {
 		`{"runtimes":{"nvidia":{"type":"io.containerd.runc.v2","binary":"/usr/bin/nvidia-container-runtime"}}}`: "",
 		`{"rootDir":"/tmp"}`:                "spec.rootDir: is below /tmp",
 		`{"rootDir":"/running/containerd"}`: "",
+		`{"snapshotter":"overlay2"}`:        "spec.snapshotter: is none of containerd's own, so that it must be a proxy plugin of the machine's configuration: did you mean overlayfs?",
+		`{"snapshotter":"overlayfs"}`:       "",
+		`{"snapshotter":"overlaybd"}`:       "",
+		`{"snapshotter":"stargz"}`:          "",
 	} {
 		got := ""
 		for _, w := range wanted(t, "linux", spec).Warnings {
