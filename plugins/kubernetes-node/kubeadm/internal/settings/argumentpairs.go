@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -37,6 +38,9 @@ func (r *resolver) commandLines() {
 			r.serverPairs(at, c.Want.Args)
 		case "kube-controller-manager":
 			r.rangesOfNodes(at, c.Want.Args)
+			r.leaderElection(at, c.Want.Args)
+		case "kube-scheduler":
+			r.leaderElection(at, c.Want.Args)
 		}
 	}
 }
@@ -111,6 +115,24 @@ func (r *resolver) serverPairs(at document.Path, args []v1alpha1.Argument) {
 			r.warn(addressAt, "is an address of this machine alone, so that no other node reaches the API server: remove it, or use 0.0.0.0")
 		}
 	}
+}
+
+// leaderElection refuses times with which a component does not start. Source: NewLeaderElector in client-go.
+func (r *resolver) leaderElection(at document.Path, args []v1alpha1.Argument) {
+	times, field := map[string]time.Duration{"lease-duration": 15 * time.Second, "renew-deadline": 10 * time.Second, "retry-period": 2 * time.Second}, document.Path("")
+	for name := range times {
+		if i := lastArgument(args, "leader-elect-"+name); i >= 0 {
+			d, err := time.ParseDuration(args[i].Value)
+			if err != nil {
+				return
+			}
+			times[name], field = d, max(field, at.Index(i)+".value")
+		}
+	}
+	lease, deadline, retry := times["lease-duration"], times["renew-deadline"], times["retry-period"]
+	r.refuse(field != "" && (lease <= deadline || deadline*5 <= retry*6), field,
+		"leaves leader-elect-lease-duration, by default 15s, not longer than leader-elect-renew-deadline, by default 10s, or that not longer than 1.2 times leader-elect-retry-period, by default 2s, and the component does not start",
+		"set the other ones as well")
 }
 
 // portRange reads FIRST-LAST, FIRST+COUNT or one port. Source: k8s.io/apimachinery, pkg/util/net.

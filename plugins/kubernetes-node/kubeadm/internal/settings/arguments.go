@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net"
 	"net/url"
 	"regexp"
@@ -128,6 +127,8 @@ func argumentFault(what, name, value string) (message, hint string) {
 		hint = "write a number: 2 is usual, 4 is for a search of errors"
 	case what == "list" || name == "cipher-suites":
 		return listFault(name, value)
+	case name == "service-account-issuer" && strings.Contains(value, ":") && !isURL(value):
+		return "has a colon and is not a URL, and the component does not start", "write it like https://kubernetes.default.svc.cluster.local"
 	case slices.Contains(strings.Fields(etcdURLs), name):
 		return urlsFault(value)
 	}
@@ -137,37 +138,18 @@ func argumentFault(what, name, value string) (message, hint string) {
 	if err != nil {
 		return "is not a value of this argument, and the component does not start", hint
 	}
-	if b, ok := argumentBounds()[name]; ok && !b.have(json.Number(value)) {
-		return fmt.Sprintf("must be from %v to %v: the component does not start with another value", b.least, b.most), ""
+	var number any = json.Number(value)
+	if what == "duration" {
+		number = value
+	}
+	if b, ok := argumentBounds()[name]; ok && strings.Trim(value, "0s") != "" && !b.have(number) {
+		return fmt.Sprintf("must be from %v to %s: the component does not start with another value", b.least, strconv.FormatFloat(b.most, 'f', -1, 64)), "for a duration these are seconds"
 	}
 	choices := argumentChoices()[name]
 	if value != "" && choices != nil && !slices.Contains(choices, value) {
 		return "is not a value of this argument, and the component does not start", "use one of " + strings.Join(choices, ", ")
 	}
 	return "", ""
-}
-
-// argumentBounds are of numbers that a component reads and then refuses. Sources: Validate of the options of apiserver and of Kubernetes.
-func argumentBounds() map[string]bounds {
-	natural := bounds{0, math.MaxInt32}
-	return map[string]bounds{
-		"secure-port": {0, 65535}, "goaway-chance": {0, 0.02}, "max-requests-inflight": natural, "max-mutating-requests-inflight": natural,
-		"min-request-timeout": natural, "audit-log-maxage": natural, "audit-log-maxbackup": natural, "audit-log-maxsize": natural,
-	}
-}
-
-// valueForm is the form of a text, and a hint for one that does not have it.
-type valueForm struct {
-	form *regexp.Regexp
-	hint string
-}
-
-// argumentForms are of texts that a component reads in a form of its own. Sources: as of argumentBounds, and the embed package of etcd.
-func argumentForms() map[string]valueForm {
-	return map[string]valueForm{
-		"oidc-required-claim":       {requiredClaims, "write it like CLAIM=VALUE"},
-		"auto-compaction-retention": {retention, "write a number, or a duration like 8h"},
-	}
 }
 
 // listFault says why a component does not start with a list of texts.
@@ -182,8 +164,12 @@ func listFault(name, value string) (message, hint string) {
 		case value == "" || slices.Contains(strings.Fields(removedAdmission), item):
 		case item == "" || strings.TrimSpace(item) != item:
 			return "has an empty item, or a blank beside a comma, which becomes a part of the item", "write the items with a comma between them, without blanks"
-		case name == "cors-allowed-origins" && !isRegexp(item):
-			return fmt.Sprintf("item %d is not a regular expression, and the component does not start", i+1), "write it like ^https://www\\.example\\.com$"
+		case name == "cors-allowed-origins" && !(isRegexp(item) && pins.MatchString(item)):
+			return fmt.Sprintf("item %d is not a regular expression with the beginning and the end of a host, and the component does not start", i+1), "write it like ^https://www\\.example\\.com$"
+		case name == "watch-cache-sizes" && !cacheSize.MatchString(item):
+			return fmt.Sprintf("item %d is not a size of a resource, and the component does not start", i+1), "write it like pods#100 or deployments.apps#100"
+		case name == "kubelet-preferred-address-types" && !slices.Contains(strings.Fields(addressTypes), item):
+			return fmt.Sprintf("item %d is no type of address, so that the API server does not reach a kubelet by it", i+1), "use some of " + addressTypes
 		case name == "strict-transport-security-directives" && !stsDirective.MatchString(item):
 			return fmt.Sprintf("item %d is not one that the component has, and it does not start", i+1), "use some of max-age=SECONDS, includeSubDomains, preload"
 		case known != nil && !slices.Contains(known, item):
@@ -220,22 +206,10 @@ func isRegexp(text string) bool {
 	return err == nil
 }
 
-var (
-	stsDirective   = regexp.MustCompile(`^(?:max-age=[0-9]+|includeSubDomains|preload)$`)
-	requiredClaims = regexp.MustCompile(`^(?:[^=,]+=[^,]*(?:,[^=,]+=[^,]*)*)?$`)
-	retention      = regexp.MustCompile(`^(?:[0-9]+|(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h))+)?$`)
-)
-
-// admissionPlugins are the names of the admission plugins of Kubernetes 1.30 to 1.37. Source: pkg/kubeapiserver/options/plugins.go.
-const admissionPlugins = "AlwaysAdmit NamespaceAutoProvision NamespaceLifecycle NamespaceExists LimitPodHardAntiAffinityTopology PodTopologyLabels LimitRanger ServiceAccount " +
-	"NodeRestriction TaintNodesByCondition PodSecurity AlwaysPullImages ImagePolicyWebhook EventRateLimit ExtendedResourceToleration PodNodeSelector Priority " +
-	"DefaultTolerationSeconds PodTolerationRestriction DefaultStorageClass StorageObjectInUseProtection OwnerReferencesPermissionEnforcement " +
-	"PersistentVolumeClaimResize RuntimeClass CertificateApproval CertificateSigning ClusterTrustBundleAttest CertificateSubjectRestriction " +
-	"DefaultIngressClass DenyServiceExternalIPs MutatingAdmissionPolicy MutatingAdmissionWebhook ValidatingAdmissionPolicy ValidatingAdmissionWebhook " +
-	"ResourceQuota AlwaysDeny"
-
-// etcdURLs are the arguments of etcd that are URLs with commas between them.
-const etcdURLs = "listen-peer-urls listen-client-urls listen-client-http-urls listen-metrics-urls initial-advertise-peer-urls advertise-client-urls"
+func isURL(text string) bool {
+	_, err := url.Parse(text)
+	return err == nil
+}
 
 // urlsFault says why etcd does not start with URLs. Source: NewURLs in client/pkg/types.
 func urlsFault(value string) (message, hint string) {
@@ -252,23 +226,4 @@ func urlsFault(value string) (message, hint string) {
 		}
 	}
 	return "", ""
-}
-
-// argumentChoices are the values of arguments that have few. Sources: component-base/cli/flag, component-base/logs, apiserver/pkg/server/options
-// and the embed package of etcd.
-func argumentChoices() map[string][]string {
-	return map[string][]string{
-		"tls-min-version":       {"VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"},
-		"logging-format":        {"text", "json"},
-		"audit-log-format":      {"json", "legacy"},
-		"audit-log-mode":        {"batch", "blocking", "blocking-strict"},
-		"audit-webhook-mode":    {"batch", "blocking", "blocking-strict"},
-		"storage-backend":       {"etcd3"},
-		"storage-media-type":    {"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"},
-		"metrics":               {"basic", "extensive"},
-		"auto-compaction-mode":  {"periodic", "revision"},
-		"logger":                {"zap"},
-		"log-level":             {"debug", "info", "warn", "error", "dpanic", "panic", "fatal"},
-		"initial-cluster-state": {"new", "existing"},
-	}
 }

@@ -113,7 +113,7 @@ func checkKubelet(path string, value any) (message, hint string) {
 		return "is not an IP address", ""
 	case strings.HasPrefix(path, "shutdownGracePeriod") && (period < 0 || period > 0 && period < time.Second):
 		return "must be 0s or at least 1s", ""
-	case path == "evictionSoftGracePeriod{}" && notPeriod != nil:
+	case path == "evictionSoftGracePeriod{}" && notPeriod != nil, path == "logging.flushFrequency" && text != "" && notPeriod != nil:
 		return mistyped("duration", value)
 	case (path == "evictionSoft{}" || path == "evictionHard{}") && !isThreshold(text), path == "evictionMinimumReclaim{}" && text == "0%":
 		return "is not a threshold", "write it like 5% or 100Mi"
