@@ -24,8 +24,9 @@ import (
 	"strings"
 )
 
-const heading = `# The fields of KubeletConfiguration and KubeProxyConfiguration: kind, path, type, and the first minor version of Kubernetes that has it.
-# {} stands for any key of a mapping, [] for an item of a list. Made by testenv/tools/cmd/fields from k8s.io/kubelet and k8s.io/kube-proxy.
+const heading = `# The fields of KubeletConfiguration, KubeProxyConfiguration and PodSpec: kind, path, type, and the first minor version of Kubernetes that has it.
+# {} stands for any key of a mapping, [] for an item of a list. Made by testenv/tools/cmd/fields from k8s.io/kubelet, k8s.io/kube-proxy
+# and k8s.io/api.
 `
 
 // release is a release of the modules of Kubernetes.
@@ -66,7 +67,9 @@ func fields() error {
 	since, last := map[string]int{}, map[string]int{} // by kind, path and type
 	for _, r := range releases() {
 		s := source{release: r, packages: map[string]map[string]ast.Expr{}}
-		for kind, in := range map[string]string{"KubeletConfiguration": "kubelet/config/v1beta1", "KubeProxyConfiguration": "kube-proxy/config/v1alpha1"} {
+		for kind, in := range map[string]string{
+			"KubeletConfiguration": "kubelet/config/v1beta1", "KubeProxyConfiguration": "kube-proxy/config/v1alpha1", "PodSpec": "api/core/v1",
+		} {
 			err := s.fields(in, ast.NewIdent(kind), "", func(at, what string) {
 				line := kind + " " + strings.TrimPrefix(at, ".") + " " + what
 				if since[line] == 0 {
@@ -81,7 +84,7 @@ func fields() error {
 	}
 	fmt.Print(heading)
 	for _, line := range slices.Sorted(maps.Keys(since)) {
-		if newest := releases()[len(releases())-1].minor; last[line] != newest {
+		if newest := releases()[len(releases())-1].minor; last[line] != newest && !strings.HasPrefix(line, "PodSpec ") {
 			return fmt.Errorf("%s: 1.%d does not have it, and the table has no field that ends", line, newest)
 		}
 		fmt.Println(line, since[line])
@@ -163,7 +166,16 @@ func special() map[string]string {
 	return map[string]string{
 		"metav1.Duration": "duration", "v1.Duration": "duration", "resource.QuantityValue": "quantity", "QuantityValue": "quantity",
 		"TimeOrMetaDuration": "any", "v1.Taint": "any", "v1.ResourceList": "quantities", "VModuleConfiguration": "any",
+		// of pods: what a static pod does not have, or rarely
+		"ResourceList": "any", "resource.Quantity": "quantity", "intstr.IntOrString": "any", "metav1.LabelSelector": "any", "Affinity": "any",
+		"EphemeralContainer": "any", "PodResourceClaim": "any", "ResourceClaim": "any", "TopologySpreadConstraint": "any", "WindowsSecurityContextOptions": "any",
+		"Lifecycle": "any", "EnvVarSource": "any", "EnvFromSource": "any", "PodSchedulingGroup": "any", "WorkloadReference": "any",
 	}
+}
+
+// isSource reports whether a type is a source of volumes that a static pod does not have, or rarely.
+func isSource(name string) bool {
+	return strings.HasSuffix(name, "VolumeSource") && name != "VolumeSource" && name != "HostPathVolumeSource" && name != "EmptyDirVolumeSource"
 }
 
 // elsewhere are the packages of a selector.
@@ -197,6 +209,10 @@ func (s source) fields(in string, of ast.Expr, at string, add func(at, what stri
 	case *ast.Ident:
 		if what := special()[t.Name]; what != "" {
 			add(at, what)
+			return nil
+		}
+		if isSource(t.Name) || strings.HasPrefix(at, ".initContainers") { // which are as containers
+			add(strings.TrimSuffix(at, "[]"), "any")
 			return nil
 		}
 		if slices.Contains([]string{"string", "bool", "int32", "int64", "uint32", "float32", "float64"}, t.Name) {

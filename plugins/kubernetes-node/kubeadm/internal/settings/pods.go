@@ -19,6 +19,7 @@ func (r *resolver) staticPod(at document.Path, pod map[string]any) {
 	spec, _ := pod["spec"].(map[string]any)
 	containers, _ := spec["containers"].([]any)
 	r.refuse(len(containers) == 0, at, "is a Pod without containers", "name them in spec.containers")
+	r.fieldsOfPod(at, spec)
 	initial, _ := spec["initContainers"].([]any)
 	names, volumeNames := map[string]bool{}, map[string]bool{}
 	for _, volume := range listOf(spec["volumes"]) {
@@ -53,6 +54,48 @@ func (r *resolver) staticPod(at document.Path, pod map[string]any) {
 	}
 }
 
+// fieldsOfPod refuses fields that a pod does not have, values of another type, which the kubelet does not decode, and values of few that are none
+// of them.
+func (r *resolver) fieldsOfPod(at document.Path, spec map[string]any) {
+	known := schemaOf("PodSpec")
+	known.inside["initContainers"] = known.inside["containers"]
+	choices := map[string][]string{
+		"volumes[].hostPath.type":                   {"DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"},
+		"dnsPolicy":                                 {"ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"},
+		"tolerations[].effect":                      {"NoSchedule", "PreferNoSchedule", "NoExecute"},
+		"containers[].ports[].protocol":             {"TCP", "UDP", "SCTP"},
+		"containers[].terminationMessagePolicy":     {"File", "FallbackToLogsOnError"},
+		"containers[].livenessProbe.httpGet.scheme": {"HTTP", "HTTPS"}, "containers[].readinessProbe.httpGet.scheme": {"HTTP", "HTTPS"},
+		"containers[].startupProbe.httpGet.scheme":     {"HTTP", "HTTPS"},
+		"containers[].volumeMounts[].mountPropagation": {"None", "HostToContainer", "Bidirectional"},
+	}
+	inspection{
+		kind: "PodSpec", minor: r.result.Version.Minor,
+		found: func(inside document.Path, message, hint string) { r.refuse(true, at, string(inside)+" "+message, hint) },
+		check: func(path string, value any) (message, hint string) {
+			path = strings.Replace(path, "initContainers", "containers", 1)
+			text, _ := value.(string)
+			if known := choices[path]; known != nil && text != "" && !slices.Contains(known, text) {
+				return "is not a value of this field", "use one of " + strings.Join(known, ", ")
+			}
+			if path == "containers[].image" && strings.ContainsAny(text, " \t\n") {
+				return "has a blank, and is no image", "remove it"
+			}
+			return "", ""
+		},
+	}.visit(known, "", "spec", spec)
+}
+
+// amount is the number that a quantity is.
+func amount(text string) float64 {
+	digits := strings.TrimRight(text, "numkKMGTPEi")
+	number, _ := strconv.ParseFloat(digits, 64) // a quantity, or refused
+	return number * map[string]float64{
+		"": 1, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
+		"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60,
+	}[text[len(digits):]]
+}
+
 // containerOfPod refuses what the kubelet refuses of a container. Source: ValidatePodCreate in pkg/apis/core/validation.
 func (r *resolver) containerOfPod(at document.Path, name string, container map[string]any, volumes map[string]bool) {
 	of := " of the container " + name + " that the kubelet does not take"
@@ -68,6 +111,19 @@ func (r *resolver) containerOfPod(at document.Path, name string, container map[s
 		for _, resource := range slices.Sorted(maps.Keys(amounts)) {
 			text, isText := amounts[resource].(string)
 			r.refuse(isText && !quantity.MatchString(text), at, "has an amount of "+resource+of, "write it like 500Mi or 250m")
+		}
+	}
+	requests, _ := resources["requests"].(map[string]any)
+	limits, _ := resources["limits"].(map[string]any)
+	for _, resource := range slices.Sorted(maps.Keys(requests)) {
+		limit := limits[resource]
+		r.refuse(limit != nil && amount(fmt.Sprint(requests[resource])) > amount(fmt.Sprint(limit)), at, "has a request of "+resource+" above its limit"+of, "raise the limit, or lower the request")
+	}
+	for _, name := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
+		probe, _ := container[name].(map[string]any)
+		for _, how := range []string{"httpGet", "tcpSocket", "grpc"} {
+			action, given := probe[how].(map[string]any)
+			r.refuse(given && action["port"] == nil, at, "has a "+name+" without a port"+of, "give "+how+" a port")
 		}
 	}
 	for _, mount := range listOf(container["volumeMounts"]) {
