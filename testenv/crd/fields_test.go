@@ -31,7 +31,7 @@ func testFields(t *testing.T, c client.Client) {
 	require.NoError(t, tools.All(t.Context(), dir))
 	counts := map[string]int{}
 	for _, s := range samples(t) {
-		if known := s.Kind == contract.KindSysctl || strings.Contains(s.file, "/reference/examples/"); s.Kind == contract.KindKubernetesNode || !known {
+		if known := s.Kind == contract.KindSysctl || strings.Contains(s.file, "/v1alpha1/examples/"); s.Kind == contract.KindKubernetesNode || !known {
 			continue
 		}
 		data, err := s.JSON()

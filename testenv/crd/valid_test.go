@@ -32,7 +32,7 @@ type sample struct {
 // invalid.
 func samples(t *testing.T) (all []sample) {
 	t.Helper()
-	for _, pattern := range []string{"plugins/*/*/testdata/conformance/*/config.yaml", "docs/reference/examples/*.yaml", "examples/*.yaml"} {
+	for _, pattern := range []string{"plugins/*/*/testdata/conformance/*/config.yaml", "contract/v1alpha1/examples/*.yaml", "examples/*.yaml"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, pattern)

@@ -2,7 +2,9 @@ package reference
 
 import (
 	"bytes"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/contract/v1alpha1/examples"
 )
 
 // embedded are the examples in another format, by the line before the block that holds the stream.
@@ -100,12 +103,74 @@ func block(text, before string) string {
 	return out.String()
 }
 
-// TestReferenceExamplesNameTheirSchema: the page shows the rest of the file.
-func TestReferenceExamplesNameTheirSchema(t *testing.T) {
+// commentedOut is the # ahead of a field, which is there instead of another.
+var commentedOut = regexp.MustCompile(`(?m)^( *)#(\S)`)
+
+// TestExplainExamples: the command accepts what explain prints as an example. The full one has every field of the schema, with its comment, and
+// those that exclude others fit the schema when they are no comments.
+func TestExplainExamples(t *testing.T) {
 	t.Parallel()
+	schemas, bin := compiled(t), built(t)
+	files, err := filepath.Glob(ExampleFile(root, "*"))
+	require.NoError(t, err)
+	assert.Len(t, files, 2*len(v1alpha1.Kinds()))
 	for _, kind := range v1alpha1.Kinds() {
-		data, err := os.ReadFile(ExampleFile(root, kind))
-		require.NoError(t, err)
-		modelines(t, filepath.Dir(ExampleFile(root, kind)), kind, string(data))
+		for which, file := range map[string]string{"minimal": kind, "full": kind + examples.Full} {
+			source, err := os.ReadFile(ExampleFile(root, file))
+			require.NoError(t, err, "write an example of the kind")
+			modelines(t, filepath.Dir(ExampleFile(root, file)), file, string(source))
+			text, err := exec.CommandContext(t.Context(), filepath.Join(bin, "machineadm"), "explain", kind, "--example="+which).Output()
+			require.NoError(t, err)
+			validateStream(t, bin, file+".yaml", text)
+			if which == "minimal" {
+				continue
+			}
+			stream, err := document.Decode(file, bytes.NewReader(commentedOut.ReplaceAll(text, []byte("$1$2"))))
+			require.NoError(t, err)
+			require.Empty(t, stream.Errors)
+			require.Len(t, stream.Documents, 1)
+			value := decoded(t, stream.Documents[0])
+			assert.NoError(t, schemas[kind].Validate(value), file)
+			eachMissing("spec", schemas[kind].Properties["spec"], []any{value["spec"]}, func(field string) {
+				t.Errorf("%s has no %s: add it, as a comment #FIELD: VALUE if another field excludes it", ExampleFile(root, file), field)
+			})
+			if kind == v1alpha1.KindSysctl {
+				assert.Contains(t, string(text), "\n  # Kernel modules to load now and at boot.\n  modules: [overlay, br_netfilter]\n")
+			}
+		}
+	}
+}
+
+// eachMissing calls missing with each field of a schema that none of the values has.
+func eachMissing(at string, s *jsonschema.Schema, values []any, missing func(field string)) {
+	if len(values) == 0 {
+		return
+	}
+	var inner []any
+	for _, v := range values {
+		switch v := v.(type) {
+		case []any:
+			inner = append(inner, v...)
+		case map[string]any:
+			inner = append(inner, slices.Collect(maps.Values(v))...)
+		}
+	}
+	for name, field := range s.Properties {
+		var of []any
+		for _, v := range values {
+			if v, found := v.(map[string]any); found && v[name] != nil {
+				of = append(of, v[name])
+			}
+		}
+		if of == nil {
+			missing(at + "." + name)
+		}
+		eachMissing(at+"."+name, field, of, missing)
+	}
+	if items := s.Items2020; items != nil {
+		eachMissing(at+"[]", items, inner, missing)
+	}
+	if element, found := s.AdditionalProperties.(*jsonschema.Schema); found {
+		eachMissing(at+".KEY", element, inner, missing)
 	}
 }

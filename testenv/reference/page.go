@@ -16,6 +16,7 @@ import (
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/contract/v1alpha1/examples"
 )
 
 // The packages whose source defines the documents.
@@ -33,9 +34,6 @@ func Directories(root string) []string {
 	}
 	return out
 }
-
-// Examples is the directory of the example streams, one file for each kind, beside the page.
-const Examples = "examples"
 
 // Page is docs/reference/documents.md of the checkout at root.
 func Page(s *Source, root string) ([]byte, error) {
@@ -95,13 +93,14 @@ func (s *Source) kind(b *bytes.Buffer, root, kind string, used map[string]bool) 
 		return err
 	}
 	_, shown, _ := bytes.Cut(example, []byte("\n")) // without the modeline, whose path is relative to the file
-	fmt.Fprintf(b, "\n[For example](%s/%s):\n\n```yaml\n%s```\n", Examples, filepath.Base(ExampleFile(root, kind)), shown)
+	fmt.Fprintf(b, "\nFor example, or [with every field](../../%s), which `machineadm explain %s --example=full` prints with comments:\n\n```yaml\n%s```\n",
+		filepath.ToSlash(ExampleFile(".", kind+examples.Full)), kind, shown)
 	return nil
 }
 
 // ExampleFile is where the example of a kind is.
 func ExampleFile(root, kind string) string {
-	return filepath.Join(root, "docs/reference", Examples, kind+".yaml")
+	return filepath.Join(root, "contract/v1alpha1/examples", kind+".yaml")
 }
 
 // purpose is the first sentence about a kind, without its name.

@@ -3,15 +3,12 @@ package reference
 import (
 	"bytes"
 	"fmt"
-	"go/format"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/machineadm/machineadm/contract/document"
-	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/tools"
@@ -105,87 +102,6 @@ spec.names | mapping of names to lists of strings | required false | secret fals
 	}
 }
 
-// TestEveryKindHasAnExampleThatIsRight: it is decoded into the struct itself, strictly, and the host and the plugins of
-// this repository find nothing wrong with it.
-func TestEveryKindHasAnExampleThatIsRight(t *testing.T) {
-	t.Parallel()
-	written, _ := source(t).Kinds(kindsPackage)
-	var shown []string
-	for _, kind := range written {
-		file := ExampleFile(root, kind)
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Errorf("write an example of the kind: %v", err)
-			continue
-		}
-		shown = append(shown, kind)
-		stream, err := document.Decode(file, bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range stream.Errors {
-			t.Error(e)
-		}
-		if len(stream.Documents) == 0 || stream.Documents[0].Kind != kind {
-			t.Errorf("%s does not begin with a %s", file, kind)
-		}
-	}
-	all, err := filepath.Glob(filepath.Join(root, "docs/reference", Examples, "*"))
-	if err != nil || len(all) != len(shown) {
-		t.Errorf("%d files are among the examples, %d are of kinds (%v)", len(all), len(shown), err)
-	}
-	decodeStrictly(t, shown)
-	validate(t, shown)
-}
-
-// decodeStrictly has a program read each example into its struct: the kinds are known from the source, and here no table
-// of them has to be kept.
-func decodeStrictly(t *testing.T, kinds []string) {
-	t.Helper()
-	var cases strings.Builder
-	for _, kind := range kinds {
-		fmt.Fprintf(&cases, "case %q:\nreturn &v1alpha1.%s{}\n", kind, kind)
-	}
-	program, err := format.Source([]byte(`package main
-import ("bytes"; "fmt"; "os"; "github.com/machineadm/machineadm/contract/document"; "github.com/machineadm/machineadm/contract/v1alpha1")
-func of(kind string) any { switch kind { ` + "\n" + cases.String() + `}; return nil }
-func main() { for _, file := range os.Args[1:] {
-	data, err := os.ReadFile(file); if err != nil { panic(err) }
-	stream, err := document.Decode(file, bytes.NewReader(data)); if err != nil { panic(err) }
-	for _, d := range stream.Documents {
-		json, err := d.JSON(); if err != nil { panic(err) }
-		for _, v := range document.Unmarshal(json, of(d.Kind)) { fmt.Println(file, d.Kind, v) }
-		fmt.Println("read", d.Kind)
-	} } }
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	main := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(main, program, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"run", main}
-	for _, kind := range kinds {
-		args = append(args, ExampleFile(".", kind))
-	}
-	c := exec.CommandContext(t.Context(), "go", args...)
-	c.Dir = root
-	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	for line := range strings.Lines(string(out)) {
-		if !strings.HasPrefix(line, "read ") {
-			t.Error(line)
-		}
-	}
-	if strings.Count(string(out), "read ") < len(kinds) {
-		t.Errorf("not every example was read:\n%s", out)
-	}
-}
-
-// built has the binaries of the checkout.
 func built(t *testing.T) string {
 	t.Helper()
 	require.Linux(t)
@@ -206,31 +122,5 @@ func validateStream(t *testing.T, bin, name string, stream []byte) {
 	c := exec.CommandContext(t.Context(), filepath.Join(bin, "machineadm"), "validate", "--plugin-dir", bin, "--path", private)
 	if out, err := c.CombinedOutput(); err != nil || c.ProcessState.ExitCode() != report.ExitOK {
 		t.Errorf("%s: %v\n%s", name, err, out)
-	}
-}
-
-// validate runs the real command. A kind that no plugin of this repository serves yet is only decoded.
-func validate(t *testing.T, kinds []string) {
-	t.Helper()
-	bin := built(t)
-	validated := 0
-	for _, kind := range kinds {
-		plugins, err := filepath.Glob(filepath.Join(bin, naming.Prefix(kind)+"*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(plugins) == 0 {
-			t.Logf("no plugin here serves %s yet: its example is only decoded", kind)
-			continue
-		}
-		data, err := os.ReadFile(ExampleFile(root, kind))
-		if err != nil {
-			t.Fatal(err)
-		}
-		validateStream(t, bin, kind+".yaml", data)
-		validated++
-	}
-	if validated == 0 {
-		t.Error("no example was validated")
 	}
 }

@@ -181,6 +181,7 @@ func (s *jsonSchema) typeName() string {
 type explained struct {
 	kind, apiVersion, path string
 	recursive              bool
+	example                string
 }
 
 func (s *jsonSchema) write(out io.Writer, what explained) error {
@@ -189,8 +190,9 @@ func (s *jsonSchema) write(out io.Writer, what explained) error {
 	if what.path != "" {
 		fmt.Fprintf(&b, "FIELD:       %s <%s>\n", words.Escape(what.path), s.typeName())
 	}
-	fmt.Fprintf(&b, "\nDESCRIPTION:\n%s", wrapped(s.Description, "  "))
-	for _, rule := range s.rules() {
+	about, fallback := divide(s.Description)
+	fmt.Fprintf(&b, "\nDESCRIPTION:\n%s", wrapped(about, "  "))
+	for _, rule := range append(s.rules(), fallback...) {
 		fmt.Fprintf(&b, "  %s\n", words.Escape(rule))
 	}
 	if len(s.fields().names) > 0 {
@@ -203,6 +205,19 @@ func (s *jsonSchema) write(out io.Writer, what explained) error {
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// divide takes the sentences with the default out of a description.
+func divide(description string) (about string, fallback []string) {
+	var rest []string
+	for sentence := range strings.SplitAfterSeq(description, ". ") {
+		if strings.HasPrefix(sentence, "Default ") || strings.HasPrefix(sentence, "By default ") {
+			fallback = append(fallback, strings.TrimSpace(sentence))
+		} else {
+			rest = append(rest, sentence)
+		}
+	}
+	return strings.Join(rest, ""), fallback
 }
 
 // rules returns what a value of the field, or each item of its list, must be, a sentence each.

@@ -40,6 +40,9 @@ func TestExplain(t *testing.T) {
 		"ContainerRuntime.rootDir":                   {"\n  Matches ^(?:(?:/|[A-Za-z]:\\\\).*)?$\n"},
 		"DomainJoin.encryptionTypes":                 {"\n  Number of items: at least 1.\n  One of aes256-cts-hmac-sha1-96, "},
 		"Timesync.providerConfig":                    {"the README of the plugin lists its fields"},
+		"Timesync.waitForSync.maxOffset":             {"such as 100ms.\n", "\n  Default 1s.\n"},
+		"Sysctl --example":                           {"kind: Sysctl\nmetadata:\n  name: node\nspec:\n  profiles: [kubernetes]\n"},
+		"Sysctl --example=full":                      {"  # Names the plugin, for example procfs. By default the host chooses.\n  provider: procfs"},
 		"ContainerRuntime --recursive":               {"\n  registries              <mapping of names to mapping>\n    server                <string>\n"},
 	} {
 		exit, out, errOut := runExplain(t, strings.Fields(args)...)
@@ -58,6 +61,9 @@ func TestExplainRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                         "takes one argument, such as Sysctl",
 		"Sysctl Sysctl":            "takes one argument",
+		"Sysctl --example=all":     "--example is minimal or full",
+		"Sysctl.modules --example": "--example prints a whole document: run machineadm explain Sysctl --example=minimal",
+		"Motd --example":           "there is no example of the kind Motd",
 		"sysctl":                   "did you mean Sysctl?",
 		"Sysctrl":                  "did you mean Sysctl?",
 		"Sysctl.parametres":        "error: Sysctl: there is no field parametres\n  hint: machineadm explain Sysctl --recursive lists the fields\n",
