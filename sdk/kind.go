@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
@@ -46,7 +47,8 @@ type KindOf[C any] struct {
 }
 
 // For returns the Kind of this apiVersion and kind. C is the whole document, decoded strictly by its json tags: embed
-// v1alpha1.Header and add a Spec.
+// v1alpha1.Header and add a Spec. The values and bounds that the contract states for fields of its kinds are checked before the plan
+// function; to report all errors at once it is also called with a document that breaks them, and its plan is then not used.
 func For[C any](apiVersion, kind string, phase Phase, plan PlanFunc[C]) KindOf[C] {
 	return KindOf[C]{plan: plan, base: definition{
 		apiVersion: apiVersion, kind: kind, phase: phase,
@@ -77,11 +79,20 @@ func (k KindOf[C]) Provides(ids ...string) KindOf[C] {
 
 func (k KindOf[C]) definition() definition {
 	d := k.base
+	rules := schema.RulesFor(d.apiVersion, d.kind)
 	d.plan = func(ctx context.Context, m Machine, doc []byte) (Plan, error) {
 		var want C
-		violations := document.Unmarshal(doc, &want)
-		if k.validate != nil {
-			violations = document.Join(violations, k.validate(want))
+		violations, broken := document.Unmarshal(doc, &want), rules().Violations(doc)
+		switch {
+		case k.validate != nil:
+			violations = document.Join(violations, besides(broken, k.validate(want)))
+		case len(violations) == 0 && len(broken) > 0: // the plan function, which writes nothing, has the other violations
+			_, err := k.plan(ctx, m, want)
+			if violations = broken; err != nil && pluginv1.AsError(err).Code == pluginv1.CodeInvalidConfig {
+				violations = besides(broken, pluginv1.AsError(err).Violations)
+			}
+		default:
+			violations = document.Join(violations, broken)
 		}
 		if len(violations) > 0 {
 			return Plan{}, InvalidConfig(violations...)
@@ -89,6 +100,16 @@ func (k KindOf[C]) definition() definition {
 		return k.plan(ctx, m, want)
 	}
 	return d
+}
+
+// besides adds the violations of a plugin to those of rules. Of a field it is the rule that counts: it has the values or the bounds.
+func besides(broken, own []Violation) []Violation {
+	for _, v := range own {
+		if !slices.ContainsFunc(broken, func(b Violation) bool { return b.Field == v.Field }) {
+			broken = append(broken, v)
+		}
+	}
+	return broken
 }
 
 // ProviderConfig decodes spec.providerConfig strictly, by the json tags of T. It returns what decodes, and all errors with

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/sdk"
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
@@ -110,5 +111,37 @@ func TestProviderConfig(t *testing.T) {
 				assert.Equal(t, c.want, got)
 			}
 		})
+	}
+}
+
+// TestRulesOfTheContract: the rules of the contract hold without a word of the plugin, and beside what it refuses itself.
+func TestRulesOfTheContract(t *testing.T) {
+	t.Parallel()
+	doc := []byte(`{"apiVersion":"` + v1alpha1.APIVersion + `","kind":"Sysctl","metadata":{"name":"a"},"spec":{"profiles":["kubernets","kubernetes"]}}`)
+	want := sdk.Violation{Field: "spec.profiles[0]", Message: "is not a value of this field", Hint: "did you mean kubernetes?"}
+	own := sdk.Violation{Field: "spec.modules", Message: "is missing"}
+	worse := sdk.Violation{Field: "spec.profiles[0]", Message: "unknown profile"}
+	plan := func(err error) sdk.PlanFunc[v1alpha1.Sysctl] {
+		return func(context.Context, sdk.Machine, v1alpha1.Sysctl) (sdk.Plan, error) { return sdk.Plan{}, err }
+	}
+	kind := func(plan sdk.PlanFunc[v1alpha1.Sysctl]) sdk.KindOf[v1alpha1.Sysctl] {
+		return sdk.For(v1alpha1.APIVersion, v1alpha1.KindSysctl, sdk.PhasePreparation, plan)
+	}
+	for name, c := range map[string]struct {
+		kind sdk.Kind
+		want []sdk.Violation
+	}{
+		"a plugin without checks":     {kind(plan(nil)), []sdk.Violation{want}},
+		"a machine that is not ready": {kind(plan(sdk.Precondition("a", "b"))), []sdk.Violation{want}},
+		"errors of the plan function": {kind(plan(sdk.InvalidConfig(worse, own))), []sdk.Violation{want, own}},
+		"errors that need no machine": {kind(nil).Validate(func(v1alpha1.Sysctl) []sdk.Violation { return []sdk.Violation{own, worse} }), []sdk.Violation{want, own}},
+	} {
+		p := plugin(nil)
+		p.Kinds = []sdk.Kind{c.kind}
+		_, err := sdk.NewConfigurator(p, machinetest.Target().OS).Plan(t.Context(), pluginv1.Request{Document: doc, Root: t.TempDir(), Target: machinetest.Target()})
+		e := pluginv1.AsError(err)
+		require.NotNil(t, e, name)
+		assert.Equal(t, pluginv1.CodeInvalidConfig, e.Code, name)
+		assert.Equal(t, c.want, e.Violations, name)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 )
 
 // TestValidateHasTheRules: for each rule of each field there is a value that breaks it, and the host or the plugins refuse a document with it,
-// at that field.
+// at that field. They suggest a value that is nearly right, and name a bound.
 func TestValidateHasTheRules(t *testing.T) {
 	t.Parallel()
 	s, bin := source(t), built(t)
@@ -30,29 +31,36 @@ func TestValidateHasTheRules(t *testing.T) {
 		}
 		for part, schema := range parts {
 			var stream bytes.Buffer
-			var broken []string // the field that a document breaks, by the number in its name
-			eachRule(part, schema, func(at, rule string, value any) {
+			var broken, says []string // the field that a document breaks and a part of the error, by the number in its name
+			eachRule(part, schema, func(at, rule, part string, value any) {
 				if at == "metadata.name" { // without which no error names its document
 					return
 				}
 				document := map[string]any{"apiVersion": v1alpha1.APIVersion, "kind": kind, "spec": map[string]any{}}
-				document[part] = value
+				document[strings.SplitN(at, ".", 2)[0]] = value
 				metadata, _ := document["metadata"].(map[string]any)
 				if metadata == nil {
 					metadata = map[string]any{}
 				}
 				metadata["name"] = fmt.Sprintf("%s-%d", strings.ToLower(rule), len(broken))
 				document["metadata"] = metadata
+				if kind == v1alpha1.KindEncryptedConfig { // another algorithm may be one of a later release
+					part = ""
+				}
+				says = append(says, part)
 				broken = append(broken, fmt.Sprintf("%s/%s: %s", kind, metadata["name"], at))
 				encoded(t, &stream, document)
 			})
 			out := refusedBy(t, bin, stream.Bytes())
-			for _, field := range broken {
+			for i, field := range broken {
 				// An address is not taken from a host name, and a name not from an interface: the plugin refuses the source.
 				if source := field[:strings.LastIndexByte(field, '.')]; strings.HasSuffix(source, "From") && !strings.Contains(out, field+": ") {
 					field = source
 				}
-				assert.Contains(t, out, field+": ")
+				_, message, found := strings.Cut(out, field+": ")
+				message, _, _ = strings.Cut(message, "\n/") // the next error begins with the path of the file
+				assert.True(t, found, "no error is at %s", field)
+				assert.Contains(t, message, says[i], field)
 			}
 			count += len(broken)
 		}
@@ -77,33 +85,35 @@ func refusedBy(t *testing.T, bin string, stream []byte) string {
 	return string(out)
 }
 
-// eachRule calls found with a spec that breaks one rule, for each rule of a schema and of what is below it.
-func eachRule(at string, s *jsonSchema, found func(at, rule string, spec any)) {
+// eachRule calls found with a spec that breaks one rule, for each rule of a schema and of what is below it, and with a part of the error.
+func eachRule(at string, s *jsonSchema, found func(at, rule, says string, spec any)) {
 	if len(s.Enum) > 0 {
-		found(at, "enum", "~none~")
+		found(at, "enum", "did you mean "+s.Enum[0]+"?", s.Enum[0]+"x")
 	}
 	if s.Pattern != "" {
-		found(at, "pattern", "-\n@\\")
+		found(at, "pattern", "", "-\n@\\")
 	}
 	if s.Minimum != nil {
-		found(at, "minimum", *s.Minimum-1)
+		found(at, "minimum", strconv.FormatInt(*s.Minimum, 10), *s.Minimum-1)
 	}
 	if s.Maximum != nil {
-		found(at, "maximum", *s.Maximum+1)
+		found(at, "maximum", strconv.FormatInt(*s.Maximum, 10), *s.Maximum+1)
 	}
 	if s.MinItems != nil {
-		found(at, "minItems", []any{})
+		found(at, "minItems", "", []any{})
 	}
 	if s.Items != nil {
-		eachRule(at+"[0]", s.Items, func(at, rule string, item any) { found(at, rule, []any{item}) })
+		eachRule(at+"[0]", s.Items, func(at, rule, says string, item any) { found(at, rule, says, []any{item}) })
 	}
 	if values, ok := s.Additional.(*jsonSchema); ok {
 		const key = "localhost" // a registry, and a name of anything else
-		eachRule(at+"."+key, values, func(at, rule string, value any) { found(at, rule, map[string]any{key: value}) })
+		eachRule(at+"."+key, values, func(at, rule, says string, value any) { found(at, rule, says, map[string]any{key: value}) })
 	}
 	if s.Properties != nil {
 		for _, name := range s.Properties.names {
-			eachRule(at+"."+name, s.Properties.schemas[name], func(at, rule string, value any) { found(at, rule, beside(name, value)) })
+			eachRule(at+"."+name, s.Properties.schemas[name], func(at, rule, says string, value any) {
+				found(at, rule, says, beside(name, value))
+			})
 		}
 	}
 }

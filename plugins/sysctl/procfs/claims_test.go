@@ -45,10 +45,10 @@ func TestClaims(t *testing.T) {
 // TestValidateReportsEveryViolation of all fields at once.
 func TestValidateReportsEveryViolation(t *testing.T) {
 	t.Parallel()
-	doc := sysctl(t, `{"profiles":["x"],"modules":["a b"],"ignoreMissing":["y"],"parameters":{"kernel":1}}`)
+	doc := sysctl(t, `{"modules":["a b"],"ignoreMissing":["y"],"parameters":{"kernel":1}}`)
 	var fields []string
 	for _, v := range validate(doc) {
 		fields = append(fields, v.Field)
 	}
-	assert.Equal(t, []string{"spec.parameters.kernel", "spec.ignoreMissing[0]", "spec.profiles[0]", "spec.modules[0]"}, fields)
+	assert.Equal(t, []string{"spec.parameters.kernel", "spec.ignoreMissing[0]", "spec.modules[0]"}, fields)
 }

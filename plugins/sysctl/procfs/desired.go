@@ -117,11 +117,7 @@ func (r *resolver) parameters(parent document.Path) {
 func (r *resolver) profiles(parent document.Path) {
 	for i, name := range r.spec.Profiles {
 		field := parent.Index(i)
-		p, ok := r.known[name]
-		if !ok {
-			r.refuse(field, "unknown profile", "use one of "+strings.Join(slices.Sorted(maps.Keys(r.known)), ", "))
-			continue
-		}
+		p := r.known[name] // another name is refused by the rule of the field
 		for _, key := range slices.Sorted(maps.Keys(p.parameters)) {
 			r.profileParameter(parameter{key: key, value: p.parameters[key], field: string(field)}, name)
 		}

@@ -45,7 +45,6 @@ func TestResolveRefuses(t *testing.T) {
 		{"a value that is too long for one write", `{"parameters":{"kernel.core_pattern":"` + strings.Repeat("x", 4096) + `"}}`, []string{
 			`spec.parameters["kernel.core_pattern"]: 4095 bytes`,
 		}},
-		{"unknown profile", `{"profiles":["kubernetes","kubernets"]}`, []string{"spec.profiles[1]: unknown profile"}},
 		{"module names", `{"modules":["overlay","../x","a b","-r",""]}`, []string{
 			"spec.modules[1]: module name", "spec.modules[2]: module name", "spec.modules[3]: module name",
 			"spec.modules[4]: module name",
@@ -59,8 +58,8 @@ func TestResolveRefuses(t *testing.T) {
 		{"providerConfig of another type", `{"modules":["overlay"],"providerConfig":[]}`, []string{
 			"spec.providerConfig: must be a mapping",
 		}},
-		{"violations of several fields", `{"parameters":{"x":1},"profiles":["p"],"modules":["."]}`, []string{
-			`spec.parameters.x: two segments`, "spec.profiles[0]: unknown profile", "spec.modules[0]: module name",
+		{"violations of several fields", `{"parameters":{"x":1},"modules":["."]}`, []string{
+			`spec.parameters.x: two segments`, "spec.modules[0]: module name",
 		}},
 	} {
 		_, violations := resolve(sysctl(t, c.spec), profiles())
@@ -137,14 +136,6 @@ func TestResolveRefusesABadName(t *testing.T) {
 		if _, got := resolve(doc, profiles()); len(got) != violations || violations > 0 && got[0].Field != "metadata.name" {
 			t.Errorf("%d characters: got %v", len(name), got)
 		}
-	}
-}
-
-func TestUnknownProfileListsTheKnownProfiles(t *testing.T) {
-	t.Parallel()
-	_, violations := resolve(sysctl(t, `{"profiles":["x"]}`), profiles())
-	if len(violations) != 1 || !strings.Contains(violations[0].Hint, "kubelet-protect-defaults, kubernetes") {
-		t.Errorf("got %v", violations)
 	}
 }
 
