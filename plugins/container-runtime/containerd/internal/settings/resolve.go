@@ -44,8 +44,6 @@ func (r *resolver) idle(patches []patch) {
 
 func (r *resolver) scalars() {
 	s := r.spec
-	r.cgroupDriver("spec.cgroupDriver", s.CgroupDriver)
-	r.oneOf("spec.logLevel", s.LogLevel, "trace", "debug", "info", "warn", "error", "fatal", "panic")
 	if s.SandboxImage != "" {
 		r.invalid(checkImage(s.SandboxImage), "spec.sandboxImage", "write it like registry.example.com/pause:3.10")
 	}
@@ -62,12 +60,9 @@ func (r *resolver) scalars() {
 	r.directory("spec.stateDir", s.StateDir)
 	r.refuse(s.RootDir != "" && s.RootDir == s.StateDir, "spec.stateDir", "must be another directory than spec.rootDir",
 		"give it a directory of its own: its content is lost at boot")
-	n := s.MaxConcurrentDownloads
-	r.refuse(n != nil && *n < 1, "spec.maxConcurrentDownloads", "must be at least 1", "")
 	if s.MetricsAddress != "" {
 		r.invalid(checkAddress(s.MetricsAddress), "spec.metricsAddress", "write HOST:PORT, such as 127.0.0.1:1338 or [::1]:1338")
 	}
-	r.refuse(s.OOMScore != nil && (*s.OOMScore < -1000 || *s.OOMScore > 1000), "spec.oomScore", "must be from -1000 to 1000", "")
 }
 
 // volatile returns the directory that a path is below and that does not outlast a boot, or "". Source: file-hierarchy(7).

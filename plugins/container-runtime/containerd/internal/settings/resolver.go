@@ -3,7 +3,6 @@ package settings
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/machineadm/machineadm/contract/document"
@@ -35,15 +34,6 @@ func (r *resolver) invalid(err error, field document.Path, hint string) bool {
 
 func (r *resolver) warn(field document.Path, message string) {
 	r.warnings = append(r.warnings, sdk.Warning{Field: string(field), Message: message})
-}
-
-// oneOf refuses a value that is given and not known.
-func (r *resolver) oneOf(field document.Path, value string, known ...string) {
-	r.refuse(value != "" && !slices.Contains(known, value), field, "is not a value of this field", "use one of "+strings.Join(known, ", "))
-}
-
-func (r *resolver) cgroupDriver(field document.Path, value string) {
-	r.oneOf(field, value, "systemd", "cgroupfs")
 }
 
 // list refuses entries that are empty or listed twice, and checks the others.

@@ -42,7 +42,6 @@ func (r *resolver) runtime(at document.Path, name string, want v1alpha1.Runtime)
 	if h.binary == "" && name == "crun" && h.shim == runcShim {
 		h.binary = name // the shim looks for it on the daemon's path; its default is runc
 	}
-	r.cgroupDriver(at+".cgroupDriver", h.cgroupDriver)
 	r.refuse(h.cgroupDriver != "" && h.shim != "" && !IsOCI(h.shim), at+".cgroupDriver",
 		"is for OCI runtimes alone, those of type "+runcShim, "remove it, and say it in the configuration of this runtime")
 	h.options = r.options(at+".options", h.shim, want.Options)
