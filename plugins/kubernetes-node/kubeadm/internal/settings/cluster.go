@@ -23,7 +23,6 @@ func (r *resolver) cluster(at document.Path, c v1alpha1.KubernetesCluster) {
 	if c.CertificatesDir != "" {
 		r.directoryPath(at+".certificatesDir", c.CertificatesDir)
 	}
-	r.oneOf(at+".keyAlgorithm", c.KeyAlgorithm, "RSA-2048", "RSA-3072", "RSA-4096", "ECDSA-P256", "ECDSA-P384")
 	r.duration(at+".certificateValidity", c.CertificateValidity)
 	r.duration(at+".caCertificateValidity", c.CACertificateValidity)
 	r.spec.Cluster.CertificatesDir = cmp.Or(c.CertificatesDir, DefaultCertificatesDir)

@@ -56,7 +56,6 @@ func (r *resolver) components() {
 				r.path(field+".mountPath", v.MountPath)
 			}
 			r.mount(field, v, mounts)
-			r.oneOf(field+".pathType", v.PathType, "File", "FileOrCreate", "Directory", "DirectoryOrCreate", "Socket")
 		}
 		r.componentTraps(at, c.Name, c.Want)
 		r.removed(at+".args", c.Name, c.Want.Args)
@@ -121,8 +120,6 @@ func (r *resolver) configurations() {
 	r.result.Kubelet, r.result.KubeProxy = map[string]any{}, map[string]any{}
 	if k := r.spec.Kubelet; k != nil {
 		const at = document.Path("spec.kubelet")
-		r.oneOf(at+".cgroupDriver", k.CgroupDriver, "systemd", "cgroupfs")
-		r.refuse(k.MaxPods != nil && *k.MaxPods < 1, at+".maxPods", "must be at least 1", "")
 		resources := []string{"cpu", "memory", "ephemeral-storage", "pid"}
 		r.quantities(at+".systemReserved", k.SystemReserved, quantity.MatchString, "500Mi or 250m", resources...)
 		r.quantities(at+".kubeReserved", k.KubeReserved, quantity.MatchString, "500Mi or 250m", resources...)
@@ -136,7 +133,6 @@ func (r *resolver) configurations() {
 	}
 	if p := r.spec.KubeProxy; p != nil {
 		const at = document.Path("spec.kubeProxy")
-		r.oneOf(at+".mode", p.Mode, "iptables", "ipvs", "nftables")
 		r.refuse(p.Skip && (p.Mode != "" || len(p.Config) > 0), at+".skip", "excludes the other fields of spec.kubeProxy", "remove one of the two")
 		r.merge(at, r.result.KubeProxy, v1alpha1.KubeProxy{Mode: p.Mode}, p.Config, nil)
 		r.proxyTraps(at)

@@ -21,8 +21,6 @@ func (r *resolver) files() {
 		r.filePath(at+".path", f.Path, paths)
 		r.refuse(r.spec.Node.Swap == "off" && slices.Contains([]string{"/etc/fstab", "/etc/waagent.conf"}, f.Path), at+".path",
 			"is a file that spec.node.swap: off edits", "remove one of the two")
-		r.oneOf(at+".when", f.When, "beforeKubernetes", "afterKubernetes")
-		r.oneOf(at+".encoding", f.Encoding, "base64")
 		file := File{Field: string(at), After: f.When == "afterKubernetes", FileSpec: sdk.FileSpec{
 			Path: f.Path, Content: r.content(at, f), Mode: r.mode(at, f), Owner: r.owner(at+".owner", f.Owner), Sensitive: f.SecretContent != nil,
 			Outside: r.outside(),
@@ -128,8 +126,6 @@ func (r *resolver) patches() {
 	r.spec.Patches = slices.Clone(r.spec.Patches)
 	for i, p := range r.spec.Patches {
 		at := document.Path("spec.patches").Index(i)
-		r.refuse(!slices.Contains(v1alpha1.PatchTargets(), p.Target), at+".target", "is not generated on this node", "use one of "+strings.Join(v1alpha1.PatchTargets(), ", "))
-		r.oneOf(at+".type", p.Type, "strategic", "merge", "json")
 		data := r.yaml(at+".patch", p.Patch)
 		want, start := "a mapping", "{"
 		if p.Type == "json" {

@@ -7,6 +7,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/machineadm/machineadm/contract/v1alpha1"
+	contract "github.com/machineadm/machineadm/contract/v1alpha1/schema"
 )
 
 // TestKubeadmRules: the plugin refuses what each rule of kubeadm does. The test of testenv/kubernetesnode compares the table with kubeadm.
@@ -14,6 +17,7 @@ func TestKubeadmRules(t *testing.T) {
 	t.Parallel()
 	table, err := os.ReadFile("testdata/kubeadm.txt")
 	require.NoError(t, err)
+	rules := contract.RulesFor(v1alpha1.APIVersion, v1alpha1.KindKubernetesNode)()
 	const discovery = "discovery: {kubeconfig: {value: '" + kubeconfig + "'}}\n"
 	for line := range strings.Lines(string(table)) {
 		if strings.HasPrefix(line, "#") {
@@ -29,6 +33,7 @@ func TestKubeadmRules(t *testing.T) {
 		}
 		_, violations, err := spec(t, text+fields)
 		require.NoError(t, err, line)
+		violations = append(violations, rules.Violations(documentOf(t, text+fields))...)
 		assert.Equal(t, strings.HasPrefix(cells[0], "yes"), len(violations) == 0, "%s%s", line, shown(violations))
 		assert.Equal(t, cells[0] == "ours", reason != "", line)
 	}

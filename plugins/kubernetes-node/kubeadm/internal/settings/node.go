@@ -47,7 +47,6 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 	}
 	r.defaultName(at)
 	r.advertised(at)
-	r.refuse(n.AdvertisePort != nil && (*n.AdvertisePort < 1 || *n.AdvertisePort > 65535), at+".advertisePort", "must be from 1 to 65535", "")
 	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
 		r.labelKey((at + ".labels").Key(key), key)
 		r.labelValue((at + ".labels").Key(key), n.Labels[key])
@@ -59,8 +58,6 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 		field := (at + ".taints").Index(i)
 		r.labelKey(field+".key", t.Key)
 		r.labelValue(field+".value", t.Value)
-		r.refuse(!slices.Contains([]string{"NoSchedule", "PreferNoSchedule", "NoExecute"}, t.Effect), field+".effect", "is not an effect",
-			"use NoSchedule, PreferNoSchedule or NoExecute")
 		r.unique(field, taints, t.Key+":"+t.Effect)
 	}
 	r.removed(at+".kubeletArgs", "kubelet", n.KubeletArgs)
@@ -85,9 +82,6 @@ func (r *resolver) node(at document.Path, n v1alpha1.KubernetesNodeRegistration)
 		socket, hint = windowsPipe, "write it like npipe:////./pipe/containerd-containerd"
 	}
 	r.matches(at+".criSocket", n.CRISocket, socket, "is not the address of a container runtime", hint)
-	r.oneOf(at+".imagePullPolicy", n.ImagePullPolicy, "Always", "IfNotPresent", "Never")
-	r.oneOf(at+".cloudProvider", n.CloudProvider, "external")
-	r.oneOf(at+".swap", n.Swap, "off", "keep")
 	r.refuse(n.Swap != "" && r.result.Windows, at+".swap", "Windows has no such setting", "remove it")
 }
 

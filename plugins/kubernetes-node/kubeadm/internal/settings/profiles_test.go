@@ -70,7 +70,7 @@ func TestContradictions(t *testing.T) {
 		return field + ": contradicts " + id + " of the profile " + profile
 	}
 	for text, want := range map[string]string{
-		initSpec + "profiles: [a, cis-1.11, cis-1.11]": "spec.profiles[0]: is not a profile\nspec.profiles[2]: is the same as spec.profiles[1]",
+		initSpec + "profiles: [a, cis-1.11, cis-1.11]": "spec.profiles[2]: is the same as spec.profiles[1]",
 		initSpec + "apiServer: {args: [{name: tls-min-version, value: VersionTLS13}, {name: profiling, value: 'false'}]}" + both: "",
 		initSpec + "apiServer: {args: [{name: tls-min-version, value: VersionTLS11}]}\nscheduler: {args: [{name: profiling, value: 'true'}]}" + both: contradicts("spec.apiServer.args[0]", "CNTR-K8-000170", DISA) + "\n" +
 			contradicts("spec.scheduler.args[0]", "1.4.1", CIS),

@@ -22,6 +22,15 @@ const (
 	workerSpec = "role: worker\nkubernetesVersion: v1.37.1\ndiscovery: {kubeconfig: {value: '" + kubeconfig + "'}}\n"
 )
 
+// documentOf returns a document in JSON with a spec in YAML.
+func documentOf(t testing.TB, text string) []byte {
+	t.Helper()
+	if !strings.Contains(text, "\ncluster:") {
+		text += "\ncluster: {}"
+	}
+	return settingstest.JSON(t, "spec:\n  "+strings.ReplaceAll(text, "\n", "\n  "))
+}
+
 // spec resolves a spec in YAML on a Linux machine unless change makes it another one.
 func spec(t testing.TB, text string, change ...func(*machinetest.Fixture)) (Settings, []sdk.Violation, error) {
 	t.Helper()
@@ -30,10 +39,7 @@ func spec(t testing.TB, text string, change ...func(*machinetest.Fixture)) (Sett
 	for _, c := range change {
 		c(f)
 	}
-	if !strings.Contains(text, "\ncluster:") {
-		text += "\ncluster: {}"
-	}
-	doc := settingstest.Document(t, settingstest.JSON(t, "spec:\n  "+strings.ReplaceAll(text, "\n", "\n  ")))
+	doc := settingstest.Document(t, documentOf(t, text))
 	return resolve(f.Machine, doc.Spec, func(name string) ([]netip.Addr, error) {
 		switch name {
 		case "eth0":

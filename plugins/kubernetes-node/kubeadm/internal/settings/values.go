@@ -71,14 +71,11 @@ func (r *resolver) from(at document.Path, v v1alpha1.MachineValue, sources []str
 		return
 	}
 	count := len(r.violations)
-	r.oneOf(at+".hostname", v.Hostname, "short", "fqdn")
-	r.oneOf(at+".family", v.Family, "ipv4", "ipv6", "ipv4,ipv6", "ipv6,ipv4")
 	r.refuse(strings.Contains(v.Family, ",") && at != "spec.node.ipFrom", at+".family", "is two families, and the field is one address", "use ipv4 or ipv6")
 	r.refuse(v.Family != "" && v.Interface == "", at+".family", "is for interface only", "remove it")
 	r.refuse(v.Key != "" && v.File == "", at+".key", "is for file only", "remove it")
 	r.refuse(v.JSONKeys != nil && v.File == "", at+".jsonKeys", "is for file only", "remove it")
 	r.refuse(v.JSONKeys != nil && v.Key != "", at+".jsonKeys", "is given as well as "+string(at)+".key", "remove one of the two")
-	r.refuse(v.JSONKeys != nil && len(v.JSONKeys) == 0, at+".jsonKeys", "must not be empty", "remove it, or name a key")
 	for i, key := range v.JSONKeys {
 		r.refuse(!jsonKey.MatchString(key), (at + ".jsonKeys").Index(i), "must be names of keys, joined with dots", "write it as v1.instance_id")
 	}
