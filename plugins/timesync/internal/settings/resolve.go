@@ -15,15 +15,8 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// The limits of the protocol and of chrony, which allows the widest range of intervals.
-const (
-	minPoll, maxPoll = -6, 24
-	maxKeyID         = 65535
-	maxPoolSources   = 16
-
-	// shortKeyBytes is the length below which a key is easy to guess, maxKeyBytes the one whose digits fit in a line of chronyd.
-	shortKeyBytes, maxKeyBytes = 8, 1000
-)
+// shortKeyBytes is the length below which a key is easy to guess, maxKeyBytes the one whose digits fit in a line of chronyd.
+const shortKeyBytes, maxKeyBytes = 8, 1000
 
 // The defaults of waitForSync.
 const (
@@ -247,11 +240,10 @@ func (r *resolver) makeStep(m *v1alpha1.MakeStep, field document.Path) {
 		return
 	}
 	limit := -1
-	switch {
-	case m.Limit == nil:
-		r.refuse(field.Field("limit"), "is required", "write 3 for the first updates alone, -1 for no limit, or 0 for no step at all")
-	default:
+	if m.Limit != nil {
 		limit = *m.Limit
+	} else {
+		r.refuse(field.Field("limit"), "is required", "write 3 for the first updates alone, -1 for no limit, or 0 for no step at all")
 	}
 	r.result.MakeStep = &MakeStep{Threshold: r.positive(m.Threshold, field.Field("threshold")), Limit: limit}
 }
