@@ -21,6 +21,7 @@ import (
 	"github.com/machineadm/machineadm/testenv/cluster"
 	"github.com/machineadm/machineadm/testenv/management"
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/objectstores"
 	"github.com/machineadm/machineadm/testenv/timeservers"
 	"github.com/machineadm/machineadm/testenv/tools"
 )
@@ -36,6 +37,7 @@ type rig struct {
 	*reports
 	manager, core    *management.Process
 	managerArguments []string
+	bucket           *objectstores.S3 // nil without one
 }
 
 // layout is what a test wants of its rig beside places for machines: images, and arguments of our manager.
@@ -45,6 +47,8 @@ type layout struct {
 	manager  []string
 	// serve makes our manager serve documents to the machines.
 	serve bool
+	// bucket makes our manager store documents in one.
+	bucket bool
 }
 
 // start runs a rig with places for so many machines.
@@ -72,6 +76,13 @@ func (l layout) start(t testing.TB) *rig {
 		address := netip.AddrPortFrom(network.Address(test), 9443).String()
 		l.manager = append(l.manager, "--server-address="+address, "--server-url=https://"+address, "--leader-elect-namespace=machineadm-system")
 	}
+	var bucket *objectstores.S3
+	if l.bucket {
+		plugins := t.TempDir()
+		require.NoError(t, tools.Products(t.Context(), plugins, map[string]string{"machineadm-remote-configuration-provider-s3": "plugins/remote-config/s3"}))
+		l.manager = append(l.manager, "--storage-providers=s3", "--plugins="+plugins)
+		bucket = startBucket(t, c, network.Address(test).String())
+	}
 	manager := c.Machineadm(t, l.manager...)
 	packages := Packages(t)
 	p := Start(t, c, network, network.Address(test), places, l.images,
@@ -81,7 +92,7 @@ func (l layout) start(t testing.TB) *rig {
 	if l.serve {
 		c.Install(t, stored(t))
 	}
-	return &rig{c, c.Client(t, clusterv1.AddToScheme, bootstrap.AddToScheme), p, collect(t, network.Address(test)), manager, core, l.manager}
+	return &rig{c, c.Client(t, clusterv1.AddToScheme, bootstrap.AddToScheme), p, collect(t, network.Address(test)), manager, core, l.manager, bucket}
 }
 
 // stored is the storage of the examples.

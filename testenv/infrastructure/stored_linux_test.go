@@ -78,6 +78,12 @@ func store(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	ref, _, err := unstructured.NestedMap(kind(t, example(t, "storage.yaml"), "MachineBootstrapConfigTemplate").Object, "spec", "template", "spec", "storageRef")
 	require.NoError(t, err)
+	storeIn(t, objects, ref)
+}
+
+// storeIn makes configs refer to a storage.
+func storeIn(t *testing.T, objects []*unstructured.Unstructured, ref map[string]any) {
+	t.Helper()
 	for _, o := range objects {
 		path := []string{"spec"}
 		switch o.GetKind() {

@@ -16,7 +16,7 @@ type GCS struct{ Server }
 // StartGCS starts fake-gcs-server, with TLS and a certificate of the authority unless that is nil.
 func StartGCS(t testing.TB, ca *authority.Authority) *GCS {
 	t.Helper()
-	s := &GCS{newServer(t, ca)}
+	s := &GCS{newServer(t, host, ca)}
 	arguments := []string{"-host", host, "-port", s.port, "-public-host", host + ":" + s.port, "-filesystem-root", t.TempDir(), "-log-level", "error"}
 	if s.files != nil {
 		arguments = append(arguments, "-cert-location", s.files[0], "-private-key-location", s.files[1])

@@ -3,6 +3,8 @@ package objectstores
 import (
 	"context"
 	"crypto/rand"
+	"encoding/xml"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -25,8 +27,14 @@ type S3 struct {
 // StartS3 starts versitygw, with TLS and a certificate of the authority unless that is nil.
 func StartS3(t testing.TB, ca *authority.Authority) *S3 {
 	t.Helper()
+	return StartS3At(t, host, ca)
+}
+
+// StartS3At starts versitygw at an IP address of the machine.
+func StartS3At(t testing.TB, address string, ca *authority.Authority) *S3 {
+	t.Helper()
 	s := &S3{
-		Server: newServer(t, ca), Region: "eu-central-1", AccessKey: "AK" + rand.Text(), SecretKey: rand.Text(),
+		Server: newServer(t, address, ca), Region: "eu-central-1", AccessKey: "AK" + rand.Text(), SecretKey: rand.Text(),
 		presign: built(t, "s3/presign"),
 	}
 	dir := t.TempDir()
@@ -34,7 +42,7 @@ func StartS3(t testing.TB, ca *authority.Authority) *S3 {
 		check(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 		return filepath.Join(dir, name)
 	}
-	arguments := []string{"--quiet", "--region", s.Region, "--port", host + ":" + s.port}
+	arguments := []string{"--quiet", "--region", s.Region, "--port", net.JoinHostPort(s.address, s.port)}
 	if s.files != nil {
 		arguments = append(arguments, "--cert", s.files[0], "--key", s.files[1])
 	}
@@ -79,6 +87,18 @@ func (s *S3) Get(t testing.TB, key string) []byte {
 	_, data, err := s.send(t.Context(), http.MethodGet, s.URL(key), nil)
 	check(t, err)
 	return data
+}
+
+// Keys returns the names of all objects.
+func (s *S3) Keys(t testing.TB) []string {
+	t.Helper()
+	_, data, err := s.send(t.Context(), http.MethodGet, s.Endpoint+"/"+s.Bucket+"?list-type=2", nil)
+	check(t, err)
+	var listed struct {
+		Keys []string `xml:"Contents>Key"`
+	}
+	check(t, xml.Unmarshal(data, &listed))
+	return listed.Keys
 }
 
 // Presign returns the URL of an object with a signature for one method in its query, which is valid for some time from now on.

@@ -37,6 +37,7 @@ type Server struct {
 	Endpoint string // scheme, host and port
 	Bucket   string
 	port     string
+	address  string
 	files    []string // certificate and key; none without TLS
 	client   *http.Client
 }
@@ -47,14 +48,14 @@ func (s *Server) URL(key string) string {
 	return s.Endpoint + strings.ReplaceAll(path, "+", "%2B")
 }
 
-// newServer returns a server that is to be started, with TLS if there is an authority.
-func newServer(t testing.TB, ca *authority.Authority) Server {
+// newServer returns a server that is to be started at an IP address of the machine, with TLS if there is an authority.
+func newServer(t testing.TB, address string, ca *authority.Authority) Server {
 	t.Helper()
-	port, err := freePort(t.Context())
+	port, err := freePort(t.Context(), address)
 	check(t, err)
-	s := Server{Endpoint: "http://" + net.JoinHostPort(host, port), Bucket: bucket, port: port, client: http.DefaultClient}
+	s := Server{Endpoint: "http://" + net.JoinHostPort(address, port), Bucket: bucket, port: port, address: address, client: http.DefaultClient}
 	if ca != nil {
-		s.Endpoint, s.files, s.client = "https://"+net.JoinHostPort(host, port), issue(t, ca), clientOf(ca)
+		s.Endpoint, s.files, s.client = "https://"+net.JoinHostPort(address, port), issue(t, address, ca), clientOf(ca)
 	}
 	return s
 }
@@ -116,18 +117,18 @@ func clientOf(ca *authority.Authority) *http.Client {
 }
 
 // issue writes a certificate of the servers' address, and its key, and returns both files.
-func issue(t testing.TB, ca *authority.Authority) []string {
+func issue(t testing.TB, address string, ca *authority.Authority) []string {
 	t.Helper()
 	dir := t.TempDir()
-	certificate, key := ca.Issue(t, "localhost", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.ParseIP(host)} })
+	certificate, key := ca.Issue(t, "localhost", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.ParseIP(address)} })
 	files := []string{filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")}
 	check(t, errors.Join(os.WriteFile(files[0], certificate, 0o600), os.WriteFile(files[1], key, 0o600)))
 	return files
 }
 
 // freePort returns a port on which nothing listens. The servers take no listener from their caller.
-func freePort(ctx context.Context) (string, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
+func freePort(ctx context.Context, address string) (string, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		return "", err
 	}
