@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
@@ -35,6 +36,8 @@ func TestBucket(t *testing.T) {
 		assert.NotContains(t, said.Stdout, r.bucket.SecretKey)
 	}
 	nodestest.Eventually(t, "the bucket to be empty", func() bool { return len(r.bucket.Keys(t)) == 0 })
+	writer := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: storage.GetNamespace(), Name: "bucket-writer"}}
+	require.NoError(t, r.Delete(t.Context(), writer), "it is the user's, and stays")
 	r.deleted(t)
 }
 
