@@ -12,12 +12,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/plugins/internal/cloud"
 	"github.com/machineadm/machineadm/plugins/internal/cloud/google"
+	"github.com/machineadm/machineadm/plugins/internal/form"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -64,7 +64,7 @@ func parse(uri string) (bucket, object string, ok bool) {
 	rest, isGS := strings.CutPrefix(uri, "gs://")
 	bucket, object, _ = strings.Cut(rest, "/")
 	return bucket, object, isGS && regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$`).MatchString(bucket) &&
-		object != "" && object != "." && object != ".." && len(object) <= 1024 && utf8.ValidString(object) && !strings.ContainsFunc(object, unicode.IsControl)
+		object != "" && object != "." && object != ".." && len(object) <= 1024 && utf8.ValidString(object) && !form.HasControl(object)
 }
 
 // path is that of an object's resource.

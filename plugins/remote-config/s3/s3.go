@@ -9,12 +9,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/plugins/internal/cloud/aws"
+	"github.com/machineadm/machineadm/plugins/internal/form"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -62,7 +62,7 @@ func parse(uri string) (bucket, key string, ok bool) {
 	rest, ok := strings.CutPrefix(uri, "s3://")
 	bucket, key, _ = strings.Cut(rest, "/")
 	isBucket := regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`).MatchString(bucket) && !strings.Contains(bucket, "..")
-	return bucket, key, ok && isBucket && key != "" && len(key)+len(beside) <= maxKeyBytes && utf8.ValidString(key) && !strings.ContainsFunc(key, unicode.IsControl)
+	return bucket, key, ok && isBucket && key != "" && len(key)+len(beside) <= maxKeyBytes && utf8.ValidString(key) && !form.HasControl(key)
 }
 
 // object is an object of a store.

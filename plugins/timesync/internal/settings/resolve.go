@@ -12,6 +12,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/internal/form"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -24,10 +25,7 @@ const (
 	defaultMaxOffset = time.Second
 )
 
-var (
-	hostname   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
-	devicePath = regexp.MustCompile(`^/[A-Za-z0-9._/:+-]+$`)
-)
+var devicePath = regexp.MustCompile(`^/[A-Za-z0-9._/:+-]+$`)
 
 // resolver collects the settings of a document and all of its violations.
 type resolver struct {
@@ -100,7 +98,7 @@ func (r *resolver) address(text string, field document.Path) {
 		return
 	case err == nil && ip.Zone() == "":
 		canonical = ip.String()
-	case len(text) > 253 || !hostname.MatchString(text) || strings.Trim(text, "0123456789.") == "":
+	case !form.IsHostName(text) || strings.Trim(text, "0123456789.") == "":
 		r.refuse(field, "must be an IP address or a DNS name", "write the address alone, without port, scheme or zone")
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/internal/form"
 )
 
 // hub is the host of images whose reference names none, hubServer serves them, hubIndex is another name of hub, and hubSite is its web site. They
@@ -167,7 +168,7 @@ func (r *resolver) auth(g *Registry) {
 	token := !a.IdentityToken.IsZero()
 	r.refuse(token && (a.Username != "" || !a.Password.IsZero()), at, "has both a password and a token", hint)
 	r.refuse(!token && (a.Username == "" || a.Password.IsZero()), at, "has neither username and password nor a token", hint)
-	r.refuse(hasControl(a.Username), at+".username", "has control characters", "")
+	r.refuse(form.HasControl(a.Username), at+".username", "has control characters", "")
 	r.secretText(at+".password", a.Password)
 	r.secretText(at+".identityToken", a.IdentityToken)
 	r.refuse(g.Server.URL == "" && g.Host == AnyHost && g.Server.field == "", at, "is for one host, and "+AnyHost+" stands for all",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/internal/form"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -75,5 +76,5 @@ func (r *resolver) directory(field document.Path, value string) {
 func (r *resolver) secretText(field document.Path, s v1alpha1.Secret) {
 	text := string(s.Reveal())
 	r.refuse(text == "" && !s.IsZero(), field, "is empty", "remove it, or give its value")
-	r.refuse(hasControl(text) || !utf8.ValidString(text), field, "has control characters", "look for a line end at its end")
+	r.refuse(form.HasControl(text) || !utf8.ValidString(text), field, "has control characters", "look for a line end at its end")
 }

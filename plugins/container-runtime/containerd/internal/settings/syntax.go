@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"github.com/machineadm/machineadm/plugins/internal/form"
 )
 
 // The errors of these checks never quote the text.
@@ -20,19 +21,12 @@ func isIdentifier(text string) bool {
 	return len(text) <= 76 && regexp.MustCompile(`^[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*$`).MatchString(text)
 }
 
-func hasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }
-
 // checkPath accepts an absolute path in its shortest form, except the root.
 func checkPath(text string, windows bool) error {
-	if hasControl(text) {
+	switch {
+	case form.HasControl(text):
 		return errors.New("a path has no control characters")
-	}
-	valid := path.IsAbs(text) && path.Clean(text) == text && text != "/"
-	if windows {
-		segments := strings.Split(text, `\`)
-		valid = regexp.MustCompile(`^[A-Za-z]:(?:\\[^\\/:*?"<>|]+)+$`).MatchString(text) && !slices.Contains(segments, ".") && !slices.Contains(segments, "..")
-	}
-	if !valid {
+	case !form.IsPath(text, windows):
 		return errors.New("must be an absolute path in its shortest form")
 	}
 	return nil
@@ -68,7 +62,6 @@ func portOf(text string) (port string, err error) {
 			return "", errors.New("must have a port from 1 to 65535 behind its last colon")
 		}
 	}
-	const label = `[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?`
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		inner, closed := strings.CutSuffix(inner, "]")
 		if address, err := netip.ParseAddr(inner); err != nil || !closed || !address.Is6() || address.Zone() != "" {
@@ -76,7 +69,7 @@ func portOf(text string) (port string, err error) {
 		}
 	} else if strings.Contains(host, ":") {
 		return "", errors.New("must have an IPv6 address in brackets")
-	} else if len(host) > 253 || !regexp.MustCompile(`^`+label+`(?:\.`+label+`)*$`).MatchString(host) {
+	} else if !form.IsHostName(host) {
 		return "", errors.New("is not a host: labels of letters, digits and -, joined by dots")
 	}
 	return port, nil

@@ -6,13 +6,12 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
-	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/internal/form"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -130,7 +129,7 @@ func (c *checker) secrets() {
 	}
 	if user := c.spec.Credentials; user != nil {
 		const at = document.Path("spec.credentials")
-		c.refuse(user.Username == "" || strings.ContainsAny(user.Username, `\@`) || hasControl(user.Username), at+".username",
+		c.refuse(user.Username == "" || strings.ContainsAny(user.Username, `\@`) || form.HasControl(user.Username), at+".username",
 			"is not the name of an account without its domain", "write it like joiner: the domain is spec.domain")
 		c.password(at+".password", user.Password)
 	}
@@ -181,7 +180,7 @@ func (c *checker) files() {
 	}
 	const at = document.Path("spec.keytab")
 	name, mode := cmp.Or(want.Path, "/etc/krb5.keytab"), cmp.Or(want.Mode, "0600")
-	c.refuse(!path.IsAbs(name) || path.Clean(name) != name || name == "/" || hasControl(name), at+".path",
+	c.refuse(!form.IsPath(name, false), at+".path",
 		"must be an absolute path in its shortest form", "write it like /etc/krb5.keytab, without . and .. and doubled or trailing slashes")
 	bits, err := v1alpha1.ParseMode(mode)
 	if err != nil {
@@ -194,5 +193,3 @@ func (c *checker) files() {
 	c.result.SSSD = c.spec.SSSD != nil && c.spec.SSSD.Manage
 	c.result.Rename = c.spec.Windows != nil && c.spec.Windows.Rename
 }
-
-func hasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }

@@ -7,24 +7,22 @@ import (
 	"strings"
 
 	"github.com/go-ldap/ldap/v3"
+
+	"github.com/machineadm/machineadm/plugins/internal/form"
 )
 
 // The forms of names. That of an account is NetBIOS', with the characters that a DNS label has as well.
 var (
-	dnsName   = regexp.MustCompile(`^` + dnsLabel + `(?:\.` + dnsLabel + `)*$`)
 	account   = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,13}[A-Za-z0-9])?$`)
 	principal = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/([A-Za-z0-9.-]+)(?::[A-Za-z0-9_$#-]+)?(?:/[!-.0-?A-\[\]-~]+)?$`)
 )
 
-const (
-	dnsLabel   = `[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?`
-	maxAccount = 15
-)
+const maxAccount = 15
 
 // isDNSName reports whether text is a DNS name, and no IPv4 address.
 func isDNSName(text string) bool {
 	last := text[strings.LastIndexByte(text, '.')+1:]
-	return len(text) <= 253 && dnsName.MatchString(text) && !onlyDigits(last)
+	return form.IsHostName(text) && !onlyDigits(last)
 }
 
 // isQualified reports whether text is a DNS name of two labels or more.

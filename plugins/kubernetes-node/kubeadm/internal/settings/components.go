@@ -11,6 +11,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/internal/form"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -102,7 +103,7 @@ func (r *resolver) modes(at document.Path, c Component) {
 func (r *resolver) arguments(at document.Path, all []v1alpha1.Argument) {
 	for i, a := range all {
 		r.refuse(!argumentName.MatchString(a.Name), at.Index(i)+".name", "is not the name of an argument", "write it without leading dashes")
-		r.refuse(hasControl(a.Value), at.Index(i)+".value", "has control characters", "")
+		r.refuse(form.HasControl(a.Value), at.Index(i)+".value", "has control characters", "")
 	}
 }
 
@@ -110,7 +111,7 @@ func (r *resolver) environment(at document.Path, all []v1alpha1.EnvironmentVaria
 	names := map[string]document.Path{}
 	for i, v := range all {
 		r.refuse(!variable.MatchString(v.Name), at.Index(i)+".name", "is not the name of a variable", "use letters, digits and _")
-		r.refuse(hasControl(v.Value), at.Index(i)+".value", "has control characters", "")
+		r.refuse(form.HasControl(v.Value), at.Index(i)+".value", "has control characters", "")
 		r.unique(at.Index(i)+".name", names, v.Name)
 	}
 }

@@ -4,15 +4,14 @@ import (
 	"errors"
 	"net/netip"
 	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/internal/form"
 )
 
 const dnsLabel = `[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?`
@@ -29,7 +28,6 @@ var (
 	wildcard     = regexp.MustCompile(`^(?:\*\.)?` + dnsLabel + `(?:\.` + dnsLabel + `)*$`)
 	clusterName  = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`)
 	labelName    = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
-	windowsPath  = regexp.MustCompile(`^[A-Za-z]:(?:\\[^\\/:*?"<>|]+)+$`)
 	repository   = regexp.MustCompile(`^` + registry + imagePath + `*$`)
 	image        = regexp.MustCompile(`^` + registry + imagePath + `+(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$`)
 	imageTag     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
@@ -62,17 +60,13 @@ func (r *resolver) componentImage(at document.Path, i *v1alpha1.ComponentImage, 
 	}
 }
 
-func hasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }
-
 // maxName is the longest name of a file in bytes, on every file system of Linux that a node has.
 const maxName = 255
 
 // path refuses a value that is not an absolute path in its shortest form. It reports whether the path is valid.
 func (r *resolver) path(field document.Path, value string) bool {
-	segments := strings.Split(value, `\`)
 	if r.result.Windows {
-		return !r.refuse(!windowsPath.MatchString(value) || hasControl(value) || slices.Contains(segments, ".") || slices.Contains(segments, ".."),
-			field, "must be an absolute path in its shortest form", `write it like C:\ProgramData\example`)
+		return !r.refuse(!form.IsPath(value, true), field, "must be an absolute path in its shortest form", `write it like C:\ProgramData\example`)
 	}
 	return r.linuxPath(field, value)
 }
@@ -82,7 +76,7 @@ func (r *resolver) linuxPath(field document.Path, value string) bool {
 	if r.refuse(slices.ContainsFunc(strings.Split(value, "/"), tooLong), field, "has a name of more than 255 bytes", "shorten it") {
 		return false
 	}
-	return !r.refuse(!path.IsAbs(value) || path.Clean(value) != value || value == "/" || hasControl(value), field,
+	return !r.refuse(!form.IsPath(value, false), field,
 		"must be an absolute path in its shortest form", "write it like /etc/example, without . and .. and doubled or trailing slashes")
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/internal/form"
 	"github.com/machineadm/machineadm/sdk"
 )
 
@@ -197,7 +198,7 @@ func jsonValues(data []byte, keys []string) (string, error) {
 		if values[i] == "" {
 			return "", errors.New(key + " is empty")
 		}
-		if hasControl(values[i]) {
+		if form.HasControl(values[i]) {
 			return "", errors.New(key + " has more than one line or control characters")
 		}
 	}
@@ -229,7 +230,7 @@ func valueOf(text, key string) (string, error) {
 		return "", errors.New("the file does not have the key")
 	case value == "":
 		return "", errors.New("it is empty")
-	case hasControl(value):
+	case form.HasControl(value):
 		return "", errors.New("it has more than one line or control characters")
 	}
 	return value, nil
