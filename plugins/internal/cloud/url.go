@@ -24,6 +24,9 @@ func ParseURL(field, text string, digest, credentials bool) (*url.URL, []sdk.Vio
 		refuse("is not a URL of https with a host", "write it as https://HOST/PATH; names that are not ASCII are written in punycode")
 		return nil, all
 	}
+	if strings.ContainsAny(text, " {}") {
+		refuse("has a blank or a brace, which no URL has", "render the template that it is from, or write %20 for a blank")
+	}
 	if u.User != nil {
 		refuse("holds credentials", "move them to spec.providerConfig")
 	}

@@ -190,6 +190,18 @@ func (r *resolver) values() {
 	}
 }
 
+// exclusive refuses parameters of which the kernel sets one to 0 when the other one is written. Sources: mm/page-writeback.c, mm/util.c.
+func (r *resolver) exclusive() {
+	for first, second := range map[sysctld.Key]sysctld.Key{
+		"vm/dirty_ratio": "vm/dirty_bytes", "vm/dirty_background_ratio": "vm/dirty_background_bytes", "vm/overcommit_ratio": "vm/overcommit_kbytes",
+	} {
+		a, b := r.byKey[first], r.byKey[second]
+		if strings.Trim(a.value, "0") != "" && strings.Trim(b.value, "0") != "" {
+			r.refuse(document.Path(b.field), "sets "+a.field+" to 0 in the kernel, which has one of the two", "remove one of the two")
+		}
+	}
+}
+
 // routerAdvertisements warns of a machine that forwards IPv6 and so takes no default route from routers any more, unless the document says of
 // an interface what it takes. Source: kernel documentation, networking/ip-sysctl, accept_ra.
 func (r *resolver) routerAdvertisements() {

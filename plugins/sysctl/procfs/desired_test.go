@@ -110,6 +110,8 @@ func TestValuesThatTheKernelRefuses(t *testing.T) {
 		`"net.ipv4.ip_local_reserved_ports":"30000:32767"`:          "is not a list of ports",
 		`"net.ipv4.ip_local_reserved_ports":"8080,30000-32767"`:     "",
 		`"net.ipv4.ip_local_reserved_ports":""`:                     "",
+		`"net.ipv4.tcp_available_congestion_control":"bbr"`:         "is what the kernel reports",
+		`"ipv4.ip_forward":1`:                                       "is no parameter of a kernel, which has ipv4 below net",
 		`"vm.dirty_ratio":10,"vm.dirty_bytes":1048576`:              "sets spec.parameters[\"vm.dirty_ratio\"] to 0",
 		`"vm.dirty_ratio":10,"vm.dirty_bytes":0`:                    "",
 		`"vm.overcommit_ratio":80,"vm.overcommit_kbytes":1000`:      "sets spec.parameters[\"vm.overcommit_ratio\"] to 0",

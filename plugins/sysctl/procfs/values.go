@@ -6,10 +6,10 @@ import (
 	"math"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/plugins/sysctl/internal/sysctld"
 )
 
@@ -63,6 +63,12 @@ func (n numbers) have(text string) bool {
 
 // valueFault says why no kernel takes a value of a parameter, or takes a part of it; "" if it does, or if the table has not the parameter.
 func valueFault(key sysctld.Key, value string) (message, hint string) {
+	if slices.Contains(strings.Fields(readOnly), string(key)) {
+		return "is what the kernel reports, and cannot be set", "remove it"
+	}
+	if first, _, _ := strings.Cut(string(key), "/"); slices.Contains([]string{"bridge", "core", "ipv4", "ipv6", "mptcp", "netfilter"}, first) {
+		return "is no parameter of a kernel, which has " + first + " below net", "write net." + first + " at its beginning"
+	}
 	if f, ok := textForms()[key]; ok && !f.form.MatchString(value) {
 		return f.message, f.hint
 	}
@@ -91,6 +97,10 @@ func valueFault(key sysctld.Key, value string) (message, hint string) {
 	return "", ""
 }
 
+// readOnly are parameters that no kernel lets anyone set.
+const readOnly = "fs/dentry-state fs/file-nr fs/inode-nr fs/inode-state kernel/arch kernel/osrelease kernel/ostype kernel/random/boot_id kernel/random/entropy_avail " +
+	"kernel/random/uuid kernel/version net/ipv4/tcp_available_congestion_control net/netfilter/nf_conntrack_count"
+
 // textForm is the form of a parameter that is no number, and what is said of another.
 type textForm struct {
 	form          *regexp.Regexp
@@ -108,18 +118,6 @@ func textForms() map[sysctld.Key]textForm {
 		"net/ipv4/ip_local_reserved_ports": {
 			regexp.MustCompile(`^(?:[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*)?$`), "is not a list of ports, and the kernel does not take it", "write it like 8080,30000-32767",
 		},
-	}
-}
-
-// exclusive refuses parameters of which the kernel sets one to 0 when the other one is written. Sources: mm/page-writeback.c, mm/util.c.
-func (r *resolver) exclusive() {
-	for first, second := range map[sysctld.Key]sysctld.Key{
-		"vm/dirty_ratio": "vm/dirty_bytes", "vm/dirty_background_ratio": "vm/dirty_background_bytes", "vm/overcommit_ratio": "vm/overcommit_kbytes",
-	} {
-		a, b := r.byKey[first], r.byKey[second]
-		if strings.Trim(a.value, "0") != "" && strings.Trim(b.value, "0") != "" {
-			r.refuse(document.Path(b.field), "sets "+a.field+" to 0 in the kernel, which has one of the two", "remove one of the two")
-		}
 	}
 }
 

@@ -60,8 +60,13 @@ func manual() directives.Manual {
 	m.Set(directives.Directive{}, "lock_all manual nosystemcert")                                       // without a value
 	m.Set(directives.Directive{}, "dumponexit commandkey generatecommandkey linux_freq_scale linux_hz") // without effect
 
-	// The arguments: the functions of conf.c and cmdparse.c, with the bounds of chrony 4.8. An earlier one takes another value in place of one
-	// beyond them.
+	arguments(m)
+	return m
+}
+
+// arguments adds what a directive takes: the functions of conf.c and cmdparse.c, with the bounds of chrony 4.8. An earlier chronyd takes another
+// value in place of one beyond them.
+func arguments(m directives.Manual) {
 	m.Take("", "lock_all manual noclientlog nosystemcert rtconutc rtcsync")
 	m.Take("0..65535", "acquisitionport cmdport ntsport port ptpport")
 	m.Take("0..", "clientloglimit logbanner maxsamples maxstratum minsamples minstratum nocerttimecheck ntsrefresh ntsrotate refresh")
@@ -73,13 +78,15 @@ func manual() directives.Manual {
 	m.Take("0..1048576", "maxtxbuffers")
 	m.Take("NUMBER", `clockprecision combinelimit corrtimeratio hwtstimeout logchange maxclockerror maxdistance maxdrift maxjitter maxslewrate
 		maxupdateskew reselectdist rtcautotrim stratumweight`)
-	m.Take("TEXT", `bindacqdevice bindcmdaddress bindcmddevice binddevice dumpdir hwclockfile keyfile leapseclist leapsectz
-		logdir ntpsigndsocket ntscachedir ntsdumpdir ntsntpserver ntsservercert ntsserverkey pidfile rtcdevice rtcfile sourcedir user`)
+	m.Take("TEXT", `bindacqdevice bindcmddevice binddevice dumpdir hwclockfile keyfile leapseclist leapsectz
+		logdir ntpsigndsocket ntscachedir ntsdumpdir ntsntpserver ntsservercert ntsserverkey pidfile rtcdevice rtcfile sourcedir`)
+	m.Take("ADDRESS|PATH", "bindcmdaddress")
+	m.Take("NAME", "user")
 	m.Take("TEXT ...", "driftfile")
 	m.Take("ADDRESS", "bindacqaddress bindaddress")
 	m.Take("all? NETWORK?", "allow deny cmdallow cmddeny")
 	m.Take("measurements|rawmeasurements|statistics|tracking|rtc|refclocks|tempcomp|selection? ...", "log")
-	m.Take("TEXT", "server pool peer")
+	m.Take("HOST", "server pool peer")
 	m.TakeOptions("auto_offline burst copy iburst ipv4 ipv6 noselect nts offline prefer require trust xleave",
 		`asymmetry certset=0.. extfield= filter=0.. key=1.. maxdelay maxdelaydevratio maxdelayquant maxdelayratio maxpoll=-7..24 maxsamples=0.. maxsources=1..16
 		maxunreach=0.. mindelay minpoll=-7..24 minsamples=0.. minstratum=0..16 ntsport=0..65535 offset polltarget=1.. port=0..65535 presend=-32..32
@@ -104,7 +111,6 @@ func manual() directives.Manual {
 	m.Take("TEXT NUMBER", "mailonchange")
 	m.Take("require|prefer|mix|ignore", "authselectmode")
 	m.Take("system|slew|step|ignore", "leapsecmode")
-	return m
 }
 
 // family distinguishes addresses of IPv4, of IPv6 and paths of sockets: chronyd has one value for each.

@@ -53,7 +53,7 @@ func manual() directives.Manual {
 // arguments adds what a directive takes in either implementation. Source: the grammars of both, ntp_parser.y. At a line with something else
 // ntpd logs a syntax error and uses the rest of the file.
 func arguments(m directives.Manual) {
-	const family, host = "-4|-6?", "TEXT"
+	const family, host = "-4|-6?", "HOST"
 	pairs := func(names string, options ...string) {
 		var first []string
 		for _, option := range options {
@@ -64,6 +64,8 @@ func arguments(m directives.Manual) {
 		m.TakeOptions("", strings.Join(options, " "), names)
 	}
 	m.Take("TEXT", "keys keysdir leapfile logfile pidfile statsdir saveconfigdir ntpsigndsocket")
+	m.Take("KEYS ...", "trustedkey")
+	m.Take("TEXT ...", "logconfig")
 	m.Take("TEXT? NUMBER?", "driftfile") // without a file it has none
 	m.Take("WHOLE", "controlkey requestkey dscp mdnstries leapsmearinterval automax revoke")
 	m.Take("NUMBER", "broadcastdelay")
@@ -75,7 +77,7 @@ func arguments(m directives.Manual) {
 	m.TakeOptions(flags, values+" unit", "refclock")
 	m.Take(family+" "+host+" time1|time2|stratum|flag1|flag2|flag3|flag4|refid|abbrev TEXT", "fudge")
 	m.TakeOptions("", "abbrev= flag1= flag2= flag3= flag4= refid= stratum time1 time2", "fudge")
-	m.Take(family+" "+host, "restrict unrestrict delrestrict")
+	m.Take(family+" TEXT", "restrict unrestrict delrestrict")
 	m.TakeOptions(`flake ignore kod limited lowpriotrap mssntp nomodify nomrulist nopeer noquery noserve notrap notrust ntpport version`, "mask=ADDRESS", "restrict unrestrict delrestrict")
 	pairs("tinker", "allan", "dispersion", "freq", "huffpuff", "panic", "step", "stepback", "stepfwd", "stepout", "tick")
 	pairs("tos", "beacon", "ceiling", "floor", "maxclock", "maxdisp", "maxdist", "minclock", "mindist", "minsane", "orphan", "orphanwait", "cohort")

@@ -8,38 +8,6 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// Rule reports whether a line defeats a document.
-type Rule func(words []string, want settings.Settings) bool
-
-// Directive is what a directive of a manual means for a document.
-type Directive struct {
-	// Source reports that the directive adds or removes sources.
-	Source bool
-	// Value reports that the daemon uses one line of the directive, the last that it reads. Otherwise the lines add up.
-	Value bool
-	// Same is the name of another directive that sets the same thing, or of which this one decides whether it counts.
-	Same string
-	// Part distinguishes the values of a directive that has one for each interface or each family of addresses.
-	Part func(words []string) string
-	// Opposes matches a line that a setting of the document excludes, in its own lines as in those of others.
-	Opposes Rule
-	// Limits matches a line of another author that keeps the daemon from using the sources of the document. A document may
-	// have such a line itself.
-	Limits Rule
-	// Excludes matches a line of the document itself with which the daemon uses none of its sources.
-	Excludes Rule
-	// Files reports that the directive includes files.
-	Files bool
-	// Form are the arguments, a word each: see fits for the forms. One with ? behind it can be absent, and ... stands for more of the last one.
-	// It is nil for a directive whose arguments are not looked at, and empty for one without arguments.
-	Form []string
-	// Flags and Options can follow the form in any order: a flag is one word, an option is NAME, which is followed by a number, or NAME=FORM,
-	// where no form is any text.
-	Flags, Options []string
-	// Comments reports that # begins a comment behind the arguments.
-	Comments bool
-}
-
 // Manual has every directive of a manual by its name. A directive without any meaning here is harmless.
 type Manual map[string]Directive
 

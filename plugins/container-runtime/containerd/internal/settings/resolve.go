@@ -20,6 +20,8 @@ func Resolve(doc v1alpha1.ContainerRuntime, os string) (Desired, []sdk.Violation
 	r.defaultRuntime()
 	d.Registries = r.registries("spec.registries")
 	r.list("spec.registryDirs", r.spec.RegistryDirs, r.directory)
+	r.refuse(!r.at.Windows && slices.ContainsFunc(r.spec.RegistryDirs, func(path string) bool { return strings.Contains(path, ":") }), "spec.registryDirs",
+		"has a path with a colon, at which containerd splits it", "write each directory as an item of its own")
 	r.refuse(slices.Contains(r.spec.RegistryDirs, r.at.Certs), "spec.registryDirs", "names the directory that spec.registries is written to",
 		"remove it: it comes first anyway")
 	d.headers = r.headers("spec.registryHeaders", r.spec.RegistryHeaders)

@@ -95,6 +95,9 @@ func (r *resolver) serverPairs(at document.Path, args []v1alpha1.Argument) {
 			}
 		}
 	}
+	reload, reloadAt := value("encryption-provider-config-automatic-reload")
+	on, _ := strconv.ParseBool(reload) // or refused
+	r.refuse(on && lastArgument(args, "encryption-provider-config") < 0, reloadAt, "needs encryption-provider-config, without which the API server does not start", "set that as well")
 	anonymous, anonymousAt := value("anonymous-auth")
 	if on, err := strconv.ParseBool(anonymous); err == nil && !on && lastArgument(args, "authentication-config") < 0 {
 		r.refuse(true, anonymousAt, "makes the probes of the API server fail, which are anonymous, so that the kubelet restarts it again and again",

@@ -72,6 +72,8 @@ func (r *resolver) knownArguments(at document.Path, program string, args []v1alp
 		}
 		if message, hint = argumentFault(known.what, a.Name, a.Value); message == "" && a.Name == "controllers" {
 			message, hint = controllersFault(a.Value, newest)
+		} else if message == "" && program == "kubelet" {
+			message, hint = flagFault(a.Name, a.Value)
 		}
 		r.refuse(message != "", at.Index(i)+".value", message, hint)
 		r.refuse(i != lastArgument(args, a.Name) && (a.Name == "v" || known.what != "text" && known.what != "list"), at.Index(i)+".name", "is there twice, and "+program+" takes the last one", "remove one of the two")
@@ -164,7 +166,7 @@ func listFault(name, value string) (message, hint string) {
 		case value == "" || slices.Contains(strings.Fields(removedAdmission), item):
 		case item == "" || strings.TrimSpace(item) != item:
 			return "has an empty item, or a blank beside a comma, which becomes a part of the item", "write the items with a comma between them, without blanks"
-		case name == "cors-allowed-origins" && !(isRegexp(item) && pins.MatchString(item)):
+		case name == "cors-allowed-origins" && (!isRegexp(item) || !pins.MatchString(item)):
 			return fmt.Sprintf("item %d is not a regular expression with the beginning and the end of a host, and the component does not start", i+1), "write it like ^https://www\\.example\\.com$"
 		case name == "watch-cache-sizes" && !cacheSize.MatchString(item):
 			return fmt.Sprintf("item %d is not a size of a resource, and the component does not start", i+1), "write it like pods#100 or deployments.apps#100"

@@ -15,6 +15,7 @@ func argumentBounds() map[string]bounds {
 		"min-request-timeout": natural, "audit-log-maxage": natural, "audit-log-maxbackup": natural, "audit-log-maxsize": natural,
 		"request-timeout": natural, "storage-initialization-timeout": natural, "shutdown-delay-duration": natural, "livez-grace-period": natural,
 		"shutdown-watch-termination-grace-period": natural, "service-account-max-token-expiration": {3600, 1 << 32},
+		"image-gc-high-threshold": {0, 100}, "image-gc-low-threshold": {0, 100},
 	}
 }
 
@@ -29,6 +30,7 @@ func argumentForms() map[string]valueForm {
 	return map[string]valueForm{
 		"oidc-required-claim":       {requiredClaims, "write it like CLAIM=VALUE"},
 		"runtime-config":            {runtimeConfig, "write it like GROUP/VERSION=true"},
+		"eviction-minimum-reclaim":  {regexp.MustCompile(`^[^<]*$`), "write it like memory.available=500Mi"},
 		"system-reserved":           {reserved, "write it like cpu=500m,memory=1Gi"},
 		"kube-reserved":             {reserved, "write it like cpu=500m,memory=1Gi"},
 		"auto-compaction-retention": {retention, "write a number, or a duration like 8h"},
@@ -64,6 +66,7 @@ const etcdURLs = "listen-peer-urls listen-client-urls listen-client-http-urls li
 func argumentChoices() map[string][]string {
 	return map[string][]string{
 		"tls-min-version":            {"VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"},
+		"cgroup-driver":              {"cgroupfs", "systemd"},
 		"logging-format":             {"text", "json"},
 		"audit-log-format":           {"json", "legacy"},
 		"audit-log-mode":             {"batch", "blocking", "blocking-strict"},

@@ -33,6 +33,17 @@ func (r *resolver) withFlags() (map[string]any, map[string]document.Path) {
 	return fields, at
 }
 
+// flagFault says why a kubelet does not start with the value of an argument that is a field of its configuration as well, or does without it.
+func flagFault(name, text string) (message, hint string) {
+	found := func(_ document.Path, m, h string) { message, hint = m, h }
+	for field, s := range schemaOf("KubeletConfiguration").inside {
+		if value := s.fromFlag(text); value != nil && flagName(field) == name && field != "featureGates" {
+			inspection{kind: "KubeletConfiguration", found: found, check: checkKubelet}.visit(s, field, "", value)
+		}
+	}
+	return message, hint
+}
+
 // fromFlag returns the value of a flag in the form of its field, nil for a form that is not known.
 func (s *schema) fromFlag(text string) any {
 	switch {

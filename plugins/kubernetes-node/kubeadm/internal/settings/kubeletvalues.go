@@ -55,6 +55,8 @@ var (
 	cpus          = regexp.MustCompile(`^(?:[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*)?$`)
 	hiddenVersion = regexp.MustCompile(`^(?:[0-9]+\.[0-9]+)?$`)
 	logsPath      = regexp.MustCompile(`^(?:(?:/\.{0,2}[!--0-~ ][!-.0-~ ]*)+|[A-Za-z]:\\[ -~]+)?$`)
+	clusterDomain = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\.?)?$`)
+	podNetworks   = regexp.MustCompile(`^(?:[0-9A-Fa-f.:]+/[0-9]+(?:,|$))*$`)
 	noBlank       = regexp.MustCompile(`^\S*$`)
 	namespaced    = regexp.MustCompile(`^(?:kernel[./](?:shm|msg|sem)|fs[./]mqueue[./]|net[./]|user[./])[-_./a-z0-9]*\*?$`)
 )
@@ -62,7 +64,7 @@ var (
 func kubeletForms() map[string]*regexp.Regexp {
 	return map[string]*regexp.Regexp{
 		"reservedSystemCPUs": cpus, "showHiddenMetricsForVersion": hiddenVersion, "podLogsDir": logsPath, "tracing.endpoint": noBlank,
-		"containerLogMaxSize": quantity, "evictionMinimumReclaim{}": threshold, "allowedUnsafeSysctls[]": namespaced,
+		"clusterDomain": clusterDomain, "podCIDR": podNetworks, "containerLogMaxSize": quantity, "evictionMinimumReclaim{}": threshold, "allowedUnsafeSysctls[]": namespaced,
 	}
 }
 
@@ -79,11 +81,14 @@ func kubeletChoices() map[string][]string {
 		"authorization.mode":                        {"AlwaysAllow", "Webhook"},
 		"configMapAndSecretChangeDetectionStrategy": {"Get", "Cache", "Watch"},
 		"logging.format":                            {"text", "json"},
-		"tlsMinVersion":                             {"VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"},
-		"tlsCipherSuites[]":                         cipherSuites(),
-		"memoryReservationPolicy":                   {"None", "TieredReservation"},
-		"enforceNodeAllocatable[]":                  {"pods", "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible", "none"},
-		"evictionHard{key}":                         signals(), "evictionSoft{key}": signals(), "evictionSoftGracePeriod{key}": signals(), "evictionMinimumReclaim{key}": signals(),
+		"topologyManagerPolicyOptions{key}":         {"prefer-closest-numa-nodes", "max-allowable-numa-nodes"},
+		"cpuManagerPolicyOptions{key}": strings.Fields("full-pcpus-only distribute-cpus-across-numa align-by-socket distribute-cpus-across-cores strict-cpu-reservation " +
+			"prefer-align-cpus-by-uncorecache"),
+		"tlsMinVersion":            {"VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"},
+		"tlsCipherSuites[]":        cipherSuites(),
+		"memoryReservationPolicy":  {"None", "TieredReservation"},
+		"enforceNodeAllocatable[]": {"pods", "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible", "none"},
+		"evictionHard{key}":        signals(), "evictionSoft{key}": signals(), "evictionSoftGracePeriod{key}": signals(), "evictionMinimumReclaim{key}": signals(),
 		"imagePullCredentialsVerificationPolicy": {"NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages", "AlwaysVerify"},
 	}
 }

@@ -8,18 +8,67 @@ import (
 	"strings"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 )
+
+// Rule reports whether a line defeats a document.
+type Rule func(words []string, want settings.Settings) bool
+
+// Directive is what a directive of a manual means for a document.
+type Directive struct {
+	// Source reports that the directive adds or removes sources.
+	Source bool
+	// Value reports that the daemon uses one line of the directive, the last that it reads. Otherwise the lines add up.
+	Value bool
+	// Same is the name of another directive that sets the same thing, or of which this one decides whether it counts.
+	Same string
+	// Part distinguishes the values of a directive that has one for each interface or each family of addresses.
+	Part func(words []string) string
+	// Opposes matches a line that a setting of the document excludes, in its own lines as in those of others.
+	Opposes Rule
+	// Limits matches a line of another author that keeps the daemon from using the sources of the document. A document may
+	// have such a line itself.
+	Limits Rule
+	// Excludes matches a line of the document itself with which the daemon uses none of its sources.
+	Excludes Rule
+	// Files reports that the directive includes files.
+	Files bool
+	// Form are the arguments, a word each: see fits for the forms. One with ? behind it can be absent, and ... stands for more of the last one.
+	// It is nil for a directive whose arguments are not looked at, and empty for one without arguments.
+	Form []string
+	// Flags and Options can follow the form in any order: a flag is one word, an option is NAME, which is followed by a number, or NAME=FORM,
+	// where no form is any text.
+	Flags, Options []string
+	// Comments reports that # begins a comment behind the arguments.
+	Comments bool
+}
 
 // network is a network, an address, the beginning of one as 192.168, or a host.
 var network = regexp.MustCompile(`^(?:[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}(?:/(?:[12]?[0-9]|3[0-2]))?|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:/(?:[0-9]{1,2}|1[01][0-9]|12[0-8]))?|[A-Za-z][A-Za-z0-9.-]*)$`)
 
+// The forms of the name of a host, or its address, and of a user.
+var (
+	host = regexp.MustCompile(`^(?:[A-Za-z0-9_.-]+|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%[!-~]+)?)$`)
+	user = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$`)
+)
+
 // fits reports whether a word has a form: TEXT, NUMBER, WHOLE for a whole number, LEAST..MOST for one with bounds, of which the second can be
-// absent, ADDRESS, NETWORK, or values with | between.
+// absent, ADDRESS, HOST, NETWORK, NAME of a user, KEYS for numbers of keys and a range (1 ... 9) of them, PATH, ADDRESS|PATH, or values with | between.
 func fits(form, word string) bool {
 	var err error
 	switch form {
 	case "TEXT":
 		return true
+	case "HOST":
+		return host.MatchString(word)
+	case "NAME":
+		return user.MatchString(word)
+	case "KEYS":
+		return strings.Trim(word, "0123456789(.)") == ""
+	case "PATH":
+		return strings.HasPrefix(word, "/")
+	case "ADDRESS|PATH":
+		return fits("ADDRESS", word) || fits("PATH", word)
 	case "NUMBER":
 		_, err = strconv.ParseFloat(word, 64)
 		return err == nil
