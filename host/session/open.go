@@ -135,7 +135,7 @@ func (s *Session) takeLock() error {
 	if _, err := trust.Directory(s.runDir, false); err != nil { // again, because another user may have created it
 		return cmp.Or(untrusted("--run-dir", err), error(stateError(err)))
 	}
-	at := LockAt(s.root, s.runDir)
+	at := lockAt(s.root, s.runDir)
 	lock, err := state.Acquire(at)
 	var locked *state.LockedError
 	if errors.As(err, &locked) {
@@ -154,8 +154,8 @@ func (s *Session) takeLock() error {
 	return s.removeSockets()
 }
 
-// LockAt returns the path of the lock of the live machine or of an image.
-func LockAt(root, runDir string) string {
+// lockAt returns the path of the lock of the live machine or of an image.
+func lockAt(root, runDir string) string {
 	if root != "" {
 		return imageLock(root, runDir)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/run"
 	"github.com/machineadm/machineadm/host/session"
-	"github.com/machineadm/machineadm/internal/visible"
 )
 
 // globals are the flags of every command.
@@ -75,21 +75,16 @@ func (g *globals) check(given *pflag.FlagSet) error {
 	return err
 }
 
-// logger returns the log on standard error. Its handlers quote text that could forge a line; the writer escapes the rest.
+// logger returns the log on standard error.
 func (g *globals) logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(g.logLevel)); err != nil || strings.ContainsAny(g.logLevel, "+-") {
 		return nil, usage("--log-level takes debug, info, warn or error")
 	}
-	options := &slog.HandlerOptions{Level: level}
-	w = visible.Writer{Out: w}
-	switch g.logFormat {
-	case "text":
-		return slog.New(slog.NewTextHandler(w, options)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, options)), nil
+	if g.logFormat != "text" && g.logFormat != "json" {
+		return nil, usage("--log-format takes text or json")
 	}
-	return nil, usage("--log-format takes text or json")
+	return reporting.Log(w, level, g.logFormat == "json"), nil
 }
 
 // session returns what a session gets of these flags.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/session"
 	"github.com/machineadm/machineadm/installer/install"
@@ -164,7 +165,7 @@ func release[R any](
 		return releaseExit(err)
 	}
 	if f.output == "json" {
-		return writeJSON(s.out, result)
+		return reporting.WriteJSON(s.out, result)
 	}
 	_, err = fmt.Fprintln(s.out, words.Escape(text(result)))
 	return err

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -11,9 +10,9 @@ import (
 
 	"github.com/machineadm/machineadm/contract/naming"
 	"github.com/machineadm/machineadm/contract/report"
+	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/session"
-	"github.com/machineadm/machineadm/internal/visible"
 )
 
 // writeTable writes a line for each kind of each plugin.
@@ -92,20 +91,13 @@ func writePlugin(b *strings.Builder, i session.Plugin) {
 // show writes infos as JSON or as text.
 func show(out io.Writer, output string, infos []session.Plugin, text func(io.Writer, []session.Plugin) error) error {
 	if output == "json" {
-		return writeJSON(out, infos)
+		return reporting.WriteJSON(out, infos)
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	if err := text(w, infos); err != nil {
 		return err
 	}
 	return w.Flush()
-}
-
-// writeJSON writes a value as indented JSON.
-func writeJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(visible.Writer{Out: out})
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
 }
 
 func listProblems(s streams, p session.Plugins) error {

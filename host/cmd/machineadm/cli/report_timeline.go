@@ -5,7 +5,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting/timeline"
-	"github.com/machineadm/machineadm/host/state"
+	"github.com/machineadm/machineadm/host/session"
 )
 
 func newReportTimeline(s streams) *cobra.Command {
@@ -30,9 +30,9 @@ func newReportTimeline(s streams) *cobra.Command {
 			}
 			var all []report.Report
 			for _, file := range files {
-				r, err := state.Read(file)
+				r, err := session.ReadReport(file)
 				if err != nil {
-					return &exitError{code: report.ExitFailed, message: err.Error(), hint: "give files like /run/machineadm/report.json"}
+					return err
 				}
 				all = append(all, r)
 			}

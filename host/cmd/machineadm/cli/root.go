@@ -18,15 +18,11 @@ import (
 
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/session"
-	"github.com/machineadm/machineadm/internal/proctree"
 	"github.com/machineadm/machineadm/internal/version"
 )
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, err io.Writer) int {
-	if dumpErr := proctree.NoCoreDumps(); dumpErr != nil { // a dump would contain the secrets of the stream
-		_, _ = fmt.Fprintln(err, "warning: core dumps cannot be disabled:", dumpErr) // standard error is the last resort
-	}
 	debug.SetTraceback("crash") // otherwise a panic exits with 2, which means that nothing was changed
 	// A closed pipe must not end a run. The signal is handled, because an ignored one stays ignored in the programs that plugins start.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/session"
 	"github.com/machineadm/machineadm/internal/trust"
 )
@@ -45,7 +46,7 @@ func (g *globals) seal(ctx context.Context, s streams, o *sealFlags) error {
 		return err
 	}
 	if o.output == "json" {
-		return writeJSON(s.out, r)
+		return reporting.WriteJSON(s.out, r)
 	}
 	for _, path := range r.Removed {
 		if _, err := fmt.Fprintln(s.out, "removed", trust.Quote(path)); err != nil {

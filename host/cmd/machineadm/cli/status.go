@@ -1,18 +1,14 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/reporting/words"
 	"github.com/machineadm/machineadm/host/session"
-	"github.com/machineadm/machineadm/host/state"
 )
 
 // statusFlags are the flags of status.
@@ -61,30 +57,29 @@ func (g *globals) status(s streams, o *statusFlags) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	runDir, stateDir := cmp.Or(g.runDir, session.DefaultRunDir()), cmp.Or(g.stateDir, session.DefaultStateDir())
+	reports := session.ReportsIn(g.stateDir, g.runDir)
 	if o.list {
-		return listRuns(s, o.output, o.utc, runDir, stateDir)
+		return listRuns(s, o.output, o.utc, reports)
 	}
-	last, path, err := findRun(o.run, runDir, stateDir)
+	last, path, err := reports.Find(o.run)
 	if err != nil {
-		return noRun(err, path, runDir, stateDir)
+		return err
 	}
-	switch alive := state.Held(session.LockAt(last.Root, runDir)); {
+	switch alive := reports.Alive(last); {
 	case o.timeline != "":
-		return showTimeline(s, o.timeline, o.utc, stateDir, last, alive)
+		return showTimeline(s, o.timeline, o.utc, reports, last, alive)
 	case o.output == "json":
-		return writeJSON(s.out, last)
+		return reporting.WriteJSON(s.out, last)
 	default:
-		return g.showStatus(s, o, runDir, stateDir, last, path, alive)
+		return g.showStatus(s, o, reports, last, path, alive)
 	}
 }
 
-func (g *globals) showStatus(s streams, o *statusFlags, runDir, stateDir string, last report.Report, path string, alive bool) error {
-	details, err := state.Details(runDir, last.RunID)
+func (g *globals) showStatus(s streams, o *statusFlags, reports session.Reports, last report.Report, path string, alive bool) error {
+	details, err := reports.Explain(&last)
 	if o.details && err != nil {
-		return &exitError{code: report.ExitFailed, message: err.Error(), hint: "run as root: only root can read what other programs have written"}
+		return err
 	}
-	addCauses(last.Errors, details)
 	last.StartedAt = last.StartedAt.In(zone(o.utc))
 	color, end := coloring(s.out)
 	defer end()
@@ -97,29 +92,16 @@ func (g *globals) showStatus(s streams, o *statusFlags, runDir, stateDir string,
 		}
 	}
 	if last.Resume == report.ResumeByHand && o.run == "" {
-		if _, err := fmt.Fprintln(s.out, session.ResumeHint(stateDir, runDir, g.logFlags())); err != nil {
+		if _, err := fmt.Fprintln(s.out, session.ResumeHint(reports.StateDir, reports.RunDir, g.logFlags())); err != nil {
 			return err
 		}
 	}
-	if waits, err := state.OutboxIn(stateDir).Load(); err == nil && waits != nil && o.run == "" { // only root can read it
+	if since, waits := reports.Unsent(); waits && o.run == "" {
 		if _, err := fmt.Fprintf(s.out, "report waits to be sent since %s; to try at once: machineadm report send --now\n",
-			waits.FirstTry.In(zone(o.utc)).Format(words.TimeFormat)); err != nil {
+			since.In(zone(o.utc)).Format(words.TimeFormat)); err != nil {
 			return err
 		}
 	}
 	_, err = fmt.Fprintf(s.out, "report: %s\n", path)
 	return err
-}
-
-// maxCause bounds a cause, in bytes.
-const maxCause = 512
-
-// addCauses adds to the messages of errors the causes in their details. The report holds no output of other programs.
-func addCauses(errs []report.Error, details map[string]string) {
-	for i, e := range errs {
-		line, _, _ := strings.Cut(details[e.Details], "\n")
-		if cause, ok := strings.CutPrefix(line, pluginv1.CausePrefix); ok {
-			errs[i].Message = strings.TrimRight(e.Message, ".; ") + ": " + strings.ToValidUTF8(cause[:min(len(cause), maxCause)], "")
-		}
-	}
 }
