@@ -31,7 +31,7 @@ type Activation struct {
 	// Files are the configuration; there may be none with Enable. With unit files or drop-ins among them, systemd reloads its
 	// files before the restart.
 	Files []FileSpec
-	// Companions are files that the daemon reads when it needs them, such as those of its registries. They are changed and
+	// Companions are files that the daemon reads when it needs them, such as its registries'. They are changed and
 	// rolled back together with Files, but require no restart.
 	Companions []FileSpec
 	// Environment has variables of the service, which take effect with the files; nil leaves them unmanaged. Only Windows

@@ -40,7 +40,7 @@ type crashCase struct {
 	name    string
 	running bool
 	old     map[string]string
-	// first is the desired state of the process that is ended, then that of the runs after it; nil means first.
+	// first is the desired state of the process that is ended, then of the runs after it; nil means first.
 	first, then map[string]string
 	// replaces reports that the daemon runs instead of another one.
 	replaces bool

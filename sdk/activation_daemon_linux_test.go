@@ -65,7 +65,7 @@ func TestActivationOfARealDaemon(t *testing.T) {
 			a := activation(f, s, c.want, c.timeout)
 			err := activate(t, f.Machine, a, 1)
 			for c.timeout < time.Minute && err != nil && strings.Contains(err.Error(), "does not run with it either") {
-				// The limit is also that of the old configuration, for which a busy machine takes longer.
+				// The limit holds for the old configuration too, for which a busy machine takes longer.
 				c.timeout *= 2
 				f, s = daemonFixture(t, c.old)
 				a = activation(f, s, c.want, c.timeout)

@@ -34,7 +34,7 @@ type fakeMachine struct {
 	// registry has values by their path in an activation, and values the desired ones.
 	registry map[string]machine.RegistryData
 	values   []RegistryValue
-	// others are the units that the daemon replaces; with any, it is to be enabled. Calls are those of the service manager.
+	// others are the units that the daemon replaces; with any, it is to be enabled. Calls are the calls of the service manager.
 	others  map[string]machine.ServiceState
 	enabled bool
 	calls   []string
@@ -182,7 +182,7 @@ func (h *fakeMachine) run(f *crashtest.Point, files ...FileSpec) (planned int, e
 // endsAt makes a run that may end before an effect, and reports whether it did.
 func (h *fakeMachine) endsAt(n int, files ...FileSpec) bool {
 	p := crashtest.At(n)
-	return p.Run(func() { _, _ = h.run(p, files...) }) // its outcome is that of the next run
+	return p.Run(func() { _, _ = h.run(p, files...) }) // the next run has its outcome
 }
 
 // state describes the machine for crashtest.

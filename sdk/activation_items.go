@@ -81,7 +81,7 @@ func (v RegistryValue) item() item {
 
 func (a *activator) specs() []FileSpec { return slices.Concat(a.Files, a.Companions) }
 
-// items are those of the configuration, after the drop-ins that keep units from starting.
+// items are the items of the configuration, after the drop-ins that keep units from starting.
 func (a *activator) items(off []FileSpec) []item {
 	var all []item
 	for _, spec := range off {

@@ -10,7 +10,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// units returns the state of the unit and of those of Instead, each once. It queries those that seen lacks.
+// units returns the state of the unit and of the units of Instead, each once. It queries those that seen lacks.
 func (a *activator) units(ctx context.Context, seen map[string]machine.ServiceState) (machine.ServiceState, []other, error) {
 	names := append([]string{a.Unit}, a.Instead...)
 	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, ok := seen[name]; return ok })
@@ -35,7 +35,7 @@ func (a *activator) units(ctx context.Context, seen map[string]machine.ServiceSt
 	return states[a.Unit], others, nil
 }
 
-// offDropIns returns the drop-ins that keep the units of Instead from starting, and those of the unit itself, which are to
+// offDropIns returns the drop-ins that keep the units of Instead from starting, and the drop-ins of the unit itself, which are to
 // be removed.
 func (a *activator) offDropIns(o observation) ([]FileSpec, error) {
 	if a.machine.Target.OS == "windows" {

@@ -65,7 +65,7 @@ func applied(t *testing.T, m sdk.Machine, a sdk.Activation) []string {
 	return ids
 }
 
-// TestActivationClaimsUnits: the claims conflict with those of a document that runs the replaced unit.
+// TestActivationClaimsUnits: the claims conflict with the claims of a document that runs the replaced unit.
 func TestActivationClaimsUnits(t *testing.T) {
 	t.Parallel()
 	unix(t)

@@ -20,7 +20,7 @@ type environmentCase struct {
 	name    string
 	running bool
 	old     []string
-	// first are the desired variables of the process that is ended, then those of the runs after it.
+	// first are the desired variables of the process that is ended, then of the runs after it.
 	first, then []string
 	file        string // the new content of pathA, old when empty
 	// want is the final environment.
@@ -165,7 +165,7 @@ func TestEnvironmentOfAnEarlierPlugin(t *testing.T) {
 			c := environmentCase{running: true, old: []string{"B=1"}}
 			h := c.machine()
 			p := crashtest.At(n)
-			if !p.Run(func() { _, _ = c.run(h, p, []string{"P=x"}) }) { // its outcome is that of the next run
+			if !p.Run(func() { _, _ = c.run(h, p, []string{"P=x"}) }) { // the next run has its outcome
 				break
 			}
 			found = found || len(h.environment) > 1

@@ -22,7 +22,7 @@ type FileSpec struct {
 	Absent bool
 	// Content is the whole content.
 	Content []byte
-	// Mode has the permission bits, which are set whatever the umask. It must not be 0, unless it is that of the file already. On Windows
+	// Mode has the permission bits, which are set whatever the umask. It must not be 0, unless the file has that already. On Windows
 	// only SYSTEM, the Administrators and this user have access to a file that is closed to others (0600); any other inherits its access list.
 	Mode fs.FileMode
 	// Owner is the owner of the file; nil leaves it unmanaged: a file that is written belongs to the user of this process.

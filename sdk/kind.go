@@ -102,7 +102,7 @@ func (k KindOf[C]) definition() definition {
 	return d
 }
 
-// besides adds the violations of a plugin to those of rules. Of a field it is the rule that counts: it has the values or the bounds.
+// besides adds the violations of a plugin to the violations of rules. Of a field it is the rule that counts: it has the values or the bounds.
 func besides(broken, own []Violation) []Violation {
 	for _, v := range own {
 		if !slices.ContainsFunc(broken, func(b Violation) bool { return b.Field == v.Field }) {

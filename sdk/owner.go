@@ -7,7 +7,7 @@ import (
 )
 
 // ValidOwner reports whether a text is USER:GROUP, each a name or a number, as the documents of machineadm have owners. A number is
-// below the highest of 32 bits, which stands for no change in chown(2).
+// below the highest of 32 bits, which means no change in chown(2).
 func ValidOwner(text string) bool {
 	user, group, found := strings.Cut(text, ":")
 	return found && validAccount(user) && validAccount(group)
@@ -23,7 +23,7 @@ func accountNumber(text string) (int, bool) {
 	return int(n), err == nil && n < 1<<32-1 //nolint:gosec // 32 bits fit
 }
 
-// LookupOwner returns the numbers of a valid owner; names are those of the machine. Its errors are those of files.LookupOwner.
+// LookupOwner returns the numbers of a valid owner; names are the machine's. Its errors are the errors of files.LookupOwner.
 func LookupOwner(files interface {
 	LookupOwner(user, group string) (uid, gid int, err error)
 }, text string,

@@ -97,7 +97,7 @@ type withRegistry struct {
 	registry machine.Registry
 }
 
-// registryPath splits the path of a value; ok is false for that of a file.
+// registryPath splits the path of a value; ok is false for the path of a file.
 func registryPath(path string) (key, name string, ok bool) {
 	path, ok = strings.CutPrefix(path, registryRoot)
 	at := strings.LastIndexByte(path, '\\')

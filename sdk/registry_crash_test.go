@@ -60,7 +60,7 @@ type registryCase struct {
 	name string
 	stop bool // the daemon does not run before
 	old  map[string]machine.RegistryData
-	// first are the desired values of the process that is ended, then those of the runs after it; nil means first. A value
+	// first are the desired values of the process that is ended, then of the runs after it; nil means first. A value
 	// without data is absent.
 	first, then map[string]machine.RegistryData
 	file        string // the new content of pathA, old when empty

@@ -35,7 +35,7 @@ type Source struct {
 	// kept. Nil: the plugin keeps no reports.
 	Report func(ctx context.Context, l Location, r RunReport) error
 	// Store keeps an object at a location, replaces what is there, and returns what a machine needs to fetch it. Errors are tried
-	// again like those of Fetch. Nil, together with Remove: the plugin stores nothing.
+	// again like the errors of Fetch. Nil, together with Remove: the plugin stores nothing.
 	Store func(ctx context.Context, l Location, o NewObject) (Reference, error)
 	// Remove removes the object at a location and the report beside it, and succeeds if there is none.
 	Remove func(ctx context.Context, l Location) error

@@ -85,7 +85,7 @@ func (s *source) place(in pluginv1.Storage, name string) (Location, error) {
 	return l, nil
 }
 
-// ofStorage makes an error about the fields of a document one about those of a storage: it has no spec around them.
+// ofStorage makes an error about the fields of a document one about the fields of a storage: it has no spec around them.
 func ofStorage(err error) error {
 	return with(err, func(e *pluginv1.Error) {
 		const of, bare = "spec.providerConfig", "providerConfig"

@@ -153,7 +153,7 @@ func TestCancelledOverTheWire(t *testing.T) {
 		cancel()
 	}()
 	if _, err := client.Plan(ctx, live(document(`{}`))); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want that of the context", err)
+		t.Errorf("error %v, want the context's", err)
 	}
 }
 

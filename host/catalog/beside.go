@@ -9,7 +9,7 @@ import (
 	"github.com/machineadm/machineadm/contract/naming"
 )
 
-// Beside returns the directory of a program, links resolved, if it contains plugins, as that of a build or an unpacked archive
+// Beside returns the directory of a program, links resolved, if it contains plugins, as after a build or in an unpacked archive
 // does. It returns "" for a directory of system commands.
 func Beside(program string) string {
 	resolved, err := filepath.EvalSymlinks(program)

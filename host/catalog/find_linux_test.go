@@ -178,7 +178,7 @@ func TestUnreadableDirectory(t *testing.T) {
 	}
 }
 
-// TestBeside: plugins beside the program go before installed ones, after those of --plugin-dir.
+// TestBeside: plugins beside the program go before installed ones, after the ones of --plugin-dir.
 func TestBeside(t *testing.T) {
 	t.Parallel()
 	base := install(t, "bin/"+sysctl, "bin/machineadm", "first/"+sysctl, "fixed/"+sysctl, "plain/machineadm", "commands/"+sysctl)

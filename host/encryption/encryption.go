@@ -112,7 +112,7 @@ func (r Request) permitted() error {
 		}
 		if err == nil && d.Kind == v1alpha1.KindEncryptedConfig && d.Name == r.Name {
 			err = &pluginv1.Error{Code: pluginv1.CodeInvalidConfig, Violations: []document.Violation{{
-				Field: "metadata.name", Message: "is also that of the document which stands for the stream",
+				Field: "metadata.name", Message: "is also the name of the reference to the stream",
 				Hint: "choose another --name: every document of a kind has its own, also across streams",
 			}}}
 		}

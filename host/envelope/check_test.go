@@ -147,7 +147,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// FuzzDecodedLen: the length is that of the decoded text, for exactly what an encoder writes.
+// FuzzDecodedLen: the length is the length of the decoded text, for exactly what an encoder writes.
 func FuzzDecodedLen(f *testing.F) {
 	for _, seed := range []string{"", "AAAA", "AA==", "AAA=", "AB==", "AAAA\n", "A\nAA", "AA=A", "====", "AAAAAAA=", "\r\n\r\n"} {
 		f.Add(seed)

@@ -54,7 +54,7 @@ func (o *Opener) key(ctx context.Context, derive func() ([]byte, error)) ([]byte
 // derivation checks a passphrase and returns the function that derives its key.
 func derivation(s v1alpha1.EncryptedConfigSpec, passphrase []byte) (func() ([]byte, error), error) {
 	if len(passphrase) < MinPassphrase {
-		return nil, invalid("spec.passphraseURI", "is that of a passphrase of fewer than "+strconv.Itoa(MinPassphrase)+" bytes",
+		return nil, invalid("spec.passphraseURI", "is a passphrase of fewer than "+strconv.Itoa(MinPassphrase)+" bytes",
 			"use a random passphrase of 32 bytes")
 	}
 	salt, err := base64.StdEncoding.DecodeString(s.Salt)

@@ -77,7 +77,7 @@ func (d *Digests) Of(path string, file *os.File) (string, error) {
 	return sum, nil
 }
 
-// Save writes new entries for the next run, and drops those of removed plugins.
+// Save writes new entries for the next run, and drops the entries of removed plugins.
 func (d *Digests) Save() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -48,7 +48,7 @@ func missingInterpreter(file io.ReaderAt, environment []string, err error) error
 	return err
 }
 
-// interpreter returns the program that the kernel executes for a file: that of a script's first line, with the command
+// interpreter returns the program that the kernel executes for a file: the one in a script's first line, with the command
 // that env(1) would execute, or the dynamic linker of an ELF program.
 func interpreter(file io.ReaderAt) (path, command string) {
 	head := make([]byte, 256) // as many as the kernel reads (execve(2))

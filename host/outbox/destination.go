@@ -19,8 +19,8 @@ type Destination struct {
 }
 
 // Find returns the destination in the stream of a run: its first ReportTarget, else its first RemoteConfig that does not disable
-// the report. Documents for other machines do not count, nor do documents with errors; those of the others do not matter, so that
-// a machine that cannot apply its stream reports it. What the documents stand for is not searched: a destination never comes from
+// the report. Documents for other machines do not count, nor do documents with errors; errors of the others do not matter, so that
+// a machine that cannot apply its stream reports it. The streams of references are not searched: a destination never comes from
 // the network.
 func Find(stream *document.Stream, t target.Target) (Destination, bool) {
 	for _, kind := range []string{v1alpha1.KindReportTarget, v1alpha1.KindRemoteConfig} {

@@ -10,7 +10,7 @@ import (
 )
 
 // Trim returns a report as JSON of at most size bytes. Of a larger one it leaves out, until that is enough, the changes and waits of the
-// documents without errors, those of all documents, the warnings, the documents without errors, and the last errors. The first
+// documents without errors, the changes of all documents, the warnings, the documents without errors, and the last errors. The first
 // error stays, even if it alone exceeds size.
 func Trim(r report.Report, size int) ([]byte, error) {
 	if r.Documents == nil {

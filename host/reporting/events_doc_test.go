@@ -193,7 +193,7 @@ func TestEveryValueIsDocumented(t *testing.T) {
 	}
 }
 
-// constants are the values of a package's string constants by their names: those of a named type, or of none.
+// constants are the values of a package's string constants by their names, of a named type, or of none.
 func constants(t *testing.T, dir, typeName string) map[string]string {
 	t.Helper()
 	files := token.NewFileSet()

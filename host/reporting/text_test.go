@@ -183,7 +183,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestNoForgedLines compares the number of lines with that of a correct plugin, and searches for what a terminal
+// TestNoForgedLines compares the number of lines with a correct plugin's, and searches for what a terminal
 // would execute.
 func TestNoForgedLines(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-// Package resolve gets what RemoteConfig and EncryptedConfig documents stand for, as bytes, by their plugins. It keeps nothing
+// Package resolve gets the streams of RemoteConfig and EncryptedConfig documents, as bytes, by their plugins. It keeps nothing
 // and decides nothing about the run.
 package resolve
 
@@ -22,7 +22,7 @@ import (
 	"github.com/machineadm/machineadm/host/envelope"
 )
 
-// The limits of all that a stream stands for.
+// The limits of a stream with the streams of all its references.
 const (
 	MaxDepth   = 8  // of a document within documents
 	MaxFetches = 64 // objects and passphrases
@@ -39,7 +39,7 @@ type Request struct {
 	ValidateOnly bool
 }
 
-// Check decodes a document that is resolved, and returns the errors in it that its plugin does not report: those of the fields,
+// Check decodes a document that is resolved, and returns the errors in it that its plugin does not report: errors of the fields,
 // a missing provider, and parameters of the encryption. The error is a *pluginv1.Error.
 func Check(kind string, text []byte) (want any, err error) {
 	want = v1alpha1.New(kind)
@@ -152,12 +152,12 @@ func Absent(err error) bool {
 	return ok && slices.Contains([]string{"401", "403", "404", "410"}, e.Facts[pluginv1.FactStatus])
 }
 
-// Permitted returns nil, or the error of a document that may be in the stream of a run but not in one that a document stands for.
+// Permitted returns nil, or the error of a document that may be in the stream of a run but not in the stream of a reference.
 // Only the stream of a run says where the report goes: it can do so when nothing can be resolved. An author in the network must
 // not read files of the machine.
 func Permitted(want any, fromNetwork bool) error {
 	const file = "a stream from the network must not read files of the machine"
-	const destination = "a stream that another document stands for must not say where the report goes"
+	const destination = "the stream of a reference must not say where the report goes"
 	field, message := "", ""
 	switch d := want.(type) {
 	case *v1alpha1.RemoteConfig:
@@ -185,7 +185,7 @@ func Permitted(want any, fromNetwork bool) error {
 // fileProvider is the name of the providers that read files of the machine.
 const fileProvider = "file"
 
-// FromNetwork reports whether the documents that a document stands for come from the network.
+// FromNetwork reports whether the stream of a reference comes from the network.
 func FromNetwork(want any) bool {
 	d, ok := want.(*v1alpha1.RemoteConfig)
 	return ok && d.Spec.Provider != fileProvider

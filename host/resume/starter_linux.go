@@ -64,7 +64,7 @@ func (u *unit) Install(context.Context) error {
 	case there == foreign:
 		return fmt.Errorf("%s was not written by machineadm and does not start at boot: enable it, or remove it", path)
 	}
-	dir := u.at(adminUnits, u.wants) // without a link, that of the unit itself
+	dir := u.at(adminUnits, u.wants) // without a link, the unit's own
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (r *runner) unsettled(ctx context.Context, p planned, all []planned) (strin
 }
 
 // explained returns the changes of a plan, each with the earlier document that is its cause. The document is planned again, first without
-// the files of any earlier document, then with those of one document more each time, until every change has appeared.
+// the files of any earlier document, then with the files of one document more each time, until every change has appeared.
 func (r *runner) explained(ctx context.Context, p planned, earlier []planned) ([]PlannedChange, error) {
 	changes := make([]PlannedChange, len(p.plan.Changes))
 	for i, c := range p.plan.Changes {

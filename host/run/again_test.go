@@ -13,7 +13,7 @@ import (
 )
 
 // writer is a provider whose documents write the file /NAME, as the plans before leave it. reads is what a plan finds out of these files,
-// by path; an error of it is that of the plan.
+// by path; an error of it is an error of the plan.
 func writer(w *world, reads func(name string, files map[string]string) (content string, err error)) *fakePlugin {
 	p := w.add("x")
 	p.able = []string{pluginv1.CapabilityFiles}

@@ -184,7 +184,7 @@ func (r *runner) applyOnce(ctx context.Context, p *planned, res result, end time
 	return r.call(ctx, *p, res, end)
 }
 
-// planPending plans a pending document at its turn, and compares its claims with those of the other documents.
+// planPending plans a pending document at its turn, and compares its claims with the claims of the other documents.
 func (r *runner) planPending(ctx context.Context, p *planned, end time.Time) error {
 	ctx, cancel := r.untilInterrupted(ctx)
 	defer cancel()

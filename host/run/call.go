@@ -12,7 +12,7 @@ import (
 // stopInterval is the time between two Stop requests to a plugin that has not ended its Apply.
 const stopInterval = time.Second
 
-// The causes of an early end of Apply, besides those of the run's context.
+// The causes of an early end of Apply, besides the end of the run's context.
 var (
 	errTimedOut = errors.New("the document exceeded its limit")
 	errUnsaved  = errors.New("the report cannot be saved")

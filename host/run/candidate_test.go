@@ -138,7 +138,7 @@ func TestChoiceOfProvider(t *testing.T) {
 			},
 			exit: report.ExitUsage, by: "y", errors: []string{"spec.providerConfig.drift"},
 		},
-		"an error beside that of the providerConfig": {
+		"an error beside the one of the providerConfig": {
 			setup: func(w *world) {
 				w.add("x")
 				y := w.add("y")

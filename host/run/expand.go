@@ -33,7 +33,7 @@ func (x *expander) stage() limit { return limit{firstTries, time.Now().Add(x.o.P
 // to come first. At the turn of the document it is all that is left of its limit.
 const firstTries = 5 * time.Second
 
-// expand puts behind each document that stands for others what it stands for. An error ends the run.
+// expand puts the documents of its stream behind each reference. An error ends the run.
 func (r *runner) expand(ctx context.Context, s stream) (stream, error) {
 	r.expander = &expander{
 		runner: r, chains: map[string]string{}, sums: map[string][sha256.Size]byte{}, bytes: int64(len(r.o.Text)), opener: envelope.NewOpener(),
@@ -68,7 +68,7 @@ func (l limit) apply(ctx context.Context) (context.Context, context.CancelFunc) 
 	return context.WithDeadlineCause(ctx, l.until, errPlanTimeout)
 }
 
-// prune removes what documents stood for that are no longer in the stream. While one is not resolved, those that it stands for are
+// prune removes the streams of references that are gone. While one is not resolved, the references in its stream are
 // not known.
 func (x *expander) prune(s stream) error {
 	unresolved := func(d doc) bool {
@@ -80,7 +80,7 @@ func (x *expander) prune(s stream) error {
 	return stateError("remove what documents stood for", x.deps.Resolved.Only(x.keys))
 }
 
-// all resolves these documents and, at each place, what they stand for. What the limit leaves is pending.
+// all resolves these references and the references in their streams. What the limit leaves is pending.
 func (x *expander) all(ctx context.Context, docs []doc, out *stream, l limit) error {
 	for _, d := range docs {
 		if !d.isReference() || len(d.wrong) > 0 {
@@ -109,7 +109,7 @@ func (x *expander) all(ctx context.Context, docs []doc, out *stream, l limit) er
 	return nil
 }
 
-// resolve resolves one document, and returns what it stands for. An error ends the run.
+// resolve resolves one reference, and returns the documents of its stream. An error ends the run.
 func (x *expander) resolve(ctx context.Context, d doc, l limit) (source, stream, error) {
 	if !d.When.Matches(x.o.Target) {
 		return source{result: result{}.end(report.NotApplicable, "")}, stream{}, nil
@@ -158,7 +158,7 @@ func (x *expander) resolve(ctx context.Context, d doc, l limit) (source, stream,
 		out.result = out.result.fail(d.within(end.problems))
 		return out, stream{}, nil
 	}
-	x.emitFor(d, out.result, Event{Type: EventProgress, Message: "stands for " + counted(len(below.docs)+len(below.faulty))})
+	x.emitFor(d, out.result, Event{Type: EventProgress, Message: "brings " + counted(len(below.docs)+len(below.faulty))})
 	return out, below, err
 }
 
@@ -177,7 +177,7 @@ func (x *expander) admit(d doc) error {
 	var message string
 	switch x.fetches++; {
 	case x.fetches > resolve.MaxFetches:
-		message = fmt.Sprintf("the stream stands for more than %d other streams", resolve.MaxFetches)
+		message = fmt.Sprintf("the stream has references to more than %d other streams", resolve.MaxFetches)
 	case d.depth >= resolve.MaxDepth:
 		message = fmt.Sprintf("the document is within more than %d others", resolve.MaxDepth)
 	default:
@@ -186,7 +186,7 @@ func (x *expander) admit(d doc) error {
 	return &pluginv1.Error{Code: pluginv1.CodeInvalidConfig, Message: message, Hint: "put the documents themselves into one of the streams"}
 }
 
-// get returns the bytes that a document stands for, from its source or, where that is permitted, from an earlier try.
+// get returns the stream of a reference as bytes, from its source or, where that is permitted, from an earlier try.
 func (x *expander) get(ctx context.Context, d doc, want any, out *source, tries time.Duration) ([]byte, error) {
 	request := resolve.Request{
 		Document: d.json, Target: x.o.Target, MaxBytes: document.MaxStreamBytes - x.bytes, RetryFor: tries,
@@ -286,7 +286,7 @@ func (x *expander) failed(ctx context.Context, d doc, out source, err error) (so
 	return out, stream{}, nil
 }
 
-// read decodes what a document stands for. A *runError concerns all of it.
+// read decodes the stream of a reference. A *runError concerns all of it.
 func (x *expander) read(d doc, want any, data []byte) (stream, error) {
 	tooMany := func(what string, most int) error {
 		return newRunError(report.Error{
@@ -315,7 +315,7 @@ func (x *expander) read(d doc, want any, data []byte) (stream, error) {
 		if other, twice := x.chains[here.label()]; twice {
 			message := "has the same name as " + other
 			if slices.Contains(here.ancestors(), here.label()) {
-				message = "stands for itself: " + here.chain()
+				message = "refers to itself: " + here.chain()
 			}
 			here.wrong = append(here.wrong, here.invalid("metadata.name", message, "give every document of a kind its own name, also across streams")...)
 			continue
@@ -341,15 +341,15 @@ func (x *expander) load(key string) ([]byte, error) {
 	return data, stateError("read what an earlier run resolved", err)
 }
 
-// keep saves what a document stands for, until the run has succeeded.
+// keep saves the stream of a reference, until the run has succeeded.
 func (x *expander) keep(key string, data []byte) error {
 	if x.deps.Resolved == nil || x.o.Mode != ModeApply {
 		return nil
 	}
-	return stateError("keep what a document stands for", x.deps.Resolved.Keep(key, data))
+	return stateError("keep the stream of a reference", x.deps.Resolved.Keep(key, data))
 }
 
-// sign makes the generation of the run that of the stream and of all that it stands for, whenever a document was resolved.
+// sign makes the generation of the run from the stream and the streams of all its references, whenever these were resolved.
 func (x *expander) sign() error {
 	if x.deps.Generation == nil || len(x.sums) == 0 {
 		return nil

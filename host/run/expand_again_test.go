@@ -38,7 +38,7 @@ func TestExpandInAnyOrder(t *testing.T) {
 	assert.NotEqual(t, late.Generation, w.execute(options).Generation)
 }
 
-// TestRebootsWithALateSource: a stream causes no more reboots when what it stands for is known late, or changes.
+// TestRebootsWithALateSource: a stream causes no more reboots when the stream of a reference is known late, or changes.
 func TestRebootsWithALateSource(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -63,7 +63,7 @@ func TestRebootsWithALateSource(t *testing.T) {
 }
 
 // TestLimitWhileResolvingAtItsTurn: whatever takes all of a document's time at its turn exceeds the limit of the document, not that of
-// the run, nor that of a document which it stands for.
+// the run, nor the error of a document of its stream.
 func TestLimitWhileResolvingAtItsTurn(t *testing.T) {
 	t.Parallel()
 	untilEnd := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
@@ -129,7 +129,7 @@ func TestReportTargetNeverFailsARun(t *testing.T) {
 }
 
 // TestExpandForgetsFormerDocuments: what a corrected document stood for is not kept until a run succeeds, but all of what a document
-// that cannot be resolved yet may stand for.
+// that cannot be resolved yet may bring.
 func TestExpandForgetsFormerDocuments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

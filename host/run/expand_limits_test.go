@@ -14,7 +14,7 @@ import (
 	"github.com/machineadm/machineadm/host/envelope"
 )
 
-// TestExpandLimits: the size and the number of documents of a stream are those of all that it stands for together.
+// TestExpandLimits: the size and the number of documents of a stream are counted with the streams of all its references.
 func TestExpandLimits(t *testing.T) {
 	t.Parallel()
 	things := func(prefix string, n int) string {

@@ -18,7 +18,7 @@ import (
 	"github.com/machineadm/machineadm/contract/target"
 )
 
-// TestExpand: what a document stands for takes its place, in every order, and is planned before anything is applied.
+// TestExpand: the documents of its stream take the place of a reference, in every order, and are planned before anything is applied.
 func TestExpand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -53,7 +53,7 @@ func TestExpand(t *testing.T) {
 	assert.Empty(t, w.resolved)
 }
 
-// TestExpandAtItsTurn: a source that can be reached only after another document is resolved then, and all that it stands for
+// TestExpandAtItsTurn: a source that can be reached only after another document is resolved then, and all documents of its stream
 // is planned before any of it is applied.
 func TestExpandAtItsTurn(t *testing.T) {
 	t.Parallel()
@@ -191,7 +191,7 @@ func TestExpandRefuses(t *testing.T) {
 			remote("r", "u:1"),
 			map[string]string{"u:1": remote("s", "u:2"), "u:2": remote("r", "u:1")},
 			report.ExitUsage,
-			[]string{"stands for itself: RemoteConfig/r > RemoteConfig/s > RemoteConfig/r"},
+			[]string{"refers to itself: RemoteConfig/r > RemoteConfig/s > RemoteConfig/r"},
 		},
 		"a name twice": {
 			thing("a") + remote("r", "u:1"), map[string]string{"u:1": thing("a")}, report.ExitUsage, []string{"has the same name as Thing/a"},
@@ -314,7 +314,7 @@ func TestExpandWhen(t *testing.T) {
 	assert.NotContains(t, w.lines(), "fetch")
 }
 
-// TestExpandSecretsInAnImage: the secrets that count are those of the documents, not those that resolve them.
+// TestExpandSecretsInAnImage: the secrets that count are in the documents, not in the references.
 func TestExpandSecretsInAnImage(t *testing.T) {
 	t.Parallel()
 	secret := strings.Replace(thing("a"), "provider: x", "provider: x, key: {value: s}", 1)

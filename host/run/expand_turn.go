@@ -9,7 +9,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// resolvePending resolves a document at its turn. All that it stands for is planned before any of it is applied, and compared
+// resolvePending resolves a reference at its turn. All documents of its stream are planned before any of them is applied, and compared
 // with the claims of the other documents.
 func (r *runner) resolvePending(ctx context.Context, p *planned, res result, end time.Time) (result, error) {
 	ctx, cancel := r.untilInterrupted(ctx)

@@ -116,7 +116,7 @@ type Sentinel interface {
 
 // Reboots keeps the requested reboots until the machine has rebooted, and counts the reboots of a stream.
 type Reboots interface {
-	// Requests returns those of this boot, in the order in which they were made.
+	// Requests returns the requests of this boot, in the order in which they were made.
 	Requests() ([]state.Request, error)
 	// Keep replaces them durably.
 	Keep(requests []state.Request) error
@@ -141,7 +141,7 @@ type Writes interface {
 	Record(paths []string) error
 }
 
-// Resolved keeps what documents stand for, until the run has succeeded: a source may answer only once.
+// Resolved keeps the streams of references, until the run has succeeded: a source may answer only once.
 type Resolved interface {
 	// Load returns what was kept under a key, nil for nothing.
 	Load(key string) ([]byte, error)

@@ -56,7 +56,7 @@ func (r *runner) unresolved(p planned, earlier []planned) *pluginv1.Error {
 		return nil
 	case len(p.pending.Violations):
 	default:
-		out.Message, out.Hint = "", "" // those of all violations
+		out.Message, out.Hint = "", "" // all violations have theirs
 	}
 	return &out
 }

@@ -33,7 +33,7 @@ func (p problems) orNil() error {
 }
 
 // precedence orders errors of several documents: the first code of this list that occurs decides the exit code. Errors of
-// the stream precede those of the machine.
+// the stream precede the problems of the machine.
 var precedence = []string{ //nolint:gochecknoglobals // a constant table
 	report.CodeInterrupted, report.CodeState, pluginv1.CodeInvalidConfig.String(), report.CodeConflict, report.CodeUsage,
 	report.CodeUntrusted, pluginv1.CodeInternal.String(), report.CodeCrashed, report.CodeDeadline,
@@ -92,7 +92,7 @@ func stateError(what string, err error) error {
 	return newStateError(err, "see that the state and run directories, and the image of --root, are writable and not full (df, df -i), then run again")
 }
 
-// newStateError returns a *runError with this hint, or that of the init hook and its output.
+// newStateError returns a *runError with this hint, or the hint of the init hook and its output.
 func newStateError(err error, hint string) error {
 	p := problem{err: report.Error{Code: report.CodeState, Message: err.Error(), Hint: hint}}
 	if failed, ok := errors.AsType[*launch.HookError](err); ok {

@@ -57,7 +57,7 @@ func TestUnsavedSuccessIsAFailure(t *testing.T) {
 func TestUnsavedReportFinishesTheCurrentChange(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.failAt = 2 // that of the first change
+	w.failAt = 2 // of the first change
 	p := w.add("x")
 	p.apply = func(ctx context.Context, _ string, send func(pluginv1.Event) error) (pluginv1.Finished, error) {
 		if err := send(pluginv1.Started{Change: oneChange().Changes[0]}); err != nil {

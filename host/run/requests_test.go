@@ -57,7 +57,7 @@ func newMachineWithReboots(t *testing.T, when pluginv1.Reboot) *machineWithReboo
 
 func (m *machineWithReboots) reboot() { m.requests = nil } // what the state store does when the boot ID has changed
 
-// others returns a stream whose documents have other names than those of things.
+// others returns a stream whose documents have other names than in things.
 func others(specs ...string) []byte {
 	return []byte(strings.ReplaceAll(string(things(specs...)), "metadata: {name: ", "metadata: {name: o"))
 }

@@ -171,7 +171,7 @@ func (r *runner) checkFaulty(ctx context.Context, s stream) (problems, error) {
 // checkApplicable refuses a stream without any document for this machine, which would succeed without doing anything.
 func (r *runner) checkApplicable(all []planned) error {
 	for _, p := range all {
-		resolved := p.source != nil && p.pending == nil // applies only by what it stands for
+		resolved := p.source != nil && p.pending == nil // applies only by the documents of its stream
 		if p.result.outcome != report.NotApplicable && !resolved {
 			return nil
 		}

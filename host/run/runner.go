@@ -36,7 +36,7 @@ type runner struct {
 	recordErr error // the first failure of deps.Record
 }
 
-// expander resolves the documents of a run that stand for others. Its limits hold for all of them together.
+// expander resolves the references of a run. Its limits hold for all of them together.
 type expander struct {
 	*runner
 	chains  map[string]string // of every document, by KIND/NAME

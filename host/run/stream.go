@@ -48,7 +48,7 @@ func (d doc) ancestors() []string { return strings.Split(d.above, chainLink) }
 
 const chainLink = " > "
 
-// within returns problems of what a document stands for as problems of that document.
+// within returns problems in the stream of a reference as problems of the reference.
 func (d doc) within(found problems) problems {
 	var out problems
 	for _, x := range found {
@@ -91,7 +91,7 @@ func (d doc) invalid(field, message, hint string) problems {
 type stream struct {
 	docs     []doc
 	problems problems // found by the decoder, in documents that are not in docs
-	faulty   []doc    // those of them that a plugin can validate; never applied
+	faulty   []doc    // the ones that a plugin can validate; never applied
 }
 
 // read returns the documents of a decoded stream. Their IDs begin with prefix.

@@ -30,7 +30,7 @@ func (t *times) at(moment time.Time) time.Time {
 	return t.start.Add(moment.Sub(t.start)).Truncate(time.Millisecond)
 }
 
-// report returns the stages so far. Each counts whole milliseconds of the run, so that their sum is that of the run.
+// report returns the stages so far. Each counts whole milliseconds of the run, so that their sum is the run's.
 func (t *times) report() []report.Stage {
 	end := t.end
 	if end.IsZero() {

@@ -154,7 +154,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestDecoderErrorsHideNoPluginErrors: one run reports the errors of a document's envelope and those of its spec.
+// TestDecoderErrorsHideNoPluginErrors: one run reports the errors of a document's envelope and of its spec.
 func TestDecoderErrorsHideNoPluginErrors(t *testing.T) {
 	t.Parallel()
 	stream := []byte("apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a, when: {os: [linx]}}\nspec: {size: &x 1, color: 2}\n")

@@ -13,7 +13,7 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// wantWarned compares the warnings of a report with those of the events of its run: a reader of either sees all of them, once.
+// wantWarned compares the warnings of a report with the events of its run: a reader of either sees all of them, once.
 func wantWarned(t *testing.T, r report.Report, events []Event) {
 	t.Helper()
 	shown := map[string][]string{}

@@ -74,7 +74,7 @@ func (s *Session) openHook() (err error) {
 	return nil
 }
 
-// machineID returns the ID that state is bound to: that of the operating system, else that of its init hook.
+// machineID returns the ID that state is bound to: the operating system's, else its init hook's.
 func (s *Session) machineID(ctx context.Context) (string, error) {
 	id := machineID(s.root)
 	if id != "" || s.hook == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
-// recall sets the flags to those of the pending run, unless the command line sets them, and decodes its stream, which stays nil
+// recall sets the flags as in the pending run, unless the command line sets them, and decodes its stream, which stays nil
 // if no run is pending.
 func (s *Session) recall(in *Input) error {
 	kept, err := s.store.Pending()

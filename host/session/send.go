@@ -45,7 +45,7 @@ func Send(ctx context.Context, o Options, now bool) (string, error) {
 	return s.sendWaiting(ctx, box, *waits)
 }
 
-// waiting returns the report in the outbox of this machine, nil for none. A clone never sends that of the machine that it was
+// waiting returns the report in the outbox of this machine, nil for none. A clone never sends the report of the machine that it was
 // made from.
 func (s *Session) waiting(ctx context.Context, box state.Outbox) (*state.Outgoing, error) {
 	id, err := s.machineID(ctx)

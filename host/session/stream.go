@@ -114,7 +114,7 @@ func inputErrors(path string, err error) []report.Error {
 	return []report.Error{out}
 }
 
-// streamErrors are those of the stream, which may also come from standard input: by then its owner has opened it.
+// streamErrors are the errors of the stream, which may also come from standard input: by then its owner has opened it.
 func streamErrors(path string, err error) []report.Error {
 	all := inputErrors(path, err)
 	for i, e := range all {

@@ -17,7 +17,7 @@ const (
 	maxSocketParent = 40
 	// socketPrefix starts the names of socket directories, which removeSockets removes.
 	socketPrefix = ".sockets-"
-	// runPrefix starts the names of temporary directories that removeStale may remove; keptPrefix those of others.
+	// runPrefix starts the names of temporary directories that removeStale may remove; keptPrefix starts the names of others.
 	runPrefix, keptPrefix = "machineadm-run-", "machineadm-"
 )
 

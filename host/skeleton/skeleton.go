@@ -37,7 +37,7 @@ const (
 // Options describe the new plugin; see Check.
 type Options struct {
 	Kind, Provider string
-	// APIVersion is that of a new kind, by default DefaultAPIVersion. It is empty for a kind of machineadm.
+	// APIVersion is the version of a new kind, by default DefaultAPIVersion. It is empty for a kind of machineadm.
 	APIVersion string
 	// Module is the path of the Go module, by default the group and the binary's name.
 	Module string
@@ -128,7 +128,7 @@ const (
 		"docs/writing-a-plugin.md of machineadm explains both; contract/SPEC.md has the rules."
 )
 
-// render replaces {{NAME}} in one template. FILE in its name stands for the configuration file. The package text/template would
+// render replaces {{NAME}} in one template. FILE in its name is replaced by the configuration file. The package text/template would
 // make the linker keep every exported method of every type: a sixth of the program.
 func render(in fs.FS, name string, values map[string]string) (File, error) {
 	text, err := fs.ReadFile(in, name)

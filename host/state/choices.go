@@ -58,7 +58,7 @@ func (s *Store) ForImage(root string, choices map[string]string) *Image {
 	return i
 }
 
-// Choices returns none: the run receives those of the image as an option.
+// Choices returns none: the run receives the image's as an option.
 func (i *Image) Choices() (map[string]string, error) { return map[string]string{}, nil }
 
 // Choose saves the provider chosen for a document.

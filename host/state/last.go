@@ -58,7 +58,7 @@ type Kept struct {
 	report.Report
 }
 
-// KeptReports returns the reports in the state directory, newest first. It leaves out those of another release.
+// KeptReports returns the reports in the state directory, newest first. It leaves out reports of another release.
 func KeptReports(stateDir string) ([]Kept, error) {
 	dir := filepath.Join(stateDir, reportsDir)
 	names, err := reportNames(dir)

@@ -39,7 +39,7 @@ type Clock struct {
 	Uptime time.Duration `json:"uptimeNanoseconds"`
 }
 
-// Outbox is the report in a state directory that waits to be delivered: at most one, that of the newest run. Its methods exclude
+// Outbox is the report in a state directory that waits to be delivered: at most one, of the newest run. Its methods exclude
 // each other, also in several processes, so that it needs neither the lock of a run nor a writable Store.
 type Outbox struct{ store *Store }
 

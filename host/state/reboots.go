@@ -36,7 +36,7 @@ type Request struct {
 	Asked bool
 }
 
-// Reboots returns those of the boot with this ID; another boot ID ends a request. Without boot IDs, only the run that made
+// Reboots returns the requests of the boot with this ID; another boot ID ends a request. Without boot IDs, only the run that made
 // a request has it.
 func (s *Store) Reboots(bootID string) *Reboots { return &Reboots{store: s, bootID: bootID} }
 

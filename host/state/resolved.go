@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Resolved keeps what documents stand for until a run succeeds: streams, and so possibly secrets. It implements run.Resolved.
+// Resolved keeps the streams of references until a run succeeds, and so possibly secrets. It implements run.Resolved.
 type Resolved struct{ store *Store }
 
 // Resolved returns what is kept of resolved documents.

@@ -22,7 +22,7 @@ const maxChoices = 1 << 20
 type Prepared struct {
 	Root             string // of the image; "" means the live machine
 	StateDir, RunDir string // in the file system of this process
-	MachineID        string // that of the machine; an image can have none
+	MachineID        string // the machine's; an image can have none
 	BootID           string
 }
 
@@ -55,7 +55,7 @@ func (p Prepared) Unfinished() (why string, reboot bool, err error) {
 }
 
 // Seal removes what belongs to this machine alone, and returns the removed paths and the providers that the image keeps:
-// those chosen on this machine, and those of earlier bakes. It can be repeated, also after a crash.
+// the ones chosen on this machine, and of earlier bakes. It can be repeated, also after a crash.
 func (p Prepared) Seal() (removed []string, kept map[string]string, err error) {
 	if kept, err = p.keepChoices(); err != nil {
 		return nil, nil, err

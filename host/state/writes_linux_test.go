@@ -82,7 +82,7 @@ func TestWritesOfTheMachine(t *testing.T) {
 	root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
 	live := func() *Writes {
 		w := NewWrites("", state, filepath.Join(root, "run/report.json"))
-		w.records[1] = filepath.Join(root, "pending") // not that of the machine that runs the tests
+		w.records[1] = filepath.Join(root, "pending") // not of the machine that runs the tests
 		return w
 	}
 	require.NoError(t, live().CleanUp(), "nothing is there")

@@ -10,7 +10,7 @@ import (
 )
 
 // ImageChoices is the file of an image with the providers chosen in its bake. It is beside the state, which has another name
-// for those of the machine.
+// for the machine's.
 const ImageChoices = "/ProgramData/machineadm/image-choices.json"
 
 // ImageWrites is the record of an image.

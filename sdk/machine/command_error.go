@@ -6,7 +6,7 @@ import (
 )
 
 // ErrTimeout reports that a command was ended because its own timeout passed. When the caller's context ended first, the
-// error is that of the context.
+// error is the context's.
 var ErrTimeout = errors.New("timed out")
 
 // CommandError is a command that did not start, failed or was ended. It never holds arguments, environment or input, which
@@ -14,7 +14,7 @@ var ErrTimeout = errors.New("timed out")
 type CommandError struct {
 	// Name is the program, without directory.
 	Name string
-	// ExitCode is that of the program; -1 when a signal ended it or it did not start.
+	// ExitCode is the exit code of the program; -1 when a signal ended it or it did not start.
 	ExitCode int
 	// Signal is the signal that ended the program, named as in signal(7) without SIG; empty when none did.
 	Signal string

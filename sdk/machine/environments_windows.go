@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/windows/svc/mgr"
 )
 
-// The service control manager starts a process with the variables of the machine and of the account, then those of the
+// The service control manager starts a process with the variables of the machine and of the account, then the variables of the
 // value Environment (REG_MULTI_SZ, NAME=VALUE) of the service's key. All users can read the key, only administrators can
 // write it. With an empty list a service does not start (error 87), so the value is deleted instead.
 const (

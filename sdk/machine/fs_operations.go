@@ -108,7 +108,7 @@ func (f *FS) Chown(name string, uid, gid int) error {
 }
 
 // LookupOwner returns the numbers of a user and a group in the target's own /etc/passwd and /etc/group, which can differ
-// from those of this machine. An empty group means that of the user, an empty user is -1. fs.ErrNotExist when the target
+// from this machine's. An empty group means the group of the user, an empty user is -1. fs.ErrNotExist when the target
 // has no such user or group. Windows: ErrUnsupported.
 func (f *FS) LookupOwner(user, group string) (uid, gid int, err error) {
 	uid, gid = -1, -1

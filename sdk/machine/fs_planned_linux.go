@@ -36,7 +36,7 @@ func (r *rehearsal) at(name string) (*PlannedFile, error) {
 	p, ok := r.files[name]
 	switch {
 	case !ok:
-		return nil, nil //nolint:nilnil // that of the machine remains
+		return nil, nil //nolint:nilnil // the machine's remains
 	case p.Absent:
 		return nil, unix.ENOENT
 	}

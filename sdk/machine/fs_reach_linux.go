@@ -42,7 +42,7 @@ func within(name, directory string) bool {
 // fileID identifies an existing file.
 type fileID struct{ device, inode uint64 }
 
-// identities returns those of what exists of a path, itself included, without the root.
+// identities returns the identities of what exists of a path, itself included, without the root.
 func (f *FS) identities(name string) map[fileID]bool {
 	all := map[fileID]bool{}
 	for ; name != "/"; name = path.Dir(name) {
@@ -53,7 +53,7 @@ func (f *FS) identities(name string) map[fileID]bool {
 	return all
 }
 
-// identity returns that of a file; ok is false if there is none, or it cannot be opened.
+// identity returns the identity of a file; ok is false if there is none, or it cannot be opened.
 func (f *FS) identity(name string) (_ fileID, ok bool) {
 	reference, err := f.lookup(name)
 	if err != nil {

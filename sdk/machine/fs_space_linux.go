@@ -10,7 +10,7 @@ import (
 )
 
 // Free returns how many bytes a process without privileges can still write to the file system of name. When name does not
-// exist, the file system is that of the nearest directory above it. Only Linux has it, elsewhere it is ErrUnsupported.
+// exist, the file system of the nearest directory above it counts. Only Linux has it, elsewhere it is ErrUnsupported.
 func (f *FS) Free(name string) (int64, error) {
 	bytes, err := f.free(name)
 	return bytes, f.failed("statfs", name, err)

@@ -19,7 +19,7 @@ func (f *FS) rehearse(planned []PlannedFile) *FS {
 	return &FS{f.root, f.handle, f.before, r}
 }
 
-// rehearsePut records a file or a link, after the checks of a write of it. The result of check is that of the directory in which the
+// rehearsePut records a file or a link, after the checks of a write of it. The result of check is about the directory in which the
 // write replaces or creates an entry.
 func (f *FS) rehearsePut(name string, toEnd bool, p PlannedFile, check func(dir *os.File, base string) error) error {
 	if err := checkName(name); err != nil {

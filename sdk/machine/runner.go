@@ -78,7 +78,7 @@ type runner struct {
 	environment []string
 }
 
-// NewRunner returns the Runner of the live machine. It searches these directories, in order, or by default those of the
+// NewRunner returns the Runner of the live machine. It searches these directories, in order, or by default the directories of the
 // operating system (on Linux /usr/local/sbin, /usr/local/bin, /usr/sbin, /usr/bin, /sbin, /bin).
 func NewRunner(directories ...string) Runner {
 	if len(directories) == 0 {

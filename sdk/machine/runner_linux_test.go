@@ -91,7 +91,7 @@ func TestFindInABrokenDirectory(t *testing.T) {
 	}
 	_, err := machine.NewRunner(loop, "/bin").Find("no-such-program")
 	if !errors.Is(err, syscall.ELOOP) || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("error %v, want that of the directory", err)
+		t.Errorf("error %v, want the directory's", err)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestTimeoutKillsTheGroup(t *testing.T) {
 				begin := time.Now()
 				result, err := machine.NewRunner().Run(ctx, machine.Command{Name: "sh", Args: []string{"-c", script}, Timeout: cmp.Or(test.timeout, limit)})
 				started := len(strings.Fields(string(result.Stdout))) == 3
-				// On a busy machine a small limit is over before the command has begun, and the error is that of the context.
+				// On a busy machine a small limit is over before the command has begun, and the error is the context's.
 				if want := strings.Replace(test.text, "LIMIT", limit.String(), 1); !errors.Is(err, test.want) || started && err.Error() != want {
 					t.Errorf("error %v, want %q", err, want)
 				}

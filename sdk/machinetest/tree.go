@@ -51,7 +51,7 @@ func describe(root, path string, entry fs.DirEntry) (string, error) {
 	}
 }
 
-// Diff returns the lines that only one of two trees has: "-" for those of before, then "+" for those of after.
+// Diff returns the lines that only one of two trees has: "-" for the lines of before, then "+" for the lines of after.
 func Diff(before, after string) string {
 	var b strings.Builder
 	for _, side := range []struct{ sign, tree, other string }{{"-", before, after}, {"+", after, before}} {

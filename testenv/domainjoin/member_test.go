@@ -70,7 +70,7 @@ func TestMember(t *testing.T) {
 	t.Run("leaves", func(t *testing.T) {
 		const absent = "  state: absent\n  sssd: {manage: true}\n"
 		m.MustExec(t, "sh", "-c", foreign)
-		m.refused(t, refusal{spec: absent, message: "spec.credentials: the account NODE-1$ exists", hint: "add those of an account"}, report.ExitPrecondition)
+		m.refused(t, refusal{spec: absent, message: "spec.credentials: the account NODE-1$ exists", hint: "add credentials of an account"}, report.ExitPrecondition)
 		m.applied(t, absent+"  leave: disable\n", joiner)
 		assert.Equal(t, []string{"4098"}, c.Computer(t, "NODE-1")["userAccountControl"])
 		assert.NotContains(t, m.MustExec(t, "klist", "-k").Stdout, domain.Realm)

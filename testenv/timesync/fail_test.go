@@ -28,7 +28,7 @@ var failing = []struct {
 	{"rate", "", timeservers.KissOfDeath("RATE"), "rate: it limits its clients (kiss code RATE); use a longer minPoll"},
 	{
 		"mac", ", key: {id: 7, type: SHA1, value: {value: canary-of-a-key}}", timeservers.WrongMAC,
-		"mac: it does not accept the key; compare id, type and value with those of the server",
+		"mac: it does not accept the key; compare id, type and value with the server's",
 	},
 	{"missing.example", "", nil, "missing.example: the name cannot be resolved; check the DNS servers of this machine"},
 }

@@ -47,7 +47,7 @@ func TestKeys(t *testing.T) {
 			require.Contains(t, n.sh(t, want.auth), want.key)
 			n.unchanged(t, keyed(key))
 			said := n.refused(t, keyed(wrong), report.ExitDeadline, "--timeout", "5s")
-			require.Contains(t, said, "time: no answer within 3s; compare id, type and value of the key with those of the server")
+			require.Contains(t, said, "time: no answer within 3s; compare id, type and value of the key with the server's")
 			require.NotContains(t, said, wrong.Secret)
 			if want.nts == "" {
 				return

@@ -39,7 +39,7 @@ func (o *options) flags() *pflag.FlagSet {
 	set.StringVar(&o.namespace, "namespace", "", "namespace of the objects to reconcile; empty for all")
 	set.StringVar(&o.watchFilter, "watch-filter", "", "value of the label "+clusterv1.WatchLabel+" of the objects to reconcile; empty for all")
 	set.BoolVar(&o.leaderElect, "leader-elect", false, "work only while this replica is the leader")
-	set.StringVar(&o.leaseNamespace, "leader-elect-namespace", "", "namespace of the lease; by default that of the manager's pod")
+	set.StringVar(&o.leaseNamespace, "leader-elect-namespace", "", "namespace of the lease; by default the namespace of the manager's pod")
 	set.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "time after which another replica takes a lease that is not renewed")
 	set.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "time after which a leader that cannot renew its lease ends")
 	set.DurationVar(&o.retryPeriod, "leader-elect-retry-period", 2*time.Second, "time between two tries to get or renew the lease")

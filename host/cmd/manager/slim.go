@@ -13,7 +13,7 @@ import (
 	bootstrap "github.com/machineadm/machineadm/host/controller/api/bootstrap/v1alpha1"
 )
 
-// slim removes managed fields, and the copy of the object that kubectl apply leaves in an annotation: that of a Secret has its values,
+// slim removes managed fields, and the copy of the object that kubectl apply leaves in an annotation: a Secret's has its values,
 // of which the manager is to hold the metadata alone.
 func slim(object any) (any, error) {
 	o, ok := object.(metav1.Object)

@@ -40,7 +40,7 @@ func (a axis) documents(runs []report.Report, i int) [][]Bar {
 	return out
 }
 
-// add adds a document of a run to its rows: the first is its own, the others are those of its changes and waits.
+// add adds a document of a run to its rows: the first is its own, the others are of its changes and waits.
 func (a axis) add(rows []Row, runs []report.Report, i int, d *report.Document, bars []Bar) []Row {
 	row := &rows[0]
 	row.Label = words.Name(d)

@@ -73,7 +73,7 @@ func oneDocument() []report.Report {
 	return []report.Report{s.end(report.RunSucceeded)}
 }
 
-// tenDocuments are those of a worker whose last one waits for the API server and then fails.
+// tenDocuments are the documents of a worker whose last one waits for the API server and then fails.
 func tenDocuments() []report.Report {
 	s := begun("boot-1", 14200, moment()).planned(900)
 	s.document("Timesync", "site", 80, 210, 1900)

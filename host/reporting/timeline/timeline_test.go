@@ -97,7 +97,7 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// TestAcrossReboots: a run that sets the clock ends where the next one begins, and the time in between is that of the reboot and
+// TestAcrossReboots: a run that sets the clock ends where the next one begins, and the time in between belongs to the reboot and
 // of the boot.
 func TestAcrossReboots(t *testing.T) {
 	t.Parallel()

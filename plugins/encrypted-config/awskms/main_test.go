@@ -27,7 +27,7 @@ const (
 	uri = "kms://ZW5jcnlwdGVk@" + arn
 )
 
-// TestValidate: the location is that of the proposal. testenv/aws decrypts.
+// TestValidate: the location is as in the proposal. testenv/aws decrypts.
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	check := func(uri, config string) []sdk.Violation {

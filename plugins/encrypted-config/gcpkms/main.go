@@ -38,7 +38,7 @@ type kms struct{ google.Service }
 
 const (
 	field = document.Path("spec.passphraseURI")
-	// name is that of a key, in Google's form.
+	// name is the name of a key, in Google's form.
 	name = `^projects/[a-z0-9][a-z0-9:.-]*/locations/[a-z0-9-]+/keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}$`
 	// passphraseBytes is the size of a new passphrase.
 	passphraseBytes = 32

@@ -28,7 +28,7 @@ const (
 )
 
 // Do sends a request. The answer has the status 200, or for other methods than GET one of 200 to 299. Its body ends with
-// io.EOF only if it is complete. Errors are those of the contract: Retry, or Precondition without a field; they name the server.
+// io.EOF only if it is complete. Errors are of the contract: Retry, or Precondition without a field; they name the server.
 func (c Client) Do(r *http.Request) (*http.Response, error) {
 	log.SetOutput(io.Discard) // net/http writes what a server sends out of turn to this log
 	x := &exchange{client: c, caller: r.Context(), first: r, request: r}

@@ -31,7 +31,7 @@ type exchange struct {
 	client         Client
 	caller         context.Context //nolint:containedctx // of this call alone
 	first, request *http.Request   // of the document; the one that is sent
-	foreign        bool            // a redirect led to another server than that of the document
+	foreign        bool            // a redirect led to another server than the document's
 	proxy          *url.URL
 }
 

@@ -147,7 +147,7 @@ func (x *exchange) failure(err error) error {
 	return sdk.Precondition(x.server()+" does not answer by HTTP, or its headers are larger than 64 KiB", "check that this is the right server and port")
 }
 
-// operationError returns the error inside that of a network operation, which repeats the addresses.
+// operationError returns the error inside the error of a network operation, which repeats the addresses.
 func operationError(err error) error {
 	if operation, ok := errors.AsType[*net.OpError](err); ok {
 		return operation.Err

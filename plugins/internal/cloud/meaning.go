@@ -13,7 +13,7 @@ import (
 type Meaning struct {
 	Status int    // counts instead of the status of the answer; 0 leaves that
 	Code   string // of the service, for the message; never other text of the answer
-	Hint   string // replaces that of the status
+	Hint   string // replaces the hint of the status
 }
 
 // statusError is the error of an answer of a server.

@@ -28,7 +28,7 @@ type Message struct {
 	Most int64
 }
 
-// Exchange sends a message and decodes its answer. It returns the headers of the answer. Errors are those of Do, and a
+// Exchange sends a message and decodes its answer. It returns the headers of the answer. Errors are the errors of Do, and a
 // Precondition for an answer that Into cannot hold. None quotes the URL, the message or the answer.
 func (c Client) Exchange(ctx context.Context, m Message) (http.Header, error) {
 	answer, err := c.Open(ctx, m)

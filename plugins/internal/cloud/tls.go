@@ -27,7 +27,7 @@ type TLS struct {
 
 // ClientCertificate is a certificate and its key.
 type ClientCertificate struct {
-	// Certificate is the certificate, followed by those of its issuers, as PEM.
+	// Certificate is the certificate, followed by the certificates of its issuers, as PEM.
 	Certificate string `json:"certificate"`
 	// Key is the private key, as PEM.
 	Key v1alpha1.Secret `json:"key"`

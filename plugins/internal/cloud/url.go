@@ -124,7 +124,7 @@ func isLocal(a netip.Addr) bool {
 	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast()
 }
 
-// Escaped returns a path as S3 and Google Cloud Storage sign it: every byte but those of [A-Za-z0-9._~/-] as % and two upper-case hexadecimal digits.
+// Escaped returns a path as S3 and Google Cloud Storage sign it: every byte but [A-Za-z0-9._~/-] as % and two upper-case hexadecimal digits.
 func Escaped(path string) string {
 	var out strings.Builder
 	for _, b := range []byte(path) {

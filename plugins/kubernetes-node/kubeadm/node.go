@@ -28,7 +28,7 @@ type node struct {
 	intent   sdk.Intent[member.Begun]
 	kubeadm  release.Version
 	rendered render.Rendered
-	// fingerprint is that of the document.
+	// fingerprint is the fingerprint of the document.
 	fingerprint string
 	// safe reports whether a plan finds a way on from what kubeadm left.
 	safe func(context.Context) bool

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// grace is the time that kubeadm has to end, below that of the host for a plugin.
+	// grace is the time that kubeadm has to end, below the time that the host gives a plugin.
 	grace = 10 * time.Second
 	// explainTimeout bounds the collection of what explains a failure.
 	explainTimeout = 10 * time.Second

@@ -23,7 +23,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machinetest"
 )
 
-// TestSkew: kubeadm joins no control plane that the node does not fit. Version is that of the control plane, and the document
+// TestSkew: kubeadm joins no control plane that the node does not fit. Version is the control plane's, and the document
 // has v1.37.1.
 func TestSkew(t *testing.T) {
 	t.Parallel()

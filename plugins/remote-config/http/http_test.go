@@ -238,7 +238,7 @@ func TestViolations(t *testing.T) {
 	assert.Equal(t, string(text), got.String())
 }
 
-// violations validates a spec as that of a fetch, and as that of a report if it has other violations then.
+// violations validates a spec as for a fetch, and as for a report if it has other violations then.
 func violations(t testing.TB, spec json.RawMessage) string {
 	t.Helper()
 	s := sdk.NewSource(source(), runtime.GOOS)

@@ -36,7 +36,7 @@ func (c *configuration) defeats(own string, want settings.Settings) (func(words 
 	return defeats, nil
 }
 
-// maxDistance returns the root distance beyond which chronyd ignores a server: that of the document, else of another file.
+// maxDistance returns the root distance beyond which chronyd ignores a server: the document's, else another file's.
 func (c *configuration) maxDistance(own string, off func(words []string) bool) time.Duration {
 	distance := float64(defaultMaxDistance)
 	read := func(text []byte) {

@@ -8,10 +8,10 @@ import (
 	"github.com/machineadm/machineadm/plugins/timesync/internal/settings"
 )
 
-// The defaults of chronyd. A smaller limit of another author is made for other sources than those of the document.
+// The defaults of chronyd. A smaller limit of another author is made for other sources than the document's.
 const defaultMaxDistance, defaultMaxJitter, defaultMaxStratum = 3, 1, 15
 
-// manual has every directive of chrony.conf(5) of chrony 3.2 to 4.8, and those of later releases that the sources have. How
+// manual has every directive of chrony.conf(5) of chrony 3.2 to 4.8, and directives of later releases that the sources have. How
 // lines of one directive count is that of conf.c: unless it says otherwise, the last one.
 func manual() directives.Manual {
 	m := directives.Manual{}

@@ -48,9 +48,9 @@ func (c *configuration) warnOfHelper() error {
 			if !strings.HasPrefix(name, prefix) {
 				continue
 			}
-			message := path.Join(directory, name) + " has servers of the network that a helper adds to chronyd, beside those of the document; remove it"
+			message := path.Join(directory, name) + " has servers of the network that a helper adds to chronyd, beside the document's; remove it"
 			if prefix == timer {
-				message = path.Join(directory, name) + " adds servers of DNS to chronyd while it runs, beside those of the document; " +
+				message = path.Join(directory, name) + " adds servers of DNS to chronyd while it runs, beside the document's; " +
 					"disable it: systemctl disable --now '" + name + "'"
 			}
 			c.warnings = append(c.warnings, sdk.Warning{Message: message})

@@ -46,7 +46,7 @@ func askAs(ctx context.Context, m sdk.Machine, names, report string, columns int
 	return rows, nil
 }
 
-// healthy returns a function that succeeds when the daemon answers, and has no other sources than the document if those of others are turned
+// healthy returns a function that succeeds when the daemon answers, and has no other sources than the document if other sources are turned
 // off.
 func healthy(want settings.Settings, files []sdk.FileSpec) func(context.Context, sdk.Machine, sdk.Progress) error {
 	return func(ctx context.Context, m sdk.Machine, _ sdk.Progress) error {

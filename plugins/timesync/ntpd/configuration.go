@@ -211,7 +211,7 @@ func (c *configuration) dhcp(want settings.Settings, others bool) ([]sdk.FileSpe
 	if want.HasSources() && want.KeepDistributionSources {
 		c.warnings = append(c.warnings, sdk.Warning{
 			Field:   "spec.keepDistributionSources",
-			Message: "the servers of DHCP are not used: ntpd would use them without those of the document",
+			Message: "the servers of DHCP are not used: ntpd would use them without the document's",
 		})
 	}
 	ignore, err := configfile.SetVariable(c.m, "/etc/default/ntpsec", `IGNORE_DHCP="yes"`, want.HasSources())

@@ -12,7 +12,7 @@ import (
 )
 
 // defeats returns a function that reports whether a line of another author defeats the document. It refuses lines that say
-// more than that, that bar ntpd from its sources, and that ntpd reads after those of the document.
+// more than that, that bar ntpd from its sources, and that ntpd reads after the document's.
 func (c *configuration) defeats(own string, want settings.Settings) (func(words []string) bool, error) {
 	line := manual().Defeats("", want)
 	defeats := func(words []string) bool {
@@ -48,7 +48,7 @@ func (c *configuration) defeats(own string, want settings.Settings) (func(words 
 	return defeats, nil
 }
 
-// maxDistance returns the root distance beyond which ntpd ignores a server: that of the document, else of another file.
+// maxDistance returns the root distance beyond which ntpd ignores a server: the document's, else another file's.
 func (c *configuration) maxDistance(own string, off func(words []string) bool) time.Duration {
 	distance := defaultMaxDistance
 	read := func(text []byte) {

@@ -11,14 +11,14 @@ import (
 	"github.com/machineadm/machineadm/sdk"
 )
 
-// The defaults of ntpd. A narrower limit of another author is made for other sources than those of the document.
+// The defaults of ntpd. A narrower limit of another author is made for other sources than the document's.
 const (
 	defaultMaxDistance         = 1.5
 	leastFloor, defaultCeiling = 1, 15
 )
 
 // manual has every directive of ntp.conf(5) of NTPsec 1.2 and of the NTP reference implementation since 4.2.6. The lines of
-// the document are the last, so those of others defeat it only where order does not count.
+// the document are the last, so others' defeat it only where order does not count.
 func manual() directives.Manual {
 	m := directives.Manual{}
 

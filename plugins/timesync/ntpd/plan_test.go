@@ -197,7 +197,7 @@ func TestStatus(t *testing.T) {
 	s, err = status(t.Context(), f.Machine, false, true)
 	require.NoError(t, err)
 	assert.True(t, s.Synchronized)
-	assert.Equal(t, 2*time.Microsecond, s.Offset, "that of the selected source")
+	assert.Equal(t, 2*time.Microsecond, s.Offset, "the selected source's")
 	f.Commands.On("ntpq -n -p", machine.Result{Stdout: []byte(strings.Replace(peers, "*192", " 192", 1))})
 	s, err = status(t.Context(), f.Machine, false, true)
 	require.NoError(t, err)

@@ -55,7 +55,7 @@ func others(m sdk.Machine) ([]string, error) {
 	return all, nil
 }
 
-// checkLater refuses a file that changes an assignment of the document. It may append servers if the document keeps those of
+// checkLater refuses a file that changes an assignment of the document. It may append servers if the document keeps servers of
 // others.
 func checkLater(m sdk.Machine, file string, own []assignment, keep bool) error {
 	text, err := optional(m, file)
@@ -96,7 +96,7 @@ func parse(text []byte) []assignment {
 	return all
 }
 
-// warningsOf returns warnings about the order in which timesyncd uses the servers of a document: those of its configuration, then those of
+// warningsOf returns warnings about the order in which timesyncd uses the servers of a document: the ones of its configuration, then the ones of
 // links, and fallback servers only without any of these. Source: manager_connect in timesyncd-manager.c.
 func warningsOf(want settings.Settings) []sdk.Warning {
 	var p sdk.Plan
@@ -104,7 +104,7 @@ func warningsOf(want settings.Settings) []sdk.Warning {
 		p.Warn("spec.fallback", "timesyncd never uses these servers, because the document names others; list them in servers")
 	}
 	if len(want.Sources) > 0 && want.KeepDistributionSources {
-		p.Warn("spec.keepDistributionSources", "timesyncd uses one server at a time, and those of other files first")
+		p.Warn("spec.keepDistributionSources", "timesyncd uses one server at a time, and servers of other files first")
 	}
 	return p.Warnings
 }
@@ -118,7 +118,7 @@ func warningsFor(m sdk.Machine, want settings.Settings) ([]sdk.Warning, error) {
 	text, err := optional(m, linkState)
 	for line := range strings.Lines(string(text)) {
 		if servers, ok := strings.CutPrefix(strings.TrimSpace(line), "NTP="); ok && servers != "" {
-			p.Warn("", "when no server of the document answers, timesyncd uses those of systemd-networkd: "+servers+
+			p.Warn("", "when no server of the document answers, timesyncd uses servers of systemd-networkd: "+servers+
 				"; UseNTP=no in the .network file turns them off")
 		}
 	}

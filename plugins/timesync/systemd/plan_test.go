@@ -97,7 +97,7 @@ func TestManual(t *testing.T) {
 		slices.Collect(maps.Keys(manual())))
 }
 
-// TestDefeats: a root distance of others with which timesyncd ignores usual servers is the default, or that of the document.
+// TestDefeats: a root distance of others with which timesyncd ignores usual servers is the default, or the document's.
 func TestDefeats(t *testing.T) {
 	t.Parallel()
 	const (
@@ -142,8 +142,8 @@ func TestWarnings(t *testing.T) {
 	f := running(t)
 	f.WriteFiles(t, map[string]string{linkState: "OPER_STATE=routable\nDNS=192.0.2.1\nNTP=192.0.2.5 ntp.link.example\n"})
 	for spec, want := range map[string]struct{ field, message string }{
-		`{"servers":[{"address":"a"}]}`:                                {"", "uses those of systemd-networkd: 192.0.2.5 ntp.link.example"},
-		`{"servers":[{"address":"a"}],"keepDistributionSources":true}`: {"spec.keepDistributionSources", "those of other files first"},
+		`{"servers":[{"address":"a"}]}`:                                {"", "uses servers of systemd-networkd: 192.0.2.5 ntp.link.example"},
+		`{"servers":[{"address":"a"}],"keepDistributionSources":true}`: {"spec.keepDistributionSources", "servers of other files first"},
 		`{"servers":[{"address":"a"}],"fallback":["b"]}`:               {"spec.fallback", "never uses"},
 		`{"fallback":["b"]}`:                                           {},
 	} {

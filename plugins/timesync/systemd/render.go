@@ -50,7 +50,7 @@ func desired(want settings.Settings) []assignment {
 	if len(want.Sources) == 0 {
 		return all
 	}
-	shortest, longest := want.Sources[0].MinPoll, want.Sources[0].MaxPoll // those of all sources: see unsupported
+	shortest, longest := want.Sources[0].MinPoll, want.Sources[0].MaxPoll // as in all sources: see unsupported
 	if shortest == nil && longest == nil {
 		return all
 	}

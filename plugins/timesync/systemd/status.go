@@ -59,7 +59,7 @@ func silent(ctx context.Context, m sdk.Machine) error {
 
 // state is what timesyncd reports.
 type state struct {
-	// servers are those of its configuration, and server the one that it uses.
+	// servers are the servers of its configuration, and server the one that it uses.
 	servers []string
 	server  string
 	// answers is the number of answers since it started.
@@ -133,7 +133,7 @@ func ask(ctx context.Context, m sdk.Machine) (state, error) {
 	return parseState(result.Stdout)
 }
 
-// differs reports whether timesyncd lacks a server of the document, or has another one where those of others are turned off.
+// differs reports whether timesyncd lacks a server of the document, or has another one where other servers are turned off.
 func (s state) differs(want settings.Settings) bool {
 	ours := addresses(want)
 	foreign := func(address string) bool { return !slices.Contains(s.servers, address) }

@@ -12,7 +12,7 @@ import (
 	"github.com/machineadm/machineadm/sdk/machine"
 )
 
-// policyKey has the values of Group Policy. Each one is used in place of that of the same name below serviceKey.
+// policyKey has the values of Group Policy. Each one is used in place of the value of the same name below serviceKey.
 const policyKey = `SOFTWARE\Policies\Microsoft\W32Time\`
 
 // checkPolicies refuses values that Group Policy overrides.

@@ -35,7 +35,7 @@ func desired(want settings.Settings) []sdk.RegistryValue {
 		set("Parameters", "Type", machine.RegistryText("NTP"))
 		set(`TimeProviders\NtpClient`, "Enabled", machine.RegistryNumber(1))
 		set("Config", "UpdateInterval", machine.RegistryNumber(promptUpdates))
-		if first := want.Sources[0]; first.MinPoll != nil { // those of all sources: see unsupported
+		if first := want.Sources[0]; first.MinPoll != nil { // as in all sources: see unsupported
 			set("Config", "MinPollInterval", machine.RegistryNumber(uint32(*first.MinPoll)))
 			set("Config", "MaxPollInterval", machine.RegistryNumber(uint32(*first.MaxPoll)))
 		}

@@ -38,7 +38,7 @@ func TestAStreamIsDecodedOnce(t *testing.T) {
 // decodings returns how many streams document.Decode has returned while every allocation was profiled: each is one object.
 func decodings(t *testing.T) (n int64) {
 	t.Helper()
-	runtime.GC() // the profile is that of the last collection but one
+	runtime.GC() // the profile is from the last collection but one
 	runtime.GC()
 	records := make([]runtime.MemProfileRecord, 1<<16)
 	count, ok := runtime.MemProfile(records, true)

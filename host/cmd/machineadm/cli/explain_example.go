@@ -48,7 +48,7 @@ func writeExample(s streams, kind string, what explained) error {
 var exampleLine = regexp.MustCompile(`^( *)#?((?:- )*)("[^"]*"|[\w./:-]*\w):(?: (\|)?|\n$)`)
 
 // annotated returns an example of this release with the first sentence about each field above it, from the schema, and without the line for
-// editors, whose path is that of the checkout. Without a schema it adds nothing.
+// editors, whose path is valid in the checkout. Without a schema it adds nothing.
 func annotated(text string, root *jsonSchema) string {
 	type level struct {
 		column int

@@ -101,7 +101,7 @@ func (s *jsonSchema) fields() schemaFields {
 	return schemaFields{}
 }
 
-// secret says whether the schema is that of a secret: a mapping with the single key value.
+// secret says whether the schema is a secret's: a mapping with the single key value.
 func (s *jsonSchema) secret() bool {
 	value := s.Properties.fields["value"]
 	return len(s.Properties.names) == 1 && value != nil && value.WriteOnly

@@ -48,7 +48,7 @@ func unknownFlag(c *cobra.Command, name, shorthands string) error {
 	return usage(message)
 }
 
-// ofKubeadm returns hidden commands in the place of those of kubeadm, which name the document instead.
+// ofKubeadm returns hidden commands in the place of kubeadm's, which name the document instead.
 func ofKubeadm() []*cobra.Command {
 	var out []*cobra.Command
 	for name, instead := range map[string]string{

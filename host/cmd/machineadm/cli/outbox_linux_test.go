@@ -253,7 +253,7 @@ func TestReportDelaysNoRun(t *testing.T) {
 	b.source(b.failing("hang"))
 	began := time.Now()
 	got := b.live(home() + b.touch("a"))
-	assert.Less(t, time.Since(began), 2*time.Minute, "far less than the destination takes; the limit itself is that of a quiet machine")
+	assert.Less(t, time.Since(began), 2*time.Minute, "far less than the destination takes; the limit itself is for a quiet machine")
 	assert.Equal(t, report.ExitOK, got.code, "%s", got)
 	assert.Contains(t, got.errOut, "the destination did not answer in time")
 	assert.Equal(t, 1, b.waiting().Tries)

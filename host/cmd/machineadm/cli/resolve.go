@@ -16,8 +16,8 @@ import (
 func newResolve(g *globals, s streams) *cobra.Command {
 	o := &applyFlags{phase: "all", resolveOnly: true}
 	c := &cobra.Command{
-		Use: "resolve --path FILE", Short: "Show the documents that a stream stands for", Args: noArguments,
-		Long: "resolve fetches and decrypts what RemoteConfig and EncryptedConfig documents stand for, and shows the tree of documents\n" +
+		Use: "resolve --path FILE", Short: "Show the documents of a stream and of its references", Args: noArguments,
+		Long: "resolve fetches and decrypts the streams of RemoteConfig and EncryptedConfig documents, and shows the tree of documents\n" +
 			"by kind and name, without any value of them. It plans nothing.",
 		Example: "  machineadm resolve --path /etc/machineadm/node.yaml",
 		RunE:    func(c *cobra.Command, _ []string) error { return g.resolve(c.Context(), s, o) },

@@ -14,13 +14,13 @@ import (
 	"github.com/machineadm/machineadm/contract/report"
 )
 
-// reference is a document that stands for an object.
+// reference is a document that refers to an object.
 func reference(name string) string { return ourDoc("RemoteConfig", name, "uri: test://"+name) }
 
 // object is an entry of a source's script.
 func object(body string) map[string]any { return map[string]any{"body": body, "revision": "1"} }
 
-// chained installs plugins for a stream in which a RemoteConfig stands for an EncryptedConfig that stands for a RemoteConfig,
+// chained installs plugins for a stream in which a RemoteConfig refers to an EncryptedConfig that refers to a RemoteConfig,
 // each with a document that touches a file. It returns that stream.
 func chained(b *bench) string {
 	b.t.Helper()
@@ -79,7 +79,7 @@ func TestResolveRefuses(t *testing.T) {
 		"not there":             {reference("none"), report.ExitPrecondition, "RemoteConfig/none: "},
 		"not there yet":         {reference("later"), report.ExitDeadline, "RemoteConfig/later: "},
 		"a plugin that crashes": {reference("broken"), report.ExitFailed, "RemoteConfig/broken: "},
-		"a cycle":               {reference("self"), report.ExitUsage, "stands for itself: RemoteConfig/self > RemoteConfig/self"},
+		"a cycle":               {reference("self"), report.ExitUsage, "refers to itself: RemoteConfig/self > RemoteConfig/self"},
 		"a name twice":          {reference("a") + plain("a"), report.ExitUsage, "has the same name as Noop/a"},
 		"an error below":        {reference("bad"), report.ExitUsage, "RemoteConfig/bad:9:12: "},
 		"an empty object":       {reference("empty"), report.ExitUsage, "contains no document"},
@@ -99,7 +99,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-// TestResolvedStream: a stream of references is validated, planned and applied to an image as the documents that it stands for.
+// TestResolvedStream: a stream of references is validated, planned and applied to an image as the documents of its references.
 func TestResolvedStream(t *testing.T) {
 	b := newBench(t)
 	stream := b.stream(chained(b))

@@ -171,7 +171,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestStatusOfARunOnAnImage: such a run holds the image's lock, not that of the run directory.
+// TestStatusOfARunOnAnImage: such a run holds the image's lock, not the run directory's.
 func TestStatusOfARunOnAnImage(t *testing.T) {
 	b := newBench(t)
 	data, err := json.Marshal(report.Report{APIVersion: report.APIVersion, Kind: report.Kind, Outcome: report.RunRunning, Root: b.root})

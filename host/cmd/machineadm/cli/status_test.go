@@ -36,7 +36,7 @@ func TestStatusHints(t *testing.T) {
 }
 
 // TestStatusShowsCauses: the first line has the cause that only the details of the run hold, on one line and bounded. Without
-// them, in JSON and with those of another run it is as in the report.
+// them, in JSON and with the reports of another run it is as in the report.
 func TestStatusShowsCauses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

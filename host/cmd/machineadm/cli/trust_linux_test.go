@@ -112,7 +112,7 @@ func TestHintsAreWordsOfAShell(t *testing.T) {
 	assert.True(t, strings.HasSuffix(text, "--resume --state-dir '/var/my state'"), text)
 }
 
-// TestStatusOfARunWithoutRoom: the report of the earlier run, which succeeded, is not that of the last.
+// TestStatusOfARunWithoutRoom: the report of the earlier run, which succeeded, is not the report of the last.
 func TestStatusOfARunWithoutRoom(t *testing.T) {
 	require.Root(t)
 	runtime.LockOSThread() // never unlocked: the thread has mounts of its own, and ends with the test
@@ -208,7 +208,7 @@ func TestLogOfEachStep(t *testing.T) {
 	}
 }
 
-// logLines are those of the log: what a run shows besides has warnings of plugins in it.
+// logLines are the lines of the log: what a run shows besides has warnings of plugins in it.
 func logLines(errOut string) string {
 	var out strings.Builder
 	for line := range strings.Lines(errOut) {

@@ -3,7 +3,7 @@
 //	mangen DIR DATE
 //	mangen --reference FILE
 //
-// DATE is that of the release, in seconds since 1970.
+// DATE is the date of the release, in seconds since 1970.
 package main
 
 import (

@@ -77,7 +77,7 @@ func meaning(code string) cloud.Meaning {
 	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
 		return cloud.Meaning{Hint: "set spec.providerConfig.region to the region of the bucket"}
 	case "InvalidCiphertextException", "IncorrectKeyException":
-		return cloud.Meaning{Hint: "check that the passphraseURI is unchanged, and that encryptionContext is that of the encryption"}
+		return cloud.Meaning{Hint: "check that the passphraseURI is unchanged, and that encryptionContext is as at the encryption"}
 	case "DisabledException", "KMSInvalidStateException":
 		return cloud.Meaning{Hint: "enable the key, or encrypt the stream with another one"}
 	case "SlowDown", "TooManyRequestsException", "RequestLimitExceeded", "ProvisionedThroughputExceededException",

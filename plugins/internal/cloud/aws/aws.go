@@ -1,5 +1,5 @@
 // Package aws sends the signed requests of the plugins for AWS and for object stores with the protocol of S3. The credentials are
-// those of the document or of the EC2 instance's role, and never those of the environment.
+// from the document or the EC2 instance's role, and never from the environment.
 package aws
 
 import (
@@ -24,7 +24,7 @@ type Access struct {
 	machine Machine
 }
 
-// Access returns the rights of the document or, if it has none, of the instance's role. An empty region is that of the instance.
+// Access returns the rights of the document or, if it has none, of the instance's role. An empty region is the instance's.
 func (m Machine) Access(ctx context.Context, c Config, region string) (Access, error) {
 	keys, err := credentials{id: c.AccessKeyID, secret: c.SecretAccessKey, token: c.SessionToken}, error(nil)
 	if c.AccessKeyID == "" {

@@ -19,7 +19,7 @@ type Config struct {
 	Endpoint string `json:"endpoint,omitempty"`
 	// CA holds the certificates of the only authorities that are trusted, as PEM.
 	CA string `json:"ca,omitempty"`
-	// AccessKeyID and SecretAccessKey authenticate the machine. Without them its role does, that of the EC2 instance.
+	// AccessKeyID and SecretAccessKey authenticate the machine. Without them the role of the EC2 instance does.
 	AccessKeyID     string          `json:"accessKeyID,omitempty"`
 	SecretAccessKey v1alpha1.Secret `json:"secretAccessKey,omitzero"`
 	// SessionToken belongs to the keys of a session, which expire.
@@ -38,12 +38,12 @@ func Secrets() []string {
 // Regional is a Config of a service whose region the location does not always say.
 type Regional struct {
 	Config
-	// Region is the region of the service. Without one it is that of the location if this is an Amazon Resource Name, and else that
+	// Region is the region of the service. Without one it is taken from the location if this is an Amazon Resource Name, and else
 	// of the instance.
 	Region string `json:"region,omitempty"`
 }
 
-// In returns the region for a location, and "" for that of the instance.
+// In returns the region for a location, and "" for the instance's.
 func (c Regional) In(location string) string { return cmp.Or(c.Region, RegionOf(location)) }
 
 // Public returns what is no credential of c, in a region.

@@ -47,7 +47,7 @@ func TestValidate(t *testing.T) {
 	assert.Empty(t, Regional{}.In("arn:aws:ssm:a.b:1:parameter/a"))
 }
 
-// TestDomains compares the domains with those of awscli, where it is installed.
+// TestDomains compares the domains with awscli's, where it is installed.
 func TestDomains(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "amazonaws.com", suffix("us-gov-west-1"))

@@ -23,7 +23,7 @@ const (
 	noRole      = "attach an instance profile with a role to the instance, or give accessKeyID and secretAccessKey in spec.providerConfig"
 )
 
-// role returns the keys of the instance's role and the region, that of the instance if it is empty. Nothing is kept, because the
+// role returns the keys of the instance's role and the region, the instance's if it is empty. Nothing is kept, because the
 // keys expire. Source: the EC2 User Guide, "Use the Instance Metadata Service to access instance metadata", version 2 of the service.
 func (m Machine) role(ctx context.Context, wanted string) (k credentials, region string, err error) {
 	base, token, err := m.token(ctx)

@@ -20,7 +20,7 @@ const (
 	stampLayout = "20060102T150405Z"
 )
 
-// credentials are those of a user or, with a token, of a session.
+// credentials belong to a user or, with a token, to a session.
 type credentials struct {
 	id            string
 	secret, token v1alpha1.Secret

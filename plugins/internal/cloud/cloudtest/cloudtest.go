@@ -13,7 +13,7 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
-// Canary stands for the secrets of a document. No error has it.
+// Canary is used as every secret of a document. No error has it.
 const Canary = "c4n4ry-of-the-document"
 
 // Document returns a document of a kind with this spec, as JSON.
@@ -29,7 +29,7 @@ func Document(t testing.TB, kind string, spec any) []byte {
 }
 
 // Violations compares the violations of documents with testdata/violations.golden, or with update renews the file. A line that
-// begins with { is the spec of a document, in which CANARY stands for a secret.
+// begins with { is the spec of a document, in which CANARY is replaced by a secret.
 func Violations(t *testing.T, update bool, kind string, validate func(doc []byte) error) {
 	t.Helper()
 	const file = "testdata/violations.golden"

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// servers are spellings of https://HOST that can name another server than they seem to. HOST is that of a service, and DOMAIN what
+// servers are spellings of https://HOST that can name another server than they seem to. HOST is the host of a service, and DOMAIN what
 // follows its first label. No credentials of the machine may be sent to one of them.
 func servers() map[string]string {
 	return map[string]string{

@@ -15,7 +15,7 @@ func matchPath(pattern string, glob *regexp.Regexp, path string) bool {
 }
 
 // compileGlob translates a pattern of fnmatch(3) without flags, where wildcards also match slashes. Braces, and a bracket
-// that is not closed, stand for themselves. A pattern with an invalid set, such as [z-a], matches nothing.
+// that is not closed, are taken literally. A pattern with an invalid set, such as [z-a], matches nothing.
 func compileGlob(pattern string) *regexp.Regexp {
 	element := regexp.MustCompile(`(?s)\[[!^]?(?:\[:\w+:\]|.)(?:\[:\w+:\]|[^\]])*\]|\\.|.`)
 	source := element.ReplaceAllStringFunc(pattern, func(e string) string {

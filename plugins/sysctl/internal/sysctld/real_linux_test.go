@@ -47,7 +47,7 @@ func scenario() map[string]string {
 }
 
 // TestAgainstTheRealPrograms applies random configurations with systemd-sysctl and procps' sysctl, and compares the
-// kernel's values with those of Effective.
+// kernel's values with Effective's.
 func TestAgainstTheRealPrograms(t *testing.T) {
 	require.Root(t)
 	require.Tool(t, "unshare")

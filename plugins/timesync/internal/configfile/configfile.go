@@ -48,7 +48,7 @@ func (f File) Edit(off func(words []string) bool, block string) sdk.FileSpec {
 	if len(text) == 0 && (!f.Exists || len(f.Text) > 0) {
 		return sdk.FileSpec{Path: f.Path, Absent: true}
 	}
-	// The owner stays, and is that of a new file before it exists: the claim of another document with the same content is equal.
+	// The owner stays, and is the owner of a new file before it exists: the claim of another document with the same content is equal.
 	if !f.Exists {
 		return sdk.FileSpec{Path: f.Path, Content: text, Mode: fileMode, Owner: &sdk.Owner{UID: os.Geteuid(), GID: os.Getegid()}}
 	}

@@ -22,7 +22,7 @@ type Daemon struct {
 	// Unit is the daemon's service, which is installed.
 	Unit   string
 	States States
-	// Files and Check are those of sdk.Activation.
+	// Files and Check are as in sdk.Activation.
 	Files []sdk.FileSpec
 	Check func(ctx context.Context, m sdk.Machine, candidates map[string]string) error
 	// Registry is that of sdk.Activation.

@@ -24,7 +24,7 @@ type Directive struct {
 	Same string
 	// Part distinguishes the values of a directive that has one for each interface or each family of addresses.
 	Part func(words []string) string
-	// Opposes matches a line that a setting of the document excludes, in its own lines as in those of others.
+	// Opposes matches a line that a setting of the document excludes, in its own lines as in others.
 	Opposes Rule
 	// Limits matches a line of another author that keeps the daemon from using the sources of the document. A document may
 	// have such a line itself.
@@ -33,7 +33,7 @@ type Directive struct {
 	Excludes Rule
 	// Files reports that the directive includes files.
 	Files bool
-	// Form are the arguments, a word each: see fits for the forms. One with ? behind it can be absent, and ... stands for more of the last one.
+	// Form are the arguments, a word each: see fits for the forms. One with ? behind it can be absent, and ... means more of the last one.
 	// It is nil for a directive whose arguments are not looked at, and empty for one without arguments.
 	Form []string
 	// Flags and Options can follow the form in any order: a flag is one word, an option is NAME, which is followed by a number, or NAME=FORM,

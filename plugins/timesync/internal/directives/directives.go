@@ -49,7 +49,7 @@ func Parse(text []byte) [][]string {
 // Original returns a file as its other authors wrote it: without the block, and with the lines that Edit commented out.
 func Original(text []byte) []byte { return Edit(text, func([]string) bool { return false }, "") }
 
-// Edit comments out the directives for which off is true, so that they can be recognized, and restores those of an earlier
+// Edit comments out the directives for which off is true, so that they can be recognized, and restores directives of an earlier
 // call for which it no longer is. Then it sets the block at the end of the file; an empty block is removed. Everything else
 // stays unchanged.
 func Edit(text []byte, off func(words []string) bool, block string) []byte {

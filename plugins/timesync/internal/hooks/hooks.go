@@ -107,7 +107,7 @@ func TurnOff(m sdk.Machine, scripts []Script, daemon string, exclusive bool) (sp
 				text, err := m.FS.ReadFile(name)
 				if err == nil && exclusive && strings.Contains(name, "/ifcfg-") && peer.Match(text) {
 					warnings = append(warnings, sdk.Warning{Message: name + " lets " + s.Path + " add servers of the network to " + daemon +
-						", beside those of the document; remove the line PEERNTP"})
+						", beside the document's; remove the line PEERNTP"})
 				}
 			}
 		case !strings.Contains(s.Text, "PEERNTP") && exclusive:
@@ -117,11 +117,11 @@ func TurnOff(m sdk.Machine, scripts []Script, daemon string, exclusive bool) (sp
 	return specs, warnings, nil
 }
 
-// warning returns what the operator must know of a script that adds servers to those of a document.
+// warning returns what the operator must know of a script that adds servers to a document's.
 func (s Script) warning(daemon string) sdk.Warning {
 	hint := "; remove it, or the lines that add servers"
 	if directory, ok := strings.CutPrefix(path.Dir(s.Path), "/usr/lib/"); ok && !strings.HasPrefix(directory, "dhcpcd") {
 		hint = "; mask it: ln -s /dev/null " + path.Join("/etc", directory, path.Base(s.Path))
 	}
-	return sdk.Warning{Message: s.Path + " adds servers of the network to " + daemon + " while it runs, beside those of the document" + hint}
+	return sdk.Warning{Message: s.Path + " adds servers of the network to " + daemon + " while it runs, beside the document's" + hint}
 }

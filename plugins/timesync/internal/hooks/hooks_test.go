@@ -16,12 +16,12 @@ func TestTurnOff(t *testing.T) {
 	const (
 		adds  = "#!/bin/sh\nchronyc add server \"$DHCP4_NTP_SERVERS\"\n"
 		reads = "[ \"$PEERNTP\" = no ] || chronyc add server \"$new_ntp_servers\"\n"
-		text  = " adds servers of the network to chronyd while it runs, beside those of the document; "
+		text  = " adds servers of the network to chronyd while it runs, beside the document's; "
 		nm    = "NetworkManager/dispatcher.d/20-chrony"
 	)
 	for name, c := range map[string]struct {
 		files    map[string]string
-		shared   bool // with those of the document
+		shared   bool // with the document's
 		want     string
 		warnings []string
 	}{
@@ -35,7 +35,7 @@ func TestTurnOff(t *testing.T) {
 				"/etc/sysconfig/network-scripts/ifcfg-eth1": "PEERNTP=\"no\"\n", "/etc/sysconfig/network-scripts/ifcfg-eth2": "#PEERNTP=yes\n",
 			},
 			want:     "# BEGIN machineadm\nPEERNTP=no\n# END machineadm\n",
-			warnings: []string{"/etc/sysconfig/network-scripts/ifcfg-eth0 lets /etc/dhcp/dhclient.d/chrony.sh add servers of the network to chronyd, beside those of the document; remove the line PEERNTP"},
+			warnings: []string{"/etc/sysconfig/network-scripts/ifcfg-eth0 lets /etc/dhcp/dhclient.d/chrony.sh add servers of the network to chronyd, beside the document's; remove the line PEERNTP"},
 		},
 		"NetworkManager": {files: map[string]string{"/usr/lib/" + nm: adds}, warnings: []string{"/usr/lib/" + nm + text + "mask it: ln -s /dev/null /etc/" + nm}},
 		"replaced":       {files: map[string]string{"/usr/lib/" + nm: adds, "/etc/" + nm: "#!/bin/sh\n"}},

@@ -151,9 +151,9 @@ func explained(ctx context.Context, err error, key bool) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, ntp.ErrAuthFailed), errors.Is(err, ntp.ErrAuthNAK):
-		return errors.New("it does not accept the key; compare id, type and value with those of the server")
+		return errors.New("it does not accept the key; compare id, type and value with the server's")
 	case key && (errors.Is(err, net.ErrClosed) || errors.As(err, &network) && network.Timeout()):
-		return fmt.Errorf("no answer within %v; compare id, type and value of the key with those of the server, because chronyd does not "+
+		return fmt.Errorf("no answer within %v; compare id, type and value of the key with the server's, because chronyd does not "+
 			"answer a wrong key; check the address and whether UDP port 123 is open", timeout)
 	case errors.Is(err, net.ErrClosed), errors.As(err, &network) && network.Timeout():
 		return fmt.Errorf("no answer within %v; check the address and whether UDP port 123 is open", timeout)

@@ -129,7 +129,7 @@ func TestKey(t *testing.T) {
 	assert.Contains(t, answers[0].String(), "it does not accept the key")
 	assert.NotContains(t, answers[0].String(), "c4n4ry")
 	answers = measure.Client{Port: server{silent: true}.listen(t)}.Ask(t.Context(), []settings.Source{s})
-	assert.Contains(t, answers[0].String(), "no answer within 3s; compare id, type and value of the key with those of the server")
+	assert.Contains(t, answers[0].String(), "no answer within 3s; compare id, type and value of the key with the server's")
 	assert.NotContains(t, answers[0].String(), "c4n4ry")
 }
 

@@ -18,7 +18,7 @@ import (
 
 // Settings is a valid document with its profile resolved.
 type Settings struct {
-	// Sources are the servers, then the pools; those of the profile come first.
+	// Sources are the servers, then the pools; the profile's come first.
 	Sources   []Source
 	Fallback  []string
 	RefClocks []RefClock

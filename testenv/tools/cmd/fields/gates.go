@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-const gatesHeading = `# The feature gates of kubeadm, and those of the components of Kubernetes, which share a list: whose, name, the first and the last minor
+const gatesHeading = `# The feature gates of kubeadm, and of the components of Kubernetes, which share a list: whose, name, the first and the last minor
 # version that has it, and for one that is locked the first version that locks it, and its value.
 # Made by testenv/tools/cmd/fields from the modules of Kubernetes.
 `

@@ -25,7 +25,7 @@ import (
 )
 
 const heading = `# The fields of KubeletConfiguration, KubeProxyConfiguration and PodSpec: kind, path, type, and the first minor version of Kubernetes that has it.
-# {} stands for any key of a mapping, [] for an item of a list. Made by testenv/tools/cmd/fields from k8s.io/kubelet, k8s.io/kube-proxy
+# {} is any key of a mapping, [] for an item of a list. Made by testenv/tools/cmd/fields from k8s.io/kubelet, k8s.io/kube-proxy
 # and k8s.io/api.
 `
 

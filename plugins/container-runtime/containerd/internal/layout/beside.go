@@ -100,7 +100,7 @@ func keepDirectories(d settings.Desired, m sdk.Machine, configured string, r set
 			})
 		})
 		if len(hosts) > 0 {
-			return d, sdk.At(sdk.Precondition(fmt.Sprintf("%s also stands for %s, which %s describes: containerd would no longer look there",
+			return d, sdk.At(sdk.Precondition(fmt.Sprintf("%s applies to %s, too, which %s describes: containerd would no longer look there",
 				settings.AnyHost, strings.Join(hosts, ", "), directory), "list them in spec.registries, or remove their directories"),
 				`spec.registries["`+settings.AnyHost+`"]`)
 		}

@@ -19,7 +19,7 @@ import (
 )
 
 // TestCases: a case is a document, and the configuration of each release of containerd, on each system. Where its paths are
-// those of Linux, document.windows.yaml is the same for Windows; the case windows is for that alone.
+// the files of Linux, document.windows.yaml is the same for Windows; the case windows is for that alone.
 func TestCases(t *testing.T) {
 	t.Parallel()
 	cases, err := filepath.Glob("../../testdata/cases/*/document.yaml")

@@ -13,7 +13,7 @@ import (
 type Configuration struct {
 	Main   sdk.FileSpec
 	DropIn *sdk.FileSpec // nil where the main file holds everything
-	// Settings are all that the files set: those of the document and those that they need.
+	// Settings are all that the files set: what the document says and what that needs.
 	Settings []settings.Setting
 	Warnings []sdk.Warning
 }

@@ -50,7 +50,7 @@ func ServiceFiles(d settings.Desired) []sdk.FileSpec {
 	return all
 }
 
-// ServiceEnvironment is the environment of the service on Windows, nil elsewhere. Without variables it removes those of
+// ServiceEnvironment is the environment of the service on Windows, nil elsewhere. Without variables it removes the ones of
 // an earlier document. Secret variables are unsupported there.
 func ServiceEnvironment(d settings.Desired) *sdk.ServiceEnvironment {
 	if d.OS != "windows" {

@@ -69,7 +69,7 @@ func (b *builder) option(field string, value any, path []string) {
 	}
 }
 
-// cgroups sets the driver of the document for every other OCI runtime: those of foreign files and of patches.
+// cgroups sets the driver of the document for every other OCI runtime, of foreign files and of patches.
 func (b *builder) cgroups() {
 	if b.Spec.CgroupDriver == "" || b.OS == "windows" {
 		return

@@ -55,7 +55,7 @@ func (p Paths) ListSeparator() string {
 // BaseSpec is the OCI specification that the containers of a runtime start from.
 func (p Paths) BaseSpec(runtime string) string { return p.Join(p.Own, "base-"+runtime+".json") }
 
-// Trusted is the directory of certificates that pulls trust beside those of the system.
+// Trusted is the directory of certificates that pulls trust beside the system's.
 func (p Paths) Trusted() string { return p.Join(p.Own, "trusted") }
 
 // Bundle is the file in Trusted.

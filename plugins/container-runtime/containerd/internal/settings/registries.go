@@ -171,7 +171,7 @@ func (r *resolver) auth(g *Registry) {
 	r.refuse(form.HasControl(a.Username), at+".username", "has control characters", "")
 	r.secretText(at+".password", a.Password)
 	r.secretText(at+".identityToken", a.IdentityToken)
-	r.refuse(g.Server.URL == "" && g.Host == AnyHost && g.Server.field == "", at, "is for one host, and "+AnyHost+" stands for all",
+	r.refuse(g.Server.URL == "" && g.Host == AnyHost && g.Server.field == "", at, "is for one host, and "+AnyHost+" is for all",
 		"give the server that it is for, or move it to the registry of that host")
 	if u, err := url.Parse(g.Server.URL); err == nil {
 		g.login = u.Host

@@ -43,7 +43,7 @@ func (r *resolver) runtime(at document.Path, name string, want v1alpha1.Runtime)
 		h.binary = name // the shim looks for it on the daemon's path; its default is runc
 	}
 	r.refuse(h.cgroupDriver != "" && h.shim != "" && !IsOCI(h.shim), at+".cgroupDriver",
-		"is for OCI runtimes alone, those of type "+runcShim, "remove it, and say it in the configuration of this runtime")
+		"is for OCI runtimes alone, of type "+runcShim, "remove it, and say it in the configuration of this runtime")
 	h.options = r.options(at+".options", h.shim, want.Options)
 	h.Rlimits, h.SpecPatch = r.baseSpec(at+".baseSpec", want.BaseSpec)
 	return h

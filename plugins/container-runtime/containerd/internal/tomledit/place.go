@@ -147,8 +147,8 @@ func (d *Document) deeper(s, than *statement) string {
 	return ""
 }
 
-// headerIndent is where the header of a new table begins: under its siblings', or else as much deeper than that of the
-// table it is in as is usual in the document, or less deep than that of the first table in it.
+// headerIndent is where the header of a new table begins: under its siblings', or else as much deeper than the header of the
+// table it is in as is usual in the document, or less deep than the header of the first table in it.
 func (d *Document) headerIndent(path []string) string {
 	at, rest := d.reach(path)
 	parent, depth := at, len(rest)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// marked stands for the protection: it puts a mark before the data. That of Kerberos is tested where it is.
+// marked is used in the place of the protection: it puts a mark before the data. Kerberos' own is tested where it is.
 type marked struct{}
 
 func (marked) Wrap(data []byte, seal bool) ([]byte, error) {

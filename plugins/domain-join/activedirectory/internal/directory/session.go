@@ -24,7 +24,7 @@ import (
 type Options struct {
 	// Domain is the DNS name in lower case.
 	Domain string
-	// Servers are the names of controllers in order of preference; empty for those of the DNS.
+	// Servers are the names of controllers in order of preference; empty for the names in the DNS.
 	Servers []string
 	// Preferred is the controller of an unfinished join, or of an earlier session. While it is one of the domain no other is tried,
 	// because it can have an account that the others lack still.

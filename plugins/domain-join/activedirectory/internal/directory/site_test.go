@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reply returns that of a Samba 4.17 controller (Debian 12) to the search of Session.site, for a client of its own site.
+// reply returns the reply of a Samba 4.17 controller (Debian 12) to the search of Session.site, for a client of its own site.
 func reply(t testing.TB) []byte {
 	t.Helper()
 	data, err := os.ReadFile("testdata/netlogon.bin")

@@ -20,7 +20,7 @@ import (
 
 // Client exchanges messages with one controller.
 type Client struct {
-	// Realm is that of the domain, in upper case.
+	// Realm is the realm of the domain, in upper case.
 	Realm string
 	// Host is the address of the controller, without port.
 	Host string
@@ -125,7 +125,7 @@ func refusal(e messages.KRBError) *Error {
 	return result
 }
 
-// settings are those of the requests.
+// settings are the settings of the requests.
 func (c *Client) settings() *config.Config {
 	settings := config.New()
 	l := &settings.LibDefaults

@@ -153,7 +153,7 @@ func Keys(entries []Entry, principal string) (keys []kerberos.Key, version uint3
 	return keys, version
 }
 
-// Split divides the entries into those of an account, which have one of the keys that its principal has or had, and the others.
+// Split divides the entries into the entries of an account, which have one of the keys that its principal has or had, and the others.
 func Split(entries []Entry, principal string) (own, others []Entry) {
 	var keys []kerberos.Key
 	for _, e := range entries {

@@ -45,7 +45,7 @@ func (j *join) differences(a directory.Account) []difference {
 	return result
 }
 
-// encryptionBits are those of [MS-KILE] section 2.2.7.
+// encryptionBits are the bits of [MS-KILE] section 2.2.7.
 func (j *join) encryptionBits() (bits uint32) {
 	for _, etype := range j.s.EncryptionTypes {
 		bits |= map[int32]uint32{18: 0x10, 17: 0x8, 23: 0x4}[etype]
@@ -95,7 +95,7 @@ func (j *join) update(ctx context.Context) (uint32, error) {
 }
 
 // asJoiner repeats with the credentials of the document, if it has some, what the domain does not let a machine do itself: its
-// own DNS name can only be the name of its account with that of the domain.
+// own DNS name can only be the name of its account with the domain's.
 func (j *join) asJoiner(ctx context.Context, err error, do func() error) error {
 	if !ldap.IsErrorAnyOf(err, ldap.LDAPResultConstraintViolation, ldap.LDAPResultInsufficientAccessRights) || j.s.Credentials == nil {
 		return err

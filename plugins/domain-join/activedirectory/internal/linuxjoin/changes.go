@@ -104,7 +104,7 @@ func (j *join) complete() *sdk.Change {
 }
 
 // keytabFile is the keytab with these keys of the account under all of its names. They go first, because some programs take the
-// realm of the first entry. Keys of the version before stay, for tickets that were issued with them, and so do those of other
+// realm of the first entry. Keys of the version before stay, for tickets that were issued with them, and so do the keys of other
 // accounts.
 func (j *join) keytabFile(keys []kerberos.Key, version uint32) sdk.FileSpec {
 	own, _ := keytab.Split(j.entries, j.principal())
@@ -129,7 +129,7 @@ func (j *join) keytabFile(keys []kerberos.Key, version uint32) sdk.FileSpec {
 	}
 }
 
-// principals are the names under which services look up the keys. Unlike those of the directory they depend on case.
+// principals are the names under which services look up the keys. Unlike names in the directory they depend on case.
 func (j *join) principals() []string {
 	names := []string{j.principal()}
 	for _, service := range j.s.Services {

@@ -56,7 +56,7 @@ func kerberosReasons() map[int32]reason {
 		revoked:          {"the account is disabled, expired or locked out", "see the account in the domain"},
 		passwordExpired:  {"the password has expired, or must be changed before it is used", "change it in the domain"},
 		wrongPassword:    {"the password is wrong", "correct it"},
-		wrongTime:        {"the clock differs too much from that of the domain controller", "synchronize it first, with a Timesync document"},
+		wrongTime:        {"the clock differs too much from the domain controller's", "synchronize it first, with a Timesync document"},
 	}
 }
 
@@ -66,7 +66,7 @@ func ldapReasons() map[uint16]reason {
 		ldap.LDAPResultNoSuchObject:       {"the organizational unit does not exist", "correct spec.organizationalUnit"},
 		ldap.LDAPResultConstraintViolation: {
 			"a rule of the domain refuses the value",
-			"see details.json; a machine may give itself the name of its account with that of the domain, and other names need credentials",
+			"see details.json; a machine may give itself the name of its account with the domain's, and other names need credentials",
 		},
 		ldap.LDAPResultInsufficientAccessRights: {"the account lacks a right", "grant it on the organizational unit, see the README of the plugin"},
 		ldap.LDAPResultEntryAlreadyExists: {

@@ -26,7 +26,7 @@ type join struct {
 	// unfinished has the new password from before the domain learns it until the keytab has its keys.
 	unfinished sdk.Intent[newPassword]
 	begun      *newPassword
-	// entries are those of the keytab.
+	// entries are the entries of the keytab.
 	entries []keytab.Entry
 
 	session  *directory.Session
@@ -101,7 +101,7 @@ func (j *join) open(ctx context.Context) error {
 			word = "behind"
 		}
 		return sdk.Needs(sdk.Precondition(
-			fmt.Sprintf("the clock of this machine is %s %s that of the domain controller %s", skew.Abs().Round(time.Second), word, session.Name),
+			fmt.Sprintf("the clock of this machine is %s %s the clock of the domain controller %s", skew.Abs().Round(time.Second), word, session.Name),
 			"synchronize it first, with a Timesync document before this one"), "clock:")
 	}
 	return nil

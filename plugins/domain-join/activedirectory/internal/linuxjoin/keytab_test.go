@@ -52,7 +52,7 @@ func TestKeytabFile(t *testing.T) {
 	all := shown(t, keytab.Marshal(whole(5, strong, weak)))
 	for name, tt := range map[string]struct {
 		have []keytab.Entry
-		want []string // behind those of the new version
+		want []string // behind the keys of the new version
 	}{
 		"empty": {},
 		"other accounts": {
@@ -66,8 +66,8 @@ func TestKeytabFile(t *testing.T) {
 			append(whole(3, key(18, 0xa3)), append([]keytab.Entry{entry(other, 3, key(18, 7))}, whole(1, key(18, 0xa1))...)...),
 			[]string{other + " 3 18 07"},
 		},
-		"those of a new account with the name": {whole(9, key(18, 0xa9)), nil},
-		"the same version with another key":    {whole(5, key(18, 0xff)), nil},
+		"keys of a new account with the name": {whole(9, key(18, 0xa9)), nil},
+		"the same version with another key":   {whole(5, key(18, 0xff)), nil},
 		"a name of the account's old host": {
 			[]keytab.Entry{entry(node, 3, key(18, 0xa3)), entry("host/old@AD.EXAMPLE.TEST", 3, key(18, 0xa3))}, nil,
 		},

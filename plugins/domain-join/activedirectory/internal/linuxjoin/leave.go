@@ -36,7 +36,7 @@ func (j *join) planEnd(ctx context.Context, result *sdk.Plan) error {
 	if j.s.Credentials == nil {
 		return sdk.Preconditions(sdk.Violation{
 			Field: "spec.credentials", Message: "the account " + name + " exists, and the document has no credentials to end it",
-			Hint: "add those of an account that may delete or disable it",
+			Hint: "add credentials of an account that may delete or disable it",
 		})
 	}
 	if err := j.logOn(ctx); err != nil {

@@ -166,7 +166,7 @@ func provision(blob []byte) error {
 		return err
 	}
 	const (
-		online      = 0x40000000      // NETSETUP_PROVISION_ONLINE_CALLER: the directory is that of the running system
+		online      = 0x40000000      // NETSETUP_PROVISION_ONLINE_CALLER: the directory belongs to the running system
 		mustRestart = CodeError(2713) // NERR_JoinPerformedMustRestart
 	)
 	err = netapi("NetRequestOfflineDomainJoin", uintptr(unsafe.Pointer(&blob[0])), uintptr(len(blob)), online, uintptr(unsafe.Pointer(path)))

@@ -90,7 +90,7 @@ func (c *checker) connection() {
 	}
 	c.result.Transport = Transport(cmp.Or(c.spec.Transport, string(LDAPS)))
 	c.result.CA = certificates(c.spec.CA)
-	c.refuse(c.result.CA == nil, "spec.ca", "has something else than certificates in PEM format", "give those of the certificate authorities, and no keys")
+	c.refuse(c.result.CA == nil, "spec.ca", "has something else than certificates in PEM format", "give the certificates of the authorities, and no keys")
 	c.refuse(c.result.Transport == Sealed, "spec.ca", "is for ldaps and starttls, and spec.transport is sealed, which has no certificates",
 		"remove one of the two")
 }

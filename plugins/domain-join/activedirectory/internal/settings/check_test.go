@@ -20,7 +20,7 @@ const canary = "c4n4ry"
 
 const domain = "domain: ad.example.com\n"
 
-// parse decodes a spec in YAML. @CA@ stands for a certificate.
+// parse decodes a spec in YAML. @CA@ is replaced by a certificate.
 func parse(t testing.TB, spec string) v1alpha1.DomainJoin {
 	t.Helper()
 	ca, err := os.ReadFile("testdata/ca.pem")

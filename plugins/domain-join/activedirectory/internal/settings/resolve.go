@@ -135,7 +135,7 @@ func lookupOwner(m sdk.Machine, want *v1alpha1.Keytab, into *sdk.Owner) ([]sdk.V
 	return nil, sdk.At(err, field)
 }
 
-// services returns the names that every computer has, and then those of the document that are not among them.
+// services returns the names that every computer has, and then the document's that are not among them.
 func services(s Settings, further []string) (all []string) {
 	for _, class := range []string{"HOST/", "RestrictedKrbHost/"} {
 		for _, name := range []string{s.Computer, s.FQDN} {

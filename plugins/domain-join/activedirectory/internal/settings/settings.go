@@ -20,7 +20,7 @@ const (
 	Sealed   Transport = "sealed"
 )
 
-// Settings are those of a document, with the defaults filled in.
+// Settings are the settings of a document, with the defaults filled in.
 type Settings struct {
 	// Domain is in lower case, Realm is the same in upper case.
 	Domain, Realm string
@@ -29,7 +29,7 @@ type Settings struct {
 	Computer, FQDN string
 	// Unit is the distinguished name of the organizational unit, empty for the domain's default.
 	Unit string
-	// Servers are domain controllers in lower case; empty for those of the DNS.
+	// Servers are domain controllers in lower case; empty for the ones in the DNS.
 	Servers   []string
 	Transport Transport
 	// CA is nil for the authorities of the system.
@@ -37,7 +37,7 @@ type Settings struct {
 	// Credentials, OneTimePassword and OfflineJoinBlob: at most one is not nil.
 	Credentials                      *v1alpha1.DomainCredentials
 	OneTimePassword, OfflineJoinBlob *v1alpha1.Secret
-	// Services are the servicePrincipalName values of the account: HOST and RestrictedKrbHost with both names, then those of the
+	// Services are the servicePrincipalName values of the account: HOST and RestrictedKrbHost with both names, then the values of the
 	// document.
 	Services []string
 	// EncryptionTypes are numbers of RFC 3961's registry, the strongest first: 18, 17, 23.

@@ -141,7 +141,7 @@ func TestMessages(t *testing.T) {
 	} {
 		o := New(NewRedactor())
 		read(o, "[preflight] Running pre-flight checks\n"+text)
-		o.prefix = "" // the phase is that of the error
+		o.prefix = "" // the error has the phase
 		e := pluginv1.AsError(o.Failure(Run{Command: "join", Err: errExit, Safe: func() bool { return true }}))
 		assert.Equal(t, c.code, e.Code, text)
 		assert.Contains(t, e.Message, c.say, text)
@@ -153,7 +153,7 @@ func TestMessages(t *testing.T) {
 }
 
 // TestUnanswered: a request that the API server or etcd did not answer is repeated with kubeadm, if that is safe, and if no container
-// explains it. The ends of the messages are those of net/http, client-go and etcd; what comes before them is made up in the form of kubeadm.
+// explains it. The ends of the messages come from net/http, client-go and etcd; what comes before them is made up in the form of kubeadm.
 func TestUnanswered(t *testing.T) {
 	t.Parallel()
 	const get = `Get "https://api:6443/api/v1/namespaces/kube-system/configmaps/kubeadm-config?timeout=10s": `

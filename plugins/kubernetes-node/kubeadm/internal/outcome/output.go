@@ -12,7 +12,7 @@ const maxTail = 24 << 10
 // Output is the output of one run of kubeadm. Give it every line; it is for one goroutine.
 type Output struct {
 	redact Redactor
-	// warns matches klog's header, or that of a check; last the line that begins the error, or the advice for people.
+	// warns matches klog's header, or a check's; last the line that begins the error, or the advice for people.
 	warns, last *regexp.Regexp
 	colors      *regexp.Regexp // as machine.Command escapes them
 	passed      *regexp.Regexp // a check of the system that is green

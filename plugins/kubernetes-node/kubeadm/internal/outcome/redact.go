@@ -7,7 +7,7 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
-// Redactor hides secrets in the output of other programs: those of the document, and what has the form of one that Kubernetes
+// Redactor hides secrets in the output of other programs: the document's, and what has the form of one that Kubernetes
 // generates.
 type Redactor struct {
 	values *strings.Replacer

@@ -26,10 +26,10 @@ func TestCertificatesDir(t *testing.T) {
 		refused            bool
 	}{
 		"the default":                  {role: settings.Worker, dir: settings.DefaultCertificatesDir, cluster: settings.DefaultCertificatesDir},
-		"that of the cluster":          {role: settings.Worker, dir: ssl, cluster: ssl},
+		"the cluster's":                {role: settings.Worker, dir: ssl, cluster: ssl},
 		"the default of a worker":      {role: settings.Worker, dir: settings.DefaultCertificatesDir, cluster: ssl, refused: true},
 		"another one of a worker":      {role: settings.Worker, dir: ssl, cluster: settings.DefaultCertificatesDir, refused: true},
-		"that of a control plane":      {role: settings.Join, dir: settings.DefaultCertificatesDir, cluster: ssl, kubelet: x509, refused: true},
+		"a control plane's":            {role: settings.Join, dir: settings.DefaultCertificatesDir, cluster: ssl, kubelet: x509, refused: true},
 		"a field of the kubelet":       {role: settings.Worker, dir: settings.DefaultCertificatesDir, cluster: ssl, kubelet: x509},
 		"another field of the kubelet": {role: settings.Worker, dir: ssl, cluster: "/a", kubelet: map[string]any{"authentication": map[string]any{"x509": map[string]any{}}}, refused: true},
 		"a patch":                      {role: settings.Worker, dir: ssl, cluster: "/a", patches: patch("kubeletconfiguration")},

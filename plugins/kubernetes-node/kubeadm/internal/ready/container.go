@@ -2,7 +2,7 @@ package ready
 
 // Container is a container of the control plane that does not run, or has just been started again.
 type Container struct {
-	// Name is that of the component; empty if State is about all of them.
+	// Name is the name of the component; empty if State is about all of them.
 	Name string
 	// State says what is wrong. It is free of output of the container.
 	State string

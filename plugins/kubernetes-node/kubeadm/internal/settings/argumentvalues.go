@@ -37,7 +37,7 @@ func argumentForms() map[string]valueForm {
 	}
 }
 
-// addressTypes are those of a node. Source: k8s.io/api/core/v1.
+// addressTypes are the types of a node's addresses. Source: k8s.io/api/core/v1.
 const addressTypes = "Hostname InternalDNS InternalIP ExternalDNS ExternalIP"
 
 var (

@@ -65,7 +65,7 @@ func (r *resolver) kubeadm() {
 	for i, name := range r.spec.IgnorePreflightErrors {
 		at := document.Path("spec.ignorePreflightErrors").Index(i)
 		r.refuse(!check.MatchString(name), at, "is not the name of a check", "write it as kubeadm prints it in [ERROR NAME], such as NumCPU")
-		r.refuse(strings.EqualFold(name, "all"), at, "stands for every check", "set spec.ignoreAllPreflightErrors instead")
+		r.refuse(strings.EqualFold(name, "all"), at, "means every check", "set spec.ignoreAllPreflightErrors instead")
 		r.unique(at, checks, strings.ToLower(name))
 	}
 	r.refuse(r.spec.IgnoreAllPreflightErrors && len(checks) > 0, "spec.ignorePreflightErrors",

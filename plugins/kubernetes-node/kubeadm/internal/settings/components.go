@@ -140,7 +140,7 @@ func (r *resolver) configurations() {
 	}
 }
 
-// merge adds the JSON fields of own and the free fields to one object. Free fields must be neither among those of own, given
+// merge adds the JSON fields of own and the free fields to one object. Free fields must be neither among the fields of own, given
 // or not, nor reserved.
 func (r *resolver) merge(at document.Path, into map[string]any, own any, free json.RawMessage, reserved map[string]string) {
 	data, err := json.Marshal(own) // strings, numbers and booleans

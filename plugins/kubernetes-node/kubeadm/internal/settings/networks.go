@@ -96,7 +96,7 @@ func lastArgument(args []v1alpha1.Argument, name string) int {
 }
 
 // Families are IPv4 and IPv6, as far as pods of this node have addresses of them; nil if that is not known. For controlPlaneInit they are
-// those of kubeadm's InitNodeChecks. Until it has asked the cluster, a node that joins does not have its ranges: then its own addresses
+// as kubeadm's InitNodeChecks do. Until it has asked the cluster, a node that joins does not have its ranges: then its own addresses
 // tell the families. In any case kubeadm's JoinNodeChecks look at an address of the API server.
 func (s Settings) Families() []string {
 	var all []netip.Addr

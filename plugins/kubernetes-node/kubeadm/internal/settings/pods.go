@@ -217,6 +217,6 @@ func (r *resolver) patchOfPod(at document.Path, p v1alpha1.ComponentPatch) {
 		return
 	}
 	for _, c := range patch.Spec.Containers {
-		r.refuse(c.Image == "" && c.Name != p.Target, at, "has a container without an image, whose name is not that of the component, and the kubelet does not start it", "name it "+p.Target)
+		r.refuse(c.Image == "" && c.Name != p.Target, at, "has a container without an image, whose name is not the component's, and the kubelet does not start it", "name it "+p.Target)
 	}
 }

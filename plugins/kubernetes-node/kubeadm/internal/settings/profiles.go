@@ -103,8 +103,8 @@ func (s Settings) WithHostName() bool {
 	return len(rulesOf(s.Spec.Profiles, func(r Rule) bool { return r.Target == "host name" })) > 0
 }
 
-// profiles adds the settings of the profiles to those of the document and refuses what contradicts them. The arguments of
-// the control plane are those of the whole cluster, so that only controlPlaneInit sets them.
+// profiles adds the settings of the profiles to the document's and refuses what contradicts them. The arguments of
+// the control plane belong to the whole cluster, so that only controlPlaneInit sets them.
 func (r *resolver) profiles() {
 	known := map[string]document.Path{}
 	for i, name := range r.spec.Profiles {
@@ -133,7 +133,7 @@ func (r *resolver) profiles() {
 	}
 }
 
-// contradiction refuses a setting of the document other than that of the rule.
+// contradiction refuses a setting of the document other than the rule's.
 func (r *resolver) contradiction(bad bool, field document.Path, rule Rule) {
 	r.refuse(bad, field, "contradicts "+rule.ID+" of the profile "+rule.Profile, "remove it or the profile: the rule asks for "+rule.Name+" = "+rule.Value)
 }

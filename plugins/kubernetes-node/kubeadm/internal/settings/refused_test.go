@@ -146,7 +146,7 @@ func refusals() map[string]string {
 		j + "patches: [{target: etcd, patch: '{}'}, {target: corednsdeployment, patch: '{}'}]":                                                                    "spec.patches[1].target: is for the role controlPlaneInit only",
 		// kubeadm
 		i + "skipPhases: [A, addon/coredns, addon/coredns]\nignorePreflightErrors: ['a b', All, NumCPU, numcpu]\nignoreAllPreflightErrors: true\ntimeouts: {controlPlane: 0s, kubelet: a, kubernetesAPI: a, etcdAPI: a, tlsBootstrap: a, discovery: a}": "spec.skipPhases[0]: is not the name of a phase\nspec.skipPhases[2]: is the same as spec.skipPhases[1]\nspec.ignorePreflightErrors[0]: is not the name of a check\n" +
-			"spec.ignorePreflightErrors[1]: stands for every check\nspec.ignorePreflightErrors[3]: is the same as spec.ignorePreflightErrors[2]\n" +
+			"spec.ignorePreflightErrors[1]: means every check\nspec.ignorePreflightErrors[3]: is the same as spec.ignorePreflightErrors[2]\n" +
 			"spec.ignorePreflightErrors: means nothing while spec.ignoreAllPreflightErrors is true\n" + every("must be a Go duration above zero",
 			"timeouts.controlPlane", "timeouts.kubelet", "timeouts.kubernetesAPI", "timeouts.etcdAPI", "timeouts.tlsBootstrap", "timeouts.discovery"),
 	}

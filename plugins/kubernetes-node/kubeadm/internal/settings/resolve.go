@@ -78,7 +78,7 @@ func resolve(m sdk.Machine, spec v1alpha1.KubernetesNodeSpec, addresses func(str
 
 func (r *resolver) provider() {
 	config, violations := sdk.ProviderConfig[struct {
-		// FeatureGates are those of kubeadm itself. A node that joins takes them from the cluster.
+		// FeatureGates are kubeadm's own. A node that joins takes them from the cluster.
 		FeatureGates map[string]bool `json:"featureGates"`
 	}](r.spec.ProviderConfig)
 	r.violations = append(r.violations, violations...)

@@ -41,7 +41,7 @@ type Settings struct {
 	ProviderID string
 	// Kubelet and KubeProxy are fields of KubeletConfiguration and KubeProxyConfiguration. A nil value removes the field.
 	Kubelet, KubeProxy map[string]any
-	// FeatureGates are those of kubeadm.
+	// FeatureGates are kubeadm's own.
 	FeatureGates map[string]bool
 	// Timeouts are spec.timeouts and those that the time limit of the document asks for. kubeadm 1.30 cannot express some of
 	// these, and keeps its own.
@@ -78,7 +78,7 @@ func (s Settings) Ignores(check string) bool {
 type Cluster struct {
 	// Subnets are the ranges of pods and services.
 	Subnets []string
-	// FailSwapOn is that of the kubelets.
+	// FailSwapOn is the setting of the kubelets.
 	FailSwapOn bool
 	// CertificatesDir is the directory in which the components of control planes have their certificates, and kubelets the authority of
 	// the cluster.

@@ -22,7 +22,7 @@ const (
 	imagePath = `(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)`
 )
 
-// The forms of values. The source of those of Kubernetes is k8s.io/apimachinery, pkg/util/validation.
+// The forms of values. The source of the forms of Kubernetes is k8s.io/apimachinery, pkg/util/validation.
 var (
 	label        = regexp.MustCompile(`^` + dnsLabel + `$`)
 	wildcard     = regexp.MustCompile(`^(?:\*\.)?` + dnsLabel + `(?:\.` + dnsLabel + `)*$`)

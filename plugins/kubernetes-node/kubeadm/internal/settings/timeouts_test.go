@@ -9,7 +9,7 @@ import (
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
-// TestTimeouts: the waits of kubeadm end before the time limit of the document, and those of the document stay.
+// TestTimeouts: the waits of kubeadm end before the time limit of the document, and the document's stay.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	all := func(each string) v1alpha1.NodeTimeouts {
