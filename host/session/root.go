@@ -10,9 +10,9 @@ import (
 	"github.com/machineadm/machineadm/internal/trust"
 )
 
-// Root returns the directory of --root without links; "" for the live machine. For root, other users must not be able
+// absoluteRoot returns the directory of --root without links; "" for the live machine. For root, other users must not be able
 // to replace the directory, because every write goes below it.
-func Root(root string) (string, error) {
+func absoluteRoot(root string) (string, error) {
 	if root == "" {
 		return "", nil
 	}

@@ -17,7 +17,7 @@ func Run(ctx context.Context, o Options, in Input) (report.Report, error) {
 	if _, err := PhaseOf(in.Phase); err != nil {
 		return report.Report{}, err
 	}
-	root, err := Root(in.Root)
+	root, err := absoluteRoot(in.Root)
 	if err != nil {
 		return report.Report{}, err
 	}

@@ -24,7 +24,7 @@ type Sealed struct {
 // Seal removes the state of a machine or image, so that a clone begins without it. discard drops a run that waits for a reboot
 // or failed after it.
 func Seal(ctx context.Context, o Options, root string, discard bool) (Sealed, error) {
-	root, err := Root(root)
+	root, err := absoluteRoot(root)
 	if err != nil {
 		return Sealed{}, err
 	}

@@ -72,9 +72,6 @@ func (s *Session) Close() {
 	s.cleanup = nil
 }
 
-// StateDir returns the directory of what outlives a run.
-func (s *Session) StateDir() string { return s.stateDir }
-
 // digests returns the cache of plugin digests. Only an apply saves new ones.
 func (s *Session) digests() *launch.Digests {
 	if s.store == nil {
