@@ -114,6 +114,8 @@ func TestArguments(t *testing.T) {
 		kubelet("eviction-minimum-reclaim", "memory.available=1Gi"):                                                 "",
 		initSpec + server("encryption-provider-config-automatic-reload", "true"):                                    "error spec.apiServer.args[0].value: needs encryption-provider-config",
 		kubelet("eviction-minimum-reclaim", "memory.available<1Gi"):                                                 "error spec.node.kubeletArgs[0].value: is not a value of this argument",
+		workerSpec + "kubelet: {config: {clusterDomain: .cluster.local}}":                                           "error spec.kubelet.config.clusterDomain: is not a value of this field",
+		workerSpec + "kubelet: {config: {podCIDR: 10.244.0.0}}":                                                     "error spec.kubelet.config.podCIDR: is not a value of this field",
 		// names, lists and URLs
 		initSpec + server("service-account-signing-key", "/a"):                                       "error spec.apiServer.args[0].name: is no argument of kube-apiserver",
 		initSpec + server("audit_log_path", "/a"):                                                    "error spec.apiServer.args[0].name: is no argument of kube-apiserver",
