@@ -49,7 +49,7 @@ func TestRealKernel(t *testing.T) {
 		`{"parameters":{"net.ipv4.nosuch":1}}`:        "no parameter net.ipv4.nosuch",
 		`{"parameters":{"net.ipv4.ip_forward.x":1}}`:  "no parameter net.ipv4.ip_forward.x",
 		`{"modules":["machineadm_test_no_module"]}`:   "no module machineadm_test_no_module",
-		`{"parameters":{"kernel.osrelease":"0.0.1"}}`: "EACCES",
+		`{"parameters":{"kernel.cap_last_cap":"0.0.1"}}`: "EACCES",
 	} {
 		_, err := b.apply(t, spec)
 		wantPrecondition(t, err, part)

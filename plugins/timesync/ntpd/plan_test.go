@@ -94,7 +94,7 @@ func TestRollback(t *testing.T) {
 		}
 		return machine.Result{Stdout: []byte("CONFIG: syntax error in " + own + " line 2, column 0\n")}, nil
 	})
-	p, err := plan(t.Context(), f.Machine, timesync(t, `{"providerConfig":{"directives":["tos minsane 2"]}}`))
+	p, err := plan(t.Context(), f.Machine, timesync(t, `{"providerConfig":{"directives":["tos minsane 0"]}}`))
 	require.NoError(t, err)
 	require.Len(t, p.Changes, 1)
 	err = p.Changes[0].Do(t.Context(), recorder{})
