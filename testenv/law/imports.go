@@ -122,7 +122,7 @@ func arrow(from, to string) string {
 		return "sdk imports only contract and internal"
 	case under(from, "host") && under(to, "sdk", "plugins"), under(from, "plugins") && under(to, "host"):
 		return "host and plugins share only the wire protocol"
-	case under(from, "plugins") && under(to, "plugins") && pluginType(from) != pluginType(to) && !under(to, "plugins/internal/cloud"):
+	case under(from, "plugins") && under(to, "plugins") && pluginType(from) != pluginType(to) && !under(to, "plugins/internal/cloud", "plugins/internal/form"):
 		return "a plugin never imports another type's plugin"
 	case under(to, "host/controller") && !isForManagement(from):
 		return "the controller is for host/cmd/manager alone"
