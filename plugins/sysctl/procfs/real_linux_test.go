@@ -44,11 +44,11 @@ func TestRealKernel(t *testing.T) {
 		t.Errorf("the file changed to %q", got)
 	}
 	for spec, part := range map[string]string{
-		`{"parameters":{"net.ipv4.route.flush":1}}`:   "EACCES",
-		`{"parameters":{"net.ipv4.conf":1}}`:          "group of parameters",
-		`{"parameters":{"net.ipv4.nosuch":1}}`:        "no parameter net.ipv4.nosuch",
-		`{"parameters":{"net.ipv4.ip_forward.x":1}}`:  "no parameter net.ipv4.ip_forward.x",
-		`{"modules":["machineadm_test_no_module"]}`:   "no module machineadm_test_no_module",
+		`{"parameters":{"net.ipv4.route.flush":1}}`:      "EACCES",
+		`{"parameters":{"net.ipv4.conf":1}}`:             "group of parameters",
+		`{"parameters":{"net.ipv4.nosuch":1}}`:           "no parameter net.ipv4.nosuch",
+		`{"parameters":{"net.ipv4.ip_forward.x":1}}`:     "no parameter net.ipv4.ip_forward.x",
+		`{"modules":["machineadm_test_no_module"]}`:      "no module machineadm_test_no_module",
 		`{"parameters":{"kernel.cap_last_cap":"0.0.1"}}`: "EACCES",
 	} {
 		_, err := b.apply(t, spec)
