@@ -1,22 +1,14 @@
 package cli
 
 import (
-	"context"
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
 
-	"github.com/machineadm/machineadm/contract/document"
-	"github.com/machineadm/machineadm/contract/naming"
-	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/contract/v1alpha1"
-	"github.com/machineadm/machineadm/contract/v1alpha1/schema"
+	"github.com/machineadm/machineadm/host/explain"
 	"github.com/machineadm/machineadm/host/session"
 )
 
 func newExplain(g *globals, s streams) *cobra.Command {
-	recursive, example := false, ""
+	var q explain.Query
 	c := &cobra.Command{
 		Use: "explain KIND[.FIELD]", Short: "Show the fields of a kind of document, or what a field means",
 		Long: "explain shows what a kind is for and the fields of its spec, or the meaning of one field. The kinds of this release are\n" +
@@ -32,47 +24,27 @@ func newExplain(g *globals, s streams) *cobra.Command {
 		},
 		ValidArgsFunction: completeFields,
 		RunE: func(c *cobra.Command, args []string) error {
-			return g.explain(c.Context(), s, explained{path: args[0], recursive: recursive, example: example})
+			q.Path = args[0]
+			return explain.Write(s.out, q, func(kind string) (string, []byte, error) {
+				o, err := g.session(s)
+				if err != nil {
+					return "", nil, err
+				}
+				return session.Schema(c.Context(), o, kind)
+			})
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&recursive, "recursive", false, "show the fields of fields, by name and type alone")
-	f.StringVar(&example, "example", "", "print a document of the kind: minimal, or full with every field")
-	f.Lookup("example").NoOptDefVal = minimalExample
+	f.BoolVar(&q.Recursive, "recursive", false, "show the fields of fields, by name and type alone")
+	f.StringVar(&q.Example, "example", "", "print a document of the kind: minimal, or full with every field")
+	f.Lookup("example").NoOptDefVal = explain.Minimal
 	return c
 }
 
-func (g *globals) explain(ctx context.Context, s streams, what explained) error {
-	var kind string
-	kind, what.path, _ = strings.Cut(what.path, ".")
-	if err := naming.ValidKind(kind); err != nil {
-		hint := "write a kind such as Sysctl, and a field behind a dot"
-		if near := document.SuggestKind(kind); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		return &exitError{code: report.ExitUsage, message: fmt.Sprintf("%q is not the name of a kind: %s", kind, err), hint: hint}
+// completeFields offers kinds and, behind a dot, their fields.
+func completeFields(_ *cobra.Command, given []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(given) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	if what.example != "" {
-		return writeExample(s, kind, what)
-	}
-	apiVersion, text := v1alpha1.APIVersion, schema.For(v1alpha1.APIVersion, kind)
-	if text == nil {
-		o, err := g.session(s)
-		if err != nil {
-			return err
-		}
-		if apiVersion, text, err = session.Schema(ctx, o, kind); err != nil {
-			return err
-		}
-	}
-	root, err := readSchema(text)
-	if err != nil {
-		return &exitError{code: report.ExitFailed, message: fmt.Sprintf("the JSON schema of %s cannot be read: %s", kind, err)}
-	}
-	field, err := root.find(what.path)
-	if err != nil {
-		return &exitError{code: report.ExitUsage, message: kind + ": " + err.Error(), hint: "machineadm explain " + kind + " --recursive lists the fields"}
-	}
-	what.kind, what.apiVersion = kind, apiVersion
-	return field.write(s.out, what)
+	return explain.Complete(begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace // a dot can follow
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/machineadm/machineadm/contract/report"
 )
@@ -78,43 +77,4 @@ func TestExplainRefuses(t *testing.T) {
 			assert.Equal(t, report.ExitUsage, exit, args)
 		}
 	}
-}
-
-// TestExplainForeignSchemas: JSON Schema allows more than explain shows; what it does not show is no error.
-func TestExplainForeignSchemas(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		`{}`:                    "\nDESCRIPTION:\n",
-		`{"type":["a","null"]}`: "\nDESCRIPTION:\n",
-		`{"properties":{"b":{"$ref":"x"},"a":{"type":"string","enum":["x",1]}}}`: "\nFIELDS:\n  b <anything>\n\n  a <string>\n",
-		`{"properties":{"a":true}}`: "",
-		`{"properties":{"spec":{"additionalProperties":{"type":"string"}}}}`:         "\nDESCRIPTION:\n",
-		`{"description":"x\u001b[2J\u202e","properties":{"\u001b]":{"type":["x"]}}}`: `\x1b`,
-	} {
-		root, err := readSchema([]byte(text))
-		if want == "" {
-			assert.Error(t, err, text)
-			continue
-		}
-		require.NoError(t, err, text)
-		field, err := root.find("")
-		require.NoError(t, err, text)
-		var out strings.Builder
-		require.NoError(t, field.write(&out, explained{kind: "A", apiVersion: "v1"}))
-		assert.Contains(t, out.String(), want, text)
-		assert.NotContains(t, out.String(), "\x1b", text)
-	}
-}
-
-func FuzzReadSchema(f *testing.F) {
-	f.Add([]byte(`{"properties":{"a":{"items":{"type":"string"}}}}`), "a.b")
-	f.Fuzz(func(t *testing.T, text []byte, path string) {
-		root, err := readSchema(text)
-		if err != nil {
-			return
-		}
-		if field, err := root.find(path); err == nil {
-			require.NoError(t, field.write(&bytes.Buffer{}, explained{kind: "A", path: path, recursive: true}))
-		}
-	})
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/report"
-	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/host/explain"
 )
 
 // flagError returns the usage error for a syntax error of the flags.
@@ -119,5 +119,5 @@ func completeKinds(_ *cobra.Command, given []string, _ string) ([]string, cobra.
 	if len(given) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return v1alpha1.Kinds(), cobra.ShellCompDirectiveNoFileComp
+	return explain.Complete(""), cobra.ShellCompDirectiveNoFileComp
 }

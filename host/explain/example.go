@@ -1,47 +1,25 @@
-package cli
+package explain
 
 import (
-	"io"
 	"regexp"
 	"strings"
 
-	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
 	"github.com/machineadm/machineadm/contract/v1alpha1/examples"
 	"github.com/machineadm/machineadm/contract/v1alpha1/schema"
 )
 
-// The values of explain --example.
-const (
-	minimalExample = "minimal"
-	fullExample    = "full"
-)
-
-// writeExample writes an example of a kind. The minimal one is as it is written; the one with every field gets a comment for each.
-func writeExample(s streams, kind string, what explained) error {
-	full := what.example == fullExample
-	switch {
-	case !full && what.example != minimalExample:
-		return usage("--example is " + minimalExample + " or " + fullExample)
-	case what.path != "" || what.recursive:
-		return usage("--example prints a whole document: run machineadm explain " + kind + " --example=" + what.example)
-	}
+// example returns an example of a kind of this release: the minimal one as it is written, the one with every field with a comment for each.
+func example(kind string, full bool) (string, error) {
 	text := examples.For(v1alpha1.APIVersion, kind, full)
 	if text == nil {
-		return &exitError{
-			code: report.ExitUsage, message: "there is no example of the kind " + kind,
-			hint: "machineadm explain " + kind + " shows its fields; its plugin comes with its own examples",
-		}
+		return "", refused("there is no example of the kind "+kind, "machineadm explain "+kind+" shows its fields; its plugin comes with its own examples")
 	}
-	var root *jsonSchema
-	if full {
-		var err error
-		if root, err = readSchema(schema.For(v1alpha1.APIVersion, kind)); err != nil {
-			return &exitError{code: report.ExitFailed, message: "the JSON schema of " + kind + " cannot be read: " + err.Error()}
-		}
+	if !full {
+		return annotated(string(text), nil), nil
 	}
-	_, err := io.WriteString(s.out, annotated(string(text), root))
-	return err
+	root, err := readSchema(kind, schema.For(v1alpha1.APIVersion, kind))
+	return annotated(string(text), root), err
 }
 
 // exampleLine is a line with a field, of a document or commented out: indentation, dashes and name.

@@ -1,4 +1,4 @@
-package cli
+package explain
 
 import (
 	"bytes"
@@ -10,10 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/spf13/cobra"
-
-	"github.com/machineadm/machineadm/contract/v1alpha1"
-	"github.com/machineadm/machineadm/contract/v1alpha1/schema"
+	"github.com/machineadm/machineadm/contract/pluginv1"
+	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/host/reporting"
 	"github.com/machineadm/machineadm/host/reporting/words"
 )
@@ -74,9 +72,17 @@ func (f *schemaFields) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func readSchema(text []byte) (*jsonSchema, error) {
+func readSchema(kind string, text []byte) (*jsonSchema, error) {
 	out := &jsonSchema{}
-	return out, json.Unmarshal(text, out)
+	if err := json.Unmarshal(text, out); err != nil {
+		return nil, &report.Error{Code: pluginv1.CodeInternal.String(), Message: fmt.Sprintf("the JSON schema of %s cannot be read: %s", kind, err)}
+	}
+	return out, nil
+}
+
+// refused is an error of what is asked for.
+func refused(message, hint string) error {
+	return &report.Error{Code: report.CodeUsage, Message: message, Hint: hint}
 }
 
 // element is the schema of the items of a list or of the values of a mapping; nil for anything else.
@@ -134,31 +140,6 @@ func (s *jsonSchema) find(path string) (*jsonSchema, error) {
 	return here, nil
 }
 
-// completeFields offers the kinds of this release and, behind a dot, the fields of the part that is written already.
-func completeFields(c *cobra.Command, given []string, begun string) ([]string, cobra.ShellCompDirective) {
-	dot := strings.LastIndex(begun, ".")
-	if dot < 0 || len(given) > 0 {
-		kinds, directive := completeKinds(c, given, begun)
-		return kinds, directive | cobra.ShellCompDirectiveNoSpace // a dot can follow
-	}
-	kind, path, _ := strings.Cut(begun[:dot], ".")
-	root, err := readSchema(schema.For(v1alpha1.APIVersion, kind))
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	here, err := root.find(path)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var out []string
-	for _, name := range here.fields().names {
-		if field := begun[:dot+1] + name; strings.HasPrefix(field, begun) {
-			out = append(out, field)
-		}
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-}
-
 // typeName names the type in words.
 func (s *jsonSchema) typeName() string {
 	is := func(name string) bool { return slices.Contains(s.Type, name) }
@@ -177,18 +158,12 @@ func (s *jsonSchema) typeName() string {
 	return strings.Join(s.Type, " or ")
 }
 
-// explained is what explain was asked for.
-type explained struct {
-	kind, apiVersion, path string
-	recursive              bool
-	example                string
-}
-
-func (s *jsonSchema) write(out io.Writer, what explained) error {
+// write shows a field of a kind, or the kind itself if the path is empty.
+func (s *jsonSchema) write(out io.Writer, kind, apiVersion, path string, recursive bool) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "KIND:        %s\nAPI VERSION: %s\n", what.kind, words.Escape(what.apiVersion))
-	if what.path != "" {
-		fmt.Fprintf(&b, "FIELD:       %s <%s>\n", words.Escape(what.path), s.typeName())
+	fmt.Fprintf(&b, "KIND:        %s\nAPI VERSION: %s\n", kind, words.Escape(apiVersion))
+	if path != "" {
+		fmt.Fprintf(&b, "FIELD:       %s <%s>\n", words.Escape(path), s.typeName())
 	}
 	about, fallback := divide(s.Description)
 	fmt.Fprintf(&b, "\nDESCRIPTION:\n%s", wrapped(about, "  "))
@@ -197,7 +172,7 @@ func (s *jsonSchema) write(out io.Writer, what explained) error {
 	}
 	if len(s.fields().names) > 0 {
 		fmt.Fprintf(&b, "\nFIELDS:\n")
-		if what.recursive {
+		if recursive {
 			s.tree(&b, "  ")
 		} else {
 			s.list(&b)
