@@ -7,10 +7,11 @@ import (
 	"github.com/machineadm/machineadm/contract/pluginv1"
 	"github.com/machineadm/machineadm/contract/target"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/contract/v1alpha1/schema"
 	"github.com/machineadm/machineadm/host/resolve"
 )
 
-// checkContract decodes each document strictly into the struct of its kind, and reports the violations.
+// checkContract decodes each document strictly into the struct of its kind, and reports the violations and what breaks a rule of the schema.
 func (r *runner) checkContract(s stream) error {
 	wrong := slices.Clone(s.problems)
 	for i, d := range s.docs {
@@ -40,8 +41,8 @@ func (r *runner) contractOnly(d doc) result {
 	if wrong := d.contractProblems(); len(wrong) > 0 {
 		return failed(wrong)
 	}
-	return r.warn(d, result{}, pluginv1.Warning{Message: "only the names and types of its fields are checked, because it is for another " +
-		"operating system: run machineadm validate there to check its values"})
+	return r.warn(d, result{}, pluginv1.Warning{Message: "only the names, types, values and bounds of its fields are checked, because it is for " +
+		"another operating system: run machineadm validate there to check the rest"})
 }
 
 func (d doc) contractProblems() problems {
@@ -59,6 +60,7 @@ func (d doc) contractProblems() problems {
 	if len(violations) == 0 {
 		violations = document.Refused(into)
 	}
+	violations = document.Join(violations, schema.RulesFor(d.APIVersion, d.Kind)().Violations(d.json))
 	var out problems
 	for _, v := range violations {
 		out = append(out, d.invalid(v.Field, v.Message, v.Hint)...)

@@ -37,6 +37,11 @@ func TestContractOnly(t *testing.T) {
 	require.Len(t, got.Errors, 2, "what no node accepts")
 	assert.Equal(t, `spec.parameters["net.*.x"]`, got.Errors[0].Field)
 	assert.Equal(t, "spec.ignoreMissing[0]", got.Errors[1].Field)
+	const timesync = "---\napiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: Timesync\nmetadata: {name: a}\nspec: {profile: azur, pools: [{address: a, maxSources: 99}]}\n"
+	got, _ = Execute(t.Context(), Options{Mode: ModeValidate, ContractOnly: true, Stream: decode(t, []byte(timesync))}, Dependencies{}, report.Report{})
+	require.Len(t, got.Errors, 2, "the values and the bounds of the schema")
+	assert.Equal(t, "did you mean azure?", got.Errors[0].Hint)
+	assert.Contains(t, got.Errors[1].Message, "must be from 1 to 16")
 	got, _ = Execute(t.Context(), Options{
 		Mode: ModeValidate, ContractOnly: true, Stream: decode(t, []byte(head+"a}\nspec: {modules: [overlay]}\n"+foreign)),
 	}, Dependencies{}, report.Report{})

@@ -57,7 +57,7 @@ func newValidate(g *globals, s streams) *cobra.Command {
 		Use: "validate --path FILE", Short: "Find the configuration errors of a stream", Args: noArguments,
 		Long: "validate finds the configuration errors of a stream. It needs no privileges and does not depend on the machine's state.\n" +
 			"A document without a provider is wrong if every installed provider that can run here refuses it. Of a document for\n" +
-			"other operating systems only the names and types of the fields are checked, with a warning.",
+			"other operating systems only the names, types, values and bounds of the fields are checked, with a warning.",
 		Example: "  machineadm validate --path node.yaml\n  generate-stream | machineadm validate --path -",
 		RunE:    func(c *cobra.Command, _ []string) error { return g.validate(c.Context(), s, o) },
 	}

@@ -223,7 +223,7 @@ func TestDocumentsForAnotherSystem(t *testing.T) {
 	b.keys(nil)
 	stream := b.stream(plain("a") + "---\napiVersion: machineadm.cluster.x-k8s.io/v1alpha1\nkind: DomainJoin\nmetadata: {name: domain, when: {os: [windows]}}\n" +
 		"spec: {domain: ad.example.com, windows: {rename: true}}\n")
-	const warning = "DomainJoin/domain: warning: only the names and types of its fields are checked"
+	const warning = "DomainJoin/domain: warning: only the names, types, values and bounds of its fields are checked"
 	got := b.run("validate", "-f", stream)
 	assert.Equal(t, report.ExitOK, got.code, "%s", got)
 	assert.Equal(t, "2 documents: no configuration errors\n", got.out)
