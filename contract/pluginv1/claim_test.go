@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -69,6 +70,17 @@ func TestClaimVectors(t *testing.T) {
 		}
 	}
 	assert.Greater(t, count, 15)
+	spec, err := os.ReadFile("../SPEC.md")
+	require.NoError(t, err)
+	rows := regexp.MustCompile("(?m)^\\| `([a-z0-9]+:)([a-z-]*)[^`]*`").FindAllSubmatch(spec, -1)
+	assert.GreaterOrEqual(t, len(rows), 11)
+	for _, row := range rows { // of the node, the whole id is in the table
+		id := string(row[1])
+		if id == "node:" {
+			id += string(row[2])
+		}
+		assert.Contains(t, string(data), `{"id": "`+id, "no line for a row of the table in SPEC.md")
+	}
 }
 
 // TestClaimsWithoutKey: a digest without a key could be searched for, so no claim is sent then.
