@@ -56,8 +56,8 @@ type group struct {
 }
 
 // runGroup runs the command as the leader of a process group. When ctx ends, the group is sent SIGTERM, which is reported,
-// and after the grace SIGKILL. What is left of the group when the command ends is killed.
-func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (terminated bool, err error) {
+// and after the grace SIGKILL. What is left of the group when the command ends is killed, unless it starts a service.
+func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration, starts bool) (terminated bool, err error) {
 	// The kernel sends Pdeathsig when the thread ends that started the child, so that thread must outlive it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -73,7 +73,9 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (terminat
 			break
 		}
 	}
-	err = g.signal(unix.SIGKILL)
+	if !starts {
+		err = g.signal(unix.SIGKILL)
+	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.leader = 0

@@ -56,7 +56,7 @@ func wasKilled(state *os.ProcessState) bool { return uint32(state.ExitCode()) ==
 
 // runGroup runs the command in a job object until ctx ends. All processes of the job end with its last handle, at the
 // latest when this process dies. The command has a console of its own and cannot be ended gracefully.
-func runGroup(ctx context.Context, cmd *exec.Cmd, _ time.Duration) (terminated bool, err error) {
+func runGroup(ctx context.Context, cmd *exec.Cmd, _ time.Duration, _ bool) (terminated bool, err error) {
 	job, err := proctree.NewJob()
 	if err != nil {
 		return false, err

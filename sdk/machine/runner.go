@@ -51,6 +51,9 @@ type Command struct {
 	// Grace is the time between SIGTERM and SIGKILL for the process group of a command that is ended. 0 sends SIGKILL at
 	// once. Windows: ignored.
 	Grace time.Duration
+	// Starts means that the command starts a service, in a control group of its own. What is left of the process group when the command has
+	// ended is not killed then: a daemon leaves the group of its parent only after that has ended. Windows: ignored.
+	Starts bool
 	// Constant means that the program and the arguments alone decide about the result, as they do about that of --version. See Answers.
 	Constant bool
 }
@@ -66,7 +69,7 @@ type Result struct {
 // Runner runs programs.
 type Runner interface {
 	// Run starts the command and waits for its end. When ctx or the timeout ends, the command and its children are killed,
-	// and when the command ends, its process group. On Linux the command dies with this process, on Windows all its
+	// and when the command ends, its process group, unless it starts a service. On Linux the command dies with this process, on Windows all its
 	// children as well. A command that fails is a *CommandError.
 	Run(ctx context.Context, c Command) (Result, error)
 	// Find returns the path of a program; fs.ErrNotExist when the machine has none of this name.
@@ -156,7 +159,7 @@ func (r *runner) Run(ctx context.Context, c Command) (Result, error) {
 		cmd.Stdout, cmd.Stderr = io.MultiWriter(&stdout, out), io.MultiWriter(&stderr, errs)
 		defer func() { out.end(); errs.end() }()
 	}
-	terminated, err := runGroup(limited, cmd, c.Grace)
+	terminated, err := runGroup(limited, cmd, c.Grace, c.Starts)
 	result := Result{
 		Stdout: stdout.head, Stderr: stderr.head, ExitCode: -1,
 		Truncated: stdout.truncated() || stderr.truncated() || errors.Is(err, exec.ErrWaitDelay),

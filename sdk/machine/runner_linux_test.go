@@ -348,3 +348,25 @@ func TestManyCommandsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestStarts: what a command starts as a service outlives it, in the process group of the command too, unless the command is ended.
+func TestStarts(t *testing.T) {
+	t.Parallel()
+	run := func(ctx context.Context, script string, starts bool) string {
+		t.Helper()
+		c := machine.Command{Name: "sh", Args: []string{"-c", "sleep 300 >/dev/null 2>&1 & echo $!; " + script}, Starts: starts}
+		got, _ := machine.NewRunner().Run(ctx, c) // the processes show what it did
+		return strings.TrimSpace(string(got.Stdout))
+	}
+	wantDead(t, run(t.Context(), "", false))
+	pid, err := strconv.Atoi(run(t.Context(), "", true))
+	if err != nil || !alive(pid) {
+		t.Errorf("the service %d has ended with its command: %v", pid, err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	wantDead(t, run(ctx, "wait", true))
+}

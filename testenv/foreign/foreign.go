@@ -31,6 +31,9 @@ const (
 // Programs are built once for the tests of a package: the host and the kit.
 type Programs struct{ dir string }
 
+// Host is the program machineadm.
+func (p *Programs) Host() string { return filepath.Join(p.dir, "machineadm") }
+
 // Main builds the programs, runs the tests, and returns the exit code of the test binary.
 func Main(m *testing.M, programs *Programs) int {
 	if !require.Runs(require.System) {

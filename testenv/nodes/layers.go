@@ -56,7 +56,7 @@ func Stacks() []Options {
 		Bookworm: {{Ansible, Ignition}, {Ignition}, {Kubernetes}, {Kubernetes, Chrony}, {Kubernetes, Chrony, Egress, Ignition}, {PackageManagers}, {SELinux}, {Samba}},
 		Trixie:   {{Egress, WebServer}, {Nginx}, {Nginx, Squid}, {SambaOfTrixie}, {Wine}, {Wine, MinGW}},
 	}
-	all := []Options{{Suite: Bookworm, OpenRC: true}, {Suite: Bookworm, OpenRC: true, Layers: []Layer{OpenNTPD}}, {Suite: Bookworm, VM: true}}
+	all := []Options{{Suite: Bookworm, OpenRC: true}, {Suite: Bookworm, OpenRC: true, Layers: []Layer{OpenNTPD, PythonGRPC}}, {Suite: Bookworm, VM: true}}
 	for _, layers := range [][]Layer{nil, {Chrony, Nginx}, {Containerd}, {NTPsec}, {Timesyncd}} {
 		all = append(all, Options{Suite: Trixie, VM: true, Layers: layers})
 	}

@@ -10,15 +10,17 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/machineadm/machineadm/internal/require"
 	"github.com/machineadm/machineadm/testenv/foreign"
 	"github.com/machineadm/machineadm/testenv/nodes"
 )
 
 const (
-	plugin  = "machineadm-apt-repository-plugin-deb822"
-	libexec = "/usr/libexec/machineadm/"
-	source  = "/usr/src/machineadm-apt-repository"
-	proto   = "../../contract/pluginv1/pb/plugin.proto"
+	plugin   = "machineadm-apt-repository-plugin-deb822"
+	openntpd = "machineadm-timesync-plugin-openntpd"
+	libexec  = "/usr/libexec/machineadm/"
+	source   = "/usr/src/machineadm-apt-repository"
+	proto    = "../../contract/pluginv1/pb/plugin.proto"
 )
 
 // programs are built by TestMain; a test binary has no other way to pass something to its tests.
@@ -26,24 +28,31 @@ var programs foreign.Programs
 
 func TestMain(m *testing.M) { os.Exit(foreign.Main(m, &programs)) }
 
-// boot boots a node in which the plugin is installed by its own build.
+// boot boots a node in which the plugins are installed by their own build.
 func boot(t *testing.T, suite nodes.Suite, stream string) *foreign.Node {
 	t.Helper()
-	p := foreign.Plugin{
-		Programs: &programs,
-		Path:     libexec + plugin,
-		Cases:    "testdata/conformance",
-		Layer:    nodes.PythonGRPC,
-		Install: func(root string) error {
-			return errors.Join(
-				foreign.Copy("plugin", filepath.Join(root, source)),
-				foreign.Copy(filepath.Dir(proto), filepath.Join(root, source, "published")),
-			)
-		},
-	}
+	p := foreign.Plugin{Path: libexec + plugin, Cases: "testdata/conformance"}
+	return bootWith(t, p, suite, stream)
+}
+
+func bootWith(t *testing.T, p foreign.Plugin, suite nodes.Suite, stream string) *foreign.Node {
+	t.Helper()
+	p.Programs, p.Layer, p.Install = &programs, nodes.PythonGRPC, copySources
 	n := p.Boot(t, suite, stream, canary)
-	n.MustExec(t, source+"/install.sh", source+"/published/plugin.proto")
+	build(t, n.Node)
 	return n
+}
+
+func copySources(root string) error {
+	return errors.Join(
+		foreign.Copy("plugin", filepath.Join(root, source)),
+		foreign.Copy(filepath.Dir(proto), filepath.Join(root, source, "published")),
+	)
+}
+
+func build(t *testing.T, n *nodes.Node) {
+	t.Helper()
+	n.MustExec(t, source+"/install.sh", source+"/published/plugin.proto")
 }
 
 func TestConformance(t *testing.T) {
@@ -54,4 +63,18 @@ func TestConformance(t *testing.T) {
 			boot(t, suite, "").Conforms(t)
 		})
 	}
+}
+
+// TestTimesync: a provider of a kind of machineadm, with the cases of the same provider in Go.
+func TestTimesync(t *testing.T) {
+	t.Parallel()
+	p := foreign.Plugin{Path: libexec + openntpd, Cases: "../foreign/openntpd/testdata/conformance"}
+	bootWith(t, p, nodes.Bookworm, "").Conforms(t)
+}
+
+// TestOpenRC: its daemon outlives the run on a real system with OpenRC.
+func TestOpenRC(t *testing.T) {
+	t.Parallel()
+	require.Root(t)
+	foreign.OpenNTPD(t, programs.Host(), copySources, func(n *nodes.Node) { build(t, n) })
 }

@@ -3,7 +3,5 @@
 It was written from contract/SPEC.md and contract/pluginv1/pb/plugin.proto alone; its comments name the clauses.
 """
 
-PROVIDER = "deb822"
-VERSION = "1.0.0"
 API_VERSION = "apt.example.org/v1"
 KIND = "AptRepository"

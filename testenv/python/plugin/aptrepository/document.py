@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any, Callable
 from urllib.parse import urlsplit
 
 from aptrepository import API_VERSION, KIND
-from aptrepository.errors import Violation, invalid, unsupported
+from machineadmplugin.reading import Reader, decoded
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _WORD = re.compile(r"[!-~]+")  # printable ASCII without a space: what ends no line and no word of apt's files
 _SUITE = re.compile(r"[A-Za-z0-9.+~/-]+")
 _COMPONENT = re.compile(r"[A-Za-z0-9./-]+")
@@ -34,72 +32,10 @@ class Repository:
     password: str | None
 
 
-def path(*steps: str | int) -> str:
-    """The path of a field (SPEC F-14)."""
-    out = ""
-    for step in steps:
-        if isinstance(step, int):
-            out += f"[{step}]"
-        elif _PLAIN.fullmatch(step):
-            out += f".{step}" if out else step
-        else:
-            escaped = step.replace("\\", "\\\\").replace('"', '\\"')
-            out += f'["{escaped}"]'
-    return out
-
-
-class _Reader:
-    """Takes values out of a document and collects what is wrong with them."""
-
-    def __init__(self) -> None:
-        self.violations: list[Violation] = []
-
-    def complain(self, at: tuple[str | int, ...], message: str, hint: str = "") -> None:
-        self.violations.append(Violation(path(*at), message, hint))
-
-    def mapping(self, value: Any, at: tuple[str | int, ...], known: set[str]) -> dict[str, Any]:
-        """A mapping without unknown keys and without those that are null, which count as absent (SPEC F-6)."""
-        if not isinstance(value, dict):
-            self.complain(at, "must be a mapping")
-            return {}
-        for key in value:
-            if key not in known:
-                self.complain((*at, key), "is not known", "known are " + ", ".join(sorted(known)))
-        return {k: v for k, v in value.items() if k in known and v is not None}
-
-    def text(self, of: dict[str, Any], at: tuple[str | int, ...], form: re.Pattern[str], says: str) -> str | None:
-        value = of.get(str(at[-1]))
-        if value is None:
-            return None
-        if not isinstance(value, str) or not form.fullmatch(value):
-            self.complain(at, f"must be {says}")
-            return None
-        return value
-
-    def texts(self, of: dict[str, Any], at: tuple[str | int, ...], check: Callable[[str], str]) -> list[str]:
-        values = of.get(str(at[-1]))
-        if values is None:
-            return []
-        if not isinstance(values, list):
-            self.complain(at, "must be a list")
-            return []
-        out = []
-        for i, value in enumerate(values):
-            wrong = check(value) if isinstance(value, str) else "must be a text"
-            if wrong:
-                self.complain((*at, i), wrong)
-            else:
-                out.append(value)
-        return out
-
-
 def read(data: bytes) -> Repository:
     """Raises the refusal that names everything that is wrong."""
-    document = json.loads(data)
-    served = (document["apiVersion"], document["kind"])
-    if served != (API_VERSION, KIND):
-        raise unsupported(f"{served[1]} of {served[0]} is not served, but {KIND} of {API_VERSION}")
-    r = _Reader()
+    document = decoded(data, API_VERSION, KIND)
+    r = Reader()
     name = document["metadata"]["name"]
     if len(name) > _LONGEST_NAME:
         r.complain(("metadata", "name"), f"must have at most {_LONGEST_NAME} characters: files are called by it")
@@ -116,12 +52,12 @@ def read(data: bytes) -> Repository:
         r.complain(("spec", "components"), "belong to suites that are names, and not to those that are paths")
     key = r.text(spec, ("spec", "signedBy"), _KEY, "an ASCII-armoured public key")
     login, password = _credentials(r, spec, uris)
-    if r.violations:
-        raise invalid(r.violations)
+    if wrong := r.refusal():
+        raise wrong
     return Repository(name, uris, suites, components, key, login, password)
 
 
-def _credentials(r: _Reader, spec: dict[str, Any], uris: list[str]) -> tuple[str | None, str | None]:
+def _credentials(r: Reader, spec: dict[str, Any], uris: list[str]) -> tuple[str | None, str | None]:
     if "credentials" not in spec:
         return None, None
     at = ("spec", "credentials")

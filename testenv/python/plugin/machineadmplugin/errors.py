@@ -8,7 +8,7 @@ import sys
 import traceback
 from dataclasses import dataclass, field
 
-from aptrepository import plugin_pb2 as pb
+from machineadmplugin import plugin_pb2 as pb
 
 
 @dataclass

@@ -9,21 +9,20 @@ import sys
 import threading
 import weakref
 from concurrent import futures
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Callable, Iterator
 
 import grpc
 from google.protobuf import any_pb2
 
-from aptrepository import API_VERSION, KIND, PROVIDER, VERSION, controller_pb2, document, errors, health_pb2, status_pb2
-from aptrepository import plugin_pb2 as pb
-from aptrepository.files import Tree
-from aptrepository.plan import Plan, plan
+from machineadmplugin import controller_pb2, errors, health_pb2, status_pb2
+from machineadmplugin import plugin_pb2 as pb
+from machineadmplugin.changes import Plan
 
 _COOKIE = ("MACHINEADM_PLUGIN_COOKIE", "4d0f3d0c6f6a4c8db1a1c7a2b9e5f3d871f1be1b6e0a4b0c")
 _PROTOCOL = 1
-_SOCKET = "apt-repository.s"  # as long as SPEC H-7 leaves room for, so that the tests see it
+_SOCKET = "python-plugin0.s"  # as long as SPEC H-7 leaves room for, so that the tests see it
 _LARGEST_MESSAGE = 64 << 20
 _WAIT = 0.1  # s, between looks at whether a caller who waits is still there
 
@@ -47,51 +46,51 @@ def _abort(context: grpc.ServicerContext, refusal: errors.Refusal) -> None:
     context.abort(code, refusal.message)
 
 
+class Provider:
+    """What a plugin says and does. A subclass has it all."""
+
+    name: str
+    version: str
+    kinds: list[pb.Kind]
+    distributions: list[str]
+
+    def fitness(self, request: pb.DescribeRequest) -> tuple[int, str]:
+        """How the provider fits the machine, and why."""
+        raise NotImplementedError
+
+    def planned(self, request: pb.PlanRequest | pb.ApplyRequest, claim_key: bytes) -> AbstractContextManager[Plan]:
+        """The plan of a document. Apply makes its changes before the context ends."""
+        raise NotImplementedError
+
+
 class Configurator:
     """Describe, Plan, Apply and Stop."""
 
-    def __init__(self) -> None:
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
         self._one = threading.Lock()  # held by the Apply at work (SPEC G-17)
         self._guard = threading.Lock()
         # Of every Apply that has arrived and not ended; its handler alone holds it.
         self._stops: weakref.WeakSet[threading.Event] = weakref.WeakSet()
 
     def describe(self, request: pb.DescribeRequest, _: grpc.ServicerContext) -> pb.DescribeResponse:
-        fitness, reason = self._fitness(request)
+        try:
+            fitness, reason = self._provider.fitness(request)
+        except errors.Refusal as refusal:
+            fitness, reason = pb.FITNESS_ABSENT, refusal.message
+        p = self._provider
         return pb.DescribeResponse(
-            name=PROVIDER,
-            version=VERSION,
-            kinds=[
-                pb.Kind(
-                    api_version=API_VERSION,
-                    kind=KIND,
-                    phase=pb.PHASE_PREPARATION,
-                    secret_fields=["spec.credentials.password"],
-                )
-            ],
-            distributions=["debian", "ubuntu"],
+            name=p.name,
+            version=p.version,
+            kinds=p.kinds,
+            distributions=p.distributions,
             fitness=fitness,
             fitness_reason=reason,
         )
 
-    @staticmethod
-    def _fitness(request: pb.DescribeRequest) -> tuple[int, str]:
-        if request.target.os != "linux":
-            return pb.FITNESS_UNSUPPORTED, "apt runs on Linux"
-        tree = Tree(request.root)
-        try:
-            # apt reads these files wherever it is, so that it is in use when it is installed.
-            if tree.exists("/usr/bin/apt-get"):
-                return pb.FITNESS_ACTIVE, "apt is installed"
-            return pb.FITNESS_ABSENT, "apt is not installed"
-        except errors.Refusal as refusal:
-            return pb.FITNESS_ABSENT, refusal.message
-        finally:
-            tree.close()
-
     def plan(self, request: pb.PlanRequest, context: grpc.ServicerContext) -> pb.PlanResponse:
         try:
-            with _planned(request, request.claim_key) as made:
+            with self._provider.planned(request, request.claim_key) as made:
                 return pb.PlanResponse(
                     changes=[c.message for c in made.changes], warnings=made.warnings, claims=made.claims
                 )
@@ -123,13 +122,12 @@ class Configurator:
                 return True
         return False
 
-    @staticmethod
     def _apply(
-        request: pb.ApplyRequest, context: grpc.ServicerContext, stop: threading.Event
+        self, request: pb.ApplyRequest, context: grpc.ServicerContext, stop: threading.Event
     ) -> Iterator[pb.ApplyEvent]:
         finished = pb.Finished()
         try:
-            with _planned(request) as made:
+            with self._provider.planned(request, b"") as made:
                 for n, change in enumerate(made.changes):
                     if stop.is_set() or (request.limit and n >= request.limit):
                         finished.stopped = True
@@ -148,18 +146,6 @@ class Configurator:
             for stop in self._stops:
                 stop.set()
         return pb.StopResponse()
-
-
-@contextmanager
-def _planned(request: pb.PlanRequest | pb.ApplyRequest, claim_key: bytes = b"") -> Iterator[Plan]:
-    if request.target.os != "linux":
-        raise errors.unsupported(f"apt runs on Linux, not on {request.target.os or 'an unknown system'}")
-    want = document.read(request.document)
-    tree = Tree(request.root)
-    try:
-        yield plan(want, tree, claim_key)
-    finally:
-        tree.close()
 
 
 def _unary(behavior: Callable[[Any, Any], Any], request: Any) -> grpc.RpcMethodHandler:
@@ -210,7 +196,7 @@ class _Apply(grpc.GenericRpcHandler):
         )
 
 
-def main() -> None:
+def main(provider: Provider) -> None:
     if os.environ.get(_COOKIE[0]) != _COOKIE[1]:
         sys.exit("This is a plugin of machineadm, which starts it by itself (machineadm apply).")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a dump would hold the password
@@ -226,7 +212,7 @@ def main() -> None:
             ("grpc.max_send_message_length", _LARGEST_MESSAGE),
         ],
     )
-    server.add_generic_rpc_handlers(_handlers(Configurator(), ended))
+    server.add_generic_rpc_handlers(_handlers(Configurator(provider), ended))
     socket = os.path.join(os.environ["PLUGIN_UNIX_SOCKET_DIR"], _SOCKET)
     server.add_insecure_port(f"unix:{socket}")
     server.start()

@@ -9,7 +9,7 @@ import stat
 from contextlib import contextmanager
 from typing import Iterator, NamedTuple
 
-from aptrepository.errors import precondition
+from machineadmplugin.errors import precondition
 
 _MOST_LINKS = 40
 _LABEL = "security.selinux"
@@ -79,26 +79,64 @@ class Tree:
             os.fsync(directory)
 
     def remove(self, path: str) -> None:
+        self._remove(path, follow=True)
+
+    def names(self, path: str) -> list[str]:
+        """What is in a directory, in order; nothing where there is none."""
         with self._place(path, make=False) as place:
+            there = place and _stat(place)
+            if place is None or there is None or not stat.S_ISDIR(there.st_mode):
+                return []
+            fd = os.open(place.name, _DIRECTORY, dir_fd=place.directory)
+            try:
+                return sorted(os.listdir(fd))
+            finally:
+                os.close(fd)
+
+    def target(self, path: str) -> str | None:
+        """The text of a link, None where there is no link."""
+        with self._place(path, make=False, follow=False) as place:
+            there = place and _stat(place)
+            if place is None or there is None or not stat.S_ISLNK(there.st_mode):
+                return None
+            return os.readlink(place.name, dir_fd=place.directory)
+
+    def link(self, target: str, path: str) -> None:
+        """Makes or replaces a link in one step."""
+        with self._place(path, make=True, follow=False) as place:
+            directory, name = place
+            temporary = f".{name}.machineadm-tmplink"
+            fcntl.flock(directory, fcntl.LOCK_EX)
+            _remove(directory, temporary)
+            os.symlink(target, temporary, dir_fd=directory)
+            os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+            os.fsync(directory)
+
+    def unlink(self, path: str) -> None:
+        """Removes a link itself."""
+        self._remove(path, follow=False)
+
+    def _remove(self, path: str, follow: bool) -> None:
+        with self._place(path, make=False, follow=follow) as place:
             if place is not None:
                 _remove(place.directory, place.name)
                 os.fsync(place.directory)
 
     @contextmanager
-    def _place(self, path: str, make: bool) -> Iterator[_Place | None]:
-        """Where path leads: a directory below the root and a name in it that is no link.
+    def _place(self, path: str, make: bool, follow: bool = True) -> Iterator[_Place | None]:
+        """Where path leads: a directory below the root and a name in it that is no link, unless links are not followed at the end.
 
         Each name is looked up in the descriptor of the directory before it, so that a link that is exchanged meanwhile
         leads nowhere else. None when a directory is missing; with make, it is made.
         """
         opened: list[int] = []
         try:
-            yield self._walk(path, make, opened)
+            yield self._walk(path, make, follow, opened)
         finally:
             for fd in opened:
                 os.close(fd)
 
-    def _walk(self, path: str, make: bool, opened: list[int]) -> _Place | None:
+    def _walk(self, path: str, make: bool, follow: bool, opened: list[int]) -> _Place | None:
         stack = [self._root]
         todo = _names(path)
         links = 0
@@ -110,7 +148,7 @@ class Tree:
                 continue
             place = _Place(stack[-1], name)
             found = _stat(place)
-            if found is not None and stat.S_ISLNK(found.st_mode):
+            if found is not None and stat.S_ISLNK(found.st_mode) and (todo or follow):
                 links += 1
                 if links > _MOST_LINKS:
                     raise _refuse(path, "has too many links on its way", "remove the links that lead in a circle")
