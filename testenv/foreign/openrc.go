@@ -6,11 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/machineadm/machineadm/contract/report"
 	"github.com/machineadm/machineadm/testenv/nodes"
+	"github.com/machineadm/machineadm/testenv/nodes/nodestest"
 )
 
 // OpenNTPD tests a provider of Timesync for OpenNTPD on a node with OpenRC as PID 1: the host chooses it by itself, and the daemon outlives
@@ -35,31 +33,52 @@ spec: {servers: [{address: ADDRESS}]}
 	if build != nil {
 		build(n)
 	}
-	apply := func(address string) (int, string) {
+	apply := func(address string, exit int, says string) {
 		t.Helper()
-		got, err := n.ExecInput(t.Context(), strings.NewReader(strings.Replace(stream, "ADDRESS", address, 1)), "machineadm", "apply", "--path", "-")
-		require.NoError(t, err)
-		return got.ExitCode, got.Stdout + got.Stderr
+		document := strings.Replace(stream, "ADDRESS", address, 1)
+		got, err := n.ExecInput(t.Context(), strings.NewReader(document), "machineadm", "apply", "--path", "-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := got.Stdout + got.Stderr
+		if got.ExitCode != exit || !strings.Contains(text, says) {
+			t.Fatalf("exit %d, want %d and %q:\n%s", got.ExitCode, exit, says, text)
+		}
+		if strings.Contains(text, "warning") { // the run warns of a process that it ends
+			t.Errorf("a warning:\n%s", text)
+		}
 	}
-	processes := func() string { return n.MustExec(t, "pgrep", "ntpd").Stdout }
-	code, text := apply("192.0.2.1")
-	require.Equal(t, report.ExitPrecondition, code, text)
-	assert.Contains(t, text, "hint: mount them: mount -t cgroup2 none /sys/fs/cgroup")
+	is := func(got, want, what string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	// A daemon that is restarted while it starts can end: its three processes are awaited.
+	processes := func() (all string) {
+		t.Helper()
+		nodestest.Eventually(t, "the processes of the daemon", func() bool {
+			got, err := n.Exec(t.Context(), "pgrep", "ntpd")
+			all = got.Stdout
+			return err == nil && strings.Count(all, "\n") == 3
+		})
+		return all
+	}
+	processes()
+	apply("192.0.2.1", report.ExitPrecondition, "hint: mount them: mount -t cgroup2 none /sys/fs/cgroup")
 	n.MustExec(t, "mount", "-t", "cgroup2", "none", "/sys/fs/cgroup")
-	code, text = apply("192.0.2.1")
-	require.Equal(t, report.ExitOK, code, text)
-	assert.NotContains(t, text, "warning", "a process that the run ends is a warning")
-	group := n.MustExec(t, "sh", "-c", "cat /proc/$(pgrep -o ntpd)/cgroup").Stdout
-	assert.Contains(t, group, "/openrc.openntpd")
-	assert.Equal(t, "server 192.0.2.1\n", n.MustExec(t, "cat", "/etc/openntpd/ntpd.conf").Stdout)
+	apply("192.0.2.1", report.ExitOK, "1 changed")
+	if group := n.MustExec(t, "sh", "-c", "cat /proc/$(pgrep -o ntpd)/cgroup").Stdout; !strings.Contains(group, "/openrc.openntpd") {
+		t.Errorf("the daemon is in %q", group)
+	}
+	is(n.MustExec(t, "cat", "/etc/openntpd/ntpd.conf").Stdout, "server 192.0.2.1\n", "the configuration")
 	before := processes()
-	code, text = apply("192.0.2.1")
-	require.Equal(t, report.ExitOK, code, text)
-	assert.Contains(t, text, "1 unchanged")
-	assert.Equal(t, before, processes(), "the daemon was not restarted")
-	code, text = apply("192.0.2.2")
-	require.Equal(t, report.ExitOK, code, text)
-	assert.NotEqual(t, before, processes(), "the daemon has its new configuration")
+	apply("192.0.2.1", report.ExitOK, "1 unchanged")
+	is(processes(), before, "the processes after nothing has changed")
+	apply("192.0.2.2", report.ExitOK, "1 changed")
+	if processes() == before {
+		t.Error("the daemon has its old configuration")
+	}
 }
 
 // CopyFile copies a program; the directories above are made.

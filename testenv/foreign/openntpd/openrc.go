@@ -97,7 +97,9 @@ func (o openrc) Do(ctx context.Context, unit string, a machine.Action) error {
 	if o.offline {
 		return machine.ErrOffline
 	}
-	_, err := o.commands.Run(ctx, machine.Command{Name: "sh", Args: []string{"-c", inOwnGroup, "sh", groups + "/openrc." + unit, unit, a.String()}})
+	_, err := o.commands.Run(ctx, machine.Command{
+		Name: "sh", Args: []string{"-c", inOwnGroup, "sh", groups + "/openrc." + unit, unit, a.String()}, Starts: true,
+	})
 	if err != nil {
 		return &machine.ServiceError{Unit: unit, Action: a.String(), Hint: "rc-service " + unit + " " + a.String(), Err: err}
 	}

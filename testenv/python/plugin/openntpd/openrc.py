@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 
 from machineadmplugin.errors import precondition
 from machineadmplugin.files import Tree
 
 _GROUPS = "/sys/fs/cgroup"
+_START_TIMEOUT = 30  # s
 # The daemon stays below rc-service: in a control group of its own, because the runtime ends what an Apply leaves in the
 # plugin's (SPEC G-20).
 _IN_OWN_GROUP = 'mkdir -p "$1" && echo $$ >"$1/cgroup.procs" && exec rc-service "$2" "$3"'
@@ -45,6 +47,15 @@ class OpenRC:
     def do(self, service: str, action: str) -> None:
         group = f"{_GROUPS}/openrc.{service}"
         self.run("sh", "-c", _IN_OWN_GROUP, "sh", group, service, action, hint=f"rc-service {service} {action}")
+
+    def start(self, service: str) -> None:
+        """Starts it anew, and waits until it shows as running: some scripts return before their daemon does."""
+        self.do(service, "restart")
+        end = time.monotonic() + _START_TIMEOUT
+        while not self.running(service):
+            if time.monotonic() > end:
+                raise precondition(f"{service} does not run after its start", f"rc-service {service} status")
+            time.sleep(0.1)
 
     def run(self, *command: str, hint: str = "") -> None:
         """Runs a program to its end. Its output is for root alone (SPEC G-24)."""

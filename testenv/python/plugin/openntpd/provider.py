@@ -217,7 +217,7 @@ class _Planning:
 
     def _restart(self) -> None:
         try:
-            self._rc.do(SERVICE, "restart")
+            self._rc.start(SERVICE)
         except errors.Refusal:
             self._roll_back()
             raise
@@ -233,4 +233,4 @@ class _Planning:
             self._tree.remove(name)
         else:
             self._tree.write(name, found.content, found.mode)
-        self._rc.do(SERVICE, "restart")
+        self._rc.start(SERVICE)
