@@ -120,7 +120,7 @@ func TestEncryptRefuses(t *testing.T) {
 		"an empty stream":             {nil, all("-f", empty), report.ExitUsage, "contains no document"},
 		"a stream that is wrong":      {nil, all("-f", bad), report.ExitUsage, "bad.yaml:4:12"},
 		"a stream that a plugin bars": {nil, all("-f", invalid), report.ExitUsage, "invalid.yaml:5:"},
-		"a target of the report":      {nil, inner("target.yaml", ourDoc("ReportTarget", "t", "uri: test://c4n4ry")), report.ExitUsage, "target.yaml:7: ReportTarget/t: InvalidConfig: kind: a stream"},
+		"a target of the report":      {nil, inner("target.yaml", ourDoc("ReportTarget", "t", "uri: test://c4n4ry")), report.ExitUsage, "target.yaml:7: ReportTarget/t: InvalidConfig: kind: the stream"},
 		"a report's destination":      {nil, inner("report.yaml", ourDoc("RemoteConfig", "r", "uri: test://a, report: {uri: test://c4n4ry}")), report.ExitUsage, "must not say where the report goes"},
 		"a document of the same name": {nil, inner("nested.yaml", nested), report.ExitUsage, "EncryptedConfig/n: InvalidConfig: metadata.name: "},
 		"no such provider":            {nil, all("--provider", "none"), report.ExitPrecondition, "machineadm-plugin-encryption-provider-none"},
