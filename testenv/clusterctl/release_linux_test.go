@@ -80,7 +80,7 @@ func TestMetadata(t *testing.T) {
 			require.Equal(t, "v1alpha1", o.GetLabels()["cluster.x-k8s.io/"+series.Contract], o.GetName())
 		}
 	}
-	require.Equal(t, 3, kinds)
+	require.Equal(t, 4, kinds)
 }
 
 // TestObjects: what clusterctl requires of each object.

@@ -20,7 +20,7 @@ func (s *side) all(t *testing.T) map[string]*unstructured.Unstructured {
 	t.Helper()
 	var definitions apiextensionsv1.CustomResourceDefinitionList
 	require.NoError(t, s.List(t.Context(), &definitions, client.MatchingLabels{"cluster.x-k8s.io/provider": provider}))
-	require.Len(t, definitions.Items, 13)
+	require.Len(t, definitions.Items, 14)
 	kinds := []metav1.GroupVersionKind{{Version: "v1", Kind: "Secret"}}
 	for i := range definitions.Items {
 		spec := &definitions.Items[i].Spec
