@@ -51,7 +51,7 @@ func TestFaults(t *testing.T) {
 		for by, word := range map[time.Duration]string{10 * time.Minute: "behind", -10 * time.Minute: "ahead of"} {
 			undo := c.Skew(t, by)
 			m.refused(t, refusal{
-				spec: unit + joiner, message: word + " that of the domain controller dc1." + domain.Name,
+				spec: unit + joiner, message: word + " the clock of the domain controller dc1." + domain.Name,
 				hint: "synchronize it first, with a Timesync document",
 			}, report.ExitPrecondition)
 			undo()
