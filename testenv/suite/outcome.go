@@ -29,6 +29,9 @@ func (s *schedule) took(ctx context.Context, e end) {
 	switch {
 	case ctx.Err() != nil && !r.OK:
 		s.outOfTime(e.job, "ended before it was done")
+	case !r.OK && e.ranOut():
+		s.printf("%s\n", strings.TrimRight(r.Output, "\n")) // where it was, or hangs
+		s.outOfTime(e.job, "ended before it was done")
 	case !r.OK && s.CI && !e.job.again:
 		s.printf("%s\n%s\tfails, and is tried once more, alone\n", strings.TrimRight(r.Output, "\n"), r.Package)
 		state.passed = append(state.passed, exactly(r.Passed)...)

@@ -145,6 +145,12 @@ type end struct {
 	result Result
 	inputs []string
 	err    error
+	cut    bool // the end of the run bounded its time
+}
+
+// ranOut reports whether the tests of a job were stopped because the run is at its end.
+func (e end) ranOut() bool {
+	return e.cut && strings.Contains(e.result.Output, "panic: test timed out after ")
 }
 
 func (s *schedule) run(ctx context.Context) {
@@ -209,7 +215,9 @@ func (s *schedule) start(ctx context.Context, j job, passed []string) (e end) {
 	if e.err = os.WriteFile(record, nil, 0o600); e.err != nil {
 		return e
 	}
-	c := s.command([]string{j.pkg.Dir}, append([]string{"-count=1", "-timeout=" + s.timeout().String()}, s.selection(j, passed)...)...)
+	timeout := s.timeout()
+	e.cut = timeout < longest
+	c := s.command([]string{j.pkg.Dir}, append([]string{"-count=1", "-timeout=" + timeout.String()}, s.selection(j, passed)...)...)
 	c.flags = append(c.flags, "-args", "-test.testlogfile="+log)
 	c.env = append(c.env, "MACHINEADM_RECORD="+record)
 	e.err = c.run(ctx, func(r Result) { e.result = r })
@@ -241,11 +249,13 @@ func (s *schedule) selection(j job, passed []string) []string {
 	return flags
 }
 
+// longest is how long a package may take.
+const longest = 60 * time.Minute
+
 // timeout lets a package that hangs show where, before it is ended.
 func (s *schedule) timeout() time.Duration {
-	const most = 60 * time.Minute
 	if s.End == 0 {
-		return most
+		return longest
 	}
-	return min(most, max(time.Until(s.Began.Add(s.End))-30*time.Second, time.Minute).Round(time.Second))
+	return min(longest, max(time.Until(s.Began.Add(s.End))-30*time.Second, time.Minute).Round(time.Second))
 }

@@ -109,6 +109,25 @@ func TestSlow(t *testing.T) {
 	require.True(t, c.run("system", late), "nothing has to start")
 }
 
+// TestRanOut: tests that go test stops, because the run is at its end, are no failure; those that take longer than any may are one.
+func TestRanOut(t *testing.T) {
+	c := newCheckout(t, map[string]string{
+		"testenv/a/a_test.go": systemTest + `
+func TestSlow(t *testing.T) {
+	needSystem(t)
+	os.Stdout.WriteString("panic: test timed out after 1s\n") // as the package testing does it
+	os.Exit(2)
+}
+`,
+	})
+	require.True(t, c.run("system", func(o *Options) { o.LastStart, o.End = time.Hour, time.Hour }), c.out)
+	assert.Contains(t, c.out, "testenv/a                    no time     ended before it was done; 1 in a row")
+	assert.Contains(t, c.out, "panic: test timed out after 1s", "where it was")
+	assert.NotContains(t, c.out, "tried once more")
+	assert.False(t, c.run("system", func(o *Options) { o.LastStart, o.End = 2*time.Hour, 2*time.Hour }))
+	assert.Contains(t, c.out, "FAIL")
+}
+
 // TestOrder: what earlier runs had no time for comes before all that did not fail, also a package that runs alone.
 func TestOrder(t *testing.T) {
 	ran := time.Now()
