@@ -19,7 +19,7 @@ import (
 	"github.com/machineadm/machineadm/host/controller/store"
 )
 
-// claim returns the claim of the config once its controller has fulfilled it. It makes one if there is none.
+// claim returns the claim of the config when the controller of the storage has fulfilled it. Without a claim it makes one, and waits.
 func (w *work) claim(ctx context.Context, data string, of *store.Claim) (*bootstrap.MachineBootstrapDataClaim, error) {
 	claim, want := &bootstrap.MachineBootstrapDataClaim{}, of.Spec(data)
 	err := w.r.Client.Get(ctx, client.ObjectKeyFromObject(w.config), claim)
@@ -36,7 +36,7 @@ func (w *work) claim(ctx context.Context, data string, of *store.Claim) (*bootst
 		if err := w.unclaim(ctx); err != nil {
 			return nil, err
 		}
-		return nil, w.unclaimed(metav1.ConditionUnknown, "is that of data before, and is deleted")
+		return nil, w.unclaimed(metav1.ConditionUnknown, "belongs to earlier data, and is deleted")
 	case claim.Status.ObservedGeneration == 0:
 		return nil, w.fulfilling(want)
 	}

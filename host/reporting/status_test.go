@@ -58,7 +58,7 @@ func TestHeadlineSaysEverything(t *testing.T) {
 	}
 }
 
-// TestStatusColors: the first word and the first words of warnings are colored, and nothing else.
+// TestStatusColors: the first word of the status and of each warning is colored, and nothing else.
 func TestStatusColors(t *testing.T) {
 	t.Parallel()
 	for name, r := range reports() {

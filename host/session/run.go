@@ -161,8 +161,8 @@ func noticeInterrupt(in Input, quiet <-chan struct{}) {
 	}
 }
 
-// reboot requests the reboot that the run needs. The run can resume after any reboot, so that a failure ends nothing; that of the
-// init hook changes the result of the run.
+// reboot requests the reboot that the run needs. The run can resume after any reboot, so that a failure ends nothing. A failure of
+// the init hook changes the result of the run.
 func (s *Session) reboot(ctx context.Context, result *report.Report, details map[string]string, observe func(run.Event)) {
 	s.o.Note("rebooting; the run resumes after the reboot")
 	if s.hook != nil {

@@ -53,7 +53,7 @@ func (f *FS) identities(name string) map[fileID]bool {
 	return all
 }
 
-// identity returns the identity of a file; ok is false if there is none, or it cannot be opened.
+// identity returns the identity of a file; ok is false if the file is missing or cannot be opened.
 func (f *FS) identity(name string) (_ fileID, ok bool) {
 	reference, err := f.lookup(name)
 	if err != nil {

@@ -150,7 +150,7 @@ func TestDefeated(t *testing.T) {
 	n.takesArguments(t)
 }
 
-// takesArguments: the table of arguments is true of ntpd, which reads all of its lines at once. It reports no error within three words of
+// takesArguments: ntpd accepts and refuses the lines of the table of arguments as the table says, when it reads all of them at once. It reports no error within three words of
 // another one.
 func (n node) takesArguments(t *testing.T) {
 	t.Helper()

@@ -121,7 +121,7 @@ func arguments() error {
 }
 
 // controllers returns the names and the aliases of the controllers of kube-controller-manager, of the versions of k8s.io/kubernetes and of
-// k8s.io/cloud-provider, which names those of clouds.
+// k8s.io/cloud-provider, which has the names of the controllers of clouds.
 func controllers(version, cloud string) (all []string, err error) {
 	const in = "cmd/kube-controller-manager/"
 	names, err := parse("kubernetes", version, in+"names")
