@@ -151,7 +151,7 @@ func TestHelpersClaimAsTheVectors(t *testing.T) {
 		}
 	}
 	for id := range want {
-		assert.Regexp(t, "^(sysctl|module|link):", id, "no helper claims it as the vector does")
+		assert.Regexp(t, "^(sysctl|module|link|node):", id, "no helper claims it as the vector does")
 	}
 	assert.Equal(t, 19, checked)
 }
