@@ -102,6 +102,9 @@ func TestFile(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if c.old != "" && c.oldMode == 0 {
+				require.Root(t) // reads a file that is closed to everyone
+			}
 			f := machinetest.New(t)
 			if c.old != "" {
 				if err := f.Machine.FS.WriteFile(motd, []byte(c.old), c.oldMode); err != nil {
