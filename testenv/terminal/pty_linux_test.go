@@ -173,6 +173,12 @@ func (s *session) matches(pattern string) {
 	s.until(fmt.Sprintf("the terminal matches %q", p), func() bool { return p.MatchString(s.sent()) })
 }
 
+// begins waits until the status line names a document. It also has the time of the run, unless that is less than a second.
+func (s *session) begins(document string) {
+	s.t.Helper()
+	s.matches("documents done(, [0-9hm]*[0-9]+s)?: " + document + ": ")
+}
+
 func (s *session) until(what string, condition func() bool) {
 	s.t.Helper()
 	deadline := time.NewTimer(needs.Timeout(time.Minute))
