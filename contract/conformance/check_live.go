@@ -21,13 +21,27 @@ const (
 	// liveDir is where the stand-ins and what they record are on the machine of a plugin. It is not compared.
 	liveDir = "run/conformance"
 	// enterMachine is run by sh in new namespaces. The machine has the files of the case in /etc, /run and /var, and the stand-ins in
-	// its first directory of commands. The rest is read-only, except the directory of temporary files.
+	// its first directory of commands. The rest is that of this machine and read-only, except the directory of temporary files. Its / is
+	// new, because to an ordinary user's namespace that of this machine belongs to somebody else, who could exchange /etc.
 	enterMachine = `set -e
-mount --bind "$2" "$2"
-mount -o bind,remount,ro /
-for directory in etc run var; do mount --bind "$1/root/$directory" "/$directory"; done
-mount --bind "$1/shims" /usr/local/sbin
-exec "$3"`
+machine=$1/machine
+mkdir -p "$machine"
+mount -t tmpfs -o mode=755 machine "$machine"
+for entry in /*; do
+	if [ -L "$entry" ]; then
+		cp -P "$entry" "$machine/"
+	elif [ -d "$entry" ]; then
+		mkdir "$machine$entry"
+		case $entry in
+		/etc | /run | /var) mount --bind "$1/root$entry" "$machine$entry" ;;
+		*) mount --rbind "$entry" "$machine$entry" && mount -o bind,remount,ro "$machine$entry" 2>/dev/null || : ;;
+		esac
+	fi
+done
+mount --bind "$2" "$machine$2"
+mount --bind "$1/shims" "$machine/usr/local/sbin"
+mount -o bind,remount,ro "$machine"
+exec unshare --root="$machine" "$3"`
 	// shim is in the place of each command. It records the call, kills the plugin before or after the call whose number says so,
 	// and runs the stand-in.
 	shim = `#!/bin/sh
@@ -147,7 +161,7 @@ func (f *fixture) notLive(ctx context.Context) string {
 			return "the plugin or the directory of temporary files is below " + dir + ", where the files of the case are"
 		}
 	}
-	argv := append(namespaces(), "true")
+	argv := append(namespaces(), "--root=/", "true")
 	if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
 		return fmt.Sprintf("unshare(1) makes no namespaces here, so that no restart that is due, and no process that is left, is seen: %v %s", err, bytes.TrimSpace(out))
 	}
