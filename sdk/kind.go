@@ -79,10 +79,9 @@ func (k KindOf[C]) Provides(ids ...string) KindOf[C] {
 
 func (k KindOf[C]) definition() definition {
 	d := k.base
-	rules := schema.RulesFor(d.apiVersion, d.kind)
 	d.plan = func(ctx context.Context, m Machine, doc []byte) (Plan, error) {
 		var want C
-		violations, broken := document.Unmarshal(doc, &want), rules().Violations(doc)
+		violations, broken := document.Unmarshal(doc, &want), schema.RulesFor(d.apiVersion, d.kind).Violations(doc)
 		switch {
 		case k.validate != nil:
 			violations = document.Join(violations, besides(broken, k.validate(want)))

@@ -60,7 +60,7 @@ func (d doc) contractProblems() problems {
 	if len(violations) == 0 {
 		violations = document.Refused(into)
 	}
-	violations = document.Join(violations, schema.RulesFor(d.APIVersion, d.Kind)().Violations(d.json))
+	violations = document.Join(violations, schema.RulesFor(d.APIVersion, d.Kind).Violations(d.json))
 	var out problems
 	for _, v := range violations {
 		out = append(out, d.invalid(v.Field, v.Message, v.Hint)...)

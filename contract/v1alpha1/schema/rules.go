@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/machineadm/machineadm/contract/document"
+	"github.com/machineadm/machineadm/contract/v1alpha1"
 )
 
 // Rules are the rules of a field that its JSON schema states and of which it has the whole error: values, bounds and numbers of items. A pattern is
@@ -37,15 +38,29 @@ func (e *entries) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &e.Rules)
 }
 
-// RulesFor returns the rules of the spec of a kind, nil when this release has none. They are read at the first call of the result.
-func RulesFor(apiVersion, kind string) func() *Rules {
-	return sync.OnceValue(func() *Rules {
-		var whole Rules
-		if text := For(apiVersion, kind); text == nil || json.Unmarshal(text, &whole) != nil { // a test reads each
-			return nil
+var known sync.Map //nolint:gochecknoglobals // the rules by kind, which do not change
+
+// RulesFor returns the rules of the spec of a kind, nil when this release has none. They are read from the schema at the first call.
+func RulesFor(apiVersion, kind string) *Rules {
+	if apiVersion != v1alpha1.APIVersion {
+		return nil
+	}
+	kept, _ := known.Load(kind)
+	rules, ok := kept.(*Rules)
+	if !ok {
+		if rules = read(apiVersion, kind); rules != nil {
+			known.Store(kind, rules)
 		}
-		return whole.Properties["spec"]
-	})
+	}
+	return rules
+}
+
+func read(apiVersion, kind string) *Rules {
+	var whole Rules
+	if text := For(apiVersion, kind); text == nil || json.Unmarshal(text, &whole) != nil { // a test reads each
+		return nil
+	}
+	return whole.Properties["spec"]
 }
 
 // Violations returns what the spec of a document, in JSON, has against its rules. A value of another type than its field is left out, as

@@ -14,9 +14,9 @@ import (
 func TestRulesOfEveryKind(t *testing.T) {
 	t.Parallel()
 	for _, kind := range v1alpha1.Kinds() {
-		assert.NotNil(t, RulesFor(v1alpha1.APIVersion, kind)(), kind)
+		assert.NotNil(t, RulesFor(v1alpha1.APIVersion, kind), kind)
 	}
-	none := RulesFor("example.com/v1", v1alpha1.KindSysctl)()
+	none := RulesFor("example.com/v1", v1alpha1.KindSysctl)
 	assert.Nil(t, none)
 	assert.Empty(t, none.Violations([]byte(`{"spec":{"profiles":["x"]}}`)))
 }
@@ -49,8 +49,8 @@ func TestViolations(t *testing.T) {
 	assert.Empty(t, rules.Violations([]byte(`{`)))
 }
 
-func BenchmarkRulesFor(b *testing.B) {
+func BenchmarkRead(b *testing.B) {
 	for b.Loop() {
-		RulesFor(v1alpha1.APIVersion, v1alpha1.KindKubernetesNode)()
+		read(v1alpha1.APIVersion, v1alpha1.KindKubernetesNode)
 	}
 }

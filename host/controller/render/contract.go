@@ -9,12 +9,13 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	contract "github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/contract/v1alpha1/schema"
 )
 
 // Contract returns a spec as the contract has it: a pointer to the spec struct of a kind of machineadm, such as *SysctlSpec, or
 // json.RawMessage for a kind of another group. lookup returns the value of a key of a Secret; its errors must not quote values.
 //
-// A kind of machineadm is decoded strictly. Fields that are required but absent are no error: the controller fills in some of
+// A kind of machineadm is decoded strictly, and has to keep the rules of its schema for values, bounds and numbers of items. Fields that are required but absent are no error: the controller fills in some of
 // them, the API server checks the specs of objects, and the plugin checks all of them. Contract returns every violation at once, as an
 // *Error, unless the spec as a whole is no mapping or has a field twice.
 func Contract(apiVersion, kind string, spec []byte, lookup func(name, key string) ([]byte, error)) (any, error) {
@@ -38,7 +39,8 @@ func Contract(apiVersion, kind string, spec []byte, lookup func(name, key string
 	of, _ := reflect.TypeOf(doc).Elem().FieldByName("Spec")
 	var decoding []document.Violation
 	if resolved := r.resolve(spec, of.Type); resolved != nil {
-		decoding = document.Unmarshal(wrapped(resolved), doc)
+		whole := wrapped(resolved)
+		decoding = document.Join(document.Unmarshal(whole, doc), schema.RulesFor(apiVersion, kind).Violations(whole))
 		for i := range decoding {
 			decoding[i].Hint = strings.ReplaceAll(decoding[i].Hint, document.SecretForm, secretForm)
 		}

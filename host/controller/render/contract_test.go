@@ -118,6 +118,7 @@ func TestContractRefuses(t *testing.T) {
 			spec:   `{"domain":1,"oneTimePassword":"c4n4ry","offlineJoinBlob":` + from(`{"name":"x","key":"y"}`) + `}`,
 			fields: []string{"spec.domain", "spec.oneTimePassword", "spec.offlineJoinBlob.valueFrom.secretKeyRef"},
 		},
+		"a value of no enum":   {spec: `{"credentials":{"password":` + reference + `},"transport":"c4n4ry"}`, fields: []string{"spec.transport"}},
 		"a duplicate":          {spec: `{"domain":"c4n4ry","domain":"c4n4ry"}`, fields: []string{"spec.domain"}},
 		"a list":               {spec: `["c4n4ry"]`, fields: []string{"spec"}},
 		"not JSON":             {spec: `{"c4n4ry":`, fields: []string{""}},

@@ -17,7 +17,7 @@ func TestKubeadmRules(t *testing.T) {
 	t.Parallel()
 	table, err := os.ReadFile("testdata/kubeadm.txt")
 	require.NoError(t, err)
-	rules := contract.RulesFor(v1alpha1.APIVersion, v1alpha1.KindKubernetesNode)()
+	rules := contract.RulesFor(v1alpha1.APIVersion, v1alpha1.KindKubernetesNode)
 	const discovery = "discovery: {kubeconfig: {value: '" + kubeconfig + "'}}\n"
 	for line := range strings.Lines(string(table)) {
 		if strings.HasPrefix(line, "#") {
