@@ -267,7 +267,8 @@ func (r *rig) token(t *testing.T, deployment string) string {
 	t.Helper()
 	var data corev1.Secret
 	require.NoError(t, r.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: r.config(t, deployment).Name + "-machineadm-data"}, &data))
-	token := regexp.MustCompile(`value: ([a-z0-9]{6}\.[a-z0-9]{16})`).FindSubmatch(data.Data["value"])
+	// One that begins with a digit is in quotes.
+	token := regexp.MustCompile(`value: "?([a-z0-9]{6}\.[a-z0-9]{16})`).FindSubmatch(data.Data["value"])
 	require.NotNil(t, token, "no token in %s", data.Data["value"]) // of a cluster that ends with the test
 	return string(token[1])
 }
