@@ -29,16 +29,21 @@ const (
 		"      mirrors: [{url: https://mirror.example.com}]\n      auth: {username: puller, password: {value: " + canary + "}}\n"
 )
 
-// TestGolden: workers come and go with the replicas, and every kind of document is applied, with a reboot in the middle.
+// TestGolden: workers come and go with the replicas, every kind of document is applied, with a reboot in the middle, and a worker joins a
+// domain.
 func TestGolden(t *testing.T) {
 	needs.Campaign(t)
 	passphrase := strings.Repeat("a passphrase ", 3)
-	r := layout{machines: 4, images: map[string]func(string) error{"keyed": keyed(t, passphrase)}}.start(t)
+	var r *rig
+	r = layout{machines: 4, images: map[string]func(string) error{
+		"keyed": keyed(t, passphrase), "resolving": func(root string) error { return resolving(r, root) },
+	}}.start(t)
 	r.controlPlane(t)
 	t.Run("each", func(t *testing.T) {
 		t.Run("replicas", func(t *testing.T) { t.Parallel(); r.scaled(t) })
 		t.Run("documents", func(t *testing.T) { t.Parallel(); r.allDocuments(t, passphrase) })
 	})
+	t.Run("domain", r.memberOfDomain) // alone: its domain has two nodes more
 	r.deleted(t)
 }
 

@@ -23,6 +23,15 @@ func TestMain(m *testing.M) {
 		if _, err := tools.Path(ctx, log.Writer(), ".", "nfpm"); err != nil {
 			return err
 		}
-		return errors.Join(nodes.BuildCache(ctx, cluster.System(), log.Printf), nodes.BuildCache(ctx, Immutable(), log.Printf))
+		var failures []error
+		for _, system := range []nodes.Options{
+			cluster.System(),
+			Immutable(),
+			{Suite: nodes.Bookworm, Layers: []nodes.Layer{nodes.Samba}},
+			{Suite: nodes.Bookworm, Layers: []nodes.Layer{nodes.Member}},
+		} {
+			failures = append(failures, nodes.BuildCache(ctx, system, log.Printf))
+		}
+		return errors.Join(failures...)
 	})
 }

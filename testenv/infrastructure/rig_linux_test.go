@@ -64,7 +64,7 @@ func (l layout) start(t testing.TB) *rig {
 	for i := range l.machines {
 		places = append(places, fmt.Sprintf("place-%d", i+1))
 	}
-	network := nodes.NewNetwork(t, append([]string{test, timeServer, nodes.Gateway}, places...)...)
+	network := nodes.NewNetwork(t, append([]string{domainController, test, timeServer, nodes.Gateway, domainMember}, places...)...)
 	timeservers.Respond(t, network.ListenPacket(t, timeServer, 123), timeservers.Correct)
 	network.Join(t, test)
 	c := management.Start(t)
