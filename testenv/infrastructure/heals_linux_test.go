@@ -35,7 +35,7 @@ import (
 // machine joins some minutes after it is on.
 func TestHeals(t *testing.T) {
 	needs.Campaign(t)
-	r := layout{machines: 4, images: map[string]func(string) error{"late": late, "cut": cut(t)}, manager: []string{"--bootstrap-token-ttl=1m"}}.start(t)
+	r := layout{machines: 4, images: map[string]func(string) error{"late": late, "cut": cut(t), "busy": busy}, manager: []string{"--bootstrap-token-ttl=1m"}}.start(t)
 	r.controlPlane(t)
 	t.Run("each", func(t *testing.T) {
 		t.Run("reboot", func(t *testing.T) { t.Parallel(); r.rebooted(t) })
@@ -43,6 +43,7 @@ func TestHeals(t *testing.T) {
 		t.Run("paused", func(t *testing.T) { t.Parallel(); r.tokenExpired(t) })
 		t.Run("servers", func(t *testing.T) { t.Parallel(); r.serversDown(t) })
 		t.Run("power", func(t *testing.T) { t.Parallel(); r.powerCuts(t) })
+		t.Run("load", func(t *testing.T) { t.Parallel(); r.loaded(t) })
 	})
 	t.Run("rollout", r.rolloutKilled)
 	r.deleted(t)
@@ -60,6 +61,32 @@ func late(root string) error {
 		}
 	}
 	return nil
+}
+
+// loops is how many endless loops an image has, and so about the load of a machine.
+const loops = 20
+
+// busy starts the loops at the begin of each boot.
+func busy(root string) error {
+	const unit = `[Unit]
+DefaultDependencies=no
+
+[Service]
+ExecStart=/bin/sh -c "seq %[1]d | xargs --max-procs=%[1]d --replace sh -c 'while :; do :; done'"
+`
+	return early(root, "busy", fmt.Sprintf(unit, loops))
+}
+
+// loaded: a machine joins while the loops use its processors, from before the start of cloud-init until after the run.
+func (r *rig) loaded(t *testing.T) {
+	objects := r.deployment(t, "load")
+	set(t, kind(t, objects, kindMachine+"Template"), "busy", "spec", "template", "spec", "image")
+	r.apply(t, objects...)
+	machine := r.running(t, 1, ofDeployment("load"))[0].Spec.InfrastructureRef.Name
+	r.prepared(t, machine, 5)
+	said, err := r.Node(machine).Exec(t.Context(), "pgrep", "--count", "--full", "^sh -c while")
+	require.NoError(t, err)
+	assert.Equal(t, strconv.Itoa(loops), strings.TrimSpace(said.Stdout))
 }
 
 // serversDown: the server of a RemoteConfig does not serve for a minute, nor does that of reports when a report comes.
