@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +71,42 @@ func TestCommandLines(t *testing.T) {
 			out, err := exec.CommandContext(t.Context(), cluster.Program(t, f[1]), "--"+f[2], "--help").CombinedOutput()
 			assert.Equal(t, f[0] == "yes", err == nil, "%s%.300s", line, out)
 		}
+	}
+}
+
+// TestValuesOfCommandLines: the table of values and of pairs is true of the programs. Each program gets a command line that it refuses for one reason,
+// and reports all reasons at once, so that it never starts; a value that it takes adds none.
+func TestValuesOfCommandLines(t *testing.T) {
+	t.Parallel()
+	table, err := os.ReadFile("../../plugins/kubernetes-node/kubeadm/internal/settings/testdata/values.txt")
+	require.NoError(t, err)
+	refusal := func(program string, args ...string) string {
+		base := map[string][]string{
+			"kube-apiserver":          {"--secure-port=70000", "--etcd-servers=http://127.0.0.1:1", "--authorization-mode=Node,RBAC"},
+			"kube-controller-manager": {"--secure-port=70000"}, "kube-scheduler": {"--secure-port=70000"},
+		}[program]
+		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--authorization-mode") }) || len(args) > 0 && strings.HasPrefix(args[0], "--authorization-config") {
+			base = slices.DeleteFunc(base, func(arg string) bool { return strings.HasPrefix(arg, "--authorization-mode") })
+		}
+		out, err := exec.CommandContext(t.Context(), cluster.Program(t, program), append(base, args...)...).CombinedOutput()
+		require.Error(t, err)
+		i := strings.LastIndex(string(out), "rror: ")
+		if i < 0 {
+			i = max(strings.LastIndex(string(out), `err="`), 0)
+		}
+		return string(out[i:])
+	}
+	for line := range strings.Lines(string(table)) {
+		f := strings.Fields(line)
+		if f[0] == "#" {
+			continue
+		}
+		args := make([]string, 0, len(f))
+		for _, arg := range f[2:] {
+			args = append(args, "--"+arg)
+		}
+		before, after := refusal(f[1]), refusal(f[1], args...)
+		assert.Equal(t, f[0] == "yes", before == after, "%s%.600s", line, after)
 	}
 }
 

@@ -2,8 +2,10 @@ package settings
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"net/netip"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +22,7 @@ import (
 func (r *resolver) commandLines() {
 	minor := r.result.Version.Minor
 	r.knownArguments("spec.node.kubeletArgs", "kubelet", r.spec.Node.KubeletArgs, minor-kubeletsBack)
+	r.argumentPairs("spec.node.kubeletArgs", "kubelet", r.spec.Node.KubeletArgs)
 	for _, c := range Components(r.spec) {
 		if c.Want == nil || c.Want.Image != "" {
 			continue
@@ -28,6 +31,7 @@ func (r *resolver) commandLines() {
 		if r.knownArguments(at, c.Name, c.Want.Args, minor); r.patchedComponent(c.Name) {
 			continue
 		}
+		r.argumentPairs(at, c.Name, c.Want.Args)
 		fields := r.fieldsOf(c.Name)
 		for i, a := range c.Want.Args {
 			field, inForce := fields[a.Name], i == lastArgument(c.Want.Args, a.Name)
@@ -38,6 +42,7 @@ func (r *resolver) commandLines() {
 			r.serverPairs(at, c.Want.Args)
 		case "kube-controller-manager":
 			r.rangesOfNodes(at, c.Want.Args)
+			r.signers(at, c.Want.Args)
 			r.leaderElection(at, c.Want.Args)
 		case "kube-scheduler":
 			r.leaderElection(at, c.Want.Args)
@@ -72,6 +77,44 @@ func (r *resolver) fieldsOf(component string) map[string]fieldValue {
 	return nil
 }
 
+//go:embed argumentpairs.txt
+var argumentPairTable string
+
+// argumentPairs refuses arguments that a program does not take together, or not alone, and warns of those without effect.
+func (r *resolver) argumentPairs(at document.Path, program string, args []v1alpha1.Argument) {
+	reported := map[int]bool{}
+	for line := range strings.Lines(argumentPairTable) {
+		f := strings.Fields(line)
+		if f[0] != program && f[0] != "*" {
+			continue
+		}
+		first := slices.IndexFunc(args, func(a v1alpha1.Argument) bool { return named(f[1], a) && !named(f[3], a) })
+		other := slices.IndexFunc(args, func(a v1alpha1.Argument) bool { return named(f[3], a) })
+		if first < 0 || reported[first] || (other >= 0) != (f[2] == "excludes") {
+			continue
+		}
+		field, others := at.Index(first)+".name", strings.ReplaceAll(f[3], "|", " or ")
+		switch reported[first] = true; f[2] {
+		case "excludes":
+			r.refuse(true, field, "excludes "+args[other].Name+", and "+program+" does not start with both", "remove one of the two")
+		case "needs":
+			r.refuse(true, field, "needs "+others+", without which "+program+" does not start", "set that as well")
+		default:
+			r.warn(field, "has no effect without "+others+": set that as well, or remove it")
+		}
+	}
+}
+
+// named reports whether an argument is one of argumentpairs.txt.
+func named(patterns string, a v1alpha1.Argument) bool {
+	return slices.ContainsFunc(strings.Split(patterns, "|"), func(pattern string) bool {
+		name, item, valued := strings.Cut(pattern, "=")
+		fits, _ := path.Match(name, a.Name) // each pattern is valid
+		on, _ := strconv.ParseBool(a.Value)
+		return fits && a.Value != "" && (!valued || item == "on" && on || slices.Contains(strings.Split(a.Value, ","), item))
+	})
+}
+
 // serverPairs looks at the arguments of the API server. Sources: apiserver/pkg/server/options and pkg/kubeapiserver/options of Kubernetes.
 func (r *resolver) serverPairs(at document.Path, args []v1alpha1.Argument) {
 	value := func(name string) (string, document.Path) {
@@ -80,10 +123,6 @@ func (r *resolver) serverPairs(at document.Path, args []v1alpha1.Argument) {
 		}
 		return "", ""
 	}
-	issuer, issuerAt := value("oidc-issuer-url")
-	client, clientAt := value("oidc-client-id")
-	r.refuse((issuer == "") != (client == ""), cmp.Or(issuerAt, clientAt), "needs both oidc-issuer-url and oidc-client-id, without which the API server does not start", "set the other one as well")
-
 	if ports, portsAt := value("service-node-port-range"); portsAt != "" {
 		first, last, ok := portRange(ports)
 		r.refuse(!ok, portsAt, "is not a range of ports, and the API server does not start", "write it like 30000-32767")
@@ -95,9 +134,6 @@ func (r *resolver) serverPairs(at document.Path, args []v1alpha1.Argument) {
 			}
 		}
 	}
-	reload, reloadAt := value("encryption-provider-config-automatic-reload")
-	on, _ := strconv.ParseBool(reload) // or refused
-	r.refuse(on && lastArgument(args, "encryption-provider-config") < 0, reloadAt, "needs encryption-provider-config, without which the API server does not start", "set that as well")
 	anonymous, anonymousAt := value("anonymous-auth")
 	if on, err := strconv.ParseBool(anonymous); err == nil && !on && lastArgument(args, "authentication-config") < 0 {
 		r.refuse(true, anonymousAt, "makes the probes of the API server fail, which are anonymous, so that the kubelet restarts it again and again",
@@ -116,6 +152,22 @@ func (r *resolver) serverPairs(at document.Path, args []v1alpha1.Argument) {
 		ip, err := netip.ParseAddr(address)
 		if err == nil && ip.IsLoopback() {
 			r.warn(addressAt, "is an address of this machine alone, so that no other node reaches the API server: remove it, or use 0.0.0.0")
+		}
+	}
+}
+
+// signers warns of a controller manager without the controllers with which nodes join: they are off unless they are named. Source: kubeadm,
+// app/phases/controlplane/manifests.go.
+func (r *resolver) signers(at document.Path, args []v1alpha1.Argument) {
+	i := lastArgument(args, "controllers")
+	if i < 0 || args[i].Value == "" {
+		return
+	}
+	names := strings.Split(args[i].Value, ",")
+	for short, long := range map[string]string{"bootstrapsigner": "bootstrap-signer-controller", "tokencleaner": "token-cleaner-controller"} {
+		if off := slices.Contains(names, "-"+short) || slices.Contains(names, "-"+long); !off && !slices.Contains(names, short) && !slices.Contains(names, long) {
+			r.warn(at.Index(i)+".value", "replaces the list of kubeadm, so that no node joins with a token: add bootstrapsigner,tokencleaner")
+			return
 		}
 	}
 }
@@ -197,8 +249,9 @@ func (r *resolver) etcdPairs(at document.Path, args []v1alpha1.Argument) {
 		data := cmp.Or(r.spec.Etcd.Local.DataDir, "/var/lib/etcd")
 		r.refuse(args[i].Value != data, at.Index(i)+".value", "contradicts spec.etcd.local.dataDir, the only directory of the machine that etcd has", "set that field, and remove the argument")
 	}
-	if i := lastArgument(args, "initial-cluster"); i >= 0 {
-		r.refuse(true, at.Index(i)+".name", "is set by kubeadm, from the members that the cluster has, and etcd starts with no other value", "remove it")
+	for _, name := range []string{"initial-cluster", "name"} {
+		i := lastArgument(args, name)
+		r.refuse(i >= 0, at.Index(i)+".name", "is set by kubeadm, from the members that the cluster has, and etcd starts with no other value", "remove it")
 	}
 	times, field := map[string]int{"heartbeat-interval": 100, "election-timeout": 1000}, document.Path("")
 	for name := range times {

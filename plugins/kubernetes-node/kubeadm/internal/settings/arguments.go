@@ -2,11 +2,8 @@ package settings
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"net"
-	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +67,7 @@ func (r *resolver) knownArguments(at document.Path, program string, args []v1alp
 			r.fault(at.Index(i)+".name", message, hint, max(oldest, release.Oldest) > known.last || newest < known.first)
 			continue
 		}
-		if message, hint = argumentFault(known.what, a.Name, a.Value); message == "" && a.Name == "controllers" {
+		if message, hint = argumentFault(program, known.what, a.Name, a.Value, newest); message == "" && a.Name == "controllers" {
 			message, hint = controllersFault(a.Value, newest)
 		} else if message == "" && program == "kubelet" {
 			message, hint = flagFault(a.Name, a.Value)
@@ -100,7 +97,7 @@ func otherArgument(name string, table map[string]argument, minor int) string {
 }
 
 // argumentFault says why a program does not start with a value of an argument of a type, "" if it does.
-func argumentFault(what, name, value string) (message, hint string) {
+func argumentFault(program, what, name, value string, minor int) (message, hint string) {
 	var err error
 	bits, noNumber := strconv.Atoi(strings.TrimLeft(what, "abcdefghijklmnopqrstuvwxyz"))
 	if noNumber != nil {
@@ -127,64 +124,17 @@ func argumentFault(what, name, value string) (message, hint string) {
 	case name == "v":
 		_, err = strconv.ParseInt(value, 10, 32)
 		hint = "write a number: 2 is usual, 4 is for a search of errors"
-	case what == "list" || name == "cipher-suites":
-		return listFault(name, value)
-	case name == "service-account-issuer" && strings.Contains(value, ":") && !isURL(value):
-		return "has a colon and is not a URL, and the component does not start", "write it like https://kubernetes.default.svc.cluster.local"
-	case slices.Contains(strings.Fields(etcdURLs), name):
-		return urlsFault(value)
-	}
-	if f, ok := argumentForms()[name]; ok && !f.form.MatchString(value) {
-		return "is not a value of this argument, and the component does not start", f.hint
+	case what == "list" && value != "" && slices.ContainsFunc(strings.Split(value, ","), func(item string) bool { return item == "" || strings.TrimSpace(item) != item }):
+		return blankItem, "write the items with a comma between them, without blanks"
 	}
 	if err != nil {
 		return "is not a value of this argument, and the component does not start", hint
 	}
-	var number any = json.Number(value)
-	if what == "duration" {
-		number = value
+	form, known := formOf(program, name)
+	if !known {
+		return "", ""
 	}
-	if b, ok := argumentBounds()[name]; ok && strings.Trim(value, "0s") != "" && !b.have(number) {
-		return fmt.Sprintf("must be from %v to %s: the component does not start with another value", b.least, strconv.FormatFloat(b.most, 'f', -1, 64)), "for a duration these are seconds"
-	}
-	choices := argumentChoices()[name]
-	if value != "" && choices != nil && !slices.Contains(choices, value) {
-		return "is not a value of this argument, and the component does not start", "use one of " + strings.Join(choices, ", ")
-	}
-	return "", ""
-}
-
-// listFault says why a component does not start with a list of texts.
-func listFault(name, value string) (message, hint string) {
-	known := map[string][]string{
-		"tls-cipher-suites": cipherSuites(), "cipher-suites": cipherSuites(),
-		"oidc-signing-algs":        strings.Fields("RS256 RS384 RS512 ES256 ES384 ES512 PS256 PS384 PS512 EdDSA"),
-		"enable-admission-plugins": strings.Fields(admissionPlugins), "disable-admission-plugins": strings.Fields(admissionPlugins),
-	}[name]
-	for i, item := range strings.Split(value, ",") {
-		switch {
-		case value == "" || slices.Contains(strings.Fields(removedAdmission), item):
-		case item == "" || strings.TrimSpace(item) != item:
-			return "has an empty item, or a blank beside a comma, which becomes a part of the item", "write the items with a comma between them, without blanks"
-		case name == "cors-allowed-origins" && (!isRegexp(item) || !pins.MatchString(item)):
-			return fmt.Sprintf("item %d is not a regular expression with the beginning and the end of a host, and the component does not start", i+1), "write it like ^https://www\\.example\\.com$"
-		case name == "watch-cache-sizes" && !cacheSize.MatchString(item):
-			return fmt.Sprintf("item %d is not a size of a resource, and the component does not start", i+1), "write it like pods#100 or deployments.apps#100"
-		case name == "kubelet-preferred-address-types" && !slices.Contains(strings.Fields(addressTypes), item):
-			return fmt.Sprintf("item %d is no type of address, so that the API server does not reach a kubelet by it", i+1), "use some of " + addressTypes
-		case name == "strict-transport-security-directives" && !stsDirective.MatchString(item):
-			return fmt.Sprintf("item %d is not one that the component has, and it does not start", i+1), "use some of max-age=SECONDS, includeSubDomains, preload"
-		case known != nil && !slices.Contains(known, item):
-			hint = "use some of " + strings.Join(known, ", ")
-			if near := document.Nearest(item, known); near != "" {
-				hint = "did you mean " + near + "?"
-			} else if strings.Contains(name, "cipher") {
-				hint = "write the name that Go and IANA give it, such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
-			}
-			return fmt.Sprintf("item %d is not one that the component has, and it does not start", i+1), hint
-		}
-	}
-	return "", ""
+	return form.fault(value, minor)
 }
 
 // controllersFault says why the controller manager of a minor version does not start with a list of controllers.
@@ -199,33 +149,6 @@ func controllersFault(value string, minor int) (message, hint string) {
 			hint = "remove it"
 		}
 		return fmt.Sprintf("item %d is no controller of Kubernetes 1.%d, and the component does not start", i+1, minor), hint
-	}
-	return "", ""
-}
-
-func isRegexp(text string) bool {
-	_, err := regexp.Compile(text)
-	return err == nil
-}
-
-func isURL(text string) bool {
-	_, err := url.Parse(text)
-	return err == nil
-}
-
-// urlsFault says why etcd does not start with URLs. Source: NewURLs in client/pkg/types.
-func urlsFault(value string) (message, hint string) {
-	for i, item := range strings.Split(value, ",") {
-		u, err := url.Parse(strings.TrimSpace(item))
-		scheme := ""
-		if err == nil {
-			scheme = u.Scheme
-		}
-		switch {
-		case scheme == "unix" || scheme == "unixs":
-		case scheme != "http" && scheme != "https" || u.Port() == "" || u.Path != "":
-			return fmt.Sprintf("item %d is not a URL that etcd takes, and it does not start", i+1), "write it like https://10.0.0.5:2379, with a port and without a path"
-		}
 	}
 	return "", ""
 }

@@ -45,7 +45,7 @@ func TestArguments(t *testing.T) {
 		at("v1.36.1", "etcd: {local: {image: {tag: 3.5.24-0}, args: [{name: enable-v2, value: 'true'}]}}"):    "",
 		kubelet("pod-infra-container-image", "a/b"):                                                           "warning spec.node.kubeletArgs[0].name: is an argument of kubelet until Kubernetes 1.34",
 		kubelet("keep-terminated-pod-volumes", "true"):                                                        "error spec.node.kubeletArgs[0].name: is an argument of kubelet until Kubernetes 1.30",
-		kubelet("image-credential-provider-config", "/etc/kubernetes/credentials.yaml"):                       "",
+		kubelet("image-credential-provider-config", "/etc/kubernetes/credentials.yaml"):                       "error spec.node.kubeletArgs[0].name: needs image-credential-provider-bin-dir",
 		// values
 		initSpec + server("event-ttl", "1d"):                     "error spec.apiServer.args[0].value: is not a value of this argument",
 		initSpec + server("event-ttl", "24h"):                    "",
@@ -67,55 +67,76 @@ func TestArguments(t *testing.T) {
 		kubelet("v", "debug"):              "error spec.node.kubeletArgs[0].value: is not a value of this argument",
 		kubelet("cluster-dns", "10.0.0.1"): "",
 		// values that a component reads and then refuses
-		initSpec + of("scheduler", "secure-port", "-1"):                                                             "error spec.scheduler.args[0].value: must be from 0 to 65535",
-		initSpec + server("goaway-chance", "0.5"):                                                                   "error spec.apiServer.args[0].value: must be from 0 to 0.02",
-		initSpec + server("goaway-chance", "0.001"):                                                                 "",
-		initSpec + server("max-requests-inflight", "-1"):                                                            "error spec.apiServer.args[0].value: must be from 0",
-		initSpec + server("storage-media-type", "application/protobuf"):                                             "error spec.apiServer.args[0].value: is not a value of this argument",
-		initSpec + server("cors-allowed-origins", "*"):                                                              "error spec.apiServer.args[0].value: item 1 is not a regular expression",
-		initSpec + server("cors-allowed-origins", `^https://a\.example\.com$`):                                      "",
-		initSpec + server("strict-transport-security-directives", "maxage=1"):                                       "error spec.apiServer.args[0].value: item 1 is not one",
-		initSpec + server("strict-transport-security-directives", "max-age=300"):                                    "",
-		initSpec + etcd("auto-compaction-retention", "8hours"):                                                      "error spec.etcd.local.args[0].value: is not a value of this argument",
-		initSpec + etcd("auto-compaction-retention", "8h"):                                                          "",
-		initSpec + etcd("auto-compaction-retention", "8"):                                                           "",
-		initSpec + etcd("metrics", "full"):                                                                          "error spec.etcd.local.args[0].value: is not a value of this argument",
-		initSpec + etcd("initial-cluster", "a=https://192.0.2.1:2380"):                                              "error spec.etcd.local.args[0].name: is set by kubeadm",
-		initSpec + server("oidc-issuer-url", "https://a", "oidc-client-id", "a", "oidc-required-claim", "hd"):       "error spec.apiServer.args[2].value: is not a value of this argument",
-		initSpec + server("oidc-issuer-url", "https://a", "oidc-client-id", "a", "oidc-required-claim", "hd=a,b=c"): "",
-		initSpec + server("oidc-issuer-url", "https://a", "oidc-client-id", "a", "oidc-signing-algs", "RS265"):      "error spec.apiServer.args[2].value: item 1 is not one",
-		initSpec + server("cors-allowed-origins", "https://a.example.com"):                                          "",
-		initSpec + server("cors-allowed-origins", "a.example.com"):                                                  "error spec.apiServer.args[0].value: item 1 is not a regular expression with",
-		initSpec + server("watch-cache-sizes", "pods=100"):                                                          "error spec.apiServer.args[0].value: item 1 is not a size",
-		initSpec + server("watch-cache-sizes", "pods#100,deployments.apps#50"):                                      "",
-		initSpec + server("kubelet-preferred-address-types", "internalIP"):                                          "error spec.apiServer.args[0].value: item 1 is no type of address",
-		initSpec + server("kubelet-preferred-address-types", "InternalIP,Hostname"):                                 "",
-		initSpec + server("service-account-issuer", "https://a b"):                                                  "error spec.apiServer.args[0].value: has a colon",
-		initSpec + server("service-account-issuer", "api"):                                                          "",
-		initSpec + server("runtime-config", "batch/v2alpha1=yes"):                                                   "error spec.apiServer.args[0].value: is not a value of this argument",
-		initSpec + server("runtime-config", "api/all=true,resource.k8s.io/v1"):                                      "",
-		initSpec + server("service-account-max-token-expiration", "30m"):                                            "error spec.apiServer.args[0].value: must be from 3600",
-		initSpec + server("service-account-max-token-expiration", "24h"):                                            "",
-		initSpec + server("shutdown-delay-duration", "-5s"):                                                         "error spec.apiServer.args[0].value: must be from 0",
-		initSpec + server("shutdown-delay-duration", "0s"):                                                          "",
-		initSpec + of("scheduler", "leader-elect-resource-lock", "endpoints"):                                       "error spec.scheduler.args[0].value: is not a value of this argument",
-		initSpec + manager("leader-elect-lease-duration", "10s"):                                                    "error spec.controllerManager.args[0].value: leaves leader-elect-lease-duration",
-		initSpec + manager("leader-elect-lease-duration", "30s", "leader-elect-renew-deadline", "20s"):              "",
-		initSpec + of("scheduler", "leader-elect-retry-period", "9s"):                                               "error spec.scheduler.args[0].value: leaves",
-		kubelet("system-reserved", "cpu=1core"):                                                                     "error spec.node.kubeletArgs[0].value: is not a value of this argument",
-		kubelet("kube-reserved", "cpu:100m"):                                                                        "error spec.node.kubeletArgs[0].value: is not a value of this argument",
-		kubelet("kube-reserved", "cpu=100m,memory=0.5Gi,pid=1000"):                                                  "",
-		kubelet("cgroup-driver", "Systemd"):                                                                         "error spec.node.kubeletArgs[0].value: is not a value of this argument",
-		kubelet("topology-manager-policy", "numa"):                                                                  "error spec.node.kubeletArgs[0].value: is not a value of this field",
-		kubelet("container-log-max-size", "10MB"):                                                                   "error spec.node.kubeletArgs[0].value: is not a value of this field",
-		kubelet("container-log-max-files", "1"):                                                                     "error spec.node.kubeletArgs[0].value: must be at least 2",
-		kubelet("image-gc-low-threshold", "120"):                                                                    "error spec.node.kubeletArgs[0].value: must be from 0 to 100",
-		kubelet("allowed-unsafe-sysctls", "net.core.somaxconn,kernel.msg*"):                                         "",
-		kubelet("eviction-minimum-reclaim", "memory.available=1Gi"):                                                 "",
-		initSpec + server("encryption-provider-config-automatic-reload", "true"):                                    "error spec.apiServer.args[0].value: needs encryption-provider-config",
-		kubelet("eviction-minimum-reclaim", "memory.available<1Gi"):                                                 "error spec.node.kubeletArgs[0].value: is not a value of this argument",
-		workerSpec + "kubelet: {config: {clusterDomain: .cluster.local}}":                                           "error spec.kubelet.config.clusterDomain: is not a value of this field",
-		workerSpec + "kubelet: {config: {podCIDR: 10.244.0.0}}":                                                     "error spec.kubelet.config.podCIDR: is not a value of this field",
+		initSpec + of("scheduler", "secure-port", "-1"):                                                                             "error spec.scheduler.args[0].value: must be from 0 to 65535",
+		initSpec + server("goaway-chance", "0.5"):                                                                                   "error spec.apiServer.args[0].value: must be from 0 to 0.02",
+		initSpec + server("goaway-chance", "0.001"):                                                                                 "",
+		initSpec + server("max-requests-inflight", "-1"):                                                                            "error spec.apiServer.args[0].value: must be from 0",
+		initSpec + server("storage-media-type", "application/protobuf"):                                                             "error spec.apiServer.args[0].value: is not a value of this argument",
+		initSpec + server("endpoint-reconciler-type", "leases"):                                                                     "error spec.apiServer.args[0].value: is not a value of this argument",
+		initSpec + server("external-hostname", "api.example.com:6443"):                                                              "error spec.apiServer.args[0].value: is not a value of this argument",
+		initSpec + server("etcd-prefix", "registry"):                                                                                "",
+		initSpec + server("audit-log-path", "-", "audit-log-version", "v1", "audit-policy-file", "/etc/kubernetes/pki/policy.yaml"): "error spec.apiServer.args[1].value: is not a value of this argument",
+		initSpec + server("audit-policy-file", "/etc/kubernetes/pki/policy.yaml"):                                                   "warning spec.apiServer.args[0].name: has no effect without audit-log-path or audit-webhook-config-file",
+		initSpec + server("client-ca-file", "pki/ca.crt"):                                                                           "error spec.apiServer.args[0].value: is not a value of this argument",
+		initSpec + manager("controllers", "*,-nodelifecycle"):                                                                       "warning spec.controllerManager.args[0].value: replaces the list of kubeadm",
+		initSpec + manager("cidr-allocator-type", "RangeAllocater"):                                                                 "error spec.controllerManager.args[0].value: is not a value of this argument",
+		initSpec + etcd("name", "node-1"):                                                                                           "error spec.etcd.local.args[0].name: is set by kubeadm",
+		initSpec + etcd("tls-min-version", "VersionTLS12"):                                                                          "error spec.etcd.local.args[0].value: is not a value of this argument",
+		initSpec + etcd("tls-min-version", "TLS1.2"):                                                                                "",
+		initSpec + etcd("max-concurrent-streams", "many"):                                                                           "error spec.etcd.local.args[0].value: must be from 0",
+		initSpec + etcd("log-rotation-config-json", "{maxsize: 100}"):                                                               "error spec.etcd.local.args[0].value: is not a value of this argument",
+		initSpec + etcd("log-rotation-config-json", `{"maxsize": 100, "compress": false}`):                                          "",
+		initSpec + etcd("host-whitelist", "a.example.com, b.example.com"):                                                           "error spec.etcd.local.args[0].value: has an empty item",
+		kubelet("vmodule", "kubelet"):                                                                                               "error spec.node.kubeletArgs[0].value: is not a value of this argument",
+		kubelet("cluster-dns", "10.96.0.10;8.8.8.8"):                                                                                "error spec.node.kubeletArgs[0].value: item 1 is not one",
+		kubelet("reserved-cpus", "0-1,a"):                                                                                           "error spec.node.kubeletArgs[0].value: is not a value of this argument",
+		kubelet("manifest-url", "example.com/pod.yaml"):                                                                             "error spec.node.kubeletArgs[0].value: is not a value of this argument",
+		kubelet("resolv-conf", "etc/resolv.conf"):                                                                                   "error spec.node.kubeletArgs[0].value: is not a value of this argument",
+		kubelet("resolv-conf", ""):                                                                                                  "",
+		initSpec + server("cors-allowed-origins", "*"):                                                                              "error spec.apiServer.args[0].value: item 1 is not one",
+		initSpec + server("cors-allowed-origins", `^https://a\.example\.com$`):                                                      "",
+		initSpec + server("strict-transport-security-directives", "maxage=1"):                                                       "error spec.apiServer.args[0].value: item 1 is not one",
+		initSpec + server("strict-transport-security-directives", "max-age=300"):                                                    "",
+		initSpec + etcd("auto-compaction-retention", "8hours"):                                                                      "error spec.etcd.local.args[0].value: is not a value of this argument",
+		initSpec + etcd("auto-compaction-retention", "8h"):                                                                          "",
+		initSpec + etcd("auto-compaction-retention", "8"):                                                                           "",
+		initSpec + etcd("metrics", "full"):                                                                                          "error spec.etcd.local.args[0].value: is not a value of this argument",
+		initSpec + etcd("initial-cluster", "a=https://192.0.2.1:2380"):                                                              "error spec.etcd.local.args[0].name: is set by kubeadm",
+		initSpec + server("oidc-issuer-url", "https://a", "oidc-client-id", "a", "oidc-required-claim", "hd"):                       "error spec.apiServer.args[2].value: item 1 is not one",
+		initSpec + server("oidc-issuer-url", "https://a", "oidc-client-id", "a", "oidc-required-claim", "hd=a,b=c"):                 "",
+		initSpec + server("oidc-issuer-url", "https://a", "oidc-client-id", "a", "oidc-signing-algs", "RS265"):                      "error spec.apiServer.args[2].value: item 1 is not one",
+		initSpec + server("cors-allowed-origins", "https://a.example.com"):                                                          "",
+		initSpec + server("cors-allowed-origins", "a.example.com"):                                                                  "error spec.apiServer.args[0].value: item 1 is not one",
+		initSpec + server("watch-cache-sizes", "pods=100"):                                                                          "error spec.apiServer.args[0].value: item 1 is not one",
+		initSpec + server("watch-cache-sizes", "pods#100,deployments.apps#50"):                                                      "",
+		initSpec + server("kubelet-preferred-address-types", "internalIP"):                                                          "error spec.apiServer.args[0].value: item 1 is not one",
+		initSpec + server("kubelet-preferred-address-types", "InternalIP,Hostname"):                                                 "",
+		initSpec + server("service-account-issuer", "https://a b"):                                                                  "error spec.apiServer.args[0].value: is not a value of this argument",
+		initSpec + server("service-account-issuer", "api"):                                                                          "",
+		initSpec + server("runtime-config", "batch/v2alpha1=yes"):                                                                   "error spec.apiServer.args[0].value: item 1 is not one",
+		initSpec + server("runtime-config", "api/all=true,resource.k8s.io/v1"):                                                      "",
+		initSpec + server("service-account-max-token-expiration", "30m"):                                                            "error spec.apiServer.args[0].value: must be from 3600",
+		initSpec + server("service-account-max-token-expiration", "24h"):                                                            "",
+		initSpec + server("shutdown-delay-duration", "-5s"):                                                                         "error spec.apiServer.args[0].value: must be from 0",
+		initSpec + server("shutdown-delay-duration", "0s"):                                                                          "",
+		initSpec + of("scheduler", "leader-elect-resource-lock", "endpoints"):                                                       "error spec.scheduler.args[0].value: is not a value of this argument",
+		initSpec + manager("leader-elect-lease-duration", "10s"):                                                                    "error spec.controllerManager.args[0].value: leaves leader-elect-lease-duration",
+		initSpec + manager("leader-elect-lease-duration", "30s", "leader-elect-renew-deadline", "20s"):                              "",
+		initSpec + of("scheduler", "leader-elect-retry-period", "9s"):                                                               "error spec.scheduler.args[0].value: leaves",
+		kubelet("system-reserved", "cpu=1core"):                                                                                     "error spec.node.kubeletArgs[0].value: item 1 is not one",
+		kubelet("kube-reserved", "cpu:100m"):                                                                                        "error spec.node.kubeletArgs[0].value: item 1 is not one",
+		kubelet("kube-reserved", "cpu=100m,memory=0.5Gi,pid=1000"):                                                                  "",
+		kubelet("cgroup-driver", "Systemd"):                                                                                         "error spec.node.kubeletArgs[0].value: is not a value of this argument",
+		kubelet("topology-manager-policy", "numa"):                                                                                  "error spec.node.kubeletArgs[0].value: is not a value of this field",
+		kubelet("container-log-max-size", "10MB"):                                                                                   "error spec.node.kubeletArgs[0].value: is not a value of this field",
+		kubelet("container-log-max-files", "1"):                                                                                     "error spec.node.kubeletArgs[0].value: must be at least 2",
+		kubelet("image-gc-low-threshold", "120"):                                                                                    "error spec.node.kubeletArgs[0].value: must be from 0 to 100",
+		kubelet("allowed-unsafe-sysctls", "net.core.somaxconn,kernel.msg*"):                                                         "",
+		kubelet("eviction-minimum-reclaim", "memory.available=1Gi"):                                                                 "",
+		initSpec + server("encryption-provider-config-automatic-reload", "true"):                                                    "error spec.apiServer.args[0].name: needs encryption-provider-config",
+		kubelet("eviction-minimum-reclaim", "memory.available<1Gi"):                                                                 "error spec.node.kubeletArgs[0].value: is not a value of this argument",
+		workerSpec + "kubelet: {config: {clusterDomain: .cluster.local}}":                                                           "error spec.kubelet.config.clusterDomain: is not a value of this field",
+		workerSpec + "kubelet: {config: {podCIDR: 10.244.0.0}}":                                                                     "error spec.kubelet.config.podCIDR: is not a value of this field",
 		// names, lists and URLs
 		initSpec + server("service-account-signing-key", "/a"):                                       "error spec.apiServer.args[0].name: is no argument of kube-apiserver",
 		initSpec + server("audit_log_path", "/a"):                                                    "error spec.apiServer.args[0].name: is no argument of kube-apiserver",
@@ -129,7 +150,7 @@ func TestArguments(t *testing.T) {
 		initSpec + server("tls-cipher-suites", "TLS_AES_128_GCM_SHA256"):                             "",
 		initSpec + server("authorization-mode", "Node,RBACK"):                                        "error spec.apiServer.args[0].value: is not a value of this field",
 		initSpec + etcd("cipher-suites", "AES256"):                                                   "error spec.etcd.local.args[0].value: item 1 is not one",
-		initSpec + etcd("listen-metrics-urls", "0.0.0.0:2381"):                                       "error spec.etcd.local.args[0].value: item 1 is not a URL",
+		initSpec + etcd("listen-metrics-urls", "0.0.0.0:2381"):                                       "error spec.etcd.local.args[0].value: item 1 is not one",
 		initSpec + etcd("listen-metrics-urls", "http://127.0.0.1:2381,http://10.0.0.5:2381"):         "",
 		initSpec + "cluster: {podSubnets: [10.244.0.0/16]}\n" + manager("node-cidr-mask-size", "12"): "error spec.controllerManager.args[0].value: is not between 16",
 		initSpec + "cluster: {podSubnets: [10.244.0.0/16]}\n" + manager("node-cidr-mask-size", "26"): "",
@@ -150,8 +171,8 @@ func TestArguments(t *testing.T) {
 		workerSpec + "kubelet: {config: {serializeImagePulls: true}}\nnode: {kubeletArgs: [{name: serialize-image-pulls, value: 'false'}]}": "error spec.node.kubeletArgs[0].value: contradicts spec.kubelet.config.serializeImagePulls",
 		workerSpec + "kubelet: {maxPods: 110}\nnode: {kubeletArgs: [{name: max-pods, value: '110'}]}":                                       "",
 		// pairs
-		initSpec + server("oidc-issuer-url", "https://idp.example.com"):                                                   "error spec.apiServer.args[0].value: needs both oidc-issuer-url and oidc-client-id",
-		initSpec + server("oidc-client-id", "a"):                                                                          "error spec.apiServer.args[0].value: needs both oidc-issuer-url and oidc-client-id",
+		initSpec + server("oidc-issuer-url", "https://idp.example.com"):                                                   "error spec.apiServer.args[0].name: needs oidc-client-id",
+		initSpec + server("oidc-client-id", "a"):                                                                          "error spec.apiServer.args[0].name: needs oidc-issuer-url",
 		initSpec + server("oidc-issuer-url", "https://idp.example.com", "oidc-client-id", "a"):                            "",
 		initSpec + server("anonymous-auth", "false"):                                                                      "error spec.apiServer.args[0].value: makes the probes of the API server fail",
 		initSpec + server("anonymous-auth", "true"):                                                                       "",
@@ -176,77 +197,43 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestCommandLines: a program of the version of the document reads its command line, or the document is refused.
+// TestCommandLines: a program of the version of the document takes its command line, or the document is refused.
 func TestCommandLines(t *testing.T) {
 	t.Parallel()
-	table, err := os.ReadFile("testdata/arguments.txt")
-	require.NoError(t, err)
 	fields := map[string]string{
 		"kubelet": "node: {kubeletArgs: %s}", "etcd": "etcd: {local: {args: %s}}", "kube-apiserver": "apiServer: {args: %s}",
 		"kube-controller-manager": "controllerManager: {args: %s}", "kube-scheduler": "scheduler: {args: %s}",
 	}
-	for line := range strings.Lines(string(table)) {
-		f := strings.Fields(line)
-		if f[0] == "#" {
-			continue
+	for _, file := range []string{"testdata/arguments.txt", "testdata/values.txt"} {
+		table, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(table)) {
+			f := strings.Fields(line)
+			if f[0] == "#" {
+				continue
+			}
+			var args []string
+			for _, arg := range f[2:] {
+				name, value, _ := strings.Cut(arg, "=")
+				args = append(args, "{name: "+name+", value: '"+value+"'}")
+			}
+			text := "role: controlPlaneInit\nkubernetesVersion: v1.36.1\n" + fmt.Sprintf(fields[f[1]], "["+strings.Join(args, ", ")+"]")
+			s, violations, err := spec(t, text)
+			require.NoError(t, err, line)
+			said := len(violations) > 0 || len(s.Warnings) > 0 // a kubelet may be of an older version
+			assert.Equal(t, f[0] == "no", said, "%s%v%v", line, violations, s.Warnings)
 		}
-		name, value, _ := strings.Cut(f[2], "=")
-		text := "role: controlPlaneInit\nkubernetesVersion: v1.36.1\n" + fmt.Sprintf(fields[f[1]], "[{name: "+name+", value: '"+value+"'}]")
-		s, violations, err := spec(t, text)
-		require.NoError(t, err, line)
-		said := len(violations) > 0 || len(s.Warnings) > 0 // a kubelet may be of an older version
-		assert.Equal(t, f[0] == "no", said, "%s%v", line, violations)
 	}
 }
 
-// TestPods: a manifest that the kubelet refuses, or that waits for what is not there, is said.
-func TestPods(t *testing.T) {
+// TestEveryTextHasAForm: the value of an argument that its type leaves free has a form, or the table says that it is free.
+func TestEveryTextHasAForm(t *testing.T) {
 	t.Parallel()
-	pod := func(spec string) string {
-		return "staticPods: [{name: p, manifest: '{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {" + spec + "}}'}]"
-	}
-	const image = "containers: [{name: a, image: b}]"
-	admin := pod(image + ", volumes: [{name: k, hostPath: {path: /etc/kubernetes/admin.conf}}]")
-	patch := func(text string) string {
-		return initSpec + "patches: [{target: kube-apiserver, patch: '{spec: {containers: [" + text + "]}}'}]"
-	}
-	for text, want := range map[string]string{
-		initSpec + pod(image):                                                                                                                 "",
-		initSpec + pod(""):                                                                                                                    "error spec.staticPods[0].manifest: is a Pod without containers",
-		initSpec + pod("containers: [{name: a}]"):                                                                                             "error spec.staticPods[0].manifest: has a container without a name or without an image",
-		initSpec + pod("containers: [{name: A_b, image: b}]"):                                                                                 "error spec.staticPods[0].manifest: has a container whose name is no DNS label",
-		initSpec + pod("containers: [{name: a, image: b}, {name: a, image: b}]"):                                                              "error spec.staticPods[0].manifest: has two containers named a",
-		initSpec + pod("containers: [{name: a, image: b, ports: [{containerPort: 70000}]}]"):                                                  "error spec.staticPods[0].manifest: has a port of the container a",
-		initSpec + pod("containers: [{name: a, image: b, ports: [{containerPort: 80, hostPort: 8080}]}]"):                                     "",
-		initSpec + pod("containers: [{name: a, image: b, resources: {limits: {memory: 1GB}}}]"):                                               "error spec.staticPods[0].manifest: has an amount of memory of the container a",
-		initSpec + pod("containers: [{name: a, image: b, resources: {requests: {cpu: 0.5, memory: 1Gi}}}]"):                                   "",
-		initSpec + pod("containers: [{name: a, image: b, volumeMounts: [{name: v, mountPath: /a}]}]"):                                         "error spec.staticPods[0].manifest: has a mount of the container a",
-		initSpec + pod("volumes: [{name: v, emptyDir: {}}], containers: [{name: a, image: b, volumeMounts: [{name: v, mountPath: /a}]}]"):     "",
-		initSpec + pod("restartPolicy: always, "+image):                                                                                       "error spec.staticPods[0].manifest: has a restartPolicy",
-		initSpec + pod("containers: [{name: a, image: b, imagePullPolicy: never}]"):                                                           "error spec.staticPods[0].manifest: has an imagePullPolicy of the container a",
-		initSpec + pod(image+", serviceAccountName: a"):                                                                                       "error spec.staticPods[0].manifest: serviceAccountName is an object of the cluster",
-		initSpec + pod(image+", volumes: [{name: a, secret: {secretName: a}}]"):                                                               "error spec.staticPods[0].manifest: secret is an object of the cluster",
-		initSpec + pod("containers: [{name: a, image: b, env: [{name: A, valueFrom: {configMapKeyRef: {name: a}}}]}]"):                        "error spec.staticPods[0].manifest: configMapKeyRef is an object of the cluster",
-		initSpec + pod(image+", volumes: [{name: a, emptyDir: {}}, {name: b, projected: {sources: [{downwardAPI: {}}]}}]"):                    "",
-		"role: controlPlaneInit\nkubernetesVersion: v1.33.1\n" + pod(image+", serviceAccountName: a"):                                         "warning spec.staticPods[0].manifest: serviceAccountName is an object of the cluster",
-		initSpec + pod("hostNetwork: \"true\", "+image):                                                                                       "error spec.staticPods[0].manifest: spec.hostNetwork must be true or false",
-		initSpec + pod("hostNetwrk: true, "+image):                                                                                            "error spec.staticPods[0].manifest: spec.hostNetwrk is not a field of PodSpec",
-		initSpec + pod("containers: [{name: a, image: b, env: [{name: A, value: 1}]}]"):                                                       "error spec.staticPods[0].manifest: spec.containers[0].env[0].value must be a text",
-		initSpec + pod(image+", initContainers: [{name: i, image: \"b c\"}]"):                                                                 "error spec.staticPods[0].manifest: spec.initContainers[0].image has a blank",
-		initSpec + pod(image+", initContainers: [{name: i, image: b, restartPolicy: Always}]"):                                                "",
-		initSpec + pod("containers: [{name: a, image: b, securityContext: {capabilities: [NET_ADMIN]}}]"):                                     "error spec.staticPods[0].manifest: spec.containers[0].securityContext.capabilities must be a mapping",
-		initSpec + pod("containers: [{name: a, image: b, livenessProbe: {httpGet: {path: /a}}}]"):                                             "error spec.staticPods[0].manifest: has a livenessProbe without a port of the container a",
-		initSpec + pod("containers: [{name: a, image: b, livenessProbe: {httpGet: {path: /a, port: web}, periodSeconds: 5}}]"):                "",
-		initSpec + pod("containers: [{name: a, image: b, resources: {requests: {cpu: 2}, limits: {cpu: 1500m}}}]"):                            "error spec.staticPods[0].manifest: has a request of cpu above its limit of the container a",
-		initSpec + pod("containers: [{name: a, image: b, resources: {requests: {memory: 1024Mi}, limits: {memory: 1Gi}}}]"):                   "",
-		initSpec + pod(image+", volumes: [{name: k, hostPath: {path: /a, type: dir}}]"):                                                       "error spec.staticPods[0].manifest: spec.volumes[0].hostPath.type is not a value",
-		initSpec + pod(image+", volumes: [{name: k, hostPath: {path: /a, type: \"\"}}], tolerations: [{operator: Exists}], affinity: {a: 1}"): "",
-		initSpec + admin: "warning spec.staticPods[0].manifest: reads /etc/kubernetes/admin.conf",
-		joinSpec + admin: "",
-		patch("{name: apiserver, resources: {}}"):      "error spec.patches[0].patch: has a container without an image",
-		patch("{name: kube-apiserver, resources: {}}"): "",
-		patch("{name: side, image: a/b}"):              "",
-	} {
-		said(t, text, want)
+	for line := range strings.Lines(argumentTable) {
+		f := strings.Fields(line)
+		if f[0] != "#" && (f[2] == "text" || f[2] == "list") {
+			_, known := formOf(f[0], f[1])
+			assert.True(t, known, line)
+		}
 	}
 }

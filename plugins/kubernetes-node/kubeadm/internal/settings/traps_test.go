@@ -14,9 +14,9 @@ func TestTraps(t *testing.T) {
 	t.Parallel()
 	const kubelet, server = initSpec + "kubelet: {", initSpec + "apiServer: {"
 	audit := func(volume string) string {
-		return server + "args: [{name: audit-log-path, value: /var/log/audit/a.log}], volumes: [" + volume + "]}"
+		return server + "args: [{name: audit-log-path, value: /var/log/audit/a.log}, {name: audit-policy-file, value: /etc/kubernetes/pki/policy.yaml}], volumes: [" + volume + "]}"
 	}
-	const policy = "args: [{name: audit-policy-file, value: /etc/kubernetes/audit/policy.yaml}]"
+	const policy = "args: [{name: audit-policy-file, value: /etc/kubernetes/audit/policy.yaml}, {name: audit-log-path, value: '-'}]"
 	for text, want := range map[string]string{
 		kubelet + "evictionHard: {memory.available: 5%}}":                                                                                                 "warning spec.kubelet.evictionHard: replaces all defaults of the kubelet, so that no pod is evicted for nodefs.available, nodefs.inodesFree, imagefs.available",
 		kubelet + "evictionHard: {memory.available: 5%}, config: {mergeDefaultEvictionSettings: true}}":                                                   "",
@@ -46,12 +46,12 @@ func TestTraps(t *testing.T) {
 		audit("{name: log, hostPath: /var/log/audit}"):                                                   "error spec.apiServer.args[0].value: is on the volume log, which is read-only",
 		audit("{name: log, hostPath: /var/log/audit, readOnly: false}"):                                  "",
 		audit("{name: var, hostPath: /var/log}, {name: log, hostPath: /var/log/audit, readOnly: false}"): "",
-		server + "args: [{name: audit-log-path, value: '-'}]}":                                           "",
+		server + "args: [{name: audit-log-path, value: '-'}]}":                                           "warning spec.apiServer.args[0].name: has no effect without audit-policy-file",
 		server + policy + "}": "error spec.apiServer.args[0].value: is a file that the container does not have",
 		server + policy + ", volumes: [{name: audit, hostPath: /srv/audit, mountPath: /etc/kubernetes/audit}]}":                                                                            "",
 		server + policy + ", image: registry.example.com/kube-apiserver}":                                                                                                                  "",
 		server + policy + "}\npatches: [{target: kube-apiserver, patch: '{}'}]":                                                                                                            "",
-		server + "args: [{name: oidc-ca-file, value: /etc/kubernetes/pki/oidc-ca.crt}]}":                                                                                                   "",
+		server + "args: [{name: oidc-ca-file, value: /etc/kubernetes/pki/oidc-ca.crt}]}":                                                                                                   "error spec.apiServer.args[0].name: needs oidc-issuer-url",
 		initSpec + "scheduler: {args: [{name: config, value: /etc/kubernetes/scheduler.yaml}]}":                                                                                            "error spec.scheduler.args[0].value: is a file that the container does not have",
 		server + "args: [{name: oidc-issuer-url, value: 'http://idp.example.com'}, {name: oidc-client-id, value: kubernetes}]}":                                                            "error spec.apiServer.args[0].value: must begin with https://",
 		workerSpec + "node: {kubeletArgs: [{name: network-plugin, value: cni}]}":                                                                                                           "error spec.node.kubeletArgs[0].name: is an argument that kubelet does not have since 1.29",
