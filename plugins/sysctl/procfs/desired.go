@@ -186,6 +186,8 @@ func (r *resolver) values() {
 		refused := slices.ContainsFunc(r.violations, func(v document.Violation) bool { return v.Field == p.field })
 		if message, hint := valueFault(p.key, p.value); message != "" && p.explicit && !refused {
 			r.refuse(document.Path(p.field), message, hint)
+		} else if odd := oddity(p.key, p.value); odd != "" && p.explicit && !p.optional && !refused {
+			r.warn(p.field, odd)
 		}
 	}
 }

@@ -80,6 +80,12 @@ func TestResolveRefuses(t *testing.T) {
 func TestValuesThatTheKernelRefuses(t *testing.T) {
 	t.Parallel()
 	for parameters, want := range map[string]string{
+		`"kernel.numa_balancing":"on"`:                              "is not a whole number",
+		`"net.unix.max_dgram_qlen":"-"`:                             "is not a whole number",
+		`"net.ipv4.neigh.eth0.gc_stale_time":"1m"`:                  "is not a whole number",
+		`"kernel.modules_disabled":2`:                               "is not a whole number from 1 to 1",
+		`"vm.compaction_proactiveness":101`:                         "is not a whole number from 0 to 100",
+		`"vm.lowmem_reserve_ratio":"256 256 32"`:                    "",
 		`"vm.swappiness":201`:                                       "is not a whole number from 0 to 200",
 		`"vm.swappiness":"1 # low"`:                                 "is not a whole number from 0 to 200",
 		`"vm.swappiness":"10 20"`:                                   "has not 1 numbers",
@@ -87,8 +93,8 @@ func TestValuesThatTheKernelRefuses(t *testing.T) {
 		`"vm.swappiness":-1`:                                        "is not a whole number from 0 to 200",
 		`"vm.swappiness":"08"`:                                      "is not a whole number from 0 to 200",
 		`"net.ipv4.ip_forward":"enabled"`:                           "is not a whole number",
-		`"net.core.rmem_max":"16M"`:                                 "is not a whole number of at least 0",
-		`"net.core.rmem_max":4294967296`:                            "is not a whole number of at least 0",
+		`"net.core.rmem_max":"16M"`:                                 "is not a whole number of at least 2304",
+		`"net.core.rmem_max":4294967296`:                            "is not a whole number of at least 2304",
 		`"fs.file-max":9223372036854775807`:                         "",
 		`"kernel.panic":-1`:                                         "",
 		`"net.ipv4.tcp_rmem":"4096 87380"`:                          "has not 3 numbers",
@@ -254,12 +260,18 @@ func TestWritingOrder(t *testing.T) {
 func TestTraps(t *testing.T) {
 	t.Parallel()
 	for parameters, want := range map[string]string{
-		`"net.ipv4.conf.all.rp_filter":0`:                                                               `spec.parameters["net.ipv4.conf.all.rp_filter"]: each interface uses the larger`,
-		`"net.ipv4.conf.all.rp_filter":1,"net.ipv4.conf.default.rp_filter":1`:                           `spec.parameters["net.ipv4.conf.all.rp_filter"]: each interface uses the larger`,
-		`"net.ipv4.conf.all.rp_filter":1,"net/ipv4/conf/eth0.100/rp_filter":1`:                          "",
-		`"net.ipv4.conf.all.rp_filter":2`:                                                               "",
-		`"net.ipv4.conf.default.rp_filter":0`:                                                           "",
-		`"net.ipv4.ip_local_port_range":"1024 65000"`:                                                   `spec.parameters["net.ipv4.ip_local_port_range"]: connections of the machine take ports of services`,
+		`"net.ipv4.conf.all.rp_filter":0`:                                      `spec.parameters["net.ipv4.conf.all.rp_filter"]: each interface uses the larger`,
+		`"net.ipv4.conf.all.rp_filter":1,"net.ipv4.conf.default.rp_filter":1`:  `spec.parameters["net.ipv4.conf.all.rp_filter"]: each interface uses the larger`,
+		`"net.ipv4.conf.all.rp_filter":1,"net/ipv4/conf/eth0.100/rp_filter":1`: "",
+		`"net.ipv4.conf.all.rp_filter":2`:                                      "",
+		`"net.ipv6.conf.eth0.accept_ra":3`:                                     `spec.parameters["net.ipv6.conf.eth0.accept_ra"]: the kernel takes this value, of which its documentation has no meaning: use one from 0 to 2`,
+		`"net.ipv6.conf.eth0.accept_ra":2`:                                     "",
+		`"kernel.randomize_va_space":3`:                                        `spec.parameters["kernel.randomize_va_space"]: the kernel takes this value`,
+		`"kernel.sched_rt_runtime_us":-1`:                                      "",
+		`"vm.swapiness":1`:                                                     `spec.parameters["vm.swapiness"]: is none of the parameters that Linux has there, as far as they are known: did you mean swappiness?`,
+		`"vm.vendor_knob":1`:                                                   "",
+		`"net.ipv4.conf.default.rp_filter":0`:                                  "",
+		`"net.ipv4.ip_local_port_range":"1024 65000"`:                          `spec.parameters["net.ipv4.ip_local_port_range"]: connections of the machine take ports of services`,
 		`"net.ipv4.ip_local_port_range":"1024\t65000","net.ipv4.ip_local_reserved_ports":"30000-32767"`: "",
 		`"net.ipv4.ip_local_port_range":"32768 60999"`:                                                  "",
 	} {

@@ -67,6 +67,15 @@ func TestValuesOfTheKernel(t *testing.T) {
 	kernel, tried := machine.NewKernel("/", nil), 0
 	for line := range strings.Lines(valueTable) {
 		f := strings.Fields(line)
+		if f[0] == "numbers" {
+			for _, name := range f[2:] {
+				key := strings.ReplaceAll(strings.ReplaceAll(f[1], "*", "default"), ".", "/") + "/" + name
+				if _, err := kernel.Parameter(key); err == nil && strings.HasPrefix(key, "net/") && kernel.SetParameter(key, "many") == nil {
+					t.Errorf("%s takes a word", key)
+				}
+			}
+			continue
+		}
 		key := strings.ReplaceAll(strings.ReplaceAll(f[0], "*", "default"), ".", "/")
 		if _, err := kernel.Parameter(key); err != nil || !strings.HasPrefix(key, "net/") {
 			continue

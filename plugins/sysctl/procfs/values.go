@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/plugins/sysctl/internal/sysctld"
 )
 
@@ -21,17 +22,34 @@ type numbers struct {
 	count int
 	least int64
 	most  uint64
+	// meaning is LEAST..MOST, for the values that the documentation of the kernel explains, where the kernel takes others as well.
+	meaning string
 }
 
-// numbersOf returns what the kernel takes as the value of a parameter that the table has.
-func numbersOf(key sysctld.Key) (n numbers, known bool) {
+// numbersOf returns what the kernel takes as the value of a parameter that the table has. Otherwise it returns the parameters of the table in its
+// directory.
+func numbersOf(key sysctld.Key) (n numbers, beside []string) {
+	n = numbers{least: math.MinInt32, most: math.MaxInt32}
+	in, name := path.Split(string(key))
 	for line := range strings.Lines(valueTable) {
 		f := strings.Fields(line)
-		pattern := strings.ReplaceAll(f[0], ".", "/")
-		if ok, _ := path.Match(pattern, string(key)); !ok || f[0] == "#" { // each pattern is valid
+		var directory string
+		var names []string
+		if f[0] == "numbers" {
+			directory, names = f[1]+".", f[2:]
+		} else {
+			i := strings.LastIndex(f[0], ".")
+			directory, names = f[0][:i+1], []string{f[0][i+1:]}
+		}
+		if ok, _ := path.Match(strings.ReplaceAll(directory, ".", "/"), in); !ok || f[0] == "#" { // each pattern is valid
 			continue
 		}
-		n = numbers{least: math.MinInt32, most: math.MaxInt32}
+		if beside = append(beside, names...); !slices.Contains(names, name) {
+			continue
+		}
+		if n.count = 1; f[0] == "numbers" {
+			return n, nil
+		}
 		n.count, _ = strconv.Atoi(f[1]) // digits, as the others
 		if f[2] != "-" {
 			n.least, _ = strconv.ParseInt(f[2], 10, 64)
@@ -43,9 +61,10 @@ func numbersOf(key sysctld.Key) (n numbers, known bool) {
 		default:
 			n.most, _ = strconv.ParseUint(f[3], 10, 64)
 		}
-		return n, true
+		n.meaning = strings.Join(f[4:], "")
+		return n, nil
 	}
-	return n, false
+	return n, beside
 }
 
 // wholeNumber is a number as the kernel reads it: decimal, octal behind 0, or hexadecimal behind 0x.
@@ -72,8 +91,8 @@ func valueFault(key sysctld.Key, value string) (message, hint string) {
 	if f, ok := textForms()[key]; ok && !f.form.MatchString(value) {
 		return f.message, f.hint
 	}
-	n, known := numbersOf(key)
-	if !known {
+	n, _ := numbersOf(key)
+	if n.count == 0 {
 		return "", ""
 	}
 	given := strings.Fields(value)
@@ -95,6 +114,21 @@ func valueFault(key sysctld.Key, value string) (message, hint string) {
 		}
 	}
 	return "", ""
+}
+
+// oddity says what is strange about a value that a kernel takes, or about a parameter that the table does not have, "" for nothing.
+func oddity(key sysctld.Key, value string) string {
+	n, beside := numbersOf(key)
+	if near := document.Nearest(path.Base(string(key)), beside); n.count == 0 && near != "" {
+		return "is none of the parameters that Linux has there, as far as they are known: did you mean " + near + "?"
+	}
+	least, most, limited := strings.Cut(n.meaning, "..")
+	atLeast, _ := strconv.ParseInt(least, 10, 64)
+	atMost, _ := strconv.ParseInt(most, 10, 64)
+	if given, err := strconv.ParseInt(value, 0, 64); limited && err == nil && (given < atLeast || given > atMost) {
+		return "the kernel takes this value, of which its documentation has no meaning: use one from " + least + " to " + most
+	}
+	return ""
 }
 
 // readOnly are parameters that no kernel lets anyone set.
