@@ -41,6 +41,7 @@ func resolve(doc v1alpha1.Timesync) (settings.Settings, []sdk.Violation) {
 	want, violations := directives.Resolve(doc)
 	fields := want
 	fields.Lines = nil
+	want.Warnings = append(want.Warnings, manual().Warn(want)...)
 	return want, append(violations, manual().Refuse(render(fields, keyName), want)...)
 }
 

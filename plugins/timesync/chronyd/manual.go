@@ -57,8 +57,10 @@ func manual() directives.Manual {
 	m.Set(directives.Directive{Value: true, Part: family}, "bindaddress bindcmdaddress")
 	m.Set(directives.Directive{Value: true, Part: func(words []string) string { return words[1] }}, "hwtimestamp")
 	m.Set(directives.Directive{}, "allow deny cmdallow cmddeny broadcast ntstrustedcerts ntsservercert ntsserverkey log")
-	m.Set(directives.Directive{}, "lock_all manual nosystemcert")                                       // without a value
-	m.Set(directives.Directive{}, "dumponexit commandkey generatecommandkey linux_freq_scale linux_hz") // without effect
+	m.Set(directives.Directive{}, "lock_all manual nosystemcert") // without a value
+	m.Set(directives.Directive{Gone: "chronyd does so always; remove it"}, "dumponexit")
+	m.Set(directives.Directive{Gone: "chronyd has no keys of commands since 2.2; remove it"}, "commandkey generatecommandkey")
+	m.Set(directives.Directive{Gone: "chronyd finds it out since 1.30; remove it"}, "linux_freq_scale linux_hz")
 
 	arguments(m)
 	return m
@@ -78,11 +80,12 @@ func arguments(m directives.Manual) {
 	m.Take("0..1048576", "maxtxbuffers")
 	m.Take("NUMBER", `clockprecision combinelimit corrtimeratio hwtstimeout logchange maxclockerror maxdistance maxdrift maxjitter maxslewrate
 		maxupdateskew reselectdist rtcautotrim stratumweight`)
-	m.Take("TEXT", `bindacqdevice bindcmddevice binddevice dumpdir hwclockfile keyfile leapseclist leapsectz
-		logdir ntpsigndsocket ntscachedir ntsdumpdir ntsntpserver ntsservercert ntsserverkey pidfile rtcdevice rtcfile sourcedir`)
+	m.Take("TEXT", "bindacqdevice bindcmddevice binddevice leapsectz ntsntpserver")
+	m.Take("PATH", `dumpdir hwclockfile keyfile leapseclist logdir ntpsigndsocket ntscachedir ntsdumpdir ntsservercert ntsserverkey pidfile rtcdevice rtcfile
+		sourcedir`)
 	m.Take("ADDRESS|PATH", "bindcmdaddress")
 	m.Take("NAME", "user")
-	m.Take("TEXT ...", "driftfile")
+	m.Take("PATH TEXT? ...", "driftfile")
 	m.Take("ADDRESS", "bindacqaddress bindaddress")
 	m.Take("all? NETWORK?", "allow deny cmdallow cmddeny")
 	m.Take("measurements|rawmeasurements|statistics|tracking|rtc|refclocks|tempcomp|selection? ...", "log")
@@ -91,16 +94,16 @@ func arguments(m directives.Manual) {
 		`asymmetry certset=0.. extfield= filter=0.. key=1.. maxdelay maxdelaydevratio maxdelayquant maxdelayratio maxpoll=-7..24 maxsamples=0.. maxsources=1..16
 		maxunreach=0.. mindelay minpoll=-7..24 minsamples=0.. minstratum=0..16 ntsport=0..65535 offset polltarget=1.. port=0..65535 presend=-32..32
 		version=1..4`, "server pool peer")
-	m.Take("PPS|SHM|SOCK|PHC|RTC TEXT", "refclock")
+	m.Take("PPS|SHM|SOCK|PHC|RTC DEVICE", "refclock")
 	m.TakeOptions("local noselect pps prefer require tai trust", `delay dpoll=-32..32 filter=0.. lock= maxdispersion maxlockage=0.. maxsamples=0.. maxunreach=0..
-		minsamples=0.. offset poll=-32..32 precision rate=1.. refid= stratum=0..15 width`, "refclock")
+		minsamples=0.. offset poll=-32..32 precision rate=1.. refid=REFID stratum=0..15 width`, "refclock")
 	m.Take("TEXT", "hwtimestamp")
 	m.TakeOptions("nocrossts", "maxpoll=-32..32 maxsamples=0.. minpoll=-32..32 minsamples=0.. precision rxcomp rxfilter=none|ntp|ptp|all txcomp", "hwtimestamp")
 	m.Take("", "local ratelimit cmdratelimit ntsratelimit")
 	m.TakeOptions("orphan", "activate distance stratum=1..15 waitsynced waitunsynced", "local")
 	m.TakeOptions("", "burst=-32..32 interval=-32..32 kod=-32..32 leak=-32..32", "ratelimit cmdratelimit ntsratelimit")
 	m.Take("NUMBER NUMBER leaponly?", "smoothtime")
-	m.Take("TEXT NUMBER TEXT NUMBER? NUMBER? NUMBER?", "tempcomp")
+	m.Take("PATH NUMBER TEXT NUMBER? NUMBER? NUMBER?", "tempcomp")
 	m.Take("WHOLE ADDRESS 0..65535?", "broadcast")
 	m.Take("NUMBER TEXT? ...", "initstepslew")
 	m.Take("0..? TEXT", "ntstrustedcerts")

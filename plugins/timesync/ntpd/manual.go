@@ -63,20 +63,22 @@ func arguments(m directives.Manual) {
 		m.Take(strings.Join(first, "|")+" NUMBER", names)
 		m.TakeOptions("", strings.Join(options, " "), names)
 	}
-	m.Take("TEXT", "keys keysdir leapfile logfile pidfile statsdir saveconfigdir ntpsigndsocket")
+	m.Take("PATH", "keys keysdir leapfile logfile pidfile statsdir saveconfigdir ntpsigndsocket")
 	m.Take("KEYS ...", "trustedkey")
-	m.Take("TEXT ...", "logconfig")
-	m.Take("TEXT? NUMBER?", "driftfile") // without a file it has none
+	m.Take("EVENTS ...", "logconfig")
+	m.Take("novolley?", "broadcastclient")
+	m.Take("WHOLE ...", "ttl")
+	m.Take("PATH? NUMBER?", "driftfile") // without a file it has none
 	m.Take("WHOLE", "controlkey requestkey dscp mdnstries leapsmearinterval automax revoke")
 	m.Take("NUMBER", "broadcastdelay")
-	const flags, values = "autokey burst iburst noselect noval nts preempt prefer true xleave", `aead= ask= baud bias ca= cert= expire flag1= flag2= flag3= flag4= ident= key maxpoll
-		minpoll mode path= ppspath= refid= require= stratum subtype time1 time2 ttl version`
+	const flags, values = "autokey burst iburst noselect noval nts preempt prefer true xleave", `aead= ask= baud bias ca= cert= expire flag1= flag2= flag3= flag4= ident= key maxpoll=0..17
+		minpoll=0..17 mode path= ppspath= refid=REFID require= stratum=0..16 subtype time1 time2 ttl version`
 	m.Take(family+" "+host, "server pool peer broadcast manycastclient")
 	m.TakeOptions(flags, values, "server pool peer broadcast manycastclient")
 	m.Take("TEXT", "refclock")
 	m.TakeOptions(flags, values+" unit", "refclock")
-	m.Take(family+" "+host+" time1|time2|stratum|flag1|flag2|flag3|flag4|refid|abbrev TEXT", "fudge")
-	m.TakeOptions("", "abbrev= flag1= flag2= flag3= flag4= refid= stratum time1 time2", "fudge")
+	m.Take(family+" CLOCK time1|time2|stratum|flag1|flag2|flag3|flag4|refid|abbrev TEXT", "fudge")
+	m.TakeOptions("", "abbrev= flag1=0|1 flag2=0|1 flag3=0|1 flag4=0|1 refid=REFID stratum=0..16 time1 time2", "fudge")
 	m.Take(family+" TEXT", "restrict unrestrict delrestrict")
 	m.TakeOptions(`flake ignore kod limited lowpriotrap mssntp nomodify nomrulist nopeer noquery noserve notrap notrust ntpport version`, "mask=ADDRESS", "restrict unrestrict delrestrict")
 	pairs("tinker", "allan", "dispersion", "freq", "huffpuff", "panic", "step", "stepback", "stepfwd", "stepout", "tick")
@@ -91,7 +93,7 @@ func arguments(m directives.Manual) {
 	m.Take(records+" ...", "statistics")
 	m.Take(records, "filegen")
 	m.TakeOptions("disable enable link nolink", "file= type=age|day|month|none|pid|week|year", "filegen")
-	m.Take("drop|ignore|listen TEXT", "interface nic")
+	m.Take("drop|ignore|listen IFACE", "interface nic")
 	m.Take("", "crypto")
 	m.TakeOptions("", "digest= host= ident= pw= randfile= revoke", "crypto")
 	m.Take("allpeers|auth|ctl|io|mem|sys|timer ...", "reset")
@@ -165,6 +167,7 @@ func resolve(doc v1alpha1.Timesync) (settings.Settings, []sdk.Violation) {
 	want, violations := directives.Resolve(doc)
 	fields := want
 	fields.Lines = nil
+	want.Warnings = append(want.Warnings, manual().Warn(want)...)
 	violations = append(violations, manual().Refuse(render(fields, "keys"), want)...)
 	for _, l := range want.Lines {
 		if words := l.Words(); len(words) > 0 && words[0] == "tinker" && want.MakeStep != nil && slices.Contains(words, "step") {

@@ -39,6 +39,8 @@ type Directive struct {
 	// Flags and Options can follow the form in any order: a flag is one word, an option is NAME, which is followed by a number, or NAME=FORM,
 	// where no form is any text.
 	Flags, Options []string
+	// Gone is what became of a directive without effect, which the daemon still accepts.
+	Gone string
 	// Comments reports that # begins a comment behind the arguments.
 	Comments bool
 }
@@ -52,10 +54,25 @@ var (
 	user = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$`)
 )
 
+// The forms of words that a daemon takes and does not find, or cuts off: an identifier of four characters, the address of a clock of ntpd, what
+// ntpd logs, and an interface.
+func patterns() map[string]*regexp.Regexp {
+	return map[string]*regexp.Regexp{
+		"REFID":  regexp.MustCompile(`^[!-~]{1,4}$`),
+		"CLOCK":  regexp.MustCompile(`^127\.127\.[0-9]{1,2}\.[0-9]{1,3}$`),
+		"EVENTS": regexp.MustCompile(`^[=+-]?(?:all|(?:all|clock|peer|sync|sys)(?:info|events|status|statistics|all))$`),
+		"IFACE":  regexp.MustCompile(`^[A-Za-z0-9_.:%/@*-]+$`),
+	}
+}
+
 // fits reports whether a word has a form: TEXT, NUMBER, WHOLE for a whole number, LEAST..MOST for one with bounds, of which the second can be
-// absent, ADDRESS, HOST, NETWORK, NAME of a user, KEYS for numbers of keys and a range (1 ... 9) of them, PATH, ADDRESS|PATH, or values with | between.
+// absent, ADDRESS, HOST, NETWORK, NAME of a user, KEYS for numbers of keys and a range (1 ... 9) of them, PATH, ADDRESS|PATH, DEVICE, a name of patterns, or values
+// with | between.
 func fits(form, word string) bool {
 	var err error
+	if pattern := patterns()[form]; pattern != nil {
+		return pattern.MatchString(word)
+	}
 	switch form {
 	case "TEXT":
 		return true
@@ -65,6 +82,8 @@ func fits(form, word string) bool {
 		return user.MatchString(word)
 	case "KEYS":
 		return strings.Trim(word, "0123456789(.)") == ""
+	case "DEVICE": // or a number, or the name of an interface of the network
+		return !regexp.MustCompile(`^(?:ptp|pps|rtc|tty)`).MatchString(word)
 	case "PATH":
 		return strings.HasPrefix(word, "/")
 	case "ADDRESS|PATH":
@@ -112,6 +131,7 @@ func (d Directive) takes(words []string) bool {
 
 // takesOptions reports whether words are flags and options of the directive.
 func (d Directive) takesOptions(words []string) bool {
+	polls := map[string]float64{"minpoll": -100, "maxpoll": 100}
 	for i := 0; i < len(words); i++ {
 		if slices.Contains(d.Flags, strings.ToLower(words[i])) {
 			continue
@@ -120,8 +140,11 @@ func (d Directive) takesOptions(words []string) bool {
 		if i++; !known || i == len(words) || !fits(form, words[i]) {
 			return false
 		}
+		if name := strings.ToLower(words[i-1]); polls[name] != 0 {
+			polls[name] = Number(words[i], polls[name])
+		}
 	}
-	return true
+	return polls["minpoll"] <= polls["maxpoll"]
 }
 
 // option returns the form of the value of an option.

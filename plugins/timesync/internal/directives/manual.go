@@ -105,6 +105,16 @@ func (m Manual) Refuse(fields string, want settings.Settings) []sdk.Violation {
 	return all
 }
 
+// Warn warns of lines of providerConfig without effect.
+func (m Manual) Warn(want settings.Settings) (all []sdk.Warning) {
+	for _, l := range want.Lines {
+		if words := l.Words(); len(words) > 0 && m[words[0]].Gone != "" {
+			all = append(all, sdk.Warning{Field: string(l.Field), Message: words[0] + " has no effect: " + m[words[0]].Gone})
+		}
+	}
+	return all
+}
+
 // refuseSources returns which directives of sources, as the document writes them, have other arguments.
 func (m Manual) refuseSources(want settings.Settings) (all []sdk.Violation) {
 	check := func(line, field string) {
