@@ -3,6 +3,7 @@ package settings
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -127,6 +128,51 @@ func TestUnsupported(t *testing.T) {
 	auth := wanted(t, "linux", `{"registries":{"r.test":{"auth":{"identityToken":{"value":"x"}}}}}`).Unsupported(Release{2, 7, 0})
 	if len(auth) != 1 || !strings.Contains(auth[0].Hint, "imagePullSecrets") || !strings.Contains(auth[0].Hint, "headers") {
 		t.Errorf("the alternative is not named: %+v", auth)
+	}
+}
+
+// TestPatchKeys: a value with which containerd does not start, or starts without a plugin, is refused, and a key that it ignores has a warning. The keys
+// are those of containerd itself: testenv/containerd.
+func TestPatchKeys(t *testing.T) {
+	t.Parallel()
+	const runtime, images = "plugins.'" + RuntimePlugin + "'.", "plugins.'" + ImagesPlugin + "'."
+	for text, want := range map[string]string{
+		runtime + "max_container_log_line_size = 32768":                             "",
+		runtime + "max_container_log_line_size = '32768'":                           "error sets .*, which gets a value of another type",
+		runtime + "max_container_log_size = 1":                                      "warning sets .*, which containerd does not have, and ignores: remove it",
+		runtime + "enable_selinux = 'true'":                                         "error sets .*, which gets a value of another type",
+		runtime + "containerd.runtimes.kata.privileged_without_host_devices = true": "",
+		runtime + "containerd.runtimes.kata.runtime_tipe = 'x'":                     "warning .*did you mean runtime_type",
+		runtime + "containerd.runtimes.runc.options.SystemdCgroup = 'true'":         "error sets .*, which gets a value of another type",
+		runtime + "containerd.runtimes.x.options.ConfigPath = '/x'":                 "",
+		images + "image_pull_progress_timeout = '5m0s'":                             "",
+		images + "image_pull_progress_timeout = '5'":                                "error .*which gets a value of another type",
+		"plugins.'io.containerd.grpc.v1.cri'.stats_collect_period = 10":             "",
+		"plugins.'io.containerd.gc.v1.scheduler'.pause_threshold = 1":               "",
+		"plugins.'io.containerd.gc.v1.scheduler'.schedule_delay = 5":                "error .*which gets a value of another type",
+		"plugins.'com.example.site.v1.x'.anything = 5":                              "",
+		"plugins.cri.enable_selinux = true":                                         "error sets .*, which is in the table of no plugin",
+		"grpc.max_recv_message_size = '16M'":                                        "error .*which gets a value of another type",
+		"debug.level = 'verbose'":                                                   "error .*which gets a value of another type",
+		"timeouts.'io.containerd.timeout.shim.cleanup' = '5s'":                      "",
+		"timeouts.'io.containerd.timeout.shim.cleanup' = 5":                         "error .*which gets a value of another type",
+		"disabled_plugins = ['cri']":                                                "error .*which gets a value of another type",
+		"disabled_plugins = ['io.containerd.grpc.v1.cri']":                          "",
+		"metric.address = 'x'":                                                      "warning .*did you mean metrics",
+		"oom_scores = 1":                                                            "warning .*did you mean oom_score",
+	} {
+		r := resolver{}
+		r.patch("spec.providerConfig.patches[0]", text)
+		got := ""
+		for _, v := range r.violations {
+			got += "error " + v.Message
+		}
+		for _, w := range r.warnings {
+			got += "warning " + w.Message
+		}
+		if want == "" && got != "" || want != "" && !regexp.MustCompile("^"+want).MatchString(got) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
 	}
 }
 

@@ -84,7 +84,15 @@ func (r *resolver) patch(at document.Path, text string) (patch, bool) {
 	ok := true
 	for _, v := range p.values {
 		message, hint := reserved(v.Path)
-		ok = !r.refuse(message != "", at, fmt.Sprintf("sets %s, %s", Dotted(v.Path), message), hint) && ok
+		if ok = !r.refuse(message != "", at, fmt.Sprintf("sets %s, %s", Dotted(v.Path), message), hint) && ok; message != "" {
+			continue
+		}
+		switch message, hint, certain := patchFault(v.Path, v.Value); {
+		case certain:
+			ok = !r.refuse(true, at, fmt.Sprintf("sets %s, which %s", Dotted(v.Path), message), hint) && ok
+		case message != "":
+			r.warn(at, fmt.Sprintf("sets %s, %s: %s", Dotted(v.Path), message, hint))
+		}
 	}
 	return p, ok
 }
