@@ -111,6 +111,9 @@ func (s *source) Describe(_ context.Context, r pluginv1.DescribeRequest) (plugin
 // Fetch implements pluginv1.Source.
 func (s *source) Fetch(ctx context.Context, r pluginv1.FetchRequest, send func(pluginv1.Chunk) error) error {
 	l, err := s.locate(r.Target, r.Document, false)
+	if err == nil && r.ValidateOnly && s.Source.Report != nil && reportsElsewhere(r.Document) {
+		_, err = s.locate(r.Target, r.Document, true) // or the report of the run is lost, when the run has ended
+	}
 	if err != nil || r.ValidateOnly {
 		return err
 	}
@@ -238,6 +241,12 @@ func remoteLocation(doc []byte, report bool) (Location, []Violation) {
 		}
 	}
 	return l, violations
+}
+
+// reportsElsewhere reports whether a RemoteConfig names the destination of its report.
+func reportsElsewhere(doc []byte) bool {
+	l, _ := remoteLocation(doc, true)
+	return !l.Beside && l.URI != ""
 }
 
 func isDigest(text string) bool {

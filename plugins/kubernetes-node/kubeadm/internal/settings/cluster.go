@@ -67,6 +67,14 @@ func (r *resolver) kubeadm() {
 		r.refuse(!check.MatchString(name), at, "is not the name of a check", "write it as kubeadm prints it in [ERROR NAME], such as NumCPU")
 		r.refuse(strings.EqualFold(name, "all"), at, "means every check", "set spec.ignoreAllPreflightErrors instead")
 		r.unique(at, checks, strings.ToLower(name))
+		kind, _, _ := strings.Cut(strings.ToLower(name), "-")
+		if names := strings.Fields(preflightChecks); !slices.Contains(names, kind) && check.MatchString(name) {
+			hint := "remove it"
+			if near := document.Nearest(kind, names); near != "" {
+				hint = "did you mean " + near + "?"
+			}
+			r.warn(at, "is the name of no check that kubeadm is known to have, which ignores it: "+hint)
+		}
 	}
 	r.refuse(r.spec.IgnoreAllPreflightErrors && len(checks) > 0, "spec.ignorePreflightErrors",
 		"means nothing while spec.ignoreAllPreflightErrors is true", "remove one of the two")
@@ -111,3 +119,7 @@ func phasesOf(role string) []string {
 	}
 	return all
 }
+
+// preflightChecks are the checks of kubeadm 1.30 to 1.37, or how their names begin. kubeadm does not look at the case. Source: app/preflight.
+const preflightChecks = "containerruntimeversion cri diravailable externaletcdclientcertificates externaletcdversion fileavailable filecontent fileexisting firewalld hostname " +
+	"httpproxy httpproxycidr imagepull isprivilegeduser kubeletversion kubernetesversion mem numcpu port service swap systemverification"

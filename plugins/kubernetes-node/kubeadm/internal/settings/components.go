@@ -111,7 +111,9 @@ func (r *resolver) environment(at document.Path, all []v1alpha1.EnvironmentVaria
 	names := map[string]document.Path{}
 	for i, v := range all {
 		r.refuse(!variable.MatchString(v.Name), at.Index(i)+".name", "is not the name of a variable", "use letters, digits and _")
-		r.refuse(form.HasControl(v.Value), at.Index(i)+".value", "has control characters", "")
+		if r.refuse(form.HasControl(v.Value), at.Index(i)+".value", "has control characters", ""); strings.TrimSpace(v.Value) != v.Value {
+			r.warn(at.Index(i)+".value", "begins or ends with a blank, which becomes a part of the value: remove it")
+		}
 		r.unique(at.Index(i)+".name", names, v.Name)
 	}
 }

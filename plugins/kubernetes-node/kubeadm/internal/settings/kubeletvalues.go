@@ -57,14 +57,18 @@ var (
 	logsPath      = regexp.MustCompile(`^(?:(?:/\.{0,2}[!--0-~ ][!-.0-~ ]*)+|[A-Za-z]:\\[ -~]+)?$`)
 	clusterDomain = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\.?)?$`)
 	podNetworks   = regexp.MustCompile(`^(?:[0-9A-Fa-f.:]+/[0-9]+(?:,|$))*$`)
-	noBlank       = regexp.MustCompile(`^\S*$`)
+	endpoint      = regexp.MustCompile(`^(?:(?:dns|unix|unix-abstract)://?\S+|[^\s/]*)$`)
+	truth         = regexp.MustCompile(`^(?:[01tTfF]|true|TRUE|True|false|FALSE|False)$`)
+	percentage    = regexp.MustCompile(`^(?:100|[0-9]{1,2})%$`)
+	webAddress    = regexp.MustCompile(`^(?:https?://\S+)?$`)
 	namespaced    = regexp.MustCompile(`^(?:kernel[./](?:shm|msg|sem)|fs[./]mqueue[./]|net[./]|user[./])[-_./a-z0-9]*\*?$`)
 )
 
 func kubeletForms() map[string]*regexp.Regexp {
 	return map[string]*regexp.Regexp{
-		"reservedSystemCPUs": cpus, "showHiddenMetricsForVersion": hiddenVersion, "podLogsDir": logsPath, "tracing.endpoint": noBlank,
+		"reservedSystemCPUs": cpus, "showHiddenMetricsForVersion": hiddenVersion, "podLogsDir": logsPath, "tracing.endpoint": endpoint,
 		"clusterDomain": clusterDomain, "podCIDR": podNetworks, "containerLogMaxSize": quantity, "evictionMinimumReclaim{}": threshold, "allowedUnsafeSysctls[]": namespaced,
+		"cpuManagerPolicyOptions{}": truth, "qosReserved{}": percentage, "staticPodURL": webAddress,
 	}
 }
 
@@ -112,6 +116,8 @@ func checkKubelet(path string, value any) (message, hint string) {
 	period, notPeriod := time.ParseDuration(text)
 	number, _ := strconv.ParseInt(fmt.Sprint(value), 10, 64)
 	switch {
+	case notPeriod == nil && period < 0:
+		return "must not be below 0s", ""
 	case path == "runOnce" && value == true:
 		return "makes the kubelet end", "remove it"
 	case (path == "clusterDNS[]" || path == "address" || path == "healthzBindAddress") && text != "" && (err != nil || ip.Zone() != ""):

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
+	"regexp"
 
 	"github.com/machineadm/machineadm/sdk"
 )
@@ -76,16 +76,16 @@ func (s Settings) flags() map[string]flagValue {
 	return all
 }
 
-// flagName is the flag of a field of KubeletConfiguration: max-pods for maxPods.
+// flagName is the flag of a field of KubeletConfiguration: max-pods for maxPods, image-gc-high-threshold for imageGCHighThresholdPercent.
 func flagName(field string) string {
-	var b strings.Builder
-	for i, c := range field {
-		if unicode.IsUpper(c) && i > 0 {
-			b.WriteByte('-')
-		}
-		b.WriteRune(unicode.ToLower(c))
+	if name := map[string]string{
+		"eventRecordQPS": "event-qps", "imageMinimumGCAge": "minimum-image-ttl-duration", "kubeAPIQPS": "kube-api-qps", "podPidsLimit": "pod-max-pids", "registryPullQPS": "registry-qps", "reservedSystemCPUs": "reserved-cpus",
+		"serverTLSBootstrap": "rotate-server-certificates",
+	}[field]; name != "" {
+		return name
 	}
-	return b.String()
+	words := regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`).ReplaceAllString(strings.TrimSuffix(field, "Percent"), "$1$3-$2$4")
+	return strings.ToLower(words)
 }
 
 // flagText is a value of a field as its flag has it. Lists and mappings within others have flags of other names.

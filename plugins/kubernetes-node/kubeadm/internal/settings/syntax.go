@@ -37,7 +37,7 @@ var (
 	token        = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 	hash         = regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`)
 	hexKey       = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
-	check        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+	check        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 	quantity     = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`)
 	threshold    = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:%|[KMGTPE]i|[numkMGTPE])?$`)
 	providerID   = regexp.MustCompile(`^[!-~]{1,512}$`)

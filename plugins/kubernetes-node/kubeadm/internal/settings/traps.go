@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
@@ -75,6 +76,23 @@ func (r *resolver) proxyTraps(at document.Path) {
 	}
 	if nodePorts, _ := k["nodePortAddresses"].([]any); len(nodePorts) > 1 && slices.Contains(nodePorts, any("primary")) {
 		r.refuse(true, at+".config.nodePortAddresses", "has primary beside ranges, with which kube-proxy does not start", "use either")
+	}
+	for _, name := range []string{"iptables", "ipvs", "nftables"} {
+		backend, _ := k[name].(map[string]any)
+		least, short := time.ParseDuration(fmt.Sprint(backend["minSyncPeriod"]))
+		most, long := time.ParseDuration(fmt.Sprint(backend["syncPeriod"]))
+		if long != nil || most == 0 {
+			most = 30 * time.Second
+		}
+		r.refuse(short == nil && least > most, at+".config."+document.Path(name)+".minSyncPeriod", "is longer than syncPeriod, by default 30s, and kube-proxy does not start", "make it shorter")
+	}
+	client, _ := k["clientConnection"].(map[string]any)
+	const kubeconfig = "/var/lib/kube-proxy/kubeconfig.conf"
+	if file, _ := client["kubeconfig"].(string); file != "" && file != kubeconfig {
+		r.warn(at+".config.clientConnection.kubeconfig", "is not the file that kubeadm mounts into kube-proxy: remove it, or write "+kubeconfig)
+	}
+	if k["portRange"] != nil {
+		r.warn(at+".config.portRange", "has no effect, because kube-proxy has no mode that uses it any more: remove it")
 	}
 	ipvs, _ := k["ipvs"].(map[string]any)
 	if len(ipvs) > 0 && mode != "ipvs" {
