@@ -146,7 +146,7 @@ func TestSourceValidates(t *testing.T) {
 	type fields = []string
 	for spec, want := range map[string]struct{ fetch, report []string }{
 		`{"provider":"tester","uri":"x://a"}`:                                                     {nil, nil},
-		`{"provider":"tester","uri":"x://a","report":{"uri":"y://b"}}`:                            {nil, fields{"spec.report.uri"}},
+		`{"provider":"tester","uri":"x://a","report":{"uri":"y://b"}}`:                            {fields{"spec.report.uri"}, fields{"spec.report.uri"}},
 		`{"provider":"tester"}`:                                                                   {fields{"spec.uri"}, fields{"spec.uri"}},
 		`{"provider":"tester","uri":" "}`:                                                         {fields{"spec.uri"}, fields{"spec.uri"}},
 		`{"provider":"tester","uri":5,"providerConfig":{"a":1}}`:                                  {fields{"spec.uri", "spec.providerConfig.a"}, fields{"spec.uri", "spec.providerConfig.a"}},
