@@ -54,14 +54,9 @@ func manual() directives.Manual {
 // ntpd logs a syntax error and uses the rest of the file.
 func arguments(m directives.Manual) {
 	const family, host = "-4|-6?", "HOST"
-	pairs := func(names string, options ...string) {
-		var first []string
-		for _, option := range options {
-			name, _, _ := strings.Cut(option, "=")
-			first = append(first, name)
-		}
-		m.Take(strings.Join(first, "|")+" NUMBER", names)
-		m.TakeOptions("", strings.Join(options, " "), names)
+	pairs := func(name, options string) {
+		m.Take("", name)
+		m.TakeSome(options, name)
 	}
 	m.Take("PATH", "keys keysdir leapfile logfile pidfile statsdir saveconfigdir ntpsigndsocket")
 	m.Take("KEYS ...", "trustedkey")
@@ -77,16 +72,16 @@ func arguments(m directives.Manual) {
 	m.TakeOptions(flags, values, "server pool peer broadcast manycastclient")
 	m.Take("TEXT", "refclock")
 	m.TakeOptions(flags, values+" unit", "refclock")
-	m.Take(family+" CLOCK time1|time2|stratum|flag1|flag2|flag3|flag4|refid|abbrev TEXT", "fudge")
-	m.TakeOptions("", "abbrev= flag1=0|1 flag2=0|1 flag3=0|1 flag4=0|1 refid=REFID stratum=0..16 time1 time2", "fudge")
+	m.Take(family+" CLOCK", "fudge")
+	m.TakeSome("abbrev= flag1=0|1 flag2=0|1 flag3=0|1 flag4=0|1 refid=REFID stratum=0..16 time1 time2", "fudge")
 	m.Take(family+" TEXT", "restrict unrestrict delrestrict")
 	m.TakeOptions(`flake ignore kod limited lowpriotrap mssntp nomodify nomrulist nopeer noquery noserve notrap notrust ntpport version`, "mask=ADDRESS", "restrict unrestrict delrestrict")
-	pairs("tinker", "allan", "dispersion", "freq", "huffpuff", "panic", "step", "stepback", "stepfwd", "stepout", "tick")
-	pairs("tos", "beacon", "ceiling", "floor", "maxclock", "maxdisp", "maxdist", "minclock", "mindist", "minsane", "orphan", "orphanwait", "cohort")
-	pairs("mru", "incalloc", "incmem", "initalloc", "initmem", "maxage", "maxdepth", "maxmem", "minage", "mindepth")
-	pairs("discard", "average", "minimum", "monitor")
-	pairs("limit", "average", "burst", "kod")
-	pairs("rlimit", "filenum", "memlock", "stacksize")
+	pairs("tinker", "allan dispersion freq huffpuff panic step stepback stepfwd stepout tick")
+	pairs("tos", "beacon ceiling=1..16 floor=0..15 maxclock maxdisp maxdist minclock mindist minsane orphan=0..16 orphanwait cohort")
+	pairs("mru", "incalloc incmem initalloc initmem maxage maxdepth maxmem minage mindepth")
+	pairs("discard", "average minimum monitor")
+	pairs("limit", "average burst kod")
+	pairs("rlimit", "filenum memlock stacksize")
 	pairs("extra", "port")
 	m.Take("auth|bclient|calibrate|kernel|mode7|monitor|ntp|stats|unpeer_crypto_early|unpeer_crypto_nak_early|unpeer_digest_early ...", "enable disable")
 	const records = "clockstats|cryptostats|loopstats|ntskelog|ntskestats|ntsstats|peerstats|protostats|rawstats|sysstats|timingstats|usestats"

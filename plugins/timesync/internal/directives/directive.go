@@ -39,6 +39,8 @@ type Directive struct {
 	// Flags and Options can follow the form in any order: a flag is one word, an option is NAME, which is followed by a number, or NAME=FORM,
 	// where no form is any text.
 	Flags, Options []string
+	// Some reports that at least one of them follows.
+	Some bool
 	// Gone is what became of a directive without effect, which the daemon still accepts.
 	Gone string
 	// Comments reports that # begins a comment behind the arguments.
@@ -126,7 +128,7 @@ func (d Directive) takes(words []string) bool {
 			return false
 		}
 	}
-	return d.Form == nil || len(given) == 0 || d.Flags != nil && d.takesOptions(given)
+	return d.Form == nil || len(given) == 0 && !d.Some || len(given) > 0 && d.Flags != nil && d.takesOptions(given)
 }
 
 // takesOptions reports whether words are flags and options of the directive.

@@ -36,6 +36,16 @@ func (m Manual) TakeOptions(flags, options, names string) {
 	}
 }
 
+// TakeSome says of directives which options follow their arguments, at least one.
+func (m Manual) TakeSome(options, names string) {
+	m.TakeOptions("", options, names)
+	for name := range strings.FieldsSeq(names) {
+		d := m[name]
+		d.Some = true
+		m[name] = d
+	}
+}
+
 // value returns what a line sets, empty for a line that adds to others.
 func (m Manual) value(words []string) string {
 	d := m[words[0]]

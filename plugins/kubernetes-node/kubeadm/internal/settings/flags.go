@@ -8,6 +8,7 @@ import (
 
 	"github.com/machineadm/machineadm/contract/document"
 	"github.com/machineadm/machineadm/contract/v1alpha1"
+	"github.com/machineadm/machineadm/plugins/kubernetes-node/kubeadm/internal/release"
 )
 
 // withFlags returns the fields of the kubelet's configuration with those that arguments of the document set, which precede them, and the
@@ -38,7 +39,7 @@ func flagFault(name, text string) (message, hint string) {
 	found := func(_ document.Path, m, h string) { message, hint = m, h }
 	for field, s := range schemaOf("KubeletConfiguration").inside {
 		if value := s.fromFlag(text); value != nil && flagName(field) == name && field != "featureGates" {
-			inspection{kind: "KubeletConfiguration", found: found, check: checkKubelet}.visit(s, field, "", value)
+			inspection{kind: "KubeletConfiguration", minor: release.Newest, found: found, check: checkKubelet}.visit(s, field, "", value)
 		}
 	}
 	return message, hint
@@ -54,6 +55,8 @@ func (s *schema) fromFlag(text string) any {
 			object[name] = value
 		}
 		return object
+	case s.inside["[]"] != nil && s.inside["[]"].inside["numaNode"] != nil:
+		return reservedMemory(text)
 	case s.inside["[]"] != nil:
 		var list []any
 		for item := range strings.SplitSeq(text, ",") {
@@ -70,4 +73,22 @@ func (s *schema) fromFlag(text string) any {
 		return text
 	}
 	return nil
+}
+
+// reservedMemory returns the value of a flag of the form NODE:RESOURCE=QUANTITY,...;NODE:... in the form of its field, nil for another one.
+func reservedMemory(text string) any {
+	var list []any
+	for entry := range strings.SplitSeq(text, ";") {
+		node, resources, ok := strings.Cut(entry, ":")
+		limits := map[string]any{}
+		for pair := range strings.SplitSeq(resources, ",") {
+			name, value, _ := strings.Cut(pair, "=")
+			limits[name] = value
+		}
+		if _, err := strconv.Atoi(node); !ok || err != nil {
+			return nil
+		}
+		list = append(list, map[string]any{"numaNode": json.Number(node), "limits": limits})
+	}
+	return list
 }

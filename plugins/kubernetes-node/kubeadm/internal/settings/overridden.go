@@ -3,9 +3,9 @@ package settings
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-	"regexp"
 
 	"github.com/machineadm/machineadm/sdk"
 )
